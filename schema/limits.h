@@ -1,0 +1,31 @@
+/* Runs: every process. The numbers that both sides of a boundary keep to; schema/protocol.md and the man pages state them too. */
+#pragma once
+
+#define LETHE_PROTOCOL_VERSION 1
+
+/* The pipe (schema/protocol.md). */
+#define PIPE_LINE_MAX (1024 * 1024) /* bytes of one line without its newline */
+#define PIPE_DEPTH_MAX 32           /* nesting of one message */
+#define PIPE_BAD_LINES_MAX 64       /* refused lines before the region is ended as `denied` */
+#define PIPE_REQUESTS_PER_SEC 20000 /* a region that asks faster is slowed down, not ended */
+
+/* Slots. */
+#define SLOT_NAME_MAX 128           /* bytes; [a-z][a-z0-9._/-]* */
+#define SLOT_VALUE_MAX (512 * 1024) /* bytes of canonical JSON */
+#define SLOT_PROPOSALS_MAX 4096     /* of one invocation */
+
+/* Manifests and policies. */
+#define MANIFEST_FILE_MAX (256 * 1024)
+#define MANIFEST_DEPTH_MAX 24
+#define SKILL_FILES_MAX 4096
+#define SKILL_BYTES_MAX (256UL * 1024 * 1024)
+
+/* Where things stand inside a region. */
+#define REGION_SKILL_DIR "/skill"  /* the skill's folder, read-only */
+#define REGION_WORK_DIR "/work"    /* private scratch; working folder and HOME */
+#define REGION_TMP_DIR "/tmp"      /* the same scratch file system */
+#define REGION_LETHE_DIR "/lethe"  /* shims: bin/lethe-slot, python/, node/ */
+#define REGION_PIPE_IN_FD 3        /* the region reads answers here */
+#define REGION_PIPE_OUT_FD 4       /* the region writes requests here */
+#define REGION_UID 1000            /* never 0 */
+#define REGION_GID 1000

@@ -1,0 +1,21 @@
+/* Runs: supervisor, CLI. A growing byte buffer with a bound. */
+#pragma once
+
+#include "base/util.h"
+
+typedef struct Buf {
+        char *data;  /* NUL follows data[n] whenever data is set; owned */
+        size_t n;    /* bytes used */
+        size_t room; /* bytes allocated */
+        size_t max;  /* most bytes it may hold; 0 means 64 MiB */
+} Buf;
+
+void buf_deinit(Buf *b);
+#define _cleanup_buf_ _cleanup_(buf_deinit)
+
+/* Returns 0, -ENOMEM, or -EFBIG when the bound would be passed; on failure the buffer is as it was. */
+int buf_add(Buf *b, const void *bytes, size_t n);
+int buf_add_str(Buf *b, const char *s);
+int buf_printf(Buf *b, const char *fmt, ...) _printf_(2, 3);
+/* Removes the first n bytes. */
+void buf_drop(Buf *b, size_t n);

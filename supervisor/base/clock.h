@@ -1,0 +1,13 @@
+/* Runs: supervisor, CLI. Time in microseconds. */
+#pragma once
+
+#include "base/util.h"
+
+#define CLOCK_TEXT_MAX 32
+
+uint64_t clock_real_usec(void);      /* since 1970, CLOCK_REALTIME */
+uint64_t clock_mono_usec(void);      /* CLOCK_MONOTONIC */
+/* RFC 3339 in UTC with six decimals: 2026-11-21T10:29:41.000123Z. Returns out. */
+const char *clock_format(uint64_t real_usec, char out[static CLOCK_TEXT_MAX]);
+/* Reads what clock_format wrote. Returns 0 or -EINVAL. */
+int clock_parse(const char *text, uint64_t *ret_real_usec);

@@ -1,0 +1,77 @@
+#include "base/diag.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int diag(Diag *d, int code, const char *fmt, ...) {
+        va_list ap;
+
+        if (!d)
+                return code;
+        va_start(ap, fmt);
+        vsnprintf(d->text, sizeof(d->text), fmt, ap);
+        va_end(ap);
+        return code;
+}
+
+void diag_prefix(Diag *d, const char *fmt, ...) {
+        char old[sizeof(d->text)];
+        va_list ap;
+        int n;
+
+        if (!d)
+                return;
+        memcpy(old, d->text, sizeof(old));
+        va_start(ap, fmt);
+        n = vsnprintf(d->text, sizeof(d->text), fmt, ap);
+        va_end(ap);
+        if (n >= 0 && (size_t)n < sizeof(d->text) - 3)
+                snprintf(d->text + n, sizeof(d->text) - (size_t)n, ": %s", old);
+}
+
+/* Length of the valid UTF-8 sequence at s, 0 when there is none (RFC 3629: no surrogates, no overlong forms). */
+static size_t utf8_step(const unsigned char *s, size_t n) {
+        if (s[0] < 0x80)
+                return 1;
+        if (s[0] >= 0xC2 && s[0] <= 0xDF && n >= 2 && (s[1] & 0xC0) == 0x80)
+                return 2;
+        if ((s[0] & 0xF0) == 0xE0 && n >= 3 && (s[1] & 0xC0) == 0x80 && (s[2] & 0xC0) == 0x80 &&
+            !(s[0] == 0xE0 && s[1] < 0xA0) && !(s[0] == 0xED && s[1] > 0x9F))
+                return 3;
+        if (s[0] >= 0xF0 && s[0] <= 0xF4 && n >= 4 && (s[1] & 0xC0) == 0x80 && (s[2] & 0xC0) == 0x80 &&
+            (s[3] & 0xC0) == 0x80 && !(s[0] == 0xF0 && s[1] < 0x90) && !(s[0] == 0xF4 && s[1] > 0x8F))
+                return 4;
+        return 0;
+}
+
+const char *diag_quote(const char *in, size_t n_in, char *out, size_t n_out) {
+        static const char hex[] = "0123456789abcdef";
+        const unsigned char *s = (const unsigned char *)in;
+        size_t o = 0, i = 0;
+
+        assert(n_out >= 16);
+        while (i < n_in) {
+                size_t step = utf8_step(s + i, n_in - i);
+
+                if (i >= 96 || o + 9 > n_out) {
+                        memcpy(out + o, "…", 3);
+                        o += 3;
+                        break;
+                }
+                if (step == 0 || s[i] < 0x20 || s[i] == 0x7F || s[i] == '"' || s[i] == '\\' ||
+                    (step == 2 && s[i] == 0xC2 && s[i + 1] < 0xA0)) { /* C1 controls too: a terminal obeys them */
+                        out[o++] = '\\';
+                        out[o++] = 'x';
+                        out[o++] = hex[s[i] >> 4];
+                        out[o++] = hex[s[i] & 15];
+                        i++;
+                        continue;
+                }
+                memcpy(out + o, s + i, step);
+                o += step;
+                i += step;
+        }
+        out[o] = 0;
+        return out;
+}

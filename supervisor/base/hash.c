@@ -1,0 +1,66 @@
+#include "base/hash.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <string.h>
+
+void hash_bytes(const void *p, size_t n, uint8_t ret[static HASH_BYTES]) {
+        crypto_hash_sha256(ret, p, n);
+}
+
+int hash_fd(int fd, uint64_t max_bytes, uint8_t ret[static HASH_BYTES], uint64_t *ret_bytes) {
+        crypto_hash_sha256_state st;
+        unsigned char chunk[65536];
+        uint64_t total = 0;
+
+        crypto_hash_sha256_init(&st);
+        for (;;) {
+                ssize_t n = pread(fd, chunk, sizeof(chunk), (off_t)total);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                if (n == 0)
+                        break;
+                total += (uint64_t)n;
+                if (total > max_bytes)
+                        return -EFBIG;
+                crypto_hash_sha256_update(&st, chunk, (unsigned long long)n);
+        }
+        crypto_hash_sha256_final(&st, ret);
+        if (ret_bytes)
+                *ret_bytes = total;
+        return 0;
+}
+
+const char *hex_encode(const void *p, size_t n, char *out) {
+        sodium_bin2hex(out, 2 * n + 1, p, n);
+        return out;
+}
+
+int hex_decode(const char *text, void *out, size_t n_out) {
+        size_t got;
+
+        if (strlen(text) != 2 * n_out || sodium_hex2bin(out, n_out, text, 2 * n_out, NULL, &got, NULL) != 0 || got != n_out)
+                return -EINVAL;
+        return 0;
+}
+
+char *base64_encode(const void *p, size_t n) {
+        size_t room = sodium_base64_ENCODED_LEN(n, sodium_base64_VARIANT_ORIGINAL);
+        char *s = malloc(room);
+
+        return s ? sodium_bin2base64(s, room, p, n, sodium_base64_VARIANT_ORIGINAL) : NULL;
+}
+
+ssize_t base64_decode(const char *text, size_t n_text, void *out, size_t n_out) {
+        size_t got;
+        const char *end;
+
+        if (sodium_base642bin(out, n_out, text, n_text, NULL, &got, &end, sodium_base64_VARIANT_ORIGINAL) != 0)
+                return n_text / 4 * 3 > n_out + 2 ? -ENOSPC : -EINVAL;
+        if (end != text + n_text)
+                return -EINVAL;
+        return (ssize_t)got;
+}

@@ -1,0 +1,19 @@
+/* Runs: supervisor, CLI. SHA-256 (FIPS 180-4, by libsodium), hexadecimal and base64. */
+#pragma once
+
+#include "base/util.h"
+
+#define HASH_BYTES 32
+#define HASH_HEX_MAX 65
+
+void hash_bytes(const void *p, size_t n, uint8_t ret[static HASH_BYTES]);
+/* Hashes a whole file, read from its start. Returns 0 or -errno; -EFBIG beyond max_bytes. */
+int hash_fd(int fd, uint64_t max_bytes, uint8_t ret[static HASH_BYTES], uint64_t *ret_bytes);
+/* Lower-case, NUL-terminated; out holds 2n + 1. Returns out. */
+const char *hex_encode(const void *p, size_t n, char *out);
+/* Reads exactly 2 * n_out lower- or upper-case digits. Returns 0 or -EINVAL. */
+int hex_decode(const char *text, void *out, size_t n_out);
+/* Standard alphabet with padding (RFC 4648 section 4). Returns an owned string, NULL when out of memory. */
+char *base64_encode(const void *p, size_t n);
+/* Strict: padding required, no white space. Returns bytes decoded, or -EINVAL / -ENOSPC. */
+ssize_t base64_decode(const char *text, size_t n_text, void *out, size_t n_out);

@@ -1,0 +1,31 @@
+#include "base/id.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
+
+int region_id_new(uint64_t real_usec, char ret[static REGION_ID_MAX]) {
+        uint8_t rnd[10];
+        uint64_t ms = real_usec / 1000, hi = 0, lo = 0;
+
+        if (getrandom(rnd, sizeof(rnd), 0) != (ssize_t)sizeof(rnd))
+                return errno ? -errno : -EIO;
+        for (int i = 9; i >= 0; i--, ms >>= 5)
+                ret[i] = digits[ms & 31];
+        for (int i = 0; i < 5; i++) {
+                hi = hi << 8 | rnd[i];
+                lo = lo << 8 | rnd[5 + i];
+        }
+        for (int i = 17; i >= 10; i--, hi >>= 5)
+                ret[i] = digits[hi & 31];
+        for (int i = 25; i >= 18; i--, lo >>= 5)
+                ret[i] = digits[lo & 31];
+        ret[REGION_ID_LEN] = 0;
+        return 0;
+}
+
+bool region_id_valid(const char *id) {
+        return strlen(id) == REGION_ID_LEN && strspn(id, digits) == REGION_ID_LEN;
+}

@@ -1,0 +1,12 @@
+/* Runs: supervisor, CLI. Region ids: 26 characters of Crockford's base32 in lower case, 48 bits of time in ms and 80 random
+ * bits (the layout of a ULID), so that they sort by time and never repeat (I-53). */
+#pragma once
+
+#include "base/util.h"
+
+#define REGION_ID_LEN 26
+#define REGION_ID_MAX 27
+
+/* Returns 0 or -errno of getrandom. */
+int region_id_new(uint64_t real_usec, char ret[static REGION_ID_MAX]);
+bool region_id_valid(const char *id);

@@ -1,0 +1,130 @@
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+int io_write_full(int fd, const void *p, size_t n) {
+        const char *s = p;
+
+        while (n > 0) {
+                ssize_t w = write(fd, s, n);
+
+                if (w < 0 && errno == EINTR)
+                        continue;
+                if (w < 0)
+                        return -errno;
+                s += w;
+                n -= (size_t)w;
+        }
+        return 0;
+}
+
+int io_read_all(int fd, size_t max, char **ret, size_t *ret_n) {
+        _cleanup_free_ char *b = NULL;
+        size_t n = 0, room = 0;
+
+        for (;;) {
+                ssize_t r;
+
+                if (room - n < 2) {
+                        char *p = realloc(b, room = room ? room * 2 : 4096);
+
+                        if (!p)
+                                return -ENOMEM;
+                        b = p;
+                }
+                r = read(fd, b + n, room - n - 1);
+                if (r < 0 && errno == EINTR)
+                        continue;
+                if (r < 0)
+                        return -errno;
+                if (r == 0)
+                        break;
+                n += (size_t)r;
+                if (n > max)
+                        return -EFBIG;
+        }
+        b[n] = 0;
+        *ret = TAKE_PTR(b);
+        *ret_n = n;
+        return 0;
+}
+
+int io_read_file(int dirfd, const char *path, size_t max, char **ret, size_t *ret_n) {
+        _cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        struct stat st;
+
+        if (fd < 0)
+                return -errno;
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (S_ISDIR(st.st_mode))
+                return -EISDIR;
+        return io_read_all(fd, max, ret, ret_n);
+}
+
+int io_write_file(int dirfd, const char *path, const void *p, size_t n, mode_t mode, bool sync) {
+        char tmp[PATH_MAX];
+        _cleanup_close_ int fd = -1;
+        const char *slash = strrchr(path, '/');
+        uint32_t r;
+        int e;
+
+        if (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
+                return -EIO;
+        if (snprintf(tmp, sizeof(tmp), "%s.%08x.tmp", path, r) >= (int)sizeof(tmp))
+                return -ENAMETOOLONG;
+        fd = openat(dirfd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+        if (fd < 0)
+                return -errno;
+        e = io_write_full(fd, p, n);
+        if (e == 0 && sync && fsync(fd) < 0)
+                e = -errno;
+        if (e == 0 && renameat(dirfd, tmp, dirfd, path) < 0)
+                e = -errno;
+        if (e < 0) {
+                unlinkat(dirfd, tmp, 0);
+                return e;
+        }
+        if (sync) {
+                _cleanup_free_ char *folder = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+                _cleanup_close_ int dfd = -1;
+
+                if (!folder)
+                        return -ENOMEM;
+                dfd = openat(dirfd, *folder ? folder : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (dfd < 0 || fsync(dfd) < 0)
+                        return -errno;
+        }
+        return 0;
+}
+
+int io_mkdir_parents(const char *path, mode_t mode) {
+        _cleanup_free_ char *s = strdup(path);
+
+        if (!s)
+                return -ENOMEM;
+        for (char *p = s + 1; *p; p++)
+                if (*p == '/') {
+                        *p = 0;
+                        if (mkdir(s, mode) < 0 && errno != EEXIST)
+                                return -errno;
+                        *p = '/';
+                }
+        if (mkdir(s, mode) < 0 && errno != EEXIST)
+                return -errno;
+        return 0;
+}
+
+int io_set_nonblock(int fd) {
+        int flags = fcntl(fd, F_GETFL);
+
+        if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+                return -errno;
+        return 0;
+}

@@ -1,0 +1,17 @@
+/* Runs: supervisor, CLI. Whole reads and writes, and files that appear whole or not at all. */
+#pragma once
+
+#include "base/util.h"
+
+/* Writes all n bytes. Returns 0 or -errno. */
+int io_write_full(int fd, const void *p, size_t n);
+/* Reads at most max bytes to the end of file into an owned, NUL-terminated buffer. Returns 0, -EFBIG beyond max, -errno. */
+int io_read_all(int fd, size_t max, char **ret, size_t *ret_n);
+/* The same by path. dirfd may be AT_FDCWD. */
+int io_read_file(int dirfd, const char *path, size_t max, char **ret, size_t *ret_n);
+/* Writes a temporary file beside `path` and renames it over; with sync, file and folder are fsynced. Returns 0 or -errno. */
+int io_write_file(int dirfd, const char *path, const void *p, size_t n, mode_t mode, bool sync);
+/* Makes path and its missing parents with `mode`. Returns 0 or -errno. */
+int io_mkdir_parents(const char *path, mode_t mode);
+/* Puts O_NONBLOCK on. Returns 0 or -errno. */
+int io_set_nonblock(int fd);

@@ -1,0 +1,79 @@
+#include "base/json.h"
+
+#include "base/size.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The deepest nesting of brackets outside strings; a scan of its own, because jansson's limit is fixed at 2048. */
+static unsigned nesting(const char *s, size_t n) {
+        unsigned depth = 0, most = 0;
+        bool in_string = false;
+
+        for (size_t i = 0; i < n; i++) {
+                if (in_string) {
+                        if (s[i] == '\\')
+                                i++;
+                        else if (s[i] == '"')
+                                in_string = false;
+                } else if (s[i] == '"')
+                        in_string = true;
+                else if (s[i] == '[' || s[i] == '{')
+                        most = MAX(most, ++depth);
+                else if ((s[i] == ']' || s[i] == '}') && depth > 0)
+                        depth--;
+        }
+        return most;
+}
+
+int json_parse(const char *text, size_t n, size_t max_bytes, unsigned max_depth, json_t **ret, Diag *reterr) {
+        json_error_t err;
+        json_t *j;
+        unsigned depth;
+
+        if (n > max_bytes)
+                return diag(reterr, JSON_E_SIZE, "%zu bytes of JSON: at most %zu are allowed", n, max_bytes);
+        depth = nesting(text, n);
+        if (depth > max_depth)
+                return diag(reterr, JSON_E_DEPTH, "JSON nested %u deep: at most %u levels are allowed", depth, max_depth);
+        j = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &err);
+        if (!j) {
+                enum json_error_code code = json_error_code(&err);
+                char quoted[400];
+
+                if (code == json_error_out_of_memory)
+                        return -ENOMEM;
+                diag_quote(err.text, strlen(err.text), quoted, sizeof(quoted));
+                return diag(reterr, code == json_error_duplicate_key ? JSON_E_DUPLICATE : JSON_E_SYNTAX,
+                            "line %d, column %d: %s", err.line, err.column, quoted);
+        }
+        *ret = j;
+        return 0;
+}
+
+json_t *json_u64(uint64_t v) {
+        char text[24];
+
+        if (v <= (uint64_t)JSON_INTEGER_MOST)
+                return json_integer((json_int_t)v);
+        snprintf(text, sizeof(text), "%" PRIu64, v);
+        return json_string(text);
+}
+
+int json_get_u64(const json_t *v, uint64_t *ret) {
+        const char *s;
+        char *end;
+
+        if (json_is_integer(v) && json_integer_value(v) >= 0) {
+                *ret = (uint64_t)json_integer_value(v);
+                return 0;
+        }
+        s = json_string_value(v);
+        if (!s || *s < '1' || *s > '9')
+                return -EINVAL;
+        errno = 0;
+        *ret = strtoull(s, &end, 10);
+        return errno || *end ? -EINVAL : 0;
+}

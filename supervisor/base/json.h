@@ -1,0 +1,33 @@
+/* Runs: supervisor, CLI. Strict reading of hostile JSON (RFC 8259, I-JSON: no duplicate keys, valid UTF-8) and one canonical form. */
+#pragma once
+
+#include "base/diag.h"
+#include "base/util.h"
+
+#include <jansson.h>
+
+enum {
+        JSON_E_SYNTAX = 1, /* not JSON, not UTF-8, trailing bytes, a number out of range */
+        JSON_E_DUPLICATE,  /* a key twice in one object */
+        JSON_E_DEPTH,      /* nested deeper than the limit */
+        JSON_E_SIZE,       /* more bytes than the limit */
+};
+
+#define JSON_DEPTH_DEFAULT 32
+#define JSON_INTEGER_MOST ((INT64_C(1) << 53) - 1) /* beyond it an integer is not the same in every reader (RFC 7493 2.2) */
+
+/* Parses exactly one value of at most max_bytes and max_depth levels. Returns 0, JSON_E_* with a message that has line and
+ * column, or -ENOMEM. *ret is owned by the caller (json_decref). */
+int json_parse(const char *text, size_t n, size_t max_bytes, unsigned max_depth, json_t **ret, Diag *reterr);
+
+/* The canonical form (JCS, RFC 8785): keys by UTF-16 units, shortest numbers, no white space. Integers beyond 2^53-1 are
+ * refused with -ERANGE; strings must hold no invalid UTF-8 (jansson sees to it). *ret is owned, NUL-terminated.
+ * Returns 0, -ENOMEM, -ERANGE. */
+int json_canonical(const json_t *value, char **ret, size_t *ret_n);
+
+#define _cleanup_json_ _cleanup_(json_decrefp) /* jansson's own json_decrefp */
+
+/* An integer for a record: a number up to 2^53-1, beyond it a decimal string. New reference or NULL. */
+json_t *json_u64(uint64_t v);
+/* Reads what json_u64 made. Returns 0 or -EINVAL. */
+int json_get_u64(const json_t *v, uint64_t *ret);

@@ -1,0 +1,13 @@
+/* Runs: supervisor, CLI. Lines for the operator on standard error: "lethe: …". Never a secret, never a skill's raw bytes. */
+#pragma once
+
+#include "base/util.h"
+
+typedef enum LogLevel { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_NOTE, LOG_LEVEL_DEBUG } LogLevel;
+
+void log_set_level(LogLevel most); /* default LOG_LEVEL_NOTE */
+void log_line(LogLevel level, const char *fmt, ...) _printf_(2, 3);
+#define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)
+#define log_note(...) log_line(LOG_LEVEL_NOTE, __VA_ARGS__)
+#define log_debug(...) log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)

@@ -1,0 +1,110 @@
+#include "base/size.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define MOST ((UINT64_C(1) << 53) - 1)
+
+int count_parse(const char *text, uint64_t *ret) {
+        uint64_t v = 0;
+
+        if (!*text)
+                return -EINVAL;
+        for (; *text; text++) {
+                if (!isdigit((unsigned char)*text))
+                        return -EINVAL;
+                v = v * 10 + (uint64_t)(*text - '0');
+                if (v > MOST)
+                        return -ERANGE;
+        }
+        *ret = v;
+        return 0;
+}
+
+int size_parse(const char *text, uint64_t *ret_bytes) {
+        static const char units[] = "kmgt";
+        uint64_t v = 0;
+        const char *p = text, *u;
+        int shift = 0;
+
+        if (!isdigit((unsigned char)*p))
+                return -EINVAL;
+        for (; isdigit((unsigned char)*p); p++) {
+                v = v * 10 + (uint64_t)(*p - '0');
+                if (v > MOST)
+                        return -ERANGE;
+        }
+        if (*p && (u = strchr(units, tolower((unsigned char)*p)))) {
+                shift = 10 * (int)(u - units + 1);
+                p++;
+                if (tolower((unsigned char)p[0]) == 'i' && tolower((unsigned char)p[1]) == 'b')
+                        p += 2;
+                else if (tolower((unsigned char)p[0]) == 'b')
+                        p++;
+        } else if (tolower((unsigned char)*p) == 'b')
+                p++;
+        if (*p)
+                return -EINVAL;
+        if (v > MOST >> shift)
+                return -ERANGE;
+        *ret_bytes = v << shift;
+        return 0;
+}
+
+int duration_parse(const char *text, uint64_t *ret_usec) {
+        static const struct {
+                const char *unit;
+                uint64_t usec;
+        } units[] = {{"us", 1}, {"ms", 1000}, {"s", 1000000}, {"", 1000000}, {"m", 60000000}, {"min", 60000000}, {"h", UINT64_C(3600000000)}};
+        uint64_t whole = 0, part = 0, scale = 1;
+        const char *p = text;
+
+        if (!isdigit((unsigned char)*p))
+                return -EINVAL;
+        for (; isdigit((unsigned char)*p); p++) {
+                whole = whole * 10 + (uint64_t)(*p - '0');
+                if (whole > MOST / 3600000000U)
+                        return -ERANGE;
+        }
+        if (*p == '.') {
+                if (!isdigit((unsigned char)p[1]))
+                        return -EINVAL;
+                for (p++; isdigit((unsigned char)*p); p++)
+                        if (scale < 1000000) {
+                                part = part * 10 + (uint64_t)(*p - '0');
+                                scale *= 10;
+                        }
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+                if (strcasecmp(p, units[i].unit) == 0) {
+                        *ret_usec = whole * units[i].usec + part * units[i].usec / scale;
+                        return 0;
+                }
+        return -EINVAL;
+}
+
+const char *size_format(uint64_t bytes, char out[static SIZE_TEXT_MAX]) {
+        static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+        double v = (double)bytes;
+        size_t u = 0;
+
+        while (v >= 1024 && u + 1 < ARRAY_SIZE(units)) {
+                v /= 1024;
+                u++;
+        }
+        snprintf(out, SIZE_TEXT_MAX, v == (double)(uint64_t)v ? "%.0f %s" : "%.1f %s", v, units[u]);
+        return out;
+}
+
+const char *duration_format(uint64_t usec, char out[static SIZE_TEXT_MAX]) {
+        if (usec < 1000)
+                snprintf(out, SIZE_TEXT_MAX, "%u us", (unsigned)usec);
+        else if (usec < 1000000)
+                snprintf(out, SIZE_TEXT_MAX, usec % 1000 ? "%.1f ms" : "%.0f ms", (double)usec / 1e3);
+        else
+                snprintf(out, SIZE_TEXT_MAX, usec % 1000000 ? "%.2f s" : "%.0f s", (double)usec / 1e6);
+        return out;
+}

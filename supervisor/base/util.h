@@ -1,0 +1,42 @@
+/* Runs: every process. Cleanup attributes and the few macros that the house style needs. */
+#pragma once
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define _cleanup_(f) __attribute__((cleanup(f)))
+#define _printf_(a, b) __attribute__((format(printf, a, b)))
+#define _noreturn_ __attribute__((noreturn))
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* Hands ownership over: yields the value and leaves NULL (or -1) behind. */
+#define TAKE_PTR(p)                                                                                                    \
+        ({                                                                                                             \
+                __typeof__(p) take_ = (p);                                                                             \
+                (p) = NULL;                                                                                            \
+                take_;                                                                                                 \
+        })
+#define TAKE_FD(fd)                                                                                                    \
+        ({                                                                                                             \
+                int take_ = (fd);                                                                                      \
+                (fd) = -1;                                                                                             \
+                take_;                                                                                                 \
+        })
+
+static inline void freep(void *p) {
+        free(*(void **)p);
+}
+static inline void closep(int *fd) {
+        if (*fd >= 0)
+                close(*fd);
+        *fd = -1;
+}
+#define _cleanup_free_ _cleanup_(freep)
+#define _cleanup_close_ _cleanup_(closep)

@@ -1,0 +1,41 @@
+/* Runs: CLI. What the verbs share: exit codes, the store's place, errors, options. */
+#pragma once
+
+#include "base/diag.h"
+#include "base/util.h"
+
+/* Exit codes of Lethe itself (DESIGN: command line). Verbs that judge end 0 intact, 1 not, 2 usage. */
+enum {
+        EXIT_OK = 0,
+        EXIT_NOT = 1,         /* a check did not hold; a named thing is not there */
+        EXIT_USAGE = 2,       /* the command line is wrong */
+        EXIT_TIMED_OUT = 124, /* run: wall budget */
+        EXIT_LETHE = 125,     /* run: Lethe itself or its policy; nothing ran */
+        EXIT_NOT_EXECUTABLE = 126,
+        EXIT_NOT_FOUND = 127,
+};
+
+typedef int (*VerbFn)(int argc, char **argv);
+typedef struct Verb {
+        const char *name;
+        VerbFn fn; /* argv[0] is the verb's name; returns the exit code */
+        const char *line;
+} Verb;
+extern const Verb cli_verbs[];
+extern const size_t cli_n_verbs;
+
+#define VERB(name, id, line) int cmd_##id(int argc, char **argv);
+#include "cli/verbs.def"
+#undef VERB
+
+/* Where the store is: `given` (--store) or LETHE_STORE or $XDG_STATE_HOME/lethe or ~/.local/state/lethe.
+ * Owned string or NULL with a message. */
+char *cli_store_path(const char *given, Diag *reterr);
+
+/* Prints "lethe VERB: message" and the hint for --help; returns EXIT_USAGE. */
+int cli_usage(const char *verb, const char *fmt, ...) _printf_(2, 3);
+/* Prints "lethe VERB: message"; returns code. */
+int cli_fail(const char *verb, int code, const char *fmt, ...) _printf_(3, 4);
+
+/* Flushes standard output and says so when that fails (a full disk, a closed pipe): returns code, or EXIT_NOT. */
+int cli_done(const char *verb, int code);

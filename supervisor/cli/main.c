@@ -1,0 +1,51 @@
+/* Runs: CLI. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define VERB(name, id, line) {name, cmd_##id, line},
+const Verb cli_verbs[] = {
+#include "cli/verbs.def"
+};
+#undef VERB
+const size_t cli_n_verbs = ARRAY_SIZE(cli_verbs);
+
+static void help(FILE *out) {
+        fprintf(out, "Usage: lethe VERB [OPTIONS] ...\n\n"
+                     "Runs untrusted agent skills, each invocation in a region of its own, and proves\n"
+                     "afterwards how it ended. See lethe(1).\n\nVerbs:\n");
+        for (size_t i = 0; i < cli_n_verbs; i++)
+                fprintf(out, "  %-12s %s\n", cli_verbs[i].name, cli_verbs[i].line);
+        fprintf(out, "\n'lethe VERB --help' explains one verb.\n");
+}
+
+/* A closed standard descriptor would be reused by the first file that is opened: the store, say. */
+static void fill_standard_fds(void) {
+        for (int fd = 0; fd <= 2; fd++)
+                if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) < 0)
+                        _exit(EXIT_LETHE);
+}
+
+int main(int argc, char **argv) {
+        fill_standard_fds();
+        signal(SIGPIPE, SIG_IGN);
+        if (argc < 2) {
+                help(stderr);
+                return EXIT_USAGE;
+        }
+        if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+                help(stdout);
+                return cli_done("help", EXIT_OK);
+        }
+        if (strcmp(argv[1], "--version") == 0)
+                return cmd_version(1, argv);
+        for (size_t i = 0; i < cli_n_verbs; i++)
+                if (strcmp(argv[1], cli_verbs[i].name) == 0)
+                        return cli_verbs[i].fn(argc - 1, argv + 1);
+        fprintf(stderr, "lethe: '%s' is not a verb; 'lethe --help' lists them\n", argv[1]);
+        return EXIT_USAGE;
+}

@@ -1,0 +1,84 @@
+/* Runs: supervisor. The one way in which anything that persists changes. Every function that takes a Txn works inside the caller's
+ * LMDB write transaction; nothing is durable before store_commit() returned 0.
+ *
+ * A region's writes are held: engine_propose() checks and records the proposal (event slot.proposed, durable with its
+ * acknowledgement) and reserves the slot; engine_region_end() projects all of a region's proposals as slot.written, or
+ * discards them all when the region broke a budget (I-24). Recovery of a region whose supervisor died projects them. */
+#pragma once
+
+#include "base/diag.h"
+#include "base/json.h"
+#include "base/util.h"
+#include "store/store.h"
+
+/* Positive codes: refusals. engine_code_name() gives the word that goes into events and replies. */
+typedef enum EngineCode {
+        ENGINE_OK = 0,
+        ENGINE_E_BAD_NAME = 1,   /* bad_name: not a slot name */
+        ENGINE_E_NOT_GRANTED,    /* not_granted: the region's grant does not list the slot for this */
+        ENGINE_E_UNDEFINED,      /* undefined_slot: no such slot */
+        ENGINE_E_SCHEMA,         /* schema: the value does not fit the slot's schema; the message has the JSON pointer and the keyword */
+        ENGINE_E_BAD_SCHEMA,     /* bad_schema: the schema itself is refused */
+        ENGINE_E_CONFLICT,       /* conflict: expected version is not the current one; another region holds the slot (message says which) */
+        ENGINE_E_TOO_LARGE,      /* too_large */
+        ENGINE_E_EXISTS,         /* exists: defined already, with another schema */
+        ENGINE_E_NO_VALUE,       /* no_value: defined, never written */
+        ENGINE_E_TOO_MANY,       /* too_many: proposals of one region; regions alive at once */
+        ENGINE_E_NO_REGION,      /* no_region: no such region alive */
+} EngineCode;
+const char *engine_code_name(EngineCode c);
+
+/* Operator verbs. `who` is "uid:1000". All return 0, EngineCode (positive) or -errno.
+ * A refusal leaves the transaction usable; the caller records it with engine_refused() where it must be recorded. */
+int engine_slot_define(Txn *t, const char *who, const char *region_or_null, const char *name, const json_t *schema,
+                       uint64_t *ret_seq, Diag *reterr); /* the same schema again is 0 with *ret_seq of the first definition */
+int engine_slot_put(Txn *t, const char *who, const char *name, const json_t *value, int64_t expect_version /* -1: any */,
+                    uint64_t *ret_seq, uint64_t *ret_version, Diag *reterr);
+
+/* A region's life. `fields` become the event's fields (borrowed). */
+typedef struct RegionStart {
+        const char *region;      /* id */
+        const char *skill_name, *skill_digest;
+        const char *tier;
+        const json_t *grant;     /* grant_to_json() */
+        const char *const *reads, *const *writes; /* NULL-terminated or NULL */
+        const json_t *slots;     /* definitions by the manifest, or NULL */
+        uint64_t supervisor_pid;
+        uint64_t max_regions;    /* refuse with ENGINE_E_TOO_MANY beyond; 0: no limit */
+} RegionStart;
+/* Appends slot.defined (for new ones), region.allocated and one slot.read for each slot of `reads` that has a value; makes the
+ * region's row. *ret_copies: object name -> {"version":n,"value":…} (I-20), null for a slot that has no value yet. */
+int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t **ret_copies, Diag *reterr);
+/* The supervisor learnt the pid of the region's first process: for recovery after a crash. start_ticks: field 22 of /proc/PID/stat. */
+int engine_region_pid(Txn *t, const char *region, uint64_t pid, uint64_t start_ticks, const char *cgroup_or_null, const char *scratch_or_null);
+
+/* A held proposal. Returns 0 with *ret_seq of slot.proposed and the version that the slot will have. On refusal appends
+ * slot.refused (code, message, slot) and returns the code: commit the transaction all the same. */
+int engine_propose(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect_version,
+                   uint64_t *ret_seq, uint64_t *ret_version, Diag *reterr);
+/* Anything else that happened in a region: request.refused, region.faulted, region.denied, log …; fields borrowed. */
+int engine_event(Txn *t, const char *region, const char *type, const json_t *fields, uint64_t *ret_seq);
+
+typedef struct RegionEnd {
+        const char *region;
+        bool keep;               /* project the held proposals; false: discard (a breach) */
+        const json_t *released;  /* fields of region.released: teardown evidence, usage, denials */
+        const json_t *ended;     /* fields of invocation.ended: outcome, exit_code, signal, limiting_resource */
+} RegionEnd;
+/* One transaction: slot.written (or slot.discarded) for each proposal, region.released, invocation.ended; the row goes (I-15). */
+int engine_region_end(Txn *t, const RegionEnd *e, uint64_t *ret_released, uint64_t *ret_ended, Diag *reterr);
+/* For the next start: region.released with what is known, region.recovered, invocation.ended{outcome cancelled, reason supervisor_died}. */
+int engine_region_recover(Txn *t, const char *region, const json_t *evidence, Diag *reterr);
+
+/* Reads: any transaction. */
+typedef struct RegionRow {
+        char region[27];
+        uint64_t supervisor_pid;
+        uint64_t supervisor_lock; /* store/lock: slot number of the supervisor's lock file */
+        uint64_t pid, start_ticks;
+        char *cgroup, *scratch;   /* owned, may be NULL */
+        json_t *detail;           /* as recorded at start: skill, tier, time … */
+} RegionRow;
+void region_row_deinit(RegionRow *r);
+int engine_region_list(Txn *t, RegionRow **ret, size_t *ret_n); /* all alive, by id */
+int engine_region_get(Txn *t, const char *region, RegionRow *ret); /* 0, ENGINE_E_NO_REGION, -errno */
