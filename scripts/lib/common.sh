@@ -1,0 +1,116 @@
+# Sourced by the scripts beside this folder: finding the project, and installing what is missing.
+# A machine may be bare, the caller may be root or not, and there may be no terminal: nothing here ever asks.
+
+# A closed standard input would be reused by the first file that a program opens.
+[ -e /proc/self/fd/0 ] || exec </dev/null
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# The build folder: build/ of the project, or another one for a caller who keeps several.
+build=${LETHE_BUILD:-$top/build}
+
+# Scripts name the system's interpreter: a python3 in PATH may be a version manager's shim without Debian's modules.
+python=/usr/bin/python3
+jobs=$(nproc 2>/dev/null || echo 2)
+
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
+        bold=$'\e[1m' plain=$'\e[0m'
+else
+        bold='' plain=''
+fi
+
+say() {
+        printf '%s==>%s %s\n' "$bold" "$plain" "$*"
+}
+
+die() {
+        printf '%s: %s\n' "${0##*/}" "$*" >&2
+        exit 1
+}
+
+# What is needed for each purpose, as Debian 12 names it.
+packages_for() {
+        case $1 in
+        build)
+                echo gcc libc6-dev musl-tools meson ninja-build pkgconf python3 scdoc libcriterion-dev \
+                        libjansson-dev libsodium-dev liblmdb-dev libseccomp-dev libcap-dev libyaml-dev libpcre2-dev
+                ;;
+        demo)
+                echo python3 python3-lxml python3-markdown openssl golang-go golang-golang-x-mod-dev util-linux
+                ;;
+        test)
+                echo python3 python3-lxml python3-markdown openssl golang-go golang-golang-x-mod-dev util-linux nodejs \
+                        stress-ng libsqlite3-dev libasan8 libubsan1 clang-format clang-tidy clang bash zsh fish man-db
+                ;;
+        bench)
+                echo python3 util-linux bubblewrap firejail crun libsqlite3-dev
+                ;;
+        *)
+                die "no such set of packages: $1"
+                ;;
+        esac
+}
+
+missing_packages() {
+        local p
+        for p in "$@"; do
+                dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null | grep -qx installed || echo "$p"
+        done
+}
+
+apt_get() {
+        local root=()
+        if [ "$(id -u)" != 0 ]; then
+                root=(sudo -n)
+                # With a terminal sudo may ask for its password; without one it must not wait for it.
+                [ -t 0 ] && root=(sudo)
+        fi
+        "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "$@" </dev/null
+}
+
+# need_packages SET...: installs what is missing of the sets, and says so. Does nothing when nothing is missing.
+need_packages() {
+        local set wanted=() missing log
+        for set in "$@"; do
+                # shellcheck disable=SC2207 # package names have no spaces
+                wanted+=($(packages_for "$set"))
+        done
+        if ! command -v dpkg-query >/dev/null; then
+                say "this is not Debian: make sure that what these packages hold is there: ${wanted[*]}"
+                return 0
+        fi
+        missing=$(missing_packages "${wanted[@]}" | sort -u | tr '\n' ' ')
+        [ -n "$missing" ] || return 0
+        if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+                die "these packages are missing, and installing them takes root: apt-get install $missing"
+        fi
+        say "installing with apt-get: $missing"
+        log=$(mktemp "${TMPDIR:-/tmp}/lethe-apt.XXXXXX")
+        if ! compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null; then
+                apt_get -q update >"$log" 2>&1 || true
+        fi
+        # The package lists may be too old for what the mirror holds now: a second try with new ones.
+        # shellcheck disable=SC2086 # one word a package
+        if ! apt_get -q -y install --no-install-recommends $missing >>"$log" 2>&1; then
+                apt_get -q update >>"$log" 2>&1 || true
+                if ! apt_get -q -y install --no-install-recommends $missing >>"$log" 2>&1; then
+                        tail -n 20 "$log" >&2
+                        rm -f "$log"
+                        die "apt-get could not install: $missing"
+                fi
+        fi
+        rm -f "$log"
+}
+
+# build_in DIR [meson options]: configures DIR when it is not, and builds. Output is shown when something fails.
+build_in() {
+        local dir=$1 log
+        shift
+        log=$(mktemp "${TMPDIR:-/tmp}/lethe-build.XXXXXX")
+        if [ ! -e "$dir/build.ninja" ]; then
+                say "configuring ${dir#"$top"/}"
+                meson setup "$dir" "$top" "$@" >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; die "meson setup failed"; }
+        fi
+        say "building ${dir#"$top"/}"
+        ninja -C "$dir" -j "$jobs" >"$log" 2>&1 || { tail -n 60 "$log" >&2; rm -f "$log"; die "the build failed"; }
+        rm -f "$log"
+}
