@@ -1,47 +1,14 @@
 /* Runs: supervisor. The effective policy of one invocation: what the manifest asks for, cut down to what the operator allows.
- * Plain data, made by policy_grant() (pure), read by spawn/, region/ and the desk. Everything is owned by the Grant. */
+ * Plain data, made by policy_grant(), read by spawn/, region/ and the desk. Everything is owned by the Grant. */
 #pragma once
 
+#include "base/diag.h"
 #include "base/json.h"
 #include "base/util.h"
-
-typedef enum Tier {
-        TIER_LANDLOCK = 1,   /* Landlock + seccomp + rlimits, no namespaces */
-        TIER_NAMESPACES = 2, /* all of it */
-} Tier;
-const char *tier_name(Tier t); /* "landlock", "namespaces" */
-
-typedef struct Budget {
-        uint64_t memory_bytes;  /* whole tree, with scratch */
-        uint64_t wall_usec;
-        uint64_t cpu_usec;      /* whole tree, user + system */
-        uint64_t processes;     /* tasks: processes and threads of the skill */
-        uint64_t open_files;    /* of each process */
-        uint64_t file_bytes;    /* largest single file */
-        uint64_t scratch_bytes; /* /work and /tmp together */
-        uint64_t output_bytes;  /* standard output and error together */
-} Budget;
-
-typedef struct FileGrant {
-        char *source;  /* absolute path on the host */
-        char *target;  /* absolute path in the region */
-        bool write;
-} FileGrant;
-
-typedef enum NetworkMode {
-        NETWORK_NONE = 0, /* no socket but socketpair */
-        NETWORK_CONNECT,  /* TCP to the listed addresses only, each connect made by the supervisor */
-        NETWORK_HOST,     /* the host's network, only when policy allows it */
-} NetworkMode;
-
-typedef struct NetGrant {
-        char *text;      /* as written: "127.0.0.1:8080", "[::1]:443" */
-        int family;      /* AF_INET, AF_INET6 */
-        uint8_t addr[16];
-        uint16_t port;
-} NetGrant;
-
-typedef enum DenialMode { DENIAL_CONTINUE = 0, DENIAL_END } DenialMode;
+#include "manifest/skill.h"
+#include "manifest/terms.h" /* Tier, Budget, FileGrant, NetworkMode, NetGrant, DenialMode */
+#include "policy/policy.h"
+#include "policy/request.h"
 
 typedef struct Grant {
         char *skill_name;     /* of SKILL.md, or the program's base name with --exec */
@@ -49,10 +16,11 @@ typedef struct Grant {
         char *skill_dir;      /* host path of the folder bound at /skill; NULL with --exec */
         char *program;        /* --exec: host path of a program outside the system folders, bound at that same path; else NULL */
         char **argv;          /* NULL-terminated; argv[0] as it is looked up inside the region (PATH, /skill-relative or absolute) */
-        char **env;           /* NULL-terminated NAME=VALUE, whole environment */
+        char **env;           /* NULL-terminated NAME=VALUE: the whole environment but LETHE_REGION=<id>, which spawn/ appends */
         char *workdir;        /* absolute, in the region; default /work */
         Budget budget;
         Tier min_tier;        /* below it the run is refused */
+        Tier tier;            /* --tier: exactly this one (never below min_tier); 0: the best that the machine has */
         FileGrant *files;
         size_t n_files;
         NetworkMode network;
@@ -64,9 +32,29 @@ typedef struct Grant {
         uint64_t cancel_bound_usec;
         char **reads, **writes; /* slot names, NULL-terminated */
         json_t *slots;        /* object name -> JSON Schema that the manifest defines; may be NULL */
+        uint64_t max_regions;   /* policy: regions alive at once in the store; 0: no limit */
+        uint64_t max_of_skill;  /* policy: regions of this skill alive at once; 0: no limit of its own */
         json_t *reductions;   /* array of {field, asked, granted, rule}: where the operator gave less */
 } Grant;
 
 void grant_deinit(Grant *g);
-/* The grant as JSON for `run --dry-run` and region.allocated; sizes in bytes, times in usec. New reference. */
+#define _cleanup_grant_ _cleanup_(grant_deinit)
+
+enum {
+        GRANT_E_REFUSED = 1,    /* policy forbids what the command line asks, or this skill at all: exit code 125 */
+        GRANT_E_USAGE,          /* the request does not fit the skill: no entry of that name, two mounts at one target */
+        GRANT_E_SOURCE,         /* a granted file does not exist on the host */
+        GRANT_E_NOT_FOUND,      /* the entry's program is not in the skill's folder: exit code 127 */
+        GRANT_E_NOT_EXECUTABLE, /* it is there but not an executable file: exit code 126 */
+};
+
+/* The intersection of what the skill asks (NULL with --exec), what the command line says and what the policy allows. Pure: it looks at
+ * nothing but its arguments. A grant never exceeds any of the three; what the skill asked and did not get is in `reductions`, what the
+ * command line asked and may not have is a refusal. Returns 0, GRANT_E_* with a message, -ENOMEM. */
+int policy_grant(const Skill *skill_or_null, const RunRequest *request, const Policy *policy, Grant *ret, Diag *reterr);
+
+/* The grant as JSON for `run --dry-run` and region.allocated; sizes in bytes, times in usec. Values of the environment are left out,
+ * because the ledger keeps what it is given. New reference. */
 json_t *grant_to_json(const Grant *g);
+/* The same for a person: owned text, NULL when out of memory. */
+char *grant_to_text(const Grant *g);

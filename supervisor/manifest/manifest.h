@@ -1,0 +1,51 @@
+/* Runs: supervisor, CLI. lethe.json: what a skill asks for (schema/manifest.md, schema/lethe.schema.json). */
+#pragma once
+
+#include "base/diag.h"
+#include "base/json.h"
+#include "base/util.h"
+#include "manifest/finding.h"
+#include "manifest/terms.h"
+
+#define MANIFEST_NAME "lethe.json"
+#define CANCEL_BOUND_STANDARD_USEC 250000
+#define CANCEL_BOUND_LEAST_USEC 10000
+#define CANCEL_BOUND_MOST_USEC 60000000
+
+typedef struct Entry {
+        char *name;
+        char **argv; /* NULL-terminated, at least one */
+} Entry;
+
+typedef struct FileAsk {
+        char *path;   /* on the host, absolute, normalised, as written */
+        char *real;   /* the same with symlinks resolved at load; NULL when it does not exist */
+        char *target; /* in the region: "at", else path */
+        bool write;
+} FileAsk;
+
+typedef struct Manifest {
+        Entry *entries;
+        size_t n_entries;
+        Budget budget;       /* 0: not said */
+        char **reads, **writes;
+        json_t *slots;       /* object name -> JSON Schema (files already read in), or NULL */
+        FileAsk *files;
+        size_t n_files;
+        NetworkMode network;
+        NetGrant *connects;
+        size_t n_connects;
+        char **env;          /* NAME=VALUE */
+        bool proc;
+        Tier min_tier;       /* 0: not said */
+        DenialMode on_denial;
+        bool report_paths;   /* default true */
+        uint64_t cancel_bound_usec; /* 0: not said */
+} Manifest;
+
+void manifest_deinit(Manifest *m);
+/* The manifest of a skill without lethe.json. */
+Manifest manifest_none(void);
+/* Reads the text of a lethe.json. Each fault is a finding at FINDING_ERROR; all are found, not only the first. Slot schemas that name
+ * a file are read from dirfd (-1: named files are faults). Returns 0 or -ENOMEM; *ret is set only when no error was found. */
+int manifest_parse(const char *text, size_t n, int dirfd, Manifest *ret, Findings *findings);

@@ -1,0 +1,144 @@
+#include "manifest/terms.h"
+
+#include "schema/limits.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+static bool is_lower(char c) {
+        return c >= 'a' && c <= 'z';
+}
+
+static bool is_digit(char c) {
+        return c >= '0' && c <= '9';
+}
+
+bool slot_name_valid(const char *name) {
+        size_t n = strlen(name);
+
+        if (n == 0 || n > SLOT_NAME_MAX || !is_lower(name[0]))
+                return false;
+        for (size_t i = 1; i < n; i++)
+                if (!is_lower(name[i]) && !is_digit(name[i]) && !strchr("._/-", name[i]))
+                        return false;
+        return true;
+}
+
+/* Agent Skills: lower-case letters, digits and single hyphens inside, at most 64. */
+bool skill_name_valid(const char *name) {
+        size_t n = strlen(name);
+
+        if (n == 0 || n > 64 || name[0] == '-' || name[n - 1] == '-' || strstr(name, "--"))
+                return false;
+        for (size_t i = 0; i < n; i++)
+                if (!is_lower(name[i]) && !is_digit(name[i]) && name[i] != '-')
+                        return false;
+        return true;
+}
+
+/* POSIX.1-2017 XBD 8.1: letters, digits and underscore, no digit first. */
+bool env_name_valid(const char *name, size_t n) {
+        if (n == 0 || n > 256 || is_digit(name[0]))
+                return false;
+        for (size_t i = 0; i < n; i++)
+                if (!is_lower(name[i]) && !is_digit(name[i]) && name[i] != '_' && !(name[i] >= 'A' && name[i] <= 'Z'))
+                        return false;
+        return true;
+}
+
+int path_normalise(const char *path, char **ret, Diag *reterr) {
+        size_t n = strlen(path), o = 0;
+        _cleanup_free_ char *s = NULL;
+        char shown[128];
+
+        diag_quote(path, n, shown, sizeof(shown));
+        if (path[0] != '/')
+                return diag(reterr, TERMS_E_BAD, "\"%s\": must be an absolute path", shown);
+        if (n >= PATH_MAX)
+                return diag(reterr, TERMS_E_BAD, "\"%s\": longer than %d bytes", shown, PATH_MAX - 1);
+        s = malloc(n + 2);
+        if (!s)
+                return -ENOMEM;
+        for (const char *p = path; *p;) {
+                size_t len;
+
+                while (*p == '/')
+                        p++;
+                len = strcspn(p, "/");
+                if (len == 2 && p[0] == '.' && p[1] == '.')
+                        return diag(reterr, TERMS_E_BAD, "\"%s\": must not have a \"..\" part", shown);
+                if (len > 0 && !(len == 1 && p[0] == '.')) {
+                        s[o++] = '/';
+                        for (size_t i = 0; i < len; i++) {
+                                if ((unsigned char)p[i] < 0x20 || p[i] == 0x7F)
+                                        return diag(reterr, TERMS_E_BAD, "\"%s\": must not have a control character", shown);
+                                s[o++] = p[i];
+                        }
+                }
+                p += len;
+        }
+        if (o == 0)
+                s[o++] = '/';
+        s[o] = 0;
+        *ret = TAKE_PTR(s);
+        return 0;
+}
+
+bool path_is_under(const char *path, const char *root) {
+        size_t n = strlen(root);
+
+        if (n == 1 && root[0] == '/')
+                return path[0] == '/';
+        return strncmp(path, root, n) == 0 && (path[n] == 0 || path[n] == '/');
+}
+
+int path_target_check(const char *target, Diag *reterr) {
+        static const char *const whole[] = {REGION_SKILL_DIR, REGION_LETHE_DIR, "/proc", "/dev", "/sys"};
+        static const char *const itself[] = {"/", REGION_WORK_DIR, REGION_TMP_DIR, "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64",
+                                             "/libx32", "/etc"};
+        char shown[128];
+
+        diag_quote(target, strlen(target), shown, sizeof(shown));
+        for (size_t i = 0; i < ARRAY_SIZE(whole); i++)
+                if (path_is_under(target, whole[i]))
+                        return diag(reterr, TERMS_E_BAD, "\"%s\": nothing can be mounted over %s, which is Lethe's own in a region", shown,
+                                    whole[i]);
+        for (size_t i = 0; i < ARRAY_SIZE(itself); i++)
+                if (strcmp(target, itself[i]) == 0)
+                        return diag(reterr, TERMS_E_BAD, "\"%s\": cannot be mounted over as a whole; name a place below it or beside it", shown);
+        return 0;
+}
+
+void strv_free(char **v) {
+        for (size_t i = 0; v && v[i]; i++)
+                free(v[i]);
+        free(v);
+}
+
+size_t strv_length(char *const *v) {
+        size_t n = 0;
+
+        while (v && v[n])
+                n++;
+        return n;
+}
+
+int strv_add(char ***v, const char *s) {
+        size_t n = strv_length(*v);
+        char **p = reallocarray(*v, n + 2, sizeof(*p));
+
+        if (!p)
+                return -ENOMEM;
+        *v = p;
+        p[n + 1] = NULL;
+        p[n] = strdup(s);
+        return p[n] ? 0 : -ENOMEM;
+}
+
+bool strv_has(char *const *v, const char *s) {
+        for (size_t i = 0; v && v[i]; i++)
+                if (strcmp(v[i], s) == 0)
+                        return true;
+        return false;
+}

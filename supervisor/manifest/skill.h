@@ -1,0 +1,32 @@
+/* Runs: supervisor, CLI. A skill as it lies on disk: its folder, what SKILL.md and lethe.json say, and the digest of every file. */
+#pragma once
+
+#include "base/diag.h"
+#include "base/json.h"
+#include "base/util.h"
+#include "manifest/bundle.h"
+#include "manifest/manifest.h"
+#include "manifest/skill-md.h"
+
+enum {
+        SKILL_E_MISSING = 1, /* no folder there, or no SKILL.md in it: 127 */
+        SKILL_E_BAD,         /* SKILL.md or lethe.json is refused */
+        SKILL_E_BUNDLE,      /* a file in the folder is refused: symlink out of it, FIFO, device, too many, unreadable, changed meanwhile */
+};
+
+typedef struct Skill {
+        char *dir;          /* absolute, symlinks resolved */
+        SkillMd md;
+        bool has_manifest;  /* lethe.json is there */
+        Manifest manifest;  /* without lethe.json: nothing is asked for */
+        Bundle bundle;      /* files and the digest over them */
+        char **warnings;    /* NULL-terminated; what `lethe validate` would call errors but a run can live with */
+} Skill;
+
+/* Loads `dir` (lenient about SKILL.md). Returns 0, SKILL_E_* with a message that names file, line or pointer, value and rule; -errno. */
+int skill_load(const char *dir, Skill **ret, Diag *reterr);
+void skill_free(Skill *s);
+static inline void skill_freep(Skill **s) {
+        skill_free(*s);
+}
+#define _cleanup_skill_ _cleanup_(skill_freep)

@@ -1,0 +1,184 @@
+#include "manifest/terms.h"
+
+#include "base/size.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KIB UINT64_C(1024)
+#define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
+#define SEC UINT64_C(1000000)
+#define DAY (86400 * SEC)
+
+/* The least values are those below which no program can start, or which the kernel reads as "no limit" (a tmpfs of 0 bytes). */
+const BudgetField budget_fields[BUDGET_FIELDS] = {
+        {"memory", "memory", UNIT_BYTES, offsetof(Budget, memory_bytes), 1 * MIB, 128 * MIB, 1024 * GIB},
+        {"wall", "timeout", UNIT_USEC, offsetof(Budget, wall_usec), 1000, 30 * SEC, DAY},
+        {"cpu", "cpu-time", UNIT_USEC, offsetof(Budget, cpu_usec), 1000, 30 * SEC, DAY},
+        {"processes", "pids-limit", UNIT_COUNT, offsetof(Budget, processes), 1, 64, 32768},
+        {"open_files", "nofile", UNIT_COUNT, offsetof(Budget, open_files), 8, 256, 65536},
+        {"file_size", "file-size", UNIT_BYTES, offsetof(Budget, file_bytes), 1, 64 * MIB, 1024 * GIB},
+        {"scratch", "scratch", UNIT_BYTES, offsetof(Budget, scratch_bytes), 4 * KIB, 64 * MIB, 1024 * GIB},
+        {"output", "output-limit", UNIT_BYTES, offsetof(Budget, output_bytes), 1, 16 * MIB, 64 * GIB},
+};
+
+const char *tier_name(Tier t) {
+        return t == TIER_LANDLOCK ? "landlock" : "namespaces";
+}
+
+int tier_parse(const char *text, Tier *ret) {
+        if (strcmp(text, "landlock") == 0)
+                *ret = TIER_LANDLOCK;
+        else if (strcmp(text, "namespaces") == 0)
+                *ret = TIER_NAMESPACES;
+        else
+                return -EINVAL;
+        return 0;
+}
+
+const char *network_name(NetworkMode m) {
+        switch (m) {
+        case NETWORK_CONNECT: return "connect";
+        case NETWORK_HOST: return "host";
+        case NETWORK_NONE: break;
+        }
+        return "none";
+}
+
+Budget budget_standard(void) {
+        Budget b = {0};
+
+        for (size_t i = 0; i < BUDGET_FIELDS; i++)
+                *budget_at(&b, &budget_fields[i]) = budget_fields[i].standard;
+        return b;
+}
+
+Budget budget_most(void) {
+        Budget b = {0};
+
+        for (size_t i = 0; i < BUDGET_FIELDS; i++)
+                *budget_at(&b, &budget_fields[i]) = budget_fields[i].most;
+        return b;
+}
+
+const char *budget_format(const BudgetField *f, uint64_t v, char out[static BUDGET_TEXT_MAX]) {
+        char text[SIZE_TEXT_MAX];
+
+        switch (f->unit) {
+        case UNIT_BYTES:
+                snprintf(out, BUDGET_TEXT_MAX, "%s", size_format(v, text));
+                break;
+        case UNIT_USEC:
+                snprintf(out, BUDGET_TEXT_MAX, "%s", duration_format(v, text));
+                break;
+        case UNIT_COUNT:
+                snprintf(out, BUDGET_TEXT_MAX, "%" PRIu64, v);
+                break;
+        }
+        return out;
+}
+
+static const char *unit_hint(const BudgetField *f) {
+        switch (f->unit) {
+        case UNIT_BYTES: return "a size such as 64k, 128m or 1g";
+        case UNIT_USEC: return "a time such as 250ms, 30s or 5m";
+        case UNIT_COUNT: break;
+        }
+        return "a whole number";
+}
+
+static int in_bounds(const BudgetField *f, uint64_t v, const char *shown, uint64_t *ret, Diag *reterr) {
+        char least[BUDGET_TEXT_MAX], most[BUDGET_TEXT_MAX];
+
+        if (v < f->least || v > f->most)
+                return diag(reterr, TERMS_E_BAD, "%s %s: must be from %s to %s", f->name, shown,
+                            budget_format(f, f->least, least), budget_format(f, f->most, most));
+        *ret = v;
+        return 0;
+}
+
+int budget_parse(const BudgetField *f, const char *text, uint64_t *ret, Diag *reterr) {
+        char shown[128];
+        uint64_t v = 0;
+        int r = f->unit == UNIT_BYTES ? size_parse(text, &v) : f->unit == UNIT_USEC ? duration_parse(text, &v) : count_parse(text, &v);
+
+        diag_quote(text, strlen(text), shown, sizeof(shown));
+        if (r == -ERANGE)
+                v = UINT64_MAX; /* too large to be counted: in_bounds() says the bound */
+        else if (r < 0)
+                return diag(reterr, TERMS_E_BAD, "%s \"%s\": must be %s", f->name, shown, unit_hint(f));
+        return in_bounds(f, v, shown, ret, reterr);
+}
+
+int budget_parse_json(const BudgetField *f, const json_t *value, uint64_t *ret, Diag *reterr) {
+        char shown[32];
+        json_int_t v;
+
+        if (json_is_string(value) && f->unit != UNIT_COUNT) {
+                if (strlen(json_string_value(value)) != json_string_length(value))
+                        return diag(reterr, TERMS_E_BAD, "%s: a NUL in a value", f->name);
+                return budget_parse(f, json_string_value(value), ret, reterr);
+        }
+        /* A bare number of seconds would be read as anything from microseconds up: only a text with a unit says a time. */
+        if (!json_is_integer(value) || f->unit == UNIT_USEC)
+                return diag(reterr, TERMS_E_BAD, "%s: must be %s%s", f->name, unit_hint(f),
+                            f->unit == UNIT_COUNT ? "" : f->unit == UNIT_BYTES ? " in quotes, or a whole number of bytes" : " in quotes");
+        v = json_integer_value(value);
+        snprintf(shown, sizeof(shown), "%" JSON_INTEGER_FORMAT, v);
+        return in_bounds(f, v < 0 ? 0 : (uint64_t)v, shown, ret, reterr);
+}
+
+void file_grants_free(FileGrant *g, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                free(g[i].source);
+                free(g[i].target);
+        }
+        free(g);
+}
+
+void net_grants_free(NetGrant *g, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                free(g[i].text);
+        free(g);
+}
+
+int net_parse(const char *text, NetGrant *ret, Diag *reterr) {
+        const char *colon = strrchr(text, ':'), *from = text, *end = colon;
+        char host[INET6_ADDRSTRLEN] = "", shown[128];
+        NetGrant g = {.family = AF_INET};
+        uint64_t port;
+
+        diag_quote(text, strlen(text), shown, sizeof(shown));
+        if (!colon)
+                return diag(reterr, TERMS_E_BAD, "\"%s\": must be ADDRESS:PORT, for example 127.0.0.1:8080 or [::1]:443", shown);
+        if (*text == '[') {
+                if (colon == text || colon[-1] != ']')
+                        return diag(reterr, TERMS_E_BAD, "\"%s\": an IPv6 address is written [ADDRESS]:PORT", shown);
+                g.family = AF_INET6;
+                from++;
+                end--;
+        }
+        if ((size_t)(end - from) >= sizeof(host))
+                return diag(reterr, TERMS_E_BAD, "\"%s\": the address is too long", shown);
+        memcpy(host, from, (size_t)(end - from));
+        if (inet_pton(g.family, host, g.addr) != 1)
+                return diag(reterr, TERMS_E_BAD, "\"%s\": must be a numeric address; names are not looked up, because a name may mean "
+                                                 "another machine tomorrow", shown);
+        if (count_parse(colon + 1, &port) < 0 || port < 1 || port > 65535 || (colon[1] == '0'))
+                return diag(reterr, TERMS_E_BAD, "\"%s\": the port must be from 1 to 65535", shown);
+        g.port = (uint16_t)port;
+        g.text = strdup(text);
+        if (!g.text)
+                return -ENOMEM;
+        *ret = g;
+        return 0;
+}
+
+bool net_same(const NetGrant *a, const NetGrant *b) {
+        return a->family == b->family && a->port == b->port && memcmp(a->addr, b->addr, a->family == AF_INET ? 4 : 16) == 0;
+}

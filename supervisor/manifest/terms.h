@@ -1,0 +1,103 @@
+/* Runs: supervisor, CLI. The words in which a manifest asks, an operator limits and a grant answers. Plain data. */
+#pragma once
+
+#include "base/diag.h"
+#include "base/json.h"
+#include "base/util.h"
+
+typedef enum Tier {
+        TIER_LANDLOCK = 1,   /* Landlock + seccomp + rlimits, no namespaces */
+        TIER_NAMESPACES = 2, /* all of it */
+} Tier;
+const char *tier_name(Tier t); /* "landlock", "namespaces" */
+int tier_parse(const char *text, Tier *ret); /* 0 or -EINVAL */
+
+typedef struct Budget {
+        uint64_t memory_bytes;  /* whole tree, with scratch */
+        uint64_t wall_usec;
+        uint64_t cpu_usec;      /* whole tree, user + system */
+        uint64_t processes;     /* tasks: processes and threads of the skill */
+        uint64_t open_files;    /* of each process */
+        uint64_t file_bytes;    /* largest single file */
+        uint64_t scratch_bytes; /* /work and /tmp together */
+        uint64_t output_bytes;  /* standard output and error together */
+} Budget;
+
+/* One row for each member of Budget: the only list of names, units, defaults and bounds. A member that is 0 was not said. */
+typedef enum BudgetUnit { UNIT_BYTES, UNIT_USEC, UNIT_COUNT } BudgetUnit;
+typedef struct BudgetField {
+        const char *name;   /* in lethe.json "budgets" and in policy "max" */
+        const char *option; /* of `lethe run`, without dashes */
+        BudgetUnit unit;
+        size_t offset;      /* of the uint64_t in Budget */
+        uint64_t least, standard, most;
+} BudgetField;
+#define BUDGET_FIELDS 8
+extern const BudgetField budget_fields[BUDGET_FIELDS];
+static inline uint64_t *budget_at(Budget *b, const BudgetField *f) {
+        return (uint64_t *)((char *)b + f->offset);
+}
+static inline uint64_t budget_get(const Budget *b, const BudgetField *f) {
+        return *(const uint64_t *)((const char *)b + f->offset);
+}
+Budget budget_standard(void);
+Budget budget_most(void);
+
+enum { TERMS_E_BAD = 1 }; /* the text is refused: message has the value and the rule */
+
+/* A budget value in a document or on a command line: sizes "128m" or bytes, times "30s" or seconds, counts. */
+int budget_parse(const BudgetField *f, const char *text, uint64_t *ret, Diag *reterr);
+int budget_parse_json(const BudgetField *f, const json_t *value, uint64_t *ret, Diag *reterr);
+#define BUDGET_TEXT_MAX 48
+const char *budget_format(const BudgetField *f, uint64_t v, char out[static BUDGET_TEXT_MAX]);
+
+typedef struct FileGrant {
+        char *source;  /* absolute path on the host, symlinks resolved */
+        char *target;  /* absolute path in the region, normalised */
+        bool write;
+} FileGrant;
+void file_grants_free(FileGrant *g, size_t n);
+
+typedef enum NetworkMode {
+        NETWORK_NONE = 0, /* no socket but socketpair */
+        NETWORK_CONNECT,  /* TCP to the listed addresses only, each connect made by the supervisor */
+        NETWORK_HOST,     /* the host's network, only when policy allows it */
+} NetworkMode;
+const char *network_name(NetworkMode m); /* "none", "connect", "host" */
+
+typedef struct NetGrant {
+        char *text;      /* as written: "127.0.0.1:8080", "[::1]:443" */
+        int family;      /* AF_INET, AF_INET6 */
+        uint8_t addr[16];
+        uint16_t port;
+} NetGrant;
+void net_grants_free(NetGrant *g, size_t n);
+/* "127.0.0.1:8080" or "[::1]:443": an address, never a name, because a name may mean another machine at the next look-up. */
+int net_parse(const char *text, NetGrant *ret, Diag *reterr);
+bool net_same(const NetGrant *a, const NetGrant *b); /* family, address and port */
+
+typedef enum DenialMode { DENIAL_CONTINUE = 0, DENIAL_END } DenialMode;
+
+/* The rules for names, as functions because manifest, policy and command line all need them. */
+bool slot_name_valid(const char *name);
+bool skill_name_valid(const char *name);
+bool env_name_valid(const char *name, size_t n);
+
+/* Makes an absolute path plain: no empty or "." parts. Returns 0, TERMS_E_BAD for a relative path, a ".." part, a control
+ * character or more than PATH_MAX bytes, -ENOMEM. Owned. */
+int path_normalise(const char *path, char **ret, Diag *reterr);
+/* path is `root` or lies below it; both normalised. */
+bool path_is_under(const char *path, const char *root);
+/* Where in a region nothing may be mounted: the root, /lethe, /proc, /dev, /sys, /skill and below, the scratch itself, and the system
+ * folders themselves. Returns 0 or TERMS_E_BAD. `target` is normalised. */
+int path_target_check(const char *target, Diag *reterr);
+
+void strv_free(char **v); /* NULL-terminated, all owned */
+#define _cleanup_strv_ _cleanup_(strv_freep)
+static inline void strv_freep(char ***v) {
+        strv_free(*v);
+}
+size_t strv_length(char *const *v);
+/* Appends a copy. Returns 0 or -ENOMEM. */
+int strv_add(char ***v, const char *s);
+bool strv_has(char *const *v, const char *s);
