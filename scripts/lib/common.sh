@@ -42,7 +42,7 @@ packages_for() {
                         stress-ng libsqlite3-dev libasan8 libubsan1 clang-format clang-tidy clang bash zsh fish man-db
                 ;;
         bench)
-                echo python3 util-linux bubblewrap firejail crun libsqlite3-dev
+                echo python3 util-linux bubblewrap firejail crun runc libsqlite3-dev
                 ;;
         *)
                 die "no such set of packages: $1"
