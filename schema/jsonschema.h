@@ -1,0 +1,43 @@
+/* Runs: supervisor, CLI. JSON Schema, the subset of draft 2020-12 that schema/json-schema-subset.md describes: what a slot's value
+ * or a section must look like. Schemas and values may both be hostile: whatever they hold, compile and validate end soon, within
+ * the limits below, and with the same answer each time. */
+#pragma once
+
+#include "base/diag.h"
+
+#include <jansson.h>
+
+/* Of a schema. */
+enum {
+        JSONSCHEMA_E_UNKNOWN_KEYWORD = 1, /* a keyword outside the subset: refused, because to ignore it would accept too much */
+        JSONSCHEMA_E_BAD_KEYWORD,         /* a keyword of the subset whose value is not what it must be */
+        JSONSCHEMA_E_REF,                 /* a $ref that points nowhere, out of the document, or round in a circle */
+        JSONSCHEMA_E_LIMIT,               /* larger or deeper than the limits below */
+        /* Of a value. */
+        JSONSCHEMA_E_INVALID, /* the value breaks a rule; the message has its JSON pointer, the keyword and the rule */
+        JSONSCHEMA_E_STEPS,   /* no answer within the budget of steps or of depth; treat as invalid */
+};
+
+#define JSONSCHEMA_DEPTH_MAX 64          /* nesting of the schema's JSON */
+#define JSONSCHEMA_NODES_MAX 8192        /* schemas and subschemas in one document */
+#define JSONSCHEMA_PATTERNS_MAX 256      /* regular expressions in one document */
+#define JSONSCHEMA_PATTERN_MAX 1024      /* bytes of one regular expression */
+#define JSONSCHEMA_IN_PLACE_MAX 64       /* subschemas that apply to one value one inside the other ($ref, allOf, …) */
+#define JSONSCHEMA_STEPS_MAX (4UL << 20) /* of one validation: a rule looked at, a value compared, a move in a pattern */
+#define JSONSCHEMA_EVAL_DEPTH_MAX 1024   /* of one validation: subschemas and values inside one another */
+
+typedef struct JsonSchema JsonSchema;
+
+/* Compiles a schema (an object or a boolean). Nothing of `schema` is borrowed. *ret is owned (jsonschema_free).
+ * Returns 0, one of the four codes for schemas, or -ENOMEM. */
+int jsonschema_compile(const json_t *schema, JsonSchema **ret, Diag *reterr);
+
+/* Judges a value, which is not changed. Returns 0, JSONSCHEMA_E_INVALID, JSONSCHEMA_E_STEPS, or -ENOMEM. */
+int jsonschema_validate(const JsonSchema *s, const json_t *value, Diag *reterr);
+
+void jsonschema_free(JsonSchema *s); /* NULL is fine */
+
+static inline void jsonschema_freep(JsonSchema **s) {
+        jsonschema_free(*s);
+}
+#define _cleanup_jsonschema_ _cleanup_(jsonschema_freep)
