@@ -4,11 +4,20 @@
 
 #include <stdint.h>
 
+/* Set-up steps in the order in which the worker takes them; the names are known to both sides. */
+typedef enum Step {
+        STEP_NONE = 0,
+#define STEP(id, name, line) STEP_##id,
+#include "schema/steps.def"
+#undef STEP
+        STEP_COUNT,
+} Step;
+
 typedef enum StatusKind {
-        STATUS_STEP_FAILED = 1, /* a = step (schema/steps.def), b = errno; nothing of the skill ran */
-        STATUS_NOTIFY_FD,       /* the seccomp notification descriptor comes with it (SCM_RIGHTS) */
-        STATUS_EXEC_FAILED,     /* a = step, b = errno of execve: 126 or 127 */
-        STATUS_STARTED,         /* the program was executed (its descriptor closed on exec) */
+        STATUS_STEP_FAILED = 1, /* a = step, b = errno (0: the process died in that step); nothing of the skill ran */
+        STATUS_READY,           /* every step is done and the worker waits for spawn_go(). Descriptors come with it: the seccomp
+                                 * notification descriptor and, in tier namespaces, the root folder of the scratch file system */
+        STATUS_EXEC_FAILED,     /* b = errno of execve: 127 for ENOENT and ENOTDIR, else 126; nothing of the skill ran */
         STATUS_ENDED,           /* a = wait status of the program; usage below; the worker ends next, and the rest of the region with it */
 } StatusKind;
 

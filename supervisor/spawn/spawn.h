@@ -1,15 +1,16 @@
-/* Runs: supervisor. Starts one worker for one region and hands it its sealed launch spec. The worker confines itself and waits for
- * spawn_go(), so that region.allocated can be made durable while it works. */
+/* Runs: supervisor. Starts one worker for one region and hands it its sealed launch spec. The worker confines itself at once and then
+ * waits for spawn_go(), so that region.allocated can be made durable while it works. */
 #pragma once
 
 #include "base/diag.h"
 #include "base/util.h"
+#include "policy/filter.h"
 #include "policy/grant.h"
 #include "schema/status.h"
 #include "spawn/probe.h"
 
 enum {
-        SPAWN_E_TIER = 1,   /* this machine cannot give the grant's min_tier: message says what is missing and the fix */
+        SPAWN_E_TIER = 1,   /* this machine cannot give the grant's tier: message says what is missing and the fix */
         SPAWN_E_SOURCE,     /* something to be bound does not exist or cannot be read: message names field and path */
         SPAWN_E_WORKER,     /* lethe-worker not found */
         SPAWN_E_KERNEL,     /* clone, mount or cgroup refused: message names the call */
@@ -20,25 +21,49 @@ typedef struct SpawnIo {
         int pipe_in, pipe_out;        /* become REGION_PIPE_IN_FD (skill reads) and REGION_PIPE_OUT_FD (skill writes); borrowed */
 } SpawnIo;
 
+typedef struct SpawnRequest {
+        const Grant *grant;
+        const Probe *probe;
+        const char *region;            /* its id */
+        const char *store_dir;         /* absolute; cache/ and scratch/ are made in it when needed */
+        const char *const *cgroups;    /* NULL, or NULL-terminated folders that the caller made for this region: the worker is born in the
+                                        * v2 one and moved into the v1 ones before it makes any process. The caller removes them */
+        bool memory_in_cgroup;         /* one of them bounds memory: else RLIMIT_DATA is set and large mappings are notified */
+        bool tasks_in_cgroup;          /* one of them bounds tasks: else clone and fork are notified */
+        SpawnIo io;
+} SpawnRequest;
+
 typedef struct Spawned {
         Tier tier;
-        pid_t pid;       /* the worker: PID 1 of the region in tier namespaces; our child, to be reaped by the caller */
-        uint64_t start_ticks;
+        pid_t pid;            /* the worker: PID 1 of the region in tier namespaces; our child, to be reaped by the caller */
+        uint64_t start_ticks; /* field 22 of /proc/PID/stat: with pid it names the process also after a crash of ours */
         int pidfd;
-        int status;      /* SOCK_SEQPACKET; one StatusRecord a packet (schema/status.h); closed by the worker's death */
-        int lifeline;    /* its closing makes the worker kill the region; also carries the go byte */
-        char *cgroup;    /* owned; the region's memory cgroup, NULL when none could be had */
-        char *scratch;   /* owned; tier landlock: host folder of the scratch, else NULL */
+        int status;           /* SOCK_SEQPACKET, non-blocking; read with spawn_status(); end of file when worker and program are gone */
+        int lifeline;         /* its closing makes the worker kill the region; also carries the go byte */
+        char *scratch;        /* owned; tier landlock: host folder of the scratch, else NULL */
+        FilterInput filter;   /* with which filter_judge() reads a notification */
+        char **cgroups;       /* owned copy of the request's */
 } Spawned;
 
-/* Everything up to the waiting worker. `cgroup` may be NULL. Returns 0, SPAWN_E_*, -errno; nothing is left behind on failure. */
-int spawn_start(const Grant *g, const Probe *p, const char *region, const char *store_dir, const char *cgroup_or_null,
-                const SpawnIo *io, Spawned *ret, Diag *reterr);
-/* Lets the worker confine itself and start the program. Returns 0 or -errno. */
+/* Everything up to the worker that confines itself. Returns 0, SPAWN_E_*, -errno; nothing is left behind on failure. The calling thread
+ * must live as long as the region: its end kills the region (PR_SET_PDEATHSIG). */
+int spawn_start(const SpawnRequest *r, Spawned *ret, Diag *reterr);
+
+/* Takes one record. ret_notify and ret_scratch (a folder, for fstatfs and clean-up) are -1 unless they came with it; they are the
+ * caller's then. Returns 1 with a record, 0 at the end of the stream, -EAGAIN when there is none now, -EPROTO for a malformed packet. */
+int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratch);
+/* For STATUS_STEP_FAILED: fills in which step failed, why, and the fix where there is one. Returns SPAWN_E_TIER when this machine cannot
+ * give the tier, else SPAWN_E_KERNEL. */
+int spawn_explain(const Spawned *s, const StatusRecord *failed, Diag *reterr);
+const char *spawn_step_name(int step); /* "pivot"; "unknown" beyond the list */
+
+/* After STATUS_READY or before: lets the worker start the program. Returns 0 or -errno. */
 int spawn_go(Spawned *s);
-/* SIGKILL to the worker by pidfd; in tier landlock to every descendant too. Returns 0 or -errno. */
+/* SIGKILL to the worker by pidfd (and cgroup.kill); in tier landlock the worker's descendants too. Returns 0 or -errno. */
 int spawn_kill(Spawned *s);
-/* After the worker was reaped: proves that nothing of the region runs (PID namespace gone with its init; cgroup empty; tier landlock: no
- * descendant left). Returns 0, or SPAWN_E_KERNEL with the pids in the message. */
+/* After the worker was reaped: proves that nothing of the region runs (PID namespace gone with its init; cgroups empty; tier landlock: no
+ * descendant left, any that is found is killed and reaped). Returns 0, or SPAWN_E_KERNEL with the pids in the message. */
 int spawn_prove_empty(Spawned *s, Diag *reterr);
 void spawned_deinit(Spawned *s);
+#define _cleanup_spawned_ _cleanup_(spawned_deinit)
+#define SPAWNED_NULL ((Spawned){.pidfd = -1, .status = -1, .lifeline = -1})
