@@ -29,7 +29,7 @@ typedef enum EngineCode {
 const char *engine_code_name(EngineCode c);
 
 /* Operator verbs. `who` is "uid:1000". All return 0, EngineCode (positive) or -errno.
- * A refusal leaves the transaction usable; the caller records it with engine_refused() where it must be recorded. */
+ * A refused definition leaves the transaction as it was; a refused value leaves slot.refused in it: commit all the same. */
 int engine_slot_define(Txn *t, const char *who, const char *region_or_null, const char *name, const json_t *schema,
                        uint64_t *ret_seq, Diag *reterr); /* the same schema again is 0 with *ret_seq of the first definition */
 int engine_slot_put(Txn *t, const char *who, const char *name, const json_t *value, int64_t expect_version /* -1: any */,
@@ -47,7 +47,8 @@ typedef struct RegionStart {
         uint64_t max_regions;    /* refuse with ENGINE_E_TOO_MANY beyond; 0: no limit */
 } RegionStart;
 /* Appends slot.defined (for new ones), region.allocated and one slot.read for each slot of `reads` that has a value; makes the
- * region's row. *ret_copies: object name -> {"version":n,"value":…} (I-20), null for a slot that has no value yet. */
+ * region's row. *ret_copies: object name -> {"version":n,"value":…} (I-20), null for a slot that has no value yet or is not defined yet.
+ * *ret_seq: of region.allocated. After a refusal (bad_name, bad_schema, exists, too_many) the transaction is to be aborted. */
 int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t **ret_copies, Diag *reterr);
 /* The supervisor learnt the pid of the region's first process: for recovery after a crash. start_ticks: field 22 of /proc/PID/stat. */
 int engine_region_pid(Txn *t, const char *region, uint64_t pid, uint64_t start_ticks, const char *cgroup_or_null, const char *scratch_or_null);

@@ -6,8 +6,6 @@
 #include "base/diag.h"
 #include "base/util.h"
 
-#include <lmdb.h>
-
 typedef struct Store Store;
 typedef struct Txn Txn;
 
@@ -28,7 +26,8 @@ typedef enum StoreMode {
         STORE_SUPERVISE, /* STORE_WRITE and a lock file of its own, so that others can tell that we live */
 } StoreMode;
 
-/* Returns 0, STORE_E_* with a message, -errno. */
+/* Opens the store in `dir`. One Store for one folder in one process, and none is used after fork (LMDB's rule: closing a
+ * second descriptor would drop the locks of the first). Returns 0, STORE_E_* with a message, -errno. */
 int store_open(const char *dir, StoreMode mode, Store **ret, Diag *reterr);
 void store_free(Store *s);
 static inline void store_freep(Store **s) {
@@ -37,6 +36,14 @@ static inline void store_freep(Store **s) {
 #define _cleanup_store_ _cleanup_(store_freep)
 
 const char *store_dir(const Store *s);
+/* "lethe/" and 16 hex digits of the key's hash: the ledger's name in checkpoints. */
+const char *store_origin(const Store *s);
+/* The 32 bytes of the ledger's public key (Ed25519, RFC 8032). */
+const uint8_t *store_public_key(const Store *s);
+/* Damage can also show as a fault when a page is read: the process then says so and exits with this code (default 125). */
+void store_set_fault_exit(int code);
+/* The words for a negative code that came from the store through another module. */
+const char *store_strerror(int negative_errno);
 /* True when the supervisor that held this lock is gone (I-60). */
 bool store_lock_is_free(Store *s, uint64_t lock);
 uint64_t store_own_lock(const Store *s);

@@ -1,0 +1,122 @@
+#include "engine/event.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "engine/rows.h"
+#include "ledger/ledger.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <string.h>
+#include <sys/random.h>
+
+void body_hash(Bytes nonce, Bytes payload, uint8_t ret[static 32]) {
+        crypto_hash_sha256_state st;
+
+        crypto_hash_sha256_init(&st);
+        crypto_hash_sha256_update(&st, nonce.p, nonce.n);
+        crypto_hash_sha256_update(&st, payload.p, payload.n);
+        crypto_hash_sha256_final(&st, ret);
+}
+
+/* Puts the payload under seq and returns its commitment: the hash is over a nonce too, so that it gives nothing away about a payload that
+ * was erased. */
+static int body_put(Txn *t, uint64_t seq, const void *p, size_t n, json_t **ret) {
+        _cleanup_free_ uint8_t *v = malloc(BODY_NONCE_BYTES + n);
+        uint8_t key[8], hash[HASH_BYTES];
+        char hex[HASH_HEX_MAX];
+        json_t *c;
+        int r;
+
+        if (!v)
+                return -ENOMEM;
+        if (getrandom(v, BODY_NONCE_BYTES, 0) != BODY_NONCE_BYTES)
+                return -EIO;
+        memcpy(v + BODY_NONCE_BYTES, p, n);
+        hash_bytes(v, BODY_NONCE_BYTES + n, hash);
+        be64_put(key, seq);
+        r = table_add(t, TABLE_BODY, BYTES(key, 8), BYTES(v, BODY_NONCE_BYTES + n));
+        if (r < 0)
+                return r == -EEXIST ? -EUCLEAN : r;
+        c = json_pack("{s:s, s:o}", "sha256", hex_encode(hash, sizeof(hash), hex), "bytes", json_u64(n));
+        if (!c)
+                return -ENOMEM;
+        *ret = c;
+        return 0;
+}
+
+/* Members that every entry has. */
+static int stamp(json_t *o, const Event *e, uint64_t now, uint64_t last) {
+        char time[CLOCK_TEXT_MAX];
+        int r = json_object_set_new(o, "type", json_string(e->type)) |
+                json_object_set_new(o, "time", json_string(clock_format(MAX(now, last), time)));
+
+        if (e->region)
+                r |= json_object_set_new(o, "region", json_string(e->region));
+        if (e->who)
+                r |= json_object_set_new(o, "who", json_string(e->who));
+        /* The clock was set back: the order of entries is the truth, and the entry says by how much the clock disagrees. */
+        if (now < last)
+                r |= json_object_set_new(o, "clock_behind_usec", json_u64(last - now));
+        return r ? -ENOMEM : 0;
+}
+
+int event_append(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_commitment) {
+        _cleanup_json_ json_t *o = e->fields ? json_copy((json_t *)e->fields) : json_object(), *commitment = NULL;
+        _cleanup_free_ char *entry = NULL;
+        uint64_t seq, last, now = clock_real_usec();
+        size_t n;
+        int r;
+
+        if (!o)
+                return -ENOMEM;
+        r = ledger_state(t, &seq, &last);
+        if (r == 0)
+                r = stamp(o, e, now, last);
+        if (r < 0)
+                return r;
+        if (e->payload)
+                r = body_put(t, seq, e->payload, e->n_payload, &commitment);
+        else if (e->commitment)
+                commitment = json_incref(e->commitment);
+        if (r == 0 && commitment && json_object_set(o, "body", commitment) < 0)
+                r = -ENOMEM;
+        if (r == 0)
+                r = json_canonical(o, &entry, &n);
+        if (r == 0 && n > LEDGER_ENTRY_MAX && !commitment && e->fields) {
+                _cleanup_json_ json_t *small = json_object();
+                _cleanup_free_ char *fields = NULL;
+                size_t n_fields;
+
+                r = small ? stamp(small, e, now, last) : -ENOMEM;
+                if (r == 0)
+                        r = json_canonical(e->fields, &fields, &n_fields);
+                if (r == 0)
+                        r = body_put(t, seq, fields, n_fields, &commitment);
+                if (r == 0 && (json_object_set(small, "body", commitment) < 0 ||
+                               json_object_set_new(small, "fields", json_string("body")) < 0))
+                        r = -ENOMEM;
+                free(TAKE_PTR(entry));
+                if (r == 0)
+                        r = json_canonical(small, &entry, &n);
+        }
+        if (r == 0)
+                r = ledger_append(t, entry, n, now, &seq);
+        if (r < 0)
+                return r;
+        if (ret_seq)
+                *ret_seq = seq;
+        if (ret_commitment)
+                *ret_commitment = TAKE_PTR(commitment);
+        return 0;
+}
+
+int event_get(Txn *t, uint64_t seq, json_t **ret) {
+        Bytes v;
+        int r = ledger_get(t, seq, &v);
+
+        if (r < 0)
+                return r;
+        r = json_parse(v.p, v.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, ret, NULL);
+        return r > 0 ? -EUCLEAN : r;
+}

@@ -1,0 +1,137 @@
+#include "engine/region-row.h"
+
+#include "base/id.h"
+#include "store/table.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ROW_MAX (512 * 1024)
+
+static int parse(Bytes v, json_t **ret) {
+        int r = json_parse(v.p, v.n, ROW_MAX, JSON_DEPTH_DEFAULT, ret, NULL);
+
+        return r > 0 ? -EUCLEAN : r;
+}
+
+int region_json_get(Txn *t, const char *region, json_t **ret) {
+        Bytes v;
+        int r;
+
+        if (!region_id_valid(region))
+                return ENGINE_E_NO_REGION;
+        r = table_get(t, TABLE_REGION, BYTES_STR(region), &v);
+        if (r == -ENOENT)
+                return ENGINE_E_NO_REGION;
+        return r < 0 ? r : parse(v, ret);
+}
+
+int region_json_put(Txn *t, const char *region, const json_t *row, bool fresh) {
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+        int r = json_canonical(row, &text, &n);
+
+        if (r < 0)
+                return r;
+        return (fresh ? table_add : table_put)(t, TABLE_REGION, BYTES_STR(region), BYTES(text, n));
+}
+
+int region_json_del(Txn *t, const char *region) {
+        return table_del(t, TABLE_REGION, BYTES_STR(region));
+}
+
+void region_row_deinit(RegionRow *r) {
+        free(r->cgroup);
+        free(r->scratch);
+        json_decref(r->detail);
+        *r = (RegionRow){0};
+}
+
+static int number(const json_t *row, const char *key, uint64_t *ret) {
+        const json_t *v = json_object_get(row, key);
+
+        if (!v) {
+                *ret = 0;
+                return 0;
+        }
+        return json_get_u64(v, ret) < 0 ? -EUCLEAN : 0;
+}
+
+static int text(const json_t *row, const char *key, char **ret) {
+        const char *s = json_string_value(json_object_get(row, key));
+
+        *ret = s ? strdup(s) : NULL;
+        return s && !*ret ? -ENOMEM : 0;
+}
+
+static int decode(const char *id, json_t *row, RegionRow *ret) {
+        RegionRow out = {.detail = json_incref(row)};
+        int r = number(row, "supervisor", &out.supervisor_pid);
+
+        if (r == 0)
+                r = number(row, "lock", &out.supervisor_lock);
+        if (r == 0)
+                r = number(row, "pid", &out.pid);
+        if (r == 0)
+                r = number(row, "start_ticks", &out.start_ticks);
+        if (r == 0)
+                r = text(row, "cgroup", &out.cgroup);
+        if (r == 0)
+                r = text(row, "scratch", &out.scratch);
+        if (r < 0) {
+                region_row_deinit(&out);
+                return r;
+        }
+        memcpy(out.region, id, REGION_ID_LEN);
+        *ret = out;
+        return 0;
+}
+
+int engine_region_get(Txn *t, const char *region, RegionRow *ret) {
+        _cleanup_json_ json_t *row = NULL;
+        int r = region_json_get(t, region, &row);
+
+        return r != 0 ? r : decode(region, row, ret);
+}
+
+int engine_region_list(Txn *t, RegionRow **ret, size_t *ret_n) {
+        _cleanup_cursor_ Cursor *c = NULL;
+        RegionRow *rows = NULL;
+        size_t n = 0, room = 0;
+        Bytes k, v;
+        int r = cursor_open(t, TABLE_REGION, BYTES(NULL, 0), &c);
+
+        while (r == 0 && (r = cursor_next(c, &k, &v)) == 0) {
+                _cleanup_json_ json_t *row = NULL;
+                char id[REGION_ID_MAX] = "";
+
+                if (k.n != REGION_ID_LEN) {
+                        r = -EUCLEAN;
+                        break;
+                }
+                memcpy(id, k.p, REGION_ID_LEN);
+                if (n == room) {
+                        RegionRow *p = reallocarray(rows, room = room ? room * 2 : 16, sizeof(*p));
+
+                        if (!p) {
+                                r = -ENOMEM;
+                                break;
+                        }
+                        rows = p;
+                }
+                r = parse(v, &row);
+                if (r == 0)
+                        r = decode(id, row, &rows[n]);
+                if (r == 0)
+                        n++;
+        }
+        if (r != -ENOENT) {
+                while (n > 0)
+                        region_row_deinit(&rows[--n]);
+                free(rows);
+                return r;
+        }
+        *ret = rows;
+        *ret_n = n;
+        return 0;
+}

@@ -1,0 +1,205 @@
+#include "engine/engine.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "engine/event.h"
+#include "engine/region-row.h"
+#include "engine/slot.h"
+#include "ledger/ledger.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static json_t *strings(const char *const *list) {
+        json_t *a = json_array();
+
+        for (; a && list && *list; list++)
+                if (json_array_append_new(a, json_string(*list)) < 0) {
+                        json_decref(a);
+                        return NULL;
+                }
+        return a;
+}
+
+/* The slots that the manifest defines. */
+static int define_all(Txn *t, const RegionStart *s, Diag *reterr) {
+        const char *name;
+        json_t *schema;
+
+        json_object_foreach((json_t *)s->slots, name, schema) {
+                int r = engine_slot_define(t, NULL, s->region, name, schema, NULL, reterr);
+
+                if (r != 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* One slot of `reads`: recorded as read with its version, copied out (I-20). */
+static int copy_in(Txn *t, const RegionStart *s, const char *name, json_t *copies, Diag *reterr) {
+        _cleanup_json_ json_t *fields = NULL, *value = NULL;
+        SlotRow row;
+        Bytes body;
+        int r;
+
+        if (!slot_name_valid(name)) {
+                char quoted[400];
+
+                return diag(reterr, ENGINE_E_BAD_NAME, "reads: \"%s\" is not a slot's name", diag_quote(name, strlen(name), quoted, sizeof(quoted)));
+        }
+        r = slot_row_get(t, name, &row);
+        if (r == -ENOENT || (r == 0 && row.version == 0))
+                return json_object_set_new(copies, name, json_null()) < 0 ? -ENOMEM : 0;
+        if (r == 0)
+                r = body_get(t, row.body, NULL, &body);
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        r = json_parse(body.p, body.n, SLOT_VALUE_MAX, JSON_DEPTH_DEFAULT, &value, NULL);
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        fields = json_pack("{s:s, s:o, s:o}", "slot", name, "version", json_u64(row.version), "written", json_u64(row.written));
+        if (!fields)
+                return -ENOMEM;
+        r = event_append(t, &(Event){.type = "slot.read", .region = s->region, .fields = fields}, NULL, NULL);
+        if (r == 0 && json_object_set_new(copies, name, json_pack("{s:o, s:O}", "version", json_u64(row.version), "value", value)) < 0)
+                r = -ENOMEM;
+        return r;
+}
+
+int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t **ret_copies, Diag *reterr) {
+        _cleanup_json_ json_t *fields = NULL, *row = NULL, *copies = json_object();
+        uint64_t seq, alive;
+        int r;
+
+        if (!copies)
+                return -ENOMEM;
+        assert(region_id_valid(s->region));
+        r = table_rows(t, TABLE_REGION, &alive);
+        if (r < 0)
+                return r;
+        if (s->max_regions > 0 && alive >= s->max_regions)
+                return diag(reterr, ENGINE_E_TOO_MANY, "%" PRIu64 " regions are alive in this store: policy allows %" PRIu64 " at once (max_regions)", alive,
+                            s->max_regions);
+        r = define_all(t, s, reterr);
+        if (r != 0)
+                return r;
+        fields = json_pack("{s:{s:s, s:s}, s:s, s:O?, s:o, s:o, s:o}", "skill", "name", s->skill_name, "digest", s->skill_digest, "tier", s->tier, "grant",
+                           s->grant, "reads", strings(s->reads), "writes", strings(s->writes), "supervisor", json_u64(s->supervisor_pid));
+        if (!fields)
+                return -ENOMEM;
+        r = event_append(t, &(Event){.type = "region.allocated", .region = s->region, .fields = fields}, &seq, NULL);
+        if (r < 0)
+                return r;
+        for (const char *const *name = s->reads; name && *name; name++) {
+                r = copy_in(t, s, *name, copies, reterr);
+                if (r != 0)
+                        return r;
+        }
+        row = json_pack("{s:o, s:o, s:o, s:O, s:s, s:o, s:o}", "lock", json_u64(store_own_lock(txn_store(t))), "supervisor",
+                        json_u64(s->supervisor_pid), "allocated", json_u64(seq), "skill", json_object_get(fields, "skill"), "tier", s->tier,
+                        "writes", strings(s->writes), "proposals", json_integer(0));
+        if (!row)
+                return -ENOMEM;
+        r = region_json_put(t, s->region, row, true);
+        if (r < 0)
+                return r;
+        if (ret_seq)
+                *ret_seq = seq;
+        if (ret_copies)
+                *ret_copies = TAKE_PTR(copies);
+        return 0;
+}
+
+int engine_region_pid(Txn *t, const char *region, uint64_t pid, uint64_t start_ticks, const char *cgroup, const char *scratch) {
+        _cleanup_json_ json_t *row = NULL;
+        int r = region_json_get(t, region, &row);
+
+        if (r != 0)
+                return r;
+        r = json_object_set_new(row, "pid", json_u64(pid)) | json_object_set_new(row, "start_ticks", json_u64(start_ticks));
+        if (cgroup)
+                r |= json_object_set_new(row, "cgroup", json_string(cgroup));
+        if (scratch)
+                r |= json_object_set_new(row, "scratch", json_string(scratch));
+        return r ? -ENOMEM : region_json_put(t, region, row, false);
+}
+
+int engine_event(Txn *t, const char *region, const char *type, const json_t *fields, uint64_t *ret_seq) {
+        int r = event_append(t, &(Event){.type = type, .region = region, .fields = fields}, ret_seq, NULL);
+
+        if (r == 0 && region && strcmp(type, "region.faulted") == 0) {
+                _cleanup_json_ json_t *row = NULL;
+
+                /* Should the supervisor die now, recovery must know that nothing of this region is kept (I-24). */
+                r = region_json_get(t, region, &row);
+                if (r == 0 && json_object_set_new(row, "faulted", json_true()) < 0)
+                        r = -ENOMEM;
+                if (r == 0)
+                        r = region_json_put(t, region, row, false);
+        }
+        return r;
+}
+
+static bool may_write(const json_t *row, const char *name) {
+        const json_t *writes = json_object_get(row, "writes");
+
+        for (size_t i = 0; i < json_array_size(writes); i++)
+                if (strcmp(json_string_value(json_array_get(writes, i)), name) == 0)
+                        return true;
+        return false;
+}
+
+int engine_propose(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect, uint64_t *ret_seq,
+                   uint64_t *ret_version, Diag *reterr) {
+        _cleanup_(slot_checked_deinit) SlotChecked c = {0};
+        _cleanup_json_ json_t *row = NULL, *fields = NULL;
+        HeldRow held = {0};
+        uint64_t proposals;
+        Diag own;
+        int r;
+
+        reterr = reterr ? reterr : &own;
+        r = region_json_get(t, region, &row);
+        if (r == ENGINE_E_NO_REGION)
+                return diag(reterr, r, "region %s is not alive", region);
+        if (r < 0)
+                return r;
+        if (json_get_u64(json_object_get(row, "proposals"), &proposals) < 0)
+                return -EUCLEAN;
+        if (proposals >= SLOT_PROPOSALS_MAX)
+                r = diag(reterr, ENGINE_E_TOO_MANY, "%d slot writes of one invocation are the most", SLOT_PROPOSALS_MAX);
+        else if (slot_name_valid(name) && !may_write(row, name))
+                r = diag(reterr, ENGINE_E_NOT_GRANTED, "slot %s is not among the slots that this region may write", name);
+        else
+                r = slot_check(t, region, name, value, expect, &c, reterr);
+        if (r > 0)
+                return engine_refuse(t, region, NULL, name, r, reterr);
+        if (r < 0)
+                return r;
+
+        fields = json_pack("{s:s, s:o}", "slot", name, "version", json_u64(c.version));
+        if (!fields)
+                return -ENOMEM;
+        r = event_append(t, &(Event){.type = "slot.proposed", .region = region, .fields = fields, .payload = c.text, .n_payload = c.n}, &held.seq, NULL);
+        if (r < 0)
+                return r;
+        held.version = c.version;
+        strcpy(held.region, region);
+        strcpy(held.name, name);
+        c.row.held_version = c.version;
+        c.row.held_seq = held.seq;
+        strcpy(c.row.held_by, region);
+        r = held_row_put(t, &held);
+        if (r == 0)
+                r = slot_row_put(t, name, &c.row);
+        if (r == 0 && json_object_set_new(row, "proposals", json_u64(proposals + 1)) < 0)
+                r = -ENOMEM;
+        if (r == 0)
+                r = region_json_put(t, region, row, false);
+        if (r < 0)
+                return r;
+        *ret_seq = held.seq;
+        *ret_version = held.version;
+        return 0;
+}

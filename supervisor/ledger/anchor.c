@@ -1,0 +1,132 @@
+#include "ledger/anchor.h"
+
+#include "base/hash.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "ledger/ledger.h"
+#include "store/hooks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *given;
+
+void anchor_set_path(const char *file) {
+        given = file;
+}
+
+char *anchor_path(const Store *s, bool *ret_inside) {
+        const char *env = given ? given : getenv("LETHE_ANCHOR"), *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+        _cleanup_free_ char *real = NULL;
+        uint8_t hash[HASH_BYTES];
+        char hex[2 * 8 + 1], *path = NULL;
+        int n;
+
+        if (ret_inside)
+                *ret_inside = false;
+        if (env && *env)
+                return strdup(env);
+        real = realpath(store_dir(s), NULL);
+        if (!real)
+                return NULL;
+        hash_bytes(real, strlen(real), hash);
+        hex_encode(hash, 8, hex);
+        if (state && *state == '/')
+                n = asprintf(&path, "%s/lethe/anchors/%s", state, hex);
+        else if (home && *home == '/')
+                n = asprintf(&path, "%s/.local/state/lethe/anchors/%s", home, hex);
+        else {
+                if (ret_inside)
+                        *ret_inside = true;
+                n = asprintf(&path, "%s/anchor", real);
+        }
+        return n < 0 ? NULL : path;
+}
+
+void anchor_write(Store *s, const char *note, size_t n) {
+        _cleanup_free_ char *path = anchor_path(s, NULL);
+        static bool said;
+        int r = path ? io_write_file(AT_FDCWD, path, note, n, 0600, false) : -ENOMEM;
+
+        if (r == -ENOENT) {
+                _cleanup_free_ char *folder = strdup(path);
+                char *slash = folder ? strrchr(folder, '/') : NULL;
+
+                if (slash && slash > folder) {
+                        *slash = 0;
+                        r = io_mkdir_parents(folder, 0700);
+                        if (r == 0)
+                                r = io_write_file(AT_FDCWD, path, note, n, 0600, false);
+                }
+        }
+        if (r < 0 && !said) {
+                said = true;
+                log_warning("anchor %s cannot be written (%s): a rollback of the store would not be noticed", path ? path : "?", strerror(-r));
+        }
+}
+
+int anchor_check(Store *s, Diag *reterr) {
+        _cleanup_free_ char *path = anchor_path(s, NULL), *note = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        Checkpoint anchor, now;
+        LedgerTree tree;
+        MerkleHash root;
+        Diag why;
+        size_t n;
+        int r;
+
+        if (!path)
+                return -ENOMEM;
+        r = io_read_file(AT_FDCWD, path, NOTE_MAX, &note, &n);
+        if (r == -ENOENT || r == -EACCES || r == -ENOTDIR)
+                return 0;
+        if (r == 0)
+                r = note_parse(note, n, &anchor, &why);
+        else
+                diag(&why, 0, "%s", strerror(-r));
+        if (r != 0) {
+                log_warning("anchor %s is no checkpoint (%s): it is not used", path, why.text);
+                return 0;
+        }
+        if (strcmp(anchor.origin, store_origin(s)) != 0) {
+                if (store_mode(s) != STORE_READ)
+                        log_warning("anchor %s is of another ledger (%s): the store %s was made anew since", path, anchor.origin, store_dir(s));
+                return 0;
+        }
+        r = note_open(note, n, store_public_key(s), &anchor, &why);
+        if (r != 0) {
+                log_warning("anchor %s: %s: it is not used", path, why.text);
+                return 0;
+        }
+        r = store_begin(s, false, &t, reterr);
+        if (r != 0)
+                return r;
+        r = ledger_tree_read(t, &tree);
+        if (r < 0)
+                return diag(reterr, STORE_E_DAMAGED, "store %s: the ledger's tree cannot be read: %s", store_dir(s), store_strerror(r));
+        now.size = tree.edge.size;
+        if (now.size < anchor.size)
+                return diag(reterr, STORE_E_ROLLBACK,
+                            "store %s is behind its anchor %s: the ledger has %" PRIu64 " entries, the anchor saw %" PRIu64
+                            ": an older copy was put in its place",
+                            store_dir(s), path, now.size, anchor.size);
+        if (now.size == anchor.size)
+                merkle_edge_root(&tree.edge, &root);
+        else {
+                r = merkle_root(anchor.size, ledger_node, t, &root);
+                if (r < 0)
+                        return diag(reterr, STORE_E_DAMAGED, "store %s: tree hashes cannot be read: %s", store_dir(s), store_strerror(r));
+        }
+        if (memcmp(&root, &anchor.root, sizeof(root)) != 0) {
+                char had[HASH_HEX_MAX], has[HASH_HEX_MAX];
+
+                return diag(reterr, STORE_E_ROLLBACK,
+                            "store %s contradicts its anchor %s: at %" PRIu64 " entries the anchor saw root %s, the store has %s: history was rewritten",
+                            store_dir(s), path, anchor.size, hex_encode(anchor.root.b, 32, had), hex_encode(root.b, 32, has));
+        }
+        return 0;
+}

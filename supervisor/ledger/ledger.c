@@ -1,0 +1,247 @@
+#include "ledger/ledger.h"
+
+#include "ledger/anchor.h"
+#include "store/hooks.h"
+
+#include <errno.h>
+#include <string.h>
+
+typedef struct State {
+        LedgerTree tree;
+        uint64_t begun;     /* size at the start of the transaction */
+        bool anchor;
+        Txn *txn;
+        char note[NOTE_MAX]; /* set by before_commit */
+        size_t n_note;
+} State;
+
+/* Lower levels sort last, so that the busy end of the table is its end, where LMDB fills pages whole. */
+void ledger_hash_key(unsigned level, uint64_t index, uint8_t ret[static HASH_KEY_BYTES]) {
+        ret[0] = (uint8_t)(255 - level);
+        be64_put(ret + 1, index);
+}
+
+/* Row "tree" of meta: size, time of the last entry, then the edge's nodes. */
+int ledger_tree_read(Txn *t, LedgerTree *ret) {
+        LedgerTree tree = {0};
+        Bytes v;
+        int r = table_get(t, TABLE_META, BYTES_STR("tree"), &v);
+
+        if (r == -ENOENT) {
+                *ret = tree;
+                return 0;
+        }
+        if (r < 0)
+                return r;
+        if (v.n < 16)
+                return -EUCLEAN;
+        tree.edge.size = be64_get(v.p);
+        tree.last_usec = be64_get((const uint8_t *)v.p + 8);
+        tree.edge.n = (unsigned)__builtin_popcountll(tree.edge.size);
+        if (v.n != 16 + tree.edge.n * sizeof(MerkleHash))
+                return -EUCLEAN;
+        memcpy(tree.edge.node, (const uint8_t *)v.p + 16, v.n - 16);
+        *ret = tree;
+        return 0;
+}
+
+static int tree_write(Txn *t, const LedgerTree *tree) {
+        uint8_t row[16 + sizeof(tree->edge.node)];
+        size_t n = tree->edge.n * sizeof(MerkleHash);
+
+        be64_put(row, tree->edge.size);
+        be64_put(row + 8, tree->last_usec);
+        memcpy(row + 16, tree->edge.node, n);
+        return table_put(t, TABLE_META, BYTES_STR("tree"), BYTES(row, 16 + n));
+}
+
+static int state_get(Txn *t, State **ret) {
+        State *s = txn_ledger(t);
+
+        if (!s) {
+                int r;
+
+                s = calloc(1, sizeof(*s));
+                if (!s)
+                        return -ENOMEM;
+                r = ledger_tree_read(t, &s->tree);
+                if (r < 0) {
+                        free(s);
+                        return r;
+                }
+                s->begun = s->tree.edge.size;
+                s->txn = t;
+                txn_set_ledger(t, s);
+        }
+        *ret = s;
+        return 0;
+}
+
+static int keep_node(void *ctx, unsigned level, uint64_t index, const MerkleHash *h) {
+        uint8_t key[HASH_KEY_BYTES];
+
+        if (level % TILE_HEIGHT != 0)
+                return 0;
+        ledger_hash_key(level, index, key);
+        return table_add(ctx, TABLE_HASH, BYTES(key, sizeof(key)), BYTES(h->b, sizeof(h->b)));
+}
+
+int ledger_append(Txn *t, const char *entry, size_t n, uint64_t time_usec, uint64_t *ret_seq) {
+        MerkleHash leaf;
+        uint8_t key[8];
+        State *s;
+        int r;
+
+        if (n > LEDGER_ENTRY_MAX)
+                return -EMSGSIZE;
+        r = state_get(t, &s);
+        if (r < 0)
+                return r;
+        be64_put(key, s->tree.edge.size);
+        r = table_add(t, TABLE_EVENT, BYTES(key, 8), BYTES(entry, n));
+        if (r < 0)
+                return r == -EEXIST ? -EUCLEAN : r;
+        merkle_leaf(entry, n, &leaf);
+        if (ret_seq)
+                *ret_seq = s->tree.edge.size;
+        s->tree.last_usec = MAX(s->tree.last_usec, time_usec);
+        r = merkle_append(&s->tree.edge, &leaf, keep_node, t);
+        return r == -EEXIST ? -EUCLEAN : r;
+}
+
+int ledger_state(Txn *t, uint64_t *ret_size, uint64_t *ret_last_usec) {
+        State *s = txn_ledger(t);
+        LedgerTree tree;
+        int r;
+
+        if (txn_writes(t)) {
+                r = state_get(t, &s);
+                if (r < 0)
+                        return r;
+                tree = s->tree;
+        } else {
+                r = ledger_tree_read(t, &tree);
+                if (r < 0)
+                        return r;
+        }
+        *ret_size = tree.edge.size;
+        if (ret_last_usec)
+                *ret_last_usec = tree.last_usec;
+        return 0;
+}
+
+int ledger_get(Txn *t, uint64_t seq, Bytes *ret) {
+        uint8_t key[8];
+
+        be64_put(key, seq);
+        return table_get(t, TABLE_EVENT, BYTES(key, 8), ret);
+}
+
+int ledger_want_anchor(Txn *t) {
+        State *s;
+        int r = state_get(t, &s);
+
+        if (r == 0)
+                s->anchor = true;
+        return r;
+}
+
+int ledger_checkpoint(Txn *t, Bytes *ret) {
+        return table_get(t, TABLE_META, BYTES_STR("checkpoint"), ret);
+}
+
+int ledger_node(void *ctx, unsigned level, uint64_t index, MerkleHash *ret) {
+        unsigned stored = level - level % TILE_HEIGHT, above = level - stored;
+        uint64_t n = UINT64_C(1) << above;
+        MerkleEdge e = {0};
+
+        for (uint64_t i = 0; i < n; i++) {
+                uint8_t key[HASH_KEY_BYTES];
+                MerkleHash h;
+                Bytes v;
+                int r;
+
+                ledger_hash_key(stored, (index << above) + i, key);
+                r = table_get(ctx, TABLE_HASH, BYTES(key, sizeof(key)), &v);
+                if (r < 0)
+                        return r == -ENOENT ? -EUCLEAN : r;
+                if (v.n != sizeof(h.b))
+                        return -EUCLEAN;
+                memcpy(h.b, v.p, sizeof(h.b));
+                merkle_append(&e, &h, NULL, NULL);
+        }
+        merkle_edge_root(&e, ret);
+        return 0;
+}
+
+int ledger_walk(Txn *t, uint64_t from, LedgerWalk *ret) {
+        uint8_t key[8];
+        int r;
+
+        be64_put(key, from);
+        *ret = (LedgerWalk){.next = from};
+        r = cursor_open(t, TABLE_EVENT, BYTES(key, 8), &ret->cursor);
+        return r;
+}
+
+int ledger_next(LedgerWalk *w, uint64_t *ret_seq, Bytes *ret) {
+        Bytes k, v;
+        int r = cursor_next(w->cursor, &k, &v);
+
+        if (r < 0)
+                return r;
+        if (k.n != 8 || be64_get(k.p) != w->next)
+                return -EUCLEAN;
+        *ret_seq = w->next++;
+        *ret = v;
+        return 0;
+}
+
+void ledger_walk_deinit(LedgerWalk *w) {
+        cursor_free(w->cursor);
+        w->cursor = NULL;
+}
+
+static int before_commit(Txn *t, Diag *reterr) {
+        State *s = txn_ledger(t);
+        Store *store = txn_store(t);
+        Checkpoint c = {.size = s->tree.edge.size};
+        char text[NOTE_MAX];
+        uint8_t signature[64];
+        size_t n;
+        int r;
+
+        if (s->tree.edge.size == s->begun)
+                return 0;
+        merkle_edge_root(&s->tree.edge, &c.root);
+        strcpy(c.origin, store_origin(store));
+        n = note_text(&c, text);
+        r = store_sign(store, text, n, signature);
+        if (r < 0)
+                return r;
+        s->n_note = note_build(&c, store_public_key(store), signature, s->note);
+        r = tree_write(t, &s->tree);
+        if (r == 0)
+                r = table_put(t, TABLE_META, BYTES_STR("checkpoint"), BYTES(s->note, s->n_note));
+        return r;
+}
+
+static void after_commit(Txn *t) {
+        State *s = txn_ledger(t);
+
+        if (s->anchor && s->n_note > 0)
+                anchor_write(txn_store(t), s->note, s->n_note);
+}
+
+static void ended(Txn *t) {
+        free(txn_ledger(t));
+        txn_set_ledger(t, NULL);
+}
+
+const StoreHooks store_hooks = {
+        .created = ledger_created,
+        .opened = anchor_check,
+        .before_commit = before_commit,
+        .after_commit = after_commit,
+        .ended = ended,
+};

@@ -1,0 +1,223 @@
+#include "ledger/merkle.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <string.h>
+
+void merkle_leaf(const void *entry, size_t n, MerkleHash *ret) {
+        crypto_hash_sha256_state st;
+
+        crypto_hash_sha256_init(&st);
+        crypto_hash_sha256_update(&st, (const uint8_t[]){0}, 1);
+        crypto_hash_sha256_update(&st, entry, n);
+        crypto_hash_sha256_final(&st, ret->b);
+}
+
+void merkle_node(const MerkleHash *left, const MerkleHash *right, MerkleHash *ret) {
+        uint8_t both[1 + 2 * HASH_BYTES] = {1};
+
+        memcpy(both + 1, left->b, HASH_BYTES);
+        memcpy(both + 1 + HASH_BYTES, right->b, HASH_BYTES);
+        crypto_hash_sha256(ret->b, both, sizeof(both));
+}
+
+int merkle_append(MerkleEdge *e, const MerkleHash *leaf,
+                  int (*done)(void *ctx, unsigned level, uint64_t index, const MerkleHash *h), void *ctx) {
+        MerkleHash h = *leaf;
+        uint64_t index = e->size;
+        unsigned level = 0, n = e->n;
+
+        for (;; level++, index >>= 1) {
+                int r = done ? done(ctx, level, index, &h) : 0;
+
+                if (r < 0)
+                        return r;
+                if (!(index & 1))
+                        break;
+                merkle_node(&e->node[--n], &h, &h);
+        }
+        e->node[n] = h;
+        e->n = n + 1;
+        e->size++;
+        return 0;
+}
+
+void merkle_edge_root(const MerkleEdge *e, MerkleHash *ret) {
+        unsigned n = e->n;
+
+        if (n == 0) {
+                hash_bytes("", 0, ret->b);
+                return;
+        }
+        *ret = e->node[--n];
+        while (n > 0)
+                merkle_node(&e->node[--n], ret, ret);
+}
+
+/* The largest power of two below n (n > 1). */
+static unsigned split_level(uint64_t n) {
+        return 63U - (unsigned)__builtin_clzll(n - 1);
+}
+
+/* The hash of the leaves [from, from + n): MTH of RFC 6962. `from` is a multiple of the power of two that is not below n. */
+static int range(uint64_t from, uint64_t n, MerkleRead rd, void *ctx, MerkleHash *ret) {
+        MerkleHash left, right;
+        unsigned level;
+        int r;
+
+        if ((n & (n - 1)) == 0) {
+                level = (unsigned)__builtin_ctzll(n);
+                return rd(ctx, level, from >> level, ret);
+        }
+        level = split_level(n);
+        r = rd(ctx, level, from >> level, &left);
+        if (r == 0)
+                r = range(from + (UINT64_C(1) << level), n - (UINT64_C(1) << level), rd, ctx, &right);
+        if (r == 0)
+                merkle_node(&left, &right, ret);
+        return r;
+}
+
+int merkle_root(uint64_t size, MerkleRead rd, void *ctx, MerkleHash *ret) {
+        if (size == 0) {
+                hash_bytes("", 0, ret->b);
+                return 0;
+        }
+        return range(0, size, rd, ctx, ret);
+}
+
+int merkle_prove_inclusion(uint64_t size, uint64_t index, MerkleRead rd, void *ctx, MerkleHash *ret, unsigned *ret_n) {
+        uint64_t from = 0, n = size;
+        unsigned k = 0;
+
+        if (index >= size)
+                return -ERANGE;
+        /* PATH(m, D[n]) goes down from the root; the proof lists the siblings from the leaf up. */
+        while (n > 1) {
+                uint64_t half = UINT64_C(1) << split_level(n);
+                int r;
+
+                if (index - from < half) {
+                        r = range(from + half, n - half, rd, ctx, &ret[k++]);
+                        n = half;
+                } else {
+                        r = range(from, half, rd, ctx, &ret[k++]);
+                        from += half;
+                        n -= half;
+                }
+                if (r < 0)
+                        return r;
+        }
+        for (unsigned i = 0; i < k / 2; i++) {
+                MerkleHash h = ret[i];
+
+                ret[i] = ret[k - 1 - i];
+                ret[k - 1 - i] = h;
+        }
+        *ret_n = k;
+        return 0;
+}
+
+int merkle_prove_consistency(uint64_t size, uint64_t old, MerkleRead rd, void *ctx, MerkleHash *ret, unsigned *ret_n) {
+        uint64_t from = 0, n = size, m = old;
+        bool whole = true; /* the subtree at hand is the old tree itself, whose root the verifier has */
+        unsigned k = 0;
+        int r = 0;
+
+        if (old > size)
+                return -ERANGE;
+        *ret_n = 0;
+        if (old == 0 || old == size)
+                return 0;
+        while (m != n) {
+                uint64_t half = UINT64_C(1) << split_level(n);
+
+                if (m <= half) {
+                        r = range(from + half, n - half, rd, ctx, &ret[k++]);
+                        n = half;
+                } else {
+                        r = range(from, half, rd, ctx, &ret[k++]);
+                        from += half;
+                        n -= half;
+                        m -= half;
+                        whole = false;
+                }
+                if (r < 0)
+                        return r;
+        }
+        if (!whole)
+                r = range(from, n, rd, ctx, &ret[k++]);
+        for (unsigned i = 0; i < k / 2; i++) {
+                MerkleHash h = ret[i];
+
+                ret[i] = ret[k - 1 - i];
+                ret[k - 1 - i] = h;
+        }
+        *ret_n = k;
+        return r;
+}
+
+/* Verification after RFC 9162 sections 2.1.3.2 and 2.1.4.2 (the same trees as RFC 6962). */
+bool merkle_verify_inclusion(uint64_t size, const MerkleHash *root, uint64_t index, const MerkleHash *leaf,
+                             const MerkleHash *proof, unsigned n) {
+        uint64_t fn = index, sn = size - 1;
+        MerkleHash h = *leaf;
+
+        if (index >= size)
+                return false;
+        for (unsigned i = 0; i < n; i++) {
+                if (sn == 0)
+                        return false;
+                if ((fn & 1) || fn == sn) {
+                        merkle_node(&proof[i], &h, &h);
+                        while (!(fn & 1) && fn != 0) {
+                                fn >>= 1;
+                                sn >>= 1;
+                        }
+                } else
+                        merkle_node(&h, &proof[i], &h);
+                fn >>= 1;
+                sn >>= 1;
+        }
+        return sn == 0 && memcmp(&h, root, sizeof(h)) == 0;
+}
+
+bool merkle_verify_consistency(uint64_t size, const MerkleHash *root, uint64_t old, const MerkleHash *old_root,
+                               const MerkleHash *proof, unsigned n) {
+        uint64_t fn = old - 1, sn = size - 1;
+        MerkleHash fr, sr;
+        unsigned i = 0;
+
+        if (old > size)
+                return false;
+        if (old == 0 || old == size)
+                return n == 0 && (old == 0 || memcmp(root, old_root, sizeof(*root)) == 0);
+        if ((old & (old - 1)) == 0)
+                fr = *old_root;
+        else {
+                if (n == 0)
+                        return false;
+                fr = proof[i++];
+        }
+        sr = fr;
+        while (fn & 1) {
+                fn >>= 1;
+                sn >>= 1;
+        }
+        for (; i < n; i++) {
+                if (sn == 0)
+                        return false;
+                if ((fn & 1) || fn == sn) {
+                        merkle_node(&proof[i], &fr, &fr);
+                        merkle_node(&proof[i], &sr, &sr);
+                        while (!(fn & 1) && fn != 0) {
+                                fn >>= 1;
+                                sn >>= 1;
+                        }
+                } else
+                        merkle_node(&sr, &proof[i], &sr);
+                fn >>= 1;
+                sn >>= 1;
+        }
+        return sn == 0 && memcmp(&fr, old_root, sizeof(fr)) == 0 && memcmp(&sr, root, sizeof(sr)) == 0;
+}

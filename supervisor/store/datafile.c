@@ -1,0 +1,108 @@
+#include "store/store-internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* LMDB's file format 1 as far as it is needed before mapping (lmdb.h's mdb.c, MDB_page and MDB_meta): two meta pages, the newer
+ * counts. LMDB itself compares nothing with the size of the file, and would be killed by SIGBUS later. */
+#define META_MAGIC 0xBEEFC0DEU
+#define META_FORMAT 1U
+#define PAGE_META 0x08U
+#define PAGE_HEADER 16
+
+typedef struct MetaTable {
+        uint32_t pad; /* of the first table: the page size */
+        uint16_t flags, depth;
+        uint64_t branch, leaf, overflow, entries, root;
+} MetaTable;
+
+typedef struct Meta {
+        uint32_t magic, format;
+        uint64_t address, map_size;
+        MetaTable tables[2]; /* free pages, main */
+        uint64_t last_page, txn;
+} Meta;
+
+static int read_at(int fd, uint64_t at, void *p, size_t n) {
+        ssize_t r;
+
+        do
+                r = pread(fd, p, n, (off_t)at);
+        while (r < 0 && errno == EINTR);
+        return r < 0 ? -errno : (size_t)r < n ? -ENODATA : 0;
+}
+
+static int check_once(int dir_fd, const char *dir, Diag *reterr) {
+        _cleanup_close_ int fd = openat(dir_fd, "data.mdb", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        uint32_t page = 0;
+        Meta m[2];
+        struct stat st;
+        const Meta *newer;
+
+        if (fd < 0)
+                return errno == ENOENT ? diag(reterr, STORE_E_MISSING, "%s is not a store: it has no data.mdb", dir)
+                     : errno == EACCES ? diag(reterr, STORE_E_READ_ONLY, "store %s: data.mdb may not be read", dir)
+                                       : -errno;
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode))
+                return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb is not a regular file", dir);
+        for (int i = 0; i < 2; i++) {
+                uint8_t head[PAGE_HEADER];
+                uint16_t flags;
+                int r = read_at(fd, (uint64_t)i * page, head, sizeof(head));
+
+                if (r == 0)
+                        r = read_at(fd, (uint64_t)i * page + PAGE_HEADER, &m[i], sizeof(m[i]));
+                if (r == -ENODATA)
+                        return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb is truncated: %lld bytes, less than its two meta pages",
+                                    dir, (long long)st.st_size);
+                if (r < 0)
+                        return r;
+                memcpy(&flags, head + 10, sizeof(flags));
+                if (!(flags & PAGE_META) || m[i].magic != META_MAGIC)
+                        return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: meta page %d is not one: the file is damaged or not ours", dir, i);
+                if (m[i].format != META_FORMAT)
+                        return diag(reterr, STORE_E_VERSION, "store %s: data.mdb has file format %u: this Lethe reads %u", dir, m[i].format, META_FORMAT);
+                if (i == 0) {
+                        page = m[0].tables[0].pad;
+                        if (page < 512 || page > 65536 || (page & (page - 1)))
+                                return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: meta page 0 gives page size %u", dir, page);
+                }
+        }
+        if (m[1].tables[0].pad != page)
+                return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: its meta pages give page sizes %u and %u", dir, page, m[1].tables[0].pad);
+        /* Commit n goes to page n mod 2: other numbers mean that a flipped bit would make an older state look like the newest. */
+        for (int i = 0; i < 2; i++)
+                if (m[i].txn != 0 && (m[i].txn & 1) != (unsigned)i)
+                        return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: meta page %d has commit number %llu of the other page",
+                                    dir, i, (unsigned long long)m[i].txn);
+        newer = m[0].txn > m[1].txn ? &m[0] : &m[1];
+        if (MAX(m[0].txn, m[1].txn) - MIN(m[0].txn, m[1].txn) > 1)
+                return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: its meta pages have commit numbers %llu and %llu, not neighbours",
+                            dir, (unsigned long long)m[0].txn, (unsigned long long)m[1].txn);
+        for (int i = 0; i < 2; i++)
+                if (newer->tables[i].root != UINT64_MAX && (newer->tables[i].root < 2 || newer->tables[i].root > newer->last_page ||
+                                                            newer->tables[i].depth > 32))
+                        return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: the newest meta page has its root at page %llu of %llu", dir,
+                                    (unsigned long long)newer->tables[i].root, (unsigned long long)newer->last_page);
+        if (fstat(fd, &st) < 0) /* again: it may have grown for a commit that was read above */
+                return -errno;
+        if (newer->last_page > (uint64_t)INT64_MAX / page - 1 || (newer->last_page + 1) * page > (uint64_t)st.st_size)
+                return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb is truncated: %lld bytes, but its newest commit uses %llu pages of %u",
+                            dir, (long long)st.st_size, (unsigned long long)(newer->last_page + 1), page);
+        return 0;
+}
+
+int datafile_check(int dir_fd, const char *dir, Diag *reterr) {
+        int r = check_once(dir_fd, dir, reterr);
+
+        /* Another process may have committed between the reads of the two pages. */
+        for (int i = 0; r == STORE_E_DAMAGED && i < 3; i++) {
+                usleep(2000);
+                r = check_once(dir_fd, dir, reterr);
+        }
+        return r;
+}

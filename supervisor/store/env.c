@@ -1,0 +1,77 @@
+#include "store/store-internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAP_BYTES (64UL << 30) /* address space, not memory */
+#define MAP_BYTES_LEAST (256UL << 20)
+#define READERS 1022
+
+static int open_once(Store *s, const char *path, unsigned flags, size_t map) {
+        int r = lmdb_to_errno(mdb_env_create(&s->env));
+
+        if (r < 0)
+                return r;
+        mdb_env_set_maxdbs(s->env, 32);
+        mdb_env_set_maxreaders(s->env, READERS);
+        mdb_env_set_mapsize(s->env, map);
+        r = lmdb_to_errno(LMDB(mdb_env_open(s->env, path, flags | MDB_NOTLS, 0600)));
+        if (r < 0) {
+                mdb_env_close(s->env);
+                s->env = NULL;
+        }
+        return r;
+}
+
+int env_open(Store *s, const char *path, bool create, Diag *reterr) {
+        unsigned flags = s->mode == STORE_READ ? MDB_RDONLY : 0;
+        size_t map = MAP_BYTES;
+        MDB_txn *txn = NULL;
+        struct stat st;
+        int r, fd;
+
+        for (;;) {
+                r = open_once(s, path, flags, map);
+                if (r == -ENOMEM && map > MAP_BYTES_LEAST)
+                        map /= 2; /* little address space (RLIMIT_AS): the store is rarely that large */
+                else if ((r == -EACCES || r == -EROFS || r == -EPERM) && (flags & (MDB_RDONLY | MDB_NOLOCK)) == MDB_RDONLY)
+                        flags |= MDB_NOLOCK; /* whoever may read the data may not write the lock file */
+                else
+                        break;
+        }
+        if (r < 0)
+                return store_refusal(s, r, "cannot be opened", reterr);
+        s->no_lock = flags & MDB_NOLOCK;
+        if (mdb_env_get_fd(s->env, &fd) == 0) {
+                fcntl(fd, F_SETFD, FD_CLOEXEC);
+                if (fstat(fd, &st) < 0)
+                        return -errno;
+        }
+        if (!(flags & MDB_RDONLY)) {
+                int dead;
+
+                LMDB(mdb_reader_check(s->env, &dead)); /* a reader that was killed would make the file grow for ever */
+        }
+        r = lmdb_to_errno(LMDB(mdb_txn_begin(s->env, NULL, create ? 0 : MDB_RDONLY, &txn)));
+        for (Table t = 0; r == 0 && t < TABLE_COUNT_; t++)
+                r = lmdb_to_errno(LMDB(mdb_dbi_open(txn, table_name(t), create ? MDB_CREATE : 0, &s->dbi[t])));
+        if (r < 0) {
+                if (txn)
+                        mdb_txn_abort(txn);
+                if (r == -ENOENT)
+                        return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb lacks one of its tables: damaged, or not ours", s->dir);
+                return store_refusal(s, r, "cannot be read", reterr);
+        }
+        r = lmdb_to_errno(LMDB(mdb_txn_commit(txn)));
+        if (r < 0)
+                return store_refusal(s, r, "cannot be opened", reterr);
+        return 0;
+}
+
+void env_close(Store *s) {
+        if (s->env)
+                mdb_env_close(s->env);
+        s->env = NULL;
+}
