@@ -35,10 +35,10 @@ packages_for() {
                         libjansson-dev libsodium-dev liblmdb-dev libseccomp-dev libcap-dev libyaml-dev libpcre2-dev
                 ;;
         demo)
-                echo python3 python3-lxml python3-markdown openssl golang-go golang-golang-x-mod-dev util-linux
+                echo python3 python3-lxml python3-markdown jq openssl golang-go golang-golang-x-mod-dev util-linux
                 ;;
         test)
-                echo python3 python3-lxml python3-markdown openssl golang-go golang-golang-x-mod-dev util-linux nodejs \
+                echo python3 python3-lxml python3-markdown jq openssl golang-go golang-golang-x-mod-dev util-linux nodejs \
                         stress-ng libsqlite3-dev libasan8 libubsan1 clang-format clang-tidy clang bash zsh fish man-db
                 ;;
         bench)
