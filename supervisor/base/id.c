@@ -1,5 +1,7 @@
 #include "base/id.h"
 
+#include "schema/limits.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -28,4 +30,11 @@ int region_id_new(uint64_t real_usec, char ret[static REGION_ID_MAX]) {
 
 bool region_id_valid(const char *id) {
         return strlen(id) == REGION_ID_LEN && strspn(id, digits) == REGION_ID_LEN;
+}
+
+bool slot_name_valid(const char *name) {
+        size_t n = strlen(name);
+
+        return n > 0 && n <= SLOT_NAME_MAX && *name >= 'a' && *name <= 'z' &&
+               strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._/-") == n;
 }

@@ -1,4 +1,4 @@
-/* Runs: supervisor, CLI. Region ids: 26 characters of Crockford's base32 in lower case, 48 bits of time in ms and 80 random
+/* Runs: supervisor, CLI. Names of things. Region ids: 26 characters of Crockford's base32 in lower case, 48 bits of time in ms and 80 random
  * bits (the layout of a ULID), so that they sort by time and never repeat (I-53). */
 #pragma once
 
@@ -10,3 +10,6 @@
 /* Returns 0 or -errno of getrandom. */
 int region_id_new(uint64_t real_usec, char ret[static REGION_ID_MAX]);
 bool region_id_valid(const char *id);
+
+/* Slots: [a-z][a-z0-9._/-]*, at most SLOT_NAME_MAX bytes. Both wings and the command line need the rule. */
+bool slot_name_valid(const char *name);

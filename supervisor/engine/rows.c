@@ -5,13 +5,6 @@
 
 #define SLOT_ROW_BYTES (6 * 8 + REGION_ID_LEN)
 
-bool slot_name_valid(const char *name) {
-        size_t n = strlen(name);
-
-        return n > 0 && n <= SLOT_NAME_MAX && *name >= 'a' && *name <= 'z' &&
-               strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._/-") == n;
-}
-
 int slot_row_decode(Bytes v, SlotRow *ret) {
         const uint8_t *p = v.p;
 

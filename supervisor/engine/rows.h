@@ -40,5 +40,3 @@ int held_row_decode(Bytes k, Bytes v, HeldRow *ret);
 #define BODY_NONCE_BYTES 16
 /* The payload of an entry without its nonce: borrowed. */
 int body_get(Txn *t, uint64_t seq, Bytes *ret_nonce, Bytes *ret_payload);
-
-bool slot_name_valid(const char *name);

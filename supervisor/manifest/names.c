@@ -14,17 +14,6 @@ static bool is_digit(char c) {
         return c >= '0' && c <= '9';
 }
 
-bool slot_name_valid(const char *name) {
-        size_t n = strlen(name);
-
-        if (n == 0 || n > SLOT_NAME_MAX || !is_lower(name[0]))
-                return false;
-        for (size_t i = 1; i < n; i++)
-                if (!is_lower(name[i]) && !is_digit(name[i]) && !strchr("._/-", name[i]))
-                        return false;
-        return true;
-}
-
 /* Agent Skills: lower-case letters, digits and single hyphens inside, at most 64. */
 bool skill_name_valid(const char *name) {
         size_t n = strlen(name);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/diag.h"
+#include "base/id.h"
 #include "base/json.h"
 #include "base/util.h"
 
@@ -78,8 +79,7 @@ bool net_same(const NetGrant *a, const NetGrant *b); /* family, address and port
 
 typedef enum DenialMode { DENIAL_CONTINUE = 0, DENIAL_END } DenialMode;
 
-/* The rules for names, as functions because manifest, policy and command line all need them. */
-bool slot_name_valid(const char *name);
+/* The rules for names, as functions because manifest, policy and command line all need them (slot_name_valid is in base/id.h). */
 bool skill_name_valid(const char *name);
 bool env_name_valid(const char *name, size_t n);
 
