@@ -75,3 +75,15 @@ const char *diag_quote(const char *in, size_t n_in, char *out, size_t n_out) {
         out[o] = 0;
         return out;
 }
+
+bool utf8_valid(const char *s, size_t n, size_t *ret_bad) {
+        for (size_t i = 0, step; i < n; i += step) {
+                step = utf8_step((const unsigned char *)s + i, n - i);
+                if (step == 0) {
+                        if (ret_bad)
+                                *ret_bad = i;
+                        return false;
+                }
+        }
+        return true;
+}

@@ -4,6 +4,7 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "base/util.h"
+#include "manifest/bundle.h"
 #include "manifest/finding.h"
 #include "manifest/terms.h"
 
@@ -47,5 +48,6 @@ void manifest_deinit(Manifest *m);
 /* The manifest of a skill without lethe.json. */
 Manifest manifest_none(void);
 /* Reads the text of a lethe.json. Each fault is a finding at FINDING_ERROR; all are found, not only the first. Slot schemas that name
- * a file are read from dirfd (-1: named files are faults). Returns 0 or -ENOMEM; *ret is set only when no error was found. */
-int manifest_parse(const char *text, size_t n, int dirfd, Manifest *ret, Findings *findings);
+ * a file are read from the bundle behind dirfd (NULL: named files are faults). Looks at no other file. Returns 0 or -ENOMEM; *ret is set
+ * only when no fault was found. */
+int manifest_parse(const char *text, size_t n, int dirfd, const Bundle *bundle_or_null, Manifest *ret, Findings *findings);

@@ -46,6 +46,8 @@ int path_normalise(const char *path, char **ret, Diag *reterr) {
                 return diag(reterr, TERMS_E_BAD, "\"%s\": must be an absolute path", shown);
         if (n >= PATH_MAX)
                 return diag(reterr, TERMS_E_BAD, "\"%s\": longer than %d bytes", shown, PATH_MAX - 1);
+        if (!utf8_valid(path, n, NULL))
+                return diag(reterr, TERMS_E_BAD, "\"%s\": must be UTF-8", shown);
         s = malloc(n + 2);
         if (!s)
                 return -ENOMEM;

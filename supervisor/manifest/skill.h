@@ -25,6 +25,9 @@ typedef struct Skill {
 
 /* Loads `dir` (lenient about SKILL.md). Returns 0, SKILL_E_* with a message that names file, line or pointer, value and rule; -errno. */
 int skill_load(const char *dir, Skill **ret, Diag *reterr);
+/* The same for `lethe validate`: everything that was found, nothing decided. What could not be read is empty in *ret.
+ * Returns 0, SKILL_E_MISSING (no folder), SKILL_E_BUNDLE, -errno. */
+int skill_inspect(const char *dir, Skill **ret, Findings *findings, Diag *reterr);
 void skill_free(Skill *s);
 static inline void skill_freep(Skill **s) {
         skill_free(*s);

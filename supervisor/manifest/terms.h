@@ -84,7 +84,7 @@ bool skill_name_valid(const char *name);
 bool env_name_valid(const char *name, size_t n);
 
 /* Makes an absolute path plain: no empty or "." parts. Returns 0, TERMS_E_BAD for a relative path, a ".." part, a control
- * character or more than PATH_MAX bytes, -ENOMEM. Owned. */
+ * character, bad UTF-8 or more than PATH_MAX bytes, -ENOMEM. Owned. */
 int path_normalise(const char *path, char **ret, Diag *reterr);
 /* path is `root` or lies below it; both normalised. */
 bool path_is_under(const char *path, const char *root);

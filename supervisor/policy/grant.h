@@ -53,8 +53,11 @@ enum {
  * command line asked and may not have is a refusal. Returns 0, GRANT_E_* with a message, -ENOMEM. */
 int policy_grant(const Skill *skill_or_null, const RunRequest *request, const Policy *policy, Grant *ret, Diag *reterr);
 
-/* The grant as JSON for `run --dry-run` and region.allocated; sizes in bytes, times in usec. Values of the environment are left out,
- * because the ledger keeps what it is given. New reference. */
+/* The grant as it is recorded in region.allocated; sizes in bytes, times in usec. Arguments and values of the environment are left out:
+ * they may hold what the user asked the skill, and the ledger never forgets (I-2). At most GRANT_RECORD_MAX bytes. New reference. */
+#define GRANT_RECORD_MAX 32768
 json_t *grant_to_json(const Grant *g);
-/* The same for a person: owned text, NULL when out of memory. */
-char *grant_to_text(const Grant *g);
+/* `run --dry-run --json`: the same with "version", arguments and environment. New reference. */
+json_t *grant_show_json(const Grant *g);
+/* `run --dry-run`: for a person. Owned text, NULL when out of memory. */
+char *grant_show_text(const Grant *g);

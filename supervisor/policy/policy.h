@@ -35,7 +35,7 @@ typedef struct SkillPolicy {
         char *name;
         char *digest;            /* "sha256:…" that the skill must have, or NULL */
         uint64_t concurrency;    /* 0: not said */
-        Limits limits;           /* each field that is said replaces the general one */
+        Limits limits;           /* with a digest each field that is said replaces the general one; without, it can only narrow it */
 } SkillPolicy;
 
 typedef struct Policy {
@@ -59,4 +59,6 @@ static inline void policy_freep(Policy **p) {
 #define _cleanup_policy_ _cleanup_(policy_freep)
 
 const SkillPolicy *policy_skill(const Policy *p, const char *name); /* or NULL */
+/* The budget that holds for a skill: 0 where nothing is said. Skill NULL: the general one. */
+Budget policy_max(const Policy *p, const SkillPolicy *s);
 uint64_t policy_concurrency(const Policy *p, const char *name); /* 0: only max_regions bounds it */

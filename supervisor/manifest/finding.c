@@ -1,0 +1,101 @@
+#include "manifest/finding.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FINDINGS_MAX 200
+
+void findings_deinit(Findings *f) {
+        for (size_t i = 0; i < f->n; i++) {
+                free(f->v[i].file);
+                free(f->v[i].pointer);
+                free(f->v[i].rule);
+                free(f->v[i].message);
+        }
+        free(f->v);
+        *f = (Findings){0};
+}
+
+int finding_add(Findings *f, FindingLevel level, const char *file, unsigned line, const char *pointer, const char *rule,
+                const char *fmt, ...) {
+        Finding x = {.level = level, .line = line}, *p;
+        va_list ap;
+        int n;
+
+        /* A hostile file can have a fault in every byte. The first 200 are enough; errors are never lost to notes, because one error is
+         * all that a verdict needs and the last place is kept for it. */
+        if (f->n >= FINDINGS_MAX || (f->n == FINDINGS_MAX - 1 && level != FINDING_ERROR))
+                return 0;
+        p = reallocarray(f->v, f->n + 1, sizeof(*p));
+        if (!p)
+                return -ENOMEM;
+        f->v = p;
+        va_start(ap, fmt);
+        n = vasprintf(&x.message, fmt, ap);
+        va_end(ap);
+        if (n < 0)
+                x.message = NULL;
+        x.file = strdup(file);
+        x.rule = strdup(rule);
+        x.pointer = pointer ? strdup(pointer) : NULL;
+        f->v[f->n++] = x;
+        if (!x.message || !x.file || !x.rule || (pointer && !x.pointer))
+                return -ENOMEM;
+        return 0;
+}
+
+const Finding *findings_worst(const Findings *f) {
+        const Finding *worst = NULL;
+
+        for (size_t i = 0; i < f->n; i++)
+                if (!worst || f->v[i].level > worst->level)
+                        worst = &f->v[i];
+        return worst;
+}
+
+size_t findings_count(const Findings *f, FindingLevel level) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < f->n; i++)
+                n += f->v[i].level == level;
+        return n;
+}
+
+char *finding_text(const Finding *f) {
+        char where[32] = "", *s = NULL;
+
+        if (f->line > 0)
+                snprintf(where, sizeof(where), ":%u", f->line);
+        if (asprintf(&s, "%s%s%s%s: %s [%s]", f->file, where, f->pointer ? "#" : "", f->pointer ? f->pointer : "", f->message, f->rule) < 0)
+                return NULL;
+        return s;
+}
+
+static const char *level_name(FindingLevel l) {
+        switch (l) {
+        case FINDING_NOTE: return "note";
+        case FINDING_STRICT: return "strict";
+        case FINDING_ERROR: break;
+        }
+        return "error";
+}
+
+json_t *findings_to_json(const Findings *f) {
+        _cleanup_json_ json_t *a = json_array();
+
+        for (size_t i = 0; a && i < f->n; i++) {
+                const Finding *x = &f->v[i];
+                json_t *o = json_pack("{s:s, s:s, s:s, s:s}", "level", level_name(x->level), "file", x->file, "rule", x->rule, "message",
+                                      x->message);
+
+                if (!o || json_array_append_new(a, o) < 0)
+                        return NULL;
+                if (x->line > 0 && json_object_set_new(o, "line", json_integer(x->line)) < 0)
+                        return NULL;
+                if (x->pointer && json_object_set_new(o, "pointer", json_string(x->pointer)) < 0)
+                        return NULL;
+        }
+        return TAKE_PTR(a);
+}

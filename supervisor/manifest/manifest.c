@@ -1,0 +1,302 @@
+#include "manifest/manifest.h"
+
+#include "base/size.h"
+#include "manifest/bundle.h"
+#include "manifest/doc.h"
+#include "schema/limits.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ENTRIES_MAX 32
+#define ARGS_MAX 64
+#define ARG_BYTES_MAX 4096
+#define SLOT_LIST_MAX 256
+#define FILES_MAX 64
+#define ENV_MAX 64
+
+void manifest_deinit(Manifest *m) {
+        for (size_t i = 0; i < m->n_entries; i++) {
+                free(m->entries[i].name);
+                strv_free(m->entries[i].argv);
+        }
+        free(m->entries);
+        strv_free(m->reads);
+        strv_free(m->writes);
+        json_decref(m->slots);
+        for (size_t i = 0; i < m->n_files; i++) {
+                free(m->files[i].path);
+                free(m->files[i].real);
+                free(m->files[i].target);
+        }
+        free(m->files);
+        net_grants_free(m->connects, m->n_connects);
+        strv_free(m->env);
+        *m = (Manifest){0};
+}
+
+Manifest manifest_none(void) {
+        return (Manifest){.report_paths = true};
+}
+
+static void add_text(Doc *d, char ***v, const char *s) {
+        if (strv_add(v, s) < 0)
+                d->no_memory = true;
+}
+
+static bool entry_name_valid(const char *s) {
+        return *s >= 'a' && *s <= 'z' && strlen(s) <= 64 && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-_") == strlen(s);
+}
+
+/* The program of an entry: a path inside the skill's folder, an absolute path of the region, or a name to be searched. */
+static bool program_valid(const char *s) {
+        for (const char *p = s; *p; p += strcspn(p, "/"), p += *p == '/')
+                if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == 0))
+                        return false;
+        return s[strlen(s) - 1] != '/' && strcmp(s, ".") != 0;
+}
+
+static void read_entries(Doc *d, const json_t *v, Manifest *m) {
+        const char *key, *s;
+        json_t *argv;
+
+        if (!doc_object(d, v, "/entry", ENTRIES_MAX))
+                return;
+        m->entries = calloc(json_object_size(v) + 1, sizeof(*m->entries));
+        if (!m->entries) {
+                d->no_memory = true;
+                return;
+        }
+        json_object_foreach((json_t *)v, key, argv) {
+                Entry *e = &m->entries[m->n_entries];
+                char at[POINTER_MAX], at_item[POINTER_MAX];
+
+                pointer_key(at, "/entry", key);
+                if (!entry_name_valid(key)) {
+                        doc_fault(d, at, "entry-name", "an entry's name has 1 to 64 lower-case letters, digits, \"-\" and \"_\", a letter first");
+                        continue;
+                }
+                if (!doc_array(d, argv, at, ARGS_MAX))
+                        continue;
+                if (json_array_size(argv) == 0)
+                        doc_fault(d, at, "entry-empty", "an entry has at least one item, its program");
+                e->name = strdup(key);
+                if (!e->name)
+                        d->no_memory = true;
+                m->n_entries++;
+                for (size_t i = 0; i < json_array_size(argv); i++) {
+                        if (!doc_string(d, json_array_get(argv, i), pointer_item(at_item, at, i), i == 0, ARG_BYTES_MAX, &s))
+                                continue;
+                        if (i == 0 && !program_valid(s))
+                                doc_fault(d, at_item, "entry-program", "\"%s\": must name a file, without \"..\" parts",
+                                          diag_quote(s, strlen(s), (char[256]){0}, 256));
+                        add_text(d, &e->argv, s);
+                }
+        }
+}
+
+static void read_slot_names(Doc *d, const json_t *v, const char *pointer, char ***ret) {
+        if (!doc_array(d, v, pointer, SLOT_LIST_MAX))
+                return;
+        for (size_t i = 0; i < json_array_size(v); i++) {
+                char at[POINTER_MAX], shown[256];
+                const char *s;
+
+                pointer_item(at, pointer, i);
+                if (!doc_string(d, json_array_get(v, i), at, 1, SLOT_NAME_MAX, &s))
+                        continue;
+                if (!slot_name_valid(s))
+                        doc_fault(d, at, "slot-name", "\"%s\": a slot's name has lower-case letters, digits and \"._/-\", a letter first",
+                                  diag_quote(s, strlen(s), shown, sizeof(shown)));
+                else if (strv_has(*ret, s))
+                        doc_fault(d, at, "twice", "\"%s\" stands there twice", s);
+                else
+                        add_text(d, ret, s);
+        }
+}
+
+/* A schema that stands in a file of the skill. New reference or NULL with a fault. */
+static json_t *read_schema_file(Doc *d, const char *pointer, const char *path, int dirfd, const Bundle *bundle) {
+        _cleanup_free_ char *text = NULL;
+        json_t *j = NULL;
+        Diag message = {0};
+        size_t n;
+
+        if (!bundle) {
+                doc_fault(d, pointer, "slot-file", "a schema in a file needs the skill's folder");
+                return NULL;
+        }
+        if (!doc_judge(d, bundle_read_file(bundle, dirfd, path, MANIFEST_FILE_MAX, &text, &n, &message), pointer, "slot-file", &message) ||
+            !doc_judge(d, json_parse(text, n, MANIFEST_FILE_MAX, MANIFEST_DEPTH_MAX, &j, &message), pointer, "slot-file", &message))
+                return NULL;
+        return j;
+}
+
+static void read_slots(Doc *d, const json_t *v, int dirfd, const Bundle *bundle, Manifest *m) {
+        const char *key, *s;
+        json_t *item;
+
+        if (!doc_object(d, v, "/slots", SLOT_LIST_MAX))
+                return;
+        m->slots = json_object();
+        json_object_foreach((json_t *)v, key, item) {
+                _cleanup_json_ json_t *schema = NULL;
+                char at[POINTER_MAX];
+
+                pointer_key(at, "/slots", key);
+                if (!slot_name_valid(key)) {
+                        doc_fault(d, at, "slot-name", "a slot's name has 1 to %d lower-case letters, digits and \"._/-\", a letter first", SLOT_NAME_MAX);
+                        continue;
+                }
+                if (json_is_string(item)) {
+                        if (!doc_string(d, item, at, 1, ARG_BYTES_MAX, &s))
+                                continue;
+                        schema = read_schema_file(d, at, s, dirfd, bundle);
+                        if (!schema)
+                                continue;
+                } else
+                        schema = json_incref(item);
+                if (!json_is_object(schema) && !json_is_boolean(schema))
+                        doc_fault(d, at, "slot-schema", "must be a JSON Schema (an object, true or false) or the name of a file that holds one");
+                else if (json_object_set(m->slots, key, schema) < 0)
+                        d->no_memory = true;
+        }
+}
+
+static void read_files(Doc *d, const json_t *v, Manifest *m) {
+        static const char *const known[] = {"path", "at", "access", NULL}, *const words[] = {"read", "write", NULL};
+
+        if (!doc_array(d, v, "/files", FILES_MAX))
+                return;
+        m->files = calloc(json_array_size(v) + 1, sizeof(*m->files));
+        if (!m->files) {
+                d->no_memory = true;
+                return;
+        }
+        for (size_t i = 0; i < json_array_size(v); i++) {
+                const json_t *item = json_array_get(v, i);
+                FileAsk *f = &m->files[m->n_files];
+                char at[POINTER_MAX], field[POINTER_MAX];
+                size_t word = 0;
+                Diag message = {0};
+
+                pointer_item(at, "/files", i);
+                if (!doc_fields(d, item, at, known))
+                        continue;
+                if (!json_object_get(item, "path") || !json_object_get(item, "access")) {
+                        doc_fault(d, at, "required", "\"path\" and \"access\" are required");
+                        continue;
+                }
+                if (!doc_path(d, json_object_get(item, "path"), pointer_key(field, at, "path"), &f->path))
+                        continue;
+                m->n_files++;
+                if (doc_word(d, json_object_get(item, "access"), pointer_key(field, at, "access"), words, &word))
+                        f->write = word == 1;
+                if (json_object_get(item, "at")) {
+                        if (!doc_path(d, json_object_get(item, "at"), pointer_key(field, at, "at"), &f->target))
+                                continue;
+                } else {
+                        pointer_key(field, at, "path");
+                        f->target = strdup(f->path);
+                        if (!f->target) {
+                                d->no_memory = true;
+                                continue;
+                        }
+                }
+                doc_judge(d, path_target_check(f->target, &message), field, "target", &message);
+                for (size_t k = 0; k + 1 < m->n_files; k++)
+                        if (m->files[k].target && strcmp(m->files[k].target, f->target) == 0)
+                                doc_fault(d, field, "twice", "two files at one place in the region");
+        }
+}
+
+static void read_network(Doc *d, const json_t *v, Manifest *m) {
+        static const char *const known[] = {"connect", NULL}, *const words[] = {"none", "host", NULL};
+        size_t word = 0;
+
+        if (json_is_object(v)) {
+                if (doc_fields(d, v, "/network", known) && !json_object_get(v, "connect"))
+                        doc_fault(d, "/network", "required", "\"connect\" is required");
+                doc_connects(d, json_object_get(v, "connect"), "/network/connect", &m->connects, &m->n_connects);
+                m->network = m->n_connects > 0 ? NETWORK_CONNECT : NETWORK_NONE;
+        } else if (doc_word(d, v, "/network", words, &word))
+                m->network = word == 1 ? NETWORK_HOST : NETWORK_NONE;
+}
+
+static void read_environment(Doc *d, const json_t *v, Manifest *m) {
+        const char *key, *s;
+        json_t *item;
+
+        if (!doc_object(d, v, "/environment", ENV_MAX))
+                return;
+        json_object_foreach((json_t *)v, key, item) {
+                _cleanup_free_ char *line = NULL;
+                char at[POINTER_MAX];
+
+                pointer_key(at, "/environment", key);
+                if (!env_name_valid(key, strlen(key)) || strncmp(key, "LETHE_", 6) == 0)
+                        doc_fault(d, at, "environment-name", "a variable's name has 1 to 256 letters, digits and \"_\", no digit first; LETHE_* is Lethe's own");
+                else if (doc_string(d, item, at, 0, ARG_BYTES_MAX, &s)) {
+                        if (asprintf(&line, "%s=%s", key, s) < 0) {
+                                line = NULL;
+                                d->no_memory = true;
+                        } else
+                                add_text(d, &m->env, line);
+                }
+        }
+}
+
+static void read_cancel_bound(Doc *d, const json_t *v, Manifest *m) {
+        char shown[256];
+        const char *s;
+        uint64_t usec;
+
+        if (!doc_string(d, v, "/cancel_bound", 1, 32, &s))
+                return;
+        if (duration_parse(s, &usec) < 0 || usec < CANCEL_BOUND_LEAST_USEC || usec > CANCEL_BOUND_MOST_USEC)
+                doc_fault(d, "/cancel_bound", "cancel-bound", "%s: must be a time from 10ms to 60s", doc_show(v, shown));
+        else
+                m->cancel_bound_usec = usec;
+}
+
+static void read_all(Doc *d, const json_t *j, int dirfd, const Bundle *bundle, Manifest *m) {
+        static const char *const known[] = {"$schema", "version", "entry", "budgets", "reads", "writes", "slots", "files", "network",
+                                            "environment", "proc", "min_tier", "on_denial", "report", "cancel_bound", NULL};
+        static const char *const denials[] = {"continue", "end", NULL}, *const reports[] = {"calls", "paths", NULL};
+        const char *ignored;
+        size_t word = 0;
+
+        doc_fields(d, j, "", known);
+        doc_string(d, json_object_get(j, "$schema"), "/$schema", 0, 1024, &ignored);
+        read_entries(d, json_object_get(j, "entry"), m);
+        doc_budgets(d, json_object_get(j, "budgets"), "/budgets", &m->budget);
+        read_slot_names(d, json_object_get(j, "reads"), "/reads", &m->reads);
+        read_slot_names(d, json_object_get(j, "writes"), "/writes", &m->writes);
+        read_slots(d, json_object_get(j, "slots"), dirfd, bundle, m);
+        read_files(d, json_object_get(j, "files"), m);
+        read_network(d, json_object_get(j, "network"), m);
+        read_environment(d, json_object_get(j, "environment"), m);
+        doc_bool(d, json_object_get(j, "proc"), "/proc", &m->proc);
+        doc_tier(d, json_object_get(j, "min_tier"), "/min_tier", &m->min_tier);
+        if (doc_word(d, json_object_get(j, "on_denial"), "/on_denial", denials, &word))
+                m->on_denial = word == 1 ? DENIAL_END : DENIAL_CONTINUE;
+        if (doc_word(d, json_object_get(j, "report"), "/report", reports, &word))
+                m->report_paths = word == 1;
+        read_cancel_bound(d, json_object_get(j, "cancel_bound"), m);
+}
+
+int manifest_parse(const char *text, size_t n, int dirfd, const Bundle *bundle, Manifest *ret, Findings *findings) {
+        _cleanup_(manifest_deinit) Manifest m = manifest_none();
+        Doc d = {.file = MANIFEST_NAME, .findings = findings};
+        _cleanup_json_ json_t *j = doc_parse(&d, text, n);
+
+        if (j)
+                read_all(&d, j, dirfd, bundle, &m);
+        if (d.no_memory)
+                return -ENOMEM;
+        if (d.n_faults > 0)
+                return 0;
+        *ret = m;
+        m = (Manifest){0};
+        return 0;
+}

@@ -1,0 +1,137 @@
+#include "manifest/skill.h"
+
+#include "schema/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+
+#define SKILL_MD_NAME "SKILL.md"
+#define SKILL_MD_OTHER "skill.md" /* what the reference reader takes too */
+
+void skill_free(Skill *s) {
+        if (!s)
+                return;
+        free(s->dir);
+        skill_md_deinit(&s->md);
+        manifest_deinit(&s->manifest);
+        bundle_deinit(&s->bundle);
+        strv_free(s->warnings);
+        free(s);
+}
+
+/* Reads one file of the folder; a refusal becomes a finding and *ret stays NULL. */
+static int read_text(const Skill *s, int fd, const char *path, size_t max, char **ret, size_t *ret_n, Findings *f) {
+        Diag message = {0};
+        int r = bundle_read_file(&s->bundle, fd, path, max, ret, ret_n, &message);
+
+        return r > 0 ? finding_add(f, FINDING_ERROR, path, 0, NULL, "file", "%s", message.text) : r;
+}
+
+static int read_skill_md(Skill *s, int fd, Findings *f) {
+        const char *slash = strrchr(s->dir, '/'), *name = SKILL_MD_NAME;
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+        int r;
+
+        if (!bundle_find(&s->bundle, name)) {
+                if (!bundle_find(&s->bundle, SKILL_MD_OTHER))
+                        return finding_add(f, FINDING_ERROR, name, 0, NULL, "skill-md", "missing: a skill's folder must have it");
+                name = SKILL_MD_OTHER;
+                r = finding_add(f, FINDING_STRICT, name, 0, NULL, "skill-md", "must be written SKILL.md");
+                if (r < 0)
+                        return r;
+        }
+        r = read_text(s, fd, name, SKILL_MD_MAX, &text, &n, f);
+        if (r < 0 || !text)
+                return r;
+        return skill_md_parse(text, n, slash ? slash + 1 : s->dir, &s->md, f);
+}
+
+static int read_manifest(Skill *s, int fd, Findings *f) {
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+        int r;
+
+        s->manifest = manifest_none();
+        if (!bundle_find(&s->bundle, MANIFEST_NAME))
+                return 0;
+        s->has_manifest = true;
+        r = read_text(s, fd, MANIFEST_NAME, MANIFEST_FILE_MAX, &text, &n, f);
+        if (r < 0 || !text)
+                return r;
+        r = manifest_parse(text, n, fd, &s->bundle, &s->manifest, f);
+        /* Where a symlink on the host leads is settled here, once: what policy judges is what is mounted later. */
+        for (size_t i = 0; r == 0 && i < s->manifest.n_files; i++) {
+                s->manifest.files[i].real = realpath(s->manifest.files[i].path, NULL);
+                if (!s->manifest.files[i].real && errno == ENOMEM)
+                        r = -ENOMEM;
+        }
+        return r;
+}
+
+int skill_inspect(const char *dir, Skill **ret, Findings *findings, Diag *reterr) {
+        _cleanup_skill_ Skill *s = calloc(1, sizeof(*s));
+        _cleanup_close_ int fd = -1;
+        char shown[256];
+        Diag message = {0};
+        int r;
+
+        diag_quote(dir, strlen(dir), shown, sizeof(shown));
+        if (!s)
+                return -ENOMEM;
+        s->dir = realpath(dir, NULL);
+        if (!s->dir)
+                return errno == ENOMEM ? -ENOMEM : diag(reterr, SKILL_E_MISSING, "%s: %s", shown, strerror(errno));
+        for (const char *p = s->dir; *p; p++)
+                if ((unsigned char)*p < 0x20 || *p == 0x7F || !utf8_valid(s->dir, strlen(s->dir), NULL))
+                        return diag(reterr, SKILL_E_BAD, "%s: the path to a skill must be UTF-8 without control characters", shown);
+        fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+                return errno == ENOTDIR ? diag(reterr, SKILL_E_MISSING, "%s: a skill is a folder, this is none", shown)
+                                        : diag(reterr, SKILL_E_MISSING, "%s: %s", shown, strerror(errno));
+        r = bundle_read(fd, &s->bundle, &message);
+        if (r > 0)
+                return diag(reterr, SKILL_E_BUNDLE, "%s: %s", shown, message.text);
+        if (r == 0)
+                r = read_skill_md(s, fd, findings);
+        if (r == 0)
+                r = read_manifest(s, fd, findings);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(s);
+        return 0;
+}
+
+int skill_load(const char *dir, Skill **ret, Diag *reterr) {
+        _cleanup_findings_ Findings f = {0};
+        _cleanup_skill_ Skill *s = NULL;
+        int r = skill_inspect(dir, &s, &f, reterr);
+
+        if (r)
+                return r;
+        for (size_t i = 0; i < f.n; i++) {
+                _cleanup_free_ char *text = finding_text(&f.v[i]);
+                bool missing = strcmp(f.v[i].rule, "skill-md") == 0;
+                size_t others = findings_count(&f, FINDING_ERROR);
+
+                if (!text)
+                        return -ENOMEM;
+                if (f.v[i].level == FINDING_ERROR)
+                        return others > 1 ? diag(reterr, missing ? SKILL_E_MISSING : SKILL_E_BAD, "%s/%s (and %zu more: lethe validate lists them)",
+                                                 s->dir, text, others - 1)
+                                          : diag(reterr, missing ? SKILL_E_MISSING : SKILL_E_BAD, "%s/%s", s->dir, text);
+                if (f.v[i].level == FINDING_STRICT && strv_add(&s->warnings, text) < 0)
+                        return -ENOMEM;
+        }
+        if (!s->md.name) { /* a run can live with that: the folder has a name */
+                s->md.name = strdup(strrchr(s->dir, '/') + 1);
+                if (!s->md.name)
+                        return -ENOMEM;
+        }
+        if (!*s->md.name || strlen(s->md.name) > NAME_MAX)
+                return diag(reterr, SKILL_E_BAD, "%s: neither SKILL.md nor the folder gives the skill a name", s->dir);
+        *ret = TAKE_PTR(s);
+        return 0;
+}

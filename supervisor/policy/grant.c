@@ -1,0 +1,215 @@
+#include "policy/grant.h"
+
+#include "policy/merge.h"
+#include "policy/program.h"
+#include "schema/limits.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+void grant_deinit(Grant *g) {
+        free(g->skill_name);
+        free(g->skill_digest);
+        free(g->skill_dir);
+        free(g->program);
+        strv_free(g->argv);
+        strv_free(g->env);
+        free(g->workdir);
+        file_grants_free(g->files, g->n_files);
+        net_grants_free(g->connects, g->n_connects);
+        strv_free(g->reads);
+        strv_free(g->writes);
+        json_decref(g->slots);
+        json_decref(g->reductions);
+        *g = (Grant){0};
+}
+
+static int copy(char **field, const char *s) {
+        *field = strdup(s);
+        return *field ? 0 : -ENOMEM;
+}
+
+static int copy_list(char ***field, char *const *v) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && v && v[i]; i++)
+                r = strv_add(field, v[i]);
+        return r;
+}
+
+/* NAME=VALUE takes the place of an earlier NAME. */
+static int env_set(char ***env, const char *line) {
+        size_t n = (size_t)(strchr(line, '=') + 1 - line);
+
+        for (size_t i = 0; *env && (*env)[i]; i++)
+                if (strncmp((*env)[i], line, n) == 0) {
+                        free((*env)[i]);
+                        (*env)[i] = strdup(line);
+                        return (*env)[i] ? 0 : -ENOMEM;
+                }
+        return strv_add(env, line);
+}
+
+static int set_env(Grant *g, const Manifest *m, const RunRequest *q) {
+        char in[32], out[32];
+        const char *const standard[] = {"PATH=" REGION_LETHE_DIR "/bin:" REGION_PATH, "HOME=" REGION_WORK_DIR, "TMPDIR=" REGION_TMP_DIR,
+                                        "LANG=C.UTF-8", "PYTHONPATH=" REGION_LETHE_DIR "/python", "NODE_PATH=" REGION_LETHE_DIR "/node", in, out};
+        int r = 0;
+
+        snprintf(in, sizeof(in), "LETHE_IN=%d", REGION_PIPE_IN_FD);
+        snprintf(out, sizeof(out), "LETHE_OUT=%d", REGION_PIPE_OUT_FD);
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(standard); i++)
+                r = strv_add(&g->env, standard[i]);
+        for (size_t i = 0; r == 0 && m->env && m->env[i]; i++)
+                r = env_set(&g->env, m->env[i]);
+        for (size_t i = 0; r == 0 && q->env && q->env[i]; i++)
+                r = env_set(&g->env, q->env[i]);
+        return r;
+}
+
+/* A program inside the skill's folder, `path` relative to it: it must be there, and be executable. */
+static int skill_program(Grant *g, const Skill *s, const char *path, Diag *reterr) {
+        _cleanup_free_ char *plain = NULL, *rooted = NULL, *inside = NULL;
+        const BundleFile *f;
+        char shown[256];
+        int r;
+
+        diag_quote(path, strlen(path), shown, sizeof(shown));
+        if (asprintf(&rooted, "/%s", path) < 0) {
+                rooted = NULL;
+                return -ENOMEM;
+        }
+        r = path_normalise(rooted, &plain, reterr);
+        if (r)
+                return r < 0 ? r : diag(reterr, GRANT_E_USAGE, "entry \"%s\": must name a file in the skill's folder, without \"..\"", shown);
+        f = bundle_find(&s->bundle, plain + 1);
+        if (!f)
+                return diag(reterr, GRANT_E_NOT_FOUND, "entry \"%s\": no such file in %s", shown, s->dir);
+        if (!f->link && !f->executable)
+                return diag(reterr, GRANT_E_NOT_EXECUTABLE, "entry \"%s\": not executable; make it so (chmod +x), or name its interpreter in "
+                                                            "lethe.json: \"entry\": {\"main\": [\"python3\", \"/skill%s\"]}", shown, plain);
+        if (asprintf(&inside, REGION_SKILL_DIR "%s", plain) < 0) {
+                inside = NULL;
+                return -ENOMEM;
+        }
+        return strv_add(&g->argv, inside);
+}
+
+static const Entry *entry_find(const Manifest *m, const char *name) {
+        for (size_t i = 0; i < m->n_entries; i++)
+                if (strcmp(m->entries[i].name, name) == 0)
+                        return &m->entries[i];
+        return NULL;
+}
+
+static int no_such_entry(const Manifest *m, const char *name, Diag *reterr) {
+        char list[512] = "", shown[256];
+        size_t o = 0;
+
+        for (size_t i = 0; i < m->n_entries && o < sizeof(list); i++)
+                o += (size_t)snprintf(list + o, sizeof(list) - o, "%s%s", i > 0 ? ", " : "", m->entries[i].name);
+        return diag(reterr, GRANT_E_USAGE, "no entry \"%s\" in lethe.json; it has: %s", diag_quote(name, strlen(name), shown, sizeof(shown)), list);
+}
+
+/* What runs in the skill: an entry of lethe.json; where that names none, the file that --entry names. */
+static int set_entry(Grant *g, const Skill *s, const RunRequest *q, Diag *reterr) {
+        const Manifest *m = &s->manifest;
+        const Entry *e;
+        const char *program;
+        int r;
+
+        if (m->n_entries == 0) {
+                if (!q->entry)
+                        return diag(reterr, GRANT_E_USAGE, "the skill has %s: say with --entry FILE which file of it to run",
+                                    s->has_manifest ? "no \"entry\" in its lethe.json" : "no lethe.json");
+                return skill_program(g, s, q->entry, reterr);
+        }
+        e = entry_find(m, q->entry ?: "main");
+        if (!e)
+                return no_such_entry(m, q->entry ?: "main", reterr);
+        program = e->argv[0];
+        if (path_is_under(program, REGION_SKILL_DIR) && strlen(program) > strlen(REGION_SKILL_DIR))
+                r = skill_program(g, s, program + strlen(REGION_SKILL_DIR), reterr);
+        else if (program[0] != '/' && (strchr(program, '/') || bundle_find(&s->bundle, program)))
+                r = skill_program(g, s, program, reterr);
+        else
+                r = strv_add(&g->argv, program); /* of the region's system folders, or searched in PATH there */
+        return r ? r : copy_list(&g->argv, e->argv + 1);
+}
+
+static int set_exec(Grant *g, const RunRequest *q, Diag *reterr) {
+        const char *slash = strrchr(q->exec_path, '/');
+        int r;
+
+        if (q->entry)
+                return diag(reterr, GRANT_E_USAGE, "--entry names a part of a skill: it cannot stand beside --exec");
+        r = copy(&g->skill_name, slash + 1);
+        if (r == 0)
+                r = copy(&g->skill_digest, q->exec_digest);
+        if (r == 0 && q->exec_bind)
+                r = copy(&g->program, q->exec_path);
+        return r ? r : strv_add(&g->argv, q->exec_path);
+}
+
+/* What is the skill's own business: nothing of it reaches beyond the region. */
+static int set_own(Grant *g, const Manifest *m, const RunRequest *q) {
+        int r = copy_list(&g->reads, m->reads);
+
+        if (r == 0)
+                r = copy_list(&g->writes, m->writes);
+        if (r == 0)
+                r = copy(&g->workdir, q->workdir ?: REGION_WORK_DIR);
+        if (r == 0)
+                r = set_env(g, m, q);
+        g->slots = json_incref(m->slots);
+        g->proc = m->proc || q->proc;
+        g->on_denial = m->on_denial;
+        g->report_paths = m->report_paths;
+        g->cancel_bound_usec = m->cancel_bound_usec ?: CANCEL_BOUND_STANDARD_USEC;
+        return r;
+}
+
+int policy_grant(const Skill *s, const RunRequest *q, const Policy *p, Grant *ret, Diag *reterr) {
+        _cleanup_grant_ Grant g = {.reductions = json_array()};
+        const Manifest none = manifest_none(), *m = s ? &s->manifest : &none;
+        const SkillPolicy *row = s ? policy_skill(p, s->md.name) : NULL;
+        Merge merge = {.manifest = m, .request = q, .policy = p, .row = row, .grant = &g, .reterr = reterr};
+        int r;
+
+        assert(s || q->exec_path);
+        if (!g.reductions)
+                return -ENOMEM;
+        if (row && row->digest && strcmp(row->digest, s->bundle.digest) != 0)
+                return diag(reterr, GRANT_E_REFUSED, "skill %s: its digest is %s, but %s#/skills/%s/digest is %s", s->md.name, s->bundle.digest,
+                            p->path, s->md.name, row->digest);
+        if (s) {
+                r = copy(&g.skill_name, s->md.name);
+                if (r == 0)
+                        r = copy(&g.skill_digest, s->bundle.digest);
+                if (r == 0)
+                        r = copy(&g.skill_dir, s->dir);
+                if (r == 0)
+                        r = set_entry(&g, s, q, reterr);
+        } else
+                r = set_exec(&g, q, reterr);
+        if (r == 0)
+                r = copy_list(&g.argv, q->args);
+        if (r == 0)
+                r = set_own(&g, m, q);
+        if (r == 0)
+                r = merge_budget(&merge);
+        if (r == 0)
+                r = merge_tier(&merge);
+        if (r == 0)
+                r = merge_network(&merge);
+        if (r == 0)
+                r = merge_files(&merge);
+        if (r)
+                return r;
+        g.max_regions = p->max_regions;
+        g.max_of_skill = s ? policy_concurrency(p, s->md.name) : 0;
+        *ret = g;
+        g = (Grant){0};
+        return 0;
+}

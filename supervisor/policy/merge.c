@@ -1,0 +1,279 @@
+#include "policy/merge.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Records that something was asked and less was given. Takes the rule as a format. */
+static int reduce(Merge *m, const char *field, const char *asked, const char *granted, const char *fmt, ...) _printf_(5, 6);
+static int reduce(Merge *m, const char *field, const char *asked, const char *granted, const char *fmt, ...) {
+        _cleanup_free_ char *rule = NULL;
+        va_list ap;
+        int n;
+
+        va_start(ap, fmt);
+        n = vasprintf(&rule, fmt, ap);
+        va_end(ap);
+        if (n < 0) {
+                rule = NULL;
+                return -ENOMEM;
+        }
+        return json_array_append_new(m->grant->reductions, json_pack("{s:s, s:s, s:s, s:s}", "field", field, "asked", asked, "granted", granted,
+                                                                     "rule", rule)) < 0 ? -ENOMEM : 0;
+}
+
+/* The limits that speak of a kind of right: the skill's own where they say something, else the general ones. */
+static const Limits *limits_of(const Merge *m, bool (*said)(const Limits *)) {
+        return m->row && said(&m->row->limits) ? &m->row->limits : &m->policy->limits;
+}
+
+static bool says_network(const Limits *l) {
+        return l->network_said;
+}
+
+static bool says_files(const Limits *l) {
+        return l->files_said;
+}
+
+/* "FILE#/network" or "FILE#/skills/NAME/network". Return out. */
+static const char *where(const Merge *m, const Limits *l, const char *what, char out[static 512]) {
+        snprintf(out, 512, "%s#%s%s/%s", m->policy->path ?: "policy", l == &m->policy->limits ? "" : "/skills/",
+                 l == &m->policy->limits ? "" : m->row->name, what);
+        return out;
+}
+
+int merge_budget(Merge *m) {
+        Budget max = policy_max(m->policy, m->row);
+
+        for (size_t i = 0; i < BUDGET_FIELDS; i++) {
+                const BudgetField *f = &budget_fields[i];
+                uint64_t skill = budget_get(&m->manifest->budget, f), said = budget_get(&m->request->budget, f), most = budget_get(&max, f);
+                uint64_t v = skill && said ? MIN(skill, said) : skill ?: said ?: f->standard;
+                char skill_text[BUDGET_TEXT_MAX], said_text[BUDGET_TEXT_MAX], v_text[BUDGET_TEXT_MAX], field[64], option[64], rule[1024], place[512];
+                int r = 0;
+
+                snprintf(field, sizeof(field), "/budgets/%s", f->name);
+                snprintf(option, sizeof(option), "--%s", f->option);
+                budget_format(f, skill ?: f->standard, skill_text);
+                budget_format(f, said, said_text);
+                if (most > 0 && v > most) {
+                        bool own = m->row && budget_get(&m->row->limits.max, f) == most;
+
+                        v = most;
+                        snprintf(rule, sizeof(rule), "%s/%s", where(m, own ? &m->row->limits : &m->policy->limits, "max", place), f->name);
+                } else if (skill && said && said < skill)
+                        snprintf(rule, sizeof(rule), "command line %s", option);
+                else
+                        snprintf(rule, sizeof(rule), "lethe.json#%s", field);
+                budget_format(f, v, v_text);
+                /* What the skill asks is only known to be more when it said so; a default that was cut is told too. */
+                if (v < skill || (!skill && !said && v < f->standard))
+                        r = reduce(m, field, skill_text, v_text, "%s", rule);
+                if (r == 0 && said && v < said)
+                        r = reduce(m, option, said_text, v_text, "%s", rule);
+                if (r)
+                        return r;
+                *budget_at(&m->grant->budget, f) = v;
+        }
+        return 0;
+}
+
+/* A skill can only ask for a stronger tier. That a weaker one is accepted is the operator's word: --tier, or min_tier of the policy. */
+int merge_tier(Merge *m) {
+        const Tier general = m->policy->limits.min_tier, own = m->row ? m->row->limits.min_tier : 0;
+        const Tier policy = !own ? general : m->row->digest ? own : MAX(own, general);
+        const Tier skill = m->manifest->min_tier, floor = MAX(skill, policy), asked = m->request->tier;
+        char place[512];
+
+        if (asked && asked < floor)
+                return diag(m->reterr, GRANT_E_REFUSED, "--tier %s: %s is the minimum by %s", tier_name(asked), tier_name(floor),
+                            policy >= skill ? where(m, own && own == policy ? &m->row->limits : &m->policy->limits, "min_tier", place)
+                                            : "lethe.json#/min_tier");
+        m->grant->tier = asked;
+        m->grant->min_tier = asked ? asked : policy ? floor : TIER_NAMESPACES;
+        if (skill && skill < m->grant->min_tier)
+                return reduce(m, "/min_tier", tier_name(skill), tier_name(m->grant->min_tier),
+                              "only the operator accepts a weaker tier: --tier, or min_tier of a policy file");
+        return 0;
+}
+
+static int add_connect(Grant *g, const NetGrant *c) {
+        NetGrant *more;
+
+        for (size_t i = 0; i < g->n_connects; i++)
+                if (net_same(&g->connects[i], c))
+                        return 0;
+        more = reallocarray(g->connects, g->n_connects + 1, sizeof(*more));
+        if (!more)
+                return -ENOMEM;
+        g->connects = more;
+        more[g->n_connects] = *c;
+        more[g->n_connects].text = strdup(c->text);
+        if (!more[g->n_connects].text)
+                return -ENOMEM;
+        g->n_connects++;
+        return 0;
+}
+
+static bool has_connect(const NetGrant *list, size_t n, const NetGrant *c) {
+        for (size_t i = 0; i < n; i++)
+                if (net_same(&list[i], c))
+                        return true;
+        return false;
+}
+
+/* The command line's own asks: granted, or the run is refused. */
+static int request_network(Merge *m, const Limits *l) {
+        const RunRequest *q = m->request;
+        char place[512];
+
+        if (q->network == NETWORK_HOST && l->network_said && !l->network_host)
+                return diag(m->reterr, GRANT_E_REFUSED, "--network host: %s does not allow it (\"host\": true would)", where(m, l, "network", place));
+        for (size_t i = 0; i < q->n_connects; i++) {
+                int r;
+
+                if (l->network_said && !l->network_host && !has_connect(l->connects, l->n_connects, &q->connects[i]))
+                        return diag(m->reterr, GRANT_E_REFUSED, "--connect %s: %s/connect does not list it", q->connects[i].text,
+                                    where(m, l, "network", place));
+                r = add_connect(m->grant, &q->connects[i]);
+                if (r < 0)
+                        return r;
+        }
+        m->grant->network = q->network;
+        return 0;
+}
+
+int merge_network(Merge *m) {
+        const Limits *l = limits_of(m, says_network);
+        const Manifest *a = m->manifest;
+        const bool none = m->request->network_said && m->request->network == NETWORK_NONE;
+        Grant *g = m->grant;
+        char place[512], field[64], rule[640];
+        int r = request_network(m, l);
+
+        if (r)
+                return r;
+        where(m, l, "network", place);
+        if (none)
+                snprintf(rule, sizeof(rule), "command line --network none");
+        else if (l->network_said)
+                snprintf(rule, sizeof(rule), "%s does not allow it", place);
+        else
+                snprintf(rule, sizeof(rule), "the network of a manifest is granted by a policy file, --connect or --network host");
+        if (a->network == NETWORK_HOST && g->network != NETWORK_HOST) {
+                if (!none && l->network_said && l->network_host)
+                        g->network = NETWORK_HOST;
+                else if ((r = reduce(m, "/network", "host", network_name(g->network), "%s", rule)) < 0)
+                        return r;
+        }
+        for (size_t i = 0; g->network != NETWORK_HOST && i < a->n_connects; i++) {
+                const NetGrant *c = &a->connects[i];
+
+                if (has_connect(g->connects, g->n_connects, c))
+                        continue;
+                if (!none && l->network_said && (l->network_host || has_connect(l->connects, l->n_connects, c)))
+                        r = add_connect(g, c);
+                else {
+                        snprintf(field, sizeof(field), "/network/connect/%zu", i);
+                        r = reduce(m, field, c->text, "none", "%s", rule);
+                }
+                if (r < 0)
+                        return r;
+        }
+        if (g->n_connects > 0 && g->network != NETWORK_HOST)
+                g->network = NETWORK_CONNECT;
+        return 0;
+}
+
+static int add_file(Grant *g, const char *source, const char *target, bool write) {
+        FileGrant *more = reallocarray(g->files, g->n_files + 1, sizeof(*more)), *f;
+
+        if (!more)
+                return -ENOMEM;
+        g->files = more;
+        f = &more[g->n_files];
+        *f = (FileGrant){.source = strdup(source), .target = strdup(target), .write = write};
+        g->n_files++;
+        return f->source && f->target ? 0 : -ENOMEM;
+}
+
+/* 0: no root covers the path, 1: for reading, 2: for writing. */
+static int covered(const Limits *l, const char *path) {
+        int best = 0;
+
+        for (size_t i = 0; i < l->n_files; i++)
+                if (path_is_under(path, l->files[i].path))
+                        best = MAX(best, l->files[i].write ? 2 : 1);
+        return best;
+}
+
+static int request_files(Merge *m, const Limits *l) {
+        char place[512];
+
+        for (size_t i = 0; i < m->request->n_mounts; i++) {
+                const FileGrant *v = &m->request->mounts[i];
+                int r;
+
+                if (l->files_said && covered(l, v->source) < (v->write ? 2 : 1))
+                        return diag(m->reterr, GRANT_E_REFUSED, "-v %s:%s: no root of %s allows to %s it", v->source, v->target,
+                                    where(m, l, "files", place), v->write ? "write" : "read");
+                r = add_file(m->grant, v->source, v->target, v->write);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* The command line's mount that already puts something at this place, or NULL. */
+static const FileGrant *mounted_at(const RunRequest *q, const char *target) {
+        const FileGrant *best = NULL;
+
+        for (size_t i = 0; i < q->n_mounts; i++)
+                if (path_is_under(target, q->mounts[i].target) && (!best || strlen(q->mounts[i].target) > strlen(best->target)))
+                        best = &q->mounts[i];
+        return best;
+}
+
+static int manifest_file(Merge *m, const Limits *l, size_t i) {
+        const FileAsk *a = &m->manifest->files[i];
+        const FileGrant *v = mounted_at(m->request, a->target);
+        _cleanup_free_ char *asked = NULL;
+        char field[64], place[512];
+        int right, r;
+
+        snprintf(field, sizeof(field), "/files/%zu", i);
+        if (asprintf(&asked, "%s %s", a->write ? "write" : "read", a->path) < 0) {
+                asked = NULL;
+                return -ENOMEM;
+        }
+        if (v)
+                return a->write && !v->write ? reduce(m, field, asked, "read", "command line -v %s:%s is read-only", v->source, v->target) : 0;
+        if (!l->files_said)
+                return reduce(m, field, asked, "none", "the files of a manifest are granted by a policy file or -v SOURCE:%s", a->target);
+        right = covered(l, a->real ?: a->path);
+        if (right == 0)
+                return reduce(m, field, asked, "none", "no root of %s covers %s", where(m, l, "files", place), a->real ?: a->path);
+        if (!a->real)
+                return diag(m->reterr, GRANT_E_SOURCE, "lethe.json#%s/path: %s does not exist", field, a->path);
+        r = add_file(m->grant, a->real, a->target, a->write && right == 2);
+        if (r == 0 && a->write && right < 2)
+                r = reduce(m, field, asked, "read", "%s allows to read it only", where(m, l, "files", place));
+        return r;
+}
+
+static int by_target(const void *a, const void *b) {
+        return strcmp(((const FileGrant *)a)->target, ((const FileGrant *)b)->target);
+}
+
+int merge_files(Merge *m) {
+        const Limits *l = limits_of(m, says_files);
+        int r = request_files(m, l);
+
+        for (size_t i = 0; r == 0 && i < m->manifest->n_files; i++)
+                r = manifest_file(m, l, i);
+        /* A folder comes before what lies in it, so that mounting in order hides nothing. */
+        if (m->grant->n_files > 1)
+                qsort(m->grant->files, m->grant->n_files, sizeof(*m->grant->files), by_target);
+        return r;
+}

@@ -1,0 +1,313 @@
+#include "policy/policy.h"
+
+#include "base/io.h"
+#include "manifest/doc.h"
+#include "schema/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SKILLS_MAX 1024
+#define ROOTS_MAX 256
+#define REGIONS_MOST 100000
+#define SYSTEM_POLICY "/etc/lethe/policy.json"
+
+static void limits_deinit(Limits *l) {
+        net_grants_free(l->connects, l->n_connects);
+        for (size_t i = 0; i < l->n_files; i++)
+                free(l->files[i].path);
+        free(l->files);
+        *l = (Limits){0};
+}
+
+void policy_free(Policy *p) {
+        if (!p)
+                return;
+        free(p->path);
+        limits_deinit(&p->limits);
+        for (size_t i = 0; i < p->n_skills; i++) {
+                free(p->skills[i].name);
+                free(p->skills[i].digest);
+                limits_deinit(&p->skills[i].limits);
+        }
+        free(p->skills);
+        free(p);
+}
+
+static SkillPolicy *find(const Policy *p, const char *name) {
+        for (size_t i = 0; i < p->n_skills; i++)
+                if (strcmp(p->skills[i].name, name) == 0)
+                        return &p->skills[i];
+        return NULL;
+}
+
+const SkillPolicy *policy_skill(const Policy *p, const char *name) {
+        return find(p, name);
+}
+
+uint64_t policy_concurrency(const Policy *p, const char *name) {
+        const SkillPolicy *s = find(p, name);
+
+        return s && s->concurrency ? s->concurrency : p->concurrency;
+}
+
+Budget policy_max(const Policy *p, const SkillPolicy *s) {
+        Budget b = p->limits.max;
+
+        for (size_t i = 0; s && i < BUDGET_FIELDS; i++) {
+                uint64_t own = budget_get(&s->limits.max, &budget_fields[i]), *v = budget_at(&b, &budget_fields[i]);
+
+                if (own > 0 && (s->digest || *v == 0 || own < *v))
+                        *v = own;
+        }
+        return b;
+}
+
+/* The row of a skill, made when it is not there yet: "concurrency" and "skills" may both name it. */
+static SkillPolicy *row(Doc *d, Policy *p, const char *name) {
+        SkillPolicy *s = find(p, name), *more;
+
+        if (s)
+                return s;
+        more = reallocarray(p->skills, p->n_skills + 1, sizeof(*more));
+        if (!more) {
+                d->no_memory = true;
+                return NULL;
+        }
+        p->skills = more;
+        s = &more[p->n_skills];
+        *s = (SkillPolicy){.name = strdup(name)};
+        if (!s->name) {
+                d->no_memory = true;
+                return NULL;
+        }
+        p->n_skills++;
+        return s;
+}
+
+static void read_network(Doc *d, const json_t *v, const char *pointer, Limits *l) {
+        static const char *const known[] = {"connect", "host", NULL};
+        char at[POINTER_MAX];
+
+        if (!v || !doc_fields(d, v, pointer, known))
+                return;
+        l->network_said = true;
+        doc_connects(d, json_object_get(v, "connect"), pointer_key(at, pointer, "connect"), &l->connects, &l->n_connects);
+        doc_bool(d, json_object_get(v, "host"), pointer_key(at, pointer, "host"), &l->network_host);
+}
+
+static void read_files(Doc *d, const json_t *v, const char *pointer, Limits *l) {
+        static const char *const known[] = {"path", "access", NULL}, *const words[] = {"read", "write", NULL};
+
+        if (!doc_array(d, v, pointer, ROOTS_MAX))
+                return;
+        l->files_said = true;
+        l->files = calloc(json_array_size(v) + 1, sizeof(*l->files));
+        if (!l->files) {
+                d->no_memory = true;
+                return;
+        }
+        for (size_t i = 0; i < json_array_size(v); i++) {
+                const json_t *item = json_array_get(v, i);
+                PolicyFile *f = &l->files[l->n_files];
+                char at[POINTER_MAX], field[POINTER_MAX], *real;
+                size_t word = 0;
+
+                pointer_item(at, pointer, i);
+                if (!doc_fields(d, item, at, known))
+                        continue;
+                if (!json_object_get(item, "path") || !json_object_get(item, "access")) {
+                        doc_fault(d, at, "required", "\"path\" and \"access\" are required");
+                        continue;
+                }
+                if (!doc_path(d, json_object_get(item, "path"), pointer_key(field, at, "path"), &f->path))
+                        continue;
+                l->n_files++;
+                if (doc_word(d, json_object_get(item, "access"), pointer_key(field, at, "access"), words, &word))
+                        f->write = word == 1;
+                /* Sources are compared with all symlinks resolved, so roots are too. A root that is not there yet stays as written. */
+                real = realpath(f->path, NULL);
+                if (real) {
+                        free(f->path);
+                        f->path = real;
+                } else if (errno == ENOMEM)
+                        d->no_memory = true;
+        }
+}
+
+static void read_limits(Doc *d, const json_t *v, const char *pointer, Limits *l) {
+        char at[POINTER_MAX];
+        const json_t *max = json_object_get(v, "max");
+
+        if (max)
+                doc_budgets(d, max, pointer_key(at, pointer, "max"), &l->max);
+        doc_tier(d, json_object_get(v, "min_tier"), pointer_key(at, pointer, "min_tier"), &l->min_tier);
+        read_network(d, json_object_get(v, "network"), pointer_key(at, pointer, "network"), l);
+        read_files(d, json_object_get(v, "files"), pointer_key(at, pointer, "files"), l);
+}
+
+static bool skill_name(Doc *d, const char *pointer, const char *name) {
+        if (skill_name_valid(name))
+                return true;
+        doc_fault(d, pointer, "skill-name", "a skill's name has 1 to 64 lower-case letters, digits and single hyphens inside");
+        return false;
+}
+
+static void read_concurrency(Doc *d, const json_t *v, Policy *p) {
+        const char *key;
+        json_t *item;
+
+        if (!doc_object(d, v, "/concurrency", SKILLS_MAX))
+                return;
+        json_object_foreach((json_t *)v, key, item) {
+                SkillPolicy *s;
+                char at[POINTER_MAX];
+                uint64_t n;
+
+                pointer_key(at, "/concurrency", key);
+                if (!doc_count(d, item, at, 1, REGIONS_MOST, &n))
+                        continue;
+                if (strcmp(key, "*") == 0)
+                        p->concurrency = n;
+                else if (skill_name(d, at, key) && (s = row(d, p, key)))
+                        s->concurrency = n;
+        }
+}
+
+static bool digest_valid(const char *s) {
+        return strncmp(s, "sha256:", 7) == 0 && strlen(s) == 71 && strspn(s + 7, "0123456789abcdef") == 64;
+}
+
+static void read_skills(Doc *d, const json_t *v, Policy *p) {
+        static const char *const known[] = {"digest", "max", "min_tier", "network", "files", NULL};
+        const char *key, *digest;
+        json_t *item;
+
+        if (!doc_object(d, v, "/skills", SKILLS_MAX))
+                return;
+        json_object_foreach((json_t *)v, key, item) {
+                SkillPolicy *s;
+                char at[POINTER_MAX], field[POINTER_MAX];
+
+                pointer_key(at, "/skills", key);
+                if (!skill_name(d, at, key) || !doc_fields(d, item, at, known) || !(s = row(d, p, key)))
+                        continue;
+                read_limits(d, item, at, &s->limits);
+                /* The name in SKILL.md is only a claim by whoever wrote it; what is given to one skill needs its digest. */
+                if (!json_object_get(item, "digest") && (s->limits.network_said || s->limits.files_said))
+                        doc_fault(d, at, "digest-required", "\"network\" and \"files\" of one skill need its \"digest\", because any folder can claim a name");
+                if (!doc_string(d, json_object_get(item, "digest"), pointer_key(field, at, "digest"), 1, 128, &digest))
+                        continue;
+                if (!digest_valid(digest))
+                        doc_fault(d, field, "digest", "must be \"sha256:\" and 64 lower-case hexadecimal digits");
+                else if (!(s->digest = strdup(digest)))
+                        d->no_memory = true;
+        }
+}
+
+static void read_all(Doc *d, const json_t *j, Policy *p) {
+        static const char *const known[] = {"$schema", "version", "max", "min_tier", "network", "files", "max_regions", "concurrency", "skills", NULL};
+        const char *ignored;
+
+        doc_fields(d, j, "", known);
+        doc_string(d, json_object_get(j, "$schema"), "/$schema", 0, 1024, &ignored);
+        read_limits(d, j, "", &p->limits);
+        doc_count(d, json_object_get(j, "max_regions"), "/max_regions", 1, REGIONS_MOST, &p->max_regions);
+        read_concurrency(d, json_object_get(j, "concurrency"), p);
+        read_skills(d, json_object_get(j, "skills"), p);
+}
+
+static Policy *policy_new(void) {
+        Policy *p = calloc(1, sizeof(*p));
+
+        if (p)
+                p->max_regions = POLICY_MAX_REGIONS_STANDARD;
+        return p;
+}
+
+int policy_parse(const char *text, size_t n, const char *path, Policy **ret, Diag *reterr) {
+        _cleanup_findings_ Findings f = {0};
+        _cleanup_policy_ Policy *p = policy_new();
+        _cleanup_json_ json_t *j = NULL;
+        _cleanup_free_ char *first = NULL;
+        char shown[256];
+        Doc d = {.findings = &f};
+
+        if (!p || !(p->path = strdup(path)))
+                return -ENOMEM;
+        d.file = diag_quote(path, strlen(path), shown, sizeof(shown));
+        j = doc_parse(&d, text, n);
+        if (j)
+                read_all(&d, j, p);
+        if (d.no_memory)
+                return -ENOMEM;
+        if (d.n_faults > 0) {
+                first = finding_text(findings_worst(&f));
+                if (!first)
+                        return -ENOMEM;
+                return f.n > 1 ? diag(reterr, POLICY_E_BAD, "%s (and %zu more)", first, f.n - 1) : diag(reterr, POLICY_E_BAD, "%s", first);
+        }
+        *ret = TAKE_PTR(p);
+        return 0;
+}
+
+/* The first of the usual places where a policy file lies: an owned path, or NULL in *ret when there is none. */
+static int usual_place(char **ret) {
+        const char *env = getenv("LETHE_POLICY"), *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+        _cleanup_free_ char *s = NULL;
+        int n = 0;
+
+        if (env && *env) {
+                *ret = strdup(env);
+                return *ret ? 0 : -ENOMEM;
+        }
+        if (xdg && *xdg == '/')
+                n = asprintf(&s, "%s/lethe/policy.json", xdg);
+        else if (home && *home == '/')
+                n = asprintf(&s, "%s/.config/lethe/policy.json", home);
+        if (n < 0) {
+                s = NULL;
+                return -ENOMEM;
+        }
+        /* A file that is there but cannot be read is an error later, not an absence: else taking a right away would take the policy away. */
+        if (s && access(s, F_OK) == 0) {
+                *ret = TAKE_PTR(s);
+                return 0;
+        }
+        *ret = NULL;
+        if (access(SYSTEM_POLICY, F_OK) == 0 || errno != ENOENT) {
+                *ret = strdup(SYSTEM_POLICY);
+                return *ret ? 0 : -ENOMEM;
+        }
+        return 0;
+}
+
+int policy_load(const char *given, Policy **ret, Diag *reterr) {
+        _cleanup_free_ char *path = NULL, *text = NULL;
+        char shown[256];
+        size_t n;
+        int r;
+
+        if (given)
+                r = (path = strdup(given)) ? 0 : -ENOMEM;
+        else
+                r = usual_place(&path);
+        if (r < 0)
+                return r;
+        if (!path) {
+                *ret = policy_new();
+                return *ret ? 0 : -ENOMEM;
+        }
+        diag_quote(path, strlen(path), shown, sizeof(shown));
+        r = io_read_file(AT_FDCWD, path, MANIFEST_FILE_MAX, &text, &n);
+        if (r == -EFBIG)
+                return diag(reterr, POLICY_E_BAD, "%s: larger than %d bytes", shown, MANIFEST_FILE_MAX);
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0)
+                return diag(reterr, POLICY_E_MISSING, "policy file %s: %s", shown, strerror(-r));
+        return policy_parse(text, n, path, ret, reterr);
+}

@@ -1,0 +1,212 @@
+#include "policy/request.h"
+
+#include "manifest/bundle.h"
+#include "policy/program.h"
+#include "schema/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LIST_MAX 64 /* mounts, connects */
+#define ENV_MAX 256
+
+void request_deinit(RunRequest *r) {
+        free(r->exec);
+        free(r->exec_path);
+        free(r->exec_digest);
+        file_grants_free(r->mounts, r->n_mounts);
+        strv_free(r->env);
+        free(r->workdir);
+        net_grants_free(r->connects, r->n_connects);
+        free(r->entry);
+        *r = (RunRequest){0};
+}
+
+static const char *quote(const char *s, char out[static 256]) {
+        return diag_quote(s, strlen(s), out, 256);
+}
+
+/* A message of terms.c becomes one of the command line. */
+static int with_option(int r, const char *option, Diag *reterr) {
+        if (r <= 0)
+                return r;
+        diag_prefix(reterr, "--%s", option);
+        return REQUEST_E_BAD;
+}
+
+static int set_text(char **field, const char *value) {
+        char *copy = strdup(value);
+
+        if (!copy)
+                return -ENOMEM;
+        free(*field);
+        *field = copy;
+        return 0;
+}
+
+/* SRC:DST[:ro|rw] */
+static int add_mount(RunRequest *r, const char *value, Diag *reterr) {
+        _cleanup_free_ char *copy = strdup(value), *source = NULL, *target = NULL;
+        char shown[256], *colon, *plain;
+        FileGrant *more;
+        size_t n = strlen(value);
+        bool write = false;
+        int q;
+
+        if (!copy)
+                return -ENOMEM;
+        quote(value, shown);
+        if (n > 3 && (strcmp(copy + n - 3, ":ro") == 0 || strcmp(copy + n - 3, ":rw") == 0)) {
+                write = copy[n - 1] == 'w';
+                copy[n - 3] = 0;
+        }
+        colon = strrchr(copy, ':');
+        if (!colon || colon == copy || !colon[1])
+                return diag(reterr, REQUEST_E_BAD, "-v \"%s\": must be SOURCE:TARGET, SOURCE:TARGET:ro or SOURCE:TARGET:rw", shown);
+        *colon = 0;
+        if (r->n_mounts >= LIST_MAX)
+                return diag(reterr, REQUEST_E_BAD, "-v \"%s\": more than %d mounts", shown, LIST_MAX);
+        q = path_normalise(colon + 1, &target, reterr);
+        if (q == 0)
+                q = path_target_check(target, reterr);
+        if (q)
+                return with_option(q, "volume target", reterr);
+        plain = realpath(copy, NULL);
+        if (!plain)
+                return errno == ENOMEM ? -ENOMEM : diag(reterr, REQUEST_E_SOURCE, "-v \"%s\": %s: %s", shown, quote(copy, (char[256]){0}), strerror(errno));
+        q = path_normalise(plain, &source, reterr); /* refuses what no record could show */
+        free(plain);
+        if (q)
+                return with_option(q, "volume source", reterr);
+        for (size_t i = 0; i < r->n_mounts; i++)
+                if (strcmp(r->mounts[i].target, target) == 0)
+                        return diag(reterr, REQUEST_E_BAD, "-v \"%s\": %s is mounted twice", shown, target);
+        more = reallocarray(r->mounts, r->n_mounts + 1, sizeof(*more));
+        if (!more)
+                return -ENOMEM;
+        r->mounts = more;
+        more[r->n_mounts++] = (FileGrant){.source = TAKE_PTR(source), .target = TAKE_PTR(target), .write = write};
+        return 0;
+}
+
+/* NAME=VALUE, or NAME: the value that it has here. */
+static int add_env(RunRequest *r, const char *value, Diag *reterr) {
+        const char *eq = strchr(value, '='), *here;
+        size_t n = eq ? (size_t)(eq - value) : strlen(value);
+        _cleanup_free_ char *line = NULL;
+        char shown[256];
+
+        diag_quote(value, n, shown, sizeof(shown)); /* never the value: it may be a secret */
+        if (!env_name_valid(value, n))
+                return diag(reterr, REQUEST_E_BAD, "-e \"%s\": a variable's name has letters, digits and \"_\", no digit first", shown);
+        if (strncmp(value, "LETHE_", 6) == 0)
+                return diag(reterr, REQUEST_E_BAD, "-e \"%s\": LETHE_* is Lethe's own in a region", shown);
+        if (strv_length(r->env) >= ENV_MAX)
+                return diag(reterr, REQUEST_E_BAD, "-e \"%s\": more than %d variables", shown, ENV_MAX);
+        if (eq)
+                return strv_add(&r->env, value);
+        here = getenv(value);
+        if (!here)
+                return diag(reterr, REQUEST_E_BAD, "-e \"%s\": is not set here; write %s=VALUE", shown, shown);
+        if (asprintf(&line, "%s=%s", value, here) < 0) {
+                line = NULL;
+                return -ENOMEM;
+        }
+        return strv_add(&r->env, line);
+}
+
+static int set_network(RunRequest *r, const char *value, Diag *reterr) {
+        char shown[256];
+
+        if (r->network_said && r->network == NETWORK_CONNECT)
+                return diag(reterr, REQUEST_E_BAD, "--network and --connect exclude each other");
+        if (strcmp(value, "none") != 0 && strcmp(value, "host") != 0)
+                return diag(reterr, REQUEST_E_BAD, "--network \"%s\": must be none or host; --connect ADDRESS:PORT allows one address",
+                            quote(value, shown));
+        r->network = strcmp(value, "host") == 0 ? NETWORK_HOST : NETWORK_NONE;
+        r->network_said = true;
+        return 0;
+}
+
+static int add_connect(RunRequest *r, const char *value, Diag *reterr) {
+        NetGrant *more, g;
+        int q;
+
+        if (r->network_said && r->network != NETWORK_CONNECT)
+                return diag(reterr, REQUEST_E_BAD, "--network and --connect exclude each other");
+        if (r->n_connects >= LIST_MAX)
+                return diag(reterr, REQUEST_E_BAD, "--connect: more than %d addresses", LIST_MAX);
+        q = net_parse(value, &g, reterr);
+        if (q)
+                return with_option(q, "connect", reterr);
+        more = reallocarray(r->connects, r->n_connects + 1, sizeof(*more));
+        if (!more) {
+                free(g.text);
+                return -ENOMEM;
+        }
+        r->connects = more;
+        more[r->n_connects++] = g;
+        r->network = NETWORK_CONNECT;
+        r->network_said = true;
+        return 0;
+}
+
+static int set_workdir(RunRequest *r, const char *value, Diag *reterr) {
+        char *path;
+        int q = path_normalise(value, &path, reterr);
+
+        if (q)
+                return with_option(q, "workdir", reterr);
+        free(r->workdir);
+        r->workdir = path;
+        return 0;
+}
+
+int request_option(RunRequest *r, const char *option, const char *value, Diag *reterr) {
+        char shown[256];
+
+        for (size_t i = 0; i < BUDGET_FIELDS; i++)
+                if (strcmp(option, budget_fields[i].option) == 0)
+                        return with_option(budget_parse(&budget_fields[i], value, budget_at(&r->budget, &budget_fields[i]), reterr), option, reterr);
+        if (strcmp(option, "volume") == 0)
+                return add_mount(r, value, reterr);
+        if (strcmp(option, "env") == 0)
+                return add_env(r, value, reterr);
+        if (strcmp(option, "workdir") == 0)
+                return set_workdir(r, value, reterr);
+        if (strcmp(option, "network") == 0)
+                return set_network(r, value, reterr);
+        if (strcmp(option, "connect") == 0)
+                return add_connect(r, value, reterr);
+        if (strcmp(option, "entry") == 0)
+                return *value ? set_text(&r->entry, value) : diag(reterr, REQUEST_E_BAD, "--entry is empty: it names an entry or a file of the skill");
+        if (strcmp(option, "tier") == 0)
+                return tier_parse(value, &r->tier) == 0 ? 0 : diag(reterr, REQUEST_E_BAD, "--tier \"%s\": must be namespaces or landlock", quote(value, shown));
+        if (strcmp(option, "proc") == 0) {
+                r->proc = true;
+                return 0;
+        }
+        return diag(reterr, REQUEST_E_BAD, "--%s: no such option", quote(option, shown));
+}
+
+int request_exec(RunRequest *r, const char *program, Diag *reterr) {
+        _cleanup_free_ char *path = NULL;
+        char digest[DIGEST_TEXT_MAX];
+        bool bind;
+        int q = program_find(program, &path, &bind, digest, reterr);
+
+        if (q == 0)
+                q = set_text(&r->exec, program);
+        if (q == 0)
+                q = set_text(&r->exec_digest, digest);
+        if (q)
+                return q;
+        free(r->exec_path);
+        r->exec_path = TAKE_PTR(path);
+        r->exec_bind = bind;
+        return 0;
+}

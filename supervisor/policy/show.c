@@ -1,0 +1,186 @@
+#include "base/buf.h"
+#include "policy/grant.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int set(json_t *o, const char *key, json_t *v) {
+        return json_object_set_new(o, key, v) < 0 ? -ENOMEM : 0;
+}
+
+static json_t *list(char *const *v) {
+        _cleanup_json_ json_t *a = json_array();
+
+        for (size_t i = 0; a && v && v[i]; i++) {
+                char shown[256];
+                json_t *s = json_string(v[i]);
+
+                if (!s) /* an argument need not be UTF-8, JSON must */
+                        s = json_string(diag_quote(v[i], strlen(v[i]), shown, sizeof(shown)));
+                if (json_array_append_new(a, s) < 0)
+                        return NULL;
+        }
+        return TAKE_PTR(a);
+}
+
+static json_t *budgets(const Budget *b) {
+        _cleanup_json_ json_t *o = json_object();
+
+        for (size_t i = 0; o && i < BUDGET_FIELDS; i++) {
+                const BudgetField *f = &budget_fields[i];
+                char key[64];
+
+                snprintf(key, sizeof(key), "%s%s", f->name, f->unit == UNIT_BYTES ? "_bytes" : f->unit == UNIT_USEC ? "_usec" : "");
+                if (set(o, key, json_u64(budget_get(b, f))) < 0)
+                        return NULL;
+        }
+        return TAKE_PTR(o);
+}
+
+static json_t *files(const Grant *g) {
+        _cleanup_json_ json_t *a = json_array();
+
+        for (size_t i = 0; a && i < g->n_files; i++)
+                if (json_array_append_new(a, json_pack("{s:s, s:s, s:s}", "source", g->files[i].source, "target", g->files[i].target, "access",
+                                                       g->files[i].write ? "write" : "read")) < 0)
+                        return NULL;
+        return TAKE_PTR(a);
+}
+
+static json_t *network(const Grant *g) {
+        _cleanup_json_ json_t *o = json_pack("{s:s, s:[]}", "mode", network_name(g->network), "connect");
+
+        for (size_t i = 0; o && i < g->n_connects; i++)
+                if (json_array_append_new(json_object_get(o, "connect"), json_string(g->connects[i].text)) < 0)
+                        return NULL;
+        return TAKE_PTR(o);
+}
+
+static json_t *slot_names(const Grant *g) {
+        _cleanup_json_ json_t *a = json_array();
+        const char *key;
+        json_t *item;
+
+        json_object_foreach(g->slots, key, item) if (!a || json_array_append_new(a, json_string(key)) < 0) return NULL;
+        return TAKE_PTR(a);
+}
+
+/* Everything but what may be the user's words. */
+static json_t *common(const Grant *g) {
+        _cleanup_json_ json_t *o = json_pack("{s:{s:s, s:s, s:s?}, s:s, s:i, s:s, s:s, s:s?, s:b, s:s, s:s}", "skill", "name", g->skill_name, "digest",
+                                             g->skill_digest, "folder", g->skill_dir, "program", g->argv[0], "arguments",
+                                             (int)strv_length(g->argv) - 1, "workdir", g->workdir, "min_tier", tier_name(g->min_tier), "tier",
+                                             g->tier ? tier_name(g->tier) : NULL, "proc", g->proc, "on_denial",
+                                             g->on_denial == DENIAL_END ? "end" : "continue", "report", g->report_paths ? "paths" : "calls");
+
+        if (!o || set(o, "budgets", budgets(&g->budget)) < 0 || set(o, "files", files(g)) < 0 || set(o, "network", network(g)) < 0 ||
+            set(o, "reads", list(g->reads)) < 0 || set(o, "writes", list(g->writes)) < 0 || set(o, "slots", slot_names(g)) < 0 ||
+            set(o, "cancel_bound_usec", json_u64(g->cancel_bound_usec)) < 0 || set(o, "max_regions", json_u64(g->max_regions)) < 0 ||
+            set(o, "max_of_skill", json_u64(g->max_of_skill)) < 0 || json_object_set(o, "reductions", g->reductions) < 0)
+                return NULL;
+        return TAKE_PTR(o);
+}
+
+json_t *grant_to_json(const Grant *g) {
+        static const char *const lists[] = {"reductions", "files", "slots", "reads", "writes", "network"};
+        _cleanup_json_ json_t *o = common(g);
+
+        /* A ledger entry has a bound; where lists would pass it, their numbers are kept, the longest-winded list first. */
+        for (size_t i = 0; o && i < ARRAY_SIZE(lists) && json_dumpb(o, NULL, 0, JSON_COMPACT | JSON_SORT_KEYS) > GRANT_RECORD_MAX; i++) {
+                json_t *v = json_object_get(o, lists[i]);
+
+                if (set(o, lists[i], json_pack("{s:I}", "cut", (json_int_t)(json_is_array(v) ? json_array_size(v) : g->n_connects))) < 0)
+                        return NULL;
+        }
+        return TAKE_PTR(o);
+}
+
+json_t *grant_show_json(const Grant *g) {
+        _cleanup_json_ json_t *o = common(g);
+
+        if (!o || set(o, "version", json_integer(1)) < 0 || set(o, "argv", list(g->argv)) < 0 || set(o, "environment", list(g->env)) < 0)
+                return NULL;
+        return TAKE_PTR(o);
+}
+
+/* Text of others on a terminal: escaped, whole. */
+static int add_quoted(Buf *b, const char *s) {
+        int r = 0;
+
+        for (; r == 0 && *s; s++)
+                r = (unsigned char)*s < 0x20 || *s == 0x7F ? buf_printf(b, "\\x%02x", (unsigned char)*s) : buf_add(b, s, 1);
+        return r;
+}
+
+static int add_list(Buf *b, const char *title, char *const *v) {
+        int r = buf_printf(b, "%-14s", title);
+
+        if (r == 0 && strv_length(v) == 0)
+                r = buf_add_str(b, "none");
+        for (size_t i = 0; r == 0 && v && v[i]; i++) {
+                r = i > 0 ? buf_add_str(b, " ") : 0;
+                if (r == 0)
+                        r = add_quoted(b, v[i]);
+        }
+        return r ? r : buf_add_str(b, "\n");
+}
+
+static int add_reductions(Buf *b, const Grant *g) {
+        int r = buf_printf(b, "%-14s%s\n", "not granted", json_array_size(g->reductions) == 0 ? "nothing: all that was asked" : "");
+
+        for (size_t i = 0; r == 0 && i < json_array_size(g->reductions); i++) {
+                const json_t *x = json_array_get(g->reductions, i);
+                const char *const keys[] = {"field", "asked", "granted", "rule"}, *const words[] = {"  ", ": asked ", ", granted ", "; rule: "};
+
+                for (size_t k = 0; r == 0 && k < ARRAY_SIZE(keys); k++) {
+                        r = buf_add_str(b, words[k]);
+                        if (r == 0)
+                                r = add_quoted(b, json_string_value(json_object_get(x, keys[k])));
+                }
+                if (r == 0)
+                        r = buf_add_str(b, "\n");
+        }
+        return r;
+}
+
+static int show(Buf *b, const Grant *g) {
+        char text[BUDGET_TEXT_MAX];
+        int r = buf_printf(b, "%-14s", "skill");
+
+        if (r == 0)
+                r = add_quoted(b, g->skill_name);
+        if (r == 0)
+                r = buf_printf(b, "\n%-14s%s\n", "digest", g->skill_digest);
+        if (r == 0)
+                r = add_list(b, "command", g->argv);
+        if (r == 0)
+                r = add_list(b, "environment", g->env);
+        if (r == 0)
+                r = buf_printf(b, "%-14s%s\n%-14s%s%s\n", "workdir", g->workdir, "tier", g->tier ? "" : "at least ",
+                               tier_name(g->tier ? g->tier : g->min_tier));
+        for (size_t i = 0; r == 0 && i < BUDGET_FIELDS; i++)
+                r = buf_printf(b, "%-14s%s\n", budget_fields[i].name, budget_format(&budget_fields[i], budget_get(&g->budget, &budget_fields[i]), text));
+        if (r == 0)
+                r = buf_printf(b, "%-14s%s", "network", network_name(g->network));
+        for (size_t i = 0; r == 0 && i < g->n_connects; i++)
+                r = buf_printf(b, " %s", g->connects[i].text);
+        if (r == 0)
+                r = buf_printf(b, "\n%-14s%s", "files", g->n_files == 0 ? "none\n" : "\n");
+        for (size_t i = 0; r == 0 && i < g->n_files; i++)
+                r = buf_printf(b, "  %s %s at %s\n", g->files[i].write ? "write" : "read ", g->files[i].source, g->files[i].target);
+        if (r == 0)
+                r = add_list(b, "slots read", g->reads);
+        if (r == 0)
+                r = add_list(b, "slots written", g->writes);
+        if (r == 0)
+                r = buf_printf(b, "%-14s%s\n%-14s%s, reported: %s\n", "/proc", g->proc ? "own processes only" : "none", "denials",
+                               g->on_denial == DENIAL_END ? "end the region" : "go on", g->report_paths ? "calls and paths" : "calls");
+        return r ? r : add_reductions(b, g);
+}
+
+char *grant_show_text(const Grant *g) {
+        _cleanup_buf_ Buf b = {0};
+
+        return show(&b, g) < 0 ? NULL : TAKE_PTR(b.data);
+}
