@@ -46,8 +46,8 @@ typedef struct RegionStart {
         uint64_t supervisor_pid;
         uint64_t max_regions;    /* refuse with ENGINE_E_TOO_MANY beyond; 0: no limit */
 } RegionStart;
-/* Appends slot.defined (for new ones), region.allocated and one slot.read for each slot of `reads` that has a value; makes the
- * region's row. *ret_copies: object name -> {"version":n,"value":…} (I-20), null for a slot that has no value yet or is not defined yet.
+/* Appends region.allocated, slot.defined for each new one of `slots`, and one slot.read for each slot of `reads` that has a value; makes
+ * the region's row. *ret_copies: object name -> {"version":n,"value":…} (I-20), null for a slot that has no value yet or is not defined yet.
  * *ret_seq: of region.allocated. After a refusal (bad_name, bad_schema, exists, too_many) the transaction is to be aborted. */
 int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t **ret_copies, Diag *reterr);
 /* The supervisor learnt the pid of the region's first process: for recovery after a crash. start_ticks: field 22 of /proc/PID/stat. */

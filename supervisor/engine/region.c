@@ -81,15 +81,14 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
         if (s->max_regions > 0 && alive >= s->max_regions)
                 return diag(reterr, ENGINE_E_TOO_MANY, "%" PRIu64 " regions are alive in this store: policy allows %" PRIu64 " at once (max_regions)", alive,
                             s->max_regions);
-        r = define_all(t, s, reterr);
-        if (r != 0)
-                return r;
         fields = json_pack("{s:{s:s, s:s}, s:s, s:O?, s:o, s:o, s:o}", "skill", "name", s->skill_name, "digest", s->skill_digest, "tier", s->tier, "grant",
                            s->grant, "reads", strings(s->reads), "writes", strings(s->writes), "supervisor", json_u64(s->supervisor_pid));
         if (!fields)
                 return -ENOMEM;
         r = event_append(t, &(Event){.type = "region.allocated", .region = s->region, .fields = fields}, &seq, NULL);
-        if (r < 0)
+        if (r == 0)
+                r = define_all(t, s, reterr);
+        if (r != 0)
                 return r;
         for (const char *const *name = s->reads; name && *name; name++) {
                 r = copy_in(t, s, *name, copies, reterr);

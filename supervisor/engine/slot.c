@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include "engine/slot.h"
+#include "ledger/ledger.h"
 #include "schema/jsonschema.h"
 
 #include <errno.h>
@@ -171,6 +172,8 @@ int engine_slot_put(Txn *t, const char *who, const char *name, const json_t *val
         r = event_append(t, &(Event){.type = "slot.written", .who = who, .fields = fields, .payload = c.text, .n_payload = c.n}, &seq, NULL);
         if (r == 0)
                 r = slot_project(t, name, &c.row, c.version, seq, seq);
+        if (r == 0)
+                r = ledger_want_anchor(t);
         if (r < 0)
                 return r;
         *ret_seq = seq;

@@ -1,0 +1,99 @@
+#include "cli/with-store.h"
+
+#include "ledger/anchor.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+
+bool store_option(StoreOptions *o, int option, const char *arg) {
+        switch (option) {
+        case 's':
+                o->store = arg;
+                return true;
+        case 'a':
+                anchor_set_path(arg);
+                return true;
+        case 'j':
+                o->json = true;
+                return true;
+        default:
+                return false;
+        }
+}
+
+int store_option_wrong(char **argv) {
+        return cli_usage(argv[0], "'%s' is not one of its options, or lacks its value", argv[optind - 1]);
+}
+
+int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **ret) {
+        _cleanup_free_ char *path = NULL;
+        Diag d = {0};
+        int r;
+
+        path = cli_store_path(o->store, &d);
+        if (!path)
+                return cli_usage(verb, "%s", *d.text ? d.text : "out of memory");
+        store_set_fault_exit(EXIT_NOT);
+        r = store_open(path, mode, ret, &d);
+        if (r == 0)
+                return EXIT_OK;
+        return cli_fail(verb, EXIT_NOT, "%s", *d.text ? d.text : store_strerror(r));
+}
+
+int with_store_failed(const char *verb, const Store *s, int r, const Diag *d) {
+        if (r > 0)
+                return cli_fail(verb, EXIT_NOT, "%s", d->text);
+        return cli_fail(verb, EXIT_NOT, "store %s: %s", store_dir(s), store_strerror(r));
+}
+
+/* The code point of a UTF-8 sequence of 2 or 3 bytes that a terminal obeys or that turns the direction of text; 0: harmless. */
+static unsigned commands(const unsigned char *s, size_t left, size_t *ret_n) {
+        unsigned c;
+
+        if (s[0] == 0x7F) {
+                *ret_n = 1;
+                return 0x7F;
+        }
+        if (s[0] == 0xC2 && left >= 2 && s[1] < 0xA0) {
+                *ret_n = 2;
+                return s[1];
+        }
+        if (s[0] == 0xE2 && left >= 3) {
+                c = 0x2000U | (unsigned)(s[1] & 0x3F) << 6 | (s[2] & 0x3F);
+                *ret_n = 3;
+                if ((c >= 0x200E && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069))
+                        return c;
+        }
+        return 0;
+}
+
+void print_safe(FILE *out, const char *text, size_t n) {
+        const unsigned char *s = (const unsigned char *)text;
+        size_t from = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                size_t k = 1;
+                unsigned c = s[i] >= 0x7F ? commands(s + i, n - i, &k) : 0;
+
+                if (c == 0)
+                        continue;
+                fwrite(s + from, 1, i - from, out);
+                fprintf(out, "\\u%04x", c);
+                i += k - 1;
+                from = i + 1;
+        }
+        fwrite(s + from, 1, n - from, out);
+}
+
+int print_json(FILE *out, const json_t *v) {
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+        int r = v ? json_canonical(v, &text, &n) : -ENOMEM;
+
+        if (r < 0)
+                return r;
+        print_safe(out, text, n);
+        fputc('\n', out);
+        return 0;
+}

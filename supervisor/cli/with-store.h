@@ -1,0 +1,35 @@
+/* Runs: CLI. What the verbs about the store share: options, opening, printing. */
+#pragma once
+
+#include "base/json.h"
+#include "cli/cli.h"
+#include "store/store.h"
+
+#include <stdio.h>
+
+/* Options that each of these verbs has; put first in its list of long options. */
+#define OPTIONS_STORE                                                                                                  \
+        {"store", required_argument, NULL, 's'}, {"anchor", required_argument, NULL, 'a'}, {"json", no_argument, NULL, 'j'}, \
+                {"help", no_argument, NULL, 'h'}
+#define HELP_STORE                                                                                                     \
+        "  --store DIR       the store (default: $LETHE_STORE, else the XDG state folder)\n"                           \
+        "  --anchor FILE     the checkpoint copy that the store must not be behind\n"
+
+typedef struct StoreOptions {
+        const char *store; /* --store or NULL */
+        bool json;
+} StoreOptions;
+/* Takes 's', 'a' and 'j'. True when it was one of them. */
+bool store_option(StoreOptions *o, int option, const char *arg);
+/* After getopt_long (its short options begin with ":") met one that is not known or lacks its value: says so, returns EXIT_USAGE. */
+int store_option_wrong(char **argv);
+
+/* Opens the store or says why not. Returns EXIT_OK, EXIT_USAGE (no place for a store) or EXIT_NOT. */
+int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **ret);
+/* Says what failed and returns EXIT_NOT: r is a code with a message in d, or negative. */
+int with_store_failed(const char *verb, const Store *s, int r, const Diag *d);
+
+/* Text for a terminal: characters that command it (C1, DEL, direction marks) are written as \uXXXX, which JSON reads as the same. */
+void print_safe(FILE *out, const char *text, size_t n);
+/* One line of canonical JSON. Returns 0 or -errno. */
+int print_json(FILE *out, const json_t *v);

@@ -1,0 +1,19 @@
+/* Runs: supervisor, CLI. Proof files of one entry (c2sp.org/tlog-proof@v1): index, audit path, checkpoint; checked without the store. */
+#pragma once
+
+#include "base/buf.h"
+#include "ledger/ledger.h"
+
+enum {
+        PROOF_E_NO_ENTRY = 1, /* the ledger has no such entry */
+        PROOF_E_FORM,         /* not a proof file: message says where */
+        PROOF_E_WRONG,        /* it does not prove this entry under this key: message says why */
+};
+
+#define PROOF_MAX (16 * 1024)
+
+/* Writes the proof of entry seq under the newest checkpoint. Returns 0, PROOF_E_NO_ENTRY, -errno. */
+int proof_build(Txn *t, uint64_t seq, Buf *ret, Diag *reterr);
+/* Checks a proof of `entry`. Returns 0 with the index and the checkpoint, PROOF_E_*. */
+int proof_check(const char *text, size_t n, const void *entry, size_t n_entry, const uint8_t public_key[static 32], uint64_t *ret_index,
+                Checkpoint *ret, Diag *reterr);
