@@ -1,19 +1,29 @@
 # bash completion for lethe(1)
 
+# The options of each verb, and the words that may follow it.
 declare -A _lethe_options=(
+        [checkpoint]="--anchor --json --store"
+        [export]="--anchor --json --store"
+        [log]="--anchor --follow --json --region --since --store --type"
+        [prove]="--anchor --json --output --store"
+        [slot]="--anchor --count --expect --json --schema --store --version"
         [version]=""
+)
+declare -A _lethe_words=(
+        [slot]="define put get list history watch"
 )
 
 _lethe() {
         local word=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]:-}
 
         COMPREPLY=()
+        # shellcheck disable=SC2207 # verbs and options have no spaces
         if [ "$COMP_CWORD" = 1 ]; then
-                # shellcheck disable=SC2207 # verbs have no spaces
                 COMPREPLY=($(compgen -W "${!_lethe_options[*]} --help --version" -- "$word"))
         elif [[ $word == -* ]]; then
-                # shellcheck disable=SC2207 # options have no spaces
                 COMPREPLY=($(compgen -W "${_lethe_options[$verb]:-} --help" -- "$word"))
+        elif [ "$COMP_CWORD" = 2 ] && [ -n "${_lethe_words[$verb]:-}" ]; then
+                COMPREPLY=($(compgen -W "${_lethe_words[$verb]}" -- "$word"))
         else
                 compopt -o default 2>/dev/null
         fi
