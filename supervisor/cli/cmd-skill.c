@@ -1,0 +1,205 @@
+/* Runs: CLI. */
+#include "cli/cli.h"
+#include "cli/registry.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define VERB "skill"
+
+static const char help[] =
+        "Usage: lethe skill add [--store DIR] [--json] DIR\n"
+        "       lethe skill list [--store DIR] [--json]\n"
+        "       lethe skill show [--store DIR] [--json] NAME\n\n"
+        "add registers the skill in the folder DIR: name, digest and files become an event of the\n"
+        "ledger, and `lethe run NAME` runs it as long as no file of it changes. list shows what is\n"
+        "registered. show tells about one skill, and whether its folder still is what was registered.\n\n"
+        "  --store DIR  the store; default LETHE_STORE, then $XDG_STATE_HOME/lethe\n"
+        "  --json       print JSON\n";
+
+typedef struct Options {
+        char *store;
+        bool json;
+} Options;
+
+/* Prints a skill's own words: control characters are escaped, so that they cannot speak to the terminal. */
+static void print_text(const char *title, const char *s) {
+        printf("%-12s", title);
+        for (; *s; s++)
+                if (*s == '\n')
+                        printf("\n%-12s", "");
+                else if ((unsigned char)*s < 0x20 || *s == 0x7F)
+                        printf("\\x%02x", (unsigned char)*s);
+                else
+                        putchar(*s);
+        putchar('\n');
+}
+
+static int print_json(json_t *o) {
+        _cleanup_json_ json_t *owned = o;
+
+        if (!o || json_dumpf(o, stdout, JSON_INDENT(2) | JSON_SORT_KEYS) < 0)
+                return cli_fail(VERB, EXIT_NOT, "cannot print the answer");
+        putchar('\n');
+        return EXIT_OK;
+}
+
+static int store_error(int r, const Diag *d) {
+        if (r > 0)
+                return cli_fail(VERB, EXIT_NOT, "%s", d->text);
+        return cli_fail(VERB, EXIT_NOT, "%s", store_strerror(r));
+}
+
+static json_t *row_json(const SkillRow *row) {
+        return json_pack("{s:i, s:s, s:s, s:s, s:s?, s:s, s:o, s:I}", "version", 1, "name", row->name, "digest", row->digest, "folder", row->folder,
+                         "manifest", row->manifest, "time", row->time, "seq", json_u64(row->seq), "files", (json_int_t)json_array_size(row->files));
+}
+
+static int add(const char *dir, const Options *o) {
+        _cleanup_store_ Store *store = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        _cleanup_skill_ Skill *s = NULL;
+        _cleanup_json_ json_t *files = NULL;
+        const BundleFile *manifest;
+        char who[32];
+        Diag d = {0};
+        uint64_t seq;
+        bool fresh;
+        int r = skill_load(dir, &s, &d);
+
+        if (r)
+                return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : strerror(-r));
+        if (!skill_name_valid(s->md.name))
+                return cli_fail(VERB, EXIT_NOT, "%s: the name in SKILL.md is not one to register under; `lethe validate` tells the rule", s->dir);
+        for (char **w = s->warnings; w && *w; w++)
+                fprintf(stderr, "lethe skill: warning: %s\n", *w);
+        files = bundle_to_json(&s->bundle);
+        if (!files)
+                return cli_fail(VERB, EXIT_NOT, "out of memory");
+        r = store_open(o->store, STORE_WRITE, &store, &d);
+        if (r == 0)
+                r = store_begin(store, true, &t, &d);
+        if (r)
+                return store_error(r, &d);
+        manifest = bundle_find(&s->bundle, MANIFEST_NAME);
+        snprintf(who, sizeof(who), "uid:%u", getuid());
+        r = engine_skill_register(t, who,
+                                  &(SkillRecord){.name = s->md.name, .folder = s->dir, .digest = s->bundle.digest,
+                                                 .manifest = manifest ? manifest->digest : NULL, .files = files},
+                                  &seq, &fresh);
+        if (r == 0 && fresh)
+                r = store_commit(TAKE_PTR(t), &d);
+        if (r)
+                return store_error(r, &d);
+        if (o->json)
+                return print_json(json_pack("{s:i, s:s, s:s, s:s, s:o, s:b}", "version", 1, "name", s->md.name, "digest", s->bundle.digest, "folder",
+                                            s->dir, "seq", json_u64(seq), "new", fresh));
+        printf("%s %s, event %" PRIu64 "\n%s\n", s->md.name, fresh ? "registered" : "was registered already", seq, s->bundle.digest);
+        return EXIT_OK;
+}
+
+/* Opens the store for reading; -ENOENT when there is none yet, which is an empty registry. */
+static int open_read(const Options *o, Store **store, Txn **t, Diag *d) {
+        int r = store_open(o->store, STORE_READ, store, d);
+
+        return r == STORE_E_MISSING ? -ENOENT : r ? r : store_begin(*store, false, t, d);
+}
+
+static int list(const Options *o) {
+        _cleanup_store_ Store *store = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        _cleanup_json_ json_t *a = json_array();
+        SkillRow *rows = NULL;
+        size_t n = 0;
+        Diag d = {0};
+        int r = open_read(o, &store, &t, &d);
+
+        if (r == 0)
+                r = engine_skill_list(t, &rows, &n);
+        if (r != 0 && r != -ENOENT)
+                return store_error(r, &d);
+        if (!o->json && n == 0)
+                fprintf(stderr, "no skill is registered; `lethe skill add DIR` registers one\n");
+        for (size_t i = 0; i < n; i++) {
+                if (o->json)
+                        json_array_append_new(a, row_json(&rows[i]));
+                else
+                        printf("%-24s %.19s  %s\n", rows[i].name, rows[i].digest, rows[i].folder);
+                skill_row_deinit(&rows[i]);
+        }
+        free(rows);
+        return o->json ? print_json(json_pack("{s:i, s:O}", "version", 1, "skills", a)) : EXIT_OK;
+}
+
+static int show(const char *name, const Options *o) {
+        _cleanup_store_ Store *store = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        _cleanup_skill_row_ SkillRow row = {0};
+        _cleanup_skill_ Skill *s = NULL;
+        char shown[256];
+        Diag d = {0};
+        int r = open_read(o, &store, &t, &d), changed;
+
+        if (r == 0)
+                r = engine_skill_get(t, name, &row);
+        if (r == -ENOENT)
+                return cli_fail(VERB, EXIT_NOT, "no skill \"%s\" is registered", diag_quote(name, strlen(name), shown, sizeof(shown)));
+        if (r)
+                return store_error(r, &d);
+        changed = registry_load_row(&row, &s, &d);
+        if (changed < 0)
+                return cli_fail(VERB, EXIT_NOT, "%s", strerror(-changed));
+        if (o->json) {
+                json_t *j = row_json(&row);
+
+                if (j && (json_object_set(j, "files", row.files) < 0 || json_object_set_new(j, "unchanged", json_boolean(changed == 0)) < 0 ||
+                          (changed && json_object_set_new(j, "change", json_string(d.text)) < 0) ||
+                          (s && s->md.description && json_object_set_new(j, "description", json_string(s->md.description)) < 0))) {
+                        json_decref(j);
+                        j = NULL;
+                }
+                r = print_json(j);
+                return r ? r : changed ? EXIT_NOT : EXIT_OK;
+        }
+        printf("%-12s%s\n%-12s%s\n%-12s%s\n%-12s%s, event %" PRIu64 "\n%-12s%zu\n", "name", row.name, "digest", row.digest, "folder", row.folder,
+               "registered", row.time, row.seq, "files", json_array_size(row.files));
+        if (s && s->md.description)
+                print_text("description", s->md.description);
+        printf("%-12s%s\n", "state", changed ? d.text : "unchanged since it was registered");
+        return changed ? EXIT_NOT : EXIT_OK;
+}
+
+int cmd_skill(int argc, char **argv) {
+        static const struct option options[] = {{"store", required_argument, NULL, 's'}, {"json", no_argument, NULL, 'j'},
+                                                {"help", no_argument, NULL, 'h'}, {0}};
+        _cleanup_free_ char *store = NULL;
+        const char *given = NULL, *action;
+        Options o = {0};
+        Diag d = {0};
+        int c;
+
+        opterr = 0;
+        while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1)
+                switch (c) {
+                case 's': given = optarg; break;
+                case 'j': o.json = true; break;
+                case 'h':
+                        fputs(help, stdout);
+                        return cli_done(VERB, EXIT_OK);
+                default: return cli_usage(VERB, "unknown option or missing value: %s", argv[optind - 1]);
+                }
+        action = argv[optind];
+        argc -= optind;
+        if (!action || (strcmp(action, "add") && strcmp(action, "list") && strcmp(action, "show")))
+                return cli_usage(VERB, "one of add, list, show is needed");
+        if (argc != (strcmp(action, "list") ? 2 : 1))
+                return cli_usage(VERB, strcmp(action, "list") ? "%s takes exactly one argument" : "%s takes no argument", action);
+        store = cli_store_path(given, &d);
+        if (!store)
+                return cli_usage(VERB, "%s", d.text);
+        o.store = store;
+        return cli_done(VERB, *action == 'a' ? add(argv[optind + 1], &o) : *action == 'l' ? list(&o) : show(argv[optind + 1], &o));
+}
