@@ -1,6 +1,6 @@
 /* Runs: CLI. */
 #include "base/size.h"
-#include "cli/cli.h"
+#include "cli/with-store.h"
 #include "engine/skill.h"
 #include "policy/capacity.h"
 
@@ -13,13 +13,14 @@
 #define ROWS_MAX 4096
 
 static const char help[] =
-        "Usage: lethe capacity [--policy FILE] [--store DIR] [--json] [NAME[:COUNT]...]\n\n"
+        "Usage: lethe capacity [--json] [--policy FILE] [--store DIR] [NAME[:COUNT]...]\n\n"
         "Tells how much memory a mix of skills can hold at once in the worst case: the sum of budget\n"
         "times concurrency, from the policy file alone. No skill is read and none is run. Without\n"
         "names: every skill that the policy or the store names.\n\n"
-        "  --policy FILE  the policy file; default LETHE_POLICY, then the usual places\n"
-        "  --store DIR    whose registered names are used when no name is given\n"
-        "  --json         print JSON\n";
+        "  --policy FILE     the policy file (default: $LETHE_POLICY, else the usual places)\n"
+        HELP_STORE
+        "  --json            print JSON\n"
+        "  -h, --help        this text\n";
 
 typedef struct Mix {
         CapacityRow rows[ROWS_MAX];
@@ -88,7 +89,7 @@ static int add_registered(Mix *m, const char *dir) {
         return fits ? 0 : cli_fail(VERB, EXIT_NOT, "more than %d skills", ROWS_MAX);
 }
 
-static int print_json(const Mix *m, const Capacity *c, const Policy *p) {
+static int answer(const Mix *m, const Capacity *c, const Policy *p) {
         _cleanup_json_ json_t *a = json_array(), *o = NULL;
 
         for (size_t i = 0; i < m->n; i++) {
@@ -101,10 +102,7 @@ static int print_json(const Mix *m, const Capacity *c, const Policy *p) {
         }
         o = json_pack("{s:i, s:s?, s:O, s:o, s:o, s:o, s:o}", "version", 1, "policy", p->path, "skills", a, "sum_bytes", json_u64(c->sum),
                       "regions", json_u64(c->regions), "max_regions", json_u64(c->max_regions), "worst_bytes", json_u64(c->worst));
-        if (!o || json_dumpf(o, stdout, JSON_INDENT(2) | JSON_SORT_KEYS) < 0)
-                return cli_fail(VERB, EXIT_NOT, "out of memory");
-        putchar('\n');
-        return EXIT_OK;
+        return print_json(stdout, o) < 0 ? cli_fail(VERB, EXIT_NOT, "out of memory") : EXIT_OK;
 }
 
 static int print_text(const Mix *m, const Capacity *c, const Policy *p) {
@@ -152,29 +150,27 @@ static int run(Mix *m, const char *policy_path, const char *store_given, bool js
         }
         if (capacity_of(p, m->rows, m->n, &c) < 0)
                 return cli_fail(VERB, EXIT_NOT, "out of memory");
-        return json ? print_json(m, &c, p) : print_text(m, &c, p);
+        return json ? answer(m, &c, p) : print_text(m, &c, p);
 }
 
 int cmd_capacity(int argc, char **argv) {
-        static const struct option options[] = {{"policy", required_argument, NULL, 'p'}, {"store", required_argument, NULL, 's'},
-                                                {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+        static const struct option options[] = {OPTIONS_STORE, {"policy", required_argument, NULL, 'p'}, {0}};
         _cleanup_free_ Mix *m = calloc(1, sizeof(*m));
-        const char *policy = NULL, *store = NULL;
-        bool json = false;
-        int c;
+        const char *policy = NULL;
+        StoreOptions o = {0};
+        int opt;
 
         if (!m)
                 return cli_fail(VERB, EXIT_NOT, "out of memory");
-        opterr = 0;
-        while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1)
-                switch (c) {
-                case 'p': policy = optarg; break;
-                case 's': store = optarg; break;
-                case 'j': json = true; break;
-                case 'h':
+        while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
+                if (opt == 'h') {
                         fputs(help, stdout);
                         return cli_done(VERB, EXIT_OK);
-                default: return cli_usage(VERB, "unknown option or missing value: %s", argv[optind - 1]);
                 }
-        return cli_done(VERB, run(m, policy, store, json, argv + optind));
+                if (opt == 'p')
+                        policy = optarg;
+                else if (!store_option(&o, opt, optarg))
+                        return store_option_wrong(argv);
+        }
+        return cli_done(VERB, run(m, policy, o.store, o.json, argv + optind));
 }

@@ -1,6 +1,6 @@
 /* Runs: CLI. */
-#include "cli/cli.h"
 #include "cli/registry.h"
+#include "cli/with-store.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -11,19 +11,16 @@
 #define VERB "skill"
 
 static const char help[] =
-        "Usage: lethe skill add [--store DIR] [--json] DIR\n"
-        "       lethe skill list [--store DIR] [--json]\n"
-        "       lethe skill show [--store DIR] [--json] NAME\n\n"
+        "Usage: lethe skill add [--json] [--store DIR] DIR\n"
+        "       lethe skill list [--json] [--store DIR]\n"
+        "       lethe skill show [--json] [--store DIR] NAME\n\n"
         "add registers the skill in the folder DIR: name, digest and files become an event of the\n"
         "ledger, and `lethe run NAME` runs it as long as no file of it changes. list shows what is\n"
         "registered. show tells about one skill, and whether its folder still is what was registered.\n\n"
-        "  --store DIR  the store; default LETHE_STORE, then $XDG_STATE_HOME/lethe\n"
-        "  --json       print JSON\n";
-
-typedef struct Options {
-        char *store;
-        bool json;
-} Options;
+        HELP_STORE
+        "  --json            print JSON\n"
+        "  -h, --help        this text\n\n"
+        "Exit status: 0; 1 refused, not registered, or no longer what was registered; 2 usage.\n";
 
 /* Prints a skill's own words: control characters are escaped, so that they cannot speak to the terminal. */
 static void print_text(const char *title, const char *s) {
@@ -38,19 +35,10 @@ static void print_text(const char *title, const char *s) {
         putchar('\n');
 }
 
-static int print_json(json_t *o) {
+static int answer(json_t *o) {
         _cleanup_json_ json_t *owned = o;
 
-        if (!o || json_dumpf(o, stdout, JSON_INDENT(2) | JSON_SORT_KEYS) < 0)
-                return cli_fail(VERB, EXIT_NOT, "cannot print the answer");
-        putchar('\n');
-        return EXIT_OK;
-}
-
-static int store_error(int r, const Diag *d) {
-        if (r > 0)
-                return cli_fail(VERB, EXIT_NOT, "%s", d->text);
-        return cli_fail(VERB, EXIT_NOT, "%s", store_strerror(r));
+        return print_json(stdout, o) < 0 ? cli_fail(VERB, EXIT_NOT, "out of memory") : EXIT_OK;
 }
 
 static json_t *row_json(const SkillRow *row) {
@@ -58,7 +46,7 @@ static json_t *row_json(const SkillRow *row) {
                          "manifest", row->manifest, "time", row->time, "seq", json_u64(row->seq), "files", (json_int_t)json_array_size(row->files));
 }
 
-static int add(const char *dir, const Options *o) {
+static int add(const char *dir, const StoreOptions *o) {
         _cleanup_store_ Store *store = NULL;
         _cleanup_txn_ Txn *t = NULL;
         _cleanup_skill_ Skill *s = NULL;
@@ -79,11 +67,12 @@ static int add(const char *dir, const Options *o) {
         files = bundle_to_json(&s->bundle);
         if (!files)
                 return cli_fail(VERB, EXIT_NOT, "out of memory");
-        r = store_open(o->store, STORE_WRITE, &store, &d);
-        if (r == 0)
-                r = store_begin(store, true, &t, &d);
+        r = with_store(VERB, o, STORE_WRITE, &store);
+        if (r != EXIT_OK)
+                return r;
+        r = store_begin(store, true, &t, &d);
         if (r)
-                return store_error(r, &d);
+                return with_store_failed(VERB, store, r, &d);
         manifest = bundle_find(&s->bundle, MANIFEST_NAME);
         snprintf(who, sizeof(who), "uid:%u", getuid());
         r = engine_skill_register(t, who,
@@ -93,34 +82,46 @@ static int add(const char *dir, const Options *o) {
         if (r == 0 && fresh)
                 r = store_commit(TAKE_PTR(t), &d);
         if (r)
-                return store_error(r, &d);
+                return with_store_failed(VERB, store, r, &d);
         if (o->json)
-                return print_json(json_pack("{s:i, s:s, s:s, s:s, s:o, s:b}", "version", 1, "name", s->md.name, "digest", s->bundle.digest, "folder",
+                return answer(json_pack("{s:i, s:s, s:s, s:s, s:o, s:b}", "version", 1, "name", s->md.name, "digest", s->bundle.digest, "folder",
                                             s->dir, "seq", json_u64(seq), "new", fresh));
         printf("%s %s, event %" PRIu64 "\n%s\n", s->md.name, fresh ? "registered" : "was registered already", seq, s->bundle.digest);
         return EXIT_OK;
 }
 
-/* Opens the store for reading; -ENOENT when there is none yet, which is an empty registry. */
-static int open_read(const Options *o, Store **store, Txn **t, Diag *d) {
-        int r = store_open(o->store, STORE_READ, store, d);
+/* Opens the store for reading. No store yet is an empty registry: *ret_t stays NULL. Returns EXIT_OK or what to end with. */
+static int open_read(const StoreOptions *o, Store **store, Txn **ret_t) {
+        _cleanup_free_ char *path = NULL;
+        Diag d = {0};
+        int r;
 
-        return r == STORE_E_MISSING ? -ENOENT : r ? r : store_begin(*store, false, t, d);
+        path = cli_store_path(o->store, &d);
+        if (!path)
+                return cli_usage(VERB, "%s", *d.text ? d.text : "out of memory");
+        store_set_fault_exit(EXIT_NOT);
+        r = store_open(path, STORE_READ, store, &d);
+        if (r == STORE_E_MISSING)
+                return EXIT_OK;
+        if (r)
+                return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : store_strerror(r));
+        r = store_begin(*store, false, ret_t, &d);
+        return r ? with_store_failed(VERB, *store, r, &d) : EXIT_OK;
 }
 
-static int list(const Options *o) {
+static int list(const StoreOptions *o) {
         _cleanup_store_ Store *store = NULL;
         _cleanup_txn_ Txn *t = NULL;
         _cleanup_json_ json_t *a = json_array();
         SkillRow *rows = NULL;
         size_t n = 0;
-        Diag d = {0};
-        int r = open_read(o, &store, &t, &d);
+        int r = open_read(o, &store, &t);
 
-        if (r == 0)
-                r = engine_skill_list(t, &rows, &n);
-        if (r != 0 && r != -ENOENT)
-                return store_error(r, &d);
+        if (r != EXIT_OK)
+                return r;
+        r = t ? engine_skill_list(t, &rows, &n) : 0;
+        if (r)
+                return with_store_failed(VERB, store, r, NULL);
         if (!o->json && n == 0)
                 fprintf(stderr, "no skill is registered; `lethe skill add DIR` registers one\n");
         for (size_t i = 0; i < n; i++) {
@@ -131,24 +132,25 @@ static int list(const Options *o) {
                 skill_row_deinit(&rows[i]);
         }
         free(rows);
-        return o->json ? print_json(json_pack("{s:i, s:O}", "version", 1, "skills", a)) : EXIT_OK;
+        return o->json ? answer(json_pack("{s:i, s:O}", "version", 1, "skills", a)) : EXIT_OK;
 }
 
-static int show(const char *name, const Options *o) {
+static int show(const char *name, const StoreOptions *o) {
         _cleanup_store_ Store *store = NULL;
         _cleanup_txn_ Txn *t = NULL;
         _cleanup_skill_row_ SkillRow row = {0};
         _cleanup_skill_ Skill *s = NULL;
         char shown[256];
         Diag d = {0};
-        int r = open_read(o, &store, &t, &d), changed;
+        int r = open_read(o, &store, &t), changed;
 
-        if (r == 0)
-                r = engine_skill_get(t, name, &row);
+        if (r != EXIT_OK)
+                return r;
+        r = t ? engine_skill_get(t, name, &row) : -ENOENT;
         if (r == -ENOENT)
                 return cli_fail(VERB, EXIT_NOT, "no skill \"%s\" is registered", diag_quote(name, strlen(name), shown, sizeof(shown)));
         if (r)
-                return store_error(r, &d);
+                return with_store_failed(VERB, store, r, &d);
         changed = registry_load_row(&row, &s, &d);
         if (changed < 0)
                 return cli_fail(VERB, EXIT_NOT, "%s", strerror(-changed));
@@ -161,7 +163,7 @@ static int show(const char *name, const Options *o) {
                         json_decref(j);
                         j = NULL;
                 }
-                r = print_json(j);
+                r = answer(j);
                 return r ? r : changed ? EXIT_NOT : EXIT_OK;
         }
         printf("%-12s%s\n%-12s%s\n%-12s%s\n%-12s%s, event %" PRIu64 "\n%-12s%zu\n", "name", row.name, "digest", row.digest, "folder", row.folder,
@@ -173,33 +175,23 @@ static int show(const char *name, const Options *o) {
 }
 
 int cmd_skill(int argc, char **argv) {
-        static const struct option options[] = {{"store", required_argument, NULL, 's'}, {"json", no_argument, NULL, 'j'},
-                                                {"help", no_argument, NULL, 'h'}, {0}};
-        _cleanup_free_ char *store = NULL;
-        const char *given = NULL, *action;
-        Options o = {0};
-        Diag d = {0};
-        int c;
+        static const struct option options[] = {OPTIONS_STORE, {0}};
+        StoreOptions o = {0};
+        const char *action;
+        int opt;
 
-        opterr = 0;
-        while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1)
-                switch (c) {
-                case 's': given = optarg; break;
-                case 'j': o.json = true; break;
-                case 'h':
+        while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
+                if (opt == 'h') {
                         fputs(help, stdout);
                         return cli_done(VERB, EXIT_OK);
-                default: return cli_usage(VERB, "unknown option or missing value: %s", argv[optind - 1]);
                 }
+                if (!store_option(&o, opt, optarg))
+                        return store_option_wrong(argv);
+        }
         action = argv[optind];
-        argc -= optind;
         if (!action || (strcmp(action, "add") && strcmp(action, "list") && strcmp(action, "show")))
                 return cli_usage(VERB, "one of add, list, show is needed");
-        if (argc != (strcmp(action, "list") ? 2 : 1))
+        if (argc - optind != (strcmp(action, "list") ? 2 : 1))
                 return cli_usage(VERB, strcmp(action, "list") ? "%s takes exactly one argument" : "%s takes no argument", action);
-        store = cli_store_path(given, &d);
-        if (!store)
-                return cli_usage(VERB, "%s", d.text);
-        o.store = store;
         return cli_done(VERB, *action == 'a' ? add(argv[optind + 1], &o) : *action == 'l' ? list(&o) : show(argv[optind + 1], &o));
 }

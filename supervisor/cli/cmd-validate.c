@@ -1,5 +1,5 @@
 /* Runs: CLI. */
-#include "cli/cli.h"
+#include "cli/with-store.h"
 #include "manifest/lint.h"
 
 #include <getopt.h>
@@ -14,10 +14,11 @@ static const char help[] =
         "against its schema, the files of the folder, and whether its entries can run. Each finding\n"
         "has file, line or JSON pointer, and the rule. Then it tells what the skill asks for: a score\n"
         "from 0 (nothing) to 100. Nothing is run and nothing is recorded.\n\n"
-        "  --json  print JSON\n\n"
+        "  --json      print JSON\n"
+        "  -h, --help  this text\n\n"
         "Exit status: 0 no error, 1 errors, 2 usage.\n";
 
-static int print_json(const char *dir, const Skill *s, const Findings *f, const json_t *exposure, bool valid) {
+static int answer(const char *dir, const Skill *s, const Findings *f, const json_t *exposure, bool valid) {
         _cleanup_json_ json_t *o = json_pack("{s:i, s:s, s:b, s:o}", "version", 1, "folder", s ? s->dir : dir, "valid", valid, "findings",
                                              findings_to_json(f));
 
@@ -27,10 +28,7 @@ static int print_json(const char *dir, const Skill *s, const Findings *f, const 
                 return -1;
         if (o && exposure && json_object_set(o, "exposure", (json_t *)exposure) < 0)
                 return -1;
-        if (!o || json_dumpf(o, stdout, JSON_INDENT(2) | JSON_SORT_KEYS) < 0)
-                return -1;
-        putchar('\n');
-        return 0;
+        return print_json(stdout, o);
 }
 
 static int print_text(const Skill *s, const Findings *f, const json_t *exposure, bool valid) {
@@ -78,7 +76,7 @@ static int validate(const char *dir, bool json) {
         }
         valid = findings_count(&f, FINDING_ERROR) + findings_count(&f, FINDING_STRICT) == 0;
         if (r == 0)
-                r = json ? print_json(diag_quote(dir, strlen(dir), shown, sizeof(shown)), s, &f, exposure, valid) : print_text(s, &f, exposure, valid);
+                r = json ? answer(diag_quote(dir, strlen(dir), shown, sizeof(shown)), s, &f, exposure, valid) : print_text(s, &f, exposure, valid);
         if (r < 0)
                 return cli_fail(VERB, EXIT_USAGE, "out of memory");
         return valid ? EXIT_OK : EXIT_NOT;
@@ -89,14 +87,13 @@ int cmd_validate(int argc, char **argv) {
         bool json = false;
         int c;
 
-        opterr = 0;
-        while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1)
+        while ((c = getopt_long(argc, argv, ":h", options, NULL)) >= 0)
                 switch (c) {
                 case 'j': json = true; break;
                 case 'h':
                         fputs(help, stdout);
                         return cli_done(VERB, EXIT_OK);
-                default: return cli_usage(VERB, "unknown option: %s", argv[optind - 1]);
+                default: return store_option_wrong(argv);
                 }
         if (argc - optind != 1)
                 return cli_usage(VERB, "exactly one folder is needed");
