@@ -24,7 +24,7 @@ typedef enum StatusKind {
 typedef struct StatusRecord {
         uint32_t kind;
         int32_t a, b;
-        uint32_t zero;
+        uint32_t detail; /* STATUS_STEP_FAILED of STEP_BIND: index of the entry in the launch spec */
         uint64_t max_rss_bytes; /* of the program and what it waited for (getrusage) */
         uint64_t cpu_usec;      /* user + system of the same */
 } StatusRecord;

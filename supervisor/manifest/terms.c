@@ -124,17 +124,13 @@ int budget_parse_json(const BudgetField *f, const json_t *value, uint64_t *ret, 
                         return diag(reterr, TERMS_E_BAD, "%s: a NUL in a value", f->name);
                 return budget_parse(f, json_string_value(value), ret, reterr);
         }
-        if (!json_is_integer(value))
+        /* A bare number of seconds would be read as anything from microseconds up: only a text with a unit says a time. */
+        if (!json_is_integer(value) || f->unit == UNIT_USEC)
                 return diag(reterr, TERMS_E_BAD, "%s: must be %s%s", f->name, unit_hint(f),
-                            f->unit == UNIT_COUNT ? "" : f->unit == UNIT_BYTES ? " in quotes, or a whole number of bytes"
-                                                                             : " in quotes, or a whole number of seconds");
+                            f->unit == UNIT_COUNT ? "" : f->unit == UNIT_BYTES ? " in quotes, or a whole number of bytes" : " in quotes");
         v = json_integer_value(value);
         snprintf(shown, sizeof(shown), "%" JSON_INTEGER_FORMAT, v);
-        if (v < 0)
-                v = 0;
-        if (f->unit == UNIT_USEC)
-                v = v > INT64_MAX / 1000000 ? INT64_MAX : v * 1000000;
-        return in_bounds(f, (uint64_t)v, shown, ret, reterr);
+        return in_bounds(f, v < 0 ? 0 : (uint64_t)v, shown, ret, reterr);
 }
 
 void file_grants_free(FileGrant *g, size_t n) {

@@ -43,6 +43,9 @@ typedef struct Spawned {
         char *scratch;        /* owned; tier landlock: host folder of the scratch, else NULL */
         FilterInput filter;   /* with which filter_judge() reads a notification */
         char **cgroups;       /* owned copy of the request's */
+        uint8_t *spec;        /* owned: the launch spec as it was sent, for spawn_explain() */
+        size_t n_spec;
+        bool ready;           /* STATUS_READY was taken */
 } Spawned;
 
 /* Everything up to the worker that confines itself. Returns 0, SPAWN_E_*, -errno; nothing is left behind on failure. The calling thread
@@ -59,11 +62,14 @@ const char *spawn_step_name(int step); /* "pivot"; "unknown" beyond the list */
 
 /* After STATUS_READY or before: lets the worker start the program. Returns 0 or -errno. */
 int spawn_go(Spawned *s);
-/* SIGKILL to the worker by pidfd (and cgroup.kill); in tier landlock the worker's descendants too. Returns 0 or -errno. */
+/* Ends the region now: SIGKILL to the worker by pidfd, and cgroup.kill. In tier landlock the lifeline is closed and all descendants are
+ * killed, so that the worker ends by itself when none is left; a second call kills the worker too. Returns 0 or -errno. */
 int spawn_kill(Spawned *s);
 /* After the worker was reaped: proves that nothing of the region runs (PID namespace gone with its init; cgroups empty; tier landlock: no
  * descendant left, any that is found is killed and reaped). Returns 0, or SPAWN_E_KERNEL with the pids in the message. */
 int spawn_prove_empty(Spawned *s, Diag *reterr);
+/* Tier landlock: removes the scratch folder and all below it, following no link. 0 also when it is not there. Returns 0 or -errno. */
+int spawn_scratch_remove(const char *path);
 void spawned_deinit(Spawned *s);
 #define _cleanup_spawned_ _cleanup_(spawned_deinit)
 #define SPAWNED_NULL ((Spawned){.pidfd = -1, .status = -1, .lifeline = -1})

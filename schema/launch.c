@@ -1,0 +1,266 @@
+#include "schema/launch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAGIC 0x31304c4cU /* "LL01" */
+#define ALIGN 8
+
+typedef struct Writer {
+        uint8_t *data;
+        size_t n, room;
+        int error;
+} Writer;
+
+static void put(Writer *w, const void *p, size_t n) {
+        if (w->error < 0 || n == 0)
+                return;
+        if (n > LAUNCH_MAX || w->n + n > LAUNCH_MAX) {
+                w->error = -EFBIG;
+                return;
+        }
+        if (w->n + n > w->room) {
+                size_t room = w->room ? w->room : 4096;
+                uint8_t *d;
+
+                while (room < w->n + n)
+                        room *= 2;
+                d = realloc(w->data, room);
+                if (!d) {
+                        w->error = -ENOMEM;
+                        return;
+                }
+                w->data = d;
+                w->room = room;
+        }
+        memcpy(w->data + w->n, p, n);
+        w->n += n;
+}
+
+static void put_number(Writer *w, uint64_t v, size_t n) {
+        uint8_t b[8];
+
+        for (size_t i = 0; i < n; i++)
+                b[i] = (uint8_t)(v >> (8 * i));
+        put(w, b, n);
+}
+
+static void put_text(Writer *w, const char *s) {
+        size_t n = strlen(s);
+
+        put_number(w, n, 4);
+        put(w, s, n + 1);
+}
+
+static void put_count(Writer *w, size_t n) {
+        if (n > LAUNCH_COUNT_MAX && w->error == 0)
+                w->error = -EFBIG;
+        put_number(w, n, 4);
+}
+
+static void put_padding(Writer *w) {
+        static const uint8_t zero[ALIGN];
+
+        put(w, zero, (ALIGN - w->n % ALIGN) % ALIGN);
+}
+
+int launch_encode(const LaunchSpec *s, uint8_t **ret, size_t *ret_n) {
+        Writer w = {0};
+
+        put_number(&w, MAGIC, 4);
+        put_number(&w, s->tier, 1);
+        put_number(&w, s->flags, 1);
+        put_number(&w, s->n_trees, 2);
+        put_number(&w, s->uid, 4);
+        put_number(&w, s->gid, 4);
+        put_number(&w, s->scratch_bytes, 8);
+        put_number(&w, s->scratch_inodes, 8);
+        put_text(&w, s->scratch);
+        put_text(&w, s->workdir);
+        put_text(&w, s->search);
+        put_count(&w, s->n_entries);
+        for (size_t i = 0; i < s->n_entries; i++) {
+                put_number(&w, s->entries[i].kind, 1);
+                put_number(&w, s->entries[i].flags, 1);
+                put_number(&w, (uint16_t)s->entries[i].tree, 2);
+                put_text(&w, s->entries[i].target);
+                put_text(&w, s->entries[i].source);
+        }
+        put_count(&w, s->n_limits);
+        for (size_t i = 0; i < s->n_limits; i++) {
+                put_number(&w, s->limits[i].resource, 4);
+                put_number(&w, s->limits[i].soft, 8);
+                put_number(&w, s->limits[i].hard, 8);
+        }
+        put_count(&w, s->n_argv);
+        for (size_t i = 0; i < s->n_argv; i++)
+                put_text(&w, s->argv[i]);
+        put_count(&w, s->n_env);
+        for (size_t i = 0; i < s->n_env; i++)
+                put_text(&w, s->env[i]);
+        put_count(&w, s->n_filter);
+        put_padding(&w);
+        put(&w, s->filter, s->n_filter * sizeof(s->filter[0]));
+        if (w.error < 0) {
+                free(w.data);
+                return w.error;
+        }
+        *ret = w.data;
+        *ret_n = w.n;
+        return 0;
+}
+
+typedef struct Reader {
+        const uint8_t *data;
+        size_t n, at;
+        bool bad;
+} Reader;
+
+/* Returns the next n bytes, or NULL and marks the reader bad. */
+static const uint8_t *take(Reader *r, size_t n) {
+        const uint8_t *p = r->data + r->at;
+
+        if (r->bad || n > r->n - r->at) {
+                r->bad = true;
+                return NULL;
+        }
+        r->at += n;
+        return p;
+}
+
+static uint64_t take_number(Reader *r, size_t n) {
+        const uint8_t *p = take(r, n);
+        uint64_t v = 0;
+
+        for (size_t i = 0; p && i < n; i++)
+                v |= (uint64_t)p[i] << (8 * i);
+        return v;
+}
+
+static const char *take_text(Reader *r) {
+        size_t n = take_number(r, 4);
+        const uint8_t *p = n < LAUNCH_MAX ? take(r, n + 1) : NULL;
+
+        if (!p || p[n] != 0 || memchr(p, 0, n)) {
+                r->bad = true;
+                return "";
+        }
+        return (const char *)p;
+}
+
+/* A count whose elements, of at least `least` bytes each, can still be there: so an array is never larger than its input allows. */
+static size_t take_count(Reader *r, size_t least) {
+        size_t n = take_number(r, 4);
+
+        if (n > LAUNCH_COUNT_MAX || n > (r->n - r->at) / least)
+                r->bad = true;
+        return r->bad ? 0 : n;
+}
+
+static int take_texts(Reader *r, const char ***ret, size_t *ret_n) {
+        size_t n = take_count(r, 5);
+        const char **v = calloc(n + 1, sizeof(*v));
+
+        if (!v)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++)
+                v[i] = take_text(r);
+        *ret = v;
+        *ret_n = n;
+        return 0;
+}
+
+static int take_entries(Reader *r, LaunchSpec *s) {
+        size_t n = take_count(r, 14);
+
+        s->entries = calloc(n + 1, sizeof(*s->entries));
+        if (!s->entries)
+                return -ENOMEM;
+        s->n_entries = n;
+        for (size_t i = 0; i < n; i++) {
+                LaunchEntry *e = &s->entries[i];
+
+                e->kind = (uint8_t)take_number(r, 1);
+                e->flags = (uint8_t)take_number(r, 1);
+                e->tree = (int16_t)take_number(r, 2);
+                e->target = take_text(r);
+                e->source = take_text(r);
+                if (e->kind == 0 || e->kind >= LAUNCH_KIND_END || (e->flags & ~LAUNCH_ENTRY_ALL) || e->target[0] != '/' ||
+                    e->tree < -1 || e->tree >= (int)s->n_trees || (e->tree >= 0 && e->kind != LAUNCH_BIND))
+                        r->bad = true;
+        }
+        return 0;
+}
+
+static int take_limits(Reader *r, LaunchSpec *s) {
+        size_t n = take_count(r, 20);
+
+        s->limits = calloc(n + 1, sizeof(*s->limits));
+        if (!s->limits)
+                return -ENOMEM;
+        s->n_limits = n;
+        for (size_t i = 0; i < n; i++) {
+                s->limits[i].resource = (uint32_t)take_number(r, 4);
+                s->limits[i].soft = take_number(r, 8);
+                s->limits[i].hard = take_number(r, 8);
+        }
+        return 0;
+}
+
+int launch_decode(const uint8_t *bytes, size_t n, LaunchSpec *ret) {
+        Reader r = {bytes, n, 0, n > LAUNCH_MAX};
+        LaunchSpec s = {0};
+        const uint8_t *pad;
+        size_t n_pad;
+        int e;
+
+        if (take_number(&r, 4) != MAGIC)
+                return -EBADMSG;
+        s.tier = (uint8_t)take_number(&r, 1);
+        s.flags = (uint8_t)take_number(&r, 1);
+        s.n_trees = (uint16_t)take_number(&r, 2);
+        s.uid = (uint32_t)take_number(&r, 4);
+        s.gid = (uint32_t)take_number(&r, 4);
+        s.scratch_bytes = take_number(&r, 8);
+        s.scratch_inodes = take_number(&r, 8);
+        s.scratch = take_text(&r);
+        s.workdir = take_text(&r);
+        s.search = take_text(&r);
+        if ((s.tier != 1 && s.tier != 2) || (s.flags & ~LAUNCH_ALL) || s.n_trees > 1024 || s.workdir[0] != '/')
+                r.bad = true;
+        e = take_entries(&r, &s);
+        if (e == 0)
+                e = take_limits(&r, &s);
+        if (e == 0)
+                e = take_texts(&r, &s.argv, &s.n_argv);
+        if (e == 0)
+                e = take_texts(&r, &s.env, &s.n_env);
+        if (e == 0) {
+                s.n_filter = take_number(&r, 4);
+                n_pad = (ALIGN - r.at % ALIGN) % ALIGN;
+                pad = take(&r, n_pad);
+                for (size_t i = 0; pad && i < n_pad; i++)
+                        r.bad |= pad[i] != 0;
+                if (s.n_filter > BPF_MAXINSNS)
+                        r.bad = true;
+                else
+                        s.filter = (const struct sock_filter *)(const void *)take(&r, s.n_filter * sizeof(struct sock_filter));
+                if (r.bad || r.at != r.n || s.n_argv == 0)
+                        e = -EBADMSG;
+        }
+        if (e < 0) {
+                launch_deinit(&s);
+                return e;
+        }
+        *ret = s;
+        return 0;
+}
+
+void launch_deinit(LaunchSpec *s) {
+        free(s->entries);
+        free(s->limits);
+        free(s->argv);
+        free(s->env);
+        *s = (LaunchSpec){0};
+}

@@ -1,0 +1,196 @@
+/* Calls whose arguments decide. The kernel looks at the low 32 bits of an int argument only, so each comparison masks the rest away: a
+ * value that differs in the upper half must not slip by. Whatever no row allows is notified. */
+#include "policy/filter-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#define INT 0xFFFFFFFFU
+#define MASK(i, mask, value)                                                                                           \
+        {.arg = (i), .op = SCMP_CMP_MASKED_EQ, .datum_a = (mask), .datum_b = (value)}
+#define IS(i, value) MASK(i, INT, (uint32_t)(value))
+#define ZERO(i)                                                                                                        \
+        {.arg = (i), .op = SCMP_CMP_EQ, .datum_a = 0}
+#define BELOW(i, value)                                                                                                \
+        {.arg = (i), .op = SCMP_CMP_LT, .datum_a = (value)}
+
+#define SUID_SGID 06000
+#define CREATES (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))
+#define TYPE(t) ((uint32_t)(t)) /* of a socket, without SOCK_CLOEXEC and SOCK_NONBLOCK */
+#define TYPE_BITS (INT & ~(uint32_t)(SOCK_CLOEXEC | SOCK_NONBLOCK))
+
+const FilterRow filter_rows[] = {
+        /* Files with set-user-id bits would be a way to the host through a writable folder. */
+        {"open", WHEN_NO_PATHS, 1, {MASK(1, CREATES, 0)}},
+        {"open", WHEN_NO_PATHS, 1, {MASK(2, SUID_SGID, 0)}},
+        {"openat", WHEN_NO_PATHS, 1, {MASK(2, CREATES, 0)}},
+        {"openat", WHEN_NO_PATHS, 1, {MASK(3, SUID_SGID, 0)}},
+        {"creat", WHEN_NO_PATHS, 1, {MASK(1, SUID_SGID, 0)}},
+        {"chmod", WHEN_NO_PATHS | WHEN_NAMESPACES, 1, {MASK(1, SUID_SGID, 0)}},
+        {"fchmodat", WHEN_NO_PATHS | WHEN_NAMESPACES, 1, {MASK(2, SUID_SGID, 0)}},
+        {"fchmod", WHEN_NAMESPACES, 1, {MASK(1, SUID_SGID, 0)}},
+        {"mknod", WHEN_NO_PATHS, 1, {MASK(1, S_IFMT | SUID_SGID, S_IFIFO)}},
+        {"mknod", WHEN_NO_PATHS, 1, {MASK(1, S_IFMT | SUID_SGID, S_IFREG)}},
+        {"mknod", WHEN_NO_PATHS, 1, {MASK(1, S_IFMT | SUID_SGID, 0)}},
+        {"mknodat", WHEN_NO_PATHS, 1, {MASK(2, S_IFMT | SUID_SGID, S_IFIFO)}},
+        {"mknodat", WHEN_NO_PATHS, 1, {MASK(2, S_IFMT | SUID_SGID, S_IFREG)}},
+        {"mknodat", WHEN_NO_PATHS, 1, {MASK(2, S_IFMT | SUID_SGID, 0)}},
+        {"fchown", WHEN_NAMESPACES, 0, {}},
+        {"fsetxattr", WHEN_NAMESPACES, 0, {}},
+        {"fremovexattr", WHEN_NAMESPACES, 0, {}},
+
+        /* Memory. Huge pages are in no memory budget; memory files are in none but a cgroup's. */
+        {"mmap", WHEN_MEMORY_CGROUP, 1, {MASK(3, MAP_HUGETLB, 0)}},
+        {"mmap", WHEN_MEMORY_NOTIFIED, 2, {MASK(3, MAP_HUGETLB, 0), BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
+        {"mmap", WHEN_MEMORY_NOTIFIED, 2, {MASK(3, MAP_HUGETLB, 0), MASK(2, PROT_WRITE, 0)}},
+        {"mremap", WHEN_MEMORY_CGROUP, 0, {}},
+        {"mremap", WHEN_MEMORY_NOTIFIED, 1, {BELOW(2, FILTER_MEMORY_NOTIFY_BYTES)}},
+        {"mprotect", WHEN_MEMORY_CGROUP, 0, {}},
+        {"mprotect", WHEN_MEMORY_NOTIFIED, 1, {BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
+        {"mprotect", WHEN_MEMORY_NOTIFIED, 1, {MASK(2, PROT_WRITE, 0)}},
+        {"pkey_mprotect", WHEN_MEMORY_CGROUP, 0, {}},
+        {"pkey_mprotect", WHEN_MEMORY_NOTIFIED, 1, {BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
+        {"pkey_mprotect", WHEN_MEMORY_NOTIFIED, 1, {MASK(2, PROT_WRITE, 0)}},
+        {"memfd_create", WHEN_MEMORY_CGROUP, 1, {MASK(1, MFD_HUGETLB, 0)}},
+
+        /* Tasks: a process of its own, a vfork child, or a thread. Memory shared without either hides its user from the scrubber. */
+        {"clone", WHEN_TASK_CGROUP, 1, {MASK(0, FILTER_CLONE_BAD | CLONE_VM, 0)}},
+        {"clone", WHEN_TASK_CGROUP, 1, {MASK(0, FILTER_CLONE_BAD | CLONE_VM | CLONE_VFORK, CLONE_VM | CLONE_VFORK)}},
+        {"clone", WHEN_TASK_CGROUP, 1, {MASK(0, FILTER_CLONE_BAD | CLONE_VM | CLONE_THREAD, CLONE_VM | CLONE_THREAD)}},
+        {"fork", WHEN_TASK_CGROUP, 0, {}},
+        {"vfork", WHEN_TASK_CGROUP, 0, {}},
+
+        /* Sockets. A datagram socket of a pair could be sent elsewhere, so it is for regions that may have AF_UNIX at all. */
+        {"socketpair", 0, 2, {IS(0, AF_UNIX), MASK(1, TYPE_BITS, TYPE(SOCK_STREAM))}},
+        {"socketpair", 0, 2, {IS(0, AF_UNIX), MASK(1, TYPE_BITS, TYPE(SOCK_SEQPACKET))}},
+        {"socketpair", WHEN_UNIX, 2, {IS(0, AF_UNIX), MASK(1, TYPE_BITS, TYPE(SOCK_DGRAM))}},
+        {"socket", WHEN_UNIX, 1, {IS(0, AF_UNIX)}},
+        {"socket", WHEN_INET, 3, {IS(0, AF_INET), MASK(1, TYPE_BITS, TYPE(SOCK_STREAM)), IS(2, 0)}},
+        {"socket", WHEN_INET, 3, {IS(0, AF_INET), MASK(1, TYPE_BITS, TYPE(SOCK_STREAM)), IS(2, 6)}},
+        {"socket", WHEN_INET, 3, {IS(0, AF_INET6), MASK(1, TYPE_BITS, TYPE(SOCK_STREAM)), IS(2, 0)}},
+        {"socket", WHEN_INET, 3, {IS(0, AF_INET6), MASK(1, TYPE_BITS, TYPE(SOCK_STREAM)), IS(2, 6)}},
+        {"socket", WHEN_HOST, 3, {IS(0, AF_INET), MASK(1, TYPE_BITS, TYPE(SOCK_DGRAM)), IS(2, 0)}},
+        {"socket", WHEN_HOST, 3, {IS(0, AF_INET), MASK(1, TYPE_BITS, TYPE(SOCK_DGRAM)), IS(2, 17)}},
+        {"socket", WHEN_HOST, 3, {IS(0, AF_INET6), MASK(1, TYPE_BITS, TYPE(SOCK_DGRAM)), IS(2, 0)}},
+        {"socket", WHEN_HOST, 3, {IS(0, AF_INET6), MASK(1, TYPE_BITS, TYPE(SOCK_DGRAM)), IS(2, 17)}},
+        {"connect", WHEN_ADDRESSES, 0, {}},
+        {"bind", WHEN_ADDRESSES, 0, {}},
+        {"listen", WHEN_ADDRESSES, 0, {}},
+        {"accept", WHEN_ADDRESSES, 0, {}},
+        {"accept4", WHEN_ADDRESSES, 0, {}},
+        {"sendto", WHEN_ADDRESSES, 0, {}},
+        {"sendmsg", WHEN_ADDRESSES, 0, {}},
+        {"sendmmsg", WHEN_ADDRESSES, 0, {}},
+        {"sendto", WHEN_NO_ADDRESSES, 2, {MASK(3, MSG_FASTOPEN, 0), ZERO(4)}},
+        {"sendmsg", WHEN_NO_ADDRESSES, 1, {MASK(2, MSG_FASTOPEN, 0)}},
+        {"sendmmsg", WHEN_NO_ADDRESSES, 1, {MASK(3, MSG_FASTOPEN, 0)}},
+        /* Options: those of SOL_SOCKET up to 23 (no packet filters, no device binding), the plain ones of TCP and IP. */
+        {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~15U, 0)}},
+        {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~7U, 16)}},
+        {"setsockopt", WHEN_INET, 2, {IS(1, 6), MASK(2, INT & ~15U, 0)}},
+        {"setsockopt", WHEN_INET, 2, {IS(1, 6), MASK(2, INT & ~7U, 16)}},
+        {"setsockopt", WHEN_INET, 2, {IS(1, 0), MASK(2, INT & ~15U, 0)}},
+        {"setsockopt", WHEN_INET, 2, {IS(1, 41), MASK(2, INT & ~15U, 16)}},
+
+        /* Terminals and files: only requests that read a state or change the caller's own descriptor. */
+        {"ioctl", 0, 1, {IS(1, 0x5401)}},     /* TCGETS: isatty() */
+        {"ioctl", 0, 1, {IS(1, 0x540F)}},     /* TIOCGPGRP */
+        {"ioctl", 0, 1, {IS(1, 0x5411)}},     /* TIOCOUTQ */
+        {"ioctl", 0, 1, {IS(1, 0x5413)}},     /* TIOCGWINSZ */
+        {"ioctl", 0, 1, {IS(1, 0x541B)}},     /* FIONREAD */
+        {"ioctl", 0, 1, {IS(1, 0x5421)}},     /* FIONBIO */
+        {"ioctl", 0, 1, {MASK(1, INT & ~1U, 0x5450)}}, /* FIONCLEX, FIOCLEX */
+        {"ioctl", 0, 1, {IS(1, 0x5452)}},     /* FIOASYNC */
+        {"ioctl", 0, 1, {IS(1, 0x802C542A)}}, /* TCGETS2 */
+        {"ioctl", 0, 1, {IS(1, 0x80086601)}}, /* FS_IOC_GETFLAGS */
+        {"ioctl", 0, 1, {IS(1, 0x40049409)}}, /* FICLONE: cp tries it */
+        /* No leases and no dnotify: a lease on a shared file would hold up the host. */
+        {"fcntl", 0, 1, {MASK(1, INT & ~63U, 0)}},
+        {"fcntl", 0, 1, {IS(1, 1024 + 3)}},          /* F_DUPFD_QUERY */
+        {"fcntl", 0, 1, {MASK(1, INT & ~1U, F_DUPFD_CLOEXEC)}},       /* and F_SETPIPE_SZ */
+        {"fcntl", 0, 1, {MASK(1, INT & ~7U, F_GETPIPE_SZ)}},          /* and seals, write hints */
+
+        /* Process attributes. */
+        {"prctl", 0, 1, {MASK(0, INT & ~1U, PR_GET_PDEATHSIG)}}, /* and PR_GET_DUMPABLE */
+        {"prctl", 0, 1, {IS(0, PR_SET_PDEATHSIG)}},
+        {"prctl", 0, 1, {IS(0, PR_GET_KEEPCAPS)}},
+        {"prctl", 0, 1, {IS(0, PR_SET_NAME)}},
+        {"prctl", 0, 1, {IS(0, PR_GET_NAME)}},
+        {"prctl", 0, 1, {IS(0, PR_GET_SECCOMP)}},
+        {"prctl", 0, 1, {MASK(0, INT & ~1U, PR_SET_SECCOMP)}}, /* and PR_CAPBSET_READ */
+        {"prctl", 0, 1, {IS(0, PR_GET_SECUREBITS)}},
+        {"prctl", 0, 1, {IS(0, PR_SET_TIMERSLACK)}},
+        {"prctl", 0, 1, {IS(0, PR_GET_TIMERSLACK)}},
+        {"prctl", 0, 1, {MASK(0, INT & ~3U, PR_SET_CHILD_SUBREAPER)}}, /* 36..39: subreaper, no_new_privs */
+        {"prctl", 0, 1, {MASK(0, INT & ~1U, PR_GET_TID_ADDRESS)}},     /* and PR_SET_THP_DISABLE */
+        {"prctl", 0, 1, {IS(0, PR_GET_THP_DISABLE)}},
+        {"prctl", 0, 2, {IS(0, PR_CAP_AMBIENT), IS(1, PR_CAP_AMBIENT_IS_SET)}},
+        {"prctl", 0, 1, {IS(0, PR_GET_SPECULATION_CTRL)}},
+        {"prctl", 0, 1, {IS(0, 65)}}, /* PR_SET_MDWE */
+        {"prctl", 0, 1, {IS(0, 66)}}, /* PR_GET_MDWE */
+        {"prctl", 0, 1, {IS(0, PR_SET_VMA)}},
+        {"personality", 0, 1, {IS(0, 0)}},
+        {"personality", 0, 1, {IS(0, -1)}},
+        {"seccomp", 0, 1, {IS(0, 0)}}, /* strict */
+        {"seccomp", 0, 2, {IS(0, 1), MASK(1, 8, 0)}}, /* a filter of its own, without a listener */
+        {"seccomp", 0, 1, {MASK(0, INT & ~1U, 2)}},   /* questions */
+
+        /* Limits and priorities. Without a PID namespace a process id could be a host process's of the same user. The limit of core
+         * files stays 1: with 0 a core pattern that is a pipe would run a program of the host on the region's memory. */
+        {"setrlimit", 0, 1, {MASK(0, INT & ~3U, 0)}},
+        {"setrlimit", 0, 1, {IS(0, 5)}},
+        {"setrlimit", 0, 1, {MASK(0, INT & ~1U, 6)}},
+        {"setrlimit", 0, 1, {MASK(0, INT & ~7U, 8)}},
+        {"prlimit64", 0, 1, {ZERO(2)}},
+        {"prlimit64", WHEN_NAMESPACES, 1, {MASK(1, INT & ~3U, 0)}},
+        {"prlimit64", WHEN_NAMESPACES, 1, {IS(1, 5)}},
+        {"prlimit64", WHEN_NAMESPACES, 1, {MASK(1, INT & ~1U, 6)}},
+        {"prlimit64", WHEN_NAMESPACES, 1, {MASK(1, INT & ~7U, 8)}},
+        {"prlimit64", WHEN_LANDLOCK, 2, {IS(0, 0), MASK(1, INT & ~3U, 0)}},
+        {"prlimit64", WHEN_LANDLOCK, 2, {IS(0, 0), IS(1, 5)}},
+        {"prlimit64", WHEN_LANDLOCK, 2, {IS(0, 0), MASK(1, INT & ~1U, 6)}},
+        {"prlimit64", WHEN_LANDLOCK, 2, {IS(0, 0), MASK(1, INT & ~7U, 8)}},
+        {"setpriority", WHEN_NAMESPACES, 0, {}},
+        {"ioprio_set", WHEN_NAMESPACES, 0, {}},
+        {"sched_setscheduler", 0, 2, {IS(0, 0), MASK(1, INT & ~0x40000000U, SCHED_NORMAL)}},
+        {"sched_setscheduler", 0, 2, {IS(0, 0), MASK(1, INT & ~0x40000000U, SCHED_BATCH)}},
+        {"sched_setscheduler", 0, 2, {IS(0, 0), MASK(1, INT & ~0x40000000U, SCHED_IDLE)}},
+};
+const size_t n_filter_rows = ARRAY_SIZE(filter_rows);
+
+/* Newer than libseccomp's table; numbers from 424 on are the same everywhere. */
+const FilterNumber filter_numbers[] = {
+        {"cachestat", 451}, {"map_shadow_stack", 453}, {"futex_wake", 454}, {"futex_wait", 455}, {"futex_requeue", 456}, {"mseal", 462},
+};
+const size_t n_filter_numbers = ARRAY_SIZE(filter_numbers);
+
+static bool row_matches(const FilterRow *r, const uint64_t *args) {
+        for (size_t i = 0; i < r->n; i++) {
+                uint64_t v = args[r->cmp[i].arg];
+                bool yes;
+
+                if (r->cmp[i].op == SCMP_CMP_MASKED_EQ)
+                        yes = (v & r->cmp[i].datum_a) == r->cmp[i].datum_b;
+                else if (r->cmp[i].op == SCMP_CMP_LT)
+                        yes = v < r->cmp[i].datum_a;
+                else
+                        yes = v == r->cmp[i].datum_a;
+                if (!yes)
+                        return false;
+        }
+        return true;
+}
+
+bool filter_rows_allow(const char *call, unsigned when, const uint64_t *args) {
+        for (size_t i = 0; i < n_filter_rows; i++)
+                if ((filter_rows[i].when & ~when) == 0 && strcmp(filter_rows[i].call, call) == 0 && row_matches(&filter_rows[i], args))
+                        return true;
+        return false;
+}

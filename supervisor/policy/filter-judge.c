@@ -1,0 +1,239 @@
+/* What a notification means. It is judged by the tables that made the filter: as if the call were not notified for reporting, would a row
+ * have allowed it? Only then may the answer be "continue", and only by numbers that the kernel has already read (no pointer is followed). */
+#include "policy/filter-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+typedef struct PathRow {
+        const char *call;
+        uint8_t path;
+        bool at, writes, meta;
+} PathRow;
+
+static const PathRow path_rows[] = {
+#define ALLOW(call)
+#define PATH(call, path, at, writes) {#call, path, at, writes, false},
+#define META(call, path, at) {#call, path, at, true, true},
+#define DENY(call, rule, error)
+#include "policy/filter-calls.def"
+#undef PATH
+#undef META
+#undef DENY
+};
+
+typedef struct DenyRow {
+        const char *call, *rule;
+        int error;
+} DenyRow;
+
+/* The second part is for calls that some arguments would have made allowed. */
+static const DenyRow deny_rows[] = {
+#define PATH(call, path, at, writes)
+#define META(call, path, at) {#call, "file-metadata", EPERM},
+#define DENY(call, rule, error) {#call, rule, error},
+#include "policy/filter-calls.def"
+        {"fchmod", "file-metadata", EPERM},
+        {"fchown", "file-metadata", EPERM},
+        {"fsetxattr", "file-metadata", EPERM},
+        {"fremovexattr", "file-metadata", EPERM},
+        {"open", "set-user-id", EPERM},
+        {"openat", "set-user-id", EPERM},
+        {"creat", "set-user-id", EPERM},
+        {"mknod", "devices", EPERM},
+        {"mknodat", "devices", EPERM},
+        {"mmap", "huge-pages", EPERM},
+        {"memfd_create", "memory-files", EPERM},
+        {"clone", "process-kind", EPERM},
+        {"socket", "sockets", EACCES},
+        {"socketpair", "sockets", EACCES},
+        {"connect", "network", EACCES},
+        {"bind", "network", EACCES},
+        {"listen", "network", EACCES},
+        {"accept", "network", EACCES},
+        {"accept4", "network", EACCES},
+        {"sendto", "network", EACCES},
+        {"sendmsg", "network", EACCES},
+        {"sendmmsg", "network", EACCES},
+        {"setsockopt", "socket-options", ENOPROTOOPT},
+        {"ioctl", "device-control", EPERM},
+        {"fcntl", "file-leases", EPERM},
+        {"prctl", "process-attributes", EPERM},
+        {"personality", "process-attributes", EPERM},
+        {"seccomp", "nested-listener", EPERM},
+        {"setrlimit", "core-files", EPERM},
+        {"prlimit64", "core-files", EPERM},
+        {"setpriority", "scheduling", EPERM},
+        {"ioprio_set", "scheduling", EPERM},
+        {"sched_setscheduler", "scheduling", EPERM},
+};
+
+static const PathRow *find_path(const char *call) {
+        for (size_t i = 0; i < ARRAY_SIZE(path_rows); i++)
+                if (strcmp(path_rows[i].call, call) == 0)
+                        return &path_rows[i];
+        return NULL;
+}
+
+static const DenyRow *find_deny(const char *call) {
+        for (size_t i = 0; i < ARRAY_SIZE(deny_rows); i++)
+                if (strcmp(deny_rows[i].call, call) == 0)
+                        return &deny_rows[i];
+        return NULL;
+}
+
+static bool has_rows(const char *call) {
+        for (size_t i = 0; i < n_filter_rows; i++)
+                if (strcmp(filter_rows[i].call, call) == 0)
+                        return true;
+        return false;
+}
+
+/* The tables' own string of the call's name, which lives for ever; "call" when no table has it. */
+static const char *call_name(int nr) {
+        _cleanup_free_ char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, nr);
+
+        if (!name)
+                return "call";
+        for (size_t i = 0; i < ARRAY_SIZE(deny_rows); i++)
+                if (strcmp(deny_rows[i].call, name) == 0)
+                        return deny_rows[i].call;
+        for (size_t i = 0; i < n_filter_rows; i++)
+                if (strcmp(filter_rows[i].call, name) == 0)
+                        return filter_rows[i].call;
+        for (size_t i = 0; i < ARRAY_SIZE(path_rows); i++)
+                if (strcmp(path_rows[i].call, name) == 0)
+                        return path_rows[i].call;
+        return "call";
+}
+
+static bool is_one_of(const char *call, const char *const *list) {
+        for (; *list; list++)
+                if (strcmp(*list, call) == 0)
+                        return true;
+        return false;
+}
+
+static void say_socket(const uint64_t *args, char *out, size_t n) {
+        static const struct {
+                int family;
+                const char *name;
+        } families[] = {
+                {AF_UNIX, "AF_UNIX"},     {AF_INET, "AF_INET"},   {AF_INET6, "AF_INET6"}, {AF_NETLINK, "AF_NETLINK"},
+                {AF_PACKET, "AF_PACKET"}, {AF_VSOCK, "AF_VSOCK"}, {AF_ALG, "AF_ALG"},
+        };
+        static const char *const types[] = {"0", "SOCK_STREAM", "SOCK_DGRAM", "SOCK_RAW", "SOCK_RDM", "SOCK_SEQPACKET"};
+        int family = (int)args[0], type = (int)args[1] & 15;
+        char number[24];
+        const char *name = number;
+
+        snprintf(number, sizeof(number), "family %d", family);
+        for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+                if (families[i].family == family)
+                        name = families[i].name;
+        snprintf(out, n, "%s %s protocol %d", name, type < (int)ARRAY_SIZE(types) ? types[type] : "other", (int)args[2]);
+}
+
+static void deny(const FilterInput *in, const struct seccomp_data *d, FilterVerdict *v) {
+        const DenyRow *row = find_deny(v->operation);
+        const char *call = v->operation;
+        uint64_t a0 = d->args[0], a1 = d->args[1];
+
+        v->kind = FILTER_DENY;
+        v->rule = row ? row->rule : "unknown-call";
+        v->error = row ? row->error : ENOSYS;
+        if (!row) {
+                snprintf(v->object, sizeof(v->object), "number %d", d->nr);
+        } else if (strcmp(call, "socket") == 0 || strcmp(call, "socketpair") == 0) {
+                say_socket((const uint64_t *)d->args, v->object, sizeof(v->object));
+                if (((int)a0 == AF_INET || (int)a0 == AF_INET6) && ((int)a1 & 15) == SOCK_STREAM && in->network == NETWORK_NONE) {
+                        v->rule = "network";
+                        v->allow_with = "\"network\": {\"connect\": [\"HOST:PORT\"]}";
+                } else if (((int)a0 == AF_INET || (int)a0 == AF_INET6) && in->network != NETWORK_HOST) {
+                        v->rule = "network";
+                        v->allow_with = "\"network\": \"host\"";
+                }
+        } else if (strcmp(call, "clone") == 0) {
+                if (a0 & FILTER_CLONE_BAD & ~(uint64_t)(CLONE_PTRACE | CLONE_UNTRACED | CLONE_PARENT))
+                        v->rule = "namespaces";
+                snprintf(v->object, sizeof(v->object), "flags 0x%lx", (unsigned long)a0);
+        } else if (strcmp(call, "ioctl") == 0) {
+                snprintf(v->object, sizeof(v->object), "request 0x%x", (unsigned)a1);
+        } else if (strcmp(call, "fcntl") == 0) {
+                snprintf(v->object, sizeof(v->object), "command %u", (unsigned)a1);
+        } else if (strcmp(call, "prctl") == 0 || strcmp(call, "personality") == 0) {
+                snprintf(v->object, sizeof(v->object), "option %u", (unsigned)a0);
+        } else if (strcmp(call, "setsockopt") == 0) {
+                snprintf(v->object, sizeof(v->object), "level %d option %d", (int)a1, (int)d->args[2]);
+        } else if (strcmp(call, "setrlimit") == 0 || strcmp(call, "prlimit64") == 0) {
+                unsigned resource = (unsigned)(strcmp(call, "setrlimit") == 0 ? a0 : a1);
+
+                if (resource != 4)
+                        v->rule = "limits";
+                snprintf(v->object, sizeof(v->object), "limit %u", resource);
+        } else if (strcmp(call, "chmod") == 0 || strcmp(call, "fchmod") == 0 || strcmp(call, "fchmodat") == 0) {
+                unsigned mode = (unsigned)(strcmp(call, "fchmodat") == 0 ? d->args[2] : a1);
+
+                if (in->tier == TIER_NAMESPACES)
+                        v->rule = "set-user-id";
+                snprintf(v->object, sizeof(v->object), "mode 0%o", mode);
+        }
+        if (is_one_of(call, (const char *const[]){"bind", "listen", "accept", "accept4", "sendto", "sendmsg", "sendmmsg", NULL}))
+                v->allow_with = "\"network\": \"host\"";
+        else if (strcmp(call, "connect") == 0)
+                v->allow_with = "\"network\": {\"connect\": [\"HOST:PORT\"]}";
+}
+
+static bool path_writes(const PathRow *p, const uint64_t *args) {
+        uint64_t flags;
+
+        if (strcmp(p->call, "open") != 0 && strcmp(p->call, "openat") != 0)
+                return p->writes;
+        flags = args[p->path + 1];
+        return (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY)));
+}
+
+void filter_judge(const FilterInput *in, const struct seccomp_data *d, FilterVerdict *ret) {
+        static const char *const memory[] = {"mmap", "mremap", "mprotect", "pkey_mprotect", NULL};
+        static const char *const tasks[] = {"clone", "fork", "vfork", NULL};
+        const uint64_t *args = (const uint64_t *)d->args;
+        const char *call = call_name(d->nr);
+        const PathRow *p = find_path(call);
+        unsigned when = filter_when(in);
+
+        *ret = (FilterVerdict){.operation = call};
+        if (p && in->notify_paths && !(p->meta && in->tier == TIER_LANDLOCK) &&
+            (!has_rows(call) || filter_rows_allow(call, when | WHEN_NO_PATHS, args))) {
+                ret->kind = FILTER_PATH;
+                ret->rule = "paths";
+                ret->path_arg = p->path;
+                ret->at_call = p->at;
+                ret->writes = path_writes(p, args);
+                return;
+        }
+        if (in->notify_memory && is_one_of(call, memory) &&
+            filter_rows_allow(call, (when & ~(unsigned)WHEN_MEMORY_NOTIFIED) | WHEN_MEMORY_CGROUP, args)) {
+                ret->kind = FILTER_MEMORY;
+                ret->rule = "memory";
+                snprintf(ret->object, sizeof(ret->object), "%llu bytes",
+                         (unsigned long long)(strcmp(call, "mremap") == 0 ? args[2] : args[1]));
+                return;
+        }
+        if (in->notify_tasks && is_one_of(call, tasks) && filter_rows_allow(call, when | WHEN_TASK_CGROUP, args)) {
+                ret->kind = FILTER_TASK;
+                ret->rule = "processes";
+                return;
+        }
+        if (strcmp(call, "connect") == 0 && in->network == NETWORK_CONNECT) {
+                ret->kind = FILTER_CONNECT;
+                ret->rule = "network";
+                ret->allow_with = "\"network\": {\"connect\": [\"HOST:PORT\"]}";
+                return;
+        }
+        deny(in, d, ret);
+}

@@ -1,0 +1,49 @@
+/* Runs: supervisor. What the files of the filter share. */
+#pragma once
+
+#include "policy/filter.h"
+
+#include <linux/sched.h>
+#include <seccomp.h>
+
+#define FILTER_VERSION 1 /* raise when a table changes what a filter allows */
+
+/* Facts of a FilterInput under which a row holds. */
+enum {
+        WHEN_NO_PATHS = 1 << 0, /* paths are not notified */
+        WHEN_NAMESPACES = 1 << 1,
+        WHEN_LANDLOCK = 1 << 2,
+        WHEN_MEMORY_CGROUP = 1 << 3,
+        WHEN_MEMORY_NOTIFIED = 1 << 4,
+        WHEN_TASK_CGROUP = 1 << 5,
+        WHEN_UNIX = 1 << 6,
+        WHEN_INET = 1 << 7, /* network connect or host */
+        WHEN_HOST = 1 << 8,
+        WHEN_ADDRESSES = 1 << 9, /* a socket may be sent to any address that its family can name: only AF_UNIX of its own, or the host's */
+        WHEN_NO_ADDRESSES = 1 << 10,
+};
+unsigned filter_when(const FilterInput *in);
+
+typedef struct FilterRow {
+        const char *call;
+        unsigned when; /* all of these */
+        uint8_t n;
+        struct scmp_arg_cmp cmp[3];
+} FilterRow;
+extern const FilterRow filter_rows[];
+extern const size_t n_filter_rows;
+
+typedef struct FilterNumber {
+        const char *call;
+        int nr;
+} FilterNumber;
+extern const FilterNumber filter_numbers[];
+extern const size_t n_filter_numbers;
+
+/* New namespaces, a tracer's hold on the child, a child that is its parent's sibling, a task that tracing cannot follow. */
+#define FILTER_CLONE_BAD                                                                                               \
+        (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |    \
+         CLONE_PTRACE | CLONE_UNTRACED | CLONE_PARENT)
+
+/* True when a row allows the call with these arguments. */
+bool filter_rows_allow(const char *call, unsigned when, const uint64_t *args);

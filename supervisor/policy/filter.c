@@ -1,0 +1,200 @@
+#include "policy/filter-private.h"
+
+#include "base/hash.h"
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define CACHE_FILE_MAX (HASH_BYTES + BPF_MAXINSNS * sizeof(struct sock_filter))
+
+void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_in_cgroup, FilterInput *ret) {
+        *ret = (FilterInput){
+                .version = FILTER_VERSION,
+                .tier = (uint8_t)tier,
+                .network = (uint8_t)g->network,
+                /* A host file in the region may be a socket of a host's service; without a network namespace the abstract names are the
+                 * host's. */
+                .unix_sockets = tier == TIER_NAMESPACES && g->network == NETWORK_NONE && g->n_files == 0,
+                .notify_paths = g->report_paths,
+                .notify_memory = !memory_in_cgroup,
+                .notify_tasks = !tasks_in_cgroup,
+        };
+}
+
+unsigned filter_when(const FilterInput *in) {
+        bool addresses = in->unix_sockets || in->network == NETWORK_HOST;
+
+        return (in->notify_paths ? 0 : WHEN_NO_PATHS) | (in->tier == TIER_NAMESPACES ? WHEN_NAMESPACES : WHEN_LANDLOCK) |
+               (in->notify_memory ? WHEN_MEMORY_NOTIFIED : WHEN_MEMORY_CGROUP) | (in->notify_tasks ? 0 : WHEN_TASK_CGROUP) |
+               (in->unix_sockets ? WHEN_UNIX : 0) | (in->network != NETWORK_NONE ? WHEN_INET : 0) |
+               (in->network == NETWORK_HOST ? WHEN_HOST : 0) | (addresses ? WHEN_ADDRESSES : WHEN_NO_ADDRESSES);
+}
+
+static void release(scmp_filter_ctx *ctx) {
+        if (*ctx)
+                seccomp_release(*ctx);
+}
+
+/* An unknown name is no trouble: a call that this architecture or this libseccomp does not have stays denied. */
+static int allow(scmp_filter_ctx ctx, const char *call, const FilterRow *row) {
+        int nr = seccomp_syscall_resolve_name(call);
+
+        if (nr < 0)
+                return 0;
+        return seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, nr, row ? row->n : 0, row ? row->cmp : NULL);
+}
+
+static int add_rules(scmp_filter_ctx ctx, const FilterInput *in) {
+        static const char *const always[] = {
+#define ALLOW(call) #call,
+#define PATH(call, path, at, writes)
+#define META(call, path, at)
+#define DENY(call, rule, error)
+#include "policy/filter-calls.def"
+#undef ALLOW
+#undef PATH
+#undef META
+        };
+        static const struct {
+                const char *call;
+                bool meta;
+        } paths[] = {
+#define ALLOW(call)
+#define PATH(call, path, at, writes) {#call, false},
+#define META(call, path, at) {#call, true},
+#include "policy/filter-calls.def"
+#undef ALLOW
+#undef PATH
+#undef META
+#undef DENY
+        };
+        unsigned when = filter_when(in);
+        int e = 0;
+
+        for (size_t i = 0; e == 0 && i < ARRAY_SIZE(always); i++)
+                e = allow(ctx, always[i], NULL);
+        for (size_t i = 0; e == 0 && i < n_filter_numbers; i++)
+                e = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, filter_numbers[i].nr, 0);
+        for (size_t i = 0; e == 0 && i < n_filter_rows; i++)
+                if ((filter_rows[i].when & ~when) == 0)
+                        e = allow(ctx, filter_rows[i].call, &filter_rows[i]);
+        for (size_t i = 0; e == 0 && i < ARRAY_SIZE(paths) && !in->notify_paths; i++) {
+                bool by_row = false;
+
+                for (size_t k = 0; k < n_filter_rows; k++)
+                        by_row |= strcmp(filter_rows[k].call, paths[i].call) == 0;
+                if (!by_row && !(paths[i].meta && in->tier == TIER_LANDLOCK))
+                        e = allow(ctx, paths[i].call, NULL);
+        }
+        /* C libraries try it first and fall back without a word; its arguments are in memory where a filter cannot see them. */
+        if (e == 0)
+                e = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+        return e;
+}
+
+int filter_compile(const FilterInput *in, struct sock_filter **ret, size_t *ret_n) {
+        _cleanup_(release) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_NOTIFY);
+        _cleanup_close_ int fd = -1;
+        _cleanup_free_ char *bytes = NULL;
+        size_t n;
+        int e;
+
+        if (!ctx)
+                return -ENOMEM;
+        /* ia32 and x32 calls have other numbers: nothing about them was judged. */
+        e = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+        if (e == 0)
+                e = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a tree: installing costs the kernel its depth for each number */
+        if (e == 0)
+                e = add_rules(ctx, in);
+        if (e < 0)
+                return e;
+        fd = memfd_create("filter", MFD_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        e = seccomp_export_bpf(ctx, fd);
+        if (e < 0)
+                return e;
+        if (lseek(fd, 0, SEEK_SET) < 0)
+                return -errno;
+        e = io_read_all(fd, BPF_MAXINSNS * sizeof(struct sock_filter), &bytes, &n);
+        if (e < 0)
+                return e;
+        *ret = (struct sock_filter *)(void *)TAKE_PTR(bytes);
+        *ret_n = n / sizeof(struct sock_filter);
+        return 0;
+}
+
+/* A cache file is the hash of what follows, and the program. Returns 0, or negative when it is not to be used. */
+static int cache_read(int dir, const char *name, struct sock_filter **ret, size_t *ret_n) {
+        _cleanup_free_ char *bytes = NULL;
+        uint8_t hash[HASH_BYTES];
+        size_t n;
+        int e = io_read_file(dir, name, CACHE_FILE_MAX, &bytes, &n);
+
+        if (e < 0)
+                return e;
+        if (n <= HASH_BYTES || (n - HASH_BYTES) % sizeof(struct sock_filter) != 0)
+                return -EBADMSG;
+        hash_bytes(bytes + HASH_BYTES, n - HASH_BYTES, hash);
+        if (memcmp(hash, bytes, HASH_BYTES) != 0)
+                return -EBADMSG;
+        n -= HASH_BYTES;
+        memmove(bytes, bytes + HASH_BYTES, n);
+        *ret = (struct sock_filter *)(void *)TAKE_PTR(bytes);
+        *ret_n = n / sizeof(struct sock_filter);
+        return 0;
+}
+
+static void cache_write(int dir, const char *name, const struct sock_filter *filter, size_t n) {
+        size_t size = n * sizeof(*filter);
+        _cleanup_free_ uint8_t *bytes = malloc(HASH_BYTES + size);
+
+        if (!bytes)
+                return;
+        hash_bytes(filter, size, bytes);
+        memcpy(bytes + HASH_BYTES, filter, size);
+        io_write_file(dir, name, bytes, HASH_BYTES + size, 0600, false);
+}
+
+/* The key covers the library's version too: another one may compile the same rules to another program. */
+static void cache_name(const FilterInput *in, char name[static 80]) {
+        const struct scmp_version *v = seccomp_version();
+        uint32_t arch = seccomp_arch_native();
+        uint8_t text[sizeof(*in) + 16], hash[HASH_BYTES];
+        char hex[HASH_HEX_MAX];
+
+        memcpy(text, in, sizeof(*in));
+        memcpy(text + sizeof(*in), &v->major, 4);
+        memcpy(text + sizeof(*in) + 4, &v->minor, 4);
+        memcpy(text + sizeof(*in) + 8, &v->micro, 4);
+        memcpy(text + sizeof(*in) + 12, &arch, 4);
+        hash_bytes(text, sizeof(text), hash);
+        snprintf(name, 80, "filter-%s", hex_encode(hash, sizeof(hash), hex));
+}
+
+int filter_cached(const FilterInput *in, const char *store_dir, struct sock_filter **ret, size_t *ret_n) {
+        _cleanup_close_ int store = open(store_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), dir = -1;
+        char name[80];
+        int e;
+
+        if (store < 0)
+                return filter_compile(in, ret, ret_n);
+        dir = openat(store, "cache", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (dir < 0 && errno == ENOENT && mkdirat(store, "cache", 0700) == 0)
+                dir = openat(store, "cache", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (dir < 0)
+                return filter_compile(in, ret, ret_n);
+        cache_name(in, name);
+        if (cache_read(dir, name, ret, ret_n) == 0)
+                return 0;
+        e = filter_compile(in, ret, ret_n);
+        if (e == 0)
+                cache_write(dir, name, *ret, *ret_n);
+        return e;
+}

@@ -1,0 +1,179 @@
+#include "spawn/clone.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define STACK_BYTES (64 * 1024)
+
+/* The child starts on a stack of its own, so a plain call to syscall() cannot return in it: these few lines start fn(arg) there. */
+long clone_raw(struct clone_args *args, size_t n, int (*fn)(void *), void *arg);
+#if defined(__x86_64__)
+__asm__(".text\n"
+        ".globl clone_raw\n"
+        ".hidden clone_raw\n"
+        ".type clone_raw, @function\n"
+        "clone_raw:\n"
+        "        endbr64\n"
+        "        mov %rdx, %r8\n"
+        "        mov %rcx, %r9\n"
+        "        mov $435, %eax\n"
+        "        syscall\n"
+        "        test %rax, %rax\n"
+        "        jnz 1f\n"
+        "        xor %ebp, %ebp\n"
+        "        mov %r9, %rdi\n"
+        "        call *%r8\n"
+        "        mov %eax, %edi\n"
+        "        mov $231, %eax\n"
+        "        syscall\n"
+        "1:      ret\n"
+        ".size clone_raw, . - clone_raw\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+        ".globl clone_raw\n"
+        ".hidden clone_raw\n"
+        ".type clone_raw, %function\n"
+        "clone_raw:\n"
+        "        mov x10, x2\n"
+        "        mov x11, x3\n"
+        "        mov x8, #435\n"
+        "        svc #0\n"
+        "        cbnz x0, 1f\n"
+        "        mov x29, #0\n"
+        "        mov x0, x11\n"
+        "        blr x10\n"
+        "        mov x8, #94\n"
+        "        svc #0\n"
+        "1:      ret\n"
+        ".size clone_raw, . - clone_raw\n");
+#else
+#error "clone_raw is not written for this architecture"
+#endif
+
+static int fail(CloneExec *c, const char *what) {
+        c->error = errno;
+        c->what = what;
+        return 127;
+}
+
+/* In a new user namespace the child has every capability, but an exec by a user that is not root there drops them: the ambient set is
+ * what carries the few that the worker's steps need. */
+static int hold_capabilities(CloneExec *c) {
+        static const int needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_ADMIN};
+        struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+        struct __user_cap_data_struct set[2] = {0};
+
+        for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
+                uint32_t bit = 1U << needed[i];
+
+                set[0].effective |= bit;
+                set[0].permitted |= bit;
+                set[0].inheritable |= bit;
+        }
+        if (syscall(SYS_capset, &head, set) < 0)
+                return fail(c, "capset");
+        for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
+                if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, needed[i], 0, 0) < 0)
+                        return fail(c, "prctl(PR_CAP_AMBIENT)");
+        return 0;
+}
+
+/* Runs in our memory, while we wait: it may use nothing but system calls and its arguments. Its descriptor table is a copy. */
+static int child_exec(void *arg) {
+        static char name[] = "lethe-worker";
+        static char *const argv[] = {name, NULL}, *const env[] = {NULL};
+        CloneExec *c = arg;
+        int n = (int)c->n_fds, moved[CLONE_EXEC_FDS_MAX], exec_fd;
+
+        /* First out of the way, then into place: a source may stand where another one has to go. */
+        for (int i = 0; i < n; i++) {
+                moved[i] = c->fds[i] <= n ? fcntl(c->fds[i], F_DUPFD, n + 1) : c->fds[i];
+                if (moved[i] < 0)
+                        return fail(c, "fcntl(F_DUPFD)");
+        }
+        exec_fd = c->exec_fd < n ? fcntl(c->exec_fd, F_DUPFD, n + 1) : c->exec_fd;
+        if (exec_fd < 0)
+                return fail(c, "fcntl(F_DUPFD)");
+        for (int i = 0; i < n; i++)
+                if (dup2(moved[i], i) < 0)
+                        return fail(c, "dup2");
+        if (exec_fd != n && dup2(exec_fd, n) < 0)
+                return fail(c, "dup2");
+        if (fcntl(n, F_SETFD, FD_CLOEXEC) < 0)
+                return fail(c, "fcntl(F_SETFD)");
+        if (syscall(SYS_close_range, n + 1, ~0U, 0) < 0)
+                return fail(c, "close_range");
+        if (c->keep_caps && hold_capabilities(c) != 0)
+                return 127;
+        syscall(SYS_execveat, n, "", argv, env, AT_EMPTY_PATH);
+        return fail(c, "execveat of lethe-worker");
+}
+
+pid_t clone_exec(CloneExec *c, uint64_t flags, int cgroup, int *ret_pidfd) {
+        struct clone_args args = {0};
+        sigset_t all, before;
+        int pidfd = -1;
+        void *stack;
+        long pid;
+
+        assert(c->n_fds < CLONE_EXEC_FDS_MAX);
+        stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+        if (stack == MAP_FAILED) {
+                c->what = "mmap";
+                return -errno;
+        }
+        args.flags = flags | CLONE_VM | CLONE_VFORK | CLONE_PIDFD | (cgroup >= 0 ? CLONE_INTO_CGROUP : 0);
+        args.pidfd = (uintptr_t)&pidfd;
+        args.exit_signal = SIGCHLD;
+        args.stack = (uintptr_t)stack;
+        args.stack_size = STACK_BYTES;
+        args.cgroup = cgroup >= 0 ? (uint64_t)cgroup : 0;
+        c->error = 0;
+        c->what = "clone3";
+        /* A handler of ours must not run in the child, where it would write into our memory. */
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        pid = clone_raw(&args, sizeof(args), child_exec, c);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        munmap(stack, STACK_BYTES);
+        if (pid < 0)
+                return (pid_t)pid;
+        if (c->error != 0) {
+                close(pidfd);
+                while (waitpid((pid_t)pid, NULL, 0) < 0 && errno == EINTR)
+                        ;
+                return -c->error;
+        }
+        *ret_pidfd = pidfd;
+        return (pid_t)pid;
+}
+
+static int child_idle(void *arg) {
+        for (;;)
+                syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
+        return 0;
+}
+
+pid_t clone_idle(void *stack, size_t n_stack, int *ret_pidfd) {
+        struct clone_args args = {
+                .flags = CLONE_VM | CLONE_PIDFD | CLONE_NEWUSER,
+                .pidfd = (uintptr_t)ret_pidfd,
+                .stack = (uintptr_t)stack,
+                .stack_size = n_stack,
+        };
+        sigset_t all, before;
+        long pid;
+
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        pid = clone_raw(&args, sizeof(args), child_idle, NULL);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        return (pid_t)pid;
+}

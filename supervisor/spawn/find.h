@@ -1,0 +1,11 @@
+/* Runs: supervisor, CLI. Where the files that belong to Lethe are: beside the running program (a build folder), else installed. */
+#pragma once
+
+#include "base/util.h"
+
+/* Opens lethe-worker. Returns a descriptor for execveat, or -errno; ret_path (may be NULL) gets the path that was last tried, owned. */
+int find_worker(char **ret_path);
+/* The host folder that is bound at /lethe: bin/, python/, node/. Owned, or NULL when there is none. */
+char *find_shims(void);
+/* For tests, whose program stands elsewhere: looked at before all other places. Borrowed for ever. */
+void find_set_folder(const char *folder);

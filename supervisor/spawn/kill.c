@@ -1,0 +1,213 @@
+/* Ending a region and proving that nothing of it is left. */
+#include "base/io.h"
+#include "spawn/private.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define ROUNDS_MAX 1000
+
+void spawned_deinit(Spawned *s) {
+        closep(&s->pidfd);
+        closep(&s->status);
+        closep(&s->lifeline);
+        free(s->scratch);
+        free(s->spec);
+        for (char **c = s->cgroups; c && *c; c++)
+                free(*c);
+        free(s->cgroups);
+        *s = SPAWNED_NULL;
+}
+
+/* Calls fn for each direct child of pid that /proc tells. Returns how many. */
+static size_t each_child(pid_t pid, void (*fn)(pid_t child, void *arg), void *arg) {
+        char path[64];
+        _cleanup_free_ char *text = NULL;
+        size_t n_text, n = 0;
+        char *p, *end;
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+        if (io_read_file(AT_FDCWD, path, 1 << 20, &text, &n_text) < 0)
+                return 0;
+        for (p = text; *p; p = end) {
+                long child = strtol(p, &end, 10);
+
+                if (end == p)
+                        break;
+                if (child > 1) {
+                        fn((pid_t)child, arg);
+                        n++;
+                }
+                while (*end == ' ')
+                        end++;
+        }
+        return n;
+}
+
+static void kill_tree(pid_t pid, void *arg) {
+        each_child(pid, kill_tree, arg);
+        kill(pid, SIGKILL);
+}
+
+static int write_one(const char *folder, const char *name) {
+        char path[512];
+        int fd, e;
+
+        snprintf(path, sizeof(path), "%s/%s", folder, name);
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        e = write(fd, "1", 1) == 1 ? 0 : -errno;
+        close(fd);
+        return e;
+}
+
+int spawn_kill(Spawned *s) {
+        bool again = s->lifeline < 0;
+
+        for (char **c = s->cgroups; c && *c; c++)
+                write_one(*c, "cgroup.kill"); /* version 2 only; all at once, however many there are */
+        if (s->tier == TIER_LANDLOCK) {
+                /* The worker is the subreaper: it is told to end all, and we help. Only a second call ends the worker itself, because
+                 * then its orphans are ours to find. */
+                closep(&s->lifeline);
+                each_child(s->pid, kill_tree, NULL);
+                if (!again)
+                        return 0;
+        }
+        if (syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0) < 0 && errno != ESRCH)
+                return -errno;
+        return 0;
+}
+
+/* A process that only a region can have left to us: under a filter, not able to gain privileges, and younger than the region. */
+static bool is_orphan(pid_t pid, const Spawned *s) {
+        char path[64];
+        _cleanup_free_ char *text = NULL;
+        uint64_t ticks;
+        size_t n;
+
+        snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+        if (io_read_file(AT_FDCWD, path, 65536, &text, &n) < 0)
+                return false;
+        return strstr(text, "\nNoNewPrivs:\t1") && strstr(text, "\nSeccomp:\t2") && spawn_start_ticks(pid, &ticks) == 0 &&
+               ticks >= s->start_ticks;
+}
+
+typedef struct Hunt {
+        const Spawned *s;
+        size_t found;
+} Hunt;
+
+static void hunt(pid_t pid, void *arg) {
+        Hunt *h = arg;
+
+        if (!is_orphan(pid, h->s))
+                return;
+        h->found++;
+        kill_tree(pid, NULL);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+}
+
+/* What is left in the cgroups, as text of pids. Returns 0 when nothing is. */
+static int cgroup_pids(const Spawned *s, char *out, size_t n_out) {
+        for (char **c = s->cgroups; c && *c; c++) {
+                _cleanup_free_ char *text = NULL;
+                char path[512];
+                size_t n;
+
+                snprintf(path, sizeof(path), "%s/cgroup.procs", *c);
+                if (io_read_file(AT_FDCWD, path, 1 << 20, &text, &n) < 0 || n == 0)
+                        continue;
+                for (char *p = text; *p; p++)
+                        if (*p == '\n')
+                                *p = ' ';
+                snprintf(out, n_out, "%s", text);
+                return 1;
+        }
+        return 0;
+}
+
+int spawn_prove_empty(Spawned *s, Diag *reterr) {
+        char pids[256];
+
+        /* The kernel reaps the first process of a PID namespace only when no other is left in it; so the one thing to show is that it
+         * was reaped. */
+        if (syscall(SYS_pidfd_send_signal, s->pidfd, 0, NULL, 0) == 0)
+                return diag(reterr, SPAWN_E_KERNEL, "the worker, process %d, still exists", (int)s->pid);
+        if (s->tier == TIER_LANDLOCK) {
+                Hunt h = {.s = s};
+
+                for (size_t i = 0; i < ROUNDS_MAX; i++) {
+                        h.found = 0;
+                        each_child(getpid(), hunt, &h);
+                        if (h.found == 0)
+                                break;
+                }
+                if (h.found > 0)
+                        return diag(reterr, SPAWN_E_KERNEL, "%zu processes of the region still appear", h.found);
+        }
+        if (cgroup_pids(s, pids, sizeof(pids)))
+                return diag(reterr, SPAWN_E_KERNEL, "processes are left in the region's cgroup: %s", pids);
+        return 0;
+}
+
+/* Removes what is in the folder; never follows a link, never leaves the file system. */
+static int remove_below(int fd, dev_t dev) {
+        DIR *d = fdopendir(fd);
+        struct dirent *e;
+        int r = 0;
+
+        if (!d) {
+                close(fd);
+                return -errno;
+        }
+        while (r == 0 && (e = readdir(d))) {
+                struct stat st;
+                int child;
+
+                if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+                        continue;
+                if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+                        r = errno == ENOENT ? 0 : -errno;
+                        continue;
+                }
+                if (S_ISDIR(st.st_mode) && st.st_dev == dev) {
+                        /* A folder that was closed to its owner too; what cannot be opened then is told by the next call. */
+                        if ((st.st_mode & 0700) != 0700 && fchmodat(dirfd(d), e->d_name, 0700, 0) < 0)
+                                r = -errno;
+                        child = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                        r = child < 0 ? -errno : remove_below(child, dev);
+                        if (r == 0 && unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+                                r = -errno;
+                } else if (unlinkat(dirfd(d), e->d_name, 0) < 0 && errno != ENOENT)
+                        r = -errno;
+        }
+        closedir(d);
+        return r;
+}
+
+int spawn_scratch_remove(const char *path) {
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r;
+        struct stat st;
+
+        if (fd < 0)
+                return errno == ENOENT ? 0 : -errno;
+        if (fstat(fd, &st) < 0) {
+                r = -errno;
+                close(fd);
+                return r;
+        }
+        r = remove_below(fd, st.st_dev);
+        if (r == 0 && rmdir(path) < 0 && errno != ENOENT)
+                r = -errno;
+        return r;
+}

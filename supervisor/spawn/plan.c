@@ -1,0 +1,266 @@
+#include "spawn/plan.h"
+
+#include "schema/limits.h"
+#include "spawn/spawn.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define ENTRIES_OWN 64 /* entries that a plan has besides the grant's files */
+#define PAGE 4096ULL
+#define HOST_ID 65534  /* what a region's user is on the host when the supervisor is root */
+
+int plan_tier(const Grant *g, const Probe *p, Tier *ret, Diag *reterr) {
+        bool may_fall = g->tier != TIER_NAMESPACES && g->min_tier == TIER_LANDLOCK;
+
+        if (p->landlock_abi < 1)
+                return diag(reterr, SPAWN_E_TIER, "this kernel has no Landlock; fix: boot with lsm=landlock,… or a kernel with "
+                                                  "CONFIG_SECURITY_LANDLOCK (5.13 and later)");
+        if (g->tier != TIER_LANDLOCK && !p->userns_denied) {
+                *ret = TIER_NAMESPACES;
+                return 0;
+        }
+        if (g->tier != TIER_LANDLOCK && !may_fall)
+                return diag(reterr, SPAWN_E_TIER, "tier namespaces cannot be had: %s", probe_userns_reason(p->userns_denied));
+        if (p->landlock_abi < 6)
+                return diag(reterr, SPAWN_E_TIER, "tier landlock needs Landlock ABI 6 (Linux 6.12) so that a skill cannot signal the host's "
+                                                  "processes; this kernel has ABI %d", p->landlock_abi);
+        if (p->root && !p->has_nobody)
+                return diag(reterr, SPAWN_E_TIER, "tier landlock cannot be had: user 65534 does not exist in this user namespace, and a skill never "
+                                                  "runs as root; fix: run lethe as an ordinary user");
+        *ret = TIER_LANDLOCK;
+        return 0;
+}
+
+static const char *keep(Plan *p, char *text_or_null) {
+        char **grown = text_or_null ? realloc(p->texts, (p->n_texts + 1) * sizeof(*grown)) : NULL;
+
+        if (!grown) {
+                free(text_or_null);
+                p->failed = true;
+                return "";
+        }
+        p->texts = grown;
+        p->texts[p->n_texts++] = text_or_null;
+        return text_or_null;
+}
+
+static _printf_(2, 3) const char *text(Plan *p, const char *fmt, ...) {
+        char *s = NULL;
+        va_list ap;
+
+        va_start(ap, fmt);
+        if (vasprintf(&s, fmt, ap) < 0)
+                s = NULL;
+        va_end(ap);
+        return keep(p, s);
+}
+
+static LaunchEntry *add(Plan *p, LaunchKind kind, uint8_t flags, const char *target, const char *source) {
+        LaunchEntry *e = &p->spec.entries[p->spec.n_entries++];
+
+        *e = (LaunchEntry){.kind = (uint8_t)kind, .flags = flags, .tree = -1, .target = target, .source = source};
+        return e;
+}
+
+/* A bind of something that the operator named: exactly that, no symbolic link on the way. */
+static void add_granted(Plan *p, const PlanInput *in, const char *target, const char *source, bool write) {
+        LaunchEntry *e = add(p, LAUNCH_BIND, write ? LAUNCH_WRITE : 0, target, source);
+
+        if (!in->trees || in->tier != TIER_NAMESPACES)
+                return;
+        e->tree = (int16_t)p->n_trees;
+        p->trees[p->n_trees++] = (PlanTree){source, write, (uint16_t)(p->spec.n_entries - 1)};
+}
+
+static void add_system(Plan *p, const PlanInput *in) {
+        static const char *const optional[] = {
+                "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
+        };
+        static const char *const network[] = {"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services"};
+        static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
+        const uint8_t follow = LAUNCH_FOLLOW;
+
+        add(p, LAUNCH_BIND, follow, "/usr", "/usr");
+        for (size_t i = 0; i < PROBE_LINKS; i++)
+                if (in->probe->system[i].kind == PROBE_LINK)
+                        add(p, in->tier == TIER_NAMESPACES ? LAUNCH_LINK : LAUNCH_BIND, in->tier == TIER_NAMESPACES ? 0 : follow,
+                            probe_system_names[i],
+                            in->tier == TIER_NAMESPACES ? in->probe->system[i].text : probe_system_names[i]);
+                else if (in->probe->system[i].kind == PROBE_FOLDER)
+                        add(p, LAUNCH_BIND, follow, probe_system_names[i], probe_system_names[i]);
+        for (size_t i = 0; i < ARRAY_SIZE(optional); i++)
+                add(p, LAUNCH_BIND, follow | LAUNCH_OPTIONAL, optional[i], optional[i]);
+        for (size_t i = 0; i < ARRAY_SIZE(network) && in->grant->network == NETWORK_HOST; i++)
+                add(p, LAUNCH_BIND, follow | LAUNCH_OPTIONAL, network[i], network[i]);
+        for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
+                add(p, LAUNCH_BIND, follow | LAUNCH_DEVICE, devices[i], devices[i]);
+        if (in->tier != TIER_NAMESPACES)
+                return;
+        add(p, LAUNCH_FILE, 0, "/etc/passwd", "skill:x:1000:1000:skill:/work:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n");
+        add(p, LAUNCH_FILE, 0, "/etc/group", "skill:x:1000:\nnogroup:x:65534:\n");
+        if (in->grant->network != NETWORK_HOST)
+                add(p, LAUNCH_FILE, 0, "/etc/hosts", "127.0.0.1 localhost lethe\n::1 localhost\n");
+        add(p, LAUNCH_LINK, 0, "/dev/shm", "/tmp"); /* shm_open() and sem_open(): in the scratch, and so in its budget */
+        if (in->grant->proc) {
+                add(p, LAUNCH_LINK, 0, "/dev/fd", "/proc/self/fd");
+                add(p, LAUNCH_LINK, 0, "/dev/stdin", "/proc/self/fd/0");
+                add(p, LAUNCH_LINK, 0, "/dev/stdout", "/proc/self/fd/1");
+                add(p, LAUNCH_LINK, 0, "/dev/stderr", "/proc/self/fd/2");
+        }
+}
+
+static void add_limit(Plan *p, uint32_t resource, uint64_t soft, uint64_t hard) {
+        p->spec.limits[p->spec.n_limits++] = (LaunchLimit){resource, soft, hard};
+}
+
+static void add_limits(Plan *p, const PlanInput *in) {
+        const Budget *b = &in->grant->budget;
+        uint64_t cpu = b->cpu_usec / 1000000 + 2; /* the budget of the whole tree is the supervisor's to watch; this is a back-stop */
+
+        add_limit(p, RLIMIT_NOFILE, b->open_files, b->open_files);
+        add_limit(p, RLIMIT_FSIZE, b->file_bytes + 1, b->file_bytes + 1); /* a file that reaches it has broken the budget by one byte */
+        add_limit(p, RLIMIT_CPU, cpu, cpu + 1);
+        add_limit(p, RLIMIT_CORE, 1, 1); /* 1, not 0: it also keeps a core pattern that is a pipe from being run */
+        add_limit(p, RLIMIT_STACK, 8ULL << 20, 64ULL << 20);
+        add_limit(p, RLIMIT_MEMLOCK, 64ULL << 10, 64ULL << 10);
+        add_limit(p, RLIMIT_MSGQUEUE, 0, 0);
+        add_limit(p, RLIMIT_NICE, 0, 0);
+        add_limit(p, RLIMIT_RTPRIO, 0, 0);
+        if (!in->memory_in_cgroup)
+                add_limit(p, RLIMIT_DATA, b->memory_bytes, b->memory_bytes);
+        /* Counted per user namespace, so it counts this region alone; above the budget, because the breach is to be seen elsewhere. */
+        if (in->tier == TIER_NAMESPACES)
+                add_limit(p, RLIMIT_NPROC, b->processes + 8, b->processes + 8);
+}
+
+/* Tier landlock has the host's tree: what stands for a folder of the region is that folder's host path. */
+static const char *to_host(Plan *p, const PlanInput *in, const char *s) {
+        static const char *const own[] = {REGION_WORK_DIR, REGION_TMP_DIR};
+        size_t n = strlen(REGION_SKILL_DIR);
+
+        if (in->grant->skill_dir && strncmp(s, REGION_SKILL_DIR, n) == 0 && (s[n] == '/' || s[n] == 0))
+                return text(p, "%s%s", in->grant->skill_dir, s + n);
+        n = strlen(REGION_LETHE_DIR);
+        if (in->shim_dir && strncmp(s, REGION_LETHE_DIR, n) == 0 && (s[n] == '/' || s[n] == 0))
+                return text(p, "%s%s", in->shim_dir, s + n);
+        for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
+                n = strlen(own[i]);
+                if (strncmp(s, own[i], n) == 0 && (s[n] == '/' || s[n] == 0))
+                        return text(p, "%s%s%s", in->scratch, own[i], s + n);
+        }
+        for (size_t i = 0; i < in->grant->n_files; i++) {
+                n = strlen(in->grant->files[i].target);
+                if (strncmp(s, in->grant->files[i].target, n) == 0 && (s[n] == '/' || s[n] == 0))
+                        return text(p, "%s%s", in->grant->files[i].source, s + n);
+        }
+        return s;
+}
+
+/* A list of paths joined by ':', as in PATH. */
+static const char *list_to_host(Plan *p, const PlanInput *in, const char *s) {
+        const char *all = NULL;
+
+        while (*s && !p->failed) {
+                size_t n = strcspn(s, ":");
+                const char *one = to_host(p, in, text(p, "%.*s", (int)n, s));
+
+                all = all ? text(p, "%s:%s", all, one) : one;
+                s += n + (s[n] == ':');
+        }
+        return all ?: "";
+}
+
+static void add_strings(Plan *p, const PlanInput *in) {
+        const Grant *g = in->grant;
+        bool host = in->tier == TIER_LANDLOCK;
+
+        p->spec.search = "/usr/local/bin:/usr/bin:/bin";
+        for (size_t i = 0; g->argv[i]; i++)
+                p->spec.argv[p->spec.n_argv++] = host ? to_host(p, in, g->argv[i]) : g->argv[i];
+        for (size_t i = 0; g->env && g->env[i]; i++) {
+                const char *value = strchr(g->env[i], '='), *line = g->env[i];
+
+                if (host && value && value[1] == '/')
+                        line = text(p, "%.*s=%s", (int)(value - line), line, list_to_host(p, in, value + 1));
+                if (strncmp(line, "PATH=", 5) == 0)
+                        p->spec.search = line + 5;
+                p->spec.env[p->spec.n_env++] = line;
+        }
+        p->spec.env[p->spec.n_env++] = text(p, "LETHE_REGION=%s", in->region);
+        p->spec.workdir = g->workdir ?: REGION_WORK_DIR;
+        if (host)
+                p->spec.workdir = to_host(p, in, p->spec.workdir);
+        if (g->skill_dir) {
+                const char *skill = host ? g->skill_dir : REGION_SKILL_DIR;
+
+                p->spec.search = text(p, "%s:%s", p->spec.search, skill);
+                if (p->spec.argv[0][0] != '/' && strchr(p->spec.argv[0], '/'))
+                        p->spec.argv[0] = text(p, "%s/%s", skill, p->spec.argv[0]);
+        }
+}
+
+static size_t count(char *const *v) {
+        size_t n = 0;
+
+        while (v && v[n])
+                n++;
+        return n;
+}
+
+int plan_make(const PlanInput *in, Plan *ret) {
+        const Grant *g = in->grant;
+        Plan p = {0};
+        LaunchSpec *s = &p.spec;
+
+        s->entries = calloc(ENTRIES_OWN + g->n_files, sizeof(*s->entries));
+        s->limits = calloc(16, sizeof(*s->limits));
+        s->argv = calloc(count(g->argv) + 1, sizeof(*s->argv));
+        s->env = calloc(count(g->env) + 2, sizeof(*s->env));
+        p.trees = calloc(4 + g->n_files, sizeof(*p.trees));
+        if (!s->entries || !s->limits || !s->argv || !s->env || !p.trees) {
+                plan_deinit(&p);
+                return -ENOMEM;
+        }
+        s->tier = (uint8_t)in->tier;
+        s->flags = (in->probe->root && (in->tier == TIER_NAMESPACES || in->probe->has_nobody) ? LAUNCH_CHANGE_IDS : 0) |
+                   (g->proc && in->tier == TIER_NAMESPACES ? LAUNCH_PROC : 0) | (g->network == NETWORK_HOST ? LAUNCH_NET_HOST : 0);
+        s->uid = in->tier == TIER_NAMESPACES ? REGION_UID : HOST_ID;
+        s->gid = in->tier == TIER_NAMESPACES ? REGION_GID : HOST_ID;
+        /* One page more than the budget: that a page beyond it could be written is the breach's proof. */
+        s->scratch_bytes = (g->budget.scratch_bytes + PAGE - 1) / PAGE * PAGE + PAGE;
+        s->scratch_inodes = g->budget.scratch_bytes / PAGE + 1024;
+        s->scratch = in->scratch ?: "";
+        s->filter = in->filter;
+        s->n_filter = in->n_filter;
+        add_system(&p, in);
+        if (g->skill_dir)
+                add_granted(&p, in, REGION_SKILL_DIR, g->skill_dir, false);
+        if (in->shim_dir)
+                add(&p, LAUNCH_BIND, LAUNCH_FOLLOW, REGION_LETHE_DIR, in->shim_dir);
+        if (g->program)
+                add_granted(&p, in, g->program, g->program, false);
+        for (size_t i = 0; i < g->n_files; i++)
+                add_granted(&p, in, g->files[i].target, g->files[i].source, g->files[i].write);
+        add_limits(&p, in);
+        add_strings(&p, in);
+        s->n_trees = (uint16_t)p.n_trees;
+        if (p.failed) {
+                plan_deinit(&p);
+                return -ENOMEM;
+        }
+        *ret = p;
+        return 0;
+}
+
+void plan_deinit(Plan *p) {
+        for (size_t i = 0; i < p->n_texts; i++)
+                free(p->texts[i]);
+        free(p->texts);
+        free(p->trees);
+        launch_deinit(&p->spec);
+        *p = (Plan){0};
+}

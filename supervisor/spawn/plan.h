@@ -1,0 +1,44 @@
+/* Runs: supervisor. From a grant and the facts of this machine to a launch spec. Pure: it looks at nothing but its arguments. */
+#pragma once
+
+#include "base/diag.h"
+#include "policy/grant.h"
+#include "schema/launch.h"
+#include "spawn/probe.h"
+
+/* Something that the supervisor itself binds, as a detached mount that the worker receives: the spec's tree of the same index. */
+typedef struct PlanTree {
+        const char *source; /* borrowed from the grant or the input */
+        bool write;
+        uint16_t entry;     /* index in spec.entries */
+} PlanTree;
+
+typedef struct PlanInput {
+        const Grant *grant;
+        const Probe *probe;
+        Tier tier;
+        const char *region;
+        const char *shim_dir;  /* host folder bound at /lethe, or NULL */
+        const char *scratch;   /* tier landlock: host folder made for this region */
+        bool memory_in_cgroup;
+        bool tasks_in_cgroup;
+        bool trees;            /* the supervisor may make detached mounts: it is root */
+        const struct sock_filter *filter; /* borrowed */
+        size_t n_filter;
+} PlanInput;
+
+typedef struct Plan {
+        LaunchSpec spec; /* arrays owned by the plan; argv, env and strings borrowed or in `texts` */
+        PlanTree *trees;
+        size_t n_trees;
+        char **texts;    /* owned strings */
+        size_t n_texts;
+        bool failed;     /* out of memory while it was built */
+} Plan;
+
+/* Which tier this grant gets on this machine. Returns 0 or SPAWN_E_TIER (1) with what is missing and the fix. */
+int plan_tier(const Grant *g, const Probe *p, Tier *ret, Diag *reterr);
+/* Returns 0 or -ENOMEM. */
+int plan_make(const PlanInput *in, Plan *ret);
+void plan_deinit(Plan *p);
+#define _cleanup_plan_ _cleanup_(plan_deinit)

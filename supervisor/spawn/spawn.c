@@ -1,0 +1,370 @@
+#include "spawn/spawn.h"
+
+#include "base/io.h"
+#include "schema/limits.h"
+#include "spawn/clone.h"
+#include "spawn/find.h"
+#include "spawn/plan.h"
+#include "spawn/private.h"
+#include "spawn/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define CGROUP2_TYPE 0x63677270
+#define HOST_ID 65534
+#define CGROUPS_MAX 8
+
+int spawn_fault;
+
+/* What a start holds until it has become a Spawned. */
+typedef struct Start {
+        const SpawnRequest *r;
+        Plan plan;
+        struct sock_filter *filter;
+        size_t n_filter;
+        char *shims, *scratch;
+        int worker, spec, status[2], lifeline[2];
+        int v2;                        /* folder of the cgroup to be born in, or -1 */
+        const char *v1[CGROUPS_MAX];   /* folders to be moved into */
+        size_t n_v1;
+        int fds[CLONE_EXEC_FDS_MAX];
+        size_t n_fds;
+        Spawned s;
+} Start;
+
+static void close_pair(int fd[2]) {
+        closep(&fd[0]);
+        closep(&fd[1]);
+}
+
+static void start_deinit(Start *t) {
+        for (size_t i = LAUNCH_FD_TREES; i < t->n_fds; i++)
+                closep(&t->fds[i]);
+        plan_deinit(&t->plan);
+        free(t->filter);
+        free(t->shims);
+        if (t->scratch)
+                spawn_scratch_remove(t->scratch);
+        free(t->scratch);
+        closep(&t->worker);
+        closep(&t->spec);
+        closep(&t->v2);
+        close_pair(t->status);
+        close_pair(t->lifeline);
+        if (t->s.pidfd >= 0) {
+                syscall(SYS_pidfd_send_signal, t->s.pidfd, SIGKILL, NULL, 0);
+                while (waitpid(t->s.pid, NULL, 0) < 0 && errno == EINTR)
+                        ;
+        }
+        spawned_deinit(&t->s);
+}
+
+int spawn_start_ticks(pid_t pid, uint64_t *ret) {
+        char path[64], text[1024], *p;
+        ssize_t n;
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        n = read(fd, text, sizeof(text) - 1);
+        close(fd);
+        if (n <= 0)
+                return -EIO;
+        text[n] = 0;
+        p = strrchr(text, ')'); /* the name before it may hold anything */
+        for (int field = 2; p && field < 22; field++)
+                p = strchr(p + 1, ' ');
+        if (!p)
+                return -EBADMSG;
+        *ret = strtoull(p, NULL, 10);
+        return 0;
+}
+
+/* Tier landlock: a folder of the host stands for the scratch file system. Root puts it where user 65534 can reach it. */
+static int make_scratch(Start *t, Diag *reterr) {
+        _cleanup_free_ char *base = NULL;
+        static const char *const folders[] = {"", "/work", "/tmp"};
+        bool root = t->r->probe->root;
+
+        if (root ? !(base = strdup("/tmp")) : asprintf(&base, "%s/scratch", t->r->store_dir) < 0)
+                return -ENOMEM;
+        if (!root && mkdir(base, 0700) < 0 && errno != EEXIST)
+                return diag(reterr, -errno, "\"%s\" cannot be made: %s", base, strerror(errno));
+        if (asprintf(&t->scratch, "%s/%s%s", base, root ? "lethe-" : "", t->r->region) < 0) {
+                t->scratch = NULL;
+                return -ENOMEM;
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+                _cleanup_free_ char *path = NULL;
+
+                if (asprintf(&path, "%s%s", t->scratch, folders[i]) < 0) {
+                        path = NULL;
+                        return -ENOMEM;
+                }
+                if (mkdir(path, 0700) < 0) {
+                        int e = -errno;
+
+                        if (i == 0) { /* not ours: it must not be removed */
+                                free(t->scratch);
+                                t->scratch = NULL;
+                        }
+                        return diag(reterr, e, "\"%s\" cannot be made: %s", path, strerror(-e));
+                }
+                if (root && lchown(path, HOST_ID, HOST_ID) < 0)
+                        return -errno;
+        }
+        return 0;
+}
+
+static int sort_cgroups(Start *t, Diag *reterr) {
+        for (const char *const *c = t->r->cgroups; c && *c; c++) {
+                struct statfs st;
+
+                if (spawn_fails() ? (errno = EIO, true) : statfs(*c, &st) < 0)
+                        return diag(reterr, SPAWN_E_KERNEL, "cgroup \"%s\": %s", *c, strerror(errno));
+                if (st.f_type != CGROUP2_TYPE) {
+                        if (t->n_v1 == CGROUPS_MAX)
+                                return diag(reterr, SPAWN_E_KERNEL, "more than %d cgroups", CGROUPS_MAX);
+                        t->v1[t->n_v1++] = *c;
+                } else if (t->v2 < 0) {
+                        t->v2 = open(*c, O_PATH | O_DIRECTORY | O_CLOEXEC);
+                        if (t->v2 < 0)
+                                return diag(reterr, SPAWN_E_KERNEL, "cgroup \"%s\": %s", *c, strerror(errno));
+                }
+        }
+        return 0;
+}
+
+/* The operator's own words first: a source that is not there is better told by its name than by the step that missed it. */
+static int check_sources(Start *t, Diag *reterr) {
+        const Grant *g = t->r->grant;
+        struct stat st;
+
+        if (g->skill_dir && lstat(g->skill_dir, &st) < 0)
+                return diag(reterr, SPAWN_E_SOURCE, "the skill's folder \"%s\": %s", g->skill_dir, strerror(errno));
+        if (g->program && lstat(g->program, &st) < 0)
+                return diag(reterr, SPAWN_E_SOURCE, "program \"%s\": %s", g->program, strerror(errno));
+        for (size_t i = 0; i < g->n_files; i++)
+                if (lstat(g->files[i].source, &st) < 0)
+                        return diag(reterr, SPAWN_E_SOURCE, "file \"%s\": %s", g->files[i].source, strerror(errno));
+        return 0;
+}
+
+static int open_trees(Start *t, Diag *reterr) {
+        for (size_t i = 0; i < t->plan.n_trees; i++) {
+                const PlanTree *p = &t->plan.trees[i];
+                int fd = spawn_fails() ? diag(reterr, -EIO, "injected") : tree_open(p->source, p->write, t->r->probe->has_nobody, reterr);
+
+                if (fd < 0)
+                        return fd == -ENOENT || fd == -ELOOP || fd == -EACCES ? SPAWN_E_SOURCE : SPAWN_E_KERNEL;
+                t->fds[t->n_fds++] = fd;
+        }
+        return 0;
+}
+
+static int seal_spec(Start *t) {
+        _cleanup_free_ uint8_t *bytes = NULL;
+        size_t n;
+        int e = spawn_fails() ? -EIO : launch_encode(&t->plan.spec, &bytes, &n);
+
+        if (e < 0)
+                return e;
+        t->spec = memfd_create("lethe-spec", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        if (t->spec < 0)
+                return -errno;
+        e = io_write_full(t->spec, bytes, n);
+        if (e == 0 && fcntl(t->spec, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+                e = -errno;
+        if (e == 0) {
+                t->s.spec = TAKE_PTR(bytes);
+                t->s.n_spec = n;
+        }
+        return e;
+}
+
+static int open_channels(Start *t) {
+        if (spawn_fails())
+                return -EIO;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, t->status) < 0 || pipe2(t->lifeline, O_CLOEXEC) < 0)
+                return -errno;
+        if (spawn_fails())
+                return -EIO;
+        return io_set_nonblock(t->status[0]);
+}
+
+static void list_fds(Start *t) {
+        const SpawnIo *io = &t->r->io;
+        const int fixed[LAUNCH_FD_TREES] = {io->std_in, io->std_out, io->std_err, io->pipe_in, io->pipe_out,
+                                            t->status[1], t->lifeline[0], t->spec};
+
+        memcpy(t->fds, fixed, sizeof(fixed));
+}
+
+static int explain_clone(Start *t, const CloneExec *c, int error, Diag *reterr) {
+        const char *fix = "";
+
+        if (strcmp(c->what, "clone3") == 0 && t->s.tier == TIER_NAMESPACES) {
+                if (error == ENOSPC || error == EUSERS)
+                        fix = "; a limit in /proc/sys/user/max_*_namespaces is reached or 0; fix: raise it";
+                else if (error == EPERM)
+                        fix = "; user namespaces are forbidden here (in a container: run it with a seccomp profile that allows unshare, or "
+                              "give --tier landlock where the policy allows it)";
+                else if (error == EINVAL)
+                        fix = "; this kernel lacks a namespace or clone3";
+                return diag(reterr, SPAWN_E_TIER, "tier namespaces cannot be had: %s: %s%s", c->what, strerror(error), fix);
+        }
+        return diag(reterr, SPAWN_E_KERNEL, "%s: %s", c->what, strerror(error));
+}
+
+static int start_process(Start *t, Diag *reterr) {
+        CloneExec c = {.exec_fd = t->worker, .fds = t->fds, .n_fds = t->n_fds, .keep_caps = t->s.tier == TIER_NAMESPACES};
+        uint64_t flags = 0;
+        pid_t pid;
+
+        if (t->s.tier == TIER_NAMESPACES)
+                flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
+                        (t->r->grant->network == NETWORK_NONE ? CLONE_NEWNET : 0);
+        c.what = "clone3";
+        pid = spawn_fails() ? -EIO : clone_exec(&c, flags, t->v2, &t->s.pidfd);
+        if (pid < 0)
+                return explain_clone(t, &c, -pid, reterr);
+        t->s.pid = pid;
+        return 0;
+}
+
+/* Between the worker's exec and its first step that needs an id: cgroups first, so that no process of the region is ever outside. */
+static int admit(Start *t, Diag *reterr) {
+        const Probe *p = t->r->probe;
+        char uids[64], gids[64], pid[16];
+        bool nobody = p->root && p->has_nobody;
+        int e;
+
+        snprintf(pid, sizeof(pid), "%d", (int)t->s.pid);
+        for (size_t i = 0; i < t->n_v1; i++) {
+                char path[512];
+                _cleanup_close_ int fd = -1;
+
+                snprintf(path, sizeof(path), "%s/cgroup.procs", t->v1[i]);
+                fd = spawn_fails() ? (errno = EIO, -1) : open(path, O_WRONLY | O_CLOEXEC);
+                if (fd < 0 || write(fd, pid, strlen(pid)) < 0)
+                        return diag(reterr, SPAWN_E_KERNEL, "cgroup \"%s\": %s", t->v1[i], strerror(errno));
+        }
+        if (t->s.tier == TIER_NAMESPACES) {
+                snprintf(uids, sizeof(uids), "%u %u 1\n", REGION_UID, nobody ? HOST_ID : p->uid);
+                snprintf(gids, sizeof(gids), "%u %u 1\n", REGION_GID, nobody ? HOST_ID : p->gid);
+                e = spawn_fails() ? -EIO : tree_write_maps(t->s.pid, uids, gids, !p->root);
+                if (e < 0)
+                        return diag(reterr, SPAWN_E_TIER, "tier namespaces cannot be had: the user map cannot be written: %s", strerror(-e));
+        }
+        e = spawn_fails() ? -EIO : spawn_start_ticks(t->s.pid, &t->s.start_ticks);
+        if (e < 0)
+                return e;
+        return io_write_full(t->lifeline[1], "m", 1);
+}
+
+static int copy_cgroups(Start *t) {
+        size_t n = 0;
+
+        while (t->r->cgroups && t->r->cgroups[n])
+                n++;
+        t->s.cgroups = calloc(n + 1, sizeof(char *));
+        for (size_t i = 0; t->s.cgroups && i < n; i++)
+                if (!(t->s.cgroups[i] = strdup(t->r->cgroups[i])))
+                        return -ENOMEM;
+        return t->s.cgroups ? 0 : -ENOMEM;
+}
+
+static int start(Start *t, Diag *reterr) {
+        const SpawnRequest *r = t->r;
+        PlanInput in = {.grant = r->grant, .probe = r->probe, .tier = t->s.tier, .region = r->region};
+        int e = check_sources(t, reterr);
+
+        if (e == 0)
+                e = sort_cgroups(t, reterr);
+        if (e == 0)
+                e = copy_cgroups(t);
+        if (e == 0 && t->s.tier == TIER_LANDLOCK) {
+                e = make_scratch(t, reterr);
+                /* Orphans of a worker that was killed become ours, and spawn_prove_empty() finds them. */
+                if (e == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+                        e = -errno;
+        }
+        if (e != 0)
+                return e;
+        t->worker = find_worker(NULL);
+        if (t->worker < 0 || spawn_fails()) {
+                _cleanup_free_ char *path = NULL;
+                int fd = find_worker(&path);
+
+                closep(&fd);
+                return diag(reterr, SPAWN_E_WORKER, "lethe-worker is not beside lethe and not at %s; fix: install it there", path ?: "its place");
+        }
+        filter_input(r->grant, t->s.tier, r->memory_in_cgroup, r->tasks_in_cgroup, &t->s.filter);
+        e = spawn_fails() ? -EIO : filter_cached(&t->s.filter, r->store_dir, &t->filter, &t->n_filter);
+        if (e < 0)
+                return e;
+        t->shims = find_shims();
+        in.shim_dir = t->shims;
+        in.scratch = t->scratch;
+        in.memory_in_cgroup = r->memory_in_cgroup;
+        in.tasks_in_cgroup = r->tasks_in_cgroup;
+        in.trees = r->probe->root;
+        in.filter = t->filter;
+        in.n_filter = t->n_filter;
+        e = spawn_fails() ? -EIO : plan_make(&in, &t->plan);
+        if (e == 0)
+                e = open_trees(t, reterr);
+        if (e == 0)
+                e = seal_spec(t);
+        if (e == 0)
+                e = open_channels(t);
+        if (e != 0)
+                return e;
+        list_fds(t);
+        e = start_process(t, reterr);
+        return e != 0 ? e : admit(t, reterr);
+}
+
+int spawn_start(const SpawnRequest *r, Spawned *ret, Diag *reterr) {
+        Start t = {.r = r, .worker = -1, .spec = -1, .status = {-1, -1}, .lifeline = {-1, -1}, .v2 = -1, .s = SPAWNED_NULL,
+                   .n_fds = LAUNCH_FD_TREES};
+        int e;
+
+        for (size_t i = 0; i < ARRAY_SIZE(t.fds); i++)
+                t.fds[i] = -1;
+        e = plan_tier(r->grant, r->probe, &t.s.tier, reterr);
+        if (e == 0)
+                e = start(&t, reterr);
+        /* What only a try can tell: the namespaces were refused, and the grant may do without them. */
+        if (e == SPAWN_E_TIER && t.s.tier == TIER_NAMESPACES && r->grant->tier == 0 && r->grant->min_tier == TIER_LANDLOCK) {
+                Probe p = *r->probe;
+                SpawnRequest again = *r;
+
+                start_deinit(&t);
+                p.userns_denied = USERNS_DENIED_COUNT;
+                again.probe = &p;
+                return spawn_start(&again, ret, reterr);
+        }
+        if (e == 0) {
+                t.s.status = TAKE_FD(t.status[0]);
+                t.s.lifeline = TAKE_FD(t.lifeline[1]);
+                t.s.scratch = TAKE_PTR(t.scratch);
+                *ret = t.s;
+                t.s = SPAWNED_NULL;
+        }
+        start_deinit(&t);
+        return e;
+}

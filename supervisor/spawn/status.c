@@ -1,0 +1,121 @@
+/* What the worker says, and letting it go on. */
+#include "schema/launch.h"
+#include "spawn/spawn.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/vfs.h>
+
+#define TMPFS_TYPE 0x01021994
+
+static const struct {
+        const char *name, *line;
+} steps[STEP_COUNT] = {
+        [STEP_NONE] = {"none", ""},
+#define STEP(id, name, line) [STEP_##id] = {name, line},
+#include "schema/steps.def"
+#undef STEP
+};
+
+const char *spawn_step_name(int step) {
+        return step > STEP_NONE && step < STEP_COUNT ? steps[step].name : "unknown";
+}
+
+static bool is_tmpfs(int fd) {
+        struct statfs st;
+
+        return fstatfs(fd, &st) == 0 && st.f_type == TMPFS_TYPE;
+}
+
+int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratch) {
+        union {
+                struct cmsghdr head;
+                char space[CMSG_SPACE(8 * sizeof(int))];
+        } control;
+        StatusRecord r;
+        struct iovec v = {.iov_base = &r, .iov_len = sizeof(r)};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+        int fds[8];
+        size_t n_fds = 0;
+        bool good;
+        ssize_t n;
+
+        *ret_notify = *ret_scratch = -1;
+        do
+                n = recvmsg(s->status, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return errno == ECONNRESET ? 0 : -errno;
+        if (n == 0 && m.msg_controllen == 0)
+                return 0;
+        for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
+                if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+                        for (size_t i = 0; CMSG_LEN((i + 1) * sizeof(int)) <= c->cmsg_len && n_fds < ARRAY_SIZE(fds); i++)
+                                memcpy(&fds[n_fds++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+        good = n == (ssize_t)sizeof(r) && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && r.kind >= STATUS_STEP_FAILED && r.kind <= STATUS_ENDED;
+        /* One READY, with exactly what belongs to the tier: a first process that was taken over must not slip us descriptors. */
+        if (good && r.kind == STATUS_READY)
+                good = !s->ready && n_fds == (s->tier == TIER_NAMESPACES ? 2U : 1U) && (n_fds < 2 || is_tmpfs(fds[1]));
+        else if (good)
+                good = n_fds == 0;
+        if (!good) {
+                for (size_t i = 0; i < n_fds; i++)
+                        close(fds[i]);
+                return -EPROTO;
+        }
+        if (r.kind == STATUS_READY) {
+                s->ready = true;
+                *ret_notify = fds[0];
+                if (n_fds > 1)
+                        *ret_scratch = fds[1];
+        }
+        *ret = r;
+        return 1;
+}
+
+int spawn_go(Spawned *s) {
+        ssize_t n;
+
+        do
+                n = write(s->lifeline, "g", 1);
+        while (n < 0 && errno == EINTR);
+        return n == 1 ? 0 : -errno;
+}
+
+/* Which of the operator's own words the failed bind was about. */
+static void name_entry(const Spawned *s, const StatusRecord *f, Diag *d) {
+        LaunchSpec spec;
+
+        if (f->a != STEP_BIND || launch_decode(s->spec, s->n_spec, &spec) < 0)
+                return;
+        if (f->detail < spec.n_entries) {
+                const LaunchEntry *e = &spec.entries[f->detail];
+                char source[256], target[256];
+
+                diag_quote(e->source, strlen(e->source), source, sizeof(source));
+                diag_quote(e->target, strlen(e->target), target, sizeof(target));
+                diag(d, 0, "%s: \"%s\" at \"%s\": %s", steps[STEP_BIND].line, source, target, strerror(f->b));
+        }
+        launch_deinit(&spec);
+}
+
+int spawn_explain(const Spawned *s, const StatusRecord *f, Diag *reterr) {
+        int step = f->a > STEP_NONE && f->a < STEP_COUNT ? f->a : STEP_NONE;
+        bool refused = f->b == EPERM || f->b == EACCES;
+        Diag d = {0};
+
+        diag(&d, 0, "%s: %s", steps[step].line, f->b != 0 ? strerror(f->b) : "the worker ended there");
+        name_entry(s, f, &d);
+        if (s->tier == TIER_NAMESPACES && refused && (step == STEP_IDENTITY || step == STEP_ROOT || step == STEP_HOSTNAME))
+                return diag(reterr, SPAWN_E_TIER, "step %s: %s; namespaces exist here but their owner may not use them (AppArmor or a container); "
+                                                  "fix: 'lethe doctor' names it", spawn_step_name(step), d.text);
+        if (step == STEP_PROC && refused)
+                return diag(reterr, SPAWN_E_TIER, "step proc: %s; a container that hides parts of /proc forbids a new one; fix: run without "
+                                                  "\"proc\"", d.text);
+        if (step == STEP_LANDLOCK || step == STEP_SECCOMP || ((step == STEP_ROOT || step == STEP_BIND) && f->b == ENOSYS))
+                return diag(reterr, SPAWN_E_TIER, "step %s: %s; fix: a kernel of version 5.13 or later with it switched on", spawn_step_name(step),
+                            d.text);
+        return diag(reterr, SPAWN_E_KERNEL, "step %s: %s", spawn_step_name(step), d.text);
+}

@@ -1,0 +1,124 @@
+/* The region's first process after lock-down: waits for the program, passes on how it ended, and ends, which ends all the rest. The
+ * skill can reach it (same user, same PID namespace), so it can do next to nothing and nothing that it says is believed. */
+#include "worker/worker.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define ARCH_HERE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCH_HERE AUDIT_ARCH_AARCH64
+#else
+#error "the audit number of this architecture is not known"
+#endif
+
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define ALLOW(nr) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define END BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+
+static const struct sock_filter base[] = {
+        LOAD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH_HERE, 1, 0), END, LOAD(nr),
+        ALLOW(SYS_ppoll), ALLOW(SYS_wait4), ALLOW(SYS_sendmsg), ALLOW(SYS_rt_sigreturn), ALLOW(SYS_restart_syscall),
+        ALLOW(SYS_exit_group),
+};
+/* Without a PID namespace it has to find and kill what the program left behind. */
+static const struct sock_filter reaper[] = {
+        ALLOW(SYS_openat), ALLOW(SYS_read), ALLOW(SYS_close), ALLOW(SYS_kill), ALLOW(SYS_getpid),
+};
+static const struct sock_filter last[] = {END};
+
+static void on_child(int signal) {
+}
+
+int step_init(Worker *w) {
+        struct sock_filter filter[sizeof(base) / sizeof(base[0]) + sizeof(reaper) / sizeof(reaper[0]) + 1];
+        struct sigaction act = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP};
+        sigset_t chld;
+        size_t n = 0;
+
+        sigemptyset(&chld);
+        sigaddset(&chld, SIGCHLD);
+        /* Blocked but while waiting, so that no death falls between a look and the wait. */
+        if (sigprocmask(SIG_BLOCK, &chld, NULL) < 0 || sigaction(SIGCHLD, &act, NULL) < 0)
+                return -errno;
+        /* Not dumpable: no ptrace, no /proc/1/mem, and /proc/1/exe does not lead to the worker's file. */
+        if (prctl(PR_SET_DUMPABLE, 0) < 0)
+                return -errno;
+        for (int fd = 0; fd < LAUNCH_FD_STATUS; fd++)
+                close(fd);
+        if (syscall(SYS_close_range, LAUNCH_FD_LIFELINE + 1, ~0U, 0) < 0)
+                return -errno;
+        memcpy(filter, base, sizeof(base));
+        n = sizeof(base) / sizeof(base[0]);
+        if (w->spec.tier == 1) {
+                memcpy(filter + n, reaper, sizeof(reaper));
+                n += sizeof(reaper) / sizeof(reaper[0]);
+        }
+        memcpy(filter + n, last, sizeof(last));
+        n++;
+        return filter_install(filter, n, 0);
+}
+
+static uint64_t usec(const struct timeval *t) {
+        return (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec;
+}
+
+/* Takes the dead. Returns 1 when the program is among them. */
+static int take_dead(Worker *w, int *ret_status, struct rusage *ret_usage) {
+        for (;;) {
+                struct rusage usage;
+                int status;
+                pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+
+                if (pid == w->program) {
+                        *ret_status = status;
+                        *ret_usage = usage;
+                        return 1;
+                }
+                if (pid <= 0)
+                        return 0;
+        }
+}
+
+static void __attribute__((noreturn)) finish(Worker *w) {
+        if (w->spec.tier == 1)
+                reap_all();
+        _exit(0);
+}
+
+void init_run(Worker *w) {
+        struct rusage usage;
+        int status;
+        sigset_t none;
+
+        sigemptyset(&none);
+        while (!take_dead(w, &status, &usage)) {
+                struct pollfd p = {.fd = LAUNCH_FD_LIFELINE}; /* no event asked for: only the writer's end is reported */
+
+                if (ppoll(&p, 1, NULL, &none) > 0 && (p.revents & (POLLHUP | POLLERR)))
+                        finish(w);
+        }
+        if (!w->progress->reported) {
+                StatusRecord r = {.kind = STATUS_ENDED, .a = status};
+
+                if (w->progress->step != STEP_EXEC) {
+                        r.kind = STATUS_STEP_FAILED;
+                        r.a = w->progress->step;
+                }
+                r.max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+                r.cpu_usec = usec(&usage.ru_utime) + usec(&usage.ru_stime);
+                report(&r, NULL, 0);
+        }
+        finish(w);
+}

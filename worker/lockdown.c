@@ -1,0 +1,69 @@
+#include "worker/worker.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* The one list of what a worker does before anything of a skill runs. A step that is not taken in a tier says so itself. */
+typedef struct StepRow {
+        Step step;
+        int (*take)(Worker *w);
+} StepRow;
+
+static const StepRow setup[] = {
+        {STEP_SIGNALS, step_signals},           /* default dispositions, nothing blocked, a known umask */
+        {STEP_WAIT_MAPS, step_wait_maps},       /* the supervisor has written uid_map, gid_map and cgroup.procs */
+        {STEP_IDENTITY, step_identity},         /* no supplementary group, the region's uid and gid */
+        {STEP_LIFELINE, step_lifeline},         /* after the ids, because changing them clears the parent-death signal */
+        {STEP_HOSTNAME, step_hostname},
+        {STEP_ROOT, step_root},                 /* from here on: what the program can see */
+        {STEP_SCRATCH, step_scratch},
+        {STEP_BIND, step_bind},
+        {STEP_PROC, step_proc},
+        {STEP_PIVOT, step_pivot},               /* the host's tree is gone, the private root read-only */
+        {STEP_WORKDIR, step_workdir},
+        {STEP_CAPABILITIES, step_capabilities}, /* last of all steps that need one */
+        {STEP_NO_NEW_PRIVS, step_no_new_privs},
+        {STEP_LANDLOCK, step_landlock},
+        {STEP_FORK, step_fork},
+};
+
+static const StepRow program[] = {
+        {STEP_SESSION, step_session},
+        {STEP_DESCRIPTORS, step_descriptors},
+        {STEP_LANDLOCK, step_landlock}, /* tier landlock: the first process must keep seeing /proc, so only the program is confined */
+        {STEP_LIMITS, step_limits},
+        {STEP_SECCOMP, step_seccomp}, /* last: what follows must be in the filter */
+        {STEP_READY, step_ready},
+        {STEP_WAIT_GO, step_wait_go},
+        {STEP_EXEC, step_exec},
+};
+
+static const StepRow first[] = {
+        {STEP_INIT, step_init},
+};
+
+static void take(Worker *w, const StepRow *rows, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                int e;
+
+                w->progress->step = rows[i].step;
+                e = rows[i].take(w);
+                if (e < 0)
+                        step_fail(w, rows[i].step, -e);
+        }
+}
+
+#define TAKE(rows) take(w, rows, sizeof(rows) / sizeof((rows)[0]))
+
+void lockdown(Worker *w) {
+        TAKE(setup);
+}
+
+void lockdown_program(Worker *w) {
+        TAKE(program);
+}
+
+void lockdown_init(Worker *w) {
+        TAKE(first);
+}

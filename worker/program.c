@@ -1,0 +1,115 @@
+/* The process that becomes the program: what is its own and not the first process's. */
+#include "worker/sys.h"
+#include "worker/worker.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int step_fork(Worker *w) {
+        /* Tier landlock: orphans of the region become ours, so that reap_all() finds them. */
+        if (w->spec.tier == 1 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+                return -errno;
+        w->program = fork();
+        return w->program < 0 ? -errno : 0;
+}
+
+/* A session of its own has no controlling terminal: nothing can be typed into one (TIOCSTI), no signal comes from one. */
+int step_session(Worker *w) {
+        if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+                return -errno;
+        /* Its parent is the first process; if that died before the call above, this process has another parent by now. */
+        if (w->spec.tier == 2 && getppid() != 1)
+                return -EPIPE;
+        return 0;
+}
+
+int step_descriptors(Worker *w) {
+        const int keep[] = {LAUNCH_FD_STATUS, LAUNCH_FD_LIFELINE};
+        unsigned from = LAUNCH_FD_LIFELINE + 1;
+
+        for (size_t i = 0; i < 2; i++)
+                if (fcntl(keep[i], F_SETFD, FD_CLOEXEC) < 0)
+                        return -errno;
+        /* The supervisor needs the scratch folder once more (step_ready), then it is gone with the exec. */
+        if (w->scratch >= 0) {
+                int fd = dup3(w->scratch, (int)from, O_CLOEXEC);
+
+                if (fd < 0 && w->scratch != (int)from)
+                        return -errno;
+                w->scratch = (int)from++;
+        }
+        if (syscall(SYS_close_range, from, ~0U, 0) < 0)
+                return -errno;
+        return 0;
+}
+
+int step_limits(Worker *w) {
+        for (size_t i = 0; i < w->spec.n_limits; i++) {
+                const LaunchLimit *l = &w->spec.limits[i];
+                struct rlimit r = {.rlim_cur = l->soft, .rlim_max = l->hard}, have;
+
+                /* What is already lower than asked stays: only a privileged process could raise it. */
+                if (getrlimit((int)l->resource, &have) < 0)
+                        return -errno;
+                if (have.rlim_max < r.rlim_max)
+                        r.rlim_max = have.rlim_max;
+                if (r.rlim_cur > r.rlim_max)
+                        r.rlim_cur = r.rlim_max;
+                if (setrlimit((int)l->resource, &r) < 0)
+                        return -errno;
+        }
+        return 0;
+}
+
+int step_seccomp(Worker *w) {
+        int fd = filter_install(w->spec.filter, w->spec.n_filter, 1);
+
+        if (fd < 0)
+                return fd;
+        w->notify = fd;
+        return 0;
+}
+
+int step_ready(Worker *w) {
+        const StatusRecord r = {.kind = STATUS_READY};
+        const int fds[] = {w->notify, w->scratch};
+        int e = report(&r, fds, w->scratch >= 0 ? 2 : 1);
+
+        close(w->notify);
+        return e;
+}
+
+int step_wait_go(Worker *w) {
+        return lifeline_wait();
+}
+
+/* The kernel's answer for the best candidate: a file that is there but cannot be run says more than one that is not there. */
+int step_exec(Worker *w) {
+        const char *name = w->spec.argv[0], *p = w->spec.search;
+        char path[PATH_MAX];
+        int best = ENOENT;
+
+        if (strchr(name, '/')) {
+                execve(name, (char **)w->spec.argv, (char **)w->spec.env);
+                return -errno;
+        }
+        while (*name && *p) {
+                size_t n = strcspn(p, ":");
+
+                if (n > 0 && snprintf(path, sizeof(path), "%.*s/%s", (int)n, p, name) < (int)sizeof(path)) {
+                        /* Asked first, because an exec that fails is a notification to the supervisor. */
+                        if (faccessat(AT_FDCWD, path, X_OK, 0) == 0)
+                                execve(path, (char **)w->spec.argv, (char **)w->spec.env);
+                        if (errno != ENOENT && errno != ENOTDIR)
+                                best = errno;
+                }
+                p += n + (p[n] == ':');
+        }
+        return -best;
+}

@@ -1,0 +1,115 @@
+/* The private root: a tmpfs that is built beside the host's tree and then takes its place. */
+#include "worker/sys.h"
+#include "worker/worker.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+/* A new tmpfs that is attached nowhere yet. Returns its mount's descriptor or -errno. */
+static int new_tmpfs(uint64_t bytes, uint64_t inodes, const char *mode) {
+        char size[24], count[24];
+        int fs = sys_fsopen("tmpfs"), m, e;
+
+        if (fs < 0)
+                return -errno;
+        snprintf(size, sizeof(size), "%llu", (unsigned long long)bytes);
+        snprintf(count, sizeof(count), "%llu", (unsigned long long)inodes);
+        if (sys_fsconfig(fs, FSCONFIG_SET_STRING, "size", size) < 0 || sys_fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", count) < 0 ||
+            sys_fsconfig(fs, FSCONFIG_SET_STRING, "mode", mode) < 0 || sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
+                m = -1;
+        else
+                m = sys_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+        e = errno;
+        close(fs);
+        return m < 0 ? -e : m;
+}
+
+int step_root(Worker *w) {
+        if (w->spec.tier != 2)
+                return 0;
+        w->root = new_tmpfs(1024 * 1024, 4096, "0755");
+        if (w->root < 0)
+                return w->root;
+        /* Attached over the host's root, where every path of ours still leads below it: only the descriptor reaches it. */
+        if (sys_move_mount(w->root, AT_FDCWD, "/") < 0 || fchdir(w->root) < 0)
+                return -errno;
+        return 0;
+}
+
+/* One tmpfs gives both /work and /tmp, so that one size bounds them and a rename from one to the other works. Its own root stays hidden
+ * beneath /work; the supervisor gets a descriptor of it, to measure and to clean. */
+int step_scratch(Worker *w) {
+        static const struct {
+                const char *name;
+                mode_t mode;
+        } folders[] = {{"work", 0755}, {"tmp", 01777}};
+        int fs;
+
+        if (w->spec.tier != 2)
+                return 0;
+        fs = new_tmpfs(w->spec.scratch_bytes, w->spec.scratch_inodes, "0755");
+        if (fs < 0)
+                return fs;
+        for (size_t i = 0; i < 2; i++)
+                if (mkdirat(w->root, folders[i].name, 0755) < 0)
+                        return -errno;
+        if (sys_move_mount(fs, w->root, folders[0].name) < 0)
+                return -errno;
+        for (size_t i = 0; i < 2; i++) {
+                int tree;
+
+                if (mkdirat(fs, folders[i].name, folders[i].mode) < 0 || fchmodat(fs, folders[i].name, folders[i].mode, 0) < 0)
+                        return -errno;
+                tree = sys_open_tree(fs, folders[i].name, OPEN_TREE_CLONE);
+                if (tree < 0 || sys_move_mount(tree, w->root, folders[i].name) < 0)
+                        return -errno;
+                close(tree);
+        }
+        w->scratch = openat(fs, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (w->scratch < 0)
+                return -errno;
+        close(fs);
+        return 0;
+}
+
+int step_proc(Worker *w) {
+        int fs, m = -1, e;
+
+        if (w->spec.tier != 2 || !(w->spec.flags & LAUNCH_PROC))
+                return 0;
+        fs = sys_fsopen("proc");
+        if (fs < 0)
+                return -errno;
+        if (sys_fsconfig(fs, FSCONFIG_SET_STRING, "subset", "pid") == 0 && sys_fsconfig(fs, FSCONFIG_SET_STRING, "hidepid", "2") == 0 &&
+            sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) == 0)
+                m = sys_fsmount(fs, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+        e = errno;
+        close(fs);
+        if (m < 0)
+                return -e;
+        if ((mkdirat(w->root, "proc", 0755) < 0 && errno != EEXIST) || sys_move_mount(m, w->root, "proc") < 0)
+                return -errno;
+        close(m);
+        return 0;
+}
+
+int step_pivot(Worker *w) {
+        struct mount_attr readonly = {.attr_set = MOUNT_ATTR_RDONLY};
+
+        if (w->spec.tier != 2)
+                return 0;
+        /* With one folder as new and old root, the old one ends on top of the new one and can be taken off. */
+        if (fchdir(w->root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+                return -errno;
+        if (sys_mount_setattr(w->root, 0, &readonly) < 0)
+                return -errno;
+        close(w->root);
+        w->root = -1;
+        return 0;
+}
+
+int step_workdir(Worker *w) {
+        return chdir(w->spec.workdir) < 0 ? -errno : 0;
+}

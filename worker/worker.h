@@ -1,0 +1,73 @@
+/* Runs: worker. What the steps share. The worker is one image in three roles: the set-up, then PID 1 of the region (init.c) and the
+ * process that becomes the program (program.c). */
+#pragma once
+
+#include "schema/launch.h"
+#include "schema/status.h"
+
+#include <errno.h>
+#include <sys/types.h>
+
+/* Shared between init and the program's process until the program is executed. */
+typedef struct Progress {
+        int step;      /* the step that is being taken; STEP_EXEC from just before execve on */
+        int reported;  /* the process told the supervisor itself why it ends */
+        int detail;    /* of StatusRecord */
+} Progress;
+
+typedef struct Worker {
+        LaunchSpec spec;
+        Progress *progress;
+        int root;      /* tier namespaces: the private root, -1 when none */
+        int notify;    /* seccomp notification descriptor */
+        int scratch;   /* root folder of the scratch file system, -1 when none */
+        pid_t program; /* -1 before the fork, 0 in the process that becomes the program */
+} Worker;
+
+/* One step: returns 0 or -errno. The list of them is in lockdown.c. */
+int step_signals(Worker *w);
+int step_wait_maps(Worker *w);
+int step_identity(Worker *w);
+int step_lifeline(Worker *w);
+int step_hostname(Worker *w);
+int step_root(Worker *w);
+int step_scratch(Worker *w);
+int step_bind(Worker *w);
+int step_proc(Worker *w);
+int step_pivot(Worker *w);
+int step_workdir(Worker *w);
+int step_capabilities(Worker *w);
+int step_no_new_privs(Worker *w);
+int step_landlock(Worker *w);
+int step_fork(Worker *w);
+
+/* In the program's process. */
+int step_session(Worker *w);
+int step_limits(Worker *w);
+int step_descriptors(Worker *w);
+int step_seccomp(Worker *w);
+int step_ready(Worker *w);
+int step_wait_go(Worker *w);
+int step_exec(Worker *w);
+
+/* In the region's first process. */
+int step_init(Worker *w);
+
+/* Runs the steps in order; ends the process at the first that fails. */
+void lockdown(Worker *w);
+void lockdown_program(Worker *w);
+void lockdown_init(Worker *w);
+
+/* Reports {step, errno} and ends the process. */
+void step_fail(Worker *w, Step step, int error) __attribute__((noreturn));
+/* Sends one record, with at most two descriptors. Returns 0 or -errno. */
+int report(const StatusRecord *r, const int *fds, size_t n_fds);
+/* Waits for one byte on the lifeline. Returns 0, or -EPIPE when the supervisor is gone. */
+int lifeline_wait(void);
+
+/* The region's first process after lock-down: never returns. */
+void init_run(Worker *w) __attribute__((noreturn));
+/* Tier landlock: kills every descendant of this process until none is left. */
+void reap_all(void);
+/* Installs a filter; returns the notification descriptor with `notify`, else 0, or -errno. */
+int filter_install(const struct sock_filter *filter, size_t n, int notify);
