@@ -1,15 +1,44 @@
+#include "base/buf.h"
 #include "schema/jsonschema-internal.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
-/* The same pattern must mean the same to every reader of a schema, so what PCRE2 has beyond ECMA-262 is refused before PCRE2 sees
- * it: other escapes, options and verbs, atomic groups and possessive quantifiers, recursion, conditions, POSIX classes. */
+/* The same pattern must mean the same to every reader of a schema. What PCRE2 has beyond ECMA-262 is refused before PCRE2 sees it
+ * (other escapes, options and verbs, atomic groups and possessive quantifiers, recursion, conditions, POSIX classes), and what the
+ * two read differently is written out in the way that PCRE2 reads as ECMA-262 does. */
+
+/* White space and line ends of ECMA-262, and all that is neither, as the inside of a class. */
+#define SPACE "\\u0009-\\u000D\\u0020\\u00A0\\u1680\\u2000-\\u200A\\u2028\\u2029\\u202F\\u205F\\u3000\\uFEFF"
+#define NO_SPACE                                                                                                       \
+        "\\u0000-\\u0008\\u000E-\\u001F\\u0021-\\u009F\\u00A1-\\u167F\\u1681-\\u1FFF\\u200B-\\u2027\\u202A-\\u202E"      \
+        "\\u2030-\\u205E\\u2060-\\u2FFF\\u3001-\\uFEFE\\uFF00-\\u{10FFFF}"
+#define NO_LINE_END "[^\\u000A\\u000D\\u2028\\u2029]" /* the dot */
+
+/* General categories by their long names, which PCRE2 knows only by the short ones (Unicode PropertyValueAliases). */
+static const struct {
+        const char *name, *category;
+} categories[] = {
+        {"Cased_Letter", "L&"},          {"Close_Punctuation", "Pe"},     {"Connector_Punctuation", "Pc"},
+        {"Control", "Cc"},               {"Currency_Symbol", "Sc"},       {"Dash_Punctuation", "Pd"},
+        {"Decimal_Number", "Nd"},        {"Enclosing_Mark", "Me"},        {"Final_Punctuation", "Pf"},
+        {"Format", "Cf"},                {"Initial_Punctuation", "Pi"},   {"Letter", "L"},
+        {"Letter_Number", "Nl"},         {"Line_Separator", "Zl"},        {"Lowercase_Letter", "Ll"},
+        {"Mark", "M"},                   {"Math_Symbol", "Sm"},           {"Modifier_Letter", "Lm"},
+        {"Modifier_Symbol", "Sk"},       {"Nonspacing_Mark", "Mn"},       {"Number", "N"},
+        {"Open_Punctuation", "Ps"},      {"Other", "C"},                  {"Other_Letter", "Lo"},
+        {"Other_Number", "No"},          {"Other_Punctuation", "Po"},     {"Other_Symbol", "So"},
+        {"Paragraph_Separator", "Zp"},   {"Private_Use", "Co"},           {"Punctuation", "P"},
+        {"Separator", "Z"},              {"Space_Separator", "Zs"},       {"Spacing_Mark", "Mc"},
+        {"Surrogate", "Cs"},             {"Symbol", "S"},                 {"Titlecase_Letter", "Lt"},
+        {"Unassigned", "Cn"},            {"Uppercase_Letter", "Lu"},
+};
 
 typedef struct Scan {
         const char *text;
         size_t n, i;
+        Buf out; /* the pattern for PCRE2; owned */
         bool in_class;
         unsigned groups, backref_most;
         Diag *reterr;
@@ -23,6 +52,20 @@ static int refuse(const Scan *s, const char *what) {
         return diag(s->reterr, JSONSCHEMA_E_BAD_KEYWORD, "the pattern has %s at offset %zu, which ECMA-262 does not have", what, s->i);
 }
 
+/* Takes the next n bytes over as they are. */
+static int keep(Scan *s, size_t n) {
+        int r = buf_add(&s->out, s->text + s->i, MIN(n, s->n - s->i));
+
+        s->i += n;
+        return r;
+}
+
+/* Writes `instead` for the next n bytes. */
+static int rewrite(Scan *s, size_t n, const char *instead) {
+        s->i += n;
+        return buf_add_str(&s->out, instead);
+}
+
 static size_t count_hex(const Scan *s, size_t offset) {
         size_t n = 0;
 
@@ -31,13 +74,41 @@ static size_t count_hex(const Scan *s, size_t offset) {
         return n;
 }
 
+/* \p{…} and \P{…}; i stands on the backslash. */
+static int scan_property(Scan *s) {
+        char name[40];
+        size_t n = 3;
+        int r;
+
+        if (at(s, 2) != '{')
+                return refuse(s, "\\p without a brace");
+        for (; isalpha((unsigned char)at(s, n)) || at(s, n) == '_' || at(s, n) == '='; n++)
+                if (n - 3 == sizeof(name) - 1)
+                        return refuse(s, "\\p{ with a long name");
+                else
+                        name[n - 3] = at(s, n);
+        if (at(s, n) != '}')
+                return refuse(s, "\\p{ without a name and a brace");
+        name[n - 3] = 0;
+        for (size_t i = 0; i < ARRAY_SIZE(categories); i++) {
+                const char *value = strncmp(name, "gc=", 3) == 0                 ? name + 3
+                                    : strncmp(name, "General_Category=", 17) == 0 ? name + 17
+                                                                                  : name;
+
+                if (strcmp(value, categories[i].name) == 0 || (value != name && strcmp(value, categories[i].category) == 0)) {
+                        r = buf_printf(&s->out, "\\%c{%s}", at(s, 1), categories[i].category);
+                        s->i += n + 1;
+                        return r;
+                }
+        }
+        return keep(s, n + 1);
+}
+
 /* i stands on the backslash; moves behind the escape. */
 static int scan_escape(Scan *s) {
         char c = at(s, 1);
         size_t n;
 
-        if (c == 0)
-                return refuse(s, "a backslash before nothing");
         if (c >= '1' && c <= '9') {
                 unsigned number = 0;
 
@@ -46,79 +117,47 @@ static int scan_escape(Scan *s) {
                 for (n = 1; isdigit((unsigned char)at(s, n)) && n < 5; n++)
                         number = number * 10 + (unsigned)(at(s, n) - '0');
                 s->backref_most = MAX(s->backref_most, number);
-                s->i += n;
-                return 0;
+                return keep(s, n);
         }
         switch (c) {
         case 'x':
-                if (count_hex(s, 2) < 2)
-                        return refuse(s, "\\x without two digits");
-                s->i += 4;
-                return 0;
+                return count_hex(s, 2) < 2 ? refuse(s, "\\x without two digits") : keep(s, 4);
         case 'u':
-                n = count_hex(s, 2);
-                if (at(s, 2) == '{') {
-                        n = count_hex(s, 3);
-                        if (n == 0 || n > 6 || at(s, 3 + n) != '}')
-                                return refuse(s, "\\u{ without digits and a brace");
-                        s->i += n + 4;
-                        return 0;
-                }
-                if (n < 4)
-                        return refuse(s, "\\u without four digits");
-                s->i += 6;
-                return 0;
+                n = count_hex(s, 3);
+                if (at(s, 2) == '{')
+                        return n == 0 || n > 6 || at(s, 3 + n) != '}' ? refuse(s, "\\u{ without digits and a brace") : keep(s, n + 4);
+                return count_hex(s, 2) < 4 ? refuse(s, "\\u without four digits") : keep(s, 6);
         case 'c':
-                if (!isalpha((unsigned char)at(s, 2)))
-                        return refuse(s, "\\c without a letter");
-                s->i += 3;
-                return 0;
+                return isalpha((unsigned char)at(s, 2)) ? keep(s, 3) : refuse(s, "\\c without a letter");
         case 'p':
         case 'P':
-                if (at(s, 2) != '{')
-                        return refuse(s, "\\p without a brace");
-                for (n = 3; isalpha((unsigned char)at(s, n)) || at(s, n) == '_' || at(s, n) == '='; n++)
-                        ;
-                if (at(s, n) != '}')
-                        return refuse(s, "\\p{ without a name and a brace");
-                s->i += n + 1;
-                return 0;
+                return scan_property(s);
         case 'k':
-                if (s->in_class || at(s, 2) != '<')
-                        return refuse(s, "\\k without a name");
-                s->i += 2;
-                return 0;
+                return s->in_class || at(s, 2) != '<' ? refuse(s, "\\k without a name") : keep(s, 2);
         case '0':
-                if (isdigit((unsigned char)at(s, 2)))
-                        return refuse(s, "an octal escape");
-                s->i += 2;
-                return 0;
+                return isdigit((unsigned char)at(s, 2)) ? refuse(s, "an octal escape") : rewrite(s, 2, "\\u0000");
+        case 'v': /* one character, where PCRE2 takes all vertical space */
+                return rewrite(s, 2, "\\u000B");
+        case 's':
+                return rewrite(s, 2, s->in_class ? SPACE : "[" SPACE "]");
+        case 'S':
+                return rewrite(s, 2, s->in_class ? NO_SPACE : "[" NO_SPACE "]");
         default:
-                if (!strchr("dDwWsSbBfnrtv^$\\.*+?()[]{}|/-", c))
+                if (c == 0 || !strchr("dDwWbBfnrt^$\\.*+?()[]{}|/-", c) || (c == 'B' && s->in_class))
                         return refuse(s, "an escape");
-                if (c == 'B' && s->in_class)
-                        return refuse(s, "\\B in a class");
-                s->i += 2;
-                return 0;
+                return keep(s, 2);
         }
 }
 
 static int scan_group(Scan *s) {
-        if (at(s, 1) == '*')
+        char a = at(s, 1), b = at(s, 2), c = at(s, 3);
+
+        if (a == '*')
                 return refuse(s, "a verb");
-        if (at(s, 1) != '?') {
-                s->groups++;
-                return 0;
-        }
-        if (at(s, 2) == ':' || at(s, 2) == '=' || at(s, 2) == '!')
-                return 0;
-        if (at(s, 2) == '<' && (at(s, 3) == '=' || at(s, 3) == '!'))
-                return 0;
-        if (at(s, 2) == '<') {
-                s->groups++;
-                return 0;
-        }
-        return refuse(s, "a group of another kind");
+        if (a == '?' && b != ':' && b != '=' && b != '!' && b != '<')
+                return refuse(s, "a group of another kind");
+        s->groups += a != '?' || (b == '<' && c != '=' && c != '!');
+        return keep(s, a == '?' ? 2 : 1); /* that question mark is no quantifier */
 }
 
 /* Length of a quantifier at i, 0 when there is none. */
@@ -143,34 +182,27 @@ static int scan(Scan *s) {
 
         while (r == 0 && s->i < s->n) {
                 char c = at(s, 0);
-                size_t n;
+                size_t n = s->in_class ? 0 : quantifier(s);
 
-                if (c == '\\') {
+                if (c == '\\')
                         r = scan_escape(s);
-                        continue;
-                }
-                if (s->in_class) {
+                else if (s->in_class) {
                         if (c == '[' && at(s, 1) && strchr(":.=", at(s, 1)))
                                 return refuse(s, "a POSIX class");
                         s->in_class = c != ']';
-                        s->i++;
-                        continue;
-                }
-                n = quantifier(s);
-                if (n > 0) {
-                        s->i += n;
+                        r = keep(s, 1);
+                } else if (n > 0) {
+                        r = keep(s, n);
                         if (at(s, 0) == '+')
                                 return refuse(s, "a possessive quantifier");
-                        continue;
-                }
-                if (c == '(') {
+                } else if (c == '(')
                         r = scan_group(s);
-                        /* Behind "(?" too: the question mark is no quantifier. */
-                        s->i += at(s, 1) == '?' ? 2 : 1;
-                        continue;
+                else if (c == '.')
+                        r = rewrite(s, 1, NO_LINE_END);
+                else {
+                        s->in_class = c == '[';
+                        r = keep(s, 1);
                 }
-                s->in_class = c == '[';
-                s->i++;
         }
         if (r == 0 && s->backref_most > s->groups)
                 r = diag(s->reterr, JSONSCHEMA_E_BAD_KEYWORD, "the pattern refers back to group %u of %u", s->backref_most, s->groups);
@@ -180,34 +212,36 @@ static int scan(Scan *s) {
 int schema_pattern_compile(const char *text, size_t n, pcre2_code **ret, Diag *reterr) {
         Scan s = {.text = text, .n = n, .reterr = reterr};
         pcre2_compile_context *context;
-        pcre2_code *code;
+        pcre2_code *code = NULL;
         PCRE2_SIZE where;
-        int err, r;
+        int err = PCRE2_ERROR_NOMEMORY, r;
 
         if (n > JSONSCHEMA_PATTERN_MAX)
                 return diag(reterr, JSONSCHEMA_E_LIMIT, "a pattern of %zu bytes: at most %d are allowed", n, JSONSCHEMA_PATTERN_MAX);
         r = scan(&s);
-        if (r != 0)
+        if (r != 0) {
+                buf_deinit(&s.out);
                 return r;
+        }
         context = pcre2_compile_context_create(NULL);
-        if (!context)
-                return -ENOMEM;
-        pcre2_set_newline(context, PCRE2_NEWLINE_ANYCRLF); /* what "." does not match */
-        pcre2_set_parens_nest_limit(context, 64);
-        pcre2_set_compile_extra_options(context, PCRE2_EXTRA_ALT_BSUX);
-        /* Callouts are how a match pays for its moves (schema_pattern_match). */
-        code = pcre2_compile((PCRE2_SPTR)text, n,
-                             PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX | PCRE2_ALLOW_EMPTY_CLASS |
-                                     PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT,
-                             &err, &where, context);
-        pcre2_compile_context_free(context);
+        if (context) {
+                pcre2_set_parens_nest_limit(context, 64);
+                pcre2_set_compile_extra_options(context, PCRE2_EXTRA_ALT_BSUX);
+                /* Callouts are how a match pays for its moves (schema_pattern_match). */
+                code = pcre2_compile((PCRE2_SPTR)(s.out.data ? s.out.data : ""), s.out.n,
+                                     PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX | PCRE2_ALLOW_EMPTY_CLASS |
+                                             PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT,
+                                     &err, &where, context);
+                pcre2_compile_context_free(context);
+        }
+        buf_deinit(&s.out);
         if (!code) {
                 unsigned char why[128];
 
                 if (err == PCRE2_ERROR_NOMEMORY || err == 121 /* "failed to allocate heap memory" has no name */)
                         return -ENOMEM;
                 pcre2_get_error_message(err, why, sizeof(why));
-                return diag(reterr, JSONSCHEMA_E_BAD_KEYWORD, "the pattern is not one: %s at offset %zu", (char *)why, where);
+                return diag(reterr, JSONSCHEMA_E_BAD_KEYWORD, "the pattern is not one: %s", (char *)why);
         }
         *ret = code;
         return 0;

@@ -138,6 +138,12 @@ static int source_cmp(const void *a, const void *b) {
         return x < y ? -1 : x > y;
 }
 
+static int too_deep(const SchemaNode *node, Diag *reterr) {
+        diag(reterr, 0, "more than %d schemas inside one another for one value", JSONSCHEMA_IN_PLACE_MAX);
+        schema_node_prefix(node, reterr);
+        return JSONSCHEMA_E_LIMIT;
+}
+
 static int walk(SchemaNode *node, unsigned depth, Diag *reterr);
 
 static int walk_list(const SchemaList *list, unsigned depth, unsigned *height, Diag *reterr) {
@@ -163,31 +169,24 @@ static int walk(SchemaNode *node, unsigned depth, Diag *reterr) {
 
         if (node->walk == DONE)
                 return 0;
+        if (depth > JSONSCHEMA_IN_PLACE_MAX)
+                return too_deep(node, reterr);
         if (node->walk == ON_THE_WAY) {
                 diag(reterr, 0, "the schema refers to itself for the same value without end");
                 schema_node_prefix(node, reterr);
                 return JSONSCHEMA_E_REF;
         }
         node->walk = ON_THE_WAY;
-        if (depth < JSONSCHEMA_IN_PLACE_MAX) {
-                for (size_t i = 0; r == 0 && i < ARRAY_SIZE(single); i++)
-                        if (single[i]) {
-                                r = walk(single[i], depth + 1, reterr);
-                                height = MAX(height, single[i]->height);
-                        }
-                for (size_t i = 0; r == 0 && i < ARRAY_SIZE(lists); i++)
-                        r = walk_list(lists[i], depth + 1, &height, reterr);
-                if (r != 0)
-                        return r;
-        }
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(single); i++)
+                if (single[i]) {
+                        r = walk(single[i], depth + 1, reterr);
+                        height = MAX(height, single[i]->height);
+                }
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(lists); i++)
+                r = walk_list(lists[i], depth + 1, &height, reterr);
         node->walk = DONE;
         node->height = height + 1;
-        if (depth >= JSONSCHEMA_IN_PLACE_MAX || node->height > JSONSCHEMA_IN_PLACE_MAX) {
-                diag(reterr, 0, "more than %d schemas inside one another for one value", JSONSCHEMA_IN_PLACE_MAX);
-                schema_node_prefix(node, reterr);
-                return JSONSCHEMA_E_LIMIT;
-        }
-        return 0;
+        return r == 0 && node->height > JSONSCHEMA_IN_PLACE_MAX ? too_deep(node, reterr) : r;
 }
 
 int schema_refs_resolve(JsonSchema *s, Diag *reterr) {

@@ -13,8 +13,16 @@
 #define _noreturn_ __attribute__((noreturn))
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
+/* Each argument is evaluated once; the counter keeps one use inside another apart. */
+#define MIN(a, b) PICK_(a, <, b, __COUNTER__)
+#define MAX(a, b) PICK_(a, >, b, __COUNTER__)
+#define PICK_(a, op, b, n) PICK_NAMED_(a, op, b, n)
+#define PICK_NAMED_(a, op, b, n)                                                                                       \
+        ({                                                                                                             \
+                __typeof__(a) left_##n = (a);                                                                           \
+                __typeof__(b) right_##n = (b);                                                                           \
+                left_##n op right_##n ? left_##n : right_##n;                                                                \
+        })
 
 /* Hands ownership over: yields the value and leaves NULL (or -1) behind. */
 #define TAKE_PTR(p)                                                                                                    \

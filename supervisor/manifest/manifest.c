@@ -3,6 +3,7 @@
 #include "base/size.h"
 #include "manifest/bundle.h"
 #include "manifest/doc.h"
+#include "schema/jsonschema.h"
 #include "schema/limits.h"
 
 #include <errno.h>
@@ -132,6 +133,16 @@ static json_t *read_schema_file(Doc *d, const char *pointer, const char *path, i
         return j;
 }
 
+static void check_schema(Doc *d, const char *pointer, const json_t *schema) {
+        _cleanup_jsonschema_ JsonSchema *compiled = NULL;
+        Diag message = {0};
+
+        if (!json_is_object(schema) && !json_is_boolean(schema))
+                doc_fault(d, pointer, "slot-schema", "must be a JSON Schema (an object, true or false) or the name of a file that holds one");
+        else
+                doc_judge(d, jsonschema_compile(schema, &compiled, &message), pointer, "slot-schema", &message);
+}
+
 static void read_slots(Doc *d, const json_t *v, int dirfd, const Bundle *bundle, Manifest *m) {
         const char *key, *s;
         json_t *item;
@@ -156,9 +167,8 @@ static void read_slots(Doc *d, const json_t *v, int dirfd, const Bundle *bundle,
                                 continue;
                 } else
                         schema = json_incref(item);
-                if (!json_is_object(schema) && !json_is_boolean(schema))
-                        doc_fault(d, at, "slot-schema", "must be a JSON Schema (an object, true or false) or the name of a file that holds one");
-                else if (json_object_set(m->slots, key, schema) < 0)
+                check_schema(d, at, schema);
+                if (json_object_set(m->slots, key, schema) < 0)
                         d->no_memory = true;
         }
 }

@@ -124,13 +124,17 @@ int budget_parse_json(const BudgetField *f, const json_t *value, uint64_t *ret, 
                         return diag(reterr, TERMS_E_BAD, "%s: a NUL in a value", f->name);
                 return budget_parse(f, json_string_value(value), ret, reterr);
         }
-        /* A bare number of seconds would be read as anything from microseconds up: only a text with a unit says a time. */
-        if (!json_is_integer(value) || f->unit == UNIT_USEC)
+        if (!json_is_integer(value))
                 return diag(reterr, TERMS_E_BAD, "%s: must be %s%s", f->name, unit_hint(f),
-                            f->unit == UNIT_COUNT ? "" : f->unit == UNIT_BYTES ? " in quotes, or a whole number of bytes" : " in quotes");
+                            f->unit == UNIT_COUNT ? "" : f->unit == UNIT_BYTES ? " in quotes, or a whole number of bytes"
+                                                                             : " in quotes, or a whole number of seconds");
         v = json_integer_value(value);
         snprintf(shown, sizeof(shown), "%" JSON_INTEGER_FORMAT, v);
-        return in_bounds(f, v < 0 ? 0 : (uint64_t)v, shown, ret, reterr);
+        if (v < 0)
+                v = 0;
+        if (f->unit == UNIT_USEC)
+                v = v > INT64_MAX / 1000000 ? INT64_MAX : v * 1000000;
+        return in_bounds(f, (uint64_t)v, shown, ret, reterr);
 }
 
 void file_grants_free(FileGrant *g, size_t n) {

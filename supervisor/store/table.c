@@ -6,6 +6,7 @@
 static const char *const names[TABLE_COUNT_] = {
         [TABLE_META] = "meta", [TABLE_EVENT] = "event", [TABLE_BODY] = "body", [TABLE_HASH] = "hash",
         [TABLE_SLOT] = "slot", [TABLE_HIST] = "hist",   [TABLE_HELD] = "held", [TABLE_REGION] = "region",
+        [TABLE_SKILL] = "skill",
 };
 
 const char *table_name(Table t) {

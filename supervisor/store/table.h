@@ -15,6 +15,7 @@ typedef enum Table {
         TABLE_HIST,   /* name, NUL, version -> where that version is recorded */
         TABLE_HELD,   /* region, seq -> a proposal that waits for its region's end */
         TABLE_REGION, /* region -> who runs it */
+        TABLE_SKILL,  /* name -> seq of the skill.registered that holds now */
         TABLE_COUNT_,
 } Table;
 const char *table_name(Table t);

@@ -2,14 +2,19 @@
 
 # The options of each verb, and the words that may follow it.
 declare -A _lethe_options=(
+        [audit]="--anchor --json --store"
+        [capacity]="--anchor --json --policy --store"
         [checkpoint]="--anchor --json --store"
         [export]="--anchor --json --store"
         [log]="--anchor --follow --json --region --since --store --type"
         [prove]="--anchor --json --output --store"
+        [skill]="--anchor --json --store"
         [slot]="--anchor --count --expect --json --schema --store --version"
+        [validate]="--json"
         [version]=""
 )
 declare -A _lethe_words=(
+        [skill]="add list show"
         [slot]="define put get list history watch"
 )
 

@@ -1,0 +1,322 @@
+#include "audit/audit-internal.h"
+
+#include "base/clock.h"
+
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* What each type of event means for the canonical tables. The rules are written here a second time on purpose, from the documents and not from
+ * engine/: a mistake there shows as a difference here. */
+
+static int lacks(Audit *a, const char *type, const char *field) {
+        broken(a, true, "an entry lacks a field or has it of a wrong kind", "field %s of %s", field, type);
+        return broken_found(a, "none");
+}
+
+static const char *text_of(const json_t *o, const char *key) {
+        return json_string_value(json_object_get(o, key));
+}
+
+static FoldedRegion *region_of(Audit *a, const json_t *o) {
+        const char *id = text_of(o, "region");
+
+        return id ? map_get(&a->regions, id) : NULL;
+}
+
+/* The payload of this entry: its row in table body, and the hash that the entry commits to. */
+static int check_body(Audit *a, const json_t *commitment) {
+        const char *said = text_of(commitment, "sha256");
+        uint64_t bytes;
+        uint8_t hash[HASH_BYTES];
+        char hex[HASH_HEX_MAX];
+
+        if (!said || json_get_u64(json_object_get(commitment, "bytes"), &bytes) < 0)
+                return lacks(a, "body", "sha256 and bytes");
+        if (a->next_body != a->seq) {
+                broken(a, true, "the entry commits to a payload that is not there", "a row %" PRIu64 " in table body", a->seq);
+                return a->next_body == UINT64_MAX ? broken_found(a, "no more rows") : broken_found(a, "row %" PRIu64 " next", a->next_body);
+        }
+        if (a->body.n < BODY_NONCE_BYTES || a->body.n - BODY_NONCE_BYTES != bytes) {
+                broken(a, true, "the payload has another length than the entry says", "%" PRIu64 " bytes", bytes);
+                return broken_found(a, "%zu bytes with its nonce", a->body.n);
+        }
+        hash_bytes(a->body.p, a->body.n, hash);
+        hex_encode(hash, sizeof(hash), hex);
+        if (strcmp(hex, said) != 0) {
+                broken(a, true, "the payload is not the one that the entry commits to", "sha256 %s", said);
+                return broken_found(a, "sha256 %s", hex);
+        }
+        return body_step(a);
+}
+
+static int slot_defined(Audit *a, const char *name) {
+        SlotRow *row;
+
+        if (map_get(&a->slots, name)) {
+                broken(a, true, "a slot is defined twice", "no definition of %s before", name);
+                return broken_found(a, "two");
+        }
+        row = calloc(1, sizeof(*row));
+        if (!row || map_add(&a->slots, name, row) < 0) {
+                free(row);
+                return -ENOMEM;
+        }
+        row->defined = a->seq;
+        a->report->slots++;
+        return 0;
+}
+
+static int wrong_version(Audit *a, const char *name, uint64_t expected, uint64_t found) {
+        broken(a, true, "a slot's versions do not follow one another", "version %" PRIu64 " of %s", expected, name);
+        return broken_found(a, "version %" PRIu64, found);
+}
+
+static int slot_proposed(Audit *a, const json_t *o, const char *name, SlotRow *slot, uint64_t version) {
+        FoldedRegion *r = region_of(a, o);
+        const char *id = text_of(o, "region"), *sha = text_of(json_object_get(o, "body"), "sha256");
+        FoldedHeld *h;
+
+        if (!r || !sha)
+                return lacks(a, "slot.proposed", "region and body");
+        if (slot->held_version && strcmp(slot->held_by, id) != 0) {
+                broken(a, true, "a slot is proposed by two regions at once", "only region %s", slot->held_by);
+                return broken_found(a, "region %s", id);
+        }
+        if (version != (slot->held_version ? slot->held_version : slot->version) + 1)
+                return wrong_version(a, name, (slot->held_version ? slot->held_version : slot->version) + 1, version);
+        if (r->n_held == r->room) {
+                h = reallocarray(r->held, r->room = r->room ? r->room * 2 : 8, sizeof(*h));
+                if (!h)
+                        return -ENOMEM;
+                r->held = h;
+        }
+        h = &r->held[r->n_held++];
+        *h = (FoldedHeld){.seq = a->seq, .version = version};
+        strcpy(h->slot, name);
+        snprintf(h->sha256, sizeof(h->sha256), "%s", sha);
+        slot->held_version = version;
+        slot->held_seq = a->seq;
+        snprintf(slot->held_by, sizeof(slot->held_by), "%s", id);
+        return 0;
+}
+
+static int check_hist(Audit *a, const char *name, const SlotRow *slot) {
+        uint64_t written, body;
+        int r = hist_row_get(a->txn, name, slot->version, &written, &body);
+
+        if (r < 0 && r != -ENOENT)
+                return r;
+        if (r == -ENOENT || written != slot->written || body != slot->body) {
+                broken(a, true, "table hist does not have this version", "version %" PRIu64 " of %s written at %" PRIu64 ", payload of %" PRIu64,
+                       slot->version, name, slot->written, slot->body);
+                return r == -ENOENT ? broken_found(a, "no row") : broken_found(a, "written at %" PRIu64 ", payload of %" PRIu64, written, body);
+        }
+        a->n_hist++;
+        a->report->versions++;
+        return 0;
+}
+
+/* A region's proposal becomes the slot's value, or is discarded. Proposals are settled in their order. */
+static int slot_settled(Audit *a, const json_t *o, const char *name, SlotRow *slot, uint64_t version, bool keep) {
+        FoldedRegion *r = region_of(a, o);
+        const char *sha = text_of(json_object_get(o, "body"), "sha256");
+        uint64_t proposed;
+        FoldedHeld *h;
+
+        if (!r || json_get_u64(json_object_get(o, "proposed"), &proposed) < 0)
+                return lacks(a, keep ? "slot.written" : "slot.discarded", "region and proposed");
+        if (r->n_settled >= r->n_held) {
+                broken(a, true, "a slot is written without a proposal", "a slot.proposed of the same region before");
+                return broken_found(a, "none that is open");
+        }
+        h = &r->held[r->n_settled++];
+        if (h->seq != proposed || h->version != version || strcmp(h->slot, name) != 0) {
+                broken(a, true, "a proposal is settled out of its turn", "version %" PRIu64 " of %s, proposed at %" PRIu64, h->version, h->slot, h->seq);
+                return broken_found(a, "version %" PRIu64 " of %s, proposed at %" PRIu64, version, name, proposed);
+        }
+        if (keep && r->broke) {
+                broken(a, true, "a region that broke a budget has a write that was kept (I-24)", "slot.discarded");
+                return broken_found(a, "slot.written");
+        }
+        if (slot->held_seq == proposed)
+                slot->held_version = 0;
+        if (!keep)
+                return 0;
+        if (!sha || strcmp(sha, h->sha256) != 0) {
+                broken(a, true, "what was written is not what was proposed", "payload %s", h->sha256);
+                return broken_found(a, "payload %s", sha ? sha : "none");
+        }
+        if (version != slot->version + 1)
+                return wrong_version(a, name, slot->version + 1, version);
+        slot->version = version;
+        slot->written = a->seq;
+        slot->body = proposed;
+        return check_hist(a, name, slot);
+}
+
+static int slot_written(Audit *a, const json_t *o, const char *name, SlotRow *slot, uint64_t version) {
+        if (json_object_get(o, "region"))
+                return slot_settled(a, o, name, slot, version, true);
+        if (!text_of(o, "who")) {
+                broken(a, true, "a slot was written by nobody (I-18)", "a region or an operator (who)");
+                return broken_found(a, "neither");
+        }
+        if (slot->held_version) {
+                broken(a, true, "a slot that a region holds was written by another", "only region %s", slot->held_by);
+                return broken_found(a, "%s", text_of(o, "who"));
+        }
+        if (version != slot->version + 1)
+                return wrong_version(a, name, slot->version + 1, version);
+        if (!json_object_get(o, "body"))
+                return lacks(a, "slot.written", "body");
+        slot->version = version;
+        slot->written = slot->body = a->seq;
+        return check_hist(a, name, slot);
+}
+
+static int slot_read(Audit *a, const SlotRow *slot, const json_t *o, const char *name, uint64_t version) {
+        uint64_t written;
+
+        if (json_get_u64(json_object_get(o, "written"), &written) < 0)
+                return lacks(a, "slot.read", "written");
+        if (version != slot->version || written != slot->written) {
+                broken(a, true, "a region read a version that did not hold then (I-20)", "version %" PRIu64 " of %s, written at %" PRIu64, slot->version, name,
+                       slot->written);
+                return broken_found(a, "version %" PRIu64 ", written at %" PRIu64, version, written);
+        }
+        return 0;
+}
+
+static int fold_slot(Audit *a, const json_t *o, const char *type) {
+        const char *name = text_of(o, "slot");
+        uint64_t version;
+        SlotRow *slot;
+
+        if (strcmp(type, "slot.refused") == 0) /* its name may be anything */
+                return 0;
+        if (!name || !slot_name_valid(name))
+                return lacks(a, type, "slot");
+        if (strcmp(type, "slot.defined") == 0)
+                return json_object_get(o, "body") ? slot_defined(a, name) : lacks(a, type, "body");
+        slot = map_get(&a->slots, name);
+        if (!slot) {
+                broken(a, true, "an event speaks of a slot that is not defined", "slot.defined of %s before", name);
+                return broken_found(a, "none");
+        }
+        if (json_get_u64(json_object_get(o, "version"), &version) < 0)
+                return lacks(a, type, "version");
+        if (strcmp(type, "slot.read") == 0)
+                return slot_read(a, slot, o, name, version);
+        if (strcmp(type, "slot.proposed") == 0)
+                return slot_proposed(a, o, name, slot, version);
+        if (strcmp(type, "slot.written") == 0)
+                return slot_written(a, o, name, slot, version);
+        if (strcmp(type, "slot.discarded") == 0)
+                return slot_settled(a, o, name, slot, version, false);
+        return 0;
+}
+
+static int region_allocated(Audit *a, const char *id) {
+        FoldedRegion *r;
+
+        if (!region_id_valid(id))
+                return lacks(a, "region.allocated", "region");
+        r = calloc(1, sizeof(*r));
+        if (!r || map_add(&a->regions, id, r) < 0) {
+                free(r);
+                return -ENOMEM;
+        }
+        r->allocated = a->seq;
+        a->report->regions++;
+        a->report->alive++;
+        return 0;
+}
+
+static int out_of_turn(Audit *a, const char *what, const char *expected, const char *found) {
+        broken(a, true, what, "%s", expected);
+        return broken_found(a, "%s", found);
+}
+
+/* allocated, then released exactly once with all proposals settled, then ended exactly once, then nothing (I-15, I-60). */
+static int fold_region(Audit *a, const json_t *o, const char *type, const char *id) {
+        FoldedRegion *r = map_get(&a->regions, id);
+
+        if (strcmp(type, "region.allocated") == 0)
+                return r ? out_of_turn(a, "a region is allocated twice (I-1)", "an id that was never used", id) : region_allocated(a, id);
+        if (!r)
+                return out_of_turn(a, "an event occurred in a region that was never allocated", "region.allocated before", id);
+        if (r->ended)
+                return out_of_turn(a, "an event occurred in a region after its end", "nothing after invocation.ended", type);
+        if (strcmp(type, "region.released") == 0) {
+                if (r->released)
+                        return out_of_turn(a, "a region is released twice", "one region.released", "two");
+                if (r->n_settled < r->n_held)
+                        return out_of_turn(a, "a region is released before its proposals are settled", "slot.written or slot.discarded for each",
+                                           r->held[r->n_settled].slot);
+                r->released = true;
+        } else if (strcmp(type, "invocation.ended") == 0) {
+                if (!r->released)
+                        return out_of_turn(a, "an invocation ended before its region was released (I-15)", "region.released before", "none");
+                r->ended = true;
+                a->report->alive--;
+                free(r->held);
+                r->held = NULL;
+        } else if (strcmp(type, "region.faulted") == 0)
+                r->broke = true;
+        else if (r->released && strcmp(type, "region.recovered") != 0)
+                return out_of_turn(a, "an event occurred in a region after its release", "region.recovered or invocation.ended only", type);
+        return 0;
+}
+
+/* Order of time and the form of an entry. */
+static int fold_common(Audit *a, const json_t *o, Bytes entry) {
+        _cleanup_free_ char *canonical = NULL;
+        const char *time = text_of(o, "time");
+        uint64_t usec;
+        size_t n;
+
+        if (json_canonical(o, &canonical, &n) < 0 || n != entry.n || memcmp(canonical, entry.p, n) != 0)
+                return out_of_turn(a, "an entry is not in canonical form", "canonical JSON (RFC 8785)", "another spelling");
+        if (!time || clock_parse(time, &usec) < 0)
+                return lacks(a, "the entry", "time");
+        if (strcmp(time, a->last_time) < 0)
+                return out_of_turn(a, "time goes back", a->last_time, time);
+        strcpy(a->last_time, time);
+        return 0;
+}
+
+int fold_entry(Audit *a, const json_t *o, Bytes entry) {
+        const char *type = text_of(o, "type"), *region = text_of(o, "region");
+        const json_t *body = json_object_get(o, "body");
+        int r = fold_common(a, o, entry);
+
+        if (r != 0)
+                return r;
+        if (!type)
+                return lacks(a, "the entry", "type");
+        if (strcmp(type, "ledger.created") == 0) {
+                if (a->seq != 0)
+                        return out_of_turn(a, "the ledger begins twice", "ledger.created at 0 only", type);
+                if (!text_of(o, "origin") || strcmp(text_of(o, "origin"), a->report->origin) != 0)
+                        return out_of_turn(a, "the ledger is of another origin", a->report->origin, text_of(o, "origin") ? text_of(o, "origin") : "none");
+                return 0;
+        }
+        if (a->seq == 0)
+                return out_of_turn(a, "the ledger does not begin with ledger.created", "ledger.created", type);
+        if (region) {
+                r = fold_region(a, o, type, region);
+                if (r != 0)
+                        return r;
+        } else if (json_object_get(o, "region") || strcmp(type, "region.released") == 0 || strcmp(type, "region.allocated") == 0 ||
+                   strcmp(type, "invocation.ended") == 0)
+                return lacks(a, type, "region");
+        /* slot.written of a region speaks of the payload of its proposal. */
+        if (body && !json_object_get(o, "proposed")) {
+                r = check_body(a, body);
+                if (r != 0)
+                        return r;
+        }
+        return strncmp(type, "slot.", 5) == 0 ? fold_slot(a, o, type) : 0;
+}

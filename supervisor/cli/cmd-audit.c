@@ -1,0 +1,69 @@
+/* Runs: CLI. */
+#include "audit/audit.h"
+#include "cli/with-store.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+
+static const char help[] =
+        "Usage: lethe audit [--json] [--store DIR]\n\n"
+        "Reads the whole store and recomputes all that it claims: hashes, tree, checkpoint and its\n"
+        "signature, payloads, the life of each region, and every slot from the ledger alone. Ends 0\n"
+        "when all holds, 1 with the first thing that does not, 2 when used wrongly.\n\n"
+        HELP_STORE
+        "  --json            the report as one object\n"
+        "  -h, --help        this text\n";
+
+static json_t *to_json(const AuditReport *a, int r) {
+        json_t *o = json_pack("{s:i, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "version", 1, "intact", r == 0, "origin", a->origin, "entries",
+                              json_u64(a->entries), "slots", json_u64(a->slots), "versions", json_u64(a->versions), "regions", json_u64(a->regions),
+                              "alive", json_u64(a->alive), "root", a->root);
+
+        if (o && r != 0)
+                json_object_set_new(o, "problem", json_pack("{s:o, s:s, s:s, s:s}", "seq", a->at_entry ? json_u64(a->seq) : json_null(), "what", a->what,
+                                                            "expected", a->expected, "found", a->found));
+        return o;
+}
+
+int cmd_audit(int argc, char **argv) {
+        static const struct option options[] = {OPTIONS_STORE, {0}};
+        _cleanup_store_ Store *s = NULL;
+        StoreOptions o = {0};
+        AuditReport a;
+        Diag d = {0};
+        int r, opt;
+
+        while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
+                if (opt == 'h') {
+                        fputs(help, stdout);
+                        return cli_done("audit", EXIT_OK);
+                }
+                if (!store_option(&o, opt, optarg))
+                        return store_option_wrong(argv);
+        }
+        if (optind < argc)
+                return cli_usage("audit", "'%s' is one argument too many", argv[optind]);
+        r = with_store("audit", &o, STORE_READ, &s);
+        if (r != EXIT_OK)
+                return r;
+        r = audit_run(s, &a);
+        if (r < 0)
+                return with_store_failed("audit", s, r, &d);
+        if (o.json) {
+                _cleanup_json_ json_t *out = to_json(&a, r);
+                int p = print_json(stdout, out);
+
+                if (p < 0)
+                        return with_store_failed("audit", s, p, &d);
+        } else if (r == 0)
+                printf("intact: %" PRIu64 " entries of %s, %" PRIu64 " slots in %" PRIu64 " versions, %" PRIu64 " regions (%" PRIu64 " alive)\nroot %s\n",
+                       a.entries, a.origin, a.slots, a.versions, a.regions, a.alive, a.root);
+        else {
+                if (a.at_entry)
+                        printf("not intact, at entry %" PRIu64 ": %s\n", a.seq, a.what);
+                else
+                        printf("not intact: %s\n", a.what);
+                printf("  expected: %s\n  found:    %s\n", a.expected, a.found);
+        }
+        return cli_done("audit", r == 0 ? EXIT_OK : EXIT_NOT);
+}

@@ -1,0 +1,176 @@
+/* Runs: CLI. */
+#include "base/size.h"
+#include "cli/with-store.h"
+#include "engine/skill.h"
+#include "policy/capacity.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define VERB "capacity"
+#define ROWS_MAX 4096
+
+static const char help[] =
+        "Usage: lethe capacity [--json] [--policy FILE] [--store DIR] [NAME[:COUNT]...]\n\n"
+        "Tells how much memory a mix of skills can hold at once in the worst case: the sum of budget\n"
+        "times concurrency, from the policy file alone. No skill is read and none is run. Without\n"
+        "names: every skill that the policy or the store names.\n\n"
+        "  --policy FILE     the policy file (default: $LETHE_POLICY, else the usual places)\n"
+        HELP_STORE
+        "  --json            print JSON\n"
+        "  -h, --help        this text\n";
+
+typedef struct Mix {
+        CapacityRow rows[ROWS_MAX];
+        size_t n;
+} Mix;
+
+static CapacityRow *find(Mix *m, const char *name) {
+        for (size_t i = 0; i < m->n; i++)
+                if (strcmp(m->rows[i].name, name) == 0)
+                        return &m->rows[i];
+        return NULL;
+}
+
+static bool add(Mix *m, const char *name, uint64_t count) {
+        if (find(m, name))
+                return true;
+        if (m->n == ROWS_MAX)
+                return false;
+        m->rows[m->n] = (CapacityRow){.count = count};
+        memcpy(m->rows[m->n++].name, name, strlen(name) + 1);
+        return true;
+}
+
+/* NAME or NAME:COUNT; a skill without a rule of its own has the general one. */
+static int add_argument(Mix *m, const char *arg) {
+        char name[65], shown[256];
+        size_t n = strcspn(arg, ":");
+        uint64_t count = 0;
+
+        diag_quote(arg, strlen(arg), shown, sizeof(shown));
+        if (n < sizeof(name)) {
+                memcpy(name, arg, n);
+                name[n] = 0;
+        }
+        if (n >= sizeof(name) || !skill_name_valid(name))
+                return cli_usage(VERB, "\"%s\": not a skill's name", shown);
+        if (arg[n] && (count_parse(arg + n + 1, &count) < 0 || count == 0))
+                return cli_usage(VERB, "\"%s\": the count must be a whole number from 1", shown);
+        if (find(m, name))
+                return cli_usage(VERB, "\"%s\": named twice", shown);
+        return add(m, name, count) ? 0 : cli_usage(VERB, "more than %d skills", ROWS_MAX);
+}
+
+static int add_registered(Mix *m, const char *dir) {
+        _cleanup_store_ Store *store = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        SkillRow *rows;
+        size_t n;
+        Diag d = {0};
+        bool fits = true;
+        int r = store_open(dir, STORE_READ, &store, &d);
+
+        if (r == STORE_E_MISSING)
+                return 0;
+        if (r == 0)
+                r = store_begin(store, false, &t, &d);
+        if (r == 0)
+                r = engine_skill_list(t, &rows, &n);
+        if (r)
+                return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : store_strerror(r));
+        for (size_t i = 0; i < n; i++) {
+                fits = fits && add(m, rows[i].name, 0);
+                skill_row_deinit(&rows[i]);
+        }
+        free(rows);
+        return fits ? 0 : cli_fail(VERB, EXIT_NOT, "more than %d skills", ROWS_MAX);
+}
+
+static int answer(const Mix *m, const Capacity *c, const Policy *p) {
+        _cleanup_json_ json_t *a = json_array(), *o = NULL;
+
+        for (size_t i = 0; i < m->n; i++) {
+                const CapacityRow *w = &m->rows[i];
+
+                if (json_array_append_new(a, json_pack("{s:s, s:o, s:o, s:o, s:b, s:b}", "name", w->name, "count", json_u64(w->count), "memory_bytes",
+                                                       json_u64(w->memory), "total_bytes", json_u64(w->total), "memory_bounded", !w->memory_unbounded,
+                                                       "count_bounded", !w->count_unbounded)) < 0)
+                        return cli_fail(VERB, EXIT_NOT, "out of memory");
+        }
+        o = json_pack("{s:i, s:s?, s:O, s:o, s:o, s:o, s:o}", "version", 1, "policy", p->path, "skills", a, "sum_bytes", json_u64(c->sum),
+                      "regions", json_u64(c->regions), "max_regions", json_u64(c->max_regions), "worst_bytes", json_u64(c->worst));
+        return print_json(stdout, o) < 0 ? cli_fail(VERB, EXIT_NOT, "out of memory") : EXIT_OK;
+}
+
+static int print_text(const Mix *m, const Capacity *c, const Policy *p) {
+        char each[SIZE_TEXT_MAX], total[SIZE_TEXT_MAX];
+
+        for (size_t i = 0; i < m->n; i++) {
+                const CapacityRow *w = &m->rows[i];
+
+                printf("%-24s %6" PRIu64 " x %10s = %10s%s%s\n", w->name, w->count, size_format(w->memory, each), size_format(w->total, total),
+                       w->memory_unbounded ? "  (no policy bounds its memory)" : "", w->count_unbounded ? "  (no policy bounds its concurrency)" : "");
+        }
+        printf("%-24s %6" PRIu64 "   %10s = %10s\n", "sum", c->regions, "", size_format(c->sum, total));
+        if (c->regions > c->max_regions)
+                printf("At most %" PRIu64 " regions live at once (max_regions), so the worst case is %s.\n", c->max_regions, size_format(c->worst, total));
+        else
+                printf("The worst case is %s.\n", size_format(c->worst, total));
+        if (!p->path)
+                printf("There is no policy file: the built-in maxima hold.\n");
+        return EXIT_OK;
+}
+
+static int run(Mix *m, const char *policy_path, const char *store_given, bool json, char **names) {
+        _cleanup_policy_ Policy *p = NULL;
+        Capacity c;
+        Diag d = {0};
+        int r = policy_load(policy_path, &p, &d);
+
+        if (r)
+                return cli_fail(VERB, r > 0 ? EXIT_USAGE : EXIT_NOT, "%s", r > 0 ? d.text : strerror(-r));
+        for (; *names; names++)
+                if ((r = add_argument(m, *names)))
+                        return r;
+        if (m->n == 0) {
+                _cleanup_free_ char *store = cli_store_path(store_given, &d);
+
+                for (size_t i = 0; i < p->n_skills; i++)
+                        add(m, p->skills[i].name, 0);
+                if (!store)
+                        return cli_usage(VERB, "%s", d.text);
+                r = add_registered(m, store);
+                if (r)
+                        return r;
+                if (m->n == 0)
+                        return cli_fail(VERB, EXIT_NOT, "neither the policy nor the store names a skill");
+        }
+        if (capacity_of(p, m->rows, m->n, &c) < 0)
+                return cli_fail(VERB, EXIT_NOT, "out of memory");
+        return json ? answer(m, &c, p) : print_text(m, &c, p);
+}
+
+int cmd_capacity(int argc, char **argv) {
+        static const struct option options[] = {OPTIONS_STORE, {"policy", required_argument, NULL, 'p'}, {0}};
+        _cleanup_free_ Mix *m = calloc(1, sizeof(*m));
+        const char *policy = NULL;
+        StoreOptions o = {0};
+        int opt;
+
+        if (!m)
+                return cli_fail(VERB, EXIT_NOT, "out of memory");
+        while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
+                if (opt == 'h') {
+                        fputs(help, stdout);
+                        return cli_done(VERB, EXIT_OK);
+                }
+                if (opt == 'p')
+                        policy = optarg;
+                else if (!store_option(&o, opt, optarg))
+                        return store_option_wrong(argv);
+        }
+        return cli_done(VERB, run(m, policy, o.store, o.json, argv + optind));
+}

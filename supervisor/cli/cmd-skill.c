@@ -1,0 +1,197 @@
+/* Runs: CLI. */
+#include "cli/registry.h"
+#include "cli/with-store.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define VERB "skill"
+
+static const char help[] =
+        "Usage: lethe skill add [--json] [--store DIR] DIR\n"
+        "       lethe skill list [--json] [--store DIR]\n"
+        "       lethe skill show [--json] [--store DIR] NAME\n\n"
+        "add registers the skill in the folder DIR: name, digest and files become an event of the\n"
+        "ledger, and `lethe run NAME` runs it as long as no file of it changes. list shows what is\n"
+        "registered. show tells about one skill, and whether its folder still is what was registered.\n\n"
+        HELP_STORE
+        "  --json            print JSON\n"
+        "  -h, --help        this text\n\n"
+        "Exit status: 0; 1 refused, not registered, or no longer what was registered; 2 usage.\n";
+
+/* Prints a skill's own words: control characters are escaped, so that they cannot speak to the terminal. */
+static void print_text(const char *title, const char *s) {
+        printf("%-12s", title);
+        for (; *s; s++)
+                if (*s == '\n')
+                        printf("\n%-12s", "");
+                else if ((unsigned char)*s < 0x20 || *s == 0x7F)
+                        printf("\\x%02x", (unsigned char)*s);
+                else
+                        putchar(*s);
+        putchar('\n');
+}
+
+static int answer(json_t *o) {
+        _cleanup_json_ json_t *owned = o;
+
+        return print_json(stdout, o) < 0 ? cli_fail(VERB, EXIT_NOT, "out of memory") : EXIT_OK;
+}
+
+static json_t *row_json(const SkillRow *row) {
+        return json_pack("{s:i, s:s, s:s, s:s, s:s?, s:s, s:o, s:I}", "version", 1, "name", row->name, "digest", row->digest, "folder", row->folder,
+                         "manifest", row->manifest, "time", row->time, "seq", json_u64(row->seq), "files", (json_int_t)json_array_size(row->files));
+}
+
+static int add(const char *dir, const StoreOptions *o) {
+        _cleanup_store_ Store *store = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        _cleanup_skill_ Skill *s = NULL;
+        _cleanup_json_ json_t *files = NULL;
+        const BundleFile *manifest;
+        char who[32];
+        Diag d = {0};
+        uint64_t seq;
+        bool fresh;
+        int r = skill_load(dir, &s, &d);
+
+        if (r)
+                return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : strerror(-r));
+        if (!skill_name_valid(s->md.name))
+                return cli_fail(VERB, EXIT_NOT, "%s: the name in SKILL.md is not one to register under; `lethe validate` tells the rule", s->dir);
+        for (char **w = s->warnings; w && *w; w++)
+                fprintf(stderr, "lethe skill: warning: %s\n", *w);
+        files = bundle_to_json(&s->bundle);
+        if (!files)
+                return cli_fail(VERB, EXIT_NOT, "out of memory");
+        r = with_store(VERB, o, STORE_WRITE, &store);
+        if (r != EXIT_OK)
+                return r;
+        r = store_begin(store, true, &t, &d);
+        if (r)
+                return with_store_failed(VERB, store, r, &d);
+        manifest = bundle_find(&s->bundle, MANIFEST_NAME);
+        snprintf(who, sizeof(who), "uid:%u", getuid());
+        r = engine_skill_register(t, who,
+                                  &(SkillRecord){.name = s->md.name, .folder = s->dir, .digest = s->bundle.digest,
+                                                 .manifest = manifest ? manifest->digest : NULL, .files = files},
+                                  &seq, &fresh);
+        if (r == 0 && fresh)
+                r = store_commit(TAKE_PTR(t), &d);
+        if (r)
+                return with_store_failed(VERB, store, r, &d);
+        if (o->json)
+                return answer(json_pack("{s:i, s:s, s:s, s:s, s:o, s:b}", "version", 1, "name", s->md.name, "digest", s->bundle.digest, "folder",
+                                            s->dir, "seq", json_u64(seq), "new", fresh));
+        printf("%s %s, event %" PRIu64 "\n%s\n", s->md.name, fresh ? "registered" : "was registered already", seq, s->bundle.digest);
+        return EXIT_OK;
+}
+
+/* Opens the store for reading. No store yet is an empty registry: *ret_t stays NULL. Returns EXIT_OK or what to end with. */
+static int open_read(const StoreOptions *o, Store **store, Txn **ret_t) {
+        _cleanup_free_ char *path = NULL;
+        Diag d = {0};
+        int r;
+
+        path = cli_store_path(o->store, &d);
+        if (!path)
+                return cli_usage(VERB, "%s", *d.text ? d.text : "out of memory");
+        store_set_fault_exit(EXIT_NOT);
+        r = store_open(path, STORE_READ, store, &d);
+        if (r == STORE_E_MISSING)
+                return EXIT_OK;
+        if (r)
+                return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : store_strerror(r));
+        r = store_begin(*store, false, ret_t, &d);
+        return r ? with_store_failed(VERB, *store, r, &d) : EXIT_OK;
+}
+
+static int list(const StoreOptions *o) {
+        _cleanup_store_ Store *store = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        _cleanup_json_ json_t *a = json_array();
+        SkillRow *rows = NULL;
+        size_t n = 0;
+        int r = open_read(o, &store, &t);
+
+        if (r != EXIT_OK)
+                return r;
+        r = t ? engine_skill_list(t, &rows, &n) : 0;
+        if (r)
+                return with_store_failed(VERB, store, r, NULL);
+        if (!o->json && n == 0)
+                fprintf(stderr, "no skill is registered; `lethe skill add DIR` registers one\n");
+        for (size_t i = 0; i < n; i++) {
+                if (o->json)
+                        json_array_append_new(a, row_json(&rows[i]));
+                else
+                        printf("%-24s %.19s  %s\n", rows[i].name, rows[i].digest, rows[i].folder);
+                skill_row_deinit(&rows[i]);
+        }
+        free(rows);
+        return o->json ? answer(json_pack("{s:i, s:O}", "version", 1, "skills", a)) : EXIT_OK;
+}
+
+static int show(const char *name, const StoreOptions *o) {
+        _cleanup_store_ Store *store = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        _cleanup_skill_row_ SkillRow row = {0};
+        _cleanup_skill_ Skill *s = NULL;
+        char shown[256];
+        Diag d = {0};
+        int r = open_read(o, &store, &t), changed;
+
+        if (r != EXIT_OK)
+                return r;
+        r = t ? engine_skill_get(t, name, &row) : -ENOENT;
+        if (r == -ENOENT)
+                return cli_fail(VERB, EXIT_NOT, "no skill \"%s\" is registered", diag_quote(name, strlen(name), shown, sizeof(shown)));
+        if (r)
+                return with_store_failed(VERB, store, r, &d);
+        changed = registry_load_row(&row, &s, &d);
+        if (changed < 0)
+                return cli_fail(VERB, EXIT_NOT, "%s", strerror(-changed));
+        if (o->json) {
+                json_t *j = row_json(&row);
+
+                if (j && (json_object_set(j, "files", row.files) < 0 || json_object_set_new(j, "unchanged", json_boolean(changed == 0)) < 0 ||
+                          (changed && json_object_set_new(j, "change", json_string(d.text)) < 0) ||
+                          (s && s->md.description && json_object_set_new(j, "description", json_string(s->md.description)) < 0))) {
+                        json_decref(j);
+                        j = NULL;
+                }
+                r = answer(j);
+                return r ? r : changed ? EXIT_NOT : EXIT_OK;
+        }
+        printf("%-12s%s\n%-12s%s\n%-12s%s\n%-12s%s, event %" PRIu64 "\n%-12s%zu\n", "name", row.name, "digest", row.digest, "folder", row.folder,
+               "registered", row.time, row.seq, "files", json_array_size(row.files));
+        if (s && s->md.description)
+                print_text("description", s->md.description);
+        printf("%-12s%s\n", "state", changed ? d.text : "unchanged since it was registered");
+        return changed ? EXIT_NOT : EXIT_OK;
+}
+
+int cmd_skill(int argc, char **argv) {
+        static const struct option options[] = {OPTIONS_STORE, {0}};
+        StoreOptions o = {0};
+        const char *action;
+        int opt;
+
+        while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
+                if (opt == 'h') {
+                        fputs(help, stdout);
+                        return cli_done(VERB, EXIT_OK);
+                }
+                if (!store_option(&o, opt, optarg))
+                        return store_option_wrong(argv);
+        }
+        action = argv[optind];
+        if (!action || (strcmp(action, "add") && strcmp(action, "list") && strcmp(action, "show")))
+                return cli_usage(VERB, "one of add, list, show is needed");
+        if (argc - optind != (strcmp(action, "list") ? 2 : 1))
+                return cli_usage(VERB, strcmp(action, "list") ? "%s takes exactly one argument" : "%s takes no argument", action);
+        return cli_done(VERB, *action == 'a' ? add(argv[optind + 1], &o) : *action == 'l' ? list(&o) : show(argv[optind + 1], &o));
+}

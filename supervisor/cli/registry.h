@@ -1,0 +1,17 @@
+/* Runs: CLI. SKILL|DIR of the command line: which folder that is, and whether it still is what was registered. */
+#pragma once
+
+#include "engine/skill.h"
+#include "manifest/skill.h"
+
+enum {
+        REGISTRY_E_UNKNOWN = 1, /* neither a registered name nor a folder: 127 */
+        REGISTRY_E_CHANGED,     /* the folder is no longer what was registered: the message names the first file; 125 */
+        REGISTRY_E_SKILL,       /* the skill cannot be loaded: 125 */
+};
+
+/* Text with a '/' (also "." and "..") is a folder; else a registered name; else a folder of that name. t NULL: no store is there yet.
+ * Returns 0, REGISTRY_E_*, -errno. */
+int registry_load(Txn *t_or_null, const char *skill, Skill **ret, Diag *reterr);
+/* Loads the folder of a registered skill and holds it against its record. */
+int registry_load_row(const SkillRow *row, Skill **ret, Diag *reterr);

@@ -1,0 +1,124 @@
+/* Runs: supervisor. */
+#include "daemon/receipt.h"
+
+#include "base/clock.h"
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static json_t *number_or_null(bool there, uint64_t v) {
+        return there ? json_u64(v) : json_null();
+}
+
+json_t *receipt_usage(const Region *r) {
+        uint64_t wall = r->go_usec && r->ended_usec > r->go_usec ? r->ended_usec - r->go_usec : 0;
+
+        return json_pack("{s:o, s:o, s:o, s:o, s:o}", "peak_memory_bytes", json_u64(r->budget.peak_memory_bytes), "cpu_usec",
+                         json_u64(r->budget.cpu_usec), "wall_usec", json_u64(wall), "output_bytes", json_u64(r->io.output_used),
+                         "scratch_bytes", json_u64(r->budget.scratch_bytes));
+}
+
+json_t *receipt_ending(const Region *r) {
+        bool exited = r->outcome == OUTCOME_EXITED;
+        bool signal = (r->outcome == OUTCOME_SIGNALED || r->outcome == OUTCOME_CANCELLED) && r->status > 0;
+        json_t *o = json_pack("{s:s, s:o, s:o, s:s?}", "outcome", outcome_name(r->outcome), "exit_code",
+                              number_or_null(exited, (uint64_t)r->status), "signal", number_or_null(signal, (uint64_t)r->status),
+                              "limiting_resource", r->resource);
+        char quoted[sizeof(r->reason) * 4];
+
+        if (o && r->resource &&
+            (json_object_set_new(o, "limit", json_u64(r->limit)) < 0 || json_object_set_new(o, "used", json_u64(r->used)) < 0))
+                goto fail;
+        /* A reason may quote a path of any bytes. */
+        if (o && *r->reason && json_object_set_new(o, "reason", json_string(r->reason)) < 0 &&
+            json_object_set_new(o, "reason", json_string(diag_quote(r->reason, strlen(r->reason), quoted, sizeof(quoted)))) < 0)
+                goto fail;
+        return o;
+fail:
+        json_decref(o);
+        return NULL;
+}
+
+/* Puts the members of `more` behind those of `o`. Steals more. */
+static int merge(json_t *o, json_t *more) {
+        int e = more ? json_object_update(o, more) : -1;
+
+        json_decref(more);
+        return e;
+}
+
+static json_t *skill_json(const char *name, const char *digest) {
+        return json_pack("{s:s?, s:s?}", "name", name, "digest", digest);
+}
+
+static json_t *no_teardown(void) {
+        return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:[], s:[], s:i, s:i}", "discipline", "none", "grade", "nothing_held", "bytes_held", 0,
+                         "bytes_overwritten", 0, "bytes_verified", 0, "passes", 0, "not_covered", "callbacks", "handles_unbound", 0, "usec", 0);
+}
+
+json_t *receipt_of_region(const Region *r, const Evidence *evidence) {
+        _cleanup_json_ json_t *o = NULL;
+        uint64_t now = clock_mono_usec(), run_from = r->go_usec ? r->go_usec : r->declared_usec;
+        bool recorded = r->state == REGION_RECORDED;
+        const char *tier = r->spawned.tier ? tier_name(r->spawned.tier) : r->notify.tier ? tier_name(r->notify.tier) : NULL;
+
+        o = json_pack("{s:i, s:s?, s:o, s:s?, s:o, s:o?, s:o?, s:{s:o, s:o, s:o}, s:{s:I, s:I, s:I, s:I}}", "version", RECEIPT_VERSION,
+                      "region", r->recorded_start ? r->id : NULL, "skill", skill_json(r->grant->skill_name, r->grant->skill_digest), "tier", tier,
+                      "usage", receipt_usage(r), "denials", denials_to_json(&r->denials, SIZE_MAX), "teardown",
+                      evidence ? evidence_to_json(evidence) : no_teardown(), "ledger", "allocated",
+                      number_or_null(r->recorded_start, r->seq_allocated), "released", number_or_null(recorded, r->seq_released), "ended",
+                      number_or_null(recorded, r->seq_ended), "timings_usec", "spawn", (json_int_t)(run_from - r->declared_usec), "run",
+                      (json_int_t)(r->ended_usec > run_from ? r->ended_usec - run_from : 0), "teardown",
+                      (json_int_t)(evidence ? evidence->usec : 0), "total", (json_int_t)(now - r->declared_usec));
+        if (!o || merge(o, receipt_ending(r)) < 0)
+                return NULL;
+        return TAKE_PTR(o);
+}
+
+json_t *receipt_of_refusal(const char *name, const char *digest, Outcome outcome, const char *reason) {
+        char quoted[4096];
+        json_t *o = json_pack("{s:i, s:n, s:o, s:s, s:n, s:n, s:n, s:n, s:{s:i, s:i, s:i}, s:[], s:o, s:{s:n, s:n, s:n}, s:{s:i, s:i, s:i, s:i}}", "version",
+                              RECEIPT_VERSION, "region", "skill", skill_json(name, digest), "outcome", outcome_name(outcome), "exit_code", "signal",
+                              "limiting_resource", "tier", "usage", "peak_memory_bytes", 0, "cpu_usec", 0, "wall_usec", 0, "denials", "teardown",
+                              no_teardown(), "ledger", "allocated", "released", "ended", "timings_usec", "spawn", 0, "run", 0, "teardown", 0, "total", 0);
+
+        if (o && reason && json_object_set_new(o, "reason", json_string(reason)) < 0)
+                json_object_set_new(o, "reason", json_string(diag_quote(reason, strlen(reason), quoted, sizeof(quoted))));
+        return o;
+}
+
+int receipt_check(const char *path, Diag *reterr) {
+        _cleanup_free_ char *dir = strdup(path);
+        char *slash;
+        struct stat st;
+
+        if (!dir)
+                return -ENOMEM;
+        if (!*path || strcmp(path, "-") == 0)
+                return diag(reterr, -EINVAL, "--receipt names a file: standard output is the skill's");
+        if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+                return diag(reterr, -EISDIR, "receipt %s: is a folder", path);
+        slash = strrchr(dir, '/');
+        if (slash)
+                slash[slash == dir] = 0;
+        if (access(slash ? dir : ".", W_OK | X_OK) < 0)
+                return diag(reterr, -errno, "receipt %s: folder %s: %s", path, slash ? dir : ".", strerror(errno));
+        return 0;
+}
+
+int receipt_write(const char *path, const json_t *receipt, Diag *reterr) {
+        char *text = receipt ? json_dumps(receipt, JSON_INDENT(2)) : NULL;
+        _cleanup_free_ char *line = NULL;
+        int n = text ? asprintf(&line, "%s\n", text) : -1, e;
+
+        free(text);
+        if (n < 0) {
+                line = NULL;
+                return -ENOMEM;
+        }
+        e = io_write_file(AT_FDCWD, path, line, (size_t)n, 0644, false);
+        return e < 0 ? diag(reterr, e, "receipt %s cannot be written: %s", path, strerror(-e)) : 0;
+}

@@ -1,0 +1,145 @@
+/* Runs: supervisor. */
+#include "daemon/record.h"
+
+#include "daemon/receipt.h"
+#include "engine/engine.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define EVENT_DENIALS_BYTES 40000 /* an entry of the ledger has at most 65,535 bytes */
+
+static int store_code(int e) {
+        return e > 0 ? RECORD_E_STORE : e;
+}
+
+/* Regions of this skill that are alive. */
+static int check_of_skill(Txn *t, const Grant *g, Diag *reterr) {
+        RegionRow *rows = NULL;
+        size_t n = 0;
+        uint64_t same = 0;
+        int e;
+
+        if (g->max_of_skill == 0)
+                return 0;
+        e = engine_region_list(t, &rows, &n);
+        for (size_t i = 0; e == 0 && i < n; i++) {
+                const char *name = json_string_value(json_object_get(json_object_get(rows[i].detail, "skill"), "name"));
+
+                same += name && strcmp(name, g->skill_name) == 0;
+                region_row_deinit(&rows[i]);
+        }
+        free(rows);
+        if (e == 0 && same >= g->max_of_skill)
+                return diag(reterr, RECORD_E_LIMIT, "%" PRIu64 " regions of skill %s are alive: policy allows %" PRIu64 " at once (concurrency)",
+                            same, g->skill_name, g->max_of_skill);
+        return e;
+}
+
+static int put_pid(Txn *t, const Region *r) {
+        _cleanup_free_ char *cgroup = NULL;
+        int e;
+
+        cgroup = region_cgroup_text(&r->cgroup, &e);
+        return e < 0 ? e : engine_region_pid(t, r->id, (uint64_t)r->spawned.pid, r->spawned.start_ticks, cgroup, r->spawned.scratch);
+}
+
+int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, Diag *reterr) {
+        _cleanup_json_ json_t *grant = grant_to_json(r->grant);
+        _cleanup_txn_ Txn *t = NULL;
+        const RegionStart start = {
+                .region = r->id,
+                .skill_name = r->grant->skill_name,
+                .skill_digest = r->grant->skill_digest,
+                .tier = tier,
+                .grant = grant,
+                .reads = (const char *const *)r->grant->reads,
+                .writes = (const char *const *)r->grant->writes,
+                .slots = r->grant->slots,
+                .supervisor_pid = (uint64_t)getpid(),
+                .max_regions = r->grant->max_regions,
+        };
+        int e;
+
+        if (!grant)
+                return -ENOMEM;
+        e = store_begin(s, true, &t, reterr);
+        if (e != 0)
+                return store_code(e);
+        e = check_of_skill(t, r->grant, reterr);
+        if (e != 0)
+                return e;
+        e = engine_region_start(t, &start, &r->seq_allocated, ret_copies, reterr);
+        if (e > 0)
+                return e == ENGINE_E_TOO_MANY ? RECORD_E_LIMIT : RECORD_E_SLOTS;
+        if (e == 0 && with_pid)
+                e = put_pid(t, r);
+        if (e == 0)
+                e = store_commit(TAKE_PTR(t), reterr);
+        return store_code(e);
+}
+
+int record_pid(Store *s, const Region *r, Diag *reterr) {
+        _cleanup_txn_ Txn *t = NULL;
+        int e = store_begin(s, true, &t, reterr);
+
+        if (e == 0)
+                e = put_pid(t, r);
+        if (e == 0)
+                e = store_commit(TAKE_PTR(t), reterr);
+        return store_code(e);
+}
+
+int record_fault(Store *s, const Region *r, Diag *reterr) {
+        _cleanup_json_ json_t *fields = json_pack("{s:s, s:s, s:o, s:o}", "outcome", outcome_name(r->outcome), "resource", r->resource,
+                                                  "limit", json_u64(r->limit), "used", json_u64(r->used));
+        _cleanup_txn_ Txn *t = NULL;
+        int e;
+
+        if (!fields)
+                return -ENOMEM;
+        e = store_begin(s, true, &t, reterr);
+        if (e == 0)
+                e = engine_event(t, r->id, "region.faulted", fields, NULL);
+        if (e == 0)
+                e = store_commit(TAKE_PTR(t), reterr);
+        return store_code(e);
+}
+
+int record_end(Store *s, Region *r, const Evidence *evidence, const json_t *result, Diag *reterr) {
+        _cleanup_json_ json_t *released = NULL, *ended = receipt_ending(r), *fields = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        RegionEnd end = {.region = r->id, .keep = !outcome_is_breach(r->outcome)};
+        int e;
+
+        released = json_pack("{s:o?, s:o?, s:o}", "teardown", evidence_to_json(evidence), "usage", receipt_usage(r), "denials",
+                             json_u64(r->denials.total));
+        if (!released || !ended)
+                return -ENOMEM;
+        if (result && json_object_set(ended, "result", (json_t *)result) < 0)
+                return -ENOMEM;
+        end.released = released;
+        end.ended = ended;
+        e = store_begin(s, true, &t, reterr);
+        if (e == 0 && r->outcome == OUTCOME_CANCELLED) {
+                fields = json_pack("{s:s, s:o}", "reason", r->reason, "signal", r->status > 0 ? json_integer(r->status) : json_null());
+                e = fields ? engine_event(t, r->id, "region.cancelled", fields, NULL) : -ENOMEM;
+        }
+        /* A bound that was passed is an event of its own (I-33). */
+        if (e == 0 && r->outcome == OUTCOME_CANCELLED && evidence->usec > evidence->bound_usec) {
+                _cleanup_json_ json_t *late = json_pack("{s:o, s:o}", "bound_usec", json_u64(evidence->bound_usec), "usec", json_u64(evidence->usec));
+
+                e = late ? engine_event(t, r->id, "region.bound_passed", late, NULL) : -ENOMEM;
+        }
+        if (e == 0 && r->denials.total > 0) {
+                _cleanup_json_ json_t *denied = json_pack("{s:o?}", "denials", denials_to_json(&r->denials, EVENT_DENIALS_BYTES));
+
+                e = denied ? engine_event(t, r->id, "region.denied", denied, NULL) : -ENOMEM;
+        }
+        if (e == 0)
+                e = engine_region_end(t, &end, &r->seq_released, &r->seq_ended, reterr);
+        if (e == 0)
+                e = store_commit(TAKE_PTR(t), reterr);
+        return store_code(e);
+}

@@ -1,0 +1,23 @@
+/* Runs: supervisor. The three moments of a region's life that the ledger must know, each one durable when the call returns. */
+#pragma once
+
+#include "base/diag.h"
+#include "region/region.h"
+#include "scrub/evidence.h"
+#include "store/store.h"
+
+enum {
+        RECORD_E_STORE = 1, /* the store refused: message has its words */
+        RECORD_E_LIMIT,     /* as many regions are alive as policy allows, of this skill or at all */
+        RECORD_E_SLOTS,     /* a slot that the manifest names or defines is refused */
+};
+
+/* region.allocated, and the copies of the slots that it reads (I-20). With the worker's pid when it is known, so that recovery finds it. */
+int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, Diag *reterr);
+/* The worker's pid, where the region was recorded before its worker was made. */
+int record_pid(Store *s, const Region *r, Diag *reterr);
+/* region.faulted: from here on nothing that the region proposed can be kept, whoever records its end (I-24). */
+int record_fault(Store *s, const Region *r, Diag *reterr);
+/* In one transaction: region.cancelled and region.denied where they apply, slot.written or slot.discarded, region.released,
+ * invocation.ended. Sets the positions in r. */
+int record_end(Store *s, Region *r, const Evidence *evidence, const json_t *result_or_null, Diag *reterr);

@@ -1,0 +1,152 @@
+/* Runs: supervisor. */
+#include "daemon/recover.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/engine.h"
+#include "region/region-cgroup.h"
+#include "region/region-proc.h"
+#include "scrub/evidence.h"
+#include "scrub/teardown.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#define DIE_WAIT_MS 10000
+
+/* Kills the process that the row names, if it still is that process: a pid alone may have come to mean another one. */
+static int kill_first(const RegionRow *row, Diag *reterr) {
+        _cleanup_close_ int pidfd = -1;
+        struct pollfd p;
+
+        if (row->pid <= 1)
+                return 0;
+        pidfd = (int)syscall(SYS_pidfd_open, (pid_t)row->pid, 0);
+        if (pidfd < 0)
+                return errno == ESRCH || errno == EINVAL ? 0 : -errno;
+        if (proc_start_ticks((pid_t)row->pid) != row->start_ticks)
+                return 0;
+        if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) < 0)
+                return errno == ESRCH ? 0 : -errno;
+        p = (struct pollfd){.fd = pidfd, .events = POLLIN};
+        if (poll(&p, 1, DIE_WAIT_MS) == 0)
+                return diag(reterr, RECOVER_E_ALIVE, "region %s: process %" PRIu64 " of a supervisor that died does not die", row->region,
+                            row->pid);
+        return 0;
+}
+
+/* A scratch folder is ours to remove only where spawn puts them: <store>/scratch/<region>. */
+static int remove_scratch(Store *s, const RegionRow *row, Diag *reterr) {
+        _cleanup_free_ char *path = NULL;
+        int e;
+
+        if (asprintf(&path, "%s/scratch/%s", store_dir(s), row->region) < 0) {
+                path = NULL;
+                return -ENOMEM;
+        }
+        e = teardown_remove_folder(path);
+        return e < 0 ? diag(reterr, e, "region %s: scratch folder %s cannot be removed: %s", row->region, path, strerror(-e)) : 0;
+}
+
+static int clear_one(Store *s, const RegionRow *row, Diag *reterr) {
+        int e = kill_first(row, reterr);
+
+        if (e == 0 && row->cgroup) {
+                e = region_cgroup_clear_text(row->cgroup, row->region);
+                if (e < 0)
+                        return diag(reterr, e, "region %s: control group cannot be removed: %s", row->region, strerror(-e));
+        }
+        return e == 0 ? remove_scratch(s, row, reterr) : e;
+}
+
+static int record_one(Txn *t, const RegionRow *row, Diag *reterr) {
+        _cleanup_json_ json_t *fields = NULL;
+        Evidence evidence;
+        int e;
+
+        evidence_unwatched(&evidence);
+        fields = json_pack("{s:o?}", "teardown", evidence_to_json(&evidence));
+        if (!fields)
+                return -ENOMEM;
+        e = engine_region_recover(t, row->region, fields, reterr);
+        return e == ENGINE_E_NO_REGION ? 0 : e; /* another start was faster */
+}
+
+static void rows_free(RegionRow *rows, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                region_row_deinit(&rows[i]);
+        free(rows);
+}
+
+int recover_all(Store *s, unsigned *ret_n, Diag *reterr) {
+        _cleanup_txn_ Txn *t = NULL;
+        RegionRow *rows = NULL;
+        size_t n = 0, left = 0;
+        int e;
+
+        *ret_n = 0;
+        e = store_begin(s, false, &t, reterr);
+        if (e == 0)
+                e = engine_region_list(t, &rows, &n);
+        if (t)
+                store_abort(TAKE_PTR(t));
+        if (e != 0)
+                return e > 0 ? RECOVER_E_STORE : e;
+        for (size_t i = 0; i < n && e == 0; i++) {
+                if (!store_lock_is_free(s, rows[i].supervisor_lock)) {
+                        region_row_deinit(&rows[i]);
+                        continue;
+                }
+                RegionRow row = rows[i];
+
+                rows[i] = (RegionRow){};
+                rows[left++] = row;
+                e = clear_one(s, &rows[left - 1], reterr);
+        }
+        if (e == 0 && left > 0) {
+                e = store_begin(s, true, &t, reterr);
+                for (size_t i = 0; i < left && e == 0; i++)
+                        e = record_one(t, &rows[i], reterr);
+                if (e == 0)
+                        e = store_commit(TAKE_PTR(t), reterr);
+                if (e > 0)
+                        e = RECOVER_E_STORE;
+                if (e == 0)
+                        *ret_n = (unsigned)left;
+        }
+        for (size_t i = 0; i < left && e == 0; i++)
+                log_debug("region %s: its supervisor had died; recovered", rows[i].region);
+        rows_free(rows, n);
+        return e;
+}
+
+int recover_one(Store *s, const char *region, Diag *reterr) {
+        _cleanup_(region_row_deinit) RegionRow row = {};
+        _cleanup_txn_ Txn *t = NULL;
+        int e = store_begin(s, false, &t, reterr);
+
+        if (e == 0)
+                e = engine_region_get(t, region, &row);
+        if (t)
+                store_abort(TAKE_PTR(t));
+        if (e == ENGINE_E_NO_REGION)
+                return RECOVER_E_NONE;
+        if (e != 0)
+                return e > 0 ? RECOVER_E_STORE : e;
+        if (!store_lock_is_free(s, row.supervisor_lock))
+                return RECOVER_E_OWNED;
+        e = clear_one(s, &row, reterr);
+        if (e != 0)
+                return e;
+        e = store_begin(s, true, &t, reterr);
+        if (e == 0)
+                e = record_one(t, &row, reterr);
+        if (e == 0)
+                e = store_commit(TAKE_PTR(t), reterr);
+        return e > 0 ? RECOVER_E_STORE : e;
+}

@@ -1,0 +1,17 @@
+/* Runs: supervisor. Finishes what a supervisor that died left behind (I-60): kills what still runs, removes control groups and scratch,
+ * and records region.recovered. Done at every start, before anything new. */
+#pragma once
+
+#include "base/diag.h"
+#include "store/store.h"
+
+enum {
+        RECOVER_E_ALIVE = 1,  /* an orphan's process does not die: message has region and pid */
+        RECOVER_E_STORE,      /* the store cannot record it: message has the store's words */
+        RECOVER_E_NONE,       /* recover_one: no such region alive in the store */
+        RECOVER_E_OWNED,      /* recover_one: its supervisor lives */
+};
+
+/* Every region whose supervisor is gone. *ret_n: how many. Returns 0, RECOVER_E_*, -errno. */
+int recover_all(Store *s, unsigned *ret_n, Diag *reterr);
+int recover_one(Store *s, const char *region, Diag *reterr);

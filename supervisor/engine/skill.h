@@ -1,0 +1,36 @@
+/* Runs: supervisor, CLI. The registry of skills: what was registered under a name, as events skill.registered. A changed skill or
+ * manifest gets another event, never another content under the same one (I-28). */
+#pragma once
+
+#include "base/json.h"
+#include "base/util.h"
+#include "store/store.h"
+
+#define SKILL_NAME_MAX 64
+
+typedef struct SkillRecord {
+        const char *name;     /* skill_name_valid() */
+        const char *folder;   /* absolute path on the host */
+        const char *digest;   /* "sha256:…" over the list of files */
+        const char *manifest; /* digest of lethe.json, NULL when there is none */
+        const json_t *files;  /* array; goes to the event's body */
+} SkillRecord;
+
+/* Registers, in the caller's write transaction. The same folder and digest again appends nothing: *ret_new false, *ret_seq of what is
+ * there. Returns 0 or -errno. */
+int engine_skill_register(Txn *t, const char *who, const SkillRecord *r, uint64_t *ret_seq, bool *ret_new);
+
+typedef struct SkillRow {
+        uint64_t seq;
+        char *name, *folder, *digest; /* owned */
+        char *manifest;               /* owned, or NULL */
+        char *time;                   /* RFC 3339; owned */
+        json_t *files;                /* as registered; owned */
+} SkillRow;
+void skill_row_deinit(SkillRow *r);
+#define _cleanup_skill_row_ _cleanup_(skill_row_deinit)
+
+/* Returns 0, -ENOENT when no skill of that name is registered, -EUCLEAN, -errno. */
+int engine_skill_get(Txn *t, const char *name, SkillRow *ret);
+/* All, by name. */
+int engine_skill_list(Txn *t, SkillRow **ret, size_t *ret_n);

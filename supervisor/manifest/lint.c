@@ -1,0 +1,159 @@
+#include "manifest/lint.h"
+
+#include "schema/limits.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static int lint_program(const Skill *s, const Entry *e, const char *pointer, Findings *f) {
+        const char *program = e->argv[0], *inside = NULL;
+        _cleanup_free_ char *rooted = NULL, *plain = NULL;
+        const BundleFile *file;
+        char shown[256];
+
+        if (path_is_under(program, REGION_SKILL_DIR))
+                inside = program + strlen(REGION_SKILL_DIR);
+        else if (program[0] != '/' && (strchr(program, '/') || bundle_find(&s->bundle, program)))
+                inside = program;
+        if (!inside)
+                return 0;
+        if (asprintf(&rooted, "/%s", inside) < 0) {
+                rooted = NULL;
+                return -ENOMEM;
+        }
+        diag_quote(program, strlen(program), shown, sizeof(shown));
+        if (path_normalise(rooted, &plain, NULL) != 0 || !(file = bundle_find(&s->bundle, plain + 1)))
+                return finding_add(f, FINDING_ERROR, MANIFEST_NAME, 0, pointer, "entry-missing", "\"%s\": no such file in the skill's folder", shown);
+        if (!file->link && !file->executable)
+                return finding_add(f, FINDING_ERROR, MANIFEST_NAME, 0, pointer, "entry-executable",
+                                   "\"%s\": not executable; chmod +x, or name its interpreter first", shown);
+        return 0;
+}
+
+static int lint_entry(const Skill *s, const Entry *e, Findings *f) {
+        char pointer[128];
+        int r;
+
+        snprintf(pointer, sizeof(pointer), "/entry/%s/0", e->name);
+        r = lint_program(s, e, pointer, f);
+        for (size_t i = 1; r == 0 && e->argv[i]; i++) {
+                snprintf(pointer, sizeof(pointer), "/entry/%s/%zu", e->name, i);
+                /* The working folder is /work, so that a relative name of a file in the skill leads nowhere. */
+                if (bundle_find(&s->bundle, e->argv[i]))
+                        r = finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, pointer, "entry-argument",
+                                        "\"%s\" is a file of the skill, but the working folder is %s: write %s/%s", e->argv[i], REGION_WORK_DIR,
+                                        REGION_SKILL_DIR, e->argv[i]);
+        }
+        return r;
+}
+
+int skill_lint(const Skill *s, Findings *f) {
+        const Manifest *m = &s->manifest;
+        const char *name;
+        json_t *schema;
+        char pointer[256];
+        int r = 0;
+
+        if (!s->has_manifest)
+                return finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, NULL, "manifest-missing",
+                                   "not there: the skill gets default budgets, no slots, no files and no network, and --entry names its program");
+        if (m->n_entries == 0 && findings_count(f, FINDING_ERROR) == 0)
+                r = finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, "/entry", "entry-none", "no entry: --entry must name the program in each run");
+        for (size_t i = 0; r == 0 && i < m->n_entries; i++)
+                r = lint_entry(s, &m->entries[i], f);
+        json_object_foreach(m->slots, name, schema) {
+                if (r == 0 && !strv_has(m->reads, name) && !strv_has(m->writes, name)) {
+                        snprintf(pointer, sizeof(pointer), "/slots/%.200s", name);
+                        r = finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, pointer, "slot-unused", "defined, but neither in \"reads\" nor in \"writes\"");
+                }
+        }
+        for (size_t i = 0; r == 0 && i < m->n_files; i++)
+                if (!m->files[i].real) {
+                        snprintf(pointer, sizeof(pointer), "/files/%zu/path", i);
+                        r = finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, pointer, "file-missing", "%s does not exist on this host", m->files[i].path);
+                }
+        return r;
+}
+
+typedef struct Sum {
+        json_t *parts;
+        unsigned score;
+        bool failed;
+} Sum;
+
+static void add(Sum *s, unsigned points, const char *fmt, ...) _printf_(3, 4);
+static void add(Sum *s, unsigned points, const char *fmt, ...) {
+        _cleanup_free_ char *what = NULL;
+        va_list ap;
+        int n;
+
+        va_start(ap, fmt);
+        n = vasprintf(&what, fmt, ap);
+        va_end(ap);
+        if (n < 0)
+                what = NULL;
+        s->score += points;
+        if (!what || json_array_append_new(s->parts, json_pack("{s:i, s:s}", "points", (int)points, "what", what)) < 0)
+                s->failed = true;
+}
+
+/* A folder at the top of the host's tree gives far more than any file below it. */
+static bool is_top(const char *path) {
+        return strchr(path + 1, '/') == NULL;
+}
+
+static void add_files(Sum *s, const Manifest *m) {
+        for (size_t i = 0; i < m->n_files; i++) {
+                const FileAsk *a = &m->files[i];
+
+                add(s, (a->write ? 15 : 5) + (is_top(a->path) ? 20 : 0), "%s %s%s", a->write ? "writes" : "reads", a->path,
+                    is_top(a->path) ? ", a folder at the top of the tree" : "");
+        }
+}
+
+static void add_budgets(Sum *s, const Manifest *m) {
+        for (size_t i = 0; i < BUDGET_FIELDS; i++) {
+                const BudgetField *f = &budget_fields[i];
+                uint64_t v = budget_get(&m->budget, f);
+                char text[BUDGET_TEXT_MAX], standard[BUDGET_TEXT_MAX];
+
+                if (v > f->standard)
+                        add(s, v / f->standard >= 16 ? 5 : 2, "%s %s, the default is %s", f->name, budget_format(f, v, text),
+                            budget_format(f, f->standard, standard));
+        }
+}
+
+json_t *skill_exposure(const Skill *skill) {
+        const Manifest *m = &skill->manifest;
+        Sum s = {.parts = json_array()};
+        json_t *o = NULL;
+        size_t n;
+
+        if (!s.parts)
+                return NULL;
+        if (m->network == NETWORK_HOST)
+                add(&s, 40, "the host's whole network");
+        if (m->n_connects > 0)
+                add(&s, 5 + 2 * (unsigned)m->n_connects, "connects to %zu address%s", m->n_connects, m->n_connects == 1 ? "" : "es");
+        add_files(&s, m);
+        if ((n = strv_length(m->writes)) > 0)
+                add(&s, 2 * (unsigned)MIN(n, 5), "writes %zu slot%s that others may read", n, n == 1 ? "" : "s");
+        if ((n = strv_length(m->reads)) > 0)
+                add(&s, (unsigned)MIN(n, 5), "reads %zu slot%s", n, n == 1 ? "" : "s");
+        add_budgets(&s, m);
+        if (m->proc)
+                add(&s, 5, "a /proc of its own processes");
+        if (m->min_tier == TIER_LANDLOCK)
+                add(&s, 10, "would run without namespaces");
+        if (!m->report_paths)
+                add(&s, 5, "asks that denied paths are not reported");
+        if (skill->bundle.bytes > 16 * 1024 * 1024)
+                add(&s, 2, "its folder is large: %lu bytes in %zu files", (unsigned long)skill->bundle.bytes, skill->bundle.n_files);
+        s.score = MIN(s.score, 100);
+        if (!s.failed)
+                o = json_pack("{s:i, s:s, s:O}", "score", (int)s.score, "level", s.score < 10 ? "low" : s.score < 40 ? "medium" : "high", "parts", s.parts);
+        json_decref(s.parts);
+        return o;
+}

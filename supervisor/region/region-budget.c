@@ -1,0 +1,265 @@
+/* Runs: supervisor. */
+#include "region/region-budget.h"
+
+#include "base/clock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#define NEVER UINT64_MAX
+#define TICK_FAST_USEC 4000   /* memory or tasks are bounded by accounting alone */
+#define TICK_SLOW_USEC 25000  /* control groups tell; what is left is scratch, descriptors, CPU time */
+#define TICK_LEAST_USEC 1000
+#define TICK_SHARE 20         /* accounting may cost one twentieth of one CPU */
+#define WALK_FILES_MAX 20000  /* files looked at in one walk of the scratch */
+#define WALK_DEPTH_MAX 64
+
+static const Breach no_breach = {.outcome = OUTCOME_NONE};
+
+static Breach breach(Outcome o, const char *resource, uint64_t limit, uint64_t used) {
+        return (Breach){o, resource, limit, used};
+}
+
+void region_budget_init(RegionBudget *b, const Grant *g, const RegionCgroup *c) {
+        *b = (RegionBudget){.grant = g, .cgroup = c, .scratch = -1, .wall_deadline = NEVER, .tick_deadline = NEVER};
+}
+
+void region_budget_start(RegionBudget *b, pid_t worker, int scratch_fd, bool scratch_on_host, uint64_t now) {
+        b->worker = worker;
+        b->scratch = scratch_fd;
+        b->scratch_on_host = scratch_on_host;
+        b->started_usec = now;
+        b->wall_deadline = now + b->grant->budget.wall_usec;
+        b->tick_usec = b->cgroup->memory && b->cgroup->pids ? TICK_SLOW_USEC : TICK_FAST_USEC;
+        b->tick_deadline = now + MIN(b->tick_usec, b->grant->budget.cpu_usec);
+        b->tasks_bound = 1;
+}
+
+/* One walk over the scratch: bytes in use and the largest file. */
+typedef struct ScratchLook {
+        uint64_t bytes, largest;
+        unsigned files;
+} ScratchLook;
+
+static void scratch_walk(int dirfd, unsigned depth, ScratchLook *l) {
+        struct dirent *de;
+        DIR *d;
+        int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd < 0)
+                return;
+        d = fdopendir(fd);
+        if (!d) {
+                close(fd);
+                return;
+        }
+        while ((de = readdir(d)) && l->files < WALK_FILES_MAX) {
+                struct stat st;
+
+                if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
+                        continue;
+                if (fstatat(fd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                        continue;
+                l->files++;
+                l->bytes += (uint64_t)st.st_blocks * 512;
+                if (S_ISREG(st.st_mode))
+                        l->largest = MAX(l->largest, (uint64_t)st.st_size);
+                if (S_ISDIR(st.st_mode) && depth < WALK_DEPTH_MAX) {
+                        _cleanup_close_ int sub = openat(fd, de->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+                        if (sub >= 0)
+                                scratch_walk(sub, depth + 1, l);
+                }
+        }
+        closedir(d);
+}
+
+static Breach look_files(RegionBudget *b, ScratchLook *l) {
+        const Budget *max = &b->grant->budget;
+
+        *l = (ScratchLook){};
+        scratch_walk(b->scratch, 0, l);
+        if (l->largest > max->file_bytes)
+                return breach(OUTCOME_FILE_SIZE_EXCEEDED, "file_size", max->file_bytes, l->largest);
+        return no_breach;
+}
+
+/* Use of the scratch; with `files`, also the largest file, when anything changed since the last look. */
+static Breach look_scratch(RegionBudget *b, bool files) {
+        const Budget *max = &b->grant->budget;
+        struct statfs fs;
+        ScratchLook l;
+        Breach r = no_breach;
+
+        if (b->scratch < 0)
+                return no_breach;
+        if (b->scratch_on_host) {
+                if (!files)
+                        return no_breach;
+                r = look_files(b, &l);
+                b->scratch_bytes = MAX(b->scratch_bytes, l.bytes);
+                if (l.bytes > max->scratch_bytes)
+                        return breach(OUTCOME_SCRATCH_EXCEEDED, "scratch", max->scratch_bytes, l.bytes);
+                return r;
+        }
+        if (fstatfs(b->scratch, &fs) < 0)
+                return no_breach;
+        uint64_t used = (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+
+        b->scratch_bytes = MAX(b->scratch_bytes, used);
+        if (used > max->scratch_bytes)
+                return breach(OUTCOME_SCRATCH_EXCEEDED, "scratch", max->scratch_bytes, used);
+        /* A sparse file takes no blocks but an inode: the sum of both tells that something changed. */
+        used += fs.f_files - fs.f_ffree;
+        if (files && used != b->scratch_seen) {
+                b->scratch_seen = used;
+                return look_files(b, &l);
+        }
+        return no_breach;
+}
+
+static Breach look_cpu(RegionBudget *b) {
+        uint64_t max = b->grant->budget.cpu_usec;
+
+        if (b->cpu_usec > max)
+                return breach(OUTCOME_CPU_EXCEEDED, "cpu", max, b->cpu_usec);
+        return no_breach;
+}
+
+static Breach look_memory(RegionBudget *b) {
+        uint64_t max = b->grant->budget.memory_bytes, used = b->tree.resident_bytes;
+
+        if (!b->scratch_on_host)
+                used += b->scratch_bytes; /* tmpfs pages are memory */
+        b->peak_memory_bytes = MAX(b->peak_memory_bytes, used);
+        return used > max ? breach(OUTCOME_OUT_OF_REGION, "memory", max, used) : no_breach;
+}
+
+Breach region_budget_tick(RegionBudget *b, uint64_t now) {
+        const Budget *max = &b->grant->budget;
+        uint64_t cost, next, cpu_left;
+        static long cpus;
+        unsigned look = PROC_LOOK_TASKS | PROC_LOOK_FDS;
+        Breach r;
+
+        if (cpus <= 0)
+                cpus = MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+        if (!b->cgroup->cpu)
+                look |= PROC_LOOK_CPU;
+        if (!b->cgroup->memory)
+                look |= PROC_LOOK_MEMORY;
+        r = look_scratch(b, true);
+        if (proc_tree_walk(&b->tree, b->worker, look) < 0)
+                b->tree.tasks = 0; /* out of memory here: the kernel's own limits still hold */
+        b->tasks_bound = b->tree.tasks;
+        b->opens = 0;
+        if (!b->cgroup->cpu || region_cgroup_cpu_usec(b->cgroup, &b->cpu_usec) < 0)
+                b->cpu_usec = MAX(b->cpu_usec, b->tree.cpu_usec);
+
+        cpu_left = max->cpu_usec > b->cpu_usec ? max->cpu_usec - b->cpu_usec : 0;
+        cost = clock_mono_usec() - now;
+        next = MAX(b->tick_usec, cost * TICK_SHARE);
+        next = MIN(next, cpu_left / (uint64_t)cpus); /* it cannot be used up earlier */
+        b->tick_deadline = now + MAX(next, MAX((uint64_t)TICK_LEAST_USEC, cost * 2));
+
+        if (r.outcome == OUTCOME_NONE)
+                r = look_cpu(b);
+        if (r.outcome == OUTCOME_NONE && !b->cgroup->memory)
+                r = look_memory(b);
+        if (r.outcome == OUTCOME_NONE && b->cgroup->pids)
+                r = region_budget_tasks_event(b);
+        else if (r.outcome == OUTCOME_NONE && b->tree.tasks > max->processes)
+                r = breach(OUTCOME_PIDS_EXCEEDED, "processes", max->processes, b->tree.tasks);
+        if (r.outcome == OUTCOME_NONE && b->tree.most_fds > max->open_files)
+                r = breach(OUTCOME_DENIED, "open_files", max->open_files, b->tree.most_fds);
+        return r;
+}
+
+Breach region_budget_memory_event(RegionBudget *b) {
+        uint64_t max = b->grant->budget.memory_bytes, used = max;
+
+        if (region_cgroup_oom_count(b->cgroup) == 0)
+                return no_breach;
+        if (region_cgroup_memory_now(b->cgroup, &used) < 0)
+                used = max;
+        /* The group never holds more than its limit: what was asked for is at least one page more. */
+        return breach(OUTCOME_OUT_OF_REGION, "memory", max, MAX(used, max) + 4096);
+}
+
+Breach region_budget_tasks_event(RegionBudget *b) {
+        uint64_t max = b->grant->budget.processes;
+
+        return region_cgroup_pids_max_count(b->cgroup) ? breach(OUTCOME_PIDS_EXCEEDED, "processes", max, max + 1) : no_breach;
+}
+
+Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes) {
+        uint64_t max = b->grant->budget.memory_bytes, data;
+
+        data = proc_data_bytes(pid);
+        if (bytes > UINT64_MAX - data)
+                bytes = UINT64_MAX - data;
+        if (data + bytes > max)
+                return breach(OUTCOME_OUT_OF_REGION, "memory", max, data + bytes);
+        return no_breach;
+}
+
+Breach region_budget_ask_task(RegionBudget *b) {
+        uint64_t max = b->grant->budget.processes;
+
+        if (b->tasks_bound + 1 > max) { /* perhaps: some may have ended */
+                if (proc_tree_walk(&b->tree, b->worker, PROC_LOOK_TASKS) < 0)
+                        return no_breach;
+                b->tasks_bound = b->tree.tasks;
+                if (b->tasks_bound + 1 > max)
+                        return breach(OUTCOME_PIDS_EXCEEDED, "processes", max, b->tasks_bound + 1);
+        }
+        b->tasks_bound++;
+        return no_breach;
+}
+
+Breach region_budget_ask_open(RegionBudget *b, pid_t pid) {
+        uint64_t max = b->grant->budget.open_files, n;
+
+        if (b->tree.most_fds + ++b->opens < max)
+                return no_breach;
+        n = proc_fd_count(pid);
+        b->opens = 0;
+        b->tree.most_fds = n;
+        return n > max ? breach(OUTCOME_DENIED, "open_files", max, n) : no_breach;
+}
+
+Breach region_budget_ask_change(RegionBudget *b) {
+        return look_scratch(b, false);
+}
+
+Breach region_budget_final(RegionBudget *b, uint64_t now, uint64_t worker_cpu, uint64_t worker_max_rss) {
+        uint64_t v;
+        Breach r;
+
+        b->wall_deadline = b->tick_deadline = NEVER;
+        r = region_budget_memory_event(b);
+        if (r.outcome == OUTCOME_NONE)
+                r = region_budget_tasks_event(b);
+        if (r.outcome == OUTCOME_NONE)
+                r = look_scratch(b, true);
+        if (region_cgroup_memory_peak(b->cgroup, &v) == 0)
+                b->peak_memory_bytes = MAX(b->peak_memory_bytes, v);
+        else
+                b->peak_memory_bytes = MAX(b->peak_memory_bytes, worker_max_rss);
+        if (region_cgroup_cpu_usec(b->cgroup, &v) == 0)
+                b->cpu_usec = v;
+        else
+                b->cpu_usec = MAX(b->cpu_usec, worker_cpu);
+        if (r.outcome == OUTCOME_NONE)
+                r = look_cpu(b);
+        return r;
+}
+
+void region_budget_deinit(RegionBudget *b) {
+        closep(&b->scratch);
+        proc_tree_deinit(&b->tree);
+}

@@ -1,0 +1,50 @@
+/* Runs: supervisor. What a region may use and what it did use. Each limit is enforced by the kernel one step above the grant (one byte,
+ * page, task or descriptor more), so that being there is the breach and standing at the limit is not. */
+#pragma once
+
+#include "policy/grant.h"
+#include "region/region-cgroup.h"
+#include "region/region-proc.h"
+#include "region/region-state.h"
+
+typedef struct Breach {
+        Outcome outcome;      /* OUTCOME_NONE: none */
+        const char *resource; /* as in lethe.json "budgets": memory, wall, cpu, processes, open_files, file_size, scratch, output; static */
+        uint64_t limit, used; /* bytes, usec or a count */
+} Breach;
+
+typedef struct RegionBudget {
+        const Grant *grant;          /* borrowed */
+        const RegionCgroup *cgroup;  /* borrowed */
+        pid_t worker;
+        int scratch;                 /* folder of the scratch, owned; -1 when not known */
+        bool scratch_on_host;        /* tier landlock: a folder of the host, whose use must be summed up */
+        ProcTree tree;
+        uint64_t started_usec;       /* CLOCK_MONOTONIC */
+        uint64_t wall_deadline;      /* for the loop; LOOP_NEVER before the start and after the end */
+        uint64_t tick_deadline;      /* next accounting */
+        uint64_t tick_usec;          /* distance of ticks */
+        uint64_t scratch_seen;       /* use when file sizes were last looked at */
+        uint64_t tasks_bound;        /* no more tasks than this: last count plus every fork since */
+        uint64_t opens;              /* opens since descriptors were last counted */
+        uint64_t peak_memory_bytes, cpu_usec, scratch_bytes; /* measured so far */
+} RegionBudget;
+
+void region_budget_init(RegionBudget *b, const Grant *g, const RegionCgroup *c);
+/* The worker was let go: clocks start. scratch_fd is taken over. */
+void region_budget_start(RegionBudget *b, pid_t worker, int scratch_fd, bool scratch_on_host, uint64_t now_usec);
+/* Periodic accounting; moves tick_deadline on. */
+Breach region_budget_tick(RegionBudget *b, uint64_t now_usec);
+/* A control group has news: memory or tasks. */
+Breach region_budget_memory_event(RegionBudget *b);
+Breach region_budget_tasks_event(RegionBudget *b);
+/* Before something in the region: `bytes` more of private memory in pid; one more task; one more open by pid; a change of files,
+ * which may remove what the scratch holds now. */
+Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes);
+Breach region_budget_ask_task(RegionBudget *b);
+Breach region_budget_ask_open(RegionBudget *b, pid_t pid);
+Breach region_budget_ask_change(RegionBudget *b);
+/* All processes are gone: what was only reached at the very end. The control groups must still be there.
+ * worker_cpu_usec and worker_max_rss are what the worker told of the program, used where nothing better is known. */
+Breach region_budget_final(RegionBudget *b, uint64_t now_usec, uint64_t worker_cpu_usec, uint64_t worker_max_rss);
+void region_budget_deinit(RegionBudget *b);

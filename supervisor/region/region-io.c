@@ -1,0 +1,321 @@
+/* Runs: supervisor. */
+#include "region/region-io.h"
+
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+static void relay_aim(Relay *r) {
+        if (r->at < r->n) {
+                r->poll_fd = r->own_copy >= 0 ? r->own_copy : r->to;
+                r->poll_events = POLLOUT;
+        } else {
+                r->poll_fd = r->from;
+                r->poll_events = POLLIN;
+        }
+}
+
+static void relay_close_from(Relay *r) {
+        if (r->own_from && r->from >= 0)
+                close(r->from);
+        r->from = -1;
+        relay_aim(r);
+}
+
+static void relay_close_to(Relay *r) {
+        if (r->own_to && r->to >= 0)
+                close(r->to);
+        r->to = -1;
+        closep(&r->own_copy);
+        r->n = r->at = 0;
+        relay_aim(r);
+}
+
+/* A second open file description on the same pipe or terminal, so that O_NONBLOCK is ours alone: on the one that we were given it
+ * would change under every other process that shares it. Returns the descriptor or -errno. */
+static int reopen_nonblock(int fd, int flags) {
+        char path[32];
+        int r;
+
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        r = open(path, flags | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+        return r < 0 ? -errno : r;
+}
+
+static void target_look(Relay *r) {
+        struct stat st;
+
+        if (r->kind != RELAY_TARGET_UNKNOWN || r->to < 0)
+                return;
+        r->kind = RELAY_TARGET_POLLED;
+        if (fstat(r->to, &st) < 0)
+                return;
+        if (S_ISREG(st.st_mode) || (S_ISCHR(st.st_mode) && major(st.st_rdev) == 1)) {
+                r->kind = RELAY_TARGET_PLAIN;
+        } else if (S_ISSOCK(st.st_mode)) {
+                r->kind = RELAY_TARGET_SOCKET;
+        } else if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)) {
+                int copy = reopen_nonblock(r->to, O_WRONLY);
+
+                if (copy >= 0) {
+                        r->own_copy = copy;
+                        r->kind = RELAY_TARGET_NONBLOCK;
+                }
+        }
+}
+
+/* Writes what can be written without waiting. Returns 0, -EAGAIN, or another -errno when the target is lost. */
+static int relay_write(Relay *r, bool polled) {
+        target_look(r);
+        while (r->at < r->n) {
+                size_t n = r->n - r->at;
+                ssize_t w;
+
+                switch (r->kind) {
+                case RELAY_TARGET_SOCKET:
+                        w = send(r->to, r->buf + r->at, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+                        break;
+                case RELAY_TARGET_POLLED:
+                        if (!polled)
+                                return -EAGAIN;
+                        w = write(r->to, r->buf + r->at, MIN(n, (size_t)PIPE_BUF));
+                        polled = false;
+                        break;
+                case RELAY_TARGET_NONBLOCK:
+                        w = write(r->own_copy >= 0 ? r->own_copy : r->to, r->buf + r->at, n);
+                        break;
+                case RELAY_TARGET_UNKNOWN:
+                case RELAY_TARGET_PLAIN:
+                default:
+                        w = write(r->to, r->buf + r->at, n);
+                }
+                if (w < 0 && errno == EINTR)
+                        continue;
+                if (w < 0)
+                        return -errno;
+                r->at += (size_t)w;
+                r->moved += (uint64_t)w;
+        }
+        r->at = r->n = 0;
+        return 0;
+}
+
+static void relay_push(Relay *r, bool polled) {
+        int e;
+
+        if (r->to < 0) { /* lost before: what comes now has nowhere to go */
+                r->n = r->at = 0;
+                return;
+        }
+        e = relay_write(r, polled);
+        if (e < 0 && e != -EAGAIN) {
+                r->error = -e;
+                relay_close_to(r);
+        }
+        relay_aim(r);
+}
+
+/* Reads at most `most` bytes behind what waits. Returns bytes, 0 at the end, -errno. */
+static ssize_t relay_read(Relay *r, size_t most) {
+        ssize_t n;
+
+        if (!r->buf && !(r->buf = malloc(RELAY_CHUNK)))
+                return -ENOMEM;
+        do
+                n = read(r->from, r->buf, MIN(most, (size_t)RELAY_CHUNK));
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        r->at = 0;
+        r->n = (size_t)n;
+        return n;
+}
+
+static int relay_pipe(int *ret_read, int *ret_write, bool ours_is_read) {
+        int p[2];
+
+        if (pipe2(p, O_CLOEXEC) < 0)
+                return -errno;
+        *ret_read = p[0];
+        *ret_write = p[1];
+        return io_set_nonblock(ours_is_read ? p[0] : p[1]);
+}
+
+int region_io_open(RegionIo *io, uint64_t output_max) {
+        struct stat st;
+        int e;
+
+        *io = (RegionIo){.region_in = -1, .region_out = -1, .region_err = -1, .output_max = output_max};
+        io->in = io->out = io->err = (Relay){.from = -1, .to = -1, .own_copy = -1, .poll_fd = -1};
+        io->in.own_to = io->out.own_from = io->err.own_from = true;
+        io->in.kind = RELAY_TARGET_NONBLOCK;
+        if ((e = relay_pipe(&io->region_in, &io->in.to, false)) < 0 ||
+            (e = relay_pipe(&io->out.from, &io->region_out, true)) < 0 ||
+            (e = relay_pipe(&io->err.from, &io->region_err, true)) < 0) {
+                region_io_deinit(io);
+                return e;
+        }
+        io->out.to = STDOUT_FILENO;
+        io->err.to = STDERR_FILENO;
+        if (fstat(STDIN_FILENO, &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3))) {
+                relay_close_to(&io->in);
+        } else {
+                /* Someone else may read the same pipe or terminal: after poll(2) said ready, it may be empty again. */
+                if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)) {
+                        io->in.from = reopen_nonblock(STDIN_FILENO, O_RDONLY);
+                        io->in.own_from = io->in.from >= 0;
+                }
+                if (io->in.from < 0)
+                        io->in.from = STDIN_FILENO;
+        }
+        relay_aim(&io->in);
+        relay_aim(&io->out);
+        relay_aim(&io->err);
+        return 0;
+}
+
+void region_io_started(RegionIo *io) {
+        closep(&io->region_in);
+        closep(&io->region_out);
+        closep(&io->region_err);
+}
+
+void region_io_move_in(RegionIo *io, short revents) {
+        Relay *r = &io->in;
+        ssize_t n;
+
+        if (r->at < r->n) {
+                relay_push(r, true);
+        } else if (r->from >= 0) {
+                n = relay_read(r, RELAY_CHUNK);
+                if (n > 0)
+                        relay_push(r, false);
+                else if (n != -EAGAIN)
+                        relay_close_from(r);
+        }
+        /* The skill closed its end: nothing more is taken from our own input. At our end of file the skill gets its own. */
+        if (r->to < 0)
+                relay_close_from(r);
+        else if (r->from < 0 && r->at == r->n)
+                relay_close_to(r);
+}
+
+bool region_io_move_out(RegionIo *io, Relay *r, short revents) {
+        uint64_t room;
+        ssize_t n;
+        bool over;
+
+        if (r->at < r->n) {
+                relay_push(r, true);
+                return false;
+        }
+        if (r->from < 0)
+                return false;
+        room = io->output_max > io->output_used ? io->output_max - io->output_used : 0;
+        n = relay_read(r, (size_t)MIN(room + 1, (uint64_t)RELAY_CHUNK));
+        if (n <= 0) {
+                if (n != -EAGAIN)
+                        relay_close_from(r);
+                return false;
+        }
+        io->output_used += (uint64_t)n;
+        over = (uint64_t)n > room;
+        if (over)
+                r->n = (size_t)room;
+        relay_push(r, false);
+        return over;
+}
+
+static bool drain_one(RegionIo *io, Relay *r) {
+        uint64_t room = io->output_max > io->output_used ? io->output_max - io->output_used : 0;
+        size_t waiting = r->n - r->at, n = 0;
+        int ready = 0;
+        bool over = false;
+        char *b;
+
+        if (r->from < 0)
+                return false;
+        if (ioctl(r->from, FIONREAD, &ready) < 0 || ready < 0)
+                ready = 0;
+        b = malloc(waiting + (size_t)ready + 1);
+        if (b) {
+                if (waiting)
+                        memcpy(b, r->buf + r->at, waiting);
+                while (n < (size_t)ready) {
+                        ssize_t k = read(r->from, b + waiting + n, (size_t)ready - n);
+
+                        if (k < 0 && errno == EINTR)
+                                continue;
+                        if (k <= 0)
+                                break;
+                        n += (size_t)k;
+                }
+                over = n > room;
+                io->output_used += over ? room + 1 : n;
+                free(r->buf);
+                r->buf = b;
+                r->at = 0;
+                r->n = waiting + (size_t)MIN((uint64_t)n, room);
+        }
+        relay_close_from(r);
+        return over;
+}
+
+bool region_io_drain(RegionIo *io) {
+        bool over = drain_one(io, &io->out);
+
+        over = drain_one(io, &io->err) || over;
+        relay_close_from(&io->in);
+        relay_close_to(&io->in);
+        return over;
+}
+
+void region_io_flush(RegionIo *io, int stop_fd) {
+        Relay *both[] = {&io->out, &io->err};
+
+        for (;;) {
+                struct pollfd p[3] = {{.fd = stop_fd, .events = POLLIN}, {.fd = -1}, {.fd = -1}};
+                bool left = false;
+
+                for (size_t i = 0; i < 2; i++) {
+                        if (both[i]->at < both[i]->n && both[i]->to >= 0)
+                                relay_push(both[i], false);
+                        if (both[i]->at < both[i]->n && both[i]->to >= 0) {
+                                left = true;
+                                p[i + 1] = (struct pollfd){.fd = both[i]->poll_fd, .events = POLLOUT};
+                        }
+                }
+                if (!left)
+                        return;
+                if (poll(p, 3, -1) < 0 && errno != EINTR)
+                        return;
+                if (p[0].revents)
+                        return;
+                for (size_t i = 0; i < 2; i++)
+                        if (p[i + 1].revents)
+                                relay_push(both[i], true);
+        }
+}
+
+static void relay_deinit(Relay *r) {
+        relay_close_from(r);
+        relay_close_to(r);
+        free(r->buf);
+        r->buf = NULL;
+}
+
+void region_io_deinit(RegionIo *io) {
+        region_io_started(io);
+        relay_deinit(&io->in);
+        relay_deinit(&io->out);
+        relay_deinit(&io->err);
+}

@@ -1,0 +1,49 @@
+/* Runs: supervisor. Standard input, output and error of a skill: three pipes that the supervisor relays, so that no terminal and no
+ * descriptor of the host ever reaches a region, and so that output can be counted. */
+#pragma once
+
+#include "base/util.h"
+#include "spawn/spawn.h"
+
+#define RELAY_CHUNK 65536
+
+typedef enum RelayTarget {
+        RELAY_TARGET_UNKNOWN, /* not looked at before there is something to write */
+        RELAY_TARGET_PLAIN,   /* a regular file or a device that never blocks */
+        RELAY_TARGET_NONBLOCK,/* a descriptor of our own on the same pipe or terminal, with O_NONBLOCK */
+        RELAY_TARGET_SOCKET,
+        RELAY_TARGET_POLLED,  /* may block: only after POLLOUT, and no more than PIPE_BUF bytes at once */
+} RelayTarget;
+
+typedef struct Relay {
+        int from, to;      /* from: read end; to: write end. Owned when `own_` says so; -1 when closed */
+        bool own_from, own_to;
+        RelayTarget kind;
+        int own_copy;      /* RELAY_TARGET_NONBLOCK: the descriptor that we opened, or -1 */
+        char *buf;
+        size_t n, at;      /* buf[at..n) waits to be written */
+        int poll_fd;       /* what the loop should wait for now; -1: nothing */
+        short poll_events;
+        int error;         /* errno with which writing to `to` failed, 0 when it did not */
+        uint64_t moved;    /* bytes that were written */
+} Relay;
+
+typedef struct RegionIo {
+        Relay in, out, err;
+        int region_in, region_out, region_err; /* the region's ends, closed once the worker has them */
+        uint64_t output_max, output_used;      /* both streams together; used may pass max by one byte, which is the breach */
+} RegionIo;
+
+/* Makes the pipes. Standard input that is /dev/null gives the region an empty pipe. Returns 0 or -errno. */
+int region_io_open(RegionIo *io, uint64_t output_max);
+/* After spawn_start(): closes the region's ends here. */
+void region_io_started(RegionIo *io);
+/* One step of a relay after its poll_fd was ready. */
+void region_io_move_in(RegionIo *io, short revents);
+/* Returns true when the output budget is broken: what was within it has been kept for delivery. */
+bool region_io_move_out(RegionIo *io, Relay *r, short revents);
+/* The region is dead: takes what its pipes still hold into memory and closes them. Returns true when the output budget is broken. */
+bool region_io_drain(RegionIo *io);
+/* After the region was recorded: delivers what is left, waiting for a slow reader, until stop_fd is readable (a signal). */
+void region_io_flush(RegionIo *io, int stop_fd);
+void region_io_deinit(RegionIo *io);

@@ -1,0 +1,344 @@
+/* Runs: supervisor. */
+#include "region/region-notify.h"
+
+#include "region/region-path.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#define NOTIFY_BATCH 64 /* answered in one go, so that a flood of denied calls cannot keep the loop from its deadlines */
+
+int region_notify_start(RegionNotify *n, int notify_fd, pid_t worker) {
+        struct seccomp_notif_sizes sizes;
+        char path[64];
+
+        n->fd = notify_fd;
+        n->events = POLLIN;
+        if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
+                return -errno;
+        n->n_req = MAX(sizes.seccomp_notif, sizeof(struct seccomp_notif));
+        n->n_resp = MAX(sizes.seccomp_notif_resp, sizeof(struct seccomp_notif_resp));
+        n->req = calloc(1, n->n_req);
+        n->resp = calloc(1, n->n_resp);
+        if (!n->req || !n->resp)
+                return -ENOMEM;
+        if (n->tier == TIER_NAMESPACES) {
+                snprintf(path, sizeof(path), "/proc/%d/root", (int)worker);
+                n->root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC); /* -1: path denials are judged by the grant alone */
+        }
+        return 0;
+}
+
+static bool still_valid(const RegionNotify *n, uint64_t id) {
+        return ioctl(n->fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+}
+
+/* ENOENT: the task was killed meanwhile. Anything else would leave it waiting, which only its end can mend. */
+static void answer(RegionNotify *n, uint64_t id, int error, bool go_on) {
+        memset(n->resp, 0, n->n_resp);
+        n->resp->id = id;
+        n->resp->error = -error;
+        n->resp->flags = go_on ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
+        while (ioctl(n->fd, SECCOMP_IOCTL_NOTIF_SEND, n->resp) < 0 && errno == EINTR)
+                ;
+        n->answered++;
+}
+
+static pid_t thread_group(pid_t tid) {
+        char path[64], text[1024], *p;
+        _cleanup_close_ int fd = -1;
+        ssize_t r;
+
+        snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        r = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+        if (r <= 0)
+                return tid;
+        text[r] = 0;
+        p = strstr(text, "\nTgid:");
+        return p ? (pid_t)strtol(p + 6, NULL, 10) : tid;
+}
+
+/* Reads at most n bytes of the region's memory. A page that is not there ends it early: returns what was read, or -errno. */
+static ssize_t memory_read(pid_t pid, uint64_t at, void *to, size_t n) {
+        size_t first = MIN(n, (size_t)(4096 - (at & 4095)));
+        struct iovec local = {to, n};
+        struct iovec remote[2] = {{(void *)(uintptr_t)at, first}, {(void *)(uintptr_t)(at + first), n - first}};
+        ssize_t r = process_vm_readv(pid, &local, 1, remote, n > first ? 2 : 1, 0);
+
+        return r < 0 ? -errno : r;
+}
+
+static void note_denial(RegionNotify *n, const FilterVerdict *v, const char *object, size_t n_object, const char *allow_with) {
+        if (denials_add(n->denials, v->rule, v->operation, object, n_object, allow_with) < 0)
+                n->denials->others++;
+}
+
+static void judge_path(RegionNotify *n, const FilterVerdict *v, bool *ret_denied) {
+        const struct seccomp_notif *q = n->req;
+        char text[PATH_MAX], full[PATH_MAX];
+        int dirfd = v->at_call && v->path_arg > 0 ? (int)q->data.args[v->path_arg - 1] : AT_FDCWD;
+        ssize_t r = memory_read((pid_t)q->pid, q->data.args[v->path_arg], text, sizeof(text) - 1);
+        _cleanup_free_ char *allow = NULL;
+
+        if (r <= 0)
+                return;
+        text[r] = 0;
+        if (strlen(text) == (size_t)r || !*text) /* not terminated, or empty: the kernel refuses it for what it is */
+                return;
+        if (region_path_absolute((pid_t)q->pid, dirfd, text, full) < 0)
+                return;
+        if (!still_valid(n, q->id))
+                return;
+        if (!region_path_is_denial(n->grant, n->tier, n->scratch, n->root, full, v->writes))
+                return;
+        allow = region_path_allow(full, v->writes);
+        note_denial(n, v, full, strlen(full), allow);
+        *ret_denied = true;
+}
+
+/* What a call adds to the private writable memory of its process; 0 when it adds none that counts. */
+static uint64_t memory_asked(const struct seccomp_data *d) {
+        uint64_t old, new;
+
+        switch (d->nr) {
+        case SYS_mmap:
+                return (d->args[2] & PROT_WRITE) && (d->args[3] & MAP_PRIVATE) ? d->args[1] : 0;
+        case SYS_mremap:
+                old = d->args[1];
+                new = d->args[2];
+                return new > old ? new - old : 0;
+        case SYS_mprotect:
+                return (d->args[2] & PROT_WRITE) ? d->args[1] : 0;
+        default:
+                return 0;
+        }
+}
+
+static void address_text(const struct sockaddr_storage *a, char out[static INET6_ADDRSTRLEN + 16]) {
+        char ip[INET6_ADDRSTRLEN] = "?";
+
+        if (a->ss_family == AF_INET) {
+                const struct sockaddr_in *in = (const void *)a;
+
+                inet_ntop(AF_INET, &in->sin_addr, ip, sizeof(ip));
+                snprintf(out, INET6_ADDRSTRLEN + 16, "%s:%u", ip, ntohs(in->sin_port));
+        } else if (a->ss_family == AF_INET6) {
+                const struct sockaddr_in6 *in6 = (const void *)a;
+
+                inet_ntop(AF_INET6, &in6->sin6_addr, ip, sizeof(ip));
+                snprintf(out, INET6_ADDRSTRLEN + 16, "[%s]:%u", ip, ntohs(in6->sin6_port));
+        } else {
+                snprintf(out, INET6_ADDRSTRLEN + 16, "family %d", a->ss_family);
+        }
+}
+
+static bool address_granted(const Grant *g, const struct sockaddr_storage *a) {
+        for (size_t i = 0; i < g->n_connects; i++) {
+                const NetGrant *c = &g->connects[i];
+                const struct sockaddr_in *in = (const void *)a;
+                const struct sockaddr_in6 *in6 = (const void *)a;
+
+                if (c->family != a->ss_family)
+                        continue;
+                if (a->ss_family == AF_INET && memcmp(&in->sin_addr, c->addr, 4) == 0 && ntohs(in->sin_port) == c->port)
+                        return true;
+                if (a->ss_family == AF_INET6 && memcmp(&in6->sin6_addr, c->addr, 16) == 0 && ntohs(in6->sin6_port) == c->port)
+                        return true;
+        }
+        return false;
+}
+
+/* Connects without waiting. Returns 0, an errno for the region, or -EINPROGRESS when the answer comes later. */
+static int broker_start(RegionNotify *n, uint64_t id, int sock, const struct sockaddr_storage *a, socklen_t n_a) {
+        struct epoll_event ev = {.events = EPOLLOUT};
+        int e, flags, type = 0, protocol = 0, family = 0;
+        socklen_t l = sizeof(int);
+        size_t slot = 0;
+
+        if (getsockopt(sock, SOL_SOCKET, SO_DOMAIN, &family, &l) < 0 || getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &l) < 0 ||
+            getsockopt(sock, SOL_SOCKET, SO_PROTOCOL, &protocol, &l) < 0 || type != SOCK_STREAM || protocol != IPPROTO_TCP ||
+            family != a->ss_family)
+                return EPERM;
+        while (slot < NOTIFY_CONNECTS_MAX && n->pending[slot].id)
+                slot++;
+        if (slot == NOTIFY_CONNECTS_MAX)
+                return EAGAIN;
+        if (n->connects < 0 && (n->connects = epoll_create1(EPOLL_CLOEXEC)) < 0)
+                return EAGAIN;
+        flags = fcntl(sock, F_GETFL);
+        if (flags < 0 || (!(flags & O_NONBLOCK) && fcntl(sock, F_SETFL, flags | O_NONBLOCK) < 0))
+                return EPERM;
+        e = connect(sock, (const void *)a, n_a) == 0 ? 0 : errno;
+        if (flags & O_NONBLOCK) /* the region wanted not to wait: EINPROGRESS is its answer */
+                return e;
+        if (e != EINPROGRESS) {
+                fcntl(sock, F_SETFL, flags);
+                return e;
+        }
+        ev.data.u64 = slot;
+        n->pending[slot] = (PendingConnect){.id = id, .fd = sock, .restore = true};
+        if (epoll_ctl(n->connects, EPOLL_CTL_ADD, sock, &ev) < 0) {
+                n->pending[slot].id = 0;
+                return EAGAIN;
+        }
+        return -EINPROGRESS;
+}
+
+static void judge_connect(RegionNotify *n, const FilterVerdict *v, bool *ret_denied) {
+        const struct seccomp_notif *q = n->req;
+        struct sockaddr_storage a = {};
+        socklen_t n_a = (socklen_t)MIN(q->data.args[2], sizeof(a));
+        _cleanup_close_ int pidfd = -1, sock = -1;
+        char text[INET6_ADDRSTRLEN + 16];
+        _cleanup_free_ char *allow = NULL;
+        ssize_t r = memory_read((pid_t)q->pid, q->data.args[1], &a, n_a);
+        int e;
+
+        if (r < (ssize_t)sizeof(sa_family_t) || (a.ss_family == AF_INET && r < (ssize_t)sizeof(struct sockaddr_in)) ||
+            (a.ss_family == AF_INET6 && r < (ssize_t)sizeof(struct sockaddr_in6))) {
+                answer(n, q->id, r < 0 ? EFAULT : EINVAL, false);
+                return;
+        }
+        address_text(&a, text);
+        if (!address_granted(n->grant, &a)) {
+                if (a.ss_family == AF_INET || a.ss_family == AF_INET6)
+                        allow = denial_allow_connect(text);
+                note_denial(n, v, text, strlen(text), allow);
+                *ret_denied = true;
+                answer(n, q->id, EPERM, false);
+                return;
+        }
+        pidfd = (int)syscall(SYS_pidfd_open, thread_group((pid_t)q->pid), 0);
+        if (pidfd < 0 || !still_valid(n, q->id)) {
+                answer(n, q->id, EPERM, false);
+                return;
+        }
+        sock = (int)syscall(SYS_pidfd_getfd, pidfd, (int)q->data.args[0], 0);
+        if (sock < 0) {
+                answer(n, q->id, errno == EBADF ? EBADF : EPERM, false);
+                return;
+        }
+        e = broker_start(n, q->id, sock, &a, n_a);
+        if (e == -EINPROGRESS)
+                TAKE_FD(sock);
+        else
+                answer(n, q->id, e, false);
+}
+
+void region_notify_connected(RegionNotify *n) {
+        struct epoll_event ev[8];
+        int k = epoll_wait(n->connects, ev, ARRAY_SIZE(ev), 0);
+
+        for (int i = 0; i < k; i++) {
+                PendingConnect *p = &n->pending[ev[i].data.u64];
+                int error = 0, flags;
+                socklen_t l = sizeof(error);
+
+                if (!p->id)
+                        continue;
+                if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &l) < 0)
+                        error = errno;
+                epoll_ctl(n->connects, EPOLL_CTL_DEL, p->fd, NULL);
+                flags = fcntl(p->fd, F_GETFL);
+                if (p->restore && flags >= 0)
+                        fcntl(p->fd, F_SETFL, flags & ~O_NONBLOCK);
+                closep(&p->fd);
+                if (n->fd >= 0)
+                        answer(n, p->id, error, false);
+                p->id = 0;
+        }
+}
+
+static void judge_one(RegionNotify *n, Breach *ret_breach, bool *ret_denied) {
+        const struct seccomp_notif *q = n->req;
+        FilterVerdict v = {};
+        Breach b = {};
+
+        filter_judge(&n->filter, &q->data, &v);
+        switch (v.kind) {
+        case FILTER_DENY:
+                note_denial(n, &v, v.object, strlen(v.object), v.allow_with);
+                *ret_denied = true;
+                answer(n, q->id, v.error, false);
+                return;
+        case FILTER_CONNECT:
+                judge_connect(n, &v, ret_denied);
+                return;
+        case FILTER_PATH:
+                judge_path(n, &v, ret_denied);
+                b = region_budget_ask_open(n->budget, (pid_t)q->pid);
+                if (b.outcome == OUTCOME_NONE && v.writes)
+                        b = region_budget_ask_change(n->budget);
+                break;
+        case FILTER_MEMORY:
+                b = region_budget_ask_memory(n->budget, (pid_t)q->pid, memory_asked(&q->data));
+                break;
+        case FILTER_TASK:
+                b = region_budget_ask_task(n->budget);
+                break;
+        default:
+                assert(false);
+        }
+        if (b.outcome == OUTCOME_NONE) {
+                answer(n, q->id, 0, true);
+                return;
+        }
+        /* The region is about to be killed; until then this call must not go on. */
+        *ret_breach = b;
+        answer(n, q->id, v.kind == FILTER_MEMORY ? ENOMEM : v.kind == FILTER_TASK ? EAGAIN : EMFILE, false);
+}
+
+int region_notify_ready(RegionNotify *n, short revents, Breach *ret_breach, bool *ret_denied) {
+        struct pollfd p = {.fd = n->fd, .events = POLLIN};
+
+        *ret_breach = (Breach){};
+        *ret_denied = false;
+        for (unsigned i = 0; i < NOTIFY_BATCH; i++) {
+                if (i > 0 && poll(&p, 1, 0) <= 0)
+                        return 0;
+                if (i > 0)
+                        revents = p.revents;
+                if (!(revents & POLLIN)) {
+                        if (revents & (POLLHUP | POLLERR)) /* no task uses the filter any more */
+                                closep(&n->fd);
+                        return 0;
+                }
+                memset(n->req, 0, n->n_req); /* the kernel insists on zeros */
+                if (ioctl(n->fd, SECCOMP_IOCTL_NOTIF_RECV, n->req) < 0) {
+                        int e = -errno;
+
+                        if (e == -EINTR || e == -ENOENT)
+                                continue;
+                        closep(&n->fd);
+                        return e;
+                }
+                judge_one(n, ret_breach, ret_denied);
+                if (ret_breach->outcome != OUTCOME_NONE)
+                        return 0;
+        }
+        return 0;
+}
+
+void region_notify_deinit(RegionNotify *n) {
+        for (size_t i = 0; i < NOTIFY_CONNECTS_MAX; i++)
+                if (n->pending[i].id)
+                        close(n->pending[i].fd);
+        closep(&n->connects);
+        closep(&n->root);
+        closep(&n->fd);
+        free(n->req);
+        free(n->resp);
+        *n = REGION_NOTIFY_NULL;
+}

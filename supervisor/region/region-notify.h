@@ -1,0 +1,46 @@
+/* Runs: supervisor. Answers the seccomp notifications of a region. Nothing here enforces by looking and then letting a call go on: what
+ * the region points to may change in between. Denied calls are answered, never continued; a continued call meets the kernel's own
+ * checks (mounts, Landlock, rlimits); a granted connect is made here, on a copy of the socket, to the address that was checked. */
+#pragma once
+
+#include "policy/filter.h"
+#include "policy/grant.h"
+#include "region/region-budget.h"
+#include "region/region-denial.h"
+
+#define NOTIFY_CONNECTS_MAX 32 /* connects in progress at once; more answer EAGAIN */
+
+typedef struct PendingConnect {
+        uint64_t id;   /* of the notification; 0: free */
+        int fd;        /* copy of the region's socket */
+        bool restore;  /* it was blocking: O_NONBLOCK comes off again */
+} PendingConnect;
+
+typedef struct RegionNotify {
+        int fd;               /* notification descriptor, -1 when none; to be polled for POLLIN */
+        int connects;         /* epoll of connects in progress, -1 before the first; to be polled for POLLIN */
+        short events;
+        FilterInput filter;
+        Tier tier;
+        const Grant *grant;   /* borrowed, all of these */
+        RegionBudget *budget;
+        Denials *denials;
+        const char *scratch;  /* tier landlock: host folder */
+        int root;             /* root folder of the region as its first process sees it, or -1 */
+        PendingConnect pending[NOTIFY_CONNECTS_MAX];
+        struct seccomp_notif *req;
+        struct seccomp_notif_resp *resp;
+        size_t n_req, n_resp;
+        uint64_t answered;
+} RegionNotify;
+
+#define REGION_NOTIFY_NULL ((RegionNotify){.fd = -1, .connects = -1, .root = -1})
+
+/* Takes notify_fd over. Returns 0 or -errno. */
+int region_notify_start(RegionNotify *n, int notify_fd, pid_t worker);
+/* fd was ready: answers what is there now. *ret_breach may be set; *ret_denied: something was denied. Returns 0 or -errno; after an
+ * error the descriptor is closed, and the kernel answers every further notified call with ENOSYS. */
+int region_notify_ready(RegionNotify *n, short revents, Breach *ret_breach, bool *ret_denied);
+/* connects was ready. */
+void region_notify_connected(RegionNotify *n);
+void region_notify_deinit(RegionNotify *n);

@@ -1,0 +1,252 @@
+/* Runs: supervisor. */
+#include "region/region-proc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Reads a small file of /proc whole. Returns bytes, or 0 when the process has gone. */
+static size_t proc_read(const char *path, char *out, size_t room) {
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+        size_t n = 0;
+
+        if (fd < 0)
+                return 0;
+        while (n < room - 1) {
+                ssize_t r = read(fd, out + n, room - 1 - n);
+
+                if (r <= 0)
+                        break;
+                n += (size_t)r;
+        }
+        out[n] = 0;
+        return n;
+}
+
+/* The fields of /proc/PID/stat behind the name, which may itself hold spaces and brackets. ret[0] is field 3. */
+static bool stat_fields(pid_t pid, unsigned long long ret[static 20]) {
+        char path[64], text[1024], *p;
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        if (proc_read(path, text, sizeof(text)) == 0 || !(p = strrchr(text, ')')))
+                return false;
+        p++;
+        for (size_t i = 0; i < 20; i++) {
+                while (*p == ' ')
+                        p++;
+                if (!*p)
+                        return false;
+                if (i == 0) {
+                        ret[0] = (unsigned char)*p++; /* the state letter */
+                        continue;
+                }
+                ret[i] = strtoull(p, &p, 10); /* a negative number wraps: none of ours is one */
+        }
+        return true;
+}
+
+uint64_t proc_start_ticks(pid_t pid) {
+        unsigned long long f[20];
+
+        return stat_fields(pid, f) ? f[19] : 0;
+}
+
+uint64_t proc_fd_count(pid_t pid) {
+        char path[64];
+        struct stat st;
+        uint64_t n = 0;
+        DIR *d;
+
+        snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+        if (stat(path, &st) < 0)
+                return 0;
+        if (st.st_size > 0) /* Linux 6.2 and later tell the number here */
+                return (uint64_t)st.st_size;
+        d = opendir(path);
+        if (!d)
+                return 0;
+        while (readdir(d))
+                n++;
+        closedir(d);
+        return n > 2 ? n - 2 : 0;
+}
+
+static uint64_t status_kib(const char *text, const char *key) {
+        const char *p = strstr(text, key);
+
+        return p ? strtoull(p + strlen(key), NULL, 10) * 1024 : 0;
+}
+
+uint64_t proc_data_bytes(pid_t pid) {
+        char path[64], text[4096];
+
+        snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+        return proc_read(path, text, sizeof(text)) ? status_kib(text, "\nVmData:") : 0;
+}
+
+static ProcEntry *tree_entry(ProcTree *t, pid_t pid, uint64_t start_ticks) {
+        for (size_t i = t->n; i-- > 0;) /* the living ones are the youngest */
+                if (t->v[i].pid == pid && t->v[i].start_ticks == start_ticks)
+                        return &t->v[i];
+        if (t->n == t->room) {
+                size_t room = t->room ? t->room * 2 : 64;
+                ProcEntry *v = realloc(t->v, room * sizeof(*v));
+
+                if (!v)
+                        return NULL;
+                t->v = v;
+                t->room = room;
+        }
+        t->v[t->n] = (ProcEntry){.pid = pid, .start_ticks = start_ticks};
+        return &t->v[t->n++];
+}
+
+static uint64_t ticks_usec(uint64_t ticks) {
+        static uint64_t hz;
+
+        if (!hz)
+                hz = (uint64_t)MAX(sysconf(_SC_CLK_TCK), 1L);
+        return ticks * 1000000 / hz;
+}
+
+static int look_at(ProcTree *t, pid_t pid, unsigned look) {
+        unsigned long long f[20];
+        char path[64], text[4096];
+
+        if (!stat_fields(pid, f))
+                return 0;
+        t->tasks += MAX(f[17], 1ULL);
+        if (look & PROC_LOOK_CPU) {
+                ProcEntry *e = tree_entry(t, pid, f[19]);
+
+                if (!e)
+                        return -ENOMEM;
+                e->cpu_usec = MAX(e->cpu_usec, ticks_usec(f[11] + f[12]));
+                e->waited_cpu_usec = MAX(e->waited_cpu_usec, ticks_usec(f[13] + f[14]));
+                e->alive = true;
+        }
+        if (look & PROC_LOOK_MEMORY) {
+                snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+                if (proc_read(path, text, sizeof(text))) {
+                        t->resident_bytes += status_kib(text, "\nRssAnon:") + status_kib(text, "\nRssShmem:");
+                        t->most_data_bytes = MAX(t->most_data_bytes, status_kib(text, "\nVmData:"));
+                }
+        }
+        if (look & PROC_LOOK_FDS)
+                t->most_fds = MAX(t->most_fds, proc_fd_count(pid));
+        return 0;
+}
+
+/* Appends the children of every thread of pid. */
+static int add_children(pid_t pid, pid_t **list, size_t *n, size_t *room) {
+        char path[96], text[65536];
+        struct dirent *de;
+        DIR *d;
+
+        snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+        d = opendir(path);
+        if (!d)
+                return 0;
+        while ((de = readdir(d))) {
+                char *p = text;
+
+                if (de->d_name[0] == '.')
+                        continue;
+                snprintf(path, sizeof(path), "/proc/%d/task/%.20s/children", (int)pid, de->d_name);
+                if (proc_read(path, text, sizeof(text)) == 0)
+                        continue;
+                for (;;) {
+                        char *end;
+                        long v = strtol(p, &end, 10);
+
+                        /* The last number may be cut where the buffer ends. */
+                        if (end == p || (*end != ' ' && *end != 0) || (*end == 0 && end == text + sizeof(text) - 1))
+                                break;
+                        if (*n == *room) {
+                                size_t more = *room ? *room * 2 : 64;
+                                pid_t *l = realloc(*list, more * sizeof(*l));
+
+                                if (!l) {
+                                        closedir(d);
+                                        return -ENOMEM;
+                                }
+                                *list = l;
+                                *room = more;
+                        }
+                        if (*n < PROC_TREE_MAX)
+                                (*list)[(*n)++] = (pid_t)v;
+                        p = end;
+                }
+        }
+        closedir(d);
+        return 0;
+}
+
+/* CPU time of a tree has no single counter without a control group. Two sums bound it from below: what every process was last seen
+ * with, and what the living have with their waited-for children in it. The larger counts, and it never falls. */
+static void sum_cpu(ProcTree *t) {
+        uint64_t seen = t->gone_cpu_usec, living = 0;
+
+        for (size_t i = 0; i < t->n; i++) {
+                seen += t->v[i].cpu_usec;
+                if (t->v[i].alive)
+                        living += t->v[i].cpu_usec + t->v[i].waited_cpu_usec;
+        }
+        t->cpu_usec = MAX(t->cpu_usec, MAX(seen, living));
+}
+
+/* A process that the last walk did not find any more keeps nothing but its time. */
+static void forget_gone(ProcTree *t) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < t->n; i++) {
+                if (!t->v[i].alive) {
+                        t->gone_cpu_usec += t->v[i].cpu_usec;
+                        continue;
+                }
+                t->v[n] = t->v[i];
+                t->v[n++].alive = false;
+        }
+        t->n = n;
+}
+
+int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
+        _cleanup_free_ pid_t *list = NULL;
+        size_t n = 0, room = 0;
+        int e;
+
+        t->tasks = t->resident_bytes = t->most_data_bytes = t->most_fds = 0;
+        forget_gone(t);
+        e = add_children(root, &list, &n, &room);
+        for (size_t i = 0; e == 0 && i < n; i++) {
+                e = look_at(t, list[i], look);
+                if (e == 0)
+                        e = add_children(list[i], &list, &n, &room);
+        }
+        if (e < 0)
+                return e;
+        if (look & PROC_LOOK_CPU) {
+                /* Orphans of the region are waited for by the worker. */
+                unsigned long long f[20];
+
+                if (stat_fields(root, f)) {
+                        ProcEntry *r = tree_entry(t, root, f[19]);
+
+                        if (!r)
+                                return -ENOMEM;
+                        r->waited_cpu_usec = MAX(r->waited_cpu_usec, ticks_usec(f[13] + f[14]));
+                        r->alive = true;
+                }
+                sum_cpu(t);
+        }
+        t->peak_resident_bytes = MAX(t->peak_resident_bytes, t->resident_bytes);
+        return 0;
+}
+
+void proc_tree_deinit(ProcTree *t) {
+        free(t->v);
+        *t = (ProcTree){};
+}

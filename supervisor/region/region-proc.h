@@ -1,0 +1,48 @@
+/* Runs: supervisor. Looks at the process tree of a region from outside, through /proc of the host: what the kernel says about it and
+ * nothing that the region says about itself. */
+#pragma once
+
+#include "base/util.h"
+
+#define PROC_TREE_MAX 8192 /* processes looked at in one walk: more than any processes budget allows */
+
+/* One process as it was last seen. */
+typedef struct ProcEntry {
+        pid_t pid;
+        uint64_t start_ticks;
+        uint64_t cpu_usec;        /* own, user + system */
+        uint64_t waited_cpu_usec; /* of children that it has waited for */
+        bool alive;               /* seen in the last walk */
+} ProcEntry;
+
+typedef struct ProcTree {
+        ProcEntry *v; /* of the last walk and the one before; owned */
+        size_t n, room;
+        /* Of the last walk: */
+        uint64_t tasks;          /* processes and threads below the root */
+        uint64_t resident_bytes; /* anonymous and shared memory of all, without file pages */
+        uint64_t most_data_bytes;/* largest VmData of one process */
+        uint64_t most_fds;       /* most descriptors open in one process */
+        /* Of all walks: */
+        uint64_t cpu_usec;       /* of the whole tree, never falling */
+        uint64_t gone_cpu_usec;  /* of processes that are no more */
+        uint64_t peak_resident_bytes;
+} ProcTree;
+
+typedef enum ProcLook {
+        PROC_LOOK_TASKS = 1,
+        PROC_LOOK_CPU = 2,
+        PROC_LOOK_MEMORY = 4,
+        PROC_LOOK_FDS = 8,
+} ProcLook;
+
+/* Walks everything below `root` (the worker; not counted itself). Returns 0 or -errno; a process that goes away meanwhile is no error. */
+int proc_tree_walk(ProcTree *t, pid_t root, unsigned look);
+void proc_tree_deinit(ProcTree *t);
+
+/* Field 22 of /proc/PID/stat: 0 when there is no such process. With the pid it names a process for as long as the machine runs. */
+uint64_t proc_start_ticks(pid_t pid);
+/* Number of descriptors that the process has open, 0 when unknown. */
+uint64_t proc_fd_count(pid_t pid);
+/* VmData of the process in bytes, 0 when unknown. */
+uint64_t proc_data_bytes(pid_t pid);

@@ -1,0 +1,179 @@
+/* Runs: supervisor. */
+#include "region/region.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/size.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int region_init(Region *r, const Grant *g) {
+        *r = (Region){
+                .state = REGION_DECLARED,
+                .grant = g,
+                .spawned = SPAWNED_NULL,
+                .pipe = {.fd_in = -1, .fd_out = -1},
+                .region_pipe_in = -1,
+                .region_pipe_out = -1,
+                .cgroup = {.oom = -1, .pids_events = -1},
+                .notify = REGION_NOTIFY_NULL,
+                .declared_usec = clock_mono_usec(),
+        };
+        r->io.in = r->io.out = r->io.err = (Relay){.from = -1, .to = -1, .own_copy = -1, .poll_fd = -1};
+        r->io.region_in = r->io.region_out = r->io.region_err = -1;
+        region_budget_init(&r->budget, g, &r->cgroup);
+        r->notify.grant = g;
+        r->notify.budget = &r->budget;
+        r->notify.denials = &r->denials;
+        return region_id_new(clock_real_usec(), r->id);
+}
+
+int region_open(Region *r) {
+        _cleanup_close_ int in = -1, out = -1;
+        int p[2], e;
+
+        if ((e = region_io_open(&r->io, r->grant->budget.output_bytes)) < 0 ||
+            (e = region_cgroup_plan_here(r->id, &r->cgroup)) < 0)
+                return e;
+        if (pipe2(p, O_CLOEXEC) < 0)
+                return -errno;
+        r->region_pipe_in = p[0];
+        out = p[1];
+        if (pipe2(p, O_CLOEXEC) < 0)
+                return -errno;
+        in = p[0];
+        r->region_pipe_out = p[1];
+        if ((e = conn_init(&r->pipe, in, out)) < 0)
+                return e;
+        TAKE_FD(in);
+        TAKE_FD(out);
+        return 0;
+}
+
+void region_started(Region *r, Spawned *s) {
+        r->spawned = *s;
+        *s = SPAWNED_NULL;
+        r->has_worker = true;
+        closep(&r->region_pipe_in);
+        closep(&r->region_pipe_out);
+        region_io_started(&r->io);
+        r->notify.tier = r->spawned.tier;
+        r->notify.filter = r->spawned.filter;
+        r->notify.scratch = r->spawned.scratch;
+}
+
+void region_check(const Region *r) {
+        bool gone = r->state >= REGION_STOPPED;
+
+        assert((r->outcome == OUTCOME_NONE) == (r->state == REGION_DECLARED || r->state == REGION_ALLOCATED || r->state == REGION_RUNNING));
+        assert(r->recorded_start == (r->state >= REGION_ALLOCATED)); /* REFUSED stands below ALLOCATED in the list */
+        if (gone)
+                assert(!r->has_worker);
+        if (r->state >= REGION_CLEARED) {
+                assert(!r->cgroup.made && r->budget.scratch < 0 && r->notify.fd < 0 && r->pipe.fd_in < 0 && r->pipe.fd_out < 0);
+                assert(r->io.in.to < 0 && r->io.out.from < 0 && r->io.err.from < 0);
+        }
+        if (r->state == REGION_RECORDED)
+                assert(r->seq_allocated < r->seq_released && r->seq_released < r->seq_ended);
+}
+
+void region_move(Region *r, RegionState to) {
+        assert(region_state_can_move(r->state, to));
+        log_debug("region %s: %s -> %s", r->id, region_state_name(r->state), region_state_name(to));
+        r->state = to;
+        if (to == REGION_ENDED)
+                r->ended_usec = clock_mono_usec();
+        if (to == REGION_STOPPED)
+                r->stopped_usec = clock_mono_usec();
+        region_check(r);
+}
+
+static bool end_set(Region *r, Outcome o, int status) {
+        if (r->outcome != OUTCOME_NONE)
+                return false;
+        assert(o != OUTCOME_NONE);
+        r->outcome = o;
+        r->status = status;
+        if (r->state == REGION_DECLARED)
+                region_move(r, REGION_REFUSED);
+        else
+                region_move(r, REGION_ENDED);
+        return true;
+}
+
+bool region_end(Region *r, Outcome o, int status, const char *fmt, ...) {
+        va_list ap;
+
+        if (!end_set(r, o, status))
+                return false;
+        va_start(ap, fmt);
+        vsnprintf(r->reason, sizeof(r->reason), fmt, ap);
+        va_end(ap);
+        return true;
+}
+
+static void breach_set(Region *r, const Breach *b) {
+        char text[REGION_BREACH_TEXT_MAX];
+
+        r->resource = b->resource;
+        r->limit = b->limit;
+        r->used = b->used;
+        snprintf(r->reason, sizeof(r->reason), "%s", region_breach_text(b->resource, b->limit, b->used, text));
+}
+
+bool region_end_breach(Region *r, const Breach *b) {
+        if (b->outcome == OUTCOME_NONE || !end_set(r, b->outcome, 0))
+                return false;
+        breach_set(r, b);
+        return true;
+}
+
+bool region_end_late(Region *r, const Breach *b) {
+        assert(r->state == REGION_ENDED || r->state == REGION_STOPPED);
+        if (b->outcome == OUTCOME_NONE || (r->outcome != OUTCOME_EXITED && r->outcome != OUTCOME_SIGNALED))
+                return false;
+        r->outcome = b->outcome;
+        r->status = 0;
+        breach_set(r, b);
+        return true;
+}
+
+const char *region_breach_text(const char *resource, uint64_t limit, uint64_t used, char out[static REGION_BREACH_TEXT_MAX]) {
+        char a[BUDGET_TEXT_MAX], b[BUDGET_TEXT_MAX];
+
+        snprintf(a, sizeof(a), "%llu", (unsigned long long)limit);
+        snprintf(b, sizeof(b), "%llu", (unsigned long long)used);
+        for (size_t i = 0; i < BUDGET_FIELDS; i++)
+                if (strcmp(budget_fields[i].name, resource) == 0) {
+                        budget_format(&budget_fields[i], limit, a);
+                        budget_format(&budget_fields[i], used, b);
+                }
+        snprintf(out, REGION_BREACH_TEXT_MAX, "%s: limit %s, used %s", resource, a, b);
+        return out;
+}
+
+int region_exit_code(const Region *r) {
+        if (r->state == REGION_UNRECORDED)
+                return 125;
+        if (r->state == REGION_REFUSED && r->outcome != OUTCOME_CANCELLED)
+                return r->status ? r->status : 125;
+        return outcome_exit_code(r->outcome, r->status);
+}
+
+void region_deinit(Region *r) {
+        assert(region_state_is_end(r->state) || r->state == REGION_DECLARED);
+        assert(!r->has_worker);
+        region_notify_deinit(&r->notify);
+        region_budget_deinit(&r->budget);
+        region_cgroup_deinit(&r->cgroup);
+        region_io_deinit(&r->io);
+        denials_deinit(&r->denials);
+        spawned_deinit(&r->spawned);
+        conn_deinit(&r->pipe);
+        closep(&r->region_pipe_in);
+        closep(&r->region_pipe_out);
+}

@@ -1,0 +1,67 @@
+/* Runs: supervisor. One region: everything that one invocation holds outside its own memory, and what is known of how it ended. Made by
+ * daemon/run.c, taken down by scrub/teardown.c. */
+#pragma once
+
+#include "base/id.h"
+#include "pipe/conn.h"
+#include "policy/grant.h"
+#include "region/region-budget.h"
+#include "region/region-cgroup.h"
+#include "region/region-denial.h"
+#include "region/region-io.h"
+#include "region/region-notify.h"
+#include "region/region-state.h"
+#include "spawn/spawn.h"
+
+typedef struct Region {
+        RegionState state;
+        char id[REGION_ID_MAX];
+        const Grant *grant;      /* borrowed */
+
+        Spawned spawned;
+        bool has_worker;         /* spawned holds a worker that was not reaped yet */
+        Conn pipe;               /* our ends of the skill's pipe */
+        int region_pipe_in, region_pipe_out; /* the region's ends, closed once the worker has them */
+        RegionIo io;
+        RegionCgroup cgroup;
+        RegionBudget budget;
+        RegionNotify notify;
+        Denials denials;
+
+        /* How it ended; set once, by region_end(). */
+        Outcome outcome;
+        int status;              /* exit code, or signal of SIGNALED and CANCELLED, or the exit code to use for SETUP_FAILED */
+        const char *resource;    /* what the breach was about, NULL when none; static */
+        uint64_t limit, used;
+        char reason[1024];       /* one sentence for people, may be empty */
+
+        /* What the worker said of the program; 0 before STATUS_ENDED. */
+        uint64_t program_cpu_usec, program_max_rss;
+
+        uint64_t declared_usec, go_usec, ended_usec, stopped_usec; /* CLOCK_MONOTONIC; 0: not yet */
+        bool recorded_start;     /* region.allocated is durable */
+        uint64_t seq_allocated, seq_released, seq_ended;
+} Region;
+
+/* A fresh region with an id of its own (I-1, I-53). Returns 0 or -errno. */
+int region_init(Region *r, const Grant *g);
+/* Makes the pipes and plans the control groups; nothing outlives region_deinit(). Returns 0 or -errno. */
+int region_open(Region *r);
+/* spawn_start() succeeded: the region's ends of all pipes are closed here. */
+void region_started(Region *r, Spawned *s);
+/* Makes the move and checks the invariant of the new state; a move that the table lacks is our own mistake. */
+void region_move(Region *r, RegionState to);
+/* Tells how it ended and moves to ENDED. The first end counts: later ones return false and change nothing. */
+bool region_end(Region *r, Outcome o, int status, const char *reason_fmt, ...) _printf_(4, 5);
+bool region_end_breach(Region *r, const Breach *b);
+/* All processes are gone: a breach that was found only now replaces an end that the program chose. Returns true when it did. */
+bool region_end_late(Region *r, const Breach *b);
+/* A sentence on limit and use of a breach: "memory: limit 128 MiB, used 131 MiB". Returns out. */
+#define REGION_BREACH_TEXT_MAX 160
+const char *region_breach_text(const char *resource, uint64_t limit, uint64_t used, char out[static REGION_BREACH_TEXT_MAX]);
+/* What the process exits with (DESIGN: command line). */
+int region_exit_code(const Region *r);
+/* Checks what must hold in the present state; asserts. */
+void region_check(const Region *r);
+/* Frees memory and closes what is left; the region must be at an end, or never have been allocated. */
+void region_deinit(Region *r);

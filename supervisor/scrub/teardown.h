@@ -1,0 +1,24 @@
+/* Runs: supervisor. Takes a region down, in an order that is the same for every way in which it ended (I-12, I-13, I-14):
+ *
+ *   teardown_stop   kill the whole tree, reap the worker, ask the kernel for proof that nothing of the region runs
+ *                   (then the caller judges what is still in the skill's pipe)
+ *   teardown_clear  [release callbacks, unbinding of handles, overwriting and verifying have their place here]
+ *                   scratch gone, descriptors closed, control groups removed, evidence complete
+ *
+ * Both are synchronous: when they return, it is done. Only after teardown_clear may region.released be recorded (I-15). */
+#pragma once
+
+#include "base/diag.h"
+#include "region/region.h"
+#include "scrub/evidence.h"
+
+enum {
+        TEARDOWN_E_ALIVE = 1, /* something of the region could not be killed: message has the pids */
+};
+
+/* ENDED -> STOPPED. Takes what the region's output pipes still hold. Returns 0, TEARDOWN_E_ALIVE, -errno. */
+int teardown_stop(Region *r, Diag *reterr);
+/* STOPPED -> CLEARED. A folder or group that cannot be removed is named in *reterr, and teardown goes on: returns 0 or -errno. */
+int teardown_clear(Region *r, Evidence *ret, Diag *reterr);
+/* Removes the host folder of a scratch and everything in it; follows nothing and leaves other file systems alone. Returns 0 or -errno. */
+int teardown_remove_folder(const char *path);

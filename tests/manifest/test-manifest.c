@@ -1,0 +1,239 @@
+/* Runs: tests. lethe.json: every field, good and bad; and the published schema agrees. */
+#include "manifest/manifest.h"
+#include "tests/manifest/documents.h"
+
+#define V "{\"version\":1"
+#define AT(field, value, where) {field " " value, V ",\"" field "\":" value "}", where, false}
+#define BEYOND(field, value, where) {field " " value, V ",\"" field "\":" value "}", where, true}
+#define B(value, where) {value, V ",\"budgets\":{" value "}}", where, false}
+#define B_BEYOND(value, where) {value, V ",\"budgets\":{" value "}}", where, true}
+
+static const Document documents[] = {
+        {"smallest", V "}", NULL},
+        {"white space", " \n" V "}\n ", NULL},
+        AT("$schema", "\"https://example.org/x\"", NULL),
+        AT("entry", "{\"main\":[\"run.sh\"]}", NULL),
+        AT("entry", "{\"main\":[\"python3\",\"/skill/x.py\",\"\"],\"two-b_3\":[\"/usr/bin/env\"]}", NULL),
+        AT("entry", "{}", NULL),
+        AT("budgets", "{}", NULL),
+        B("\"memory\":\"128m\"", NULL),
+        B("\"memory\":\"1GiB\"", NULL),
+        B("\"memory\":1048576", NULL),
+        B("\"wall\":\"30s\",\"cpu\":\"1.5s\"", NULL),
+        B("\"wall\":\"2min\",\"cpu\":5", NULL),
+        B("\"wall\":\"24h\"", NULL),
+        B("\"processes\":1,\"open_files\":8", NULL),
+        B("\"file_size\":1,\"scratch\":4096,\"output\":\"1b\"", NULL),
+        AT("reads", "[\"a\",\"a.b/c-d_e9\"]", NULL),
+        AT("writes", "[]", NULL),
+        AT("slots", "{\"a\":{\"type\":\"object\"},\"b\":true}", NULL),
+        AT("files", "[{\"path\":\"/data\",\"access\":\"read\"}]", NULL),
+        AT("files", "[{\"path\":\"/data//x/./y/\",\"access\":\"write\",\"at\":\"/work/in\"}]", NULL),
+        AT("network", "\"none\"", NULL),
+        AT("network", "\"host\"", NULL),
+        AT("network", "{\"connect\":[\"127.0.0.1:8080\",\"[::1]:443\"]}", NULL),
+        AT("network", "{\"connect\":[]}", NULL),
+        AT("environment", "{\"A\":\"b\",\"_x9\":\"\"}", NULL),
+        AT("proc", "true", NULL),
+        AT("min_tier", "\"landlock\"", NULL),
+        AT("on_denial", "\"end\"", NULL),
+        AT("report", "\"calls\"", NULL),
+        AT("cancel_bound", "\"100ms\"", NULL),
+
+        {"empty", "", ""},
+        {"not JSON", "{version:1}", ""},
+        {"bytes after it", V "} x", ""},
+        {"a comment", "/* */" V "}", ""},
+        {"an array", "[1]", ""},
+        {"null", "null", ""},
+        {"duplicate key", V ",\"proc\":true,\"proc\":false}", ""},
+        {"duplicate key below", V ",\"budgets\":{\"memory\":\"1m\",\"memory\":\"2m\"}}", ""},
+        {"not UTF-8", V ",\"entry\":{\"main\":[\"\xff\"]}}", ""},
+        {"overlong UTF-8", V ",\"entry\":{\"main\":[\"\xC0\xAF\"]}}", ""},
+        {"lone surrogate", V ",\"entry\":{\"main\":[\"\\ud800\"]}}", ""},
+        {"no version", "{}", "/version"},
+        {"version 2", "{\"version\":2}", "/version"},
+        {"version as text", "{\"version\":\"1\"}", "/version"},
+        AT("unknown", "1", "/unknown"),
+        AT("Entry", "{}", "/Entry"),
+        AT("a/b~c", "1", "/a~1b~0c"),
+        AT("entry", "[\"run.sh\"]", "/entry"),
+        AT("entry", "{\"main\":\"run.sh\"}", "/entry/main"),
+        AT("entry", "{\"main\":[]}", "/entry/main"),
+        AT("entry", "{\"main\":[\"\"]}", "/entry/main/0"),
+        AT("entry", "{\"main\":[1]}", "/entry/main/0"),
+        BEYOND("entry", "{\"main\":[\"a\\u0000b\"]}", "/entry/main/0"),
+        AT("entry", "{\"main\":[\"../x\"]}", "/entry/main/0"),
+        AT("entry", "{\"main\":[\"a/../../x\"]}", "/entry/main/0"),
+        AT("entry", "{\"main\":[\"a/\"]}", "/entry/main/0"),
+        AT("entry", "{\"Main\":[\"a\"]}", "/entry/Main"),
+        AT("entry", "{\"\":[\"a\"]}", "/entry/"),
+        AT("budgets", "[]", "/budgets"),
+        B("\"ram\":\"1m\"", "/budgets/ram"),
+        B("\"memory\":\"lots\"", "/budgets/memory"),
+        B("\"memory\":\"-1m\"", "/budgets/memory"),
+        B("\"memory\":\"1.5g\"", "/budgets/memory"),
+        B("\"memory\":\" 1m\"", "/budgets/memory"),
+        B("\"memory\":0", "/budgets/memory"),
+        B("\"memory\":-5", "/budgets/memory"),
+        B_BEYOND("\"memory\":1.5e7", "/budgets/memory"),
+        B("\"memory\":null", "/budgets/memory"),
+        B("\"memory\":9007199254740993", "/budgets/memory"),
+        B_BEYOND("\"memory\":\"1k\"", "/budgets/memory"),
+        B_BEYOND("\"memory\":\"2048g\"", "/budgets/memory"),
+        B_BEYOND("\"memory\":\"99999999999999999999\"", "/budgets/memory"),
+        B("\"wall\":\"forever\"", "/budgets/wall"),
+        B("\"wall\":0", "/budgets/wall"),
+        B("\"wall\":86401", "/budgets/wall"),
+        B("\"wall\":9223372036854775807", "/budgets/wall"),
+        B_BEYOND("\"wall\":\"25h\"", "/budgets/wall"),
+        B_BEYOND("\"wall\":\"1us\"", "/budgets/wall"),
+        B("\"processes\":\"4\"", "/budgets/processes"),
+        B("\"processes\":0", "/budgets/processes"),
+        B("\"processes\":32769", "/budgets/processes"),
+        B("\"open_files\":7", "/budgets/open_files"),
+        B("\"scratch\":0", "/budgets/scratch"),
+        AT("reads", "\"a\"", "/reads"),
+        AT("reads", "[\"A\"]", "/reads/0"),
+        AT("reads", "[\"a\",\"b c\"]", "/reads/1"),
+        AT("reads", "[\"9a\"]", "/reads/0"),
+        AT("writes", "[\"a\",\"a\"]", "/writes/1"),
+        AT("reads", "[\"a\\n\"]", "/reads/0"),
+        AT("slots", "{\"A\":{}}", "/slots/A"),
+        AT("slots", "{\"a\":1}", "/slots/a"),
+        AT("slots", "{\"a\":[]}", "/slots/a"),
+        BEYOND("slots", "{\"a\":{\"type\":\"text\"}}", "/slots/a"),
+        BEYOND("slots", "{\"a\":{\"unknownKeyword\":1}}", "/slots/a"),
+        BEYOND("slots", "{\"a\":\"a.json\"}", "/slots/a"), /* no folder here */
+        AT("files", "{}", "/files"),
+        AT("files", "[{}]", "/files/0"),
+        AT("files", "[{\"path\":\"/x\"}]", "/files/0"),
+        AT("files", "[{\"path\":\"x\",\"access\":\"read\"}]", "/files/0/path"),
+        AT("files", "[{\"path\":\"/a/../b\",\"access\":\"read\"}]", "/files/0/path"),
+        AT("files", "[{\"path\":\"/..\",\"access\":\"read\"}]", "/files/0/path"),
+        AT("files", "[{\"path\":\"/x\",\"access\":\"rw\"}]", "/files/0/access"),
+        AT("files", "[{\"path\":\"/x\",\"access\":\"read\",\"optional\":true}]", "/files/0/optional"),
+        BEYOND("files", "[{\"path\":\"/a\\nb\",\"access\":\"read\"}]", "/files/0/path"),
+        BEYOND("files", "[{\"path\":\"/proc/1\",\"access\":\"read\"}]", "/files/0/path"),
+        BEYOND("files", "[{\"path\":\"/x\",\"access\":\"read\",\"at\":\"/lethe/bin\"}]", "/files/0/at"),
+        BEYOND("files", "[{\"path\":\"/x\",\"access\":\"read\",\"at\":\"/skill\"}]", "/files/0/at"),
+        BEYOND("files", "[{\"path\":\"/x\",\"access\":\"read\",\"at\":\"/dev//shm\"}]", "/files/0/at"),
+        BEYOND("files", "[{\"path\":\"/x\",\"access\":\"read\",\"at\":\"/\"}]", "/files/0/at"),
+        BEYOND("files", "[{\"path\":\"/x\",\"access\":\"read\"},{\"path\":\"/y\",\"access\":\"read\",\"at\":\"/x/\"}]", "/files/1/at"),
+        AT("network", "true", "/network"),
+        AT("network", "\"all\"", "/network"),
+        AT("network", "{}", "/network"),
+        AT("network", "{\"listen\":[]}", "/network/listen"),
+        AT("network", "{\"connect\":[\"example.org:443\"]}", "/network/connect/0"),
+        AT("network", "{\"connect\":[\"127.0.0.1\"]}", "/network/connect/0"),
+        AT("network", "{\"connect\":[\"127.0.0.1:0\"]}", "/network/connect/0"),
+        AT("network", "{\"connect\":[\"::1:80\"]}", "/network/connect/0"),
+        AT("network", "{\"connect\":[\"127.0.0.1:80\",\"127.0.0.1:80\"]}", "/network/connect/1"),
+        BEYOND("network", "{\"connect\":[\"127.0.0.256:80\"]}", "/network/connect/0"),
+        BEYOND("network", "{\"connect\":[\"127.0.0.1:65536\"]}", "/network/connect/0"),
+        AT("environment", "{\"9A\":\"b\"}", "/environment/9A"),
+        AT("environment", "{\"A=\":\"b\"}", "/environment/A="),
+        AT("environment", "{\"LETHE_IN\":\"9\"}", "/environment/LETHE_IN"),
+        AT("environment", "{\"A\":1}", "/environment/A"),
+        BEYOND("environment", "{\"A\":\"x\\u0000y\"}", "/environment/A"),
+        AT("proc", "1", "/proc"),
+        AT("min_tier", "\"none\"", "/min_tier"),
+        AT("on_denial", "\"kill\"", "/on_denial"),
+        AT("report", "\"all\"", "/report"),
+        AT("cancel_bound", "1", "/cancel_bound"),
+        AT("cancel_bound", "\"soon\"", "/cancel_bound"),
+        BEYOND("cancel_bound", "\"1ms\"", "/cancel_bound"),
+        BEYOND("cancel_bound", "\"61s\"", "/cancel_bound"),
+};
+
+Test(manifest, documents_and_the_published_schema) {
+        _cleanup_jsonschema_ JsonSchema *schema = published_schema("lethe.schema.json");
+
+        for (size_t i = 0; i < ARRAY_SIZE(documents); i++) {
+                const Document *doc = &documents[i];
+                _cleanup_findings_ Findings f = {0};
+                _cleanup_(manifest_deinit) Manifest m = {0};
+                bool found = false;
+
+                cr_assert_eq(manifest_parse(doc->text, strlen(doc->text), -1, NULL, &m, &f), 0, "%s", doc->what);
+                for (size_t k = 0; k < f.n; k++) {
+                        found = found || (doc->pointer && strcmp(f.v[k].pointer ?: "?", doc->pointer) == 0);
+                        cr_expect_str_eq(f.v[k].file, "lethe.json");
+                        cr_expect(f.v[k].message[0] && f.v[k].rule[0], "%s", doc->what);
+                }
+                cr_expect_eq(f.n == 0, doc->pointer == NULL, "%s: %s", doc->what, f.n ? f.v[0].message : "accepted");
+                cr_expect(!doc->pointer || found, "%s: no finding at %s, but at %s: %s", doc->what, doc->pointer, f.n ? f.v[0].pointer : "none",
+                          f.n ? f.v[0].message : "");
+                agree(schema, doc, f.n == 0);
+        }
+}
+
+/* All faults are told, not only the first. */
+Test(manifest, all_faults_at_once) {
+        static const char text[] = V ",\"x\":1,\"proc\":2,\"reads\":[\"A\",\"B\"],\"budgets\":{\"memory\":\"x\",\"wall\":\"y\"}}";
+        _cleanup_findings_ Findings f = {0};
+        Manifest m = {0};
+
+        cr_assert_eq(manifest_parse(text, sizeof(text) - 1, -1, NULL, &m, &f), 0);
+        cr_expect_eq(f.n, 6);
+}
+
+/* Size and depth are bounded before anything is built from them. */
+Test(manifest, huge_and_deep) {
+        size_t n = 300 * 1024;
+        _cleanup_free_ char *text = malloc(n + 64);
+        _cleanup_findings_ Findings huge = {0}, deep = {0}, many = {0};
+        Manifest m = {0};
+        int o;
+
+        memset(text, ' ', n);
+        memcpy(text, V "}", strlen(V "}"));
+        cr_assert_eq(manifest_parse(text, n, -1, NULL, &m, &huge), 0);
+        cr_assert_eq(huge.n, 1);
+        cr_expect(strstr(huge.v[0].message, "at most 262144"), "%s", huge.v[0].message);
+        memset(text, '[', n);
+        cr_assert_eq(manifest_parse(text, 200000, -1, NULL, &m, &deep), 0);
+        cr_assert_eq(deep.n, 1);
+        cr_expect(strstr(deep.v[0].message, "24 levels"), "%s", deep.v[0].message);
+        o = sprintf(text, V ",\"reads\":[");
+        for (int i = 0; i < 300; i++)
+                o += sprintf(text + o, "%s\"s%d\"", i ? "," : "", i);
+        o += sprintf(text + o, "]}");
+        cr_assert_eq(manifest_parse(text, (size_t)o, -1, NULL, &m, &many), 0);
+        cr_assert_eq(many.n, 1);
+        cr_expect_str_eq(many.v[0].rule, "too-many");
+}
+
+/* I-5, I-23: what the manifest declares is what the budget says, in bytes and microseconds. */
+Test(manifest, values_are_read) {
+        static const char text[] = V ",\"entry\":{\"main\":[\"a\",\"b\"]},\"budgets\":{\"memory\":\"96m\",\"wall\":\"1.5s\",\"cpu\":2,\"processes\":4,"
+                                     "\"open_files\":32,\"file_size\":\"1k\",\"scratch\":8192,\"output\":\"2k\"},\"reads\":[\"r\"],\"writes\":[\"w\"],"
+                                     "\"files\":[{\"path\":\"/a//b/\",\"access\":\"write\",\"at\":\"/c\"}],\"network\":{\"connect\":[\"[::1]:443\"]},"
+                                     "\"environment\":{\"A\":\"b=c\"},\"proc\":true,\"min_tier\":\"landlock\",\"on_denial\":\"end\",\"report\":\"calls\","
+                                     "\"cancel_bound\":\"2s\",\"slots\":{\"w\":{\"type\":\"string\"}}}";
+        _cleanup_findings_ Findings f = {0};
+        _cleanup_(manifest_deinit) Manifest m = {0};
+
+        cr_assert_eq(manifest_parse(text, sizeof(text) - 1, -1, NULL, &m, &f), 0);
+        cr_assert_eq(f.n, 0, "%s", f.n ? f.v[0].message : "");
+        cr_expect_str_eq(m.entries[0].argv[1], "b");
+        cr_expect_null(m.entries[0].argv[2]);
+        cr_expect_eq(m.budget.memory_bytes, 96U << 20);
+        cr_expect_eq(m.budget.wall_usec, 1500000);
+        cr_expect_eq(m.budget.cpu_usec, 2000000);
+        cr_expect_eq(m.budget.processes, 4);
+        cr_expect_eq(m.budget.open_files, 32);
+        cr_expect_eq(m.budget.file_bytes, 1024);
+        cr_expect_eq(m.budget.scratch_bytes, 8192);
+        cr_expect_eq(m.budget.output_bytes, 2048);
+        cr_expect_str_eq(m.files[0].path, "/a/b");
+        cr_expect_str_eq(m.files[0].target, "/c");
+        cr_expect(m.files[0].write);
+        cr_expect_eq(m.network, NETWORK_CONNECT);
+        cr_expect_eq(m.connects[0].port, 443);
+        cr_expect_eq(m.connects[0].addr[15], 1);
+        cr_expect_str_eq(m.env[0], "A=b=c");
+        cr_expect(m.proc && m.min_tier == TIER_LANDLOCK && m.on_denial == DENIAL_END && !m.report_paths);
+        cr_expect_eq(m.cancel_bound_usec, 2000000);
+        cr_expect_eq(json_object_size(m.slots), 1);
+}

@@ -1,0 +1,233 @@
+/* Runs: tests. The relays, in a child whose standard descriptors are pipes that the test holds the other ends of. */
+#include "region/region-io.h"
+#include "tests/support/child.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+
+typedef struct World {
+        RegionIo io;
+        int in;       /* we write: what `lethe run` reads as its standard input */
+        int out, err; /* we read: what comes out of it */
+} World;
+
+static void world(World *w, uint64_t output_max) {
+        int p[2];
+
+        signal(SIGPIPE, SIG_IGN);
+        child_check(pipe2(p, O_CLOEXEC) == 0 && dup2(p[0], 0) == 0);
+        w->in = p[1];
+        child_check(pipe2(p, O_CLOEXEC) == 0 && dup2(p[1], 1) == 1);
+        close(p[1]);
+        w->out = p[0];
+        child_check(pipe2(p, O_CLOEXEC) == 0 && dup2(p[1], 2) == 2);
+        close(p[1]);
+        w->err = p[0];
+        child_check(region_io_open(&w->io, output_max) == 0);
+}
+
+static short ready(int fd, short events) {
+        struct pollfd p = {.fd = fd, .events = events};
+
+        return poll(&p, 1, 0) > 0 ? p.revents : 0;
+}
+
+/* Moves whatever can be moved now; true when the output budget broke. */
+static bool pump(World *w) {
+        Relay *outs[] = {&w->io.out, &w->io.err};
+        bool over = false, moved = true;
+
+        for (unsigned i = 0; i < 1000 && moved && !over; i++) {
+                short r;
+
+                moved = false;
+                for (size_t k = 0; k < 2 && !over; k++)
+                        if (outs[k]->poll_fd >= 0 && (r = ready(outs[k]->poll_fd, outs[k]->poll_events))) {
+                                over = region_io_move_out(&w->io, outs[k], r);
+                                moved = true;
+                        }
+                if (w->io.in.poll_fd >= 0 && (r = ready(w->io.in.poll_fd, w->io.in.poll_events))) {
+                        region_io_move_in(&w->io, r);
+                        moved = true;
+                }
+        }
+        return over;
+}
+
+static int passes_all_three(void *arg) {
+        World w;
+        char b[32] = "";
+
+        world(&w, 1000);
+        child_check(write(w.in, "question", 8) == 8);
+        child_check(write(w.io.region_out, "answer", 6) == 6);
+        child_check(write(w.io.region_err, "noise", 5) == 5);
+        child_check(!pump(&w));
+        child_check(read(w.io.region_in, b, sizeof(b)) == 8 && memcmp(b, "question", 8) == 0);
+        child_check(read(w.out, b, sizeof(b)) == 6 && memcmp(b, "answer", 6) == 0);
+        child_check(read(w.err, b, sizeof(b)) == 5 && memcmp(b, "noise", 5) == 0);
+        child_check(w.io.output_used == 11);
+        region_io_deinit(&w.io);
+        return 0;
+}
+
+static int stdin_end_reaches_the_skill(void *arg) {
+        World w;
+        char b[8];
+
+        world(&w, 1000);
+        child_check(write(w.in, "x", 1) == 1);
+        close(w.in);
+        pump(&w);
+        child_check(read(w.io.region_in, b, sizeof(b)) == 1);
+        child_check(read(w.io.region_in, b, sizeof(b)) == 0);
+        child_check(w.io.in.poll_fd == -1);
+        region_io_deinit(&w.io);
+        return 0;
+}
+
+static int stdin_that_the_skill_closed_is_left_alone(void *arg) {
+        World w;
+
+        world(&w, 1000);
+        close(w.io.region_in);
+        w.io.region_in = -1;
+        child_check(write(w.in, "x", 1) == 1);
+        pump(&w);
+        child_check(w.io.in.poll_fd == -1 && w.io.in.to == -1);
+        region_io_deinit(&w.io);
+        return 0;
+}
+
+static int dev_null_is_an_empty_input(void *arg) {
+        World w;
+        char b[8];
+        int null;
+
+        world(&w, 1000);
+        region_io_deinit(&w.io);
+        null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        child_check(dup2(null, 0) == 0);
+        child_check(region_io_open(&w.io, 10) == 0);
+        child_check(read(w.io.region_in, b, sizeof(b)) == 0);
+        child_check(w.io.in.poll_fd == -1);
+        region_io_deinit(&w.io);
+        return 0;
+}
+
+/* Standing at the limit is no breach; one byte more is, and only what was within the limit comes out. */
+static int output_budget(void *arg) {
+        World w;
+        char b[256];
+
+        world(&w, 100);
+        memset(b, 'o', sizeof(b));
+        child_check(write(w.io.region_out, b, 60) == 60);
+        child_check(write(w.io.region_err, b, 40) == 40);
+        child_check(!pump(&w));
+        child_check(w.io.output_used == 100);
+        child_check(write(w.io.region_out, b, 1) == 1);
+        child_check(pump(&w));
+        child_check(w.io.output_used == 101);
+        child_check(read(w.out, b, sizeof(b)) == 60);
+        child_check(ready(w.out, POLLIN) == 0);
+        region_io_deinit(&w.io);
+        return 0;
+}
+
+static int output_budget_in_the_last_bytes(void *arg) {
+        World w;
+        char b[256];
+
+        world(&w, 100);
+        memset(b, 'o', sizeof(b));
+        child_check(write(w.io.region_out, b, 150) == 150);
+        region_io_started(&w.io);
+        child_check(region_io_drain(&w.io));
+        child_check(w.io.output_used == 101);
+        region_io_flush(&w.io, -1);
+        child_check(read(w.out, b, sizeof(b)) == 100);
+        region_io_deinit(&w.io);
+        return 0;
+}
+
+/* A reader that does not read stops the relay, not the supervisor, and nothing is lost. */
+static int slow_reader(void *arg) {
+        static char big[400000], got[400000];
+        size_t sent = 0, n = 0;
+        World w;
+        ssize_t k;
+
+        world(&w, 1000000);
+        fcntl(w.io.region_out, F_SETFL, O_NONBLOCK);
+        for (size_t i = 0; i < sizeof(big); i++)
+                big[i] = (char)(i * 7 + i / 256);
+        for (unsigned round = 0; round < 10; round++) {
+                k = write(w.io.region_out, big + sent, sizeof(big) - sent);
+                sent += k > 0 ? (size_t)k : 0;
+                child_check(!pump(&w)); /* would hang here if it waited */
+        }
+        child_check(sent < sizeof(big)); /* the region has to wait */
+        child_check(!(fcntl(1, F_GETFL) & O_NONBLOCK)); /* others share that description */
+        while (n < sizeof(got)) {
+                k = read(w.out, got + n, MIN(sizeof(got) - n, (size_t)30000));
+                child_check(k > 0);
+                n += (size_t)k;
+                child_check(!pump(&w));
+                k = write(w.io.region_out, big + sent, sizeof(big) - sent);
+                sent += k > 0 ? (size_t)k : 0;
+                child_check(!pump(&w));
+        }
+        child_check(memcmp(big, got, sizeof(big)) == 0);
+        region_io_deinit(&w.io);
+        return 0;
+}
+
+static int reader_gone(void *arg) {
+        World w;
+
+        world(&w, 1000);
+        close(w.out);
+        child_check(write(w.io.region_out, "x", 1) == 1);
+        pump(&w);
+        child_check(w.io.out.error == EPIPE || w.io.out.error == ENXIO);
+        child_check(write(w.io.region_out, "x", 1) == 1);
+        pump(&w); /* what comes now is counted and dropped */
+        child_check(w.io.output_used == 2);
+        region_io_deinit(&w.io);
+        return 0;
+}
+
+static int to_a_socket(void *arg) {
+        char b[16];
+        World w;
+        int s[2];
+
+        world(&w, 1000);
+        child_check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) == 0 && dup2(s[1], 1) == 1);
+        child_check(write(w.io.region_out, "x", 1) == 1);
+        pump(&w);
+        child_check(w.io.out.kind == RELAY_TARGET_SOCKET && read(s[0], b, sizeof(b)) == 1);
+        region_io_deinit(&w.io);
+        return 0;
+}
+
+#define CHILD_TEST(f)                                                                                                  \
+        Test(region_io, f) {                                                                                           \
+                child_assert_ok(f, NULL);                                                                              \
+        }
+
+CHILD_TEST(passes_all_three)
+CHILD_TEST(stdin_end_reaches_the_skill)
+CHILD_TEST(stdin_that_the_skill_closed_is_left_alone)
+CHILD_TEST(dev_null_is_an_empty_input)
+CHILD_TEST(output_budget)
+CHILD_TEST(output_budget_in_the_last_bytes)
+CHILD_TEST(slow_reader)
+CHILD_TEST(reader_gone)
+CHILD_TEST(to_a_socket)

@@ -1,0 +1,126 @@
+/* Runs: tests. */
+#include "base/clock.h"
+#include "region/region-proc.h"
+#include "tests/support/child.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+static void *wait_thread(void *arg) {
+        pause();
+        return NULL;
+}
+
+static void burn(uint64_t usec) {
+        uint64_t until = clock_mono_usec() + usec;
+
+        while (clock_mono_usec() < until)
+                ;
+}
+
+/* A child with a thread, a grandchild, 8 MB of memory and 20 descriptors; says when it is ready. */
+static pid_t make_tree(void) {
+        int p[2];
+        char c;
+        pid_t pid;
+
+        child_check(pipe(p) == 0);
+        pid = fork();
+        child_check(pid >= 0);
+        if (pid == 0) {
+                pthread_t t;
+                char *m = mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+                memset(m, 1, 8 << 20);
+                for (int i = 0; i < 20; i++)
+                        if (open("/dev/null", O_RDONLY) < 0)
+                                _exit(1);
+                if (fork() == 0) {
+                        prctl(PR_SET_PDEATHSIG, SIGKILL);
+                        if (write(p[1], "x", 1) == 1)
+                                pause();
+                        _exit(0);
+                }
+                pthread_create(&t, NULL, wait_thread, NULL);
+                if (write(p[1], "x", 1) == 1)
+                        pause();
+                _exit(0);
+        }
+        child_check(read(p[0], &c, 1) == 1 && read(p[0], &c, 1) == 1);
+        close(p[0]);
+        close(p[1]);
+        return pid;
+}
+
+static int sees_the_tree(void *arg) {
+        ProcTree t = {};
+        pid_t pid = make_tree();
+
+        child_check(proc_tree_walk(&t, getpid(), PROC_LOOK_TASKS | PROC_LOOK_MEMORY | PROC_LOOK_FDS | PROC_LOOK_CPU) == 0);
+        child_check(t.tasks == 3);
+        child_check(t.resident_bytes >= 8 << 20 && t.resident_bytes < 64 << 20);
+        child_check(t.most_fds >= 23 && t.most_fds < 40);
+        child_check(t.most_data_bytes >= 8 << 20);
+        child_check(proc_fd_count(pid) >= 23);
+        child_check(proc_start_ticks(pid) > 0);
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        child_check(proc_tree_walk(&t, getpid(), PROC_LOOK_TASKS | PROC_LOOK_CPU) == 0);
+        child_check(proc_start_ticks(pid) == 0);
+        proc_tree_deinit(&t);
+        return 0;
+}
+
+/* Time of processes that have ended is kept, whether their parent waited for them or not; it never falls. */
+static int keeps_cpu_time(void *arg) {
+        ProcTree t = {};
+        uint64_t before = 0;
+        pid_t pid = fork();
+
+        child_check(pid >= 0);
+        if (pid == 0) {
+                signal(SIGCHLD, SIG_IGN);
+                for (int i = 0; i < 4; i++) {
+                        if (fork() == 0) {
+                                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                                burn(100000);
+                                _exit(0);
+                        }
+                        usleep(120000);
+                }
+                pause();
+        }
+        for (int i = 0; i < 60; i++) {
+                child_check(proc_tree_walk(&t, getpid(), PROC_LOOK_CPU) == 0);
+                child_check(t.cpu_usec >= before);
+                before = t.cpu_usec;
+                usleep(10000);
+        }
+        child_check(t.cpu_usec >= 150000 && t.cpu_usec < 1500000);
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        child_check(proc_tree_walk(&t, getpid(), PROC_LOOK_CPU) == 0 && t.cpu_usec >= before);
+        proc_tree_deinit(&t);
+        return 0;
+}
+
+Test(region_proc, sees_the_tree) {
+        child_assert_ok(sees_the_tree, NULL);
+}
+Test(region_proc, keeps_cpu_time) {
+        child_assert_ok(keeps_cpu_time, NULL);
+}
+Test(region_proc, a_process_that_is_not_there) {
+        ProcTree t = {};
+
+        cr_assert_eq(proc_start_ticks(0x7ffffff0), 0);
+        cr_assert_eq(proc_fd_count(0x7ffffff0), 0);
+        cr_assert_eq(proc_tree_walk(&t, 0x7ffffff0, PROC_LOOK_TASKS), 0);
+        cr_assert_eq(t.tasks, 0);
+}
