@@ -33,6 +33,8 @@ const char *clock_format(uint64_t real_usec, char out[static CLOCK_TEXT_MAX]) {
 
 int clock_parse(const char *text, uint64_t *ret_real_usec) {
         struct tm tm = {0};
+        char again[CLOCK_TEXT_MAX];
+        uint64_t real_usec;
         unsigned usec;
         int used = 0;
         time_t s;
@@ -47,6 +49,10 @@ int clock_parse(const char *text, uint64_t *ret_real_usec) {
         s = timegm(&tm);
         if (s < 0)
                 return -EINVAL;
-        *ret_real_usec = (uint64_t)s * 1000000 + usec;
+        real_usec = (uint64_t)s * 1000000 + usec;
+        /* sscanf takes signs and blanks, timegm a 13th month: only what clock_format writes is right. */
+        if (strcmp(clock_format(real_usec, again), text) != 0)
+                return -EINVAL;
+        *ret_real_usec = real_usec;
         return 0;
 }

@@ -4,6 +4,34 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Length of the valid UTF-8 sequence at s, 0 when there is none (RFC 3629: no surrogates, no overlong forms). */
+static size_t utf8_step(const unsigned char *s, size_t n) {
+        if (s[0] < 0x80)
+                return 1;
+        if (s[0] >= 0xC2 && s[0] <= 0xDF && n >= 2 && (s[1] & 0xC0) == 0x80)
+                return 2;
+        if ((s[0] & 0xF0) == 0xE0 && n >= 3 && (s[1] & 0xC0) == 0x80 && (s[2] & 0xC0) == 0x80 &&
+            !(s[0] == 0xE0 && s[1] < 0xA0) && !(s[0] == 0xED && s[1] > 0x9F))
+                return 3;
+        if (s[0] >= 0xF0 && s[0] <= 0xF4 && n >= 4 && (s[1] & 0xC0) == 0x80 && (s[2] & 0xC0) == 0x80 &&
+            (s[3] & 0xC0) == 0x80 && !(s[0] == 0xF0 && s[1] < 0x90) && !(s[0] == 0xF4 && s[1] > 0x8F))
+                return 4;
+        return 0;
+}
+
+/* A message that was cut may end within a character, and then no JSON could hold it. */
+static void repair(char *s) {
+        size_t n = strlen(s), step;
+
+        for (size_t i = 0; i < n; i += step) {
+                step = utf8_step((const unsigned char *)s + i, n - i);
+                if (step == 0) {
+                        s[i] = '?';
+                        step = 1;
+                }
+        }
+}
+
 int diag(Diag *d, int code, const char *fmt, ...) {
         va_list ap;
 
@@ -12,6 +40,7 @@ int diag(Diag *d, int code, const char *fmt, ...) {
         va_start(ap, fmt);
         vsnprintf(d->text, sizeof(d->text), fmt, ap);
         va_end(ap);
+        repair(d->text);
         return code;
 }
 
@@ -28,21 +57,19 @@ void diag_prefix(Diag *d, const char *fmt, ...) {
         va_end(ap);
         if (n >= 0 && (size_t)n < sizeof(d->text) - 3)
                 snprintf(d->text + n, sizeof(d->text) - (size_t)n, ": %s", old);
+        repair(d->text);
 }
 
-/* Length of the valid UTF-8 sequence at s, 0 when there is none (RFC 3629: no surrogates, no overlong forms). */
-static size_t utf8_step(const unsigned char *s, size_t n) {
-        if (s[0] < 0x80)
-                return 1;
-        if (s[0] >= 0xC2 && s[0] <= 0xDF && n >= 2 && (s[1] & 0xC0) == 0x80)
-                return 2;
-        if ((s[0] & 0xF0) == 0xE0 && n >= 3 && (s[1] & 0xC0) == 0x80 && (s[2] & 0xC0) == 0x80 &&
-            !(s[0] == 0xE0 && s[1] < 0xA0) && !(s[0] == 0xED && s[1] > 0x9F))
-                return 3;
-        if (s[0] >= 0xF0 && s[0] <= 0xF4 && n >= 4 && (s[1] & 0xC0) == 0x80 && (s[2] & 0xC0) == 0x80 &&
-            (s[3] & 0xC0) == 0x80 && !(s[0] == 0xF0 && s[1] < 0x90) && !(s[0] == 0xF4 && s[1] > 0x8F))
-                return 4;
-        return 0;
+/* What a terminal would obey or a reader not see: C0 and C1 controls, marks that turn the direction of writing; and what
+ * would end a quotation. s is valid UTF-8 of `step` bytes. */
+static bool is_unsafe(const unsigned char *s, size_t step) {
+        if (step == 1)
+                return s[0] < 0x20 || s[0] == 0x7F || s[0] == '"' || s[0] == '\\';
+        if (step == 2)
+                return s[0] == 0xC2 && s[1] < 0xA0;
+        return step == 3 && s[0] == 0xE2 &&
+               ((s[1] == 0x80 && (s[2] == 0x8E || s[2] == 0x8F || (s[2] >= 0xA8 && s[2] <= 0xAE))) ||
+                (s[1] == 0x81 && s[2] >= 0xA6 && s[2] <= 0xA9));
 }
 
 const char *diag_quote(const char *in, size_t n_in, char *out, size_t n_out) {
@@ -59,8 +86,7 @@ const char *diag_quote(const char *in, size_t n_in, char *out, size_t n_out) {
                         o += 3;
                         break;
                 }
-                if (step == 0 || s[i] < 0x20 || s[i] == 0x7F || s[i] == '"' || s[i] == '\\' ||
-                    (step == 2 && s[i] == 0xC2 && s[i + 1] < 0xA0)) { /* C1 controls too: a terminal obeys them */
+                if (step == 0 || is_unsafe(s + i, step)) {
                         out[o++] = '\\';
                         out[o++] = 'x';
                         out[o++] = hex[s[i] >> 4];

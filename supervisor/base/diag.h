@@ -5,7 +5,7 @@
 #include "base/util.h"
 
 typedef struct Diag {
-        char text[1024]; /* NUL-terminated; control characters of quoted input are escaped */
+        char text[1024]; /* NUL-terminated and valid UTF-8; control characters of quoted input are escaped */
 } Diag;
 
 /* Formats the message (d may be NULL) and returns `code`, so that a refusal is one line: return diag(d, X_E_BAD, "…"). */
@@ -14,7 +14,7 @@ int diag(Diag *d, int code, const char *fmt, ...) _printf_(3, 4);
 /* Puts "prefix: " before what is there, e.g. the file's name. */
 void diag_prefix(Diag *d, const char *fmt, ...) _printf_(2, 3);
 
-/* Writes at most n_out bytes: the input with control bytes, quotes and invalid UTF-8 as \xNN, cut at 96 bytes with "…".
+/* Writes at most n_out bytes: the input with control characters, marks of writing direction, quotes and invalid UTF-8 as \xNN, cut at 96 bytes with "…".
  * For quoting hostile text in messages and records. Returns out. */
 const char *diag_quote(const char *in, size_t n_in, char *out, size_t n_out);
 

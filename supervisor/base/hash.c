@@ -62,8 +62,11 @@ ssize_t base64_decode(const char *text, size_t n_text, void *out, size_t n_out) 
         for (size_t i = 0; i < n_text; i++)
                 if ((unsigned char)text[i] >= 0x80)
                         return -EINVAL;
+        if (n_text % 4 != 0)
+                return -EINVAL;
+        errno = 0;
         if (sodium_base642bin(out, n_out, text, n_text, NULL, &got, &end, sodium_base64_VARIANT_ORIGINAL) != 0)
-                return n_text / 4 * 3 > n_out + 2 ? -ENOSPC : -EINVAL;
+                return errno == ERANGE ? -ENOSPC : -EINVAL;
         if (end != text + n_text)
                 return -EINVAL;
         return (ssize_t)got;

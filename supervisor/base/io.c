@@ -106,9 +106,12 @@ int io_write_file(int dirfd, const char *path, const void *p, size_t n, mode_t m
 
 int io_mkdir_parents(const char *path, mode_t mode) {
         _cleanup_free_ char *s = strdup(path);
+        struct stat st;
 
         if (!s)
                 return -ENOMEM;
+        if (!*s)
+                return -ENOENT;
         for (char *p = s + 1; *p; p++)
                 if (*p == '/') {
                         *p = 0;
@@ -116,9 +119,13 @@ int io_mkdir_parents(const char *path, mode_t mode) {
                                 return -errno;
                         *p = '/';
                 }
-        if (mkdir(s, mode) < 0 && errno != EEXIST)
+        if (mkdir(s, mode) == 0)
+                return 0;
+        if (errno != EEXIST)
                 return -errno;
-        return 0;
+        if (stat(s, &st) < 0)
+                return -errno;
+        return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
 }
 
 int io_set_nonblock(int fd) {

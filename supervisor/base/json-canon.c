@@ -49,6 +49,9 @@ static int canon_real(double d, Buf *b) {
                 return -ERANGE;
         if (d == 0)
                 return buf_add(b, "0", 1);
+        /* It would be written without an exponent, and read back as an integer that is out of range. */
+        if (fabs(d) > (double)JSON_INTEGER_MOST && fabs(d) < 1e21)
+                return -ERANGE;
         for (prec = 0; prec < 17; prec++) {
                 snprintf(e, sizeof(e), "%.*e", prec, d);
                 if (strtod(e, NULL) == d)

@@ -30,11 +30,24 @@ static unsigned nesting(const char *s, size_t n) {
 
 int json_parse(const char *text, size_t n, size_t max_bytes, unsigned max_depth, json_t **ret, Diag *reterr) {
         json_error_t err;
+        const char *nul;
         json_t *j;
         unsigned depth;
 
         if (n > max_bytes)
                 return diag(reterr, JSON_E_SIZE, "%zu bytes of JSON: at most %zu are allowed", n, max_bytes);
+        nul = n > 0 ? memchr(text, 0, n) : NULL;
+        if (nul) { /* jansson skips a NUL that follows a number */
+                const char *line = text;
+                int lines = 1;
+
+                for (const char *p = text; p < nul; p++)
+                        if (*p == '\n') {
+                                line = p + 1;
+                                lines++;
+                        }
+                return diag(reterr, JSON_E_SYNTAX, "line %d, column %zu: a NUL byte", lines, (size_t)(nul - line) + 1);
+        }
         depth = nesting(text, n);
         if (depth > max_depth)
                 return diag(reterr, JSON_E_DEPTH, "JSON nested %u deep: at most %u levels are allowed", depth, max_depth);
@@ -64,9 +77,10 @@ json_t *json_u64(uint64_t v) {
 
 int json_get_u64(const json_t *v, uint64_t *ret) {
         const char *s;
+        uint64_t u;
         char *end;
 
-        if (json_is_integer(v) && json_integer_value(v) >= 0) {
+        if (json_is_integer(v) && json_integer_value(v) >= 0 && json_integer_value(v) <= JSON_INTEGER_MOST) {
                 *ret = (uint64_t)json_integer_value(v);
                 return 0;
         }
@@ -74,6 +88,9 @@ int json_get_u64(const json_t *v, uint64_t *ret) {
         if (!s || *s < '1' || *s > '9')
                 return -EINVAL;
         errno = 0;
-        *ret = strtoull(s, &end, 10);
-        return errno || *end ? -EINVAL : 0;
+        u = strtoull(s, &end, 10);
+        if (errno || end != s + json_string_length(v) || u <= (uint64_t)JSON_INTEGER_MOST)
+                return -EINVAL;
+        *ret = u;
+        return 0;
 }

@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 enum {
-        JSON_E_SYNTAX = 1, /* not JSON, not UTF-8, trailing bytes, a number out of range */
+        JSON_E_SYNTAX = 1, /* not JSON, not UTF-8, trailing bytes, a number out of range, \u0000 in a key */
         JSON_E_DUPLICATE,  /* a key twice in one object */
         JSON_E_DEPTH,      /* nested deeper than the limit */
         JSON_E_SIZE,       /* more bytes than the limit */
@@ -20,8 +20,8 @@ enum {
  * column, or -ENOMEM. *ret is owned by the caller (json_decref). */
 int json_parse(const char *text, size_t n, size_t max_bytes, unsigned max_depth, json_t **ret, Diag *reterr);
 
-/* The canonical form (JCS, RFC 8785): keys by UTF-16 units, shortest numbers, no white space. Integers beyond 2^53-1 are
- * refused with -ERANGE; strings must hold no invalid UTF-8 (jansson sees to it). *ret is owned, NUL-terminated.
+/* The canonical form (JCS, RFC 8785): keys by UTF-16 units, shortest numbers, no white space. Integers beyond 2^53-1, and
+ * other numbers that would be written like one (up to 1e21), are refused with -ERANGE, so that what is written can be read back; strings must hold no invalid UTF-8 (jansson sees to it). *ret is owned, NUL-terminated.
  * Returns 0, -ENOMEM, -ERANGE. */
 int json_canonical(const json_t *value, char **ret, size_t *ret_n);
 
@@ -29,5 +29,5 @@ int json_canonical(const json_t *value, char **ret, size_t *ret_n);
 
 /* An integer for a record: a number up to 2^53-1, beyond it a decimal string. New reference or NULL. */
 json_t *json_u64(uint64_t v);
-/* Reads what json_u64 made. Returns 0 or -EINVAL. */
+/* Reads what json_u64 made, and nothing else: each number has one form. Returns 0 or -EINVAL. */
 int json_get_u64(const json_t *v, uint64_t *ret);

@@ -66,7 +66,7 @@ int duration_parse(const char *text, uint64_t *ret_usec) {
                 return -EINVAL;
         for (; isdigit((unsigned char)*p); p++) {
                 whole = whole * 10 + (uint64_t)(*p - '0');
-                if (whole > MOST / 3600000000U)
+                if (whole > MOST)
                         return -ERANGE;
         }
         if (*p == '.') {
@@ -80,6 +80,8 @@ int duration_parse(const char *text, uint64_t *ret_usec) {
         }
         for (size_t i = 0; i < ARRAY_SIZE(units); i++)
                 if (strcasecmp(p, units[i].unit) == 0) {
+                        if (whole > MOST / units[i].usec)
+                                return -ERANGE;
                         *ret_usec = whole * units[i].usec + part * units[i].usec / scale;
                         return 0;
                 }
