@@ -223,7 +223,7 @@ static void judge_lines(Run *run) {
                 if (kind == LINE_WHOLE)
                         e = desk_line(run->desk, line, n, &run->reply, &d);
                 else
-                        e = desk_bad_frame(run->desk, kind == LINE_TOO_LONG ? "line_too_long" : "half_line", &run->reply, &d);
+                        e = desk_bad_frame(run->desk, kind, &run->reply, &d);
                 if (run->reply.n > 0)
                         conn_answer(&r->pipe, run->reply.data, run->reply.n);
                 if (e == 0)

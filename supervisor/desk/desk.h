@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/json.h"
+#include "pipe/line.h"
 #include "policy/grant.h"
 #include "store/store.h"
 
@@ -15,16 +16,18 @@ enum {
 
 typedef struct Desk Desk;
 
-/* copies: from engine_region_start (borrowed during the call). All else is borrowed for the Desk's life. */
+/* copies: from engine_region_start(), borrowed during the call; store and grant are borrowed for the Desk's life. Returns 0, -ENOMEM. */
 int desk_new(Store *store, const Grant *grant, const char *region, const json_t *copies, Desk **ret);
 void desk_free(Desk *d);
 
 /* One complete line without its newline; n may be up to PIPE_LINE_MAX. Appends the answer, newline included, to reply (nothing for a
- * notification). Returns 0, DESK_E_*, -errno. */
+ * notification or an empty line). Whatever is returned, the answer that stands in reply is to be sent. What the answer says is durable.
+ * Returns 0, DESK_E_*, -errno. */
 int desk_line(Desk *d, const char *line, size_t n, Buf *reply, Diag *reterr);
-/* The reader found a line longer than PIPE_LINE_MAX (it is skipped), or bytes without newline at the end. */
-int desk_bad_frame(Desk *d, const char *code, Buf *reply, Diag *reterr);
-/* What the region said with `result`, or NULL: borrowed. And counts for the receipt. */
+/* The connection said LINE_TOO_LONG (the line is skipped) or LINE_PARTIAL (bytes without newline at the end). As desk_line(). */
+int desk_bad_frame(Desk *d, LineKind kind, Buf *reply, Diag *reterr);
+/* What the region said with `result`, or NULL: borrowed. */
 const json_t *desk_result(const Desk *d);
-/* Writes the coalesced request.refused events that are still due; called once before the region's end. */
+/* Records what was only counted so far: further refusals of each code (request.refused) and the summary of log messages
+ * (region.logged). Called once before the region's end; also right after it was ended as `denied`. Returns 0, DESK_E_STORE, -errno. */
 int desk_finish(Desk *d, Diag *reterr);

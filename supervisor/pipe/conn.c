@@ -29,11 +29,12 @@ void conn_deinit(Conn *c) {
         line_queue_deinit(&c->queue);
 }
 
-int64_t conn_wants(const Conn *c, uint64_t now_usec, struct pollfd ret[static 2]) {
+int64_t conn_wants(Conn *c, uint64_t now_usec, struct pollfd ret[static 2]) {
         uint64_t wait = c->draining ? 0 : line_rate_wait(&c->rate, now_usec);
         bool held = !c->draining && line_queue_full(&c->queue);
         const char *unused;
 
+        c->turn = 0;
         ret[0] = (struct pollfd){.fd = -1, .events = POLLIN};
         ret[1] = (struct pollfd){.fd = -1, .events = POLLOUT};
         /* Nothing is read before all lines that were read are taken: else a flood that is slowed down would fill our memory. */
@@ -96,15 +97,17 @@ int conn_writable(Conn *c) {
 LineKind conn_next(Conn *c, uint64_t now_usec, const char **ret, size_t *ret_n) {
         LineKind kind;
 
-        if (!c->draining && (line_queue_full(&c->queue) || line_rate_wait(&c->rate, now_usec) > 0))
+        if (!c->draining && (c->turn >= CONN_TURN_LINES || line_queue_full(&c->queue) || line_rate_wait(&c->rate, now_usec) > 0))
                 return LINE_NONE;
         kind = line_reader_next(&c->reader, ret, ret_n);
         if (kind == LINE_NONE && c->ended)
                 kind = line_reader_finish(&c->reader, ret, ret_n);
         if (kind == LINE_NONE)
                 c->unread = false;
-        else
+        else {
                 line_rate_take(&c->rate, now_usec);
+                c->turn++;
+        }
         return kind;
 }
 

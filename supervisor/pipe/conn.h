@@ -5,7 +5,8 @@
  *                 while ((kind = conn_next(c, now, &line, &n)) != LINE_NONE)  desk …  conn_answer(c, reply)
  *
  * conn_next() gives nothing while the region does not read its answers (CONN_QUEUE_BOUND) or asks faster than
- * PIPE_REQUESTS_PER_SEC; the bytes then wait in our buffer, and behind it in the kernel's pipe, where the region's own write blocks. So
+ * PIPE_REQUESTS_PER_SEC, and never more than CONN_TURN_LINES between two polls: a line may cost a durable commit, and the loop has
+ * deadlines to look after. The bytes then wait in our buffer, and behind it in the kernel's pipe, where the region's own write blocks. So
  * a flood costs the region its time and nobody else anything. The same holds for descriptors: conn_wants() leaves out (fd -1) an end
  * that is not to be looked at, because poll reports a hang-up even when nothing was asked for. */
 #pragma once
@@ -16,6 +17,7 @@
 #include <poll.h>
 
 #define CONN_QUEUE_BOUND (256 * 1024)                    /* bytes of unread answers before requests wait */
+#define CONN_TURN_LINES 8                                /* lines that conn_next() gives before conn_wants() is asked again */
 #define CONN_RATE_BURST (PIPE_REQUESTS_PER_SEC / 10)     /* lines that may come at once */
 
 enum {
@@ -28,6 +30,7 @@ typedef struct Conn {
         LineReader reader;
         LineQueue queue;
         LineRate rate;
+        unsigned turn; /* lines given since conn_wants() */
         bool ended;    /* fd_in came to its end */
         bool unread;   /* the reader may hold lines that conn_next() did not give yet */
         bool draining; /* conn_drain() */
@@ -40,7 +43,7 @@ void conn_deinit(Conn *c);
 
 /* What to poll for: ret[0] is for the requests, ret[1] for the answers. Returns the microseconds after which conn_next() is to be called
  * even when nothing is ready, -1 for none. */
-int64_t conn_wants(const Conn *c, uint64_t now_usec, struct pollfd ret[static 2]);
+int64_t conn_wants(Conn *c, uint64_t now_usec, struct pollfd ret[static 2]);
 /* Reads once. Returns 0, CONN_E_CLOSED, -errno. */
 int conn_readable(Conn *c);
 /* Writes what the kernel takes. A region that closed its end loses its answers; that is its own affair and returns 0. 0 or -errno. */

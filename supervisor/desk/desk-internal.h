@@ -1,0 +1,80 @@
+/* Runs: supervisor. What the desk's files share: the Desk, the frame, and the shape of a method's handler.
+ *
+ *         line -> desk-frame.c (pure) -> permit table -> desk-hello.c desk-slot.c desk-log.c desk-result.c -> desk-reply.c
+ *                                   \-> desk-refuse.c: what was refused is counted and recorded
+ */
+#pragma once
+
+#include "base/id.h"
+#include "desk/desk.h"
+#include "schema/limits.h"
+
+typedef enum RpcCode {
+        RPC_OK = 0,
+#define ERROR(id, word, number, kind) RPC_E_##id,
+#include "schema/errors.def"
+#undef ERROR
+        RPC_CODES,
+} RpcCode;
+
+typedef enum RpcKind { RPC_VIOLATION, RPC_REFUSAL, RPC_ANSWER } RpcKind;
+
+const char *rpc_word(RpcCode code);
+int rpc_number(RpcCode code);
+RpcKind rpc_kind(RpcCode code);
+
+typedef enum DeskState {
+        DESK_NEW,  /* nothing said yet */
+        DESK_OPEN, /* after the first hello */
+        DESK_DONE, /* after the result */
+} DeskState;
+
+enum { LOG_DEBUG_, LOG_INFO_, LOG_WARNING_, LOG_ERROR_, LOG_LEVELS };
+
+struct Desk {
+        Store *store;        /* borrowed */
+        const Grant *grant;  /* borrowed */
+        char region[REGION_ID_MAX];
+        DeskState state;
+        json_t *copies;      /* slot name -> {"version","value"} or null, as at entry (I-20) */
+        json_t *held;        /* slot name -> {"version","value"}: what this region wrote */
+        json_t *result;      /* NULL before `result` */
+        uint64_t proposals;  /* slot.write requests that reached the store */
+        bool recorded;       /* the engine has recorded the refusal that is being answered (slot.refused) */
+        uint64_t violations;
+        uint64_t refused[RPC_CODES];
+        uint64_t logs[LOG_LEVELS], log_bytes, log_dropped;
+};
+
+/* One request as it stands in its line. */
+typedef struct Frame {
+        json_t *whole;        /* owned; the rest is borrowed from it */
+        const json_t *id;     /* NULL: a notification, or not known because the frame is broken */
+        const char *method;
+        const json_t *params; /* an object, or NULL when there is none */
+} Frame;
+void frame_deinit(Frame *f);
+/* Reads one line strictly (JSON-RPC 2.0). Pure. Returns 0, RpcCode with a message (ret->id is then set when it was still readable), -ENOMEM. */
+int frame_read(const char *line, size_t n, Frame *ret, Diag *reterr);
+
+/* A method. params is an object (empty when the request had none). *ret_result: what is answered, new reference.
+ * Returns 0, RpcCode with a message, -errno. RPC_E_INTERNAL: the store cannot record. */
+typedef int (*DeskHandler)(Desk *d, json_t *params, json_t **ret_result, Diag *reterr);
+#define METHOD(name, id, in_new, in_open, in_done) int desk_do_##id(Desk *d, json_t *params, json_t **ret_result, Diag *reterr);
+#include "schema/methods.def"
+#undef METHOD
+
+/* The message for parameters that json_unpack_ex() refused; returns RPC_E_INVALID_PARAMS. */
+int desk_bad_params(const json_error_t *err, const char *expected, Diag *reterr);
+
+/* Counts a refused line, and records the first of each code at once; the rest waits for desk_finish(), so that a flood of bad lines is
+ * not a flood of fsyncs. Returns 0, DESK_E_END, DESK_E_STORE, -errno. */
+int desk_refuse(Desk *d, RpcCode code, const char *method_or_null, size_t n_line, Diag *reterr);
+/* Records one event of this region in a transaction of its own. Returns 0, DESK_E_STORE, -errno. */
+int desk_record(Desk *d, const char *type, const json_t *fields, Diag *reterr);
+/* What was logged, for the event region.log; *ret is NULL when nothing was. Returns 0 or -ENOMEM. */
+int desk_log_summary(const Desk *d, json_t **ret);
+
+/* Answers, newline included. id NULL stands for the JSON null that JSON-RPC wants when the request's id is not known. 0, -ENOMEM. */
+int reply_result(Buf *reply, const json_t *id, json_t *result);
+int reply_error(Buf *reply, const json_t *id, RpcCode code, const char *message);

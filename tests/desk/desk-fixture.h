@@ -1,0 +1,148 @@
+/* Runs: tests. The region that schema/vectors/README.md describes, over a real store. */
+#pragma once
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "desk/desk.h"
+#include "engine/engine.h"
+#include "engine/event.h"
+#include "ledger/ledger.h"
+#include "schema/limits.h"
+#include "tests/support/store-fixture.h"
+
+#include <string.h>
+
+typedef struct DeskFixture {
+        StoreFixture f;
+        Grant grant;
+        char region[REGION_ID_MAX];
+        uint64_t allocated; /* seq of its region.allocated */
+        Desk *desk;
+} DeskFixture;
+
+/* Test data that must parse. New reference. */
+static inline json_t *desk_json(const char *text) {
+        json_t *j = json_loads(text, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+
+        cr_assert(j != NULL, "test data is not JSON: %.100s", text);
+        return j;
+}
+
+static inline void desk_slot(DeskFixture *d, const char *name, const char *schema, const char *value) {
+        _cleanup_json_ json_t *s = desk_json(schema), *v = value ? desk_json(value) : NULL;
+        uint64_t seq, version;
+        Txn *t = store_fixture_begin(&d->f, true);
+
+        cr_assert_eq(engine_slot_define(t, "uid:0", NULL, name, s, &seq, &d->f.d), 0, "%s", d->f.d.text);
+        if (v)
+                cr_assert_eq(engine_slot_put(t, "uid:0", name, v, -1, &seq, &version, &d->f.d), 0, "%s", d->f.d.text);
+        store_fixture_commit(&d->f, t);
+}
+
+/* A region of its own, alive in the store, and its desk in state new. */
+static inline void desk_fixture_region(DeskFixture *d) {
+        _cleanup_json_ json_t *copies = NULL;
+        RegionStart s = {.region = d->region, .skill_name = "vectors", .skill_digest = "sha256:0", .tier = "namespaces",
+                         .reads = (const char *const *)d->grant.reads, .writes = (const char *const *)d->grant.writes};
+        Txn *t;
+
+        cr_assert_eq(region_id_new(clock_real_usec(), d->region), 0);
+        t = store_fixture_begin(&d->f, true);
+        cr_assert_eq(engine_region_start(t, &s, &d->allocated, &copies, &d->f.d), 0, "%s", d->f.d.text);
+        store_fixture_commit(&d->f, t);
+        cr_assert_eq(desk_new(d->f.store, &d->grant, d->region, copies, &d->desk), 0);
+}
+
+static inline void desk_fixture_region_end(DeskFixture *d, bool keep) {
+        _cleanup_json_ json_t *none = json_object();
+        uint64_t released, ended;
+        Txn *t = store_fixture_begin(&d->f, true);
+
+        cr_assert_eq(engine_region_end(t, &(RegionEnd){d->region, keep, none, none}, &released, &ended, &d->f.d), 0, "%s", d->f.d.text);
+        store_fixture_commit(&d->f, t);
+        desk_free(d->desk);
+        d->desk = NULL;
+}
+
+static inline void desk_fixture_init(DeskFixture *d) {
+        static char *reads[] = {"facts", "notes/a", "empty", NULL}, *writes[] = {"facts", "out", NULL};
+
+        *d = (DeskFixture){.grant = {.skill_name = "vectors", .reads = reads, .writes = writes}};
+        store_fixture_init(&d->f, STORE_SUPERVISE);
+        desk_slot(d, "facts", "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}},\"required\":[\"n\"],\"additionalProperties\":false}", "{\"n\":1}");
+        desk_slot(d, "notes/a", "{\"type\":\"string\"}", "\"h\xc3\xa9llo \\\"\xe2\x82\xac\\\" \\\\ \\n\\u0001 \xf0\x9f\x98\x80\"");
+        desk_slot(d, "empty", "{}", NULL);
+        desk_slot(d, "out", "{}", NULL);
+        desk_slot(d, "secret", "{}", "1");
+}
+
+static inline void desk_fixture_deinit(DeskFixture *d) {
+        desk_free(d->desk);
+        store_fixture_deinit(&d->f);
+}
+#define _cleanup_desk_fixture_ _cleanup_(desk_fixture_deinit)
+
+/* Says one line; the answer is parsed into *ret_answer (NULL when there is none). Returns what desk_line() did. */
+static inline int desk_say(DeskFixture *d, const char *line, size_t n, json_t **ret_answer) {
+        _cleanup_buf_ Buf reply = {0};
+        int r = desk_line(d->desk, line, n, &reply, &d->f.d);
+
+        *ret_answer = NULL;
+        if (reply.n > 0) {
+                cr_assert_eq(memchr(reply.data, '\n', reply.n), reply.data + reply.n - 1, "an answer is exactly one line");
+                *ret_answer = json_loadb(reply.data, reply.n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+                cr_assert(*ret_answer != NULL, "an answer that is not JSON: %.200s", reply.data);
+        }
+        return r;
+}
+
+/* Says a line that must be answered with this error word, NULL for a result. Returns desk_line()'s code. */
+static inline int desk_expect(DeskFixture *d, const char *line, const char *word) {
+        _cleanup_json_ json_t *answer = NULL;
+        int r = desk_say(d, line, strlen(line), &answer);
+        const char *got = json_string_value(json_object_get(json_object_get(json_object_get(answer, "error"), "data"), "code"));
+
+        cr_assert(answer != NULL, "no answer to %.100s", line);
+        if (word)
+                cr_assert(got && strcmp(got, word) == 0, "%.100s: answered %s, not %s", line, got ? got : "a result", word);
+        else
+                cr_assert(!got, "%.100s: answered %s", line, got);
+        return r;
+}
+#define DESK_HELLO "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"hello\",\"params\":{\"protocol\":1}}"
+
+/* All events of the region, in order, as a JSON array. */
+static inline json_t *desk_events(DeskFixture *d) {
+        json_t *all = json_array();
+        Txn *t = store_fixture_begin(&d->f, false);
+        uint64_t size, last;
+
+        cr_assert_eq(ledger_state(t, &size, &last), 0);
+        for (uint64_t seq = d->allocated; seq < size; seq++) {
+                json_t *e;
+
+                cr_assert_eq(event_get(t, seq, &e), 0);
+                if (strcmp(json_string_value(json_object_get(e, "region")) ?: "", d->region) == 0)
+                        json_array_append(all, e);
+                json_decref(e);
+        }
+        store_abort(t);
+        return all;
+}
+
+/* How many events of this type have this code (NULL: any), and the sum of their counts. */
+static inline size_t desk_count(json_t *events, const char *type, const char *code, json_int_t *ret_sum) {
+        size_t n = 0, i;
+        json_t *e;
+
+        if (ret_sum)
+                *ret_sum = 0;
+        json_array_foreach(events, i, e)
+                if (strcmp(json_string_value(json_object_get(e, "type")), type) == 0 &&
+                    (!code || strcmp(json_string_value(json_object_get(e, "code")) ?: "", code) == 0)) {
+                        n++;
+                        if (ret_sum)
+                                *ret_sum += json_integer_value(json_object_get(e, "count"));
+                }
+        return n;
+}

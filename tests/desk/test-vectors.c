@@ -1,0 +1,82 @@
+/* The golden vectors of schema/vectors, replayed against the desk over a real store. */
+#include "tests/desk/desk-fixture.h"
+
+#include "base/hash.h"
+#include "base/io.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+
+/* Messages may change; seq and region differ from run to run (schema/vectors/README.md). */
+static void normalise(json_t *answer, const char *name) {
+        json_t *error = json_object_get(answer, "error"), *result = json_object_get(answer, "result");
+
+        if (error) {
+                cr_assert(json_string_length(json_object_get(error, "message")) > 0, "%s: an error without a message", name);
+                json_object_del(error, "message");
+        }
+        if (json_object_get(result, "seq")) {
+                cr_assert(json_is_integer(json_object_get(result, "seq")), "%s", name);
+                json_object_set_new(result, "seq", json_integer(0));
+        }
+        if (json_object_get(result, "region"))
+                json_object_set_new(result, "region", json_string("REGION"));
+}
+
+static void reach(DeskFixture *d, const char *state) {
+        if (strcmp(state, "new") == 0)
+                return;
+        cr_assert_eq(desk_expect(d, DESK_HELLO, NULL), 0);
+        if (strcmp(state, "done") == 0)
+                cr_assert_eq(desk_expect(d, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"result\",\"params\":{\"value\":0}}", NULL), 0);
+        else
+                cr_assert_str_eq(state, "open");
+}
+
+static void replay(DeskFixture *d, json_t *v) {
+        const char *name = json_string_value(json_object_get(v, "name")), *hex = json_string_value(json_object_get(v, "hex"));
+        json_t *line = json_object_get(v, "line"), *expect = json_object_get(v, "answer");
+        _cleanup_free_ char *bytes = NULL, *got = NULL, *want = NULL;
+        _cleanup_json_ json_t *answer = NULL;
+        size_t n = hex ? strlen(hex) / 2 : json_string_length(line);
+
+        bytes = malloc(n + 1);
+        if (hex)
+                cr_assert_eq(hex_decode(hex, bytes, n), 0);
+        else
+                memcpy(bytes, json_string_value(line), n);
+        desk_fixture_region(d);
+        reach(d, json_string_value(json_object_get(v, "state")));
+        cr_assert_eq(desk_say(d, bytes, n, &answer), 0, "%s: %s", name, d->f.d.text);
+        normalise(answer, name);
+        got = json_dumps(answer ? answer : json_null(), JSON_ENCODE_ANY | JSON_SORT_KEYS);
+        want = json_dumps(expect, JSON_ENCODE_ANY | JSON_SORT_KEYS);
+        cr_assert_str_eq(got, want, "%s: %s", name, got);
+        cr_assert_eq(desk_finish(d->desk, &d->f.d), 0, "%s", name);
+        desk_fixture_region_end(d, false);
+}
+
+static void replay_file(const char *file) {
+        _cleanup_desk_fixture_ DeskFixture d;
+        _cleanup_free_ char *text = NULL;
+        char path[PATH_MAX], *save = NULL;
+        size_t n, count = 0;
+
+        snprintf(path, sizeof(path), "%s/%s", getenv("LETHE_VECTORS"), file);
+        cr_assert_eq(io_read_file(AT_FDCWD, path, 16 << 20, &text, &n), 0, "%s", path);
+        desk_fixture_init(&d);
+        for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save), count++) {
+                _cleanup_json_ json_t *v = desk_json(line);
+
+                replay(&d, v);
+        }
+        cr_assert_geq(count, 50, "%s: only %zu vectors", file, count);
+}
+
+Test(vectors, frames) {
+        replay_file("frames.jsonl");
+}
+
+Test(vectors, methods) {
+        replay_file("methods.jsonl");
+}
