@@ -2,6 +2,7 @@
 #pragma once
 
 #include "audit/audit.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "engine/rows.h"
 #include "ledger/ledger.h"
@@ -35,7 +36,7 @@ typedef struct FoldedRegion {
 typedef struct Audit {
         AuditReport *report;
         Txn *txn;
-        Map regions, slots; /* FoldedRegion; SlotRow */
+        Map regions, slots, skills; /* FoldedRegion; SlotRow; of skills.c */
         MerkleEdge edge;
         char last_time[32];
         Cursor *hashes, *bodies;
@@ -52,4 +53,7 @@ int broken_found(Audit *a, const char *fmt, ...) _printf_(2, 3);
 /* All return 0, AUDIT_E_BROKEN, -errno. */
 int fold_entry(Audit *a, const json_t *o, Bytes entry);
 int tables_check(Audit *a);
+/* skills.c */
+int fold_skill(Audit *a, const json_t *o);
+int check_skills(Audit *a);
 int body_step(Audit *a);

@@ -227,6 +227,7 @@ int audit_run(Store *s, AuditReport *ret) {
                         free(((FoldedRegion *)a.regions.items[i].value)->held);
         map_deinit(&a.regions);
         map_deinit(&a.slots);
+        map_deinit(&a.skills);
         cursor_free(a.hashes);
         cursor_free(a.bodies);
         return r;

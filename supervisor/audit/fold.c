@@ -318,5 +318,7 @@ int fold_entry(Audit *a, const json_t *o, Bytes entry) {
                 if (r != 0)
                         return r;
         }
+        if (strcmp(type, "skill.registered") == 0)
+                return fold_skill(a, o);
         return strncmp(type, "slot.", 5) == 0 ? fold_slot(a, o, type) : 0;
 }

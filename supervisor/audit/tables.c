@@ -182,5 +182,7 @@ int tables_check(Audit *a) {
                 r = count(a, TABLE_HIST, a->n_hist);
         if (r == 0)
                 r = check_regions(a);
+        if (r == 0)
+                r = check_skills(a);
         return r;
 }

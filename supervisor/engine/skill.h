@@ -7,6 +7,7 @@
 #include "store/store.h"
 
 #define SKILL_NAME_MAX 64
+#define SKILL_DIGEST_MAX 72 /* "sha256:", 64 hex, NUL */
 
 typedef struct SkillRecord {
         const char *name;     /* skill_name_valid() */
