@@ -1,0 +1,24 @@
+/* Runs: tests. Stands between LMDB and the kernel in this program: records what the store writes and syncs, and makes the n-th such call
+ * fail. The program's own definitions of pwrite and the like win over libc's (they are found first when LMDB is linked in). */
+#pragma once
+
+#include "base/util.h"
+
+typedef struct Op {
+        enum { OP_WRITE, OP_SYNC, OP_MARK } kind;
+        bool durable;  /* OP_WRITE: through an O_DSYNC descriptor, as LMDB writes its meta pages */
+        uint64_t at;   /* OP_WRITE: offset; OP_MARK: the test's number */
+        size_t n;
+        uint8_t *data; /* owned */
+} Op;
+
+/* Records writes and syncs of the file with this inode from now on. */
+void write_log_start(const char *data_file);
+void write_log_mark(uint64_t number);
+void write_log_stop(Op **ret, size_t *ret_n); /* the list is the caller's */
+void write_log_free(Op *ops, size_t n);
+
+/* The call number `countdown` (1: the next) of pwrite, pwritev, fdatasync, fsync on any file fails with `error`; 0: none.
+ * `half`: a write does half of its bytes first. */
+void fail_after(unsigned countdown, int error, bool half);
+bool fail_happened(void);
