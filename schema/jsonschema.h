@@ -23,7 +23,7 @@ enum {
 #define JSONSCHEMA_PATTERNS_MAX 256      /* regular expressions in one document */
 #define JSONSCHEMA_PATTERN_MAX 1024      /* bytes of one regular expression */
 #define JSONSCHEMA_IN_PLACE_MAX 64       /* subschemas that apply to one value one inside the other ($ref, allOf, …) */
-#define JSONSCHEMA_STEPS_MAX (4UL << 20) /* of one validation: a rule looked at, a value compared, a move in a pattern */
+#define JSONSCHEMA_STEPS_MAX (1UL << 20) /* of one validation: a rule looked at, a value compared, a move in a pattern */
 #define JSONSCHEMA_EVAL_DEPTH_MAX 1024   /* of one validation: subschemas and values inside one another */
 
 typedef struct JsonSchema JsonSchema;

@@ -82,7 +82,10 @@ int duration_parse(const char *text, uint64_t *ret_usec) {
                 if (strcasecmp(p, units[i].unit) == 0) {
                         if (whole > MOST / units[i].usec)
                                 return -ERANGE;
-                        *ret_usec = whole * units[i].usec + part * units[i].usec / scale;
+                        whole = whole * units[i].usec + part * units[i].usec / scale;
+                        if (whole > MOST)
+                                return -ERANGE;
+                        *ret_usec = whole;
                         return 0;
                 }
         return -EINVAL;
