@@ -3,6 +3,7 @@
 #include "worker/worker.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -16,71 +17,92 @@ static int open_inside(int root, const char *path) {
         return fd < 0 ? -errno : fd;
 }
 
-/* Mount points are made only on file systems of our own: making one in a bound folder would change the host's tree. */
-static int is_ours(Worker *w, int fd) {
-        struct stat there, root, scratch;
+/* Most entries share their folder with the one before: it is opened and looked at once. */
+typedef struct Folder {
+        char path[PATH_MAX];
+        int fd;    /* -1: none */
+        bool ours; /* on a file system of ours. Mount points are made only there: making one in a bound folder would change the host's */
+} Folder;
 
-        if (fstat(fd, &there) < 0 || fstat(w->root, &root) < 0 || fstat(w->scratch, &scratch) < 0)
+static void folder_close(Folder *f) {
+        if (f->fd >= 0)
+                close(f->fd);
+        f->fd = -1;
+}
+
+static int folder_open(Worker *w, Folder *f, const char *path, size_t n) {
+        struct stat st;
+
+        if (n >= sizeof(f->path))
+                return -ENAMETOOLONG;
+        if (f->fd >= 0 && strncmp(f->path, path, n) == 0 && f->path[n] == 0)
+                return 0;
+        folder_close(f);
+        memcpy(f->path, path, n);
+        f->path[n] = 0;
+        f->fd = open_inside(w->root, n == 0 ? "/" : f->path);
+        if (f->fd < 0)
+                return f->fd;
+        if (fstat(f->fd, &st) < 0)
                 return -errno;
-        return there.st_dev == root.st_dev || there.st_dev == scratch.st_dev ? 0 : -EROFS;
+        f->ours = st.st_dev == w->root_dev || st.st_dev == w->scratch_dev;
+        return 0;
+}
+
+static int make_folder(const Folder *f, const char *leaf) {
+        struct stat st;
+
+        if (f->ours && mkdirat(f->fd, leaf, 0755) == 0)
+                return 0;
+        if (f->ours && errno != EEXIST)
+                return -errno;
+        if (fstatat(f->fd, leaf, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return errno == ENOENT ? -EROFS : -errno;
+        return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
 }
 
 /* Opens the folder that holds `target`, makes what is missing, and sets *ret_leaf to the last component. */
-static int open_parent(Worker *w, const char *target, const char **ret_leaf) {
-        char path[PATH_MAX];
+static int open_parent(Worker *w, Folder *f, const char *target, const char **ret_leaf) {
         const char *slash = strrchr(target, '/');
         size_t n = (size_t)(slash - target);
-        int fd, e;
+        char above[PATH_MAX];
+        const char *leaf;
+        int e;
 
         *ret_leaf = slash + 1;
         if (slash[1] == 0 || strcmp(slash + 1, ".") == 0 || strcmp(slash + 1, "..") == 0)
                 return -EINVAL;
-        if (n >= sizeof(path))
-                return -ENAMETOOLONG;
-        if (n == 0)
-                return open_inside(w->root, "/");
-        memcpy(path, target, n);
-        path[n] = 0;
-        fd = open_inside(w->root, path);
-        if (fd != -ENOENT)
-                return fd;
-        {
-                const char *leaf;
-                int parent = open_parent(w, path, &leaf);
-
-                if (parent < 0)
-                        return parent;
-                e = is_ours(w, parent);
-                if (e == 0 && mkdirat(parent, leaf, 0755) < 0)
-                        e = -errno;
-                close(parent);
-        }
-        return e < 0 ? e : open_inside(w->root, path);
-}
-
-static int make_folder(Worker *w, int parent, const char *leaf) {
-        struct stat st;
-        int e;
-
-        if (fstatat(parent, leaf, &st, AT_SYMLINK_NOFOLLOW) == 0)
-                return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
-        e = is_ours(w, parent);
-        if (e < 0)
+        e = folder_open(w, f, target, n);
+        if (e != -ENOENT)
                 return e;
-        return mkdirat(parent, leaf, 0755) < 0 ? -errno : 0;
+        memcpy(above, target, n);
+        above[n] = 0;
+        e = open_parent(w, f, above, &leaf);
+        if (e == 0)
+                e = make_folder(f, leaf);
+        return e < 0 ? e : folder_open(w, f, target, n);
 }
 
-static int make_file(Worker *w, int parent, const char *leaf, const char *content) {
+/* A file to be mounted over: what is there already is kept. */
+static int make_place(const Folder *f, const char *leaf) {
         struct stat st;
+
+        if (f->ours && mknodat(f->fd, leaf, S_IFREG | 0444, 0) == 0)
+                return 0;
+        if (f->ours && errno != EEXIST)
+                return -errno;
+        if (fstatat(f->fd, leaf, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return errno == ENOENT ? -EROFS : -errno;
+        return S_ISDIR(st.st_mode) || S_ISLNK(st.st_mode) ? -EEXIST : 0;
+}
+
+static int make_file(const Folder *f, const char *leaf, const char *content) {
         size_t n = strlen(content);
-        int fd, e;
+        int fd, e = 0;
 
-        if (fstatat(parent, leaf, &st, AT_SYMLINK_NOFOLLOW) == 0)
-                return n == 0 && !S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode) ? 0 : -EEXIST;
-        e = is_ours(w, parent);
-        if (e < 0)
-                return e;
-        fd = openat(parent, leaf, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+        if (!f->ours)
+                return -EROFS;
+        fd = openat(f->fd, leaf, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
         if (fd < 0)
                 return -errno;
         if (n > 0 && write(fd, content, n) != (ssize_t)n)
@@ -118,54 +140,50 @@ static int clone_source(const LaunchEntry *b) {
         return tree;
 }
 
-static int bind_one(Worker *w, const LaunchEntry *b) {
-        int tree = b->tree >= 0 ? LAUNCH_FD_TREES + b->tree : clone_source(b), parent, e;
+static int bind_one(Worker *w, Folder *f, const LaunchEntry *b) {
+        int tree = b->tree >= 0 ? LAUNCH_FD_TREES + b->tree : clone_source(b), e;
         const char *leaf;
         struct stat st;
 
         if (tree < 0)
                 return tree == -ENOENT && (b->flags & LAUNCH_OPTIONAL) ? 0 : tree;
-        parent = open_parent(w, b->target, &leaf);
-        e = parent < 0 ? parent : fstat(tree, &st) < 0 ? -errno : 0;
-        if (e == 0)
-                e = S_ISDIR(st.st_mode) ? make_folder(w, parent, leaf) : make_file(w, parent, leaf, "");
-        if (e == 0 && sys_move_mount(tree, parent, leaf) < 0)
+        e = open_parent(w, f, b->target, &leaf);
+        if (e == 0 && fstat(tree, &st) < 0)
                 e = -errno;
-        if (parent >= 0)
-                close(parent);
+        if (e == 0)
+                e = S_ISDIR(st.st_mode) ? make_folder(f, leaf) : make_place(f, leaf);
+        if (e == 0 && sys_move_mount(tree, f->fd, leaf) < 0)
+                e = -errno;
         close(tree);
         return e;
 }
 
-static int make_one(Worker *w, const LaunchEntry *b) {
+static int make_one(Worker *w, Folder *f, const LaunchEntry *b) {
         const char *leaf;
-        int parent = open_parent(w, b->target, &leaf), e = -EINVAL;
+        int e = open_parent(w, f, b->target, &leaf);
 
-        if (parent < 0)
-                return parent;
+        if (e < 0)
+                return e;
         if (b->kind == LAUNCH_FOLDER)
-                e = make_folder(w, parent, leaf);
-        else if (b->kind == LAUNCH_FILE)
-                e = make_file(w, parent, leaf, b->source);
-        else if (b->kind == LAUNCH_LINK) {
-                e = is_ours(w, parent);
-                if (e == 0 && symlinkat(b->source, parent, leaf) < 0)
-                        e = -errno;
-        }
-        close(parent);
-        return e;
+                return make_folder(f, leaf);
+        if (b->kind == LAUNCH_FILE)
+                return make_file(f, leaf, b->source);
+        return !f->ours ? -EROFS : symlinkat(b->source, f->fd, leaf) < 0 ? -errno : 0;
 }
 
 int step_bind(Worker *w) {
+        Folder folder;
+        int e = 0;
+
         if (w->spec.tier != 2)
                 return 0;
-        for (size_t i = 0; i < w->spec.n_entries; i++) {
+        folder.fd = -1;
+        for (size_t i = 0; e == 0 && i < w->spec.n_entries; i++) {
                 const LaunchEntry *b = &w->spec.entries[i];
-                int e = b->kind == LAUNCH_BIND ? bind_one(w, b) : make_one(w, b);
 
                 w->progress->detail = (int)i;
-                if (e < 0)
-                        return e;
+                e = b->kind == LAUNCH_BIND ? bind_one(w, &folder, b) : make_one(w, &folder, b);
         }
-        return 0;
+        folder_close(&folder);
+        return e;
 }

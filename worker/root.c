@@ -26,6 +26,15 @@ static int new_tmpfs(uint64_t bytes, uint64_t inodes, const char *mode) {
         return m < 0 ? -e : m;
 }
 
+static int device_of(int fd, dev_t *ret) {
+        struct stat st;
+
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        *ret = st.st_dev;
+        return 0;
+}
+
 int step_root(Worker *w) {
         if (w->spec.tier != 2)
                 return 0;
@@ -35,7 +44,7 @@ int step_root(Worker *w) {
         /* Attached over the host's root, where every path of ours still leads below it: only the descriptor reaches it. */
         if (sys_move_mount(w->root, AT_FDCWD, "/") < 0 || fchdir(w->root) < 0)
                 return -errno;
-        return 0;
+        return device_of(w->root, &w->root_dev);
 }
 
 /* One tmpfs gives both /work and /tmp, so that one size bounds them and a rename from one to the other works. Its own root stays hidden
@@ -71,7 +80,7 @@ int step_scratch(Worker *w) {
         if (w->scratch < 0)
                 return -errno;
         close(fs);
-        return 0;
+        return device_of(w->scratch, &w->scratch_dev);
 }
 
 int step_proc(Worker *w) {

@@ -21,6 +21,7 @@ typedef struct Worker {
         int root;      /* tier namespaces: the private root, -1 when none */
         int notify;    /* seccomp notification descriptor */
         int scratch;   /* root folder of the scratch file system, -1 when none */
+        dev_t root_dev, scratch_dev;
         pid_t program; /* -1 before the fork, 0 in the process that becomes the program */
 } Worker;
 
