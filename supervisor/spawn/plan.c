@@ -142,6 +142,8 @@ static const char *to_host(Plan *p, const PlanInput *in, const char *s) {
         static const char *const own[] = {REGION_WORK_DIR, REGION_TMP_DIR};
         size_t n = strlen(REGION_SKILL_DIR);
 
+        if (in->grant->program && strcmp(s, in->grant->program) == 0)
+                return s; /* a path of the host already */
         if (in->grant->skill_dir && strncmp(s, REGION_SKILL_DIR, n) == 0 && (s[n] == '/' || s[n] == 0))
                 return text(p, "%s%s", in->grant->skill_dir, s + n);
         n = strlen(REGION_LETHE_DIR);

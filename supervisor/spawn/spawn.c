@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 
 #define CGROUP2_TYPE 0x63677270
+#define PIPEFS_TYPE 0x50495045
 #define HOST_ID 65534
 #define CGROUPS_MAX 8
 
@@ -211,6 +212,15 @@ static void list_fds(Start *t) {
                                             t->status[1], t->lifeline[0], t->spec};
 
         memcpy(t->fds, fixed, sizeof(fixed));
+        if (!t->r->grant->proc || !t->r->probe->root || !t->r->probe->has_nobody)
+                return;
+        /* With /proc a program may open /dev/stdin by name, which asks for the pipe's owner. Only nameless pipes: a FIFO is somebody's. */
+        for (size_t i = 0; i <= REGION_PIPE_OUT_FD; i++) {
+                struct statfs st;
+
+                if (fstatfs(t->fds[i], &st) == 0 && st.f_type == PIPEFS_TYPE && fchown(t->fds[i], HOST_ID, HOST_ID) < 0)
+                        continue; /* then it cannot be opened by name, which is all */
+        }
 }
 
 static int explain_clone(Start *t, const CloneExec *c, int error, Diag *reterr) {

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #define HOST_ID 65534U
 #define AT_RECURSIVE_TREE 0x8000
@@ -31,11 +32,21 @@ static int write_proc(pid_t pid, const char *name, const char *text) {
         return e;
 }
 
+/* The kernel wakes us in the middle of the child's exec. When we are not dumpable ourselves (we changed ids, or protect a key), its /proc
+ * files belong to root until that exec is through, a few microseconds later. */
+static int write_first(pid_t pid, const char *name, const char *text) {
+        int e;
+
+        for (int i = 0; (e = write_proc(pid, name, text)) == -EACCES && i < 400; i++)
+                nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+        return e;
+}
+
 int tree_write_maps(pid_t pid, const char *uids, const char *gids, bool deny_groups) {
-        int e = deny_groups ? write_proc(pid, "setgroups", "deny") : 0;
+        int e = deny_groups ? write_first(pid, "setgroups", "deny") : 0;
 
         if (e == 0)
-                e = write_proc(pid, "uid_map", uids);
+                e = write_first(pid, "uid_map", uids);
         if (e == 0)
                 e = write_proc(pid, "gid_map", gids);
         return e;

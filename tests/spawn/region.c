@@ -1,0 +1,159 @@
+#include "tests/spawn/region.h"
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/io.h"
+#include "spawn/find.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+const char *region_store(void) {
+        static char path[512];
+
+        snprintf(path, sizeof(path), "%s/store-XXXXXX", getenv("TMPDIR") ?: "/tmp");
+        return mkdtemp(path);
+}
+
+static void answer(int notify, const Spawned *s, RunEnd *e) {
+        struct seccomp_notif q = {0};
+        struct seccomp_notif_resp a = {0};
+        FilterVerdict v;
+        size_t n = strlen(e->denied);
+
+        if (ioctl(notify, SECCOMP_IOCTL_NOTIF_RECV, &q) < 0)
+                return;
+        filter_judge(&s->filter, &q.data, &v);
+        a.id = q.id;
+        if (v.kind == FILTER_DENY || v.kind == FILTER_CONNECT) {
+                a.error = -(v.kind == FILTER_DENY ? v.error : ECONNREFUSED);
+                snprintf(e->denied + n, sizeof(e->denied) - n, "%s/%s ", v.operation, v.rule);
+        } else
+                a.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+        e->n_path += v.kind == FILTER_PATH;
+        e->n_memory += v.kind == FILTER_MEMORY;
+        e->n_task += v.kind == FILTER_TASK;
+        ioctl(notify, SECCOMP_IOCTL_NOTIF_SEND, &a);
+}
+
+static void take(int fd, RunEnd *e, bool *open_) {
+        size_t n = strlen(e->out);
+        char drop[4096];
+        ssize_t r = n + 1 < sizeof(e->out) ? read(fd, e->out + n, sizeof(e->out) - 1 - n) : read(fd, drop, sizeof(drop));
+
+        if (r > 0 && n + 1 < sizeof(e->out))
+                e->out[n + (size_t)r] = 0;
+        *open_ = r > 0;
+}
+
+static void loop(const RunWish *w, Spawned *s, int out, RunEnd *e) {
+        bool out_open = true, status_open = true;
+        int notify = -1, scratch = -1;
+
+        while (status_open || out_open) {
+                struct pollfd p[3] = {{status_open ? s->status : -1, POLLIN, 0}, {notify, POLLIN, 0}, {out_open ? out : -1, POLLIN, 0}};
+
+                if (poll(p, 3, 20000) <= 0) {
+                        snprintf(e->message, sizeof(e->message), "nothing happened for 20 s");
+                        spawn_kill(s);
+                        spawn_kill(s);
+                        break;
+                }
+                if (p[1].revents & POLLIN)
+                        answer(notify, s, e);
+                else if (p[1].revents)
+                        closep(&notify);
+                if (p[2].revents) {
+                        take(out, e, &out_open);
+                        if (out_open && w->kill_when_running)
+                                spawn_kill(s);
+                        if (out_open && w->close_lifeline)
+                                closep(&s->lifeline);
+                }
+                if (p[0].revents) {
+                        StatusRecord r;
+                        int n1, n2, got = spawn_status(s, &r, &n1, &n2);
+
+                        status_open = got > 0 || got == -EAGAIN;
+                        if (got <= 0)
+                                continue;
+                        if (r.kind == STATUS_READY) {
+                                notify = n1;
+                                scratch = n2;
+                                if (w->kill_when_ready)
+                                        spawn_kill(s);
+                                else
+                                        spawn_go(s);
+                        } else if (r.kind == STATUS_ENDED)
+                                e->status = r.a;
+                        else {
+                                Diag d = {0};
+
+                                e->step = r.a;
+                                e->error = r.b;
+                                spawn_explain(s, &r, &d);
+                                snprintf(e->message, sizeof(e->message), "%s", d.text);
+                        }
+                }
+        }
+        closep(&notify);
+        closep(&scratch);
+}
+
+void region_try(const RunWish *w, RunEnd *e) {
+        static char *const env[] = {"PATH=/lethe/bin:/usr/local/bin:/usr/bin:/bin", "HOME=/work", "TMPDIR=/tmp", "LANG=C.UTF-8", NULL};
+        Grant g = {.argv = (char **)w->argv, .env = (char **)env, .program = (char *)w->program, .skill_dir = (char *)w->skill_dir,
+                   .files = (FileGrant *)w->files, .n_files = w->n_files, .network = w->network, .proc = w->proc,
+                   .report_paths = w->report_paths, .tier = w->tier, .min_tier = w->tier ?: TIER_NAMESPACES, .budget = w->budget};
+        Spawned s = SPAWNED_NULL;
+        Diag d = {0};
+        Probe p;
+        char id[REGION_ID_MAX];
+        int in[2], out[2], pipes[2];
+        SpawnRequest r;
+
+        *e = (RunEnd){.status = -1};
+        g.budget.memory_bytes = g.budget.memory_bytes ?: 128 << 20;
+        g.budget.cpu_usec = g.budget.cpu_usec ?: 20000000;
+        g.budget.processes = g.budget.processes ?: 64;
+        g.budget.open_files = g.budget.open_files ?: 256;
+        g.budget.file_bytes = g.budget.file_bytes ?: 8 << 20;
+        g.budget.scratch_bytes = g.budget.scratch_bytes ?: 8 << 20;
+        find_set_folder(LETHE_BUILD_DIR);
+        probe_quick(&p);
+        if (region_id_new(clock_real_usec(), id) < 0 || pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 ||
+            pipe2(pipes, O_CLOEXEC) < 0) {
+                e->start = -errno;
+                return;
+        }
+        r = (SpawnRequest){.grant = &g, .probe = &p, .region = id, .store_dir = w->store ?: region_store(), .cgroups = w->cgroups,
+                           .memory_in_cgroup = !w->no_memory_cgroup, .tasks_in_cgroup = !w->no_tasks_cgroup,
+                           .io = {in[0], out[1], out[1], pipes[0], pipes[1]}};
+        e->start = spawn_start(&r, &s, &d);
+        snprintf(e->message, sizeof(e->message), "%s", d.text);
+        close(in[0]);
+        close(in[1]);
+        close(out[1]);
+        close(pipes[0]);
+        if (e->start == 0) {
+                e->tier = s.tier;
+                loop(w, &s, out[0], e);
+                while (waitpid(s.pid, NULL, 0) < 0 && errno == EINTR)
+                        ;
+                e->prove = spawn_prove_empty(&s, &d);
+                if (e->prove != 0)
+                        snprintf(e->message, sizeof(e->message), "%s", d.text);
+                if (s.scratch)
+                        spawn_scratch_remove(s.scratch);
+                spawned_deinit(&s);
+        }
+        close(out[0]);
+        close(pipes[1]);
+}

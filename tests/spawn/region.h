@@ -1,0 +1,38 @@
+/* Runs: tests. One program in one region by spawn/ alone: a small stand-in for region/, which answers each notification as
+ * filter_judge() says. */
+#pragma once
+
+#include "spawn/spawn.h"
+
+typedef struct RunWish {
+        const char *const *argv;
+        const char *program;      /* bound at its own path; NULL: none */
+        const char *skill_dir;
+        const FileGrant *files;
+        size_t n_files;
+        NetworkMode network;
+        const char *const *cgroups;
+        bool proc, report_paths, no_memory_cgroup, no_tasks_cgroup;
+        Tier tier;                /* 0: namespaces */
+        bool kill_when_ready;     /* spawn_kill() instead of spawn_go() */
+        bool kill_when_running;   /* spawn_kill() once something was written */
+        bool close_lifeline;      /* the supervisor "dies" once something was written */
+        const char *store;
+        Budget budget;            /* zero members get small defaults */
+} RunWish;
+
+typedef struct RunEnd {
+        int start;         /* of spawn_start() */
+        char message[1024];
+        int status;        /* wait status of the program; -1 when it never ended by STATUS_ENDED */
+        int step, error;   /* of a STATUS_STEP_FAILED or STATUS_EXEC_FAILED; 0 when none */
+        char out[32768];   /* standard output and error together */
+        char denied[4096]; /* "operation/rule " of each denial */
+        int n_path, n_memory, n_task;
+        int prove;         /* of spawn_prove_empty() */
+        Tier tier;
+} RunEnd;
+
+void region_try(const RunWish *w, RunEnd *ret);
+/* A store folder that the current user owns: below $TMPDIR, made by this call. Returns it. */
+const char *region_store(void);
