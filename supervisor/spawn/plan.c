@@ -121,8 +121,8 @@ static void add_limits(Plan *p, const PlanInput *in) {
         const Budget *b = &in->grant->budget;
         uint64_t cpu = b->cpu_usec / 1000000 + 2; /* the budget of the whole tree is the supervisor's to watch; this is a back-stop */
 
-        add_limit(p, RLIMIT_NOFILE, b->open_files, b->open_files);
         add_limit(p, RLIMIT_FSIZE, b->file_bytes + 1, b->file_bytes + 1); /* a file that reaches it has broken the budget by one byte */
+        add_limit(p, RLIMIT_NOFILE, b->open_files + 1, b->open_files + 1); /* likewise: one descriptor more than the budget is the breach */
         add_limit(p, RLIMIT_CPU, cpu, cpu + 1);
         add_limit(p, RLIMIT_CORE, 1, 1); /* 1, not 0: it also keeps a core pattern that is a pipe from being run */
         add_limit(p, RLIMIT_STACK, 8ULL << 20, 64ULL << 20);
