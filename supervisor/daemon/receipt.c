@@ -59,21 +59,23 @@ static json_t *no_teardown(void) {
                          "bytes_overwritten", 0, "bytes_verified", 0, "passes", 0, "not_covered", "callbacks", "handles_unbound", 0, "usec", 0);
 }
 
-json_t *receipt_of_region(const Region *r, const Evidence *evidence) {
+json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_t *result) {
         _cleanup_json_ json_t *o = NULL;
         uint64_t now = clock_mono_usec(), run_from = r->go_usec ? r->go_usec : r->declared_usec;
         bool recorded = r->state == REGION_RECORDED;
-        const char *tier = r->spawned.tier ? tier_name(r->spawned.tier) : r->notify.tier ? tier_name(r->notify.tier) : NULL;
 
         o = json_pack("{s:i, s:s?, s:o, s:s?, s:o, s:o?, s:o?, s:{s:o, s:o, s:o}, s:{s:I, s:I, s:I, s:I}}", "version", RECEIPT_VERSION,
-                      "region", r->recorded_start ? r->id : NULL, "skill", skill_json(r->grant->skill_name, r->grant->skill_digest), "tier", tier,
-                      "usage", receipt_usage(r), "denials", denials_to_json(&r->denials, SIZE_MAX), "teardown",
+                      "region", r->recorded_start ? r->id : NULL, "skill", skill_json(r->grant->skill_name, r->grant->skill_digest), "tier",
+                      r->tier ? tier_name(r->tier) : NULL, "usage", receipt_usage(r), "denials", denials_to_json(&r->denials, SIZE_MAX), "teardown",
                       evidence ? evidence_to_json(evidence) : no_teardown(), "ledger", "allocated",
                       number_or_null(r->recorded_start, r->seq_allocated), "released", number_or_null(recorded, r->seq_released), "ended",
                       number_or_null(recorded, r->seq_ended), "timings_usec", "spawn", (json_int_t)(run_from - r->declared_usec), "run",
                       (json_int_t)(r->ended_usec > run_from ? r->ended_usec - run_from : 0), "teardown",
                       (json_int_t)(evidence ? evidence->usec : 0), "total", (json_int_t)(now - r->declared_usec));
         if (!o || merge(o, receipt_ending(r)) < 0)
+                return NULL;
+        /* An output like standard output: it is handed over here and nowhere kept (I-2). */
+        if (result && json_object_set(o, "result", (json_t *)result) < 0)
                 return NULL;
         return TAKE_PTR(o);
 }

@@ -107,7 +107,7 @@ int record_fault(Store *s, const Region *r, Diag *reterr) {
         return store_code(e);
 }
 
-int record_end(Store *s, Region *r, const Evidence *evidence, const json_t *result, Diag *reterr) {
+int record_end(Store *s, Region *r, const Evidence *evidence, Diag *reterr) {
         _cleanup_json_ json_t *released = NULL, *ended = receipt_ending(r), *fields = NULL;
         _cleanup_txn_ Txn *t = NULL;
         RegionEnd end = {.region = r->id, .keep = !outcome_is_breach(r->outcome)};
@@ -116,8 +116,6 @@ int record_end(Store *s, Region *r, const Evidence *evidence, const json_t *resu
         released = json_pack("{s:o?, s:o?, s:o}", "teardown", evidence_to_json(evidence), "usage", receipt_usage(r), "denials",
                              json_u64(r->denials.total));
         if (!released || !ended)
-                return -ENOMEM;
-        if (result && json_object_set(ended, "result", (json_t *)result) < 0)
                 return -ENOMEM;
         end.released = released;
         end.ended = ended;

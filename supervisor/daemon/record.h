@@ -20,4 +20,4 @@ int record_pid(Store *s, const Region *r, Diag *reterr);
 int record_fault(Store *s, const Region *r, Diag *reterr);
 /* In one transaction: region.cancelled and region.denied where they apply, slot.written or slot.discarded, region.released,
  * invocation.ended. Sets the positions in r. */
-int record_end(Store *s, Region *r, const Evidence *evidence, const json_t *result_or_null, Diag *reterr);
+int record_end(Store *s, Region *r, const Evidence *evidence, Diag *reterr);

@@ -7,10 +7,11 @@
 #include "region/region-cgroup.h"
 #include "region/region-proc.h"
 #include "scrub/evidence.h"
-#include "scrub/teardown.h"
+#include "spawn/spawn.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,17 +41,21 @@ static int kill_first(const RegionRow *row, Diag *reterr) {
         return 0;
 }
 
-/* A scratch folder is ours to remove only where spawn puts them: <store>/scratch/<region>. */
+/* Where spawn puts the scratch of tier landlock, by the region's id alone: the row may have been written before it was made. */
 static int remove_scratch(Store *s, const RegionRow *row, Diag *reterr) {
-        _cleanup_free_ char *path = NULL;
-        int e;
+        const char *const folders[] = {store_dir(s), "/scratch/", "/tmp", "/lethe-"};
 
-        if (asprintf(&path, "%s/scratch/%s", store_dir(s), row->region) < 0) {
-                path = NULL;
-                return -ENOMEM;
+        for (size_t i = 0; i < ARRAY_SIZE(folders); i += 2) {
+                char path[PATH_MAX];
+                int e;
+
+                if (snprintf(path, sizeof(path), "%s%s%s", folders[i], folders[i + 1], row->region) >= (int)sizeof(path))
+                        continue;
+                e = spawn_scratch_remove(path);
+                if (e < 0)
+                        return diag(reterr, e, "region %s: scratch folder %s cannot be removed: %s", row->region, path, strerror(-e));
         }
-        e = teardown_remove_folder(path);
-        return e < 0 ? diag(reterr, e, "region %s: scratch folder %s cannot be removed: %s", row->region, path, strerror(-e)) : 0;
+        return 0;
 }
 
 static int clear_one(Store *s, const RegionRow *row, Diag *reterr) {

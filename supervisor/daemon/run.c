@@ -9,6 +9,7 @@
 #include "daemon/recover.h"
 #include "desk/desk.h"
 #include "scrub/teardown.h"
+#include "spawn/plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,6 +67,8 @@ static void on_signal(void *userdata, short revents) {
                            strsignal((int)si.ssi_signo), si.ssi_pid, si.ssi_uid);
 }
 
+static void go(Run *run, int notify, int scratch);
+
 static void program_ended(Region *r, const StatusRecord *s) {
         const Budget *max = &r->grant->budget;
         int sig = WIFSIGNALED(s->a) ? WTERMSIG(s->a) : 0;
@@ -101,7 +104,7 @@ static void on_status(void *userdata, short revents) {
                 if (k <= 0) {
                         /* Nobody is left to tell us how it ended. A broken memory budget may have been the cause: teardown looks. */
                         closep(&r->spawned.status);
-                        if (r->budget.scratch < 0 && r->spawned.tier == TIER_NAMESPACES)
+                        if (r->state == REGION_ALLOCATED)
                                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "the worker died before the program started");
                         else
                                 region_end(r, OUTCOME_SIGNALED, SIGKILL, "the region's first process was killed");
@@ -109,9 +112,7 @@ static void on_status(void *userdata, short revents) {
                 }
                 switch ((StatusKind)s.kind) {
                 case STATUS_READY:
-                        r->budget.scratch = scratch;
-                        if (notify >= 0 && (k = region_notify_start(&r->notify, notify, r->spawned.pid)) < 0)
-                                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "seccomp notifications: %s", strerror(-k));
+                        go(run, notify, scratch);
                         break;
                 case STATUS_STEP_FAILED:
                         spawn_explain(&r->spawned, &s, &d);
@@ -331,12 +332,12 @@ static int start_worker(Run *run, const Probe *probe, Diag *d) {
         return e;
 }
 
-/* DECLARED -> RUNNING, or an end. */
+/* DECLARED -> ALLOCATED, or an end. */
 static void begin(Run *run) {
         Region *r = &run->region;
         Probe probe;
         Diag d = {};
-        Tier first;
+        Tier tier;
         int e;
 
         if ((e = region_open(r)) < 0) {
@@ -344,34 +345,49 @@ static void begin(Run *run) {
                 return;
         }
         probe_quick(&probe);
-        first = r->grant->tier == TIER_LANDLOCK || (r->grant->tier == 0 && probe.userns_denied) ? TIER_LANDLOCK : TIER_NAMESPACES;
-        if (first == TIER_LANDLOCK)
-                e = allocate(run, first, false, &d);
+        e = plan_tier(r->grant, &probe, &tier, &d);
+        if (e != 0) {
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(EIO));
+                return;
+        }
+        if (tier == TIER_LANDLOCK)
+                e = allocate(run, tier, false, &d);
         if (e == 0 && (e = start_worker(run, &probe, &d)) != 0) {
-                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(-e));
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(e < 0 ? -e : EIO));
                 return;
         }
         if (e == 0)
-                e = first == TIER_LANDLOCK ? record_pid(run->store, r, &d) : allocate(run, r->spawned.tier, true, &d);
+                e = r->recorded_start ? record_pid(run->store, r, &d) : allocate(run, r->spawned.tier, true, &d);
         if (e != 0) {
                 bool limit = e == RECORD_E_LIMIT;
 
                 if (e == RECORD_E_STORE || e < 0)
                         store_trouble(run, "the store cannot record the region", e, &d);
-                region_end(r, limit ? OUTCOME_DENIED : OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(e < 0 ? -e : EIO));
+                region_end(r, limit ? OUTCOME_DENIED : OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : store_strerror(e));
                 return;
         }
-        if (region_cgroup_any(&r->cgroup)) {
-                e = region_cgroup_make(&r->cgroup, &r->grant->budget);
-                if (e == 0)
-                        e = region_cgroup_attach(&r->cgroup, r->spawned.pid);
-                if (e < 0) {
-                        region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
-                        return;
-                }
+        /* Only now, when the row names them: a control group that nobody knows of would be left behind by a crash. */
+        if (region_cgroup_any(&r->cgroup) && (e = region_cgroup_make(&r->cgroup, &r->grant->budget)) < 0)
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
+}
+
+/* ALLOCATED -> RUNNING: the worker has confined itself and the program stands before its exec. Nothing but these two processes exists,
+ * and neither makes another before the go byte: here both are put into the control groups. */
+static void go(Run *run, int notify, int scratch) {
+        Region *r = &run->region;
+        int e;
+
+        r->budget.scratch = scratch;
+        if ((e = region_notify_start(&r->notify, notify, r->spawned.pid)) < 0) {
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "seccomp notifications: %s", strerror(-e));
+                return;
+        }
+        if (r->cgroup.made && (e = region_cgroup_attach_tree(&r->cgroup, r->spawned.pid)) < 0) {
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
+                return;
         }
         r->go_usec = clock_mono_usec();
-        region_budget_start(&r->budget, r->spawned.pid, -1, r->spawned.tier == TIER_LANDLOCK, r->go_usec);
+        region_budget_start(&r->budget, r->spawned.pid, scratch, r->spawned.tier == TIER_LANDLOCK, r->go_usec);
         region_move(r, REGION_RUNNING);
         e = spawn_go(&r->spawned);
         if (e < 0)
@@ -381,15 +397,12 @@ static void begin(Run *run) {
 /* A region that was refused after its worker was made: nothing of the skill ran, nothing was recorded. */
 static void drop_worker(Run *run) {
         Region *r = &run->region;
+        Diag d = {};
 
         if (!r->has_worker)
                 return;
-        spawn_kill(&r->spawned);
-        while (waitpid(r->spawned.pid, NULL, 0) < 0 && errno == EINTR)
-                ;
-        if (r->spawned.scratch)
-                teardown_remove_folder(r->spawned.scratch);
-        r->has_worker = false;
+        if (teardown_drop(r, &d) != 0)
+                log_error("%s", d.text);
 }
 
 /* ENDED -> RECORDED or UNRECORDED. */
@@ -400,7 +413,7 @@ static void finish(Run *run) {
         int e;
 
         if (outcome_is_breach(r->outcome)) {
-                spawn_kill(&r->spawned); /* at once; teardown_stop makes sure of it */
+                teardown_kill(r); /* at once, and nothing that it does from now on counts */
                 e = run->store_failed ? 0 : record_fault(run->store, r, &d);
                 if (e != 0)
                         store_trouble(run, "the store cannot record the fault", e, &d);
@@ -423,7 +436,7 @@ static void finish(Run *run) {
                 log_warning("%s", d.text);
         run->torn_down = true;
         region_move(r, REGION_RELEASED);
-        if (!run->store_failed && (e = record_end(run->store, r, &run->evidence, run->desk ? desk_result(run->desk) : NULL, &d)) != 0)
+        if (!run->store_failed && (e = record_end(run->store, r, &run->evidence, &d)) != 0)
                 store_trouble(run, "the store cannot record the region's end", e, &d);
         region_move(r, run->store_failed ? REGION_UNRECORDED : REGION_RECORDED);
 }
@@ -493,7 +506,7 @@ int run_invocation(const RunOptions *o, Store *store, const Grant *g, int signal
         if (recovered > 0 && !o->quiet)
                 log_note("%u region%s of a supervisor that died %s recovered", recovered, recovered == 1 ? "" : "s", recovered == 1 ? "was" : "were");
         begin(&run);
-        if (r->state == REGION_RUNNING) {
+        if (r->state == REGION_ALLOCATED) {
                 watch(&run);
                 loop_until_ended(&run);
         }
@@ -503,7 +516,7 @@ int run_invocation(const RunOptions *o, Store *store, const Grant *g, int signal
                 drop_worker(&run);
         code = run.store_failed ? EXIT_OURS : region_exit_code(r);
         if (o->receipt) {
-                _cleanup_json_ json_t *receipt = receipt_of_region(r, run.torn_down ? &run.evidence : NULL);
+                _cleanup_json_ json_t *receipt = receipt_of_region(r, run.torn_down ? &run.evidence : NULL, run.desk ? desk_result(run.desk) : NULL);
 
                 if (receipt_write(o->receipt, receipt, &d) < 0) {
                         log_error("%s", d.text);

@@ -110,6 +110,7 @@ static Breach look_scratch(RegionBudget *b, bool files) {
                 return no_breach;
         uint64_t used = (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 
+        b->scratch_now = used;
         b->scratch_bytes = MAX(b->scratch_bytes, used);
         if (used > max->scratch_bytes)
                 return breach(OUTCOME_SCRATCH_EXCEEDED, "scratch", max->scratch_bytes, used);
@@ -132,9 +133,13 @@ static Breach look_cpu(RegionBudget *b) {
 
 static Breach look_memory(RegionBudget *b) {
         uint64_t max = b->grant->budget.memory_bytes, used = b->tree.resident_bytes;
+        uint64_t scratch = b->scratch_on_host ? 0 : b->scratch_now; /* tmpfs pages are memory */
 
-        if (!b->scratch_on_host)
-                used += b->scratch_bytes; /* tmpfs pages are memory */
+        /* Forked processes share pages, and a sum of what each one has mapped counts those twice: look closer before judging. */
+        if (used + scratch > max && b->tree.tasks > 1 &&
+            proc_tree_walk(&b->tree, b->worker, PROC_LOOK_TASKS | PROC_LOOK_MEMORY | PROC_LOOK_SHARED) == 0)
+                used = b->tree.resident_bytes;
+        used += scratch;
         b->peak_memory_bytes = MAX(b->peak_memory_bytes, used);
         return used > max ? breach(OUTCOME_OUT_OF_REGION, "memory", max, used) : no_breach;
 }
@@ -236,7 +241,7 @@ Breach region_budget_ask_change(RegionBudget *b) {
         return look_scratch(b, false);
 }
 
-Breach region_budget_final(RegionBudget *b, uint64_t now, uint64_t worker_cpu, uint64_t worker_max_rss) {
+Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker_max_rss) {
         uint64_t v;
         Breach r;
 

@@ -24,6 +24,7 @@ typedef struct RegionBudget {
         uint64_t wall_deadline;      /* for the loop; LOOP_NEVER before the start and after the end */
         uint64_t tick_deadline;      /* next accounting */
         uint64_t tick_usec;          /* distance of ticks */
+        uint64_t scratch_now;        /* bytes in use when last looked at */
         uint64_t scratch_seen;       /* use when file sizes were last looked at */
         uint64_t tasks_bound;        /* no more tasks than this: last count plus every fork since */
         uint64_t opens;              /* opens since descriptors were last counted */
@@ -46,5 +47,5 @@ Breach region_budget_ask_open(RegionBudget *b, pid_t pid);
 Breach region_budget_ask_change(RegionBudget *b);
 /* All processes are gone: what was only reached at the very end. The control groups must still be there.
  * worker_cpu_usec and worker_max_rss are what the worker told of the program, used where nothing better is known. */
-Breach region_budget_final(RegionBudget *b, uint64_t now_usec, uint64_t worker_cpu_usec, uint64_t worker_max_rss);
+Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu_usec, uint64_t worker_max_rss);
 void region_budget_deinit(RegionBudget *b);

@@ -266,6 +266,24 @@ int region_cgroup_attach(const RegionCgroup *c, pid_t pid) {
         return e;
 }
 
+int region_cgroup_attach_tree(const RegionCgroup *c, pid_t pid) {
+        char path[64], text[256], *p = text, *end;
+        int e = region_cgroup_attach(c, pid);
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid, (int)pid);
+        if (e == 0)
+                e = group_read(path, "children", text, sizeof(text));
+        while (e == 0) {
+                long child = strtol(p, &end, 10);
+
+                if (end == p)
+                        break;
+                e = region_cgroup_attach(c, (pid_t)child);
+                p = end;
+        }
+        return e;
+}
+
 /* Reads an events file through the descriptor that is polled: that is what makes the next poll(2) wait again. */
 static size_t events_read(int fd, char *text, size_t room) {
         ssize_t n = fd < 0 ? -1 : pread(fd, text, room - 1, 0);
@@ -356,6 +374,13 @@ static int kill_dir(const char *dir) {
         while ((n = kill_listed(dir)) > 0 && clock_mono_usec() < until)
                 nanosleep(&pause, NULL);
         return n > 0 ? -EBUSY : n;
+}
+
+void region_cgroup_kill_once(const RegionCgroup *c) {
+        const char *dir = c->memory ? c->memory : c->pids ? c->pids : c->cpu;
+
+        if (c->made && dir && group_write(dir, "cgroup.kill", "1") < 0)
+                kill_listed(dir);
 }
 
 int region_cgroup_kill(const RegionCgroup *c) {

@@ -35,6 +35,8 @@ char *region_cgroup_text(const RegionCgroup *c, int *reterr);
 int region_cgroup_make(RegionCgroup *c, const Budget *b);
 /* Moves a process into them. Returns 0 or -errno. */
 int region_cgroup_attach(const RegionCgroup *c, pid_t pid);
+/* The same with its children, none of which makes another meanwhile. */
+int region_cgroup_attach_tree(const RegionCgroup *c, pid_t pid);
 /* How often a limit was hit since the group was made (memory of version 1: since the last call). Reading makes oom and pids_events,
  * which are to be polled for oom_poll and pids_poll, wait for the next one; a first wake-up may come with 0. Linux 6.18 wakes nobody for
  * pids.events of version 1: the count is to be looked at from time to time as well. */
@@ -44,6 +46,8 @@ uint64_t region_cgroup_pids_max_count(const RegionCgroup *c);
 int region_cgroup_memory_now(const RegionCgroup *c, uint64_t *ret_bytes);
 int region_cgroup_memory_peak(const RegionCgroup *c, uint64_t *ret_bytes);
 int region_cgroup_cpu_usec(const RegionCgroup *c, uint64_t *ret_usec);
+/* One round of SIGKILL, without waiting: by cgroup.kill, else to each pid that is listed now. */
+void region_cgroup_kill_once(const RegionCgroup *c);
 /* Kills everything in the groups: by cgroup.kill, else each pid in turn until the list is empty. Returns 0 or -errno. */
 int region_cgroup_kill(const RegionCgroup *c);
 /* True when no process is in any of them. */

@@ -129,9 +129,16 @@ static int look_at(ProcTree *t, pid_t pid, unsigned look) {
                 e->alive = true;
         }
         if (look & PROC_LOOK_MEMORY) {
+                uint64_t shared = 0;
+
+                if (look & PROC_LOOK_SHARED) {
+                        snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
+                        if (proc_read(path, text, sizeof(text)))
+                                shared = status_kib(text, "\nPss_Anon:") + status_kib(text, "\nPss_Shmem:");
+                }
                 snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
                 if (proc_read(path, text, sizeof(text))) {
-                        t->resident_bytes += status_kib(text, "\nRssAnon:") + status_kib(text, "\nRssShmem:");
+                        t->resident_bytes += shared ? shared : status_kib(text, "\nRssAnon:") + status_kib(text, "\nRssShmem:");
                         t->most_data_bytes = MAX(t->most_data_bytes, status_kib(text, "\nVmData:"));
                 }
         }

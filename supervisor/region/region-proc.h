@@ -34,6 +34,7 @@ typedef enum ProcLook {
         PROC_LOOK_CPU = 2,
         PROC_LOOK_MEMORY = 4,
         PROC_LOOK_FDS = 8,
+        PROC_LOOK_SHARED = 16, /* with MEMORY: a page that several processes share counts once, which costs a walk of every page table */
 } ProcLook;
 
 /* Walks everything below `root` (the worker; not counted itself). Returns 0 or -errno; a process that goes away meanwhile is no error. */

@@ -58,6 +58,7 @@ void region_started(Region *r, Spawned *s) {
         r->spawned = *s;
         *s = SPAWNED_NULL;
         r->has_worker = true;
+        r->tier = r->spawned.tier;
         closep(&r->region_pipe_in);
         closep(&r->region_pipe_out);
         region_io_started(&r->io);
@@ -150,7 +151,11 @@ const char *region_breach_text(const char *resource, uint64_t limit, uint64_t us
         for (size_t i = 0; i < BUDGET_FIELDS; i++)
                 if (strcmp(budget_fields[i].name, resource) == 0) {
                         budget_format(&budget_fields[i], limit, a);
-                        budget_format(&budget_fields[i], used, b);
+                        /* Rounded, one byte too many would read like the limit. */
+                        if (budget_fields[i].unit != UNIT_BYTES || used - limit > limit / 64)
+                                budget_format(&budget_fields[i], used, b);
+                        else
+                                snprintf(b, sizeof(b), "%llu bytes", (unsigned long long)used);
                 }
         snprintf(out, REGION_BREACH_TEXT_MAX, "%s: limit %s, used %s", resource, a, b);
         return out;

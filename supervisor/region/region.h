@@ -18,8 +18,10 @@ typedef struct Region {
         char id[REGION_ID_MAX];
         const Grant *grant;      /* borrowed */
 
+        Tier tier;               /* once there is a worker */
         Spawned spawned;
         bool has_worker;         /* spawned holds a worker that was not reaped yet */
+        bool killed;             /* SIGKILL was sent to all of it */
         Conn pipe;               /* our ends of the skill's pipe */
         int region_pipe_in, region_pipe_out; /* the region's ends, closed once the worker has them */
         RegionIo io;

@@ -20,5 +20,7 @@ enum {
 int teardown_stop(Region *r, Diag *reterr);
 /* STOPPED -> CLEARED. A folder or group that cannot be removed is named in *reterr, and teardown goes on: returns 0 or -errno. */
 int teardown_clear(Region *r, Evidence *ret, Diag *reterr);
-/* Removes the host folder of a scratch and everything in it; follows nothing and leaves other file systems alone. Returns 0 or -errno. */
-int teardown_remove_folder(const char *path);
+/* Sends the region SIGKILL, all of it; may be called before teardown_stop, which waits for what this began. */
+void teardown_kill(Region *r);
+/* Of a region that was refused after its worker was made: nothing of a skill ran, nothing was recorded. Returns as teardown_stop. */
+int teardown_drop(Region *r, Diag *reterr);

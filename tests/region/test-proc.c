@@ -112,6 +112,29 @@ static int keeps_cpu_time(void *arg) {
         return 0;
 }
 
+/* 16 MB that five processes share are 16 MB, not 80. */
+static int counts_shared_pages_once(void *arg) {
+        char *m = mmap(NULL, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        ProcTree t = {};
+
+        memset(m, 1, 16 << 20);
+        for (int i = 0; i < 5; i++)
+                if (fork() == 0) {
+                        prctl(PR_SET_PDEATHSIG, SIGKILL);
+                        pause();
+                        _exit(0);
+                }
+        usleep(20000);
+        child_check(proc_tree_walk(&t, getpid(), PROC_LOOK_MEMORY) == 0 && t.resident_bytes >= 80 << 20);
+        child_check(proc_tree_walk(&t, getpid(), PROC_LOOK_MEMORY | PROC_LOOK_SHARED) == 0);
+        child_check(t.resident_bytes > 10 << 20 && t.resident_bytes < 24 << 20);
+        proc_tree_deinit(&t);
+        return 0;
+}
+
+Test(region_proc, counts_shared_pages_once) {
+        child_assert_ok(counts_shared_pages_once, NULL);
+}
 Test(region_proc, sees_the_tree) {
         child_assert_ok(sees_the_tree, NULL);
 }

@@ -6,12 +6,16 @@ declare -A _lethe_options=(
         [capacity]="--anchor --json --policy --store"
         [checkpoint]="--anchor --json --store"
         [export]="--anchor --json --store"
+        [kill]="--anchor --store --wait"
         [log]="--anchor --follow --json --region --since --store --type"
         [prove]="--anchor --json --output --store"
+        [ps]="--anchor --json --store"
+        [run]="--anchor --connect --cpu-time --dry-run --entry --env --exec --file-size --json --memory --network --nofile --output-limit --pids-limit --policy --proc --quiet --receipt --scratch --store --tier --timeout --verbose --volume --workdir"
         [skill]="--anchor --json --store"
         [slot]="--anchor --count --expect --json --schema --store --version"
         [validate]="--json"
         [version]=""
+        [why]="--anchor --json --store"
 )
 declare -A _lethe_words=(
         [skill]="add list show"

@@ -1,0 +1,144 @@
+/* Runs: CLI, with the supervisor's recovery in it. */
+#include "base/clock.h"
+#include "base/id.h"
+#include "cli/with-store.h"
+#include "daemon/recover.h"
+#include "engine/engine.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+static const char help[] =
+        "Usage: lethe kill [OPTIONS] REGION\n\n"
+        "Cancels a region: its supervisor kills everything in it, tears it down and records that. A\n"
+        "region whose supervisor died is cleared up and recorded here.\n\n"
+        HELP_STORE
+        "  --wait            return only when the region's end is recorded\n"
+        "  -h, --help        this text\n";
+
+#define LOOK_USEC 5000           /* how often --wait looks */
+#define WAIT_MAX_USEC 60000000   /* the longest cancel bound that a manifest may ask for */
+
+/* The region's row, freshly read. Returns 0, ENGINE_E_NO_REGION, or EXIT_NOT + 1000 after a message. */
+static int look(Store *s, const char *region, RegionRow *ret) {
+        _cleanup_txn_ Txn *t = NULL;
+        Diag d = {0};
+        int r = store_begin(s, false, &t, &d);
+
+        if (r == 0) {
+                r = engine_region_get(t, region, ret);
+                if (r == ENGINE_E_NO_REGION)
+                        return r;
+        }
+        if (r != 0) {
+                with_store_failed("kill", s, r, &d);
+                return 1000;
+        }
+        return 0;
+}
+
+static int no_region(const char *region) {
+        return cli_fail("kill", EXIT_NOT, "region %s is not alive in this store", region);
+}
+
+/* The supervisor holds its lock as long as it lives; so when the lock is held after the pidfd was opened, the pidfd is the supervisor's
+ * and not that of a later process with the same number. Returns 0, EXIT_NOT after a message, -ESRCH when it has died. */
+static int signal_supervisor(Store *s, const RegionRow *row) {
+        _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, (pid_t)row->supervisor_pid, 0);
+
+        if (store_lock_is_free(s, row->supervisor_lock))
+                return -ESRCH;
+        if (pidfd < 0 || syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) < 0) {
+                if (errno == ESRCH)
+                        return -ESRCH;
+                return cli_fail("kill", EXIT_NOT, "supervisor %" PRIu64 " of region %s cannot be signalled: %s", row->supervisor_pid, row->region,
+                                strerror(errno));
+        }
+        return 0;
+}
+
+static int recover(const StoreOptions *o, const char *region) {
+        _cleanup_store_ Store *s = NULL;
+        Diag d = {0};
+        int r = with_store("kill", o, STORE_SUPERVISE, &s);
+
+        if (r != EXIT_OK)
+                return r;
+        r = recover_one(s, region, &d);
+        if (r == 0 || r == RECOVER_E_NONE) /* someone was faster: it has ended, which is what was asked for */
+                return EXIT_OK;
+        return cli_fail("kill", EXIT_NOT, "%s", *d.text ? d.text : r < 0 ? store_strerror(r) : "its supervisor lives again");
+}
+
+static int wait_for_end(Store *s, const char *region, bool *ret_orphan) {
+        uint64_t until = clock_mono_usec() + WAIT_MAX_USEC;
+
+        for (;;) {
+                _cleanup_(region_row_deinit) RegionRow row = {0};
+                int r = look(s, region, &row);
+
+                if (r == ENGINE_E_NO_REGION)
+                        return EXIT_OK;
+                if (r != 0)
+                        return EXIT_NOT;
+                if (store_lock_is_free(s, row.supervisor_lock)) {
+                        *ret_orphan = true;
+                        return EXIT_OK;
+                }
+                if (clock_mono_usec() > until)
+                        return cli_fail("kill", EXIT_NOT, "region %s has not ended within 60 s", region);
+                usleep(LOOK_USEC);
+        }
+}
+
+int cmd_kill(int argc, char **argv) {
+        static const struct option options[] = {{"store", required_argument, NULL, 's'},
+                                                {"anchor", required_argument, NULL, 'a'},
+                                                {"help", no_argument, NULL, 'h'},
+                                                {"wait", no_argument, NULL, 'w'},
+                                                {0}};
+        _cleanup_(region_row_deinit) RegionRow row = {0};
+        _cleanup_store_ Store *s = NULL;
+        StoreOptions o = {0};
+        bool wait = false, orphan = false;
+        const char *region;
+        int r, opt;
+
+        while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0)
+                switch (opt) {
+                case 'h':
+                        fputs(help, stdout);
+                        return cli_done("kill", EXIT_OK);
+                case 'w':
+                        wait = true;
+                        break;
+                default:
+                        if (!store_option(&o, opt, optarg))
+                                return store_option_wrong(argv);
+                }
+        if (optind + 1 != argc)
+                return cli_usage("kill", optind < argc ? "one region at a time" : "REGION is missing");
+        region = argv[optind];
+        if (!region_id_valid(region))
+                return cli_usage("kill", "'%s': a region's id has %d characters of 0-9 a-z", region, REGION_ID_LEN);
+        r = with_store("kill", &o, STORE_READ, &s);
+        if (r != EXIT_OK)
+                return r;
+        r = look(s, region, &row);
+        if (r != 0)
+                return r == ENGINE_E_NO_REGION ? no_region(region) : EXIT_NOT;
+        r = signal_supervisor(s, &row);
+        if (r > 0)
+                return r;
+        if (r == 0 && wait)
+                r = wait_for_end(s, region, &orphan);
+        if (r != -ESRCH && !orphan)
+                return r;
+        store_free(TAKE_PTR(s)); /* one Store for one folder in one process */
+        return recover(&o, region);
+}

@@ -1,0 +1,97 @@
+/* Runs: CLI. */
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/size.h"
+#include "cli/with-store.h"
+#include "engine/engine.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <string.h>
+
+static const char help[] =
+        "Usage: lethe ps [OPTIONS]\n\n"
+        "Lists the regions of the store that are alive. One whose supervisor died is an orphan: the next\n"
+        "'lethe run', or 'lethe kill REGION', clears it up.\n\n"
+        HELP_STORE
+        "  --json            one object a line\n"
+        "  -h, --help        this text\n";
+
+/* The first ten characters of an id are its time in milliseconds, in Crockford's base32. */
+static uint64_t id_real_usec(const char *id) {
+        static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
+        uint64_t ms = 0;
+
+        for (size_t i = 0; i < 10; i++) {
+                const char *p = strchr(digits, id[i]);
+
+                ms = ms << 5 | (uint64_t)(p ? p - digits : 0);
+        }
+        return ms * 1000;
+}
+
+static int show_json(const RegionRow *r, bool orphan) {
+        char since[CLOCK_TEXT_MAX];
+        _cleanup_json_ json_t *o =
+                json_pack("{s:i, s:s, s:O?, s:O?, s:s, s:o, s:o, s:b}", "version", 1, "region", r->region, "skill", json_object_get(r->detail, "skill"),
+                          "tier", json_object_get(r->detail, "tier"), "since", clock_format(id_real_usec(r->region), since), "supervisor",
+                          json_u64(r->supervisor_pid), "pid", r->pid ? json_u64(r->pid) : json_null(), "orphan", orphan);
+
+        return o ? print_json(stdout, o) : -ENOMEM;
+}
+
+static void show_text(const RegionRow *r, bool orphan) {
+        const json_t *skill = json_object_get(r->detail, "skill");
+        const char *name = json_string_value(json_object_get(skill, "name")), *tier = json_string_value(json_object_get(r->detail, "tier"));
+        uint64_t now = clock_real_usec(), since = id_real_usec(r->region);
+        char age[SIZE_TEXT_MAX], pid[24] = "-";
+
+        if (r->pid)
+                snprintf(pid, sizeof(pid), "%" PRIu64, r->pid);
+        printf("%-26s  %-24s  %-10s  %10s  %10" PRIu64 "  %10s%s\n", r->region, name ? name : "-", tier ? tier : "-",
+               duration_format(now > since ? now - since : 0, age), r->supervisor_pid, pid, orphan ? "  orphan" : "");
+}
+
+int cmd_ps(int argc, char **argv) {
+        static const struct option options[] = {OPTIONS_STORE, {0}};
+        _cleanup_store_ Store *s = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        StoreOptions o = {0};
+        RegionRow *rows = NULL;
+        size_t n = 0;
+        Diag d = {0};
+        int r, opt;
+
+        while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
+                if (opt == 'h') {
+                        fputs(help, stdout);
+                        return cli_done("ps", EXIT_OK);
+                }
+                if (!store_option(&o, opt, optarg))
+                        return store_option_wrong(argv);
+        }
+        if (optind < argc)
+                return cli_usage("ps", "'%s' is one argument too many", argv[optind]);
+        r = with_store("ps", &o, STORE_READ, &s);
+        if (r != EXIT_OK)
+                return r;
+        r = store_begin(s, false, &t, &d);
+        if (r == 0)
+                r = engine_region_list(t, &rows, &n);
+        if (r != 0)
+                return with_store_failed("ps", s, r, &d);
+        if (!o.json)
+                printf("%-26s  %-24s  %-10s  %10s  %10s  %10s\n", "REGION", "SKILL", "TIER", "AGE", "SUPERVISOR", "PID");
+        for (size_t i = 0; i < n; i++) {
+                bool orphan = store_lock_is_free(s, rows[i].supervisor_lock);
+
+                if (o.json)
+                        r = r == 0 ? show_json(&rows[i], orphan) : r;
+                else
+                        show_text(&rows[i], orphan);
+                region_row_deinit(&rows[i]);
+        }
+        free(rows);
+        return r < 0 ? with_store_failed("ps", s, r, &d) : cli_done("ps", EXIT_OK);
+}

@@ -1,0 +1,276 @@
+/* Runs: CLI, with the supervisor in it. */
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/registry.h"
+#include "daemon/receipt.h"
+#include "daemon/run.h"
+#include "ledger/anchor.h"
+#include "policy/grant.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char help[] =
+        "Usage: lethe run [OPTIONS] SKILL|DIR [--] [ARGS...]\n"
+        "       lethe run [OPTIONS] --exec PROGRAM [ARGS...]\n\n"
+        "Runs a skill, or one program, in a region of its own. Options stand before SKILL.\n\n"
+        "  --store DIR           the store (default: $LETHE_STORE, else the XDG state folder)\n"
+        "  --anchor FILE         the checkpoint copy that the store must not be behind\n"
+        "  --receipt FILE        write how it ended there, as JSON\n"
+        "  --policy FILE         the operator's policy\n"
+        "  --entry NAME          the manifest's entry, or a file of the folder (default: main)\n"
+        "  --exec PROGRAM        a program instead of a skill; what follows is its own\n"
+        "  -v, --volume SRC:DST[:ro|rw]\n"
+        "                        a file or folder of the host, read-only unless rw is said\n"
+        "  -e, --env NAME[=VALUE]\n"
+        "                        a variable of the environment; NAME alone passes the caller's on\n"
+        "  -w, --workdir DIR     working folder in the region (default: /work)\n"
+        "  --memory SIZE         of the whole process tree, with its scratch\n"
+        "  --timeout TIME        wall time; then it ends with 124\n"
+        "  --cpu-time TIME       of the whole process tree\n"
+        "  --pids-limit N        processes and threads\n"
+        "  --nofile N            open files of each process\n"
+        "  --file-size SIZE      the largest file\n"
+        "  --scratch SIZE        /work and /tmp together\n"
+        "  --output-limit SIZE   standard output and error together\n"
+        "  --network MODE        none or host (default: none)\n"
+        "  --connect HOST:PORT   allow TCP connections to this address\n"
+        "  --tier TIER           namespaces or landlock: exactly this one\n"
+        "  --proc                give the region a /proc of its own processes\n"
+        "  --dry-run             print the effective policy and run nothing\n"
+        "  --json                with --dry-run: as JSON\n"
+        "  --quiet               say nothing but errors\n"
+        "  --verbose             say a line also when all went well\n"
+        "  -h, --help            this text\n";
+
+/* Those that request_option() knows have the value OPTION_POLICY; its name is the long one. */
+enum { OPTION_POLICY = 256, OPTION_STORE, OPTION_ANCHOR, OPTION_RECEIPT, OPTION_POLICY_FILE, OPTION_EXEC, OPTION_DRY_RUN, OPTION_JSON,
+       OPTION_QUIET, OPTION_VERBOSE, OPTION_CPUS };
+
+static const struct option options[] = {
+        {"store", required_argument, NULL, OPTION_STORE},
+        {"anchor", required_argument, NULL, OPTION_ANCHOR},
+        {"receipt", required_argument, NULL, OPTION_RECEIPT},
+        {"policy", required_argument, NULL, OPTION_POLICY_FILE},
+        {"exec", required_argument, NULL, OPTION_EXEC},
+        {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
+        {"json", no_argument, NULL, OPTION_JSON},
+        {"quiet", no_argument, NULL, OPTION_QUIET},
+        {"verbose", no_argument, NULL, OPTION_VERBOSE},
+        {"cpus", required_argument, NULL, OPTION_CPUS},
+        {"help", no_argument, NULL, 'h'},
+        {"volume", required_argument, NULL, 'v'},
+        {"env", required_argument, NULL, 'e'},
+        {"workdir", required_argument, NULL, 'w'},
+        {"entry", required_argument, NULL, OPTION_POLICY},
+        {"memory", required_argument, NULL, OPTION_POLICY},
+        {"timeout", required_argument, NULL, OPTION_POLICY},
+        {"cpu-time", required_argument, NULL, OPTION_POLICY},
+        {"pids-limit", required_argument, NULL, OPTION_POLICY},
+        {"nofile", required_argument, NULL, OPTION_POLICY},
+        {"file-size", required_argument, NULL, OPTION_POLICY},
+        {"scratch", required_argument, NULL, OPTION_POLICY},
+        {"output-limit", required_argument, NULL, OPTION_POLICY},
+        {"network", required_argument, NULL, OPTION_POLICY},
+        {"connect", required_argument, NULL, OPTION_POLICY},
+        {"tier", required_argument, NULL, OPTION_POLICY},
+        {"proc", no_argument, NULL, OPTION_POLICY},
+        {}};
+
+typedef struct Command {
+        RunRequest request;
+        RunOptions run;
+        const char *store, *policy, *skill; /* skill NULL: --exec */
+        bool dry_run, json;
+} Command;
+
+static int refuse(const Command *c, const char *name, bool by_policy, int code, const Diag *d, int e) {
+        const char *text = *d->text ? d->text : strerror(e < 0 ? -e : EIO);
+
+        cli_fail("run", code, "%s", text);
+        return run_refused(&c->run, name, NULL, by_policy, code, text);
+}
+
+/* Exit codes of what request.h can say. */
+static int request_failed(const Command *c, const char *name, int e, const Diag *d) {
+        switch (e) {
+        case REQUEST_E_BAD:
+                return cli_usage("run", "%s", d->text);
+        case REQUEST_E_NOT_FOUND:
+                return refuse(c, name, false, EXIT_NOT_FOUND, d, e);
+        case REQUEST_E_NOT_EXECUTABLE:
+                return refuse(c, name, false, EXIT_NOT_EXECUTABLE, d, e);
+        default:
+                return refuse(c, name, false, EXIT_LETHE, d, e);
+        }
+}
+
+/* Returns -1 when the command is complete, else the exit code. */
+static int parse(int argc, char **argv, Command *c) {
+        const char *exec = NULL;
+        int o, index, e;
+        Diag d = {};
+
+        opterr = 0;
+        optind = 0; /* getopt's own state is made anew */
+        while (!exec && (index = -1, o = getopt_long(argc, argv, "+:hv:e:w:", options, &index)) != -1) {
+                const char *name = o == 'v' ? "volume" : o == 'e' ? "env" : o == 'w' ? "workdir" : index >= 0 ? options[index].name : "";
+
+                switch (o) {
+                case 'h':
+                        fputs(help, stdout);
+                        return cli_done("run", EXIT_OK);
+                case ':':
+                        return cli_usage("run", "%s lacks its value", argv[optind - 1]);
+                case '?':
+                        if (optopt && optopt < 256)
+                                return cli_usage("run", "-%c is not one of its options", optopt);
+                        return cli_usage("run", "%s is not one of its options (options of the skill stand behind it)", argv[optind - 1]);
+                case OPTION_STORE:
+                        c->store = optarg;
+                        break;
+                case OPTION_ANCHOR:
+                        anchor_set_path(optarg);
+                        break;
+                case OPTION_RECEIPT:
+                        c->run.receipt = optarg;
+                        break;
+                case OPTION_POLICY_FILE:
+                        c->policy = optarg;
+                        break;
+                case OPTION_EXEC:
+                        exec = optarg;
+                        break;
+                case OPTION_DRY_RUN:
+                        c->dry_run = true;
+                        break;
+                case OPTION_JSON:
+                        c->json = true;
+                        break;
+                case OPTION_QUIET:
+                        c->run.quiet = true;
+                        break;
+                case OPTION_VERBOSE:
+                        c->run.verbose = true;
+                        break;
+                case OPTION_CPUS:
+                        return cli_usage("run", "--cpus is not there: a share of processors cannot be promised on every machine; --cpu-time bounds CPU time");
+                default:
+                        e = request_option(&c->request, name, optarg, &d);
+                        if (e != 0)
+                                return request_failed(c, NULL, e, &d);
+                }
+        }
+        if (c->json && !c->dry_run)
+                return cli_usage("run", "--json goes with --dry-run; what a run has to tell goes to --receipt FILE");
+        if (c->run.receipt && receipt_check(c->run.receipt, &d) < 0)
+                return cli_fail("run", EXIT_LETHE, "%s", d.text);
+        if (exec) {
+                e = request_exec(&c->request, exec, &d);
+                if (e != 0)
+                        return request_failed(c, exec, e, &d);
+        } else {
+                if (optind >= argc)
+                        return cli_usage("run", "what to run is missing: SKILL, DIR or --exec PROGRAM");
+                c->skill = argv[optind++];
+                if (!*c->skill)
+                        return cli_usage("run", "SKILL is empty");
+                if (optind < argc && strcmp(argv[optind], "--") == 0)
+                        optind++;
+        }
+        c->request.args = argv + optind;
+        return -1;
+}
+
+static int show(const Command *c, const Grant *g) {
+        if (c->json) {
+                _cleanup_json_ json_t *o = grant_show_json(g);
+
+                if (!o || json_dumpf(o, stdout, JSON_INDENT(2)) < 0 || putchar('\n') == EOF)
+                        return cli_fail("run", EXIT_LETHE, "cannot print the policy");
+        } else {
+                _cleanup_free_ char *text = grant_show_text(g);
+
+                if (!text || fputs(text, stdout) == EOF)
+                        return cli_fail("run", EXIT_LETHE, "cannot print the policy");
+        }
+        return cli_done("run", EXIT_OK);
+}
+
+static int load_skill(const Command *c, Store *store, Skill **ret) {
+        _cleanup_txn_ Txn *t = NULL;
+        Diag d = {};
+        int e = store ? store_begin(store, false, &t, &d) : 0;
+
+        if (e == 0)
+                e = registry_load(t, c->skill, ret, &d);
+        else if (e > 0)
+                e = REGISTRY_E_SKILL;
+        if (e == 0)
+                return -1;
+        return refuse(c, c->skill, false, e == REGISTRY_E_UNKNOWN ? EXIT_NOT_FOUND : EXIT_LETHE, &d, e);
+}
+
+static int make_grant(const Command *c, Store *store, Grant *ret) {
+        _cleanup_policy_ Policy *policy = NULL;
+        _cleanup_skill_ Skill *skill = NULL;
+        const char *name = c->skill ? c->skill : c->request.exec;
+        Diag d = {};
+        int e;
+
+        e = policy_load(c->policy, &policy, &d);
+        if (e != 0)
+                return refuse(c, name, false, EXIT_LETHE, &d, e);
+        if (c->skill && (e = load_skill(c, store, &skill)) >= 0)
+                return e;
+        e = policy_grant(skill, &c->request, policy, ret, &d);
+        switch (e) {
+        case 0:
+                return -1;
+        case GRANT_E_USAGE:
+                return cli_usage("run", "%s", d.text);
+        case GRANT_E_NOT_FOUND:
+                return refuse(c, name, false, EXIT_NOT_FOUND, &d, e);
+        case GRANT_E_NOT_EXECUTABLE:
+                return refuse(c, name, false, EXIT_NOT_EXECUTABLE, &d, e);
+        default:
+                return refuse(c, name, e == GRANT_E_REFUSED, EXIT_LETHE, &d, e);
+        }
+}
+
+static int run(Command *c) {
+        _cleanup_free_ char *path = NULL;
+        _cleanup_store_ Store *store = NULL;
+        _cleanup_grant_ Grant grant = {};
+        _cleanup_close_ int signals = -1;
+        Diag d = {};
+        int e;
+
+        path = cli_store_path(c->store, &d);
+        if (!path)
+                return cli_usage("run", "%s", *d.text ? d.text : "out of memory");
+        signals = run_take_signals();
+        if (signals < 0)
+                return cli_fail("run", EXIT_LETHE, "signals: %s", strerror(-signals));
+        store_set_fault_exit(EXIT_LETHE);
+        /* --dry-run changes nothing, and needs no store but to look a name up. */
+        e = store_open(path, c->dry_run ? STORE_READ : STORE_SUPERVISE, &store, &d);
+        if (e != 0 && !(c->dry_run && e == STORE_E_MISSING))
+                return refuse(c, c->skill ? c->skill : c->request.exec, false, EXIT_LETHE, &d, e);
+        e = make_grant(c, store, &grant);
+        if (e >= 0)
+                return e;
+        return c->dry_run ? show(c, &grant) : run_invocation(&c->run, store, &grant, signals);
+}
+
+int cmd_run(int argc, char **argv) {
+        Command c = {};
+        int code = parse(argc, argv, &c);
+
+        if (code < 0)
+                code = run(&c);
+        request_deinit(&c.request);
+        return code;
+}

@@ -1,0 +1,299 @@
+/* Runs: CLI. */
+#include "base/id.h"
+#include "base/size.h"
+#include "cli/with-store.h"
+#include "engine/engine.h"
+#include "ledger/ledger.h"
+#include "manifest/terms.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <string.h>
+
+static const char help[] =
+        "Usage: lethe why [OPTIONS] REGION\n\n"
+        "Tells how a region ended: the rule that ended it with limit and use, what it was denied and the\n"
+        "manifest line that would allow each, and where that stands in the ledger.\n\n"
+        HELP_STORE
+        "  --json            as JSON\n"
+        "  -h, --help        this text\n";
+
+/* The events of a region that matter here. */
+typedef struct Story {
+        json_t *allocated, *faulted, *denied, *cancelled, *released, *recovered, *ended; /* owned, with "seq"; NULL: not there */
+        json_t *slots; /* array of slot.* events */
+} Story;
+
+static void story_deinit(Story *s) {
+        json_decref(s->allocated);
+        json_decref(s->faulted);
+        json_decref(s->denied);
+        json_decref(s->cancelled);
+        json_decref(s->released);
+        json_decref(s->recovered);
+        json_decref(s->ended);
+        json_decref(s->slots);
+}
+
+static json_t **story_place(Story *s, const char *type) {
+        const struct {
+                const char *type;
+                json_t **place;
+        } places[] = {{"region.allocated", &s->allocated}, {"region.faulted", &s->faulted},     {"region.denied", &s->denied},
+                      {"region.cancelled", &s->cancelled}, {"region.released", &s->released},   {"region.recovered", &s->recovered},
+                      {"invocation.ended", &s->ended}};
+
+        for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+                if (strcmp(places[i].type, type) == 0)
+                        return places[i].place;
+        return NULL;
+}
+
+static int story_take(Story *s, const char *region, uint64_t seq, Bytes entry) {
+        _cleanup_json_ json_t *o = NULL;
+        const char *type, *of;
+        json_t **place;
+        int r;
+
+        if (!memmem(entry.p, entry.n, region, REGION_ID_LEN)) /* most entries are passed over without parsing */
+                return 0;
+        r = json_parse(entry.p, entry.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o, NULL);
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        type = json_string_value(json_object_get(o, "type"));
+        of = json_string_value(json_object_get(o, "region"));
+        if (!type || !of || strcmp(of, region) != 0)
+                return 0;
+        if (json_object_set_new(o, "seq", json_u64(seq)) < 0)
+                return -ENOMEM;
+        place = story_place(s, type);
+        if (place) {
+                json_decref(*place);
+                *place = TAKE_PTR(o);
+        } else if (strncmp(type, "slot.", 5) == 0) {
+                if (json_array_append(s->slots, o) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static int story_read(Store *s, const char *region, Story *ret, Diag *reterr) {
+        _cleanup_walk_ LedgerWalk w = {0};
+        _cleanup_txn_ Txn *t = NULL;
+        uint64_t size, seq;
+        Bytes e;
+        int r = store_begin(s, false, &t, reterr);
+
+        ret->slots = json_array();
+        if (r == 0)
+                r = ret->slots ? ledger_state(t, &size, NULL) : -ENOMEM;
+        if (r == 0)
+                r = ledger_walk(t, 0, &w);
+        for (uint64_t i = 0; r == 0 && i < size; i++) {
+                r = ledger_next(&w, &seq, &e);
+                if (r == 0)
+                        r = story_take(ret, region, seq, e);
+                if (ret->ended) /* the last event of a region */
+                        break;
+        }
+        return r == -ENOENT ? -EUCLEAN : r;
+}
+
+static const char *text_of(const json_t *o, const char *key) {
+        return json_string_value(json_object_get(o, key));
+}
+
+/* The rule behind an end, in the words of lethe.json: owned or NULL. */
+static char *rule_of(const Story *s) {
+        const char *resource = text_of(s->ended, "limiting_resource"), *outcome = text_of(s->ended, "outcome");
+        char *out = NULL;
+        int n = -1;
+
+        if (resource) {
+                for (size_t i = 0; i < BUDGET_FIELDS; i++)
+                        if (strcmp(budget_fields[i].name, resource) == 0)
+                                n = asprintf(&out, "budgets.%s", resource);
+                if (n < 0)
+                        n = asprintf(&out, "%s", resource);
+        } else if (outcome && strcmp(outcome, "denied") == 0) {
+                n = asprintf(&out, "%s", s->denied ? "on_denial" : "policy");
+        }
+        return n < 0 ? NULL : out;
+}
+
+static json_t *seq_of(const json_t *event) {
+        json_t *v = json_object_get(event, "seq");
+
+        return v ? json_incref(v) : json_null();
+}
+
+static json_t *story_json(const Story *s, const char *region) {
+        _cleanup_free_ char *rule = rule_of(s);
+        json_t *o = json_pack("{s:i, s:s, s:b, s:O?, s:O?, s:s?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:b, s:o, s:O?, s:O?, s:O, s:{s:o, s:o, s:o}}", "version",
+                              1, "region", region, "alive", !s->ended, "skill", json_object_get(s->allocated, "skill"), "tier",
+                              json_object_get(s->allocated, "tier"), "rule", rule, "outcome", json_object_get(s->ended, "outcome"), "exit_code",
+                              json_object_get(s->ended, "exit_code"), "signal", json_object_get(s->ended, "signal"), "limiting_resource",
+                              json_object_get(s->ended, "limiting_resource"), "limit", json_object_get(s->ended, "limit"), "used",
+                              json_object_get(s->ended, "used"), "reason", json_object_get(s->ended, "reason"), "recovered", s->recovered != NULL,
+                              "denials", s->denied ? json_incref(json_object_get(s->denied, "denials")) : json_array(), "usage",
+                              json_object_get(s->released, "usage"), "teardown", json_object_get(s->released, "teardown"), "slots", s->slots, "ledger",
+                              "allocated", seq_of(s->allocated), "released", seq_of(s->released), "ended", seq_of(s->ended));
+
+        return o;
+}
+
+static void print_text(const char *s) {
+        print_safe(stdout, s, strlen(s));
+}
+
+/* One line of a name and hostile text. */
+static void line(const char *name, const char *value) {
+        printf("  %-10s  ", name);
+        print_text(value);
+        putchar('\n');
+}
+
+static void budget_line(const Story *s) {
+        const char *resource = text_of(s->ended, "limiting_resource");
+        uint64_t limit, used;
+        char a[BUDGET_TEXT_MAX], b[BUDGET_TEXT_MAX];
+
+        if (!resource || json_get_u64(json_object_get(s->ended, "limit"), &limit) < 0 || json_get_u64(json_object_get(s->ended, "used"), &used) < 0)
+                return;
+        for (size_t i = 0; i < BUDGET_FIELDS; i++)
+                if (strcmp(budget_fields[i].name, resource) == 0) {
+                        printf("  %-10s  budgets.%s: limit %s, used %s\n", "rule", resource, budget_format(&budget_fields[i], limit, a),
+                               budget_format(&budget_fields[i], used, b));
+                        printf("  %-10s  more with --%s, or \"budgets\" in lethe.json, up to what the operator's policy allows\n", "",
+                               budget_fields[i].option);
+                        return;
+                }
+        printf("  %-10s  %s: limit %" PRIu64 ", used %" PRIu64 "\n", "rule", resource, limit, used);
+}
+
+static void denial_lines(const Story *s) {
+        const json_t *list = json_object_get(s->denied, "denials");
+
+        if (json_array_size(list) == 0)
+                return;
+        printf("  denied\n");
+        for (size_t i = 0; i < json_array_size(list); i++) {
+                const json_t *d = json_array_get(list, i);
+                const char *rule = text_of(d, "rule"), *op = text_of(d, "operation"), *object = text_of(d, "object"), *allow = text_of(d, "allow_with");
+
+                printf("    ");
+                print_text(op ? op : "?");
+                putchar(' ');
+                print_text(object ? object : "");
+                printf("  (%" JSON_INTEGER_FORMAT " times, rule %s)\n", json_integer_value(json_object_get(d, "count")), rule ? rule : "?");
+                printf("      %s", allow ? "allowed by: " : "nothing in a manifest allows this");
+                print_text(allow ? allow : "");
+                putchar('\n');
+        }
+}
+
+static void end_line(const Story *s) {
+        const char *outcome = text_of(s->ended, "outcome"), *reason = text_of(s->ended, "reason");
+        const json_t *code = json_object_get(s->ended, "exit_code"), *sig = json_object_get(s->ended, "signal");
+
+        printf("  %-10s  %s", "ended", outcome ? outcome : "?");
+        if (json_is_integer(code))
+                printf(" with code %" JSON_INTEGER_FORMAT, json_integer_value(code));
+        if (json_is_integer(sig))
+                printf(" by signal %" JSON_INTEGER_FORMAT " (%s)", json_integer_value(sig), strsignal((int)json_integer_value(sig)));
+        if (reason && *reason) {
+                printf(": ");
+                print_text(reason);
+        }
+        putchar('\n');
+}
+
+static void slot_lines(const Story *s) {
+        for (size_t i = 0; i < json_array_size(s->slots); i++) {
+                const json_t *e = json_array_get(s->slots, i);
+                const char *type = text_of(e, "type"), *slot = text_of(e, "slot"), *code = text_of(e, "code"), *message = text_of(e, "message");
+
+                if (strcmp(type, "slot.refused") != 0 && strcmp(type, "slot.discarded") != 0)
+                        continue;
+                printf("  %-10s  %s ", i == 0 ? "slots" : "", type);
+                print_text(slot ? slot : "");
+                if (code)
+                        printf(": %s", code);
+                if (message) {
+                        printf(": ");
+                        print_text(message);
+                }
+                putchar('\n');
+        }
+}
+
+static void story_print(const Story *s, const char *region) {
+        const json_t *skill = json_object_get(s->allocated, "skill"), *t = json_object_get(s->released, "teardown");
+        const char *name = text_of(skill, "name"), *digest = text_of(skill, "digest"), *tier = text_of(s->allocated, "tier");
+        uint64_t a = 0, b = 0, c = 0;
+
+        printf("region %s\n", region);
+        line("skill", name ? name : "?");
+        if (digest)
+                line("", digest);
+        if (tier)
+                line("tier", tier);
+        if (!s->ended) {
+                printf("  %-10s  not yet: it is alive, or its supervisor died ('lethe ps' tells which)\n", "ended");
+        } else {
+                end_line(s);
+                budget_line(s);
+        }
+        denial_lines(s);
+        slot_lines(s);
+        if (t)
+                printf("  %-10s  discipline %s, grade %s\n", "teardown", text_of(t, "discipline"), text_of(t, "grade"));
+        json_get_u64(json_object_get(s->allocated, "seq"), &a);
+        if (s->ended && json_get_u64(json_object_get(s->released, "seq"), &b) == 0 && json_get_u64(json_object_get(s->ended, "seq"), &c) == 0)
+                printf("  %-10s  allocated %" PRIu64 ", released %" PRIu64 ", ended %" PRIu64 "\n", "ledger", a, b, c);
+        else
+                printf("  %-10s  allocated %" PRIu64 "\n", "ledger", a);
+}
+
+int cmd_why(int argc, char **argv) {
+        static const struct option options[] = {OPTIONS_STORE, {0}};
+        _cleanup_(story_deinit) Story story = {0};
+        _cleanup_store_ Store *s = NULL;
+        StoreOptions o = {0};
+        const char *region;
+        Diag d = {0};
+        int r, opt;
+
+        while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
+                if (opt == 'h') {
+                        fputs(help, stdout);
+                        return cli_done("why", EXIT_OK);
+                }
+                if (!store_option(&o, opt, optarg))
+                        return store_option_wrong(argv);
+        }
+        if (optind + 1 != argc)
+                return cli_usage("why", optind < argc ? "one region at a time" : "REGION is missing");
+        region = argv[optind];
+        if (!region_id_valid(region))
+                return cli_usage("why", "'%s': a region's id has %d characters of 0-9 a-z", region, REGION_ID_LEN);
+        r = with_store("why", &o, STORE_READ, &s);
+        if (r != EXIT_OK)
+                return r;
+        r = story_read(s, region, &story, &d);
+        if (r != 0)
+                return with_store_failed("why", s, r, &d);
+        if (!story.allocated)
+                return cli_fail("why", EXIT_NOT, "region %s is not in this store's ledger", region);
+        if (o.json) {
+                _cleanup_json_ json_t *out = story_json(&story, region);
+
+                r = out ? print_json(stdout, out) : -ENOMEM;
+                if (r < 0)
+                        return with_store_failed("why", s, r, &d);
+        } else {
+                story_print(&story, region);
+        }
+        return cli_done("why", EXIT_OK);
+}

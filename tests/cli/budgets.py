@@ -1,0 +1,111 @@
+#!/usr/bin/python3
+"""Each budget broken, by a small program and by Python: the outcome, the resource, and nothing committed. TAP.
+
+usage: budgets.py LETHE BREACH
+"""
+import os
+import subprocess
+import sys
+
+from tap import ENV, LETHE, add, case, cgroups_left, check, lethe, log, main, run, same
+
+BREACH = os.path.abspath(sys.argv[2])
+PY = "/usr/bin/python3"
+
+# name, outcome, resource, exit code, options, what runs
+TABLE = [
+    ("memory at once", "out_of_region", "memory", 137, ["--memory", "64m"], [BREACH, "memory-at-once"]),
+    ("memory in small pieces", "out_of_region", "memory", 137, ["--memory", "64m"], [BREACH, "memory-in-small-pieces"]),
+    ("memory of many processes", "out_of_region", "memory", 137, ["--memory", "64m"], [BREACH, "memory-of-many"]),
+    ("memory that is shared", "out_of_region", "memory", 137, ["--memory", "64m"], [BREACH, "memory-shared"]),
+    ("memory in python", "out_of_region", "memory", 137, ["--memory", "64m"], [PY, "-c", "x = [bytearray(1 << 20) for _ in range(300)]"]),
+    ("memory in python, caught", "out_of_region", "memory", 137, ["--memory", "64m"],
+     [PY, "-c", "try:\n  x = bytearray(300 << 20)\nexcept MemoryError: pass"]),
+    ("scratch files are memory", "out_of_region", "memory", 137, ["--memory", "32m", "--scratch", "64m"],
+     [PY, "-c", "import time; f = open('/work/x', 'wb'); f.write(bytes(48 << 20)); f.flush(); time.sleep(5)"]),
+    ("cpu", "cpu_exceeded", "cpu", 137, ["--cpu-time", "300ms"], [BREACH, "cpu"]),
+    ("cpu of children that nobody waits for", "cpu_exceeded", "cpu", 137, ["--cpu-time", "500ms", "--timeout", "20s"], [BREACH, "cpu-of-children"]),
+    ("cpu in python", "cpu_exceeded", "cpu", 137, ["--cpu-time", "300ms"], [PY, "-c", "while True: pass"]),
+    ("wall, all signals ignored", "timed_out", "wall", 124, ["--timeout", "300ms"], [BREACH, "wall"]),
+    ("wall in python", "timed_out", "wall", 124, ["--timeout", "300ms"], [PY, "-c", "import time; time.sleep(60)"]),
+    ("processes", "pids_exceeded", "processes", 137, ["--pids-limit", "10"], [BREACH, "processes"]),
+    ("threads", "pids_exceeded", "processes", 137, ["--pids-limit", "10"], [BREACH, "threads"]),
+    ("processes in python", "pids_exceeded", "processes", 137, ["--pids-limit", "10"],
+     [PY, "-c", "import os, time\nfor _ in range(30):\n  try:\n    if os.fork() == 0: time.sleep(5)\n  except OSError: pass"]),
+    ("output", "output_exceeded", "output", 137, ["--output-limit", "100k"], [BREACH, "output"]),
+    ("output in python", "output_exceeded", "output", 137, ["--output-limit", "10"], [PY, "-c", "print('x' * 10)"]),
+    ("scratch, with room made again", "scratch_exceeded", "scratch", 137, ["--scratch", "2m"], [BREACH, "scratch"]),
+    ("scratch in python", "scratch_exceeded", "scratch", 137, ["--scratch", "1m"],
+     [PY, "-c", "try:\n  f = open('/tmp/x', 'wb', 0)\n  while f.write(bytes(4096)) == 4096: pass\nexcept OSError: pass"]),
+    ("file size, signal ignored", "file_size_exceeded", "file_size", 137, ["--file-size", "1m"], [BREACH, "file-size"]),
+    ("file size of a sparse file", "file_size_exceeded", "file_size", 137, ["--file-size", "1m"], [BREACH, "file-size-sparse"]),
+    ("file size in python", "file_size_exceeded", "file_size", 137, ["--file-size", "1m"],
+     [PY, "-c", "try:\n  f = open('/work/x', 'wb', 0); f.write(bytes(3 << 20)); f.write(b'x')\nexcept OSError: pass"]),
+    ("open files", "denied", "open_files", 137, ["--nofile", "64"], [BREACH, "open-files"]),
+    ("duplicated descriptors", "denied", "open_files", 137, ["--nofile", "64"], [BREACH, "duplicates"]),
+    ("open files in python", "denied", "open_files", 137, ["--nofile", "64"],
+     [PY, "-c", "l = []\ntry:\n  while True: l.append(open('/dev/null'))\nexcept OSError: pass"]),
+]
+
+
+def breach(row):
+    name, outcome, resource, code, options, what = row
+
+    def fn():
+        r = run(*options, "--exec", *what)
+        check(r.receipt, r)
+        same((r.receipt["outcome"], r.receipt["limiting_resource"], r.code), (outcome, resource, code), r)
+        check(r.receipt["used"] > r.receipt["limit"], r)
+        check(r.receipt["exit_code"] is None and r.receipt["signal"] is None, r)
+        events = log("--region", r.receipt["region"])
+        types = [e["type"] for e in events]
+        same([t for t in types if t != "region.denied"], ["region.allocated", "region.faulted", "region.released", "invocation.ended"], r)
+        fault = events[types.index("region.faulted")]
+        same((fault["resource"], fault["limit"], fault["used"]), (resource, r.receipt["limit"], r.receipt["used"]))
+        check(r.out.count(b"x") <= 102400, "output beyond its budget came out")
+        check(b"lethe why" in r.err, r)
+    return fn
+
+
+for row in TABLE:
+    add("breach: " + row[0], breach(row))  # I-24
+
+
+@case
+def standing_at_the_limit_is_no_breach():
+    for options, what in [
+            (["--output-limit", "10"], [PY, "-c", "print('x' * 9)"]),
+            (["--file-size", "1m"], [PY, "-c", "open('/work/x', 'wb').write(bytes(1 << 20))"]),
+            (["--pids-limit", "3"], ["/bin/sh", "-c", "sleep 0.2 & sleep 0.2 & wait"]),
+            (["--scratch", "1m"], [PY, "-c", "open('/tmp/x', 'wb').write(bytes((1 << 20) - 4096 * 4))"]),
+            (["--nofile", "64"], [PY, "-c", "import os\nwhile os.dup(0) < 63: pass"])]:
+        r = run(*options, "--exec", *what)
+        same((r.receipt["outcome"], r.code), ("exited", 0), options, r)
+
+
+@case
+def memory_is_measured():
+    r = run("--memory", "256m", "--exec", PY, "-c", "x = bytearray(100 << 20); import time; time.sleep(0.1)")
+    same(r.code, 0, r)
+    peak = r.receipt["usage"]["peak_memory_bytes"]
+    check(100 << 20 <= peak <= 130 << 20, peak)
+    check(r.receipt["teardown"]["bytes_held"] >= 100 << 20, r)
+
+
+@case
+def a_breach_ends_only_its_own_region():
+    other = subprocess.Popen([LETHE, "run", "--exec", "/bin/sh", "-c", "sleep 1; exit 7"], stdin=subprocess.DEVNULL, env=ENV)
+    r = run("--memory", "32m", "--exec", BREACH, "memory-at-once")
+    same(r.receipt["outcome"], "out_of_region", r)
+    same(other.wait(30), 7)
+
+
+@case
+def nothing_is_left_and_the_audit_holds():
+    same(cgroups_left(), [])
+    same(lethe("ps", "--json").out, b"")
+    r = lethe("audit")
+    same(r.code, 0, r)
+
+
+main()
