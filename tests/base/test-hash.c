@@ -1,0 +1,68 @@
+/* Runs: tests. Hashing of files: the processor's instructions and libsodium agree on every length around their joints. */
+#include "base/hash.h"
+#include "base/hash-blocks.h"
+#include "base/io.h"
+
+#include <criterion/criterion.h>
+#include <sodium.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define MOST (3 * 65536 + 200)
+
+static uint8_t *bytes(void) {
+        uint8_t *p = malloc(MOST);
+        uint32_t x = 1;
+
+        for (size_t i = 0; i < MOST; i++)
+                p[i] = (uint8_t)((x = x * 1664525 + 1013904223) >> 24);
+        return p;
+}
+
+Test(hash, files_of_every_length_around_the_joints) {
+        static const size_t around[] = {0, 64, 16384, 65536, 65536 + 16384, 2 * 65536, 3 * 65536};
+        _cleanup_free_ uint8_t *p = bytes();
+        uint8_t want[HASH_BYTES], got[HASH_BYTES];
+
+        for (size_t i = 0; i < ARRAY_SIZE(around); i++)
+                for (size_t n = around[i] < 70 ? 0 : around[i] - 70; n <= around[i] + 70; n++) {
+                        _cleanup_close_ int fd = memfd_create("hash", MFD_CLOEXEC);
+                        uint64_t said;
+
+                        cr_assert_eq(io_write_full(fd, p, n), 0);
+                        crypto_hash_sha256(want, p, n);
+                        cr_assert_eq(hash_fd(fd, MOST, got, &said), 0);
+                        cr_expect_eq(said, n);
+                        cr_expect_arr_eq(got, want, HASH_BYTES, "%zu bytes", n);
+                }
+}
+
+/* FIPS 180-4's own example of a long message: a million times "a". */
+Test(hash, a_million_letters) {
+        static const char want[] = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
+        _cleanup_close_ int fd = memfd_create("hash", MFD_CLOEXEC);
+        uint8_t hash[HASH_BYTES];
+        char hex[HASH_HEX_MAX], letters[1000];
+
+        memset(letters, 'a', sizeof(letters));
+        for (int i = 0; i < 1000; i++)
+                cr_assert_eq(io_write_full(fd, letters, sizeof(letters)), 0);
+        cr_assert_eq(hash_fd(fd, 1000000, hash, NULL), 0);
+        cr_expect_str_eq(hex_encode(hash, sizeof(hash), hex), want);
+}
+
+/* Block by block from the same state: the two compression functions are one. */
+Test(hash, blocks) {
+        _cleanup_free_ uint8_t *p = bytes();
+        crypto_hash_sha256_state a, b;
+
+        if (!hash_blocks_can()) /* then no file goes that way, as the test above shows */
+                return;
+        crypto_hash_sha256_init(&a);
+        crypto_hash_sha256_init(&b);
+        for (size_t n = 0; n < 40; n++) {
+                crypto_hash_sha256_update(&a, p, n * 64);
+                hash_blocks(b.state, p, n);
+                cr_expect_arr_eq(b.state, a.state, sizeof(a.state), "%zu blocks", n);
+        }
+}
