@@ -1,3 +1,4 @@
+#include "store/datafile.h"
 #include "store/store-internal.h"
 
 #include <errno.h>
@@ -5,27 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* LMDB's file format 1 as far as it is needed before mapping (lmdb.h's mdb.c, MDB_page and MDB_meta): two meta pages, the newer
- * counts. LMDB itself compares nothing with the size of the file, and would be killed by SIGBUS later. */
-#define META_MAGIC 0xBEEFC0DEU
-#define META_FORMAT 1U
-#define PAGE_META 0x08U
-#define PAGE_HEADER 16
-
-typedef struct MetaTable {
-        uint32_t pad; /* of the first table: the page size */
-        uint16_t flags, depth;
-        uint64_t branch, leaf, overflow, entries, root;
-} MetaTable;
-
-typedef struct Meta {
-        uint32_t magic, format;
-        uint64_t address, map_size;
-        MetaTable tables[2]; /* free pages, main */
-        uint64_t last_page, txn;
-} Meta;
-
-static int read_at(int fd, uint64_t at, void *p, size_t n) {
+int datafile_read(int fd, uint64_t at, void *p, size_t n) {
         ssize_t r;
 
         do
@@ -52,10 +33,10 @@ static int check_once(int dir_fd, const char *dir, Diag *reterr) {
         for (int i = 0; i < 2; i++) {
                 uint8_t head[PAGE_HEADER];
                 uint16_t flags;
-                int r = read_at(fd, (uint64_t)i * page, head, sizeof(head));
+                int r = datafile_read(fd, (uint64_t)i * page, head, sizeof(head));
 
                 if (r == 0)
-                        r = read_at(fd, (uint64_t)i * page + PAGE_HEADER, &m[i], sizeof(m[i]));
+                        r = datafile_read(fd, (uint64_t)i * page + PAGE_HEADER, &m[i], sizeof(m[i]));
                 if (r == -ENODATA)
                         return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb is truncated: %lld bytes, less than its two meta pages",
                                     dir, (long long)st.st_size);
@@ -90,7 +71,11 @@ static int check_once(int dir_fd, const char *dir, Diag *reterr) {
                                     (unsigned long long)newer->tables[i].root, (unsigned long long)newer->last_page);
         if (fstat(fd, &st) < 0) /* again: it may have grown for a commit that was read above */
                 return -errno;
-        if (newer->last_page > (uint64_t)INT64_MAX / page - 1 || (newer->last_page + 1) * page > (uint64_t)st.st_size)
+        if (newer->last_page > (uint64_t)INT64_MAX / page - 1)
+                return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: the newest meta page counts %llu pages", dir,
+                            (unsigned long long)newer->last_page);
+        /* LMDB does not write pages that a commit took and let go again, so that the file may be short by those: only by those. */
+        if ((newer->last_page + 1) * page > (uint64_t)st.st_size && datafile_walk(fd, newer, page, NULL) != 0)
                 return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb is truncated: %lld bytes, but its newest commit uses %llu pages of %u",
                             dir, (long long)st.st_size, (unsigned long long)(newer->last_page + 1), page);
         return 0;
@@ -105,4 +90,30 @@ int datafile_check(int dir_fd, const char *dir, Diag *reterr) {
                 r = check_once(dir_fd, dir, reterr);
         }
         return r;
+}
+
+int store_check_pages(Txn *t, Diag *reterr) {
+        const Store *s = t->store;
+        _cleanup_close_ int fd = openat(s->dir_fd, "data.mdb", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        uint64_t id = mdb_txn_id(t->mdb);
+        uint32_t page;
+        Meta m[2];
+        Diag why;
+        int r;
+
+        if (fd < 0)
+                return -errno;
+        r = datafile_read(fd, PAGE_HEADER, &m[0], sizeof(m[0]));
+        if (r < 0)
+                return r;
+        page = m[0].tables[0].pad;
+        r = datafile_read(fd, (uint64_t)page + PAGE_HEADER, &m[1], sizeof(m[1]));
+        if (r < 0)
+                return r;
+        for (int i = 0; i < 2; i++)
+                if (m[i].txn == id) {
+                        r = datafile_walk(fd, &m[i], page, &why);
+                        return r > 0 ? diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: %s", s->dir, why.text) : r;
+                }
+        return -EAGAIN;
 }

@@ -58,3 +58,7 @@ static inline void store_abortp(Txn **t) {
                 store_abort(*t);
 }
 #define _cleanup_txn_ _cleanup_(store_abortp)
+
+/* Reads the data file page by page, not through LMDB, and checks that the pages of this transaction's snapshot hold together: bounds, order,
+ * each used once, none of them in the list of free pages. Returns 0, STORE_E_DAMAGED, -EAGAIN (two commits came since: begin anew), -errno. */
+int store_check_pages(Txn *t, Diag *reterr);
