@@ -52,7 +52,7 @@ char *find_shims(void) {
         for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
                 if (!folders[i])
                         continue;
-                snprintf(path, sizeof(path), "%s/region", folders[i]);
+                snprintf(path, sizeof(path), "%s/shim-root", folders[i]);
                 if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
                         return strdup(path);
         }

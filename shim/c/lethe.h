@@ -1,0 +1,65 @@
+/* Runs: skill. liblethe-skill: a skill's side of the pipe (schema/protocol.md), in C. Needs a C library and nothing else.
+ *
+ *         Lethe *l;
+ *         const char *value;
+ *         if (lethe_open(&l) == LETHE_OK && lethe_slot_read(l, "facts", &value, NULL) == LETHE_OK)
+ *                 lethe_slot_write(l, "summary", "{\"n\":3}", -1, NULL);
+ *
+ * Values are JSON text both ways, NUL-terminated UTF-8. All calls may be made from several threads, and by several processes of one
+ * region at the same time: a request and its answer are kept together by a mutex and by a record lock on the pipe. What a call lends
+ * (`ret_value`, lethe_code(), lethe_message()) belongs to the Lethe and stays until its next call: threads that look at it use a Lethe
+ * each. After fork() the child goes on with the same Lethe. Memory is one buffer each way, which grows to the longest line. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct Lethe Lethe;
+
+enum {
+        LETHE_OK = 0,
+        LETHE_REFUSED,      /* answered with an error; lethe_code() is its data.code */
+        LETHE_NO_PIPE,      /* LETHE_IN, LETHE_OUT are not set or name no open pipe, or the pipe was closed: "no_pipe" */
+        LETHE_BAD_ARGUMENT, /* not sent at all: a value is not JSON ("parse"), text is not UTF-8 ("bad_utf8"), too long ("line_too_long") */
+        LETHE_PROTOCOL,     /* an answer that this library does not understand: "protocol" */
+        LETHE_MEMORY,       /* "memory" */
+};
+
+/* Takes the pipe from the environment; nothing is sent yet. *ret is set for every outcome but LETHE_MEMORY, so that lethe_message() can
+ * say what is wrong; such a Lethe answers LETHE_NO_PIPE to everything. */
+int lethe_open(Lethe **ret);
+void lethe_close(Lethe *l);
+
+/* The last call's error: a word of the protocol's error table or of the list above ("" after success), and a sentence. */
+const char *lethe_code(const Lethe *l);
+const char *lethe_message(const Lethe *l);
+
+/* The answer to hello: region, limits, reads, writes. Said by itself before the first call when the program does not. */
+int lethe_hello(Lethe *l, const char **ret_answer);
+/* The slot's value as it was when the region began, or as this region wrote it since. ret_version may be NULL. */
+int lethe_slot_read(Lethe *l, const char *name, const char **ret_value, uint64_t *ret_version);
+/* A proposal; recorded and durable when this returns LETHE_OK, and visible to others when the region has ended well. expect: the version
+ * that the slot must have, 0 for none yet, -1 for any. ret_version (may be NULL): the version that this value gets. */
+int lethe_slot_write(Lethe *l, const char *name, const char *value, int64_t expect, uint64_t *ret_version);
+/* An array of {"name","read","write","version"?}. */
+int lethe_slot_list(Lethe *l, const char **ret_slots);
+/* level: "debug", "info", "warning", "error". */
+int lethe_log(Lethe *l, const char *level, const char *message);
+/* total: negative when it is not known. message may be NULL. */
+int lethe_progress(Lethe *l, double done, double total, const char *message);
+/* The invocation's result, once; it appears in the receipt. */
+int lethe_result(Lethe *l, const char *value);
+
+/* JSON helpers. Both write at most room bytes, NUL included, and return the length of the whole (as snprintf does), or -1.
+ * Text to a JSON string with its quotes; -1: not UTF-8. */
+ptrdiff_t lethe_json_quote(const char *text, size_t n, char *out, size_t room);
+/* A JSON string to its text; -1: not a JSON string. The text may hold NUL bytes. */
+ptrdiff_t lethe_json_unquote(const char *json, char *out, size_t room);
+
+#ifdef __cplusplus
+}
+#endif

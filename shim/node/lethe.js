@@ -1,0 +1,253 @@
+/* A skill's side of the pipe of Lethe (schema/protocol.md), for node. Needs no package; lethe-lock.node stands beside it.
+ *
+ *     const lethe = require("lethe");
+ *     const facts = lethe.read("facts");              // the slot's value; LetheError with code "no_value" when it has none
+ *     lethe.write("summary", { n: facts.length });    // a proposal, durable when the call returns
+ *     lethe.result({ ok: true });                     // the invocation's result, for the receipt
+ *
+ * Every call waits for its answer, and several processes of one region may call at the same time. What is refused throws LetheError,
+ * whose `code` is a word of the protocol's error table. In an ES module: import { createRequire } from "node:module". */
+"use strict";
+
+const fs = require("node:fs");
+const path = require("node:path");
+const { randomBytes } = require("node:crypto");
+
+const LINE_MAX = 1024 * 1024;
+
+class LetheError extends Error {
+        constructor(code, message, number) {
+                super(`${code}: ${message}`);
+                this.name = "LetheError";
+                this.code = code;
+                this.number = number;
+        }
+}
+
+class NoPipe extends LetheError {
+        constructor(message) {
+                super("no_pipe", message);
+                this.name = "NoPipe";
+        }
+}
+
+function descriptor(variable) {
+        const text = process.env[variable];
+        if (text === undefined)
+                throw new NoPipe(`${variable} is not set: this program does not run in a region of Lethe`);
+        try {
+                if (/^\d{1,7}$/.test(text) && fs.fstatSync(Number(text)).isFIFO())
+                        return Number(text);
+        } catch {
+                /* not open */
+        }
+        throw new NoPipe(`${variable} does not name an open pipe`);
+}
+
+let addon;
+
+/* How several processes share one pipe: a request and its answer are one critical section, under a record lock on the pipe that requests
+ * go into, which the kernel drops when its holder dies. What a dead process left does no harm: half a request is ended by the newline that
+ * begins every section, an answer that nobody read has an id that is not ours, the rest of one is not JSON. */
+function lock(fd, hold) {
+        if (addon === undefined) {
+                try {
+                        addon = require(path.join(__dirname, "lethe-lock.node"));
+                } catch (e) {
+                        throw new LetheError("no_lock", `lethe-lock.node cannot be loaded into this node: ${e.message}`);
+                }
+        }
+        const errno = addon.lock(fd, hold ? 1 : 0);
+        if (errno !== 0)
+                throw new NoPipe(`cannot lock the pipe: errno ${errno}`);
+}
+
+/* JSON.stringify would silently write null for NaN and half a surrogate pair as an escape that no strict reader takes. */
+function check(key, value) {
+        if (typeof value === "number" && !Number.isFinite(value))
+                throw new LetheError("parse", `not a JSON value: ${value}`);
+        for (const s of [key, value])
+                if (typeof s === "string" && /[\ud800-\udfff]/u.test(s))
+                        throw new LetheError("bad_utf8", "a string holds half of a surrogate pair");
+        return value;
+}
+
+function encode(method, params) {
+        const message = { jsonrpc: "2.0", id: newId(), method };
+        if (params !== undefined) {
+                for (const [name, value] of Object.entries(params))
+                        if (value === undefined || typeof value === "function" || typeof value === "symbol")
+                                throw new LetheError("parse", `${name} is not a JSON value`);
+                message.params = params;
+        }
+        let line;
+        try {
+                line = Buffer.from(JSON.stringify(message, check) + "\n", "utf8");
+        } catch (e) {
+                throw e instanceof LetheError ? e : new LetheError("parse", `not a JSON value: ${e.message}`);
+        }
+        if (line.length - 1 > LINE_MAX)
+                throw new LetheError("line_too_long", `a request of ${line.length - 1} bytes: at most ${LINE_MAX} are allowed`);
+        return { id: message.id, line };
+}
+
+let lastId = null;
+
+function newId() {
+        if (lastId === null)
+                lastId = randomBytes(4).readUInt32LE(0) * 2 ** 20;
+        return ++lastId;
+}
+
+/* A sibling may have made the shared pipe nonblocking; node cannot poll without its loop, so it waits a moment. */
+function retry(what, operation) {
+        for (;;) {
+                try {
+                        return operation();
+                } catch (e) {
+                        if (e.code === "EAGAIN")
+                                Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+                        else if (e.code === "EOF")
+                                return 0;
+                        else if (e.code !== "EINTR")
+                                throw new NoPipe(`cannot ${what} the pipe: ${e.message}`);
+                }
+        }
+}
+
+function send(fd, bytes) {
+        for (let sent = 0; sent < bytes.length; )
+                sent += retry("write to", () => fs.writeSync(fd, bytes, sent));
+}
+
+function* lines(fd) {
+        let rest = Buffer.alloc(0);
+        for (;;) {
+                const newline = rest.indexOf(10);
+                if (newline >= 0) {
+                        yield rest.subarray(0, newline);
+                        rest = rest.subarray(newline + 1);
+                        continue;
+                }
+                const chunks = [rest];
+                do {
+                        const chunk = Buffer.allocUnsafe(65536);
+                        const n = retry("read from", () => fs.readSync(fd, chunk, 0, chunk.length, null));
+                        if (n === 0)
+                                throw new NoPipe("the pipe was closed");
+                        chunks.push(chunk.subarray(0, n));
+                } while (!chunks[chunks.length - 1].includes(10));
+                rest = Buffer.concat(chunks);
+        }
+}
+
+function errorOf(error) {
+        if (error === null || typeof error !== "object" || typeof error.data?.code !== "string" || typeof error.message !== "string")
+                return new LetheError("protocol", "an error without code or message");
+        return new LetheError(error.data.code, error.message, error.code);
+}
+
+function parse(line) {
+        try {
+                const answer = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(line));
+                return answer !== null && typeof answer === "object" && !Array.isArray(answer) ? answer : null;
+        } catch {
+                return null;
+        }
+}
+
+const greeting = { protocol: 1 };
+let greeted = false;
+
+/* An error whose id is null says that a line was not understood: ours, or what a dead sibling left. To know, a second hello is sent:
+ * answers come in the order of the requests, so if that one is answered first, ours is the line. */
+function awaitAnswer(fdIn, fdOut, hello, own) {
+        let probe, unread;
+        for (const line of lines(fdIn)) {
+                const answer = parse(line);
+                if (answer === null)
+                        continue;
+                if (answer.id === null || answer.id === undefined) {
+                        if (answer.error && probe === undefined) {
+                                unread = errorOf(answer.error);
+                                const request = encode("hello", greeting);
+                                probe = request.id;
+                                send(fdOut, Buffer.concat([Buffer.from("\n"), request.line]));
+                        }
+                } else if (answer.id === hello) {
+                        if (answer.error)
+                                throw errorOf(answer.error);
+                        greeted = true;
+                } else if (answer.id === own) {
+                        if (answer.error)
+                                throw errorOf(answer.error);
+                        if (answer.result === undefined)
+                                throw new LetheError("protocol", "an answer without result or error");
+                        return answer.result;
+                } else if (answer.id === probe)
+                        throw unread;
+        }
+}
+
+function call(method, params) {
+        const fdIn = descriptor("LETHE_IN");
+        const fdOut = descriptor("LETHE_OUT");
+        const hello = greeted || method === "hello" ? null : encode("hello", greeting);
+        const own = encode(method, params);
+        let result;
+
+        lock(fdOut, true);
+        try {
+                send(fdOut, Buffer.concat([Buffer.from("\n"), hello ? hello.line : Buffer.alloc(0), own.line]));
+                result = awaitAnswer(fdIn, fdOut, hello?.id, own.id);
+        } finally {
+                lock(fdOut, false);
+        }
+        if (method === "hello")
+                greeted = true;
+        return result;
+}
+
+function member(result, name) {
+        if (result === null || typeof result !== "object" || result[name] === undefined)
+                throw new LetheError("protocol", `an answer without ${name}`);
+        return result[name];
+}
+
+module.exports = {
+        LetheError,
+        NoPipe,
+        /* Region, limits, reads and writes. Said by itself before the first call when the program does not. */
+        hello: () => call("hello", greeting),
+        /* { value, version }: the slot as it was when the region began, or as this region wrote it since. */
+        readValue(name) {
+                const result = call("slot.read", { name });
+                return { value: member(result, "value"), version: member(result, "version") };
+        },
+        /* The slot's value. */
+        read: (name) => module.exports.readValue(name).value,
+        /* Proposes a value; { seq, version, held }. expect: the version that the slot must have, 0 for none yet. */
+        write(name, value, expect) {
+                const result = call("slot.write", expect === undefined || expect === null ? { name, value } : { name, value, expect });
+                return { seq: member(result, "seq"), version: member(result, "version"), held: member(result, "held") };
+        },
+        /* An array of { name, read, write, version? }. */
+        list: () => member(call("slot.list"), "slots"),
+        /* Tells the operator something. level: debug, info, warning, error. */
+        log(message, level = "info") {
+                call("log", { level, message });
+        },
+        /* How far the work is. */
+        progress(done, total, message) {
+                const params = { done };
+                if (total !== undefined && total !== null)
+                        params.total = total;
+                if (message !== undefined && message !== null)
+                        params.message = message;
+                call("progress", params);
+        },
+        /* The invocation's result, once; it appears in the receipt. */
+        result(value) {
+                call("result", { value });
+        },
+};

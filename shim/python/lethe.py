@@ -1,0 +1,251 @@
+"""A skill's side of the pipe of Lethe (schema/protocol.md), in Python. Needs the standard library and nothing else.
+
+    import lethe
+    facts = lethe.read("facts")                     # the slot's value; LetheError with code "no_value" when it has none
+    lethe.write("summary", {"n": len(facts)})       # a proposal, durable when the call returns
+    lethe.result({"ok": True})                      # the invocation's result, for the receipt
+
+Values are what the json module makes of them. Every call may be made from several threads, and by several processes of one
+region at the same time. What is refused raises LetheError, whose `code` is a word of the protocol's error table.
+"""
+
+import fcntl
+import json
+import os
+import select
+import threading
+from collections import namedtuple
+
+__all__ = ["LetheError", "NoPipe", "Value", "Written", "hello", "list_slots", "log", "progress", "read", "read_value", "result", "write"]
+
+LINE_MAX = 1024 * 1024
+
+Value = namedtuple("Value", "value version")
+Written = namedtuple("Written", "seq version held")
+
+
+class LetheError(Exception):
+    """The call was refused. code: a word such as "not_granted"; number: its JSON-RPC code, None when the call was not even sent."""
+
+    def __init__(self, code, message, number=None):
+        super().__init__("%s: %s" % (code, message))
+        self.code = code
+        self.message = message
+        self.number = number
+
+
+class NoPipe(LetheError):
+    """This program does not run in a region, or the pipe was closed."""
+
+    def __init__(self, message):
+        super().__init__("no_pipe", message)
+
+
+def _fd(variable, wrong_mode):
+    text = os.environ.get(variable)
+    if text is None:
+        raise NoPipe("%s is not set: this program does not run in a region of Lethe" % variable)
+    try:
+        fd = int(text)
+        if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == wrong_mode:
+            raise ValueError
+    except (ValueError, OSError, OverflowError):
+        raise NoPipe("%s does not name an open pipe" % variable) from None
+    return fd
+
+
+def _encode(request):
+    try:
+        line = json.dumps(request, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
+    except UnicodeEncodeError:
+        raise LetheError("bad_utf8", "a string holds half of a surrogate pair") from None
+    except (TypeError, ValueError, RecursionError) as e:
+        raise LetheError("parse", "not a JSON value: %s" % e) from None
+    if len(line) > LINE_MAX:
+        raise LetheError("line_too_long", "a request of %d bytes: at most %d are allowed" % (len(line), LINE_MAX))
+    return line + b"\n"
+
+
+def _error(error):
+    try:
+        return LetheError(str(error["data"]["code"]), str(error["message"]), error["code"])
+    except (KeyError, TypeError):
+        return LetheError("protocol", "an error without code or message")
+
+
+class _Pipe:
+    """How several processes share one pipe: a request and its answer are one critical section, under a record lock on the pipe that
+    requests go into, which the kernel drops when its holder dies. What a dead process left does no harm: half a request is ended by
+    the newline that begins every section, an answer that nobody read has an id that is not ours, the rest of one is not JSON."""
+
+    HELLO = {"protocol": 1}
+
+    def __init__(self):
+        self.mutex = threading.Lock()
+        self.greeted = False
+        self.pid = None
+        self.last_id = 0
+
+    def new_id(self):
+        if self.pid != os.getpid():
+            self.pid = os.getpid()
+            self.last_id = int.from_bytes(os.urandom(4), "little") << 20
+        self.last_id += 1
+        return self.last_id
+
+    def send(self, data):
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[os.write(self.fd_out, view):]
+            except BlockingIOError:  # a sibling made the shared pipe nonblocking
+                select.select([], [self.fd_out], [])
+            except OSError as e:
+                raise NoPipe("cannot write to the pipe: %s" % os.strerror(e.errno)) from None
+
+    def lines(self):
+        buffer = b""
+        while True:
+            newline = buffer.find(b"\n")
+            if newline >= 0:
+                yield buffer[:newline]
+                buffer = buffer[newline + 1:]
+                continue
+            chunks = [buffer]
+            while b"\n" not in chunks[-1]:
+                try:
+                    chunk = os.read(self.fd_in, 65536)
+                except BlockingIOError:
+                    select.select([self.fd_in], [], [])
+                    continue
+                except OSError as e:
+                    raise NoPipe("cannot read from the pipe: %s" % os.strerror(e.errno)) from None
+                if not chunk:
+                    raise NoPipe("the pipe was closed")
+                chunks.append(chunk)
+            buffer = b"".join(chunks)
+
+    def request(self, method, params):
+        message = {"jsonrpc": "2.0", "id": self.new_id(), "method": method}
+        if params is not None:
+            message["params"] = params
+        return message["id"], _encode(message)
+
+    def await_answer(self, hello, own):
+        """An error whose id is null says that a line was not understood: ours, or what a dead sibling left. To know, a second hello is
+        sent: answers come in the order of the requests, so if that one is answered first, ours is the line."""
+        probe = unread = None
+        for line in self.lines():
+            try:
+                answer = json.loads(line.decode("utf-8"))
+            except (ValueError, RecursionError):
+                continue
+            if not isinstance(answer, dict):
+                continue
+            answer_id, error = answer.get("id"), answer.get("error")
+            if answer_id is None:
+                if error and probe is None:
+                    unread = _error(error)
+                    probe, data = self.request("hello", self.HELLO)
+                    self.send(b"\n" + data)
+            elif answer_id == hello:
+                if error:
+                    raise _error(error)
+                self.greeted = True
+            elif answer_id == own:
+                if error:
+                    raise _error(error)
+                if "result" not in answer:
+                    raise LetheError("protocol", "an answer without result or error")
+                return answer["result"]
+            elif answer_id == probe:
+                raise unread
+
+    def call(self, method, params=None):
+        with self.mutex:
+            self.fd_in = _fd("LETHE_IN", os.O_WRONLY)
+            self.fd_out = _fd("LETHE_OUT", os.O_RDONLY)
+            hello, greeting = None, b""
+            if not self.greeted and method != "hello":
+                hello, greeting = self.request("hello", self.HELLO)
+            own, data = self.request(method, params)
+            try:
+                fcntl.lockf(self.fd_out, fcntl.LOCK_EX)
+            except OSError as e:
+                raise NoPipe("cannot lock the pipe: %s" % os.strerror(e.errno)) from None
+            try:
+                self.send(b"\n" + greeting + data)
+                result = self.await_answer(hello, own)
+            finally:
+                fcntl.lockf(self.fd_out, fcntl.LOCK_UN)
+            if method == "hello":
+                self.greeted = True
+            return result
+
+
+_pipe = _Pipe()
+
+
+def _fresh_mutex():
+    # A child that is forked while another thread holds the mutex would wait for ever; the lock on the pipe stays with the parent.
+    _pipe.mutex = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_fresh_mutex)
+
+
+def _member(result, name):
+    try:
+        return result[name]
+    except (KeyError, TypeError):
+        raise LetheError("protocol", "an answer without %s" % name) from None
+
+
+def hello():
+    """Region, limits, reads and writes, as a dictionary. Said by itself before the first call when the program does not."""
+    return _pipe.call("hello", {"protocol": 1})
+
+
+def read_value(name):
+    """Value(value, version): the slot as it was when the region began, or as this region wrote it since."""
+    result = _pipe.call("slot.read", {"name": name})
+    return Value(_member(result, "value"), _member(result, "version"))
+
+
+def read(name):
+    """The slot's value."""
+    return read_value(name).value
+
+
+def write(name, value, expect=None):
+    """Proposes a value; Written(seq, version, held). expect: the version that the slot must have, 0 for none yet."""
+    params = {"name": name, "value": value}
+    if expect is not None:
+        params["expect"] = expect
+    result = _pipe.call("slot.write", params)
+    return Written(_member(result, "seq"), _member(result, "version"), _member(result, "held"))
+
+
+def list_slots():
+    """A list of dictionaries: name, read, write, and version where there is a value."""
+    return _member(_pipe.call("slot.list"), "slots")
+
+
+def log(message, level="info"):
+    """Tells the operator something. level: debug, info, warning, error."""
+    _pipe.call("log", {"level": level, "message": message})
+
+
+def progress(done, total=None, message=None):
+    """How far the work is."""
+    params = {"done": done}
+    if total is not None:
+        params["total"] = total
+    if message is not None:
+        params["message"] = message
+    _pipe.call("progress", params)
+
+
+def result(value):
+    """The invocation's result, once; it appears in the receipt."""
+    _pipe.call("result", {"value": value})
