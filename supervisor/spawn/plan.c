@@ -26,8 +26,8 @@ int plan_tier(const Grant *g, const Probe *p, Tier *ret, Diag *reterr) {
         if (g->tier != TIER_LANDLOCK && !may_fall)
                 return diag(reterr, SPAWN_E_TIER, "tier namespaces cannot be had: %s", probe_userns_reason(p->userns_denied));
         if (p->landlock_abi < 6)
-                return diag(reterr, SPAWN_E_TIER, "tier landlock needs Landlock ABI 6 (Linux 6.12) so that a skill cannot signal the host's "
-                                                  "processes; this kernel has ABI %d", p->landlock_abi);
+                return diag(reterr, SPAWN_E_TIER, "tier landlock needs Landlock ABI 6 so that a skill cannot signal the host's processes; "
+                                                  "this kernel has ABI %d; fix: Linux 6.12 or later, or tier namespaces", p->landlock_abi);
         if (p->root && !p->has_nobody)
                 return diag(reterr, SPAWN_E_TIER, "tier landlock cannot be had: user 65534 does not exist in this user namespace, and a skill never "
                                                   "runs as root; fix: run lethe as an ordinary user");

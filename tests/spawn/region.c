@@ -72,6 +72,8 @@ static void loop(const RunWish *w, Spawned *s, int out, RunEnd *e) {
                         closep(&notify);
                 if (p[2].revents) {
                         take(out, e, &out_open);
+                        if (out_open && w->tell > 0 && write(w->tell, "t", 1) != 1)
+                                snprintf(e->message, sizeof(e->message), "tell: %s", strerror(errno));
                         if (out_open && w->kill_when_running)
                                 spawn_kill(s);
                         if (out_open && w->close_lifeline)

@@ -17,6 +17,7 @@ typedef struct RunWish {
         bool kill_when_ready;     /* spawn_kill() instead of spawn_go() */
         bool kill_when_running;   /* spawn_kill() once something was written */
         bool close_lifeline;      /* the supervisor "dies" once something was written */
+        int tell;                 /* > 0: gets one byte when the program has written something */
         const char *store;
         Budget budget;            /* zero members get small defaults */
 } RunWish;
