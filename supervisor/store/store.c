@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 const char *store_dir(const Store *s) {
         return s->dir;
@@ -44,7 +45,7 @@ static int find(Store *s, bool make, Diag *reterr) {
                 else if (errno == ENOENT)
                         r = diag(reterr, STORE_E_MISSING, "store %s: there is none", s->dir);
                 else if (errno == ENOTDIR)
-                        r = diag(reterr, STORE_E_MISSING, "store %s: not a folder", s->dir);
+                        return diag(reterr, STORE_E_MISSING, "store %s: not a folder", s->dir);
                 else
                         r = store_refusal(s, -errno, "cannot be opened", reterr);
                 if (r != STORE_E_MISSING || !make || again > 0)
@@ -142,6 +143,13 @@ int store_begin(Store *s, bool write, Txn **ret, Diag *reterr) {
         return 0;
 }
 
+/* LMDB calls a write that was cut short an EIO; mostly it is the disk that is full. */
+static bool disk_is_full(const Store *s) {
+        struct statvfs st;
+
+        return fstatvfs(s->dir_fd, &st) == 0 && (uint64_t)st.f_bavail * st.f_frsize < 256 * 1024;
+}
+
 int store_commit(Txn *t, Diag *reterr) {
         Store *s = t->store;
         int r = 0;
@@ -157,6 +165,8 @@ int store_commit(Txn *t, Diag *reterr) {
                 store_hooks.after_commit(t);
         t->mdb = NULL;
         store_abort(t);
+        if (r == -EIO && disk_is_full(s))
+                r = -ENOSPC;
         return store_refusal(s, r, "cannot commit", reterr);
 }
 
