@@ -232,12 +232,12 @@ int audit_run(Store *s, AuditReport *ret) {
                 r = body_step(&a);
         if (r == 0)
                 r = walk(&a, tree.edge.size);
+        if (r == 0)
+                r = check_checkpoint(&a, &tree);
         if (r == 0 && a.next_body != UINT64_MAX) {
                 broken(&a, false, "table body has a payload that no entry commits to", "no row %" PRIu64, a.next_body);
                 r = broken_found(&a, "one");
         }
-        if (r == 0)
-                r = check_checkpoint(&a, &tree);
         if (r == 0)
                 r = check_vkey(&a);
         if (r == 0)
