@@ -178,19 +178,21 @@ TheoryDataPoints(json, canonical_is_idempotent) = {
         DataPoints(int, 0, 1),
 };
 
+/* cr_assume would jump over the cleanups. */
 Theory((int exponent, uint32_t mantissa, int negative), json, canonical_is_idempotent) {
-        double d = ldexp(1.0 + mantissa / 4294967296.0, exponent);
-        _cleanup_json_ json_t *v = json_pack("{s:[f]}", "n", negative ? -d : d), *again = NULL;
+        double d = ldexp(1.0 + mantissa / 4294967296.0, exponent) * (negative ? -1 : 1);
+        _cleanup_json_ json_t *v = isfinite(d) ? json_pack("{s:[f]}", "n", d) : NULL, *again = NULL;
         _cleanup_free_ char *one = NULL, *two = NULL;
-        int r;
+        int r = v ? json_canonical(v, &one, NULL) : -ERANGE;
 
-        cr_assume(isfinite(d));
-        r = json_canonical(v, &one, NULL);
-        cr_assume(r != -ERANGE);
-        cr_assert(r == 0);
-        cr_assert(parse(one, 99, 9, &again, NULL) == 0, "%s", one);
-        cr_assert(json_number_value(json_array_get(json_object_get(again, "n"), 0)) == (negative ? -d : d), "%s", one);
-        cr_assert(json_canonical(again, &two, NULL) == 0 && strcmp(one, two) == 0, "%s became %s", one, two);
+        if (r == -ERANGE) /* by rule for whole numbers beyond 2^53-1 and below 1e21 */
+                cr_assert(fabs(d) > 9007199254740991.0 && (fabs(d) < 1e21 || !isfinite(d)));
+        else {
+                cr_assert(r == 0);
+                cr_assert(parse(one, 99, 9, &again, NULL) == 0, "%s", one);
+                cr_assert(json_number_value(json_array_get(json_object_get(again, "n"), 0)) == d, "%s", one);
+                cr_assert(json_canonical(again, &two, NULL) == 0 && strcmp(one, two) == 0, "%s became %s", one, two);
+        }
 }
 
 /* A record's integers have one form each. */
