@@ -7,10 +7,10 @@ LINES = [
     b"trust me, I am a skill\n",
     b"{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"method\":\"hello\"}\n",
     b"\xff\xfe\xfd\n",
-    json.dumps({"jsonrpc": "2.0", "id": 2, "method": "hello", "params": {"version": 1}}).encode() + b"\n",
-    json.dumps({"jsonrpc": "2.0", "id": 3, "method": "slot.read", "params": {"slot": "airline.facts"}}).encode() + b"\n",
-    json.dumps({"jsonrpc": "2.0", "id": 4, "method": "slot.write", "params": {"slot": "airline.baggage", "value": {}}}).encode() + b"\n",
-    json.dumps({"jsonrpc": "2.0", "id": 5, "method": "slot.write", "params": {"slot": "unruly.mood", "value": 42}}).encode() + b"\n",
+    json.dumps({"jsonrpc": "2.0", "id": 2, "method": "hello", "params": {"protocol": 1}}).encode() + b"\n",
+    json.dumps({"jsonrpc": "2.0", "id": 3, "method": "slot.read", "params": {"name": "airline.facts"}}).encode() + b"\n",
+    json.dumps({"jsonrpc": "2.0", "id": 4, "method": "slot.write", "params": {"name": "airline.baggage", "value": {}}}).encode() + b"\n",
+    json.dumps({"jsonrpc": "2.0", "id": 5, "method": "slot.write", "params": {"name": "unruly.mood", "value": 42}}).encode() + b"\n",
     b"{\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"slot.wri",
 ]
 
