@@ -13,5 +13,5 @@ extra=$((bags - free * passengers))
 dollars=$((extra * price))
 
 lethe-slot write quote.baggage \
-        "{\"member\":\"$member\",\"cabin\":\"$cabin\",\"passengers\":$passengers,\"bags\":$bags,\"dollars\":$dollars}"
+        "{\"member\":\"$member\",\"cabin\":\"$cabin\",\"passengers\":$passengers,\"bags\":$bags,\"dollars\":$dollars}" >/dev/null
 echo "$bags bags for $passengers $cabin passengers, $member member: $free free each, $extra extra at $price dollars: $dollars dollars"

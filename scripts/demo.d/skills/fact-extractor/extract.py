@@ -71,9 +71,9 @@ def main():
         sys.exit("usage: extract.py DOCUMENT")
     rules = sections(sys.argv[1])
     found, bags = facts(rules), baggage(rules)
-    with lethe.connect() as region:
-        region.write("airline.facts", found)
-        region.write("airline.baggage", bags)
+    lethe.write("airline.facts", found)
+    lethe.write("airline.baggage", bags)
+    lethe.result({"facts": len(found), "levels": len(bags)})
     print("%d sections, %d rules read; %d facts and %d member levels written" % (
         len(rules), sum(map(len, rules.values())), len(found), len(bags)))
 

@@ -2,7 +2,7 @@
 """First writes a slot, as if all were well; then takes memory, a mebibyte at a time, and touches every page of it."""
 import lethe
 
-lethe.connect().write("unruly.mood", "wild")
+lethe.write("unruly.mood", "wild")
 hoard = []
 while True:
     hoard.append(bytes([1]) * 2**20)
