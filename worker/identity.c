@@ -33,7 +33,10 @@ int step_signals(Worker *w) {
 }
 
 int step_wait_maps(Worker *w) {
-        return lifeline_wait();
+        int fds[LAUNCH_GO_FDS_MAX];
+        size_t n;
+
+        return lifeline_wait(fds, &n);
 }
 
 int step_identity(Worker *w) {

@@ -85,8 +85,19 @@ int step_ready(Worker *w) {
         return e;
 }
 
+/* The go byte may bring the task lists of cgroups (version 1). A task that moves itself needs no lock over all tasks of the machine; being
+ * moved by another process waits for one, for 10 to 20 ms. */
 int step_wait_go(Worker *w) {
-        return lifeline_wait();
+        int fds[LAUNCH_GO_FDS_MAX], e;
+        size_t n;
+
+        e = lifeline_wait(fds, &n);
+        for (size_t i = 0; i < n; i++) {
+                if (e == 0 && write(fds[i], "0", 1) != 1)
+                        e = -errno;
+                close(fds[i]);
+        }
+        return e;
 }
 
 /* The kernel's answer for the best candidate: a file that is there but cannot be run says more than one that is not there. */

@@ -63,8 +63,9 @@ void lockdown_init(Worker *w);
 void step_fail(Worker *w, Step step, int error) __attribute__((noreturn));
 /* Sends one record, with at most two descriptors. Returns 0 or -errno. */
 int report(const StatusRecord *r, const int *fds, size_t n_fds);
-/* Waits for one byte on the lifeline. Returns 0, or -EPIPE when the supervisor is gone. */
-int lifeline_wait(void);
+/* Waits for one byte on the lifeline, and takes the descriptors that come with it: room for LAUNCH_GO_FDS_MAX. Returns 0, or -EPIPE when
+ * the supervisor is gone. */
+int lifeline_wait(int *ret_fds, size_t *n_fds);
 
 /* The region's first process after lock-down: never returns. */
 void init_run(Worker *w) __attribute__((noreturn));

@@ -372,8 +372,9 @@ static void begin(Run *run) {
 }
 
 /* ALLOCATED -> RUNNING: the worker has confined itself and the program stands before its exec. Nothing but these two processes exists,
- * and neither makes another before the go byte: here both are put into the control groups. */
+ * and neither makes another before the go byte: here they are put into the control groups (version 1: the program enters by itself). */
 static void go(Run *run, int notify, int scratch) {
+        const char *groups[REGION_CGROUPS_MAX + 1];
         Region *r = &run->region;
         int e;
 
@@ -382,14 +383,15 @@ static void go(Run *run, int notify, int scratch) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "seccomp notifications: %s", strerror(-e));
                 return;
         }
-        if (r->cgroup.made && (e = region_cgroup_attach_tree(&r->cgroup, r->spawned.pid)) < 0) {
+        if (r->cgroup.made && r->cgroup.v2 && (e = region_cgroup_attach_tree(&r->cgroup, r->spawned.pid)) < 0) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
                 return;
         }
         r->go_usec = clock_mono_usec();
         region_budget_start(&r->budget, r->spawned.pid, scratch, r->spawned.tier == TIER_LANDLOCK, r->go_usec);
         region_move(r, REGION_RUNNING);
-        e = spawn_go(&r->spawned);
+        region_cgroup_list(&r->cgroup, groups);
+        e = spawn_go_in(&r->spawned, r->cgroup.made && !r->cgroup.v2 ? groups : NULL);
         if (e < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "the worker cannot be let go: %s", strerror(-e));
 }

@@ -246,7 +246,7 @@ int region_cgroup_make(RegionCgroup *c, const Budget *b) {
         if (e == 0 && c->memory)
                 e = c->v2 ? make_memory_v2(c, b) : make_memory_v1(c, b);
         if (e == 0 && c->pids) {
-                e = group_write(c->pids, "pids.max", "%llu", (unsigned long long)b->processes + 1);
+                e = group_write(c->pids, "pids.max", "%llu", (unsigned long long)b->processes + (c->v2 ? 1 : 0));
                 if (e == 0 && (c->pids_events = group_open(c->pids, "pids.events")) < 0)
                         e = c->pids_events;
                 c->pids_poll = POLLPRI;
@@ -254,6 +254,16 @@ int region_cgroup_make(RegionCgroup *c, const Budget *b) {
         if (e < 0)
                 region_cgroup_remove(c);
         return e;
+}
+
+void region_cgroup_list(const RegionCgroup *c, const char *ret[static REGION_CGROUPS_MAX + 1]) {
+        const char *dirs[REGION_CGROUPS_MAX] = {c->memory, c->v2 ? NULL : c->pids, c->v2 ? NULL : c->cpu};
+        size_t n = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+                if (dirs[i])
+                        ret[n++] = dirs[i];
+        ret[n] = NULL;
 }
 
 int region_cgroup_attach(const RegionCgroup *c, pid_t pid) {

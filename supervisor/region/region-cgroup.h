@@ -25,12 +25,15 @@ typedef struct RegionCgroup {
 int region_cgroup_plan(const char *root, const char *self, const char *region, RegionCgroup *ret);
 /* The same from /proc/self/cgroup. */
 int region_cgroup_plan_here(const char *region, RegionCgroup *ret);
+#define REGION_CGROUPS_MAX 3
+/* The folders, NULL-terminated; each once. */
+void region_cgroup_list(const RegionCgroup *c, const char *ret[static REGION_CGROUPS_MAX + 1]);
 bool region_cgroup_any(const RegionCgroup *c);
 /* All folders joined by ':' for the region's row, NULL when there are none. Owned. */
 char *region_cgroup_text(const RegionCgroup *c, int *reterr);
 
 /* Makes the groups and sets the limits. Memory: the budget; at the limit the kernel tells us instead of killing (version 1) or kills
- * the whole group (version 2). Tasks: the budget and one for the worker, so that the try at one more is an event. Returns 0 or -errno,
+ * the whole group (version 2). Tasks: the budget (version 2: and one for the worker), so that the try at one more is an event. Returns 0 or -errno,
  * with nothing left behind. */
 int region_cgroup_make(RegionCgroup *c, const Budget *b);
 /* Moves a process into them. Returns 0 or -errno. */

@@ -20,9 +20,7 @@ void spawned_deinit(Spawned *s) {
         closep(&s->lifeline);
         free(s->scratch);
         free(s->spec);
-        for (char **c = s->cgroups; c && *c; c++)
-                free(*c);
-        free(s->cgroups);
+        free(s->cgroup);
         *s = SPAWNED_NULL;
 }
 
@@ -72,8 +70,8 @@ static int write_one(const char *folder, const char *name) {
 int spawn_kill(Spawned *s) {
         bool again = s->lifeline < 0;
 
-        for (char **c = s->cgroups; c && *c; c++)
-                write_one(*c, "cgroup.kill"); /* version 2 only; all at once, however many there are */
+        if (s->cgroup)
+                write_one(s->cgroup, "cgroup.kill"); /* all at once, however many there are */
         if (s->tier == TIER_LANDLOCK) {
                 /* The worker is the subreaper: it is told to end all, and we help. Only a second call ends the worker itself, because
                  * then its orphans are ours to find. */
@@ -117,23 +115,22 @@ static void hunt(pid_t pid, void *arg) {
                 ;
 }
 
-/* What is left in the cgroups, as text of pids. Returns 0 when nothing is. */
-static int cgroup_pids(const Spawned *s, char *out, size_t n_out) {
-        for (char **c = s->cgroups; c && *c; c++) {
-                _cleanup_free_ char *text = NULL;
-                char path[512];
-                size_t n;
+/* What is left in the cgroup, as text of pids. Returns true when something is. */
+static bool cgroup_pids(const Spawned *s, char *out, size_t n_out) {
+        _cleanup_free_ char *text = NULL;
+        char path[512];
+        size_t n;
 
-                snprintf(path, sizeof(path), "%s/cgroup.procs", *c);
-                if (io_read_file(AT_FDCWD, path, 1 << 20, &text, &n) < 0 || n == 0)
-                        continue;
-                for (char *p = text; *p; p++)
-                        if (*p == '\n')
-                                *p = ' ';
-                snprintf(out, n_out, "%s", text);
-                return 1;
-        }
-        return 0;
+        if (!s->cgroup)
+                return false;
+        snprintf(path, sizeof(path), "%s/cgroup.procs", s->cgroup);
+        if (io_read_file(AT_FDCWD, path, 1 << 20, &text, &n) < 0 || n == 0)
+                return false;
+        for (char *p = text; *p; p++)
+                if (*p == '\n')
+                        *p = ' ';
+        snprintf(out, n_out, "%s", text);
+        return true;
 }
 
 int spawn_prove_empty(Spawned *s, Diag *reterr) {

@@ -24,7 +24,6 @@
 #define CGROUP2_TYPE 0x63677270
 #define PIPEFS_TYPE 0x50495045
 #define HOST_ID 65534
-#define CGROUPS_MAX 8
 
 int spawn_fault;
 
@@ -36,9 +35,7 @@ typedef struct Start {
         size_t n_filter;
         char *shims, *scratch;
         int worker, spec, status[2], lifeline[2];
-        int v2;                        /* folder of the cgroup to be born in, or -1 */
-        const char *v1[CGROUPS_MAX];   /* folders to be moved into */
-        size_t n_v1;
+        int v2; /* folder of the cgroup to be born in, or -1 */
         int fds[CLONE_EXEC_FDS_MAX];
         size_t n_fds;
         Spawned s;
@@ -130,23 +127,19 @@ static int make_scratch(Start *t, Diag *reterr) {
         return 0;
 }
 
-static int sort_cgroups(Start *t, Diag *reterr) {
-        for (const char *const *c = t->r->cgroups; c && *c; c++) {
-                struct statfs st;
+/* A cgroup of version 2 is entered by being born in it. */
+static int open_cgroup(Start *t, Diag *reterr) {
+        struct statfs st;
 
-                if (spawn_fails() ? (errno = EIO, true) : statfs(*c, &st) < 0)
-                        return diag(reterr, SPAWN_E_KERNEL, "cgroup \"%s\": %s", *c, strerror(errno));
-                if (st.f_type != CGROUP2_TYPE) {
-                        if (t->n_v1 == CGROUPS_MAX)
-                                return diag(reterr, SPAWN_E_KERNEL, "more than %d cgroups", CGROUPS_MAX);
-                        t->v1[t->n_v1++] = *c;
-                } else if (t->v2 < 0) {
-                        t->v2 = open(*c, O_PATH | O_DIRECTORY | O_CLOEXEC);
-                        if (t->v2 < 0)
-                                return diag(reterr, SPAWN_E_KERNEL, "cgroup \"%s\": %s", *c, strerror(errno));
-                }
-        }
-        return 0;
+        if (!t->r->cgroup)
+                return 0;
+        t->v2 = spawn_fails() ? (errno = EIO, -1) : open(t->r->cgroup, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (t->v2 < 0)
+                return diag(reterr, SPAWN_E_KERNEL, "cgroup \"%s\": %s", t->r->cgroup, strerror(errno));
+        if (fstatfs(t->v2, &st) < 0 || st.f_type != CGROUP2_TYPE)
+                return diag(reterr, SPAWN_E_KERNEL, "\"%s\" is not a cgroup of version 2", t->r->cgroup);
+        t->s.cgroup = strdup(t->r->cgroup);
+        return t->s.cgroup ? 0 : -ENOMEM;
 }
 
 /* The operator's own words first: a source that is not there is better told by its name than by the step that missed it. */
@@ -199,7 +192,8 @@ static int seal_spec(Start *t) {
 static int open_channels(Start *t) {
         if (spawn_fails())
                 return -EIO;
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, t->status) < 0 || pipe2(t->lifeline, O_CLOEXEC) < 0)
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, t->status) < 0 ||
+            socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, t->lifeline) < 0)
                 return -errno;
         if (spawn_fails())
                 return -EIO;
@@ -255,23 +249,13 @@ static int start_process(Start *t, Diag *reterr) {
         return 0;
 }
 
-/* Between the worker's exec and its first step that needs an id: cgroups first, so that no process of the region is ever outside. */
+/* Between the worker's exec and its first step that needs an id. */
 static int admit(Start *t, Diag *reterr) {
         const Probe *p = t->r->probe;
-        char uids[64], gids[64], pid[16];
+        char uids[64], gids[64];
         bool nobody = p->root && p->has_nobody;
         int e;
 
-        snprintf(pid, sizeof(pid), "%d", (int)t->s.pid);
-        for (size_t i = 0; i < t->n_v1; i++) {
-                char path[512];
-                _cleanup_close_ int fd = -1;
-
-                snprintf(path, sizeof(path), "%s/cgroup.procs", t->v1[i]);
-                fd = spawn_fails() ? (errno = EIO, -1) : open(path, O_WRONLY | O_CLOEXEC);
-                if (fd < 0 || write(fd, pid, strlen(pid)) < 0)
-                        return diag(reterr, SPAWN_E_KERNEL, "cgroup \"%s\": %s", t->v1[i], strerror(errno));
-        }
         if (t->s.tier == TIER_NAMESPACES) {
                 snprintf(uids, sizeof(uids), "%u %u 1\n", REGION_UID, nobody ? HOST_ID : p->uid);
                 snprintf(gids, sizeof(gids), "%u %u 1\n", REGION_GID, nobody ? HOST_ID : p->gid);
@@ -282,19 +266,7 @@ static int admit(Start *t, Diag *reterr) {
         e = spawn_fails() ? -EIO : spawn_start_ticks(t->s.pid, &t->s.start_ticks);
         if (e < 0)
                 return e;
-        return io_write_full(t->lifeline[1], "m", 1);
-}
-
-static int copy_cgroups(Start *t) {
-        size_t n = 0;
-
-        while (t->r->cgroups && t->r->cgroups[n])
-                n++;
-        t->s.cgroups = calloc(n + 1, sizeof(char *));
-        for (size_t i = 0; t->s.cgroups && i < n; i++)
-                if (!(t->s.cgroups[i] = strdup(t->r->cgroups[i])))
-                        return -ENOMEM;
-        return t->s.cgroups ? 0 : -ENOMEM;
+        return send(t->lifeline[1], "m", 1, MSG_NOSIGNAL) == 1 ? 0 : -errno;
 }
 
 static int start(Start *t, Diag *reterr) {
@@ -303,9 +275,7 @@ static int start(Start *t, Diag *reterr) {
         int e = check_sources(t, reterr);
 
         if (e == 0)
-                e = sort_cgroups(t, reterr);
-        if (e == 0)
-                e = copy_cgroups(t);
+                e = open_cgroup(t, reterr);
         if (e == 0 && t->s.tier == TIER_LANDLOCK) {
                 e = make_scratch(t, reterr);
                 /* Orphans of a worker that was killed become ours, and spawn_prove_empty() finds them. */

@@ -26,10 +26,10 @@ typedef struct SpawnRequest {
         const Probe *probe;
         const char *region;            /* its id */
         const char *store_dir;         /* absolute; cache/ and scratch/ are made in it when needed */
-        const char *const *cgroups;    /* NULL, or NULL-terminated folders that the caller made for this region: the worker is born in the
-                                        * v2 one and moved into the v1 ones before it makes any process. The caller removes them */
-        bool memory_in_cgroup;         /* one of them bounds memory: else RLIMIT_DATA is set and large mappings are notified */
-        bool tasks_in_cgroup;          /* one of them bounds tasks: else clone and fork are notified */
+        const char *cgroup;            /* NULL, or a cgroup of version 2 that the caller made for this region: the worker is born in it.
+                                        * The caller removes it. Groups of version 1 are entered at spawn_go_in() */
+        bool memory_in_cgroup;         /* a cgroup will bound memory: else RLIMIT_DATA is set and large mappings are notified */
+        bool tasks_in_cgroup;          /* a cgroup will bound tasks: else clone and fork are notified */
         SpawnIo io;
 } SpawnRequest;
 
@@ -42,7 +42,7 @@ typedef struct Spawned {
         int lifeline;         /* its closing makes the worker kill the region; also carries the go byte */
         char *scratch;        /* owned; tier landlock: host folder of the scratch, else NULL */
         FilterInput filter;   /* with which filter_judge() reads a notification */
-        char **cgroups;       /* owned copy of the request's */
+        char *cgroup;         /* owned copy of the request's, or NULL */
         uint8_t *spec;        /* owned: the launch spec as it was sent, for spawn_explain() */
         size_t n_spec;
         bool ready;           /* STATUS_READY was taken */
@@ -62,10 +62,14 @@ const char *spawn_step_name(int step); /* "pivot"; "unknown" beyond the list */
 
 /* After STATUS_READY or before: lets the worker start the program. Returns 0 or -errno. */
 int spawn_go(Spawned *s);
+/* The same, and the program's process, before its exec, enters the cgroups of version 1 in this NULL-terminated list of folders (at most
+ * LAUNCH_GO_FDS_MAX) by itself: that costs microseconds, while moving it from outside costs 10 to 20 ms. The worker stays outside: only
+ * the program and what it starts are counted. Not for version 2. Returns 0 or -errno. */
+int spawn_go_in(Spawned *s, const char *const *cgroups);
 /* Ends the region now: SIGKILL to the worker by pidfd, and cgroup.kill. In tier landlock the lifeline is closed and all descendants are
  * killed, so that the worker ends by itself when none is left; a second call kills the worker too. Returns 0 or -errno. */
 int spawn_kill(Spawned *s);
-/* After the worker was reaped: proves that nothing of the region runs (PID namespace gone with its init; cgroups empty; tier landlock: no
+/* After the worker was reaped: proves that nothing of the region runs (PID namespace gone with its init; cgroup empty; tier landlock: no
  * descendant left, any that is found is killed and reaped). Returns 0, or SPAWN_E_KERNEL with the pids in the message. */
 int spawn_prove_empty(Spawned *s, Diag *reterr);
 /* Tier landlock: removes the scratch folder and all below it, following no link. 0 also when it is not there. Returns 0 or -errno. */

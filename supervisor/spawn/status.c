@@ -3,6 +3,7 @@
 #include "spawn/spawn.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -75,13 +76,51 @@ int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratc
         return 1;
 }
 
-int spawn_go(Spawned *s) {
+int spawn_go_in(Spawned *s, const char *const *cgroups) {
+        union {
+                struct cmsghdr head;
+                char space[CMSG_SPACE(LAUNCH_GO_FDS_MAX * sizeof(int))];
+        } control = {0};
+        struct iovec v = {.iov_base = (char *)"g", .iov_len = 1};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+        int fds[LAUNCH_GO_FDS_MAX], e = 0;
+        size_t n_fds = 0;
         ssize_t n;
 
-        do
-                n = write(s->lifeline, "g", 1);
-        while (n < 0 && errno == EINTR);
-        return n == 1 ? 0 : -errno;
+        for (; e == 0 && cgroups && *cgroups; cgroups++) {
+                char path[512];
+
+                if (n_fds == LAUNCH_GO_FDS_MAX || snprintf(path, sizeof(path), "%s/tasks", *cgroups) >= (int)sizeof(path))
+                        e = -E2BIG;
+                else if ((fds[n_fds] = open(path, O_WRONLY | O_CLOEXEC)) < 0)
+                        e = -errno;
+                else
+                        n_fds++;
+        }
+        if (e == 0 && n_fds > 0) {
+                struct cmsghdr *c;
+
+                m.msg_control = &control;
+                m.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+                c = CMSG_FIRSTHDR(&m);
+                c->cmsg_level = SOL_SOCKET;
+                c->cmsg_type = SCM_RIGHTS;
+                c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+                memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
+        }
+        if (e == 0) {
+                do
+                        n = sendmsg(s->lifeline, &m, MSG_NOSIGNAL);
+                while (n < 0 && errno == EINTR);
+                e = n == 1 ? 0 : -errno;
+        }
+        while (n_fds > 0)
+                close(fds[--n_fds]);
+        return e;
+}
+
+int spawn_go(Spawned *s) {
+        return spawn_go_in(s, NULL);
 }
 
 /* Which of the operator's own words the failed bind was about. */

@@ -74,6 +74,13 @@ static void loop(const RunWish *w, Spawned *s, int out, RunEnd *e) {
                         take(out, e, &out_open);
                         if (out_open && w->tell > 0 && write(w->tell, "t", 1) != 1)
                                 snprintf(e->message, sizeof(e->message), "tell: %s", strerror(errno));
+                        if (out_open && w->peek) {
+                                int fd = open(w->peek, O_RDONLY | O_CLOEXEC);
+                                ssize_t k = fd < 0 ? -1 : read(fd, e->peeked, sizeof(e->peeked) - 1);
+
+                                e->peeked[k > 0 ? k : 0] = 0;
+                                closep(&fd);
+                        }
                         if (out_open && w->kill_when_running)
                                 spawn_kill(s);
                         if (out_open && w->close_lifeline)
@@ -92,7 +99,7 @@ static void loop(const RunWish *w, Spawned *s, int out, RunEnd *e) {
                                 if (w->kill_when_ready)
                                         spawn_kill(s);
                                 else
-                                        spawn_go(s);
+                                        spawn_go_in(s, w->cgroups);
                         } else if (r.kind == STATUS_ENDED)
                                 e->status = r.a;
                         else {
@@ -135,7 +142,7 @@ void region_try(const RunWish *w, RunEnd *e) {
                 e->start = -errno;
                 return;
         }
-        r = (SpawnRequest){.grant = &g, .probe = &p, .region = id, .store_dir = w->store ?: region_store(), .cgroups = w->cgroups,
+        r = (SpawnRequest){.grant = &g, .probe = &p, .region = id, .store_dir = w->store ?: region_store(), .cgroup = w->cgroup,
                            .memory_in_cgroup = !w->no_memory_cgroup, .tasks_in_cgroup = !w->no_tasks_cgroup,
                            .io = {in[0], out[1], out[1], pipes[0], pipes[1]}};
         e->start = spawn_start(&r, &s, &d);

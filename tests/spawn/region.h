@@ -11,13 +11,15 @@ typedef struct RunWish {
         const FileGrant *files;
         size_t n_files;
         NetworkMode network;
-        const char *const *cgroups;
+        const char *cgroup;             /* version 2 */
+        const char *const *cgroups;     /* version 1, entered at go */
         bool proc, report_paths, no_memory_cgroup, no_tasks_cgroup;
         Tier tier;                /* 0: namespaces */
         bool kill_when_ready;     /* spawn_kill() instead of spawn_go() */
         bool kill_when_running;   /* spawn_kill() once something was written */
         bool close_lifeline;      /* the supervisor "dies" once something was written */
         int tell;                 /* > 0: gets one byte when the program has written something */
+        const char *peek;         /* a file of the host that is read when the program has written something */
         const char *store;
         Budget budget;            /* zero members get small defaults */
 } RunWish;
@@ -30,6 +32,7 @@ typedef struct RunEnd {
         char out[32768];   /* standard output and error together */
         char denied[4096]; /* "operation/rule " of each denial */
         int n_path, n_memory, n_task;
+        char peeked[256];
         int prove;         /* of spawn_prove_empty() */
         Tier tier;
 } RunEnd;

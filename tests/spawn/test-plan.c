@@ -71,7 +71,7 @@ Test(plan, limits_are_the_budget) {
         Plan p = plan(&g, TIER_NAMESPACES, false, true);
 
         cr_assert(p.n_trees == 0 && entry(&p, "/skill")->tree == -1);
-        cr_assert(limit(&p, RLIMIT_NOFILE)->hard == 9 && limit(&p, RLIMIT_FSIZE)->hard == 51 && limit(&p, RLIMIT_CORE)->hard == 1);
+        cr_assert(limit(&p, RLIMIT_NOFILE)->hard == 10 && limit(&p, RLIMIT_FSIZE)->hard == 51 && limit(&p, RLIMIT_CORE)->hard == 1);
         cr_assert(limit(&p, RLIMIT_CPU)->soft == 3 && limit(&p, RLIMIT_NPROC)->hard == 13 && !limit(&p, RLIMIT_DATA));
         plan_deinit(&p);
         p = plan(&g, TIER_NAMESPACES, false, false);
