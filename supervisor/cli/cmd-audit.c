@@ -44,8 +44,11 @@ int cmd_audit(int argc, char **argv) {
         if (optind < argc)
                 return cli_usage("audit", "'%s' is one argument too many", argv[optind]);
         r = with_store("audit", &o, STORE_READ, &s);
-        if (r != EXIT_OK)
+        if (r != EXIT_OK) {
+                if (o.json && r == EXIT_NOT) /* the reason stands on standard error */
+                        printf("{\"intact\":false,\"problem\":{\"what\":\"the store cannot be opened\"},\"version\":1}\n");
                 return r;
+        }
         r = audit_run(s, &a);
         if (r < 0)
                 return with_store_failed("audit", s, r, &d);

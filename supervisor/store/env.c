@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #define MAP_BYTES (64UL << 30) /* address space, not memory */
 #define MAP_BYTES_LEAST (256UL << 20)
@@ -29,7 +29,7 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr) {
         unsigned flags = s->mode == STORE_READ ? MDB_RDONLY : 0;
         size_t map = MAP_BYTES;
         MDB_txn *txn = NULL;
-        struct stat st;
+        struct statvfs st;
         int r, fd;
 
         for (;;) {
@@ -46,8 +46,9 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr) {
         s->no_lock = flags & MDB_NOLOCK;
         if (mdb_env_get_fd(s->env, &fd) == 0) {
                 fcntl(fd, F_SETFD, FD_CLOEXEC);
-                if (fstat(fd, &st) < 0)
-                        return -errno;
+                /* There LMDB goes without its lock file by itself; the same folder may be writable for others by another mount. */
+                if (fstatvfs(fd, &st) == 0 && (st.f_flag & ST_RDONLY))
+                        s->no_lock = true;
         }
         if (!(flags & MDB_RDONLY)) {
                 int dead;

@@ -20,6 +20,10 @@ void txn_set_ledger(Txn *t, void *state);
 Store *txn_store(const Txn *t);
 bool txn_writes(const Txn *t);
 
+/* Where the store's anchor is: kept with the store, because it is written with each commit that ends something. Takes the path. */
+void store_set_anchor(Store *s, char *path);
+const char *store_anchor(const Store *s);
+
 /* Signs with the store's key (STORE_WRITE). Returns 0 or -ENOKEY. */
 int store_sign(const Store *s, const void *msg, size_t n, uint8_t ret[static 64]);
 StoreMode store_mode(const Store *s);

@@ -22,6 +22,7 @@ struct Store {
         char origin[ORIGIN_MAX];
         int lock_fd;      /* STORE_SUPERVISE, else -1 */
         uint64_t lock;
+        char *anchor;     /* path, found when opened */
 };
 
 struct Txn {

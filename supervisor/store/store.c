@@ -29,6 +29,7 @@ void store_free(Store *s) {
         key_free(s);
         closep(&s->dir_fd);
         fault_guard_remove();
+        free(s->anchor);
         free(s->dir);
         free(s);
 }
@@ -198,4 +199,13 @@ bool txn_writes(const Txn *t) {
 
 int store_dir_fd(const Store *s) {
         return s->dir_fd;
+}
+
+void store_set_anchor(Store *s, char *path) {
+        free(s->anchor);
+        s->anchor = path;
+}
+
+const char *store_anchor(const Store *s) {
+        return s->anchor;
 }
