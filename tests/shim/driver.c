@@ -1,0 +1,148 @@
+/* Runs: tests. Makes calls of the C shim as it is told: one JSON array a line on standard input, one outcome a line on standard output.
+ * driver.py and driver.js do the same for theirs. Also: `stress ROUNDS THREADS`, and two ways to die with the pipe in one's hands. */
+#include "lethe.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *text_or_null(json_t *call, size_t i) {
+        return json_string_value(json_array_get(call, i));
+}
+
+/* JSON text of a value; strings by the shim's own writer. Owned. */
+static char *value_text(json_t *v) {
+        ptrdiff_t n;
+        char *out;
+
+        if (!json_is_string(v))
+                return json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+        n = lethe_json_quote(json_string_value(v), json_string_length(v), NULL, 0);
+        out = malloc((size_t)n + 1);
+        lethe_json_quote(json_string_value(v), json_string_length(v), out, (size_t)n + 1);
+        return out;
+}
+
+__attribute__((format(printf, 3, 4))) static void outcome(Lethe *l, int r, const char *fmt, ...) {
+        va_list ap;
+
+        if (r != LETHE_OK)
+                printf("{\"error\":\"%s\"}\n", lethe_code(l));
+        else {
+                printf("{\"ok\":");
+                va_start(ap, fmt);
+                vprintf(fmt, ap);
+                va_end(ap);
+                printf("}\n");
+        }
+        fflush(stdout);
+}
+
+static void do_call(Lethe *l, json_t *call) {
+        const char *op = text_or_null(call, 0), *text = "";
+        json_t *third = json_array_get(call, 3), *total = json_array_get(call, 2);
+        uint64_t version = 0;
+        char *value = NULL;
+
+        if (strcmp(op, "hello") == 0) {
+                int r = lethe_hello(l, &text);
+
+                outcome(l, r, "%s", text);
+        } else if (strcmp(op, "read") == 0) {
+                int r = lethe_slot_read(l, text_or_null(call, 1), &text, &version);
+
+                outcome(l, r, "{\"value\":%s,\"version\":%llu}", text, (unsigned long long)version);
+        } else if (strcmp(op, "write") == 0) {
+                int r;
+
+                value = value_text(json_array_get(call, 2));
+                r = lethe_slot_write(l, text_or_null(call, 1), value, json_is_integer(third) ? json_integer_value(third) : -1, &version);
+                outcome(l, r, "{\"held\":true,\"seq\":0,\"version\":%llu}", (unsigned long long)version);
+        } else if (strcmp(op, "list") == 0) {
+                int r = lethe_slot_list(l, &text);
+
+                outcome(l, r, "{\"slots\":%s}", text);
+        } else if (strcmp(op, "log") == 0)
+                outcome(l, lethe_log(l, text_or_null(call, 1), text_or_null(call, 2)), "{}");
+        else if (strcmp(op, "progress") == 0)
+                outcome(l, lethe_progress(l, json_number_value(json_array_get(call, 1)), json_is_number(total) ? json_number_value(total) : -1, text_or_null(call, 3)), "{}");
+        else {
+                value = value_text(json_array_get(call, 1));
+                outcome(l, lethe_result(l, value), "{}");
+        }
+        free(value);
+}
+
+static int rounds;
+
+/* Reads two slots of known values in turns and writes a third: an answer that is another's is seen at once. */
+static void *stress(void *unused) {
+        uint64_t last = 0, version;
+        const char *value;
+        Lethe *l;
+
+        if (lethe_open(&l) != LETHE_OK)
+                exit(3);
+        for (int i = 0; i < rounds; i++) {
+                if (lethe_slot_read(l, "facts", &value, NULL) != LETHE_OK || strcmp(value, "{\"n\":1}") != 0)
+                        fprintf(stderr, "facts: %s %s\n", value, lethe_message(l)), exit(4);
+                if (lethe_slot_read(l, "notes/a", &value, NULL) != LETHE_OK || strncmp(value, "\"h\xc3\xa9llo", 7) != 0)
+                        fprintf(stderr, "notes/a: %s %s\n", value, lethe_message(l)), exit(5);
+                if (lethe_slot_write(l, "out", "{\"by\":\"c\"}", -1, &version) != LETHE_OK || version <= last)
+                        fprintf(stderr, "out: %s\n", lethe_message(l)), exit(6);
+                last = version;
+                printf("%llu\n", (unsigned long long)version);
+        }
+        lethe_close(l);
+        return NULL;
+}
+
+/* Dies while it holds the pipe: with half a request written, or with an answer that nobody will read. */
+static void die(const char *how) {
+        int out = atoi(getenv("LETHE_OUT"));
+        static char half[5000];
+
+        fcntl(out, F_SETLKW, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET});
+        if (strcmp(how, "half") == 0) {
+                memset(half, 'x', sizeof(half));
+                memcpy(half, "{\"jsonrpc\":\"2.0\",\"id\":\"", 23);
+                if (write(out, half, sizeof(half)) != sizeof(half))
+                        exit(7);
+        } else
+                dprintf(out, "{\"jsonrpc\":\"2.0\",\"id\":\"dead\",\"method\":\"slot.read\",\"params\":{\"name\":\"facts\"}}\n");
+        kill(getpid(), SIGKILL);
+}
+
+int main(int argc, char **argv) {
+        char line[65536];
+        Lethe *l;
+
+        if (argc == 4 && strcmp(argv[1], "stress") == 0) {
+                pthread_t threads[16];
+                int n = atoi(argv[3]);
+
+                rounds = atoi(argv[2]);
+                for (int i = 0; i < n; i++)
+                        pthread_create(&threads[i], NULL, stress, NULL);
+                for (int i = 0; i < n; i++)
+                        pthread_join(threads[i], NULL);
+                return 0;
+        }
+        if (argc == 3)
+                die(argv[2]);
+        lethe_open(&l); /* without a pipe every call says so */
+        while (fgets(line, sizeof(line), stdin)) {
+                json_t *call = json_loads(line, JSON_ALLOW_NUL, NULL);
+
+                do_call(l, call);
+                json_decref(call);
+        }
+        lethe_close(l);
+        return 0;
+}

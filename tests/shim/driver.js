@@ -1,0 +1,62 @@
+/* Makes calls of the Node shim as it is told; see driver.c. */
+"use strict";
+const fs = require("node:fs");
+const lethe = require("lethe");
+
+function call(op, ...args) {
+        switch (op) {
+        case "hello":
+                return lethe.hello();
+        case "read":
+                return lethe.readValue(args[0]);
+        case "write":
+                return { ...lethe.write(...args), seq: 0 };
+        case "list":
+                return { slots: lethe.list() };
+        case "log":
+                lethe.log(args[1], args[0]);
+                return {};
+        case "progress":
+                lethe.progress(...args);
+                return {};
+        default:
+                lethe.result(...args);
+                return {};
+        }
+}
+
+function assert(what, holds) {
+        if (!holds)
+                throw new Error(what);
+}
+
+if (process.argv.length === 5) {
+        let last = 0;
+        for (let i = 0; i < Number(process.argv[3]); i++) {
+                assert("facts", lethe.read("facts").n === 1);
+                assert("notes/a", lethe.read("notes/a").startsWith("héllo"));
+                const { version } = lethe.write("out", { by: "node" });
+                assert("out", version > last);
+                last = version;
+                console.log(version);
+        }
+        process.exit(0);
+}
+let rest = "";
+const chunk = Buffer.alloc(65536);
+for (let n; (n = fs.readSync(0, chunk, 0, chunk.length, null)) > 0; ) {
+        rest += chunk.toString("utf8", 0, n);
+        const lines = rest.split("\n");
+        rest = lines.pop();
+        for (const line of lines) {
+                let outcome;
+                try {
+                        outcome = { ok: call(...JSON.parse(line)) };
+                } catch (e) {
+                        if (!(e instanceof lethe.LetheError))
+                                throw e;
+                        outcome = { error: e.code };
+                }
+                fs.writeSync(1, JSON.stringify(outcome) + "\n");
+        }
+}

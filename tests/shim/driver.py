@@ -1,0 +1,55 @@
+"""Makes calls of the Python shim as it is told; see driver.c."""
+import json
+import sys
+import threading
+
+import lethe
+
+
+def call(op, *args):
+    if op == "hello":
+        return lethe.hello()
+    if op == "read":
+        return lethe.read_value(args[0])._asdict()
+    if op == "write":
+        return dict(lethe.write(args[0], args[1], args[2])._asdict(), seq=0)
+    if op == "list":
+        return {"slots": lethe.list_slots()}
+    if op == "log":
+        lethe.log(args[1], args[0])
+    elif op == "progress":
+        lethe.progress(*args)
+    else:
+        lethe.result(*args)
+    return {}
+
+
+def stress(rounds, failed):
+    try:
+        last = 0
+        for _ in range(rounds):
+            assert lethe.read("facts") == {"n": 1}
+            assert lethe.read("notes/a").startswith("héllo")
+            version = lethe.write("out", {"by": "python"}).version
+            assert version > last
+            last = version
+            sys.stdout.write("%d\n" % version)
+    except BaseException as e:
+        failed.append(e)
+        raise
+
+
+if len(sys.argv) == 4:
+    failed = []
+    threads = [threading.Thread(target=stress, args=(int(sys.argv[2]), failed)) for _ in range(int(sys.argv[3]))]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    sys.exit(1 if failed else 0)
+for line in sys.stdin:
+    try:
+        outcome = {"ok": call(*json.loads(line))}
+    except lethe.LetheError as e:
+        outcome = {"error": e.code}
+    print(json.dumps(outcome), flush=True)
