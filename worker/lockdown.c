@@ -43,27 +43,30 @@ static const StepRow first[] = {
         {STEP_INIT, step_init},
 };
 
-static void take(Worker *w, const StepRow *rows, size_t n) {
+/* told: the shared record says where the process stands that becomes the program. The first process must not write there: when it comes
+ * late, the program may have been executed already, and its end would look like a step that failed. */
+static void take(Worker *w, const StepRow *rows, size_t n, bool told) {
         for (size_t i = 0; i < n; i++) {
                 int e;
 
-                w->progress->step = rows[i].step;
+                if (told)
+                        w->progress->step = rows[i].step;
                 e = rows[i].take(w);
                 if (e < 0)
                         step_fail(w, rows[i].step, -e);
         }
 }
 
-#define TAKE(rows) take(w, rows, sizeof(rows) / sizeof((rows)[0]))
+#define TAKE(rows, told) take(w, rows, sizeof(rows) / sizeof((rows)[0]), told)
 
 void lockdown(Worker *w) {
-        TAKE(setup);
+        TAKE(setup, true);
 }
 
 void lockdown_program(Worker *w) {
-        TAKE(program);
+        TAKE(program, true);
 }
 
 void lockdown_init(Worker *w) {
-        TAKE(first);
+        TAKE(first, false);
 }
