@@ -20,7 +20,15 @@
 
 #define DIE_WAIT_MS 10000
 
-/* Kills the process that the row names, if it still is that process: a pid alone may have come to mean another one. */
+static bool in_landlock_tier(const RegionRow *row) {
+        const char *tier = json_string_value(json_object_get(row->detail, "tier"));
+
+        return tier && strcmp(tier, tier_name(TIER_LANDLOCK)) == 0;
+}
+
+/* Kills the process that the row names, if it still is that process: a pid alone may have come to mean another one. Without a PID
+ * namespace it is the one that all others of the region fall to, and it ends them when its supervisor has died: killed before it has
+ * done so, it would leave them to run on. */
 static int kill_first(const RegionRow *row, Diag *reterr) {
         _cleanup_close_ int pidfd = -1;
         struct pollfd p;
@@ -32,12 +40,27 @@ static int kill_first(const RegionRow *row, Diag *reterr) {
                 return errno == ESRCH || errno == EINVAL ? 0 : -errno;
         if (proc_start_ticks((pid_t)row->pid) != row->start_ticks)
                 return 0;
+        p = (struct pollfd){.fd = pidfd, .events = POLLIN};
+        for (unsigned ms = 0; in_landlock_tier(row) && ms < DIE_WAIT_MS / 2; ms += 5) {
+                proc_kill_below((pid_t)row->pid);
+                if (poll(&p, 1, 5) > 0)
+                        return 0;
+        }
         if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) < 0)
                 return errno == ESRCH ? 0 : -errno;
-        p = (struct pollfd){.fd = pidfd, .events = POLLIN};
         if (poll(&p, 1, DIE_WAIT_MS) == 0)
                 return diag(reterr, RECOVER_E_ALIVE, "region %s: process %" PRIu64 " of a supervisor that died does not die", row->region,
                             row->pid);
+        return 0;
+}
+
+/* What the first process left behind, because it was itself killed from outside. */
+static int kill_strays(const RegionRow *row, Diag *reterr) {
+        for (unsigned ms = 0; in_landlock_tier(row) && proc_kill_by_region(row->region) > 0; ms += 5) {
+                if (ms > DIE_WAIT_MS)
+                        return diag(reterr, RECOVER_E_ALIVE, "region %s: a process of a supervisor that died does not die", row->region);
+                poll(NULL, 0, 5);
+        }
         return 0;
 }
 
@@ -61,6 +84,8 @@ static int remove_scratch(Store *s, const RegionRow *row, Diag *reterr) {
 static int clear_one(Store *s, const RegionRow *row, Diag *reterr) {
         int e = kill_first(row, reterr);
 
+        if (e == 0)
+                e = kill_strays(row, reterr);
         if (e == 0 && row->cgroup) {
                 e = region_cgroup_clear_text(row->cgroup, row->region);
                 if (e < 0)

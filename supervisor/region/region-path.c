@@ -114,9 +114,9 @@ static bool readable_by_rule(const Grant *g, const char *scratch, const char *pa
 bool region_path_is_denial(const Grant *g, Tier tier, const char *scratch, int root, const char *path, bool writes) {
         char parent[PATH_MAX], *slash;
 
-        if (writable_here(g, tier, scratch, path))
-                return false;
         if (writes) {
+                if (writable_here(g, tier, scratch, path))
+                        return false;
                 snprintf(parent, sizeof(parent), "%s", path);
                 slash = strrchr(parent, '/');
                 *(slash == parent ? slash + 1 : slash) = 0;

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -256,4 +257,54 @@ int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
 void proc_tree_deinit(ProcTree *t) {
         free(t->v);
         *t = (ProcTree){};
+}
+
+size_t proc_kill_below(pid_t root) {
+        _cleanup_free_ pid_t *list = NULL;
+        size_t n = 0, room = 0;
+        int e = add_children(root, &list, &n, &room);
+
+        for (size_t i = 0; e == 0 && i < n; i++)
+                e = add_children(list[i], &list, &n, &room);
+        for (size_t i = 0; i < n; i++)
+                if (list[i] > 1)
+                        kill(list[i], SIGKILL);
+        return n;
+}
+
+/* name=value stands in the environment, which is a list of NUL-terminated strings. */
+static bool has_variable(const char *env, size_t n, const char *want) {
+        for (const char *p = env; p < env + n; p += strlen(p) + 1)
+                if (strcmp(p, want) == 0)
+                        return true;
+        return false;
+}
+
+size_t proc_kill_by_region(const char *region) {
+        static char env[65536];
+        char want[64], path[64], status[4096];
+        struct dirent *de;
+        size_t n = 0;
+        DIR *d = opendir("/proc");
+
+        snprintf(want, sizeof(want), "LETHE_REGION=%s", region);
+        while (d && (de = readdir(d))) {
+                long pid = strtol(de->d_name, NULL, 10);
+                size_t k;
+
+                if (pid <= 1 || pid == getpid())
+                        continue;
+                snprintf(path, sizeof(path), "/proc/%ld/environ", pid);
+                k = proc_read(path, env, sizeof(env));
+                if (k == 0 || !has_variable(env, k, want))
+                        continue;
+                snprintf(path, sizeof(path), "/proc/%ld/status", pid);
+                if (!proc_read(path, status, sizeof(status)) || !strstr(status, "\nNoNewPrivs:\t1") || !strstr(status, "\nSeccomp:\t2"))
+                        continue;
+                kill((pid_t)pid, SIGKILL);
+                n++;
+        }
+        if (d)
+                closedir(d);
+        return n;
 }

@@ -47,3 +47,8 @@ uint64_t proc_start_ticks(pid_t pid);
 uint64_t proc_fd_count(pid_t pid);
 /* VmData of the process in bytes, 0 when unknown. */
 uint64_t proc_data_bytes(pid_t pid);
+/* SIGKILL to everything below root, not to root itself. Returns how many there were. */
+size_t proc_kill_below(pid_t root);
+/* SIGKILL to every process whose environment names this region and that is confined as a region's are: for a region without a PID
+ * namespace whose first process has died. Only the environment that a process was started with is looked at. Returns how many. */
+size_t proc_kill_by_region(const char *region);

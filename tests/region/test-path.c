@@ -47,6 +47,7 @@ Test(region_path, namespaces_denied_is_what_the_host_has_and_the_region_has_not)
                 bool writes, want;
         } rows[] = {
                 {"/etc/passwd", false, true},     /* on the host only */
+                {"/tmp", false, true},            /* a root without it */
                 {"/usr/tool", false, false},      /* in the region */
                 {"/link/tool", false, false},     /* by a link that starts at the region's root */
                 {"/no/such/thing", false, false}, /* nowhere */
