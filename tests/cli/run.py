@@ -1,0 +1,443 @@
+#!/usr/bin/python3
+"""`lethe run` from outside: exit codes, streams, cancellation, slots, receipts, and what must not be left behind. TAP.
+
+usage: run.py LETHE WRITER
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from tap import DIR, ENV, LETHE, ROOT, STORE, Skip, case, cgroups_left, check, lethe, log, main, run, same
+
+WRITER = os.path.abspath(sys.argv[2])
+PY = "/usr/bin/python3"
+
+
+def skill(name, manifest, files=None):
+    """Makes a skill's folder."""
+    d = os.path.join(DIR, name)
+    os.makedirs(d, exist_ok=True)
+    with open(os.path.join(d, "SKILL.md"), "w") as f:
+        f.write("---\nname: %s\ndescription: A test.\n---\n" % name)
+    with open(os.path.join(d, "lethe.json"), "w") as f:
+        json.dump(dict({"version": 1}, **manifest), f)
+    shutil.copy(WRITER, os.path.join(d, "writer"))
+    for file, text in (files or {}).items():
+        with open(os.path.join(d, file), "w") as f:
+            f.write(text)
+        os.chmod(os.path.join(d, file), 0o755)
+    return d
+
+
+def counter():
+    return skill("counter", {"entry": {"main": ["writer"]}, "writes": ["count"], "slots": {"count": {"type": "integer"}}})
+
+
+def start(*argv, **kw):
+    receipt = os.path.join(DIR, "started.json")
+    if os.path.exists(receipt):
+        os.unlink(receipt)
+    kw.setdefault("stdin", subprocess.DEVNULL)
+    kw.setdefault("stdout", subprocess.PIPE)
+    p = subprocess.Popen([LETHE, "run", "--receipt", receipt, *argv], stderr=subprocess.PIPE, env=ENV, **kw)
+    p.receipt = lambda: json.load(open(receipt))
+    return p
+
+
+def alive():
+    return [json.loads(l) for l in lethe("ps", "--json").out.splitlines()]
+
+
+def wait_alive(n=1):
+    for _ in range(2000):
+        rows = alive()
+        if len(rows) == n:
+            return rows
+        time.sleep(0.005)
+    raise AssertionError("%d regions alive, want %d" % (len(alive()), n))
+
+
+@case
+def the_receipt_has_every_member_of_the_contract():
+    r = run("--exec", "/bin/true")
+    o = r.receipt
+    same(r.code, 0, r)
+    same(r.out + r.err, b"", "a run that goes well says nothing")
+    want = {"version": int, "region": str, "skill": dict, "outcome": str, "exit_code": int, "tier": str, "usage": dict, "denials": list,
+            "teardown": dict, "ledger": dict, "timings_usec": dict}
+    for k, t in want.items():
+        check(isinstance(o[k], t), k, o)
+    check(o["signal"] is None and o["limiting_resource"] is None, o)
+    same(sorted(o["skill"]), ["digest", "name"])
+    for k in ("peak_memory_bytes", "cpu_usec", "wall_usec"):
+        check(isinstance(o["usage"][k], int) and o["usage"][k] > 0, k, o)
+    t = o["teardown"]
+    same((t["discipline"], t["grade"], t["bytes_overwritten"], t["bytes_verified"], t["passes"], t["callbacks"], t["handles_unbound"]),
+         ("none", "unscrubbed", 0, 0, 0, [], 0))
+    check(t["bytes_held"] > 0 and "anonymous_memory" in t["not_covered"] and t["usec"] > 0, t)
+    check(o["ledger"]["allocated"] < o["ledger"]["released"] < o["ledger"]["ended"], o)  # I-15
+    same(sorted(o["timings_usec"]), ["run", "spawn", "teardown", "total"])
+
+
+@case
+def exit_codes():
+    for code, outcome, argv in [
+            (0, "exited", ["/bin/true"]), (1, "exited", ["/bin/false"]), (124, "exited", ["/bin/sh", "-c", "exit 124"]),
+            (139, "signaled", ["/bin/sh", "-c", "kill -SEGV $$"]), (137, "signaled", ["/bin/sh", "-c", "kill -KILL $$"]),
+            (127, "setup_failed", ["/no/such/program"]), (126, "setup_failed", ["/etc/passwd"]), (126, "setup_failed", ["/usr"])]:
+        r = run("--exec", *argv)
+        same((r.code, r.receipt["outcome"]), (code, outcome), argv, r)
+        same(r.receipt["exit_code"], code if outcome == "exited" else None, argv)
+        same(r.receipt["signal"], code - 128 if outcome == "signaled" else None, argv)
+
+
+@case
+def an_entry_that_cannot_run():
+    bad = skill("bad-format", {"entry": {"main": ["prog"]}}, {"prog": "\x00\x01\x02 not a program"})
+    r = run(bad)
+    same((r.code, r.receipt["outcome"]), (126, "setup_failed"), r)
+    bad = skill("bad-interpreter", {"entry": {"main": ["prog"]}}, {"prog": "#!/no/such/interpreter\n"})
+    r = run(bad)
+    same((r.code, r.receipt["outcome"]), (127, "setup_failed"), r)
+    r = run(os.path.join(DIR, "no-such-skill"))
+    same((r.code, r.receipt["outcome"]), (127, "setup_failed"), r)
+
+
+@case
+def usage_errors_end_2_and_run_nothing():
+    before = len(log())
+    for argv in [[], ["--memory"], ["--memory", "lots", "--exec", "/bin/true"], ["--no-such-option", "x"], ["--json", "--exec", "/bin/true"],
+                 ["--cpus", "1", "--exec", "/bin/true"], ["-v", "nonsense", "--exec", "/bin/true"], ["--network", "moon", "--exec", "/bin/true"]]:
+        r = lethe("run", *argv)
+        same(r.code, 2, argv, r)
+        check(r.err.startswith(b"lethe run: "), r)
+        same(r.out, b"")
+    same(len(log()), before)
+
+
+@case
+def options_end_at_the_skill():
+    r = run("--exec", "/bin/echo", "--memory", "--receipt", "-v", "--")
+    same((r.code, r.out), (0, b"--memory --receipt -v --\n"), r)
+    r = run(skill("echo", {"entry": {"main": ["/bin/echo"]}}), "--", "--store", "x")
+    same((r.code, r.out), (0, b"--store x\n"), r)
+
+
+@case
+def streams_are_the_skills_own():
+    r = run("--exec", "/bin/sh", "-c", "cat; echo err >&2", input=b"in" * 100000, stdin=None)
+    same((r.code, r.out, r.err), (0, b"in" * 100000, b"err\n"))
+    r = run("--exec", "/usr/bin/wc", "-c")
+    same(r.out, b"0\n", "standard input is /dev/null")
+    r = run("--exec", "/bin/sh", "-c", "exec 0<&- 1>&- 2>&-; exit 4")
+    same(r.code, 4, r)
+
+
+@case
+def our_own_descriptors_may_be_closed():
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        p = subprocess.run(["/bin/sh", "-c", '"$0" run --exec /bin/sh -c "exit 3" ' + closed, LETHE], env=ENV, timeout=60)
+        same(p.returncode, 3, closed)
+
+
+@case
+def a_slow_reader_loses_nothing():
+    p = start("--exec", "/bin/sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x")
+    time.sleep(0.3)
+    same(len(p.stdout.read()), 3000000)
+    same(p.wait(30), 0)
+
+
+@case
+def a_reader_that_goes_away_cancels():
+    p = start("--exec", "/usr/bin/yes")
+    p.stdout.read(10)
+    p.stdout.close()
+    same(p.wait(30), 128 + signal.SIGPIPE)
+    same((p.receipt()["outcome"], p.receipt()["signal"]), ("cancelled", signal.SIGPIPE))
+
+
+@case
+def a_blocked_reader_does_not_stop_the_clock():
+    r, w = os.pipe()
+    p = start("--timeout", "500ms", "--exec", "/usr/bin/yes", stdout=w)
+    os.close(w)
+    time.sleep(1.5)
+    same([x for x in alive()], [], "the region must have ended while nobody reads")
+    while os.read(r, 65536):
+        pass
+    os.close(r)
+    same(p.wait(30), 124)
+    same(p.receipt()["outcome"], "timed_out")
+
+
+@case
+def cancel_by_signal():
+    for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        p = start("--exec", "/bin/sh", "-c", "trap '' TERM INT HUP; sleep 30 & sleep 30")
+        wait_alive()
+        p.send_signal(sig)
+        same(p.wait(30), 128 + sig)
+        o = p.receipt()
+        same((o["outcome"], o["signal"], o["exit_code"]), ("cancelled", sig, None), o)
+        types = [e["type"] for e in log("--region", o["region"])]
+        check("region.cancelled" in types and "invocation.ended" in types, types)
+        check(o["teardown"]["usec"] < 5000000, o["teardown"])  # I-34: without the skill's cooperation
+
+
+@case
+def a_second_signal_does_not_skip_teardown():
+    p = start("--exec", "/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do sleep 30 & done; sleep 30")
+    wait_alive()
+    for _ in range(20):
+        p.send_signal(signal.SIGTERM)
+        p.send_signal(signal.SIGINT)
+    same(p.wait(30), 128 + (signal.SIGINT if p.receipt()["signal"] == signal.SIGINT else signal.SIGTERM))
+    check(p.receipt()["ledger"]["ended"], p.receipt())
+
+
+@case
+def kill_ends_a_region_by_its_id():
+    p = start("--exec", "/bin/sleep", "30")
+    region = wait_alive()[0]["region"]
+    r = lethe("kill", "--wait", region)
+    same((r.code, alive()), (0, []), r)
+    same(p.wait(30), 143)
+    same(lethe("kill", region).code, 1)
+    same(lethe("kill", "x").code, 2)
+    same(lethe("kill").code, 2)
+
+
+@case
+def kill_clears_up_an_orphan():  # I-60
+    p = start("--exec", "/bin/sleep", "30")
+    region = wait_alive()[0]["region"]
+    p.kill()
+    p.wait()
+    same([x["orphan"] for x in alive()], [True])
+    check(b"orphan" in lethe("ps").out)
+    r = lethe("kill", "--wait", region)
+    same((r.code, alive()), (0, []), r)
+    types = [e["type"] for e in log("--region", region)]
+    same(types, ["region.allocated", "region.released", "region.recovered", "invocation.ended"])
+    same(lethe("audit").code, 0)
+
+
+@case
+def slots_are_written_unless_a_budget_is_broken():  # I-24
+    s = counter()
+    r = run(s, "--", "1", "3")
+    same((r.code, r.out), (0, b"acked 1\nacked 2\nacked 3\n"), r)
+    same(lethe("slot", "get", "count").out, b"3\n")
+    r = run("--timeout", "400ms", s, "--", "100", "1000000")
+    same((r.code, r.receipt["outcome"]), (124, "timed_out"), r)
+    check(b"acked 100\n" in r.out, r)
+    same(lethe("slot", "get", "count").out, b"3\n", "a region that broke its budget commits nothing")
+    types = {e["type"] for e in log("--region", r.receipt["region"])}
+    check("slot.discarded" in types and "slot.written" not in types, types)
+    p = start(s, "--", "200", "1000000")
+    while p.stdout.readline() != b"acked 203\n":
+        pass
+    p.send_signal(signal.SIGTERM)
+    p.stdout.read()
+    same(p.wait(30), 143)
+    check(int(lethe("slot", "get", "count").out) >= 203, "what was acknowledged before a cancel holds")
+    r = run(skill("crash", {"entry": {"main": ["/bin/sh", "-c", "/skill/writer 500 1; kill -SEGV $$"]}, "writes": ["count"]}))
+    same((r.receipt["outcome"], lethe("slot", "get", "count").out), ("signaled", b"500\n"), r)
+
+
+@case
+def lines_that_nobody_waits_for_are_judged():
+    line = '{"jsonrpc":"2.0","id":1,"method":"hello","params":{"protocol":1}}\\n{"jsonrpc":"2.0","id":2,"method":"slot.write","params":{"name":"count","value":%d}}\\n'
+    r = run(skill("hasty", {"entry": {"main": ["/bin/sh", "-c", "printf '%s' >&4" % (line % 900)]}, "writes": ["count"]}))
+    same((r.code, lethe("slot", "get", "count").out), (0, b"900\n"), r)
+
+
+@case
+def a_result_is_in_the_receipt_and_nowhere_else():  # I-2
+    line = '{"jsonrpc":"2.0","id":1,"method":"hello","params":{"protocol":1}}\\n{"jsonrpc":"2.0","id":2,"method":"result","params":{"value":{"secret-7f3a":1}}}\\n'
+    r = run(skill("speaker", {"entry": {"main": ["/bin/sh", "-c", "printf '%s' >&4" % line]}}))
+    same((r.code, r.receipt.get("result")), (0, {"secret-7f3a": 1}), r)
+    check(b"secret-7f3a" not in lethe("log", "--json").out)
+
+
+@case
+def lies_on_the_pipe_end_only_this_region():
+    r = run(skill("liar", {"entry": {"main": ["/bin/sh", "-c", "yes 'no json' >&4; sleep 20"]}}))
+    same((r.code, r.receipt["outcome"], r.receipt["limiting_resource"]), (137, "denied", "pipe"), r)
+    types = [e["type"] for e in log("--region", r.receipt["region"])]
+    check("request.refused" in types and "region.faulted" in types, types)
+    for what in ("printf 'half a line' >&4", "exec 3<&- 4>&-", "head -c 2000000 /dev/zero >&4"):
+        r = run(skill("odd", {"entry": {"main": ["/bin/sh", "-c", what + "; exit 5"]}}))
+        same((r.code, r.receipt["outcome"]), (5, "exited"), what, r)
+
+
+@case
+def denials_name_the_line_that_would_allow_them():
+    secret = os.path.join(DIR, "secret.txt")
+    with open(secret, "w") as f:
+        f.write("s")
+    os.chmod(DIR, 0o755)
+    os.chmod(secret, 0o644)
+    r = run("--exec", PY, "-c", "import sys\nfor _ in range(3):\n  try: open(%r)\n  except OSError: pass\nprint('done')" % secret)
+    same((r.code, r.out), (0, b"done\n"), r)
+    d = [x for x in r.receipt["denials"] if x["object"] == secret]
+    same(len(d), 1, r)
+    same((d[0]["count"], d[0]["allow_with"]), (3, '"files": [{"path": "%s", "access": "read"}]' % secret))
+    why = lethe("why", r.receipt["region"]).out.decode()
+    check(secret in why and d[0]["allow_with"] in why, why)
+    o = json.loads(lethe("why", "--json", r.receipt["region"]).out)
+    same((o["outcome"], o["denials"][0]["object"]), ("exited", r.receipt["denials"][0]["object"]))
+    # And the line does what it says, once the operator grants it.
+    r = run("-v", secret + ":" + secret, "--exec", "/bin/cat", secret)
+    same((r.code, r.out, r.receipt["denials"]), (0, b"s", []), r)
+
+
+@case
+def writing_where_one_may_only_read_is_reported():
+    r = run("--exec", "/bin/sh", "-c", "echo x > /usr/x 2>/dev/null; echo x > /work/x; exit 0")
+    same([(d["object"]) for d in r.receipt["denials"]], ["/usr/x"], r)
+
+
+@case
+def calls_that_are_denied_are_reported():
+    r = run("--exec", PY, "-c", "import socket\ntry: socket.socket()\nexcept OSError as e: print(e.errno)")
+    check(r.out in (b"1\n", b"97\n", b"13\n"), r)
+    check(any(d["operation"] == "socket" for d in r.receipt["denials"]), r)
+
+
+@case
+def on_denial_end():
+    r = run(skill("strict", {"entry": {"main": [PY, "-c", "import socket, time\ntry: socket.socket()\nexcept OSError: pass\ntime.sleep(20)"]}, "on_denial": "end"}))
+    same((r.code, r.receipt["outcome"]), (137, "denied"), r)
+    check(r.receipt["denials"], r)
+
+
+@case
+def connect_only_where_it_is_granted():
+    import socket
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+    good, bad = ["127.0.0.1:%d" % s.getsockname()[1] for s in listeners]
+    code = ("import socket, sys\nfor a in sys.argv[1:]:\n  h, p = a.rsplit(':', 1)\n  try:\n    s = socket.create_connection((h, int(p)), 5); "
+            "s.sendall(b'x'); s.close(); print('yes')\n  except OSError as e: print('no')")
+    r = run("--connect", good, "--exec", PY, "-c", code, good, bad)
+    same((r.code, r.out), (0, b"yes\nno\n"), r)
+    d = [x for x in r.receipt["denials"] if x["operation"] == "connect"]
+    same([(x["object"], x["allow_with"]) for x in d], [(bad, '"network": {"connect": ["%s"]}' % bad)], r)
+    same(listeners[0].accept()[0].recv(10), b"x")
+    for s in listeners:
+        s.close()
+    r = run("--connect", good, "--exec", PY, "-c", code, good)
+    same(r.out, b"no\n", "refused by the peer", r)
+
+
+@case
+def a_policy_says_no():
+    policy = os.path.join(DIR, "policy.json")
+    with open(policy, "w") as f:
+        json.dump({"version": 1, "max": {"memory": "64m"}, "max_regions": 1}, f)
+    r = run("--policy", policy, "--memory", "1g", "--exec", "/bin/true")
+    check(r.code in (0, 125), r)
+    p = start("--exec", "/bin/sleep", "30")
+    wait_alive()
+    r = run("--policy", policy, "--exec", "/bin/true")
+    same((r.code, r.receipt["outcome"], r.receipt["region"], r.receipt["ledger"]["allocated"]), (125, "denied", None, None), r)
+    check(b"max_regions" in r.err, r)
+    p.terminate()
+    same(p.wait(30), 143)
+    r = run("--policy", os.path.join(DIR, "no-such-policy"), "--exec", "/bin/true")
+    same((r.code, r.receipt["outcome"]), (125, "setup_failed"), r)
+
+
+@case
+def dry_run_changes_nothing():
+    store = os.path.join(DIR, "none")
+    r = lethe("run", "--store", store, "--dry-run", "--json", "--exec", "/bin/true")
+    same(r.code, 0, r)
+    check(isinstance(json.loads(r.out), dict))
+    check(not os.path.exists(store))
+    check(b"memory" in lethe("run", "--dry-run", "--exec", "/bin/true").out)
+
+
+@case
+def a_receipt_that_cannot_be_written_is_told_before_anything_runs():
+    before = len(log())
+    for path in (os.path.join(DIR, "no/such/folder/r"), DIR, "-", ""):
+        r = lethe("run", "--receipt", path, "--exec", "/bin/true")
+        same(r.code, 125, path, r)
+    same(len(log()), before)
+
+
+@case
+def a_store_that_cannot_be_used():
+    for name, make in [("file", lambda p: open(p, "w").close()), ("garbage", lambda p: (os.mkdir(p), open(p + "/data.mdb", "w").write("x" * 9000)))]:
+        path = os.path.join(DIR, "bad-" + name)
+        make(path)
+        r = run("--store", path, "--exec", "/bin/true")
+        same((r.code, r.receipt["outcome"]), (125, "setup_failed"), name, r)
+        check(r.err, r)
+
+
+@case
+def a_full_store_is_no_success():
+    if not ROOT:
+        raise Skip("mounting needs root")
+    at = os.path.join(DIR, "small")
+    os.mkdir(at)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", at], check=True)
+    try:
+        env = {"LETHE_STORE": at + "/store"}
+        seen = set()
+        s = counter()
+        for i in range(200):
+            r = run(s, "--", str(i * 1000), "50", env=env)
+            if r.code == 125:
+                check(b"cannot" in r.err, r)
+                check(r.receipt["ledger"]["ended"] is None, r)
+                seen.add(r.receipt["outcome"])
+                break
+            same(r.code, 0, r)
+        check(seen, "the store never filled up")
+        r = lethe("audit", env=env)
+        check(r.code == 0 or b"recovers it" in r.out + r.err, r)
+        subprocess.run(["mount", "-o", "remount,size=8m", at], check=True)
+        same(lethe("run", "--exec", "/bin/true", env=env).code, 0)
+        same(lethe("audit", env=env).code, 0, "with room again, all is made good")
+    finally:
+        subprocess.run(["umount", at], check=True)
+
+
+@case
+def both_tiers():
+    for tier in ("namespaces", "landlock"):
+        policy = os.path.join(DIR, "tier.json")
+        with open(policy, "w") as f:
+            json.dump({"version": 1, "min_tier": "landlock"}, f)
+        s = skill("tiers", {"entry": {"main": ["/bin/sh", "-c", "/skill/writer 7 1 2>/dev/null; echo x > $HOME/f; sleep 30 & (sleep 30 &) ; exit 3"]},
+                            "min_tier": "landlock", "writes": ["count"]})
+        r = run("--policy", policy, "--tier", tier, s)
+        same((r.code, r.receipt["tier"], r.receipt["outcome"]), (3, tier, "exited"), r)
+        same([d for d in os.listdir("/tmp") if d == "lethe-" + r.receipt["region"]], [])
+
+
+@case
+def many_at_once():
+    ps = [subprocess.Popen([LETHE, "run", "--exec", "/bin/sh", "-c", "exit 9"], stdin=subprocess.DEVNULL, env=ENV) for _ in range(24)]
+    same([p.wait(120) for p in ps], [9] * 24)
+
+
+@case
+def nothing_is_left_and_the_audit_holds():
+    same(cgroups_left(), [])
+    same(alive(), [])
+    same(sorted(set(os.listdir(STORE)) - {"data.mdb", "lock.mdb", "key", "vkey", "run", "cache", "scratch"}), [])
+    same(os.listdir(os.path.join(STORE, "run")), [])
+    r = lethe("audit")
+    same(r.code, 0, r)
+
+
+main()

@@ -1,0 +1,148 @@
+#!/usr/bin/python3
+"""SIGKILL of `lethe run` at random moments. After each: the next start recovers, nothing of any region runs, no control group, mount or
+scratch is left, the audit holds, and every slot write that was acknowledged is there. TAP.
+
+usage: kill-supervisor.py LETHE WRITER [HOW-MANY [SEED]]
+"""
+import ctypes
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+LETHE, WRITER = map(os.path.abspath, sys.argv[1:3])
+COUNT = int(sys.argv[3]) if len(sys.argv) > 3 else 200
+SEED = int(sys.argv[4]) if len(sys.argv) > 4 else random.randrange(1 << 30)
+DIR = tempfile.mkdtemp(prefix="kill-")
+STORE = os.path.join(DIR, "store")
+SKILL = os.path.join(DIR, "counter")
+ENV = {"PATH": "/usr/bin:/bin", "HOME": DIR, "LETHE_STORE": STORE, "LETHE_ANCHOR": os.path.join(DIR, "anchor")}
+PR_SET_CHILD_SUBREAPER = 36
+
+# What runs while the supervisor is killed. Every one but the first would run on for seconds.
+KINDS = {
+    "true": ["--exec", "/bin/true"],
+    "writer": [SKILL, "--", "{first}", "100000"],
+    "tree": ["--exec", "/bin/sh", "-c", "for i in 1 2 3 4 5 6; do (echo x > /work/$i; sleep 20) & done; sleep 20"],
+    "busy": ["--exec", "/bin/sh", "-c", "while :; do :; done"],
+    "breach": ["--timeout", "20ms", "--exec", "/bin/sleep", "20"],
+    "output": ["--exec", "/usr/bin/yes"],
+}
+
+
+def lethe(*argv, timeout=60):
+    return subprocess.run([LETHE, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV, text=True,
+                          timeout=timeout)
+
+
+def must(*argv):
+    r = lethe(*argv)
+    if r.returncode != 0:
+        raise AssertionError("lethe %s: exit %d: %s %s" % (" ".join(argv), r.returncode, r.stdout[-800:], r.stderr[-800:]))
+    return r.stdout
+
+
+def below():
+    """What became our child because its parent died: workers, and what escaped from a region."""
+    while True:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                break
+        except ChildProcessError:
+            break
+    with open("/proc/self/task/%d/children" % os.getpid()) as f:
+        return f.read().split()
+
+
+def traces():
+    """Control groups and scratch folders of any region of this store."""
+    ids = {json.loads(l)["region"] for l in must("log", "--json", "--type", "region.allocated").splitlines()}
+    found = [d for d in os.listdir("/tmp") if d[:6] == "lethe-" and d[6:] in ids]
+    for place in ("memory", "pids", "cpuacct", "unified", ""):
+        for base, dirs, _ in os.walk(os.path.join("/sys/fs/cgroup", place)):
+            found += [os.path.join(base, d) for d in dirs if d[:6] == "lethe-" and d[6:] in ids]
+            if place == "":
+                dirs[:] = []
+    scratch = os.path.join(STORE, "scratch")
+    return found + (os.listdir(scratch) if os.path.isdir(scratch) else [])
+
+
+def mounts():
+    with open("/proc/self/mountinfo") as f:
+        return sorted(f.read().splitlines())
+
+
+def one(rng, i, before):
+    kind = rng.choice(sorted(KINDS))
+    wait = rng.choice((rng.uniform(0, 0.02), rng.uniform(0, 0.06), rng.uniform(0, 0.2)))
+    argv = [a.format(first=i * 1000000) if a == "{first}" else a for a in KINDS[kind]]
+    if rng.random() < 0.2:
+        argv = ["--tier", "landlock"] + argv if kind != "writer" else argv
+    p = subprocess.Popen([LETHE, "run", "--quiet", *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
+    if kind == "output":  # its reader goes on reading, or the supervisor would only wait
+        drain = subprocess.Popen(["/bin/cat"], stdin=p.stdout, stdout=subprocess.DEVNULL)
+        p.stdout.close()
+    time.sleep(wait)
+    p.send_signal(signal.SIGKILL)
+    out = b""
+    if kind == "output":
+        drain.wait(10)
+    else:
+        out = p.stdout.read()
+    p.wait(10)
+    what = "round %d, %s, killed after %.1f ms" % (i, kind, wait * 1000)
+
+    # The next start; its own run must work too.
+    r = lethe("run", "--exec", "/bin/true")
+    assert r.returncode == 0, "%s: the next run: exit %d, %s" % (what, r.returncode, r.stderr)
+    alive = must("ps", "--json")
+    assert alive == "", "%s: still alive: %s" % (what, alive)
+    deadline = time.monotonic() + 5  # a worker that was not recorded yet ends by itself, and the kernel takes its time
+    while below() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    left = below()
+    assert not left, "%s: processes %s run on: %s" % (what, left, [open("/proc/%s/comm" % x).read() for x in left])
+    acked = [int(l.split()[1]) for l in out.decode().split("\n")[:-1] if l.startswith("acked ")]
+    if acked:
+        value = int(must("slot", "get", "count"))
+        assert value >= acked[-1], "%s: %d was acknowledged, the slot has %d" % (what, acked[-1], value)
+    if i % 10 == 9 or i == COUNT - 1:
+        must("audit")
+        left = traces()
+        assert not left, "%s: left behind: %s" % (what, left)
+        assert mounts() == before, "%s: mounts changed" % what
+    return len(acked)
+
+
+def main():
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    os.mkdir(SKILL)
+    shutil.copy(WRITER, os.path.join(SKILL, "writer"))
+    with open(os.path.join(SKILL, "SKILL.md"), "w") as f:
+        f.write("---\nname: counter\ndescription: Counts in a slot.\n---\n")
+    with open(os.path.join(SKILL, "lethe.json"), "w") as f:
+        json.dump({"version": 1, "entry": {"main": ["writer"]}, "writes": ["count"], "slots": {"count": {"type": "integer"}}}, f)
+    print("TAP version 13\n1..1\n# %d rounds, seed %d, uid %d" % (COUNT, SEED, os.getuid()), flush=True)
+    rng = random.Random(SEED)
+    before, acked, start = mounts(), 0, time.monotonic()
+    try:
+        for i in range(COUNT):
+            acked += one(rng, i, before)
+        recovered = len(must("log", "--json", "--type", "region.recovered").splitlines())
+        print("# %d writes acknowledged, %d regions recovered, %.1f s" % (acked, recovered, time.monotonic() - start))
+        assert COUNT < 50 or (acked > 0 and recovered > COUNT // 10), "the rounds did not hit what they were to hit"
+        print("ok 1 - kill of the supervisor at random moments")
+        code = 0
+    except AssertionError as e:
+        print("not ok 1 - kill of the supervisor at random moments\n# seed %d\n# %s" % (SEED, str(e).replace("\n", "\n# ")))
+        code = 1
+    shutil.rmtree(DIR, ignore_errors=True)
+    sys.exit(code)
+
+
+main()
