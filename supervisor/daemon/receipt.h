@@ -1,4 +1,4 @@
-/* Runs: supervisor. The receipt of one invocation: everything that a caller may want to know afterwards, as one JSON document (lethe-receipt(5)). */
+/* Runs: supervisor. The receipt of one invocation: everything that a caller may want to know afterwards, as one JSON document (lethe-run(1), RECEIPT). */
 #pragma once
 
 #include "base/diag.h"
