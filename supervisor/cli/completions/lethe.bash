@@ -5,6 +5,7 @@ declare -A _lethe_options=(
         [audit]="--anchor --json --store"
         [capacity]="--anchor --json --policy --store"
         [checkpoint]="--anchor --json --store"
+        [doctor]="--json --store"
         [export]="--anchor --json --store"
         [kill]="--anchor --store --wait"
         [log]="--anchor --follow --json --region --since --store --type"

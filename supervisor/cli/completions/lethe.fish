@@ -3,6 +3,7 @@
 complete -c lethe -n __fish_use_subcommand -f -a audit -d 'recompute all that the store claims'
 complete -c lethe -n __fish_use_subcommand -f -a capacity -d 'the worst case of memory for a mix of skills, from policy alone'
 complete -c lethe -n __fish_use_subcommand -f -a checkpoint -d 'print the ledger'\''s newest signed checkpoint'
+complete -c lethe -n __fish_use_subcommand -f -a doctor -d 'tell what this machine gives a region, and how to get the rest'
 complete -c lethe -n __fish_use_subcommand -f -a export -d 'write the ledger as files that other programs verify'
 complete -c lethe -n __fish_use_subcommand -f -a kill -d 'end a region'
 complete -c lethe -n __fish_use_subcommand -f -a log -d 'print the ledger'
@@ -27,6 +28,9 @@ complete -c lethe -n '__fish_seen_subcommand_from capacity' -l store -r -d 'the 
 complete -c lethe -n '__fish_seen_subcommand_from checkpoint' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
 complete -c lethe -n '__fish_seen_subcommand_from checkpoint' -l json -d 'one object: origin, size, root, vkey, note'
 complete -c lethe -n '__fish_seen_subcommand_from checkpoint' -l store -r -d 'the store (default: $LETHE_STORE, else the XDG state folder)'
+
+complete -c lethe -n '__fish_seen_subcommand_from doctor' -l json -d 'one object: tier, checks'
+complete -c lethe -n '__fish_seen_subcommand_from doctor' -l store -r -d 'the store (default: $LETHE_STORE, else the XDG state folder)'
 
 complete -c lethe -n '__fish_seen_subcommand_from export' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
 complete -c lethe -n '__fish_seen_subcommand_from export' -l json -d 'says what was written as one object'
