@@ -56,7 +56,7 @@ case("no place for store and anchor", by["store"]["status"] == "warn", out)
 for argv in (["more"], ["--nothing"]):
     code, out, err = run(*argv)
     case("usage: " + argv[0], code == 2 and err.startswith("lethe doctor:"), (code, err))
-left = {n for n in set(os.listdir("/tmp")) - litter if n.startswith("lethe-") or n in ("cache", "scratch")}
+left = {n for n in set(os.listdir("/tmp")) - litter if n.startswith("lethe-doctor-") or n in ("cache", "scratch")}
 case("nothing is left in /tmp", not left, left)
 
 print(f"1..{len(cases)}")

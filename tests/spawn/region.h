@@ -20,6 +20,7 @@ typedef struct RunWish {
         bool close_lifeline;      /* the supervisor "dies" once something was written */
         int tell;                 /* > 0: gets one byte when the program has written something */
         const char *peek;         /* a file of the host that is read when the program has written something */
+        const char *region;       /* its id; NULL: a new one */
         const char *store;
         Budget budget;            /* zero members get small defaults */
 } RunWish;

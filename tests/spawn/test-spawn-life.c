@@ -117,15 +117,16 @@ Test(spawn_life, kill_and_a_closed_lifeline_end_the_whole_tree) {
 static int supervisor_dies(void *arg) {
         child_check(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
         for (size_t t = 0; t < ARRAY_SIZE(tiers); t++) {
-                int seen[2];
+                char name[32], scratch[64], c;
+                int seen[2], status;
                 pid_t pid;
-                char c;
-                int status;
 
+                snprintf(name, sizeof(name), "test-%d", (int)getpid());
                 child_check(pipe2(seen, O_CLOEXEC) == 0);
                 pid = fork();
                 if (pid == 0) {
-                        const RunWish w = {.argv = PROBE_ARGV("hang"), .program = LETHE_PROBE, .tier = tiers[t], .tell = seen[1]};
+                        const RunWish w = {.argv = PROBE_ARGV("hang"), .program = LETHE_PROBE, .tier = tiers[t], .tell = seen[1],
+                                           .region = name};
                         RunEnd e;
 
                         region_try(&w, &e);
@@ -139,6 +140,10 @@ static int supervisor_dies(void *arg) {
                 while ((pid = waitpid(-1, &status, 0)) > 0 || errno == EINTR)
                         ;
                 child_check(errno == ECHILD);
+                /* Tier landlock: the scratch is what recovery finds and removes. An ordinary user's is in the store. */
+                snprintf(scratch, sizeof(scratch), "/tmp/lethe-%s", name);
+                child_check(geteuid() != 0 || tiers[t] == TIER_NAMESPACES || access(scratch, F_OK) == 0);
+                child_check(spawn_scratch_remove(scratch) == 0 && access(scratch, F_OK) < 0);
         }
         return 0;
 }
@@ -237,13 +242,15 @@ static size_t count_entries(const char *path) {
 static int faults(void *arg) {
         for (size_t t = 0; t < ARRAY_SIZE(tiers); t++) {
                 TempDir store = TEMP_DIR_NULL;
-                char scratch[PATH_MAX + 16];
-                RunWish w = {.argv = PROBE_ARGV("exit", "0"), .program = LETHE_PROBE, .tier = tiers[t]};
+                char scratch[PATH_MAX + 16], name[32], outside[64];
+                RunWish w = {.argv = PROBE_ARGV("exit", "0"), .program = LETHE_PROBE, .tier = tiers[t], .region = name};
                 RunEnd e;
                 int point;
 
                 child_check(temp_dir_make(&store) == 0);
                 snprintf(scratch, sizeof(scratch), "%s/scratch", store.path);
+                snprintf(name, sizeof(name), "test-%d", (int)getpid());
+                snprintf(outside, sizeof(outside), "/tmp/lethe-%s", name);
                 w.store = store.path;
                 region_try(&w, &e); /* makes what is kept: cache, scratch */
                 child_check(e.start == 0 && e.status == 0);
@@ -256,7 +263,7 @@ static int faults(void *arg) {
                                 break;
                         spawn_fault = 0;
                         child_check(count_fds() == fds);
-                        child_check(count_entries(scratch) == 0);
+                        child_check(count_entries(scratch) == 0 && access(outside, F_OK) < 0);
                         child_check(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
                 }
                 spawn_fault = 0;
