@@ -44,16 +44,18 @@ Test(faults, every_failure_point_of_commit) {
                         for (unsigned point = 1;; point++) {
                                 _cleanup_store_fixture_ StoreFixture f;
                                 uint64_t acknowledged = 0;
+                                char file[PATH_MAX];
                                 bool happened;
 
                                 store_fixture_init(&f, STORE_SUPERVISE);
+                                snprintf(file, sizeof(file), "%.4000s/data.mdb", f.dir);
                                 for (int i = 0; i < 3; i++)
                                         acknowledged += one(&f, i);
                                 cr_assert_eq(acknowledged, 3);
-                                fail_after(point, errors[e], half);
+                                fail_after(file, point, errors[e], half);
                                 acknowledged += one(&f, 3);
                                 happened = fail_happened();
-                                fail_after(0, 0, false);
+                                fail_after(file, 0, 0, false);
                                 cr_assert_eq(acknowledged, happened ? 3 : 4, "point %u: a failed commit was acknowledged", point);
                                 acknowledged += one(&f, 4); /* refused, where the meta page may be half written */
                                 store_fixture_close(&f);

@@ -19,7 +19,23 @@ static unsigned left;
 static int with_error;
 static bool with_half, happened;
 
-void fail_after(unsigned countdown, int error, bool half) {
+static void watch(const char *file) {
+        struct stat st;
+        int r = stat(file, &st);
+
+        assert(r == 0);
+        dev = st.st_dev;
+        ino = st.st_ino;
+}
+
+static bool watched(int fd) {
+        struct stat st;
+
+        return fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+}
+
+void fail_after(const char *file, unsigned countdown, int error, bool half) {
+        watch(file);
         left = countdown;
         with_error = error;
         with_half = half;
@@ -30,17 +46,15 @@ bool fail_happened(void) {
         return happened;
 }
 
-static bool fails(void) {
-        if (left == 0 || --left > 0)
+static bool fails(int fd) {
+        if (left == 0 || !watched(fd) || --left > 0)
                 return false;
         happened = true;
         return true;
 }
 
 static bool ours(int fd) {
-        struct stat st;
-
-        return on && fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+        return on && watched(fd);
 }
 
 static Op *add(void) {
@@ -70,7 +84,7 @@ static void record(int fd, const void *p, size_t n, off_t at) {
 ssize_t pwrite(int fd, const void *p, size_t n, off_t at) {
         ssize_t r;
 
-        if (fails()) {
+        if (fails(fd)) {
                 if (with_half && n > 1 && syscall(SYS_pwrite64, fd, p, n / 2, at) > 0)
                         record(fd, p, n / 2, at);
                 errno = with_error;
@@ -117,7 +131,7 @@ ssize_t writev(int fd, const struct iovec *v, int n_v) {
 }
 
 static int sync_of(int fd, long number) {
-        if (fails()) {
+        if (fails(fd)) {
                 errno = with_error;
                 return -1;
         }
@@ -135,12 +149,7 @@ int fsync(int fd) {
 }
 
 void write_log_start(const char *data_file) {
-        struct stat st;
-        int r = stat(data_file, &st);
-
-        assert(r == 0);
-        dev = st.st_dev;
-        ino = st.st_ino;
+        watch(data_file);
         on = true;
 }
 

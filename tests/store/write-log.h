@@ -18,7 +18,7 @@ void write_log_mark(uint64_t number);
 void write_log_stop(Op **ret, size_t *ret_n); /* the list is the caller's */
 void write_log_free(Op *ops, size_t n);
 
-/* The call number `countdown` (1: the next) of pwrite, pwritev, fdatasync, fsync on any file fails with `error`; 0: none.
+/* The call number `countdown` (1: the next) of pwrite, writev, fdatasync, fsync on this file fails with `error`; 0: none.
  * `half`: a write does half of its bytes first. */
-void fail_after(unsigned countdown, int error, bool half);
+void fail_after(const char *file, unsigned countdown, int error, bool half);
 bool fail_happened(void);
