@@ -8,6 +8,8 @@
 #define MAP_BYTES (64UL << 30) /* address space, not memory */
 #define MAP_BYTES_LEAST (256UL << 20)
 #define READERS 1022
+#define LOCK_WAIT_USEC 3000000U
+#define LOCK_STEP_USEC 5000U
 
 static int open_once(Store *s, const char *path, unsigned flags, size_t map) {
         int r = lmdb_to_errno(mdb_env_create(&s->env));
@@ -25,6 +27,24 @@ static int open_once(Store *s, const char *path, unsigned flags, size_t map) {
         return r;
 }
 
+/* LMDB would wait for ever for a process that holds its lock file whole; it needs that itself for a moment only, when it opens. The file is
+ * opened and closed here before this process has it open for LMDB: closing it later would drop LMDB's locks. */
+static int wait_for_lock(Store *s, Diag *reterr) {
+        _cleanup_close_ int fd = openat(s->dir_fd, "lock.mdb", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+        for (unsigned waited = 0; fd >= 0; waited += LOCK_STEP_USEC) {
+                struct flock l = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+
+                if (fcntl(fd, F_GETLK, &l) < 0 || l.l_type == F_UNLCK)
+                        break;
+                if (waited >= LOCK_WAIT_USEC)
+                        return diag(reterr, STORE_E_LOCKED, "store %s: process %d holds lock.mdb for itself alone, for %u s now", s->dir, l.l_pid,
+                                    LOCK_WAIT_USEC / 1000000);
+                usleep(LOCK_STEP_USEC);
+        }
+        return 0;
+}
+
 int env_open(Store *s, const char *path, bool create, Diag *reterr) {
         unsigned flags = s->mode == STORE_READ ? MDB_RDONLY : 0;
         size_t map = MAP_BYTES;
@@ -32,6 +52,9 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr) {
         struct statvfs st;
         int r, fd;
 
+        r = wait_for_lock(s, reterr);
+        if (r != 0)
+                return r;
         for (;;) {
                 r = open_once(s, path, flags, map);
                 if (r == -ENOMEM && map > MAP_BYTES_LEAST)

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -273,6 +274,39 @@ Test(place, a_lock_is_free_when_its_owner_ended) {
         cr_assert_neq(store_own_lock(f.store), lock);
         cr_assert(store_lock_is_free(f.store, lock));
         cr_assert(!store_lock_is_free(f.store, store_own_lock(f.store)));
+}
+
+static int hold_lock(void *arg) {
+        struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+        const int *fds = arg;
+
+        child_check(fcntl(fds[0], F_SETLK, &l) == 0);
+        child_check(write(fds[1], "x", 1) == 1);
+        pause();
+        return 0;
+}
+
+// A foreign lock on LMDB's lock file is waited for, then named; never for ever.
+Test(open, a_locked_store_is_refused_in_time) {
+        _cleanup_store_fixture_ StoreFixture f;
+        char path[PATH_MAX], x;
+        int fds[2], go[2];
+        pid_t pid;
+
+        store_fixture_init(&f, STORE_WRITE);
+        store_fixture_close(&f);
+        snprintf(path, sizeof(path), "%.4000s/lock.mdb", f.dir);
+        fds[0] = open(path, O_RDWR);
+        cr_assert_eq(pipe(go), 0);
+        fds[1] = go[1];
+        pid = fork();
+        if (pid == 0)
+                _exit(hold_lock(fds));
+        cr_assert_eq(read(go[0], &x, 1), 1);
+        expect(f.dir, STORE_READ, STORE_E_LOCKED, "holds lock.mdb");
+        cr_assert_eq(kill(pid, SIGKILL), 0);
+        cr_assert_eq(waitpid(pid, NULL, 0), pid);
+        store_fixture_open(&f, STORE_WRITE);
 }
 
 static int small_disk(void *arg) {
