@@ -42,7 +42,7 @@ static const char help[] =
         "  --dry-run             print the effective policy and run nothing\n"
         "  --json                with --dry-run: as JSON\n"
         "  --quiet               say nothing but errors\n"
-        "  --verbose             say a line also when all went well\n"
+        "  --verbose             say a line also when all went well, and what the skill logs\n"
         "  -h, --help            this text\n";
 
 /* Those that request_option() knows have the value OPTION_POLICY; its name is the long one. */
@@ -154,6 +154,7 @@ static int parse(int argc, char **argv, Command *c) {
                         break;
                 case OPTION_VERBOSE:
                         c->run.verbose = true;
+                        log_set_level(LOG_LEVEL_DEBUG); /* what the skill says with log and progress */
                         break;
                 case OPTION_CPUS:
                         return cli_usage("run", "--cpus is not there: a share of processors cannot be promised on every machine; --cpu-time bounds CPU time");
