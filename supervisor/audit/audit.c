@@ -49,9 +49,10 @@ int body_step(Audit *a) {
 static int unequal_hash(Audit *a, unsigned level, uint64_t index, const MerkleHash *expected, Bytes found) {
         char hex[HASH_HEX_MAX];
 
-        broken(a, true, "a tree hash is not the hash of the entries below it", "level %u index %" PRIu64 ": %s", level, index,
-               hex_encode(expected->b, HASH_BYTES, hex));
-        return found.n == HASH_BYTES ? broken_found(a, "%s", hex_encode(found.p, HASH_BYTES, hex)) : broken_found(a, "no hash");
+        broken(a, true, "a tree hash is not the hash of the entries below it", "level %u index %" PRIu64 ": %s", level,
+               index, hex_encode(expected->b, HASH_BYTES, hex));
+        return found.n == HASH_BYTES ? broken_found(a, "%s", hex_encode(found.p, HASH_BYTES, hex))
+                                     : broken_found(a, "no hash");
 }
 
 /* A node that the entry at hand completed, against table hash. Level 0 is read in step: most rows are of it. */
@@ -160,11 +161,14 @@ static int check_checkpoint(Audit *a, const LedgerTree *tree) {
                 broken(a, false, "the checkpoint does not verify", "a note signed by %s", store_origin(s));
                 return broken_found(a, "%s", d.text);
         }
-        if (strcmp(c.origin, store_origin(s)) != 0 || c.size != a->edge.size || memcmp(&c.root, &root, sizeof(root)) != 0) {
+        if (strcmp(c.origin, store_origin(s)) != 0 || c.size != a->edge.size ||
+            memcmp(&c.root, &root, sizeof(root)) != 0) {
                 char hex[HASH_HEX_MAX];
 
-                broken(a, false, "the checkpoint is of another tree", "%s, %" PRIu64 " entries, root %s", store_origin(s), a->edge.size, a->report->root);
-                return broken_found(a, "%s, %" PRIu64 " entries, root %s", c.origin, c.size, hex_encode(c.root.b, HASH_BYTES, hex));
+                broken(a, false, "the checkpoint is of another tree", "%s, %" PRIu64 " entries, root %s",
+                       store_origin(s), a->edge.size, a->report->root);
+                return broken_found(a, "%s, %" PRIu64 " entries, root %s", c.origin, c.size,
+                                    hex_encode(c.root.b, HASH_BYTES, hex));
         }
         return 0;
 }
@@ -194,7 +198,8 @@ static int begin(Store *s, AuditReport *ret, Txn **ret_txn) {
                 if (r != 0)
                         return r < 0 ? r : -EIO;
                 r = store_check_pages(t, &d);
-                if (r == 0 || (r == -EAGAIN && again == 20)) { /* a busy store: what follows reads it through LMDB all the same */
+                if (r == 0 ||
+                    (r == -EAGAIN && again == 20)) { /* a busy store: what follows reads it through LMDB all the same */
                         *ret_txn = TAKE_PTR(t);
                         return 0;
                 }
@@ -243,7 +248,8 @@ int audit_run(Store *s, AuditReport *ret) {
         if (r == 0)
                 r = tables_check(&a);
         if (r == -EUCLEAN || r == -ENOENT) {
-                broken(&a, a.edge.size < tree.edge.size, "the store's pages or rows are damaged", "rows that can be read");
+                broken(&a, a.edge.size < tree.edge.size, "the store's pages or rows are damaged",
+                       "rows that can be read");
                 r = broken_found(&a, "%s", store_strerror(-EUCLEAN));
         }
         for (size_t i = 0; i < a.regions.room; i++)

@@ -2,13 +2,12 @@
 
 #include "base/clock.h"
 
-
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-/* What each type of event means for the canonical tables. The rules are written here a second time on purpose, from the documents and not from
- * engine/: a mistake there shows as a difference here. */
+/* What each type of event means for the canonical tables. The rules are written here a second time on purpose, from the
+ * documents and not from engine/: a mistake there shows as a difference here. */
 
 static int lacks(Audit *a, const char *type, const char *field) {
         broken(a, true, "an entry lacks a field or has it of a wrong kind", "field %s of %s", field, type);
@@ -35,8 +34,10 @@ static int check_body(Audit *a, const json_t *commitment) {
         if (!said || json_get_u64(json_object_get(commitment, "bytes"), &bytes) < 0)
                 return lacks(a, "body", "sha256 and bytes");
         if (a->next_body != a->seq) {
-                broken(a, true, "the entry commits to a payload that is not there", "a row %" PRIu64 " in table body", a->seq);
-                return a->next_body == UINT64_MAX ? broken_found(a, "no more rows") : broken_found(a, "row %" PRIu64 " next", a->next_body);
+                broken(a, true, "the entry commits to a payload that is not there", "a row %" PRIu64 " in table body",
+                       a->seq);
+                return a->next_body == UINT64_MAX ? broken_found(a, "no more rows")
+                                                  : broken_found(a, "row %" PRIu64 " next", a->next_body);
         }
         if (a->body.n < BODY_NONCE_BYTES || a->body.n - BODY_NONCE_BYTES != bytes) {
                 broken(a, true, "the payload has another length than the entry says", "%" PRIu64 " bytes", bytes);
@@ -109,9 +110,11 @@ static int check_hist(Audit *a, const char *name, const SlotRow *slot) {
         if (r < 0 && r != -ENOENT)
                 return r;
         if (r == -ENOENT || written != slot->written || body != slot->body) {
-                broken(a, true, "table hist does not have this version", "version %" PRIu64 " of %s written at %" PRIu64 ", payload of %" PRIu64,
-                       slot->version, name, slot->written, slot->body);
-                return r == -ENOENT ? broken_found(a, "no row") : broken_found(a, "written at %" PRIu64 ", payload of %" PRIu64, written, body);
+                broken(a, true, "table hist does not have this version",
+                       "version %" PRIu64 " of %s written at %" PRIu64 ", payload of %" PRIu64, slot->version, name,
+                       slot->written, slot->body);
+                return r == -ENOENT ? broken_found(a, "no row")
+                                    : broken_found(a, "written at %" PRIu64 ", payload of %" PRIu64, written, body);
         }
         a->n_hist++;
         a->report->versions++;
@@ -133,7 +136,8 @@ static int slot_settled(Audit *a, const json_t *o, const char *name, SlotRow *sl
         }
         h = &r->held[r->n_settled++];
         if (h->seq != proposed || h->version != version || strcmp(h->slot, name) != 0) {
-                broken(a, true, "a proposal is settled out of its turn", "version %" PRIu64 " of %s, proposed at %" PRIu64, h->version, h->slot, h->seq);
+                broken(a, true, "a proposal is settled out of its turn",
+                       "version %" PRIu64 " of %s, proposed at %" PRIu64, h->version, h->slot, h->seq);
                 return broken_found(a, "version %" PRIu64 " of %s, proposed at %" PRIu64, version, name, proposed);
         }
         if (keep && r->broke) {
@@ -182,8 +186,8 @@ static int slot_read(Audit *a, const SlotRow *slot, const json_t *o, const char 
         if (json_get_u64(json_object_get(o, "written"), &written) < 0)
                 return lacks(a, "slot.read", "written");
         if (version != slot->version || written != slot->written) {
-                broken(a, true, "a region read a version that did not hold then (I-20)", "version %" PRIu64 " of %s, written at %" PRIu64, slot->version, name,
-                       slot->written);
+                broken(a, true, "a region read a version that did not hold then (I-20)",
+                       "version %" PRIu64 " of %s, written at %" PRIu64, slot->version, name, slot->written);
                 return broken_found(a, "version %" PRIu64 ", written at %" PRIu64, version, written);
         }
         return 0;
@@ -239,26 +243,31 @@ static int out_of_turn(Audit *a, const char *what, const char *expected, const c
         return broken_found(a, "%s", found);
 }
 
-/* allocated, then released exactly once with all proposals settled, then ended exactly once, then nothing (I-15, I-60). */
+/* allocated, then released exactly once with all proposals settled, then ended exactly once, then nothing (I-15, I-60).
+ */
 static int fold_region(Audit *a, const json_t *o, const char *type, const char *id) {
         FoldedRegion *r = map_get(&a->regions, id);
 
         if (strcmp(type, "region.allocated") == 0)
-                return r ? out_of_turn(a, "a region is allocated twice (I-1)", "an id that was never used", id) : region_allocated(a, id);
+                return r ? out_of_turn(a, "a region is allocated twice (I-1)", "an id that was never used", id)
+                         : region_allocated(a, id);
         if (!r)
-                return out_of_turn(a, "an event occurred in a region that was never allocated", "region.allocated before", id);
+                return out_of_turn(a, "an event occurred in a region that was never allocated",
+                                   "region.allocated before", id);
         if (r->ended)
-                return out_of_turn(a, "an event occurred in a region after its end", "nothing after invocation.ended", type);
+                return out_of_turn(a, "an event occurred in a region after its end", "nothing after invocation.ended",
+                                   type);
         if (strcmp(type, "region.released") == 0) {
                 if (r->released)
                         return out_of_turn(a, "a region is released twice", "one region.released", "two");
                 if (r->n_settled < r->n_held)
-                        return out_of_turn(a, "a region is released before its proposals are settled", "slot.written or slot.discarded for each",
-                                           r->held[r->n_settled].slot);
+                        return out_of_turn(a, "a region is released before its proposals are settled",
+                                           "slot.written or slot.discarded for each", r->held[r->n_settled].slot);
                 r->released = true;
         } else if (strcmp(type, "invocation.ended") == 0) {
                 if (!r->released)
-                        return out_of_turn(a, "an invocation ended before its region was released (I-15)", "region.released before", "none");
+                        return out_of_turn(a, "an invocation ended before its region was released (I-15)",
+                                           "region.released before", "none");
                 r->ended = true;
                 a->report->alive--;
                 free(r->held);
@@ -266,7 +275,8 @@ static int fold_region(Audit *a, const json_t *o, const char *type, const char *
         } else if (strcmp(type, "region.faulted") == 0)
                 r->broke = true;
         else if (r->released && strcmp(type, "region.recovered") != 0)
-                return out_of_turn(a, "an event occurred in a region after its release", "region.recovered or invocation.ended only", type);
+                return out_of_turn(a, "an event occurred in a region after its release",
+                                   "region.recovered or invocation.ended only", type);
         return 0;
 }
 
@@ -278,7 +288,8 @@ static int fold_common(Audit *a, const json_t *o, Bytes entry) {
         size_t n;
 
         if (json_canonical(o, &canonical, &n) < 0 || n != entry.n || memcmp(canonical, entry.p, n) != 0)
-                return out_of_turn(a, "an entry is not in canonical form", "canonical JSON (RFC 8785)", "another spelling");
+                return out_of_turn(a, "an entry is not in canonical form", "canonical JSON (RFC 8785)",
+                                   "another spelling");
         if (!time || clock_parse(time, &usec) < 0)
                 return lacks(a, "the entry", "time");
         if (strcmp(time, a->last_time) < 0)
@@ -300,7 +311,8 @@ int fold_entry(Audit *a, const json_t *o, Bytes entry) {
                 if (a->seq != 0)
                         return out_of_turn(a, "the ledger begins twice", "ledger.created at 0 only", type);
                 if (!text_of(o, "origin") || strcmp(text_of(o, "origin"), a->report->origin) != 0)
-                        return out_of_turn(a, "the ledger is of another origin", a->report->origin, text_of(o, "origin") ? text_of(o, "origin") : "none");
+                        return out_of_turn(a, "the ledger is of another origin", a->report->origin,
+                                           text_of(o, "origin") ? text_of(o, "origin") : "none");
                 return 0;
         }
         if (a->seq == 0)
@@ -309,8 +321,8 @@ int fold_entry(Audit *a, const json_t *o, Bytes entry) {
                 r = fold_region(a, o, type, region);
                 if (r != 0)
                         return r;
-        } else if (json_object_get(o, "region") || strcmp(type, "region.released") == 0 || strcmp(type, "region.allocated") == 0 ||
-                   strcmp(type, "invocation.ended") == 0)
+        } else if (json_object_get(o, "region") || strcmp(type, "region.released") == 0 ||
+                   strcmp(type, "region.allocated") == 0 || strcmp(type, "invocation.ended") == 0)
                 return lacks(a, type, "region");
         /* slot.written of a region speaks of the payload of its proposal. */
         if (body && !json_object_get(o, "proposed")) {

@@ -20,7 +20,8 @@ static int count(Audit *a, Table table, uint64_t expected) {
         int r = table_rows(a->txn, table, &n);
 
         if (r == 0 && n != expected)
-                return unequal(a, "a table has another number of rows than the ledger gives", table_name(table), "rows", expected, n);
+                return unequal(a, "a table has another number of rows than the ledger gives", table_name(table), "rows",
+                               expected, n);
         return r;
 }
 
@@ -44,7 +45,8 @@ static int fits(Audit *a, const char *name, const SlotRow *row) {
                         r = jsonschema_validate(schema, value, &d);
         }
         if (r > 0) {
-                broken(a, false, "a slot's schema or value is not what its definition allows", "%s: a value that fits", name);
+                broken(a, false, "a slot's schema or value is not what its definition allows", "%s: a value that fits",
+                       name);
                 return broken_found(a, "%s", d.text);
         }
         return r;
@@ -66,9 +68,11 @@ static int check_slot(Audit *a, const char *name, const SlotRow *row) {
         if (row->body != f->body)
                 return unequal(a, "table slot differs from the ledger", name, "payload of", f->body, row->body);
         if (row->held_version != f->held_version)
-                return unequal(a, "table slot differs from the ledger", name, "held version", f->held_version, row->held_version);
+                return unequal(a, "table slot differs from the ledger", name, "held version", f->held_version,
+                               row->held_version);
         if (f->held_version && (row->held_seq != f->held_seq || strcmp(row->held_by, f->held_by) != 0)) {
-                broken(a, false, "table slot differs from the ledger", "%s: held by %s since %" PRIu64, name, f->held_by, f->held_seq);
+                broken(a, false, "table slot differs from the ledger", "%s: held by %s since %" PRIu64, name,
+                       f->held_by, f->held_seq);
                 return broken_found(a, "held by %s since %" PRIu64, row->held_by, row->held_seq);
         }
         return fits(a, name, row);
@@ -112,7 +116,8 @@ static int check_held(Audit *a, uint64_t *ret_n) {
                         if (f->held[i].seq == row.seq)
                                 h = &f->held[i];
                 if (!h || h->version != row.version || strcmp(h->slot, row.name) != 0) {
-                        broken(a, false, "table held has a proposal that the ledger does not have open", "no row of region %s, seq %" PRIu64, row.region, row.seq);
+                        broken(a, false, "table held has a proposal that the ledger does not have open",
+                               "no row of region %s, seq %" PRIu64, row.region, row.seq);
                         return broken_found(a, "version %" PRIu64 " of %s", row.version, row.name);
                 }
                 n++;
@@ -127,7 +132,8 @@ static int check_held(Audit *a, uint64_t *ret_n) {
         return r == -ENOENT ? 0 : r;
 }
 
-/* A region may be without its end only while its supervisor lives. Between our snapshot and now it may have ended well. */
+/* A region may be without its end only while its supervisor lives. Between our snapshot and now it may have ended well.
+ */
 static int check_alive(Audit *a, const RegionRow *row) {
         _cleanup_txn_ Txn *now = NULL;
         RegionRow again = {0};
@@ -159,8 +165,10 @@ static int check_regions(Audit *a) {
                         const FoldedRegion *f = map_get(&a->regions, rows[i].region);
 
                         if (!f || f->ended) {
-                                broken(a, false, "table region has a region that the ledger does not have alive", "no row %s", rows[i].region);
-                                r = broken_found(a, "%s", f ? "one, though it ended" : "one, though it was never allocated");
+                                broken(a, false, "table region has a region that the ledger does not have alive",
+                                       "no row %s", rows[i].region);
+                                r = broken_found(a, "%s",
+                                                 f ? "one, though it ended" : "one, though it was never allocated");
                         } else
                                 r = check_alive(a, &rows[i]);
                 }

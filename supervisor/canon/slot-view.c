@@ -12,7 +12,8 @@ static int row_of(Txn *t, const char *name, SlotRow *ret, Diag *reterr) {
         int r;
 
         if (!slot_name_valid(name))
-                return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not a slot's name", diag_quote(name, strlen(name), quoted, sizeof(quoted)));
+                return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not a slot's name",
+                            diag_quote(name, strlen(name), quoted, sizeof(quoted)));
         r = slot_row_get(t, name, ret);
         return r == -ENOENT ? diag(reterr, ENGINE_E_UNDEFINED, "slot %s is not defined", name) : r;
 }
@@ -54,7 +55,8 @@ int canon_slot_get(Txn *t, const char *name, uint64_t version, json_t **ret, Dia
                 return diag(reterr, ENGINE_E_NO_VALUE, "slot %s has no value yet", name);
         r = hist_row_get(t, name, version ? version : row.version, &written, &body);
         if (r == -ENOENT && version)
-                return diag(reterr, ENGINE_E_NO_VALUE, "slot %s has no version %" PRIu64 ": it has 1 to %" PRIu64, name, version, row.version);
+                return diag(reterr, ENGINE_E_NO_VALUE, "slot %s has no version %" PRIu64 ": it has 1 to %" PRIu64, name,
+                            version, row.version);
         if (r == 0)
                 r = body_get(t, body, NULL, &text);
         if (r == 0)
@@ -94,13 +96,15 @@ int canon_slot_list(Txn *t, json_t **ret) {
                 r = slot_row_decode(v, &row);
                 if (r < 0)
                         break;
-                o = json_pack("{s:s%, s:o, s:o}", "slot", k.p, k.n, "version", json_u64(row.version), "defined", json_u64(row.defined));
+                o = json_pack("{s:s%, s:o, s:o}", "slot", k.p, k.n, "version", json_u64(row.version), "defined",
+                              json_u64(row.defined));
                 if (!o || json_array_append_new(list, o) < 0)
                         return -ENOMEM;
                 if (row.version && json_object_set_new(o, "seq", json_u64(row.written)) < 0)
                         return -ENOMEM;
-                if (row.held_version &&
-                    json_object_set_new(o, "held", json_pack("{s:s, s:o}", "region", row.held_by, "version", json_u64(row.held_version))) < 0)
+                if (row.held_version && json_object_set_new(o, "held",
+                                                            json_pack("{s:s, s:o}", "region", row.held_by, "version",
+                                                                      json_u64(row.held_version))) < 0)
                         return -ENOMEM;
         }
         if (r != -ENOENT)

@@ -9,19 +9,21 @@ static const char help[] =
         "Usage: lethe audit [--json] [--store DIR]\n\n"
         "Reads the whole store and recomputes all that it claims: hashes, tree, checkpoint and its\n"
         "signature, payloads, the life of each region, and every slot from the ledger alone. Ends 0\n"
-        "when all holds, 1 with the first thing that does not, 2 when used wrongly.\n\n"
-        HELP_STORE
+        "when all holds, 1 with the first thing that does not, 2 when used wrongly.\n\n" HELP_STORE
         "  --json            the report as one object\n"
         "  -h, --help        this text\n";
 
 static json_t *to_json(const AuditReport *a, int r) {
-        json_t *o = json_pack("{s:i, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "version", 1, "intact", r == 0, "origin", a->origin, "entries",
-                              json_u64(a->entries), "slots", json_u64(a->slots), "versions", json_u64(a->versions), "regions", json_u64(a->regions),
-                              "alive", json_u64(a->alive), "root", a->root);
+        json_t *o = json_pack("{s:i, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "version", 1, "intact", r == 0, "origin",
+                              a->origin, "entries", json_u64(a->entries), "slots", json_u64(a->slots), "versions",
+                              json_u64(a->versions), "regions", json_u64(a->regions), "alive", json_u64(a->alive),
+                              "root", a->root);
 
         if (o && r != 0)
-                json_object_set_new(o, "problem", json_pack("{s:o, s:s, s:s, s:s}", "seq", a->at_entry ? json_u64(a->seq) : json_null(), "what", a->what,
-                                                            "expected", a->expected, "found", a->found));
+                json_object_set_new(o, "problem",
+                                    json_pack("{s:o, s:s, s:s, s:s}", "seq",
+                                              a->at_entry ? json_u64(a->seq) : json_null(), "what", a->what, "expected",
+                                              a->expected, "found", a->found));
         return o;
 }
 
@@ -46,7 +48,8 @@ int cmd_audit(int argc, char **argv) {
         r = with_store("audit", &o, STORE_READ, &s);
         if (r != EXIT_OK) {
                 if (o.json && r == EXIT_NOT) /* the reason stands on standard error */
-                        printf("{\"intact\":false,\"problem\":{\"what\":\"the store cannot be opened\"},\"version\":1}\n");
+                        printf("{\"intact\":false,\"problem\":{\"what\":\"the store cannot be "
+                               "opened\"},\"version\":1}\n");
                 return r;
         }
         r = audit_run(s, &a);
@@ -59,7 +62,8 @@ int cmd_audit(int argc, char **argv) {
                 if (p < 0)
                         return with_store_failed("audit", s, p, &d);
         } else if (r == 0)
-                printf("intact: %" PRIu64 " entries of %s, %" PRIu64 " slots in %" PRIu64 " versions, %" PRIu64 " regions (%" PRIu64 " alive)\nroot %s\n",
+                printf("intact: %" PRIu64 " entries of %s, %" PRIu64 " slots in %" PRIu64 " versions, %" PRIu64
+                       " regions (%" PRIu64 " alive)\nroot %s\n",
                        a.entries, a.origin, a.slots, a.versions, a.regions, a.alive, a.root);
         else {
                 if (a.at_entry)

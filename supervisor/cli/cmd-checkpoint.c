@@ -6,13 +6,11 @@
 #include <getopt.h>
 #include <string.h>
 
-static const char help[] =
-        "Usage: lethe checkpoint [--json] [--store DIR]\n\n"
-        "Prints the ledger's newest checkpoint: a signed note (c2sp.org/tlog-checkpoint) with\n"
-        "the number of entries and the root of the Merkle tree over them.\n\n"
-        HELP_STORE
-        "  --json            one object: origin, size, root, vkey, note\n"
-        "  -h, --help        this text\n";
+static const char help[] = "Usage: lethe checkpoint [--json] [--store DIR]\n\n"
+                           "Prints the ledger's newest checkpoint: a signed note (c2sp.org/tlog-checkpoint) with\n"
+                           "the number of entries and the root of the Merkle tree over them.\n\n" HELP_STORE
+                           "  --json            one object: origin, size, root, vkey, note\n"
+                           "  -h, --help        this text\n";
 
 int cmd_checkpoint(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, {0}};
@@ -51,8 +49,8 @@ int cmd_checkpoint(int argc, char **argv) {
                 char vkey[VKEY_MAX], *root = base64_encode(c.root.b, sizeof(c.root.b));
 
                 note_vkey(c.origin, store_public_key(s), vkey);
-                out = json_pack("{s:i, s:s, s:o, s:s, s:s, s:s%}", "version", 1, "origin", c.origin, "size", json_u64(c.size), "root",
-                                root ? root : "", "vkey", vkey, "note", note.p, note.n);
+                out = json_pack("{s:i, s:s, s:o, s:s, s:s, s:s%}", "version", 1, "origin", c.origin, "size",
+                                json_u64(c.size), "root", root ? root : "", "vkey", vkey, "note", note.p, note.n);
                 free(root);
                 r = print_json(stdout, out);
                 if (r < 0)

@@ -5,13 +5,11 @@
 #include <getopt.h>
 #include <inttypes.h>
 
-static const char help[] =
-        "Usage: lethe export [--json] [--store DIR] DIR\n\n"
-        "Writes the ledger into a new or empty folder as static files that other programs verify\n"
-        "(c2sp.org/tlog-tiles): checkpoint, vkey, tile/L/N and tile/entries/N.\n\n"
-        HELP_STORE
-        "  --json            says what was written as one object\n"
-        "  -h, --help        this text\n";
+static const char help[] = "Usage: lethe export [--json] [--store DIR] DIR\n\n"
+                           "Writes the ledger into a new or empty folder as static files that other programs verify\n"
+                           "(c2sp.org/tlog-tiles): checkpoint, vkey, tile/L/N and tile/entries/N.\n\n" HELP_STORE
+                           "  --json            says what was written as one object\n"
+                           "  -h, --help        this text\n";
 
 int cmd_export(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, {0}};
@@ -43,7 +41,8 @@ int cmd_export(int argc, char **argv) {
         if (r != 0)
                 return with_store_failed("export", s, r, &d);
         if (o.json) {
-                _cleanup_json_ json_t *out = json_pack("{s:i, s:s, s:s, s:o}", "version", 1, "folder", dir, "origin", c.origin, "size", json_u64(c.size));
+                _cleanup_json_ json_t *out = json_pack("{s:i, s:s, s:s, s:o}", "version", 1, "folder", dir, "origin",
+                                                       c.origin, "size", json_u64(c.size));
 
                 r = print_json(stdout, out);
                 if (r < 0)

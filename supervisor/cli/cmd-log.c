@@ -12,17 +12,14 @@
 #include <signal.h>
 #include <string.h>
 
-static const char help[] =
-        "Usage: lethe log [OPTIONS]\n\n"
-        "Prints the ledger's entries, oldest first: number, time, type, region, and what else the\n"
-        "entry says.\n\n"
-        HELP_STORE
-        "  --region REGION   only events that occurred in this region\n"
-        "  --type TYPE       only this type, such as slot.written; may be given several times\n"
-        "  --since SEQ       from this entry on\n"
-        "  -f, --follow      goes on as entries are appended, until interrupted\n"
-        "  --json            each line is the entry as recorded, with seq added\n"
-        "  -h, --help        this text\n";
+static const char help[] = "Usage: lethe log [OPTIONS]\n\n"
+                           "Prints the ledger's entries, oldest first: number, time, type, region, and what else the\n"
+                           "entry says.\n\n" HELP_STORE "  --region REGION   only events that occurred in this region\n"
+                           "  --type TYPE       only this type, such as slot.written; may be given several times\n"
+                           "  --since SEQ       from this entry on\n"
+                           "  -f, --follow      goes on as entries are appended, until interrupted\n"
+                           "  --json            each line is the entry as recorded, with seq added\n"
+                           "  -h, --help        this text\n";
 
 #define FOLLOW_USEC 100000 /* how often the ledger's size is looked at */
 #define TYPES_MAX 16
@@ -34,7 +31,8 @@ typedef struct Filter {
         bool json;
 } Filter;
 
-/* The needle's text must be in the entry if it is a member at the top: most entries are told apart without parsing them. */
+/* The needle's text must be in the entry if it is a member at the top: most entries are told apart without parsing
+ * them. */
 static bool mentions(Bytes e, const char *key, const char *value) {
         char needle[256];
         int n = snprintf(needle, sizeof(needle), "\"%s\":\"%s\"", key, value);
@@ -99,8 +97,8 @@ static int show(Txn *t, const Filter *f, uint64_t seq, Bytes e) {
                 return print_json(stdout, o);
         }
         region = json_string_value(json_object_get(o, "region"));
-        printf("%8" PRIu64 "  %s  %-26s  %-18s", seq, json_string_value(json_object_get(o, "time")), region ? region : "-",
-               json_string_value(json_object_get(o, "type")));
+        printf("%8" PRIu64 "  %s  %-26s  %-18s", seq, json_string_value(json_object_get(o, "time")),
+               region ? region : "-", json_string_value(json_object_get(o, "type")));
         json_object_del(o, "time");
         json_object_del(o, "type");
         json_object_del(o, "region");
@@ -184,7 +182,8 @@ int cmd_log(int argc, char **argv) {
                         return cli_done("log", EXIT_OK);
                 case 'r':
                         if (!region_id_valid(optarg))
-                                return cli_usage("log", "--region '%s': a region's id has %d characters of 0-9 a-z", optarg, REGION_ID_LEN);
+                                return cli_usage("log", "--region '%s': a region's id has %d characters of 0-9 a-z",
+                                                 optarg, REGION_ID_LEN);
                         f.region = optarg;
                         break;
                 case 't':

@@ -12,8 +12,7 @@
 static const char help[] =
         "Usage: lethe prove [-o FILE] [--json] [--store DIR] SEQ\n\n"
         "Prints a proof (c2sp.org/tlog-proof@v1) that entry SEQ stands in the ledger under its\n"
-        "newest checkpoint. Whoever has the entry and the vkey checks it without the store.\n\n"
-        HELP_STORE
+        "newest checkpoint. Whoever has the entry and the vkey checks it without the store.\n\n" HELP_STORE
         "  -o, --output FILE writes there instead of to standard output\n"
         "  --json            one object: seq, entry (text), proof (text), vkey\n"
         "  -h, --help        this text\n";
@@ -29,7 +28,8 @@ static int as_json(Txn *t, Store *s, uint64_t seq, const Buf *proof, Buf *ret) {
         if (r < 0)
                 return r;
         note_vkey(store_origin(s), store_public_key(s), vkey);
-        out = json_pack("{s:i, s:o, s:s%, s:s%, s:s}", "version", 1, "seq", json_u64(seq), "entry", e.p, e.n, "proof", proof->data, proof->n, "vkey", vkey);
+        out = json_pack("{s:i, s:o, s:s%, s:s%, s:s}", "version", 1, "seq", json_u64(seq), "entry", e.p, e.n, "proof",
+                        proof->data, proof->n, "vkey", vkey);
         r = out ? json_canonical(out, &text, &n) : -ENOMEM;
         if (r == 0)
                 r = buf_add(ret, text, n);

@@ -22,9 +22,9 @@ static const char help[] =
         "       lethe slot history NAME\n"
         "       lethe slot watch NAME [--count N]\n\n"
         "Slots are what persists: named values, each typed by a JSON Schema, with every version kept.\n"
-        "VALUE is JSON (a string needs its quotes: '\"text\"'); - reads standard input. put with --expect\n"
-        "writes only over that version (0: none yet). watch prints each new version as it is written.\n\n"
-        HELP_STORE
+        "VALUE is JSON (a string needs its quotes: '\"text\"'; put -- before a negative number);\n"
+        "- reads standard input. put with --expect "
+        "writes only over that version (0: none yet). watch prints each new version as it is written.\n\n" HELP_STORE
         "  --json            objects with all that is known\n"
         "  -h, --help        this text\n";
 
@@ -60,7 +60,8 @@ static int read_json(const char *what, const char *arg, bool is_file, unsigned d
                 return cli_fail("slot", EXIT_NOT, "%s %s cannot be read: %s", what, arg, strerror(-r));
         r = json_parse(text, n, SLOT_VALUE_MAX, depth, ret, &d);
         if (r > 0)
-                return cli_fail("slot", EXIT_NOT, "%s is not JSON: %s%s", what, d.text, is_file || strcmp(arg, "-") == 0 ? "" : " (a string needs quotes: '\"text\"')");
+                return cli_fail("slot", EXIT_NOT, "%s is not JSON: %s%s", what, d.text,
+                                is_file || strcmp(arg, "-") == 0 ? "" : " (a string needs quotes: '\"text\"')");
         return r < 0 ? cli_fail("slot", EXIT_NOT, "%s: %s", what, strerror(-r)) : EXIT_OK;
 }
 
@@ -142,12 +143,14 @@ static int put(Slot *a) {
                 printf("%s is at version %" PRIu64 " (seq %" PRIu64 ")\n", a->name, version, seq);
                 return cli_done("slot", EXIT_OK);
         }
-        return print_object(s, json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "slot", a->name, "slot_version", json_u64(version), "seq", json_u64(seq)));
+        return print_object(s, json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "slot", a->name, "slot_version",
+                                         json_u64(version), "seq", json_u64(seq)));
 }
 
 /* canon/'s objects say "version" for the slot's; at the top of what we print that word is the format's. */
 static int rename_version(json_t *o) {
-        return json_object_set(o, "slot_version", json_object_get(o, "version")) | json_object_set_new(o, "version", json_integer(1));
+        return json_object_set(o, "slot_version", json_object_get(o, "version")) |
+               json_object_set_new(o, "version", json_integer(1));
 }
 
 static int print_value(Store *s, json_t *o, bool json) {
@@ -204,8 +207,8 @@ static int list(Slot *a) {
         json_array_foreach(l, i, o) {
                 const char *held = json_string_value(json_object_get(json_object_get(o, "held"), "region"));
 
-                printf("%-32s  version %-6" PRIu64 "%s%s\n", json_string_value(json_object_get(o, "slot")), number(o, "version"),
-                       held ? "  held by region " : "", held ? held : "");
+                printf("%-32s  version %-6" PRIu64 "%s%s\n", json_string_value(json_object_get(o, "slot")),
+                       number(o, "version"), held ? "  held by region " : "", held ? held : "");
         }
         return cli_done("slot", EXIT_OK);
 }
@@ -229,11 +232,16 @@ static int history(Slot *a) {
         if (a->o.json)
                 return print_object(s, json_pack("{s:i, s:s, s:O}", "version", 1, "slot", a->name, "history", l));
         json_array_foreach(l, i, o) {
-                const char *region = json_string_value(json_object_get(o, "region")), *who = json_string_value(json_object_get(o, "who"));
+                const char *region = json_string_value(json_object_get(o, "region")),
+                           *who = json_string_value(json_object_get(o, "who"));
 
-                printf("version %-6" PRIu64 " seq %-8" PRIu64 " %s  %s%s  %" PRIu64 " bytes  sha256 %s\n", number(o, "version"), number(o, "seq"),
-                       json_string_value(json_object_get(o, "time")), region ? "region " : "", region ? region : who ? who : "?", number(o, "bytes"),
-                       json_string_value(json_object_get(o, "sha256")));
+                printf("version %-6" PRIu64 " seq %-8" PRIu64 " %s  %s%s  %" PRIu64 " bytes  sha256 %s\n",
+                       number(o, "version"), number(o, "seq"), json_string_value(json_object_get(o, "time")),
+                       region ? "region " : "",
+                       region ? region
+                       : who  ? who
+                              : "?",
+                       number(o, "bytes"), json_string_value(json_object_get(o, "sha256")));
         }
         return cli_done("slot", EXIT_OK);
 }
@@ -287,7 +295,8 @@ static int watch(Slot *a) {
                 r = print_since(s, a, &seen, &printed, &d);
                 if (fflush(stdout) != 0 || ferror(stdout))
                         break;
-                if ((a->count == 0 || printed < a->count) && poll(&gone, 1, WATCH_USEC / 1000) > 0 && (gone.revents & (POLLERR | POLLHUP)))
+                if ((a->count == 0 || printed < a->count) && poll(&gone, 1, WATCH_USEC / 1000) > 0 &&
+                    (gone.revents & (POLLERR | POLLHUP)))
                         break; /* nobody reads any more */
         }
         return r != 0 ? with_store_failed("slot", s, r, &d) : stopped ? EXIT_OK : cli_done("slot", EXIT_OK);
@@ -346,8 +355,8 @@ int cmd_slot(int argc, char **argv) {
         for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
                 if (strcmp(argv[optind], actions[i].name) == 0) {
                         if (n < actions[i].n_least || n > actions[i].n_most)
-                                return cli_usage("slot", "%s takes %d argument%s, not %d", actions[i].name, actions[i].n_least,
-                                                 actions[i].n_least == 1 ? "" : "s", n);
+                                return cli_usage("slot", "%s takes %d argument%s, not %d", actions[i].name,
+                                                 actions[i].n_least, actions[i].n_least == 1 ? "" : "s", n);
                         return actions[i].fn(&a);
                 }
         return cli_usage("slot", "'%s' is none of define, put, get, list, history, watch", argv[optind]);

@@ -47,7 +47,8 @@ int with_store_failed(const char *verb, const Store *s, int r, const Diag *d) {
         return cli_fail(verb, EXIT_NOT, "store %s: %s", store_dir(s), store_strerror(r));
 }
 
-/* The code point of a UTF-8 sequence of 2 or 3 bytes that a terminal obeys or that turns the direction of text; 0: harmless. */
+/* The code point of a UTF-8 sequence of 2 or 3 bytes that a terminal obeys or that turns the direction of text; 0:
+ * harmless. */
 static unsigned commands(const unsigned char *s, size_t left, size_t *ret_n) {
         unsigned c;
 

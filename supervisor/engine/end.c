@@ -8,7 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* What becomes of one held proposal. The row of table slot is let go when this is the newest of the region's proposals for it. */
+/* What becomes of one held proposal. The row of table slot is let go when this is the newest of the region's proposals
+ * for it. */
 static int settle(Txn *t, const HeldRow *h, bool keep, const char *reason) {
         _cleanup_json_ json_t *fields = NULL, *proposed = NULL;
         uint8_t key[HELD_KEY_BYTES];
@@ -21,13 +22,18 @@ static int settle(Txn *t, const HeldRow *h, bool keep, const char *reason) {
                 r = slot_row_get(t, h->name, &row);
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
-        fields = json_pack("{s:s, s:o, s:o}", "slot", h->name, "version", json_u64(h->version), "proposed", json_u64(h->seq));
+        fields = json_pack("{s:s, s:o, s:o}", "slot", h->name, "version", json_u64(h->version), "proposed",
+                           json_u64(h->seq));
         if (!fields)
                 return -ENOMEM;
         if (!keep && reason && json_object_set_new(fields, "reason", json_string(reason)) < 0)
                 return -ENOMEM;
-        r = event_append(t, &(Event){.type = keep ? "slot.written" : "slot.discarded", .region = h->region, .fields = fields,
-                                     .commitment = keep ? json_object_get(proposed, "body") : NULL}, &seq, NULL);
+        r = event_append(t,
+                         &(Event){.type = keep ? "slot.written" : "slot.discarded",
+                                  .region = h->region,
+                                  .fields = fields,
+                                  .commitment = keep ? json_object_get(proposed, "body") : NULL},
+                         &seq, NULL);
         if (r < 0)
                 return r;
         if (row.held_seq == h->seq)
@@ -70,11 +76,14 @@ static int end(Txn *t, const RegionEnd *e, const json_t *recovered, uint64_t *re
         int r = settle_all(t, e->region, e->keep, outcome);
 
         if (r == 0)
-                r = event_append(t, &(Event){.type = "region.released", .region = e->region, .fields = e->released}, ret_released, NULL);
+                r = event_append(t, &(Event){.type = "region.released", .region = e->region, .fields = e->released},
+                                 ret_released, NULL);
         if (r == 0 && recovered)
-                r = event_append(t, &(Event){.type = "region.recovered", .region = e->region, .fields = recovered}, NULL, NULL);
+                r = event_append(t, &(Event){.type = "region.recovered", .region = e->region, .fields = recovered},
+                                 NULL, NULL);
         if (r == 0)
-                r = event_append(t, &(Event){.type = "invocation.ended", .region = e->region, .fields = e->ended}, ret_ended, NULL);
+                r = event_append(t, &(Event){.type = "invocation.ended", .region = e->region, .fields = e->ended},
+                                 ret_ended, NULL);
         if (r == 0)
                 r = region_json_del(t, e->region);
         if (r == 0)
@@ -101,10 +110,15 @@ int engine_region_recover(Txn *t, const char *region, const json_t *evidence, Di
         if (r < 0)
                 return r;
         ended = json_pack("{s:s, s:s}", "outcome", "cancelled", "reason", "supervisor_died");
-        recovered = json_pack("{s:O, s:O, s:O?}", "supervisor", json_object_get(row, "supervisor"), "allocated", json_object_get(row, "allocated"),
-                              "pid", json_object_get(row, "pid"));
+        recovered = json_pack("{s:O, s:O, s:O?}", "supervisor", json_object_get(row, "supervisor"), "allocated",
+                              json_object_get(row, "allocated"), "pid", json_object_get(row, "pid"));
         if (!ended || !recovered)
                 return -ENOMEM;
         /* The proposals were acknowledged: they hold, unless a breach of a budget was recorded already. */
-        return end(t, &(RegionEnd){.region = region, .keep = !json_object_get(row, "faulted"), .released = evidence, .ended = ended}, recovered, NULL, NULL);
+        return end(t,
+                   &(RegionEnd){.region = region,
+                                .keep = !json_object_get(row, "faulted"),
+                                .released = evidence,
+                                .ended = ended},
+                   recovered, NULL, NULL);
 }

@@ -19,8 +19,8 @@ void body_hash(Bytes nonce, Bytes payload, uint8_t ret[static 32]) {
         crypto_hash_sha256_final(&st, ret);
 }
 
-/* Puts the payload under seq and returns its commitment: the hash is over a nonce too, so that it gives nothing away about a payload that
- * was erased. */
+/* Puts the payload under seq and returns its commitment: the hash is over a nonce too, so that it gives nothing away
+ * about a payload that was erased. */
 static int body_put(Txn *t, uint64_t seq, const void *p, size_t n, json_t **ret) {
         _cleanup_free_ uint8_t *v = malloc(BODY_NONCE_BYTES + n);
         uint8_t key[8], hash[HASH_BYTES];
@@ -55,7 +55,8 @@ static int stamp(json_t *o, const Event *e, uint64_t now, uint64_t last) {
                 r |= json_object_set_new(o, "region", json_string(e->region));
         if (e->who)
                 r |= json_object_set_new(o, "who", json_string(e->who));
-        /* The clock was set back: the order of entries is the truth, and the entry says by how much the clock disagrees. */
+        /* The clock was set back: the order of entries is the truth, and the entry says by how much the clock
+         * disagrees. */
         if (now < last)
                 r |= json_object_set_new(o, "clock_behind_usec", json_u64(last - now));
         return r ? -ENOMEM : 0;

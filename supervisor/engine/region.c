@@ -46,7 +46,8 @@ static int copy_in(Txn *t, const RegionStart *s, const char *name, json_t *copie
         if (!slot_name_valid(name)) {
                 char quoted[400];
 
-                return diag(reterr, ENGINE_E_BAD_NAME, "reads: \"%s\" is not a slot's name", diag_quote(name, strlen(name), quoted, sizeof(quoted)));
+                return diag(reterr, ENGINE_E_BAD_NAME, "reads: \"%s\" is not a slot's name",
+                            diag_quote(name, strlen(name), quoted, sizeof(quoted)));
         }
         r = slot_row_get(t, name, &row);
         if (r == -ENOENT || (r == 0 && row.version == 0))
@@ -58,11 +59,14 @@ static int copy_in(Txn *t, const RegionStart *s, const char *name, json_t *copie
         r = json_parse(body.p, body.n, SLOT_VALUE_MAX, JSON_DEPTH_DEFAULT, &value, NULL);
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
-        fields = json_pack("{s:s, s:o, s:o}", "slot", name, "version", json_u64(row.version), "written", json_u64(row.written));
+        fields = json_pack("{s:s, s:o, s:o}", "slot", name, "version", json_u64(row.version), "written",
+                           json_u64(row.written));
         if (!fields)
                 return -ENOMEM;
         r = event_append(t, &(Event){.type = "slot.read", .region = s->region, .fields = fields}, NULL, NULL);
-        if (r == 0 && json_object_set_new(copies, name, json_pack("{s:o, s:O}", "version", json_u64(row.version), "value", value)) < 0)
+        if (r == 0 &&
+            json_object_set_new(copies, name,
+                                json_pack("{s:o, s:O}", "version", json_u64(row.version), "value", value)) < 0)
                 r = -ENOMEM;
         return r;
 }
@@ -79,10 +83,13 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
         if (r < 0)
                 return r;
         if (s->max_regions > 0 && alive >= s->max_regions)
-                return diag(reterr, ENGINE_E_TOO_MANY, "%" PRIu64 " regions are alive in this store: policy allows %" PRIu64 " at once (max_regions)", alive,
-                            s->max_regions);
-        fields = json_pack("{s:{s:s, s:s}, s:s, s:O?, s:o, s:o, s:o}", "skill", "name", s->skill_name, "digest", s->skill_digest, "tier", s->tier, "grant",
-                           s->grant, "reads", strings(s->reads), "writes", strings(s->writes), "supervisor", json_u64(s->supervisor_pid));
+                return diag(reterr, ENGINE_E_TOO_MANY,
+                            "%" PRIu64 " regions are alive in this store: policy allows %" PRIu64
+                            " at once (max_regions)",
+                            alive, s->max_regions);
+        fields = json_pack("{s:{s:s, s:s}, s:s, s:O?, s:o, s:o, s:o}", "skill", "name", s->skill_name, "digest",
+                           s->skill_digest, "tier", s->tier, "grant", s->grant, "reads", strings(s->reads), "writes",
+                           strings(s->writes), "supervisor", json_u64(s->supervisor_pid));
         if (!fields)
                 return -ENOMEM;
         r = event_append(t, &(Event){.type = "region.allocated", .region = s->region, .fields = fields}, &seq, NULL);
@@ -95,9 +102,10 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                 if (r != 0)
                         return r;
         }
-        row = json_pack("{s:o, s:o, s:o, s:O, s:s, s:o, s:o}", "lock", json_u64(store_own_lock(txn_store(t))), "supervisor",
-                        json_u64(s->supervisor_pid), "allocated", json_u64(seq), "skill", json_object_get(fields, "skill"), "tier", s->tier,
-                        "writes", strings(s->writes), "proposals", json_integer(0));
+        row = json_pack("{s:o, s:o, s:o, s:O, s:s, s:o, s:o}", "lock", json_u64(store_own_lock(txn_store(t))),
+                        "supervisor", json_u64(s->supervisor_pid), "allocated", json_u64(seq), "skill",
+                        json_object_get(fields, "skill"), "tier", s->tier, "writes", strings(s->writes), "proposals",
+                        json_integer(0));
         if (!row)
                 return -ENOMEM;
         r = region_json_put(t, s->region, row, true);
@@ -110,13 +118,15 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
         return 0;
 }
 
-int engine_region_pid(Txn *t, const char *region, uint64_t pid, uint64_t start_ticks, const char *cgroup, const char *scratch) {
+int engine_region_pid(Txn *t, const char *region, uint64_t pid, uint64_t start_ticks, const char *cgroup,
+                      const char *scratch) {
         _cleanup_json_ json_t *row = NULL;
         int r = region_json_get(t, region, &row);
 
         if (r != 0)
                 return r;
-        r = json_object_set_new(row, "pid", json_u64(pid)) | json_object_set_new(row, "start_ticks", json_u64(start_ticks));
+        r = json_object_set_new(row, "pid", json_u64(pid)) |
+            json_object_set_new(row, "start_ticks", json_u64(start_ticks));
         if (cgroup)
                 r |= json_object_set_new(row, "cgroup", json_string(cgroup));
         if (scratch)
@@ -167,9 +177,11 @@ int engine_propose(Txn *t, const char *region, const char *name, const json_t *v
         if (json_get_u64(json_object_get(row, "proposals"), &proposals) < 0)
                 return -EUCLEAN;
         if (proposals >= SLOT_PROPOSALS_MAX)
-                r = diag(reterr, ENGINE_E_TOO_MANY, "%d slot writes of one invocation are the most", SLOT_PROPOSALS_MAX);
+                r = diag(reterr, ENGINE_E_TOO_MANY, "%d slot writes of one invocation are the most",
+                         SLOT_PROPOSALS_MAX);
         else if (slot_name_valid(name) && !may_write(row, name))
-                r = diag(reterr, ENGINE_E_NOT_GRANTED, "slot %s is not among the slots that this region may write", name);
+                r = diag(reterr, ENGINE_E_NOT_GRANTED, "slot %s is not among the slots that this region may write",
+                         name);
         else
                 r = slot_check(t, region, name, value, expect, &c, reterr);
         if (r > 0)
@@ -180,7 +192,13 @@ int engine_propose(Txn *t, const char *region, const char *name, const json_t *v
         fields = json_pack("{s:s, s:o}", "slot", name, "version", json_u64(c.version));
         if (!fields)
                 return -ENOMEM;
-        r = event_append(t, &(Event){.type = "slot.proposed", .region = region, .fields = fields, .payload = c.text, .n_payload = c.n}, &held.seq, NULL);
+        r = event_append(t,
+                         &(Event){.type = "slot.proposed",
+                                  .region = region,
+                                  .fields = fields,
+                                  .payload = c.text,
+                                  .n_payload = c.n},
+                         &held.seq, NULL);
         if (r < 0)
                 return r;
         held.version = c.version;

@@ -10,7 +10,9 @@ int slot_row_decode(Bytes v, SlotRow *ret) {
 
         if (v.n != SLOT_ROW_BYTES)
                 return -EUCLEAN;
-        *ret = (SlotRow){be64_get(p), be64_get(p + 8), be64_get(p + 16), be64_get(p + 24), be64_get(p + 32), be64_get(p + 40), ""};
+        *ret = (SlotRow){
+                be64_get(p), be64_get(p + 8), be64_get(p + 16), be64_get(p + 24), be64_get(p + 32), be64_get(p + 40),
+                ""};
         memcpy(ret->held_by, p + 48, REGION_ID_LEN);
         return 0;
 }

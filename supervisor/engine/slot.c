@@ -18,14 +18,16 @@ int engine_refuse(Txn *t, const char *region, const char *who, const char *name,
         fields = json_pack("{s:s, s:s, s:s}", "slot", quoted, "code", engine_code_name(code), "message", why->text);
         if (!fields)
                 return -ENOMEM;
-        r = event_append(t, &(Event){.type = "slot.refused", .region = region, .who = who, .fields = fields}, NULL, NULL);
+        r = event_append(t, &(Event){.type = "slot.refused", .region = region, .who = who, .fields = fields}, NULL,
+                         NULL);
         return r < 0 ? r : (int)code;
 }
 
 static int bad_name(const char *name, Diag *reterr) {
         char quoted[400];
 
-        return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not a slot's name: a letter, then at most %d of a-z 0-9 . _ / -",
+        return diag(reterr, ENGINE_E_BAD_NAME,
+                    "\"%s\" is not a slot's name: a letter, then at most %d of a-z 0-9 . _ / -",
                     diag_quote(name, strlen(name), quoted, sizeof(quoted)), SLOT_NAME_MAX - 1);
 }
 
@@ -51,7 +53,8 @@ static int fits(Txn *t, const char *name, const SlotRow *row, const json_t *valu
         return r;
 }
 
-int slot_check(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect, SlotChecked *ret, Diag *reterr) {
+int slot_check(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect, SlotChecked *ret,
+               Diag *reterr) {
         SlotRow row;
         uint64_t current;
         int r;
@@ -64,17 +67,22 @@ int slot_check(Txn *t, const char *region, const char *name, const json_t *value
         if (r < 0)
                 return r;
         if (row.held_version && (!region || strcmp(row.held_by, region) != 0))
-                return diag(reterr, ENGINE_E_CONFLICT, "slot %s is held by region %s, which wrote it and has not ended", name, row.held_by);
+                return diag(reterr, ENGINE_E_CONFLICT, "slot %s is held by region %s, which wrote it and has not ended",
+                            name, row.held_by);
         current = row.held_version ? row.held_version : row.version;
         if (expect >= 0 && (uint64_t)expect != current)
-                return diag(reterr, ENGINE_E_CONFLICT, "slot %s is at version %" PRIu64 ", not at the expected %" PRId64, name, current, expect);
+                return diag(reterr, ENGINE_E_CONFLICT,
+                            "slot %s is at version %" PRIu64 ", not at the expected %" PRId64, name, current, expect);
         r = json_canonical(value, &ret->text, &ret->n);
         if (r == -ERANGE)
-                return diag(reterr, ENGINE_E_SCHEMA, "slot %s: an integer is beyond 2^53-1, which not every reader keeps: write it as a string", name);
+                return diag(reterr, ENGINE_E_SCHEMA,
+                            "slot %s: an integer is beyond 2^53-1, which not every reader keeps: write it as a string",
+                            name);
         if (r < 0)
                 return r;
         if (ret->n > SLOT_VALUE_MAX)
-                return diag(reterr, ENGINE_E_TOO_LARGE, "slot %s: a value of %zu bytes: at most %d are allowed", name, ret->n, SLOT_VALUE_MAX);
+                return diag(reterr, ENGINE_E_TOO_LARGE, "slot %s: a value of %zu bytes: at most %d are allowed", name,
+                            ret->n, SLOT_VALUE_MAX);
         r = fits(t, name, &row, value, reterr);
         if (r != 0)
                 return r;
@@ -99,7 +107,8 @@ int slot_project(Txn *t, const char *name, SlotRow *row, uint64_t version, uint6
         return slot_row_put(t, name, row);
 }
 
-int engine_slot_define(Txn *t, const char *who, const char *region, const char *name, const json_t *schema, uint64_t *ret_seq, Diag *reterr) {
+int engine_slot_define(Txn *t, const char *who, const char *region, const char *name, const json_t *schema,
+                       uint64_t *ret_seq, Diag *reterr) {
         _cleanup_jsonschema_ JsonSchema *compiled = NULL;
         _cleanup_free_ char *text = NULL;
         _cleanup_json_ json_t *fields = NULL;
@@ -123,7 +132,8 @@ int engine_slot_define(Txn *t, const char *who, const char *region, const char *
                 return ENGINE_E_BAD_SCHEMA;
         }
         if (n > SLOT_VALUE_MAX)
-                return diag(reterr, ENGINE_E_TOO_LARGE, "schema of slot %s: %zu bytes: at most %d are allowed", name, n, SLOT_VALUE_MAX);
+                return diag(reterr, ENGINE_E_TOO_LARGE, "schema of slot %s: %zu bytes: at most %d are allowed", name, n,
+                            SLOT_VALUE_MAX);
         r = slot_row_get(t, name, &row);
         if (r == 0) {
                 Bytes old;
@@ -132,7 +142,9 @@ int engine_slot_define(Txn *t, const char *who, const char *region, const char *
                 if (r < 0)
                         return r == -ENOENT ? -EUCLEAN : r;
                 if (old.n != n || memcmp(old.p, text, n) != 0)
-                        return diag(reterr, ENGINE_E_EXISTS, "slot %s is defined already, with another schema (seq %" PRIu64 ")", name, row.defined);
+                        return diag(reterr, ENGINE_E_EXISTS,
+                                    "slot %s is defined already, with another schema (seq %" PRIu64 ")", name,
+                                    row.defined);
                 if (ret_seq)
                         *ret_seq = row.defined;
                 return 0;
@@ -142,7 +154,13 @@ int engine_slot_define(Txn *t, const char *who, const char *region, const char *
         fields = json_pack("{s:s}", "slot", name);
         if (!fields)
                 return -ENOMEM;
-        r = event_append(t, &(Event){.type = "slot.defined", .region = region, .who = who, .fields = fields, .payload = text, .n_payload = n},
+        r = event_append(t,
+                         &(Event){.type = "slot.defined",
+                                  .region = region,
+                                  .who = who,
+                                  .fields = fields,
+                                  .payload = text,
+                                  .n_payload = n},
                          &seq, NULL);
         if (r < 0)
                 return r;
@@ -152,8 +170,8 @@ int engine_slot_define(Txn *t, const char *who, const char *region, const char *
         return slot_row_put(t, name, &row);
 }
 
-int engine_slot_put(Txn *t, const char *who, const char *name, const json_t *value, int64_t expect, uint64_t *ret_seq, uint64_t *ret_version,
-                    Diag *reterr) {
+int engine_slot_put(Txn *t, const char *who, const char *name, const json_t *value, int64_t expect, uint64_t *ret_seq,
+                    uint64_t *ret_version, Diag *reterr) {
         _cleanup_(slot_checked_deinit) SlotChecked c = {0};
         _cleanup_json_ json_t *fields = NULL;
         uint64_t seq;
@@ -169,7 +187,9 @@ int engine_slot_put(Txn *t, const char *who, const char *name, const json_t *val
         fields = json_pack("{s:s, s:o}", "slot", name, "version", json_u64(c.version));
         if (!fields)
                 return -ENOMEM;
-        r = event_append(t, &(Event){.type = "slot.written", .who = who, .fields = fields, .payload = c.text, .n_payload = c.n}, &seq, NULL);
+        r = event_append(
+                t, &(Event){.type = "slot.written", .who = who, .fields = fields, .payload = c.text, .n_payload = c.n},
+                &seq, NULL);
         if (r == 0)
                 r = slot_project(t, name, &c.row, c.version, seq, seq);
         if (r == 0)

@@ -21,7 +21,8 @@ void anchor_set_path(const char *file) {
 }
 
 char *anchor_path(const Store *s, bool *ret_inside) {
-        const char *env = given ? given : getenv("LETHE_ANCHOR"), *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+        const char *env = given ? given : getenv("LETHE_ANCHOR"), *state = getenv("XDG_STATE_HOME"),
+                   *home = getenv("HOME");
         _cleanup_free_ char *real = NULL;
         uint8_t hash[HASH_BYTES];
         char hex[2 * 8 + 1], *path = NULL;
@@ -48,13 +49,14 @@ char *anchor_path(const Store *s, bool *ret_inside) {
         return n < 0 ? NULL : path;
 }
 
-/* A checkpoint of the same length goes over the old one in one write of one sector: a third of the cost of a new file and a rename, which is
- * paid at the end of each run. */
+/* A checkpoint of the same length goes over the old one in one write of one sector: a third of the cost of a new file
+ * and a rename, which is paid at the end of each run. */
 static int write_over(const char *path, const char *note, size_t n) {
         _cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         struct stat st;
 
-        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (size_t)st.st_size != n || pwrite(fd, note, n, 0) != (ssize_t)n)
+        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (size_t)st.st_size != n ||
+            pwrite(fd, note, n, 0) != (ssize_t)n)
                 return -EAGAIN;
         return 0;
 }
@@ -79,7 +81,8 @@ void anchor_write(Store *s, const char *note, size_t n) {
         }
         if (r < 0 && !said) {
                 said = true;
-                log_warning("anchor %s cannot be written (%s): a rollback of the store would not be noticed", path ? path : "?", strerror(-r));
+                log_warning("anchor %s cannot be written (%s): a rollback of the store would not be noticed",
+                            path ? path : "?", strerror(-r));
         }
 }
 
@@ -122,7 +125,8 @@ int anchor_check(Store *s, Diag *reterr) {
         }
         if (strcmp(anchor.origin, store_origin(s)) != 0) {
                 if (store_mode(s) != STORE_READ)
-                        log_warning("anchor %s is of another ledger (%s): the store %s was made anew since", path, anchor.origin, store_dir(s));
+                        log_warning("anchor %s is of another ledger (%s): the store %s was made anew since", path,
+                                    anchor.origin, store_dir(s));
                 return 0;
         }
         r = note_open(note, n, store_public_key(s), &anchor, &why);
@@ -135,26 +139,30 @@ int anchor_check(Store *s, Diag *reterr) {
                 return r;
         r = ledger_tree_read(t, &tree);
         if (r < 0)
-                return diag(reterr, STORE_E_DAMAGED, "store %s: the ledger's tree cannot be read: %s", store_dir(s), store_strerror(r));
+                return diag(reterr, STORE_E_DAMAGED, "store %s: the ledger's tree cannot be read: %s", store_dir(s),
+                            store_strerror(r));
         now.size = tree.edge.size;
         if (now.size < anchor.size)
                 return diag(reterr, STORE_E_ROLLBACK,
-                            "store %s is behind its anchor %s: the ledger has %" PRIu64 " entries, the anchor saw %" PRIu64
-                            ": an older copy was put in its place",
+                            "store %s is behind its anchor %s: the ledger has %" PRIu64
+                            " entries, the anchor saw %" PRIu64 ": an older copy was put in its place",
                             store_dir(s), path, now.size, anchor.size);
         if (now.size == anchor.size)
                 merkle_edge_root(&tree.edge, &root);
         else {
                 r = merkle_root(anchor.size, ledger_node, t, &root);
                 if (r < 0)
-                        return diag(reterr, STORE_E_DAMAGED, "store %s: tree hashes cannot be read: %s", store_dir(s), store_strerror(r));
+                        return diag(reterr, STORE_E_DAMAGED, "store %s: tree hashes cannot be read: %s", store_dir(s),
+                                    store_strerror(r));
         }
         if (memcmp(&root, &anchor.root, sizeof(root)) != 0) {
                 char had[HASH_HEX_MAX], has[HASH_HEX_MAX];
 
                 return diag(reterr, STORE_E_ROLLBACK,
-                            "store %s contradicts its anchor %s: at %" PRIu64 " entries the anchor saw root %s, the store has %s: history was rewritten",
-                            store_dir(s), path, anchor.size, hex_encode(anchor.root.b, 32, had), hex_encode(root.b, 32, has));
+                            "store %s contradicts its anchor %s: at %" PRIu64
+                            " entries the anchor saw root %s, the store has %s: history was rewritten",
+                            store_dir(s), path, anchor.size, hex_encode(anchor.root.b, 32, had),
+                            hex_encode(root.b, 32, has));
         }
         return 0;
 }

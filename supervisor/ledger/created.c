@@ -20,8 +20,8 @@ int ledger_created(Txn *t, Diag *reterr) {
 
         note_vkey(store_origin(s), store_public_key(s), vkey);
         snprintf(who, sizeof(who), "uid:%u", (unsigned)getuid());
-        e = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "type", "ledger.created", "time", clock_format(now, time), "origin",
-                      store_origin(s), "vkey", vkey, "who", who, "version", 1);
+        e = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "type", "ledger.created", "time", clock_format(now, time),
+                      "origin", store_origin(s), "vkey", vkey, "who", who, "version", 1);
         if (!e)
                 return -ENOMEM;
         r = json_canonical(e, &entry, &n);

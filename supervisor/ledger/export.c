@@ -21,7 +21,8 @@ void export_tile_path(int level, uint64_t n, unsigned width, char out[static EXP
         /* Groups of three digits, all but the last behind an x. */
         for (uint64_t scale = UINT64_C(1000000000000000000); scale > 1; scale /= 1000)
                 if (n >= scale)
-                        at += (size_t)snprintf(number + at, sizeof(number) - at, "x%03u/", (unsigned)(n / scale % 1000));
+                        at += (size_t)snprintf(number + at, sizeof(number) - at, "x%03u/",
+                                               (unsigned)(n / scale % 1000));
         snprintf(number + at, sizeof(number) - at, "%03u", (unsigned)(n % 1000));
         if (level < 0)
                 o = (size_t)snprintf(out, EXPORT_PATH_MAX, "tile/entries/%s", number);
@@ -133,7 +134,8 @@ int export_write(Txn *t, const char *dir, Checkpoint *ret, Diag *reterr) {
         if (r < 0)
                 return r;
         if (r > 0)
-                return diag(reterr, EXPORT_E_PLACE, "%s is not empty: an export is written into a new or an empty folder", dir);
+                return diag(reterr, EXPORT_E_PLACE,
+                            "%s is not empty: an export is written into a new or an empty folder", dir);
         r = ledger_tree_read(t, &tree);
         if (r == 0)
                 r = ledger_checkpoint(t, &note);

@@ -8,7 +8,7 @@
 
 typedef struct State {
         LedgerTree tree;
-        uint64_t begun;     /* size at the start of the transaction */
+        uint64_t begun; /* size at the start of the transaction */
         bool anchor;
         Txn *txn;
         char note[NOTE_MAX]; /* set by before_commit */

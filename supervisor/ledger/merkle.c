@@ -59,7 +59,8 @@ static unsigned split_level(uint64_t n) {
         return 63U - (unsigned)__builtin_clzll(n - 1);
 }
 
-/* The hash of the leaves [from, from + n): MTH of RFC 6962. `from` is a multiple of the power of two that is not below n. */
+/* The hash of the leaves [from, from + n): MTH of RFC 6962. `from` is a multiple of the power of two that is not below
+ * n. */
 static int range(uint64_t from, uint64_t n, MerkleRead rd, void *ctx, MerkleHash *ret) {
         MerkleHash left, right;
         unsigned level;

@@ -43,7 +43,8 @@ size_t note_text(const Checkpoint *c, char out[static NOTE_MAX]) {
         return (size_t)snprintf(out, NOTE_MAX, "%s\n%" PRIu64 "\n%s\n", c->origin, c->size, b64);
 }
 
-size_t note_build(const Checkpoint *c, const uint8_t public_key[static 32], const uint8_t signature[static 64], char out[static NOTE_MAX]) {
+size_t note_build(const Checkpoint *c, const uint8_t public_key[static 32], const uint8_t signature[static 64],
+                  char out[static NOTE_MAX]) {
         size_t n = note_text(c, out);
         uint8_t blob[68];
         char b64[128];
@@ -67,7 +68,8 @@ static bool take_line(const char **p, size_t *n, const char **line, size_t *n_li
         return true;
 }
 
-static int parse(const char *note, size_t n, Checkpoint *ret, const char **ret_signatures, size_t *ret_n, Diag *reterr) {
+static int parse(const char *note, size_t n, Checkpoint *ret, const char **ret_signatures, size_t *ret_n,
+                 Diag *reterr) {
         Checkpoint c = {0};
         const char *line;
         size_t k;
@@ -86,7 +88,8 @@ static int parse(const char *note, size_t n, Checkpoint *ret, const char **ret_s
                     __builtin_add_overflow(c.size, (uint64_t)(line[i] - '0'), &c.size))
                         return diag(reterr, NOTE_E_FORM, "the checkpoint's second line is no size");
         }
-        if (!take_line(&note, &n, &line, &k) || base64_decode(line, k, c.root.b, sizeof(c.root.b)) != (ssize_t)sizeof(c.root.b))
+        if (!take_line(&note, &n, &line, &k) ||
+            base64_decode(line, k, c.root.b, sizeof(c.root.b)) != (ssize_t)sizeof(c.root.b))
                 return diag(reterr, NOTE_E_FORM, "the checkpoint's third line is no root hash");
         if (!take_line(&note, &n, &line, &k) || k != 0)
                 return diag(reterr, NOTE_E_FORM, "the checkpoint's fourth line is not empty");
@@ -132,7 +135,8 @@ int note_open(const char *note, size_t n, const uint8_t public_key[static 32], C
                         continue;
                 seen = true;
                 if (crypto_sign_verify_detached(blob + 4, (const uint8_t *)text, n_text, public_key) != 0)
-                        return diag(reterr, NOTE_E_SIGNATURE, "the signature of %s over size %" PRIu64 " does not verify", c.origin, c.size);
+                        return diag(reterr, NOTE_E_SIGNATURE,
+                                    "the signature of %s over size %" PRIu64 " does not verify", c.origin, c.size);
         }
         if (!seen)
                 return diag(reterr, NOTE_E_KEY, "the checkpoint has no signature of this ledger's key");

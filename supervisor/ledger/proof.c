@@ -17,7 +17,8 @@ int proof_build(Txn *t, uint64_t seq, Buf *ret, Diag *reterr) {
         if (r < 0)
                 return r;
         if (seq >= tree.edge.size)
-                return diag(reterr, PROOF_E_NO_ENTRY, "the ledger has no entry %" PRIu64 ": it has %" PRIu64, seq, tree.edge.size);
+                return diag(reterr, PROOF_E_NO_ENTRY, "the ledger has no entry %" PRIu64 ": it has %" PRIu64, seq,
+                            tree.edge.size);
         r = merkle_prove_inclusion(tree.edge.size, seq, ledger_node, t, path, &n);
         if (r == 0)
                 r = ledger_checkpoint(t, &note);
@@ -47,8 +48,8 @@ static const char *line(const char **p, const char *end, size_t *ret_n) {
         return s;
 }
 
-int proof_check(const char *text, size_t n, const void *entry, size_t n_entry, const uint8_t public_key[static 32], uint64_t *ret_index,
-                Checkpoint *ret, Diag *reterr) {
+int proof_check(const char *text, size_t n, const void *entry, size_t n_entry, const uint8_t public_key[static 32],
+                uint64_t *ret_index, Checkpoint *ret, Diag *reterr) {
         const char *p = text, *end = text + n, *l;
         MerkleHash path[MERKLE_LEVELS], leaf;
         uint64_t index = 0;
@@ -79,7 +80,9 @@ int proof_check(const char *text, size_t n, const void *entry, size_t n_entry, c
                 return PROOF_E_WRONG;
         merkle_leaf(entry, n_entry, &leaf);
         if (!merkle_verify_inclusion(c.size, &c.root, index, &leaf, path, n_path))
-                return diag(reterr, PROOF_E_WRONG, "the path does not lead from this entry at %" PRIu64 " to the root of size %" PRIu64, index, c.size);
+                return diag(reterr, PROOF_E_WRONG,
+                            "the path does not lead from this entry at %" PRIu64 " to the root of size %" PRIu64, index,
+                            c.size);
         *ret_index = index;
         *ret = c;
         return 0;

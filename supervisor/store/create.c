@@ -12,8 +12,8 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-/* A store is made whole in a folder beside its place and renamed there, so that no power cut, no kill and no race leaves half of one. The
- * maker holds flock(2) on its folder: one that nobody holds was left by a maker that died. */
+/* A store is made whole in a folder beside its place and renamed there, so that no power cut, no kill and no race
+ * leaves half of one. The maker holds flock(2) on its folder: one that nobody holds was left by a maker that died. */
 
 static void remove_made(int parent, const char *name) {
         int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);

@@ -23,9 +23,9 @@ static int check_once(int dir_fd, const char *dir, Diag *reterr) {
         const Meta *newer;
 
         if (fd < 0)
-                return errno == ENOENT ? diag(reterr, STORE_E_MISSING, "%s is not a store: it has no data.mdb", dir)
-                     : errno == EACCES ? diag(reterr, STORE_E_READ_ONLY, "store %s: data.mdb may not be read", dir)
-                                       : -errno;
+                return errno == ENOENT   ? diag(reterr, STORE_E_MISSING, "%s is not a store: it has no data.mdb", dir)
+                       : errno == EACCES ? diag(reterr, STORE_E_READ_ONLY, "store %s: data.mdb may not be read", dir)
+                                         : -errno;
         if (fstat(fd, &st) < 0)
                 return -errno;
         if (!S_ISREG(st.st_mode))
@@ -38,45 +38,59 @@ static int check_once(int dir_fd, const char *dir, Diag *reterr) {
                 if (r == 0)
                         r = datafile_read(fd, (uint64_t)i * page + PAGE_HEADER, &m[i], sizeof(m[i]));
                 if (r == -ENODATA)
-                        return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb is truncated: %lld bytes, less than its two meta pages",
-                                    dir, (long long)st.st_size);
+                        return diag(reterr, STORE_E_DAMAGED,
+                                    "store %s: data.mdb is truncated: %lld bytes, less than its two meta pages", dir,
+                                    (long long)st.st_size);
                 if (r < 0)
                         return r;
                 memcpy(&flags, head + 10, sizeof(flags));
                 if (!(flags & PAGE_META) || m[i].magic != META_MAGIC)
-                        return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: meta page %d is not one: the file is damaged or not ours", dir, i);
+                        return diag(reterr, STORE_E_DAMAGED,
+                                    "store %s: data.mdb: meta page %d is not one: the file is damaged or not ours", dir,
+                                    i);
                 if (m[i].format != META_FORMAT)
-                        return diag(reterr, STORE_E_VERSION, "store %s: data.mdb has file format %u: this Lethe reads %u", dir, m[i].format, META_FORMAT);
+                        return diag(reterr, STORE_E_VERSION,
+                                    "store %s: data.mdb has file format %u: this Lethe reads %u", dir, m[i].format,
+                                    META_FORMAT);
                 if (i == 0) {
                         page = m[0].tables[0].pad;
                         if (page < 512 || page > 65536 || (page & (page - 1)))
-                                return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: meta page 0 gives page size %u", dir, page);
+                                return diag(reterr, STORE_E_DAMAGED,
+                                            "store %s: data.mdb: meta page 0 gives page size %u", dir, page);
                 }
         }
         if (m[1].tables[0].pad != page)
-                return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: its meta pages give page sizes %u and %u", dir, page, m[1].tables[0].pad);
-        /* Commit n goes to page n mod 2: other numbers mean that a flipped bit would make an older state look like the newest. */
+                return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: its meta pages give page sizes %u and %u",
+                            dir, page, m[1].tables[0].pad);
+        /* Commit n goes to page n mod 2: other numbers mean that a flipped bit would make an older state look like the
+         * newest. */
         for (int i = 0; i < 2; i++)
                 if (m[i].txn != 0 && (m[i].txn & 1) != (unsigned)i)
-                        return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: meta page %d has commit number %llu of the other page",
-                                    dir, i, (unsigned long long)m[i].txn);
+                        return diag(reterr, STORE_E_DAMAGED,
+                                    "store %s: data.mdb: meta page %d has commit number %llu of the other page", dir, i,
+                                    (unsigned long long)m[i].txn);
         newer = m[0].txn > m[1].txn ? &m[0] : &m[1];
         if (MAX(m[0].txn, m[1].txn) - MIN(m[0].txn, m[1].txn) > 1)
-                return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: its meta pages have commit numbers %llu and %llu, not neighbours",
-                            dir, (unsigned long long)m[0].txn, (unsigned long long)m[1].txn);
+                return diag(reterr, STORE_E_DAMAGED,
+                            "store %s: data.mdb: its meta pages have commit numbers %llu and %llu, not neighbours", dir,
+                            (unsigned long long)m[0].txn, (unsigned long long)m[1].txn);
         for (int i = 0; i < 2; i++)
-                if (newer->tables[i].root != UINT64_MAX && (newer->tables[i].root < 2 || newer->tables[i].root > newer->last_page ||
-                                                            newer->tables[i].depth > 32))
-                        return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: the newest meta page has its root at page %llu of %llu", dir,
+                if (newer->tables[i].root != UINT64_MAX &&
+                    (newer->tables[i].root < 2 || newer->tables[i].root > newer->last_page ||
+                     newer->tables[i].depth > 32))
+                        return diag(reterr, STORE_E_DAMAGED,
+                                    "store %s: data.mdb: the newest meta page has its root at page %llu of %llu", dir,
                                     (unsigned long long)newer->tables[i].root, (unsigned long long)newer->last_page);
         if (fstat(fd, &st) < 0) /* again: it may have grown for a commit that was read above */
                 return -errno;
         if (newer->last_page > (uint64_t)INT64_MAX / page - 1)
                 return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: the newest meta page counts %llu pages", dir,
                             (unsigned long long)newer->last_page);
-        /* LMDB does not write pages that a commit took and let go again, so that the file may be short by those: only by those. */
+        /* LMDB does not write pages that a commit took and let go again, so that the file may be short by those: only
+         * by those. */
         if ((newer->last_page + 1) * page > (uint64_t)st.st_size && datafile_walk(fd, newer, page, NULL) != 0)
-                return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb is truncated: %lld bytes, but its newest commit uses %llu pages of %u",
+                return diag(reterr, STORE_E_DAMAGED,
+                            "store %s: data.mdb is truncated: %lld bytes, but its newest commit uses %llu pages of %u",
                             dir, (long long)st.st_size, (unsigned long long)(newer->last_page + 1), page);
         return 0;
 }

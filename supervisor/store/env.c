@@ -27,8 +27,9 @@ static int open_once(Store *s, const char *path, unsigned flags, size_t map) {
         return r;
 }
 
-/* LMDB would wait for ever for a process that holds its lock file whole; it needs that itself for a moment only, when it opens. The file is
- * opened and closed here before this process has it open for LMDB: closing it later would drop LMDB's locks. */
+/* LMDB would wait for ever for a process that holds its lock file whole; it needs that itself for a moment only, when
+ * it opens. The file is opened and closed here before this process has it open for LMDB: closing it later would drop
+ * LMDB's locks. */
 static int wait_for_lock(Store *s, Diag *reterr) {
         _cleanup_close_ int fd = openat(s->dir_fd, "lock.mdb", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
@@ -38,8 +39,9 @@ static int wait_for_lock(Store *s, Diag *reterr) {
                 if (fcntl(fd, F_GETLK, &l) < 0 || l.l_type == F_UNLCK)
                         break;
                 if (waited >= LOCK_WAIT_USEC)
-                        return diag(reterr, STORE_E_LOCKED, "store %s: process %d holds lock.mdb for itself alone, for %u s now", s->dir, l.l_pid,
-                                    LOCK_WAIT_USEC / 1000000);
+                        return diag(reterr, STORE_E_LOCKED,
+                                    "store %s: process %d holds lock.mdb for itself alone, for %u s now", s->dir,
+                                    l.l_pid, LOCK_WAIT_USEC / 1000000);
                 usleep(LOCK_STEP_USEC);
         }
         return 0;
@@ -59,7 +61,8 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr) {
                 r = open_once(s, path, flags, map);
                 if (r == -ENOMEM && map > MAP_BYTES_LEAST)
                         map /= 2; /* little address space (RLIMIT_AS): the store is rarely that large */
-                else if ((r == -EACCES || r == -EROFS || r == -EPERM) && (flags & (MDB_RDONLY | MDB_NOLOCK)) == MDB_RDONLY)
+                else if ((r == -EACCES || r == -EROFS || r == -EPERM) &&
+                         (flags & (MDB_RDONLY | MDB_NOLOCK)) == MDB_RDONLY)
                         flags |= MDB_NOLOCK; /* whoever may read the data may not write the lock file */
                 else
                         break;
@@ -69,7 +72,8 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr) {
         s->no_lock = flags & MDB_NOLOCK;
         if (mdb_env_get_fd(s->env, &fd) == 0) {
                 fcntl(fd, F_SETFD, FD_CLOEXEC);
-                /* There LMDB goes without its lock file by itself; the same folder may be writable for others by another mount. */
+                /* There LMDB goes without its lock file by itself; the same folder may be writable for others by
+                 * another mount. */
                 if (fstatvfs(fd, &st) == 0 && (st.f_flag & ST_RDONLY))
                         s->no_lock = true;
         }
@@ -85,7 +89,8 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr) {
                 if (txn)
                         mdb_txn_abort(txn);
                 if (r == -ENOENT)
-                        return diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb lacks one of its tables: damaged, or not ours", s->dir);
+                        return diag(reterr, STORE_E_DAMAGED,
+                                    "store %s: data.mdb lacks one of its tables: damaged, or not ours", s->dir);
                 return store_refusal(s, r, "cannot be read", reterr);
         }
         r = lmdb_to_errno(LMDB(mdb_txn_commit(txn)));

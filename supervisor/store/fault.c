@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* LMDB trusts its pages: an offset that damage made wrong sends it outside a page, outside the file (SIGBUS) or into an assertion.
- * None of that may look like a crash of Lethe: the process says which store is damaged and ends. */
+/* LMDB trusts its pages: an offset that damage made wrong sends it outside a page, outside the file (SIGBUS) or into an
+ * assertion. None of that may look like a crash of Lethe: the process says which store is damaged and ends. */
 
 _Thread_local volatile int lmdb_depth;
 
@@ -40,14 +40,16 @@ static void handler(int sig, siginfo_t *info, void *context) {
 void fault_guard_install(const char *dir) {
         struct sigaction sa = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_NODEFER};
         int n = snprintf(message, sizeof(message),
-                         "lethe: store %.400s: data.mdb is damaged or cannot be read: one of its pages does not hold\n", dir);
+                         "lethe: store %.400s: data.mdb is damaged or cannot be read: one of its pages does not hold\n",
+                         dir);
 
         n_message = (size_t)n;
         if (users++ > 0)
                 return;
         for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
                 sigaction(signals[i], &sa, &before[i]);
-        /* A file size limit is an error of write(2) for us, not a signal; a handler, unlike SIG_IGN, does not outlive exec. */
+        /* A file size limit is an error of write(2) for us, not a signal; a handler, unlike SIG_IGN, does not outlive
+         * exec. */
 }
 
 void fault_guard_map(const void *p, size_t n_file, size_t n_map) {

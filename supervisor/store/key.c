@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The file `key` is the 32-byte seed of RFC 8032, nothing else. In memory the key lives in pages of its own that are locked and left
- * out of core dumps (sodium_malloc). */
+/* The file `key` is the 32-byte seed of RFC 8032, nothing else. In memory the key lives in pages of its own that are
+ * locked and left out of core dumps (sodium_malloc). */
 
 void origin_of(const uint8_t public_key[static 32], char ret[static ORIGIN_MAX]) {
         uint8_t hash[HASH_BYTES];
@@ -49,14 +49,17 @@ int key_load(Store *s, Diag *reterr) {
         int r = 0;
 
         if (fd < 0)
-                return diag(reterr, STORE_E_KEY, "store %s: the signing key (file key) cannot be opened: %s", s->dir, strerror(errno));
+                return diag(reterr, STORE_E_KEY, "store %s: the signing key (file key) cannot be opened: %s", s->dir,
+                            strerror(errno));
         if (fstat(fd, &st) < 0)
                 return -errno;
         if (!S_ISREG(st.st_mode) || st.st_size != 32)
-                return diag(reterr, STORE_E_KEY, "store %s: file key has %lld bytes: a signing key has 32", s->dir, (long long)st.st_size);
+                return diag(reterr, STORE_E_KEY, "store %s: file key has %lld bytes: a signing key has 32", s->dir,
+                            (long long)st.st_size);
         if (st.st_mode & 077)
-                return diag(reterr, STORE_E_KEY, "store %s: file key has mode %04o, others may read it: chmod 600 it, and ask who read it", s->dir,
-                            st.st_mode & 07777);
+                return diag(reterr, STORE_E_KEY,
+                            "store %s: file key has mode %04o, others may read it: chmod 600 it, and ask who read it",
+                            s->dir, st.st_mode & 07777);
         if (sodium_init() < 0)
                 return -EIO;
         seed = sodium_malloc(32);
@@ -68,7 +71,8 @@ int key_load(Store *s, Diag *reterr) {
         else {
                 crypto_sign_seed_keypair(public_key, s->secret, seed);
                 if (memcmp(public_key, s->public_key, 32) != 0)
-                        r = diag(reterr, STORE_E_KEY, "store %s: file key is not the key of this ledger (%s)", s->dir, s->origin);
+                        r = diag(reterr, STORE_E_KEY, "store %s: file key is not the key of this ledger (%s)", s->dir,
+                                 s->origin);
                 sodium_mprotect_readonly(s->secret);
         }
         sodium_free(seed);

@@ -56,7 +56,8 @@ int store_refusal(const Store *s, int r, const char *what, Diag *reterr) {
         case 0:
                 return 0;
         case EUCLEAN:
-                return diag(reterr, STORE_E_DAMAGED, "store %s: %s: data.mdb is damaged: its pages do not hold together", dir, what);
+                return diag(reterr, STORE_E_DAMAGED,
+                            "store %s: %s: data.mdb is damaged: its pages do not hold together", dir, what);
         case ENOSPC:
         case EDQUOT:
         case EFBIG:
@@ -70,7 +71,9 @@ int store_refusal(const Store *s, int r, const char *what, Diag *reterr) {
         case EBUSY:
                 return diag(reterr, STORE_E_LOCKED, "store %s: %s: too many processes read it at once", dir, what);
         case EAGAIN:
-                return diag(reterr, STORE_E_LOCKED, "store %s: %s: another process made it larger than this one can map: start again", dir, what);
+                return diag(reterr, STORE_E_LOCKED,
+                            "store %s: %s: another process made it larger than this one can map: start again", dir,
+                            what);
         default:
                 diag(reterr, 0, "store %s: %s: %s", dir, what, store_strerror(r));
                 return r;

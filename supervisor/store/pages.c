@@ -104,7 +104,9 @@ static int node_at(Walk *w, uint64_t page, const uint8_t *p, const Head *h, unsi
 
         if (at < h->upper || at + NODE_HEADER > w->size || at % 2)
                 return bad(w, page, "has a node outside of it");
-        *ret = (Node){.n_data = (uint32_t)u16(p + at) | (uint32_t)u16(p + at + 2) << 16, .flags = u16(p + at + 4), .n_key = u16(p + at + 6)};
+        *ret = (Node){.n_data = (uint32_t)u16(p + at) | (uint32_t)u16(p + at + 2) << 16,
+                      .flags = u16(p + at + 4),
+                      .n_key = u16(p + at + 6)};
         ret->child = ret->n_data | (uint64_t)ret->flags << 32;
         ret->key = p + at + NODE_HEADER;
         ret->data = ret->key + ret->n_key;
@@ -163,7 +165,9 @@ static int order(Walk *w, uint64_t page, const Node *a, const Node *b, Kind kind
         int c;
 
         if (kind == KIND_FREE)
-                return a->n_key == 8 && b->n_key == 8 && u64(a->key) < u64(b->key) ? 0 : bad(w, page, "has its free lists out of order");
+                return a->n_key == 8 && b->n_key == 8 && u64(a->key) < u64(b->key)
+                               ? 0
+                               : bad(w, page, "has its free lists out of order");
         c = memcmp(a->key, b->key, MIN(a->n_key, b->n_key));
         return c < 0 || (c == 0 && a->n_key < b->n_key) ? 0 : bad(w, page, "has its keys out of order");
 }
@@ -185,7 +189,8 @@ static int subtree(Walk *w, uint64_t page, unsigned depth, Kind kind, uint64_t *
                 r = bad(w, page, "is neither a branch nor a leaf");
         if (r == 0 && (h.flags == PAGE_LEAF) != (depth == 1))
                 r = bad(w, page, "is not at its level");
-        if (r == 0 && (h.lower < PAGE_HEADER || h.lower > h.upper || h.upper > w->size || (h.lower - PAGE_HEADER) % 2 || h.lower == PAGE_HEADER))
+        if (r == 0 && (h.lower < PAGE_HEADER || h.lower > h.upper || h.upper > w->size || (h.lower - PAGE_HEADER) % 2 ||
+                       h.lower == PAGE_HEADER))
                 r = bad(w, page, "has bounds that cannot be");
         keys = r == 0 ? (h.lower - PAGE_HEADER) / 2U : 0;
         for (unsigned i = 0; r == 0 && i < keys; i++) {
@@ -194,7 +199,8 @@ static int subtree(Walk *w, uint64_t page, unsigned depth, Kind kind, uint64_t *
                 if (r == 0 && i > (h.flags == PAGE_BRANCH ? 1 : 0))
                         r = order(w, page, &last, &n, kind);
                 if (r == 0)
-                        r = h.flags == PAGE_BRANCH ? subtree(w, n.child, depth - 1, kind, entries) : leaf_node(w, page, &n, kind);
+                        r = h.flags == PAGE_BRANCH ? subtree(w, n.child, depth - 1, kind, entries)
+                                                   : leaf_node(w, page, &n, kind);
                 if (r == 0 && h.flags == PAGE_LEAF)
                         ++*entries;
                 last = n;

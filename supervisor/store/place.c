@@ -11,9 +11,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* A supervisor's place is a file run/<number> that it holds with flock(2) while it lives; the kernel lets go when it dies, however it
- * dies. Numbers are random and never used twice, so that a dead supervisor's number cannot come to mean a living one. The file gets
- * its name only after it is locked: nobody ever sees a living supervisor's file unlocked. */
+/* A supervisor's place is a file run/<number> that it holds with flock(2) while it lives; the kernel lets go when it
+ * dies, however it dies. Numbers are random and never used twice, so that a dead supervisor's number cannot come to
+ * mean a living one. The file gets its name only after it is locked: nobody ever sees a living supervisor's file
+ * unlocked. */
 
 #define NAME_MAX_ 32
 

@@ -78,7 +78,8 @@ static int identify(Store *s, Diag *reterr) {
                         file = (size_t)lseek(fd, 0, SEEK_END);
                 fault_guard_map(v.p, file, map);
                 if (be64_get(v.p) > STORE_VERSION) {
-                        r = diag(reterr, STORE_E_VERSION, "store %s: made by a newer Lethe (version %llu, this one knows %d)", s->dir,
+                        r = diag(reterr, STORE_E_VERSION,
+                                 "store %s: made by a newer Lethe (version %llu, this one knows %d)", s->dir,
                                  (unsigned long long)be64_get(v.p), STORE_VERSION);
                         store_abort(t);
                         return r;

@@ -4,9 +4,9 @@
 #include <string.h>
 
 static const char *const names[TABLE_COUNT_] = {
-        [TABLE_META] = "meta", [TABLE_EVENT] = "event", [TABLE_BODY] = "body", [TABLE_HASH] = "hash",
-        [TABLE_SLOT] = "slot", [TABLE_HIST] = "hist",   [TABLE_HELD] = "held", [TABLE_REGION] = "region",
-        [TABLE_SKILL] = "skill",
+        [TABLE_META] = "meta", [TABLE_EVENT] = "event",   [TABLE_BODY] = "body",
+        [TABLE_HASH] = "hash", [TABLE_SLOT] = "slot",     [TABLE_HIST] = "hist",
+        [TABLE_HELD] = "held", [TABLE_REGION] = "region", [TABLE_SKILL] = "skill",
 };
 
 const char *table_name(Table t) {
@@ -21,7 +21,8 @@ struct Cursor {
         uint8_t from[512];
 };
 
-/* Without LMDB's lock file writers do not know of us, and reuse the pages of our snapshot from the second commit after it on. */
+/* Without LMDB's lock file writers do not know of us, and reuse the pages of our snapshot from the second commit after
+ * it on. */
 static int still_there(Txn *t) {
         MDB_envinfo info;
 
@@ -95,7 +96,10 @@ int cursor_next(Cursor *c, Bytes *ret_key, Bytes *ret_value) {
         MDB_val k = {c->n_from, c->from}, v;
         int r;
 
-        r = lmdb_to_errno(LMDB(mdb_cursor_get(c->mdb, &k, &v, c->moved ? MDB_NEXT : c->n_from ? MDB_SET_RANGE : MDB_FIRST)));
+        r = lmdb_to_errno(LMDB(mdb_cursor_get(c->mdb, &k, &v,
+                                              c->moved    ? MDB_NEXT
+                                              : c->n_from ? MDB_SET_RANGE
+                                                          : MDB_FIRST)));
         c->moved = true;
         if (still_there(c->txn) < 0)
                 return -ESTALE;

@@ -9,7 +9,7 @@
 typedef enum Table {
         TABLE_META,   /* version, origin, public key, tree, checkpoint: by name */
         TABLE_EVENT,  /* seq -> ledger entry, canonical JSON */
-        TABLE_BODY,   /* seq -> nonce and payload, apart from the entry so that it can be erased (PLAN of DESIGN: body) */
+        TABLE_BODY,   /* seq -> nonce and payload, apart from the entry so that it can be erased */
         TABLE_HASH,   /* tile level and index -> tree hash */
         TABLE_SLOT,   /* name -> what holds now */
         TABLE_HIST,   /* name, NUL, version -> where that version is recorded */

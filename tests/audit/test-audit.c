@@ -9,35 +9,39 @@
 
 #include <string.h>
 
-/* A store with a slot in two versions, one region that ended (A) and one that lives and holds the slot (B). Each row breaks one thing, as
- * somebody who can write the store and even has the signing key would; the audit must name it. */
+/* A store with a slot in two versions, one region that ended (A) and one that lives and holds the slot (B). Each row
+ * breaks one thing, as somebody who can write the store and even has the signing key would; the audit must name it. */
 
 #define A "00000000000000000000000000"
 #define B "11111111111111111111111111"
 #define NEVER "22222222222222222222222222"
 
 static void region_start(StoreFixture *f, Txn *t, const char *id) {
-        RegionStart s = {.region = id, .skill_name = "s", .skill_digest = "sha256:0", .tier = "namespaces",
-                         .reads = (const char *[]){"n", NULL}, .writes = (const char *[]){"n", NULL}};
+        RegionStart s = {.region = id,
+                         .skill_name = "s",
+                         .skill_digest = "sha256:0",
+                         .tier = "namespaces",
+                         .reads = (const char *[]){"n", NULL},
+                         .writes = (const char *[]){"n", NULL}};
 
         cr_assert_eq(engine_region_start(t, &s, NULL, NULL, &f->d), 0, "%s", f->d.text);
 }
 
 static void fill(StoreFixture *f) {
-        _cleanup_json_ json_t *schema = json_pack("{s:s}", "type", "integer"), *v = json_integer(1), *none = json_object(),
-                              *ended = json_pack("{s:s}", "outcome", "exited");
+        _cleanup_json_ json_t *schema = json_pack("{s:s}", "type", "integer"), *v = json_integer(1),
+                              *none = json_object(), *ended = json_pack("{s:s}", "outcome", "exited");
         uint64_t seq, version;
         Txn *t;
 
         store_fixture_init(f, STORE_SUPERVISE);
         t = store_fixture_begin(f, true);
-        cr_assert_eq(engine_slot_define(t, "uid:0", NULL, "n", schema, &seq, &f->d), 0);            /* 1 */
-        cr_assert_eq(engine_slot_put(t, "uid:0", "n", v, -1, &seq, &version, &f->d), 0);            /* 2 */
-        region_start(f, t, A);                                                                      /* 3, 4 read */
-        cr_assert_eq(engine_propose(t, A, "n", v, -1, &seq, &version, &f->d), 0);                   /* 5 */
+        cr_assert_eq(engine_slot_define(t, "uid:0", NULL, "n", schema, &seq, &f->d), 0);             /* 1 */
+        cr_assert_eq(engine_slot_put(t, "uid:0", "n", v, -1, &seq, &version, &f->d), 0);             /* 2 */
+        region_start(f, t, A);                                                                       /* 3, 4 read */
+        cr_assert_eq(engine_propose(t, A, "n", v, -1, &seq, &version, &f->d), 0);                    /* 5 */
         cr_assert_eq(engine_region_end(t, &(RegionEnd){A, true, none, ended}, NULL, NULL, NULL), 0); /* 6, 7, 8 */
-        region_start(f, t, B);                                                                      /* 9, 10 read */
-        cr_assert_eq(engine_propose(t, B, "n", v, -1, &seq, &version, &f->d), 0);                   /* 11 */
+        region_start(f, t, B);                                                                       /* 9, 10 read */
+        cr_assert_eq(engine_propose(t, B, "n", v, -1, &seq, &version, &f->d), 0);                    /* 11 */
         store_fixture_commit(f, t);
 }
 
@@ -47,8 +51,8 @@ static void say(Txn *t, const char *type, const char *region, const char *more) 
         _cleanup_json_ json_t *o = NULL;
         _cleanup_free_ char *canonical = NULL;
         Diag d;
-        int n = snprintf(text, sizeof(text), "{\"time\":\"%s\",\"type\":\"%s\"%s%s%s%s}", clock_format(now, time), type, region ? ",\"region\":\"" : "",
-                         region ? region : "", region ? "\"" : "", more);
+        int n = snprintf(text, sizeof(text), "{\"time\":\"%s\",\"type\":\"%s\"%s%s%s%s}", clock_format(now, time), type,
+                         region ? ",\"region\":\"" : "", region ? region : "", region ? "\"" : "", more);
 
         cr_assert_eq(json_parse(text, (size_t)n, sizeof(text), 8, &o, &d), 0, "%s: %s", text, d.text);
         cr_assert_eq(json_canonical(o, &canonical, NULL), 0);
@@ -68,7 +72,8 @@ SAYS(never_allocated, "request.refused", NEVER, "")
 SAYS(written_by_nobody, "slot.written", NULL, ",\"slot\":\"n\",\"version\":3")
 SAYS(written_over_a_hold, "slot.written", NULL, ",\"slot\":\"n\",\"version\":3,\"who\":\"uid:0\"")
 SAYS(written_without_proposal, "slot.written", B, ",\"slot\":\"n\",\"version\":3,\"proposed\":5")
-SAYS(other_value_than_proposed, "slot.written", B, ",\"slot\":\"n\",\"version\":3,\"proposed\":11,\"body\":{\"sha256\":\"00\",\"bytes\":1}")
+SAYS(other_value_than_proposed, "slot.written", B,
+     ",\"slot\":\"n\",\"version\":3,\"proposed\":11,\"body\":{\"sha256\":\"00\",\"bytes\":1}")
 SAYS(undefined_slot, "slot.read", B, ",\"slot\":\"m\",\"version\":1,\"written\":2")
 SAYS(read_of_an_old_version, "slot.read", B, ",\"slot\":\"n\",\"version\":1,\"written\":2")
 SAYS(begins_again, "ledger.created", NULL, "")
@@ -266,7 +271,8 @@ Test(audit, names_what_does_not_hold) {
                 store_fixture_commit(&f, t);
                 r = audit_run(f.store, &a);
                 cr_assert_eq(r, AUDIT_E_BROKEN, "%s: audit ends %d", rows[i].name, r);
-                cr_assert(strstr(a.what, rows[i].what), "%s: \"%s\" (expected %s, found %s)", rows[i].name, a.what, a.expected, a.found);
+                cr_assert(strstr(a.what, rows[i].what), "%s: \"%s\" (expected %s, found %s)", rows[i].name, a.what,
+                          a.expected, a.found);
                 cr_assert(*a.expected && *a.found, "%s", rows[i].name);
         }
 }

@@ -20,8 +20,15 @@ static const char *const names[] = {"n", "list", NULL};
 
 static int start(Fixture *f, char id[REGION_ID_MAX], uint64_t max_regions) {
         _cleanup_json_ json_t *slots = json_pack("{s:{s:s}, s:{s:s}}", "n", "type", "integer", "list", "type", "array");
-        RegionStart s = {.region = id, .skill_name = "s", .skill_digest = "sha256:0", .tier = "namespaces", .slots = slots, .reads = names, .writes = names,
-                         .supervisor_pid = 1, .max_regions = max_regions};
+        RegionStart s = {.region = id,
+                         .skill_name = "s",
+                         .skill_digest = "sha256:0",
+                         .tier = "namespaces",
+                         .slots = slots,
+                         .reads = names,
+                         .writes = names,
+                         .supervisor_pid = 1,
+                         .max_regions = max_regions};
         Txn *t = store_fixture_begin(&f->s, true);
         uint64_t seq;
         int r;
@@ -70,7 +77,8 @@ static int put(Fixture *f, const char *name, json_t *value, int64_t expect, uint
 }
 
 static void end(Fixture *f, const char *id, bool keep) {
-        _cleanup_json_ json_t *none = json_object(), *ended = json_pack("{s:s}", "outcome", keep ? "exited" : "out_of_region");
+        _cleanup_json_ json_t *none = json_object(),
+                              *ended = json_pack("{s:s}", "outcome", keep ? "exited" : "out_of_region");
         uint64_t released, at;
         Txn *t = store_fixture_begin(&f->s, true);
 
@@ -97,7 +105,8 @@ static json_int_t value_of(Fixture *f, const char *name, uint64_t *ret_version) 
 static void audit(Fixture *f) {
         AuditReport a;
 
-        cr_assert_eq(audit_run(f->s.store, &a), 0, "entry %lu: %s; expected %s; found %s", (unsigned long)a.seq, a.what, a.expected, a.found);
+        cr_assert_eq(audit_run(f->s.store, &a), 0, "entry %lu: %s; expected %s; found %s", (unsigned long)a.seq, a.what,
+                     a.expected, a.found);
 }
 
 static unsigned count(Fixture *f, const char *region, const char *type) {
@@ -113,7 +122,8 @@ static unsigned count(Fixture *f, const char *region, const char *type) {
 
                 cr_assert_eq(event_get(t, seq, &o), 0);
                 n += strcmp(json_string_value(json_object_get(o, "type")), type) == 0 &&
-                     (!region || (json_object_get(o, "region") && strcmp(json_string_value(json_object_get(o, "region")), region) == 0));
+                     (!region || (json_object_get(o, "region") &&
+                                  strcmp(json_string_value(json_object_get(o, "region")), region) == 0));
         }
         ledger_walk_deinit(&w);
         store_abort(t);
@@ -185,9 +195,15 @@ Test(region, refusals) {
                 int64_t expect;
                 EngineCode code;
         } rows[] = {
-                {"No", "1", -1, ENGINE_E_BAD_NAME},    {"", "1", -1, ENGINE_E_BAD_NAME},          {"n\x1b[2J", "1", -1, ENGINE_E_BAD_NAME},
-                {"secret", "1", -1, ENGINE_E_NOT_GRANTED}, {"n", "\"x\"", -1, ENGINE_E_SCHEMA},   {"n", "1.5", -1, ENGINE_E_SCHEMA},
-                {"n", "9007199254740993", -1, ENGINE_E_SCHEMA}, {"n", "1", 4, ENGINE_E_CONFLICT}, {"list", "{}", 0, ENGINE_E_SCHEMA},
+                {"No", "1", -1, ENGINE_E_BAD_NAME},
+                {"", "1", -1, ENGINE_E_BAD_NAME},
+                {"n\x1b[2J", "1", -1, ENGINE_E_BAD_NAME},
+                {"secret", "1", -1, ENGINE_E_NOT_GRANTED},
+                {"n", "\"x\"", -1, ENGINE_E_SCHEMA},
+                {"n", "1.5", -1, ENGINE_E_SCHEMA},
+                {"n", "9007199254740993", -1, ENGINE_E_SCHEMA},
+                {"n", "1", 4, ENGINE_E_CONFLICT},
+                {"list", "{}", 0, ENGINE_E_SCHEMA},
         };
         _cleanup_fixture_ Fixture f;
         uint64_t version;
@@ -198,7 +214,8 @@ Test(region, refusals) {
                 json_t *v = NULL;
 
                 cr_assert_eq(json_parse(rows[i].value, strlen(rows[i].value), 100, 4, &v, NULL), 0);
-                cr_assert_eq(propose(&f, f.id, rows[i].name, v, rows[i].expect, &version), rows[i].code, "row %zu: %s", i, f.s.d.text);
+                cr_assert_eq(propose(&f, f.id, rows[i].name, v, rows[i].expect, &version), rows[i].code, "row %zu: %s",
+                             i, f.s.d.text);
                 cr_assert_eq(count(&f, f.id, "slot.refused"), i + 1);
         }
         big = json_array();
@@ -355,7 +372,8 @@ Test(event, large_fields_go_to_the_body) {
 
 Test(slot, definitions) {
         _cleanup_fixture_ Fixture f;
-        _cleanup_json_ json_t *a = json_pack("{s:s}", "type", "integer"), *b = json_pack("{s:s}", "type", "string"), *c = json_pack("{s:s}", "typo", "string");
+        _cleanup_json_ json_t *a = json_pack("{s:s}", "type", "integer"), *b = json_pack("{s:s}", "type", "string"),
+                              *c = json_pack("{s:s}", "typo", "string");
         uint64_t first, again;
         Txn *t;
 

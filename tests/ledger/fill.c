@@ -1,4 +1,5 @@
-/* Runs: tests. fill STORE N: makes a store whose ledger has exactly N entries: slots written by an operator and by regions. */
+/* Runs: tests. fill STORE N: makes a store whose ledger has exactly N entries: slots written by an operator and by
+ * regions. */
 #include "base/clock.h"
 #include "base/id.h"
 #include "engine/engine.h"
@@ -22,7 +23,10 @@ static void invocation(Txn *t, const json_t *value, Diag *d) {
         _cleanup_json_ json_t *ended = json_pack("{s:s}", "outcome", "exited"), *none = json_object();
         char id[REGION_ID_MAX];
         uint64_t seq, version;
-        RegionStart s = {.region = id, .skill_name = "fill", .skill_digest = "sha256:0", .tier = "namespaces",
+        RegionStart s = {.region = id,
+                         .skill_name = "fill",
+                         .skill_digest = "sha256:0",
+                         .tier = "namespaces",
                          .writes = (const char *[]){"fill/region", NULL}};
 
         must(region_id_new(clock_real_usec(), id), d, "id");
@@ -48,13 +52,15 @@ int main(int argc, char **argv) {
         for (size = 3; size < n;) {
                 must(store_begin(s, true, &t, &d), &d, "begin");
                 for (int i = 0; i < BATCH && size < n; i++) {
-                        _cleanup_json_ json_t *value = json_pack("{s:I, s:s}", "entry", (json_int_t)size, "text", "what is written down survives");
+                        _cleanup_json_ json_t *value = json_pack("{s:I, s:s}", "entry", (json_int_t)size, "text",
+                                                                 "what is written down survives");
 
                         if (n - size >= 5) {
                                 invocation(t, value, &d);
                                 size += 5;
                         } else {
-                                must(engine_slot_put(t, "uid:0", "fill/operator", value, -1, &seq, &version, &d), &d, "put");
+                                must(engine_slot_put(t, "uid:0", "fill/operator", value, -1, &seq, &version, &d), &d,
+                                     "put");
                                 size++;
                         }
                 }

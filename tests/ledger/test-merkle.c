@@ -6,7 +6,8 @@
 
 #define MOST 64
 
-/* The definitions of RFC 6962 section 2.1, word for word: slow, recursive, and sharing nothing with merkle.c but SHA-256. */
+/* The definitions of RFC 6962 section 2.1, word for word: slow, recursive, and sharing nothing with merkle.c but
+ * SHA-256. */
 static void mth(const MerkleHash *leaves, uint64_t n, MerkleHash *ret) {
         uint8_t both[1 + 2 * HASH_BYTES] = {1};
         MerkleHash left, right;
@@ -40,7 +41,8 @@ static void make_leaves(void) {
 }
 
 static int read_node(void *ctx, unsigned level, uint64_t index, MerkleHash *ret) {
-        cr_assert_leq((index + 1) << level, *(uint64_t *)ctx, "node %u/%lu is not complete", level, (unsigned long)index);
+        cr_assert_leq((index + 1) << level, *(uint64_t *)ctx, "node %u/%lu is not complete", level,
+                      (unsigned long)index);
         mth(leaves + (index << level), UINT64_C(1) << level, ret);
         return 0;
 }
@@ -52,9 +54,11 @@ Test(merkle, known_hashes) {
         char hex[HASH_HEX_MAX];
 
         merkle_edge_root(&e, &h);
-        cr_assert_str_eq(hex_encode(h.b, HASH_BYTES, hex), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+        cr_assert_str_eq(hex_encode(h.b, HASH_BYTES, hex),
+                         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
         merkle_leaf("", 0, &h);
-        cr_assert_str_eq(hex_encode(h.b, HASH_BYTES, hex), "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d");
+        cr_assert_str_eq(hex_encode(h.b, HASH_BYTES, hex),
+                         "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d");
 }
 
 Test(merkle, an_edge_and_stored_nodes_give_the_root) {
@@ -84,10 +88,11 @@ Test(merkle, inclusion_proofs_hold) {
 
                         mth(leaves, n, &root);
                         cr_assert_eq(merkle_prove_inclusion(n, i, read_node, &n, proof, &k), 0);
-                        cr_assert(merkle_verify_inclusion(n, &root, i, &leaves[i], proof, k), "%lu of %lu", (unsigned long)i, (unsigned long)n);
+                        cr_assert(merkle_verify_inclusion(n, &root, i, &leaves[i], proof, k), "%lu of %lu",
+                                  (unsigned long)i, (unsigned long)n);
                         for (uint64_t j = 0; j < n; j++)
-                                cr_assert(j == i || !merkle_verify_inclusion(n, &root, j, &leaves[i], proof, k), "%lu as %lu of %lu",
-                                          (unsigned long)i, (unsigned long)j, (unsigned long)n);
+                                cr_assert(j == i || !merkle_verify_inclusion(n, &root, j, &leaves[i], proof, k),
+                                          "%lu as %lu of %lu", (unsigned long)i, (unsigned long)j, (unsigned long)n);
                         cr_assert(k == 0 || !merkle_verify_inclusion(n, &root, i, &leaves[i], proof, k - 1));
                         bad = leaves[i];
                         bad.b[31] ^= 1;
@@ -111,7 +116,8 @@ Test(merkle, consistency_proofs_hold) {
                         mth(leaves, n, &root);
                         mth(leaves, old, &old_root);
                         cr_assert_eq(merkle_prove_consistency(n, old, read_node, &n, proof, &k), 0);
-                        cr_assert(merkle_verify_consistency(n, &root, old, &old_root, proof, k), "%lu in %lu", (unsigned long)old, (unsigned long)n);
+                        cr_assert(merkle_verify_consistency(n, &root, old, &old_root, proof, k), "%lu in %lu",
+                                  (unsigned long)old, (unsigned long)n);
                         bad = old_root;
                         bad.b[7] ^= 1;
                         cr_assert(old == 0 || !merkle_verify_consistency(n, &root, old, &bad, proof, k));

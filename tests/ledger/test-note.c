@@ -54,9 +54,14 @@ Test(note, every_flip_and_cut_is_refused) {
 
 Test(note, malformed_notes_are_refused_by_form) {
         static const char *const rows[] = {
-                "", "\n", "o\n", "o\n1\n", "o\n01\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n\nx\n",
+                "",
+                "\n",
+                "o\n",
+                "o\n1\n",
+                "o\n01\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n\nx\n",
                 "o\n18446744073709551616\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n\nx\n",
-                "o\n-1\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n\nx\n", "o\n1\nAAAA\n\nx\n",
+                "o\n-1\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n\nx\n",
+                "o\n1\nAAAA\n\nx\n",
                 "o\n1\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\nextension\n\nx\n",
                 "o\n1\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n\n",
         };
@@ -79,20 +84,24 @@ Test(proof, every_flip_of_a_proof_is_refused) {
         for (int i = 0; i < 5; i++) {
                 char entry[16];
 
-                cr_assert_eq(ledger_append(t, entry, (size_t)snprintf(entry, sizeof(entry), "{\"i\":%d}", i), 0, NULL), 0);
+                cr_assert_eq(ledger_append(t, entry, (size_t)snprintf(entry, sizeof(entry), "{\"i\":%d}", i), 0, NULL),
+                             0);
         }
         store_fixture_commit(&f, t);
         t = store_fixture_begin(&f, false);
         cr_assert_eq(proof_build(t, 3, &proof, &f.d), 0, "%s", f.d.text);
         cr_assert_eq(ledger_get(t, 3, &e), 0);
-        cr_assert_eq(proof_check(proof.data, proof.n, e.p, e.n, store_public_key(f.store), &index, &c, &f.d), 0, "%s", f.d.text);
+        cr_assert_eq(proof_check(proof.data, proof.n, e.p, e.n, store_public_key(f.store), &index, &c, &f.d), 0, "%s",
+                     f.d.text);
         cr_assert_eq(index, 3);
         cr_assert_eq(c.size, 6);
         for (size_t i = 0; i < proof.n; i++) {
                 proof.data[i] ^= 1;
-                cr_assert_neq(proof_check(proof.data, proof.n, e.p, e.n, store_public_key(f.store), &index, &c, NULL), 0, "byte %zu", i);
+                cr_assert_neq(proof_check(proof.data, proof.n, e.p, e.n, store_public_key(f.store), &index, &c, NULL),
+                              0, "byte %zu", i);
                 proof.data[i] ^= 1;
-                cr_assert_neq(proof_check(proof.data, i, e.p, e.n, store_public_key(f.store), &index, &c, NULL), 0, "cut at %zu", i);
+                cr_assert_neq(proof_check(proof.data, i, e.p, e.n, store_public_key(f.store), &index, &c, NULL), 0,
+                              "cut at %zu", i);
         }
         cr_assert_eq(proof_build(t, 6, &proof, &f.d), PROOF_E_NO_ENTRY);
         store_abort(t);

@@ -29,12 +29,13 @@ static bool one(StoreFixture *f, int i) {
 static uint64_t versions(StoreFixture *f, unsigned point, int error) {
         AuditReport a;
 
-        cr_assert_eq(audit_run(f->store, &a), 0, "point %u, error %d: %s; expected %s; found %s", point, error, a.what, a.expected, a.found);
+        cr_assert_eq(audit_run(f->store, &a), 0, "point %u, error %d: %s; expected %s; found %s", point, error, a.what,
+                     a.expected, a.found);
         return a.versions;
 }
 
-// Each system call of a commit fails in turn, with each error, whole or half done: what was acknowledged stands, what was not may not half stand,
-// and after opening the store anew it takes writes again.
+// Each system call of a commit fails in turn, with each error, whole or half done: what was acknowledged stands, what
+// was not may not half stand, and after opening the store anew it takes writes again.
 Test(faults, every_failure_point_of_commit) {
         static const int errors[] = {ENOSPC, EIO, EDQUOT};
         unsigned points = 0;
@@ -56,12 +57,16 @@ Test(faults, every_failure_point_of_commit) {
                                 acknowledged += one(&f, 3);
                                 happened = fail_happened();
                                 fail_after(file, 0, 0, false);
-                                cr_assert_eq(acknowledged, happened ? 3 : 4, "point %u: a failed commit was acknowledged", point);
+                                cr_assert_eq(acknowledged, happened ? 3 : 4,
+                                             "point %u: a failed commit was acknowledged", point);
                                 acknowledged += one(&f, 4); /* refused, where the meta page may be half written */
                                 store_fixture_close(&f);
                                 store_fixture_open(&f, STORE_SUPERVISE);
-                                cr_assert_geq(versions(&f, point, errors[e]), acknowledged, "point %u: an acknowledged write is lost", point);
-                                cr_assert(one(&f, 5), "point %u: the store takes no writes after it was opened anew: %s", point, f.d.text);
+                                cr_assert_geq(versions(&f, point, errors[e]), acknowledged,
+                                              "point %u: an acknowledged write is lost", point);
+                                cr_assert(one(&f, 5),
+                                          "point %u: the store takes no writes after it was opened anew: %s", point,
+                                          f.d.text);
                                 versions(&f, point, errors[e]);
                                 if (!happened)
                                         break;

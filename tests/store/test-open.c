@@ -184,7 +184,8 @@ static int open_and_write(void *arg) {
         return 0;
 }
 
-// Several processes make the same store at once and write to it at once: one store, every write of each in it, nothing left beside it.
+// Several processes make the same store at once and write to it at once: one store, every write of each in it, nothing
+// left beside it.
 Test(open, processes_race_to_create_and_write) {
         _cleanup_temp_dir_ TempDir temp = TEMP_DIR_NULL;
         char dir[PATH_MAX], anchor[PATH_MAX];

@@ -14,7 +14,8 @@
 #define IMAGE_MAX (4UL << 20)
 #define SECTOR 512
 
-/* What a disk may hold after a power cut: all writes before the last sync, and any of those after it, each whole or torn at a sector. */
+/* What a disk may hold after a power cut: all writes before the last sync, and any of those after it, each whole or
+ * torn at a sector. */
 typedef struct Disk {
         uint8_t *bytes;
         size_t n;
@@ -31,7 +32,8 @@ static void put(Disk *d, const Op *o, size_t skip, size_t n) {
 static unsigned n_images;
 
 /* The image must open, audit clean, and have all that was acknowledged. */
-static void judge(StoreFixture *f, const Disk *d, uint64_t acknowledged, size_t cut, const char *variant, uint64_t which) {
+static void judge(StoreFixture *f, const Disk *d, uint64_t acknowledged, size_t cut, const char *variant,
+                  uint64_t which) {
         _cleanup_free_ char *path = NULL;
         AuditReport a;
         Store *s;
@@ -47,10 +49,10 @@ static void judge(StoreFixture *f, const Disk *d, uint64_t acknowledged, size_t 
         r = store_open(path, STORE_READ, &s, &why);
         cr_assert_eq(r, 0, "cut %zu, %s %lu: does not open: %s", cut, variant, (unsigned long)which, why.text);
         r = audit_run(s, &a);
-        cr_assert_eq(r, 0, "cut %zu, %s %lu: audit %d: entry %lu %s; expected %s; found %s", cut, variant, (unsigned long)which, r, (unsigned long)a.seq,
-                     a.what, a.expected, a.found);
-        cr_assert_geq(a.entries, acknowledged, "cut %zu, %s %lu: %lu entries of %lu acknowledged", cut, variant, (unsigned long)which,
-                      (unsigned long)a.entries, (unsigned long)acknowledged);
+        cr_assert_eq(r, 0, "cut %zu, %s %lu: audit %d: entry %lu %s; expected %s; found %s", cut, variant,
+                     (unsigned long)which, r, (unsigned long)a.seq, a.what, a.expected, a.found);
+        cr_assert_geq(a.entries, acknowledged, "cut %zu, %s %lu: %lu entries of %lu acknowledged", cut, variant,
+                      (unsigned long)which, (unsigned long)a.entries, (unsigned long)acknowledged);
         store_free(s);
 }
 
@@ -63,7 +65,8 @@ static uint64_t next_random(void) {
 }
 
 /* ops[from .. cut) were not yet synced when the power went. */
-static void judge_subsets(StoreFixture *f, const Disk *synced, const Op *ops, size_t from, size_t cut, uint64_t acknowledged) {
+static void judge_subsets(StoreFixture *f, const Disk *synced, const Op *ops, size_t from, size_t cut,
+                          uint64_t acknowledged) {
         static uint8_t bytes[IMAGE_MAX];
         const Op *open[64];
         size_t n = 0, all;
@@ -75,7 +78,12 @@ static void judge_subsets(StoreFixture *f, const Disk *synced, const Op *ops, si
         /* All subsets when they are few, sampled ones else: none, all, each alone, each left out, random. */
         all = n <= 4 ? (size_t)1 << n : 2 * n + 6;
         for (size_t k = 0; k < all; k++) {
-                uint64_t set = n <= 4 ? k : k == 0 ? 0 : k == 1 ? UINT64_MAX : k < n + 2 ? UINT64_C(1) << (k - 2) : k < 2 * n + 2 ? ~(UINT64_C(1) << (k - n - 2)) : next_random();
+                uint64_t set = n <= 4          ? k
+                               : k == 0        ? 0
+                               : k == 1        ? UINT64_MAX
+                               : k < n + 2     ? UINT64_C(1) << (k - 2)
+                               : k < 2 * n + 2 ? ~(UINT64_C(1) << (k - n - 2))
+                                               : next_random();
 
                 memcpy(d.bytes, synced->bytes, IMAGE_MAX);
                 d.n = synced->n;
@@ -99,8 +107,8 @@ static void judge_subsets(StoreFixture *f, const Disk *synced, const Op *ops, si
                 }
 }
 
-/* The folder for the images: vkey, and the lock files of the store itself, so that a region that the power cut left alive has a living
- * supervisor, which audit asks for. */
+/* The folder for the images: vkey, and the lock files of the store itself, so that a region that the power cut left
+ * alive has a living supervisor, which audit asks for. */
 static void make_image_folder(const StoreFixture *f) {
         _cleanup_free_ char *vkey = NULL;
         size_t n;
@@ -111,9 +119,11 @@ static void make_image_folder(const StoreFixture *f) {
         cr_assert_eq(io_write_file(f->temp.fd, "image/vkey", vkey, n, 0600, false), 0);
 }
 
-/* Work of all kinds: definitions, operator's writes, regions that end well and badly, values large enough for pages of their own. */
+/* Work of all kinds: definitions, operator's writes, regions that end well and badly, values large enough for pages of
+ * their own. */
 static void work(StoreFixture *f) {
-        _cleanup_json_ json_t *schema = json_object(), *none = json_object(), *ended = json_pack("{s:s}", "outcome", "exited");
+        _cleanup_json_ json_t *schema = json_object(), *none = json_object(),
+                              *ended = json_pack("{s:s}", "outcome", "exited");
         uint64_t seq, version, size = 0;
         Txn *t;
 
@@ -124,8 +134,12 @@ static void work(StoreFixture *f) {
         for (int i = 0; i < 14; i++) {
                 char id[REGION_ID_MAX], big[3000 * 3];
                 _cleanup_json_ json_t *value = NULL, *copies = NULL;
-                RegionStart s = {.region = id, .skill_name = "s", .skill_digest = "sha256:0", .tier = "namespaces",
-                                 .reads = (const char *[]){"w", NULL}, .writes = (const char *[]){"w", NULL}};
+                RegionStart s = {.region = id,
+                                 .skill_name = "s",
+                                 .skill_digest = "sha256:0",
+                                 .tier = "namespaces",
+                                 .reads = (const char *[]){"w", NULL},
+                                 .writes = (const char *[]){"w", NULL}};
 
                 memset(big, 'x', sizeof(big));
                 big[i % 3 ? 40 : sizeof(big) - 1] = 0;
@@ -146,7 +160,8 @@ static void work(StoreFixture *f) {
         }
 }
 
-// Power cut at any moment: every prefix of the store's writes, with every (or sampled) subset of what was not yet synced.
+// Power cut at any moment: every prefix of the store's writes, with every (or sampled) subset of what was not yet
+// synced.
 Test(power, no_acknowledged_event_is_lost) {
         _cleanup_store_fixture_ StoreFixture f;
         _cleanup_free_ char *path = NULL, *image = NULL;
@@ -180,7 +195,8 @@ Test(power, no_acknowledged_event_is_lost) {
                         judge_subsets(&f, &synced, ops, from, i + 1, acknowledged);
                         continue;
                 }
-                /* A write through O_DSYNC may be lost until it returns; then it is there. A sync makes all before it durable. */
+                /* A write through O_DSYNC may be lost until it returns; then it is there. A sync makes all before it
+                 * durable. */
                 judge_subsets(&f, &synced, ops, from, i + (o->kind == OP_WRITE), acknowledged);
                 if (o->kind == OP_SYNC) {
                         for (size_t k = from; k < i; k++)
