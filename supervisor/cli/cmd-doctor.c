@@ -68,7 +68,7 @@ static void store_place(ProbeReport *r, const char *store) {
                 probe_add(r, "anchor", PROBE_OK, "a store that was put back is noticed", "", "%.200s", getenv("LETHE_ANCHOR"));
         else if ((state && *state == '/') || (home && *home == '/'))
                 probe_add(r, "anchor", PROBE_OK, "a store that was put back is noticed", "", "%.180s%s", state && *state == '/' ? state : home,
-                          state && *state == '/' ? "/lethe/anchors" : "/.local/state/lethe/anchors");
+                          state && *state == '/' ? "/lethe-anchors" : "/.local/state/lethe-anchors");
         else
                 probe_add(r, "anchor", PROBE_WARN, "kept inside the store: whoever puts an old store back puts the old anchor back, too",
                           "set HOME, XDG_STATE_HOME or LETHE_ANCHOR", "no place outside the store");

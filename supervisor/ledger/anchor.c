@@ -38,9 +38,9 @@ char *anchor_path(const Store *s, bool *ret_inside) {
         hash_bytes(real, strlen(real), hash);
         hex_encode(hash, 8, hex);
         if (state && *state == '/')
-                n = asprintf(&path, "%s/lethe/anchors/%s", state, hex);
+                n = asprintf(&path, "%s/lethe-anchors/%s", state, hex);
         else if (home && *home == '/')
-                n = asprintf(&path, "%s/.local/state/lethe/anchors/%s", home, hex);
+                n = asprintf(&path, "%s/.local/state/lethe-anchors/%s", home, hex);
         else {
                 if (ret_inside)
                         *ret_inside = true;

@@ -1,5 +1,5 @@
 /* Runs: supervisor, CLI. Anchor: a copy of the newest checkpoint outside the store, so that putting an older copy of the whole store in
- * its place is noticed. At LETHE_ANCHOR, else $XDG_STATE_HOME/lethe/anchors/<hash of the store's real path>, else under HOME, else
+ * its place is noticed. At LETHE_ANCHOR, else $XDG_STATE_HOME/lethe-anchors/<hash of the store's real path>, else under HOME, else
  * inside the store (which then proves nothing against a rollback of the folder: `lethe doctor` says so). */
 #pragma once
 

@@ -143,6 +143,17 @@ with tempfile.TemporaryDirectory() as top:
     for args in [["audit"], ["log"], ["slot", "put", "a", "{}"]]:
         expect(1, *args, err="truncated")
 
+# The default store and the anchors of other stores have one parent: neither is in the other's way, and no anchor is inside a store.
+with tempfile.TemporaryDirectory() as top:
+    os.environ.update(XDG_STATE_HOME=top + "/state")
+    os.environ.pop("LETHE_STORE", None)
+    expect(0, "slot", "define", "a", "--schema", "-", "--store", top + "/other", stdin="{}")
+    expect(0, "slot", "put", "a", "1", "--store", top + "/other")
+    expect(0, "slot", "define", "a", "--schema", "-", stdin="{}")
+    expect(0, "slot", "put", "a", "1")
+    check(f"the default store: {os.listdir(top + '/state')}", sorted(os.listdir(top + "/state")) == ["lethe", "lethe-anchors"])
+    check("two anchors", len(os.listdir(top + "/state/lethe-anchors")) == 2)
+
 for line in problems:
     print(line, file=sys.stderr)
 sys.exit(1 if problems else 0)
