@@ -134,6 +134,36 @@ static void list(const char *path, int depth) {
                 closedir(d);
 }
 
+static int see_links(int argc, char **argv) {
+        for (int i = 2; i < argc; i++) {
+                char text[128];
+                ssize_t n = readlink(argv[i], text, sizeof(text));
+
+                printf("%s %.*s\n", argv[i], n < 0 ? 0 : (int)n, text);
+        }
+        return 0;
+}
+
+/* Connects to the host's abstract socket of that name; prints errno. */
+static int see_abstract(const char *name) {
+        struct sockaddr_un a = {.sun_family = AF_UNIX};
+        size_t n = strlen(name);
+
+        memcpy(a.sun_path + 1, name, n);
+        printf("%d\n", connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&a, (socklen_t)(3 + n)) < 0 ? errno : 0);
+        return 0;
+}
+
+static int see_file(const char *path) {
+        char text[4096];
+        int fd = open(path, O_RDONLY);
+        ssize_t n;
+
+        while ((n = read(fd, text, sizeof(text))) > 0)
+                fwrite(text, 1, (size_t)n, stdout);
+        return 0;
+}
+
 static long try_clone(unsigned long flags) {
         long pid = syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, NULL);
 
@@ -342,6 +372,12 @@ int main(int argc, char **argv) {
                 printf("%d\n", open(argv[2], O_RDWR | O_NONBLOCK) < 0 ? errno : 0);
                 return 0;
         }
+        if (strcmp(argv[1], "links") == 0)
+                return see_links(argc, argv);
+        if (strcmp(argv[1], "abstract") == 0)
+                return see_abstract(argv[2]);
+        if (strcmp(argv[1], "file") == 0)
+                return see_file(argv[2]);
         if (strcmp(argv[1], "list") == 0) {
                 list("/", 2);
                 return 0;

@@ -60,8 +60,8 @@ static void loop(const RunWish *w, Spawned *s, int out, RunEnd *e) {
         while (status_open || out_open) {
                 struct pollfd p[3] = {{status_open ? s->status : -1, POLLIN, 0}, {notify, POLLIN, 0}, {out_open ? out : -1, POLLIN, 0}};
 
-                if (poll(p, 3, 20000) <= 0) {
-                        snprintf(e->message, sizeof(e->message), "nothing happened for 20 s");
+                if (poll(p, 3, 10000) <= 0) {
+                        e->hung = true;
                         spawn_kill(s);
                         spawn_kill(s);
                         break;
@@ -156,6 +156,7 @@ void region_try(const RunWish *w, RunEnd *e) {
                 loop(w, &s, out[0], e);
                 while (waitpid(s.pid, NULL, 0) < 0 && errno == EINTR)
                         ;
+                e->orphans = waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0;
                 e->prove = spawn_prove_empty(&s, &d);
                 if (e->prove != 0)
                         snprintf(e->message, sizeof(e->message), "%s", d.text);

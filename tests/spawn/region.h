@@ -35,6 +35,8 @@ typedef struct RunEnd {
         int n_path, n_memory, n_task;
         char peeked[256];
         int prove;         /* of spawn_prove_empty() */
+        bool hung;         /* it had to be killed because nothing happened any more */
+        bool orphans;      /* something was left when the worker had ended by itself */
         Tier tier;
 } RunEnd;
 

@@ -30,6 +30,7 @@ static RunEnd run(const RunWish *w) {
 
         region_try(w, &e);
         child_check(e.start == 0);
+        child_check(!e.hung);
         child_check(e.prove == 0);
         return e;
 }
@@ -80,6 +81,7 @@ static int left_behind(void *arg) {
                 RunEnd e = run(&w);
 
                 child_check(WIFEXITED(e.status) && WEXITSTATUS(e.status) == 0 && strstr(e.out, "left"));
+                child_check(!e.orphans); /* the worker saw to it, before anybody else had to */
                 child_check(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
         }
         return 0;

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #define NOBODY 65534
@@ -28,7 +30,10 @@ static int in_child(void *arg) {
                 child_check(setgroups(0, NULL) == 0);
                 child_check(setresgid(NOBODY, NOBODY, NOBODY) == 0);
                 child_check(setresuid(NOBODY, NOBODY, NOBODY) == 0);
-        }
+        } else if (geteuid() == 0)
+                child_check(setgroups(2, (gid_t[]){4, 27}) == 0);
+        /* What a careless caller leaves open must not reach a program. */
+        child_check(dup2(0, 77) == 77);
         region_try(c->wish, c->end);
         return 0;
 }
@@ -82,6 +87,12 @@ static void expect(const RunEnd *e, const char *who, const char *name, long long
 
         cr_assert(v == wanted, "%s: %s is %lld, not %lld", who, name, v, wanted);
 }
+
+typedef struct TryRow {
+        const char *name;
+        int error;        /* 0: allowed */
+        const char *told; /* "operation/rule" in the list of denials; NULL: none */
+} TryRow;
 
 typedef struct Row {
         const char *name;
@@ -262,11 +273,66 @@ Test(spawn, proc_is_there_only_when_asked_for) {
         EACH_USER(&w, { expect(e, who, "/proc", 15); })
 }
 
-typedef struct TryRow {
-        const char *name;
-        int error;        /* 0: allowed */
-        const char *told; /* "operation/rule" in the list of denials; NULL: none */
-} TryRow;
+/* No namespace of a region is the caller's. */
+Test(spawn, all_seven_namespaces_are_its_own) {
+        static const char *const names[] = {"user", "pid", "mnt", "net", "ipc", "uts", "cgroup"};
+        const RunWish w = {.argv = PROBE_ARGV("links", "/proc/self/ns/user", "/proc/self/ns/pid", "/proc/self/ns/mnt", "/proc/self/ns/net",
+                                              "/proc/self/ns/ipc", "/proc/self/ns/uts", "/proc/self/ns/cgroup"),
+                           .program = LETHE_PROBE, .proc = true};
+
+        EACH_USER(&w, {
+                for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                        char path[64], here[64] = "", line[160];
+
+                        snprintf(path, sizeof(path), "/proc/self/ns/%s", names[i]);
+                        cr_assert(readlink(path, here, sizeof(here) - 1) > 0);
+                        snprintf(line, sizeof(line), "%s %s\n", path, here);
+                        cr_assert(!strstr(e->out, line), "%s: %s is the host's", who, names[i]);
+                        snprintf(line, sizeof(line), "%s %s:[", path, names[i]);
+                        cr_assert(strstr(e->out, line), "%s: %s is not to be seen in %s", who, names[i], e->out);
+                }
+        })
+}
+
+/* Nothing of the old tree hangs on anywhere: every mount is one of ours, and the root is there once. */
+Test(spawn, no_mount_of_the_host_is_left) {
+        const RunWish w = {.argv = PROBE_ARGV("file", "/proc/self/mountinfo"), .program = LETHE_PROBE, .proc = true};
+
+        EACH_USER(&w, {
+                char *save = NULL;
+                int roots = 0;
+                int lines = 0;
+
+                for (char *p = strtok_r(e->out, "\n", &save); p; p = strtok_r(NULL, "\n", &save)) {
+                        char point[512];
+                        char options[256];
+                        bool known;
+
+                        cr_assert(sscanf(p, "%*d %*d %*s %*s %511s %255s", point, options) == 2, "%s", p);
+                        roots += strcmp(point, "/") == 0;
+                        lines++;
+                        known = strcmp(point, "/") == 0 || strncmp(point, "/usr", 4) == 0 || strncmp(point, "/dev/", 5) == 0 ||
+                                strncmp(point, "/etc/", 5) == 0 || strcmp(point, "/work") == 0 || strcmp(point, "/tmp") == 0 ||
+                                strcmp(point, "/proc") == 0 || strcmp(point, "/lethe") == 0 || strncmp(point, "/lib", 4) == 0 ||
+                                strcmp(point, LETHE_PROBE) == 0;
+                        cr_assert(known, "%s: %s", who, p);
+                        cr_assert(strstr(options, "nosuid"), "%s: %s", who, p);
+                        cr_assert(strstr(options, "nodev") || strncmp(point, "/dev/", 5) == 0, "%s: %s", who, p);
+                }
+                cr_assert(roots == 1 && lines > 8, "%s: %d of %d", who, roots, lines);
+        })
+}
+
+/* Refused by the network namespace, where the name does not exist; Landlock's scope alone would say EPERM. */
+Test(spawn, abstract_sockets_of_the_host_do_not_exist) {
+        struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "\0lethe-test-abstract"};
+        const RunWish w = {.argv = PROBE_ARGV("abstract", "lethe-test-abstract"), .program = LETHE_PROBE};
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        cr_assert(fd >= 0 && bind(fd, (struct sockaddr *)&a, 3 + strlen("lethe-test-abstract")) == 0 && listen(fd, 1) == 0);
+        EACH_USER(&w, { cr_assert(strtol(e->out, NULL, 10) == ECONNREFUSED, "%s: %s", who, e->out); })
+        close(fd);
+}
 
 static const TryRow tries[] = {
         {"ptrace", EPERM, "ptrace/debugging"}, {"process_vm_readv", EPERM, "process_vm_readv/debugging"},
