@@ -6,8 +6,6 @@
 #include <linux/sched.h>
 #include <seccomp.h>
 
-#define FILTER_VERSION 1 /* raise when a table changes what a filter allows */
-
 /* Facts of a FilterInput under which a row holds. */
 enum {
         WHEN_NO_PATHS = 1 << 0, /* paths are not notified */

@@ -1,10 +1,12 @@
 #include "policy/filter-private.h"
 
+#include "base/buf.h"
 #include "base/hash.h"
 #include "base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +16,6 @@
 
 void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_in_cgroup, FilterInput *ret) {
         *ret = (FilterInput){
-                .version = FILTER_VERSION,
                 .tier = (uint8_t)tier,
                 .network = (uint8_t)g->network,
                 /* A host file in the region may be a socket of a host's service; without a network namespace the abstract names are the
@@ -162,20 +163,47 @@ static void cache_write(int dir, const char *name, const struct sock_filter *fil
         io_write_file(dir, name, bytes, HASH_BYTES + size, 0600, false);
 }
 
-/* The key covers the library's version too: another one may compile the same rules to another program. */
-static void cache_name(const FilterInput *in, char name[static 80]) {
+/* The key covers all that decides what the program is: the input, the tables of this build, and the library's version, because another
+ * one may compile the same rules to another program. */
+static int cache_name(const FilterInput *in, char name[static 80]) {
+        static const char calls[] =
+#define ALLOW(call) #call "\n"
+#define PATH(call, path, at, writes) #call ",p\n"
+#define META(call, path, at) #call ",m\n"
+#define DENY(call, rule, error)
+#include "policy/filter-calls.def"
+#undef ALLOW
+#undef PATH
+#undef META
+#undef DENY
+                ;
         const struct scmp_version *v = seccomp_version();
-        uint32_t arch = seccomp_arch_native();
-        uint8_t text[sizeof(*in) + 16], hash[HASH_BYTES];
+        uint8_t hash[HASH_BYTES];
         char hex[HASH_HEX_MAX];
+        _cleanup_buf_ Buf b = {0};
+        int e = buf_add(&b, in, sizeof(*in));
 
-        memcpy(text, in, sizeof(*in));
-        memcpy(text + sizeof(*in), &v->major, 4);
-        memcpy(text + sizeof(*in) + 4, &v->minor, 4);
-        memcpy(text + sizeof(*in) + 8, &v->micro, 4);
-        memcpy(text + sizeof(*in) + 12, &arch, 4);
-        hash_bytes(text, sizeof(text), hash);
+        if (e == 0)
+                e = buf_printf(&b, "%u.%u.%u %u\n", v->major, v->minor, v->micro, seccomp_arch_native());
+        if (e == 0)
+                e = buf_add(&b, calls, sizeof(calls));
+        for (size_t i = 0; e == 0 && i < n_filter_numbers; i++)
+                e = buf_printf(&b, "%s %d\n", filter_numbers[i].call, filter_numbers[i].nr);
+        for (size_t i = 0; e == 0 && i < n_filter_rows; i++) {
+                const FilterRow *row = &filter_rows[i];
+
+                e = buf_printf(&b, "%s %u", row->call, row->when);
+                for (size_t k = 0; e == 0 && k < row->n; k++)
+                        e = buf_printf(&b, " %u %d %" PRIx64 " %" PRIx64, row->cmp[k].arg, (int)row->cmp[k].op, row->cmp[k].datum_a,
+                                       row->cmp[k].datum_b);
+                if (e == 0)
+                        e = buf_add(&b, "\n", 1);
+        }
+        if (e < 0)
+                return e;
+        hash_bytes(b.data, b.n, hash);
         snprintf(name, 80, "filter-%s", hex_encode(hash, sizeof(hash), hex));
+        return 0;
 }
 
 int filter_cached(const FilterInput *in, const char *store_dir, struct sock_filter **ret, size_t *ret_n) {
@@ -190,7 +218,9 @@ int filter_cached(const FilterInput *in, const char *store_dir, struct sock_filt
                 dir = openat(store, "cache", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (dir < 0)
                 return filter_compile(in, ret, ret_n);
-        cache_name(in, name);
+        e = cache_name(in, name);
+        if (e < 0)
+                return e;
         if (cache_read(dir, name, ret, ret_n) == 0)
                 return 0;
         e = filter_compile(in, ret, ret_n);

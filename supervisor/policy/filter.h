@@ -12,14 +12,13 @@
 
 /* Everything that the filter depends on; its bytes are the key of the cache, so it has no padding. */
 typedef struct FilterInput {
-        uint8_t version;       /* FILTER_VERSION */
         uint8_t tier;          /* Tier */
         uint8_t network;       /* NetworkMode */
         uint8_t unix_sockets;  /* socket(AF_UNIX) is allowed: own network namespace and no file of the host in the region */
         uint8_t notify_paths;  /* calls that name a path are notified */
         uint8_t notify_memory; /* large mmap, mremap and mprotect are notified (no memory cgroup) */
         uint8_t notify_tasks;  /* clone, fork and vfork are notified (no pids cgroup) */
-        uint8_t zero;
+        uint8_t zero[2];
 } FilterInput;
 
 #define FILTER_MEMORY_NOTIFY_BYTES (1024 * 1024) /* mappings from this length on are notified */

@@ -57,7 +57,7 @@ static const uint64_t values[] = {
 };
 
 static FilterInput input(unsigned bits) {
-        return (FilterInput){.version = FILTER_VERSION, .tier = bits & 1 ? TIER_NAMESPACES : TIER_LANDLOCK, .network = (uint8_t)((bits >> 1) % 3),
+        return (FilterInput){.tier = bits & 1 ? TIER_NAMESPACES : TIER_LANDLOCK, .network = (uint8_t)((bits >> 1) % 3),
                              .unix_sockets = (bits & 1) && (bits >> 1) % 3 == 0 && (bits & 64), .notify_paths = (bits >> 3) & 1,
                              .notify_memory = (bits >> 4) & 1, .notify_tasks = (bits >> 5) & 1};
 }
