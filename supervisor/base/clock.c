@@ -20,14 +20,21 @@ uint64_t clock_mono_usec(void) {
         return now(CLOCK_MONOTONIC);
 }
 
+/* Not gmtime_r(): the C library reads the time zone's files for it, which a short run would feel. The calendar's rule repeats every 400
+ * years of 146,097 days; years are counted from March here, so that a leap day is the last of its year. */
 const char *clock_format(uint64_t real_usec, char out[static CLOCK_TEXT_MAX]) {
-        time_t s = (time_t)(real_usec / 1000000);
-        struct tm tm;
-        size_t n;
+        uint64_t s = real_usec / 1000000, days = s / 86400 + 719468; /* since 1 March of the year 0 */
+        unsigned second = (unsigned)(s % 86400), of_cycle = (unsigned)(days % 146097), year_of, of_year, month, day;
+        uint64_t year;
 
-        gmtime_r(&s, &tm);
-        n = strftime(out, CLOCK_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
-        snprintf(out + n, CLOCK_TEXT_MAX - n, ".%06uZ", (unsigned)(real_usec % 1000000));
+        year_of = (of_cycle - of_cycle / 1460 + of_cycle / 36524 - of_cycle / 146096) / 365;
+        of_year = of_cycle - (365 * year_of + year_of / 4 - year_of / 100);
+        month = (5 * of_year + 2) / 153;
+        day = of_year - (153 * month + 2) / 5 + 1;
+        month = month < 10 ? month + 3 : month - 9;
+        year = days / 146097 * 400 + year_of + (month <= 2);
+        snprintf(out, CLOCK_TEXT_MAX, "%04u-%02u-%02uT%02u:%02u:%02u.%06uZ", (unsigned)(year % 10000), month % 100, day % 100,
+                 second / 3600 % 100, second / 60 % 60, second % 60, (unsigned)(real_usec % 1000000));
         return out;
 }
 
