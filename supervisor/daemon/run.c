@@ -101,7 +101,13 @@ static void on_status(void *userdata, short revents) {
                 k = spawn_status(&r->spawned, &s, &notify, &scratch);
                 if (k == -EAGAIN)
                         return;
-                if (k <= 0) {
+                if (k < 0) {
+                        closep(&r->spawned.status);
+                        region_end(r, r->state == REGION_ALLOCATED ? OUTCOME_SETUP_FAILED : OUTCOME_CANCELLED,
+                                   r->state == REGION_ALLOCATED ? EXIT_OURS : 0, "the worker's report: %s", strerror(-k));
+                        return;
+                }
+                if (k == 0) {
                         /* Nobody is left to tell us how it ended. A broken memory budget may have been the cause: teardown looks. */
                         closep(&r->spawned.status);
                         if (r->state == REGION_ALLOCATED)
@@ -137,7 +143,7 @@ static void on_notify(void *userdata, short revents) {
         int e = region_notify_ready(&r->notify, revents, &b, &denied);
 
         if (e < 0)
-                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "seccomp notifications: %s", strerror(-e));
+                region_end(r, OUTCOME_CANCELLED, 0, "seccomp notifications: %s", strerror(-e));
         else if (b.outcome != OUTCOME_NONE)
                 region_end_breach(r, &b);
         else if (denied && r->grant->on_denial == DENIAL_END)
@@ -145,7 +151,11 @@ static void on_notify(void *userdata, short revents) {
 }
 
 static void on_connect(void *userdata, short revents) {
-        region_notify_connected(&((Run *)userdata)->region.notify);
+        Region *r = &((Run *)userdata)->region;
+        int e = region_notify_connected(&r->notify);
+
+        if (e < 0)
+                region_end(r, OUTCOME_CANCELLED, 0, "seccomp notifications: %s", strerror(-e));
 }
 
 static void on_memory(void *userdata, short revents) {
@@ -185,6 +195,8 @@ static void move_out(Run *run, Relay *relay, short revents) {
 
         if (region_io_move_out(&r->io, relay, revents))
                 region_end_breach(r, &(Breach){OUTCOME_OUTPUT_EXCEEDED, "output", r->io.output_max, r->io.output_used});
+        if (relay->lost)
+                region_end(r, OUTCOME_CANCELLED, 0, "output of the skill cannot be read: %s", strerror(relay->lost));
         if (relay == &r->io.out && relay->error)
                 region_end(r, OUTCOME_CANCELLED, relay->error == EPIPE ? SIGPIPE : 0, "standard output: %s", strerror(relay->error));
 }
@@ -449,8 +461,8 @@ static void tell(const Run *run) {
         switch (r->outcome) {
         case OUTCOME_EXITED:
         case OUTCOME_SIGNALED:
-                if (run->options->verbose)
-                        log_note("region %s: %s %d", r->id, outcome_name(r->outcome), r->status);
+                if (run->options->verbose || *r->reason)
+                        log_note("region %s %s %d%s%s", r->id, outcome_name(r->outcome), r->status, *r->reason ? ": " : "", r->reason);
                 break;
         case OUTCOME_SETUP_FAILED:
                 log_error("%s", r->reason);
@@ -526,6 +538,10 @@ int run_invocation(const RunOptions *o, Store *store, const Grant *g, int signal
                 }
         }
         region_io_flush(&r->io, signals);
+        if (r->io.out.lost || r->io.err.lost) {
+                log_error("output of the skill is lost: %s", strerror(r->io.out.lost ? r->io.out.lost : r->io.err.lost));
+                code = EXIT_OURS;
+        }
         tell(&run);
         desk_free(run.desk);
         buf_deinit(&run.reply);

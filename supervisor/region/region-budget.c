@@ -28,6 +28,15 @@ void region_budget_init(RegionBudget *b, const Grant *g, const RegionCgroup *c) 
         *b = (RegionBudget){.grant = g, .cgroup = c, .scratch = -1, .wall_deadline = NEVER, .tick_deadline = NEVER};
 }
 
+/* Changes with every byte and every file: a sparse file takes no block but an inode. */
+static uint64_t scratch_mark(const RegionBudget *b) {
+        struct statfs fs;
+
+        if (b->scratch < 0 || b->scratch_on_host || fstatfs(b->scratch, &fs) < 0)
+                return 0;
+        return (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize + fs.f_files - fs.f_ffree;
+}
+
 void region_budget_start(RegionBudget *b, pid_t worker, int scratch_fd, bool scratch_on_host, uint64_t now) {
         b->worker = worker;
         b->scratch = scratch_fd;
@@ -37,6 +46,7 @@ void region_budget_start(RegionBudget *b, pid_t worker, int scratch_fd, bool scr
         b->tick_usec = b->cgroup->memory && b->cgroup->pids ? TICK_SLOW_USEC : TICK_FAST_USEC;
         b->tick_deadline = now + MIN(b->tick_usec, b->grant->budget.cpu_usec);
         b->tasks_bound = 1;
+        b->scratch_seen = b->scratch_base = scratch_mark(b);
 }
 
 /* One walk over the scratch: bytes in use and the largest file. */
@@ -88,8 +98,11 @@ static Breach look_files(RegionBudget *b, ScratchLook *l) {
         return no_breach;
 }
 
-/* Use of the scratch; with `files`, also the largest file, when anything changed since the last look. */
-static Breach look_scratch(RegionBudget *b, bool files) {
+typedef enum FilesLook { FILES_NO, FILES_WHEN_CHANGED, FILES_AT_THE_END } FilesLook;
+
+/* Use of the scratch, and the largest file in it. At the end it is looked at whenever anything is there: a sparse file that grew after it
+ * was seen changes neither blocks nor inodes. */
+static Breach look_scratch(RegionBudget *b, FilesLook files) {
         const Budget *max = &b->grant->budget;
         struct statfs fs;
         ScratchLook l;
@@ -98,7 +111,7 @@ static Breach look_scratch(RegionBudget *b, bool files) {
         if (b->scratch < 0)
                 return no_breach;
         if (b->scratch_on_host) {
-                if (!files)
+                if (files == FILES_NO)
                         return no_breach;
                 r = look_files(b, &l);
                 b->scratch_bytes = MAX(b->scratch_bytes, l.bytes);
@@ -114,9 +127,8 @@ static Breach look_scratch(RegionBudget *b, bool files) {
         b->scratch_bytes = MAX(b->scratch_bytes, used);
         if (used > max->scratch_bytes)
                 return breach(OUTCOME_SCRATCH_EXCEEDED, "scratch", max->scratch_bytes, used);
-        /* A sparse file takes no blocks but an inode: the sum of both tells that something changed. */
-        used += fs.f_files - fs.f_ffree;
-        if (files && used != b->scratch_seen) {
+        used += fs.f_files - fs.f_ffree; /* as scratch_mark() */
+        if ((files == FILES_WHEN_CHANGED && used != b->scratch_seen) || (files == FILES_AT_THE_END && used != b->scratch_base)) {
                 b->scratch_seen = used;
                 return look_files(b, &l);
         }
@@ -157,7 +169,7 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
                 look |= PROC_LOOK_CPU;
         if (!b->cgroup->memory)
                 look |= PROC_LOOK_MEMORY;
-        r = look_scratch(b, true);
+        r = look_scratch(b, FILES_WHEN_CHANGED);
         if (proc_tree_walk(&b->tree, b->worker, look) < 0)
                 b->tree.tasks = 0; /* out of memory here: the kernel's own limits still hold */
         b->tasks_bound = b->tree.tasks;
@@ -238,7 +250,7 @@ Breach region_budget_ask_open(RegionBudget *b, pid_t pid) {
 }
 
 Breach region_budget_ask_change(RegionBudget *b) {
-        return look_scratch(b, false);
+        return look_scratch(b, FILES_NO);
 }
 
 Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker_max_rss) {
@@ -250,7 +262,7 @@ Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker
         if (r.outcome == OUTCOME_NONE)
                 r = region_budget_tasks_event(b);
         if (r.outcome == OUTCOME_NONE)
-                r = look_scratch(b, true);
+                r = look_scratch(b, FILES_AT_THE_END);
         if (region_cgroup_memory_peak(b->cgroup, &v) == 0)
                 b->peak_memory_bytes = MAX(b->peak_memory_bytes, v);
         else

@@ -25,6 +25,7 @@ typedef struct RegionBudget {
         uint64_t tick_deadline;      /* next accounting */
         uint64_t tick_usec;          /* distance of ticks */
         uint64_t scratch_now;        /* bytes in use when last looked at */
+        uint64_t scratch_base;       /* use before the program started: its folders */
         uint64_t scratch_seen;       /* use when file sizes were last looked at */
         uint64_t tasks_bound;        /* no more tasks than this: last count plus every fork since */
         uint64_t opens;              /* opens since descriptors were last counted */

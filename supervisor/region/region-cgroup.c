@@ -250,6 +250,8 @@ int region_cgroup_make(RegionCgroup *c, const Budget *b) {
                 if (e == 0 && (c->pids_events = group_open(c->pids, "pids.events")) < 0)
                         e = c->pids_events;
                 c->pids_poll = POLLPRI;
+                if (e == 0)
+                        region_cgroup_pids_max_count(c); /* the first read is what arms it */
         }
         if (e < 0)
                 region_cgroup_remove(c);
@@ -399,26 +401,27 @@ int region_cgroup_kill(const RegionCgroup *c) {
         return c->made && dir ? kill_dir(dir) : 0;
 }
 
+/* The groups are entered together: what is in one is in all of them. That the others are empty their removal proves again. */
 bool region_cgroup_empty(const RegionCgroup *c) {
-        const char *dirs[] = {c->memory, c->v2 ? NULL : c->pids, c->v2 ? NULL : c->cpu};
+        const char *dir = c->memory ? c->memory : c->pids ? c->pids : c->cpu;
         char text[64];
 
-        for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
-                if (dirs[i] && group_read(dirs[i], "cgroup.procs", text, sizeof(text)) == 0 && *text)
-                        return false;
-        return true;
+        return !dir || group_read(dir, "cgroup.procs", text, sizeof(text)) < 0 || !*text;
 }
 
-/* A group stays busy for a moment after its last process was reaped. */
+/* A group stays busy for a moment after its last process was reaped. Once recorded as released nobody would look for it again, so a
+ * passing lack of memory is not taken for an answer either. */
 static int remove_dir(const char *dir) {
         struct timespec pause = {0, 200000};
         uint64_t until = clock_mono_usec() + 2000000;
 
-        while (rmdir(dir) < 0) {
-                if (errno == ENOENT)
+        for (unsigned tries = 1; rmdir(dir) < 0; tries++) {
+                int e = errno;
+
+                if (e == ENOENT)
                         return 0;
-                if (errno != EBUSY || clock_mono_usec() > until)
-                        return -errno;
+                if ((e != EBUSY && tries >= 3) || clock_mono_usec() > until)
+                        return -e;
                 nanosleep(&pause, NULL);
         }
         return 0;

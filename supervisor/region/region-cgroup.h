@@ -53,7 +53,7 @@ int region_cgroup_cpu_usec(const RegionCgroup *c, uint64_t *ret_usec);
 void region_cgroup_kill_once(const RegionCgroup *c);
 /* Kills everything in the groups: by cgroup.kill, else each pid in turn until the list is empty. Returns 0 or -errno. */
 int region_cgroup_kill(const RegionCgroup *c);
-/* True when no process is in any of them. */
+/* True when no process is in them. */
 bool region_cgroup_empty(const RegionCgroup *c);
 /* Removes the folders; waits up to 2 s for the kernel to let go of dead tasks. Returns 0 or -errno. */
 int region_cgroup_remove(RegionCgroup *c);

@@ -103,7 +103,6 @@ static int relay_write(Relay *r, bool polled) {
                 if (w < 0)
                         return -errno;
                 r->at += (size_t)w;
-                r->moved += (uint64_t)w;
         }
         r->at = r->n = 0;
         return 0;
@@ -223,6 +222,8 @@ bool region_io_move_out(RegionIo *io, Relay *r, short revents) {
         room = io->output_max > io->output_used ? io->output_max - io->output_used : 0;
         n = relay_read(r, (size_t)MIN(room + 1, (uint64_t)RELAY_CHUNK));
         if (n <= 0) {
+                if (n < 0 && n != -EAGAIN)
+                        r->lost = (int)-n;
                 if (n != -EAGAIN)
                         relay_close_from(r);
                 return false;
@@ -244,9 +245,13 @@ static bool drain_one(RegionIo *io, Relay *r) {
 
         if (r->from < 0)
                 return false;
-        if (ioctl(r->from, FIONREAD, &ready) < 0 || ready < 0)
+        if (ioctl(r->from, FIONREAD, &ready) < 0) {
+                r->lost = errno;
                 ready = 0;
+        }
         b = malloc(waiting + (size_t)ready + 1);
+        if (!b)
+                r->lost = ENOMEM;
         if (b) {
                 if (waiting)
                         memcpy(b, r->buf + r->at, waiting);
@@ -255,6 +260,8 @@ static bool drain_one(RegionIo *io, Relay *r) {
 
                         if (k < 0 && errno == EINTR)
                                 continue;
+                        if (k < 0)
+                                r->lost = errno;
                         if (k <= 0)
                                 break;
                         n += (size_t)k;

@@ -25,7 +25,7 @@ typedef struct Relay {
         int poll_fd;       /* what the loop should wait for now; -1: nothing */
         short poll_events;
         int error;         /* errno with which writing to `to` failed, 0 when it did not */
-        uint64_t moved;    /* bytes that were written */
+        int lost;          /* errno with which reading `from` failed: what the skill wrote is lost, 0 when not */
 } Relay;
 
 typedef struct RegionIo {

@@ -44,15 +44,18 @@ static bool still_valid(const RegionNotify *n, uint64_t id) {
         return ioctl(n->fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
-/* ENOENT: the task was killed meanwhile. Anything else would leave it waiting, which only its end can mend. */
+/* ENOENT: the task was killed meanwhile. After any other failure it would wait for ever: the region has to end. */
 static void answer(RegionNotify *n, uint64_t id, int error, bool go_on) {
         memset(n->resp, 0, n->n_resp);
         n->resp->id = id;
         n->resp->error = -error;
         n->resp->flags = go_on ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
-        while (ioctl(n->fd, SECCOMP_IOCTL_NOTIF_SEND, n->resp) < 0 && errno == EINTR)
-                ;
-        n->answered++;
+        while (ioctl(n->fd, SECCOMP_IOCTL_NOTIF_SEND, n->resp) < 0)
+                if (errno != EINTR) {
+                        if (errno != ENOENT)
+                                n->failed = -errno;
+                        return;
+                }
 }
 
 static pid_t thread_group(pid_t tid) {
@@ -237,7 +240,7 @@ static void judge_connect(RegionNotify *n, const FilterVerdict *v, bool *ret_den
                 answer(n, q->id, e, false);
 }
 
-void region_notify_connected(RegionNotify *n) {
+int region_notify_connected(RegionNotify *n) {
         struct epoll_event ev[8];
         int k = epoll_wait(n->connects, ev, ARRAY_SIZE(ev), 0);
 
@@ -259,6 +262,7 @@ void region_notify_connected(RegionNotify *n) {
                         answer(n, p->id, error, false);
                 p->id = 0;
         }
+        return n->failed;
 }
 
 static void judge_one(RegionNotify *n, Breach *ret_breach, bool *ret_denied) {
@@ -325,6 +329,8 @@ int region_notify_ready(RegionNotify *n, short revents, Breach *ret_breach, bool
                         return e;
                 }
                 judge_one(n, ret_breach, ret_denied);
+                if (n->failed < 0)
+                        return n->failed;
                 if (ret_breach->outcome != OUTCOME_NONE)
                         return 0;
         }

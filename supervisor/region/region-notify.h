@@ -31,7 +31,7 @@ typedef struct RegionNotify {
         struct seccomp_notif *req;
         struct seccomp_notif_resp *resp;
         size_t n_req, n_resp;
-        uint64_t answered;
+        int failed;           /* -errno: an answer could not be given */
 } RegionNotify;
 
 #define REGION_NOTIFY_NULL ((RegionNotify){.fd = -1, .connects = -1, .root = -1})
@@ -41,6 +41,6 @@ int region_notify_start(RegionNotify *n, int notify_fd, pid_t worker);
 /* fd was ready: answers what is there now. *ret_breach may be set; *ret_denied: something was denied. Returns 0 or -errno; after an
  * error the descriptor is closed, and the kernel answers every further notified call with ENOSYS. */
 int region_notify_ready(RegionNotify *n, short revents, Breach *ret_breach, bool *ret_denied);
-/* connects was ready. */
-void region_notify_connected(RegionNotify *n);
+/* connects was ready. Returns as above. */
+int region_notify_connected(RegionNotify *n);
 void region_notify_deinit(RegionNotify *n);

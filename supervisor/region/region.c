@@ -74,7 +74,7 @@ void region_check(const Region *r) {
         assert(r->recorded_start == (r->state >= REGION_ALLOCATED)); /* REFUSED stands below ALLOCATED in the list */
         if (gone)
                 assert(!r->has_worker);
-        if (r->state >= REGION_CLEARED) {
+        if (r->state == REGION_CLEARED || r->state == REGION_RELEASED || r->state == REGION_RECORDED) {
                 assert(!r->cgroup.made && r->budget.scratch < 0 && r->notify.fd < 0 && r->pipe.fd_in < 0 && r->pipe.fd_out < 0);
                 assert(r->io.in.to < 0 && r->io.out.from < 0 && r->io.err.from < 0);
         }

@@ -11,13 +11,18 @@
 #define STOP_WAIT_USEC 10000000 /* then we say that the region cannot be killed; 1,000 processes take 34 ms */
 #define KILL_AGAIN_USEC 100000
 
+/* In a PID namespace the end of the first process is the end of all; only cgroup.kill is quicker than that. */
+static void kill_groups(const Region *r) {
+        if (r->cgroup.made && (r->cgroup.v2 || r->tier != TIER_NAMESPACES))
+                region_cgroup_kill_once(&r->cgroup);
+}
+
 void teardown_kill(Region *r) {
         if (!r->has_worker || r->killed)
                 return;
         r->killed = true;
         spawn_kill(&r->spawned);
-        if (r->cgroup.made)
-                region_cgroup_kill_once(&r->cgroup);
+        kill_groups(r);
 }
 
 /* Waits for the worker's death and reaps it. In tier namespaces the kernel lets it be reaped only after every process of its PID
@@ -42,8 +47,7 @@ static int reap_worker(Region *r) {
                         return -ETIMEDOUT;
                 if (now > again) {
                         spawn_kill(&r->spawned);
-                        if (r->cgroup.made)
-                                region_cgroup_kill_once(&r->cgroup);
+                        kill_groups(r);
                         again = now + KILL_AGAIN_USEC;
                 }
                 if (poll(&p, 1, (int)(KILL_AGAIN_USEC / 1000)) > 0 && p.revents & POLLNVAL)
