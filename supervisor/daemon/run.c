@@ -390,7 +390,14 @@ static void go(Run *run, int notify, int scratch) {
         Region *r = &run->region;
         int e;
 
+        /* Tier landlock: the worker made no file system of its own that it could hand over; the scratch is the folder made for it. */
+        if (scratch < 0 && r->spawned.scratch)
+                scratch = open(r->spawned.scratch, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         r->budget.scratch = scratch;
+        if (scratch < 0) {
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "the scratch cannot be measured: %s", strerror(errno));
+                return;
+        }
         if ((e = region_notify_start(&r->notify, notify, r->spawned.pid)) < 0) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "seccomp notifications: %s", strerror(-e));
                 return;

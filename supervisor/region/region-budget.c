@@ -53,6 +53,7 @@ void region_budget_start(RegionBudget *b, pid_t worker, int scratch_fd, bool scr
 typedef struct ScratchLook {
         uint64_t bytes, largest;
         unsigned files;
+        bool many, deep; /* there is more than one walk looks at */
 } ScratchLook;
 
 static void scratch_walk(int dirfd, unsigned depth, ScratchLook *l) {
@@ -67,7 +68,7 @@ static void scratch_walk(int dirfd, unsigned depth, ScratchLook *l) {
                 close(fd);
                 return;
         }
-        while ((de = readdir(d)) && l->files < WALK_FILES_MAX) {
+        while ((de = readdir(d)) && !(l->many |= l->files >= WALK_FILES_MAX)) {
                 struct stat st;
 
                 if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
@@ -78,7 +79,9 @@ static void scratch_walk(int dirfd, unsigned depth, ScratchLook *l) {
                 l->bytes += (uint64_t)st.st_blocks * 512;
                 if (S_ISREG(st.st_mode))
                         l->largest = MAX(l->largest, (uint64_t)st.st_size);
-                if (S_ISDIR(st.st_mode) && depth < WALK_DEPTH_MAX) {
+                if (S_ISDIR(st.st_mode) && depth >= WALK_DEPTH_MAX)
+                        l->deep = true;
+                else if (S_ISDIR(st.st_mode)) {
                         _cleanup_close_ int sub = openat(fd, de->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
                         if (sub >= 0)
@@ -117,6 +120,11 @@ static Breach look_scratch(RegionBudget *b, FilesLook files) {
                 b->scratch_bytes = MAX(b->scratch_bytes, l.bytes);
                 if (l.bytes > max->scratch_bytes)
                         return breach(OUTCOME_SCRATCH_EXCEEDED, "scratch", max->scratch_bytes, l.bytes);
+                /* What cannot be counted could be anything, and files without bytes fill the host's disk, too. */
+                if (r.outcome == OUTCOME_NONE && l.many)
+                        return breach(OUTCOME_SCRATCH_EXCEEDED, "scratch_files", WALK_FILES_MAX, l.files);
+                if (r.outcome == OUTCOME_NONE && l.deep)
+                        return breach(OUTCOME_SCRATCH_EXCEEDED, "scratch_depth", WALK_DEPTH_MAX, WALK_DEPTH_MAX + 1);
                 return r;
         }
         if (fstatfs(b->scratch, &fs) < 0)
@@ -273,6 +281,9 @@ Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker
                 b->cpu_usec = MAX(b->cpu_usec, worker_cpu);
         if (r.outcome == OUTCOME_NONE)
                 r = look_cpu(b);
+        /* A program that crept past the budget in small steps and ended between two looks. */
+        if (r.outcome == OUTCOME_NONE && !b->cgroup->memory && worker_max_rss > b->grant->budget.memory_bytes)
+                r = breach(OUTCOME_OUT_OF_REGION, "memory", b->grant->budget.memory_bytes, worker_max_rss);
         return r;
 }
 
