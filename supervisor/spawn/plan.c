@@ -130,8 +130,10 @@ static void add_limits(Plan *p, const PlanInput *in) {
         add_limit(p, RLIMIT_MSGQUEUE, 0, 0);
         add_limit(p, RLIMIT_NICE, 0, 0);
         add_limit(p, RLIMIT_RTPRIO, 0, 0);
+        /* Larger steps are refused by notification, exactly at the budget. Smaller ones are not seen there: the limit stands one such step
+         * above the budget, so that a program which creeps over it can be seen to have done so. */
         if (!in->memory_in_cgroup)
-                add_limit(p, RLIMIT_DATA, b->memory_bytes, b->memory_bytes);
+                add_limit(p, RLIMIT_DATA, b->memory_bytes + FILTER_MEMORY_NOTIFY_BYTES, b->memory_bytes + FILTER_MEMORY_NOTIFY_BYTES);
         /* Counted per user namespace, so it counts this region alone; above the budget, because the breach is to be seen elsewhere. */
         if (in->tier == TIER_NAMESPACES)
                 add_limit(p, RLIMIT_NPROC, b->processes + 8, b->processes + 8);

@@ -75,7 +75,7 @@ Test(plan, limits_are_the_budget) {
         cr_assert(limit(&p, RLIMIT_CPU)->soft == 3 && limit(&p, RLIMIT_NPROC)->hard == 13 && !limit(&p, RLIMIT_DATA));
         plan_deinit(&p);
         p = plan(&g, TIER_NAMESPACES, false, false);
-        cr_assert(limit(&p, RLIMIT_DATA)->hard == 100);
+        cr_assert(limit(&p, RLIMIT_DATA)->hard == 100 + FILTER_MEMORY_NOTIFY_BYTES);
         plan_deinit(&p);
 }
 

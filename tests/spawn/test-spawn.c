@@ -102,7 +102,7 @@ typedef struct Row {
 static const Row status_everywhere[] = {
         {"caps", 0}, {"ambient", 0}, {"nnp", 1}, {"seccomp", 2}, {"groups", 0}, {"session", 1}, {"fds", 31}, {"ignored", 0},
         {"blocked", 0}, {"umask", 022}, {"limit-core", 1}, {"limit-nofile", 101}, {"limit-fsize", (1 << 20) + 1}, {"limit-msgqueue", 0},
-        {"limit-memlock", 65536}, {"limit-data", 64 << 20},
+        {"limit-memlock", 65536}, {"limit-data", (64 << 20) + FILTER_MEMORY_NOTIFY_BYTES},
 };
 
 Test(spawn, program_is_confined_in_namespaces) {
