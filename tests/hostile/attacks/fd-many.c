@@ -1,0 +1,13 @@
+// I-24: argv[1] open files.
+#include "attack.h"
+
+int main(int argc, char **argv) {
+        int want = atoi(arg(argc, argv, 1)), n = 0;
+        while (n < want && dup(0) >= 0)
+                n++;
+        if (n < want) {
+                sleep_msec(300); /* the limit holds at once; that it was reached is seen a moment later */
+                contained("%d descriptors", n);
+        }
+        escaped("%d descriptors", n);
+}

@@ -1,0 +1,39 @@
+// The address of a connect that was granted (port argv[1]) is swapped, while it is judged, for one that was not (port argv[2]). What was
+// reached is asked of the socket itself.
+#include "attack.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+
+static struct sockaddr_in target = {.sin_family = AF_INET};
+static in_port_t ports[2];
+
+static void *flip(void *p) {
+        for (unsigned i = 0;; i++)
+                __atomic_store_n(&target.sin_port, ports[i % 2], __ATOMIC_RELAXED);
+        return p;
+}
+
+int main(int argc, char **argv) {
+        pthread_t t;
+        target.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        ports[0] = htons(atoi(arg(argc, argv, 1)));
+        ports[1] = htons(atoi(arg(argc, argv, 2)));
+        int granted = 0;
+        if (pthread_create(&t, NULL, flip, NULL) != 0)
+                contained("pthread_create");
+        for (int i = 0; i < 400; i++) {
+                struct sockaddr_in to = {0};
+                socklen_t n = sizeof to;
+                int s = socket(AF_INET, SOCK_STREAM, 0);
+                if (s < 0)
+                        contained("socket");
+                if (connect(s, (struct sockaddr *)&target, sizeof target) == 0 && getpeername(s, (struct sockaddr *)&to, &n) == 0) {
+                        if (to.sin_port == ports[1])
+                                escaped("connected to port %d, which was not granted", ntohs(to.sin_port));
+                        granted++;
+                }
+                close(s);
+        }
+        contained("%d of 400 connects, all to the granted port", granted);
+}

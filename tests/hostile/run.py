@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+"""Runs the attacks of rows.py: first each one without Lethe, where it must succeed (--controls), or in a region, where it must be
+contained, be named in the receipt, and leave the host as it was. Prints TAP.
+
+    run.py --build BUILD --controls
+    run.py --build BUILD --as root|user --tier namespaces|landlock [--only NAME,NAME]
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from controls import LACKS, Controls, on_terminal  # noqa: E402
+from rows import LANDLOCK, NAMESPACES, ROOT, ROWS, USER  # noqa: E402
+from world import CANARY, NOBODY, World, as_user  # noqa: E402
+
+PR_SET_CHILD_SUBREAPER = 36
+OUTCOMES = {"exited", "signaled", "timed_out", "out_of_region", "cpu_exceeded", "pids_exceeded", "output_exceeded", "scratch_exceeded",
+            "file_size_exceeded", "denied", "cancelled", "setup_failed"}
+
+
+class Bad(Exception):
+    """What an attack achieved, or what the record of it lacks."""
+
+
+def fill(text, words):
+    return re.sub(r"\{([a-z]+)\}", lambda m: words[m.group(1)] if m.group(1) in words else m.group(0), text)
+
+
+def arguments(given, words):
+    """Text is split like a shell does; a list is taken as it is (JSON lines have braces of their own)."""
+    return [fill(a, words) for a in shlex.split(given)] if isinstance(given, str) else \
+        [a.encode("utf-8", "surrogateescape") for a in given]
+
+
+class Attacker:
+    def __init__(self, world, tier):
+        self.w = world
+        self.tier = tier
+        self.store = world.path("store")
+        self.words = world.words() | {"store": self.store, "receipt": world.path("receipt.json"), "skilldir": world.path("no-skill")}
+        self.env = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": world.home, "XDG_STATE_HOME": world.state,
+                    "LETHE_TOKEN": CANARY.decode(), "TOKEN": CANARY.decode(), "LD_BIND_NOW": "1", "LANG": "C.UTF-8"}
+        if "ASAN_OPTIONS" in os.environ:
+            self.env["ASAN_OPTIONS"] = os.environ["ASAN_OPTIONS"]
+
+    # --- one run of lethe ------------------------------------------------------------------------------------------------------
+    def lethe(self, *argv, **kw):
+        return subprocess.run(as_user(self.w.uid, [self.w.lethe, *argv]), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env=self.env, check=False, start_new_session=True, **kw)
+
+    def program(self, row):
+        return row.program if row.program.startswith("/") else os.path.join(self.w.attacks, row.program or row.name)
+
+    def make_skill(self, row):
+        """A skill's folder whose only program is the attack."""
+        folder = self.w.path("skill-" + row.name)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.mkdir(folder)
+        os.mkdir(os.path.join(folder, "sub"))
+        config = dict(row.skill)
+        link = config.pop("link", None)
+        if link:
+            os.symlink(fill(link, self.words), os.path.join(folder, "link-out"))
+        with open(os.path.join(folder, "SKILL.md"), "w", encoding="utf-8") as f:
+            f.write(f"---\nname: {os.path.basename(folder)}\ndescription: An attack.\n---\n")
+        with open(os.path.join(folder, "lethe.json"), "w", encoding="utf-8") as f:
+            json.dump({"version": 1, "entry": {"main": ["./attack"]}, **config}, f)
+        shutil.copy2(self.program(row), os.path.join(folder, "attack"))
+        for top, _, names in os.walk(folder):
+            for p in [top] + [os.path.join(top, n) for n in names]:
+                os.chown(p, self.w.uid, self.w.uid, follow_symlinks=False)
+        return folder
+
+    def attack(self, row, receipt=None, more_opts=()):
+        words = self.words | ({"skilldir": "/skill" if self.tier == NAMESPACES else self.w.path("skill-" + row.name)} if row.skill is not None
+                              else {})
+        receipt = receipt or words["receipt"]
+        if os.path.lexists(receipt) and receipt == words["receipt"]:
+            os.unlink(receipt)
+        # A rule of its own in the tier's name: "namespaces" is what is there without being asked for.
+        tier = ["--tier", self.tier] if self.tier == LANDLOCK else []
+        argv = ["run", "--store", self.store, "--receipt", receipt, *tier, *arguments(row.opts, words), *more_opts]
+        argv += [self.make_skill(row), "--"] if row.skill is not None else ["--exec", self.program(row)]
+        args = row.landlock.get("args", row.args) if self.tier == LANDLOCK else row.args
+        argv = as_user(self.w.uid, [self.w.lethe, *argv, *arguments(args, words)])
+        started = time.monotonic()
+        if row.tty:
+            code, out = on_terminal(argv, self.env)
+            err = ""
+        else:
+            kw = {}
+            if row.fds:
+                kw["pass_fds"] = [os.open("/", os.O_RDONLY), os.open(self.w.secret, os.O_RDONLY), os.open(self.w.host, os.O_PATH)]
+            log = self.w.path("out-log")
+            if row.check == "stdout-file":
+                with open(log, "wb") as f:
+                    p = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=f, stderr=subprocess.PIPE, env=self.env, check=False)
+                with open(log, "rb") as f:
+                    p.stdout = f.read()
+            else:
+                p = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.env,
+                                   check=False, start_new_session=True, **kw)
+            for fd in kw.get("pass_fds", ()):
+                os.close(fd)
+            code, out, err = p.returncode, p.stdout[:65536].decode(errors="replace"), p.stderr[-65536:].decode(errors="replace")
+        result = {"code": code, "out": out, "err": err, "seconds": time.monotonic() - started, "receipt": None}
+        if os.path.isfile(receipt) and not os.path.islink(receipt):
+            with open(receipt, encoding="utf-8") as f:
+                result["receipt"] = json.load(f)
+        return result
+
+    # --- what must hold after it -------------------------------------------------------------------------------------------------
+    def judge(self, row, r):
+        if r["code"] < 0 or "Sanitizer" in r["err"] or "runtime error" in r["err"] or "Assertion" in r["err"]:
+            raise Bad(f"the supervisor ended badly: {r['code']}")
+        if row.outcome == "refused":
+            if r["code"] != 125:
+                raise Bad(f"not refused: exit code {r['code']}")
+            return
+        if r["receipt"] is None:
+            raise Bad(f"no receipt, exit code {r['code']}")
+        rec = r["receipt"]
+        if rec["outcome"] not in OUTCOMES or not re.fullmatch(row.outcome, rec["outcome"]):
+            raise Bad(f"outcome {rec['outcome']}, not {row.outcome}")
+        if rec["tier"] != self.tier:
+            raise Bad(f"tier {rec['tier']}")
+        if rec["outcome"] == "exited" and row.exit is not None and rec["exit_code"] != row.exit:
+            raise Bad(f"the program ended {rec['exit_code']}, not {row.exit}")
+        if rec["outcome"] == "exited" and r["code"] != rec["exit_code"]:
+            raise Bad(f"lethe ended {r['code']}, the program {rec['exit_code']}")
+        if rec["outcome"] == "timed_out" and r["code"] != 124:
+            raise Bad(f"timed out, and yet lethe ended {r['code']}")
+        if row.exit == 1 and "ESCAPED" in r["out"]:
+            raise Bad("the attack says that it succeeded")
+        if row.says and not re.search(row.says, r["out"]):
+            raise Bad(f"the answer is not {row.says}")
+        if row.limiting and rec["limiting_resource"] != row.limiting:
+            raise Bad(f"limiting_resource {rec['limiting_resource']}, not {row.limiting}")
+        if row.denial and self.tier in row.denial_tiers:
+            op, obj = (fill(x, self.words) for x in row.denial)
+            for d in rec["denials"]:
+                if re.fullmatch(op, d["operation"]) and re.match(obj, d["object"]) and d["rule"] and d["count"] >= 1:
+                    break
+            else:
+                raise Bad(f"no denial of {op} {obj} in {json.dumps(rec['denials'])}")
+        self.judge_record(row, rec)
+
+    def judge_record(self, row, rec):
+        """The ledger: this region was allocated, released, ended, in that order, and the whole is intact."""
+        p = self.lethe("log", "--store", self.store, "--region", rec["region"], "--json")
+        events = [json.loads(x) for x in p.stdout.splitlines()]
+        kinds = [e["type"] for e in events]
+        if kinds[:1] != ["region.allocated"] or kinds.count("region.released") != 1 or kinds[-1:] != ["invocation.ended"] or \
+                kinds.index("region.released") != len(kinds) - 2:
+            raise Bad(f"the region's events are {kinds}")
+        if row.skill and rec["outcome"] not in ("exited", "signaled", "cancelled") and "slot.written" in kinds:
+            raise Bad("a breach, and yet a slot was written")
+        if row.log and not any(all(e.get(k) == v for k, v in row.log.items()) for e in events):
+            raise Bad(f"no event {row.log} in {events}")
+        p = self.lethe("audit", "--store", self.store)
+        if p.returncode != 0:
+            raise Bad(f"audit: {p.returncode} {p.stdout.decode()[-300:]} {p.stderr.decode()[-300:]}")
+
+    def look(self, row, r):
+        """The further looks that rows ask for by name."""
+        if row.slow:
+            time.sleep(row.slow)
+        kind = row.check
+        if kind == "quick" and r["seconds"] > 3:
+            raise Bad(f"took {r['seconds']:.1f} s")
+        if kind == "no-canary-in-output" and CANARY.decode() in r["out"]:
+            raise Bad("the operator's secret was printed")
+        if kind == "stdout-file" and "ESCAPED" in r["out"]:
+            raise Bad("the operator's file was reached")
+        if kind == "nothing-late" and (os.path.exists(self.w.path("out", "late")) or os.path.exists(self.w.path("late"))):
+            raise Bad("the daemon lived on")
+        if kind in ("no-scratch", "nothing-late"):
+            scratch = os.path.join(self.store, "scratch")
+            if os.path.isdir(scratch) and os.listdir(scratch):
+                raise Bad(f"scratch is left: {os.listdir(scratch)}")
+        if kind == "not-written":
+            for slot in ("notes/a", "notes/b"):
+                p = self.lethe("slot", "get", "--store", self.store, slot)
+                if p.returncode == 0 and p.stdout.strip() not in (b"", b"null"):
+                    raise Bad(f"{slot} was written: {p.stdout.decode()}")
+        if kind == "mount-link":
+            self.mount_on_link()
+        if kind == "receipt-in-out":
+            self.receipt_on_link(row)
+        for name in os.listdir(self.w.path("out")):
+            p = self.w.path("out", name)
+            shutil.rmtree(p) if os.path.isdir(p) and not os.path.islink(p) else os.unlink(p)
+
+    def mount_on_link(self):
+        """What fs-plant-link left in a shared folder is where the next run is told to mount: never on what the link names."""
+        sub = next(r for r in ROWS if r.name == "fs-same-uid-write")
+        r = self.attack(sub, more_opts=("-v", f"{self.w.path('out')}:{self.w.path('out')}:rw", "-v",
+                                        f"{self.w.home}:{self.w.path('out', 'under')}:rw"))
+        if r["code"] == 0 or "ESCAPED" in r["out"]:
+            raise Bad("mounted through the planted link")
+
+    def receipt_on_link(self, row):
+        """The operator asks for the receipt in a folder that a skill may write: what was planted there is replaced, not followed."""
+        sub = next(r for r in ROWS if r.name == "pipe-close")
+        r = self.attack(sub, receipt=self.w.path("out", "receipt"))
+        if r["seconds"] > 5:
+            raise Bad("the supervisor hung on what was planted")
+        if r["receipt"] is None and r["code"] != 125:
+            raise Bad(f"no receipt was written, exit code {r['code']}")
+
+    def region_row(self, row):
+        if row.check == "planted-before":
+            plant = next(r for r in ROWS if r.name == "fs-shadow")
+            plant = type(plant)("canary-plant", "I-3", row.args, exit=0, denial=None)
+            self.judge(plant, self.attack(plant))
+        r = self.attack(row)
+        try:
+            self.judge(row, r)
+            self.look(row, r)
+        except (Bad, KeyError) as e:
+            raise Bad(f"{e!r}\n{r['out'][-1500:]}{r['err'][-1500:]}{json.dumps(r['receipt'])}") from e
+        finally:
+            harm = self.w.harm()
+        if harm:
+            raise Bad(harm)
+
+    # --- the same without Lethe --------------------------------------------------------------------------------------------------
+    def control_row(self, row):
+        """None, or a reason why this machine cannot show it."""
+        if row.control == "after":
+            self.attack(next(r for r in ROWS if r.name == "fs-shadow"))
+            self.words["anchor"] = self.anchor()
+        args = arguments(row.control_args or row.args, self.words)
+        if "link-out" in row.name:
+            os.symlink(self.w.secret, self.w.path("link-out"))
+        for name in ("scrap",):
+            self.w.write(b"to be written\n", name)
+        argv = [self.program(row), *args]
+        code, out = getattr(Controls(self.w), row.control.replace("-", "_"))(argv, row)
+        if "ESCAPED" in out:
+            code = 0  # whoever ends its own parent on the way has succeeded all the same
+        self.w.left_behind()
+        shutil.rmtree(self.w.path("out"))
+        self.w.folder("out", mode=0o777)
+        self.w.victim_was_hit()
+        for name in os.listdir(self.w.base):
+            p = self.w.path(name)
+            if not os.path.isdir(p):
+                os.unlink(p)
+            elif name.startswith("skill-"):
+                shutil.rmtree(p)
+        if code != 0 and any(x in out for x in LACKS):
+            return "this kernel lacks it"
+        if code != 0:
+            raise Bad(f"the attack does not work even here: {code}\n{out[-1500:]}")
+        harm = self.w.harm()
+        if harm:
+            raise Bad(f"the control did harm: {harm}")
+        return None
+
+    def anchor(self):
+        for folder, _, names in os.walk(self.w.state):
+            for name in names:
+                return os.path.join(folder, name)
+        return os.path.join(self.store, "anchor")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--build", required=True)
+    p.add_argument("--controls", action="store_true")
+    p.add_argument("--as", dest="who", choices=(ROOT, USER), default=ROOT)
+    p.add_argument("--tier", choices=(NAMESPACES, LANDLOCK), default=NAMESPACES)
+    p.add_argument("--only", default="", help="names, with commas; a shell pattern's * at the end is allowed")
+    o = p.parse_args()
+    root = os.getuid() == 0
+    if (o.who == ROOT or o.controls) and not root:
+        print("1..0 # SKIP needs root")
+        return 0
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    names = [n for n in o.only.split(",") if n]
+
+    def wanted(row):
+        return not names or any(row.name == n or (n.endswith("*") and row.name.startswith(n[:-1])) for n in names)
+
+    rows = [r for r in ROWS if wanted(r) and (r.control if o.controls else o.tier in r.tiers and o.who in r.who)]
+    world = World(os.path.abspath(o.build), 0 if o.who == ROOT else (NOBODY if root else os.getuid()))
+    failed = 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the World must not be left behind
+    try:
+        attacker = Attacker(world, o.tier)
+        print(f"1..{len(rows)}", flush=True)
+        attacker.words["anchor"] = attacker.anchor()
+        for i, row in enumerate(rows, 1):
+            label = f"{i} - {row.name} {'without Lethe' if o.controls else f'as {o.who}, {o.tier}'} ({row.req})"
+            try:
+                said = attacker.control_row(row) if o.controls else attacker.region_row(row)
+                print(f"ok {label}" + (f": not shown, {said}" if said else ""), flush=True)
+            except Bad as e:
+                failed += 1
+                print(f"not ok {label}", flush=True)
+                for line in str(e).splitlines():
+                    print("# " + line[:2000], flush=True)
+            attacker.words["anchor"] = attacker.anchor()
+    finally:
+        world.close()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
