@@ -131,7 +131,16 @@ int filter_compile(const FilterInput *in, struct sock_filter **ret, size_t *ret_
         return 0;
 }
 
-/* A cache file is the hash of what follows, and the program. Returns 0, or negative when it is not to be used. */
+/* The hash covers the name, too: the program of another input under this name is not taken for it. */
+static void cache_hash(const char *name, uint8_t *program, size_t n, uint8_t ret[static HASH_BYTES]) {
+        uint8_t parts[2 * HASH_BYTES];
+
+        hash_bytes(name, strlen(name), parts);
+        hash_bytes(program, n, parts + HASH_BYTES);
+        hash_bytes(parts, sizeof(parts), ret);
+}
+
+/* A cache file is that hash, and the program. Returns 0, or negative when it is not to be used. */
 static int cache_read(int dir, const char *name, struct sock_filter **ret, size_t *ret_n) {
         _cleanup_free_ char *bytes = NULL;
         uint8_t hash[HASH_BYTES];
@@ -142,7 +151,7 @@ static int cache_read(int dir, const char *name, struct sock_filter **ret, size_
                 return e;
         if (n <= HASH_BYTES || (n - HASH_BYTES) % sizeof(struct sock_filter) != 0)
                 return -EBADMSG;
-        hash_bytes(bytes + HASH_BYTES, n - HASH_BYTES, hash);
+        cache_hash(name, (uint8_t *)bytes + HASH_BYTES, n - HASH_BYTES, hash);
         if (memcmp(hash, bytes, HASH_BYTES) != 0)
                 return -EBADMSG;
         n -= HASH_BYTES;
@@ -158,8 +167,8 @@ static void cache_write(int dir, const char *name, const struct sock_filter *fil
 
         if (!bytes)
                 return;
-        hash_bytes(filter, size, bytes);
         memcpy(bytes + HASH_BYTES, filter, size);
+        cache_hash(name, bytes + HASH_BYTES, size, bytes);
         io_write_file(dir, name, bytes, HASH_BYTES + size, 0600, false);
 }
 

@@ -2,13 +2,11 @@
 #include "base/io.h"
 #include "spawn/private.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -155,56 +153,4 @@ int spawn_prove_empty(Spawned *s, Diag *reterr) {
         if (cgroup_pids(s, pids, sizeof(pids)))
                 return diag(reterr, SPAWN_E_KERNEL, "processes are left in the region's cgroup: %s", pids);
         return 0;
-}
-
-/* Removes what is in the folder; never follows a link, never leaves the file system. */
-static int remove_below(int fd, dev_t dev) {
-        DIR *d = fdopendir(fd);
-        struct dirent *e;
-        int r = 0;
-
-        if (!d) {
-                close(fd);
-                return -errno;
-        }
-        while (r == 0 && (e = readdir(d))) {
-                struct stat st;
-                int child;
-
-                if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-                        continue;
-                if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-                        r = errno == ENOENT ? 0 : -errno;
-                        continue;
-                }
-                if (S_ISDIR(st.st_mode) && st.st_dev == dev) {
-                        /* A folder that was closed to its owner too; what cannot be opened then is told by the next call. */
-                        if ((st.st_mode & 0700) != 0700 && fchmodat(dirfd(d), e->d_name, 0700, 0) < 0)
-                                r = -errno;
-                        child = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                        r = child < 0 ? -errno : remove_below(child, dev);
-                        if (r == 0 && unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-                                r = -errno;
-                } else if (unlinkat(dirfd(d), e->d_name, 0) < 0 && errno != ENOENT)
-                        r = -errno;
-        }
-        closedir(d);
-        return r;
-}
-
-int spawn_scratch_remove(const char *path) {
-        int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r;
-        struct stat st;
-
-        if (fd < 0)
-                return errno == ENOENT ? 0 : -errno;
-        if (fstat(fd, &st) < 0) {
-                r = -errno;
-                close(fd);
-                return r;
-        }
-        r = remove_below(fd, st.st_dev);
-        if (r == 0 && rmdir(path) < 0 && errno != ENOENT)
-                r = -errno;
-        return r;
 }

@@ -216,6 +216,20 @@ Test(filter, the_cache_gives_the_same_program_and_survives_damage) {
                         cr_assert(ftruncate(fd, 0) == 0);
                 close(fd);
         }
+        /* The file of another input under this one's name. */
+        {
+                FilterInput other = input(3);
+                char from[2 * PATH_MAX + 256];
+
+                cr_assert(unlink(command) == 0);
+                cr_assert(filter_cached(&other, t.path, &cached, &n_cached) == 0);
+                free(cached);
+                snprintf(from, sizeof(from), "mv %s/cache/filter-* %s", t.path, command);
+                cr_assert(system(from) == 0);
+                cr_assert(filter_cached(&in, t.path, &cached, &n_cached) == 0);
+                cr_assert(n == n_cached && memcmp(made, cached, n * sizeof(*made)) == 0);
+                free(cached);
+        }
         free(made);
         /* A store that is not there costs only the time. */
         cr_assert(filter_cached(&in, "/no/such/store", &cached, &n_cached) == 0 && n == n_cached);

@@ -376,3 +376,36 @@ static int in_cgroups(void *arg) {
 Test(spawn_life, the_region_is_in_the_cgroups_that_it_was_given) {
         run_in_child(NULL, in_cgroups);
 }
+
+/* Deeper than descriptors or a stack would reach, closed folders, links, and names like our own. */
+static int deep_scratch(void *arg) {
+        char path[PATH_MAX], victim[PATH_MAX];
+        TempDir t = TEMP_DIR_NULL;
+        int fd, next;
+
+        child_check(temp_dir_make(&t) == 0);
+        snprintf(path, sizeof(path), "%.4000s/scratch", t.path);
+        snprintf(victim, sizeof(victim), "%.4000s/victim", t.path);
+        child_check(mkdir(path, 0700) == 0 && mkdir(victim, 0700) == 0);
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        child_check(fd >= 0 && mkdirat(fd, "moved-0", 0700) == 0 && symlinkat(victim, fd, "moved-1") == 0 && symlinkat(victim, fd, "link") == 0);
+        for (int i = 0; i < 3000; i++) {
+                child_check(mkdirat(fd, "d", 0700) == 0);
+                next = openat(fd, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                child_check(next >= 0 && symlinkat("/", next, "root") == 0);
+                close(fd);
+                fd = next;
+        }
+        child_check(mkdirat(fd, "closed", 0700) == 0 && mkdirat(fd, "closed/more", 0) == 0 && fchmodat(fd, "closed", 0, 0) == 0);
+        close(fd);
+        child_check(spawn_scratch_remove(path) == 0);
+        child_check(access(path, F_OK) < 0 && access(victim, F_OK) == 0);
+        child_check(spawn_scratch_remove(path) == 0);
+        child_check(spawn_scratch_remove("/dev/null/x") < 0);
+        temp_dir_remove(&t);
+        return 0;
+}
+
+Test(spawn_life, a_scratch_folder_of_any_depth_is_removed) {
+        run_in_child(NULL, deep_scratch);
+}
