@@ -35,8 +35,13 @@ int schema_number_cmp(const json_t *a, const json_t *b) {
         return json_real_value(a) < json_real_value(b) ? -1 : json_real_value(a) > json_real_value(b);
 }
 
+/* A double of 2^63 or more has no fraction; below, the conversion cuts it off. (trunc() would bring the mathematics library along.) */
+static bool is_whole(double d) {
+        return !(d < TWO_63 && d >= -TWO_63) || (double)(int64_t)d == d;
+}
+
 bool schema_number_is_integer(const json_t *v) {
-        return json_is_integer(v) || (json_is_real(v) && trunc(json_real_value(v)) == json_real_value(v));
+        return json_is_integer(v) || (json_is_real(v) && is_whole(json_real_value(v)));
 }
 
 /* |v| = digits * 10^exponent, with no zero at the end of digits; for a real the shortest digits that read back as the same. */
@@ -167,7 +172,7 @@ static int hash_value(const json_t *v, SchemaSteps *steps, uint64_t *ret) {
 
                 if (json_is_integer(v))
                         one = (uint64_t)json_integer_value(v);
-                else if (trunc(d) == d && d >= -TWO_63 && d < TWO_63)
+                else if (d >= -TWO_63 && d < TWO_63 && is_whole(d))
                         one = (uint64_t)(int64_t)d;
                 else
                         memcpy(&one, &d, sizeof(one));

@@ -20,9 +20,9 @@ enum {
  * column, or -ENOMEM. *ret is owned by the caller (json_decref). */
 int json_parse(const char *text, size_t n, size_t max_bytes, unsigned max_depth, json_t **ret, Diag *reterr);
 
-/* The canonical form (JCS, RFC 8785): keys by UTF-16 units, shortest numbers, no white space. Integers beyond 2^53-1, and
- * other numbers that would be written like one (up to 1e21), are refused with -ERANGE, so that what is written can be read back; strings must hold no invalid UTF-8 (jansson sees to it). *ret is owned, NUL-terminated.
- * Returns 0, -ENOMEM, -ERANGE. */
+/* The canonical form (JCS, RFC 8785): keys by UTF-16 units, shortest numbers, no white space. Integers beyond 2^53-1, and other numbers
+ * that would be written like one (up to 1e21), are refused with -ERANGE, so that what is written can be read back; strings must hold no
+ * invalid UTF-8 (jansson sees to it). *ret is owned, NUL-terminated. Returns 0, -ENOMEM, -ERANGE. */
 int json_canonical(const json_t *value, char **ret, size_t *ret_n);
 
 #define _cleanup_json_ _cleanup_(json_decrefp) /* jansson's own json_decrefp */

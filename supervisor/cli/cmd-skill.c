@@ -38,7 +38,7 @@ static void print_text(const char *title, const char *s) {
 static int answer(json_t *o) {
         _cleanup_json_ json_t *owned = o;
 
-        return print_json(stdout, o) < 0 ? cli_fail(VERB, EXIT_NOT, "out of memory") : EXIT_OK;
+        return print_json(stdout, owned) < 0 ? cli_fail(VERB, EXIT_NOT, "out of memory") : EXIT_OK;
 }
 
 static json_t *row_json(const SkillRow *row) {

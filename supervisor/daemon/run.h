@@ -14,8 +14,8 @@ typedef struct RunOptions {
 /* Blocks SIGTERM, SIGINT and SIGHUP and returns a signalfd for them, or -errno: before anything is made that a signal must not leave
  * behind. SIGTTIN and SIGPIPE are ignored from here on. */
 int run_take_signals(void);
-/* Finishes what dead supervisors left, runs the invocation, tears it down, records it, writes the receipt. Errors are told on standard error. Returns what `lethe run` exits
- * with; the store (STORE_SUPERVISE) is borrowed. */
+/* Finishes what dead supervisors left, runs the invocation, tears it down, records it, writes the receipt. Errors are told on standard
+ * error. Returns what `lethe run` exits with; the store (STORE_SUPERVISE) is borrowed. */
 int run_invocation(const RunOptions *o, Store *store, const Grant *g, int signals);
 /* For an invocation that ends before it has a grant: writes the receipt of a refusal, when one is asked for, and returns code. */
 int run_refused(const RunOptions *o, const char *name, const char *digest, bool by_policy, int code, const char *reason);

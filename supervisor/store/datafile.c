@@ -91,7 +91,7 @@ static int check_once(int dir_fd, const char *dir, Diag *reterr) {
         if ((newer->last_page + 1) * page > (uint64_t)st.st_size && datafile_walk(fd, newer, page, NULL) != 0)
                 return diag(reterr, STORE_E_DAMAGED,
                             "store %s: data.mdb is truncated: %lld bytes, but its newest commit uses %llu pages of %u",
-                            dir, (long long)st.st_size, (unsigned long long)(newer->last_page + 1), page);
+                            dir, (long long)st.st_size, (unsigned long long)newer->last_page + 1, page);
         return 0;
 }
 

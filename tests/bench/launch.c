@@ -36,7 +36,7 @@ static uint64_t run_once(const Command *c) {
                 fprintf(stderr, "launch: %s: %s\n", c->argv[0], strerror(r));
                 exit(1);
         }
-        while (waitid(P_PID, (id_t) pid, &info, WEXITED) < 0)
+        while (waitid(P_PID, (id_t)pid, &info, WEXITED) < 0)
                 if (errno != EINTR)
                         exit(1);
         if (info.si_code != CLD_EXITED || info.si_status != 0) {

@@ -18,7 +18,7 @@ static int transfer(int in, int out, char *buf) {
                 ssize_t k = read(in, buf + have, LINE - have);
                 if (k <= 0)
                         return -1;
-                have += (size_t) k;
+                have += (size_t)k;
         }
         return write(out, buf, LINE) == LINE ? 0 : -1;
 }

@@ -9,11 +9,11 @@
 static inline uint64_t bench_nsec(void) {
         struct timespec t;
         clock_gettime(CLOCK_MONOTONIC, &t);
-        return (uint64_t) t.tv_sec * 1000000000 + (uint64_t) t.tv_nsec;
+        return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 static inline int bench_compare(const void *a, const void *b) {
-        uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
+        uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
         return x < y ? -1 : x > y;
 }
 
@@ -22,7 +22,7 @@ static inline void bench_print(const char *name, uint64_t *nsec, size_t n, size_
         double sum = 0;
 
         for (size_t i = 0; i < n; i++)
-                sum += (double) nsec[i];
+                sum += (double)nsec[i];
         qsort(nsec, n, sizeof *nsec, bench_compare);
         printf("{\"name\":\"%s\",\"n\":%zu,\"median_usec\":%.2f,\"p90_usec\":%.2f,\"p99_usec\":%.2f,\"per_second\":%.0f}\n", name, n,
                (double) nsec[n / 2] / 1e3 / (double) per_sample, (double) nsec[n * 9 / 10] / 1e3 / (double) per_sample,
