@@ -155,7 +155,11 @@ pid_t clone_exec(CloneExec *c, uint64_t flags, int cgroup, int *ret_pidfd) {
         return (pid_t)pid;
 }
 
+/* A supervisor that is killed meanwhile must not leave it behind, with the supervisor's descriptors (its lock!) in its copy of the table. */
 static int child_idle(void *arg) {
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || syscall(SYS_getppid) != (long)(intptr_t)arg)
+                return 1;
+        syscall(SYS_close_range, 0, ~0U, 0);
         for (;;)
                 syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
         return 0;
@@ -173,7 +177,7 @@ pid_t clone_idle(void *stack, size_t n_stack, int *ret_pidfd) {
 
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        pid = clone_raw(&args, sizeof(args), child_idle, NULL);
+        pid = clone_raw(&args, sizeof(args), child_idle, (void *)(intptr_t)getpid());
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         return (pid_t)pid;
 }
