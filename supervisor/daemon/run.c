@@ -393,6 +393,11 @@ static void go(Run *run, int notify, int scratch) {
         /* Tier landlock: the worker made no file system of its own that it could hand over; the scratch is the folder made for it. */
         if (scratch < 0 && r->spawned.scratch)
                 scratch = open(r->spawned.scratch, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (r->state != REGION_ALLOCATED) { /* a cancel came in the same moment */
+                closep(&notify);
+                closep(&scratch);
+                return;
+        }
         r->budget.scratch = scratch;
         if (scratch < 0) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "the scratch cannot be measured: %s", strerror(errno));

@@ -5,6 +5,7 @@ usage: run.py LETHE WRITER
 """
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -187,6 +188,18 @@ def cancel_by_signal():
         types = [e["type"] for e in log("--region", o["region"])]
         check("region.cancelled" in types and "invocation.ended" in types, types)
         check(o["teardown"]["usec"] < 5000000, o["teardown"])  # I-34: without the skill's cooperation
+
+
+@case
+def cancel_at_any_moment():
+    rng = random.Random(7)
+    for i in range(40):
+        p = start("--quiet", "--exec", "/bin/sleep", "30")
+        time.sleep(rng.uniform(0, 0.03))
+        p.send_signal(signal.SIGTERM)
+        # Before the signal is taken over nothing was made, and it ends the process as it would any other.
+        check(p.wait(30) in (143, -signal.SIGTERM), "round %d" % i, p.returncode, p.stderr.read())
+    same(alive(), [])
 
 
 @case
