@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""stress-ng in a region, one stressor a run: each works, ends inside its budget, leaves the supervisor unharmed and the ledger intact
+(I-24). Usage: stress.py LETHE WORKER root|user. Prints TAP."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# Without a memory cgroup (the ordinary user) what a process reserves counts like what it uses: thread stacks, unused heap.
+MEMORY = {"root": 256 << 20, "user": 1 << 30}
+WALL_USEC = 30_000_000
+NOBODY = 65534
+
+# (what it exercises, options): each does its work for a second at a size that fits the budget.
+STRESSORS = [
+    ("memory", "--malloc 1 --malloc-bytes 1m --malloc-max 64"), ("memory", "--vm 1 --vm-bytes 64m"),
+    ("memory", "--brk 1"), ("memory", "--memcpy 1"), ("memory", "--stack 1"), ("memory", "--mremap 1 --mremap-bytes 8m"),
+    ("memory", "--mincore 1"), ("memory", "--madvise 1"), ("memory", "--shm 1 --shm-bytes 1m"), ("memory", "--fault 1"),
+    ("memory", "--mlock 1"),
+    ("process", "--fork 1"), ("process", "--vfork 1"), ("process", "--clone 1 --clone-max 64"), ("process", "--kill 1"),
+    ("process", "--daemon 1"), ("process", "--nice 1"), ("process", "--pthread 1 --pthread-max 32"), ("process", "--zombie 1 --zombie-max 32"),
+    ("process", "--switch 1"), ("process", "--wait 1"), ("process", "--sigq 1"),
+    ("filesystem", "--hdd 1 --hdd-bytes 8m"), ("filesystem", "--dir 1"), ("filesystem", "--dentry 1"), ("filesystem", "--link 1"),
+    ("filesystem", "--symlink 1"), ("filesystem", "--rename 1"), ("filesystem", "--seek 1"), ("filesystem", "--chmod 1"),
+    ("filesystem", "--utime 1"), ("filesystem", "--flock 1"), ("filesystem", "--fallocate 1 --fallocate-bytes 8m"),
+    ("ipc", "--pipe 1"), ("ipc", "--fifo 1"), ("ipc", "--sem 1"), ("ipc", "--eventfd 1"), ("ipc", "--futex 1"), ("ipc", "--poll 1"),
+]
+# Stressors that want more than there is: the breach that must come of it.
+BREACHES = [
+    ("--bigheap 1 --bigheap-growth 64m", "out_of_region", "memory"), ("--vm 4 --vm-bytes 2g --vm-keep", "out_of_region", "memory"),
+    ("--fork 1 --fork-max 4096", "pids_exceeded", "processes"), ("--zombie 1 --zombie-max 4096", "pids_exceeded", "processes"),
+]
+
+
+def main():
+    lethe, worker, who = sys.argv[1:4]
+    stress = shutil.which("stress-ng")
+    if stress is None or (who == "root") != (os.getuid() == 0) and who == "root":
+        print("1..0 # SKIP " + ("stress-ng is not there" if stress is None else "needs root"))
+        return 0
+    prefix = []
+    if who == "user" and os.getuid() == 0:
+        prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]
+    base = tempfile.mkdtemp(prefix="lethe-stress-", dir="/var/tmp")
+    failed = 0
+    try:
+        for path in (lethe, worker):
+            shutil.copy2(path, base)
+        if prefix:
+            os.chown(base, NOBODY, NOBODY)
+        lethe, store, receipt = (os.path.join(base, x) for x in ("lethe", "store", "receipt"))
+        env = {"PATH": os.environ["PATH"], "HOME": base, "XDG_STATE_HOME": os.path.join(base, "state"), "LANG": "C.UTF-8"}
+
+        def run(options):
+            p = subprocess.run([*prefix, lethe, "run", "--quiet", "--store", store, "--receipt", receipt, "--memory", str(MEMORY[who]), "--scratch", "200m",
+                                "--timeout", "30s", "--pids-limit", "96", "--nofile", "1024", "--proc", "--exec", stress, *options.split(), "--timeout",
+                                "1s", "--temp-path", "/work", "--seed", "1"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, env=env, check=False)
+            with open(receipt, encoding="utf-8") as f:
+                return p, json.load(f)
+
+        def report(n, name, problem, said=b""):
+            nonlocal failed
+            failed += problem is not None
+            print(f"{'ok' if problem is None else 'not ok'} {n} - {name}", flush=True)
+            if problem is not None:
+                print(f"# {problem}")
+                for text in said.decode(errors="replace").splitlines()[-12:]:
+                    print(f"#   {text}")
+
+        print(f"1..{len(STRESSORS) + len(BREACHES) + 1}", flush=True)
+        n = 0
+        for kind, options in STRESSORS:
+            n += 1
+            p, r = run(options)
+            problem = None
+            if p.returncode != 0 or r["outcome"] != "exited" or r["exit_code"] != 0:
+                problem = f"{r['outcome']} {r['limiting_resource']} {p.returncode}"
+            elif r["usage"]["peak_memory_bytes"] > MEMORY[who] or r["usage"]["wall_usec"] > WALL_USEC:
+                problem = f"outside of its budget: {r['usage']}"
+            report(n, f"{kind} {options}", problem, p.stdout)
+        for options, outcome, resource in BREACHES:
+            n += 1
+            p, r = run(options)
+            good = (r["outcome"], r["limiting_resource"]) == (outcome, resource) and p.returncode > 0
+            report(n, f"breach {options}", None if good else f"{r['outcome']} {r['limiting_resource']} {p.returncode}", p.stdout)
+        p = subprocess.run([*prefix, lethe, "audit", "--store", store], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, check=False)
+        report(n + 1, "the ledger is intact afterwards", None if p.returncode == 0 else f"audit ended {p.returncode}", p.stdout)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
