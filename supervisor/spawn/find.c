@@ -54,7 +54,7 @@ char *find_shims(void) {
                         continue;
                 snprintf(path, sizeof(path), "%s/shim-root", folders[i]);
                 if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-                        return strdup(path);
+                        return realpath(path, NULL); /* it is opened without following a link */
         }
         return NULL;
 }

@@ -66,14 +66,17 @@ static LaunchEntry *add(Plan *p, LaunchKind kind, uint8_t flags, const char *tar
         return e;
 }
 
-/* A bind of something that the operator named: exactly that, no symbolic link on the way. */
-static void add_granted(Plan *p, const PlanInput *in, const char *target, const char *source, bool write) {
-        LaunchEntry *e = add(p, LAUNCH_BIND, write ? LAUNCH_WRITE : 0, target, source);
-
+/* The supervisor opens the source of this bind: the worker may not be able to walk there, below /root say. */
+static void from_supervisor(Plan *p, const PlanInput *in, LaunchEntry *e, bool uniform) {
         if (!in->trees || in->tier != TIER_NAMESPACES)
                 return;
         e->tree = (int16_t)p->n_trees;
-        p->trees[p->n_trees++] = (PlanTree){source, write, (uint16_t)(p->spec.n_entries - 1)};
+        p->trees[p->n_trees++] = (PlanTree){e->source, e->flags & LAUNCH_WRITE, (uint16_t)(p->spec.n_entries - 1), uniform};
+}
+
+/* A bind of something that the operator named: exactly that, no symbolic link on the way. */
+static void add_granted(Plan *p, const PlanInput *in, const char *target, const char *source, bool write) {
+        from_supervisor(p, in, add(p, LAUNCH_BIND, write ? LAUNCH_WRITE : 0, target, source), false);
 }
 
 static void add_system(Plan *p, const PlanInput *in) {
@@ -244,7 +247,7 @@ int plan_make(const PlanInput *in, Plan *ret) {
         if (g->skill_dir)
                 add_granted(&p, in, REGION_SKILL_DIR, g->skill_dir, false);
         if (in->shim_dir)
-                add(&p, LAUNCH_BIND, LAUNCH_FOLLOW, REGION_LETHE_DIR, in->shim_dir);
+                from_supervisor(&p, in, add(&p, LAUNCH_BIND, LAUNCH_FOLLOW, REGION_LETHE_DIR, in->shim_dir), true);
         if (g->program)
                 add_granted(&p, in, g->program, g->program, false);
         for (size_t i = 0; i < g->n_files; i++)

@@ -11,6 +11,7 @@ typedef struct PlanTree {
         const char *source; /* borrowed from the grant or the input */
         bool write;
         uint16_t entry;     /* index in spec.entries */
+        bool uniform;       /* ours: what stands below is as readable as the folder itself, so one that all may read needs no map */
 } PlanTree;
 
 typedef struct PlanInput {

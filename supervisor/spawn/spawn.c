@@ -160,7 +160,10 @@ static int check_sources(Start *t, Diag *reterr) {
 static int open_trees(Start *t, Diag *reterr) {
         for (size_t i = 0; i < t->plan.n_trees; i++) {
                 const PlanTree *p = &t->plan.trees[i];
-                int fd = spawn_fails() ? diag(reterr, -EIO, "injected") : tree_open(p->source, p->write, t->r->probe->has_nobody, reterr);
+                struct stat st;
+                bool plain = p->uniform && stat(p->source, &st) == 0 && (st.st_mode & 05) == 05;
+                int fd = spawn_fails() ? diag(reterr, -EIO, "injected")
+                                       : tree_open(p->source, p->write, t->r->probe->has_nobody && !plain, reterr);
 
                 if (fd < 0)
                         return fd == -ENOENT || fd == -ELOOP || fd == -EACCES ? SPAWN_E_SOURCE : SPAWN_E_KERNEL;
