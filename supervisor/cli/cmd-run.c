@@ -256,14 +256,14 @@ static int run(Command *c) {
         if (signals < 0)
                 return cli_fail("run", EXIT_LETHE, "signals: %s", strerror(-signals));
         store_set_fault_exit(EXIT_LETHE);
-        /* --dry-run changes nothing, and needs no store but to look a name up. */
-        e = store_open(path, c->dry_run ? STORE_READ : STORE_SUPERVISE, &store, &d);
+        /* A skill is looked up in the store's registry first. --dry-run changes nothing, and needs no store but for that. */
+        e = c->skill ? store_open(path, c->dry_run ? STORE_READ : STORE_SUPERVISE, &store, &d) : 0;
         if (e != 0 && !(c->dry_run && e == STORE_E_MISSING))
-                return refuse(c, c->skill ? c->skill : c->request.exec, false, EXIT_LETHE, &d, e);
+                return refuse(c, c->skill, false, EXIT_LETHE, &d, e);
         e = make_grant(c, store, &grant);
         if (e >= 0)
                 return e;
-        return c->dry_run ? show(c, &grant) : run_invocation(&c->run, store, &grant, signals);
+        return c->dry_run ? show(c, &grant) : run_invocation(&c->run, store, path, &grant, signals);
 }
 
 int cmd_run(int argc, char **argv) {

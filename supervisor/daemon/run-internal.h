@@ -13,7 +13,9 @@
 
 typedef struct Run {
         const RunOptions *options;
-        Store *store;
+        Store *store;           /* borrowed, or own_store once it is open */
+        Store *own_store;
+        const char *store_path;
         Region region;
         Evidence evidence;
         bool torn_down;

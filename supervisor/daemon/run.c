@@ -57,7 +57,7 @@ static int start_worker(Run *run, const Probe *probe, Diag *d) {
                 .grant = r->grant,
                 .probe = probe,
                 .region = r->id,
-                .store_dir = store_dir(run->store),
+                .store_dir = run->store_path,
                 .memory_in_cgroup = r->cgroup.memory,
                 .tasks_in_cgroup = r->cgroup.pids,
                 .io = {r->io.region_in, r->io.region_out, r->io.region_err, r->region_pipe_in, r->region_pipe_out},
@@ -66,6 +66,22 @@ static int start_worker(Run *run, const Probe *probe, Diag *d) {
 
         if (e == 0)
                 region_started(r, &s);
+        return e;
+}
+
+/* The store, with nothing in it that a dead supervisor left half done. Returns 0, STORE_E_* or RECOVER_E_* with a message, -errno. */
+static int ready_store(Run *run, Diag *d) {
+        unsigned recovered;
+        int e = 0;
+
+        if (!run->store) {
+                e = store_open(run->store_path, STORE_SUPERVISE, &run->own_store, d);
+                run->store = run->own_store;
+        }
+        if (e == 0)
+                e = recover_all(run->store, &recovered, d);
+        if (e == 0 && recovered > 0 && !run->options->quiet)
+                log_note("%u region%s of a supervisor that died %s recovered", recovered, recovered == 1 ? "" : "s", recovered == 1 ? "was" : "were");
         return e;
 }
 
@@ -87,10 +103,20 @@ static void begin(Run *run) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(EIO));
                 return;
         }
-        if (tier == TIER_LANDLOCK)
+        if (tier == TIER_LANDLOCK) {
+                if ((e = ready_store(run, &d)) != 0) {
+                        region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : store_strerror(e));
+                        return;
+                }
                 e = allocate(run, tier, false, &d);
+        }
         if (e == 0 && (e = start_worker(run, &probe, &d)) != 0) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(e < 0 ? -e : EIO));
+                return;
+        }
+        /* The worker confines itself meanwhile; it is told to go on only when the region is recorded. */
+        if (tier != TIER_LANDLOCK && (e = ready_store(run, &d)) != 0) {
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : store_strerror(e));
                 return;
         }
         if (e == 0)
@@ -205,20 +231,16 @@ static int refuse(const RunOptions *o, const Grant *g, const char *reason) {
         return run_refused(o, g->skill_name, g->skill_digest, false, EXIT_OURS, reason);
 }
 
-int run_invocation(const RunOptions *o, Store *store, const Grant *g, int signals) {
-        Run run = {.options = o, .store = store, .signals = signals, .pipe_deadline = LOOP_NEVER, .pipe = {{.fd = -1}, {.fd = -1}}};
+int run_invocation(const RunOptions *o, Store *store, const char *store_path, const Grant *g, int signals) {
+        Run run = {.options = o, .store = store, .store_path = store_path, .signals = signals, .pipe_deadline = LOOP_NEVER,
+                   .pipe = {{.fd = -1}, {.fd = -1}}};
         Region *r = &run.region;
-        unsigned recovered;
         Diag d = {};
         int e, code;
 
-        e = recover_all(run.store, &recovered, &d);
-        if (e == 0)
-                e = region_init(r, g);
+        e = region_init(r, g);
         if (e != 0)
-                return refuse(o, g, *d.text ? d.text : store_strerror(e));
-        if (recovered > 0 && !o->quiet)
-                log_note("%u region%s of a supervisor that died %s recovered", recovered, recovered == 1 ? "" : "s", recovered == 1 ? "was" : "were");
+                return refuse(o, g, strerror(-e));
         begin(&run);
         if (r->state == REGION_ALLOCATED) {
                 run_watch(&run);
@@ -246,5 +268,6 @@ int run_invocation(const RunOptions *o, Store *store, const Grant *g, int signal
         desk_free(run.desk);
         buf_deinit(&run.reply);
         region_deinit(r);
+        store_free(run.own_store);
         return code;
 }

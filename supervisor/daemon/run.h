@@ -15,7 +15,8 @@ typedef struct RunOptions {
  * behind. SIGTTIN and SIGPIPE are ignored from here on. */
 int run_take_signals(void);
 /* Finishes what dead supervisors left, runs the invocation, tears it down, records it, writes the receipt. Errors are told on standard
- * error. Returns what `lethe run` exits with; the store (STORE_SUPERVISE) is borrowed. */
-int run_invocation(const RunOptions *o, Store *store, const Grant *g, int signals);
+ * error. Returns what `lethe run` exits with. The store (STORE_SUPERVISE) is borrowed; NULL: the one at store_path is opened, while the
+ * worker confines itself, and closed at the end. */
+int run_invocation(const RunOptions *o, Store *store, const char *store_path, const Grant *g, int signals);
 /* For an invocation that ends before it has a grant: writes the receipt of a refusal, when one is asked for, and returns code. */
 int run_refused(const RunOptions *o, const char *name, const char *digest, bool by_policy, int code, const char *reason);
