@@ -81,9 +81,9 @@ static void add_granted(Plan *p, const PlanInput *in, const char *target, const 
 
 static void add_system(Plan *p, const PlanInput *in) {
         static const char *const optional[] = {
-                "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
+                "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/ssl/openssl.cnf",
         };
-        static const char *const network[] = {"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services"};
+        static const char *const network[] = {"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services", "/etc/ssl/certs"};
         static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
         const uint8_t follow = LAUNCH_FOLLOW;
 
