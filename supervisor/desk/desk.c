@@ -90,7 +90,8 @@ int desk_line(Desk *d, const char *line, size_t n, Buf *out, Diag *reterr) {
                 return code;
         if (code == RPC_OK)
                 return answered ? reply_result(out, f.id, result) : 0;
-        r = answered ? reply_error(out, f.id, (RpcCode)code, message.text) : 0;
+        /* Why the store failed is the operator's: it may name folders of the host. */
+        r = answered ? reply_error(out, f.id, (RpcCode)code, code == RPC_E_INTERNAL ? "the supervisor cannot record it" : message.text) : 0;
         if (r < 0)
                 return r;
         if (code == RPC_E_INTERNAL)

@@ -148,6 +148,15 @@ Test(desk, a_store_that_cannot_record_is_ours) {
         cr_assert_eq(desk_expect(&d, DESK_HELLO, NULL), 0, "what needs no record goes on");
         cr_assert_eq(desk_expect(&d, REQUEST("slot.write", "{\"name\":\"out\",\"value\":1}"), "internal"), DESK_E_STORE);
         cr_assert_gt(strlen(d.f.d.text), 0);
+        {
+                const char *line = REQUEST("slot.write", "{\"name\":\"out\",\"value\":1}");
+                _cleanup_buf_ Buf out = {0};
+                Diag why = {0};
+
+                cr_assert_eq(desk_line(d.desk, line, strlen(line), &out, &why), DESK_E_STORE);
+                cr_assert(strstr(why.text, store_dir(d.f.store)) != NULL, "the operator is told where: %s", why.text);
+                cr_assert(strstr(out.data, store_dir(d.f.store)) == NULL, "the skill is not: %s", out.data);
+        }
         cr_assert_eq(desk_expect(&d, REQUEST("result", "{\"value\":1}"), "internal"), DESK_E_STORE);
         cr_assert(desk_result(d.desk) == NULL, "a result that is not recorded was not given");
         cr_assert_eq(desk_expect(&d, "{", "parse"), DESK_E_STORE, "a refusal that cannot be recorded");
