@@ -60,6 +60,8 @@ FILES = [
         outcome="refused", check="skill-link"),
     Row("fs-hardlink", "I-41", "{secret} ./stolen", control_args="{secret} {base}/stolen"),
     Row("fs-chmod-self", "CVE-2019-5736", ""),
+    Row("fs-readonly-mount", "I-41", "{secret}", program="fs-write", opts="-v {host}:{host}:ro", control_args="{base}/scrap",
+        denial=(OPEN, HOST)),
     Row("fs-handle", "I-41", "{secret}", control_args="{secret} {host}", denial=("open_by_handle_at|name_to_handle_at", "")),
     Row("fs-mknod", "I-41", "./node", control_args="{base}/node"),
     Row("fs-devices", "I-41"),
@@ -292,6 +294,8 @@ PIPE = [
         args=[line("slot.write", '{"name":"notes/a","value":{"n":1}}')[:-1]]),
     Row("pipe-last", "I-24", skill=SLOTS, control="", why="nothing is won", args=[line("slot.write", '{"name":"notes/b","value":1}')],
         check="not-written"),
+    Row("pipe-breach", "I-24", skill=SLOTS, opts="--timeout 500ms", outcome="timed_out", limiting="wall", control="gullible",
+        args=[HELLO, line("slot.write", '{"name":"notes/a","value":{"n":7}}')], says="all lines were accepted", check="not-written"),
     Row("pipe-eavesdrop", "I-18", skill=SLOTS, control="socket-pipe"),
 ]
 

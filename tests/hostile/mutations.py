@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Takes each defence away, once, and sees that an attack notices: a defence whose absence no attack notices is either not needed or not
+tested. Works on a copy of the source tree in a temporary folder, so that nothing of it can be shipped. Takes about ten minutes.
+
+    mutations.py [--only TEXT] [--table FILE]       writes the table, e.g. tests/hostile/MUTATIONS.md
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+
+
+@dataclass
+class Mutation:
+    defence: str
+    edits: list      # (file, text, replacement): the text must be there
+    attacks: str     # all of them must be noticed as not contained
+    options: str = "--as root"
+
+
+def allow(*calls):
+    """These calls join the allow-list."""
+    body = "".join(f'        if (e == 0) e = allow(ctx, "{c}", NULL);\n' for c in calls)
+    return ("supervisor/policy/filter.c", "        return e;\n}\n\nint filter_compile", body + "        return e;\n}\n\nint filter_compile")
+
+
+def without_limit(name):
+    return ("supervisor/spawn/plan.c", f"        add_limit(p, {name},", f"        if (0) add_limit(p, {name},")
+
+
+def first_line(path, head, text):
+    """The function whose head this is begins with `text`."""
+    return (path, head + " {\n", head + " {\n" + text + "\n")
+
+
+BUDGET, FILTER, LANDLOCK = "supervisor/region/region-budget.c", "supervisor/policy/filter.c", "worker/landlock.c"
+NO_LANDLOCK = first_line(LANDLOCK, "int step_landlock(Worker *w)", "        return 0;")
+NO_TCP_RULE = (LANDLOCK, "if (abi >= 4 && !(w->spec.flags & LAUNCH_NET_HOST))", "if (0)")
+NO_SIGNAL_SCOPE = (LANDLOCK, "LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL", "LL_SCOPE_ABSTRACT")
+NO_CHANGE_OF_ID = ("worker/identity.c", "if (!(w->spec.flags & LAUNCH_CHANGE_IDS))", "if (1)")
+
+MUTATIONS = [
+    # --- system calls
+    Mutation("filter: keyrings", [allow("add_key", "keyctl", "request_key")], "key-add"),
+    Mutation("filter: io_uring", [allow("io_uring_setup")], "sys-io-uring"),
+    Mutation("filter: memfd_secret", [allow("memfd_secret")], "sys-memfd-secret"),
+    Mutation("filter: userfaultfd", [allow("userfaultfd")], "sys-userfaultfd"),
+    Mutation("filter: perf_event_open", [allow("perf_event_open")], "sys-perf"),
+    Mutation("filter: ptrace", [allow("ptrace")], "trace-child"),
+    Mutation("filter: unshare", [allow("unshare")], "ns-unshare"),
+    Mutation("filter: flags of clone", [allow("clone")], "ns-clone"),
+    Mutation("filter: clone3 as a whole", [(FILTER, "SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3)", "SCMP_ACT_ALLOW, SCMP_SYS(clone3)")], "ns-clone3"),
+    Mutation("filter: personality, modify_ldt, fanotify, vmsplice, kernel AIO",
+             [allow("personality", "modify_ldt", "fanotify_init", "vmsplice", "io_setup")],
+             "sys-personality,sys-modify-ldt,sys-fanotify,sys-vmsplice,sys-aio"),
+    Mutation("filter: prctl's options", [allow("prctl")], "sys-dumpable"),
+    Mutation("filter: foreign ABIs end the region", [(FILTER, "SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS", "SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ALLOW")],
+             "abi-int80"),
+    Mutation("filter: socket families", [allow("socket")], "net-netlink,net-vsock"),
+    # --- namespaces and the private root
+    Mutation("network namespace, with sockets allowed", [allow("socket", "sendto"), ("supervisor/spawn/spawn.c", "NETWORK_NONE ? CLONE_NEWNET : 0", "NETWORK_NONE ? 0 : 0")],
+             "net-udp"),
+    Mutation("Landlock: TCP, with sockets and the host's network", [allow("socket", "connect"), NO_TCP_RULE,
+             ("supervisor/spawn/spawn.c", "NETWORK_NONE ? CLONE_NEWNET : 0", "NETWORK_NONE ? 0 : 0")], "net-tcp"),
+    Mutation("IPC namespace and filter: System V calls", [allow("shmget", "shmat", "msgget", "msgctl"), ("supervisor/spawn/spawn.c", "CLONE_NEWNS | CLONE_NEWIPC |", "CLONE_NEWNS |")], "ipc-shm,ipc-msg"),
+    Mutation("PID namespace and Landlock's signal scope",
+             [("supervisor/spawn/spawn.c", "CLONE_NEWPID | CLONE_NEWNS", "CLONE_NEWNS"), ("worker/program.c", "w->spec.tier == 2 && getppid() != 1", "0"),
+              NO_SIGNAL_SCOPE], "kill-scan,kill-victim"),
+    Mutation("/proc: only processes (subset=pid)", [("worker/root.c", 'sys_fsconfig(fs, FSCONFIG_SET_STRING, "subset", "pid") == 0 &&', "")], "proc-host"),
+    Mutation("root file system and Landlock: read-only", [("worker/root.c", "if (sys_mount_setattr(w->root, 0, &readonly) < 0)", "if (0)"), NO_LANDLOCK],
+             "fs-root-write", "--as user"),
+    Mutation("binds: read-only, with Landlock's rules", [("worker/bind.c", "attr.attr_set |= MOUNT_ATTR_RDONLY;", ";"),
+             ("supervisor/spawn/tree.c", "MOUNT_ATTR_RDONLY", "0"), NO_LANDLOCK], "fs-readonly-mount", "--as user"),
+    Mutation("the first process cannot be looked into", [("worker/init.c", "if (prctl(PR_SET_DUMPABLE, 0) < 0)", "if (0)")], "proc-exe-1", "--as user"),
+    # --- privilege, descriptors, environment
+    Mutation("capabilities", [first_line("worker/caps.c", "int step_capabilities(Worker *w)", "        return 0;")], "priv-caps"),
+    Mutation("no_new_privs (the filter cannot be installed without: nothing starts)",
+             [first_line("worker/caps.c", "int step_no_new_privs(Worker *w)", "        return 0;")], "priv-nnp"),
+    Mutation("the region's own uid", [NO_CHANGE_OF_ID], "priv-setuid", "--as root --tier landlock"),
+    Mutation("descriptors are closed, at the clone and before the exec",
+             [("supervisor/spawn/clone.c", "if (syscall(SYS_close_range, n + 1, ~0U, 0) < 0)", "if (0)"),
+              ("worker/program.c", "if (syscall(SYS_close_range, from, ~0U, 0) < 0)", "if (0)")], "fd-inherited"),
+    Mutation("descriptors are closed, and Landlock",
+             [("supervisor/spawn/clone.c", "if (syscall(SYS_close_range, n + 1, ~0U, 0) < 0)", "if (0)"),
+              ("worker/program.c", "if (syscall(SYS_close_range, from, ~0U, 0) < 0)", "if (0)"), NO_LANDLOCK], "fd-dir"),
+    Mutation("environment", [("supervisor/spawn/clone.c", "static char *const argv[] = {name, NULL}, *const env[] = {NULL};",
+              "static char *const argv[] = {name, NULL};\n        char **env = environ;"),
+             ("worker/program.c", "execve(name, (char **)w->spec.argv, (char **)w->spec.env)", "execve(name, (char **)w->spec.argv, environ)")],
+             "env-leak"),
+    # --- tier landlock
+    Mutation("Landlock: files (tier landlock)", [NO_LANDLOCK], "fs-same-uid,fs-home,fs-store-key,proc-mem", "--as user --tier landlock"),
+    Mutation("Landlock: signals (tier landlock)", [NO_SIGNAL_SCOPE], "kill-victim,kill-scan,fd-setown", "--as user --tier landlock"),
+    Mutation("filter: mode and owner of files (tier landlock)", [allow("chmod", "chown", "utimensat", "setxattr")], "fs-same-uid-write",
+             "--as user --tier landlock"),
+    Mutation("filter: sending to an address, with Landlock's socket scope (tier landlock)", [allow("sendto", "sendmsg", "connect", "socketpair"),
+             (LANDLOCK, "LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL", "LL_SCOPE_SIGNAL")], "net-pair-send", "--as user --tier landlock"),
+    Mutation("all processes are ended (tier landlock)", [first_line("worker/reaper.c", "void reap_all(void)", "        return;"),
+             ("supervisor/spawn/kill.c", "                each_child(s->pid, kill_tree, NULL);", ""),
+             ("supervisor/spawn/kill.c", "        kill_tree(pid, NULL);\n        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)", "        while (0)")],
+             "daemon-survive", "--as user --tier landlock"),
+    # --- budgets
+    Mutation("memory: control group", [("supervisor/region/region-cgroup.c", '"memory.limit_in_bytes", "%llu", (unsigned long long)b->memory_bytes',
+             '"memory.limit_in_bytes", "%llu", 1ULL << 40'), ("supervisor/region/region-cgroup.c", '"memory.memsw.limit_in_bytes", "%llu", (unsigned long long)b->memory_bytes',
+             '"memory.memsw.limit_in_bytes", "%llu", 1ULL << 40'), ("supervisor/region/region-cgroup.c", '"memory.max", "%llu", (unsigned long long)b->memory_bytes',
+             '"memory.max", "%llu", 1ULL << 40')], "mem-touch,mem-shared,mem-many,mem-memfd,mem-pipes"),
+    Mutation("memory without a group: refusals, looks and RLIMIT_DATA",
+             [without_limit("RLIMIT_DATA"), first_line(BUDGET, "Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes)", "        return no_breach;"),
+              first_line(BUDGET, "static Breach look_memory(RegionBudget *b)", "        return no_breach;"),
+              (BUDGET, "!b->cgroup->memory && worker_max_rss > b->grant->budget.memory_bytes", "0")], "mem-touch,mem-creep,mem-many", "--as user"),
+    Mutation("memory without a group: looks alone", [first_line(BUDGET, "static Breach look_memory(RegionBudget *b)", "        return no_breach;")],
+             "mem-many", "--as user"),
+    Mutation("processes: control group", [("supervisor/region/region-cgroup.c", '"pids.max", "%llu", (unsigned long long)b->processes',
+             '"pids.max", "%llu", 10000 + (unsigned long long)b->processes'), without_limit("RLIMIT_NPROC"),
+             (BUDGET, "b->tree.tasks > max->processes", "0")], "bomb-fork,bomb-thread,bomb-tree"),
+    Mutation("processes without a group: refusals, looks and RLIMIT_NPROC",
+             [first_line(BUDGET, "Breach region_budget_ask_task(RegionBudget *b)", "        return no_breach;"), without_limit("RLIMIT_NPROC"),
+              (BUDGET, "b->tree.tasks > max->processes", "0")], "bomb-fork,bomb-thread", "--as user"),
+    Mutation("CPU time of the tree", [first_line(BUDGET, "static Breach look_cpu(RegionBudget *b)", "        return no_breach;")], "cpu-children,cpu-orphans"),
+    Mutation("wall time", [(BUDGET, "b->wall_deadline = now + b->grant->budget.wall_usec;", "b->wall_deadline = NEVER;")], "time-ignore,time-stop,pipe-breach"),
+    Mutation("output", [("supervisor/region/region-io.c", ".output_max = output_max", ".output_max = output_max << 20")], "out-flood,err-flood"),
+    Mutation("scratch: size of its file system and the looks", [first_line(BUDGET, "static Breach look_scratch(RegionBudget *b, FilesLook files)", "        return no_breach;"),
+             ("supervisor/spawn/plan.c", "s->scratch_bytes = (g->budget.scratch_bytes", "s->scratch_bytes = 1000 * (g->budget.scratch_bytes")], "scratch-flood"),
+    Mutation("scratch: number of files", [("supervisor/spawn/plan.c", "s->scratch_inodes = g->budget", "s->scratch_inodes = 1000 * g->budget")],
+             "scratch-inodes", "--as user"),
+    Mutation("scratch on the host (tier landlock)", [first_line(BUDGET, "static Breach look_scratch(RegionBudget *b, FilesLook files)", "        return no_breach;")],
+             "scratch-flood,scratch-inodes", "--as user --tier landlock"),
+    Mutation("file size", [without_limit("RLIMIT_FSIZE"), first_line(BUDGET, "static Breach look_scratch(RegionBudget *b, FilesLook files)", "        return no_breach;")],
+             "file-big"),
+    Mutation("open files", [without_limit("RLIMIT_NOFILE"), (BUDGET, "b->tree.most_fds > max->open_files", "0")], "fd-many"),
+    Mutation("core files", [without_limit("RLIMIT_CORE")], "core-dump"),
+    # --- the pipe and the one mutation path
+    Mutation("permit table", [("schema/methods.def", 'METHOD("slot.write", slot_write, 0, 1, 0)', 'METHOD("slot.write", slot_write, 1, 1, 1)')],
+             "pipe-before-hello,pipe-after-result"),
+    Mutation("grant of a slot's writing", [("supervisor/engine/region.c", "!may_write(row, name)", "0")], "pipe-not-granted"),
+    Mutation("schema of a slot", [("supervisor/engine/slot.c", "r = jsonschema_validate(schema, value, reterr);", "r = 0;")], "pipe-schema,pipe-schema-extra"),
+    Mutation("duplicate keys", [("supervisor/base/json.c", "JSON_REJECT_DUPLICATES | ", "")], "pipe-dup-keys,pipe-dup-value"),
+    Mutation("end after too many bad lines", [("schema/limits.h", "#define PIPE_BAD_LINES_MAX 64 ", "#define PIPE_BAD_LINES_MAX 1000000 ")],
+             "pipe-garbage-long"),
+    Mutation("a breach commits nothing", [("supervisor/engine/end.c", 'keep ? "slot.written" : "slot.discarded"', '"slot.written"')], "pipe-breach"),
+    # --- the operator's side
+    Mutation("connect by the supervisor, with Landlock's TCP rule", [("supervisor/region/region-notify.c",
+             "        pidfd = (int)syscall(SYS_pidfd_open, thread_group((pid_t)q->pid), 0);\n        if (pidfd < 0 || !still_valid(n, q->id)) {",
+             "        answer(n, q->id, 0, true);\n        if (1)\n                return;\n"
+             "        pidfd = (int)syscall(SYS_pidfd_open, thread_group((pid_t)q->pid), 0);\n        if (pidfd < 0 || !still_valid(n, q->id)) {"),
+             NO_TCP_RULE], "net-connect-race"),
+    Mutation("connect: only granted addresses", [first_line("supervisor/region/region-notify.c",
+             "static bool address_granted(const Grant *g, const struct sockaddr_storage *a)", "        return true;")], "net-connect-other"),
+    Mutation("the receipt takes a link's place", [("supervisor/base/io.c", 'snprintf(tmp, sizeof(tmp), "%s.%08x.tmp", path, r)', 'snprintf(tmp, sizeof(tmp), "%s", path)'),
+             ("supervisor/base/io.c", "O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW", "O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC")],
+             "receipt-link"),
+    Mutation("links out of a skill's folder", [("supervisor/manifest/bundle.c", "        if (fd == -EXDEV)\n", "        if (0)\n"),
+             ("supervisor/manifest/bundle.c", "fd < 0 && fd != -ENOENT", "fd < 0 && fd != -EXDEV && fd != -ENOENT")], "fs-link-out"),
+]
+
+
+class Copy:
+    def __init__(self):
+        self.top = tempfile.mkdtemp(prefix="lethe-mutations-", dir="/var/tmp")
+        os.chmod(self.top, 0o755)
+        self.source = os.path.join(self.top, "source")
+        self.build = os.path.join(self.top, "build")
+        names = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], stdout=subprocess.PIPE, check=True).stdout.split(b"\0")
+        for name in filter(None, map(os.fsdecode, names)):
+            if os.path.exists(os.path.join(ROOT, name)):
+                os.makedirs(os.path.dirname(os.path.join(self.source, name)), exist_ok=True)
+                shutil.copy2(os.path.join(ROOT, name), os.path.join(self.source, name))
+        subprocess.run(["meson", "setup", self.build, self.source], stdout=subprocess.DEVNULL, check=True)
+        self.ninja("all")
+
+    def ninja(self, *targets):
+        p = subprocess.run(["nice", "ninja", "-C", self.build, *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        if p.returncode != 0:
+            raise SystemExit(p.stdout.decode()[-3000:])
+
+    def tried(self, m):
+        """Each attack's name and what was said about it: '' when it was contained all the same."""
+        changed = {}
+        for name, old, new in m.edits:
+            path = os.path.join(self.source, name)
+            with open(path, encoding="utf-8") as f:
+                text = f.read()
+            changed.setdefault(path, text)
+            if old not in text:
+                raise SystemExit(f"{m.defence}: {name} does not hold: {old}")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text.replace(old, new))
+        self.ninja("lethe", "lethe-worker")
+        p = subprocess.run([sys.executable, os.path.join(self.source, "tests", "hostile", "run.py"), "--build", self.build, "--only", m.attacks,
+                            *m.options.split()], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        for path, text in changed.items():
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+        said, name = {}, None
+        for line in p.stdout.decode(errors="replace").splitlines():
+            row = re.match(r"(not )?ok \d+ - (\S+)", line)
+            if row:
+                name = row.group(2)
+                said[name] = []
+            elif name:
+                said[name].append(line.lstrip("# "))
+        missing = set(m.attacks.split(",")) - set(said)
+        if missing:
+            raise SystemExit(f"{m.defence}: {missing} did not run\n{p.stdout.decode()[-2000:]}")
+        return {n: self.verdict(lines) for n, lines in said.items()}
+
+    @staticmethod
+    def verdict(lines):
+        if not lines:
+            return ""
+        won = next((x for x in lines if x.startswith("ESCAPED")), None)
+        text = won or re.sub(r"^Bad\([\"'](.*?)(\\n.*)?[\"']\)$", r"\1", lines[0])
+        return re.sub(r"/var/tmp/lethe-[^/ ]*", "…", re.sub(r" (in|is) \[.*", "", text)).replace("|", "/")[:100]
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--only", default="", help="defences whose name holds this text")
+    p.add_argument("--table", help="write the table there")
+    o = p.parse_args()
+    copy = Copy()
+    rows, quiet = [], 0
+    try:
+        for m in MUTATIONS:
+            if o.only not in m.defence:
+                continue
+            for name, said in copy.tried(m).items():
+                quiet += not said
+                where = m.options.replace("--as ", "").replace(" --tier", ",")
+                rows.append(f"| {m.defence} | {name} | {where} | {said or '**contained all the same**'} |")
+                print(rows[-1], flush=True)
+    finally:
+        shutil.rmtree(copy.top, ignore_errors=True)
+    if o.table:
+        with open(o.table, "w", encoding="utf-8") as f:
+            f.write("# Each defence, taken away once\n\nMade by tests/hostile/mutations.py: the defence is removed from a copy of the source, and the attack that "
+                    "it is for is run\nagainst what that builds. Where two layers stand for the same thing, both were removed, and the first column says so.\n\n"
+                    "| defence removed | attack | as | what happened then |\n|---|---|---|---|\n" + "\n".join(rows) + "\n")
+    return 1 if quiet else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
