@@ -103,12 +103,13 @@ need_packages() {
 
 # build_in DIR [meson options]: configures DIR when it is not, and builds. Output is shown when something fails.
 build_in() {
-        local dir=$1 log
+        local dir=$1 log source=$top
         shift
+        [ ! -e "${dir%/*}/meson.build" ] || source=${dir%/*}
         log=$(mktemp "${TMPDIR:-/tmp}/lethe-build.XXXXXX")
         if [ ! -e "$dir/build.ninja" ]; then
                 say "configuring ${dir#"$top"/}"
-                meson setup "$dir" "$top" "$@" >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; die "meson setup failed"; }
+                meson setup "$dir" "$source" "$@" >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; die "meson setup failed"; }
         fi
         say "building ${dir#"$top"/}"
         ninja -C "$dir" -j "$jobs" >"$log" 2>&1 || { tail -n 60 "$log" >&2; rm -f "$log"; die "the build failed"; }
