@@ -35,6 +35,7 @@ static const StepRow program[] = {
         {STEP_LIMITS, step_limits},
         {STEP_SECCOMP, step_seccomp}, /* last: what follows must be in the filter */
         {STEP_READY, step_ready},
+        {STEP_LIMITS, step_open_files}, /* the last limit: what it would have kept from being sent is sent */
         {STEP_WAIT_GO, step_wait_go},
         {STEP_EXEC, step_exec},
 };

@@ -49,21 +49,50 @@ int step_descriptors(Worker *w) {
         return 0;
 }
 
+static int limit(const LaunchLimit *l) {
+        struct rlimit r = {.rlim_cur = l->soft, .rlim_max = l->hard}, have;
+
+        /* What is already lower than asked stays: only a privileged process could raise it. */
+        if (getrlimit((int)l->resource, &have) < 0)
+                return -errno;
+        if (have.rlim_max < r.rlim_max)
+                r.rlim_max = have.rlim_max;
+        if (r.rlim_cur > r.rlim_max)
+                r.rlim_cur = r.rlim_max;
+        return setrlimit((int)l->resource, &r) < 0 ? -errno : 0;
+}
+
+/* The kernel holds the descriptors that all processes of one user have on the way in sockets against RLIMIT_NOFILE of the one that sends.
+ * Regions share a user: with the region's own small limit, another region that keeps some on the way could keep this one from being
+ * handed over. So that limit comes last (step_open_files), and is as high as it may be until then. */
 int step_limits(Worker *w) {
         for (size_t i = 0; i < w->spec.n_limits; i++) {
                 const LaunchLimit *l = &w->spec.limits[i];
-                struct rlimit r = {.rlim_cur = l->soft, .rlim_max = l->hard}, have;
+                struct rlimit have;
+                int e = 0;
 
-                /* What is already lower than asked stays: only a privileged process could raise it. */
-                if (getrlimit((int)l->resource, &have) < 0)
-                        return -errno;
-                if (have.rlim_max < r.rlim_max)
-                        r.rlim_max = have.rlim_max;
-                if (r.rlim_cur > r.rlim_max)
-                        r.rlim_cur = r.rlim_max;
-                if (setrlimit((int)l->resource, &r) < 0)
-                        return -errno;
+                if (l->resource != RLIMIT_NOFILE)
+                        e = limit(l);
+                else if (getrlimit(RLIMIT_NOFILE, &have) < 0)
+                        e = -errno;
+                else {
+                        have.rlim_cur = have.rlim_max;
+                        e = setrlimit(RLIMIT_NOFILE, &have) < 0 ? -errno : 0;
+                }
+                if (e < 0)
+                        return e;
         }
+        return 0;
+}
+
+int step_open_files(Worker *w) {
+        for (size_t i = 0; i < w->spec.n_limits; i++)
+                if (w->spec.limits[i].resource == RLIMIT_NOFILE) {
+                        int e = limit(&w->spec.limits[i]);
+
+                        if (e < 0)
+                                return e;
+                }
         return 0;
 }
 

@@ -48,6 +48,7 @@ int step_limits(Worker *w);
 int step_descriptors(Worker *w);
 int step_seccomp(Worker *w);
 int step_ready(Worker *w);
+int step_open_files(Worker *w);
 int step_wait_go(Worker *w);
 int step_exec(Worker *w);
 

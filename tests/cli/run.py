@@ -438,6 +438,22 @@ def both_tiers():
 
 
 @case
+def descriptors_on_the_way_in_one_region_do_not_keep_another_from_starting():  # I-21
+    hold = ("import socket, sys, time\n"
+            "pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(25)]\n"
+            "for a, _ in pairs:\n    for _ in range(6): socket.send_fds(a, [b'x'], [0])\n"
+            "print('held', flush=True)\ntime.sleep(30)\n")
+    p = subprocess.Popen([LETHE, "run", "--nofile", "256", "--exec", "/usr/bin/python3", "-c", hold], stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, env=ENV)
+    try:
+        same(p.stdout.readline(), b"held\n")
+        same(lethe("run", "--nofile", "64", "--exec", "/bin/true").code, 0)
+    finally:
+        p.terminate()
+        p.communicate(timeout=60)
+
+
+@case
 def many_at_once():
     ps = [subprocess.Popen([LETHE, "run", "--exec", "/bin/sh", "-c", "exit 9"], stdin=subprocess.DEVNULL, env=ENV) for _ in range(24)]
     same([p.wait(120) for p in ps], [9] * 24)

@@ -4,7 +4,8 @@
 #include <linux/perf_event.h>
 
 int main(void) {
-        long r = syscall(SYS_perf_event_open, &(struct perf_event_attr){.type = PERF_TYPE_SOFTWARE, .size = sizeof(struct perf_event_attr), .config = PERF_COUNT_SW_TASK_CLOCK, .exclude_kernel = 1}, 0, -1, -1, 0L);
+        struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_TASK_CLOCK, .exclude_kernel = 1};
+        long r = syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0L);
         if (r < 0)
                 contained("perf_event_open");
         escaped("perf_event_open gave %ld", r);
