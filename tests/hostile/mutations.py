@@ -215,8 +215,9 @@ class Copy:
     def verdict(lines):
         if not lines:
             return ""
-        won = next((x for x in lines if x.startswith("ESCAPED")), None)
-        text = won or re.sub(r"^Bad\([\"'](.*?)(\\n.*)?[\"']\)$", r"\1", lines[0])
+        text = re.sub(r"^Bad\([\"'](.*?)(\\n.*)?[\"']\)$", r"\1", lines[0])
+        if re.match("outcome|the program ended|the attack says", text):  # the program's own words say more
+            text = next((x for x in lines if x.startswith("ESCAPED")), text)
         return re.sub(r"/var/tmp/lethe-[^/ ]*", "…", re.sub(r" (in|is) \[.*", "", text)).replace("|", "/")[:100]
 
 
