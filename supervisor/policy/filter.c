@@ -223,7 +223,8 @@ int filter_cached(const FilterInput *in, const char *store_dir, struct sock_filt
         if (store < 0)
                 return filter_compile(in, ret, ret_n);
         dir = openat(store, "cache", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (dir < 0 && errno == ENOENT && mkdirat(store, "cache", 0700) == 0)
+        /* Nothing is put into a folder that is not a store yet, and may never be one. */
+        if (dir < 0 && errno == ENOENT && faccessat(store, "data.mdb", F_OK, 0) == 0 && mkdirat(store, "cache", 0700) == 0)
                 dir = openat(store, "cache", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (dir < 0)
                 return filter_compile(in, ret, ret_n);

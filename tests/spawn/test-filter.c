@@ -194,6 +194,14 @@ Test(filter, the_cache_gives_the_same_program_and_survives_damage) {
 
         cr_assert(temp_dir_make(&t) == 0);
         cr_assert(filter_compile(&in, &made, &n) == 0);
+        cr_assert(filter_cached(&in, t.path, &cached, &n_cached) == 0);
+        free(cached);
+        snprintf(command, sizeof(command), "%s/cache", t.path);
+        cr_assert(access(command, F_OK) < 0, "a folder that is no store was written to");
+        snprintf(command, sizeof(command), "%s/data.mdb", t.path);
+        fd = open(command, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        cr_assert_geq(fd, 0);
+        close(fd);
         for (int round = 0; round < 5; round++) {
                 cr_assert(filter_cached(&in, t.path, &cached, &n_cached) == 0);
                 cr_assert(n == n_cached && memcmp(made, cached, n * sizeof(*made)) == 0, "round %d", round);
