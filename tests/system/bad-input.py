@@ -258,20 +258,21 @@ def too_many_regions_at_once(p):
     with open(p.path("policy.json"), "w", encoding="utf-8") as f:
         json.dump({"version": 1, "max_regions": 5}, f)
     os.chmod(p.path("policy.json"), 0o644)
-    argv = p.command("run", "--quiet", "--store", p.store, "--policy", p.path("policy.json"), "--exec", "/bin/sleep", "30")
+    argv = p.command("run", "--quiet", "--store", p.store, "--policy", p.path("policy.json"), "--timeout", "10m", "--exec",
+                     "/bin/sleep", "600")
     first = [subprocess.Popen(argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=p.env) for _ in range(5)]
     try:
-        for _ in range(200):
+        alive = 0
+        while alive < 5:
+            assert all(x.poll() is None for x in first), [x.poll() for x in first]
             alive = p("ps", "--store", p.store, "--json").stdout.count(b'"region"')
-            if alive >= 5:
-                break
             signal.sigtimedwait([], 0.05)
         more = [subprocess.Popen(argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=p.env) for _ in range(20)]
         for m in more:
             said = m.stderr.read()
             code = m.wait()
             assert code == 125 and b"5" in said and b"region" in said, (code, said)
-        assert all(x.poll() is None for x in first), "a region that was there first ended"
+        assert all(x.poll() is None for x in first), [(x.poll(), x.poll() is not None and x.stderr.read()) for x in first]
     finally:
         for x in first:
             x.terminate()
