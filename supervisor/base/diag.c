@@ -60,11 +60,11 @@ void diag_prefix(Diag *d, const char *fmt, ...) {
         repair(d->text);
 }
 
-/* What a terminal would obey or a reader not see: C0 and C1 controls, marks that turn the direction of writing; and what
- * would end a quotation. s is valid UTF-8 of `step` bytes. */
+/* What a terminal would obey or a reader not see: C0 and C1 controls, marks that turn the direction of writing; and what would
+ * be taken for an escape. s is valid UTF-8 of `step` bytes. */
 static bool is_unsafe(const unsigned char *s, size_t step) {
         if (step == 1)
-                return s[0] < 0x20 || s[0] == 0x7F || s[0] == '"' || s[0] == '\\';
+                return s[0] < 0x20 || s[0] == 0x7F || s[0] == '\\';
         if (step == 2)
                 return s[0] == 0xC2 && s[1] < 0xA0;
         return step == 3 && s[0] == 0xE2 &&
@@ -72,7 +72,7 @@ static bool is_unsafe(const unsigned char *s, size_t step) {
                 (s[1] == 0x81 && s[2] >= 0xA6 && s[2] <= 0xA9));
 }
 
-const char *diag_quote(const char *in, size_t n_in, char *out, size_t n_out) {
+static const char *escape(const char *in, size_t n_in, bool quoted, char *out, size_t n_out) {
         static const char hex[] = "0123456789abcdef";
         const unsigned char *s = (const unsigned char *)in;
         size_t o = 0, i = 0;
@@ -86,7 +86,7 @@ const char *diag_quote(const char *in, size_t n_in, char *out, size_t n_out) {
                         o += 3;
                         break;
                 }
-                if (step == 0 || is_unsafe(s + i, step)) {
+                if (step == 0 || is_unsafe(s + i, step) || (quoted && s[i] == '"')) {
                         out[o++] = '\\';
                         out[o++] = 'x';
                         out[o++] = hex[s[i] >> 4];
@@ -100,6 +100,14 @@ const char *diag_quote(const char *in, size_t n_in, char *out, size_t n_out) {
         }
         out[o] = 0;
         return out;
+}
+
+const char *diag_quote(const char *in, size_t n_in, char *out, size_t n_out) {
+        return escape(in, n_in, true, out, n_out);
+}
+
+const char *diag_show(const char *in, size_t n_in, char *out, size_t n_out) {
+        return escape(in, n_in, false, out, n_out);
 }
 
 bool utf8_valid(const char *s, size_t n, size_t *ret_bad) {

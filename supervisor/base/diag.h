@@ -18,5 +18,8 @@ void diag_prefix(Diag *d, const char *fmt, ...) _printf_(2, 3);
  * For quoting hostile text in messages and records. Returns out. */
 const char *diag_quote(const char *in, size_t n_in, char *out, size_t n_out);
 
+/* The same for what stands by itself, such as JSON: no quotation to end, so that quotes stay as they are. */
+const char *diag_show(const char *in, size_t n_in, char *out, size_t n_out);
+
 /* Valid UTF-8 (RFC 3629: no surrogates, no overlong forms). ret_bad may be NULL; set to the first bad byte's index when false. */
 bool utf8_valid(const char *s, size_t n, size_t *ret_bad);

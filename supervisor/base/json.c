@@ -54,13 +54,13 @@ int json_parse(const char *text, size_t n, size_t max_bytes, unsigned max_depth,
         j = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &err);
         if (!j) {
                 enum json_error_code code = json_error_code(&err);
-                char quoted[400];
+                char shown[400];
 
                 if (code == json_error_out_of_memory)
                         return -ENOMEM;
-                diag_quote(err.text, strlen(err.text), quoted, sizeof(quoted));
+                diag_show(err.text, strlen(err.text), shown, sizeof(shown));
                 return diag(reterr, code == json_error_duplicate_key ? JSON_E_DUPLICATE : JSON_E_SYNTAX,
-                            "line %d, column %d: %s", err.line, err.column, quoted);
+                            "line %d, column %d: %s", err.line, err.column, shown);
         }
         *ret = j;
         return 0;

@@ -62,7 +62,7 @@ bool doc_judge(Doc *d, int r, const char *pointer, const char *rule, const Diag 
 const char *doc_show(const json_t *v, char out[static 256]) {
         _cleanup_free_ char *text = v ? json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
 
-        return diag_quote(text ?: "", text ? strlen(text) : 0, out, 256);
+        return diag_show(text ?: "", text ? strlen(text) : 0, out, 256);
 }
 
 static const char *kind(const json_t *v) {

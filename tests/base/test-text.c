@@ -40,6 +40,14 @@ Test(diag, quotes_hostile_bytes) {
                 cr_expect(strcmp(diag_quote(rows[i].in, rows[i].n, out, sizeof(out)), rows[i].out) == 0, "row %zu: %s", i, out);
 }
 
+/* Where nothing is quoted nothing can end the quotation: a person sees "foo", not \x22foo\x22. */
+Test(diag, shows_json_as_it_is) {
+        char out[400];
+
+        cr_expect_str_eq(diag_show("\"a\":\"b\"", 7, out, sizeof(out)), "\"a\":\"b\"");
+        cr_expect_str_eq(diag_show("\\\n\xe2\x80\xae\xff", 6, out, sizeof(out)), "\\x5c\\x0a\\xe2\\x80\\xae\\xff");
+}
+
 /* Whatever the input and the room, a quotation fits, ends, is valid UTF-8 and has no control character. */
 TheoryDataPoints(diag, a_quotation_fits) = {
         DataPoints(int, 0, 1, 2, 3, 4),
