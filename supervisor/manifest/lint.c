@@ -3,9 +3,40 @@
 #include "schema/limits.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+
+static bool is_program(const char *path) {
+        struct stat st;
+
+        return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111);
+}
+
+/* A program of the host, as far as this host can tell: where the skill will run it may be there. */
+static int lint_host_program(const Skill *s, const char *program, const char *pointer, Findings *f) {
+        bool there = program[0] == '/' && (is_program(program) || path_is_under(program, REGION_LETHE_DIR));
+        char shown[256], path[PATH_MAX];
+
+        for (size_t i = 0; program[0] == '/' && i < s->manifest.n_files; i++)
+                there = there || path_is_under(program, s->manifest.files[i].target);
+        for (const char *p = REGION_PATH; program[0] != '/' && *p; p += *p == ':') {
+                size_t n = strcspn(p, ":");
+
+                snprintf(path, sizeof(path), "%.*s/%s", (int)n, p, program);
+                there = there || is_program(path);
+                p += n;
+        }
+        if (there || strcmp(program, "lethe-slot") == 0)
+                return 0;
+        diag_quote(program, strlen(program), shown, sizeof(shown));
+        return program[0] == '/'
+                       ? finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, pointer, "entry-host", "\"%s\": no program on this host", shown)
+                       : finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, pointer, "entry-host",
+                                     "\"%s\": not in the skill's folder, and on this host not in %s", shown, REGION_PATH);
+}
 
 static int lint_program(const Skill *s, const Entry *e, const char *pointer, Findings *f) {
         const char *program = e->argv[0], *inside = NULL;
@@ -18,7 +49,7 @@ static int lint_program(const Skill *s, const Entry *e, const char *pointer, Fin
         else if (program[0] != '/' && (strchr(program, '/') || bundle_find(&s->bundle, program)))
                 inside = program;
         if (!inside)
-                return 0;
+                return lint_host_program(s, program, pointer, f);
         if (asprintf(&rooted, "/%s", inside) < 0) {
                 rooted = NULL;
                 return -ENOMEM;

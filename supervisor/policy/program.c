@@ -2,6 +2,7 @@
 
 #include "manifest/terms.h"
 #include "policy/request.h"
+#include "schema/limits.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,9 +5,6 @@
 #include "base/util.h"
 #include "manifest/bundle.h"
 
-/* The PATH of every region, and so where a bare name is searched. */
-#define REGION_PATH "/usr/local/bin:/usr/bin:/bin"
-
 /* *ret_path: owned. A program of the system folders (/usr, /bin, /sbin, /lib*) keeps the path that it was called by, because a region has
  * those folders and some programs look at the name; any other is resolved and *ret_bind is true. *ret_digest is of the file's content.
  * Returns 0, REQUEST_E_NOT_FOUND, REQUEST_E_NOT_EXECUTABLE, REQUEST_E_BAD, -errno. */

@@ -66,6 +66,10 @@ for i, (what, kw, pieces) in enumerate(bad):
     case("validate: " + what, code == 1 and all(p in out for p in pieces) and "\033" not in out and "not valid" in out, (code, out, err))
     code, out, err = run("validate", "--json", os.path.join(temp, f"bad{i}"))
     case("validate --json: " + what, code == 1 and json.loads(out)["valid"] is False and len(json.loads(out)["findings"]) > 0, out)
+code, out, err = run("validate", skill("hosted", '{"version":1,"entry":{"main":["sh"],"a":["lethe-slot"],"b":["/bin/sh"],"c":["no-such-x"],"d":["/no/such"],"e":["/x/y"]},'
+                                       '"files":[{"path":"/usr","access":"read","at":"/x"}]}'))
+case("validate: programs that this host has not", code == 0 and out.count("[entry-host]") == 2 and "/entry/c/0: \"no-such-x\": not in the skill's folder" in out
+     and "/entry/d/0:" in out, (code, out, err))
 os.symlink("/etc/passwd", skill("leaver") + "/x")
 code, out, err = run("validate", os.path.join(temp, "leaver"))
 case("validate: a symlink out of the folder", code == 1 and "/etc/passwd" in out and "outside" in out, (code, out, err))
