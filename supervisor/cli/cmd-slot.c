@@ -341,7 +341,7 @@ int cmd_slot(int argc, char **argv) {
                         break;
                 case 'n':
                         if (count_parse(optarg, &a.count) < 0 || a.count == 0)
-                                return cli_usage("slot", "--count '%s' is not a number", optarg);
+                                return cli_usage("slot", "--count '%s': must be a whole number from 1", optarg);
                         break;
                 default:
                         if (!store_option(&a.o, opt, optarg))

@@ -67,6 +67,9 @@ static int add_mount(RunRequest *r, const char *value, Diag *reterr) {
         colon = strrchr(copy, ':');
         if (!colon || colon == copy || !colon[1])
                 return diag(reterr, REQUEST_E_BAD, "-v \"%s\": must be SOURCE:TARGET, SOURCE:TARGET:ro or SOURCE:TARGET:rw", shown);
+        if (colon[1] != '/')
+                return diag(reterr, REQUEST_E_BAD, "-v \"%s\": \"%s\" is neither ro nor rw nor an absolute path of the region", shown,
+                            quote(colon + 1, (char[256]){0}));
         *colon = 0;
         if (r->n_mounts >= LIST_MAX)
                 return diag(reterr, REQUEST_E_BAD, "-v \"%s\": more than %d mounts", shown, LIST_MAX);
