@@ -53,8 +53,10 @@ static int env_set(char ***env, const char *line) {
 
 static int set_env(Grant *g, const Manifest *m, const RunRequest *q) {
         char in[32], out[32];
+        /* Python would try to keep the byte code of each module in /skill and /lethe: a denial for nothing, and the end with "on_denial": "end". */
         const char *const standard[] = {"PATH=" REGION_LETHE_DIR "/bin:" REGION_PATH, "HOME=" REGION_WORK_DIR, "TMPDIR=" REGION_TMP_DIR,
-                                        "LANG=C.UTF-8", "PYTHONPATH=" REGION_LETHE_DIR "/python", "NODE_PATH=" REGION_LETHE_DIR "/node", in, out};
+                                        "LANG=C.UTF-8", "PYTHONPATH=" REGION_LETHE_DIR "/python", "PYTHONDONTWRITEBYTECODE=1",
+                                        "NODE_PATH=" REGION_LETHE_DIR "/node", in, out};
         int r = 0;
 
         snprintf(in, sizeof(in), "LETHE_IN=%d", REGION_PIPE_IN_FD);
