@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -93,11 +94,24 @@ static int refuse(const Command *c, const char *name, bool by_policy, int code, 
         return run_refused(&c->run, name, NULL, by_policy, code, text);
 }
 
+/* A wrong command line ran nothing either: 125 and not 2, which is the skill's to end with. */
+static int wrong(const Command *c, const char *fmt, ...) _printf_(2, 3);
+static int wrong(const Command *c, const char *fmt, ...) {
+        char text[sizeof(((Diag *)NULL)->text)];
+        va_list ap;
+
+        va_start(ap, fmt);
+        vsnprintf(text, sizeof(text), fmt, ap);
+        va_end(ap);
+        cli_usage("run", "%s", text);
+        return run_refused(&c->run, c->skill ?: c->request.exec, NULL, false, EXIT_LETHE, text);
+}
+
 /* Exit codes of what request.h can say. */
 static int request_failed(const Command *c, const char *name, int e, const Diag *d) {
         switch (e) {
         case REQUEST_E_BAD:
-                return cli_usage("run", "%s", d->text);
+                return wrong(c, "%s", d->text);
         case REQUEST_E_NOT_FOUND:
                 return refuse(c, name, false, EXIT_NOT_FOUND, d, e);
         case REQUEST_E_NOT_EXECUTABLE:
@@ -105,6 +119,18 @@ static int request_failed(const Command *c, const char *name, int e, const Diag 
         default:
                 return refuse(c, name, false, EXIT_LETHE, d, e);
         }
+}
+
+/* The receipt tells of a mistake that stands before it, too: else the one of an earlier run would be taken for this one's. */
+static const char *find_receipt(int argc, char **argv) {
+        const char *found = NULL;
+        int o;
+
+        while ((o = getopt_long(argc, argv, "+:hv:e:w:", options, NULL)) != -1 && o != OPTION_EXEC)
+                if (o == OPTION_RECEIPT)
+                        found = optarg;
+        optind = 0; /* getopt's own state is made anew */
+        return found;
 }
 
 /* Returns -1 when the command is complete, else the exit code. */
@@ -115,6 +141,9 @@ static int parse(int argc, char **argv, Command *c) {
 
         opterr = 0;
         optind = 0; /* getopt's own state is made anew */
+        c->run.receipt = find_receipt(argc, argv);
+        if (c->run.receipt && receipt_check(c->run.receipt, &d) < 0)
+                return cli_fail("run", EXIT_LETHE, "%s", d.text);
         while (!exec && (index = -1, o = getopt_long(argc, argv, "+:hv:e:w:", options, &index)) != -1) {
                 const char *name = o == 'v' ? "volume" : o == 'e' ? "env" : o == 'w' ? "workdir" : index >= 0 ? options[index].name : "";
 
@@ -123,19 +152,18 @@ static int parse(int argc, char **argv, Command *c) {
                         fputs(help, stdout);
                         return cli_done("run", EXIT_OK);
                 case ':':
-                        return cli_usage("run", "%s lacks its value", argv[optind - 1]);
+                        return wrong(c, "%s lacks its value", argv[optind - 1]);
                 case '?':
                         if (optopt && optopt < 256)
-                                return cli_usage("run", "-%c is not one of its options", optopt);
-                        return cli_usage("run", "%s is not one of its options (options of the skill stand behind it)", argv[optind - 1]);
+                                return wrong(c, "-%c is not one of its options", optopt);
+                        return wrong(c, "%s is not one of its options (options of the skill stand behind it)", argv[optind - 1]);
                 case OPTION_STORE:
                         c->store = optarg;
                         break;
                 case OPTION_ANCHOR:
                         anchor_set_path(optarg);
                         break;
-                case OPTION_RECEIPT:
-                        c->run.receipt = optarg;
+                case OPTION_RECEIPT: /* found before */
                         break;
                 case OPTION_POLICY_FILE:
                         c->policy = optarg;
@@ -157,7 +185,7 @@ static int parse(int argc, char **argv, Command *c) {
                         log_set_level(LOG_LEVEL_DEBUG); /* what the skill says with log and progress */
                         break;
                 case OPTION_CPUS:
-                        return cli_usage("run", "--cpus is not there: a share of processors cannot be promised on every machine; --cpu-time bounds CPU time");
+                        return wrong(c, "--cpus is not there: a share of processors cannot be promised on every machine; --cpu-time bounds CPU time");
                 default:
                         e = request_option(&c->request, name, optarg, &d);
                         if (e != 0)
@@ -165,19 +193,17 @@ static int parse(int argc, char **argv, Command *c) {
                 }
         }
         if (c->json && !c->dry_run)
-                return cli_usage("run", "--json goes with --dry-run; what a run has to tell goes to --receipt FILE");
-        if (c->run.receipt && receipt_check(c->run.receipt, &d) < 0)
-                return cli_fail("run", EXIT_LETHE, "%s", d.text);
+                return wrong(c, "--json goes with --dry-run; what a run has to tell goes to --receipt FILE");
         if (exec) {
                 e = request_exec(&c->request, exec, &d);
                 if (e != 0)
                         return request_failed(c, exec, e, &d);
         } else {
                 if (optind >= argc)
-                        return cli_usage("run", "what to run is missing: SKILL, DIR or --exec PROGRAM");
+                        return wrong(c, "what to run is missing: SKILL, DIR or --exec PROGRAM");
                 c->skill = argv[optind++];
                 if (!*c->skill)
-                        return cli_usage("run", "SKILL is empty");
+                        return wrong(c, "SKILL is empty");
                 if (optind < argc && strcmp(argv[optind], "--") == 0)
                         optind++;
         }
@@ -231,7 +257,7 @@ static int make_grant(const Command *c, Store *store, Grant *ret) {
         case 0:
                 return -1;
         case GRANT_E_USAGE:
-                return cli_usage("run", "%s", d.text);
+                return wrong(c, "%s", d.text);
         case GRANT_E_NOT_FOUND:
                 return refuse(c, name, false, EXIT_NOT_FOUND, &d, e);
         case GRANT_E_NOT_EXECUTABLE:
@@ -251,7 +277,7 @@ static int run(Command *c) {
 
         path = cli_store_path(c->store, &d);
         if (!path)
-                return cli_usage("run", "%s", *d.text ? d.text : "out of memory");
+                return wrong(c, "%s", *d.text ? d.text : "out of memory");
         signals = run_take_signals();
         if (signals < 0)
                 return cli_fail("run", EXIT_LETHE, "signals: %s", strerror(-signals));

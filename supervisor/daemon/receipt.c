@@ -61,7 +61,7 @@ static json_t *no_teardown(void) {
 
 json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_t *result) {
         _cleanup_json_ json_t *o = NULL;
-        uint64_t now = clock_mono_usec(), run_from = r->go_usec ? r->go_usec : r->declared_usec;
+        uint64_t now = clock_mono_usec(), run_from = r->go_usec ?: r->ended_usec; /* a region that never went was being spawned to its end */
         bool recorded = r->state == REGION_RECORDED;
 
         o = json_pack("{s:i, s:s?, s:o, s:s?, s:o, s:o?, s:o?, s:{s:o, s:o, s:o}, s:{s:I, s:I, s:I, s:I}}", "version", RECEIPT_VERSION,
@@ -69,7 +69,8 @@ json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_
                       r->tier ? tier_name(r->tier) : NULL, "usage", receipt_usage(r), "denials", denials_to_json(&r->denials, SIZE_MAX), "teardown",
                       evidence ? evidence_to_json(evidence) : no_teardown(), "ledger", "allocated",
                       number_or_null(r->recorded_start, r->seq_allocated), "released", number_or_null(recorded, r->seq_released), "ended",
-                      number_or_null(recorded, r->seq_ended), "timings_usec", "spawn", (json_int_t)(run_from - r->declared_usec), "run",
+                      number_or_null(recorded, r->seq_ended), "timings_usec", "spawn",
+                      (json_int_t)(run_from > r->declared_usec ? run_from - r->declared_usec : 0), "run",
                       (json_int_t)(r->ended_usec > run_from ? r->ended_usec - run_from : 0), "teardown",
                       (json_int_t)(evidence ? evidence->usec : 0), "total", (json_int_t)(now - r->declared_usec));
         if (!o || merge(o, receipt_ending(r)) < 0)

@@ -109,15 +109,32 @@ def an_entry_that_cannot_run():
 
 
 @case
-def usage_errors_end_2_and_run_nothing():
+def usage_errors_end_125_and_run_nothing():
     before = len(log())
     for argv in [[], ["--memory"], ["--memory", "lots", "--exec", "/bin/true"], ["--no-such-option", "x"], ["--json", "--exec", "/bin/true"],
                  ["--cpus", "1", "--exec", "/bin/true"], ["-v", "nonsense", "--exec", "/bin/true"], ["--network", "moon", "--exec", "/bin/true"]]:
         r = lethe("run", *argv)
-        same(r.code, 2, argv, r)
+        same(r.code, 125, argv, r)
         check(r.err.startswith(b"lethe run: "), r)
         same(r.out, b"")
+    for argv in [["--memory", "lots", "--receipt", "R", "--exec", "/bin/true"], ["--receipt", "R", "--no-such-option"], ["--receipt", "R"]]:
+        path = os.path.join(DIR, "usage.json")
+        with open(path, "w") as f:
+            f.write("of an earlier run")
+        r = lethe("run", *[path if a == "R" else a for a in argv])
+        with open(path) as f:
+            receipt = json.load(f)
+        same((r.code, receipt["outcome"], receipt["region"]), (125, "setup_failed", None), argv, r)
+        check(receipt["reason"].encode() in r.err, argv, r)
     same(len(log()), before)
+
+
+@case
+def what_never_ran_has_no_time_of_running():
+    r = run("-w", "/no/such/folder", "--exec", "/bin/true")
+    same((r.code, r.receipt["outcome"], r.receipt["timings_usec"]["run"]), (125, "setup_failed", 0), r)
+    t = r.receipt["timings_usec"]
+    check(0 < t["spawn"] <= t["total"] - t["teardown"], t)
 
 
 @case
@@ -346,6 +363,15 @@ def connect_only_where_it_is_granted():
         s.close()
     r = run("--connect", good, "--exec", PY, "-c", code, good)
     same(r.out, b"no\n", "refused by the peer", r)
+
+
+@case
+def a_python_skill_need_not_be_denied_anything():
+    """Its modules' byte code has no place in a region (I-3: nothing of a run is left to the next one)."""
+    d = skill("strict", {"entry": {"main": [PY, "/skill/main.py"]}, "on_denial": "end"},
+              {"main.py": "import lethe, part\nlethe.result(part.N)\n", "part.py": "N = 7\n"})
+    r = run(d)
+    same((r.code, r.receipt["outcome"], r.receipt["denials"], r.receipt.get("result")), (0, "exited", [], 7), r)
 
 
 @case
