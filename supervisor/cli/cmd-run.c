@@ -36,7 +36,7 @@ static const char help[] =
         "  --file-size SIZE      the largest file\n"
         "  --scratch SIZE        /work and /tmp together\n"
         "  --output-limit SIZE   standard output and error together\n"
-        "  --network MODE        none or host (default: none)\n"
+        "  --network MODE        none, private or host (default: none)\n"
         "  --connect HOST:PORT   allow TCP connections to this address\n"
         "  --tier TIER           namespaces or landlock: exactly this one\n"
         "  --proc                give the region a /proc of its own processes\n"

@@ -221,7 +221,8 @@ static void read_files(Doc *d, const json_t *v, Manifest *m) {
 }
 
 static void read_network(Doc *d, const json_t *v, Manifest *m) {
-        static const char *const known[] = {"connect", NULL}, *const words[] = {"none", "host", NULL};
+        static const char *const known[] = {"connect", NULL}, *const words[] = {"none", "private", "host", NULL};
+        static const NetworkMode modes[] = {NETWORK_NONE, NETWORK_PRIVATE, NETWORK_HOST};
         size_t word = 0;
 
         if (json_is_object(v)) {
@@ -230,7 +231,7 @@ static void read_network(Doc *d, const json_t *v, Manifest *m) {
                 doc_connects(d, json_object_get(v, "connect"), "/network/connect", &m->connects, &m->n_connects);
                 m->network = m->n_connects > 0 ? NETWORK_CONNECT : NETWORK_NONE;
         } else if (doc_word(d, v, "/network", words, &word))
-                m->network = word == 1 ? NETWORK_HOST : NETWORK_NONE;
+                m->network = modes[word];
 }
 
 static void read_environment(Doc *d, const json_t *v, Manifest *m) {

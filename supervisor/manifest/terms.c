@@ -43,6 +43,7 @@ int tier_parse(const char *text, Tier *ret) {
 
 const char *network_name(NetworkMode m) {
         switch (m) {
+        case NETWORK_PRIVATE: return "private";
         case NETWORK_CONNECT: return "connect";
         case NETWORK_HOST: return "host";
         case NETWORK_NONE: break;

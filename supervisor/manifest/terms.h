@@ -61,10 +61,11 @@ void file_grants_free(FileGrant *g, size_t n);
 
 typedef enum NetworkMode {
         NETWORK_NONE = 0, /* no socket but socketpair */
+        NETWORK_PRIVATE,  /* a network namespace of its own, in which AF_UNIX sockets may be made */
         NETWORK_CONNECT,  /* TCP to the listed addresses only, each connect made by the supervisor */
         NETWORK_HOST,     /* the host's network, only when policy allows it */
 } NetworkMode;
-const char *network_name(NetworkMode m); /* "none", "connect", "host" */
+const char *network_name(NetworkMode m); /* "none", "private", "connect", "host" */
 
 typedef struct NetGrant {
         char *text;      /* as written: "127.0.0.1:8080", "[::1]:443" */

@@ -18,12 +18,12 @@ void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_i
         *ret = (FilterInput){
                 .tier = (uint8_t)tier,
                 .network = (uint8_t)g->network,
-                /* A host file in the region may be a socket of a host's service; without a network namespace the abstract names are the
-                 * host's. */
-                .unix_sockets = tier == TIER_NAMESPACES && g->network == NETWORK_NONE && g->n_files == 0,
+                /* Without a network namespace the abstract names are the host's. */
+                .unix_sockets = tier == TIER_NAMESPACES && g->network == NETWORK_PRIVATE && g->n_files == 0,
                 .notify_paths = g->report_paths,
                 .notify_memory = !memory_in_cgroup,
                 .notify_tasks = !tasks_in_cgroup,
+                .host_files = g->n_files > 0,
         };
 }
 
@@ -32,7 +32,7 @@ unsigned filter_when(const FilterInput *in) {
 
         return (in->notify_paths ? 0 : WHEN_NO_PATHS) | (in->tier == TIER_NAMESPACES ? WHEN_NAMESPACES : WHEN_LANDLOCK) |
                (in->notify_memory ? WHEN_MEMORY_NOTIFIED : WHEN_MEMORY_CGROUP) | (in->notify_tasks ? 0 : WHEN_TASK_CGROUP) |
-               (in->unix_sockets ? WHEN_UNIX : 0) | (in->network != NETWORK_NONE ? WHEN_INET : 0) |
+               (in->unix_sockets ? WHEN_UNIX : 0) | (in->network == NETWORK_CONNECT || in->network == NETWORK_HOST ? WHEN_INET : 0) |
                (in->network == NETWORK_HOST ? WHEN_HOST : 0) | (addresses ? WHEN_ADDRESSES : WHEN_NO_ADDRESSES);
 }
 

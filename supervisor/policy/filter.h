@@ -14,11 +14,12 @@
 typedef struct FilterInput {
         uint8_t tier;          /* Tier */
         uint8_t network;       /* NetworkMode */
-        uint8_t unix_sockets;  /* socket(AF_UNIX) is allowed: own network namespace and no file of the host in the region */
+        uint8_t unix_sockets;  /* socket(AF_UNIX) is allowed: own network namespace, and no host_files */
         uint8_t notify_paths;  /* calls that name a path are notified */
         uint8_t notify_memory; /* large mmap, mremap and mprotect are notified (no memory cgroup) */
         uint8_t notify_tasks;  /* clone, fork and vfork are notified (no pids cgroup) */
-        uint8_t zero[2];
+        uint8_t host_files;    /* files of the host are in the region: one may be the socket of a host's service */
+        uint8_t zero;
 } FilterInput;
 
 #define FILTER_MEMORY_NOTIFY_BYTES (1024 * 1024) /* mappings from this length on are notified */

@@ -183,6 +183,12 @@ int merge_network(Merge *m) {
         }
         if (g->n_connects > 0 && g->network != NETWORK_HOST)
                 g->network = NETWORK_CONNECT;
+        /* Reaches nothing outside the region: the skill may have it, unless the command line says none. */
+        if (a->network == NETWORK_PRIVATE && g->network == NETWORK_NONE) {
+                if (none)
+                        return reduce(m, "/network", "private", "none", "%s", rule);
+                g->network = NETWORK_PRIVATE;
+        }
         return 0;
 }
 

@@ -127,10 +127,15 @@ static int set_network(RunRequest *r, const char *value, Diag *reterr) {
 
         if (r->network_said && r->network == NETWORK_CONNECT)
                 return diag(reterr, REQUEST_E_BAD, "--network and --connect exclude each other");
-        if (strcmp(value, "none") != 0 && strcmp(value, "host") != 0)
-                return diag(reterr, REQUEST_E_BAD, "--network \"%s\": must be none or host; --connect ADDRESS:PORT allows one address",
+        if (strcmp(value, "none") == 0)
+                r->network = NETWORK_NONE;
+        else if (strcmp(value, "private") == 0)
+                r->network = NETWORK_PRIVATE;
+        else if (strcmp(value, "host") == 0)
+                r->network = NETWORK_HOST;
+        else
+                return diag(reterr, REQUEST_E_BAD, "--network \"%s\": must be none, private or host; --connect ADDRESS:PORT allows one address",
                             quote(value, shown));
-        r->network = strcmp(value, "host") == 0 ? NETWORK_HOST : NETWORK_NONE;
         r->network_said = true;
         return 0;
 }

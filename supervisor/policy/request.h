@@ -26,7 +26,7 @@ typedef struct RunRequest {
         size_t n_mounts;
         char **env;          /* -e NAME=VALUE */
         char *workdir;       /* -w */
-        bool network_said;   /* --network none|host, --connect */
+        bool network_said;   /* --network none|private|host, --connect */
         NetworkMode network;
         NetGrant *connects;
         size_t n_connects;

@@ -469,7 +469,7 @@ def descriptors_on_the_way_in_one_region_do_not_keep_another_from_starting():  #
             "pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(25)]\n"
             "for a, _ in pairs:\n    for _ in range(6): socket.send_fds(a, [b'x'], [0])\n"
             "print('held', flush=True)\ntime.sleep(30)\n")
-    p = subprocess.Popen([LETHE, "run", "--nofile", "256", "--exec", "/usr/bin/python3", "-c", hold], stdin=subprocess.DEVNULL,
+    p = subprocess.Popen([LETHE, "run", "--network", "private", "--nofile", "256", "--exec", "/usr/bin/python3", "-c", hold], stdin=subprocess.DEVNULL,
                          stdout=subprocess.PIPE, env=ENV)
     try:
         same(p.stdout.readline(), b"held\n")

@@ -43,6 +43,7 @@ def first_line(path, head, text):
 
 BUDGET, FILTER, LANDLOCK = "supervisor/region/region-budget.c", "supervisor/policy/filter.c", "worker/landlock.c"
 NO_LANDLOCK = first_line(LANDLOCK, "int step_landlock(Worker *w)", "        return 0;")
+NO_NET_NAMESPACE = ("supervisor/spawn/spawn.c", "return g->network == NETWORK_PRIVATE ||", "return 0 &&")
 NO_TCP_RULE = (LANDLOCK, "if (abi >= 4 && !(w->spec.flags & LAUNCH_NET_HOST))", "if (0)")
 NO_SIGNAL_SCOPE = (LANDLOCK, "LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL", "LL_SCOPE_ABSTRACT")
 NO_CHANGE_OF_ID = ("worker/identity.c", "if (!(w->spec.flags & LAUNCH_CHANGE_IDS))", "if (1)")
@@ -66,10 +67,11 @@ MUTATIONS = [
              "abi-int80"),
     Mutation("filter: socket families", [allow("socket")], "net-netlink,net-vsock"),
     # --- namespaces and the private root
-    Mutation("network namespace, with sockets allowed", [allow("socket", "sendto"), ("supervisor/spawn/spawn.c", "NETWORK_NONE ? CLONE_NEWNET : 0", "NETWORK_NONE ? 0 : 0")],
-             "net-udp"),
+    Mutation("filter: sockets of the default, network none", [allow("socket", "sendto")], "net-udp"),
+    Mutation("network namespace of network private, with sockets allowed", [allow("socket", "sendto"), NO_NET_NAMESPACE],
+             "net-private-udp"),
     Mutation("Landlock: TCP, with sockets and the host's network", [allow("socket", "connect"), NO_TCP_RULE,
-             ("supervisor/spawn/spawn.c", "NETWORK_NONE ? CLONE_NEWNET : 0", "NETWORK_NONE ? 0 : 0")], "net-tcp"),
+             NO_NET_NAMESPACE], "net-tcp"),
     Mutation("IPC namespace and filter: System V calls", [allow("shmget", "shmat", "msgget", "msgctl"), ("supervisor/spawn/spawn.c", "CLONE_NEWNS | CLONE_NEWIPC |", "CLONE_NEWNS |")], "ipc-shm,ipc-msg"),
     Mutation("PID namespace and Landlock's signal scope",
              [("supervisor/spawn/spawn.c", "CLONE_NEWPID | CLONE_NEWNS", "CLONE_NEWNS"), ("worker/program.c", "w->spec.tier == 2 && getppid() != 1", "0"),

@@ -30,6 +30,7 @@ static const Document documents[] = {
         AT("files", "[{\"path\":\"/data\",\"access\":\"read\"}]", NULL),
         AT("files", "[{\"path\":\"/data//x/./y/\",\"access\":\"write\",\"at\":\"/work/in\"}]", NULL),
         AT("network", "\"none\"", NULL),
+        AT("network", "\"private\"", NULL),
         AT("network", "\"host\"", NULL),
         AT("network", "{\"connect\":[\"127.0.0.1:8080\",\"[::1]:443\"]}", NULL),
         AT("network", "{\"connect\":[]}", NULL),

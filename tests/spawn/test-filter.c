@@ -57,15 +57,15 @@ static const uint64_t values[] = {
 };
 
 static FilterInput input(unsigned bits) {
-        return (FilterInput){.tier = bits & 1 ? TIER_NAMESPACES : TIER_LANDLOCK, .network = (uint8_t)((bits >> 1) % 3),
-                             .unix_sockets = (bits & 1) && (bits >> 1) % 3 == 0 && (bits & 64), .notify_paths = (bits >> 3) & 1,
-                             .notify_memory = (bits >> 4) & 1, .notify_tasks = (bits >> 5) & 1};
+        return (FilterInput){.tier = bits & 1 ? TIER_NAMESPACES : TIER_LANDLOCK, .network = (uint8_t)((bits >> 1) & 3),
+                             .unix_sockets = (bits & 1) && ((bits >> 1) & 3) == NETWORK_PRIVATE && (bits & 64), .notify_paths = (bits >> 3) & 1,
+                             .notify_memory = (bits >> 4) & 1, .notify_tasks = (bits >> 5) & 1, .host_files = (bits >> 7) & 1};
 }
 
 /* The two readers of the tables agree: what the program lets pass is just what a row or the list of plain calls allows, and what it
  * notifies is judged "continue" only when it would have passed without the notification. */
 Test(filter, program_and_judge_agree_on_every_call) {
-        static const unsigned inputs[] = {1, 65, 1 | 8 | 16 | 32, 65 | 8 | 16 | 32, 0, 8 | 16 | 32, 3, 3 | 8, 5, 5 | 16};
+        static const unsigned inputs[] = {1, 3, 67, 1 | 8 | 16 | 32, 67 | 8 | 16 | 32, 0, 8 | 16 | 32, 5, 5 | 8, 7, 7 | 16};
         unsigned seed = 1;
 
         for (size_t k = 0; k < ARRAY_SIZE(inputs); k++) {
@@ -156,10 +156,12 @@ static const JudgeRow judge_rows[] = {
         {"a thread", 1 | 32, SYS_clone, {0x3d0f00}, FILTER_TASK, "processes", NULL, false, false},
         {"fork", 1 | 32, SYS_fork, {0}, FILTER_TASK, "processes", NULL, false, false},
         {"a namespace", 1 | 32, SYS_clone, {0x10000011}, FILTER_DENY, "namespaces", "0x10000011", false, false},
-        {"connect in mode connect", 3, SYS_connect, {3, 4096, 16}, FILTER_CONNECT, "network", NULL, true, false},
+        {"connect in mode connect", 5, SYS_connect, {3, 4096, 16}, FILTER_CONNECT, "network", NULL, true, false},
         {"connect in mode none", 1, SYS_connect, {3, 4096, 16}, FILTER_DENY, "network", NULL, true, false},
         {"a TCP socket", 1, SYS_socket, {AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 6}, FILTER_DENY, "network", "AF_INET SOCK_STREAM", true, false},
         {"a UDP socket", 1, SYS_socket, {AF_INET6, SOCK_DGRAM, 0}, FILTER_DENY, "network", "AF_INET6 SOCK_DGRAM", true, false},
+        {"a Unix socket", 1, SYS_socket, {AF_UNIX, SOCK_STREAM, 0}, FILTER_DENY, "sockets", "AF_UNIX", true, false},
+        {"a Unix socket beside files of the host", 1 | 128, SYS_socket, {AF_UNIX, SOCK_STREAM, 0}, FILTER_DENY, "sockets", "AF_UNIX", false, false},
         {"a vsock", 1, SYS_socket, {AF_VSOCK, SOCK_STREAM, 0}, FILTER_DENY, "sockets", "AF_VSOCK", false, false},
         {"an unknown family", 1, SYS_socket, {77, 9, 0}, FILTER_DENY, "sockets", "family 77", false, false},
         {"TIOCSTI", 1, SYS_ioctl, {0, 0x5412}, FILTER_DENY, "device-control", "0x5412", false, false},

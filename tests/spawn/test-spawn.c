@@ -326,7 +326,7 @@ Test(spawn, no_mount_of_the_host_is_left) {
 /* Refused by the network namespace, where the name does not exist; Landlock's scope alone would say EPERM. */
 Test(spawn, abstract_sockets_of_the_host_do_not_exist) {
         struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "\0lethe-test-abstract"};
-        const RunWish w = {.argv = PROBE_ARGV("abstract", "lethe-test-abstract"), .program = LETHE_PROBE};
+        const RunWish w = {.argv = PROBE_ARGV("abstract", "lethe-test-abstract"), .program = LETHE_PROBE, .network = NETWORK_PRIVATE};
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
         cr_assert(fd >= 0 && bind(fd, (struct sockaddr *)&a, 3 + strlen("lethe-test-abstract")) == 0 && listen(fd, 1) == 0);
@@ -361,8 +361,8 @@ static const TryRow tries[] = {
         {"tiocsetd", EPERM, "ioctl/device-control"}, {"tiocsctty", EPERM, "ioctl/device-control"}, {"inet", EACCES, "socket/network"},
         {"inet-high", EACCES, "socket/network"}, {"inet6", EACCES, "socket/network"}, {"udp", EACCES, "socket/network"},
         {"raw", EACCES, "socket/network"}, {"netlink", EACCES, "socket/sockets"}, {"packet", EACCES, "socket/sockets"},
-        {"vsock", EACCES, "socket/sockets"}, {"alg", EACCES, "socket/sockets"}, {"unix", 0, NULL}, {"unix-pair", 0, NULL},
-        {"unix-pair-dgram", 0, NULL}, {"attach-filter", ENOPROTOOPT, "setsockopt/socket-options"}, {"shmget", EPERM, "shmget/sysv-ipc"},
+        {"vsock", EACCES, "socket/sockets"}, {"alg", EACCES, "socket/sockets"}, {"unix", EACCES, "socket/sockets"},
+        {"unix-pair", 0, NULL}, {"unix-pair-dgram", EACCES, "socketpair/sockets"}, {"attach-filter", ENOPROTOOPT, "setsockopt/socket-options"}, {"shmget", EPERM, "shmget/sysv-ipc"},
         {"semget", EPERM, "semget/sysv-ipc"}, {"msgget", EPERM, "msgget/sysv-ipc"}, {"mq_open", EPERM, "mq_open/posix-mq"},
         {"dumpable", EPERM, "prctl/process-attributes"}, {"ptracer", EPERM, "prctl/process-attributes"},
         {"set-mm", EPERM, "prctl/process-attributes"}, {"keepcaps", EPERM, "prctl/process-attributes"},
@@ -424,6 +424,17 @@ Test(spawn, network_connect_gives_tcp_sockets_and_asks_for_each_connect) {
                 {"unix-pair-dgram", EACCES, "socketpair/sockets"}, {"netlink", EACCES, "socket/sockets"},
         };
         const RunWish w = {.network = NETWORK_CONNECT};
+
+        check_tries(&w, rows, ARRAY_SIZE(rows));
+}
+
+Test(spawn, network_private_gives_unix_sockets_and_no_other_family) {
+        static const TryRow rows[] = {
+                {"unix", 0, NULL}, {"unix-pair", 0, NULL}, {"unix-pair-dgram", 0, NULL}, {"inet", EACCES, "socket/network"},
+                {"inet6", EACCES, "socket/network"}, {"udp", EACCES, "socket/network"}, {"netlink", EACCES, "socket/sockets"},
+                {"packet", EACCES, "socket/sockets"}, {"vsock", EACCES, "socket/sockets"},
+        };
+        const RunWish w = {.network = NETWORK_PRIVATE};
 
         check_tries(&w, rows, ARRAY_SIZE(rows));
 }

@@ -75,7 +75,7 @@ complete -c lethe -n '__fish_seen_subcommand_from run' -l exec -r -d 'a program 
 complete -c lethe -n '__fish_seen_subcommand_from run' -l file-size -r -d 'the largest file'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l json -d 'with --dry-run: as JSON'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l memory -r -d 'of the whole process tree, with its scratch'
-complete -c lethe -n '__fish_seen_subcommand_from run' -l network -r -d 'none or host (default: none)'
+complete -c lethe -n '__fish_seen_subcommand_from run' -l network -r -d 'none, private or host (default: none)'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l nofile -r -d 'open files of each process'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l output-limit -r -d 'standard output and error together'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l pids-limit -r -d 'processes and threads'
