@@ -230,7 +230,7 @@ static void judge_lines(Run *run) {
                 if (kind == LINE_WHOLE)
                         e = desk_line(run->desk, line, n, &run->reply, &d);
                 else
-                        e = desk_bad_frame(run->desk, kind, &run->reply, &d);
+                        e = desk_bad_frame(run->desk, kind, n, &run->reply, &d);
                 if (run->reply.n > 0)
                         conn_answer(&r->pipe, run->reply.data, run->reply.n);
                 if (e == 0)

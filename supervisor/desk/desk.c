@@ -103,13 +103,13 @@ int desk_line(Desk *d, const char *line, size_t n, Buf *out, Diag *reterr) {
         return desk_refuse(d, (RpcCode)code, method, n, reterr);
 }
 
-int desk_bad_frame(Desk *d, LineKind kind, Buf *out, Diag *reterr) {
+int desk_bad_frame(Desk *d, LineKind kind, size_t n, Buf *out, Diag *reterr) {
         Diag message;
         int r;
 
         assert(kind == LINE_TOO_LONG || kind == LINE_PARTIAL);
         if (kind == LINE_PARTIAL)
-                return desk_refuse(d, RPC_E_PARTIAL_LINE, NULL, 0, reterr);
+                return desk_refuse(d, RPC_E_PARTIAL_LINE, NULL, n, reterr);
         diag(&message, 0, "a line is at most %d bytes", PIPE_LINE_MAX);
         r = reply_error(out, NULL, RPC_E_LINE_TOO_LONG, message.text);
         return r < 0 ? r : desk_refuse(d, RPC_E_LINE_TOO_LONG, NULL, PIPE_LINE_MAX, reterr);

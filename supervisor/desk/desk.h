@@ -24,8 +24,8 @@ void desk_free(Desk *d);
  * notification or an empty line). Whatever is returned, the answer that stands in reply is to be sent. What the answer says is durable.
  * Returns 0, DESK_E_*, -errno. */
 int desk_line(Desk *d, const char *line, size_t n, Buf *reply, Diag *reterr);
-/* The connection said LINE_TOO_LONG (the line is skipped) or LINE_PARTIAL (bytes without newline at the end). As desk_line(). */
-int desk_bad_frame(Desk *d, LineKind kind, Buf *reply, Diag *reterr);
+/* The connection said LINE_TOO_LONG (the line is skipped) or LINE_PARTIAL (n bytes without newline at the end). As desk_line(). */
+int desk_bad_frame(Desk *d, LineKind kind, size_t n, Buf *reply, Diag *reterr);
 /* What the region said with `result`, or NULL: borrowed. */
 const json_t *desk_result(const Desk *d);
 /* Records what was only counted so far: further refusals of each code (request.refused) and the summary of log messages

@@ -95,7 +95,7 @@ Test(hostile, values_of_the_largest_size) {
                 memcpy(line + i, "[,", 2);
         json_decref(answer);
         cr_assert_eq(desk_say(&d, line, PIPE_LINE_MAX, &answer), 0);
-        cr_assert_eq(desk_bad_frame(d.desk, LINE_TOO_LONG, &reply, &d.f.d), 0);
+        cr_assert_eq(desk_bad_frame(d.desk, LINE_TOO_LONG, 0, &reply, &d.f.d), 0);
         cr_assert(strstr(reply.data, "line_too_long"));
 }
 
@@ -118,7 +118,7 @@ static int stream(DeskFixture *d, int fd_in, int fd_out, size_t *ret_lines) {
                         _cleanup_buf_ Buf reply = {0};
 
                         lines++;
-                        r = kind == LINE_WHOLE ? desk_line(d->desk, line, n, &reply, &d->f.d) : desk_bad_frame(d->desk, kind, &reply, &d->f.d);
+                        r = kind == LINE_WHOLE ? desk_line(d->desk, line, n, &reply, &d->f.d) : desk_bad_frame(d->desk, kind, n, &reply, &d->f.d);
                         cr_assert_eq(conn_answer(&c, reply.data ? reply.data : "", reply.n), 0);
                 }
         }
@@ -132,8 +132,9 @@ static const struct {
         size_t n, repeat;
         int end;          /* what the desk says at last */
         const char *code; /* what is recorded */
+        json_int_t n_line; /* and of how many bytes; 0: not looked at */
 } streams[] = {
-        {"half a line and gone", "{\"jsonrpc\":", 11, 1, 0, "partial_line"},
+        {"half a line and gone", "{\"jsonrpc\":", 11, 1, 0, "partial_line", 11},
         {"a line without end", "aaaaaaaaaaaaaaaa", 16, PIPE_LINE_MAX / 8, 0, "line_too_long"},
         {"nothing but NUL", "\0\0\0\0\0\0\0\0", 8, PIPE_LINE_MAX / 4, 0, "line_too_long"},
         {"many lines of rubbish", "\xff\xfe\n", 3, 100000, DESK_E_END, "bad_utf8"},
@@ -168,6 +169,9 @@ Test(hostile, streams_have_their_own_code) {
                 cr_assert_eq(desk_count(events, "request.refused", NULL, NULL), !streams[i].code ? 0 : streams[i].end ? 2 : 1, "%s", streams[i].name);
                 if (streams[i].code)
                         cr_assert_geq(desk_count(events, "request.refused", streams[i].code, NULL), 1, "%s", streams[i].name);
+                for (size_t k = 0; streams[i].n_line && k < json_array_size(events); k++)
+                        if (json_object_get(json_array_get(events, k), "bytes"))
+                                cr_expect_eq(json_integer_value(json_object_get(json_array_get(events, k), "bytes")), streams[i].n_line, "%s", streams[i].name);
                 desk_fixture_region_end(&d, false);
         }
 }

@@ -113,7 +113,7 @@ static bool serve(Conn *c, Desk *d, Peer *p, uint64_t *now) {
         while ((kind = conn_next(c, *now += 1000000, &line, &n)) != LINE_NONE) {
                 _cleanup_buf_ Buf reply = {0};
                 Diag why = {0};
-                int r = kind == LINE_WHOLE ? desk_line(d, line, n, &reply, &why) : desk_bad_frame(d, kind, &reply, &why);
+                int r = kind == LINE_WHOLE ? desk_line(d, line, n, &reply, &why) : desk_bad_frame(d, kind, n, &reply, &why);
 
                 p->n_lines++;
                 fuzz_check(r == 0 || (r == DESK_E_END && *why.text), "%d %s", r, why.text);
