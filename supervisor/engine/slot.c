@@ -9,13 +9,29 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What the ledger keeps of a message. What a schema says against a value shows a key or a number of it, and the ledger cannot forget what
+ * was not committed (I-2): the rule stays, which is the schema's. */
+static void without_value(const Diag *why, Diag *ret) {
+        const char *value = strstr(why->text, ": value at \""), *rule = "";
+
+        if (!value) {
+                *ret = *why;
+                return;
+        }
+        for (const char *p = value; (p = strstr(p, " (schema ")); p++)
+                rule = p;
+        diag(ret, 0, "%.*s: the value does not fit%s", (int)(value - why->text), why->text, rule);
+}
+
 int engine_refuse(Txn *t, const char *region, const char *who, const char *name, EngineCode code, Diag *why) {
         _cleanup_json_ json_t *fields = NULL;
         char quoted[400];
+        Diag message;
         int r;
 
         diag_quote(name, strlen(name), quoted, sizeof(quoted));
-        fields = json_pack("{s:s, s:s, s:s}", "slot", quoted, "code", engine_code_name(code), "message", why->text);
+        without_value(why, &message);
+        fields = json_pack("{s:s, s:s, s:s}", "slot", quoted, "code", engine_code_name(code), "message", message.text);
         if (!fields)
                 return -ENOMEM;
         r = event_append(t, &(Event){.type = "slot.refused", .region = region, .who = who, .fields = fields}, NULL,

@@ -188,6 +188,45 @@ Test(region, a_held_slot_is_reserved) {
         audit(&f);
 }
 
+// I-2: the skill is told what is wrong with its value, the ledger which rule of the schema it broke.
+Test(region, a_refused_value_is_not_in_the_ledger) {
+        static const struct {
+                const char *schema, *value, *rule;
+        } rows[] = {
+                {"{\"maximum\":5}", "7777777", "(schema #, keyword \"maximum\")"},
+                {"{\"properties\":{\"a\":{\"minimum\":0}}}", "{\"a\":-7777777}", "(schema #/properties/a, keyword \"minimum\")"},
+                {"{\"additionalProperties\":false}", "{\"canary-7777777\":1}", "keyword \"additionalProperties\")"},
+                {"{\"additionalProperties\":false}", "{\" (schema 7777777\":1}", "keyword \"additionalProperties\")"},
+                {"{\"propertyNames\":{\"maxLength\":1}}", "{\"7777777\":1}", "(schema #/propertyNames, keyword \"maxLength\")"},
+        };
+        _cleanup_fixture_ Fixture f;
+
+        fixture_init(&f);
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_json_ json_t *schema = json_loads(rows[i].schema, 0, NULL);
+                Txn *t = store_fixture_begin(&f.s, true);
+                _cleanup_walk_ LedgerWalk w = {0};
+                char name[8], *text;
+                uint64_t seq, version, size;
+                Bytes e;
+
+                snprintf(name, sizeof(name), "s%zu", i);
+                cr_assert_eq(engine_slot_define(t, "uid:0", NULL, name, schema, &seq, &f.s.d), 0);
+                store_fixture_commit(&f.s, t);
+                cr_assert_eq(put(&f, name, json_loads(rows[i].value, JSON_DECODE_ANY, NULL), -1, &version), ENGINE_E_SCHEMA);
+                cr_expect(strstr(f.s.d.text, "7777777"), "row %zu: %s", i, f.s.d.text);
+                t = store_fixture_begin(&f.s, false);
+                cr_assert_eq(ledger_state(t, &size, NULL), 0);
+                cr_assert_eq(ledger_walk(t, size - 1, &w), 0);
+                cr_assert_eq(ledger_next(&w, &seq, &e), 0);
+                cr_expect(!memmem(e.p, e.n, "7777777", 7), "row %zu: %.*s", i, (int)e.n, (const char *)e.p);
+                _cleanup_json_ json_t *o = json_loadb(e.p, e.n, 0, NULL);
+                text = (char *)json_string_value(json_object_get(o, "message"));
+                cr_expect(text && strstr(text, "the value does not fit (schema #") && strstr(text, rows[i].rule), "row %zu: %s", i, text);
+                store_abort(t);
+        }
+}
+
 // Each refusal has its code, is recorded, and changes nothing.
 Test(region, refusals) {
         static const struct {
