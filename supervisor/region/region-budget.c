@@ -15,6 +15,7 @@
 #define TICK_SLOW_USEC 25000  /* control groups tell; what is left is scratch, descriptors, CPU time */
 #define TICK_LEAST_USEC 1000
 #define TICK_SHARE 20         /* accounting may cost one twentieth of one CPU */
+#define LAST_LOOK_TASKS_MAX 512 /* more are not worth the delay of their end */
 #define WALK_FILES_MAX 20000  /* files looked at in one walk of the scratch */
 #define WALK_DEPTH_MAX 64
 
@@ -259,6 +260,20 @@ Breach region_budget_ask_open(RegionBudget *b, pid_t pid) {
 
 Breach region_budget_ask_change(RegionBudget *b) {
         return look_scratch(b, FILES_NO);
+}
+
+void region_budget_last_look(RegionBudget *b) {
+        unsigned look = (b->cgroup->cpu ? 0 : PROC_LOOK_CPU) | (b->cgroup->memory ? 0 : PROC_LOOK_MEMORY);
+
+        if (b->worker <= 0 || !look || b->tasks_bound > LAST_LOOK_TASKS_MAX)
+                return;
+        look_scratch(b, FILES_NO);
+        if (proc_tree_walk(&b->tree, b->worker, look) < 0)
+                return;
+        if (!b->cgroup->cpu)
+                b->cpu_usec = MAX(b->cpu_usec, b->tree.cpu_usec);
+        if (!b->cgroup->memory)
+                look_memory(b);
 }
 
 Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker_max_rss) {

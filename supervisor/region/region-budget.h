@@ -46,6 +46,8 @@ Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes);
 Breach region_budget_ask_task(RegionBudget *b);
 Breach region_budget_ask_open(RegionBudget *b, pid_t pid);
 Breach region_budget_ask_change(RegionBudget *b);
+/* The region is about to be killed: what it uses is looked at while it is there, because nobody tells it afterwards. */
+void region_budget_last_look(RegionBudget *b);
 /* All processes are gone: what was only reached at the very end. The control groups must still be there.
  * worker_cpu_usec and worker_max_rss are what the worker told of the program, used where nothing better is known. */
 Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu_usec, uint64_t worker_max_rss);

@@ -97,6 +97,8 @@ static bool end_set(Region *r, Outcome o, int status) {
         if (r->outcome != OUTCOME_NONE)
                 return false;
         assert(o != OUTCOME_NONE);
+        if (r->state == REGION_RUNNING && o != OUTCOME_EXITED && o != OUTCOME_SIGNALED)
+                region_budget_last_look(&r->budget);
         r->outcome = o;
         r->status = status;
         if (r->state == REGION_DECLARED)

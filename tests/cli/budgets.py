@@ -93,6 +93,18 @@ def memory_is_measured():
 
 
 @case
+def what_a_killed_region_used_is_measured():
+    code = "import os, time\nt = time.process_time()\nwhile time.process_time() - t < 0.1: pass\nx = bytearray(100 << 20); os.write(1, b'x' * 20); time.sleep(9)"
+    r = run("--memory", "256m", "--output-limit", "10", "--exec", PY, "-c", code)
+    same(r.receipt["outcome"], "output_exceeded", r)
+    check(100 << 20 <= r.receipt["usage"]["peak_memory_bytes"] <= 130 << 20, r)
+    check(100000 <= r.receipt["usage"]["cpu_usec"] <= 1000000, r)
+    r = run("--output-limit", "1", "--exec", "/bin/sh", "-c", "echo before the first tick; sleep 9")
+    same(r.receipt["outcome"], "output_exceeded", r)
+    check(r.receipt["usage"]["peak_memory_bytes"] > 0, r)
+
+
+@case
 def a_breach_ends_only_its_own_region():
     other = subprocess.Popen([LETHE, "run", "--exec", "/bin/sh", "-c", "sleep 1; exit 7"], stdin=subprocess.DEVNULL, env=ENV)
     r = run("--memory", "32m", "--exec", BREACH, "memory-at-once")
