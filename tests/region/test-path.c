@@ -65,7 +65,7 @@ Test(region_path, namespaces_denied_is_what_the_host_has_and_the_region_has_not)
 
         make_root(&t);
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-                cr_assert_eq(region_path_is_denial(&g, TIER_NAMESPACES, NULL, t.fd, rows[i].path, rows[i].writes), rows[i].want,
+                cr_assert_eq(region_path_is_denial(&g, TIER_NAMESPACES, NULL, NULL, t.fd, rows[i].path, rows[i].writes), rows[i].want,
                              "%s writes %d", rows[i].path, rows[i].writes);
 }
 
@@ -76,12 +76,13 @@ Test(region_path, landlock_denied_is_what_no_rule_has) {
         } rows[] = {
                 {"/etc/passwd", false, true}, {"/usr/bin", false, false},     {"/srv", false, false},          {"/no/such", false, false},
                 {"/usr/new", true, true},     {"/scratch/x/new", true, false}, {"/scratch/x", false, false},
+                {"/var/lib", false, false},   {"/var", true, true},
         };
         FileGrant file = {"/srv", "/srv", false};
         Grant g = {.files = &file, .n_files = 1};
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-                cr_assert_eq(region_path_is_denial(&g, TIER_LANDLOCK, "/scratch/x", -1, rows[i].path, rows[i].writes), rows[i].want,
+                cr_assert_eq(region_path_is_denial(&g, TIER_LANDLOCK, "/scratch/x", "/var", -1, rows[i].path, rows[i].writes), rows[i].want,
                              "%s writes %d", rows[i].path, rows[i].writes);
 }
 
