@@ -366,6 +366,18 @@ def connect_only_where_it_is_granted():
 
 
 @case
+def what_validate_would_refuse_is_warned_of():
+    d = skill("lenient", {"entry": {"main": ["/bin/true"]}})
+    with open(os.path.join(d, "SKILL.md"), "w") as f:
+        f.write("---\nname: other\nextra: 1\n---\n")
+    r = run(d)
+    same(r.code, 0, r)
+    for word in (b"warning: SKILL.md:2: ", b"name-folder", b"description", b"unknown-field"):
+        check(word in r.err, word, r)
+    same(run("--quiet", d).err, b"")
+
+
+@case
 def a_python_skill_need_not_be_denied_anything():
     """Its modules' byte code has no place in a region (I-3: nothing of a run is left to the next one)."""
     d = skill("strict", {"entry": {"main": [PY, "/skill/main.py"]}, "on_denial": "end"},
