@@ -43,10 +43,11 @@ with tempfile.TemporaryDirectory() as top:
                        (["log", "--type"], "--type"), (["audit", "x"], "'x'"), (["export"], "folder"), (["prove", "x"], "'x'"), (["prove"], "number"),
                        (["checkpoint", "x"], "'x'"), (["slot"], "define"), (["slot", "zork"], "'zork'"), (["slot", "get"], "1 argument"),
                        (["slot", "put", "a"], "2 arguments"), (["slot", "put", "a", "1", "--expect", "-1"], "'-1'"), (["slot", "define", "a"], "--schema"),
-                       (["slot", "get", "a", "--version", "0"], "'0'"), (["audit", "--store", ""], "--store")]:
+                       (["slot", "get", "a", "--version", "0"], "'0'"), (["audit", "--store", ""], "--store"),
+                       (["version", "--json"], "'--json'"), (["slot", "watch", "a", "--count", "0"], "from 1")]:
         expect(2, *args, err=word)
         expect(2, *args, err=f"lethe {args[0]} --help")
-    for verb in ["log", "audit", "export", "prove", "checkpoint", "slot"]:
+    for verb in ["log", "audit", "export", "prove", "checkpoint", "slot", "version"]:
         expect(0, verb, "--help", out="Usage: lethe " + verb)
 
     # No store: said, not made.
