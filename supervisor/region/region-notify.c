@@ -106,7 +106,7 @@ static void judge_path(RegionNotify *n, const FilterVerdict *v, bool *ret_denied
                 return;
         if (!region_path_is_denial(n->grant, n->tier, n->scratch, n->shims, n->root, full, v->writes))
                 return;
-        allow = region_path_allow(full, v->writes);
+        allow = region_path_allow(n->grant, n->tier, full, v->writes);
         note_denial(n, v, full, strlen(full), allow);
         *ret_denied = true;
 }

@@ -125,12 +125,15 @@ bool region_path_is_denial(const Grant *g, Tier tier, const char *scratch, const
         }
         if (tier == TIER_LANDLOCK)
                 return !readable_by_rule(g, scratch, shims, path) && on_host(path);
+        /* The links /proc/self and /proc/thread-self lead nowhere for who looks from outside. */
+        if (g->proc && (path_is_under(path, "/proc/self") || path_is_under(path, "/proc/thread-self")))
+                return false;
         return root >= 0 && !in_region(root, path) && on_host(path);
 }
 
-char *region_path_allow(const char *path, bool writes) {
+char *region_path_allow(const Grant *g, Tier tier, const char *path, bool writes) {
         if (!writes && path_is_under(path, "/proc"))
-                return strdup("\"proc\": true");
+                return g->proc || tier != TIER_NAMESPACES ? NULL : strdup("\"proc\": true");
         if (path_target_check(path, NULL) != 0)
                 return NULL;
         return denial_allow_file(path, writes);

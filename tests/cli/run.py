@@ -366,6 +366,16 @@ def connect_only_where_it_is_granted():
 
 
 @case
+def a_proc_that_was_granted_is_no_denial():
+    code = "import os\nfor p in ('/proc/self/status', '/proc/thread-self/stat', '/proc/%d/maps' % os.getpid()): open(p).read()"
+    r = run("--proc", "--exec", PY, "-c", code)
+    same((r.code, r.receipt["denials"]), (0, []), r)
+    r = run("--proc", "--exec", "/bin/sh", "-c", "cat /proc/self/mem >/proc/self/comm; cat /proc/stat")
+    same([(d["object"], d["allow_with"]) for d in r.receipt["denials"] if d["object"] in ("/proc/stat", "/proc/self/comm")],
+         [("/proc/self/comm", None), ("/proc/stat", None)], r)
+
+
+@case
 def what_validate_would_refuse_is_warned_of():
     d = skill("lenient", {"entry": {"main": ["/bin/true"]}})
     with open(os.path.join(d, "SKILL.md"), "w") as f:

@@ -87,13 +87,16 @@ Test(region_path, landlock_denied_is_what_no_rule_has) {
 }
 
 Test(region_path, allow_line_only_where_a_manifest_can_allow) {
-        char *s = region_path_allow("/proc/cpuinfo", false);
+        const Grant none = {}, proc = {.proc = true};
+        char *s = region_path_allow(&none, TIER_NAMESPACES, "/proc/cpuinfo", false);
 
         cr_assert_str_eq(s, "\"proc\": true");
         free(s);
-        cr_assert_null(region_path_allow("/proc/sys/kernel/core_pattern", true));
-        cr_assert_null(region_path_allow("/dev/mem", false));
-        s = region_path_allow("/srv/x", true);
+        cr_assert_null(region_path_allow(&proc, TIER_NAMESPACES, "/proc/cpuinfo", false)); /* it has what there is to have */
+        cr_assert_null(region_path_allow(&none, TIER_LANDLOCK, "/proc/cpuinfo", false));   /* there is none to be had */
+        cr_assert_null(region_path_allow(&none, TIER_NAMESPACES, "/proc/sys/kernel/core_pattern", true));
+        cr_assert_null(region_path_allow(&none, TIER_NAMESPACES, "/dev/mem", false));
+        s = region_path_allow(&none, TIER_LANDLOCK, "/srv/x", true);
         cr_assert_not_null(s);
         free(s);
 }
