@@ -49,6 +49,7 @@ with tempfile.TemporaryDirectory() as top:
         expect(2, *args, err=f"lethe {args[0]} --help")
     for verb in ["log", "audit", "export", "prove", "checkpoint", "slot", "version"]:
         expect(0, verb, "--help", out="Usage: lethe " + verb)
+        expect(0, "help", verb, out="Usage: lethe " + verb)
 
     # No store: said, not made.
     for args in [["log"], ["audit"], ["export", "e"], ["prove", "0"], ["checkpoint"], ["slot", "list"], ["slot", "get", "a"]]:
