@@ -124,6 +124,7 @@ with tempfile.TemporaryDirectory() as top:
     # audit, checkpoint, prove, export.
     o = json.loads(expect(0, "audit", "--json"))
     check(f"audit --json: {o}", o["version"] == 1 and o["intact"] is True and o["slots"] == 2)
+    expect(2, "audit", "--store", "/nonexistent/store", err="/nonexistent/store")
     n = o["entries"]
     c = json.loads(expect(0, "checkpoint", "--json"))
     check("checkpoint --json", c["size"] == n and expect(0, "checkpoint") == c["note"] and c["origin"] == o["origin"])

@@ -502,6 +502,13 @@ def descriptors_on_the_way_in_one_region_do_not_keep_another_from_starting():  #
 
 
 @case
+def a_working_folder_that_is_not_there_is_named():
+    r = run("-w", "/nosuch", "--exec", "/bin/true")
+    same(r.code, 125, r)
+    assert b'"/nosuch" (-w, --workdir): No such file or directory' in r.err, r
+
+
+@case
 def many_at_once():
     ps = [subprocess.Popen([LETHE, "run", "--exec", "/bin/sh", "-c", "exit 9"], stdin=subprocess.DEVNULL, env=ENV) for _ in range(24)]
     same([p.wait(120) for p in ps], [9] * 24)
