@@ -150,11 +150,13 @@ static void deny(const FilterInput *in, const struct seccomp_data *d, FilterVerd
         if (!row) {
                 snprintf(v->object, sizeof(v->object), "number %d", d->nr);
         } else if (strcmp(call, "socket") == 0 || strcmp(call, "socketpair") == 0) {
+                bool internet = (int)a0 == AF_INET || (int)a0 == AF_INET6, granted = in->network == NETWORK_CONNECT || in->network == NETWORK_HOST;
+
                 say_socket((const uint64_t *)d->args, v->object, sizeof(v->object));
-                if (((int)a0 == AF_INET || (int)a0 == AF_INET6) && ((int)a1 & 15) == SOCK_STREAM && in->network != NETWORK_CONNECT && in->network != NETWORK_HOST) {
+                if (internet && ((int)a1 & 15) == SOCK_STREAM && !granted) {
                         v->rule = "network";
                         v->allow_with = "\"network\": {\"connect\": [\"HOST:PORT\"]}";
-                } else if (((int)a0 == AF_INET || (int)a0 == AF_INET6) && in->network != NETWORK_HOST) {
+                } else if (internet && in->network != NETWORK_HOST) {
                         v->rule = "network";
                         v->allow_with = "\"network\": \"host\"";
                 } else if ((int)a0 == AF_UNIX && in->tier == TIER_NAMESPACES && in->network == NETWORK_NONE && !in->host_files) {
