@@ -15,6 +15,8 @@
 /* A store is made whole in a folder beside its place and renamed there, so that no power cut, no kill and no race
  * leaves half of one. The maker holds flock(2) on its folder: one that nobody holds was left by a maker that died. */
 
+#define MAKE_TRIES 100
+
 static void remove_made(int parent, const char *name) {
         int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         static const char *const files[] = {"data.mdb", "lock.mdb", "key", "vkey", "anchor"};
@@ -82,12 +84,37 @@ static int fill(Store *s, const char *path, Diag *reterr) {
         return store_commit(t, reterr);
 }
 
+/* A folder that nobody holds yet is taken for one that was left behind when another process sweeps in that moment: then it is gone again,
+ * and the next one gets another name. Returns its descriptor, locked, or -errno. */
+static int make_folder(int parent, const char *prefix, char name[static NAME_MAX + 1]) {
+        for (unsigned tries = 0; tries < MAKE_TRIES; tries++) {
+                _cleanup_close_ int fd = -1;
+                struct stat ours, there;
+                uint32_t rnd;
+
+                if (getrandom(&rnd, sizeof(rnd), 0) != (ssize_t)sizeof(rnd))
+                        return -EIO;
+                snprintf(name, NAME_MAX + 1, "%.240s%08x", prefix, rnd);
+                if (mkdirat(parent, name, 0700) < 0) {
+                        if (errno == EEXIST)
+                                continue;
+                        return -errno;
+                }
+                fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+                if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &ours) == 0 &&
+                    fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && there.st_ino == ours.st_ino && there.st_dev == ours.st_dev)
+                        return TAKE_FD(fd);
+                if (errno != ENOENT && errno != EWOULDBLOCK)
+                        return -errno;
+        }
+        return -EBUSY;
+}
+
 int store_create(const char *dir, Diag *reterr) {
         _cleanup_close_ int parent = -1, made = -1;
         char path[PATH_MAX], name[NAME_MAX + 1], prefix[NAME_MAX + 1];
         const char *slash = strrchr(dir, '/'), *base = slash ? slash + 1 : dir;
         Store s = {.dir = (char *)dir, .mode = STORE_WRITE, .dir_fd = -1, .lock_fd = -1};
-        uint32_t rnd;
         int r;
 
         if (!*base || snprintf(prefix, sizeof(prefix), "%s.new.", base) >= (int)sizeof(prefix) - 8)
@@ -106,16 +133,11 @@ int store_create(const char *dir, Diag *reterr) {
         if (parent < 0)
                 return store_refusal(&s, -errno, "cannot open the folder above it", reterr);
         sweep(parent, prefix);
-        if (getrandom(&rnd, sizeof(rnd), 0) != (ssize_t)sizeof(rnd))
-                return -EIO;
-        snprintf(name, sizeof(name), "%.240s%08x", prefix, rnd);
+        made = make_folder(parent, prefix, name);
+        if (made < 0)
+                return store_refusal(&s, made, "cannot be made", reterr);
         if (snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash - dir + 1) : 0, dir, name) >= (int)sizeof(path))
                 return -ENAMETOOLONG;
-        if (mkdirat(parent, name, 0700) < 0)
-                return store_refusal(&s, -errno, "cannot be made", reterr);
-        made = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        if (made < 0 || flock(made, LOCK_EX | LOCK_NB) < 0)
-                return store_refusal(&s, -errno, "cannot be made", reterr);
         s.dir_fd = made;
         r = fill(&s, path, reterr);
         env_close(&s);

@@ -264,7 +264,7 @@ def too_many_regions_at_once(p):
     try:
         alive = 0
         while alive < 5:
-            assert all(x.poll() is None for x in first), [x.poll() for x in first]
+            assert all(x.poll() is None for x in first), [(x.poll(), x.poll() is not None and x.stderr.read()) for x in first]
             alive = p("ps", "--store", p.store, "--json").stdout.count(b'"region"')
             signal.sigtimedwait([], 0.05)
         more = [subprocess.Popen(argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=p.env) for _ in range(20)]
@@ -279,6 +279,19 @@ def too_many_regions_at_once(p):
         codes = [x.wait() for x in first]
     assert codes == [143] * 5, codes
     intact(p)
+
+
+@case
+def a_store_that_many_make_at_once(p):
+    # The first use makes it: of many first users one is faster, and none takes away what another is just making.
+    argv = p.command("slot", "define", "notes", "--schema", "-", "--store", p.store)
+    for _ in range(12):
+        many = [subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=p.env) for _ in range(16)]
+        said = [m.communicate(b"{}")[1] for m in many]
+        assert [m.returncode for m in many] == [0] * 16, [s for s in said if s]
+        intact(p)
+        shutil.rmtree(p.store)
+        assert os.listdir(p.base).count("store") == 0 and not [x for x in os.listdir(p.base) if ".new." in x], os.listdir(p.base)
 
 
 @case
