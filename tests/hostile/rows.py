@@ -221,8 +221,9 @@ BUDGETS = [
         control_args="200 {base}", tiers=NS_ONLY),
     Row("mem-memfd", "I-24", "200", opts="--memory 64m --file-size 400m", outcome="out_of_region|denied|exited"),
     # The kernel's own memory is counted by a memory cgroup only: without one (an ordinary user) lethe-isolation(7) says that it is not.
-    Row("mem-pipes", "I-24", "60", opts="--memory 32m", outcome="out_of_region", limiting="memory", who=(ROOT,)),
-    Row("mem-sockets", "I-24", "60", opts="--memory 32m", outcome="out_of_region|exited", who=(ROOT,)), # the kernel may refuse a buffer instead
+    # At the limit the kernel may refuse the next buffer instead of telling that memory is out.
+    Row("mem-pipes", "I-24", "60", opts="--memory 32m", outcome="out_of_region|exited", who=(ROOT,)),
+    Row("mem-sockets", "I-24", "60", opts="--memory 32m", outcome="out_of_region|exited", who=(ROOT,)),
     Row("cpu-burn", "I-24", "3", opts="--cpu-time 1s", outcome="cpu_exceeded", limiting="cpu"),
     Row("cpu-children", "I-24", "3", opts="--cpu-time 1s", outcome="cpu_exceeded", limiting="cpu"),
     Row("cpu-orphans", "I-24", "3", opts="--cpu-time 1s", outcome="cpu_exceeded", limiting="cpu"),
