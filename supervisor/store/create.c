@@ -100,6 +100,7 @@ static int make_folder(int parent, const char *prefix, char name[static NAME_MAX
                                 continue;
                         return -errno;
                 }
+                errno = ENOENT; /* also of a folder that is there again, but is not ours */
                 fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
                 if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &ours) == 0 &&
                     fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && there.st_ino == ours.st_ino && there.st_dev == ours.st_dev)
