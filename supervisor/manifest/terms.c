@@ -51,6 +51,28 @@ const char *network_name(NetworkMode m) {
         return "none";
 }
 
+const char *discipline_name(Discipline d) {
+        switch (d) {
+        case DISCIPLINE_MULTIPASS: return "multipass";
+        case DISCIPLINE_NONE: return "none";
+        case DISCIPLINE_ZERO: break;
+        }
+        return "zero";
+}
+
+const char *lineage_name(LineageDetail l) {
+        switch (l) {
+        case LINEAGE_STATS: return "stats";
+        case LINEAGE_HANDLES: return "handles";
+        case LINEAGE_EVENTS: break;
+        }
+        return "events";
+}
+
+const char *key_scope_name(KeyScope k) {
+        return k == KEY_SCOPE_TREE ? "invocation-tree" : "invocation";
+}
+
 Budget budget_standard(void) {
         Budget b = {0};
 

@@ -80,6 +80,24 @@ bool net_same(const NetGrant *a, const NetGrant *b); /* family, address and port
 
 typedef enum DenialMode { DENIAL_CONTINUE = 0, DENIAL_END } DenialMode;
 
+/* What happens to the bytes of a region before the kernel gets them back (I-29..I-32). */
+typedef enum Discipline {
+        DISCIPLINE_ZERO = 0,  /* what is held at the end is overwritten once, with zeros, and read back */
+        DISCIPLINE_MULTIPASS, /* several passes, and also what the region gives back while it runs */
+        DISCIPLINE_NONE,      /* nothing is overwritten: only for a skill that the policy calls trusted */
+} Discipline;
+#define PASSES_STANDARD 3     /* of multipass: 0x00, 0xFF, random; more begin again with 0x00 */
+#define PASSES_MOST 16
+const char *discipline_name(Discipline d); /* "zero", "multipass", "none" */
+
+/* How much of a region's life is recorded (I-36..I-38): it changes no act. */
+typedef enum LineageDetail { LINEAGE_EVENTS = 0, LINEAGE_STATS, LINEAGE_HANDLES } LineageDetail;
+const char *lineage_name(LineageDetail l); /* "events", "stats", "handles" */
+
+/* Who may present a region's key (I-26..I-28). */
+typedef enum KeyScope { KEY_SCOPE_INVOCATION = 0, KEY_SCOPE_TREE } KeyScope;
+const char *key_scope_name(KeyScope k); /* "invocation", "invocation-tree" */
+
 /* The rules for names, as functions because manifest, policy and command line all need them (slot_name_valid is in base/id.h). */
 bool skill_name_valid(const char *name);
 bool env_name_valid(const char *name, size_t n);

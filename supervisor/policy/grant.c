@@ -21,6 +21,15 @@ void grant_deinit(Grant *g) {
         strv_free(g->reads);
         strv_free(g->writes);
         json_decref(g->slots);
+        json_decref(g->sections);
+        strv_free(g->resources);
+        for (size_t i = 0; i < g->n_releases; i++) {
+                free(g->releases[i].entry);
+                strv_free(g->releases[i].argv);
+        }
+        free(g->releases);
+        strv_free(g->sub_skills);
+        json_decref(g->gates);
         json_decref(g->reductions);
         *g = (Grant){0};
 }
@@ -169,6 +178,7 @@ static int set_own(Grant *g, const Manifest *m, const RunRequest *q) {
         g->on_denial = m->on_denial;
         g->report_paths = m->report_paths;
         g->cancel_bound_usec = m->cancel_bound_usec ?: CANCEL_BOUND_STANDARD_USEC;
+        g->passes = 1; /* of zero, the standard */
         return r;
 }
 

@@ -10,6 +10,13 @@
 #include "policy/policy.h"
 #include "policy/request.h"
 
+/* A release callback: an entry of the same skill, to be run in a region of its own when this one ends (I-35). */
+typedef struct ReleaseGrant {
+        char *entry;          /* its name in lethe.json */
+        char **argv;          /* as Grant.argv, without arguments of the command line */
+        Budget budget;        /* never more than the region's own; the time that is left of the cancel bound cuts it further */
+} ReleaseGrant;
+
 typedef struct Grant {
         char *skill_name;     /* of SKILL.md, or the program's base name with --exec */
         char *skill_digest;   /* "sha256:" + 64 hex; of the program file with --exec */
@@ -30,6 +37,16 @@ typedef struct Grant {
         DenialMode on_denial;
         bool report_paths;    /* path denials are reported too (costs one notification an open) */
         uint64_t cancel_bound_usec;
+        Discipline discipline;
+        unsigned passes;      /* overwrites of each byte: 1 with zero, 1 to PASSES_MOST with multipass, 0 with none */
+        LineageDetail lineage;
+        KeyScope key_scope;
+        json_t *sections;     /* object name -> {"schema": JSON Schema, "bytes": integer, its most}; may be NULL */
+        char **resources;     /* names of what the skill holds outside its region, NULL-terminated; may be NULL */
+        ReleaseGrant *releases; /* in the manifest's order; they run in reverse */
+        size_t n_releases;
+        char **sub_skills;    /* names that skill.run may start, NULL-terminated; may be NULL */
+        json_t *gates;        /* array of {"slot": name, "schema": JSON Schema}; may be NULL */
         char **reads, **writes; /* slot names, NULL-terminated */
         json_t *slots;        /* object name -> JSON Schema that the manifest defines; may be NULL */
         uint64_t max_regions;   /* policy: regions alive at once in the store; 0: no limit */

@@ -76,6 +76,8 @@ static json_t *common(const Grant *g) {
 
         if (!o || set(o, "budgets", budgets(&g->budget)) < 0 || set(o, "files", files(g)) < 0 || set(o, "network", network(g)) < 0 ||
             set(o, "reads", list(g->reads)) < 0 || set(o, "writes", list(g->writes)) < 0 || set(o, "slots", slot_names(g)) < 0 ||
+            set(o, "discipline", json_string(discipline_name(g->discipline))) < 0 || set(o, "passes", json_integer(g->passes)) < 0 ||
+            set(o, "lineage", json_string(lineage_name(g->lineage))) < 0 || set(o, "key_scope", json_string(key_scope_name(g->key_scope))) < 0 ||
             set(o, "cancel_bound_usec", json_u64(g->cancel_bound_usec)) < 0 || set(o, "max_regions", json_u64(g->max_regions)) < 0 ||
             set(o, "max_of_skill", json_u64(g->max_of_skill)) < 0 || json_object_set(o, "reductions", g->reductions) < 0)
                 return NULL;
