@@ -1,11 +1,11 @@
-/* Runs: supervisor. A loop for one invocation: descriptors, deadlines and nothing else (ppoll(2)). A source is a pointer to the
+/* Runs: supervisor. A loop for one invocation and what it started: descriptors, deadlines and nothing else (ppoll(2)). A source is a pointer to the
  * descriptor, and to the events that are wanted of it, inside the object that owns them, so that an object changes what it waits for
  * by setting a field. sd-event would do the same and costs a one-shot run a third of its time. */
 #pragma once
 
 #include "base/util.h"
 
-#define LOOP_SOURCES_MAX 24
+#define LOOP_SOURCES_MAX 288
 #define LOOP_NEVER UINT64_MAX
 
 typedef void (*LoopFdFn)(void *userdata, short revents);

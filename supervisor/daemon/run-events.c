@@ -54,12 +54,13 @@ static void go(Run *run, int notify, int scratch) {
 
 /* Handlers: each turns an event into at most one move of the region. */
 
+/* A signal to us is meant for the whole invocation. */
 static void on_signal(void *userdata, short revents) {
-        Run *run = userdata;
+        Tree *tree = userdata;
         struct signalfd_siginfo si;
 
-        while (read(run->signals, &si, sizeof(si)) == (ssize_t)sizeof(si))
-                region_end(&run->region, OUTCOME_CANCELLED, (int)si.ssi_signo, "%s from process %u of uid %u",
+        while (read(tree->signals, &si, sizeof(si)) == (ssize_t)sizeof(si))
+                region_end(&tree->runs[0]->region, OUTCOME_CANCELLED, (int)si.ssi_signo, "%s from process %u of uid %u",
                            strsignal((int)si.ssi_signo), si.ssi_pid, si.ssi_uid);
 }
 
@@ -252,12 +253,15 @@ static void judge_lines(Run *run) {
 
 void run_watch(Run *run) {
         Region *r = &run->region;
-        Loop *l = &run->loop;
+        Loop *l = &run->tree->loop;
 
+        if (run->tree->n_runs == 0)
+                loop_add_fd(l, &run->tree->signals, &poll_in, on_signal, run->tree);
+        assert(run->tree->n_runs < TREE_RUNS_MAX);
+        run->tree->runs[run->tree->n_runs++] = run;
         loop_add_timer(l, &r->budget.wall_deadline, on_wall, run);
         loop_add_timer(l, &r->budget.tick_deadline, on_tick, run);
         loop_add_timer(l, &run->pipe_deadline, on_pipe_time, run);
-        loop_add_fd(l, &run->signals, &poll_in, on_signal, run);
         loop_add_fd(l, &r->cgroup.oom, &r->cgroup.oom_poll, on_memory, run);
         loop_add_fd(l, &r->cgroup.pids_events, &r->cgroup.pids_poll, on_tasks, run);
         loop_add_fd(l, &r->notify.fd, &poll_in, on_notify, run);
@@ -270,19 +274,30 @@ void run_watch(Run *run) {
         loop_add_fd(l, &r->spawned.status, &poll_in, on_status, run);
 }
 
-void run_until_ended(Run *run) {
-        Region *r = &run->region;
+static bool lives(const Run *run) {
+        return run->region.state == REGION_ALLOCATED || run->region.state == REGION_RUNNING;
+}
 
-        while (r->state == REGION_ALLOCATED || r->state == REGION_RUNNING) {
-                int64_t wait = conn_wants(&r->pipe, clock_mono_usec(), run->pipe);
+static void pipe_aim(Run *run) {
+        int64_t wait = conn_wants(&run->region.pipe, clock_mono_usec(), run->pipe);
+
+        run->pipe_deadline = wait < 0 ? LOOP_NEVER : clock_mono_usec() + (uint64_t)wait;
+}
+
+void run_until_ended(Tree *tree) {
+        Region *first = &tree->runs[0]->region;
+
+        while (lives(tree->runs[0])) {
                 int e;
 
-                run->pipe_deadline = wait < 0 ? LOOP_NEVER : clock_mono_usec() + (uint64_t)wait;
-                e = loop_once(&run->loop);
+                for (size_t i = 0; i < tree->n_runs; i++)
+                        pipe_aim(tree->runs[i]);
+                e = loop_once(&tree->loop);
                 if (e < 0)
-                        region_end(r, OUTCOME_CANCELLED, 0, "ppoll: %s", strerror(-e));
-                if (r->state == REGION_RUNNING)
-                        judge_lines(run);
+                        region_end(first, OUTCOME_CANCELLED, 0, "ppoll: %s", strerror(-e));
+                for (size_t i = 0; i < tree->n_runs; i++)
+                        if (tree->runs[i]->region.state == REGION_RUNNING)
+                                judge_lines(tree->runs[i]);
         }
 }
 

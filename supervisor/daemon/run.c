@@ -232,7 +232,8 @@ static int refuse(const RunOptions *o, const Grant *g, const char *reason) {
 }
 
 int run_invocation(const RunOptions *o, Store *store, const char *store_path, const Grant *g, int signals) {
-        Run run = {.options = o, .store = store, .store_path = store_path, .signals = signals, .pipe_deadline = LOOP_NEVER,
+        Tree tree = {.signals = signals};
+        Run run = {.tree = &tree, .options = o, .store = store, .store_path = store_path, .pipe_deadline = LOOP_NEVER,
                    .pipe = {{.fd = -1}, {.fd = -1}}};
         Region *r = &run.region;
         Diag d = {};
@@ -244,7 +245,7 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
         begin(&run);
         if (r->state == REGION_ALLOCATED) {
                 run_watch(&run);
-                run_until_ended(&run);
+                run_until_ended(&tree);
         }
         if (r->state == REGION_ENDED)
                 finish(&run);
