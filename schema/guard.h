@@ -1,0 +1,150 @@
+/* Runs: supervisor, guard. What the supervisor and lethe-guard say to each other, and the evidence page that both map.
+ *
+ * One guard a region. It traces the program and all that comes from it, and overwrites what an address space holds at the exit stop of its
+ * last user, before the kernel gets the pages back. It is no part of the region: a session of its own, the supervisor's user and
+ * namespaces, no control group of the region.
+ *
+ * It is born with GUARD_FD_CONTROL, a SOCK_SEQPACKET socket, and GUARD_FD_EVIDENCE, a memory file of sizeof(GuardEvidence) bytes; 0 to 2 are
+ * /dev/null. It changes its working folder to / by itself and takes no argument.
+ *
+ *   supervisor -> guard              guard -> supervisor
+ *   ATTACH (GuardOrder and           ATTACHED      error = 0 or errno; after an error the guard traces nothing and waits for the end of the
+ *           descriptors)                           socket. To be sent when the program's process waits for the go byte (STATUS_READY)
+ *                                    ENDING        only with GUARD_HOLD: the program's own process is at its exit stop, held there until
+ *                                                  SCRUB; code = its wait status. Not sent after FREEZE
+ *   FREEZE                           FROZEN        every traced process was killed and stands at its exit stop, memory untouched
+ *   SCRUB                                          from now on nothing is held: each address space is overwritten and let go
+ *                                    EMPTY         the last traced process was overwritten and reaped, deleted files that were kept are
+ *                                                  overwritten: the evidence is complete. Sent once, also without SCRUB or FREEZE when the
+ *                                                  last process is gone by itself
+ *   DONE                             (exits 0)     the supervisor has recorded the evidence
+ *
+ * Without GUARD_HOLD no order is needed: a process that ends, for whatever reason, is overwritten at once. FREEZE kills, without SCRUB
+ * nothing that was frozen goes on. With GUARD_HOLD only the program's process is held before FREEZE: what it started ends as it likes.
+ * The guard kills nobody but on FREEZE and at the end of the socket. In a PID namespace the supervisor may kill the first process at any time:
+ * it can be reaped only after all others, which stand at their exit stops.
+ *
+ * End of the socket without DONE: the supervisor is dead. After ATTACHED the guard then kills what it traces, overwrites it, overwrites every
+ * file below the scratch folder, writes the evidence to GUARD_FILE in the run folder (a GuardFile, by renaming), and exits. It holds the
+ * lock file's lock until then (flock; taken by the supervisor before it sends the descriptor): whoever recovers the region waits for the
+ * lock and then reads the file. A lock that is free and no file: the guard was killed itself, and nothing is known to be overwritten.
+ *
+ * Tier landlock where Yama's ptrace_scope is 1: the program allows its guard before its filter is installed, prctl(PR_SET_PTRACER, pid of
+ * the guard). In tier namespaces the guard owns the region's user namespace and needs nothing. */
+#pragma once
+
+#include <stdint.h>
+
+#define GUARD_VERSION 1U
+#define GUARD_FILE ".evidence" /* <region><GUARD_FILE> in the run folder */
+#define GUARD_REGION_MAX 64    /* characters of a region id, with its NUL */
+#define GUARD_PASSES_MAX 35U
+
+enum {
+        GUARD_FD_CONTROL = 3,
+        GUARD_FD_EVIDENCE,
+};
+
+/* Descriptors of ATTACH, in this order; those after GUARD_ATTACH_SCRATCH do not exist. */
+enum {
+        GUARD_ATTACH_LOCK,    /* whose flock the guard keeps until it exits */
+        GUARD_ATTACH_RUN,     /* folder for GUARD_FILE */
+        GUARD_ATTACH_SCRATCH, /* the scratch's root folder: what came with STATUS_READY, in tier landlock the host's folder */
+        GUARD_ATTACH_FDS,
+};
+
+typedef enum GuardKind {
+        GUARD_ATTACH = 1,
+        GUARD_FREEZE,
+        GUARD_SCRUB,
+        GUARD_DONE,
+        GUARD_ATTACHED = 16,
+        GUARD_ENDING,
+        GUARD_FROZEN,
+        GUARD_EMPTY,
+} GuardKind;
+
+enum {
+        GUARD_HOLD = 1 << 0, /* the program's process is held at its exit stop until SCRUB */
+};
+
+typedef struct GuardOrder {
+        uint32_t version; /* GUARD_VERSION; an order of another version is answered with EPROTO */
+        uint32_t kind;    /* GuardKind; what follows is of ATTACH */
+        uint32_t flags;
+        uint32_t passes;  /* 1: zeros. n > 1: 0x00, 0xFF, random bytes, and again; each page's last pass is read back and compared */
+        uint32_t tier;    /* Tier of policy/grant.h: 1 landlock, 2 namespaces */
+        int32_t init;     /* the region's first process, as the guard sees pids; it is not traced */
+        int32_t program;  /* the process that becomes the program; 0: the only child of init */
+        uint32_t reserved;
+        char region[GUARD_REGION_MAX];
+} GuardOrder;
+
+typedef struct GuardAnswer {
+        uint32_t version;
+        uint32_t kind;
+        int32_t error; /* ATTACHED: 0 or an errno */
+        int32_t code;  /* ENDING: wait status, as waitpid() has it */
+} GuardAnswer;
+
+/* Why bytes that were to be overwritten were not, or not provably. */
+typedef enum GuardMissed {
+        GUARD_MISSED_SHARED,  /* a private page that a process outside the traced ones still maps: never written */
+        GUARD_MISSED_DENIED,  /* the kernel did not let it be read or written */
+        GUARD_MISSED_VERIFY,  /* what was read back is not what was written */
+        GUARD_MISSED_MOVED,   /* the page had another physical frame afterwards: the old one was freed as it was (seen as root only) */
+        GUARD_MISSED_SWAPPED, /* was in swap: the copy there stays */
+        GUARD_MISSED_FILE,    /* a deleted file that could not be kept open, or not be overwritten */
+        GUARD_MISSED_COUNT,
+} GuardMissed;
+
+#define GUARD_MISSED_NAMES {"shared", "denied", "verify", "moved", "swapped", "file"}
+
+enum {
+        GUARD_STATE_NEW,      /* nothing traced yet */
+        GUARD_STATE_ATTACHED,
+        GUARD_STATE_FROZEN,
+        GUARD_STATE_EMPTY,    /* complete; at any earlier state the counters are what was done so far */
+};
+
+/* Facts of the machine, found by using them. */
+enum {
+        GUARD_FACT_SCAN = 1 << 0,   /* PAGEMAP_SCAN; else /proc/PID/pagemap */
+        GUARD_FACT_FRAMES = 1 << 1, /* frame numbers were visible and were compared */
+        GUARD_FACT_ORPHANED = 1 << 2, /* the control socket ended before DONE */
+};
+
+/* Counters only grow. Bytes are whole pages. held = overwritten + the sum of missed, once the state is EMPTY; of bytes overwritten, those
+ * not verified are counted as missed, too, and not as overwritten. */
+typedef struct GuardEvidence {
+        uint32_t version;
+        uint32_t state;
+        uint32_t facts;
+        uint32_t passes;
+        uint64_t processes;          /* address spaces that came to their end at an exit stop */
+        uint64_t processes_missed;   /* address spaces that ended without one: nothing is known of their bytes */
+        uint64_t threads;            /* exit stops, of every thread */
+        uint64_t registers_missed;   /* of them, those whose registers could not be overwritten (general and floating point) */
+        uint64_t exec_images;        /* address spaces given up by execve while running, but for the worker's own */
+        uint64_t bytes_held;
+        uint64_t bytes_overwritten;
+        uint64_t bytes_verified;     /* read back and found as written */
+        uint64_t bytes_missed[GUARD_MISSED_COUNT];
+        uint64_t shared_bytes;       /* of bytes_overwritten: shared memory */
+        uint64_t files;              /* deleted files overwritten */
+        uint64_t file_bytes;         /* of bytes_overwritten: in deleted files */
+        uint64_t scratch_files;      /* only of an orphaned guard: files below the scratch folder that it overwrote */
+        uint64_t scratch_bytes;      /* of bytes_overwritten */
+        uint64_t frames_checked;     /* pages whose frame was compared before and after */
+        uint64_t scrub_usec;         /* spent on scanning, writing and reading back */
+        uint64_t frozen_usec;        /* CLOCK_MONOTONIC when the last process stood at its exit stop, 0: never frozen */
+        uint64_t empty_usec;         /* CLOCK_MONOTONIC when EMPTY was reached */
+} GuardEvidence;
+
+/* The file that an orphaned guard leaves. */
+typedef struct GuardFile {
+        char magic[8]; /* GUARD_FILE_MAGIC */
+        char region[GUARD_REGION_MAX];
+        GuardEvidence evidence;
+} GuardFile;
+#define GUARD_FILE_MAGIC "LGUARD1\n"
