@@ -14,6 +14,11 @@
 #define SLOT_VALUE_MAX (512 * 1024) /* bytes of canonical JSON */
 #define SLOT_PROPOSALS_MAX 4096     /* of one invocation */
 
+/* Sections: typed working state of a region, kept by the supervisor. */
+#define SECTIONS_MAX 64                    /* of one region */
+#define SECTION_BYTES_MAX (512 * 1024)     /* of canonical JSON, each */
+#define SECTION_BYTES_STANDARD (64 * 1024) /* when the manifest does not say */
+
 /* Manifests and policies. */
 #define MANIFEST_FILE_MAX (256 * 1024)
 #define MANIFEST_DEPTH_MAX 24

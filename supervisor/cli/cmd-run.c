@@ -40,6 +40,7 @@ static const char help[] =
         "  --connect HOST:PORT   allow TCP connections to this address\n"
         "  --tier TIER           namespaces or landlock: exactly this one\n"
         "  --proc                give the region a /proc of its own processes\n"
+        "  --discipline NAME     zero, multipass, multipass:N or none: how its memory is overwritten\n"
         "  --dry-run             print the effective policy and run nothing\n"
         "  --json                with --dry-run: as JSON\n"
         "  --quiet               say nothing but errors\n"
@@ -78,6 +79,7 @@ static const struct option options[] = {
         {"connect", required_argument, NULL, OPTION_POLICY},
         {"tier", required_argument, NULL, OPTION_POLICY},
         {"proc", no_argument, NULL, OPTION_POLICY},
+        {"discipline", required_argument, NULL, OPTION_POLICY},
         {}};
 
 typedef struct Command {

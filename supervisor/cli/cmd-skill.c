@@ -1,6 +1,7 @@
 /* Runs: CLI. */
 #include "cli/registry.h"
 #include "cli/with-store.h"
+#include "policy/grant.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -11,13 +12,14 @@
 #define VERB "skill"
 
 static const char help[] =
-        "Usage: lethe skill add [--json] [--store DIR] DIR\n"
+        "Usage: lethe skill add [--json] [--policy FILE] [--store DIR] DIR\n"
         "       lethe skill list [--json] [--store DIR]\n"
         "       lethe skill show [--json] [--store DIR] NAME\n\n"
         "add registers the skill in the folder DIR: name, digest and files become an event of the\n"
         "ledger, and `lethe run NAME` runs it as long as no file of it changes. list shows what is\n"
         "registered. show tells about one skill, and whether its folder still is what was registered.\n\n"
         HELP_STORE
+        "  --policy FILE     with add: the policy file (default: $LETHE_POLICY, else the usual places)\n"
         "  --json            print JSON\n"
         "  -h, --help        this text\n\n"
         "Exit status: 0; 1 refused, not registered, or no longer what was registered; 2 usage.\n";
@@ -46,7 +48,8 @@ static json_t *row_json(const SkillRow *row) {
                          "manifest", row->manifest, "time", row->time, "seq", json_u64(row->seq), "files", (json_int_t)json_array_size(row->files));
 }
 
-static int add(const char *dir, const StoreOptions *o) {
+static int add(const char *dir, const char *policy_file, const StoreOptions *o) {
+        _cleanup_policy_ Policy *policy = NULL;
         _cleanup_store_ Store *store = NULL;
         _cleanup_txn_ Txn *t = NULL;
         _cleanup_skill_ Skill *s = NULL;
@@ -62,6 +65,11 @@ static int add(const char *dir, const StoreOptions *o) {
                 return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : strerror(-r));
         if (!skill_name_valid(s->md.name))
                 return cli_fail(VERB, EXIT_NOT, "%s: the name in SKILL.md is not one to register under; `lethe validate` tells the rule", s->dir);
+        r = policy_load(policy_file, &policy, &d);
+        if (r == 0 && (r = policy_allows_discipline(policy, s, s->manifest.discipline, &d)) > 0)
+                diag_prefix(&d, "%s/" MANIFEST_NAME ": /teardown/discipline", s->dir);
+        if (r)
+                return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : strerror(-r));
         for (char **w = s->warnings; w && *w; w++)
                 fprintf(stderr, "lethe skill: warning: %s\n", *w);
         files = bundle_to_json(&s->bundle);
@@ -175,9 +183,9 @@ static int show(const char *name, const StoreOptions *o) {
 }
 
 int cmd_skill(int argc, char **argv) {
-        static const struct option options[] = {OPTIONS_STORE, {0}};
+        static const struct option options[] = {OPTIONS_STORE, {"policy", required_argument, NULL, 'p'}, {0}};
         StoreOptions o = {0};
-        const char *action;
+        const char *action, *policy = NULL;
         int opt;
 
         while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
@@ -185,13 +193,17 @@ int cmd_skill(int argc, char **argv) {
                         fputs(help, stdout);
                         return cli_done(VERB, EXIT_OK);
                 }
-                if (!store_option(&o, opt, optarg))
+                if (opt == 'p')
+                        policy = optarg;
+                else if (!store_option(&o, opt, optarg))
                         return store_option_wrong(argv);
         }
         action = argv[optind];
         if (!action || (strcmp(action, "add") && strcmp(action, "list") && strcmp(action, "show")))
                 return cli_usage(VERB, "one of add, list, show is needed");
+        if (policy && strcmp(action, "add"))
+                return cli_usage(VERB, "--policy goes with add");
         if (argc - optind != (strcmp(action, "list") ? 2 : 1))
                 return cli_usage(VERB, strcmp(action, "list") ? "%s takes exactly one argument" : "%s takes no argument", action);
-        return cli_done(VERB, *action == 'a' ? add(argv[optind + 1], &o) : *action == 'l' ? list(&o) : show(argv[optind + 1], &o));
+        return cli_done(VERB, *action == 'a' ? add(argv[optind + 1], policy, &o) : *action == 'l' ? list(&o) : show(argv[optind + 1], &o));
 }

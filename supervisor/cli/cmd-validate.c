@@ -1,6 +1,7 @@
 /* Runs: CLI. */
 #include "cli/with-store.h"
 #include "manifest/lint.h"
+#include "policy/grant.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -9,13 +10,15 @@
 #define VERB "validate"
 
 static const char help[] =
-        "Usage: lethe validate [--json] DIR\n\n"
+        "Usage: lethe validate [--json] [--policy FILE] DIR\n\n"
         "Checks the skill in the folder DIR: SKILL.md against the Agent Skills specification, lethe.json\n"
-        "against its schema, the files of the folder, and whether its entries can run. Each finding\n"
-        "has file, line or JSON pointer, and the rule. Then it tells what the skill asks for: a score\n"
-        "from 0 (nothing) to 100. Nothing is run and nothing is recorded.\n\n"
-        "  --json      print JSON\n"
-        "  -h, --help  this text\n\n"
+        "against its schema, the files of the folder, whether its entries can run, and whether the\n"
+        "policy lets it leave its memory as it is. Each finding has file, line or JSON pointer, and the\n"
+        "rule. Then it tells what the skill asks for: a score from 0 (nothing) to 100. Nothing is run\n"
+        "and nothing is recorded.\n\n"
+        "  --policy FILE  the policy file (default: $LETHE_POLICY, else the usual places)\n"
+        "  --json         print JSON\n"
+        "  -h, --help     this text\n\n"
         "Exit status: 0 no error, 1 errors, 2 usage.\n";
 
 static int answer(const char *dir, const Skill *s, const Findings *f, const json_t *exposure, bool valid) {
@@ -56,21 +59,37 @@ static int print_text(const Skill *s, const Findings *f, const json_t *exposure,
         return 0;
 }
 
-static int validate(const char *dir, bool json) {
+/* What `lethe skill add` would refuse. */
+static int check_policy(const Skill *s, const Policy *policy, Findings *f) {
+        Diag d = {0};
+
+        if (policy_allows_discipline(policy, s, s->manifest.discipline, &d) == 0)
+                return 0;
+        return finding_add(f, FINDING_ERROR, MANIFEST_NAME, 0, "/teardown/discipline", "trusted", "%s", d.text);
+}
+
+static int validate(const char *dir, const char *policy_file, bool json) {
+        _cleanup_policy_ Policy *policy = NULL;
         _cleanup_findings_ Findings f = {0};
         _cleanup_skill_ Skill *s = NULL;
         _cleanup_json_ json_t *exposure = NULL;
         Diag d = {0};
         char shown[256];
         bool valid;
-        int r = skill_inspect(dir, &s, &f, &d);
+        int r = policy_load(policy_file, &policy, &d);
 
+        if (r > 0)
+                return cli_fail(VERB, EXIT_USAGE, "%s", d.text);
+        if (r == 0)
+                r = skill_inspect(dir, &s, &f, &d);
         if (r == SKILL_E_MISSING)
                 return cli_fail(VERB, EXIT_USAGE, "%s", d.text);
         if (r > 0)
                 r = finding_add(&f, FINDING_ERROR, ".", 0, NULL, "bundle", "%s", d.text);
         else if (r == 0) {
                 r = skill_lint(s, &f);
+                if (r == 0 && s->md.name)
+                        r = check_policy(s, policy, &f);
                 if (r == 0 && findings_count(&f, FINDING_ERROR) == 0 && !(exposure = skill_exposure(s)))
                         r = -1;
         }
@@ -83,13 +102,16 @@ static int validate(const char *dir, bool json) {
 }
 
 int cmd_validate(int argc, char **argv) {
-        static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+        static const struct option options[] = {
+                {"json", no_argument, NULL, 'j'}, {"policy", required_argument, NULL, 'p'}, {"help", no_argument, NULL, 'h'}, {0}};
+        const char *policy = NULL;
         bool json = false;
         int c;
 
         while ((c = getopt_long(argc, argv, ":h", options, NULL)) >= 0)
                 switch (c) {
                 case 'j': json = true; break;
+                case 'p': policy = optarg; break;
                 case 'h':
                         fputs(help, stdout);
                         return cli_done(VERB, EXIT_OK);
@@ -97,5 +119,5 @@ int cmd_validate(int argc, char **argv) {
                 }
         if (argc - optind != 1)
                 return cli_usage(VERB, "exactly one folder is needed");
-        return cli_done(VERB, validate(argv[optind], json));
+        return cli_done(VERB, validate(argv[optind], policy, json));
 }

@@ -100,6 +100,9 @@ int skill_lint(const Skill *s, Findings *f) {
                         r = finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, pointer, "slot-unused", "defined, but neither in \"reads\" nor in \"writes\"");
                 }
         }
+        if (r == 0 && m->key_scope == KEY_SCOPE_TREE && strv_length(m->sub_skills) == 0)
+                r = finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, "/key_scope", "key-scope-unused",
+                                "invocation-tree is for \"sub_skills\", and there is none");
         for (size_t i = 0; r == 0 && i < m->n_files; i++)
                 if (!m->files[i].real) {
                         snprintf(pointer, sizeof(pointer), "/files/%zu/path", i);
@@ -180,6 +183,16 @@ json_t *skill_exposure(const Skill *skill) {
                 add(&s, 10, "would run without namespaces");
         if (!m->report_paths)
                 add(&s, 5, "asks that denied paths are not reported");
+        if (m->discipline == DISCIPLINE_NONE)
+                add(&s, 20, "asks that its memory is not overwritten");
+        if (m->lineage == LINEAGE_STATS)
+                add(&s, 5, "asks that only sums are recorded of its life");
+        if (m->key_scope == KEY_SCOPE_TREE)
+                add(&s, 5, "shows its key to the skills that it starts");
+        if ((n = strv_length(m->sub_skills)) > 0)
+                add(&s, 2 * (unsigned)MIN(n, 5), "starts %zu other skill%s", n, n == 1 ? "" : "s");
+        if ((n = strv_length(m->resources)) > 0)
+                add(&s, 2 * (unsigned)MIN(n, 5), "holds %zu resource%s outside its region", n, n == 1 ? "" : "s");
         if (skill->bundle.bytes > 16 * 1024 * 1024)
                 add(&s, 2, "its folder is large: %lu bytes in %zu files", (unsigned long)skill->bundle.bytes, skill->bundle.n_files);
         s.score = MIN(s.score, 100);

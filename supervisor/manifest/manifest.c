@@ -2,7 +2,7 @@
 
 #include "base/size.h"
 #include "manifest/bundle.h"
-#include "manifest/doc.h"
+#include "manifest/manifest-private.h"
 #include "schema/jsonschema.h"
 #include "schema/limits.h"
 
@@ -11,7 +11,6 @@
 
 #define ENTRIES_MAX 32
 #define ARGS_MAX 64
-#define ARG_BYTES_MAX 4096
 #define SLOT_LIST_MAX 256
 #define FILES_MAX 64
 #define ENV_MAX 64
@@ -33,19 +32,26 @@ void manifest_deinit(Manifest *m) {
         free(m->files);
         net_grants_free(m->connects, m->n_connects);
         strv_free(m->env);
+        json_decref(m->sections);
+        strv_free(m->resources);
+        for (size_t i = 0; i < m->n_releases; i++)
+                free(m->releases[i].entry);
+        free(m->releases);
+        strv_free(m->sub_skills);
+        json_decref(m->gates);
         *m = (Manifest){0};
 }
 
 Manifest manifest_none(void) {
-        return (Manifest){.report_paths = true};
+        return (Manifest){.report_paths = true, .passes = 1};
 }
 
-static void add_text(Doc *d, char ***v, const char *s) {
+void manifest_add_text(Doc *d, char ***v, const char *s) {
         if (strv_add(v, s) < 0)
                 d->no_memory = true;
 }
 
-static bool entry_name_valid(const char *s) {
+bool manifest_name_valid(const char *s) {
         return *s >= 'a' && *s <= 'z' && strlen(s) <= 64 && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-_") == strlen(s);
 }
 
@@ -73,8 +79,8 @@ static void read_entries(Doc *d, const json_t *v, Manifest *m) {
                 char at[POINTER_MAX], at_item[POINTER_MAX];
 
                 pointer_key(at, "/entry", key);
-                if (!entry_name_valid(key)) {
-                        doc_fault(d, at, "entry-name", "an entry's name has 1 to 64 lower-case letters, digits, \"-\" and \"_\", a letter first");
+                if (!manifest_name_valid(key)) {
+                        doc_fault(d, at, "entry-name", "an entry's name has " MANIFEST_NAME_RULE);
                         continue;
                 }
                 if (!doc_array(d, argv, at, ARGS_MAX))
@@ -86,12 +92,12 @@ static void read_entries(Doc *d, const json_t *v, Manifest *m) {
                         d->no_memory = true;
                 m->n_entries++;
                 for (size_t i = 0; i < json_array_size(argv); i++) {
-                        if (!doc_string(d, json_array_get(argv, i), pointer_item(at_item, at, i), i == 0, ARG_BYTES_MAX, &s))
+                        if (!doc_string(d, json_array_get(argv, i), pointer_item(at_item, at, i), i == 0, MANIFEST_TEXT_MAX, &s))
                                 continue;
                         if (i == 0 && !program_valid(s))
                                 doc_fault(d, at_item, "entry-program", "\"%s\": must name a file, without \"..\" parts",
                                           diag_quote(s, strlen(s), (char[256]){0}, 256));
-                        add_text(d, &e->argv, s);
+                        manifest_add_text(d, &e->argv, s);
                 }
         }
 }
@@ -112,63 +118,60 @@ static void read_slot_names(Doc *d, const json_t *v, const char *pointer, char *
                 else if (strv_has(*ret, s))
                         doc_fault(d, at, "twice", "\"%s\" stands there twice", s);
                 else
-                        add_text(d, ret, s);
+                        manifest_add_text(d, ret, s);
         }
 }
 
 /* A schema that stands in a file of the skill. New reference or NULL with a fault. */
-static json_t *read_schema_file(Doc *d, const char *pointer, const char *path, int dirfd, const Bundle *bundle) {
+static json_t *read_schema_file(Doc *d, const char *pointer, const char *path, const Folder *folder) {
         _cleanup_free_ char *text = NULL;
         json_t *j = NULL;
         Diag message = {0};
         size_t n;
 
-        if (!bundle) {
-                doc_fault(d, pointer, "slot-file", "a schema in a file needs the skill's folder");
+        if (!folder->bundle) {
+                doc_fault(d, pointer, "schema-file", "a schema in a file needs the skill's folder");
                 return NULL;
         }
-        if (!doc_judge(d, bundle_read_file(bundle, dirfd, path, MANIFEST_FILE_MAX, &text, &n, &message), pointer, "slot-file", &message) ||
-            !doc_judge(d, json_parse(text, n, MANIFEST_FILE_MAX, MANIFEST_DEPTH_MAX, &j, &message), pointer, "slot-file", &message))
+        if (!doc_judge(d, bundle_read_file(folder->bundle, folder->fd, path, MANIFEST_FILE_MAX, &text, &n, &message), pointer, "schema-file", &message) ||
+            !doc_judge(d, json_parse(text, n, MANIFEST_FILE_MAX, MANIFEST_DEPTH_MAX, &j, &message), pointer, "schema-file", &message))
                 return NULL;
         return j;
 }
 
-static void check_schema(Doc *d, const char *pointer, const json_t *schema) {
+json_t *manifest_schema(Doc *d, const json_t *v, const char *pointer, const Folder *folder) {
         _cleanup_jsonschema_ JsonSchema *compiled = NULL;
+        _cleanup_json_ json_t *schema = NULL;
         Diag message = {0};
+        const char *path;
 
-        if (!json_is_object(schema) && !json_is_boolean(schema))
-                doc_fault(d, pointer, "slot-schema", "must be a JSON Schema (an object, true or false) or the name of a file that holds one");
-        else
-                doc_judge(d, jsonschema_compile(schema, &compiled, &message), pointer, "slot-schema", &message);
+        if (json_is_string(v)) {
+                if (!doc_string(d, v, pointer, 1, MANIFEST_TEXT_MAX, &path) || !(schema = read_schema_file(d, pointer, path, folder)))
+                        return NULL;
+        } else
+                schema = json_incref((json_t *)v);
+        if (!json_is_object(schema) && !json_is_boolean(schema)) {
+                doc_fault(d, pointer, "schema", "must be a JSON Schema (an object, true or false) or the name of a file that holds one");
+                return NULL;
+        }
+        return doc_judge(d, jsonschema_compile(schema, &compiled, &message), pointer, "schema", &message) ? TAKE_PTR(schema) : NULL;
 }
 
-static void read_slots(Doc *d, const json_t *v, int dirfd, const Bundle *bundle, Manifest *m) {
-        const char *key, *s;
+static void read_slots(Doc *d, const json_t *v, const Folder *folder, Manifest *m) {
+        const char *key;
         json_t *item;
 
         if (!doc_object(d, v, "/slots", SLOT_LIST_MAX))
                 return;
         m->slots = json_object();
         json_object_foreach((json_t *)v, key, item) {
-                _cleanup_json_ json_t *schema = NULL;
+                json_t *schema;
                 char at[POINTER_MAX];
 
                 pointer_key(at, "/slots", key);
-                if (!slot_name_valid(key)) {
+                if (!slot_name_valid(key))
                         doc_fault(d, at, "slot-name", "a slot's name has 1 to %d lower-case letters, digits and \"._/-\", a letter first", SLOT_NAME_MAX);
-                        continue;
-                }
-                if (json_is_string(item)) {
-                        if (!doc_string(d, item, at, 1, ARG_BYTES_MAX, &s))
-                                continue;
-                        schema = read_schema_file(d, at, s, dirfd, bundle);
-                        if (!schema)
-                                continue;
-                } else
-                        schema = json_incref(item);
-                check_schema(d, at, schema);
-                if (json_object_set(m->slots, key, schema) < 0)
+                else if ((schema = manifest_schema(d, item, at, folder)) && json_object_set_new(m->slots, key, schema) < 0)
                         d->no_memory = true;
         }
 }
@@ -247,12 +250,12 @@ static void read_environment(Doc *d, const json_t *v, Manifest *m) {
                 pointer_key(at, "/environment", key);
                 if (!env_name_valid(key, strlen(key)) || strncmp(key, "LETHE_", 6) == 0)
                         doc_fault(d, at, "environment-name", "a variable's name has 1 to 256 letters, digits and \"_\", no digit first; LETHE_* is Lethe's own");
-                else if (doc_string(d, item, at, 0, ARG_BYTES_MAX, &s)) {
+                else if (doc_string(d, item, at, 0, MANIFEST_TEXT_MAX, &s)) {
                         if (asprintf(&line, "%s=%s", key, s) < 0) {
                                 line = NULL;
                                 d->no_memory = true;
                         } else
-                                add_text(d, &m->env, line);
+                                manifest_add_text(d, &m->env, line);
                 }
         }
 }
@@ -270,9 +273,10 @@ static void read_cancel_bound(Doc *d, const json_t *v, Manifest *m) {
                 m->cancel_bound_usec = usec;
 }
 
-static void read_all(Doc *d, const json_t *j, int dirfd, const Bundle *bundle, Manifest *m) {
+static void read_all(Doc *d, const json_t *j, const Folder *folder, Manifest *m) {
         static const char *const known[] = {"$schema", "version", "entry", "budgets", "reads", "writes", "slots", "files", "network",
-                                            "environment", "proc", "min_tier", "on_denial", "report", "cancel_bound", NULL};
+                                            "environment", "proc", "min_tier", "on_denial", "report", "cancel_bound", "teardown", "lineage",
+                                            "key_scope", "sections", "resources", "release", "sub_skills", "gates", NULL};
         static const char *const denials[] = {"continue", "end", NULL}, *const reports[] = {"calls", "paths", NULL};
         const char *ignored;
         size_t word = 0;
@@ -283,7 +287,7 @@ static void read_all(Doc *d, const json_t *j, int dirfd, const Bundle *bundle, M
         doc_budgets(d, json_object_get(j, "budgets"), "/budgets", &m->budget);
         read_slot_names(d, json_object_get(j, "reads"), "/reads", &m->reads);
         read_slot_names(d, json_object_get(j, "writes"), "/writes", &m->writes);
-        read_slots(d, json_object_get(j, "slots"), dirfd, bundle, m);
+        read_slots(d, json_object_get(j, "slots"), folder, m);
         read_files(d, json_object_get(j, "files"), m);
         read_network(d, json_object_get(j, "network"), m);
         read_environment(d, json_object_get(j, "environment"), m);
@@ -294,6 +298,7 @@ static void read_all(Doc *d, const json_t *j, int dirfd, const Bundle *bundle, M
         if (doc_word(d, json_object_get(j, "report"), "/report", reports, &word))
                 m->report_paths = word == 1;
         read_cancel_bound(d, json_object_get(j, "cancel_bound"), m);
+        manifest_read_region(d, j, folder, m);
 }
 
 int manifest_parse(const char *text, size_t n, int dirfd, const Bundle *bundle, Manifest *ret, Findings *findings) {
@@ -302,7 +307,7 @@ int manifest_parse(const char *text, size_t n, int dirfd, const Bundle *bundle, 
         _cleanup_json_ json_t *j = doc_parse(&d, text, n);
 
         if (j)
-                read_all(&d, j, dirfd, bundle, &m);
+                read_all(&d, j, &(Folder){dirfd, bundle}, &m);
         if (d.no_memory)
                 return -ENOMEM;
         if (d.n_faults > 0)

@@ -25,6 +25,12 @@ typedef struct FileAsk {
         bool write;
 } FileAsk;
 
+/* A release callback: an entry that runs when the region has ended (I-35). */
+typedef struct ReleaseAsk {
+        char *entry;         /* the name of one of the entries */
+        Budget budget;       /* 0: not said */
+} ReleaseAsk;
+
 typedef struct Manifest {
         Entry *entries;
         size_t n_entries;
@@ -42,6 +48,17 @@ typedef struct Manifest {
         DenialMode on_denial;
         bool report_paths;   /* default true */
         uint64_t cancel_bound_usec; /* 0: not said */
+        bool discipline_said;
+        Discipline discipline; /* with passes as in Grant */
+        unsigned passes;
+        LineageDetail lineage;
+        KeyScope key_scope;
+        json_t *sections;    /* object name -> {"schema": JSON Schema, "bytes": integer}, complete; or NULL */
+        char **resources;
+        ReleaseAsk *releases;
+        size_t n_releases;
+        char **sub_skills;
+        json_t *gates;       /* array of {"slot", "schema": JSON Schema}, or NULL */
 } Manifest;
 
 void manifest_deinit(Manifest *m);

@@ -60,6 +60,48 @@ const char *discipline_name(Discipline d) {
         return "zero";
 }
 
+int discipline_parse(const char *text, Discipline *ret, unsigned *ret_passes, Diag *reterr) {
+        static const char with_passes[] = "multipass:";
+        uint64_t n = PASSES_STANDARD;
+        char shown[128];
+        bool good = true;
+
+        if (strcmp(text, "zero") == 0) {
+                *ret = DISCIPLINE_ZERO;
+                n = 1;
+        } else if (strcmp(text, "none") == 0) {
+                *ret = DISCIPLINE_NONE;
+                n = 0;
+        } else if (strcmp(text, "multipass") == 0) {
+                *ret = DISCIPLINE_MULTIPASS;
+        } else if (strncmp(text, with_passes, strlen(with_passes)) == 0 && text[strlen(with_passes)] != '0' &&
+                   count_parse(text + strlen(with_passes), &n) == 0 && n >= 1 && n <= PASSES_MOST) {
+                *ret = DISCIPLINE_MULTIPASS;
+        } else
+                good = false;
+        *ret_passes = (unsigned)n;
+        return good ? 0 : diag(reterr, TERMS_E_BAD, "\"%s\": must be zero, multipass, multipass:N with N from 1 to %d, or none",
+                               diag_quote(text, strlen(text), shown, sizeof(shown)), PASSES_MOST);
+}
+
+const char *discipline_format(Discipline d, unsigned passes, char out[static DISCIPLINE_TEXT_MAX]) {
+        if (d == DISCIPLINE_MULTIPASS)
+                snprintf(out, DISCIPLINE_TEXT_MAX, "%s:%u", discipline_name(d), passes);
+        else
+                snprintf(out, DISCIPLINE_TEXT_MAX, "%s", discipline_name(d));
+        return out;
+}
+
+static unsigned discipline_strength(Discipline d, unsigned passes) {
+        return d == DISCIPLINE_NONE ? 0 : d == DISCIPLINE_ZERO ? 1 : 1 + passes;
+}
+
+int discipline_compare(Discipline a, unsigned passes_a, Discipline b, unsigned passes_b) {
+        unsigned x = discipline_strength(a, passes_a), y = discipline_strength(b, passes_b);
+
+        return x < y ? -1 : x > y ? 1 : 0;
+}
+
 const char *lineage_name(LineageDetail l) {
         switch (l) {
         case LINEAGE_STATS: return "stats";

@@ -89,6 +89,13 @@ typedef enum Discipline {
 #define PASSES_STANDARD 3     /* of multipass: 0x00, 0xFF, random; more begin again with 0x00 */
 #define PASSES_MOST 16
 const char *discipline_name(Discipline d); /* "zero", "multipass", "none" */
+/* "zero", "none", "multipass" or "multipass:N" with N from 1 to PASSES_MOST. *ret_passes: 1, 0, PASSES_STANDARD, N. */
+int discipline_parse(const char *text, Discipline *ret, unsigned *ret_passes, Diag *reterr);
+/* As it is written in a manifest: "zero", "multipass:3". Returns out. */
+#define DISCIPLINE_TEXT_MAX 32
+const char *discipline_format(Discipline d, unsigned passes, char out[static DISCIPLINE_TEXT_MAX]);
+/* Below 0: the first leaves more behind than the second; above 0: less. */
+int discipline_compare(Discipline a, unsigned passes_a, Discipline b, unsigned passes_b);
 
 /* How much of a region's life is recorded (I-36..I-38): it changes no act. */
 typedef enum LineageDetail { LINEAGE_EVENTS = 0, LINEAGE_STATS, LINEAGE_HANDLES } LineageDetail;

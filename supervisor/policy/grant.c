@@ -80,7 +80,7 @@ static int set_env(Grant *g, const Manifest *m, const RunRequest *q) {
 }
 
 /* A program inside the skill's folder, `path` relative to it: it must be there, and be executable. */
-static int skill_program(Grant *g, const Skill *s, const char *path, Diag *reterr) {
+static int skill_program(char ***argv, const Skill *s, const char *path, Diag *reterr) {
         _cleanup_free_ char *plain = NULL, *rooted = NULL, *inside = NULL;
         const BundleFile *f;
         char shown[256];
@@ -104,7 +104,7 @@ static int skill_program(Grant *g, const Skill *s, const char *path, Diag *reter
                 inside = NULL;
                 return -ENOMEM;
         }
-        return strv_add(&g->argv, inside);
+        return strv_add(argv, inside);
 }
 
 static const Entry *entry_find(const Manifest *m, const char *name) {
@@ -123,30 +123,32 @@ static int no_such_entry(const Manifest *m, const char *name, Diag *reterr) {
         return diag(reterr, GRANT_E_USAGE, "no entry \"%s\" in lethe.json; it has: %s", diag_quote(name, strlen(name), shown, sizeof(shown)), list);
 }
 
+int grant_entry(const Skill *s, const Entry *e, char ***ret_argv, Diag *reterr) {
+        const char *program = e->argv[0];
+        int r;
+
+        if (path_is_under(program, REGION_SKILL_DIR) && strlen(program) > strlen(REGION_SKILL_DIR))
+                r = skill_program(ret_argv, s, program + strlen(REGION_SKILL_DIR), reterr);
+        else if (program[0] != '/' && (strchr(program, '/') || bundle_find(&s->bundle, program)))
+                r = skill_program(ret_argv, s, program, reterr);
+        else
+                r = strv_add(ret_argv, program); /* of the region's system folders, or searched in PATH there */
+        return r ? r : copy_list(ret_argv, e->argv + 1);
+}
+
 /* What runs in the skill: an entry of lethe.json; where that names none, the file that --entry names. */
 static int set_entry(Grant *g, const Skill *s, const RunRequest *q, Diag *reterr) {
         const Manifest *m = &s->manifest;
         const Entry *e;
-        const char *program;
-        int r;
 
         if (m->n_entries == 0) {
                 if (!q->entry)
                         return diag(reterr, GRANT_E_USAGE, "the skill has %s: say with --entry FILE which file of it to run",
                                     s->has_manifest ? "no \"entry\" in its lethe.json" : "no lethe.json");
-                return skill_program(g, s, q->entry, reterr);
+                return skill_program(&g->argv, s, q->entry, reterr);
         }
         e = entry_find(m, q->entry ?: "main");
-        if (!e)
-                return no_such_entry(m, q->entry ?: "main", reterr);
-        program = e->argv[0];
-        if (path_is_under(program, REGION_SKILL_DIR) && strlen(program) > strlen(REGION_SKILL_DIR))
-                r = skill_program(g, s, program + strlen(REGION_SKILL_DIR), reterr);
-        else if (program[0] != '/' && (strchr(program, '/') || bundle_find(&s->bundle, program)))
-                r = skill_program(g, s, program, reterr);
-        else
-                r = strv_add(&g->argv, program); /* of the region's system folders, or searched in PATH there */
-        return r ? r : copy_list(&g->argv, e->argv + 1);
+        return e ? grant_entry(s, e, &g->argv, reterr) : no_such_entry(m, q->entry ?: "main", reterr);
 }
 
 static int set_exec(Grant *g, const RunRequest *q, Diag *reterr) {
@@ -170,6 +172,10 @@ static int set_own(Grant *g, const Manifest *m, const RunRequest *q) {
         if (r == 0)
                 r = copy_list(&g->writes, m->writes);
         if (r == 0)
+                r = copy_list(&g->resources, m->resources);
+        if (r == 0)
+                r = copy_list(&g->sub_skills, m->sub_skills);
+        if (r == 0)
                 r = copy(&g->workdir, q->workdir ?: REGION_WORK_DIR);
         if (r == 0)
                 r = set_env(g, m, q);
@@ -178,7 +184,10 @@ static int set_own(Grant *g, const Manifest *m, const RunRequest *q) {
         g->on_denial = m->on_denial;
         g->report_paths = m->report_paths;
         g->cancel_bound_usec = m->cancel_bound_usec ?: CANCEL_BOUND_STANDARD_USEC;
-        g->passes = 1; /* of zero, the standard */
+        g->lineage = m->lineage;
+        g->key_scope = m->key_scope;
+        g->sections = json_incref(m->sections);
+        g->gates = json_incref(m->gates);
         return r;
 }
 
@@ -186,7 +195,7 @@ int policy_grant(const Skill *s, const RunRequest *q, const Policy *p, Grant *re
         _cleanup_grant_ Grant g = {.reductions = json_array()};
         const Manifest none = manifest_none(), *m = s ? &s->manifest : &none;
         const SkillPolicy *row = s ? policy_skill(p, s->md.name) : NULL;
-        Merge merge = {.manifest = m, .request = q, .policy = p, .row = row, .grant = &g, .reterr = reterr};
+        Merge merge = {.skill = s, .manifest = m, .request = q, .policy = p, .row = row, .grant = &g, .reterr = reterr};
         int r;
 
         assert(s || q->exec_path);
@@ -217,6 +226,10 @@ int policy_grant(const Skill *s, const RunRequest *q, const Policy *p, Grant *re
                 r = merge_network(&merge);
         if (r == 0)
                 r = merge_files(&merge);
+        if (r == 0)
+                r = merge_discipline(&merge);
+        if (r == 0 && s)
+                r = merge_releases(&merge, s);
         if (r)
                 return r;
         g.max_regions = p->max_regions;

@@ -70,6 +70,10 @@ enum {
  * command line asked and may not have is a refusal. Returns 0, GRANT_E_* with a message, -ENOMEM. */
 int policy_grant(const Skill *skill_or_null, const RunRequest *request, const Policy *policy, Grant *ret, Diag *reterr);
 
+/* Discipline "none" is for a skill whose row in the policy, with its digest, says "trusted" (I-31). Skill NULL: a program of --exec. Returns
+ * 0, or GRANT_E_REFUSED with a message. */
+int policy_allows_discipline(const Policy *p, const Skill *skill_or_null, Discipline d, Diag *reterr);
+
 /* The grant as it is recorded in region.allocated; sizes in bytes, times in usec. Arguments and values of the environment are left out:
  * they may hold what the user asked the skill, and the ledger never forgets (I-2). At most GRANT_RECORD_MAX bytes. New reference. */
 #define GRANT_RECORD_MAX 32768

@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Records that something was asked and less was given. Takes the rule as a format. */
-static int reduce(Merge *m, const char *field, const char *asked, const char *granted, const char *fmt, ...) _printf_(5, 6);
-static int reduce(Merge *m, const char *field, const char *asked, const char *granted, const char *fmt, ...) {
+int merge_reduce(Merge *m, const char *field, const char *asked, const char *granted, const char *fmt, ...) {
         _cleanup_free_ char *rule = NULL;
         va_list ap;
         int n;
@@ -69,9 +67,9 @@ int merge_budget(Merge *m) {
                 budget_format(f, v, v_text);
                 /* What the skill asks is only known to be more when it said so; a default that was cut is told too. */
                 if (v < skill || (!skill && !said && v < f->standard))
-                        r = reduce(m, field, skill_text, v_text, "%s", rule);
+                        r = merge_reduce(m, field, skill_text, v_text, "%s", rule);
                 if (r == 0 && said && v < said)
-                        r = reduce(m, option, said_text, v_text, "%s", rule);
+                        r = merge_reduce(m, option, said_text, v_text, "%s", rule);
                 if (r)
                         return r;
                 *budget_at(&m->grant->budget, f) = v;
@@ -93,7 +91,7 @@ int merge_tier(Merge *m) {
         m->grant->tier = asked;
         m->grant->min_tier = asked ? asked : policy ? floor : TIER_NAMESPACES;
         if (skill && skill < m->grant->min_tier)
-                return reduce(m, "/min_tier", tier_name(skill), tier_name(m->grant->min_tier),
+                return merge_reduce(m, "/min_tier", tier_name(skill), tier_name(m->grant->min_tier),
                               "only the operator accepts a weaker tier: --tier, or min_tier of a policy file");
         return 0;
 }
@@ -164,7 +162,7 @@ int merge_network(Merge *m) {
         if (a->network == NETWORK_HOST && g->network != NETWORK_HOST) {
                 if (!none && l->network_said && l->network_host)
                         g->network = NETWORK_HOST;
-                else if ((r = reduce(m, "/network", "host", network_name(g->network), "%s", rule)) < 0)
+                else if ((r = merge_reduce(m, "/network", "host", network_name(g->network), "%s", rule)) < 0)
                         return r;
         }
         for (size_t i = 0; g->network != NETWORK_HOST && i < a->n_connects; i++) {
@@ -176,7 +174,7 @@ int merge_network(Merge *m) {
                         r = add_connect(g, c);
                 else {
                         snprintf(field, sizeof(field), "/network/connect/%zu", i);
-                        r = reduce(m, field, c->text, "none", "%s", rule);
+                        r = merge_reduce(m, field, c->text, "none", "%s", rule);
                 }
                 if (r < 0)
                         return r;
@@ -186,7 +184,7 @@ int merge_network(Merge *m) {
         /* Reaches nothing outside the region: the skill may have it, unless the command line says none. */
         if (a->network == NETWORK_PRIVATE && g->network == NETWORK_NONE) {
                 if (none)
-                        return reduce(m, "/network", "private", "none", "%s", rule);
+                        return merge_reduce(m, "/network", "private", "none", "%s", rule);
                 g->network = NETWORK_PRIVATE;
         }
         return 0;
@@ -254,17 +252,17 @@ static int manifest_file(Merge *m, const Limits *l, size_t i) {
                 return -ENOMEM;
         }
         if (v)
-                return a->write && !v->write ? reduce(m, field, asked, "read", "command line -v %s:%s is read-only", v->source, v->target) : 0;
+                return a->write && !v->write ? merge_reduce(m, field, asked, "read", "command line -v %s:%s is read-only", v->source, v->target) : 0;
         if (!l->files_said)
-                return reduce(m, field, asked, "none", "the files of a manifest are granted by a policy file or -v SOURCE:%s", a->target);
+                return merge_reduce(m, field, asked, "none", "the files of a manifest are granted by a policy file or -v SOURCE:%s", a->target);
         right = covered(l, a->real ?: a->path);
         if (right == 0)
-                return reduce(m, field, asked, "none", "no root of %s covers %s", where(m, l, "files", place), a->real ?: a->path);
+                return merge_reduce(m, field, asked, "none", "no root of %s covers %s", where(m, l, "files", place), a->real ?: a->path);
         if (!a->real)
                 return diag(m->reterr, GRANT_E_SOURCE, "lethe.json#%s/path: %s does not exist", field, a->path);
         r = add_file(m->grant, a->real, a->target, a->write && right == 2);
         if (r == 0 && a->write && right < 2)
-                r = reduce(m, field, asked, "read", "%s allows to read it only", where(m, l, "files", place));
+                r = merge_reduce(m, field, asked, "read", "%s allows to read it only", where(m, l, "files", place));
         return r;
 }
 

@@ -5,6 +5,7 @@
 #include "policy/grant.h"
 
 typedef struct Merge {
+        const Skill *skill; /* NULL with --exec */
         const Manifest *manifest;
         const RunRequest *request;
         const Policy *policy;
@@ -18,3 +19,11 @@ int merge_budget(Merge *m);
 int merge_tier(Merge *m);
 int merge_network(Merge *m);
 int merge_files(Merge *m);
+int merge_discipline(Merge *m);
+/* After merge_budget(). `s` is the skill, whose entries the callbacks are. */
+int merge_releases(Merge *m, const Skill *s);
+
+/* Records that something was asked and less was given. Takes the rule as a format. */
+int merge_reduce(Merge *m, const char *field, const char *asked, const char *granted, const char *fmt, ...) _printf_(5, 6);
+/* The program and arguments of an entry, as a region starts them. Returns 0, GRANT_E_*, -ENOMEM. */
+int grant_entry(const Skill *s, const Entry *e, char ***ret_argv, Diag *reterr);

@@ -182,7 +182,7 @@ static bool digest_valid(const char *s) {
 }
 
 static void read_skills(Doc *d, const json_t *v, Policy *p) {
-        static const char *const known[] = {"digest", "max", "min_tier", "network", "files", NULL};
+        static const char *const known[] = {"digest", "trusted", "max", "min_tier", "network", "files", NULL};
         const char *key, *digest;
         json_t *item;
 
@@ -197,8 +197,10 @@ static void read_skills(Doc *d, const json_t *v, Policy *p) {
                         continue;
                 read_limits(d, item, at, &s->limits);
                 /* The name in SKILL.md is only a claim by whoever wrote it; what is given to one skill needs its digest. */
-                if (!json_object_get(item, "digest") && (s->limits.network_said || s->limits.files_said))
-                        doc_fault(d, at, "digest-required", "\"network\" and \"files\" of one skill need its \"digest\", because any folder can claim a name");
+                doc_bool(d, json_object_get(item, "trusted"), pointer_key(field, at, "trusted"), &s->trusted);
+                if (!json_object_get(item, "digest") && (s->limits.network_said || s->limits.files_said || s->trusted))
+                        doc_fault(d, at, "digest-required", "\"network\", \"files\" and \"trusted\" of one skill need its \"digest\", because any "
+                                  "folder can claim a name");
                 if (!doc_string(d, json_object_get(item, "digest"), pointer_key(field, at, "digest"), 1, 128, &digest))
                         continue;
                 if (!digest_valid(digest))

@@ -35,6 +35,7 @@ typedef struct SkillPolicy {
         char *name;
         char *digest;            /* "sha256:…" that the skill must have, or NULL */
         uint64_t concurrency;    /* 0: not said */
+        bool trusted;            /* nothing of it needs to be overwritten: discipline "none" is allowed; only with a digest */
         Limits limits;           /* with a digest each field that is said replaces the general one; without, it can only narrow it */
 } SkillPolicy;
 

@@ -194,6 +194,12 @@ int request_option(RunRequest *r, const char *option, const char *value, Diag *r
                 return *value ? set_text(&r->entry, value) : diag(reterr, REQUEST_E_BAD, "--entry is empty: it names an entry or a file of the skill");
         if (strcmp(option, "tier") == 0)
                 return tier_parse(value, &r->tier) == 0 ? 0 : diag(reterr, REQUEST_E_BAD, "--tier \"%s\": must be namespaces or landlock", quote(value, shown));
+        if (strcmp(option, "discipline") == 0) {
+                int q = discipline_parse(value, &r->discipline, &r->passes, reterr);
+
+                r->discipline_said = q == 0;
+                return with_option(q, "discipline", reterr);
+        }
         if (strcmp(option, "proc") == 0) {
                 r->proc = true;
                 return 0;

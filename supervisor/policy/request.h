@@ -33,10 +33,13 @@ typedef struct RunRequest {
         char *entry;         /* --entry */
         Tier tier;           /* --tier: exactly this one; 0: the best that the machine has */
         bool proc;           /* --proc */
+        bool discipline_said; /* --discipline, with passes as in Grant */
+        Discipline discipline;
+        unsigned passes;
 } RunRequest;
 
 /* One option by its long name without dashes: memory timeout cpu-time pids-limit nofile file-size scratch output-limit volume env workdir
- * network connect entry tier proc. value is NULL for proc. -v: the source is looked up and resolved now.
+ * network connect entry tier proc discipline. value is NULL for proc. -v: the source is looked up and resolved now.
  * Returns 0, REQUEST_E_*, -errno. An option that is not policy's is REQUEST_E_BAD. */
 int request_option(RunRequest *r, const char *option, const char *value, Diag *reterr);
 /* --exec PROGRAM: with a slash a path, else searched in the PATH that the region has. Resolves and digests it. */

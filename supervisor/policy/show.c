@@ -1,4 +1,5 @@
 #include "base/buf.h"
+#include "base/size.h"
 #include "policy/grant.h"
 
 #include <errno.h>
@@ -66,6 +67,38 @@ static json_t *slot_names(const Grant *g) {
         return TAKE_PTR(a);
 }
 
+/* Names and sizes: the schemas are the skill's, whose digest is recorded. */
+static json_t *sections(const Grant *g) {
+        _cleanup_json_ json_t *a = json_array();
+        const char *key;
+        json_t *item;
+
+        json_object_foreach(g->sections, key, item) {
+                if (json_array_append_new(a, json_pack("{s:s, s:O}", "name", key, "bytes", json_object_get(item, "bytes"))) < 0)
+                        return NULL;
+        }
+        return TAKE_PTR(a);
+}
+
+static json_t *releases(const Grant *g) {
+        _cleanup_json_ json_t *a = json_array();
+
+        for (size_t i = 0; a && i < g->n_releases; i++)
+                if (json_array_append_new(a, json_pack("{s:s, s:s, s:o}", "entry", g->releases[i].entry, "program", g->releases[i].argv[0], "budgets",
+                                                       budgets(&g->releases[i].budget))) < 0)
+                        return NULL;
+        return TAKE_PTR(a);
+}
+
+static json_t *gates(const Grant *g) {
+        _cleanup_json_ json_t *a = json_array();
+
+        for (size_t i = 0; a && i < json_array_size(g->gates); i++)
+                if (json_array_append(a, json_object_get(json_array_get(g->gates, i), "slot")) < 0)
+                        return NULL;
+        return TAKE_PTR(a);
+}
+
 /* Everything but what may be the user's words. */
 static json_t *common(const Grant *g) {
         _cleanup_json_ json_t *o = json_pack("{s:{s:s, s:s, s:s?}, s:s, s:i, s:s, s:s, s:s?, s:b, s:s, s:s}", "skill", "name", g->skill_name, "digest",
@@ -78,6 +111,8 @@ static json_t *common(const Grant *g) {
             set(o, "reads", list(g->reads)) < 0 || set(o, "writes", list(g->writes)) < 0 || set(o, "slots", slot_names(g)) < 0 ||
             set(o, "discipline", json_string(discipline_name(g->discipline))) < 0 || set(o, "passes", json_integer(g->passes)) < 0 ||
             set(o, "lineage", json_string(lineage_name(g->lineage))) < 0 || set(o, "key_scope", json_string(key_scope_name(g->key_scope))) < 0 ||
+            set(o, "sections", sections(g)) < 0 || set(o, "resources", list(g->resources)) < 0 || set(o, "release", releases(g)) < 0 ||
+            set(o, "sub_skills", list(g->sub_skills)) < 0 || set(o, "gates", gates(g)) < 0 ||
             set(o, "cancel_bound_usec", json_u64(g->cancel_bound_usec)) < 0 || set(o, "max_regions", json_u64(g->max_regions)) < 0 ||
             set(o, "max_of_skill", json_u64(g->max_of_skill)) < 0 || json_object_set(o, "reductions", g->reductions) < 0)
                 return NULL;
@@ -85,7 +120,8 @@ static json_t *common(const Grant *g) {
 }
 
 json_t *grant_to_json(const Grant *g) {
-        static const char *const lists[] = {"reductions", "files", "slots", "reads", "writes", "network"};
+        static const char *const lists[] = {"reductions", "files", "slots", "reads", "writes", "network",
+                                            "release", "sections", "sub_skills", "gates", "resources"};
         _cleanup_json_ json_t *o = common(g);
 
         /* A ledger entry has a bound; where lists would pass it, their numbers are kept, the longest-winded list first. */
@@ -146,6 +182,28 @@ static int add_reductions(Buf *b, const Grant *g) {
         return r;
 }
 
+/* The life and end of the region. */
+static int show_region(Buf *b, const Grant *g) {
+        char text[DISCIPLINE_TEXT_MAX], size[SIZE_TEXT_MAX];
+        const char *key;
+        json_t *item;
+        int r = buf_printf(b, "%-14s%s, within %s\n%-14s%s\n%-14s%s\n%-14s%s", "teardown", discipline_format(g->discipline, g->passes, text),
+                           duration_format(g->cancel_bound_usec, size), "lineage", lineage_name(g->lineage), "key scope", key_scope_name(g->key_scope),
+                           "sections", json_object_size(g->sections) == 0 ? "none" : "");
+
+        json_object_foreach(g->sections, key, item) {
+                if (r == 0)
+                        r = buf_printf(b, "%s (%s) ", key, size_format((uint64_t)json_integer_value(json_object_get(item, "bytes")), size));
+        }
+        if (r == 0)
+                r = buf_add_str(b, "\n");
+        if (r == 0)
+                r = add_list(b, "resources", g->resources);
+        for (size_t i = 0; r == 0 && i < g->n_releases; i++)
+                r = buf_printf(b, "%-14s%s\n", i == 0 ? "release" : "", g->releases[i].entry);
+        return r ? r : add_list(b, "sub-skills", g->sub_skills);
+}
+
 static int show(Buf *b, const Grant *g) {
         char text[BUDGET_TEXT_MAX];
         int r = buf_printf(b, "%-14s", "skill");
@@ -175,6 +233,8 @@ static int show(Buf *b, const Grant *g) {
                 r = add_list(b, "slots read", g->reads);
         if (r == 0)
                 r = add_list(b, "slots written", g->writes);
+        if (r == 0)
+                r = show_region(b, g);
         if (r == 0)
                 r = buf_printf(b, "%-14s%s\n%-14s%s, reported: %s\n", "/proc", g->proc ? "own processes only" : "none", "denials",
                                g->on_denial == DENIAL_END ? "end the region" : "go on", g->report_paths ? "calls and paths" : "calls");

@@ -139,6 +139,31 @@ for what, argv, want in [("bad name", ["capacity", "A"], 2), ("bad count", ["cap
     code, out, err = run(*argv)
     case("capacity: " + what, code == want and err.startswith("lethe capacity: "), (code, out, err))
 
+# I-31: the discipline none is refused at registration unless the policy says that this content is trusted. I-32: it stands in the manifest.
+lax = skill("lax", '{"version":1,"entry":{"main":["run.sh"]},"teardown":{"discipline":"none"}}')
+code, out, err = run("validate", "--json", lax)
+answer = json.loads(out)
+digest = answer["digest"]
+case("validate: none without trust (I-31)", code == 1 and [(f["pointer"], f["rule"]) for f in answer["findings"]] == [("/teardown/discipline", "trusted")], out)
+code, out, err = run("skill", "add", lax)
+case("skill add: none without trust (I-31)", code == 1 and "/teardown/discipline" in err and digest in err, (code, out, err))
+for what, row in [("another content", {"trusted": True, "digest": "sha256:" + "0" * 64}), ("trusted false", {"trusted": False, "digest": digest})]:
+    policy = put("trust.json", json.dumps({"version": 1, "skills": {"lax": row}}))
+    case("skill add: none, " + what, run("skill", "add", "--policy", policy, lax)[0] == 1 and run("validate", "--policy", policy, lax)[0] == 1)
+code, out, err = run("skill", "list")
+case("skill add: what was refused is not there", "lax" not in out, out)
+policy = put("trust.json", json.dumps({"version": 1, "skills": {"lax": {"trusted": True, "digest": digest}}}))
+case("validate: none with trust", run("validate", "--policy", policy, lax)[0] == 0)
+code, out, err = run("skill", "add", "--policy", policy, lax)
+case("skill add: none with trust", code == 0 and "lax registered" in out, (code, out, err))
+case("run: none without trust", run("run", "--dry-run", "lax")[0] == 125)
+code, out, err = run("run", "--dry-run", "--json", "--policy", policy, "lax")
+case("run: none with trust", code == 0 and json.loads(out)["discipline"] == "none" and json.loads(out)["passes"] == 0, (code, out, err))
+code, out, err = run("run", "--dry-run", "--discipline", "multipass:4", "lax")
+case("run: more than the skill asks", code == 0 and "multipass:4" in out, (code, out, err))
+code, out, err = run("skill", "list", "--policy", policy)
+case("skill: --policy goes with add", code == 2, (code, out, err))
+
 shutil.rmtree(temp)
 for i, (name, good, detail) in enumerate(cases, 1):
     print(f"{'ok' if good else 'not ok'} {i} - {name}")

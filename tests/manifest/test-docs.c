@@ -42,7 +42,7 @@ Test(docs, examples_of_lethe_json) {
                 cr_expect_eq(f.n, 0, "%s: %s %s", example, f.n ? f.v[0].pointer : "", f.n ? f.v[0].message : "");
                 agree(schema, &(Document){example, example}, true);
         }
-        cr_expect_eq(n, 7);
+        cr_expect_eq(n, 11);
 }
 
 Test(docs, examples_of_the_policy) {
@@ -90,6 +90,9 @@ Test(docs, exposure) {
                 {"slots", ",\"reads\":[\"a\"],\"writes\":[\"a\",\"b\"]", 5, "low"},
                 {"budgets", ",\"budgets\":{\"memory\":\"129m\",\"wall\":\"8m\"}", 7, "low"},
                 {"budgets at the default", ",\"budgets\":{\"memory\":\"128m\"}", 0, "low"},
+                {"the end of a region",
+                 ",\"teardown\":{\"discipline\":\"none\"},\"lineage\":\"stats\",\"key_scope\":\"invocation-tree\",\"sub_skills\":[\"a\"]", 32, "medium"},
+                {"resources", ",\"entry\":{\"r\":[\"r\"]},\"resources\":[\"a\",\"b\"],\"release\":[{\"entry\":\"r\"}]", 4, "low"},
                 {"small things", ",\"proc\":true,\"min_tier\":\"landlock\",\"report\":\"calls\"", 20, "medium"},
         };
 

@@ -1,10 +1,16 @@
 /* Runs: tests. lethe.json: every field, good and bad; and the published schema agrees. */
 #include "manifest/manifest.h"
+#include "schema/limits.h"
 #include "tests/manifest/documents.h"
 
 #define V "{\"version\":1"
 #define AT(field, value, where) {field " " value, V ",\"" field "\":" value "}", where, false}
 #define BEYOND(field, value, where) {field " " value, V ",\"" field "\":" value "}", where, true}
+/* I-35 */
+#define RELEASE(text, where) {text, V ",\"entry\":{\"r\":[\"r\"],\"q\":[\"q\"]}," text "}", where, false}
+#define RELEASE_BEYOND(text, where) {text, V ",\"entry\":{\"r\":[\"r\"],\"q\":[\"q\"]}," text "}", where, true}
+#define GATE(text, where) {text, V ",\"reads\":[\"s/a\"],\"gates\":[" text "]}", where, false}
+#define GATE_BEYOND(text, where) {text, V ",\"reads\":[\"s/a\"],\"gates\":[" text "]}", where, true}
 #define B(value, where) {value, V ",\"budgets\":{" value "}}", where, false}
 #define B_BEYOND(value, where) {value, V ",\"budgets\":{" value "}}", where, true}
 
@@ -40,6 +46,21 @@ static const Document documents[] = {
         AT("on_denial", "\"end\"", NULL),
         AT("report", "\"calls\"", NULL),
         AT("cancel_bound", "\"100ms\"", NULL),
+        AT("teardown", "{}", NULL),
+        AT("teardown", "{\"discipline\":\"zero\"}", NULL),
+        AT("teardown", "{\"discipline\":\"none\"}", NULL),
+        AT("teardown", "{\"discipline\":\"multipass\"}", NULL),
+        AT("teardown", "{\"discipline\":\"multipass:16\"}", NULL),
+        AT("lineage", "\"stats\"", NULL),
+        AT("lineage", "\"handles\"", NULL),
+        AT("key_scope", "\"invocation-tree\"", NULL),
+        AT("sections", "{\"a\":{\"schema\":true},\"b_2-c\":{\"schema\":{\"type\":\"object\"},\"bytes\":\"512k\"}}", NULL),
+        AT("sections", "{\"a\":{\"schema\":{},\"bytes\":1}}", NULL),
+        AT("resources", "[]", NULL),
+        RELEASE("\"resources\":[\"seat\"],\"release\":[{\"entry\":\"r\",\"budgets\":{\"wall\":1}}]", NULL),
+        RELEASE("\"release\":[{\"entry\":\"r\"},{\"entry\":\"q\"}]", NULL),
+        AT("sub_skills", "[\"fact-extractor\",\"b2\"]", NULL),
+        GATE("{\"slot\":\"s/a\",\"schema\":true}", NULL),
 
         {"empty", "", ""},
         {"not JSON", "{version:1}", ""},
@@ -145,6 +166,58 @@ static const Document documents[] = {
         AT("cancel_bound", "\"soon\"", "/cancel_bound"),
         BEYOND("cancel_bound", "\"1ms\"", "/cancel_bound"),
         BEYOND("cancel_bound", "\"61s\"", "/cancel_bound"),
+        AT("teardown", "\"zero\"", "/teardown"),
+        AT("teardown", "{\"cancel_bound\":\"1s\"}", "/teardown/cancel_bound"),
+        AT("teardown", "{\"discipline\":true}", "/teardown/discipline"),
+        AT("teardown", "{\"discipline\":\"shred\"}", "/teardown/discipline"),
+        AT("teardown", "{\"discipline\":\"Zero\"}", "/teardown/discipline"),
+        AT("teardown", "{\"discipline\":\"\"}", "/teardown/discipline"),
+        AT("teardown", "{\"discipline\":\"zero:1\"}", "/teardown/discipline"),
+        AT("teardown", "{\"discipline\":\"multipass:\"}", "/teardown/discipline"),
+        AT("teardown", "{\"discipline\":\"multipass:0\"}", "/teardown/discipline"),
+        AT("teardown", "{\"discipline\":\"multipass:03\"}", "/teardown/discipline"),
+        AT("teardown", "{\"discipline\":\"multipass:17\"}", "/teardown/discipline"),
+        AT("teardown", "{\"discipline\":\"multipass:-1\"}", "/teardown/discipline"),
+        AT("teardown", "{\"discipline\":\"multipass:99999999999999999999\"}", "/teardown/discipline"),
+        AT("lineage", "\"all\"", "/lineage"),
+        AT("lineage", "1", "/lineage"),
+        AT("key_scope", "\"tree\"", "/key_scope"),
+        AT("sections", "[]", "/sections"),
+        AT("sections", "{\"A\":{\"schema\":true}}", "/sections/A"),
+        AT("sections", "{\"a.b\":{\"schema\":true}}", "/sections/a.b"),
+        AT("sections", "{\"a\":true}", "/sections/a"),
+        AT("sections", "{\"a\":{}}", "/sections/a"),
+        AT("sections", "{\"a\":{\"schema\":1}}", "/sections/a/schema"),
+        BEYOND("sections", "{\"a\":{\"schema\":{\"type\":\"key\"}}}", "/sections/a/schema"),
+        BEYOND("sections", "{\"a\":{\"schema\":\"a.json\"}}", "/sections/a/schema"), /* no folder here */
+        AT("sections", "{\"a\":{\"schema\":true,\"bytes\":0}}", "/sections/a/bytes"),
+        AT("sections", "{\"a\":{\"schema\":true,\"bytes\":524289}}", "/sections/a/bytes"),
+        AT("sections", "{\"a\":{\"schema\":true,\"bytes\":\"many\"}}", "/sections/a/bytes"),
+        AT("sections", "{\"a\":{\"schema\":true,\"bytes\":null}}", "/sections/a/bytes"),
+        BEYOND("sections", "{\"a\":{\"schema\":true,\"bytes\":\"1m\"}}", "/sections/a/bytes"),
+        AT("sections", "{\"a\":{\"schema\":true,\"size\":1}}", "/sections/a/size"),
+        AT("resources", "[\"seat\"]", "/resources"),
+        RELEASE("\"resources\":[\"seat\"],\"release\":[]", "/resources"),
+        RELEASE("\"resources\":[\"\"],\"release\":[{\"entry\":\"r\"}]", "/resources/0"),
+        RELEASE("\"resources\":[\"a b\"],\"release\":[{\"entry\":\"r\"}]", "/resources/0"),
+        RELEASE("\"resources\":[\"a\",\"a\"],\"release\":[{\"entry\":\"r\"}]", "/resources/1"),
+        RELEASE("\"release\":[\"r\"]", "/release/0"),
+        RELEASE("\"release\":[{}]", "/release/0"),
+        RELEASE("\"release\":[{\"entry\":1}]", "/release/0/entry"),
+        RELEASE("\"release\":[{\"entry\":\"r\",\"budgets\":{\"memory\":0}}]", "/release/0/budgets/memory"),
+        RELEASE("\"release\":[{\"entry\":\"r\",\"args\":[]}]", "/release/0/args"),
+        RELEASE_BEYOND("\"release\":[{\"entry\":\"s\"}]", "/release/0/entry"),
+        RELEASE_BEYOND("\"release\":[{\"entry\":\"r\"},{\"entry\":\"r\"}]", "/release/1/entry"),
+        AT("sub_skills", "[\"a--b\"]", "/sub_skills/0"),
+        AT("sub_skills", "[\"../a\"]", "/sub_skills/0"),
+        AT("sub_skills", "[\"a\",\"a\"]", "/sub_skills/1"),
+        GATE("{}", "/gates/0"),
+        GATE("{\"slot\":\"s/a\"}", "/gates/0"),
+        GATE("{\"slot\":\"S\",\"schema\":true}", "/gates/0/slot"),
+        GATE("{\"slot\":\"s/a\",\"schema\":1}", "/gates/0/schema"),
+        GATE("{\"slot\":\"s/a\",\"schema\":true,\"age\":1}", "/gates/0/age"),
+        GATE_BEYOND("{\"slot\":\"s/b\",\"schema\":true}", "/gates/0/slot"),
+        GATE_BEYOND("{\"slot\":\"s/a\",\"schema\":true},{\"slot\":\"s/a\",\"schema\":true}", "/gates/1/slot"),
 };
 
 Test(manifest, documents_and_the_published_schema) {
@@ -237,4 +310,31 @@ Test(manifest, values_are_read) {
         cr_expect(m.proc && m.min_tier == TIER_LANDLOCK && m.on_denial == DENIAL_END && !m.report_paths);
         cr_expect_eq(m.cancel_bound_usec, 2000000);
         cr_expect_eq(json_object_size(m.slots), 1);
+}
+
+/* I-4, I-26, I-29, I-30, I-32, I-35, I-36: what a manifest says about the life and end of a region is what is read. */
+Test(manifest, the_region_is_read) {
+        static const char text[] = V ",\"entry\":{\"main\":[\"a\"],\"r\":[\"r\"]},\"reads\":[\"s\"],\"teardown\":{\"discipline\":\"multipass:5\"},"
+                                     "\"lineage\":\"handles\",\"key_scope\":\"invocation-tree\",\"sections\":{\"x\":{\"schema\":true,\"bytes\":\"2k\"},"
+                                     "\"y\":{\"schema\":{\"type\":\"null\"}}},\"resources\":[\"seat\"],"
+                                     "\"release\":[{\"entry\":\"r\",\"budgets\":{\"wall\":\"50ms\"}}],\"sub_skills\":[\"other\"],\"gates\":[{\"slot\":\"s\",\"schema\":{\"const\":1}}]}";
+        _cleanup_findings_ Findings f = {0};
+        _cleanup_(manifest_deinit) Manifest m = {0}, none = manifest_none();
+        json_t *x, *y;
+
+        cr_expect(none.discipline == DISCIPLINE_ZERO && none.passes == 1 && none.lineage == LINEAGE_EVENTS && none.key_scope == KEY_SCOPE_INVOCATION);
+        cr_assert_eq(manifest_parse(text, sizeof(text) - 1, -1, NULL, &m, &f), 0);
+        cr_assert_eq(f.n, 0, "%s", f.n ? f.v[0].message : "");
+        cr_expect(m.discipline_said && m.discipline == DISCIPLINE_MULTIPASS && m.passes == 5);
+        cr_expect(m.lineage == LINEAGE_HANDLES && m.key_scope == KEY_SCOPE_TREE);
+        x = json_object_get(m.sections, "x");
+        y = json_object_get(m.sections, "y");
+        cr_expect_eq(json_integer_value(json_object_get(x, "bytes")), 2048);
+        cr_expect(json_is_true(json_object_get(x, "schema")));
+        cr_expect_eq(json_integer_value(json_object_get(y, "bytes")), SECTION_BYTES_STANDARD);
+        cr_expect_str_eq(m.resources[0], "seat");
+        cr_expect_str_eq(m.releases[0].entry, "r");
+        cr_expect_eq(m.releases[0].budget.wall_usec, 50000);
+        cr_expect_str_eq(m.sub_skills[0], "other");
+        cr_expect_str_eq(json_string_value(json_object_get(json_array_get(m.gates, 0), "slot")), "s");
 }

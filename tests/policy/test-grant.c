@@ -220,12 +220,52 @@ static const Case cases[] = {
          "\"A=2\"|\"B=x=y\"|\"LANG=de\"|\"HOME=/work\"|\"PATH=/lethe/bin:/usr/local/bin:/usr/bin:/bin\"|\"LETHE_IN=3\""},
         {"workdir", M(""), NULL, {"workdir", "/skill//bin/"}, 0, "\"workdir\":\"/skill/bin\""},
         {"proc", M(""), NULL, {"proc", NULL}, 0, "\"proc\":true"},
+        /* The end of a region (I-29..I-32, I-35). */
+        {"zero by default", M(""), NULL, {0}, 0, "\"discipline\":\"zero\"|\"passes\":1|\"lineage\":\"events\"|\"key_scope\":\"invocation\"|\"release\":[]"},
+        {"what the skill says", M(",\"teardown\":{\"discipline\":\"multipass\"}"), NULL, {0}, 0, "\"discipline\":\"multipass\"|\"passes\":3"},
+        {"more by the command line", M(",\"teardown\":{\"discipline\":\"multipass\"}"), NULL, {"discipline", "multipass:7"}, 0, "\"passes\":7"},
+        {"less by the command line", M(",\"teardown\":{\"discipline\":\"multipass\"}"), NULL, {"discipline", "zero"}, GRANT_E_REFUSED,
+         "--discipline zero|teardown/discipline asks (multipass:3)"},
+        {"fewer passes by the command line", M(",\"teardown\":{\"discipline\":\"multipass\"}"), NULL, {"discipline", "multipass:2"}, GRANT_E_REFUSED, "multipass:2"},
+        {"none is for the trusted", M(",\"teardown\":{\"discipline\":\"none\"}"), NULL, {0}, GRANT_E_REFUSED, "discipline none|trusted|\"digest\": \"sha256:"},
+        {"a row is not trust", M(",\"teardown\":{\"discipline\":\"none\"}"), P(",\"skills\":{\"skill\":{\"trusted\":false}}"), {0}, GRANT_E_REFUSED,
+         "policy.json#/skills/skill"},
+        {"none, but the operator wants more", M(",\"teardown\":{\"discipline\":\"none\"}"), NULL, {"discipline", "zero"}, 0, "\"discipline\":\"zero\""},
+        {"none of the command line", M(""), NULL, {"discipline", "none"}, GRANT_E_REFUSED, "trusted"},
+        {"a program is not trusted", NULL, NULL, {"discipline", "none"}, GRANT_E_REFUSED, "not for a program", "/bin/sh"},
+        {"a program may have more", NULL, NULL, {"discipline", "multipass"}, 0, "\"discipline\":\"multipass\"", "/bin/sh"},
+        {"callbacks", "{\"version\":1,\"entry\":{\"main\":[\"run.sh\"],\"back\":[\"bin/tool\",\"-x\"]},\"budgets\":{\"memory\":\"64m\"},\"resources\":[\"seat\"],"
+         "\"release\":[{\"entry\":\"back\",\"budgets\":{\"memory\":\"1g\",\"wall\":\"1s\"}}]}", NULL, {0}, 0,
+         "\"entry\":\"back\",\"program\":\"/skill/bin/tool\"|\"resources\":[\"seat\"]|\"field\":\"/release/0/budgets/memory\",\"granted\":\"64 MiB\""},
+        {"a callback that is not there", "{\"version\":1,\"entry\":{\"main\":[\"run.sh\"],\"back\":[\"./gone\"]},\"release\":[{\"entry\":\"back\"}]}", NULL, {0},
+         GRANT_E_NOT_FOUND, "gone"},
+        {"the rest", M(",\"reads\":[\"s\"],\"lineage\":\"stats\",\"key_scope\":\"invocation-tree\",\"sub_skills\":[\"other\"],\"gates\":[{\"slot\":\"s\",\"schema\":true}],"
+         "\"sections\":{\"x\":{\"schema\":true,\"bytes\":9}}"), NULL, {0}, 0,
+         "\"lineage\":\"stats\"|\"key_scope\":\"invocation-tree\"|\"sub_skills\":[\"other\"]|\"gates\":[\"s\"]|\"sections\":[{\"bytes\":9,\"name\":\"x\"}]"},
         {"regions", M(""), P(",\"max_regions\":5,\"concurrency\":{\"*\":3,\"skill\":2}"), {0}, 0, "\"max_of_skill\":2|\"max_regions\":5"},
 };
 
 Test(grant, cases, .init = setup, .fini = teardown) {
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
                 check(&cases[i]);
+}
+
+/* I-31: trust is given to a content, not to a name. */
+Test(grant, none_for_the_trusted, .init = setup, .fini = teardown) {
+        static const Case c = {"trusted", M(",\"teardown\":{\"discipline\":\"none\"}"), NULL, {0}, GRANT_E_REFUSED, ""};
+        _cleanup_grant_ Grant g = {0}, again = {0};
+        _cleanup_skill_ Skill *s = NULL;
+        char policy[512], skill[PATH_MAX];
+        Case trusted = c;
+        Diag d = {0};
+
+        cr_assert_eq(make(&c, &g, &d), GRANT_E_REFUSED);
+        snprintf(skill, sizeof(skill), "%.4000s/skill", temp.path);
+        cr_assert_eq(skill_load(skill, &s, &d), 0, "%s", d.text);
+        snprintf(policy, sizeof(policy), "{\"version\":1,\"skills\":{\"skill\":{\"trusted\":true,\"digest\":\"%s\"}}}", s->bundle.digest);
+        trusted.policy = policy;
+        cr_assert_eq(make(&trusted, &again, &d), 0, "%s", d.text);
+        cr_expect(again.discipline == DISCIPLINE_NONE && again.passes == 0);
 }
 
 /* I-2, I-10: the ledger gets neither arguments nor values of the environment. */

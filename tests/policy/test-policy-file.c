@@ -25,6 +25,7 @@ static const Document documents[] = {
         AT("skills", "{\"a\":{},\"b-2\":{\"digest\":\"" DIGEST "\",\"network\":{\"host\":true},\"files\":[]}}", NULL),
         AT("skills", "{\"a\":{\"max\":{\"memory\":\"1m\"},\"min_tier\":\"landlock\"}}", NULL),
 
+        AT("skills", "{\"a\":{\"digest\":\"" DIGEST "\",\"trusted\":true},\"b\":{\"trusted\":false}}", NULL),
         {"empty", "", ""},
         {"not JSON", "version = 1", ""},
         {"duplicate key", V ",\"max_regions\":1,\"max_regions\":9}", ""},
@@ -56,6 +57,9 @@ static const Document documents[] = {
         AT("skills", "{\"a\":{\"digest\":\"md5:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"}}", "/skills/a/digest"),
         AT("skills", "{\"a\":{\"network\":{\"host\":true}}}", "/skills/a"),
         AT("skills", "{\"a\":{\"files\":[]}}", "/skills/a"),
+        AT("skills", "{\"a\":{\"trusted\":true}}", "/skills/a"), /* I-31: any folder can claim a name */
+        AT("skills", "{\"a\":{\"digest\":\"" DIGEST "\",\"trusted\":1}}", "/skills/a/trusted"),
+        AT("trusted", "true", "/trusted"),
 };
 
 Test(policy_file, documents_and_the_published_schema) {

@@ -79,6 +79,10 @@ static const struct {
         {"entry", "x", NULL, 0},
         {"entry", "", "empty", REQUEST_E_BAD},
         {"tier", "landlock", NULL, 0},
+        {"discipline", "multipass:2", NULL, 0},
+        {"discipline", "none", NULL, 0}, /* the policy's word comes later */
+        {"discipline", "shred", "--discipline: \"shred\"", REQUEST_E_BAD},
+        {"discipline", "multipass:99", "from 1 to 16", REQUEST_E_BAD},
         {"tier", "gvisor", "namespaces or landlock", REQUEST_E_BAD},
         {"proc", NULL, NULL, 0},
         {"privileged", "1", "no such option", REQUEST_E_BAD},

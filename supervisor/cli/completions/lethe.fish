@@ -52,6 +52,7 @@ complete -c lethe -n '__fish_seen_subcommand_from prove' -l store -r -d 'the sto
 complete -c lethe -n '__fish_seen_subcommand_from skill' -a 'add list show'
 complete -c lethe -n '__fish_seen_subcommand_from skill' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
 complete -c lethe -n '__fish_seen_subcommand_from skill' -l json -d 'print JSON'
+complete -c lethe -n '__fish_seen_subcommand_from skill' -l policy -r -d 'the policy file (default: $LETHE_POLICY, else the usual places)'
 complete -c lethe -n '__fish_seen_subcommand_from skill' -l store -r -d 'the store (default: $LETHE_STORE, else the XDG state folder)'
 
 complete -c lethe -n '__fish_seen_subcommand_from slot' -a 'define put get list history watch'
@@ -64,10 +65,12 @@ complete -c lethe -n '__fish_seen_subcommand_from slot' -l store -r -d 'the stor
 complete -c lethe -n '__fish_seen_subcommand_from slot' -l version -r
 
 complete -c lethe -n '__fish_seen_subcommand_from validate' -l json -d 'print JSON'
+complete -c lethe -n '__fish_seen_subcommand_from validate' -l policy -r -d 'the policy file (default: $LETHE_POLICY, else the usual places)'
 
 complete -c lethe -n '__fish_seen_subcommand_from run' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l connect -r -d 'allow TCP connections to this address'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l cpu-time -r -d 'of the whole process tree'
+complete -c lethe -n '__fish_seen_subcommand_from run' -l discipline -r -d 'zero, multipass, multipass:N or none: how its memory is overwritten'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l dry-run -d 'print the effective policy and run nothing'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l entry -r -d 'the manifest'\''s entry, or a file of the folder (default: main)'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l env -r -d 'a variable of the environment; NAME alone passes the caller'\''s on'
