@@ -1,5 +1,7 @@
 #include "base/clock.h"
 
+#include "base/size.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,4 +64,32 @@ int clock_parse(const char *text, uint64_t *ret_real_usec) {
                 return -EINVAL;
         *ret_real_usec = real_usec;
         return 0;
+}
+
+int clock_parse_moment(const char *text, uint64_t now_usec, uint64_t *ret_real_usec) {
+        static const char rest[] = "T00:00:00.000000";
+        char whole[CLOCK_TEXT_MAX], days[CLOCK_TEXT_MAX];
+        size_t n = strlen(text);
+        uint64_t ago;
+
+        if (n > 0 && n < sizeof(days) && strchr("smhd", text[n - 1])) {
+                memcpy(days, text, n);
+                days[n] = 0;
+                if (text[n - 1] == 'd') {
+                        days[n - 1] = 0;
+                        if (count_parse(days, &ago) < 0 || __builtin_mul_overflow(ago, UINT64_C(86400000000), &ago))
+                                return -EINVAL;
+                } else if (duration_parse(days, &ago) < 0)
+                        return -EINVAL;
+                if (ago > now_usec)
+                        return -EINVAL;
+                *ret_real_usec = now_usec - ago;
+                return 0;
+        }
+        if (n > 10 && text[n - 1] == 'Z')
+                n--;
+        if (n < 10 || n > 26 || (n > 10 && n != 16 && n != 19 && n < 21))
+                return -EINVAL;
+        snprintf(whole, sizeof(whole), "%.*s%sZ", (int)n, text, rest + (n - 10));
+        return clock_parse(whole, ret_real_usec);
 }

@@ -28,6 +28,10 @@ extern const size_t cli_n_verbs;
 #include "cli/verbs.def"
 #undef VERB
 
+/* `lethe audit regions`, cmd-audit-regions.c. */
+int cmd_audit_regions(int argc, char **argv);
+extern const char audit_regions_help[];
+
 /* Where the store is: `given` (--store) or LETHE_STORE or $XDG_STATE_HOME/lethe or ~/.local/state/lethe.
  * Owned string or NULL with a message. */
 char *cli_store_path(const char *given, Diag *reterr);

@@ -2,33 +2,18 @@
 #include "audit/audit.h"
 #include "cli/with-store.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <unistd.h>
+#include <string.h>
 
 static const char help[] =
-        "Usage: lethe audit [--json] [--store DIR]\n\n"
+        "Usage: lethe audit [--json] [--store DIR]\n"
+        "       lethe audit regions [QUESTION] [--since TIME] [--until TIME] [--skill NAME] [--scope SCOPE] [--json]\n\n"
         "Reads the whole store and recomputes all that it claims: hashes, tree, checkpoint and its\n"
         "signature, payloads, the life of each region, and every slot from the ledger alone. Ends 0\n"
-        "when all holds, 1 with the first thing that does not, 2 when used wrongly or when there is no\n"
-        "store to be read in that place.\n\n" HELP_STORE
+        "when all holds, 1 with the first thing that does not, 2 when used wrongly.\n\n" HELP_STORE
         "  --json            the report as one object\n"
-        "  -h, --help        this text\n";
-
-/* That nothing is there, or that it may not be read, says nothing about a store. A folder without its data does. */
-static bool is_out_of_reach(const StoreOptions *o) {
-        _cleanup_free_ char *path = NULL, *data = NULL;
-        Diag d = {0};
-
-        path = cli_store_path(o->store, &d);
-        if (!path || asprintf(&data, "%s/data.mdb", path) < 0) {
-                data = NULL;
-                return false;
-        }
-        return access(path, R_OK | X_OK) < 0 || (access(data, R_OK) < 0 && errno == EACCES);
-}
+        "  -h, --help        this text\n\n";
 
 static json_t *to_json(const AuditReport *a, int r) {
         json_t *o = json_pack("{s:i, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "version", 1, "intact", r == 0, "origin",
@@ -44,6 +29,18 @@ static json_t *to_json(const AuditReport *a, int r) {
         return o;
 }
 
+/* Takes the word out of the arguments, wherever it stands, but for the value of an option. */
+static bool take_word(int *argc, char **argv, const char *word) {
+        for (int i = 1; i < *argc; i++)
+                if (strcmp(argv[i], word) == 0 && strcmp(argv[i - 1], "--store") != 0 && strcmp(argv[i - 1], "--anchor") != 0 &&
+                    strcmp(argv[i - 1], "--skill") != 0) {
+                        memmove(argv + i, argv + i + 1, (size_t)(*argc - i) * sizeof(*argv));
+                        (*argc)--;
+                        return true;
+                }
+        return false;
+}
+
 int cmd_audit(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, {0}};
         _cleanup_store_ Store *s = NULL;
@@ -52,9 +49,12 @@ int cmd_audit(int argc, char **argv) {
         Diag d = {0};
         int r, opt;
 
+        if (take_word(&argc, argv, "regions"))
+                return cmd_audit_regions(argc, argv);
         while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
                 if (opt == 'h') {
                         fputs(help, stdout);
+                        fputs(audit_regions_help, stdout);
                         return cli_done("audit", EXIT_OK);
                 }
                 if (!store_option(&o, opt, optarg))
@@ -64,8 +64,6 @@ int cmd_audit(int argc, char **argv) {
                 return cli_usage("audit", "'%s' is one argument too many", argv[optind]);
         r = with_store("audit", &o, STORE_READ, &s);
         if (r != EXIT_OK) {
-                if (r == EXIT_NOT && is_out_of_reach(&o))
-                        return EXIT_USAGE;
                 if (o.json && r == EXIT_NOT) /* the reason stands on standard error */
                         printf("{\"intact\":false,\"problem\":{\"what\":\"the store cannot be "
                                "opened\"},\"version\":1}\n");

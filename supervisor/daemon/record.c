@@ -1,6 +1,7 @@
 /* Runs: supervisor. */
 #include "daemon/record.h"
 
+#include "base/host.h"
 #include "daemon/receipt.h"
 #include "engine/engine.h"
 
@@ -45,8 +46,15 @@ static int put_pid(Txn *t, const Region *r) {
         return e < 0 ? e : engine_region_pid(t, r->id, (uint64_t)r->spawned.pid, r->spawned.start_ticks, cgroup, r->spawned.scratch);
 }
 
+/* For the certificate: the tool and its version, the user, and the machine by a hash that gives its name away to nobody. */
+static json_t *who_runs(void) {
+        char host[HOST_ID_MAX];
+
+        return json_pack("{s:s?, s:o, s:s}", "host", host_id(host), "uid", json_u64(getuid()), "version", LETHE_VERSION);
+}
+
 int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, Diag *reterr) {
-        _cleanup_json_ json_t *grant = grant_to_json(r->grant);
+        _cleanup_json_ json_t *grant = grant_to_json(r->grant), *by = who_runs();
         _cleanup_txn_ Txn *t = NULL;
         const RegionStart start = {
                 .region = r->id,
@@ -57,12 +65,13 @@ int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **
                 .reads = (const char *const *)r->grant->reads,
                 .writes = (const char *const *)r->grant->writes,
                 .slots = r->grant->slots,
+                .by = by,
                 .supervisor_pid = (uint64_t)getpid(),
                 .max_regions = r->grant->max_regions,
         };
         int e;
 
-        if (!grant)
+        if (!grant || !by)
                 return -ENOMEM;
         e = store_begin(s, true, &t, reterr);
         if (e != 0)

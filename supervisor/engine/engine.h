@@ -43,6 +43,7 @@ typedef struct RegionStart {
         const json_t *grant;     /* grant_to_json() */
         const char *const *reads, *const *writes; /* NULL-terminated or NULL */
         const json_t *slots;     /* definitions by the manifest, or NULL */
+        json_t *by;              /* who runs it: {"host", "uid", "version"}; borrowed, or NULL */
         uint64_t supervisor_pid;
         uint64_t max_regions;    /* refuse with ENGINE_E_TOO_MANY beyond; 0: no limit */
 } RegionStart;

@@ -90,7 +90,7 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
         fields = json_pack("{s:{s:s, s:s}, s:s, s:O?, s:o, s:o, s:o}", "skill", "name", s->skill_name, "digest",
                            s->skill_digest, "tier", s->tier, "grant", s->grant, "reads", strings(s->reads), "writes",
                            strings(s->writes), "supervisor", json_u64(s->supervisor_pid));
-        if (!fields)
+        if (!fields || (s->by && json_object_set(fields, "by", s->by) < 0))
                 return -ENOMEM;
         r = event_append(t, &(Event){.type = "region.allocated", .region = s->region, .fields = fields}, &seq, NULL);
         if (r == 0)

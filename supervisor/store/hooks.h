@@ -24,7 +24,9 @@ bool txn_writes(const Txn *t);
 void store_set_anchor(Store *s, char *path);
 const char *store_anchor(const Store *s);
 
-/* Signs with the store's key (STORE_WRITE). Returns 0 or -ENOKEY. */
+/* Reads the key into a store that was opened with STORE_READ, for what is signed and not written. Returns 0, STORE_E_KEY, -errno. */
+int store_need_key(Store *s, Diag *reterr);
+/* Signs with the store's key (STORE_WRITE, or after store_need_key). Returns 0 or -ENOKEY. */
 int store_sign(const Store *s, const void *msg, size_t n, uint8_t ret[static 64]);
 StoreMode store_mode(const Store *s);
 int store_dir_fd(const Store *s); /* borrowed */

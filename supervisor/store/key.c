@@ -84,6 +84,10 @@ void key_free(Store *s) {
         s->secret = NULL;
 }
 
+int store_need_key(Store *s, Diag *reterr) {
+        return s->secret ? 0 : key_load(s, reterr);
+}
+
 int store_sign(const Store *s, const void *msg, size_t n, uint8_t ret[static 64]) {
         if (!s->secret)
                 return -ENOKEY;

@@ -258,3 +258,42 @@ Test(id, region_ids) {
         for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
                 cr_expect(!region_id_valid(bad[i]), "%s", bad[i]);
 }
+
+Test(text, moments_as_people_write_them) {
+        static const struct {
+                const char *text, *is; /* NULL: refused */
+        } rows[] = {
+                {"2026-11-21", "2026-11-21T00:00:00.000000Z"},
+                {"2026-11-21Z", "2026-11-21T00:00:00.000000Z"},
+                {"2026-11-21T10:29", "2026-11-21T10:29:00.000000Z"},
+                {"2026-11-21T10:29Z", "2026-11-21T10:29:00.000000Z"},
+                {"2026-11-21T10:29:41Z", "2026-11-21T10:29:41.000000Z"},
+                {"2026-11-21T10:29:41.5Z", "2026-11-21T10:29:41.500000Z"},
+                {"2026-11-21T10:29:41.000123Z", "2026-11-21T10:29:41.000123Z"},
+                {"90s", "2026-11-21T23:58:30.000000Z"},
+                {"12h", "2026-11-21T12:00:00.000000Z"},
+                {"7d", "2026-11-15T00:00:00.000000Z"},
+                {"", NULL},
+                {"2026", NULL},
+                {"2026-11-31", NULL},
+                {"2026-11-21T10", NULL},
+                {"2026-11-21T10:29:41.", NULL},
+                {"2026-11-21T10:29:41+01:00", NULL},
+                {"2026-11-21T25:00", NULL},
+                {"yesterday", NULL},
+                {"d", NULL},
+                {"-1d", NULL},
+                {"999999999999d", NULL},
+        };
+        uint64_t now, got;
+        char text[CLOCK_TEXT_MAX];
+
+        cr_assert_eq(clock_parse("2026-11-22T00:00:00.000000Z", &now), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                int r = clock_parse_moment(rows[i].text, now, &got);
+
+                cr_expect_eq(r, rows[i].is ? 0 : -EINVAL, "\"%s\": %d", rows[i].text, r);
+                if (r == 0 && rows[i].is)
+                        cr_expect_str_eq(clock_format(got, text), rows[i].is, "\"%s\"", rows[i].text);
+        }
+}

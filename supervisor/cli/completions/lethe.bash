@@ -2,7 +2,7 @@
 
 # The options of each verb, and the words that may follow it.
 declare -A _lethe_options=(
-        [audit]="--anchor --json --store"
+        [audit]="--anchor --json --scope --since --skill --store --until"
         [capacity]="--anchor --json --policy --store"
         [checkpoint]="--anchor --json --store"
         [doctor]="--json --store"
@@ -19,6 +19,7 @@ declare -A _lethe_options=(
         [why]="--anchor --json --store"
 )
 declare -A _lethe_words=(
+        [audit]="regions"
         [skill]="add list show"
         [slot]="define put get list history watch"
 )

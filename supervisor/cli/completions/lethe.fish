@@ -17,7 +17,12 @@ complete -c lethe -n __fish_use_subcommand -f -a version -d 'print the version'
 complete -c lethe -n __fish_use_subcommand -f -a why -d 'tell how a region ended, and what it was denied'
 
 complete -c lethe -n '__fish_seen_subcommand_from audit' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
+complete -c lethe -n '__fish_seen_subcommand_from audit' -a regions
 complete -c lethe -n '__fish_seen_subcommand_from audit' -l json -d 'the report as one object'
+complete -c lethe -n '__fish_seen_subcommand_from audit' -l scope -x -a 'invocation invocation-tree' -d 'regions: only of this key scope'
+complete -c lethe -n '__fish_seen_subcommand_from audit' -l since -x -d 'regions: allocated then or later'
+complete -c lethe -n '__fish_seen_subcommand_from audit' -l skill -x -d 'regions: only of this skill'
+complete -c lethe -n '__fish_seen_subcommand_from audit' -l until -x -d 'regions: allocated before'
 complete -c lethe -n '__fish_seen_subcommand_from audit' -l store -r -d 'the store (default: $LETHE_STORE, else the XDG state folder)'
 
 complete -c lethe -n '__fish_seen_subcommand_from capacity' -l anchor -r -d 'the checkpoint copy that the store must not be behind'

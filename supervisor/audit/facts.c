@@ -1,0 +1,64 @@
+#include "audit/history.h"
+
+#include <string.h>
+
+const char *proof_name(Proof p) {
+        switch (p) {
+        case PROOF_CLEARED:
+                return "cleared";
+        case PROOF_PARTIAL:
+                return "partial";
+        case PROOF_NOTHING:
+                return "unscrubbed";
+        }
+        return "unscrubbed";
+}
+
+uint64_t facts_number(const RegionFacts *f, const char *member) {
+        uint64_t v = 0;
+
+        return json_get_u64(json_object_get(f->teardown, member), &v) < 0 ? 0 : v;
+}
+
+const char *facts_text(const RegionFacts *f, const char *member) {
+        const char *s = json_string_value(json_object_get(f->teardown, member));
+
+        return s ? s : "";
+}
+
+/* Anything but nothing: a number, a number for each reason, or a list of what was missed. */
+static bool says_missed(const json_t *v) {
+        const char *key;
+        json_t *member;
+        uint64_t n;
+
+        if (json_get_u64(v, &n) == 0)
+                return n > 0;
+        json_object_foreach((json_t *)v, key, member)
+                if (says_missed(member))
+                        return true;
+        return json_array_size(v) > 0;
+}
+
+Proof facts_proof(const RegionFacts *f) {
+        const char *grade = facts_text(f, "grade");
+
+        if (strcmp(grade, "partial") == 0)
+                return PROOF_PARTIAL;
+        if (strcmp(grade, "cleared") != 0 && strcmp(grade, "cleared_early") != 0 && strcmp(grade, "cleared_kernel") != 0)
+                return PROOF_NOTHING;
+        /* A grade that its own numbers contradict proves nothing more than they do. */
+        if (says_missed(json_object_get(f->teardown, "bytes_missed")) || facts_number(f, "bytes_verified") < facts_number(f, "bytes_overwritten"))
+                return PROOF_PARTIAL;
+        return PROOF_CLEARED;
+}
+
+bool facts_in_order(const RegionFacts *f) {
+        if (f->early_end || f->n_released > 1 || f->orphan)
+                return false;
+        return f->ended == 0 || (f->n_released == 1 && f->allocated < f->released && f->released < f->ended);
+}
+
+bool facts_late(const RegionFacts *f) {
+        return f->passed || (strcmp(f->outcome, "cancelled") == 0 && f->bound_usec > 0 && facts_number(f, "usec") > f->bound_usec);
+}

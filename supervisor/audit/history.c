@@ -1,0 +1,276 @@
+#include "audit/history.h"
+
+#include "audit/audit-internal.h"
+#include "base/clock.h"
+#include "engine/engine.h"
+#include "store/hooks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static const char *text_of(const json_t *o, const char *key) {
+        const char *s = json_string_value(json_object_get(o, key));
+
+        return s ? s : "";
+}
+
+static void facts_free(RegionFacts *f) {
+        if (!f)
+                return;
+        free(f->skill);
+        free(f->digest);
+        free(f->tier);
+        free(f->asked);
+        free(f->scope);
+        free(f->outcome);
+        free(f->reason);
+        json_decref(f->by);
+        json_decref(f->teardown);
+        json_decref(f->usage);
+        free(f);
+}
+
+void history_deinit(History *h) {
+        for (size_t i = 0; i < h->n; i++)
+                facts_free(h->regions[i]);
+        free(h->regions);
+        *h = (History){0};
+}
+
+/* Fields that were too large for the entry stand in its payload. */
+static int unfold(Txn *t, uint64_t seq, json_t *o) {
+        _cleanup_json_ json_t *fields = NULL;
+        Bytes body;
+        int r;
+
+        if (strcmp(text_of(o, "fields"), "body") != 0)
+                return 0;
+        r = body_get(t, seq, NULL, &body);
+        if (r == 0)
+                r = json_parse(body.p, body.n, body.n, JSON_DEPTH_DEFAULT, &fields, NULL);
+        if (r == -ENOENT) /* erased: what is left says that there was something */
+                return 0;
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        return json_object_update_missing(o, fields) < 0 ? -ENOMEM : 0;
+}
+
+static int allocated(RegionFacts *f, const json_t *o) {
+        const json_t *grant = json_object_get(o, "grant"), *skill = json_object_get(o, "skill");
+        const char *scope = text_of(grant, "key_scope");
+
+        f->skill = strdup(text_of(skill, "name"));
+        f->digest = strdup(text_of(skill, "digest"));
+        f->tier = strdup(text_of(o, "tier"));
+        f->asked = strdup(text_of(grant, "discipline"));
+        f->scope = strdup(*scope ? scope : "invocation");
+        f->outcome = strdup("");
+        f->reason = strdup("");
+        if (json_get_u64(json_object_get(grant, "cancel_bound_usec"), &f->bound_usec) < 0)
+                f->bound_usec = 0;
+        f->by = json_incref(json_object_get(o, "by"));
+        return f->skill && f->digest && f->tier && f->asked && f->scope && f->outcome && f->reason ? 0 : -ENOMEM;
+}
+
+static int ended(RegionFacts *f, const json_t *o) {
+        char *outcome = strdup(text_of(o, "outcome")), *reason = strdup(text_of(o, "reason"));
+
+        free(f->outcome);
+        free(f->reason);
+        f->outcome = outcome;
+        f->reason = reason;
+        f->early_end = f->n_released == 0;
+        return outcome && reason ? 0 : -ENOMEM;
+}
+
+static bool wanted(const HistoryQuery *q, const RegionFacts *f) {
+        return (!q->region || strcmp(q->region, f->id) == 0) && (!q->skill || strcmp(q->skill, f->skill) == 0) &&
+               (!q->scope || strcmp(q->scope, f->scope) == 0) && f->allocated_usec >= q->since_usec &&
+               (q->until_usec == 0 || f->allocated_usec < q->until_usec);
+}
+
+static int add(History *h, Map *alive, const HistoryQuery *q, const json_t *o, uint64_t seq, uint64_t usec) {
+        RegionFacts *f = calloc(1, sizeof(*f)), **p;
+        const char *id = text_of(o, "region");
+        int r;
+
+        if (!f)
+                return -ENOMEM;
+        snprintf(f->id, sizeof(f->id), "%s", id);
+        f->allocated = seq;
+        f->allocated_usec = usec;
+        r = allocated(f, o);
+        if (r < 0 || !wanted(q, f) || map_get(alive, id)) {
+                facts_free(f);
+                return r;
+        }
+        if (h->n % 64 == 0) {
+                p = reallocarray(h->regions, h->n + 64, sizeof(*p));
+                if (!p) {
+                        facts_free(f);
+                        return -ENOMEM;
+                }
+                h->regions = p;
+        }
+        h->regions[h->n++] = f;
+        /* The map frees what it holds: it gets a pointer to the pointer's value. */
+        p = malloc(sizeof(*p));
+        if (!p || map_add(alive, id, p) < 0) {
+                free(p);
+                return -ENOMEM;
+        }
+        *p = f;
+        return 0;
+}
+
+/* One event of a region that is wanted. */
+static int take(RegionFacts *f, const char *type, const json_t *o, uint64_t seq, uint64_t usec) {
+        if (strcmp(type, "region.released") == 0) {
+                if (f->n_released++ > 0)
+                        return 0;
+                f->released = seq;
+                f->released_usec = usec;
+                f->teardown = json_incref(json_object_get(o, "teardown"));
+                f->usage = json_incref(json_object_get(o, "usage"));
+        } else if (strcmp(type, "region.recovered") == 0)
+                f->recovered = seq;
+        else if (strcmp(type, "region.bound_passed") == 0)
+                f->passed = true;
+        else if (strcmp(type, "invocation.ended") == 0) {
+                f->ended = seq;
+                f->ended_usec = usec;
+                return ended(f, o);
+        }
+        return 0;
+}
+
+/* Types that tell about a region's life; the rest is passed over without parsing. */
+static bool concerns(Bytes e) {
+        static const char *const types[] = {"\"type\":\"region.allocated\"", "\"type\":\"region.released\"", "\"type\":\"region.recovered\"",
+                                            "\"type\":\"region.bound_passed\"", "\"type\":\"invocation.ended\""};
+
+        for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+                if (memmem(e.p, e.n, types[i], strlen(types[i])))
+                        return true;
+        return false;
+}
+
+static int fold(Txn *t, History *h, Map *alive, const HistoryQuery *q, uint64_t seq, Bytes e) {
+        _cleanup_json_ json_t *o = NULL;
+        RegionFacts **f;
+        const char *type;
+        uint64_t usec;
+        int r;
+
+        if (seq > 0 && seq + 1 < h->entries && !concerns(e))
+                return 0;
+        r = json_parse(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o, NULL);
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        type = text_of(o, "type");
+        if (clock_parse(text_of(o, "time"), &usec) < 0)
+                return -EUCLEAN;
+        if (seq == 0)
+                h->first_usec = usec;
+        h->last_usec = usec;
+        r = unfold(t, seq, o);
+        if (r < 0)
+                return r;
+        if (strcmp(type, "region.allocated") == 0)
+                return add(h, alive, q, o, seq, usec);
+        f = map_get(alive, text_of(o, "region"));
+        return f ? take(*f, type, o, seq, usec) : 0;
+}
+
+/* The root of what was read against the checkpoint that was signed over it. */
+static int check_root(Txn *t, const MerkleEdge *edge, History *h, Diag *reterr) {
+        MerkleHash root;
+        Checkpoint c;
+        Bytes note;
+        int r = ledger_checkpoint(t, &note);
+
+        if (r < 0)
+                return r;
+        merkle_edge_root(edge, &root);
+        hex_encode(root.b, HASH_BYTES, h->root);
+        if (note_open(note.p, note.n, store_public_key(txn_store(t)), &c, reterr) != 0)
+                return HISTORY_E_BROKEN;
+        if (c.size != edge->size || memcmp(&c.root, &root, sizeof(root)) != 0)
+                return diag(reterr, HISTORY_E_BROKEN, "the ledger's entries are not those that its checkpoint was signed for; `lethe audit` tells more");
+        return 0;
+}
+
+/* Is there still a row of this region? Its supervisor may have ended it well since our snapshot, and be gone for that reason. */
+static int is_there_now(Txn *t, const char *id, bool *ret) {
+        _cleanup_txn_ Txn *now = NULL;
+        RegionRow row = {0};
+        int r = store_begin(txn_store(t), false, &now, NULL);
+
+        if (r != 0)
+                return r < 0 ? r : -EIO;
+        r = engine_region_get(now, id, &row);
+        region_row_deinit(&row);
+        *ret = r == 0;
+        return r < 0 ? r : 0;
+}
+
+/* Which of those without an end have lost their supervisor. */
+static int find_orphans(Txn *t, History *h) {
+        for (size_t i = 0; i < h->n; i++) {
+                RegionFacts *f = h->regions[i];
+                RegionRow row = {0};
+                bool there = true;
+                int r;
+
+                if (f->ended > 0)
+                        continue;
+                r = engine_region_get(t, f->id, &row);
+                if (r == 0 && store_lock_is_free(txn_store(t), row.supervisor_lock)) {
+                        r = is_there_now(t, f->id, &there);
+                        f->orphan = there;
+                } else if (r == ENGINE_E_NO_REGION)
+                        f->orphan = true; /* the ledger has it alive, the table does not */
+                region_row_deinit(&row);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int history_read(Txn *t, const HistoryQuery *q, History *ret, Diag *reterr) {
+        _cleanup_(map_deinit) Map alive = {0};
+        _cleanup_walk_ LedgerWalk w = {0};
+        _cleanup_history_ History h = {0};
+        MerkleEdge edge = {0};
+        int r;
+
+        snprintf(h.origin, sizeof(h.origin), "%s", store_origin(txn_store(t)));
+        r = ledger_state(t, &h.entries, NULL);
+        if (r == 0)
+                r = ledger_walk(t, 0, &w);
+        for (uint64_t i = 0; r == 0 && i < h.entries; i++) {
+                MerkleHash leaf;
+                uint64_t seq;
+                Bytes e;
+
+                r = ledger_next(&w, &seq, &e);
+                if (r < 0)
+                        break;
+                merkle_leaf(e.p, e.n, &leaf);
+                r = merkle_append(&edge, &leaf, NULL, NULL);
+                if (r == 0)
+                        r = fold(t, &h, &alive, q, seq, e);
+        }
+        if (r == 0)
+                r = check_root(t, &edge, &h, reterr);
+        if (r == 0)
+                r = find_orphans(t, &h);
+        if (r == -ENOENT || r == -EUCLEAN)
+                return diag(reterr, HISTORY_E_BROKEN, "the ledger's entries cannot be read; `lethe audit` tells more");
+        if (r != 0)
+                return r;
+        *ret = h;
+        h = (History){0};
+        return 0;
+}

@@ -1,0 +1,69 @@
+/* Runs: CLI. What the ledger says of each region: one walk over its entries, from which certificate, report and `audit regions` speak. The walk
+ * hashes every entry and compares the root with the signed checkpoint, so that no answer is given about entries that were not signed for. */
+#pragma once
+
+#include "base/diag.h"
+#include "base/hash.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "ledger/ledger.h"
+
+enum {
+        HISTORY_E_BROKEN = 1, /* the entries are not those of the checkpoint: message says so, `lethe audit` says where */
+};
+
+/* What a record of a teardown amounts to. */
+typedef enum Proof {
+        PROOF_CLEARED = 0, /* grade cleared or better, and no counter of the record says otherwise */
+        PROOF_PARTIAL,     /* something that was to be overwritten was not */
+        PROOF_NOTHING,     /* unscrubbed, a grade that is not known here, or no record at all */
+} Proof;
+const char *proof_name(Proof p); /* "cleared", "partial", "unscrubbed" */
+
+typedef struct RegionFacts {
+        char id[REGION_ID_MAX];
+        uint64_t allocated, released, recovered, ended; /* numbers of entries; 0: there is none (entry 0 is the ledger's own) */
+        uint64_t allocated_usec, released_usec, ended_usec;
+        unsigned n_released;      /* a region has one */
+        bool early_end;           /* invocation.ended came before region.released */
+        bool orphan;              /* not ended, and its supervisor is gone */
+        bool passed;              /* region.bound_passed was recorded */
+        char *skill, *digest, *tier; /* owned, never NULL */
+        char *asked;              /* discipline that was granted, "" when an old entry does not say; owned */
+        char *scope;              /* key scope; owned */
+        char *outcome, *reason;   /* owned; "" when there is none */
+        uint64_t bound_usec;      /* of cancellation; 0: not said */
+        json_t *by;               /* who ran it: host, uid, version; NULL when not recorded */
+        json_t *teardown;         /* as recorded in region.released, whatever fields it has; NULL */
+        json_t *usage;            /* NULL when not recorded */
+} RegionFacts;
+
+typedef struct History {
+        char origin[128];
+        uint64_t entries;
+        char root[HASH_HEX_MAX];
+        uint64_t first_usec, last_usec; /* of the ledger's first and last entry */
+        RegionFacts **regions;  /* by allocation; owned */
+        size_t n;
+} History;
+
+typedef struct HistoryQuery {
+        uint64_t since_usec, until_usec; /* allocated at or after, and before; 0: open */
+        const char *skill;               /* exactly this name, or NULL */
+        const char *scope;               /* exactly this key scope, or NULL */
+        const char *region;              /* only this one, or NULL */
+} HistoryQuery;
+
+/* Returns 0, HISTORY_E_BROKEN, -errno. */
+int history_read(Txn *t, const HistoryQuery *q, History *ret, Diag *reterr);
+void history_deinit(History *h);
+#define _cleanup_history_ _cleanup_(history_deinit)
+
+/* A member of the teardown record, 0 when it has none. */
+uint64_t facts_number(const RegionFacts *f, const char *member);
+const char *facts_text(const RegionFacts *f, const char *member); /* "" when it has none */
+Proof facts_proof(const RegionFacts *f);
+/* Allocated, then released exactly once, then ended; or alive with a living supervisor (I-15, I-60). */
+bool facts_in_order(const RegionFacts *f);
+/* The skill's bound was passed (I-33). */
+bool facts_late(const RegionFacts *f);
