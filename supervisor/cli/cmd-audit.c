@@ -2,18 +2,35 @@
 #include "audit/audit.h"
 #include "cli/with-store.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char help[] =
         "Usage: lethe audit [--json] [--store DIR]\n"
         "       lethe audit regions [QUESTION] [--since TIME] [--until TIME] [--skill NAME] [--scope SCOPE] [--json]\n\n"
         "Reads the whole store and recomputes all that it claims: hashes, tree, checkpoint and its\n"
         "signature, payloads, the life of each region, and every slot from the ledger alone. Ends 0\n"
-        "when all holds, 1 with the first thing that does not, 2 when used wrongly.\n\n" HELP_STORE
+        "when all holds, 1 with the first thing that does not, 2 when used wrongly or when there is no\n"
+        "store to be read in that place.\n\n" HELP_STORE
         "  --json            the report as one object\n"
         "  -h, --help        this text\n\n";
+
+/* That nothing is there, or that it may not be read, says nothing about a store. A folder without its data does. */
+static bool is_out_of_reach(const StoreOptions *o) {
+        _cleanup_free_ char *path = NULL, *data = NULL;
+        Diag d = {0};
+
+        path = cli_store_path(o->store, &d);
+        if (!path || asprintf(&data, "%s/data.mdb", path) < 0) {
+                data = NULL;
+                return false;
+        }
+        return access(path, R_OK | X_OK) < 0 || (access(data, R_OK) < 0 && errno == EACCES);
+}
 
 static json_t *to_json(const AuditReport *a, int r) {
         json_t *o = json_pack("{s:i, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "version", 1, "intact", r == 0, "origin",
@@ -64,6 +81,8 @@ int cmd_audit(int argc, char **argv) {
                 return cli_usage("audit", "'%s' is one argument too many", argv[optind]);
         r = with_store("audit", &o, STORE_READ, &s);
         if (r != EXIT_OK) {
+                if (r == EXIT_NOT && is_out_of_reach(&o))
+                        return EXIT_USAGE;
                 if (o.json && r == EXIT_NOT) /* the reason stands on standard error */
                         printf("{\"intact\":false,\"problem\":{\"what\":\"the store cannot be "
                                "opened\"},\"version\":1}\n");

@@ -237,8 +237,11 @@ static int load_skill(const Command *c, Store *store, Skill **ret) {
                 e = registry_load(t, c->skill, ret, &d);
         else if (e > 0)
                 e = REGISTRY_E_SKILL;
-        if (e == 0)
+        if (e == 0) {
+                for (char **w = (*ret)->warnings; w && *w && !c->run.quiet; w++)
+                        log_warning("%s", *w);
                 return -1;
+        }
         return refuse(c, c->skill, false, e == REGISTRY_E_UNKNOWN ? EXIT_NOT_FOUND : EXIT_LETHE, &d, e);
 }
 

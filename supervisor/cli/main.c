@@ -37,6 +37,10 @@ int main(int argc, char **argv) {
                 help(stderr);
                 return EXIT_USAGE;
         }
+        if (argc == 3 && strcmp(argv[1], "help") == 0)
+                for (size_t i = 0; i < cli_n_verbs; i++)
+                        if (strcmp(argv[2], cli_verbs[i].name) == 0)
+                                return cli_verbs[i].fn(2, (char *[]){argv[2], (char[]){"--help"}, NULL});
         if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
                 help(stdout);
                 return cli_done("help", EXIT_OK);

@@ -46,7 +46,7 @@ const FilterRow filter_rows[] = {
         {"fsetxattr", WHEN_NAMESPACES, 0, {}},
         {"fremovexattr", WHEN_NAMESPACES, 0, {}},
 
-        /* Memory. Huge pages are in no memory budget; memory files are in none but a cgroup's. */
+        /* Memory. Huge pages are in no memory budget. */
         {"mmap", WHEN_MEMORY_CGROUP, 1, {MASK(3, MAP_HUGETLB, 0)}},
         {"mmap", WHEN_MEMORY_NOTIFIED, 2, {MASK(3, MAP_HUGETLB, 0), BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
         {"mmap", WHEN_MEMORY_NOTIFIED, 2, {MASK(3, MAP_HUGETLB, 0), MASK(2, PROT_WRITE, 0)}},
@@ -58,7 +58,15 @@ const FilterRow filter_rows[] = {
         {"pkey_mprotect", WHEN_MEMORY_CGROUP, 0, {}},
         {"pkey_mprotect", WHEN_MEMORY_NOTIFIED, 1, {BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
         {"pkey_mprotect", WHEN_MEMORY_NOTIFIED, 1, {MASK(2, PROT_WRITE, 0)}},
-        {"memfd_create", WHEN_MEMORY_CGROUP, 1, {MASK(1, MFD_HUGETLB, 0)}},
+        /* All advice but to merge equal pages (12): a merged page is nobody's own, so writing it leaves the bytes where they were. And
+         * none of the numbers between 26 and 101. */
+        {"madvise", 0, 1, {MASK(2, INT & ~7U, 0)}},
+        {"madvise", 0, 1, {MASK(2, INT & ~3U, 8)}},
+        {"madvise", 0, 1, {IS(2, 13)}},
+        {"madvise", 0, 1, {MASK(2, INT & ~1U, 14)}},
+        {"madvise", 0, 1, {MASK(2, INT & ~7U, 16)}},
+        {"madvise", 0, 1, {MASK(2, INT & ~1U, 24)}},
+        {"madvise", 0, 1, {MASK(2, INT & ~1U, 102)}}, /* guard regions */
 
         /* Tasks: a process of its own, a vfork child, or a thread. Memory shared without either hides its user from the scrubber. */
         {"clone", WHEN_TASK_CGROUP, 1, {MASK(0, FILTER_CLONE_BAD | CLONE_VM, 0)}},
@@ -115,7 +123,9 @@ const FilterRow filter_rows[] = {
         {"fcntl", 0, 1, {MASK(1, INT & ~63U, 0)}},
         {"fcntl", 0, 1, {IS(1, 1024 + 3)}},          /* F_DUPFD_QUERY */
         {"fcntl", 0, 1, {MASK(1, INT & ~1U, F_DUPFD_CLOEXEC)}},       /* and F_SETPIPE_SZ */
-        {"fcntl", 0, 1, {MASK(1, INT & ~7U, F_GETPIPE_SZ)}},          /* and seals, write hints */
+        {"fcntl", 0, 1, {IS(1, F_GETPIPE_SZ)}},
+        {"fcntl", 0, 1, {MASK(1, INT & ~1U, F_GET_SEALS)}},           /* and write hints; no new seals: a sealed file cannot be overwritten */
+        {"fcntl", 0, 1, {MASK(1, INT & ~3U, F_SET_RW_HINT)}},
 
         /* Process attributes. */
         {"prctl", 0, 1, {MASK(0, INT & ~1U, PR_GET_PDEATHSIG)}}, /* and PR_GET_DUMPABLE */

@@ -48,7 +48,7 @@ static const DenyRow deny_rows[] = {
         {"mknod", "devices", EPERM},
         {"mknodat", "devices", EPERM},
         {"mmap", "huge-pages", EPERM},
-        {"memfd_create", "memory-files", EPERM},
+        {"madvise", "merged-memory", EINVAL},
         {"clone", "process-kind", EPERM},
         {"socket", "sockets", EACCES},
         {"socketpair", "sockets", EACCES},
@@ -170,6 +170,10 @@ static void deny(const FilterInput *in, const struct seccomp_data *d, FilterVerd
                 snprintf(v->object, sizeof(v->object), "request 0x%x", (unsigned)a1);
         } else if (strcmp(call, "fcntl") == 0) {
                 snprintf(v->object, sizeof(v->object), "command %u", (unsigned)a1);
+                if ((int)a1 == F_ADD_SEALS)
+                        v->rule = "file-seals";
+        } else if (strcmp(call, "madvise") == 0) {
+                snprintf(v->object, sizeof(v->object), "advice %d", (int)d->args[2]);
         } else if (strcmp(call, "prctl") == 0 || strcmp(call, "personality") == 0) {
                 snprintf(v->object, sizeof(v->object), "option %u", (unsigned)a0);
         } else if (strcmp(call, "setsockopt") == 0) {

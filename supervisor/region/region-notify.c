@@ -104,9 +104,9 @@ static void judge_path(RegionNotify *n, const FilterVerdict *v, bool *ret_denied
                 return;
         if (!still_valid(n, q->id))
                 return;
-        if (!region_path_is_denial(n->grant, n->tier, n->scratch, n->root, full, v->writes))
+        if (!region_path_is_denial(n->grant, n->tier, n->scratch, n->shims, n->root, full, v->writes))
                 return;
-        allow = region_path_allow(full, v->writes);
+        allow = region_path_allow(n->grant, n->tier, full, v->writes);
         note_denial(n, v, full, strlen(full), allow);
         *ret_denied = true;
 }
@@ -344,6 +344,7 @@ void region_notify_deinit(RegionNotify *n) {
         closep(&n->connects);
         closep(&n->root);
         closep(&n->fd);
+        free(n->shims);
         free(n->req);
         free(n->resp);
         *n = REGION_NOTIFY_NULL;

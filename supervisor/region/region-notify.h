@@ -27,6 +27,7 @@ typedef struct RegionNotify {
         Denials *denials;
         const char *scratch;  /* tier landlock: host folder */
         int root;             /* root folder of the region as its first process sees it, or -1 */
+        char *shims;          /* tier landlock: the host folder of /lethe, or NULL; owned */
         PendingConnect pending[NOTIFY_CONNECTS_MAX];
         struct seccomp_notif *req;
         struct seccomp_notif_resp *resp;

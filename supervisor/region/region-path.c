@@ -96,7 +96,7 @@ static bool writable_here(const Grant *g, Tier tier, const char *scratch, const 
 }
 
 /* Tier landlock: the rules are made of the same list as the mounts of the other tier. */
-static bool readable_by_rule(const Grant *g, const char *scratch, const char *path) {
+static bool readable_by_rule(const Grant *g, const char *scratch, const char *shims, const char *path) {
         static const char *const system[] = {"/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/dev/null", "/dev/zero",
                                              "/dev/full", "/dev/random", "/dev/urandom", "/etc/ld.so.cache", "/etc/ld.so.conf",
                                              "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/etc/ssl/certs"};
@@ -107,11 +107,11 @@ static bool readable_by_rule(const Grant *g, const char *scratch, const char *pa
         for (size_t i = 0; i < g->n_files; i++)
                 if (path_is_under(path, g->files[i].source))
                         return true;
-        return (scratch && path_is_under(path, scratch)) || (g->skill_dir && path_is_under(path, g->skill_dir)) ||
+        return (scratch && path_is_under(path, scratch)) || (shims && path_is_under(path, shims)) || (g->skill_dir && path_is_under(path, g->skill_dir)) ||
                (g->program && strcmp(path, g->program) == 0);
 }
 
-bool region_path_is_denial(const Grant *g, Tier tier, const char *scratch, int root, const char *path, bool writes) {
+bool region_path_is_denial(const Grant *g, Tier tier, const char *scratch, const char *shims, int root, const char *path, bool writes) {
         char parent[PATH_MAX], *slash;
 
         if (writes) {
@@ -124,13 +124,16 @@ bool region_path_is_denial(const Grant *g, Tier tier, const char *scratch, int r
                 return root >= 0 ? in_region(root, parent) || on_host(parent) : on_host(parent);
         }
         if (tier == TIER_LANDLOCK)
-                return !readable_by_rule(g, scratch, path) && on_host(path);
+                return !readable_by_rule(g, scratch, shims, path) && on_host(path);
+        /* The links /proc/self and /proc/thread-self lead nowhere for who looks from outside. */
+        if (g->proc && (path_is_under(path, "/proc/self") || path_is_under(path, "/proc/thread-self")))
+                return false;
         return root >= 0 && !in_region(root, path) && on_host(path);
 }
 
-char *region_path_allow(const char *path, bool writes) {
+char *region_path_allow(const Grant *g, Tier tier, const char *path, bool writes) {
         if (!writes && path_is_under(path, "/proc"))
-                return strdup("\"proc\": true");
+                return g->proc || tier != TIER_NAMESPACES ? NULL : strdup("\"proc\": true");
         if (path_target_check(path, NULL) != 0)
                 return NULL;
         return denial_allow_file(path, writes);

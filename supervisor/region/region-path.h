@@ -10,7 +10,7 @@
  * Returns 0 or -errno. */
 int region_path_absolute(pid_t pid, int dirfd, const char *path, char out[static PATH_MAX]);
 /* True when the host has the path and the region has not, or when writing is asked where the region may only read.
- * scratch: tier landlock, host folder; root: the region's root folder (tier namespaces) or -1. */
-bool region_path_is_denial(const Grant *g, Tier tier, const char *scratch, int root, const char *path, bool writes);
-/* The line of lethe.json that would allow it, owned; NULL when none can. */
-char *region_path_allow(const char *path, bool writes);
+ * scratch, shims: tier landlock, host folders; root: the region's root folder (tier namespaces) or -1. */
+bool region_path_is_denial(const Grant *g, Tier tier, const char *scratch, const char *shims, int root, const char *path, bool writes);
+/* The line of lethe.json that would allow it, owned; NULL when none can, as where a /proc was granted and does not have the path. */
+char *region_path_allow(const Grant *g, Tier tier, const char *path, bool writes);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/size.h"
+#include "spawn/find.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -65,6 +66,8 @@ void region_started(Region *r, Spawned *s) {
         r->notify.tier = r->spawned.tier;
         r->notify.filter = r->spawned.filter;
         r->notify.scratch = r->spawned.scratch;
+        if (r->tier == TIER_LANDLOCK)
+                r->notify.shims = find_shims(); /* NULL: what is there is told as denied, and nothing else is wrong */
 }
 
 void region_check(const Region *r) {

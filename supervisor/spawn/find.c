@@ -4,8 +4,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 static const char *folder_first;
 
@@ -28,33 +29,40 @@ static int own_folder(char out[static PATH_MAX]) {
         return 0;
 }
 
-int find_worker(char **ret_path) {
-        char own[PATH_MAX], path[PATH_MAX + 32] = "lethe-worker";
-        const char *folders[] = {folder_first, own_folder(own) == 0 ? own : NULL, LETHE_LIBEXECDIR};
+/* Opens what belongs to Lethe. A tree that was installed below another prefix, or moved as a whole, is found from its own bin folder. */
+static int find(const char *name, int flags, char path[static PATH_MAX + 64]) {
+        char own[PATH_MAX];
+        bool known = own_folder(own) == 0;
+        const struct {
+                const char *folder, *below;
+        } places[] = {{folder_first, ""}, {known ? own : NULL, ""}, {known ? own : NULL, "/../libexec/lethe"}, {LETHE_LIBEXECDIR, ""}};
         int fd = -1;
 
-        for (size_t i = 0; fd < 0 && i < ARRAY_SIZE(folders); i++) {
-                if (!folders[i])
+        for (size_t i = 0; fd < 0 && i < ARRAY_SIZE(places); i++) {
+                if (!places[i].folder)
                         continue;
-                snprintf(path, sizeof(path), "%s/lethe-worker", folders[i]);
-                fd = open(path, O_PATH | O_CLOEXEC);
+                snprintf(path, PATH_MAX + 64, "%s%s/%s", places[i].folder, places[i].below, name);
+                fd = open(path, O_PATH | O_CLOEXEC | flags);
         }
-        if (ret_path)
-                *ret_path = strdup(path);
         return fd < 0 ? -errno : fd;
 }
 
-char *find_shims(void) {
-        char own[PATH_MAX], path[PATH_MAX + 32];
-        const char *folders[] = {folder_first, own_folder(own) == 0 ? own : NULL, LETHE_LIBEXECDIR};
-        struct stat st;
+int find_program(const char *name, char **ret_path) {
+        char path[PATH_MAX + 64];
+        int fd = find(name, 0, path);
 
-        for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
-                if (!folders[i])
-                        continue;
-                snprintf(path, sizeof(path), "%s/shim-root", folders[i]);
-                if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-                        return realpath(path, NULL); /* it is opened without following a link */
-        }
-        return NULL;
+        if (ret_path)
+                *ret_path = strdup(path);
+        return fd;
+}
+
+int find_worker(char **ret_path) {
+        return find_program("lethe-worker", ret_path);
+}
+
+char *find_shims(void) {
+        char path[PATH_MAX + 64];
+        _cleanup_close_ int fd = find("shim-root", O_DIRECTORY, path);
+
+        return fd < 0 ? NULL : realpath(path, NULL); /* it is opened without following a link */
 }

@@ -1,9 +1,11 @@
-/* Runs: supervisor, CLI. Where the files that belong to Lethe are: beside the running program (a build folder), else installed. */
+/* Runs: supervisor, CLI. Where the files that belong to Lethe are: beside the running program (a build folder), in libexec/lethe of the
+ * prefix that it stands in, else where they were to be installed. */
 #pragma once
 
 #include "base/util.h"
 
-/* Opens lethe-worker. Returns a descriptor for execveat, or -errno; ret_path (may be NULL) gets the path that was last tried, owned. */
+/* Opens a program of that name. Returns a descriptor for execveat, or -errno; ret_path (may be NULL) gets the path that was last tried, owned. */
+int find_program(const char *name, char **ret_path);
 int find_worker(char **ret_path);
 /* The host folder that is bound at /lethe: bin/, python/, node/. Owned, or NULL when there is none. */
 char *find_shims(void);

@@ -123,13 +123,18 @@ int spawn_go(Spawned *s) {
         return spawn_go_in(s, NULL);
 }
 
-/* Which of the operator's own words the failed bind was about. */
+/* Which of the operator's own words the failed step was about. */
 static void name_entry(const Spawned *s, const StatusRecord *f, Diag *d) {
         LaunchSpec spec;
 
-        if (f->a != STEP_BIND || launch_decode(s->spec, s->n_spec, &spec) < 0)
+        if ((f->a != STEP_BIND && f->a != STEP_WORKDIR) || launch_decode(s->spec, s->n_spec, &spec) < 0)
                 return;
-        if (f->detail < spec.n_entries) {
+        if (f->a == STEP_WORKDIR) {
+                char workdir[256];
+
+                diag_quote(spec.workdir, strlen(spec.workdir), workdir, sizeof(workdir));
+                diag(d, 0, "%s: \"%s\" (-w, --workdir): %s", steps[STEP_WORKDIR].line, workdir, strerror(f->b));
+        } else if (f->detail < spec.n_entries) {
                 const LaunchEntry *e = &spec.entries[f->detail];
                 char source[256], target[256];
 

@@ -43,15 +43,17 @@ with tempfile.TemporaryDirectory() as top:
                        (["log", "--type"], "--type"), (["audit", "x"], "'x'"), (["export"], "folder"), (["prove", "x"], "'x'"), (["prove"], "number"),
                        (["checkpoint", "x"], "'x'"), (["slot"], "define"), (["slot", "zork"], "'zork'"), (["slot", "get"], "1 argument"),
                        (["slot", "put", "a"], "2 arguments"), (["slot", "put", "a", "1", "--expect", "-1"], "'-1'"), (["slot", "define", "a"], "--schema"),
-                       (["slot", "get", "a", "--version", "0"], "'0'"), (["audit", "--store", ""], "--store")]:
+                       (["slot", "get", "a", "--version", "0"], "'0'"), (["audit", "--store", ""], "--store"),
+                       (["version", "--json"], "'--json'"), (["slot", "watch", "a", "--count", "0"], "from 1")]:
         expect(2, *args, err=word)
         expect(2, *args, err=f"lethe {args[0]} --help")
-    for verb in ["log", "audit", "export", "prove", "checkpoint", "slot"]:
+    for verb in ["log", "audit", "export", "prove", "checkpoint", "slot", "version"]:
         expect(0, verb, "--help", out="Usage: lethe " + verb)
+        expect(0, "help", verb, out="Usage: lethe " + verb)
 
     # No store: said, not made.
     for args in [["log"], ["audit"], ["export", "e"], ["prove", "0"], ["checkpoint"], ["slot", "list"], ["slot", "get", "a"]]:
-        expect(1, *args, err="there is none")
+        expect(2 if args == ["audit"] else 1, *args, err="there is none")
     check("a reading verb made a store", not os.path.exists("store"))
 
     # Bad schemas and values.
@@ -122,6 +124,7 @@ with tempfile.TemporaryDirectory() as top:
     # audit, checkpoint, prove, export.
     o = json.loads(expect(0, "audit", "--json"))
     check(f"audit --json: {o}", o["version"] == 1 and o["intact"] is True and o["slots"] == 2)
+    expect(2, "audit", "--store", "/nonexistent/store", err="/nonexistent/store")
     n = o["entries"]
     c = json.loads(expect(0, "checkpoint", "--json"))
     check("checkpoint --json", c["size"] == n and expect(0, "checkpoint") == c["note"] and c["origin"] == o["origin"])

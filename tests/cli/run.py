@@ -366,6 +366,28 @@ def connect_only_where_it_is_granted():
 
 
 @case
+def a_proc_that_was_granted_is_no_denial():
+    code = "import os\nfor p in ('/proc/self/status', '/proc/thread-self/stat', '/proc/%d/maps' % os.getpid()): open(p).read()"
+    r = run("--proc", "--exec", PY, "-c", code)
+    same((r.code, r.receipt["denials"]), (0, []), r)
+    r = run("--proc", "--exec", "/bin/sh", "-c", "cat /proc/self/mem >/proc/self/comm; cat /proc/stat")
+    same([(d["object"], d["allow_with"]) for d in r.receipt["denials"] if d["object"] in ("/proc/stat", "/proc/self/comm")],
+         [("/proc/self/comm", None), ("/proc/stat", None)], r)
+
+
+@case
+def what_validate_would_refuse_is_warned_of():
+    d = skill("lenient", {"entry": {"main": ["/bin/true"]}})
+    with open(os.path.join(d, "SKILL.md"), "w") as f:
+        f.write("---\nname: other\nextra: 1\n---\n")
+    r = run(d)
+    same(r.code, 0, r)
+    for word in (b"warning: SKILL.md:2: ", b"name-folder", b"description", b"unknown-field"):
+        check(word in r.err, word, r)
+    same(run("--quiet", d).err, b"")
+
+
+@case
 def a_python_skill_need_not_be_denied_anything():
     """Its modules' byte code has no place in a region (I-3: nothing of a run is left to the next one)."""
     d = skill("strict", {"entry": {"main": [PY, "/skill/main.py"]}, "on_denial": "end"},
@@ -477,6 +499,13 @@ def descriptors_on_the_way_in_one_region_do_not_keep_another_from_starting():  #
     finally:
         p.terminate()
         p.communicate(timeout=60)
+
+
+@case
+def a_working_folder_that_is_not_there_is_named():
+    r = run("-w", "/nosuch", "--exec", "/bin/true")
+    same(r.code, 125, r)
+    assert b'"/nosuch" (-w, --workdir): No such file or directory' in r.err, r
 
 
 @case

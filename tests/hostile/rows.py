@@ -182,6 +182,8 @@ CALLS = [
     call("sys-perf", "perf_event_open"),
     call("sys-userfaultfd", "userfaultfd"),
     call("sys-memfd-secret", "memfd_secret", req="I-29"),
+    call("sys-seal", "fcntl", "command 1033", req="I-29"),
+    call("sys-merge", "madvise", "advice 12", req="I-29"),
     call("sys-fanotify", "fanotify_init"),
     call("sys-module", "init_module"),
     call("sys-kexec", "kexec_load"),
@@ -219,7 +221,7 @@ BUDGETS = [
     Row("mem-many", "I-24", "8 24", opts="--memory 64m", outcome="out_of_region", limiting="memory"),
     Row("mem-tmpfs", "I-24", "200 .", opts="--memory 64m --scratch 400m --file-size 400m", outcome="out_of_region|scratch_exceeded",
         control_args="200 {base}", tiers=NS_ONLY),
-    Row("mem-memfd", "I-24", "200", opts="--memory 64m --file-size 400m", outcome="out_of_region|denied|exited"),
+    Row("mem-memfd", "I-24", "200", opts="--memory 64m --file-size 400m", denial=("memfd_create", "")),
     # The kernel's own memory is counted by a memory cgroup only: without one (an ordinary user) lethe-isolation(7) says that it is not.
     # At the limit the kernel may refuse the next buffer instead of telling that memory is out.
     Row("mem-pipes", "I-24", "60", opts="--memory 32m", outcome="out_of_region|exited", who=(ROOT,)),

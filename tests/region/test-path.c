@@ -65,7 +65,7 @@ Test(region_path, namespaces_denied_is_what_the_host_has_and_the_region_has_not)
 
         make_root(&t);
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-                cr_assert_eq(region_path_is_denial(&g, TIER_NAMESPACES, NULL, t.fd, rows[i].path, rows[i].writes), rows[i].want,
+                cr_assert_eq(region_path_is_denial(&g, TIER_NAMESPACES, NULL, NULL, t.fd, rows[i].path, rows[i].writes), rows[i].want,
                              "%s writes %d", rows[i].path, rows[i].writes);
 }
 
@@ -76,23 +76,27 @@ Test(region_path, landlock_denied_is_what_no_rule_has) {
         } rows[] = {
                 {"/etc/passwd", false, true}, {"/usr/bin", false, false},     {"/srv", false, false},          {"/no/such", false, false},
                 {"/usr/new", true, true},     {"/scratch/x/new", true, false}, {"/scratch/x", false, false},
+                {"/var/lib", false, false},   {"/var", true, true},
         };
         FileGrant file = {"/srv", "/srv", false};
         Grant g = {.files = &file, .n_files = 1};
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-                cr_assert_eq(region_path_is_denial(&g, TIER_LANDLOCK, "/scratch/x", -1, rows[i].path, rows[i].writes), rows[i].want,
+                cr_assert_eq(region_path_is_denial(&g, TIER_LANDLOCK, "/scratch/x", "/var", -1, rows[i].path, rows[i].writes), rows[i].want,
                              "%s writes %d", rows[i].path, rows[i].writes);
 }
 
 Test(region_path, allow_line_only_where_a_manifest_can_allow) {
-        char *s = region_path_allow("/proc/cpuinfo", false);
+        const Grant none = {}, proc = {.proc = true};
+        char *s = region_path_allow(&none, TIER_NAMESPACES, "/proc/cpuinfo", false);
 
         cr_assert_str_eq(s, "\"proc\": true");
         free(s);
-        cr_assert_null(region_path_allow("/proc/sys/kernel/core_pattern", true));
-        cr_assert_null(region_path_allow("/dev/mem", false));
-        s = region_path_allow("/srv/x", true);
+        cr_assert_null(region_path_allow(&proc, TIER_NAMESPACES, "/proc/cpuinfo", false)); /* it has what there is to have */
+        cr_assert_null(region_path_allow(&none, TIER_LANDLOCK, "/proc/cpuinfo", false));   /* there is none to be had */
+        cr_assert_null(region_path_allow(&none, TIER_NAMESPACES, "/proc/sys/kernel/core_pattern", true));
+        cr_assert_null(region_path_allow(&none, TIER_NAMESPACES, "/dev/mem", false));
+        s = region_path_allow(&none, TIER_LANDLOCK, "/srv/x", true);
         cr_assert_not_null(s);
         free(s);
 }

@@ -5,6 +5,7 @@ usage: doctor.py LETHE
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -53,6 +54,15 @@ case("a store that cannot be written", store["status"] == "warn" and temp + "/fi
 code, out, err = run("--json", env={"HOME": "", "XDG_STATE_HOME": "", "LETHE_STORE": "", "LETHE_ANCHOR": ""})
 by = {c["name"]: c for c in json.loads(out)["checks"]}
 case("no place for store and anchor", by["store"]["status"] == "warn", out)
+os.makedirs(temp + "/moved/bin")
+os.makedirs(temp + "/moved/libexec/lethe")
+shutil.copy2(lethe, temp + "/moved/bin/lethe")
+shutil.copy2(os.path.dirname(lethe) + "/lethe-worker", temp + "/moved/libexec/lethe")
+built, lethe = lethe, temp + "/moved/bin/lethe"
+code, out, err = run("--json", "--store", temp + "/new")
+by = {c["name"]: c for c in json.loads(out)["checks"]}
+case("an installed tree that was moved", by["worker"]["status"] == "ok" and by["worker"]["value"].startswith(temp + "/moved/"), by["worker"])
+lethe = built
 for argv in (["more"], ["--nothing"]):
     code, out, err = run(*argv)
     case("usage: " + argv[0], code == 2 and err.startswith("lethe doctor:"), (code, err))

@@ -193,6 +193,17 @@ static long try_suid(void) {
         return fchmod(fd, 04755);
 }
 
+/* The advice that C libraries give about memory that they no longer need. */
+static int try_give_back(void) {
+        static const int advice[] = {MADV_NORMAL, MADV_WILLNEED, MADV_DONTNEED, MADV_FREE, MADV_DONTDUMP, MADV_HUGEPAGE, MADV_COLD};
+        char *p = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        int r = p == MAP_FAILED ? -1 : 0;
+
+        for (size_t i = 0; r == 0 && i < sizeof(advice) / sizeof(advice[0]); i++)
+                r = madvise(p, 1 << 16, advice[i]);
+        return r;
+}
+
 static long try_lease(void) {
         return fcntl(open("/tmp/lease", O_RDONLY | O_CREAT, 0600), F_SETLEASE, F_RDLCK);
 }
@@ -309,7 +320,10 @@ static long try(const char *what) {
         TRY("fifo", mknod("/tmp/fifo", S_IFIFO | 0600, 0));
         TRY("hugetlb", mmap(NULL, 1 << 21, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0) == MAP_FAILED ? -1 : 0);
         TRY("memfd", syscall(SYS_memfd_create, "x", 0));
-        TRY("memfd-huge", syscall(SYS_memfd_create, "x", 4));
+        TRY("seals", fcntl(1, F_ADD_SEALS, F_SEAL_WRITE));
+        TRY("merge", madvise(NULL, 4096, MADV_MERGEABLE));
+        TRY("merge-high", syscall(SYS_madvise, NULL, 4096UL, HIGH | MADV_MERGEABLE));
+        TRY("give-back", try_give_back());
         TRY("big-map", mmap(NULL, 4 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1 : 0);
         TRY("chown", chown("/tmp", getuid(), getgid()));
         TRY("utime", utimensat(AT_FDCWD, "/tmp", NULL, 0));

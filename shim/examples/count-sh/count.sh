@@ -1,12 +1,16 @@
 set -eu
 slot=examples/counter
-if runs=$(lethe-slot read $slot 2>/work/why); then
+version=0
+if runs=$(lethe-slot read $slot 2>why); then
         version=$(lethe-slot read $slot --version)
-elif grep -q 'no_value' /work/why; then
-        runs=0 version=0
 else
-        cat /work/why >&2
-        exit 1
+        case $(cat why) in
+        *no_value*) runs=0 ;;
+        *)
+                cat why >&2
+                exit 1
+                ;;
+        esac
 fi
 runs=$((runs + 1))
 lethe-slot write $slot $runs --expect "$version" >/dev/null
