@@ -83,7 +83,7 @@ static const struct Keyword {
         {"writeOnly", KIND_BOOLEAN, 0},
 };
 
-/* The formats that draft 2020-12 names. They are annotations: nothing is checked, and a name that is not here is a mistake. */
+/* The formats that draft 2020-12 names, beside our own. They are annotations: nothing is checked, and a name that is not here is a mistake. */
 static const char *const formats[] = {
         "date", "date-time", "duration", "email", "hostname", "idn-email", "idn-hostname", "ipv4", "ipv6", "iri", "iri-reference",
         "json-pointer", "regex", "relative-json-pointer", "time", "uri", "uri-reference", "uri-template", "uuid",
@@ -229,7 +229,7 @@ static int compile_map(Compile *c, const SchemaNode *node, const struct Keyword 
 }
 
 /* Keywords that only tell: their values are checked for shape, so that a misplaced rule cannot hide in one. */
-static int compile_annotation(Compile *c, const SchemaNode *node, const struct Keyword *k, const json_t *v) {
+static int compile_annotation(Compile *c, SchemaNode *node, const struct Keyword *k, const json_t *v) {
         const char *text = json_string_value(v);
 
         if (k->kind == KIND_TEXT)
@@ -247,10 +247,14 @@ static int compile_annotation(Compile *c, const SchemaNode *node, const struct K
                 return bad(c, node, k->name, "must be \"https://json-schema.org/draft/2020-12/schema\"");
         }
         if (k->kind == KIND_FORMAT) {
+                if (text && strcmp(text, JSONSCHEMA_KEY_FORMAT) == 0) {
+                        node->key = c->s->has_key = true;
+                        return 0;
+                }
                 for (size_t i = 0; text && i < ARRAY_SIZE(formats); i++)
                         if (strcmp(text, formats[i]) == 0)
                                 return 0;
-                return bad(c, node, k->name, "must be a format that draft 2020-12 names");
+                return bad(c, node, k->name, "must be a format that draft 2020-12 names, or " JSONSCHEMA_KEY_FORMAT);
         }
         return 0;
 }
@@ -423,6 +427,10 @@ int jsonschema_compile(const json_t *schema, JsonSchema **ret, Diag *reterr) {
         if (r == 0)
                 *ret = TAKE_PTR(s);
         return r;
+}
+
+bool jsonschema_has_key(const JsonSchema *s) {
+        return s->has_key;
 }
 
 static void list_free(SchemaList *list) {

@@ -41,6 +41,7 @@ struct SchemaNode {
 
         int8_t boolean; /* -1: an object */
         bool unique_items;
+        bool key; /* "format": "lethe-key" */
         uint8_t types; /* 0: any */
         uint8_t walk;  /* compile only: the state of the search for circles */
         unsigned height; /* compile only: subschemas for the same value below this one */
@@ -71,6 +72,7 @@ struct JsonSchema {
         SchemaNode **nodes; /* owned; nodes[0] is the root */
         size_t n_nodes, room_nodes;
         size_t n_patterns;
+        bool has_key; /* a node has `key` */
 };
 
 /* Puts the node's place ("#/properties/a: ") before the message; d may be NULL. */

@@ -118,11 +118,17 @@ static __attribute__((noinline)) int fail_type(Run *r, const SchemaNode *node, c
         return fail(r, node, path, "type", "is of type %s, must be %s", have, want);
 }
 
+static bool is_key(const json_t *v) {
+        return json_string_length(v) == JSONSCHEMA_KEY_DIGITS && strspn(json_string_value(v), "0123456789abcdef") == JSONSCHEMA_KEY_DIGITS;
+}
+
 static int check_any(Run *r, const SchemaNode *node, const json_t *value, const Path *path) {
         int e = 0;
 
         if (node->types && !(node->types & type_of(value)))
                 return fail_type(r, node, path, type_of(value));
+        if (node->key && !is_key(value))
+                return fail(r, node, path, "format", "is not a region's key: %d lower-case hexadecimal digits", JSONSCHEMA_KEY_DIGITS);
         if (node->constant) {
                 e = schema_equal(value, node->constant, &r->steps);
                 if (e == JSONSCHEMA_E_INVALID)

@@ -6,6 +6,7 @@
 #include "base/diag.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 /* Of a schema. */
 enum {
@@ -26,6 +27,11 @@ enum {
 #define JSONSCHEMA_STEPS_MAX (1UL << 20) /* of one validation: a rule looked at, a value compared, a move in a pattern */
 #define JSONSCHEMA_EVAL_DEPTH_MAX 1024   /* of one validation: subschemas and values inside one another */
 
+/* The one format that is checked and not only noted: the type of a region's key, 32 lower-case hexadecimal digits. A key is scoped to its
+ * region, so that what is kept beyond one (a slot) must not have this type (I-11). */
+#define JSONSCHEMA_KEY_FORMAT "lethe-key"
+#define JSONSCHEMA_KEY_DIGITS 32
+
 typedef struct JsonSchema JsonSchema;
 
 /* Compiles a schema (an object or a boolean). Nothing of `schema` is borrowed. *ret is owned (jsonschema_free).
@@ -34,6 +40,9 @@ int jsonschema_compile(const json_t *schema, JsonSchema **ret, Diag *reterr);
 
 /* Judges a value, which is not changed. Returns 0, JSONSCHEMA_E_INVALID, JSONSCHEMA_E_STEPS, or -ENOMEM. */
 int jsonschema_validate(const JsonSchema *s, const json_t *value, Diag *reterr);
+
+/* Whether a part of the schema, referred to or not, has the type of a region's key. */
+bool jsonschema_has_key(const JsonSchema *s);
 
 void jsonschema_free(JsonSchema *s); /* NULL is fine */
 

@@ -18,6 +18,7 @@
 #define SECTIONS_MAX 64                    /* of one region */
 #define SECTION_BYTES_MAX (512 * 1024)     /* of canonical JSON, each */
 #define SECTION_BYTES_STANDARD (64 * 1024) /* when the manifest does not say */
+#define HANDLES_MAX 1024                   /* of one region, open at once */
 
 /* Manifests and policies. */
 #define MANIFEST_FILE_MAX (256 * 1024)

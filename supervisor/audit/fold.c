@@ -251,6 +251,9 @@ static int fold_region(Audit *a, const json_t *o, const char *type, const char *
         if (strcmp(type, "region.allocated") == 0)
                 return r ? out_of_turn(a, "a region is allocated twice (I-1)", "an id that was never used", id)
                          : region_allocated(a, id);
+        /* A region that a gate kept from beginning has its verdicts and its refusal, and never was. */
+        if (!r && (strcmp(type, "gate.evaluated") == 0 || strcmp(type, "region.refused") == 0))
+                return 0;
         if (!r)
                 return out_of_turn(a, "an event occurred in a region that was never allocated",
                                    "region.allocated before", id);
@@ -277,6 +280,23 @@ static int fold_region(Audit *a, const json_t *o, const char *type, const char *
         else if (r->released && strcmp(type, "region.recovered") != 0)
                 return out_of_turn(a, "an event occurred in a region after its release",
                                    "region.recovered or invocation.ended only", type);
+        return 0;
+}
+
+/* A gate reads what holds at that moment, and a region runs only when it passed (I-50, I-52). */
+static int fold_gate(Audit *a, const json_t *o, const char *region) {
+        const char *name = text_of(o, "slot"), *verdict = text_of(o, "verdict");
+        SlotRow *slot = name ? map_get(&a->slots, name) : NULL;
+        uint64_t version;
+
+        if (!region || !name || !verdict || json_get_u64(json_object_get(o, "version"), &version) < 0)
+                return lacks(a, "gate.evaluated", "region, slot, verdict and version");
+        if (version != (slot ? slot->version : 0)) {
+                broken(a, true, "a gate was evaluated on a version that did not hold then (I-52)", "version %" PRIu64 " of %s", slot ? slot->version : 0, name);
+                return broken_found(a, "version %" PRIu64, version);
+        }
+        if (strcmp(verdict, "pass") != 0 && map_get(&a->regions, region))
+                return out_of_turn(a, "a region runs although one of its gates failed (I-50)", "verdict pass", verdict);
         return 0;
 }
 
@@ -332,5 +352,7 @@ int fold_entry(Audit *a, const json_t *o, Bytes entry) {
         }
         if (strcmp(type, "skill.registered") == 0)
                 return fold_skill(a, o);
+        if (strcmp(type, "gate.evaluated") == 0)
+                return fold_gate(a, o, region);
         return strncmp(type, "slot.", 5) == 0 ? fold_slot(a, o, type) : 0;
 }

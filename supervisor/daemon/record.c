@@ -53,7 +53,7 @@ static json_t *who_runs(void) {
         return json_pack("{s:s?, s:o, s:s}", "host", host_id(host), "uid", json_u64(getuid()), "version", LETHE_VERSION);
 }
 
-int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, Diag *reterr) {
+int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, json_t **ret_evidence, Diag *reterr) {
         _cleanup_json_ json_t *grant = grant_to_json(r->grant), *by = who_runs();
         _cleanup_txn_ Txn *t = NULL;
         const RegionStart start = {
@@ -68,6 +68,8 @@ int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **
                 .by = by,
                 .supervisor_pid = (uint64_t)getpid(),
                 .max_regions = r->grant->max_regions,
+                .gates = r->grant->gates,
+                .ret_evidence = ret_evidence,
         };
         int e;
 
@@ -80,6 +82,12 @@ int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **
         if (e != 0)
                 return e;
         e = engine_region_start(t, &start, &r->seq_allocated, ret_copies, reterr);
+        if (e == ENGINE_E_GATE) {
+                Diag failed;
+
+                e = store_commit(TAKE_PTR(t), &failed);
+                return e == 0 ? RECORD_E_GATE : diag(reterr, store_code(e), "%s", failed.text);
+        }
         if (e > 0)
                 return e == ENGINE_E_TOO_MANY ? RECORD_E_LIMIT : RECORD_E_SLOTS;
         if (e == 0 && with_pid)

@@ -40,14 +40,19 @@ static void store_trouble(Run *run, const char *what, int e, const Diag *d) {
  * else together with its pid, in one transaction while the worker confines itself. */
 static int allocate(Run *run, Tier tier, bool with_pid, Diag *d) {
         Region *r = &run->region;
-        _cleanup_json_ json_t *copies = NULL;
-        int e = record_start(run->store, r, tier_name(tier), with_pid, &copies, d);
+        _cleanup_json_ json_t *copies = NULL, *evidence = NULL;
+        int e = record_start(run->store, r, tier_name(tier), with_pid, &copies, &evidence, d);
 
         if (e != 0)
                 return e;
         r->recorded_start = true;
         region_move(r, REGION_ALLOCATED);
-        return desk_new(run->store, r->grant, r->id, copies, &run->desk);
+        e = region_add_evidence(r, evidence, d);
+        if (e == 0)
+                e = desk_new(run->store, r->grant, r->id, copies, &run->desk);
+        if (e == 0)
+                desk_use_vault(run->desk, r->vault);
+        return e > 0 ? RECORD_E_SLOTS : e;
 }
 
 static int start_worker(Run *run, const Probe *probe, Diag *d) {
@@ -88,6 +93,7 @@ static int ready_store(Run *run, Diag *d) {
 /* DECLARED -> ALLOCATED, or an end. */
 static void begin(Run *run) {
         Region *r = &run->region;
+        Budget within; /* what the processes of the region may use: its budget without the sections, which are here */
         Probe probe;
         Diag d = {};
         Tier tier;
@@ -95,6 +101,10 @@ static void begin(Run *run) {
 
         if ((e = region_open(r)) < 0) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "pipes: %s", strerror(-e));
+                return;
+        }
+        if ((e = region_vault_open(r, &d)) != 0) {
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(-e));
                 return;
         }
         probe_quick(&probe);
@@ -122,7 +132,7 @@ static void begin(Run *run) {
         if (e == 0)
                 e = r->recorded_start ? record_pid(run->store, r, &d) : allocate(run, r->spawned.tier, true, &d);
         if (e != 0) {
-                bool limit = e == RECORD_E_LIMIT;
+                bool limit = e == RECORD_E_LIMIT || e == RECORD_E_GATE;
 
                 if (e == RECORD_E_STORE || e < 0)
                         store_trouble(run, "the store cannot record the region", e, &d);
@@ -130,7 +140,9 @@ static void begin(Run *run) {
                 return;
         }
         /* Only now, when the row names them: a control group that nobody knows of would be left behind by a crash. */
-        if (region_cgroup_any(&r->cgroup) && (e = region_cgroup_make(&r->cgroup, &r->grant->budget)) < 0)
+        within = r->grant->budget;
+        within.memory_bytes -= MIN(r->budget.reserved, within.memory_bytes);
+        if (region_cgroup_any(&r->cgroup) && (e = region_cgroup_make(&r->cgroup, &within)) < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
 }
 
@@ -170,6 +182,7 @@ static void finish(Run *run) {
         run_judge_rest(run);
         if (outcome_is_breach(r->outcome) && !faulted && !run->store_failed && (e = record_fault(run->store, r, &d)) != 0)
                 store_trouble(run, "the store cannot record the fault", e, &d);
+        vault_unbind(r->vault); /* before the last events of the region, and before a byte of it is overwritten (I-13) */
         if (run->desk && !run->store_failed && (e = desk_finish(run->desk, &d)) != 0)
                 store_trouble(run, "the store cannot record refused requests", e, &d);
         if ((e = teardown_clear(r, &run->evidence, &d)) < 0)

@@ -3,6 +3,7 @@
 #include "desk/desk-internal.h"
 
 #include <errno.h>
+#include <sodium.h>
 
 static json_t *names(char **list) {
         json_t *a = json_array();
@@ -15,9 +16,31 @@ static json_t *names(char **list) {
         return a;
 }
 
+/* The region's key, handed over here and nowhere else (I-10), and what is declared for it. Below a region of scope invocation-tree, also
+ * the keys above, the nearest first (I-27). */
+static int add_vault(const Desk *d, json_t *o) {
+        char key[KEY_TEXT_BYTES + 1];
+        json_t *tree = json_array();
+        int r = tree && vault_hand_over(d->vault, d->vault, key) ? 0 : -ENOMEM;
+
+        if (r == 0)
+                r = json_object_set_new(o, "key", json_string(key)) | json_object_set_new(o, "sections", vault_declared(d->vault));
+        for (const Vault *v = vault_above(d->vault); v && r == 0; v = vault_above(v)) {
+                r = -1;
+                if (vault_hand_over(v, d->vault, key))
+                        r = json_array_append_new(tree, json_pack("{s:s, s:s, s:o}", "key", key, "region", vault_region(v), "sections", vault_declared(v)));
+        }
+        sodium_memzero(key, sizeof(key));
+        if (r == 0 && json_array_size(tree) > 0)
+                r = json_object_set(o, "tree", tree);
+        json_decref(tree);
+        return r == 0 ? 0 : -ENOMEM;
+}
+
 int desk_do_hello(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
         json_int_t protocol;
         json_error_t err;
+        int r;
 
         if (json_unpack_ex(params, &err, JSON_STRICT, "{s:I}", "protocol", &protocol) < 0)
                 return desk_bad_params(&err, "{protocol: integer}", reterr);
@@ -30,6 +53,9 @@ int desk_do_hello(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
                                 "reads", names(d->grant->reads), "writes", names(d->grant->writes));
         if (!*ret_result)
                 return -ENOMEM;
+        r = d->vault ? add_vault(d, *ret_result) : 0;
+        if (r < 0)
+                return r;
         if (d->state == DESK_NEW)
                 d->state = DESK_OPEN;
         return 0;

@@ -1,12 +1,14 @@
 /* Runs: supervisor. What the desk's files share: the Desk, the frame, and the shape of a method's handler.
  *
  *         line -> desk-frame.c (pure) -> permit table -> desk-hello.c desk-slot.c desk-log.c desk-result.c -> desk-reply.c
- *                                   \-> desk-refuse.c: what was refused is counted and recorded
+ *                                                             desk-handle.c
+ *                                   \-> desk-refuse.c: what was refused is counted and recorded; desk-lineage.c: traces of handles
  */
 #pragma once
 
 #include "base/id.h"
 #include "desk/desk.h"
+#include "region/region-section.h"
 #include "schema/limits.h"
 
 typedef enum RpcCode {
@@ -44,6 +46,9 @@ struct Desk {
         uint64_t violations;
         uint64_t refused[RPC_CODES];
         uint64_t logs[LOG_LEVELS], log_bytes, log_dropped;
+        Vault *vault;        /* borrowed; NULL: no sections */
+        json_t *traces;      /* array: of handles, not yet written */
+        uint64_t n_traces, traces_dropped;
 };
 
 /* One request as it stands in its line. */
@@ -74,6 +79,14 @@ int desk_refuse(Desk *d, RpcCode code, const char *method_or_null, size_t n_line
 int desk_record(Desk *d, const char *type, const json_t *fields, Diag *reterr);
 /* What was logged, for the event region.log; *ret is NULL when nothing was. Returns 0 or -ENOMEM. */
 int desk_log_summary(const Desk *d, json_t **ret);
+
+/* Refuses a value that holds the key of a region (I-11). Returns 0, RPC_E_KEY_ESCAPE, -ENOMEM. */
+int desk_key_escape(const json_t *value, Diag *reterr);
+
+/* The VaultTrace of a desk: one thing that occurred with a handle, recorded when the grant's lineage detail is `handles` (I-37). */
+void desk_trace(void *desk, const HandleTrace *t);
+/* Writes the traces that are waiting, when they are many or `all` are to be written. Returns 0 or DESK_E_STORE. */
+int desk_trace_flush(Desk *d, bool all, Diag *reterr);
 
 /* Answers, newline included. id NULL stands for the JSON null that JSON-RPC wants when the request's id is not known. 0, -ENOMEM. */
 int reply_result(Buf *reply, const json_t *id, json_t *result);

@@ -54,10 +54,18 @@ static void tell(Desk *d, const char *word, const char *text, size_t n) {
         show(d, word, text, n);
 }
 
+/* What is shown leaves the region, too (I-11). */
+static int message_escape(const char *text, size_t n, Diag *reterr) {
+        int r = keyscan_text(region_keys(), text, n);
+
+        return r > 0 ? diag(reterr, RPC_E_KEY_ESCAPE, "a region's key must not leave its region: the message was not shown") : r;
+}
+
 int desk_do_log(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
         const char *level = NULL, *message;
         size_t n_level = 0, n, i = LOG_INFO_;
         json_error_t err;
+        int r;
 
         if (json_unpack_ex(params, &err, JSON_STRICT, "{s?:s%, s:s%}", "level", &level, &n_level, "message", &message, &n) < 0)
                 return desk_bad_params(&err, "{level?: string, message: string}", reterr);
@@ -69,6 +77,9 @@ int desk_do_log(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
                 return diag(reterr, RPC_E_INVALID_PARAMS, "level is to be one of debug, info, warning, error");
         if (n > MESSAGE_MAX)
                 return diag(reterr, RPC_E_TOO_LARGE, "a message of %zu bytes: at most %d are allowed", n, MESSAGE_MAX);
+        r = message_escape(message, n, reterr);
+        if (r != 0)
+                return r;
         d->logs[i]++;
         tell(d, level_words[i], message, n);
         *ret_result = json_object();
@@ -81,7 +92,7 @@ int desk_do_progress(Desk *d, json_t *params, json_t **ret_result, Diag *reterr)
         size_t n = 0;
         json_error_t err;
         char text[MESSAGE_MAX + 128];
-        int head;
+        int head, r;
 
         if (json_unpack_ex(params, &err, JSON_STRICT, "{s:o, s?:o, s?:s%}", "done", &done, "total", &total, "message", &message, &n) < 0)
                 return desk_bad_params(&err, "{done: number, total?: number, message?: string}", reterr);
@@ -89,6 +100,9 @@ int desk_do_progress(Desk *d, json_t *params, json_t **ret_result, Diag *reterr)
                 return diag(reterr, RPC_E_INVALID_PARAMS, "done and total are to be numbers that are not negative");
         if (n > MESSAGE_MAX)
                 return diag(reterr, RPC_E_TOO_LARGE, "a message of %zu bytes: at most %d are allowed", n, MESSAGE_MAX);
+        r = message_escape(message, n, reterr);
+        if (r != 0)
+                return r;
         if (total)
                 head = snprintf(text, sizeof(text), "%.10g of %.10g%s", json_number_value(done), json_number_value(total), n ? ": " : "");
         else

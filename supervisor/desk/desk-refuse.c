@@ -44,6 +44,9 @@ int desk_finish(Desk *d, Diag *reterr) {
         _cleanup_json_ json_t *logged = NULL;
         int r;
 
+        r = desk_trace_flush(d, true, reterr);
+        if (r != 0)
+                return r;
         r = desk_log_summary(d, &logged);
         if (r < 0)
                 return r;

@@ -25,6 +25,9 @@ int desk_do_result(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
                 return r;
         if (n > SLOT_VALUE_MAX)
                 return diag(reterr, RPC_E_TOO_LARGE, "a result of %zu bytes: at most %d are allowed", n, SLOT_VALUE_MAX);
+        r = desk_key_escape(value, reterr);
+        if (r != 0)
+                return r;
         hash_bytes(text, n, hash);
         fields = json_pack("{s:s, s:o}", "sha256", hex_encode(hash, sizeof(hash), hex), "bytes", json_u64(n));
         if (!fields)

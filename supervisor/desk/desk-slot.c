@@ -4,6 +4,7 @@
 
 #include "base/id.h"
 #include "engine/engine.h"
+#include "region/region-key.h"
 
 #include <errno.h>
 #include <string.h>
@@ -66,6 +67,9 @@ static RpcCode from_engine(EngineCode code) {
                 return RPC_E_TOO_MANY;
         case ENGINE_E_NO_VALUE:
                 return RPC_E_NO_VALUE;
+        case ENGINE_E_KEY_ESCAPE:
+                return RPC_E_KEY_ESCAPE;
+        case ENGINE_E_GATE:
         case ENGINE_OK:
         case ENGINE_E_BAD_SCHEMA:
         case ENGINE_E_EXISTS:
@@ -84,7 +88,7 @@ static int propose(Desk *d, const char *name, json_t *value, int64_t expect, uin
         r = store_begin(d->store, true, &t, reterr);
         if (r != 0)
                 return RPC_E_INTERNAL;
-        r = engine_propose(t, d->region, name, value, expect, ret_seq, ret_version, reterr);
+        r = engine_propose(t, d->region, name, value, expect, region_keys(), ret_seq, ret_version, reterr);
         if (r < 0)
                 return diag(reterr, RPC_E_INTERNAL, "slot %s: %s", name, store_strerror(r));
         code = (EngineCode)r;

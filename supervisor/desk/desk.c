@@ -28,7 +28,8 @@ int desk_new(Store *store, const Grant *grant, const char *region, const json_t 
         /* A copy of the table alone: nobody changes the values, and they may be large. */
         d->copies = copies ? json_copy((json_t *)copies) : json_object();
         d->held = json_object();
-        if (!d->copies || !d->held) {
+        d->traces = json_array();
+        if (!d->copies || !d->held || !d->traces) {
                 desk_free(d);
                 return -ENOMEM;
         }
@@ -42,7 +43,13 @@ void desk_free(Desk *d) {
         json_decref(d->copies);
         json_decref(d->held);
         json_decref(d->result);
+        json_decref(d->traces);
         free(d);
+}
+
+void desk_use_vault(Desk *d, Vault *vault) {
+        d->vault = vault;
+        vault_trace_to(vault, desk_trace, d);
 }
 
 int desk_bad_params(const json_error_t *err, const char *expected, Diag *reterr) {
@@ -71,7 +78,7 @@ static int judge(Desk *d, const Frame *f, const char **ret_method, json_t **ret_
         return diag(reterr, RPC_E_UNKNOWN_METHOD, "no method \"%s\"", diag_quote(f->method, strlen(f->method), quoted, sizeof(quoted)));
 }
 
-int desk_line(Desk *d, const char *line, size_t n, Buf *out, Diag *reterr) {
+static int answer_line(Desk *d, const char *line, size_t n, Buf *out, Diag *reterr) {
         __attribute__((cleanup(frame_deinit))) Frame f = {0};
         _cleanup_json_ json_t *result = NULL;
         const char *method = NULL;
@@ -79,8 +86,6 @@ int desk_line(Desk *d, const char *line, size_t n, Buf *out, Diag *reterr) {
         Diag message = {0};
         int code, r;
 
-        if (n == 0)
-                return 0;
         code = frame_read(line, n, &f, &message);
         /* A notification is a whole request without id. What is not a whole request is answered all the same, with id null. */
         answered = f.id || !f.method || code == RPC_E_INVALID_REQUEST;
@@ -101,6 +106,12 @@ int desk_line(Desk *d, const char *line, size_t n, Buf *out, Diag *reterr) {
                 return 0;
         }
         return desk_refuse(d, (RpcCode)code, method, n, reterr);
+}
+
+int desk_line(Desk *d, const char *line, size_t n, Buf *out, Diag *reterr) {
+        int r = n == 0 ? 0 : answer_line(d, line, n, out, reterr);
+
+        return r == 0 ? desk_trace_flush(d, false, reterr) : r;
 }
 
 int desk_bad_frame(Desk *d, LineKind kind, size_t n, Buf *out, Diag *reterr) {

@@ -19,6 +19,9 @@ typedef struct Desk Desk;
 /* copies: from engine_region_start(), borrowed during the call; store and grant are borrowed for the Desk's life. Returns 0, -ENOMEM. */
 int desk_new(Store *store, const Grant *grant, const char *region, const json_t *copies, Desk **ret);
 void desk_free(Desk *d);
+/* The region's vault, borrowed: hello hands its key over, handle.* reaches its sections, and traces of its handles come here. */
+struct Vault;
+void desk_use_vault(Desk *d, struct Vault *vault);
 
 /* One complete line without its newline; n may be up to PIPE_LINE_MAX. Appends the answer, newline included, to reply (nothing for a
  * notification or an empty line). Whatever is returned, the answer that stands in reply is to be sent. What the answer says is durable.

@@ -26,6 +26,10 @@ const char *engine_code_name(EngineCode c) {
                 return "too_many";
         case ENGINE_E_NO_REGION:
                 return "no_region";
+        case ENGINE_E_KEY_ESCAPE:
+                return "key_escape";
+        case ENGINE_E_GATE:
+                return "gate";
         }
         return "unknown";
 }

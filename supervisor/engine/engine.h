@@ -8,6 +8,7 @@
 
 #include "base/diag.h"
 #include "base/json.h"
+#include "base/keyscan.h"
 #include "base/util.h"
 #include "store/store.h"
 
@@ -25,6 +26,8 @@ typedef enum EngineCode {
         ENGINE_E_NO_VALUE,       /* no_value: defined, never written */
         ENGINE_E_TOO_MANY,       /* too_many: proposals of one region; regions alive at once */
         ENGINE_E_NO_REGION,      /* no_region: no such region alive */
+        ENGINE_E_KEY_ESCAPE,     /* key_escape: the value, or the name, holds a living region's key (I-11) */
+        ENGINE_E_GATE,           /* gate: a gate's evidence is not there or does not satisfy its schema; message says which */
 } EngineCode;
 const char *engine_code_name(EngineCode c);
 
@@ -46,17 +49,21 @@ typedef struct RegionStart {
         json_t *by;              /* who runs it: {"host", "uid", "version"}; borrowed, or NULL */
         uint64_t supervisor_pid;
         uint64_t max_regions;    /* refuse with ENGINE_E_TOO_MANY beyond; 0: no limit */
+        const json_t *gates;     /* array of {"slot","schema"} that must hold (I-50..I-52), or NULL */
+        json_t **ret_evidence;   /* object slot -> value, of what the gates read in this transaction; may be NULL when gates is */
 } RegionStart;
 /* Appends region.allocated, slot.defined for each new one of `slots`, and one slot.read for each slot of `reads` that has a value; makes
  * the region's row. *ret_copies: object name -> {"version":n,"value":…} (I-20), null for a slot that has no value yet or is not defined yet.
- * *ret_seq: of region.allocated. After a refusal (bad_name, bad_schema, exists, too_many) the transaction is to be aborted. */
+ * *ret_seq: of region.allocated. Gates are evaluated first, on what the slots hold now, and each verdict becomes an event gate.evaluated.
+ * After a refusal (bad_name, bad_schema, exists, too_many) the transaction is to be aborted; after ENGINE_E_GATE it has the verdicts and
+ * region.refused in it and nothing else, and is to be committed. */
 int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t **ret_copies, Diag *reterr);
 /* The supervisor learnt the pid of the region's first process: for recovery after a crash. start_ticks: field 22 of /proc/PID/stat. */
 int engine_region_pid(Txn *t, const char *region, uint64_t pid, uint64_t start_ticks, const char *cgroup_or_null, const char *scratch_or_null);
 
-/* A held proposal. Returns 0 with *ret_seq of slot.proposed and the version that the slot will have. On refusal appends
+/* A held proposal. keys: of the regions that live, or NULL; looked for before all else. Returns 0 with *ret_seq of slot.proposed and the version that the slot will have. On refusal appends
  * slot.refused (code, message, slot) and returns the code: commit the transaction all the same. */
-int engine_propose(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect_version,
+int engine_propose(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect_version, const KeySet *keys_or_null,
                    uint64_t *ret_seq, uint64_t *ret_version, Diag *reterr);
 /* Anything else that happened in a region: request.refused, region.faulted, region.denied, log …; fields borrowed. */
 int engine_event(Txn *t, const char *region, const char *type, const json_t *fields, uint64_t *ret_seq);

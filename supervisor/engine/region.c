@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "engine/event.h"
+#include "engine/gate.h"
 #include "engine/region-row.h"
 #include "engine/slot.h"
 #include "ledger/ledger.h"
@@ -71,7 +72,19 @@ static int copy_in(Txn *t, const RegionStart *s, const char *name, json_t *copie
         return r;
 }
 
+/* What is recorded of a region that a gate kept from beginning. */
+static int refuse_start(Txn *t, const RegionStart *s, const Gates *g, Diag *reterr) {
+        _cleanup_json_ json_t *fields = json_pack("{s:{s:s, s:s}, s:s, s:s}", "skill", "name", s->skill_name, "digest", s->skill_digest, "code",
+                                                  engine_code_name(ENGINE_E_GATE), "message", g->why.text);
+        int r = fields ? gates_record(t, s->region, g) : -ENOMEM;
+
+        if (r == 0)
+                r = event_append(t, &(Event){.type = "region.refused", .region = s->region, .fields = fields}, NULL, NULL);
+        return r < 0 ? r : diag(reterr, ENGINE_E_GATE, "%s", g->why.text);
+}
+
 int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t **ret_copies, Diag *reterr) {
+        _cleanup_gates_ Gates gates = {0};
         _cleanup_json_ json_t *fields = NULL, *row = NULL, *copies = json_object();
         uint64_t seq, alive;
         int r;
@@ -87,6 +100,11 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                             "%" PRIu64 " regions are alive in this store: policy allows %" PRIu64
                             " at once (max_regions)",
                             alive, s->max_regions);
+        r = gates_evaluate(t, s->gates, &gates, reterr);
+        if (r != 0)
+                return r;
+        if (gates.failed)
+                return refuse_start(t, s, &gates, reterr);
         fields = json_pack("{s:{s:s, s:s}, s:s, s:O?, s:o, s:o, s:o}", "skill", "name", s->skill_name, "digest",
                            s->skill_digest, "tier", s->tier, "grant", s->grant, "reads", strings(s->reads), "writes",
                            strings(s->writes), "supervisor", json_u64(s->supervisor_pid));
@@ -95,6 +113,8 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
         r = event_append(t, &(Event){.type = "region.allocated", .region = s->region, .fields = fields}, &seq, NULL);
         if (r == 0)
                 r = define_all(t, s, reterr);
+        if (r == 0)
+                r = gates_record(t, s->region, &gates);
         if (r != 0)
                 return r;
         for (const char *const *name = s->reads; name && *name; name++) {
@@ -115,6 +135,8 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                 *ret_seq = seq;
         if (ret_copies)
                 *ret_copies = TAKE_PTR(copies);
+        if (s->ret_evidence)
+                *s->ret_evidence = TAKE_PTR(gates.evidence);
         return 0;
 }
 
@@ -159,7 +181,18 @@ static bool may_write(const json_t *row, const char *name) {
         return false;
 }
 
-int engine_propose(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect, uint64_t *ret_seq,
+/* I-11: looked for in the name, too, because a refusal is recorded with it. */
+static int check_escape(const KeySet *keys, const char **name, const json_t *value, Diag *reterr) {
+        int in_name = keyscan_text(keys, *name, strlen(*name)), in_value = in_name < 0 ? in_name : keyscan_json(keys, value);
+
+        if (in_value < 0)
+                return in_value;
+        if (in_name)
+                *name = "(withheld)";
+        return in_name || in_value ? diag(reterr, ENGINE_E_KEY_ESCAPE, "a region's key must not leave its region: nothing of this was taken") : 0;
+}
+
+int engine_propose(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect, const KeySet *keys, uint64_t *ret_seq,
                    uint64_t *ret_version, Diag *reterr) {
         _cleanup_(slot_checked_deinit) SlotChecked c = {0};
         _cleanup_json_ json_t *row = NULL, *fields = NULL;
@@ -176,6 +209,11 @@ int engine_propose(Txn *t, const char *region, const char *name, const json_t *v
                 return r;
         if (json_get_u64(json_object_get(row, "proposals"), &proposals) < 0)
                 return -EUCLEAN;
+        r = check_escape(keys, &name, value, reterr);
+        if (r < 0)
+                return r;
+        if (r > 0)
+                return engine_refuse(t, region, NULL, name, r, reterr);
         if (proposals >= SLOT_PROPOSALS_MAX)
                 r = diag(reterr, ENGINE_E_TOO_MANY, "%d slot writes of one invocation are the most",
                          SLOT_PROPOSALS_MAX);

@@ -147,6 +147,9 @@ int engine_slot_define(Txn *t, const char *who, const char *region, const char *
                 diag_prefix(reterr, "schema of slot %s", name);
                 return ENGINE_E_BAD_SCHEMA;
         }
+        if (jsonschema_has_key(compiled))
+                return diag(reterr, ENGINE_E_BAD_SCHEMA, "schema of slot %s: \"format\": \"" JSONSCHEMA_KEY_FORMAT "\" is the type of a region's key, "
+                                                         "and a slot outlives every region", name);
         if (n > SLOT_VALUE_MAX)
                 return diag(reterr, ENGINE_E_TOO_LARGE, "schema of slot %s: %zu bytes: at most %d are allowed", name, n,
                             SLOT_VALUE_MAX);

@@ -157,6 +157,16 @@ json_t *manifest_schema(Doc *d, const json_t *v, const char *pointer, const Fold
         return doc_judge(d, jsonschema_compile(schema, &compiled, &message), pointer, "schema", &message) ? TAKE_PTR(schema) : NULL;
 }
 
+/* I-11: a region's key is of no use in what outlives the region. */
+static void refuse_key(Doc *d, const json_t *schema, const char *pointer) {
+        _cleanup_jsonschema_ JsonSchema *compiled = NULL;
+
+        if (jsonschema_compile(schema, &compiled, NULL) != 0)
+                d->no_memory = true;
+        else if (jsonschema_has_key(compiled))
+                doc_fault(d, pointer, "slot-key", "\"format\": \"" JSONSCHEMA_KEY_FORMAT "\" is the type of a region's key: a section may have it, a slot may not");
+}
+
 static void read_slots(Doc *d, const json_t *v, const Folder *folder, Manifest *m) {
         const char *key;
         json_t *item;
@@ -171,8 +181,11 @@ static void read_slots(Doc *d, const json_t *v, const Folder *folder, Manifest *
                 pointer_key(at, "/slots", key);
                 if (!slot_name_valid(key))
                         doc_fault(d, at, "slot-name", "a slot's name has 1 to %d lower-case letters, digits and \"._/-\", a letter first", SLOT_NAME_MAX);
-                else if ((schema = manifest_schema(d, item, at, folder)) && json_object_set_new(m->slots, key, schema) < 0)
-                        d->no_memory = true;
+                else if ((schema = manifest_schema(d, item, at, folder))) {
+                        refuse_key(d, schema, at);
+                        if (json_object_set_new(m->slots, key, schema) < 0)
+                                d->no_memory = true;
+                }
         }
 }
 

@@ -157,10 +157,10 @@ static Breach look_memory(RegionBudget *b) {
         uint64_t scratch = b->scratch_on_host ? 0 : b->scratch_now; /* tmpfs pages are memory */
 
         /* Forked processes share pages, and a sum of what each one has mapped counts those twice: look closer before judging. */
-        if (used + scratch > max && b->tree.tasks > 1 &&
+        if (used + scratch + b->reserved > max && b->tree.tasks > 1 &&
             proc_tree_walk(&b->tree, b->worker, PROC_LOOK_TASKS | PROC_LOOK_MEMORY | PROC_LOOK_SHARED) == 0)
                 used = b->tree.resident_bytes;
-        used += scratch;
+        used += scratch + b->reserved;
         b->peak_memory_bytes = MAX(b->peak_memory_bytes, used);
         return used > max ? breach(OUTCOME_OUT_OF_REGION, "memory", max, used) : no_breach;
 }
@@ -213,7 +213,7 @@ Breach region_budget_memory_event(RegionBudget *b) {
         if (region_cgroup_memory_now(b->cgroup, &used) < 0)
                 used = max;
         /* The group never holds more than its limit: what was asked for is at least one page more. */
-        return breach(OUTCOME_OUT_OF_REGION, "memory", max, MAX(used, max) + 4096);
+        return breach(OUTCOME_OUT_OF_REGION, "memory", max, MAX(used + b->reserved, max) + 4096);
 }
 
 Breach region_budget_tasks_event(RegionBudget *b) {
@@ -225,7 +225,7 @@ Breach region_budget_tasks_event(RegionBudget *b) {
 Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes) {
         uint64_t max = b->grant->budget.memory_bytes, data;
 
-        data = proc_data_bytes(pid);
+        data = proc_data_bytes(pid) + b->reserved;
         if (bytes > UINT64_MAX - data)
                 bytes = UINT64_MAX - data;
         if (data + bytes > max)
@@ -287,9 +287,9 @@ Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker
         if (r.outcome == OUTCOME_NONE)
                 r = look_scratch(b, FILES_AT_THE_END);
         if (region_cgroup_memory_peak(b->cgroup, &v) == 0)
-                b->peak_memory_bytes = MAX(b->peak_memory_bytes, v);
+                b->peak_memory_bytes = MAX(b->peak_memory_bytes, v + b->reserved);
         else
-                b->peak_memory_bytes = MAX(b->peak_memory_bytes, worker_max_rss);
+                b->peak_memory_bytes = MAX(b->peak_memory_bytes, worker_max_rss + b->reserved);
         if (region_cgroup_cpu_usec(b->cgroup, &v) == 0)
                 b->cpu_usec = v;
         else
@@ -297,8 +297,8 @@ Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker
         if (r.outcome == OUTCOME_NONE)
                 r = look_cpu(b);
         /* A program that crept past the budget in small steps and ended between two looks. */
-        if (r.outcome == OUTCOME_NONE && !b->cgroup->memory && worker_max_rss > b->grant->budget.memory_bytes)
-                r = breach(OUTCOME_OUT_OF_REGION, "memory", b->grant->budget.memory_bytes, worker_max_rss);
+        if (r.outcome == OUTCOME_NONE && !b->cgroup->memory && worker_max_rss + b->reserved > b->grant->budget.memory_bytes)
+                r = breach(OUTCOME_OUT_OF_REGION, "memory", b->grant->budget.memory_bytes, worker_max_rss + b->reserved);
         return r;
 }
 

@@ -29,6 +29,7 @@ typedef struct RegionBudget {
         uint64_t scratch_seen;       /* use when file sizes were last looked at */
         uint64_t tasks_bound;        /* no more tasks than this: last count plus every fork since */
         uint64_t opens;              /* opens since descriptors were last counted */
+        uint64_t reserved;           /* bytes of the memory budget that the region's sections take in the supervisor, used or not */
         uint64_t peak_memory_bytes, cpu_usec, scratch_bytes; /* measured so far */
 } RegionBudget;
 

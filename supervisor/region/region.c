@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MEMORY_LEAST_BYTES (1 << 20) /* as little as a budget may be */
+
 int region_init(Region *r, const Grant *g) {
         *r = (Region){
                 .state = REGION_DECLARED,
@@ -53,6 +55,37 @@ int region_open(Region *r) {
         TAKE_FD(in);
         TAKE_FD(out);
         return 0;
+}
+
+int region_vault_open(Region *r, Diag *reterr) {
+        uint64_t most = r->grant->budget.memory_bytes;
+        int e = vault_new(r->id, r->grant->key_scope, r->vault_parent, r->grant->sections, &r->vault, reterr);
+
+        if (e != 0)
+                return e;
+        r->budget.reserved = vault_bytes(r->vault);
+        if (r->budget.reserved > 0 && r->budget.reserved + MEMORY_LEAST_BYTES > most)
+                return diag(reterr, SECTION_E_BAD, "sections take %llu bytes of the %llu of the region's memory, and a program needs %d",
+                            (unsigned long long)r->budget.reserved, (unsigned long long)most, MEMORY_LEAST_BYTES);
+        return 0;
+}
+
+int region_add_evidence(Region *r, const json_t *evidence, Diag *reterr) {
+        const char *slot;
+        json_t *value;
+        int e = 0;
+
+        json_object_foreach((json_t *)evidence, slot, value) {
+                if (e == 0)
+                        e = vault_add_evidence(r->vault, slot, value, reterr);
+        }
+        r->budget.reserved = vault_bytes(r->vault);
+        return e;
+}
+
+void region_sections_wipe(Region *r, VaultWiped *ret) {
+        vault_wipe(r->vault, r->grant->passes, ret);
+        vault_free(TAKE_PTR(r->vault));
 }
 
 void region_started(Region *r, Spawned *s) {
@@ -177,6 +210,7 @@ int region_exit_code(const Region *r) {
 void region_deinit(Region *r) {
         assert(region_state_is_end(r->state) || r->state == REGION_DECLARED);
         assert(!r->has_worker);
+        vault_free(TAKE_PTR(r->vault));
         region_notify_deinit(&r->notify);
         region_budget_deinit(&r->budget);
         region_cgroup_deinit(&r->cgroup);

@@ -10,6 +10,7 @@
 #include "region/region-denial.h"
 #include "region/region-io.h"
 #include "region/region-notify.h"
+#include "region/region-section.h"
 #include "region/region-state.h"
 #include "spawn/spawn.h"
 
@@ -29,6 +30,8 @@ typedef struct Region {
         RegionBudget budget;
         RegionNotify notify;
         Denials denials;
+        Vault *vault;            /* key, sections, handles; NULL before region_vault_open() */
+        const Vault *vault_parent; /* borrowed: of the region that started this one, set before region_vault_open(); NULL: none did */
 
         /* How it ended; set once, by region_end(). */
         Outcome outcome;
@@ -49,6 +52,12 @@ typedef struct Region {
 int region_init(Region *r, const Grant *g);
 /* Makes the pipes and plans the control groups; nothing outlives region_deinit(). Returns 0 or -errno. */
 int region_open(Region *r);
+/* Makes the key and the sections that the grant declares, within the region's memory budget. Returns 0, SECTION_E_BAD with a message, -errno. */
+int region_vault_open(Region *r, Diag *reterr);
+/* What the region's gates read (I-50): object slot -> value, or NULL. Returns as region_vault_open(). */
+int region_add_evidence(Region *r, const json_t *evidence, Diag *reterr);
+/* Of teardown (I-13): unbinds every handle, overwrites key and sections as the grant's discipline wants, gives them back. */
+void region_sections_wipe(Region *r, VaultWiped *ret);
 /* spawn_start() succeeded: the region's ends of all pipes are closed here. */
 void region_started(Region *r, Spawned *s);
 /* Makes the move and checks the invariant of the new state; a move that the table lacks is our own mistake. */

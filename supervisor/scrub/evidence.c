@@ -52,8 +52,10 @@ json_t *evidence_to_json(const Evidence *e) {
                         return NULL;
         if (!list)
                 return NULL;
-        return json_pack("{s:s, s:s, s:I, s:I, s:I, s:i, s:O, s:[], s:I, s:I}", "discipline", e->discipline, "grade", e->grade,
+        return json_pack("{s:s, s:s, s:I, s:I, s:I, s:i, s:O, s:[], s:I, s:I, s:{s:I, s:I, s:I, s:I, s:b}}", "discipline", e->discipline, "grade", e->grade,
                          "bytes_held", (json_int_t)e->bytes_held, "bytes_overwritten", (json_int_t)e->bytes_overwritten, "bytes_verified",
                          (json_int_t)e->bytes_verified, "passes", (int)e->passes, "not_covered", list, "callbacks", "handles_unbound",
-                         (json_int_t)e->handles_unbound, "usec", (json_int_t)e->usec);
+                         (json_int_t)e->vault.handles_unbound, "usec", (json_int_t)e->usec, "sections", "count", (json_int_t)e->vault.sections,
+                         "bytes_held", (json_int_t)e->vault.bytes_held, "bytes_overwritten", (json_int_t)e->vault.bytes_overwritten,
+                         "bytes_verified", (json_int_t)e->vault.bytes_verified, "locked", e->vault.resident);
 }

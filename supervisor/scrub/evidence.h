@@ -19,7 +19,7 @@ typedef struct Evidence {
         uint64_t bytes_verified;
         unsigned passes;
         const char *not_covered[EVIDENCE_CLASSES_MAX]; /* NULL-terminated; static strings */
-        uint64_t handles_unbound;
+        VaultWiped vault;           /* sections, key and handles (I-16) */
         uint64_t usec;              /* from the known end to the storage given back */
         uint64_t bound_usec;        /* the skill's cancel bound (I-33) */
 } Evidence;

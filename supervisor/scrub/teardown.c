@@ -106,6 +106,7 @@ int teardown_clear(Region *r, Evidence *ret, Diag *reterr) {
 
         assert(r->state == REGION_STOPPED);
         evidence_collect(r, ret);
+        region_sections_wipe(r, &ret->vault);
 
         /* Storage goes back: the last descriptor of the scratch frees its pages. */
         closep(&r->budget.scratch);

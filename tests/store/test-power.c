@@ -150,7 +150,7 @@ static void work(StoreFixture *f) {
                 store_fixture_commit(f, t);
                 write_log_mark(size += i == 0 ? 1 : 2);
                 t = store_fixture_begin(f, true);
-                cr_assert_eq(engine_propose(t, id, "w", value, -1, &seq, &version, &f->d), 0);
+                cr_assert_eq(engine_propose(t, id, "w", value, -1, NULL, &seq, &version, &f->d), 0);
                 store_fixture_commit(f, t);
                 write_log_mark(size += 1);
                 t = store_fixture_begin(f, true);

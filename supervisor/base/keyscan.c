@@ -1,0 +1,200 @@
+#include "base/keyscan.h"
+
+#include "base/hash.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <string.h>
+
+/* The characters of a text that a key could be written with, without what stands between them: digits are compared in one case, and the two
+ * alphabets of base64 as one. All three are filled in one pass; each holds at most as many bytes as the text. */
+typedef struct Digits {
+        char *hex, *base64, *latin; /* one allocation, owned by hex */
+        size_t n_hex, n_base64, n_latin, room;
+} Digits;
+
+static void digits_deinit(Digits *d) {
+        if (d->hex)
+                sodium_memzero(d->hex, d->room);
+        free(d->hex);
+}
+
+static bool is_hex(char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static char base64_of(char c) {
+        if (c == '-')
+                return '+';
+        if (c == '_')
+                return '/';
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' || c == '/' ? c : 0;
+}
+
+/* "\u00", "\x", "0x": digits of theirs are none of the key. Returns how many bytes to pass over, 0 for none. */
+static size_t escape_at(const char *s, size_t n) {
+        if (n >= 4 && s[0] == '\\' && s[1] == 'u' && s[2] == '0' && s[3] == '0')
+                return 4;
+        if (n >= 4 && s[0] == '0' && s[1] == 'x' && is_hex(s[2]) && is_hex(s[3]))
+                return 2;
+        return 0;
+}
+
+/* The byte that a character up to U+00FF stands for; -1: another character, or none. *ret_n: its length in UTF-8. */
+static int latin_at(const char *s, size_t n, size_t *ret_n) {
+        unsigned char c = (unsigned char)s[0];
+
+        *ret_n = 1;
+        if (c < 0x80)
+                return c;
+        if ((c == 0xC2 || c == 0xC3) && n >= 2 && ((unsigned char)s[1] & 0xC0) == 0x80) {
+                *ret_n = 2;
+                return (c & 3) << 6 | ((unsigned char)s[1] & 0x3F);
+        }
+        return -1;
+}
+
+static int digits_of(const char *s, size_t n, Digits *ret) {
+        char *p = malloc(4 * n);
+
+        if (!p)
+                return -ENOMEM;
+        /* Hexadecimal is looked for twice: as it stands, and without the digits of escapes. */
+        *ret = (Digits){.hex = p, .base64 = p + 2 * n, .latin = p + 3 * n, .room = 4 * n};
+        for (size_t i = 0; i < n; i++) {
+                if (is_hex(s[i]))
+                        ret->hex[ret->n_hex++] = (char)(s[i] | (s[i] >= 'A' ? 0x20 : 0));
+                if (base64_of(s[i]))
+                        ret->base64[ret->n_base64++] = base64_of(s[i]);
+        }
+        for (size_t i = 0, skip; i < n; i += MAX(skip, (size_t)1)) {
+                skip = escape_at(s + i, n - i);
+                if (skip == 0 && is_hex(s[i]))
+                        ret->hex[ret->n_hex++] = (char)(s[i] | (s[i] >= 'A' ? 0x20 : 0));
+        }
+        for (size_t i = 0, step; i < n; i += step) {
+                int byte = latin_at(s + i, n - i, &step);
+
+                if (byte >= 0) /* any other character is passed over, like what stands between digits */
+                        ret->latin[ret->n_latin++] = (char)byte;
+        }
+        return 0;
+}
+
+static bool has(const char *hay, size_t n_hay, const void *needle, size_t n) {
+        return n_hay >= n && memmem(hay, n_hay, needle, n) != NULL;
+}
+
+static bool has_base64(const Digits *d, const uint8_t *key) {
+        static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        bool found = false;
+
+        /* Behind 0, 1 or 2 other bytes: the characters that are of the key alone. */
+        for (unsigned offset = 0; offset < 3 && !found; offset++) {
+                unsigned from = 8 * offset, first = (from + 5) / 6, last = (from + 8 * KEY_BYTES) / 6;
+                char text[24];
+
+                for (unsigned c = first; c < last; c++) {
+                        unsigned v = 0;
+
+                        for (unsigned bit = 6 * c - from; bit < 6 * c - from + 6; bit++)
+                                v = v << 1 | (key[bit / 8] >> (7 - bit % 8) & 1);
+                        text[c - first] = alphabet[v];
+                }
+                found = has(d->base64, d->n_base64, text, last - first);
+                sodium_memzero(text, sizeof(text));
+        }
+        return found;
+}
+
+static bool has_key(const char *bytes, size_t n, const Digits *d, const uint8_t *key) {
+        char hex[KEY_TEXT_BYTES + 1];
+        bool found;
+
+        if (has(bytes, n, key, KEY_BYTES) || has(d->latin, d->n_latin, key, KEY_BYTES))
+                return true;
+        hex_encode(key, KEY_BYTES, hex);
+        found = has(d->hex, d->n_hex, hex, KEY_TEXT_BYTES);
+        sodium_memzero(hex, sizeof(hex));
+        return found || has_base64(d, key);
+}
+
+int keyscan_text(const KeySet *set, const char *bytes, size_t n) {
+        __attribute__((cleanup(digits_deinit))) Digits d = {0};
+
+        if (!set || set->n == 0 || n < KEY_BYTES)
+                return 0;
+        if (digits_of(bytes, n, &d) < 0)
+                return -ENOMEM;
+        for (size_t i = 0; i < set->n; i++)
+                if (has_key(bytes, n, &d, set->v[i]))
+                        return 1;
+        return 0;
+}
+
+/* 16 numbers one after the other that are the bytes of a key. */
+static int scan_numbers(const KeySet *set, const json_t *array) {
+        size_t n = json_array_size(array), run = 0;
+        uint8_t *bytes = malloc(n);
+        int r = 0;
+
+        if (!bytes)
+                return -ENOMEM;
+        for (size_t i = 0; i <= n && r == 0; i++) {
+                const json_t *v = i < n ? json_array_get(array, i) : NULL;
+                double byte = v && json_is_number(v) ? json_number_value(v) : -1;
+
+                if (byte >= 0 && byte < 256) {
+                        bytes[run++] = (uint8_t)byte;
+                        continue;
+                }
+                for (size_t k = 0; k < set->n && r == 0; k++)
+                        r = has((char *)bytes, run, set->v[k], KEY_BYTES);
+                run = 0;
+        }
+        sodium_memzero(bytes, n);
+        free(bytes);
+        return r;
+}
+
+static int scan_parts(const KeySet *set, const json_t *value) {
+        const char *name;
+        json_t *item;
+        size_t i;
+        int r = 0;
+
+        if (json_is_string(value))
+                return keyscan_text(set, json_string_value(value), json_string_length(value));
+        if (json_is_array(value) && json_array_size(value) >= KEY_BYTES)
+                r = scan_numbers(set, value);
+        json_array_foreach((json_t *)value, i, item) {
+                if (r == 0)
+                        r = scan_parts(set, item);
+        }
+        json_object_foreach((json_t *)value, name, item) {
+                if (r == 0)
+                        r = keyscan_text(set, name, strlen(name));
+                if (r == 0)
+                        r = scan_parts(set, item);
+        }
+        return r;
+}
+
+int keyscan_json(const KeySet *set, const json_t *value) {
+        char *text;
+        int r;
+
+        if (!set || set->n == 0)
+                return 0;
+        r = scan_parts(set, value);
+        if (r != 0)
+                return r;
+        /* Digits that several strings share out among them, in the order in which they are written. */
+        text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
+        if (!text)
+                return -ENOMEM;
+        r = keyscan_text(set, text, strlen(text));
+        sodium_memzero(text, strlen(text));
+        free(text);
+        return r;
+}

@@ -1,0 +1,110 @@
+#include "engine/gate.h"
+
+#include "base/id.h"
+#include "engine/event.h"
+#include "engine/rows.h"
+#include "schema/jsonschema.h"
+#include "schema/limits.h"
+
+#include <errno.h>
+#include <string.h>
+
+void gates_deinit(Gates *g) {
+        json_decref(g->rows);
+        json_decref(g->evidence);
+        *g = (Gates){0};
+}
+
+/* The slot as it is now. *ret_value stays NULL when there is none. */
+static int read_now(Txn *t, const char *name, SlotRow *ret, json_t **ret_value) {
+        Bytes body;
+        int r = slot_row_get(t, name, ret);
+
+        if (r == -ENOENT || (r == 0 && ret->version == 0)) {
+                *ret = (SlotRow){0};
+                return 0;
+        }
+        if (r == 0)
+                r = body_get(t, ret->body, NULL, &body);
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        r = json_parse(body.p, body.n, SLOT_VALUE_MAX, JSON_DEPTH_DEFAULT, ret_value, NULL);
+        return r > 0 ? -EUCLEAN : r;
+}
+
+/* The message says nothing of the value: it is recorded, and the value is not the ledger's (I-2). */
+static int fail(Gates *g, json_t *row, const char *name, const char *reason, const char *words) {
+        if (!g->failed)
+                diag(&g->why, 0, "gate %s: %s", name, words);
+        g->failed = true;
+        return json_object_set_new(row, "verdict", json_string("fail")) < 0 || json_object_set_new(row, "reason", json_string(reason)) < 0 ? -ENOMEM : 0;
+}
+
+static int evaluate(Txn *t, const char *name, const json_t *schema, Gates *g, Diag *reterr) {
+        _cleanup_jsonschema_ JsonSchema *compiled = NULL;
+        _cleanup_json_ json_t *value = NULL, *row = NULL;
+        SlotRow slot;
+        int r;
+
+        r = jsonschema_compile(schema, &compiled, reterr);
+        if (r > 0) {
+                diag_prefix(reterr, "gate %s", name);
+                return ENGINE_E_BAD_SCHEMA;
+        }
+        if (r == 0)
+                r = read_now(t, name, &slot, &value);
+        if (r < 0)
+                return r;
+        row = json_pack("{s:s, s:o, s:s}", "slot", name, "version", json_u64(slot.version), "verdict", "pass");
+        if (!row || (value && json_object_set_new(row, "written", json_u64(slot.written)) < 0))
+                return -ENOMEM;
+        if (!value)
+                r = fail(g, row, name, "no_value", "the slot has no value");
+        else {
+                r = jsonschema_validate(compiled, value, NULL);
+                if (r > 0)
+                        r = fail(g, row, name, "schema", "the slot's value does not satisfy the gate's schema");
+                else if (r == 0 && json_object_set(g->evidence, name, value) < 0)
+                        r = -ENOMEM;
+        }
+        return r == 0 && json_array_append(g->rows, row) < 0 ? -ENOMEM : r;
+}
+
+int gates_evaluate(Txn *t, const json_t *gates, Gates *ret, Diag *reterr) {
+        _cleanup_gates_ Gates g = {.rows = json_array(), .evidence = json_object()};
+        const json_t *gate;
+        size_t i;
+        int r = g.rows && g.evidence ? 0 : -ENOMEM;
+
+        json_array_foreach(gates, i, gate) {
+                const char *name = json_string_value(json_object_get(gate, "slot"));
+                const json_t *schema = json_object_get(gate, "schema");
+
+                if (r != 0)
+                        break;
+                if (!name || !slot_name_valid(name))
+                        r = diag(reterr, ENGINE_E_BAD_NAME, "gate %zu does not name a slot", i);
+                else if (!schema)
+                        r = diag(reterr, ENGINE_E_BAD_SCHEMA, "gate %s has no schema", name);
+                else
+                        r = evaluate(t, name, schema, &g, reterr);
+        }
+        if (r != 0)
+                return r;
+        *ret = g;
+        g = (Gates){0};
+        return 0;
+}
+
+int gates_record(Txn *t, const char *region, const Gates *g) {
+        const json_t *row;
+        size_t i;
+
+        json_array_foreach(g->rows, i, row) {
+                int r = event_append(t, &(Event){.type = "gate.evaluated", .region = region, .fields = row}, NULL, NULL);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}

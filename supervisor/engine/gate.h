@@ -1,0 +1,19 @@
+/* Runs: supervisor. Gates: slots whose value must satisfy a schema before a region may begin. Each entry reads them anew, in the transaction
+ * that begins the region: there is no reading to be kept, and none older than the invocation is ever looked at (I-52). */
+#pragma once
+
+#include "engine/engine.h"
+
+typedef struct Gates {
+        json_t *rows;     /* array of the fields of gate.evaluated; owned */
+        json_t *evidence; /* object slot -> value of the gates that hold; owned */
+        bool failed;
+        Diag why;         /* the first that failed */
+} Gates;
+void gates_deinit(Gates *g);
+#define _cleanup_gates_ _cleanup_(gates_deinit)
+
+/* Reads only. gates may be NULL. Returns 0 (also when a gate fails), ENGINE_E_BAD_NAME, ENGINE_E_BAD_SCHEMA, -errno. */
+int gates_evaluate(Txn *t, const json_t *gates, Gates *ret, Diag *reterr);
+/* Appends gate.evaluated for each. */
+int gates_record(Txn *t, const char *region, const Gates *g);

@@ -1,0 +1,274 @@
+#include "region/region-handle.h"
+
+#include "region/region-section.h"
+#include "region/region-vault.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const names[] = {
+        [0] = "ok",
+        [HANDLE_E_BAD] = "bad_handle",
+        [HANDLE_E_KEY] = "bad_key",
+        [HANDLE_E_SCOPE] = "key_scope",
+        [HANDLE_E_STALE] = "stale",
+        [HANDLE_E_UNDECLARED] = "undeclared_section",
+        [HANDLE_E_READ_ONLY] = "read_only",
+        [HANDLE_E_TYPE] = "schema",
+        [HANDLE_E_TOO_LARGE] = "too_large",
+        [HANDLE_E_NO_VALUE] = "no_value",
+        [HANDLE_E_CONFLICT] = "conflict",
+        [HANDLE_E_TOO_MANY] = "too_many",
+        [HANDLE_E_ESCAPE] = "key_escape",
+};
+
+const char *handle_code_name(int code) {
+        return code >= 0 && (size_t)code < ARRAY_SIZE(names) ? names[code] : "failed";
+}
+
+typedef struct HandleValue {
+        char region[REGION_ID_MAX];
+        uint32_t index, generation;
+} HandleValue;
+
+static void text_of(const char *region, size_t index, uint32_t generation, char ret[static HANDLE_TEXT_MAX]) {
+        snprintf(ret, HANDLE_TEXT_MAX, "%s.%zu.%" PRIu32, region, index, generation);
+}
+
+/* A handle has one spelling: what was read is written again and compared. */
+static int parse(const char *s, HandleValue *ret, Diag *reterr) {
+        char again[HANDLE_TEXT_MAX];
+        HandleValue h = {0};
+
+        if (strnlen(s, HANDLE_TEXT_MAX) < HANDLE_TEXT_MAX && strlen(s) > REGION_ID_LEN + 1) {
+                memcpy(h.region, s, REGION_ID_LEN);
+                if (region_id_valid(h.region) && sscanf(s + REGION_ID_LEN, ".%9" SCNu32 ".%10" SCNu32, &h.index, &h.generation) == 2) {
+                        text_of(h.region, h.index, h.generation, again);
+                        if (strcmp(again, s) == 0) {
+                                *ret = h;
+                                return 0;
+                        }
+                }
+        }
+        return diag(reterr, HANDLE_E_BAD, "that is no handle: REGION.INDEX.GENERATION");
+}
+
+/* A trace belongs to the region in which it occurred: the one that presented the handle (I-53). */
+static void trace(const Vault *v, const char *what, const char *handle, const char *section, int code, bool write) {
+        if (v->trace)
+                v->trace(v->trace_userdata, &(HandleTrace){what, handle, section, code, write});
+}
+
+static int refuse(const Vault *v, const char *handle, const char *section, int code) {
+        if (code > 0)
+                trace(v, "refused", handle, section, code, false);
+        return code;
+}
+
+/* The vault of `region`, when what is presented gives leave to use it. */
+static int reach(const Presented *p, const char *region, Vault **ret, Diag *reterr) {
+        Vault *v = vault_find(region);
+
+        if (!v)
+                return diag(reterr, HANDLE_E_STALE, "no such region lives: its handles are void");
+        if (!vault_key_is(v, p))
+                return diag(reterr, HANDLE_E_KEY, p->key ? "that is not the key of the region whose handle it is" : "a handle is used with its region's key");
+        if (!vault_may_use(p->by, v))
+                return diag(reterr, HANDLE_E_SCOPE, "the key's scope does not reach this region");
+        if (v->unbound)
+                return diag(reterr, HANDLE_E_STALE, "the region's handles were unbound");
+        *ret = v;
+        return 0;
+}
+
+/* The section behind a handle. *ret_v is set when the handle's region may be used at all. */
+static int look_up(const Presented *p, const char *handle, Vault **ret_v, Section **ret, Diag *reterr) {
+        const HandleSlot *slot;
+        HandleValue h;
+        Vault *v;
+        int r = parse(handle, &h, reterr);
+
+        if (r != 0)
+                return refuse(p->by, NULL, NULL, r);
+        r = reach(p, h.region, &v, reterr);
+        if (r != 0)
+                return refuse(p->by, handle, NULL, r);
+        slot = h.index < v->n_handles ? &v->handles[h.index] : NULL;
+        if (!slot || !slot->bound || slot->generation != h.generation)
+                return refuse(p->by, handle, NULL, diag(reterr, HANDLE_E_STALE, "the handle was closed, or never issued"));
+        *ret_v = v;
+        *ret = &v->sections[slot->section];
+        return 0;
+}
+
+/* The lowest free index. An index whose generations are used up is never given again. */
+static int free_index(Vault *v, size_t *ret) {
+        for (size_t i = 0; i < v->n_handles; i++)
+                if (!v->handles[i].bound && v->handles[i].generation < UINT32_MAX) {
+                        *ret = i;
+                        return 0;
+                }
+        if (v->n_handles >= HANDLES_MAX)
+                return HANDLE_E_TOO_MANY;
+        if ((v->n_handles & (v->n_handles - 1)) == 0) { /* room grows at each power of two */
+                HandleSlot *p = reallocarray(v->handles, v->n_handles ? 2 * v->n_handles : 1, sizeof(*p));
+
+                if (!p)
+                        return -ENOMEM;
+                v->handles = p;
+        }
+        v->handles[v->n_handles] = (HandleSlot){0};
+        *ret = v->n_handles++;
+        return 0;
+}
+
+static int bind_section(Vault *v, const char *section, size_t *ret, Diag *reterr) {
+        char quoted[400];
+        size_t s = 0;
+        int r;
+
+        while (s < v->n_sections && strcmp(v->sections[s].name, section) != 0)
+                s++;
+        if (s == v->n_sections)
+                return diag(reterr, HANDLE_E_UNDECLARED, "the manifest declares no section \"%s\"",
+                            diag_quote(section, strlen(section), quoted, sizeof(quoted)));
+        r = free_index(v, ret);
+        if (r > 0)
+                return diag(reterr, r, "%d handles are open: close one", HANDLES_MAX);
+        if (r < 0)
+                return r;
+        v->handles[*ret] = (HandleSlot){.generation = v->handles[*ret].generation + 1, .section = (uint32_t)s, .bound = true};
+        v->n_bound++;
+        return 0;
+}
+
+int handle_open(const Presented *p, const char *region, const char *section, char ret[static HANDLE_TEXT_MAX], Diag *reterr) {
+        size_t index = 0;
+        Vault *v;
+        int r;
+
+        if (!region_id_valid(region))
+                return refuse(p->by, NULL, NULL, diag(reterr, HANDLE_E_BAD, "that is no region's id"));
+        r = reach(p, region, &v, reterr);
+        if (r == 0)
+                r = bind_section(v, section, &index, reterr);
+        if (r != 0)
+                return refuse(p->by, NULL, NULL, r);
+        text_of(v->region, index, v->handles[index].generation, ret);
+        trace(p->by, "issued", ret, section, 0, false);
+        return 0;
+}
+
+int handle_read(const Presented *p, const char *handle, json_t **ret_value, uint64_t *ret_version, Diag *reterr) {
+        Section *s;
+        Vault *v;
+        int r = look_up(p, handle, &v, &s, reterr);
+
+        if (r != 0)
+                return r;
+        if (s->version == 0)
+                return diag(reterr, HANDLE_E_NO_VALUE, "section %s: nothing was written yet", s->name);
+        r = json_parse((const char *)s->memory.p, s->used, SECTION_BYTES_MAX, PIPE_DEPTH_MAX, ret_value, NULL);
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        *ret_version = s->version;
+        trace(p->by, "dereferenced", handle, s->name, 0, false);
+        return 0;
+}
+
+/* What a region writes into its own sections goes nowhere. Into another's it may bring that region's key, and no other that lives. */
+static int check_escape(const Vault *by, const Vault *v, const json_t *value, Diag *reterr) {
+        _cleanup_free_ const uint8_t **room = NULL;
+        KeySet others;
+        int r;
+
+        if (by == v)
+                return 0;
+        room = calloc(region_keys()->n, sizeof(*room));
+        if (!room)
+                return -ENOMEM;
+        others = region_keys_but(v, room);
+        r = keyscan_json(&others, value);
+        return r > 0 ? diag(reterr, HANDLE_E_ESCAPE, "the value holds a region's key, and the section is another region's") : r;
+}
+
+static int check_value(const Section *s, const json_t *value, char **ret, size_t *ret_n, Diag *reterr) {
+        int r = s->schema ? jsonschema_validate(s->schema, value, reterr) : 0;
+
+        if (r > 0) {
+                diag_prefix(reterr, "section %s", s->name);
+                return HANDLE_E_TYPE;
+        }
+        if (r == 0)
+                r = json_canonical(value, ret, ret_n);
+        if (r == -ERANGE)
+                return diag(reterr, HANDLE_E_TYPE, "section %s: an integer is beyond 2^53-1, which not every reader keeps: write it as a string", s->name);
+        return r;
+}
+
+static int keep(Section *s, const char *text, size_t n, Diag *reterr) {
+        if (n > s->max)
+                return diag(reterr, HANDLE_E_TOO_LARGE, "section %s: a value of %zu bytes: at most %zu are declared", s->name, n, s->max);
+        memcpy(s->memory.p, text, n);
+        if (s->used > n)
+                sodium_memzero(s->memory.p + n, s->used - n);
+        s->used = n;
+        s->version++;
+        return 0;
+}
+
+int handle_write(const Presented *p, const char *handle, const json_t *value, int64_t expect, uint64_t *ret_version, Diag *reterr) {
+        char *text = NULL;
+        size_t n = 0;
+        Section *s;
+        Vault *v;
+        int r = look_up(p, handle, &v, &s, reterr);
+
+        if (r != 0)
+                return r;
+        if (s->read_only)
+                r = diag(reterr, HANDLE_E_READ_ONLY, "section %s is the evidence of a gate: it is as it was read", s->name);
+        else if (expect >= 0 && (uint64_t)expect != s->version)
+                r = diag(reterr, HANDLE_E_CONFLICT, "section %s is at version %" PRIu64 ", not at the expected %" PRId64, s->name, s->version, expect);
+        else
+                r = check_escape(p->by, v, value, reterr);
+        if (r == 0)
+                r = check_value(s, value, &text, &n, reterr);
+        if (r == 0)
+                r = keep(s, text, n, reterr);
+        if (text)
+                sodium_memzero(text, n);
+        free(text);
+        if (r != 0)
+                return refuse(p->by, handle, s->name, r);
+        *ret_version = s->version;
+        trace(p->by, "dereferenced", handle, s->name, 0, true);
+        return 0;
+}
+
+int handle_close(const Presented *p, const char *handle, Diag *reterr) {
+        HandleValue h;
+        Section *s;
+        Vault *v;
+        int r = look_up(p, handle, &v, &s, reterr);
+
+        if (r != 0)
+                return r;
+        parse(handle, &h, reterr);
+        v->handles[h.index].bound = false;
+        v->n_bound--;
+        trace(p->by, "closed", handle, s->name, 0, false);
+        return 0;
+}
+
+void handle_unbind(Vault *v, size_t index) {
+        char text[HANDLE_TEXT_MAX];
+
+        text_of(v->region, index, v->handles[index].generation, text);
+        v->handles[index].bound = false;
+        v->n_bound--;
+        trace(v, "unbound", text, v->sections[v->handles[index].section].name, 0, false);
+}

@@ -1,0 +1,115 @@
+#include "region/region-vault.h"
+
+#include "base/hash.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <string.h>
+
+/* The living vaults of this process, and beside them their keys. One list for all, whoever made the region: a key that is not in it is not
+ * looked for. */
+static Vault **living;
+static const uint8_t **keys;
+static KeySet all;
+static size_t room;
+
+int vault_enlist(Vault *v) {
+        if (all.n == room) {
+                size_t more = room ? 2 * room : 8;
+                Vault **l = reallocarray(living, more, sizeof(*l));
+                const uint8_t **k = NULL;
+
+                if (l) {
+                        living = l;
+                        k = reallocarray(keys, more, sizeof(*k));
+                }
+                if (!k)
+                        return -ENOMEM;
+                keys = k;
+                all.v = k;
+                room = more;
+        }
+        living[all.n] = v;
+        keys[all.n++] = v->key.p;
+        return 0;
+}
+
+void vault_delist(Vault *v) {
+        for (size_t i = 0; i < all.n; i++) {
+                if (living[i]->parent == v)
+                        living[i]->parent = NULL;
+                if (living[i] == v) {
+                        living[i] = living[--all.n];
+                        keys[i] = keys[all.n];
+                        i--;
+                }
+        }
+        if (all.n == 0) {
+                free(living);
+                free(keys);
+                living = NULL;
+                keys = NULL;
+                all = (KeySet){0};
+                room = 0;
+        }
+}
+
+Vault *vault_find(const char *region) {
+        for (size_t i = 0; i < all.n; i++)
+                if (strcmp(living[i]->region, region) == 0)
+                        return living[i];
+        return NULL;
+}
+
+const KeySet *region_keys(void) {
+        return &all;
+}
+
+KeySet region_keys_but(const Vault *v, const uint8_t **others) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < all.n; i++)
+                if (living[i] != v)
+                        others[n++] = keys[i];
+        return (KeySet){.v = others, .n = n};
+}
+
+bool vault_may_use(const Vault *v, const Vault *owner) {
+        for (; v; v = v->parent) {
+                if (v == owner)
+                        return true;
+                if (!v->parent || v->parent->scope != KEY_SCOPE_TREE)
+                        return false;
+        }
+        return false;
+}
+
+bool vault_hand_over(const Vault *owner, const Vault *to, char ret[static KEY_TEXT_BYTES + 1]) {
+        if (!vault_may_use(to, owner) || !owner->key.p)
+                return false;
+        hex_encode(owner->key.p, KEY_BYTES, ret);
+        return true;
+}
+
+const Vault *vault_above(const Vault *v) {
+        return v->parent && v->parent->scope == KEY_SCOPE_TREE ? v->parent : NULL;
+}
+
+bool vault_key_is(const Vault *v, const Presented *p) {
+        uint8_t presented[KEY_BYTES];
+        char text[KEY_TEXT_BYTES + 1];
+        bool same;
+
+        if (!p->key || p->n_key != KEY_TEXT_BYTES || !v->key.p)
+                return false;
+        memcpy(text, p->key, KEY_TEXT_BYTES);
+        text[KEY_TEXT_BYTES] = 0;
+        same = hex_decode(text, presented, sizeof(presented)) == 0 && sodium_memcmp(presented, v->key.p, KEY_BYTES) == 0;
+        sodium_memzero(presented, sizeof(presented));
+        sodium_memzero(text, sizeof(text));
+        return same;
+}
+
+const char *vault_region(const Vault *v) {
+        return v->region;
+}

@@ -1,0 +1,46 @@
+/* Runs: supervisor. A region's vault: its key, its working-state sections and the handles to them (I-4, I-6..I-11). What these files hand out
+ * is in region-section.h and region-handle.h; here is the key.
+ *
+ * A key is KEY_BYTES from getrandom(2) in locked memory, made with the region and gone with it. It is handed over once, on the pipe (I-10).
+ * Who may use it:
+ *   scope invocation        the region itself
+ *   scope invocation-tree   the region and the sub-skills below it, as long as each one in between has that scope too (I-26, I-27) */
+#pragma once
+
+#include "base/keyscan.h"
+#include "manifest/terms.h"
+
+typedef struct Vault Vault;
+
+/* Who asks, and the key that was presented: text of any length from a hostile region, or NULL. */
+typedef struct Presented {
+        const Vault *by;
+        const char *key;
+        size_t n_key;
+} Presented;
+
+/* The keys of all regions that live in this process, for keyscan: borrowed until the next region is made or ends. */
+const KeySet *region_keys(void);
+/* As region_keys(), without the key of one region: what may be written into a section of its own. `room` holds region_keys()->n. */
+KeySet region_keys_but(const Vault *v, const uint8_t **room);
+
+/* Whether v may use the key of `owner`. */
+bool vault_may_use(const Vault *v, const Vault *owner);
+/* The key as it goes over the pipe: `owner` is `to` itself, or a vault that `to` may use the key of. ret is NUL-terminated; the caller
+ * overwrites it. False: it may not have it. */
+bool vault_hand_over(const Vault *owner, const Vault *to, char ret[static KEY_TEXT_BYTES + 1]);
+/* The nearest living vault above v whose key v may use; NULL: none. */
+const Vault *vault_above(const Vault *v);
+/* Compares in constant time. */
+bool vault_key_is(const Vault *v, const Presented *p);
+
+const char *vault_region(const Vault *v);
+
+/* Per-handle traces (I-37). what: "issued", "dereferenced", "refused", "closed", "unbound". handle is text, NULL where none was in order;
+ * section NULL where none is known; code: why it was refused (HANDLE_E_*), else 0. `write`: for "dereferenced". */
+typedef struct HandleTrace {
+        const char *what, *handle, *section;
+        int code;
+        bool write;
+} HandleTrace;
+typedef void (*VaultTrace)(void *userdata, const HandleTrace *t);
