@@ -22,17 +22,22 @@
         {.arg = (i), .op = SCMP_CMP_LT, .datum_a = (value)}
 
 #define SUID_SGID 06000
-#define CREATES (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))
+#define UNNAMED (O_TMPFILE & ~O_DIRECTORY)
+#define CREATES (O_CREAT | UNNAMED)
 #define TYPE(t) ((uint32_t)(t)) /* of a socket, without SOCK_CLOEXEC and SOCK_NONBLOCK */
 #define TYPE_BITS (INT & ~(uint32_t)(SOCK_CLOEXEC | SOCK_NONBLOCK))
 
 const FilterRow filter_rows[] = {
         /* Files with set-user-id bits would be a way to the host through a writable folder. */
-        {"open", WHEN_NO_PATHS, 1, {MASK(1, CREATES, 0)}},
-        {"open", WHEN_NO_PATHS, 1, {MASK(2, SUID_SGID, 0)}},
-        {"openat", WHEN_NO_PATHS, 1, {MASK(2, CREATES, 0)}},
-        {"openat", WHEN_NO_PATHS, 1, {MASK(3, SUID_SGID, 0)}},
-        {"creat", WHEN_NO_PATHS, 1, {MASK(1, SUID_SGID, 0)}},
+        {"open", WHEN_NO_PATHS | WHEN_NO_FREES, 1, {MASK(1, CREATES, 0)}},
+        {"open", WHEN_NO_PATHS | WHEN_NO_FREES, 1, {MASK(2, SUID_SGID, 0)}},
+        {"openat", WHEN_NO_PATHS | WHEN_NO_FREES, 1, {MASK(2, CREATES, 0)}},
+        {"openat", WHEN_NO_PATHS | WHEN_NO_FREES, 1, {MASK(3, SUID_SGID, 0)}},
+        {"creat", WHEN_NO_PATHS | WHEN_NO_FREES, 1, {MASK(1, SUID_SGID, 0)}},
+        {"open", WHEN_NO_PATHS | WHEN_FREES, 1, {MASK(1, CREATES | O_TRUNC, 0)}},
+        {"open", WHEN_NO_PATHS | WHEN_FREES, 2, {MASK(1, UNNAMED | O_TRUNC, 0), MASK(2, SUID_SGID, 0)}},
+        {"openat", WHEN_NO_PATHS | WHEN_FREES, 1, {MASK(2, CREATES | O_TRUNC, 0)}},
+        {"openat", WHEN_NO_PATHS | WHEN_FREES, 2, {MASK(2, UNNAMED | O_TRUNC, 0), MASK(3, SUID_SGID, 0)}},
         {"chmod", WHEN_NO_PATHS | WHEN_NAMESPACES, 1, {MASK(1, SUID_SGID, 0)}},
         {"fchmodat", WHEN_NO_PATHS | WHEN_NAMESPACES, 1, {MASK(2, SUID_SGID, 0)}},
         {"fchmod", WHEN_NAMESPACES, 1, {MASK(1, SUID_SGID, 0)}},
@@ -47,11 +52,30 @@ const FilterRow filter_rows[] = {
         {"fremovexattr", WHEN_NAMESPACES, 0, {}},
 
         /* Memory. Huge pages are in no memory budget. */
-        {"mmap", WHEN_MEMORY_CGROUP, 1, {MASK(3, MAP_HUGETLB, 0)}},
-        {"mmap", WHEN_MEMORY_NOTIFIED, 2, {MASK(3, MAP_HUGETLB, 0), BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
-        {"mmap", WHEN_MEMORY_NOTIFIED, 2, {MASK(3, MAP_HUGETLB, 0), MASK(2, PROT_WRITE, 0)}},
-        {"mremap", WHEN_MEMORY_CGROUP, 0, {}},
-        {"mremap", WHEN_MEMORY_NOTIFIED, 1, {BELOW(2, FILTER_MEMORY_NOTIFY_BYTES)}},
+        {"mmap", WHEN_MEMORY_CGROUP | WHEN_NO_FREES, 1, {MASK(3, MAP_HUGETLB, 0)}},
+        {"mmap", WHEN_MEMORY_CGROUP | WHEN_FREES, 1, {MASK(3, MAP_HUGETLB | MAP_FIXED, 0)}},
+        {"mmap", WHEN_MEMORY_NOTIFIED | WHEN_NO_FREES, 2, {MASK(3, MAP_HUGETLB, 0), BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
+        {"mmap", WHEN_MEMORY_NOTIFIED | WHEN_FREES, 2, {MASK(3, MAP_HUGETLB | MAP_FIXED, 0), BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
+        {"mmap", WHEN_MEMORY_NOTIFIED | WHEN_NO_FREES, 2, {MASK(3, MAP_HUGETLB, 0), MASK(2, PROT_WRITE, 0)}},
+        {"mmap", WHEN_MEMORY_NOTIFIED | WHEN_FREES, 2, {MASK(3, MAP_HUGETLB | MAP_FIXED, 0), MASK(2, PROT_WRITE, 0)}},
+        {"mremap", WHEN_MEMORY_CGROUP | WHEN_NO_FREES, 0, {}},
+        {"mremap", WHEN_MEMORY_NOTIFIED | WHEN_NO_FREES, 1, {BELOW(2, FILTER_MEMORY_NOTIFY_BYTES)}},
+        {"munmap", WHEN_NO_FREES, 0, {}},
+        {"brk", WHEN_NO_FREES, 0, {}},
+        {"brk", WHEN_FREES, 1, {ZERO(0)}}, /* a question */
+        {"madvise", WHEN_NO_FREES, 0, {}},
+        /* What neither gives pages back nor lets the kernel copy them to other ones. */
+        {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~3U, 0)}}, /* normal, random, sequential, will need */
+        {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~1U, MADV_DONTFORK)}}, /* and its opposite; so below */
+        {"madvise", WHEN_FREES, 1, {IS(2, MADV_UNMERGEABLE)}},
+        {"madvise", WHEN_FREES, 1, {IS(2, MADV_NOHUGEPAGE)}},
+        {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~1U, MADV_DONTDUMP)}},
+        {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~1U, MADV_WIPEONFORK)}},
+        {"madvise", WHEN_FREES, 1, {IS(2, 20)}},             /* MADV_COLD */
+        {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~1U, 22)}}, /* MADV_POPULATE_READ, _WRITE */
+        {"ftruncate", WHEN_NO_FREES, 0, {}},
+        {"fallocate", WHEN_NO_FREES, 0, {}},
+        {"fallocate", WHEN_FREES, 1, {MASK(1, INT & ~1U, 0)}}, /* at most FALLOC_FL_KEEP_SIZE */
         {"mprotect", WHEN_MEMORY_CGROUP, 0, {}},
         {"mprotect", WHEN_MEMORY_NOTIFIED, 1, {BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
         {"mprotect", WHEN_MEMORY_NOTIFIED, 1, {MASK(2, PROT_WRITE, 0)}},
@@ -180,6 +204,16 @@ const FilterNumber filter_numbers[] = {
         {"cachestat", 451}, {"map_shadow_stack", 453}, {"futex_wake", 454}, {"futex_wait", 455}, {"futex_requeue", 456}, {"mseal", 462},
 };
 const size_t n_filter_numbers = ARRAY_SIZE(filter_numbers);
+
+bool filter_call_frees(const char *call) {
+        static const char *const calls[] = {"munmap", "brk", "madvise", "mmap", "mremap", "execve", "execveat", "unlink", "unlinkat", "rename",
+                                            "renameat", "renameat2", "truncate", "ftruncate", "fallocate", "open", "openat", "creat"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+                if (strcmp(calls[i], call) == 0)
+                        return true;
+        return false;
+}
 
 static bool row_matches(const FilterRow *r, const uint64_t *args) {
         for (size_t i = 0; i < r->n; i++) {

@@ -206,6 +206,16 @@ static bool path_writes(const PathRow *p, const uint64_t *args) {
         return (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY)));
 }
 
+/* Whether the filter would let the call through if it did not have to tell of paths, nor of what is given back. */
+static bool allowed_quietly(const FilterInput *in, const PathRow *p, const char *call, unsigned when, const uint64_t *args) {
+        when = (when & ~(unsigned)WHEN_FREES) | WHEN_NO_FREES;
+        if (p && p->meta && in->tier == TIER_LANDLOCK)
+                return false;
+        if (!has_rows(call))
+                return p != NULL;
+        return filter_rows_allow(call, when | (p ? WHEN_NO_PATHS : 0), args);
+}
+
 void filter_judge(const FilterInput *in, const struct seccomp_data *d, FilterVerdict *ret) {
         static const char *const memory[] = {"mmap", "mremap", "mprotect", "pkey_mprotect", NULL};
         static const char *const tasks[] = {"clone", "fork", "vfork", NULL};
@@ -214,9 +224,8 @@ void filter_judge(const FilterInput *in, const struct seccomp_data *d, FilterVer
         const PathRow *p = find_path(call);
         unsigned when = filter_when(in);
 
-        *ret = (FilterVerdict){.operation = call};
-        if (p && in->notify_paths && !(p->meta && in->tier == TIER_LANDLOCK) &&
-            (!has_rows(call) || filter_rows_allow(call, when | WHEN_NO_PATHS, args))) {
+        *ret = (FilterVerdict){.operation = call, .frees = in->notify_frees && filter_call_frees(call)};
+        if (p && in->notify_paths && allowed_quietly(in, p, call, when, args)) {
                 ret->kind = FILTER_PATH;
                 ret->rule = "paths";
                 ret->path_arg = p->path;
@@ -224,8 +233,13 @@ void filter_judge(const FilterInput *in, const struct seccomp_data *d, FilterVer
                 ret->writes = path_writes(p, args);
                 return;
         }
+        if (ret->frees && allowed_quietly(in, p, call, when, args)) {
+                ret->kind = FILTER_FREE;
+                ret->rule = "multipass";
+                return;
+        }
         if (in->notify_memory && is_one_of(call, memory) &&
-            filter_rows_allow(call, (when & ~(unsigned)WHEN_MEMORY_NOTIFIED) | WHEN_MEMORY_CGROUP, args)) {
+            filter_rows_allow(call, (when & ~(unsigned)(WHEN_MEMORY_NOTIFIED | WHEN_FREES)) | WHEN_MEMORY_CGROUP | WHEN_NO_FREES, args)) {
                 ret->kind = FILTER_MEMORY;
                 ret->rule = "memory";
                 snprintf(ret->object, sizeof(ret->object), "%llu bytes",

@@ -19,6 +19,8 @@ enum {
         WHEN_HOST = 1 << 8,
         WHEN_ADDRESSES = 1 << 9, /* a socket may be sent to any address that its family can name: only AF_UNIX of its own, or the host's */
         WHEN_NO_ADDRESSES = 1 << 10,
+        WHEN_FREES = 1 << 11,    /* what gives memory back is notified */
+        WHEN_NO_FREES = 1 << 12,
 };
 unsigned filter_when(const FilterInput *in);
 
@@ -42,6 +44,9 @@ extern const size_t n_filter_numbers;
 #define FILTER_CLONE_BAD                                                                                               \
         (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |    \
          CLONE_PTRACE | CLONE_UNTRACED | CLONE_PARENT)
+
+/* The call gives memory or data of a file back, whatever its arguments: it is notified under WHEN_FREES, if no row of that says otherwise. */
+bool filter_call_frees(const char *call);
 
 /* True when a row allows the call with these arguments. */
 bool filter_rows_allow(const char *call, unsigned when, const uint64_t *args);

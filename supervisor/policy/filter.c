@@ -24,6 +24,7 @@ void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_i
                 .notify_memory = !memory_in_cgroup,
                 .notify_tasks = !tasks_in_cgroup,
                 .host_files = g->n_files > 0,
+                .notify_frees = g->discipline == DISCIPLINE_MULTIPASS,
         };
 }
 
@@ -33,7 +34,8 @@ unsigned filter_when(const FilterInput *in) {
         return (in->notify_paths ? 0 : WHEN_NO_PATHS) | (in->tier == TIER_NAMESPACES ? WHEN_NAMESPACES : WHEN_LANDLOCK) |
                (in->notify_memory ? WHEN_MEMORY_NOTIFIED : WHEN_MEMORY_CGROUP) | (in->notify_tasks ? 0 : WHEN_TASK_CGROUP) |
                (in->unix_sockets ? WHEN_UNIX : 0) | (in->network == NETWORK_CONNECT || in->network == NETWORK_HOST ? WHEN_INET : 0) |
-               (in->network == NETWORK_HOST ? WHEN_HOST : 0) | (addresses ? WHEN_ADDRESSES : WHEN_NO_ADDRESSES);
+               (in->network == NETWORK_HOST ? WHEN_HOST : 0) | (addresses ? WHEN_ADDRESSES : WHEN_NO_ADDRESSES) |
+               (in->notify_frees ? WHEN_FREES : WHEN_NO_FREES);
 }
 
 static void release(scmp_filter_ctx *ctx) {
@@ -89,7 +91,7 @@ static int add_rules(scmp_filter_ctx ctx, const FilterInput *in) {
 
                 for (size_t k = 0; k < n_filter_rows; k++)
                         by_row |= strcmp(filter_rows[k].call, paths[i].call) == 0;
-                if (!by_row && !(paths[i].meta && in->tier == TIER_LANDLOCK))
+                if (!by_row && !(paths[i].meta && in->tier == TIER_LANDLOCK) && !(in->notify_frees && filter_call_frees(paths[i].call)))
                         e = allow(ctx, paths[i].call, NULL);
         }
         /* C libraries try it first and fall back without a word; its arguments are in memory where a filter cannot see them. */

@@ -19,7 +19,7 @@ typedef struct FilterInput {
         uint8_t notify_memory; /* large mmap, mremap and mprotect are notified (no memory cgroup) */
         uint8_t notify_tasks;  /* clone, fork and vfork are notified (no pids cgroup) */
         uint8_t host_files;    /* files of the host are in the region: one may be the socket of a host's service */
-        uint8_t zero;
+        uint8_t notify_frees;  /* calls that give memory or data of files back are notified (discipline multipass) */
 } FilterInput;
 
 #define FILTER_MEMORY_NOTIFY_BYTES (1024 * 1024) /* mappings from this length on are notified */
@@ -29,6 +29,7 @@ typedef enum FilterClass {
         FILTER_PATH,    /* continue; record when the path is the host's but not the region's */
         FILTER_MEMORY,  /* args are scalar: refuse with ENOMEM when the budget would be passed, else continue */
         FILTER_TASK,    /* refuse with EAGAIN when the region has as many tasks as it may, else continue */
+        FILTER_FREE,    /* continue, once what the call gives back is overwritten */
         FILTER_CONNECT, /* make the connect on a duplicate of the socket to a granted address; never continue */
 } FilterClass;
 
@@ -42,6 +43,7 @@ typedef struct FilterVerdict {
         uint8_t path_arg;      /* FILTER_PATH: index of the path; the folder descriptor is path_arg - 1 when at_call */
         bool at_call;
         bool writes;           /* FILTER_PATH: the call asks for writing */
+        bool frees;            /* of any class that may continue: what the call gives back is to be overwritten before */
 } FilterVerdict;
 
 void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_in_cgroup, FilterInput *ret);

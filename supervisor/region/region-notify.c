@@ -40,12 +40,12 @@ int region_notify_start(RegionNotify *n, int notify_fd, pid_t worker) {
         return 0;
 }
 
-static bool still_valid(const RegionNotify *n, uint64_t id) {
+bool region_notify_waits(const RegionNotify *n, uint64_t id) {
         return ioctl(n->fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
 /* ENOENT: the task was killed meanwhile. After any other failure it would wait for ever: the region has to end. */
-static void answer(RegionNotify *n, uint64_t id, int error, bool go_on) {
+void region_notify_answer(RegionNotify *n, uint64_t id, int error, bool go_on) {
         memset(n->resp, 0, n->n_resp);
         n->resp->id = id;
         n->resp->error = -error;
@@ -73,14 +73,20 @@ static pid_t thread_group(pid_t tid) {
         return p ? (pid_t)strtol(p + 6, NULL, 10) : tid;
 }
 
-/* Reads at most n bytes of the region's memory. A page that is not there ends it early: returns what was read, or -errno. */
-static ssize_t memory_read(pid_t pid, uint64_t at, void *to, size_t n) {
+ssize_t region_notify_read(pid_t pid, uint64_t at, void *to, size_t n) {
         size_t first = MIN(n, (size_t)(4096 - (at & 4095)));
         struct iovec local = {to, n};
         struct iovec remote[2] = {{(void *)(uintptr_t)at, first}, {(void *)(uintptr_t)(at + first), n - first}};
         ssize_t r = process_vm_readv(pid, &local, 1, remote, n > first ? 2 : 1, 0);
 
         return r < 0 ? -errno : r;
+}
+
+int region_notify_copy_fd(pid_t pid, int fd) {
+        _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, thread_group(pid), 0);
+        int copy = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+
+        return copy < 0 ? -errno : copy;
 }
 
 static void note_denial(RegionNotify *n, const FilterVerdict *v, const char *object, size_t n_object, const char *allow_with) {
@@ -92,7 +98,7 @@ static void judge_path(RegionNotify *n, const FilterVerdict *v, bool *ret_denied
         const struct seccomp_notif *q = n->req;
         char text[PATH_MAX], full[PATH_MAX];
         int dirfd = v->at_call && v->path_arg > 0 ? (int)q->data.args[v->path_arg - 1] : AT_FDCWD;
-        ssize_t r = memory_read((pid_t)q->pid, q->data.args[v->path_arg], text, sizeof(text) - 1);
+        ssize_t r = region_notify_read((pid_t)q->pid, q->data.args[v->path_arg], text, sizeof(text) - 1);
         _cleanup_free_ char *allow = NULL;
 
         if (r <= 0)
@@ -102,7 +108,7 @@ static void judge_path(RegionNotify *n, const FilterVerdict *v, bool *ret_denied
                 return;
         if (region_path_absolute((pid_t)q->pid, dirfd, text, full) < 0)
                 return;
-        if (!still_valid(n, q->id))
+        if (!region_notify_waits(n, q->id))
                 return;
         if (!region_path_is_denial(n->grant, n->tier, n->scratch, n->shims, n->root, full, v->writes))
                 return;
@@ -206,12 +212,12 @@ static void judge_connect(RegionNotify *n, const FilterVerdict *v, bool *ret_den
         _cleanup_close_ int pidfd = -1, sock = -1;
         char text[INET6_ADDRSTRLEN + 16];
         _cleanup_free_ char *allow = NULL;
-        ssize_t r = memory_read((pid_t)q->pid, q->data.args[1], &a, n_a);
+        ssize_t r = region_notify_read((pid_t)q->pid, q->data.args[1], &a, n_a);
         int e;
 
         if (r < (ssize_t)sizeof(sa_family_t) || (a.ss_family == AF_INET && r < (ssize_t)sizeof(struct sockaddr_in)) ||
             (a.ss_family == AF_INET6 && r < (ssize_t)sizeof(struct sockaddr_in6))) {
-                answer(n, q->id, r < 0 ? EFAULT : EINVAL, false);
+                region_notify_answer(n, q->id, r < 0 ? EFAULT : EINVAL, false);
                 return;
         }
         address_text(&a, text);
@@ -220,24 +226,24 @@ static void judge_connect(RegionNotify *n, const FilterVerdict *v, bool *ret_den
                         allow = denial_allow_connect(text);
                 note_denial(n, v, text, strlen(text), allow);
                 *ret_denied = true;
-                answer(n, q->id, EPERM, false);
+                region_notify_answer(n, q->id, EPERM, false);
                 return;
         }
         pidfd = (int)syscall(SYS_pidfd_open, thread_group((pid_t)q->pid), 0);
-        if (pidfd < 0 || !still_valid(n, q->id)) {
-                answer(n, q->id, EPERM, false);
+        if (pidfd < 0 || !region_notify_waits(n, q->id)) {
+                region_notify_answer(n, q->id, EPERM, false);
                 return;
         }
         sock = (int)syscall(SYS_pidfd_getfd, pidfd, (int)q->data.args[0], 0);
         if (sock < 0) {
-                answer(n, q->id, errno == EBADF ? EBADF : EPERM, false);
+                region_notify_answer(n, q->id, errno == EBADF ? EBADF : EPERM, false);
                 return;
         }
         e = broker_start(n, q->id, sock, &a, n_a);
         if (e == -EINPROGRESS)
                 TAKE_FD(sock);
         else
-                answer(n, q->id, e, false);
+                region_notify_answer(n, q->id, e, false);
 }
 
 int region_notify_connected(RegionNotify *n) {
@@ -259,10 +265,26 @@ int region_notify_connected(RegionNotify *n) {
                         fcntl(p->fd, F_SETFL, flags & ~O_NONBLOCK);
                 closep(&p->fd);
                 if (n->fd >= 0)
-                        answer(n, p->id, error, false);
+                        region_notify_answer(n, p->id, error, false);
                 p->id = 0;
         }
         return n->failed;
+}
+
+static void go_on(RegionNotify *n, const FilterVerdict *v) {
+        const struct seccomp_notif *q = n->req;
+        int error = 0;
+
+        switch (v->frees && n->frees ? n->frees(n->frees_userdata, q, v->operation, &error) : NOTIFY_GO_ON) {
+        case NOTIFY_GO_ON:
+                region_notify_answer(n, q->id, 0, true);
+                break;
+        case NOTIFY_ANSWER:
+                region_notify_answer(n, q->id, error, false);
+                break;
+        case NOTIFY_LATER:
+                break;
+        }
 }
 
 static void judge_one(RegionNotify *n, Breach *ret_breach, bool *ret_denied) {
@@ -275,7 +297,7 @@ static void judge_one(RegionNotify *n, Breach *ret_breach, bool *ret_denied) {
         case FILTER_DENY:
                 note_denial(n, &v, v.object, strlen(v.object), v.allow_with);
                 *ret_denied = true;
-                answer(n, q->id, v.error, false);
+                region_notify_answer(n, q->id, v.error, false);
                 return;
         case FILTER_CONNECT:
                 judge_connect(n, &v, ret_denied);
@@ -292,16 +314,18 @@ static void judge_one(RegionNotify *n, Breach *ret_breach, bool *ret_denied) {
         case FILTER_TASK:
                 b = region_budget_ask_task(n->budget);
                 break;
+        case FILTER_FREE:
+                break;
         default:
                 assert(false);
         }
         if (b.outcome == OUTCOME_NONE) {
-                answer(n, q->id, 0, true);
+                go_on(n, &v);
                 return;
         }
         /* The region is about to be killed; until then this call must not go on. */
         *ret_breach = b;
-        answer(n, q->id, v.kind == FILTER_MEMORY ? ENOMEM : v.kind == FILTER_TASK ? EAGAIN : EMFILE, false);
+        region_notify_answer(n, q->id, v.kind == FILTER_MEMORY ? ENOMEM : v.kind == FILTER_TASK ? EAGAIN : EMFILE, false);
 }
 
 int region_notify_ready(RegionNotify *n, short revents, Breach *ret_breach, bool *ret_denied) {

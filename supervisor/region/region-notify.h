@@ -16,6 +16,15 @@ typedef struct PendingConnect {
         bool restore;  /* it was blocking: O_NONBLOCK comes off again */
 } PendingConnect;
 
+/* What becomes of a call that gives memory back (discipline multipass). */
+typedef enum NotifyStep {
+        NOTIFY_GO_ON,
+        NOTIFY_ANSWER, /* the call is answered with *ret_error; 0: it is done already */
+        NOTIFY_LATER,  /* region_notify_answer() will be called */
+} NotifyStep;
+/* Called before such a call goes on. */
+typedef NotifyStep (*NotifyFreesFn)(void *userdata, const struct seccomp_notif *q, const char *call, int *ret_error);
+
 typedef struct RegionNotify {
         int fd;               /* notification descriptor, -1 when none; to be polled for POLLIN */
         int connects;         /* epoll of connects in progress, -1 before the first; to be polled for POLLIN */
@@ -32,6 +41,8 @@ typedef struct RegionNotify {
         struct seccomp_notif *req;
         struct seccomp_notif_resp *resp;
         size_t n_req, n_resp;
+        NotifyFreesFn frees;  /* NULL: such calls simply go on */
+        void *frees_userdata; /* borrowed */
         int failed;           /* -errno: an answer could not be given */
 } RegionNotify;
 
@@ -44,4 +55,11 @@ int region_notify_start(RegionNotify *n, int notify_fd, pid_t worker);
 int region_notify_ready(RegionNotify *n, short revents, Breach *ret_breach, bool *ret_denied);
 /* connects was ready. Returns as above. */
 int region_notify_connected(RegionNotify *n);
+/* True while the task waits for its answer: then its pid is its own. */
+bool region_notify_waits(const RegionNotify *n, uint64_t id);
+void region_notify_answer(RegionNotify *n, uint64_t id, int error, bool go_on);
+/* Reads at most n bytes of the region's memory. A page that is not there ends it early: returns what was read, or -errno. */
+ssize_t region_notify_read(pid_t pid, uint64_t at, void *to, size_t n);
+/* A copy of a descriptor of the task. Returns it, or -errno. */
+int region_notify_copy_fd(pid_t pid, int fd);
 void region_notify_deinit(RegionNotify *n);

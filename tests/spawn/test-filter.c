@@ -52,20 +52,21 @@ static uint32_t execute(const struct sock_filter *f, size_t n, const struct secc
 static const uint64_t values[] = {
         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 16, 17, 22, 23, 26, 36, 40, 41, 63, 64, 65, 0x41, 0x80, 0x100, 0x406, 0x408, 0x400,
         0x5401, 0x5412, 0x541B, 0x541C, 0x5423, 0x5450, 0x40000, 0x80000, 0x80001, 0x80801, 0x20000000, 0x10000000, 0x4111, 0x11,
-        0x3d0f00, 04755, 0100644, 0104755, 0020666, 0010600, (1 << 20) - 1, 1 << 20, 0x100000000, 0x100000001, 0x100000002, 0x100005401,
+        MAP_FIXED | MAP_PRIVATE, O_TRUNC | O_WRONLY, O_TMPFILE | O_RDWR, 24, 0x3d0f00, 04755, 0100644, 0104755, 0020666, 0010600, (1 << 20) - 1, 1 << 20, 0x100000000, 0x100000001, 0x100000002, 0x100005401,
         0x100005412, 0xffffffff, 0xfffff000, UINT64_MAX, 0x53564d41,
 };
 
 static FilterInput input(unsigned bits) {
         return (FilterInput){.tier = bits & 1 ? TIER_NAMESPACES : TIER_LANDLOCK, .network = (uint8_t)((bits >> 1) & 3),
                              .unix_sockets = (bits & 1) && ((bits >> 1) & 3) == NETWORK_PRIVATE && (bits & 64), .notify_paths = (bits >> 3) & 1,
-                             .notify_memory = (bits >> 4) & 1, .notify_tasks = (bits >> 5) & 1, .host_files = (bits >> 7) & 1};
+                             .notify_memory = (bits >> 4) & 1, .notify_tasks = (bits >> 5) & 1, .host_files = (bits >> 7) & 1, .notify_frees = (bits >> 8) & 1};
 }
 
 /* The two readers of the tables agree: what the program lets pass is just what a row or the list of plain calls allows, and what it
  * notifies is judged "continue" only when it would have passed without the notification. */
 Test(filter, program_and_judge_agree_on_every_call) {
-        static const unsigned inputs[] = {1, 3, 67, 1 | 8 | 16 | 32, 67 | 8 | 16 | 32, 0, 8 | 16 | 32, 5, 5 | 8, 7, 7 | 16};
+        static const unsigned inputs[] = {1, 3, 67, 1 | 8 | 16 | 32, 67 | 8 | 16 | 32, 0, 8 | 16 | 32, 5, 5 | 8, 7, 7 | 16, 1 | 256, 256,
+                                          1 | 8 | 16 | 32 | 256, 1 | 16 | 256};
         unsigned seed = 1;
 
         for (size_t k = 0; k < ARRAY_SIZE(inputs); k++) {
@@ -73,7 +74,7 @@ Test(filter, program_and_judge_agree_on_every_call) {
                 struct sock_filter *f, *p;
                 size_t n, n_plain;
 
-                plain.notify_paths = plain.notify_memory = plain.notify_tasks = 0;
+                plain.notify_paths = plain.notify_memory = plain.notify_tasks = plain.notify_frees = 0;
                 cr_assert(filter_compile(&in, &f, &n) == 0 && filter_compile(&plain, &p, &n_plain) == 0);
                 cr_assert(n < 1024, "%zu instructions", n);
                 for (int nr = -1; nr < 600; nr++)
@@ -125,6 +126,75 @@ Test(filter, foreign_tables_are_killed) {
         free(f);
 }
 
+/* I-30: under multipass nothing that gives memory back passes without a word, and what gives nothing back does. */
+Test(filter, what_is_given_back_is_notified) {
+        static const struct {
+                const char *what;
+                int nr;
+                uint64_t args[6];
+                bool frees;
+        } rows[] = {
+                {"munmap", SYS_munmap, {4096, 4096}, true},
+                {"brk", SYS_brk, {0x10000000}, true},
+                {"a question to brk", SYS_brk, {0}, false},
+                {"MADV_DONTNEED", SYS_madvise, {4096, 4096, MADV_DONTNEED}, true},
+                {"MADV_FREE", SYS_madvise, {4096, 4096, MADV_FREE}, true},
+                {"MADV_REMOVE", SYS_madvise, {4096, 4096, MADV_REMOVE}, true},
+                {"MADV_DONTNEED_LOCKED", SYS_madvise, {4096, 4096, 24}, true},
+                {"MADV_COLLAPSE", SYS_madvise, {4096, 4096, 25}, true},
+                {"MADV_HUGEPAGE", SYS_madvise, {4096, 4096, MADV_HUGEPAGE}, true},
+                {"MADV_MERGEABLE", SYS_madvise, {4096, 4096, MADV_MERGEABLE}, true},
+                {"MADV_PAGEOUT", SYS_madvise, {4096, 4096, 21}, true},
+                {"an advice to come", SYS_madvise, {4096, 4096, 99}, true},
+                {"MADV_WILLNEED", SYS_madvise, {4096, 4096, MADV_WILLNEED}, false},
+                {"MADV_NOHUGEPAGE", SYS_madvise, {4096, 4096, MADV_NOHUGEPAGE}, false},
+                {"MADV_WIPEONFORK", SYS_madvise, {4096, 4096, MADV_WIPEONFORK}, false},
+                {"mmap", SYS_mmap, {0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS}, false},
+                {"mmap over something", SYS_mmap, {4096, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED}, true},
+                {"mmap beside something", SYS_mmap, {4096, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | 0x100000}, false},
+                {"mremap", SYS_mremap, {4096, 8192, 4096}, true},
+                {"execve", SYS_execve, {4096}, true},
+                {"execveat", SYS_execveat, {3, 4096, 0, 0, 0x1000}, true},
+                {"unlink", SYS_unlink, {4096}, true},
+                {"unlinkat", SYS_unlinkat, {3, 4096}, true},
+                {"rename", SYS_rename, {4096, 8192}, true},
+                {"renameat2", SYS_renameat2, {3, 4096, 3, 8192}, true},
+                {"truncate", SYS_truncate, {4096, 0}, true},
+                {"ftruncate", SYS_ftruncate, {3, 0}, true},
+                {"a hole", SYS_fallocate, {3, 3, 0, 4096}, true},
+                {"no hole", SYS_fallocate, {3, 0, 0, 4096}, false},
+                {"open to truncate", SYS_open, {4096, O_WRONLY | O_TRUNC}, true},
+                {"openat to make and truncate", SYS_openat, {3, 4096, O_WRONLY | O_CREAT | O_TRUNC, 0600}, true},
+                {"openat without a name", SYS_openat, {3, 4096, O_RDWR | O_TMPFILE, 0600}, true},
+                {"openat to make", SYS_openat, {3, 4096, O_WRONLY | O_CREAT, 0600}, false},
+                {"creat", SYS_creat, {4096, 0600}, true},
+                {"write", SYS_write, {3, 4096, 1}, false},
+        };
+        static const unsigned inputs[] = {1 | 256, 256, 1 | 16 | 256};
+
+        for (size_t k = 0; k < ARRAY_SIZE(inputs); k++) {
+                FilterInput in = input(inputs[k]), zero = input(inputs[k] & ~256U);
+                struct sock_filter *f, *p;
+                size_t n, n_zero;
+
+                cr_assert(filter_compile(&in, &f, &n) == 0 && filter_compile(&zero, &p, &n_zero) == 0);
+                for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                        struct seccomp_data d = {.nr = rows[i].nr, .arch = AUDIT_ARCH_X86_64};
+                        FilterVerdict v;
+
+                        memcpy(d.args, rows[i].args, sizeof(d.args));
+                        cr_expect_eq(execute(f, n, &d) == SECCOMP_RET_USER_NOTIF, rows[i].frees, "%s, input %u", rows[i].what, inputs[k]);
+                        cr_expect_eq(execute(p, n_zero, &d), SECCOMP_RET_ALLOW, "%s under zero, input %u", rows[i].what, inputs[k]);
+                        if (!rows[i].frees)
+                                continue;
+                        filter_judge(&in, &d, &v);
+                        cr_expect(v.kind == FILTER_FREE && v.frees, "%s: kind %d, input %u", rows[i].what, v.kind, inputs[k]);
+                }
+                free(f);
+                free(p);
+        }
+}
+
 typedef struct JudgeRow {
         const char *what;
         unsigned bits;
@@ -153,6 +223,9 @@ static const JudgeRow judge_rows[] = {
          "67108864 bytes", false, false},
         {"a large map of huge pages", 1 | 16, SYS_mmap, {0, 64 << 20, PROT_WRITE, MAP_HUGETLB}, FILTER_DENY, "huge-pages", NULL, false, false},
         {"mremap", 1 | 16, SYS_mremap, {4096, 4096, 2 << 20}, FILTER_MEMORY, "memory", "2097152 bytes", false, false},
+        {"an unlink of which two want to know", 1 | 8 | 256, SYS_unlink, {4096}, FILTER_PATH, "paths", NULL, false, true},
+        {"set-user-id and truncation", 1 | 256, SYS_open, {4096, O_CREAT | O_TRUNC, 04755}, FILTER_DENY, "set-user-id", NULL, false, false},
+        {"huge pages over something", 1 | 256, SYS_mmap, {4096, 2 << 20, 0, MAP_HUGETLB | MAP_FIXED}, FILTER_DENY, "huge-pages", NULL, false, false},
         {"a thread", 1 | 32, SYS_clone, {0x3d0f00}, FILTER_TASK, "processes", NULL, false, false},
         {"fork", 1 | 32, SYS_fork, {0}, FILTER_TASK, "processes", NULL, false, false},
         {"a namespace", 1 | 32, SYS_clone, {0x10000011}, FILTER_DENY, "namespaces", "0x10000011", false, false},
