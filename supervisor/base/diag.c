@@ -67,6 +67,8 @@ static bool is_unsafe(const unsigned char *s, size_t step) {
                 return s[0] < 0x20 || s[0] == 0x7F || s[0] == '\\';
         if (step == 2)
                 return s[0] == 0xC2 && s[1] < 0xA0;
+        if (step == 3 && s[0] == 0xEF)
+                return s[1] == 0xBB && s[2] == 0xBF; /* a byte order mark: nobody sees it */
         return step == 3 && s[0] == 0xE2 &&
                ((s[1] == 0x80 && (s[2] == 0x8E || s[2] == 0x8F || (s[2] >= 0xA8 && s[2] <= 0xAE))) ||
                 (s[1] == 0x81 && s[2] >= 0xA6 && s[2] <= 0xA9));

@@ -32,6 +32,7 @@ Test(diag, quotes_hostile_bytes) {
                 {"\xe2\x80\xae" "x", 4, "\\xe2\\x80\\xaex"},           /* right-to-left override */
                 {"\xe2\x81\xa6", 3, "\\xe2\\x81\\xa6"},                /* isolate */
                 {"\xe2\x80\xa8", 3, "\\xe2\\x80\\xa8"},                /* line separator */
+                {"\xef\xbb\xbf" "x", 4, "\\xef\\xbb\\xbfx"},           /* byte order mark */
                 {"\xe2\x80\x93", 3, "\xe2\x80\x93"},                   /* a dash */
         };
         char out[400];
