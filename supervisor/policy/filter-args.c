@@ -63,16 +63,6 @@ const FilterRow filter_rows[] = {
         {"munmap", WHEN_NO_FREES, 0, {}},
         {"brk", WHEN_NO_FREES, 0, {}},
         {"brk", WHEN_FREES, 1, {ZERO(0)}}, /* a question */
-        {"madvise", WHEN_NO_FREES, 0, {}},
-        /* What neither gives pages back nor lets the kernel copy them to other ones. */
-        {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~3U, 0)}}, /* normal, random, sequential, will need */
-        {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~1U, MADV_DONTFORK)}}, /* and its opposite; so below */
-        {"madvise", WHEN_FREES, 1, {IS(2, MADV_UNMERGEABLE)}},
-        {"madvise", WHEN_FREES, 1, {IS(2, MADV_NOHUGEPAGE)}},
-        {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~1U, MADV_DONTDUMP)}},
-        {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~1U, MADV_WIPEONFORK)}},
-        {"madvise", WHEN_FREES, 1, {IS(2, 20)}},             /* MADV_COLD */
-        {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~1U, 22)}}, /* MADV_POPULATE_READ, _WRITE */
         {"ftruncate", WHEN_NO_FREES, 0, {}},
         {"fallocate", WHEN_NO_FREES, 0, {}},
         {"fallocate", WHEN_FREES, 1, {MASK(1, INT & ~1U, 0)}}, /* at most FALLOC_FL_KEEP_SIZE */
@@ -84,13 +74,22 @@ const FilterRow filter_rows[] = {
         {"pkey_mprotect", WHEN_MEMORY_NOTIFIED, 1, {MASK(2, PROT_WRITE, 0)}},
         /* All advice but to merge equal pages (12): a merged page is nobody's own, so writing it leaves the bytes where they were. And
          * none of the numbers between 26 and 101. */
-        {"madvise", 0, 1, {MASK(2, INT & ~7U, 0)}},
-        {"madvise", 0, 1, {MASK(2, INT & ~3U, 8)}},
-        {"madvise", 0, 1, {IS(2, 13)}},
-        {"madvise", 0, 1, {MASK(2, INT & ~1U, 14)}},
-        {"madvise", 0, 1, {MASK(2, INT & ~7U, 16)}},
-        {"madvise", 0, 1, {MASK(2, INT & ~1U, 24)}},
-        {"madvise", 0, 1, {MASK(2, INT & ~1U, 102)}}, /* guard regions */
+        {"madvise", WHEN_NO_FREES, 1, {MASK(2, INT & ~7U, 0)}},
+        {"madvise", WHEN_NO_FREES, 1, {MASK(2, INT & ~3U, 8)}},
+        {"madvise", WHEN_NO_FREES, 1, {IS(2, MADV_UNMERGEABLE)}},
+        {"madvise", WHEN_NO_FREES, 1, {MASK(2, INT & ~1U, 14)}},
+        {"madvise", WHEN_NO_FREES, 1, {MASK(2, INT & ~7U, 16)}},
+        {"madvise", WHEN_NO_FREES, 1, {MASK(2, INT & ~1U, 24)}},
+        {"madvise", WHEN_NO_FREES, 1, {MASK(2, INT & ~1U, 102)}}, /* guard regions */
+        /* What neither gives pages back nor lets the kernel copy them to other ones. */
+        {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~3U, 0)}}, /* normal, random, sequential, will need */
+        {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~1U, MADV_DONTFORK)}}, /* and its opposite; so below */
+        {"madvise", WHEN_FREES, 1, {IS(2, MADV_UNMERGEABLE)}},
+        {"madvise", WHEN_FREES, 1, {IS(2, MADV_NOHUGEPAGE)}},
+        {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~1U, MADV_DONTDUMP)}},
+        {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~1U, MADV_WIPEONFORK)}},
+        {"madvise", WHEN_FREES, 1, {IS(2, 20)}},             /* MADV_COLD */
+        {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~1U, 22)}}, /* MADV_POPULATE_READ, _WRITE */
 
         /* Tasks: a process of its own, a vfork child, or a thread. Memory shared without either hides its user from the scrubber. */
         {"clone", WHEN_TASK_CGROUP, 1, {MASK(0, FILTER_CLONE_BAD | CLONE_VM, 0)}},
