@@ -40,6 +40,8 @@ packages_for() {
         test)
                 echo python3 python3-lxml python3-markdown jq openssl golang-go golang-golang-x-mod-dev util-linux nodejs \
                         stress-ng strace libsqlite3-dev libasan8 libubsan1 clang-format clang-tidy clang shellcheck git bash zsh fish man-db
+                # Node.js from elsewhere than Debian brings npm along, and does not go with Debian's.
+                command -v npm >/dev/null || echo npm
                 ;;
         bench)
                 echo python3 util-linux bubblewrap firejail crun runc libsqlite3-dev

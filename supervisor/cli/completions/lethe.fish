@@ -2,6 +2,7 @@
 
 complete -c lethe -n __fish_use_subcommand -f -a audit -d 'recompute all that the store claims'
 complete -c lethe -n __fish_use_subcommand -f -a capacity -d 'the worst case of memory for a mix of skills, from policy alone'
+complete -c lethe -n __fish_use_subcommand -f -a certificate -d 'state how a region'\''s memory was sanitized, for others to verify'
 complete -c lethe -n __fish_use_subcommand -f -a checkpoint -d 'print the ledger'\''s newest signed checkpoint'
 complete -c lethe -n __fish_use_subcommand -f -a doctor -d 'tell what this machine gives a region, and how to get the rest'
 complete -c lethe -n __fish_use_subcommand -f -a export -d 'write the ledger as files that other programs verify'
@@ -29,6 +30,13 @@ complete -c lethe -n '__fish_seen_subcommand_from capacity' -l anchor -r -d 'the
 complete -c lethe -n '__fish_seen_subcommand_from capacity' -l json -d 'print JSON'
 complete -c lethe -n '__fish_seen_subcommand_from capacity' -l policy -r -d 'the policy file (default: $LETHE_POLICY, else the usual places)'
 complete -c lethe -n '__fish_seen_subcommand_from capacity' -l store -r -d 'the store (default: $LETHE_STORE, else the XDG state folder)'
+
+complete -c lethe -n '__fish_seen_subcommand_from certificate' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
+complete -c lethe -n '__fish_seen_subcommand_from certificate' -l json -d 'with --key and --verify: one object'
+complete -c lethe -n '__fish_seen_subcommand_from certificate' -l key -d 'the ledger'\''s public key in PEM'
+complete -c lethe -n '__fish_seen_subcommand_from certificate' -l output -r
+complete -c lethe -n '__fish_seen_subcommand_from certificate' -l store -r -d 'the store (default: $LETHE_STORE, else the XDG state folder)'
+complete -c lethe -n '__fish_seen_subcommand_from certificate' -l verify -r -d 'check a certificate with this store'\''s key'
 
 complete -c lethe -n '__fish_seen_subcommand_from checkpoint' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
 complete -c lethe -n '__fish_seen_subcommand_from checkpoint' -l json -d 'one object: origin, size, root, vkey, note'

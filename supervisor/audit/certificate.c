@@ -1,0 +1,125 @@
+#include "audit/certificate.h"
+
+#include "audit/audit-internal.h"
+#include "base/clock.h"
+#include "ledger/dsse.h"
+#include "ledger/proof.h"
+#include "store/hooks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* NIST's words for what was done, so that the statement is never better than the proof. */
+static const struct {
+        const char *method, *result;
+} words[] = {
+        [PROOF_CLEARED] = {"Clear", "passed"},
+        [PROOF_PARTIAL] = {"Clear (incomplete)", "incomplete"},
+        [PROOF_NOTHING] = {"None", "not performed"},
+};
+
+static json_t *technique(const RegionFacts *f) {
+        const char *said = facts_text(f, "method"), *discipline = facts_text(f, "discipline");
+
+        if (*said)
+                return json_string(said);
+        if (facts_number(f, "bytes_overwritten") == 0)
+                return json_string("none");
+        return json_sprintf("overwritten in place before the kernel got it back, discipline %s, %" PRIu64 " pass%s", *discipline ? discipline : f->asked,
+                            facts_number(f, "passes"), facts_number(f, "passes") == 1 ? "" : "es");
+}
+
+static json_t *number(const RegionFacts *f, const char *member) {
+        json_t *v = json_object_get(f->teardown, member);
+
+        return v ? json_incref(v) : json_null();
+}
+
+static json_t *sanitization(const RegionFacts *f) {
+        const char *grade = facts_text(f, "grade");
+        json_t *not_covered = json_object_get(f->teardown, "not_covered"), *version = json_object_get(f->by, "version");
+        char date[CLOCK_TEXT_MAX];
+
+        return json_pack("{s:s, s:o, s:s, s:s, s:o, s:{s:s, s:O?}, s:s, s:o, s:O?}", "method", words[facts_proof(f)].method, "technique", technique(f),
+                         "discipline", f->asked, "grade", *grade ? grade : "none recorded", "passes", number(f, "passes"), "tool", "name", "lethe", "version",
+                         version, "date", clock_format(f->released_usec, date), "duration_usec", number(f, "usec"), "not_covered", not_covered);
+}
+
+static json_t *verification(const RegionFacts *f) {
+        char date[CLOCK_TEXT_MAX];
+
+        return json_pack("{s:s, s:s, s:o, s:o, s:s}", "method",
+                         facts_number(f, "bytes_verified") > 0 ? "each byte that was overwritten was read back and compared" : "none", "result",
+                         words[facts_proof(f)].result, "bytes_overwritten", number(f, "bytes_overwritten"), "bytes_verified", number(f, "bytes_verified"), "date",
+                         clock_format(f->released_usec, date));
+}
+
+/* Number and digest of an entry; for the one that the statement is about also its text and its proof. */
+static json_t *entry_json(Txn *t, uint64_t seq, bool whole, char ret_hex[static HASH_HEX_MAX], Diag *reterr) {
+        _cleanup_buf_ Buf proof = {0};
+        uint8_t hash[HASH_BYTES];
+        json_t *o;
+        Bytes e;
+
+        if (ledger_get(t, seq, &e) < 0)
+                return NULL;
+        hash_bytes(e.p, e.n, hash);
+        o = json_pack("{s:o, s:s}", "seq", json_u64(seq), "sha256", hex_encode(hash, sizeof(hash), ret_hex));
+        if (o && whole &&
+            (proof_build(t, seq, &proof, reterr) != 0 || json_object_set_new(o, "entry", json_stringn(e.p, e.n)) < 0 ||
+             json_object_set_new(o, "proof", json_stringn(proof.data, proof.n)) < 0)) {
+                json_decref(o);
+                return NULL;
+        }
+        return o;
+}
+
+static json_t *ledger_json(Txn *t, const RegionFacts *f, char ret_released[static HASH_HEX_MAX], Diag *reterr) {
+        const Store *s = txn_store(t);
+        char vkey[VKEY_MAX], other[HASH_HEX_MAX];
+        Bytes note;
+
+        if (ledger_checkpoint(t, &note) < 0)
+                return NULL;
+        note_vkey(store_origin(s), store_public_key(s), vkey);
+        return json_pack("{s:s, s:s, s:s%, s:o, s:o, s:o}", "origin", store_origin(s), "vkey", vkey, "checkpoint", note.p, note.n, "allocated",
+                         entry_json(t, f->allocated, false, other, reterr), "released", entry_json(t, f->released, true, ret_released, reterr), "ended",
+                         entry_json(t, f->ended, false, other, reterr));
+}
+
+static json_t *statement(Txn *t, const RegionFacts *f, Diag *reterr) {
+        char digest[HASH_HEX_MAX] = "", allocated[CLOCK_TEXT_MAX], ended[CLOCK_TEXT_MAX];
+        json_t *ledger = ledger_json(t, f, digest, reterr), *uid = json_object_get(f->by, "uid"), *host = json_object_get(f->by, "host");
+
+        return json_pack("{s:s, s:s, s:[{s:s, s:{s:s}}], s:{s:i, s:{s:s, s:s, s:{s:s, s:s}, s:s}, s:o, s:o, s:{s:O?}, s:{s:O?}, s:{s:s, s:s, s:s, s:b}, s:O?, s:o}}",
+                         "_type", CERTIFICATE_STATEMENT_TYPE, "predicateType", CERTIFICATE_PREDICATE_TYPE, "subject", "name", f->id, "digest", "sha256",
+                         digest, "predicate", "version", 1, "media", "type", "memory of one process tree", "id", f->id, "source", "skill", f->skill,
+                         "digest", f->digest, "tier", f->tier, "sanitization", sanitization(f), "verification", verification(f), "person", "uid", uid,
+                         "location", "host", host, "invocation", "allocated", clock_format(f->allocated_usec, allocated), "ended",
+                         clock_format(f->ended_usec, ended), "outcome", f->outcome, "recovered", f->recovered > 0, "teardown", f->teardown, "ledger",
+                         ledger);
+}
+
+int certificate_build(Txn *t, const char *region, Buf *ret, Diag *reterr) {
+        _cleanup_free_ char *text = NULL;
+        _cleanup_history_ History h = {0};
+        _cleanup_json_ json_t *o = NULL;
+        const RegionFacts *f;
+        size_t n;
+        int r = history_read(t, &(HistoryQuery){.region = region}, &h, reterr);
+
+        if (r != 0)
+                return r;
+        if (h.n == 0)
+                return diag(reterr, CERTIFICATE_E_NO_REGION, "region %s is not in this store's ledger", region);
+        f = h.regions[0];
+        if (f->n_released == 0)
+                return diag(reterr, CERTIFICATE_E_NOT_RELEASED, "region %s is not released: %s", region,
+                            f->orphan ? "its supervisor died, and the next 'lethe run', or 'lethe kill', finishes it" : "it is alive");
+        if (!facts_in_order(f) || f->ended == 0)
+                return diag(reterr, CERTIFICATE_E_NOT_RELEASED, "region %s was not released once and before its end: there is no certificate for that", region);
+        o = statement(t, f, reterr);
+        r = o ? json_canonical(o, &text, &n) : -ENOMEM;
+        return r == 0 ? dsse_seal(txn_store(t), CERTIFICATE_PAYLOAD_TYPE, text, n, ret, reterr) : r;
+}

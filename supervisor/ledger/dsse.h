@@ -1,0 +1,29 @@
+/* Runs: supervisor, CLI. Signed statements in the form of others: DSSE envelopes (secure-systems-lab/dsse, protocol 1.0.2) with one Ed25519
+ * signature, and the public key as openssl reads it (SubjectPublicKeyInfo of RFC 8410, in PEM). What is signed begins with "DSSEv1 ", a
+ * checkpoint with its origin: neither can be taken for the other. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/diag.h"
+#include "store/store.h"
+
+enum {
+        DSSE_E_FORM = 1,  /* not an envelope of the one form that dsse_seal writes: message says why */
+        DSSE_E_KEY,       /* signed by another key */
+        DSSE_E_SIGNATURE, /* the signature does not verify */
+};
+
+#define DSSE_MAX (1024 * 1024)
+#define KEY_ID_MAX 65
+#define KEY_PEM_MAX 256
+
+/* Signs and appends the envelope: one line of canonical JSON. Returns 0, STORE_E_KEY with a message, -errno. */
+int dsse_seal(Store *s, const char *type, const void *payload, size_t n, Buf *ret, Diag *reterr);
+/* Reads an envelope and verifies it. Only the very bytes that dsse_seal writes are taken, so that every changed byte is refused.
+ * Returns 0 with the payload, which the caller owns, DSSE_E_*, -ENOMEM. */
+int dsse_open(const char *text, size_t n, const char *type, const uint8_t public_key[static 32], char **ret, size_t *ret_n, Diag *reterr);
+
+/* SHA-256 of the key's DER form, in hex: what an envelope calls the key. Returns out. */
+const char *key_id(const uint8_t public_key[static 32], char out[static KEY_ID_MAX]);
+/* "-----BEGIN PUBLIC KEY-----" and so on. Returns out. */
+const char *key_pem(const uint8_t public_key[static 32], char out[static KEY_PEM_MAX]);
