@@ -1,0 +1,98 @@
+/* lethe-guard: schema/guard.h says what it does. It starts with few system calls, because the region's start waits for it, and does what
+ * it does in one thread but for large amounts of memory. */
+#include "scrub/guard/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void on_child(int signal) {
+}
+
+/* Only the supervisor ends it, by the socket: no terminal, no signal of a session. */
+static int set_up(Guard *g, sigset_t *ret_waiting) {
+        struct sigaction act = {.sa_handler = on_child};
+        sigset_t all;
+
+        sigfillset(&all);
+        *ret_waiting = all;
+        sigdelset(ret_waiting, SIGCHLD);
+        if (sigprocmask(SIG_SETMASK, &all, NULL) < 0 || sigaction(SIGCHLD, &act, NULL) < 0)
+                return -errno;
+        setsid(); /* EPERM: it leads one */
+        if (prctl(PR_SET_DUMPABLE, 0) < 0 || chdir("/") < 0)
+                return -errno;
+        g->evidence = mmap(NULL, sizeof(*g->evidence), PROT_READ | PROT_WRITE, MAP_SHARED, GUARD_FD_EVIDENCE, 0);
+        if (g->evidence == MAP_FAILED)
+                return -errno;
+        close(GUARD_FD_EVIDENCE);
+        g->evidence->version = GUARD_VERSION;
+        return 0;
+}
+
+/* Takes what the traced tasks report until none has anything to say. Returns whether the kernel knows of none any more. */
+static bool take_reports(Guard *g) {
+        for (;;) {
+                int status;
+                pid_t pid = wait4(-1, &status, __WALL | WNOHANG, NULL);
+
+                if (pid > 0)
+                        trace_report(g, pid, status);
+                else if (pid == 0 || errno != EINTR)
+                        return pid < 0 && errno == ECHILD;
+        }
+}
+
+static void finish(Guard *g) {
+        files_clear(g, true);
+        if (g->orphaned)
+                files_clear_scratch(g);
+        g->evidence->empty_usec = now_usec();
+        g->evidence->state = GUARD_STATE_EMPTY;
+        g->empty = true;
+        if (!g->orphaned)
+                order_tell(g, GUARD_EMPTY, 0, 0);
+}
+
+static void tell_frozen(Guard *g) {
+        g->frozen_told = true;
+        g->evidence->frozen_usec = now_usec();
+        if (!g->scrub)
+                g->evidence->state = GUARD_STATE_FROZEN;
+        if (!g->orphaned)
+                order_tell(g, GUARD_FROZEN, 0, 0);
+}
+
+static int serve(Guard *g, const sigset_t *waiting) {
+        for (;;) {
+                struct pollfd p = {.fd = g->orphaned ? -1 : g->control, .events = POLLIN};
+                bool none = take_reports(g);
+
+                trace_settle(g);
+                if (g->frozen && !g->frozen_told && g->n_moving == 0)
+                        tell_frozen(g);
+                if (end_step(g))
+                        continue;
+                if (g->attached && !g->empty && none)
+                        finish(g);
+                if (g->orphaned && g->empty)
+                        return order_leave_evidence(g);
+                if (ppoll(&p, 1, NULL, waiting) > 0 && order_take(g) == 0)
+                        return 0;
+        }
+}
+
+int main(void) {
+        static Guard g = {.control = GUARD_FD_CONTROL, .run = -1, .scratch = -1};
+        sigset_t waiting;
+
+        g.ending_tail = &g.ending;
+        if (set_up(&g, &waiting) < 0 || serve(&g, &waiting) < 0)
+                return 1;
+        return 0;
+}

@@ -1,0 +1,156 @@
+/* Shared memory: an object of the kernel's that several processes map. The last of the region that maps it overwrites it. */
+#include "scrub/guard/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+/* As an ordinary user, what of an object is in no page table is reached only by mapping it in, holes too: up to this. */
+#define ABSENT_MAX (64ULL << 20)
+
+/* The number of the kernel's own file system for shared memory, as an area of ours shows it. */
+static bool kernel_device(const Area *a) {
+        static uint32_t major_, minor_;
+        static int known;
+
+        if (known == 0) {
+                void *p = mmap(NULL, SCAN_PAGE, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+                Scan s = {};
+
+                known = -1;
+                if (p != MAP_FAILED && scan_begin(&s, getpid()) == 0)
+                        for (size_t i = 0; i < s.n_areas; i++)
+                                if (s.areas[i].start <= (uintptr_t)p && (uintptr_t)p < s.areas[i].end) {
+                                        major_ = s.areas[i].major;
+                                        minor_ = s.areas[i].minor;
+                                        known = 1;
+                                }
+                scan_deinit(&s);
+                if (p != MAP_FAILED)
+                        munmap(p, SCAN_PAGE);
+        }
+        return known == 1 && a->major == major_ && a->minor == minor_;
+}
+
+static bool on_scratch(const Guard *g, const Area *a) {
+        return g->scratch >= 0 && a->major == major(g->scratch_dev) && a->minor == minor(g->scratch_dev);
+}
+
+static bool same_object(const Area *a, const Area *b) {
+        return a->inode == b->inode && a->major == b->major && a->minor == b->minor;
+}
+
+static bool maps_object(Guard *g, pid_t pid, const Area *a) {
+        bool found = false;
+
+        if (scan_begin(&g->other, pid) == 0)
+                for (size_t i = 0; !found && i < g->other.n_areas; i++)
+                        found = same_object(a, &g->other.areas[i]);
+        scan_end(&g->other);
+        return found;
+}
+
+static bool mapped_elsewhere(Guard *g, const Task *t, const Area *a) {
+        t->space->looked_at = ++g->look;
+        for (size_t i = 0; i < BUCKETS; i++)
+                for (const Task *k = g->buckets[i]; k; k = k->next)
+                        if (k->space && k->state != TASK_LEAVING && k->space->looked_at != g->look) {
+                                k->space->looked_at = g->look;
+                                if (maps_object(g, k->pid, a))
+                                        return true;
+                        }
+        return g->init > 0 && maps_object(g, g->init, a);
+}
+
+/* The file behind an area: root is allowed that. */
+static int open_object(pid_t pid, const Area *a) {
+        char path[96];
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)a->start, (unsigned long long)a->end);
+        fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        return fd < 0 ? -errno : fd;
+}
+
+static void clear_through_file(Guard *g, int fd) {
+        WipeCount count = {};
+
+        if (wipe_file(&g->wipe, fd, &count) < 0)
+                g->evidence->processes_missed++;
+        g->evidence->shared_bytes += count.overwritten;
+        count_wiped(g, &count);
+}
+
+static void clear_through_process(Guard *g, const Area *a) {
+        Runs present = {}, absent = {};
+        WipeCount count = {};
+
+        if (scan_shared(&g->scan, a, &present, &absent) == 0) {
+                wipe_runs(&g->wipe, &g->scan, &present, &count);
+                if (absent.bytes <= ABSENT_MAX)
+                        wipe_runs(&g->wipe, &g->scan, &absent, &count);
+                else
+                        count.denied += absent.bytes;
+        } else
+                count.denied += a->end - a->start;
+        runs_deinit(&present);
+        runs_deinit(&absent);
+        g->evidence->shared_bytes += count.overwritten;
+        count_wiped(g, &count);
+}
+
+/* An object that is mapped in several areas is cleared once through its file; through the process each area is its own part. */
+static bool seen_before(const Scan *s, size_t i) {
+        for (size_t k = 0; k < i; k++)
+                if (s->areas[k].flags & AREA_SHARED && same_object(&s->areas[k], &s->areas[i]))
+                        return true;
+        return false;
+}
+
+static void clear_anonymous(Guard *g, const Task *t, size_t i) {
+        const Area *a = &g->scan.areas[i];
+        int fd;
+
+        if (mapped_elsewhere(g, t, a))
+                return;
+        fd = open_object(t->pid, a);
+        if (fd < 0) {
+                clear_through_process(g, a);
+                return;
+        }
+        if (!seen_before(&g->scan, i))
+                clear_through_file(g, fd);
+        close(fd);
+}
+
+/* A deleted file of the scratch that is mapped, and perhaps open nowhere. Its name is no proof that it is deleted: its link count is. */
+static void keep_file(Guard *g, const Task *t, const Area *a) {
+        int fd = open_object(t->pid, a);
+
+        if (fd >= 0) {
+                files_keep_fd(g, fd);
+                return;
+        }
+        if (mapped_elsewhere(g, t, a))
+                return;
+        if (a->flags & AREA_SHARED && g->tier == 2)
+                clear_through_process(g, a);
+        else {
+                g->evidence->bytes_held += a->end - a->start;
+                g->evidence->bytes_missed[GUARD_MISSED_FILE] += a->end - a->start;
+        }
+}
+
+void shared_clear(Guard *g, const Task *t) {
+        for (size_t i = 0; i < g->scan.n_areas; i++) {
+                const Area *a = &g->scan.areas[i];
+
+                if (a->flags & AREA_SHARED && a->flags & AREA_ZERO && kernel_device(a))
+                        clear_anonymous(g, t, i);
+                else if (a->flags & AREA_DELETED && on_scratch(g, a))
+                        keep_file(g, t, a);
+        }
+}

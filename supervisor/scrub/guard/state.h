@@ -1,0 +1,123 @@
+/* Runs: guard. What the guard knows: the traced tasks, the address spaces that they use, and which of these share pages by fork.
+ *
+ *   task    AWAITED -> RUNNING -> ENDING -> LEAVING -> (reaped)
+ *           EARLY ---^                         a task that is no address space's last user goes from RUNNING to LEAVING
+ *
+ * AWAITED: its parent's event named it, its own first stop has not come. EARLY: its first stop came before its parent's event. ENDING: stands at
+ * its exit stop as the last user of its space, memory as it was. LEAVING: was let go from its exit stop. */
+#pragma once
+
+#include "schema/guard.h"
+#include "scrub/scan.h"
+#include "scrub/wipe.h"
+
+#include <sys/stat.h>
+
+typedef enum TaskState { TASK_AWAITED, TASK_EARLY, TASK_RUNNING, TASK_ENDING, TASK_LEAVING } TaskState;
+
+/* Address spaces that may have pages in common, because one was forked from the other and neither executed anything since. */
+typedef struct Family {
+        unsigned living; /* spaces not yet given back */
+        bool forked;
+} Family;
+
+typedef struct Space {
+        Family *family;
+        unsigned users; /* tasks that are not past their exit stop */
+        unsigned tasks; /* tasks not yet reaped */
+        bool program;   /* the program's own process, not a child */
+        bool worker;    /* still the image of lethe-worker, which has nothing of the skill's in it */
+        bool given_up;  /* by execve, or lost: family->living is already less */
+        uint64_t looked_at; /* the last Guard.look in which it was looked at */
+        struct Task *last; /* at its exit stop */
+        struct Space *next; /* in Guard.ending */
+} Space;
+
+typedef struct Task {
+        pid_t pid;
+        TaskState state;
+        bool leader; /* of a thread group */
+        Space *space;
+        struct Task *next; /* in its bucket */
+} Task;
+
+#define BUCKETS 1024
+
+typedef struct Kept {
+        int fd;
+        dev_t dev;
+        ino_t ino;
+} Kept;
+
+typedef struct Guard {
+        GuardEvidence *evidence; /* shared with the supervisor */
+        int control, run, scratch;
+        bool attached, hold, frozen, frozen_told, scrub, orphaned, empty;
+        unsigned tier;
+        pid_t init, program;
+        char region[GUARD_REGION_MAX];
+        Task *buckets[BUCKETS];
+        unsigned n_tasks;
+        unsigned n_moving;     /* tasks not at or past their exit stop */
+        unsigned n_early;
+        Space *ending, **ending_tail; /* spaces whose last user stands at its exit stop, oldest first */
+        Space *dying;          /* was overwritten; the next one waits until it is reaped */
+        bool program_told;
+        uint64_t look;
+        Wipe wipe;
+        Scan scan, other;
+        dev_t scratch_dev;
+        uint64_t scratch_files; /* used inodes of an empty scratch */
+        Kept *kept;
+        size_t n_kept, max_kept;
+} Guard;
+
+Task *task_find(Guard *g, pid_t pid);
+/* NULL when out of memory. */
+Task *task_add(Guard *g, pid_t pid, TaskState state);
+void task_move(Guard *g, Task *t, TaskState state);
+/* Forgets a reaped task, and its space with the last of them. */
+void task_remove(Guard *g, Task *t);
+/* Makes t a user of the space. */
+void task_join(Task *t, Space *s);
+/* The same with a new space of the family; NULL: of a family of its own. Returns 0 or -ENOMEM. */
+int task_new_space(Task *t, Family *f);
+/* t leaves its space by execve for a new one. Returns 1 when the old one is thereby given back, 0, -ENOMEM. */
+int task_exec(Guard *g, Task *t);
+/* Do both, alive, use one address space? -errno when the kernel does not say. */
+int same_space(pid_t a, pid_t b);
+
+/* trace.c: one report of waitpid(). */
+int trace_attach(Guard *g);
+void trace_report(Guard *g, pid_t pid, int status);
+/* After all reports were taken: finds out what the early ones are. */
+void trace_settle(Guard *g);
+void trace_kill_all(Guard *g);
+void trace_continue(Task *t, int signal);
+
+/* end.c: overwrites the oldest space at its end, if one may be, and lets its last task go. Returns whether it did. */
+bool end_step(Guard *g);
+
+/* regs.c: overwrites the registers of a task at its exit stop. */
+void regs_clear(Guard *g, pid_t pid);
+
+/* shared.c: the shared memory of the scanned space of t, a task at its exit stop. */
+void shared_clear(Guard *g, const Task *t);
+
+/* files.c: keeps the deleted files of the scratch that t has open. */
+void files_keep(Guard *g, const Task *t);
+/* Takes fd. Returns 0 or -errno; a file that is kept already is closed. */
+int files_keep_fd(Guard *g, int fd);
+/* Overwrites those that nobody else has open; `all`: all of them. */
+void files_clear(Guard *g, bool all);
+void files_start(Guard *g);
+/* Overwrites every file below the scratch folder. */
+void files_clear_scratch(Guard *g);
+
+/* order.c */
+int order_take(Guard *g);
+void order_tell(Guard *g, GuardKind kind, int error, int code);
+int order_leave_evidence(Guard *g);
+
+void count_wiped(Guard *g, const WipeCount *c);
+uint64_t now_usec(void);

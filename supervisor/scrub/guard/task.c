@@ -1,0 +1,116 @@
+#include "scrub/guard/state.h"
+
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static Task **bucket(Guard *g, pid_t pid) {
+        return &g->buckets[(unsigned)pid % BUCKETS];
+}
+
+Task *task_find(Guard *g, pid_t pid) {
+        Task *t = *bucket(g, pid);
+
+        while (t && t->pid != pid)
+                t = t->next;
+        return t;
+}
+
+static bool moving(TaskState s) {
+        return s == TASK_AWAITED || s == TASK_EARLY || s == TASK_RUNNING;
+}
+
+Task *task_add(Guard *g, pid_t pid, TaskState state) {
+        Task **b = bucket(g, pid), *t = calloc(1, sizeof(*t));
+
+        if (!t)
+                return NULL;
+        *t = (Task){.pid = pid, .state = state, .leader = true, .next = *b};
+        *b = t;
+        g->n_tasks++;
+        g->n_moving += moving(state);
+        g->n_early += state == TASK_EARLY;
+        return t;
+}
+
+void task_move(Guard *g, Task *t, TaskState state) {
+        g->n_moving -= moving(t->state);
+        g->n_early -= t->state == TASK_EARLY;
+        t->state = state;
+        g->n_moving += moving(state);
+        g->n_early += state == TASK_EARLY;
+}
+
+static void leave_family(Space *s) {
+        if (!s->given_up && --s->family->living == 0)
+                free(s->family);
+        s->given_up = true;
+}
+
+static void drop_space(Guard *g, Space *s) {
+        leave_family(s);
+        if (g->dying == s)
+                g->dying = NULL;
+        free(s);
+}
+
+void task_remove(Guard *g, Task *t) {
+        Task **p = bucket(g, t->pid);
+        Space *s = t->space;
+
+        while (*p != t)
+                p = &(*p)->next;
+        *p = t->next;
+        task_move(g, t, TASK_LEAVING);
+        g->n_tasks--;
+        free(t);
+        if (s && --s->tasks == 0)
+                drop_space(g, s);
+}
+
+void task_join(Task *t, Space *s) {
+        t->space = s;
+        s->users++;
+        s->tasks++;
+}
+
+int task_new_space(Task *t, Family *f) {
+        Space *s = calloc(1, sizeof(*s));
+
+        if (s && !f)
+                f = calloc(1, sizeof(*f));
+        else if (f)
+                f->forked = true;
+        if (!s || !f) {
+                free(s);
+                return -ENOMEM;
+        }
+        s->family = f;
+        f->living++;
+        task_join(t, s);
+        return 0;
+}
+
+int task_exec(Guard *g, Task *t) {
+        Space *old = t->space;
+        int e = task_new_space(t, NULL), given_up = 0;
+
+        if (e < 0)
+                return e;
+        t->space->program = t->pid == g->program;
+        if (--old->users == 0) {
+                given_up = !old->worker;
+                leave_family(old);
+        }
+        if (--old->tasks == 0)
+                drop_space(g, old);
+        return given_up;
+}
+
+int same_space(pid_t a, pid_t b) {
+        long k = syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
+
+        return k < 0 ? -errno : k == 0;
+}

@@ -1,0 +1,427 @@
+#include "scrub/scan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+/* Headers of Linux 6.1 do not have it. */
+struct pm_scan_arg_ {
+        uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+        uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+struct page_region_ {
+        uint64_t start, end, categories;
+};
+#define PAGEMAP_SCAN_ _IOWR('f', 16, struct pm_scan_arg_)
+enum {
+        IS_FILE = 1 << 2,
+        IS_PRESENT = 1 << 3,
+        IS_SWAPPED = 1 << 4,
+        IS_ZERO_PAGE = 1 << 5,
+};
+
+/* Bits of an entry of /proc/PID/pagemap. */
+#define ENTRY_PRESENT (1ULL << 63)
+#define ENTRY_SWAPPED (1ULL << 62)
+#define ENTRY_FILE (1ULL << 61)
+#define ENTRY_EXCLUSIVE (1ULL << 56)
+#define ENTRY_FRAME ((1ULL << 55) - 1)
+
+#define REGIONS 512
+#define WINDOW 4096 /* entries read at once */
+#define NEAR 64     /* pages between two runs that one read still bridges */
+
+int runs_add(Runs *r, uint64_t start, uint64_t end) {
+        r->bytes += end - start;
+        if (r->n > 0 && r->v[r->n - 1].end == start) {
+                r->v[r->n - 1].end = end;
+                return 0;
+        }
+        if (r->n == r->max) {
+                size_t max = r->max ? r->max * 2 : 256;
+                Run *v = realloc(r->v, max * sizeof(*v));
+
+                if (!v)
+                        return -ENOMEM;
+                r->v = v;
+                r->max = max;
+        }
+        r->v[r->n++] = (Run){start, end};
+        return 0;
+}
+
+void runs_clear(Runs *r) {
+        r->n = 0;
+        r->bytes = 0;
+}
+
+void runs_deinit(Runs *r) {
+        free(r->v);
+        *r = (Runs){};
+}
+
+static int open_of(pid_t pid, const char *name, int flags) {
+        char path[64];
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+        fd = open(path, flags | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+static uint64_t hex(const char **p) {
+        uint64_t n = 0;
+
+        for (;; (*p)++) {
+                if (**p >= '0' && **p <= '9')
+                        n = n << 4 | (uint64_t)(**p - '0');
+                else if (**p >= 'a' && **p <= 'f')
+                        n = n << 4 | (uint64_t)(**p - 'a' + 10);
+                else
+                        return n;
+        }
+}
+
+/* "START-END rwxp OFFSET MAJOR:MINOR INODE   NAME"; a name cannot hold a newline, the kernel writes \012. */
+static void parse_area(const char *p, const char *end, Area *ret) {
+        static const char deleted[] = " (deleted)", zero[] = "/dev/zero (deleted)";
+        size_t n;
+
+        *ret = (Area){.start = hex(&p)};
+        p++;
+        ret->end = hex(&p);
+        ret->flags = (p[1] == 'r' ? AREA_READ : 0) | (p[2] == 'w' ? AREA_WRITE : 0) | (p[4] == 's' ? AREA_SHARED : 0);
+        p += 6;
+        ret->offset = hex(&p);
+        p++;
+        ret->major = (uint32_t)hex(&p);
+        p++;
+        ret->minor = (uint32_t)hex(&p);
+        p++;
+        for (; *p >= '0' && *p <= '9'; p++)
+                ret->inode = ret->inode * 10 + (uint64_t)(*p - '0');
+        while (p < end && *p == ' ')
+                p++;
+        n = (size_t)(end - p);
+        if (n >= 5 && (memcmp(p, "[vvar", 5) == 0 || memcmp(p, "[vsys", 5) == 0 || memcmp(p, "[vdso", 5) == 0))
+                ret->flags |= AREA_KERNEL;
+        if (n >= sizeof(deleted) - 1 && memcmp(end - (sizeof(deleted) - 1), deleted, sizeof(deleted) - 1) == 0)
+                ret->flags |= AREA_DELETED;
+        if (n == sizeof(zero) - 1 && memcmp(p, zero, n) == 0)
+                ret->flags |= AREA_ZERO;
+}
+
+static int add_area(Scan *s, const char *line, const char *end) {
+        if (s->n_areas == s->max_areas) {
+                size_t max = s->max_areas ? s->max_areas * 2 : 128;
+                Area *v = realloc(s->areas, max * sizeof(*v));
+
+                if (!v)
+                        return -ENOMEM;
+                s->areas = v;
+                s->max_areas = max;
+        }
+        parse_area(line, end, &s->areas[s->n_areas++]);
+        return 0;
+}
+
+static int read_areas(Scan *s, int fd) {
+        char text[16384]; /* a line is at most a path of 4096 bytes, each at most four characters long, of which none is lost but its end */
+        size_t have = 0;
+
+        s->n_areas = 0;
+        for (;;) {
+                ssize_t n = read(fd, text + have, sizeof(text) - 1 - have);
+                char *line = text, *nl;
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                if (n == 0)
+                        return have > 0 ? -EBADMSG : 0;
+                have += (size_t)n;
+                text[have] = 0;
+                while ((nl = memchr(line, '\n', (size_t)(text + have - line)))) {
+                        int e = add_area(s, line, nl);
+
+                        if (e < 0)
+                                return e;
+                        line = nl + 1;
+                }
+                have = (size_t)(text + have - line);
+                if (have == sizeof(text) - 1)
+                        return -EBADMSG;
+                memmove(text, line, have);
+        }
+}
+
+int scan_begin(Scan *s, pid_t pid) {
+        int fd, e;
+
+        s->pid = pid;
+        s->pagemap = -1;
+        s->opened = true;
+        s->n_areas = 0;
+        fd = open_of(pid, "maps", O_RDONLY);
+        if (fd < 0)
+                return fd;
+        e = read_areas(s, fd);
+        close(fd);
+        if (e < 0)
+                return e;
+        s->pagemap = open_of(pid, "pagemap", O_RDONLY);
+        return s->pagemap < 0 ? s->pagemap : 0;
+}
+
+void scan_end(Scan *s) {
+        if (!s->opened)
+                return;
+        if (s->pagemap >= 0)
+                close(s->pagemap);
+        s->opened = false;
+}
+
+void scan_deinit(Scan *s) {
+        scan_end(s);
+        free(s->areas);
+        free(s->frames);
+        runs_deinit(&s->own);
+        runs_deinit(&s->common);
+        runs_deinit(&s->found);
+        *s = (Scan){};
+}
+
+static int read_entries(Scan *s, uint64_t start, size_t n, uint64_t *ret) {
+        size_t done = 0;
+
+        while (done < n) {
+                ssize_t k = pread(s->pagemap, ret + done, (n - done) * 8, (off_t)((start / SCAN_PAGE + done) * 8));
+
+                if (k < 0 && errno == EINTR)
+                        continue;
+                if (k < 0)
+                        return -errno;
+                if (k == 0) {
+                        memset(ret + done, 0, (n - done) * 8);
+                        break;
+                }
+                done += (size_t)k / 8;
+        }
+        return 0;
+}
+
+/* Where there is no swap, what looks swapped is a marker without content. */
+static bool have_swap(void) {
+        struct sysinfo info;
+
+        return sysinfo(&info) < 0 || info.totalswap > 0;
+}
+
+static int list_by_ioctl(Scan *s, uint64_t start, uint64_t end) {
+        struct page_region_ regions[REGIONS];
+        struct pm_scan_arg_ a = {
+                .size = sizeof(a), .start = start, .end = end, .vec = (uintptr_t)regions, .vec_len = REGIONS,
+                .category_inverted = IS_FILE | IS_ZERO_PAGE, .category_mask = IS_FILE | IS_ZERO_PAGE,
+                .category_anyof_mask = IS_PRESENT | IS_SWAPPED, .return_mask = IS_SWAPPED,
+        };
+
+        while (a.start < end) {
+                int n = ioctl(s->pagemap, PAGEMAP_SCAN_, &a), e = 0;
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                for (int i = 0; e == 0 && i < n; i++)
+                        if (!(regions[i].categories & IS_SWAPPED))
+                                e = runs_add(&s->found, regions[i].start, regions[i].end);
+                        else if (have_swap())
+                                s->swapped_bytes += regions[i].end - regions[i].start;
+                if (e < 0)
+                        return e;
+                if (n == 0 && a.walk_end <= a.start)
+                        return 0;
+                a.start = a.walk_end;
+        }
+        return 0;
+}
+
+static int list_area(Scan *s, uint64_t start, uint64_t end) {
+        uint64_t entries[WINDOW];
+
+        while (start < end) {
+                uint64_t n = (end - start) / SCAN_PAGE < WINDOW ? (end - start) / SCAN_PAGE : WINDOW;
+                int e = read_entries(s, start, n, entries);
+
+                for (uint64_t i = 0; e == 0 && i < n; i++)
+                        if (entries[i] & ENTRY_FILE)
+                                continue;
+                        else if (entries[i] & ENTRY_PRESENT)
+                                e = runs_add(&s->found, start + i * SCAN_PAGE, start + (i + 1) * SCAN_PAGE);
+                        else if (entries[i] & ENTRY_SWAPPED && have_swap())
+                                s->swapped_bytes += SCAN_PAGE;
+                if (e < 0)
+                        return e;
+                start += n * SCAN_PAGE;
+        }
+        return 0;
+}
+
+static int list_by_pagemap(Scan *s, uint64_t start, uint64_t end) {
+        for (size_t i = 0; i < s->n_areas; i++) {
+                const Area *a = &s->areas[i];
+                uint64_t from = a->start > start ? a->start : start, to = a->end < end ? a->end : end;
+                int e = a->flags & (AREA_SHARED | AREA_KERNEL) || from >= to ? 0 : list_area(s, from, to);
+
+                if (e < 0)
+                        return e;
+        }
+        return 0;
+}
+
+/* The kernel's own areas are not in /proc/PID/pagemap as what they are. */
+static bool kernel_area(const Scan *s, uint64_t address) {
+        size_t lo = 0, hi = s->n_areas;
+
+        while (lo < hi) {
+                size_t mid = (lo + hi) / 2;
+
+                if (s->areas[mid].end <= address)
+                        lo = mid + 1;
+                else
+                        hi = mid;
+        }
+        return lo < s->n_areas && s->areas[lo].start <= address && s->areas[lo].flags & AREA_KERNEL;
+}
+
+static int keep_frame(Scan *s, uint64_t entry) {
+        if (s->n_frames == s->max_frames) {
+                size_t max = s->max_frames ? s->max_frames * 2 : 1024;
+                uint64_t *v = realloc(s->frames, max * sizeof(*v));
+
+                if (!v)
+                        return -ENOMEM;
+                s->frames = v;
+                s->max_frames = max;
+        }
+        s->frames[s->n_frames++] = entry;
+        return 0;
+}
+
+/* Pages to be read together, from the i-th run's start on: whole runs that lie near each other, or a part of one. */
+static size_t window_from(const Runs *r, size_t i, uint64_t start) {
+        uint64_t end = r->v[i].end;
+
+        while (i + 1 < r->n && r->v[i + 1].start - end <= NEAR * SCAN_PAGE && r->v[i + 1].end - start <= WINDOW * SCAN_PAGE)
+                end = r->v[++i].end;
+        return (end - start) / SCAN_PAGE < WINDOW ? (size_t)((end - start) / SCAN_PAGE) : WINDOW;
+}
+
+/* Calls back with the pagemap entry of each page of the runs. */
+static int each_page(Scan *s, const Runs *r, int (*f)(Scan *s, uint64_t address, uint64_t entry, void *arg), void *arg) {
+        uint64_t entries[WINDOW], base = 0;
+        size_t n = 0;
+
+        for (size_t i = 0; i < r->n; i++)
+                for (uint64_t a = r->v[i].start; a < r->v[i].end; a += SCAN_PAGE) {
+                        int e = 0;
+
+                        if (n == 0 || a >= base + n * SCAN_PAGE) {
+                                base = a;
+                                n = window_from(r, i, a);
+                                e = read_entries(s, base, n, entries);
+                        }
+                        if (e == 0)
+                                e = f(s, a, entries[(a - base) / SCAN_PAGE], arg);
+                        if (e < 0)
+                                return e;
+                }
+        return 0;
+}
+
+static int sort_page(Scan *s, uint64_t address, uint64_t entry, void *arg) {
+        int e;
+
+        if (!(entry & ENTRY_EXCLUSIVE))
+                return kernel_area(s, address) ? 0 : runs_add(&s->common, address, address + SCAN_PAGE);
+        e = runs_add(&s->own, address, address + SCAN_PAGE);
+        if (e == 0 && entry & ENTRY_FRAME)
+                e = keep_frame(s, entry);
+        return e;
+}
+
+int scan_private(Scan *s, uint64_t start, uint64_t end) {
+        int e = -ENOTTY;
+
+        runs_clear(&s->own);
+        runs_clear(&s->common);
+        runs_clear(&s->found);
+        s->swapped_bytes = 0;
+        s->n_frames = 0;
+        for (size_t n = s->n_areas; n > 0; n--)
+                if (!(s->areas[n - 1].flags & AREA_KERNEL)) {
+                        end = end < s->areas[n - 1].end ? end : s->areas[n - 1].end;
+                        break;
+                }
+        if (!s->no_ioctl)
+                e = list_by_ioctl(s, start, end);
+        if (e == -ENOTTY || e == -EINVAL) {
+                s->no_ioctl = true;
+                runs_clear(&s->found);
+                s->swapped_bytes = 0;
+                e = list_by_pagemap(s, start, end);
+        }
+        if (e == 0)
+                e = each_page(s, &s->found, sort_page, NULL);
+        if (s->n_frames * SCAN_PAGE != s->own.bytes)
+                s->n_frames = 0;
+        return e;
+}
+
+typedef struct Moved {
+        size_t i;
+        uint64_t bytes;
+} Moved;
+
+static int compare_page(Scan *s, uint64_t address, uint64_t entry, void *arg) {
+        Moved *m = arg;
+
+        if (!(entry & ENTRY_PRESENT) || (entry & ENTRY_FRAME) != (s->frames[m->i] & ENTRY_FRAME))
+                m->bytes += SCAN_PAGE;
+        m->i++;
+        return 0;
+}
+
+uint64_t scan_moved(Scan *s) {
+        Moved m = {};
+
+        if (s->n_frames == 0)
+                return 0;
+        if (each_page(s, &s->own, compare_page, &m) < 0)
+                m.bytes += (s->n_frames - m.i) * SCAN_PAGE;
+        return m.bytes;
+}
+
+int scan_shared(Scan *s, const Area *a, Runs *runs, Runs *absent) {
+        uint64_t entries[WINDOW];
+        int e = 0;
+
+        for (uint64_t at = a->start; e == 0 && at < a->end;) {
+                uint64_t n = (a->end - at) / SCAN_PAGE < WINDOW ? (a->end - at) / SCAN_PAGE : WINDOW;
+
+                e = read_entries(s, at, n, entries);
+                for (uint64_t i = 0; e == 0 && i < n; i++, at += SCAN_PAGE) {
+                        Runs *to = entries[i] & ENTRY_PRESENT ? runs : absent;
+
+                        if (to)
+                                e = runs_add(to, at, at + SCAN_PAGE);
+                }
+        }
+        return e;
+}

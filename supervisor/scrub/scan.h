@@ -1,0 +1,70 @@
+/* Runs: supervisor, guard. Which pages of another process hold what is its own: the memory areas from /proc/PID/maps, the present private
+ * pages by PAGEMAP_SCAN (Linux 6.7) or else /proc/PID/pagemap, and of those the ones that no other process maps.
+ *
+ * The process must not change its memory meanwhile: it stands at its exit stop, or waits in a notified system call. What a look at a running
+ * process finds is only what was there at some moment. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SCAN_PAGE 4096U
+
+typedef struct Run {
+        uint64_t start, end; /* addresses; whole pages */
+} Run;
+
+typedef struct Runs {
+        Run *v; /* owned, ascending, apart from each other */
+        size_t n, max;
+        uint64_t bytes;
+} Runs;
+
+enum {
+        AREA_READ = 1 << 0,
+        AREA_WRITE = 1 << 1,
+        AREA_SHARED = 1 << 2,
+        AREA_KERNEL = 1 << 3,  /* [vvar] and the like: the kernel's, never written */
+        AREA_DELETED = 1 << 4, /* the file has no name any more, if its name may be believed: a program can end a name like this */
+        AREA_ZERO = 1 << 5,    /* "/dev/zero (deleted)": the kernel's name of shared anonymous memory */
+};
+
+typedef struct Area {
+        uint64_t start, end, offset, inode;
+        uint32_t major, minor;
+        uint32_t flags;
+} Area;
+
+/* Zero it for a start; it is used for one process after the other and keeps its buffers. */
+typedef struct Scan {
+        pid_t pid;
+        int pagemap;
+        Area *areas;      /* owned */
+        size_t n_areas, max_areas;
+        Runs own;         /* present private pages that only this process maps */
+        Runs common;      /* present private pages that another process maps, too */
+        uint64_t swapped_bytes;
+        uint64_t *frames; /* owned: the pagemap entry of each page of `own`, in order; n_frames is 0 where frames are not shown */
+        size_t n_frames, max_frames;
+        Runs found;       /* what the kernel listed, before it is told apart */
+        bool opened, no_ioctl;
+} Scan;
+
+/* Opens pid's files and reads its areas. Returns 0 or -errno; to be followed by scan_end() also on failure. */
+int scan_begin(Scan *s, pid_t pid);
+/* Fills own, common and swapped_bytes for the pages between the two addresses. Returns 0 or -errno. */
+int scan_private(Scan *s, uint64_t start, uint64_t end);
+/* Looks at the frames of `own` again. Returns the bytes of pages that have another frame now, or none: what was written is not where the old
+ * content was. 0 where frames are not shown. */
+uint64_t scan_moved(Scan *s);
+/* Present pages of one shared area are appended to *runs, the others to *absent (NULL: not asked). Returns 0 or -errno. */
+int scan_shared(Scan *s, const Area *a, Runs *runs, Runs *absent);
+/* Closes what is of the process. */
+void scan_end(Scan *s);
+void scan_deinit(Scan *s);
+
+int runs_add(Runs *r, uint64_t start, uint64_t end);
+void runs_clear(Runs *r);
+void runs_deinit(Runs *r);

@@ -1,0 +1,179 @@
+#include "tests/scrub/guarded.h"
+
+#include "scrub/scan.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+static pid_t start(const char *path, const char *const *args, const int *fds, size_t n) {
+        char *argv[8] = {(char *)path};
+        pid_t pid;
+
+        for (size_t i = 0; args && args[i]; i++)
+                argv[i + 1] = (char *)args[i];
+        pid = fork();
+        if (pid == 0) {
+                for (size_t i = 0; i < n; i++) {
+                        int fd = fcntl(fds[i], F_DUPFD_CLOEXEC, 50 + (int)i);
+
+                        if (fd < 0)
+                                _exit(120);
+                }
+                for (size_t i = 0; i < n; i++)
+                        dup2(50 + (int)i, (int)i);
+                execv(path, argv);
+                _exit(127);
+        }
+        return pid;
+}
+
+static void start_guard(Guarded *g) {
+        int sockets[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+        g->evidence_fd = memfd_create("evidence", MFD_CLOEXEC);
+        cr_assert(g->evidence_fd >= 0 && ftruncate(g->evidence_fd, sizeof(GuardEvidence)) == 0);
+        g->evidence = mmap(NULL, sizeof(GuardEvidence), PROT_READ, MAP_SHARED, g->evidence_fd, 0);
+        cr_assert(g->evidence != MAP_FAILED);
+        cr_assert(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0);
+        g->control = sockets[0];
+        g->guard = start(getenv("LETHE_GUARD"), NULL, (int[]){null, null, null, sockets[1], g->evidence_fd}, 5);
+        close(sockets[1]);
+        close(null);
+}
+
+static void attach(Guarded *g, unsigned flags, unsigned passes, unsigned tier) {
+        GuardOrder o = {.version = GUARD_VERSION, .kind = GUARD_ATTACH, .flags = flags, .passes = passes, .tier = tier,
+                        .program = g->traced, .region = "r-test"};
+        int fds[GUARD_ATTACH_FDS] = {g->lock, g->run, g->scratch};
+        size_t n = g->scratch >= 0 ? 3 : 2;
+        union {
+                struct cmsghdr align;
+                char bytes[CMSG_SPACE(sizeof(fds))];
+        } control = {};
+        struct iovec v = {&o, sizeof(o)};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE(n * sizeof(int))};
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(n * sizeof(int));
+        memcpy(CMSG_DATA(c), fds, n * sizeof(int));
+        cr_assert(sendmsg(g->control, &m, MSG_NOSIGNAL) == sizeof(o));
+}
+
+void guarded_hear(Guarded *g, char *line, size_t n) {
+        size_t at = 0;
+
+        for (char c = 0; c != '\n';) {
+                struct pollfd p = {.fd = g->said, .events = POLLIN};
+
+                cr_assert(poll(&p, 1, 30000) == 1, "the prey says nothing");
+                cr_assert(read(g->said, &c, 1) == 1, "the prey is gone");
+                if (at + 1 < n)
+                        line[at++] = c;
+        }
+        line[at] = 0;
+}
+
+void guarded_start(Guarded *g, unsigned flags, unsigned passes, unsigned tier, int scratch, const char *const *args) {
+        int in[2], out[2];
+        char line[32], path[300];
+
+        *g = (Guarded){.scratch = scratch};
+        snprintf(g->run_path, sizeof(g->run_path), "%s/run-XXXXXX", getenv("TMPDIR") ?: "/tmp");
+        cr_assert(mkdtemp(g->run_path) != NULL);
+        g->run = open(g->run_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        snprintf(path, sizeof(path), "%s/lock", g->run_path);
+        g->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        cr_assert(g->lock >= 0 && flock(g->lock, LOCK_EX) == 0);
+        cr_assert(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
+        start_guard(g);
+        g->prey = start(getenv("LETHE_PREY"), args, (int[]){in[0], out[1], 2}, 3);
+        g->go = in[1];
+        g->said = out[0];
+        close(in[0]);
+        close(out[1]);
+        guarded_hear(g, line, sizeof(line));
+        g->traced = atoi(line);
+        cr_assert(g->traced > 0);
+        attach(g, flags, passes, tier);
+        close(g->lock);
+        g->lock = -1;
+        guarded_expect(g, GUARD_ATTACHED);
+}
+
+void guarded_go(Guarded *g) {
+        cr_assert(write(g->go, "g", 1) == 1);
+}
+
+void guarded_order(Guarded *g, GuardKind kind) {
+        const GuardOrder o = {.version = GUARD_VERSION, .kind = kind};
+
+        cr_assert(send(g->control, &o, sizeof(o), MSG_NOSIGNAL) == sizeof(o));
+}
+
+int guarded_expect(Guarded *g, GuardKind kind) {
+        struct pollfd p = {.fd = g->control, .events = POLLIN};
+        GuardAnswer a;
+
+        cr_assert(poll(&p, 1, 30000) == 1, "the guard does not say %d", kind);
+        cr_assert(recv(g->control, &a, sizeof(a), 0) == sizeof(a), "the guard is gone, not %d", kind);
+        cr_assert(a.version == GUARD_VERSION && a.kind == kind && a.error == 0, "the guard says %u (error %d), not %u", a.kind, a.error, kind);
+        return a.code;
+}
+
+void guarded_end(Guarded *g) {
+        int status;
+
+        if (g->control >= 0) {
+                guarded_order(g, GUARD_DONE);
+                close(g->control);
+        }
+        cr_assert(waitpid(g->guard, &status, 0) == g->guard && status == 0, "the guard ends with %x", status);
+        kill(g->prey, SIGKILL);
+        waitpid(g->prey, NULL, 0);
+        close(g->go);
+        close(g->said);
+        close(g->run);
+}
+
+uint64_t guarded_secrets(pid_t pid) {
+        uint64_t secret = PREY_SECRET, n = 0, buffer[512];
+        char path[64];
+        Scan s = {};
+        int fd;
+
+        cr_assert(scan_begin(&s, pid) == 0);
+        snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        cr_assert(fd >= 0);
+        for (size_t i = 0; i < s.n_areas; i++)
+                for (uint64_t at = s.areas[i].start; !(s.areas[i].flags & AREA_KERNEL) && at < s.areas[i].end; at += sizeof(buffer)) {
+                        ssize_t k = pread(fd, buffer, sizeof(buffer), (off_t)at);
+
+                        for (ssize_t w = 0; w < k / 8; w++)
+                                n += buffer[w] == secret;
+                }
+        close(fd);
+        scan_deinit(&s);
+        return n;
+}
+
+uint64_t guarded_missed(const Guarded *g) {
+        uint64_t n = g->evidence->processes_missed;
+
+        for (size_t i = 0; i < GUARD_MISSED_COUNT; i++)
+                n += g->evidence->bytes_missed[i];
+        return n;
+}

@@ -1,0 +1,42 @@
+/* Runs: tests. A guard with nothing else of Lethe around it: the test is its supervisor, and brings it processes to trace. */
+#pragma once
+
+#include "base/util.h"
+#include "schema/guard.h"
+
+#include <sys/types.h>
+
+typedef struct Guarded {
+        pid_t guard;
+        int control;
+        const GuardEvidence *evidence;
+        int evidence_fd;
+        pid_t prey;     /* our child: the traced process, or the one that keeps the traced one's memory alive */
+        pid_t traced;
+        int go, said;   /* to and from the prey */
+        int lock, run, scratch;
+        char run_path[256];
+} Guarded;
+
+/* Starts a guard and tests/scrub/prey with these arguments, and attaches the one to the other. flags: GUARD_HOLD. scratch: a folder or -1. */
+void guarded_start(Guarded *g, unsigned flags, unsigned passes, unsigned tier, int scratch, const char *const *args);
+/* The prey does what it was told to. */
+void guarded_go(Guarded *g);
+void guarded_order(Guarded *g, GuardKind kind);
+/* The guard's next word must be this one, within 30 seconds. Returns its code. */
+int guarded_expect(Guarded *g, GuardKind kind);
+/* DONE; the guard must exit with 0. Ends and reaps the prey. */
+void guarded_end(Guarded *g);
+/* A line that the prey wrote. */
+void guarded_hear(Guarded *g, char *line, size_t n);
+/* Words of 8 bytes in the readable and unreadable memory of pid that are the prey's secret. */
+uint64_t guarded_secrets(pid_t pid);
+uint64_t guarded_missed(const Guarded *g);
+
+/* Joined only at run time, so that no memory of a program holds it but what was planted. */
+#define PREY_SECRET (0x5ec2e7a1UL << 32 | prey_low())
+static inline uint64_t prey_low(void) {
+        volatile uint64_t low = 0x0badcafe;
+
+        return low;
+}

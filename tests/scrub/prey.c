@@ -1,0 +1,394 @@
+/* Fills memory with a secret in one way, and ends in one way: `prey WAY [ARGUMENT]` is traced itself; `prey keep WAY` stays out of the trace
+ * and has a task made that shares its memory and is traced, so that the test can look at the memory after that task's end.
+ * Says "PID\n" of the task to be traced, waits for a byte, then acts. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MB (1024UL * 1024)
+
+static volatile uint64_t half = 0x5ec2e7a1;
+static const char *self;
+
+static void plant(void *p, size_t n) {
+        uint64_t secret = half << 32 | 0x0badcafe;
+
+        for (size_t i = 0; i < n / 8; i++)
+                ((volatile uint64_t *)p)[i] = secret;
+}
+
+static char *area(size_t n, int protection, int flags) {
+        char *p = mmap(NULL, n, protection, MAP_ANONYMOUS | flags, -1, 0);
+
+        if (p == MAP_FAILED)
+                _exit(90);
+        return p;
+}
+
+static char *planted(size_t n) {
+        char *p = area(n, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+
+        plant(p, n);
+        return p;
+}
+
+static void wait_go(void) {
+        char c;
+
+        while (read(0, &c, 1) != 1)
+                ;
+}
+
+static void say(long n) {
+        dprintf(1, "%ld\n", n);
+}
+
+static void *thread_pause(void *arg) {
+        char stack[4096];
+
+        plant(stack, sizeof(stack));
+        for (;;)
+                pause();
+        return NULL;
+}
+
+static void *thread_spin(void *arg) {
+        planted(64 * 1024);
+        for (;;)
+                ;
+        return NULL;
+}
+
+static void threads(int n, void *(*f)(void *)) {
+        pthread_t t;
+
+        while (n-- > 0)
+                pthread_create(&t, NULL, f, NULL);
+}
+
+static void *thread_ends(void *arg) {
+        usleep(20000);
+        planted(MB);
+        syscall(SYS_exit_group, 7);
+        return NULL;
+}
+
+/* --- what is done, and how it ends */
+
+static void way_exit(const char *arg) {
+        plant((char *)sbrk(256 * 1024), 256 * 1024);
+        planted(256 * 1024);
+}
+
+static void way_segv(const char *arg) {
+        planted(MB);
+        *(volatile int *)8 = 1;
+}
+
+static void way_abort(const char *arg) {
+        planted(MB);
+        abort();
+}
+
+static void way_cpu(const char *arg) {
+        struct rlimit r = {1, 1};
+
+        planted(MB);
+        setrlimit(RLIMIT_CPU, &r);
+        for (;;)
+                ;
+}
+
+static void way_wait(const char *arg) {
+        planted(MB);
+        say(0);
+        for (;;)
+                pause();
+}
+
+static void way_spin(const char *arg) {
+        planted(MB);
+        threads(4, thread_spin);
+        say(0);
+        for (;;)
+                ;
+}
+
+static void way_stop(const char *arg) {
+        planted(MB);
+        say(0);
+        raise(SIGSTOP);
+        say(1);
+}
+
+static void on_user(int signal) {
+        say(signal);
+}
+
+static void way_signal(const char *arg) {
+        struct sigaction a = {.sa_handler = on_user};
+
+        sigaction(SIGUSR1, &a, NULL);
+        sigaction(SIGTRAP, &a, NULL);
+        raise(SIGUSR1);
+        raise(SIGTRAP);
+        planted(MB);
+}
+
+static void way_threads(const char *arg) {
+        planted(MB);
+        threads(5, thread_pause);
+        usleep(10000);
+}
+
+static void way_leader(const char *arg) {
+        threads(1, thread_ends);
+        syscall(SYS_exit, 0);
+}
+
+static void way_protect(const char *arg) {
+        mprotect(planted(MB), MB, PROT_NONE);
+        mprotect(planted(MB), MB, PROT_READ);
+        mprotect(planted(MB), MB, PROT_READ | PROT_EXEC);
+}
+
+static void way_lock(const char *arg) {
+        mlock(planted(512 * 1024), 512 * 1024);
+}
+
+static void way_huge(const char *arg) {
+        char *p = area(8 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+
+        madvise(p, 8 * MB, MADV_HUGEPAGE);
+        plant(p, 8 * MB);
+}
+
+static void way_areas(const char *arg) {
+        for (int i = 0; i < 10000; i++) {
+                char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+                if (p == MAP_FAILED)
+                        break;
+                plant(p, 4096);
+                mprotect(p + 4096, 4096, PROT_NONE);
+        }
+}
+
+static void way_big(const char *arg) {
+        planted((size_t)atol(arg) * MB);
+}
+
+static void way_zero_page(const char *arg) {
+        volatile char *p = area(MB, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+        int sum = 0;
+
+        for (size_t i = 0; i < MB; i += 4096)
+                sum += p[i];
+        planted(64 * 1024 + (size_t)sum);
+}
+
+/* Pages in common with children, of which some are written by each. */
+static void way_fork(const char *arg) {
+        char *p = planted(2 * MB);
+
+        for (int i = 0; i < atoi(arg); i++)
+                if (fork() == 0) {
+                        plant(p + i % 16 * 65536, 65536);
+                        plant(sbrk(65536), 65536);
+                        _exit(0);
+                }
+        plant(p + MB, 64 * 1024);
+        while (wait(NULL) > 0)
+                ;
+}
+
+/* The parent ends first. */
+static void way_orphan(const char *arg) {
+        planted(2 * MB);
+        if (fork() == 0) {
+                usleep(30000);
+                _exit(0);
+        }
+}
+
+static void way_storm(const char *arg) {
+        planted(64 * 1024);
+        say(0);
+        for (;;)
+                if (fork() < 0)
+                        usleep(100);
+}
+
+static void way_exec(const char *arg) {
+        char next[16];
+        int n = atoi(arg);
+
+        plant(sbrk(64 * 1024), 64 * 1024);
+        snprintf(next, sizeof(next), "%d", n - 1);
+        if (n > 0)
+                execl(self, self, "again", "exec", next, NULL);
+}
+
+static void way_vfork(const char *arg) {
+        char next[16];
+        int n = atoi(arg);
+
+        planted(64 * 1024);
+        snprintf(next, sizeof(next), "%d", n - 1);
+        for (int i = 0; i < 3; i++) {
+                pid_t pid = vfork();
+
+                if (pid == 0) {
+                        if (n > 0 && i > 0)
+                                execl(self, self, "again", "vfork", next, NULL);
+                        _exit(0);
+                }
+                waitpid(pid, NULL, 0);
+        }
+        if (((volatile uint64_t *)planted(8192))[0] >> 32 != half)
+                _exit(91);
+}
+
+static void *thread_exec(void *arg) {
+        usleep(5000);
+        execl(self, self, "again", "exit", "", NULL);
+        return NULL;
+}
+
+static void way_thread_exec(const char *arg) {
+        planted(64 * 1024);
+        threads(3, thread_pause);
+        threads(1, thread_exec);
+        for (;;)
+                pause();
+}
+
+static void way_shared(const char *arg) {
+        char *p = area(MB, PROT_READ | PROT_WRITE, MAP_SHARED);
+
+        plant(p, MB);
+        for (int i = 0; i < atoi(arg); i++)
+                if (fork() == 0) {
+                        plant(p + 4096, 4096);
+                        _exit(0);
+                }
+        while (wait(NULL) > 0)
+                ;
+        for (size_t i = 0; i < MB; i += 8)
+                if (*(uint64_t *)(p + i) != (half << 32 | 0x0badcafe))
+                        _exit(92);
+}
+
+/* Its last pages are in no page table of the one that ends last. */
+static void way_shared_absent(const char *arg) {
+        char *p = area(MB, PROT_READ | PROT_WRITE, MAP_SHARED);
+
+        if (fork() == 0) {
+                plant(p, MB);
+                _exit(0);
+        }
+        while (wait(NULL) > 0)
+                ;
+        mprotect(p, MB, arg[0] == 'r' ? PROT_READ : PROT_READ | PROT_WRITE);
+}
+
+static void way_file(const char *arg) {
+        int fd = open(arg, O_RDWR | O_CREAT | O_TRUNC, 0600);
+        char *p;
+
+        if (fd < 0 || ftruncate(fd, MB) < 0)
+                _exit(93);
+        p = mmap(NULL, MB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        plant(p, MB);
+        unlink(arg);
+        fchmod(fd, 0);
+        munmap(p, MB);
+        if (fork() == 0) {
+                usleep(20000);
+                p = mmap(NULL, MB, PROT_READ, MAP_SHARED, fd, 0);
+                if (*(uint64_t *)p != (half << 32 | 0x0badcafe))
+                        _exit(94);
+                _exit(0);
+        }
+}
+
+static void way_file_kept(const char *arg) {
+        int fd = open(arg, O_RDWR | O_CREAT | O_TRUNC, 0600);
+        char *p;
+
+        if (fd < 0 || ftruncate(fd, MB) < 0)
+                _exit(93);
+        p = mmap(NULL, MB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        plant(p, MB);
+}
+
+static void way_register(const char *arg) {
+        say(0);
+        for (;;) {
+#if defined(__x86_64__)
+                uint64_t secret = half << 32 | 0x0badcafe;
+
+                __asm__ volatile("movq %0, %%xmm5; movq %0, %%r12; 1: pause; jmp 1b" : : "r"(secret) : "xmm5", "r12");
+#endif
+        }
+}
+
+static const struct {
+        const char *name;
+        void (*act)(const char *arg);
+} ways[] = {
+        {"exit", way_exit},     {"segv", way_segv},       {"abort", way_abort},   {"cpu", way_cpu},       {"wait", way_wait},
+        {"spin", way_spin},     {"stop", way_stop},       {"signal", way_signal}, {"threads", way_threads}, {"leader", way_leader},
+        {"protect", way_protect}, {"lock", way_lock},     {"huge", way_huge},     {"areas", way_areas},   {"big", way_big},
+        {"zero-page", way_zero_page}, {"fork", way_fork}, {"orphan", way_orphan}, {"storm", way_storm},   {"exec", way_exec},
+        {"vfork", way_vfork},   {"thread-exec", way_thread_exec}, {"shared", way_shared}, {"shared-absent", way_shared_absent},
+        {"file", way_file},     {"file-kept", way_file_kept}, {"register", way_register},
+};
+
+static const char *way, *argument;
+
+static int act(void *unused) {
+        wait_go();
+        for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+                if (strcmp(way, ways[i].name) == 0) {
+                        ways[i].act(argument);
+                        syscall(SYS_exit_group, 0);
+                }
+        return 89;
+}
+
+int main(int argc, char **argv) {
+        int keep = argc > 2 && strcmp(argv[1], "keep") == 0, again = argc > 2 && strcmp(argv[1], "again") == 0;
+
+        self = "/proc/self/exe";
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        way = argv[1 + (keep || again)];
+        argument = argc > 2 + (keep || again) ? argv[2 + (keep || again)] : "";
+        if (again) {
+                for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+                        if (strcmp(way, ways[i].name) == 0)
+                                ways[i].act(argument);
+                return 0;
+        }
+        if (!keep) {
+                say(getpid());
+                return act(NULL);
+        }
+        say(clone(act, area(256 * 1024, PROT_READ | PROT_WRITE, MAP_PRIVATE) + 256 * 1024, CLONE_VM | SIGCHLD, NULL));
+        for (;;) /* nothing but a system call: its own memory is overwritten, too */
+                syscall(SYS_pause);
+}
