@@ -9,6 +9,13 @@
 #define PIPE_BAD_LINES_MAX 64       /* refused lines before the region is ended as `denied` */
 #define PIPE_REQUESTS_PER_SEC 20000 /* a region that asks faster is slowed down, not ended */
 
+/* Sub-skills (skill.run). */
+#define SUBSKILL_DEPTH_MAX 8         /* regions in a row, the first with them */
+#define SUBSKILL_ALIVE_MAX 16        /* below one invocation at once */
+#define SUBSKILL_CALLS_MAX 1024      /* below one invocation in all */
+#define SUBSKILL_ARGS_MAX 256
+#define SUBSKILL_OUTPUT_MAX 65536    /* bytes of standard output that the answer has */
+
 /* Slots. */
 #define SLOT_NAME_MAX 128           /* bytes; [a-z][a-z0-9._/-]* */
 #define SLOT_VALUE_MAX (512 * 1024) /* bytes of canonical JSON */

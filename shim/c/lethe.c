@@ -76,7 +76,7 @@ static void add_key(Params *p, const char *key) {
         add(p, "\":", 2);
 }
 
-static void add_text(Params *p, const char *key, const char *text) {
+static void add_quoted(Params *p, const char *key, const char *text) {
         size_t n = strlen(text);
         ptrdiff_t len;
         char *quoted;
@@ -88,7 +88,6 @@ static void add_text(Params *p, const char *key, const char *text) {
                 p->r = pipe_fail(p->l, LETHE_BAD_ARGUMENT, "bad_utf8", "%s is not UTF-8", key);
                 return;
         }
-        add_key(p, key);
         quoted = malloc((size_t)len + 1);
         if (!quoted) {
                 p->r = pipe_fail(p->l, LETHE_MEMORY, "memory", "out of memory");
@@ -97,6 +96,11 @@ static void add_text(Params *p, const char *key, const char *text) {
         lethe_json_quote(text, n, quoted, (size_t)len + 1);
         add(p, quoted, (size_t)len);
         free(quoted);
+}
+
+static void add_text(Params *p, const char *key, const char *text) {
+        add_key(p, key);
+        add_quoted(p, key, text);
 }
 
 static void add_json(Params *p, const char *key, const char *value) {
@@ -233,6 +237,30 @@ int lethe_progress(Lethe *l, double done, double total, const char *message) {
         if (message)
                 add_text(&p, "message", message);
         return call(&p, "progress", NULL);
+}
+
+int lethe_skill_run(Lethe *l, const char *skill, const char *entry, const char *const *args, const char *input, const char **ret_answer) {
+        Params p = {.l = l};
+        Span result;
+        int r;
+
+        add_text(&p, "skill", skill);
+        if (args && *args) {
+                add_key(&p, "args");
+                for (size_t i = 0; args[i]; i++) {
+                        add(&p, i ? "," : "[", 1);
+                        add_quoted(&p, "args", args[i]);
+                }
+                add(&p, "]", 1);
+        }
+        if (entry)
+                add_text(&p, "entry", entry);
+        if (input)
+                add_text(&p, "input", input);
+        r = call(&p, "skill.run", &result);
+        if (r == LETHE_OK)
+                *ret_answer = result.p;
+        return r;
 }
 
 int lethe_result(Lethe *l, const char *value) {

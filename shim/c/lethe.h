@@ -51,6 +51,9 @@ int lethe_slot_list(Lethe *l, const char **ret_slots);
 int lethe_log(Lethe *l, const char *level, const char *message);
 /* total: negative when it is not known. message may be NULL. */
 int lethe_progress(Lethe *l, double done, double total, const char *message);
+/* Runs a sub-skill in a region of its own and waits for its end. entry NULL: main; args NULL-terminated or NULL; input (may be NULL): its standard
+ * input. The answer is an object: region, outcome, exit_code, signal, output (its standard output), output_cut, and result when it gave one. */
+int lethe_skill_run(Lethe *l, const char *skill, const char *entry, const char *const *args, const char *input, const char **ret_answer);
 /* The invocation's result, once; it appears in the receipt. */
 int lethe_result(Lethe *l, const char *value);
 

@@ -176,8 +176,9 @@ static int refused(struct Lethe *l, Span error) {
 }
 
 /* Reads until the answer to `id`. An error whose id is null says that a line was not understood: ours, or what a dead sibling left. To
- * know, a second hello is sent: answers come in the order of the requests, so if that one is answered first, ours is the line. */
-static int await(struct Lethe *l, uint64_t hello, uint64_t id, Span *ret_result) {
+ * know, a second hello is sent: answers come in the order of the requests, so if that one is answered first, ours is the line.
+ * Only skill.run is answered out of order, and its line is always understood: then nothing is asked. */
+static int await(struct Lethe *l, uint64_t hello, uint64_t id, bool probing, Span *ret_result) {
         char own[24], greeting[24], probe[24] = "";
         size_t from = 0;
         Span line;
@@ -208,7 +209,7 @@ static int await(struct Lethe *l, uint64_t hello, uint64_t id, Span *ret_result)
                         return LETHE_OK;
                 } else if (*probe && json_is(answer_id, probe))
                         return *l->code ? LETHE_REFUSED : pipe_fail(l, LETHE_PROTOCOL, "protocol", "the request was not answered");
-                else if (json_is(answer_id, "null") && error.p && !*probe) {
+                else if (json_is(answer_id, "null") && error.p && !*probe && probing) {
                         uint64_t n = new_id(l);
 
                         r = refused(l, error);
@@ -246,7 +247,7 @@ int pipe_call(struct Lethe *l, const char *method, const char *params, Span *ret
         if (r == LETHE_OK && (r = lock(l, F_WRLCK)) == LETHE_OK) {
                 r = send_all(l);
                 if (r == LETHE_OK)
-                        r = await(l, hello, id, ret_result);
+                        r = await(l, hello, id, strcmp(method, "skill.run") != 0, ret_result);
                 unlocked = lock(l, F_UNLCK);
                 r = r == LETHE_OK ? unlocked : r;
         }

@@ -160,15 +160,16 @@ const greeting = { protocol: 1 };
 let greeted = false;
 
 /* An error whose id is null says that a line was not understood: ours, or what a dead sibling left. To know, a second hello is sent:
- * answers come in the order of the requests, so if that one is answered first, ours is the line. */
-function awaitAnswer(fdIn, fdOut, hello, own) {
+ * answers come in the order of the requests, so if that one is answered first, ours is the line. Only skill.run is answered
+ * out of order, and its line is always understood: then nothing is asked. */
+function awaitAnswer(fdIn, fdOut, hello, own, probing) {
         let probe, unread;
         for (const line of lines(fdIn)) {
                 const answer = parse(line);
                 if (answer === null)
                         continue;
                 if (answer.id === null || answer.id === undefined) {
-                        if (answer.error && probe === undefined) {
+                        if (answer.error && probe === undefined && probing) {
                                 unread = errorOf(answer.error);
                                 const request = encode("hello", greeting);
                                 probe = request.id;
@@ -199,7 +200,7 @@ function call(method, params) {
         lock(fdOut, true);
         try {
                 send(fdOut, Buffer.concat([Buffer.from("\n"), hello ? hello.line : Buffer.alloc(0), own.line]));
-                result = awaitAnswer(fdIn, fdOut, hello?.id, own.id);
+                result = awaitAnswer(fdIn, fdOut, hello?.id, own.id, method !== "skill.run");
         } finally {
                 lock(fdOut, false);
         }
@@ -245,6 +246,17 @@ module.exports = {
                 if (message !== undefined && message !== null)
                         params.message = message;
                 call("progress", params);
+        },
+        /* Runs a sub-skill in a region of its own and waits for its end: { region, outcome, exit_code, signal, output, output_cut, result? }. */
+        run(skill, args = [], entry, input) {
+                const params = { skill };
+                if (args.length > 0)
+                        params.args = args;
+                if (entry !== undefined && entry !== null)
+                        params.entry = entry;
+                if (input !== undefined && input !== null)
+                        params.input = input;
+                return call("skill.run", params);
         },
         /* The invocation's result, once; it appears in the receipt. */
         result(value) {

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_NO_PIPE = 3 };
+enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_NO_PIPE = 3, EXIT_SUB_SKILL = 4 };
+
+#define WORDS_MAX 258
 
 #define INPUT_MAX (1024 * 1024)
 
@@ -20,14 +22,16 @@ static const char help[] =
         "       lethe-slot log [--level LEVEL] MESSAGE     LEVEL: debug, info (default), warning, error\n"
         "       lethe-slot progress DONE [TOTAL [MESSAGE]]\n"
         "       lethe-slot result [VALUE|-] [--text]       the invocation's result, once\n"
+        "       lethe-slot run SKILL [--entry NAME] [--input TEXT|-] [--raw] [--] [ARGS...]\n"
+        "                                                  a sub-skill, to its end: how it ended as JSON; --raw: its output\n"
         "       lethe-slot hello                           region, limits and slots as JSON\n"
         "Ends 0 when it was done, 1 when it was refused (the message begins with the error's code), 2 for a wrong command line,\n"
-        "3 when there is no pipe.\n";
+        "3 when there is no pipe, 4 when a sub-skill ended otherwise than with exit code 0.\n";
 
 typedef struct Args {
-        const char *words[4]; /* verb and what is not an option */
+        const char *words[WORDS_MAX + 1]; /* NULL-terminated; verb and what is not an option */
         size_t n;
-        const char *level;
+        const char *level, *entry, *input;
         long long expect; /* -1: any */
         int raw, version, text;
 } Args;
@@ -46,7 +50,7 @@ static int args_read(int argc, char **argv, Args *a) {
                 char *s = argv[i], *end;
 
                 if (only_words || s[0] != '-' || s[1] != '-') {
-                        if (a->n == 4)
+                        if (a->n == WORDS_MAX)
                                 return usage("too many arguments");
                         a->words[a->n++] = s;
                 } else if (strcmp(s, "--") == 0)
@@ -59,6 +63,10 @@ static int args_read(int argc, char **argv, Args *a) {
                         a->text = 1;
                 else if (strcmp(s, "--level") == 0 && i + 1 < argc)
                         a->level = argv[++i];
+                else if (strcmp(s, "--entry") == 0 && i + 1 < argc)
+                        a->entry = argv[++i];
+                else if (strcmp(s, "--input") == 0 && i + 1 < argc)
+                        a->input = argv[++i];
                 else if (strcmp(s, "--expect") == 0 && i + 1 < argc) {
                         s = argv[++i];
                         errno = 0;
@@ -110,6 +118,29 @@ static char *value_of(const char *word, int is_text) {
         return quoted;
 }
 
+/* The text of the JSON string that stands at p. */
+static int put_text(const char *p) {
+        const char *end = p + (*p == '"');
+        char *json, *text = NULL;
+        ptrdiff_t n = -1;
+
+        while (*end && *end != '"')
+                end += end[0] == '\\' && end[1] ? 2 : 1;
+        json = strndup(p, (size_t)(end - p) + 1);
+        if (json)
+                n = lethe_json_unquote(json, NULL, 0);
+        if (n >= 0)
+                text = malloc((size_t)n + 1);
+        if (text) {
+                lethe_json_unquote(json, text, (size_t)n + 1);
+                fwrite(text, 1, (size_t)n, stdout);
+        } else
+                fprintf(stderr, "lethe-slot: the text cannot be written out\n");
+        free(text);
+        free(json);
+        return text ? EXIT_DONE : EXIT_REFUSED;
+}
+
 static int do_read(Lethe *l, const Args *a) {
         unsigned long long version = 0;
         const char *value;
@@ -122,17 +153,10 @@ static int do_read(Lethe *l, const Args *a) {
         if (a->version)
                 printf("%llu\n", version);
         else if (a->raw && *value == '"') {
-                ptrdiff_t n = lethe_json_unquote(value, NULL, 0);
-                char *text = n < 0 ? NULL : malloc((size_t)n + 1);
-
-                if (!text) {
-                        fprintf(stderr, "lethe-slot: the text cannot be written out\n");
-                        return EXIT_REFUSED;
-                }
-                lethe_json_unquote(value, text, (size_t)n + 1);
-                fwrite(text, 1, (size_t)n, stdout);
-                putchar('\n');
-                free(text);
+                r = put_text(value);
+                if (r == EXIT_DONE)
+                        putchar('\n');
+                return r;
         } else
                 puts(value);
         return EXIT_DONE;
@@ -203,6 +227,32 @@ static int do_result(Lethe *l, const Args *a) {
         return r == LETHE_OK ? EXIT_DONE : failed(l, r);
 }
 
+/* A member of an answer in canonical form, which begins with these characters; no text within can look like one, because of its quotes. */
+static const char *member(const char *answer, const char *key) {
+        const char *p = strstr(answer, key);
+
+        return p ? p + strlen(key) : "";
+}
+
+static int do_run(Lethe *l, const Args *a) {
+        char *input = NULL;
+        const char *answer;
+        int r, good;
+
+        if (a->input && strcmp(a->input, "-") == 0 && !(input = value_of("-", 0)))
+                return EXIT_REFUSED;
+        r = lethe_skill_run(l, a->words[1], a->entry, a->words + 2, input ? input : a->input, &answer);
+        free(input);
+        if (r != LETHE_OK)
+                return failed(l, r);
+        good = strncmp(answer, "{\"exit_code\":0,", 15) == 0;
+        if (!a->raw)
+                puts(answer);
+        else if ((r = put_text(member(answer, ",\"output\":"))) != EXIT_DONE)
+                return r;
+        return good ? EXIT_DONE : EXIT_SUB_SKILL;
+}
+
 static int do_hello(Lethe *l, const Args *a) {
         const char *answer;
         int r = lethe_hello(l, &answer);
@@ -220,6 +270,7 @@ static const struct {
 } verbs[] = {
         {"read", 1, 1, do_read},         {"write", 1, 2, do_write},   {"list", 0, 0, do_list}, {"log", 1, 1, do_log},
         {"progress", 1, 3, do_progress}, {"result", 0, 1, do_result}, {"hello", 0, 0, do_hello},
+        {"run", 1, WORDS_MAX - 1, do_run},
 };
 
 int main(int argc, char **argv) {

@@ -1,7 +1,7 @@
 /* Runs: CLI, with the supervisor in it. */
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/registry.h"
+#include "daemon/registry.h"
 #include "daemon/receipt.h"
 #include "daemon/run.h"
 #include "ledger/anchor.h"
@@ -245,16 +245,12 @@ static int load_skill(const Command *c, Store *store, Skill **ret) {
         return refuse(c, c->skill, false, e == REGISTRY_E_UNKNOWN ? EXIT_NOT_FOUND : EXIT_LETHE, &d, e);
 }
 
-static int make_grant(const Command *c, Store *store, Grant *ret) {
-        _cleanup_policy_ Policy *policy = NULL;
+static int make_grant(const Command *c, Store *store, const Policy *policy, Grant *ret) {
         _cleanup_skill_ Skill *skill = NULL;
         const char *name = c->skill ? c->skill : c->request.exec;
         Diag d = {};
         int e;
 
-        e = policy_load(c->policy, &policy, &d);
-        if (e != 0)
-                return refuse(c, name, false, EXIT_LETHE, &d, e);
         if (c->skill && (e = load_skill(c, store, &skill)) >= 0)
                 return e;
         e = policy_grant(skill, &c->request, policy, ret, &d);
@@ -275,6 +271,7 @@ static int make_grant(const Command *c, Store *store, Grant *ret) {
 static int run(Command *c) {
         _cleanup_free_ char *path = NULL;
         _cleanup_store_ Store *store = NULL;
+        _cleanup_policy_ Policy *policy = NULL;
         _cleanup_grant_ Grant grant = {};
         _cleanup_close_ int signals = -1;
         Diag d = {};
@@ -291,7 +288,11 @@ static int run(Command *c) {
         e = c->skill ? store_open(path, c->dry_run ? STORE_READ : STORE_SUPERVISE, &store, &d) : 0;
         if (e != 0 && !(c->dry_run && e == STORE_E_MISSING))
                 return refuse(c, c->skill, false, EXIT_LETHE, &d, e);
-        e = make_grant(c, store, &grant);
+        e = policy_load(c->policy, &policy, &d);
+        if (e != 0)
+                return refuse(c, c->skill ? c->skill : c->request.exec, false, EXIT_LETHE, &d, e);
+        c->run.policy = policy;
+        e = make_grant(c, store, policy, &grant);
         if (e >= 0)
                 return e;
         return c->dry_run ? show(c, &grant) : run_invocation(&c->run, store, path, &grant, signals);

@@ -1,5 +1,5 @@
 /* Runs: CLI. */
-#include "cli/registry.h"
+#include "daemon/registry.h"
 #include "cli/with-store.h"
 #include "policy/grant.h"
 

@@ -18,6 +18,20 @@ void loop_add_timer(Loop *l, const uint64_t *deadline, LoopTimerFn fn, void *use
         l->timers[l->n_timers++] = (LoopTimer){deadline, fn, userdata};
 }
 
+void loop_drop(Loop *l, const void *userdata) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < l->n_fds; i++)
+                if (l->fds[i].userdata != userdata)
+                        l->fds[n++] = l->fds[i];
+        l->n_fds = n;
+        n = 0;
+        for (size_t i = 0; i < l->n_timers; i++)
+                if (l->timers[i].userdata != userdata)
+                        l->timers[n++] = l->timers[i];
+        l->n_timers = n;
+}
+
 int loop_once(Loop *l) {
         struct pollfd p[LOOP_SOURCES_MAX];
         struct timespec wait, *wait_or_null = NULL;

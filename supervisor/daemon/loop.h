@@ -32,6 +32,8 @@ typedef struct Loop {
 
 void loop_add_fd(Loop *l, const int *fd, const short *events, LoopFdFn fn, void *userdata);
 void loop_add_timer(Loop *l, const uint64_t *deadline, LoopTimerFn fn, void *userdata);
+/* Forgets every source of this owner. Not from within a handler. */
+void loop_drop(Loop *l, const void *userdata);
 /* Waits once and calls the handlers of what is ready, in the order in which they were added: a handler sees the fields as the ones
  * before it left them, and a descriptor that one of them closed is passed over. Returns 0 or -errno. */
 int loop_once(Loop *l);

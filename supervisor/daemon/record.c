@@ -53,7 +53,7 @@ static json_t *who_runs(void) {
         return json_pack("{s:s?, s:o, s:s}", "host", host_id(host), "uid", json_u64(getuid()), "version", LETHE_VERSION);
 }
 
-int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, json_t **ret_evidence, Diag *reterr) {
+int record_start(Store *s, Region *r, const char *parent, const char *tier, bool with_pid, json_t **ret_copies, json_t **ret_evidence, Diag *reterr) {
         _cleanup_json_ json_t *grant = grant_to_json(r->grant), *by = who_runs();
         _cleanup_txn_ Txn *t = NULL;
         const RegionStart start = {
@@ -67,6 +67,7 @@ int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **
                 .slots = r->grant->slots,
                 .by = by,
                 .supervisor_pid = (uint64_t)getpid(),
+                .parent = parent,
                 .max_regions = r->grant->max_regions,
                 .gates = r->grant->gates,
                 .ret_evidence = ret_evidence,

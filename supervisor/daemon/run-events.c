@@ -291,13 +291,15 @@ void run_until_ended(Tree *tree) {
                 int e;
 
                 for (size_t i = 0; i < tree->n_runs; i++)
-                        pipe_aim(tree->runs[i]);
+                        if (lives(tree->runs[i]))
+                                pipe_aim(tree->runs[i]);
                 e = loop_once(&tree->loop);
                 if (e < 0)
                         region_end(first, OUTCOME_CANCELLED, 0, "ppoll: %s", strerror(-e));
                 for (size_t i = 0; i < tree->n_runs; i++)
                         if (tree->runs[i]->region.state == REGION_RUNNING)
                                 judge_lines(tree->runs[i]);
+                run_reap_subs(tree);
         }
 }
 

@@ -8,6 +8,7 @@
 #include "daemon/run.h"
 #include "desk/desk.h"
 #include "region/region.h"
+#include "schema/limits.h"
 #include "scrub/evidence.h"
 
 #include <poll.h>
@@ -15,7 +16,7 @@
 #define EXIT_OURS 125
 #define RUN_SOURCES_MAX 16 /* what one Run registers, of each kind */
 
-#define TREE_RUNS_MAX 17 /* the invocation itself, and what is below it at once */
+#define TREE_RUNS_MAX (SUBSKILL_ALIVE_MAX + 1) /* the invocation itself, and what is below it at once */
 static_assert(LOOP_SOURCES_MAX >= TREE_RUNS_MAX * RUN_SOURCES_MAX + 1, "the loop has room for a whole tree");
 
 typedef struct Run Run;
@@ -25,10 +26,15 @@ typedef struct Tree {
         int signals;
         Run *runs[TREE_RUNS_MAX]; /* borrowed: those that live, each behind the one that started it */
         size_t n_runs;
+        unsigned n_calls;         /* skill.run requests that started something */
 } Tree;
 
 struct Run {
         Tree *tree;             /* borrowed */
+        Run *parent;            /* borrowed; NULL: the invocation itself */
+        Grant own_grant;        /* of a Run that another one started */
+        json_t *call;           /* id of the skill.run that started it, owned; NULL: none, or it was answered */
+        const RegionFeed *feed; /* borrowed until it has begun */
         const RunOptions *options;
         Store *store;           /* borrowed, or own_store once it is open */
         Store *own_store;
@@ -47,5 +53,21 @@ struct Run {
 void run_watch(Run *run);
 /* From ALLOCATED to the known end of the first Run. */
 void run_until_ended(Tree *tree);
+/* DECLARED -> ALLOCATED, or an end. */
+void run_begin(Run *run);
+/* ENDED -> RECORDED or UNRECORDED; else, of a region that was refused, drops its worker. */
+void run_finish(Run *run);
+/* Says on standard error how it ended, as far as that is wanted. */
+void run_tell(const Run *run);
+/* Before its keys are gone: output that holds the key of a region that lives is not given to another one (I-11). */
+void run_hide_keys(Run *run);
+/* For desk_set_starter(): userdata is the Run that asks. */
+int run_start_sub(void *userdata, const DeskStart *start, Diag *reterr);
+/* Between two waits: children that ended are taken down and answered, those that are done with are freed. */
+void run_reap_subs(Tree *tree);
+/* Takes down everything below a Run that has ended: all of it is killed at once, and then ended the youngest first. */
+void run_end_below(Run *run);
+/* Delivers what is left of the children's output and frees them. */
+void run_free_subs(Tree *tree);
 /* What the region wrote to its pipe before it died is judged like all else (a breach would discard it anyway). */
 void run_judge_rest(Run *run);

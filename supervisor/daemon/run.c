@@ -41,7 +41,7 @@ static void store_trouble(Run *run, const char *what, int e, const Diag *d) {
 static int allocate(Run *run, Tier tier, bool with_pid, Diag *d) {
         Region *r = &run->region;
         _cleanup_json_ json_t *copies = NULL, *evidence = NULL;
-        int e = record_start(run->store, r, tier_name(tier), with_pid, &copies, &evidence, d);
+        int e = record_start(run->store, r, run->parent ? run->parent->region.id : NULL, tier_name(tier), with_pid, &copies, &evidence, d);
 
         if (e != 0)
                 return e;
@@ -52,6 +52,8 @@ static int allocate(Run *run, Tier tier, bool with_pid, Diag *d) {
                 e = desk_new(run->store, r->grant, r->id, copies, &run->desk);
         if (e == 0)
                 desk_use_vault(run->desk, r->vault);
+        if (e == 0 && run->options->policy)
+                desk_set_starter(run->desk, run_start_sub, run);
         return e > 0 ? RECORD_E_SLOTS : e;
 }
 
@@ -79,6 +81,8 @@ static int ready_store(Run *run, Diag *d) {
         unsigned recovered;
         int e = 0;
 
+        if (run->parent) /* seen to when the first of the tree began */
+                return 0;
         if (!run->store) {
                 e = store_open(run->store_path, STORE_SUPERVISE, &run->own_store, d);
                 run->store = run->own_store;
@@ -90,8 +94,7 @@ static int ready_store(Run *run, Diag *d) {
         return e;
 }
 
-/* DECLARED -> ALLOCATED, or an end. */
-static void begin(Run *run) {
+void run_begin(Run *run) {
         Region *r = &run->region;
         Budget within; /* what the processes of the region may use: its budget without the sections, which are here */
         Probe probe;
@@ -99,7 +102,7 @@ static void begin(Run *run) {
         Tier tier;
         int e;
 
-        if ((e = region_open(r)) < 0) {
+        if ((e = region_open(r, run->feed)) < 0) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "pipes: %s", strerror(-e));
                 return;
         }
@@ -157,7 +160,6 @@ static void drop_worker(Run *run) {
                 log_error("%s", d.text);
 }
 
-/* ENDED -> RECORDED or UNRECORDED. */
 static void finish(Run *run) {
         Region *r = &run->region;
         bool faulted = false;
@@ -180,6 +182,8 @@ static void finish(Run *run) {
                 return;
         }
         run_judge_rest(run);
+        if (run->parent && run->desk)
+                run_hide_keys(run);
         if (outcome_is_breach(r->outcome) && !faulted && !run->store_failed && (e = record_fault(run->store, r, &d)) != 0)
                 store_trouble(run, "the store cannot record the fault", e, &d);
         vault_unbind(r->vault); /* before the last events of the region, and before a byte of it is overwritten (I-13) */
@@ -194,7 +198,14 @@ static void finish(Run *run) {
         region_move(r, run->store_failed ? REGION_UNRECORDED : REGION_RECORDED);
 }
 
-static void tell(const Run *run) {
+void run_finish(Run *run) {
+        if (run->region.state == REGION_ENDED)
+                finish(run);
+        else
+                drop_worker(run);
+}
+
+void run_tell(const Run *run) {
         const Region *r = &run->region;
 
         switch (r->outcome) {
@@ -255,15 +266,13 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
         e = region_init(r, g);
         if (e != 0)
                 return refuse(o, g, strerror(-e));
-        begin(&run);
+        run_begin(&run);
         if (r->state == REGION_ALLOCATED) {
                 run_watch(&run);
                 run_until_ended(&tree);
         }
-        if (r->state == REGION_ENDED)
-                finish(&run);
-        else
-                drop_worker(&run);
+        run_end_below(&run);
+        run_finish(&run);
         code = run.store_failed ? EXIT_OURS : region_exit_code(r);
         if (o->receipt) {
                 _cleanup_json_ json_t *receipt = receipt_of_region(r, run.torn_down ? &run.evidence : NULL, run.desk ? desk_result(run.desk) : NULL);
@@ -278,7 +287,8 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
                 log_error("output of the skill is lost: %s", strerror(r->io.out.lost ? r->io.out.lost : r->io.err.lost));
                 code = EXIT_OURS;
         }
-        tell(&run);
+        run_tell(&run);
+        run_free_subs(&tree);
         desk_free(run.desk);
         buf_deinit(&run.reply);
         region_deinit(r);

@@ -6,6 +6,7 @@
 #include "store/store.h"
 
 typedef struct RunOptions {
+        const Policy *policy;/* borrowed: what sub-skills may have; NULL: none can be started */
         const char *receipt; /* file, or NULL */
         bool verbose;        /* one line also when all went well */
         bool quiet;          /* errors only */

@@ -1,7 +1,7 @@
 /* Runs: supervisor. What the desk's files share: the Desk, the frame, and the shape of a method's handler.
  *
  *         line -> desk-frame.c (pure) -> permit table -> desk-hello.c desk-slot.c desk-log.c desk-result.c -> desk-reply.c
- *                                                             desk-handle.c
+ *                                                             desk-handle.c desk-run.c
  *                                   \-> desk-refuse.c: what was refused is counted and recorded; desk-lineage.c: traces of handles
  */
 #pragma once
@@ -41,6 +41,9 @@ struct Desk {
         json_t *copies;      /* slot name -> {"version","value"} or null, as at entry (I-20) */
         json_t *held;        /* slot name -> {"version","value"}: what this region wrote */
         json_t *result;      /* NULL before `result` */
+        DeskStartFn starter; /* may be NULL */
+        void *starter_data;
+        const json_t *id;    /* of the request at hand, NULL: a notification; borrowed */
         uint64_t proposals;  /* slot.write requests that reached the store */
         bool recorded;       /* the engine has recorded the refusal that is being answered (slot.refused) */
         uint64_t violations;
@@ -63,7 +66,8 @@ void frame_deinit(Frame *f);
 int frame_read(const char *line, size_t n, Frame *ret, Diag *reterr);
 
 /* A method. params is an object (empty when the request had none). *ret_result: what is answered, new reference.
- * Returns 0, RpcCode with a message, -errno. RPC_E_INTERNAL: the store cannot record. */
+ * Returns 0, RpcCode with a message, -errno. RPC_E_INTERNAL: the store cannot record. DESK_LATER: it is answered by another than us. */
+#define DESK_LATER (RPC_CODES + 1)
 typedef int (*DeskHandler)(Desk *d, json_t *params, json_t **ret_result, Diag *reterr);
 #define METHOD(name, id, in_new, in_open, in_done) int desk_do_##id(Desk *d, json_t *params, json_t **ret_result, Diag *reterr);
 #include "schema/methods.def"

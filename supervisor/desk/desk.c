@@ -90,9 +90,9 @@ static int answer_line(Desk *d, const char *line, size_t n, Buf *out, Diag *rete
         /* A notification is a whole request without id. What is not a whole request is answered all the same, with id null. */
         answered = f.id || !f.method || code == RPC_E_INVALID_REQUEST;
         if (code == 0)
-                code = judge(d, &f, &method, &result, &message);
-        if (code < 0)
-                return code;
+                code = (d->id = f.id, judge(d, &f, &method, &result, &message));
+        if (code < 0 || code == DESK_LATER)
+                return MIN(code, 0);
         if (code == RPC_OK)
                 return answered ? reply_result(out, f.id, result) : 0;
         /* Why the store failed is the operator's: it may name folders of the host. */

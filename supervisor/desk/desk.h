@@ -29,6 +29,30 @@ void desk_use_vault(Desk *d, struct Vault *vault);
 int desk_line(Desk *d, const char *line, size_t n, Buf *reply, Diag *reterr);
 /* The connection said LINE_TOO_LONG (the line is skipped) or LINE_PARTIAL (n bytes without newline at the end). As desk_line(). */
 int desk_bad_frame(Desk *d, LineKind kind, size_t n, Buf *reply, Diag *reterr);
+/* What a region asks for with skill.run; all borrowed during the call. */
+typedef struct DeskStart {
+        const json_t *id;        /* of the request: for desk_answer_started() */
+        const char *skill;       /* a name of the grant's sub_skills */
+        const char *entry;       /* NULL: main */
+        const char *const *args; /* NULL-terminated */
+        const char *input;       /* standard input, may be NULL */
+        size_t n_input;
+} DeskStart;
+enum {
+        DESK_START_E_SKILL = 1, /* not registered, changed since, or without that entry */
+        DESK_START_E_REFUSED,   /* the policy or this machine does not let it run */
+        DESK_START_E_TOO_MANY,  /* too deep, too many at once or in all */
+        DESK_START_E_BUDGET,    /* too little is left of the region's budget */
+        DESK_START_E_STORE,     /* the store cannot record */
+};
+/* Starts it. Returns 0, DESK_START_E_* with a message for the region (nothing of the host in it), -errno. */
+typedef int (*DeskStartFn)(void *userdata, const DeskStart *start, Diag *reterr);
+/* Without one, every skill.run is refused. */
+void desk_set_starter(Desk *d, DeskStartFn fn, void *userdata);
+/* The answer to a skill.run, when what it started is recorded. result is borrowed. Returns 0, -ENOMEM. */
+int desk_answer_started(const json_t *id, json_t *result, Buf *reply);
+/* n bytes of what a region wrote to its standard output are kept from the one that started it: they hold a key. Returns as desk_line(). */
+int desk_output_refused(Desk *d, size_t n, Diag *reterr);
 /* What the region said with `result`, or NULL: borrowed. */
 const json_t *desk_result(const Desk *d);
 /* Records what was only counted so far: further refusals of each code (request.refused) and the summary of log messages

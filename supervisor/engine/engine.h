@@ -48,12 +48,16 @@ typedef struct RegionStart {
         const json_t *slots;     /* definitions by the manifest, or NULL */
         json_t *by;              /* who runs it: {"host", "uid", "version"}; borrowed, or NULL */
         uint64_t supervisor_pid;
+        const char *parent;      /* region that started it, which must be alive; NULL: none */
+        const char *callback;    /* with parent: it is that region's release callback of this entry (I-35); NULL: it is a sub-skill */
+        const char *folder;      /* of a skill with release callbacks: where the next start finds them, when this one dies; else NULL */
         uint64_t max_regions;    /* refuse with ENGINE_E_TOO_MANY beyond; 0: no limit */
         const json_t *gates;     /* array of {"slot","schema"} that must hold (I-50..I-52), or NULL */
         json_t **ret_evidence;   /* object slot -> value, of what the gates read in this transaction; may be NULL when gates is */
 } RegionStart;
 /* Appends region.allocated, slot.defined for each new one of `slots`, and one slot.read for each slot of `reads` that has a value; makes
- * the region's row. *ret_copies: object name -> {"version":n,"value":…} (I-20), null for a slot that has no value yet or is not defined yet.
+ * the region's row. That a callback began is noted in its parent's row, as {"entry","region"} in `callbacks`, so that it never begins twice.
+ * *ret_copies: object name -> {"version":n,"value":…} (I-20), null for a slot that has no value yet or is not defined yet.
  * *ret_seq: of region.allocated. Gates are evaluated first, on what the slots hold now, and each verdict becomes an event gate.evaluated.
  * After a refusal (bad_name, bad_schema, exists, too_many) the transaction is to be aborted; after ENGINE_E_GATE it has the verdicts and
  * region.refused in it and nothing else, and is to be committed. */

@@ -83,6 +83,33 @@ static int refuse_start(Txn *t, const RegionStart *s, const Gates *g, Diag *rete
         return r < 0 ? r : diag(reterr, ENGINE_E_GATE, "%s", g->why.text);
 }
 
+/* The region that starts another is alive; a release callback that begins is noted in its row. */
+static int check_parent(Txn *t, const RegionStart *s, Diag *reterr) {
+        _cleanup_json_ json_t *row = NULL;
+        json_t *list;
+        int r = region_json_get(t, s->parent, &row);
+
+        if (r == ENGINE_E_NO_REGION)
+                return diag(reterr, r, "region %s, which starts another, is not alive", s->parent);
+        if (r < 0 || !s->callback)
+                return r;
+        list = json_object_get(row, "callbacks");
+        if (!list && json_object_set_new(row, "callbacks", list = json_array()) < 0)
+                return -ENOMEM;
+        if (json_array_append_new(list, json_pack("{s:s, s:s}", "entry", s->callback, "region", s->region)) < 0)
+                return -ENOMEM;
+        return region_json_put(t, s->parent, row, false);
+}
+
+/* What tells of the region above, in event and row. */
+static int set_parent(json_t *o, const RegionStart *s) {
+        if (s->parent && json_object_set_new(o, "parent", json_string(s->parent)) < 0)
+                return -ENOMEM;
+        if (s->callback && json_object_set_new(o, "callback", json_string(s->callback)) < 0)
+                return -ENOMEM;
+        return 0;
+}
+
 int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t **ret_copies, Diag *reterr) {
         _cleanup_gates_ Gates gates = {0};
         _cleanup_json_ json_t *fields = NULL, *row = NULL, *copies = json_object();
@@ -108,8 +135,11 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
         fields = json_pack("{s:{s:s, s:s}, s:s, s:O?, s:o, s:o, s:o}", "skill", "name", s->skill_name, "digest",
                            s->skill_digest, "tier", s->tier, "grant", s->grant, "reads", strings(s->reads), "writes",
                            strings(s->writes), "supervisor", json_u64(s->supervisor_pid));
-        if (!fields || (s->by && json_object_set(fields, "by", s->by) < 0))
+        if (!fields || set_parent(fields, s) < 0 || (s->by && json_object_set(fields, "by", s->by) < 0))
                 return -ENOMEM;
+        r = s->parent ? check_parent(t, s, reterr) : 0;
+        if (r != 0)
+                return r;
         r = event_append(t, &(Event){.type = "region.allocated", .region = s->region, .fields = fields}, &seq, NULL);
         if (r == 0)
                 r = define_all(t, s, reterr);
@@ -126,7 +156,7 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                         "supervisor", json_u64(s->supervisor_pid), "allocated", json_u64(seq), "skill",
                         json_object_get(fields, "skill"), "tier", s->tier, "writes", strings(s->writes), "proposals",
                         json_integer(0));
-        if (!row)
+        if (!row || set_parent(row, s) < 0 || (s->folder && json_object_set_new(row, "folder", json_string(s->folder)) < 0))
                 return -ENOMEM;
         r = region_json_put(t, s->region, row, true);
         if (r < 0)

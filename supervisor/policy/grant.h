@@ -74,6 +74,10 @@ int policy_grant(const Skill *skill_or_null, const RunRequest *request, const Po
  * 0, or GRANT_E_REFUSED with a message. */
 int policy_allows_discipline(const Policy *p, const Skill *skill_or_null, Discipline d, Diag *reterr);
 
+/* Cuts the budget down to `most`, member by member, for a region that another one starts: what is cut is in `reductions`. Returns 0,
+ * GRANT_E_REFUSED when a member would be less than any region can have, -ENOMEM. */
+int grant_within(Grant *g, const Budget *most, Diag *reterr);
+
 /* The grant as it is recorded in region.allocated; sizes in bytes, times in usec. Arguments and values of the environment are left out:
  * they may hold what the user asked the skill, and the ledger never forgets (I-2). At most GRANT_RECORD_MAX bytes. New reference. */
 #define GRANT_RECORD_MAX 32768

@@ -19,6 +19,8 @@
 #define WALK_FILES_MAX 20000  /* files looked at in one walk of the scratch */
 #define WALK_DEPTH_MAX 64
 
+#define SHARE_OF(left) ((left) / 4 * 3) /* a region below gets no more of what is left */
+
 static const Breach no_breach = {.outcome = OUTCOME_NONE};
 
 static Breach breach(Outcome o, const char *resource, uint64_t limit, uint64_t used) {
@@ -27,6 +29,10 @@ static Breach breach(Outcome o, const char *resource, uint64_t limit, uint64_t u
 
 void region_budget_init(RegionBudget *b, const Grant *g, const RegionCgroup *c) {
         *b = (RegionBudget){.grant = g, .cgroup = c, .scratch = -1, .wall_deadline = NEVER, .tick_deadline = NEVER};
+}
+
+static uint64_t left_of(uint64_t max, uint64_t used) {
+        return max > used ? max - used : 0;
 }
 
 /* Changes with every byte and every file: a sparse file takes no block but an inode. */
@@ -119,8 +125,8 @@ static Breach look_scratch(RegionBudget *b, FilesLook files) {
                         return no_breach;
                 r = look_files(b, &l);
                 b->scratch_bytes = MAX(b->scratch_bytes, l.bytes);
-                if (l.bytes > max->scratch_bytes)
-                        return breach(OUTCOME_SCRATCH_EXCEEDED, "scratch", max->scratch_bytes, l.bytes);
+                if (l.bytes + b->lent.scratch_bytes > max->scratch_bytes)
+                        return breach(OUTCOME_SCRATCH_EXCEEDED, "scratch", max->scratch_bytes, l.bytes + b->lent.scratch_bytes);
                 /* What cannot be counted could be anything, and files without bytes fill the host's disk, too. */
                 if (r.outcome == OUTCOME_NONE && l.many)
                         return breach(OUTCOME_SCRATCH_EXCEEDED, "scratch_files", WALK_FILES_MAX, l.files);
@@ -134,8 +140,8 @@ static Breach look_scratch(RegionBudget *b, FilesLook files) {
 
         b->scratch_now = used;
         b->scratch_bytes = MAX(b->scratch_bytes, used);
-        if (used > max->scratch_bytes)
-                return breach(OUTCOME_SCRATCH_EXCEEDED, "scratch", max->scratch_bytes, used);
+        if (used + b->lent.scratch_bytes > max->scratch_bytes)
+                return breach(OUTCOME_SCRATCH_EXCEEDED, "scratch", max->scratch_bytes, used + b->lent.scratch_bytes);
         used += fs.f_files - fs.f_ffree; /* as scratch_mark() */
         if ((files == FILES_WHEN_CHANGED && used != b->scratch_seen) || (files == FILES_AT_THE_END && used != b->scratch_base)) {
                 b->scratch_seen = used;
@@ -144,11 +150,19 @@ static Breach look_scratch(RegionBudget *b, FilesLook files) {
         return no_breach;
 }
 
+/* Every region above pays, too. */
+static void charge_above(RegionBudget *b) {
+        for (RegionBudget *a = b->above; a; a = a->above)
+                a->below_cpu_usec += b->cpu_usec - b->charged_cpu_usec;
+        b->charged_cpu_usec = b->cpu_usec;
+}
+
 static Breach look_cpu(RegionBudget *b) {
         uint64_t max = b->grant->budget.cpu_usec;
 
-        if (b->cpu_usec > max)
-                return breach(OUTCOME_CPU_EXCEEDED, "cpu", max, b->cpu_usec);
+        charge_above(b);
+        if (b->cpu_usec + b->below_cpu_usec > max)
+                return breach(OUTCOME_CPU_EXCEEDED, "cpu", max, b->cpu_usec + b->below_cpu_usec);
         return no_breach;
 }
 
@@ -157,11 +171,12 @@ static Breach look_memory(RegionBudget *b) {
         uint64_t scratch = b->scratch_on_host ? 0 : b->scratch_now; /* tmpfs pages are memory */
 
         /* Forked processes share pages, and a sum of what each one has mapped counts those twice: look closer before judging. */
-        if (used + scratch + b->reserved > max && b->tree.tasks > 1 &&
+        if (used + scratch + b->reserved + b->lent.memory_bytes > max && b->tree.tasks > 1 &&
             proc_tree_walk(&b->tree, b->worker, PROC_LOOK_TASKS | PROC_LOOK_MEMORY | PROC_LOOK_SHARED) == 0)
                 used = b->tree.resident_bytes;
         used += scratch + b->reserved;
         b->peak_memory_bytes = MAX(b->peak_memory_bytes, used);
+        used += b->lent.memory_bytes;
         return used > max ? breach(OUTCOME_OUT_OF_REGION, "memory", max, used) : no_breach;
 }
 
@@ -186,7 +201,7 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         if (!b->cgroup->cpu || region_cgroup_cpu_usec(b->cgroup, &b->cpu_usec) < 0)
                 b->cpu_usec = MAX(b->cpu_usec, b->tree.cpu_usec);
 
-        cpu_left = max->cpu_usec > b->cpu_usec ? max->cpu_usec - b->cpu_usec : 0;
+        cpu_left = left_of(max->cpu_usec, b->cpu_usec + b->below_cpu_usec);
         cost = clock_mono_usec() - now;
         next = MAX(b->tick_usec, cost * TICK_SHARE);
         next = MIN(next, cpu_left / (uint64_t)cpus); /* it cannot be used up earlier */
@@ -198,8 +213,8 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
                 r = look_memory(b);
         if (r.outcome == OUTCOME_NONE && b->cgroup->pids)
                 r = region_budget_tasks_event(b);
-        else if (r.outcome == OUTCOME_NONE && b->tree.tasks > max->processes)
-                r = breach(OUTCOME_PIDS_EXCEEDED, "processes", max->processes, b->tree.tasks);
+        else if (r.outcome == OUTCOME_NONE && b->tree.tasks + b->lent.processes > max->processes)
+                r = breach(OUTCOME_PIDS_EXCEEDED, "processes", max->processes, b->tree.tasks + b->lent.processes);
         if (r.outcome == OUTCOME_NONE && b->tree.most_fds > max->open_files)
                 r = breach(OUTCOME_DENIED, "open_files", max->open_files, b->tree.most_fds);
         return r;
@@ -212,6 +227,7 @@ Breach region_budget_memory_event(RegionBudget *b) {
                 return no_breach;
         if (region_cgroup_memory_now(b->cgroup, &used) < 0)
                 used = max;
+        used += b->lent.memory_bytes;
         /* The group never holds more than its limit: what was asked for is at least one page more. */
         return breach(OUTCOME_OUT_OF_REGION, "memory", max, MAX(used + b->reserved, max) + 4096);
 }
@@ -225,7 +241,7 @@ Breach region_budget_tasks_event(RegionBudget *b) {
 Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes) {
         uint64_t max = b->grant->budget.memory_bytes, data;
 
-        data = proc_data_bytes(pid) + b->reserved;
+        data = proc_data_bytes(pid) + b->reserved + b->lent.memory_bytes;
         if (bytes > UINT64_MAX - data)
                 bytes = UINT64_MAX - data;
         if (data + bytes > max)
@@ -234,14 +250,14 @@ Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes) {
 }
 
 Breach region_budget_ask_task(RegionBudget *b) {
-        uint64_t max = b->grant->budget.processes;
+        uint64_t max = b->grant->budget.processes, lent = b->lent.processes;
 
-        if (b->tasks_bound + 1 > max) { /* perhaps: some may have ended */
+        if (b->tasks_bound + lent + 1 > max) { /* perhaps: some may have ended */
                 if (proc_tree_walk(&b->tree, b->worker, PROC_LOOK_TASKS) < 0)
                         return no_breach;
                 b->tasks_bound = b->tree.tasks;
-                if (b->tasks_bound + 1 > max)
-                        return breach(OUTCOME_PIDS_EXCEEDED, "processes", max, b->tasks_bound + 1);
+                if (b->tasks_bound + lent + 1 > max)
+                        return breach(OUTCOME_PIDS_EXCEEDED, "processes", max, b->tasks_bound + lent + 1);
         }
         b->tasks_bound++;
         return no_breach;
@@ -260,6 +276,67 @@ Breach region_budget_ask_open(RegionBudget *b, pid_t pid) {
 
 Breach region_budget_ask_change(RegionBudget *b) {
         return look_scratch(b, FILES_NO);
+}
+
+Budget region_budget_left(RegionBudget *b, uint64_t now) {
+        const Budget *max = &b->grant->budget;
+        unsigned look = PROC_LOOK_TASKS | (b->cgroup->cpu ? 0 : PROC_LOOK_CPU) | (b->cgroup->memory ? 0 : PROC_LOOK_MEMORY);
+        uint64_t memory, cpu;
+
+        look_scratch(b, FILES_NO);
+        if (proc_tree_walk(&b->tree, b->worker, look) == 0)
+                b->tasks_bound = b->tree.tasks;
+        if (region_cgroup_memory_now(b->cgroup, &memory) < 0)
+                memory = b->tree.resident_bytes + b->scratch_now;
+        if (region_cgroup_cpu_usec(b->cgroup, &cpu) < 0)
+                cpu = b->tree.cpu_usec;
+        b->cpu_usec = MAX(b->cpu_usec, cpu);
+        return (Budget){
+                .memory_bytes = SHARE_OF(left_of(max->memory_bytes, memory + b->reserved + b->lent.memory_bytes)) & ~UINT64_C(4095),
+                .wall_usec = b->wall_deadline == NEVER ? max->wall_usec : left_of(b->wall_deadline, now),
+                .cpu_usec = left_of(max->cpu_usec, b->cpu_usec + b->below_cpu_usec),
+                .processes = SHARE_OF(left_of(max->processes, b->tasks_bound + b->lent.processes)),
+                .open_files = UINT64_MAX,
+                .file_bytes = UINT64_MAX,
+                .scratch_bytes = SHARE_OF(left_of(max->scratch_bytes, b->scratch_now + b->lent.scratch_bytes)),
+                .output_bytes = UINT64_MAX,
+        };
+}
+
+static int set_limits(RegionBudget *b) {
+        return region_cgroup_limit(b->cgroup, left_of(b->grant->budget.memory_bytes, b->reserved + b->lent.memory_bytes),
+                                   left_of(b->grant->budget.processes, b->lent.processes));
+}
+
+int region_budget_lend(RegionBudget *lender, RegionBudget *b) {
+        const RegionLoan before = lender->lent;
+        int e;
+
+        lender->lent.memory_bytes += b->grant->budget.memory_bytes;
+        lender->lent.processes += b->grant->budget.processes;
+        lender->lent.scratch_bytes += b->grant->budget.scratch_bytes;
+        e = set_limits(lender);
+        if (e < 0) {
+                lender->lent = before;
+                set_limits(lender);
+                return e;
+        }
+        b->above = lender;
+        return 0;
+}
+
+void region_budget_give_back(RegionBudget *b) {
+        RegionBudget *lender = b->above;
+
+        if (!lender)
+                return;
+        charge_above(b);
+        lender->lent.memory_bytes -= b->grant->budget.memory_bytes;
+        lender->lent.processes -= b->grant->budget.processes;
+        lender->lent.scratch_bytes -= b->grant->budget.scratch_bytes;
+        b->above = NULL;
+        /* That the lender has ended, and its groups with it, is no trouble: nothing in it asks for more. */
+        set_limits(lender);
 }
 
 void region_budget_last_look(RegionBudget *b) {

@@ -13,7 +13,17 @@ typedef struct Breach {
         uint64_t limit, used; /* bytes, usec or a count */
 } Breach;
 
-typedef struct RegionBudget {
+/* What of a region's budget the regions below it hold, for as long as they live. */
+typedef struct RegionLoan {
+        uint64_t memory_bytes, processes, scratch_bytes;
+} RegionLoan;
+
+typedef struct RegionBudget RegionBudget;
+struct RegionBudget {
+        RegionBudget *above;         /* borrowed: of the region that started this one, or NULL */
+        RegionLoan lent;
+        uint64_t below_cpu_usec;     /* used by all regions below, also by those that have ended */
+        uint64_t charged_cpu_usec;   /* of cpu_usec: what those above were told of */
         const Grant *grant;          /* borrowed */
         const RegionCgroup *cgroup;  /* borrowed */
         pid_t worker;
@@ -31,7 +41,7 @@ typedef struct RegionBudget {
         uint64_t opens;              /* opens since descriptors were last counted */
         uint64_t reserved;           /* bytes of the memory budget that the region's sections take in the supervisor, used or not */
         uint64_t peak_memory_bytes, cpu_usec, scratch_bytes; /* measured so far */
-} RegionBudget;
+};
 
 void region_budget_init(RegionBudget *b, const Grant *g, const RegionCgroup *c);
 /* The worker was let go: clocks start. scratch_fd is taken over. */
@@ -41,6 +51,14 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now_usec);
 /* A control group has news: memory or tasks. */
 Breach region_budget_memory_event(RegionBudget *b);
 Breach region_budget_tasks_event(RegionBudget *b);
+/* What a region below this one may have at most: three quarters of the memory, tasks and scratch that are left, because this region goes on
+ * meanwhile; all of the wall and CPU time that is left. Members that are not shared out are UINT64_MAX. */
+Budget region_budget_left(RegionBudget *b, uint64_t now_usec);
+/* Gives `b`, of a new region, its budget out of the lender's: what is lent the lender cannot use, and CPU time that b uses counts for all
+ * above. Returns 0 or -errno, with nothing lent. */
+int region_budget_lend(RegionBudget *lender, RegionBudget *b);
+/* The region of b is no more: all but the time goes back. */
+void region_budget_give_back(RegionBudget *b);
 /* Before something in the region: `bytes` more of private memory in pid; one more task; one more open by pid; a change of files,
  * which may remove what the scratch holds now. */
 Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes);

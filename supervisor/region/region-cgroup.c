@@ -258,6 +258,23 @@ int region_cgroup_make(RegionCgroup *c, const Budget *b) {
         return e;
 }
 
+int region_cgroup_limit(const RegionCgroup *c, uint64_t memory, uint64_t processes) {
+        int e = 0;
+
+        if (!c->made)
+                return 0;
+        /* Version 1: memory with swap is never to be below memory, on the way up nor on the way down. */
+        if (c->memory && !c->v2)
+                group_write(c->memory, "memory.memsw.limit_in_bytes", "%llu", (unsigned long long)memory);
+        if (c->memory)
+                e = group_write(c->memory, c->v2 ? "memory.max" : "memory.limit_in_bytes", "%llu", (unsigned long long)memory);
+        if (c->memory && !c->v2 && e == 0)
+                group_write(c->memory, "memory.memsw.limit_in_bytes", "%llu", (unsigned long long)memory);
+        if (c->pids && e == 0)
+                e = group_write(c->pids, "pids.max", "%llu", (unsigned long long)processes + (c->v2 ? 1 : 0));
+        return e;
+}
+
 void region_cgroup_list(const RegionCgroup *c, const char *ret[static REGION_CGROUPS_MAX + 1]) {
         const char *dirs[REGION_CGROUPS_MAX] = {c->memory, c->v2 ? NULL : c->pids, c->v2 ? NULL : c->cpu};
         size_t n = 0;

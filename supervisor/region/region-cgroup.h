@@ -36,6 +36,8 @@ char *region_cgroup_text(const RegionCgroup *c, int *reterr);
  * the whole group (version 2). Tasks: the budget (version 2: and one for the worker), so that the try at one more is an event. Returns 0 or -errno,
  * with nothing left behind. */
 int region_cgroup_make(RegionCgroup *c, const Budget *b);
+/* Sets the limits of memory and tasks anew, lower or higher. Returns 0 or -errno: memory in use may be more than the new limit (-EBUSY). */
+int region_cgroup_limit(const RegionCgroup *c, uint64_t memory_bytes, uint64_t processes);
 /* Moves a process into them. Returns 0 or -errno. */
 int region_cgroup_attach(const RegionCgroup *c, pid_t pid);
 /* The same with its children, none of which makes another meanwhile. */

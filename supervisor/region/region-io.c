@@ -93,6 +93,7 @@ static int relay_write(Relay *r, bool polled) {
                 case RELAY_TARGET_NONBLOCK:
                         w = write(r->own_copy >= 0 ? r->own_copy : r->to, r->buf + r->at, n);
                         break;
+                case RELAY_TARGET_KEPT:
                 case RELAY_TARGET_UNKNOWN:
                 case RELAY_TARGET_PLAIN:
                 default:
@@ -108,8 +109,24 @@ static int relay_write(Relay *r, bool polled) {
         return 0;
 }
 
+static void relay_keep(Relay *r) {
+        size_t n = MIN(r->n - r->at, r->kept_max - r->n_kept);
+
+        r->cut |= n < r->n - r->at;
+        if (n > 0)
+                memcpy(r->kept + r->n_kept, r->buf + r->at, n);
+        r->n_kept += n;
+        r->n = r->at = 0;
+        relay_aim(r);
+}
+
 static void relay_push(Relay *r, bool polled) {
         int e;
+
+        if (r->kind == RELAY_TARGET_KEPT) {
+                relay_keep(r);
+                return;
+        }
 
         if (r->to < 0) { /* lost before: what comes now has nowhere to go */
                 r->n = r->at = 0;
@@ -149,7 +166,26 @@ static int relay_pipe(int *ret_read, int *ret_write, bool ours_is_read) {
         return io_set_nonblock(ours_is_read ? p[0] : p[1]);
 }
 
-int region_io_open(RegionIo *io, uint64_t output_max) {
+/* Standard input is what the feed has, in a buffer of ours; there is nothing to read it from. */
+static int feed_open(RegionIo *io, const RegionFeed *feed) {
+        io->out.kind = RELAY_TARGET_KEPT;
+        io->out.kept_max = feed->keep_max;
+        io->out.kept = malloc(feed->keep_max);
+        if (!io->out.kept)
+                return -ENOMEM;
+        if (feed->n_input == 0) {
+                relay_close_to(&io->in);
+                return 0;
+        }
+        io->in.buf = malloc(feed->n_input);
+        if (!io->in.buf)
+                return -ENOMEM;
+        memcpy(io->in.buf, feed->input, feed->n_input);
+        io->in.n = feed->n_input;
+        return 0;
+}
+
+int region_io_open(RegionIo *io, uint64_t output_max, const RegionFeed *feed) {
         struct stat st;
         int e;
 
@@ -159,13 +195,16 @@ int region_io_open(RegionIo *io, uint64_t output_max) {
         io->in.kind = RELAY_TARGET_NONBLOCK;
         if ((e = relay_pipe(&io->region_in, &io->in.to, false)) < 0 ||
             (e = relay_pipe(&io->out.from, &io->region_out, true)) < 0 ||
-            (e = relay_pipe(&io->err.from, &io->region_err, true)) < 0) {
+            (e = relay_pipe(&io->err.from, &io->region_err, true)) < 0 ||
+            (feed && (e = feed_open(io, feed)) < 0)) {
                 region_io_deinit(io);
                 return e;
         }
-        io->out.to = STDOUT_FILENO;
+        io->out.to = feed ? -1 : STDOUT_FILENO;
         io->err.to = STDERR_FILENO;
-        if (fstat(STDIN_FILENO, &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3))) {
+        if (feed) {
+                relay_aim(&io->in);
+        } else if (fstat(STDIN_FILENO, &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3))) {
                 relay_close_to(&io->in);
         } else {
                 /* Someone else may read the same pipe or terminal: after poll(2) said ready, it may be empty again. */
@@ -272,6 +311,8 @@ static bool drain_one(RegionIo *io, Relay *r) {
                 r->buf = b;
                 r->at = 0;
                 r->n = waiting + (size_t)MIN((uint64_t)n, room);
+                if (r->kind == RELAY_TARGET_KEPT)
+                        relay_keep(r);
         }
         relay_close_from(r);
         return over;
@@ -318,6 +359,10 @@ static void relay_deinit(Relay *r) {
         relay_close_to(r);
         free(r->buf);
         r->buf = NULL;
+        if (r->kept)
+                explicit_bzero(r->kept, r->n_kept);
+        free(r->kept);
+        r->kept = NULL;
 }
 
 void region_io_deinit(RegionIo *io) {

@@ -13,6 +13,7 @@ typedef enum RelayTarget {
         RELAY_TARGET_NONBLOCK,/* a descriptor of our own on the same pipe or terminal, with O_NONBLOCK */
         RELAY_TARGET_SOCKET,
         RELAY_TARGET_POLLED,  /* may block: only after POLLOUT, and no more than PIPE_BUF bytes at once */
+        RELAY_TARGET_KEPT,    /* nowhere: the first bytes stay with us (RegionFeed) */
 } RelayTarget;
 
 typedef struct Relay {
@@ -24,6 +25,9 @@ typedef struct Relay {
         size_t n, at;      /* buf[at..n) waits to be written */
         int poll_fd;       /* what the loop should wait for now; -1: nothing */
         short poll_events;
+        char *kept;        /* RELAY_TARGET_KEPT: the first kept_max bytes, owned */
+        size_t n_kept, kept_max;
+        bool cut;          /* there were more */
         int error;         /* errno with which writing to `to` failed, 0 when it did not */
         int lost;          /* errno with which reading `from` failed: what the skill wrote is lost, 0 when not */
 } Relay;
@@ -34,8 +38,15 @@ typedef struct RegionIo {
         uint64_t output_max, output_used;      /* both streams together; used may pass max by one byte, which is the breach */
 } RegionIo;
 
-/* Makes the pipes. Standard input that is /dev/null gives the region an empty pipe. Returns 0 or -errno. */
-int region_io_open(RegionIo *io, uint64_t output_max);
+/* Of a region that another one started: its standard input is these bytes, its standard output is kept. */
+typedef struct RegionFeed {
+        const char *input; /* borrowed during the call */
+        size_t n_input;
+        size_t keep_max;   /* bytes of standard output that are kept; what is beyond them is counted and forgotten */
+} RegionFeed;
+
+/* Makes the pipes. feed NULL: our own standard streams; an input that is /dev/null gives the region an empty pipe. Returns 0 or -errno. */
+int region_io_open(RegionIo *io, uint64_t output_max, const RegionFeed *feed_or_null);
 /* After spawn_start(): closes the region's ends here. */
 void region_io_started(RegionIo *io);
 /* One step of a relay after its poll_fd was ready. */

@@ -35,11 +35,11 @@ int region_init(Region *r, const Grant *g) {
         return region_id_new(clock_real_usec(), r->id);
 }
 
-int region_open(Region *r) {
+int region_open(Region *r, const RegionFeed *feed) {
         _cleanup_close_ int in = -1, out = -1;
         int p[2], e;
 
-        if ((e = region_io_open(&r->io, r->grant->budget.output_bytes)) < 0 ||
+        if ((e = region_io_open(&r->io, r->grant->budget.output_bytes, feed)) < 0 ||
             (e = region_cgroup_plan_here(r->id, &r->cgroup)) < 0)
                 return e;
         if (pipe2(p, O_CLOEXEC) < 0)

@@ -50,8 +50,8 @@ typedef struct Region {
 
 /* A fresh region with an id of its own (I-1, I-53). Returns 0 or -errno. */
 int region_init(Region *r, const Grant *g);
-/* Makes the pipes and plans the control groups; nothing outlives region_deinit(). Returns 0 or -errno. */
-int region_open(Region *r);
+/* Makes the pipes (feed: as region_io_open) and plans the control groups; nothing outlives region_deinit(). Returns 0 or -errno. */
+int region_open(Region *r, const RegionFeed *feed_or_null);
 /* Makes the key and the sections that the grant declares, within the region's memory budget. Returns 0, SECTION_E_BAD with a message, -errno. */
 int region_vault_open(Region *r, Diag *reterr);
 /* What the region's gates read (I-50): object slot -> value, or NULL. Returns as region_vault_open(). */

@@ -12,7 +12,33 @@
 
 #define ROUNDS_MAX 1000
 
+static pid_t living[SPAWN_LIVING_MAX];
+static size_t n_living;
+
+int spawn_note_worker(pid_t pid) {
+        if (n_living >= SPAWN_LIVING_MAX)
+                return -EAGAIN;
+        living[n_living++] = pid;
+        return 0;
+}
+
+static bool is_worker(pid_t pid) {
+        for (size_t i = 0; i < n_living; i++)
+                if (living[i] == pid)
+                        return true;
+        return false;
+}
+
+static void forget_worker(pid_t pid) {
+        for (size_t i = 0; i < n_living; i++)
+                if (living[i] == pid) {
+                        living[i] = living[--n_living];
+                        return;
+                }
+}
+
 void spawned_deinit(Spawned *s) {
+        forget_worker(s->pid);
         closep(&s->pidfd);
         closep(&s->status);
         closep(&s->lifeline);
@@ -105,7 +131,7 @@ typedef struct Hunt {
 static void hunt(pid_t pid, void *arg) {
         Hunt *h = arg;
 
-        if (!is_orphan(pid, h->s))
+        if ((pid != h->s->pid && is_worker(pid)) || !is_orphan(pid, h->s))
                 return;
         h->found++;
         kill_tree(pid, NULL);

@@ -337,6 +337,8 @@ int spawn_start(const SpawnRequest *r, Spawned *ret, Diag *reterr) {
         e = plan_tier(r->grant, r->probe, &t.s.tier, reterr);
         if (e == 0)
                 e = start(&t, reterr);
+        if (e == 0)
+                e = spawn_note_worker(t.s.pid);
         /* What only a try can tell: the namespaces were refused, and the grant may do without them. */
         if (e == SPAWN_E_TIER && t.s.tier == TIER_NAMESPACES && r->grant->tier == 0 && r->grant->min_tier == TIER_LANDLOCK) {
                 Probe p = *r->probe;

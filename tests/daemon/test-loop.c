@@ -90,3 +90,21 @@ Test(loop, a_deadline_that_has_passed_comes_before_descriptors) {
         cr_assert_eq(loop_once(&l), 0);
         cr_assert(w.timer_calls == 1 && w.calls == 1);
 }
+
+Test(loop, forgets_all_of_one_owner_and_nothing_else) {
+        Loop l = {0};
+        World gone, stays;
+
+        world(&gone);
+        world(&stays);
+        loop_add_fd(&l, &gone.fd[0], &in, take_one, &gone);
+        loop_add_timer(&l, &gone.deadline, timer, &gone);
+        loop_add_fd(&l, &stays.fd[0], &in, take_one, &stays);
+        loop_add_timer(&l, &stays.deadline, timer, &stays);
+        cr_assert(write(gone.fd[1], "x", 1) == 1 && write(stays.fd[1], "x", 1) == 1);
+        gone.deadline = stays.deadline = 1;
+        loop_drop(&l, &gone);
+        cr_assert_eq(loop_once(&l), 0);
+        cr_assert(gone.calls == 0 && gone.timer_calls == 0);
+        cr_assert(stays.calls == 1 && stays.timer_calls == 1);
+}

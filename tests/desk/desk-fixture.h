@@ -65,9 +65,10 @@ static inline void desk_fixture_region_end(DeskFixture *d, bool keep) {
 }
 
 static inline void desk_fixture_init(DeskFixture *d) {
-        static char *reads[] = {"facts", "notes/a", "empty", NULL}, *writes[] = {"facts", "out", NULL};
+        static char *reads[] = {"facts", "notes/a", "empty", NULL}, *writes[] = {"facts", "out", NULL},
+                    *sub_skills[] = {"helper", NULL};
 
-        *d = (DeskFixture){.grant = {.skill_name = "vectors", .reads = reads, .writes = writes}};
+        *d = (DeskFixture){.grant = {.skill_name = "vectors", .reads = reads, .writes = writes, .sub_skills = sub_skills}};
         store_fixture_init(&d->f, STORE_SUPERVISE);
         desk_slot(d, "facts", "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}},\"required\":[\"n\"],\"additionalProperties\":false}", "{\"n\":1}");
         desk_slot(d, "notes/a", "{\"type\":\"string\"}", "\"h\xc3\xa9llo \\\"\xe2\x82\xac\\\" \\\\ \\n\\u0001 \xf0\x9f\x98\x80\"");

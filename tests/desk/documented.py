@@ -35,7 +35,11 @@ errors = re.findall(r'^ERROR\(\w+, "(\w+)", (-\d+), (\w+)\)', text("errors.def")
 case("error table", [(row[1], row[0], row[2].upper()) for row in tables if re.fullmatch(r"-32\d+", row[0])], errors)
 for start, name in (("bytes of a line", "PIPE_LINE_MAX"), ("nesting of a message", "PIPE_DEPTH_MAX"), ("bytes of a slot's name", "SLOT_NAME_MAX"),
                     ("bytes of a value", "SLOT_VALUE_MAX"), ("slot.write` requests", "SLOT_PROPOSALS_MAX"),
-                    ("handles of a region", "HANDLES_MAX"), ("violations", "PIPE_BAD_LINES_MAX"), ("requests a second", "PIPE_REQUESTS_PER_SEC")):
+                    ("handles of a region", "HANDLES_MAX"),
+                    ("arguments of a `skill", "SUBSKILL_ARGS_MAX"), ("sub-skills in a row", "SUBSKILL_DEPTH_MAX"),
+                    ("sub-skills of an invocation at once", "SUBSKILL_ALIVE_MAX"), ("sub-skills of an invocation in all", "SUBSKILL_CALLS_MAX"),
+                    ("bytes of a sub-skill's", "SUBSKILL_OUTPUT_MAX"),
+                    ("violations", "PIPE_BAD_LINES_MAX"), ("requests a second", "PIPE_REQUESTS_PER_SEC")):
     case("limit " + name, [int(row[1]) for row in tables if row[0].startswith(start)], [number.get(name)])
 case("descriptors", [int(row[0]) for row in tables if row[1].startswith("LETHE_")], [number.get("REGION_PIPE_IN_FD"), number.get("REGION_PIPE_OUT_FD")])
 print("1..%d" % len(cases))

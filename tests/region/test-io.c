@@ -28,7 +28,7 @@ static void world(World *w, uint64_t output_max) {
         child_check(pipe2(p, O_CLOEXEC) == 0 && dup2(p[1], 2) == 2);
         close(p[1]);
         w->err = p[0];
-        child_check(region_io_open(&w->io, output_max) == 0);
+        child_check(region_io_open(&w->io, output_max, NULL) == 0);
 }
 
 static short ready(int fd, short events) {
@@ -76,6 +76,34 @@ static int passes_all_three(void *arg) {
         return 0;
 }
 
+/* Of a region that another one started: nothing reaches our own standard output (I-18). */
+static int a_feed_is_given_and_output_is_kept(void *arg) {
+        const RegionFeed feed = {.input = "question", .n_input = 8, .keep_max = 4};
+        World w;
+        char b[32] = "";
+
+        world(&w, 1000);
+        region_io_deinit(&w.io);
+        child_check(region_io_open(&w.io, 9, &feed) == 0);
+        child_check(write(w.io.region_out, "ans", 3) == 3);
+        child_check(!pump(&w));
+        child_check(read(w.io.region_in, b, sizeof(b)) == 8 && memcmp(b, "question", 8) == 0);
+        child_check(read(w.io.region_in, b, sizeof(b)) == 0); /* and its end */
+        child_check(!w.io.out.cut);
+        child_check(write(w.io.region_out, "wer", 3) == 3 && write(w.io.region_err, "oh", 2) == 2);
+        child_check(!region_io_drain(&w.io));
+        child_check(w.io.out.n_kept == 4 && memcmp(w.io.out.kept, "answ", 4) == 0 && w.io.out.cut);
+        child_check(w.io.output_used == 8); /* what was not kept counts, too */
+        region_io_flush(&w.io, -1);
+        child_check(ready(w.out, POLLIN) == 0 && read(w.err, b, sizeof(b)) == 2);
+        region_io_deinit(&w.io);
+        child_check(region_io_open(&w.io, 3, &feed) == 0);
+        child_check(write(w.io.region_out, "answer", 6) == 6);
+        child_check(pump(&w)); /* the budget of output holds as ever */
+        region_io_deinit(&w.io);
+        return 0;
+}
+
 static int stdin_end_reaches_the_skill(void *arg) {
         World w;
         char b[8];
@@ -113,7 +141,7 @@ static int dev_null_is_an_empty_input(void *arg) {
         region_io_deinit(&w.io);
         null = open("/dev/null", O_RDWR | O_CLOEXEC);
         child_check(dup2(null, 0) == 0);
-        child_check(region_io_open(&w.io, 10) == 0);
+        child_check(region_io_open(&w.io, 10, NULL) == 0);
         child_check(read(w.io.region_in, b, sizeof(b)) == 0);
         child_check(w.io.in.poll_fd == -1);
         region_io_deinit(&w.io);
@@ -223,6 +251,7 @@ static int to_a_socket(void *arg) {
         }
 
 CHILD_TEST(passes_all_three)
+CHILD_TEST(a_feed_is_given_and_output_is_kept)
 CHILD_TEST(stdin_end_reaches_the_skill)
 CHILD_TEST(stdin_that_the_skill_closed_is_left_alone)
 CHILD_TEST(dev_null_is_an_empty_input)

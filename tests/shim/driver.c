@@ -72,7 +72,15 @@ static void do_call(Lethe *l, json_t *call) {
                 outcome(l, lethe_log(l, text_or_null(call, 1), text_or_null(call, 2)), "{}");
         else if (strcmp(op, "progress") == 0)
                 outcome(l, lethe_progress(l, json_number_value(json_array_get(call, 1)), json_is_number(total) ? json_number_value(total) : -1, text_or_null(call, 3)), "{}");
-        else {
+        else if (strcmp(op, "run") == 0) {
+                const char *args[16] = {0};
+                int r;
+
+                for (size_t i = 0; i < json_array_size(total) && i < 15; i++)
+                        args[i] = text_or_null(total, i);
+                r = lethe_skill_run(l, text_or_null(call, 1), text_or_null(call, 3), args, text_or_null(call, 4), &text);
+                outcome(l, r, "%s", text);
+        } else {
                 value = value_text(json_array_get(call, 1));
                 outcome(l, lethe_result(l, value), "{}");
         }

@@ -16,6 +16,8 @@ function call(op, ...args) {
         case "log":
                 lethe.log(args[1], args[0]);
                 return {};
+        case "run":
+                return lethe.run(...args);
         case "progress":
                 lethe.progress(...args);
                 return {};

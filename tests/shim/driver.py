@@ -17,6 +17,8 @@ def call(op, *args):
         return {"slots": lethe.list_slots()}
     if op == "log":
         lethe.log(args[1], args[0])
+    elif op == "run":
+        return lethe.run(*args)
     elif op == "progress":
         lethe.progress(*args)
     else:

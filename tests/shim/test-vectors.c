@@ -201,6 +201,21 @@ static bool slot_argv(json_t *call, const char **argv, char *owned[4]) {
 
         argv[n++] = "lethe-slot";
         argv[n++] = op;
+        if (strcmp(op, "run") == 0) {
+                json_t *args = json_array_get(call, 2);
+
+                argv[n++] = json_string_value(json_array_get(call, 1));
+                for (size_t i = 3; i < 5; i++)
+                        if (json_is_string(json_array_get(call, i))) {
+                                argv[n++] = i == 3 ? "--entry" : "--input";
+                                argv[n++] = json_string_value(json_array_get(call, i));
+                        }
+                argv[n++] = "--";
+                for (size_t i = 0; i < json_array_size(args); i++)
+                        argv[n++] = json_string_value(json_array_get(args, i));
+                argv[n] = NULL;
+                return true;
+        }
         for (size_t i = 1; i < json_array_size(call); i++) {
                 json_t *v = json_array_get(call, i);
                 bool value = (strcmp(op, "write") == 0 && i == 2) || strcmp(op, "result") == 0;
@@ -248,7 +263,11 @@ static void check_slot_output(json_t *call, json_t *expect, const char *output, 
                 cr_assert_eq(atoll(output), json_integer_value(json_object_get(ok, "version")), "%s: %s", name, output);
         else if (strcmp(op, "list") == 0)
                 cr_assert_str_eq(output, "facts\trw\t1\nnotes/a\tr\t1\nempty\tr\t-\nout\tw\t-\n", "%s", name);
-        else if (strcmp(op, "hello") == 0)
+        else if (strcmp(op, "run") == 0) {
+                _cleanup_json_ json_t *answer = json_loads(output, 0, NULL);
+
+                cr_assert(json_equal(answer, ok), "%s: %s", name, output);
+        } else if (strcmp(op, "hello") == 0)
                 cr_assert(strstr(output, "\"protocol\":1"), "%s: %s", name, output);
         else
                 cr_assert_str_empty(output, "%s", name);

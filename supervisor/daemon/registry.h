@@ -1,4 +1,4 @@
-/* Runs: CLI. SKILL|DIR of the command line: which folder that is, and whether it still is what was registered. */
+/* Runs: CLI, supervisor. SKILL|DIR of the command line: which folder that is, and whether it still is what was registered. */
 #pragma once
 
 #include "engine/skill.h"

@@ -1,4 +1,4 @@
-#include "cli/registry.h"
+#include "daemon/registry.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,0 +1,303 @@
+/* Runs: supervisor. The regions that a region starts with skill.run. Each has its own grant, cut out of what is left of the budget above
+ * it, and all that any region has: an id, events, a sandbox, a scratch, an end with evidence. It ends before the one that started it. */
+#include "daemon/run-internal.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/receipt.h"
+#include "daemon/registry.h"
+#include "scrub/teardown.h"
+
+#include <errno.h>
+#include <string.h>
+
+static unsigned depth_of(const Run *run) {
+        unsigned n = 0;
+
+        for (; run; run = run->parent)
+                n++;
+        return n;
+}
+
+static bool is_below(const Run *run, const Run *above) {
+        while (run && run != above)
+                run = run->parent;
+        return run == above;
+}
+
+/* What the host is called and where it keeps things is the operator's, not the region's. */
+static int told(const Run *parent, const DeskStart *s, int code, const char *reason, Diag *reterr) {
+        if (!parent->options->quiet)
+                log_warning("sub-skill %s: %s", s->skill, reason);
+        return diag(reterr, code, "skill %s cannot be run: the operator was told why", s->skill);
+}
+
+static int load_skill(Run *parent, const DeskStart *s, Skill **ret, Diag *reterr) {
+        _cleanup_skill_row_ SkillRow row = {0};
+        _cleanup_txn_ Txn *t = NULL;
+        Diag d = {};
+        int e = store_begin(parent->store, false, &t, &d);
+
+        if (e == 0) {
+                e = engine_skill_get(t, s->skill, &row);
+                store_abort(TAKE_PTR(t));
+                if (e == -ENOENT)
+                        return diag(reterr, DESK_START_E_SKILL, "skill %s is not registered", s->skill);
+                if (e == 0)
+                        e = registry_load_row(&row, ret, &d);
+                return e > 0 ? told(parent, s, DESK_START_E_SKILL, d.text, reterr) : e;
+        }
+        return diag(reterr, e > 0 ? DESK_START_E_STORE : e, "%s", d.text);
+}
+
+static int within_parent(Run *parent, Grant *g, Diag *reterr) {
+        Region *p = &parent->region;
+        Budget left = region_budget_left(&p->budget, clock_mono_usec());
+        int e;
+
+        left.output_bytes = p->io.output_max > p->io.output_used ? p->io.output_max - p->io.output_used : 0;
+        e = grant_within(g, &left, reterr);
+        g->cancel_bound_usec = MIN(g->cancel_bound_usec, p->grant->cancel_bound_usec);
+        return e > 0 ? DESK_START_E_BUDGET : e;
+}
+
+static int make_grant(Run *parent, const DeskStart *s, Grant *ret, Diag *reterr) {
+        const RunRequest request = {.args = (char **)s->args, .entry = (char *)s->entry, .tier = parent->region.grant->tier};
+        _cleanup_skill_ Skill *skill = NULL;
+        Diag d = {};
+        int e = load_skill(parent, s, &skill, reterr);
+
+        if (e != 0)
+                return e;
+        e = policy_grant(skill, &request, parent->options->policy, ret, &d);
+        if (e == GRANT_E_USAGE || e == GRANT_E_NOT_FOUND || e == GRANT_E_NOT_EXECUTABLE)
+                return told(parent, s, DESK_START_E_SKILL, d.text, reterr);
+        if (e != 0)
+                return e > 0 ? told(parent, s, DESK_START_E_REFUSED, d.text, reterr) : e;
+        return within_parent(parent, ret, reterr);
+}
+
+static int check_counts(const Run *parent, Diag *reterr) {
+        const Tree *tree = parent->tree;
+
+        if (depth_of(parent) >= SUBSKILL_DEPTH_MAX)
+                return diag(reterr, DESK_START_E_TOO_MANY, "sub-skills stand at most %d deep", SUBSKILL_DEPTH_MAX);
+        if (tree->n_runs > SUBSKILL_ALIVE_MAX)
+                return diag(reterr, DESK_START_E_TOO_MANY, "at most %d sub-skills of one invocation run at once", SUBSKILL_ALIVE_MAX);
+        if (tree->n_calls >= SUBSKILL_CALLS_MAX)
+                return diag(reterr, DESK_START_E_TOO_MANY, "at most %d sub-skills are started by one invocation", SUBSKILL_CALLS_MAX);
+        return 0;
+}
+
+static void child_free(Run *run) {
+        if (!run)
+                return;
+        region_budget_give_back(&run->region.budget);
+        desk_free(run->desk);
+        buf_deinit(&run->reply);
+        json_decref(run->call);
+        region_deinit(&run->region);
+        grant_deinit(&run->own_grant);
+        free(run);
+}
+
+static void leave_tree(Run *run) {
+        Tree *tree = run->tree;
+        size_t n = 0;
+
+        loop_drop(&tree->loop, run);
+        for (size_t i = 0; i < tree->n_runs; i++)
+                if (tree->runs[i] != run)
+                        tree->runs[n++] = tree->runs[i];
+        tree->n_runs = n;
+        child_free(run);
+}
+
+/* Text for a JSON string: what is not UTF-8, and NUL, becomes U+FFFD. */
+static int plain_text(const char *p, size_t n, Buf *out) {
+        int e = 0;
+
+        while (n > 0 && e == 0) {
+                const char *nul = memchr(p, 0, n);
+                size_t good = nul ? (size_t)(nul - p) : n, bad;
+
+                if (!utf8_valid(p, good, &bad))
+                        good = bad;
+                e = buf_add(out, p, good);
+                if (good == n)
+                        break;
+                if (e == 0)
+                        e = buf_add_str(out, "\xef\xbf\xbd");
+                p += good + 1;
+                n -= good + 1;
+        }
+        return e;
+}
+
+/* How it ended, without the words that are for the operator. */
+static json_t *answer_of(const Run *run) {
+        const Region *r = &run->region;
+        json_t *o = receipt_ending(r);
+        _cleanup_buf_ Buf text = {};
+        int e = plain_text(r->io.out.kept, r->io.out.n_kept, &text);
+
+        json_object_del(o, "reason");
+        if (!o || e < 0 || json_object_set_new(o, "region", json_string(r->id)) < 0 ||
+            json_object_set_new(o, "output", json_stringn(text.n ? text.data : "", text.n)) < 0 ||
+            json_object_set_new(o, "output_cut", json_boolean(r->io.out.cut)) < 0 ||
+            (desk_result(run->desk) && json_object_set(o, "result", (json_t *)desk_result(run->desk)) < 0)) {
+                json_decref(o);
+                o = NULL;
+        }
+        if (text.data)
+                explicit_bzero(text.data, text.n);
+        return o;
+}
+
+/* The one that asked hears of it, if it still listens. */
+static void answer(Run *run) {
+        Run *parent = run->parent;
+        _cleanup_json_ json_t *o = NULL;
+        _cleanup_buf_ Buf line = {};
+
+        if (!run->call || parent->region.state != REGION_RUNNING)
+                return;
+        o = answer_of(run);
+        if (!o || desk_answer_started(run->call, o, &line) < 0 || conn_answer(&parent->region.pipe, line.data, line.n) < 0)
+                region_end(&parent->region, OUTCOME_CANCELLED, 0, "the answer to skill.run cannot be given: %s", strerror(ENOMEM));
+        if (line.data)
+                explicit_bzero(line.data, line.n);
+}
+
+/* ENDED -> an end. What is left then is its output on standard error. */
+static void child_end(Run *run) {
+        Region *r = &run->region, *above = &run->parent->region;
+        Run *first = run->tree->runs[0];
+
+        run_end_below(run);
+        run->store_failed |= first->store_failed;
+        run_finish(run);
+        run->pipe_deadline = LOOP_NEVER;
+        run->pipe[0].fd = run->pipe[1].fd = -1;
+        region_budget_give_back(&r->budget);
+        above->io.output_used += r->io.output_used;
+        if (above->io.output_used > above->io.output_max)
+                region_end_breach(above, &(Breach){OUTCOME_OUTPUT_EXCEEDED, "output", above->io.output_max, above->io.output_used});
+        run_tell(run);
+        if (r->state == REGION_RECORDED) {
+                answer(run);
+                return;
+        }
+        /* No end can be promised any more to what it is part of. */
+        first->store_failed = true;
+        region_end(&first->region, OUTCOME_CANCELLED, 0, "region %s below it could not be recorded", r->id);
+}
+
+int run_start_sub(void *userdata, const DeskStart *s, Diag *reterr) {
+        const RegionFeed feed = {.input = s->input, .n_input = s->n_input, .keep_max = SUBSKILL_OUTPUT_MAX};
+        Run *parent = userdata, *run = NULL;
+        int e = check_counts(parent, reterr);
+
+        if (e != 0)
+                return e;
+        run = calloc(1, sizeof(*run));
+        if (!run)
+                return -ENOMEM;
+        *run = (Run){.tree = parent->tree, .parent = parent, .feed = &feed, .options = parent->options, .store = parent->store,
+                     .store_path = parent->store_path, .pipe_deadline = LOOP_NEVER, .pipe = {{.fd = -1}, {.fd = -1}}};
+        e = make_grant(parent, s, &run->own_grant, reterr);
+        if (e != 0) {
+                grant_deinit(&run->own_grant);
+                free(run);
+                return e;
+        }
+        e = region_init(&run->region, &run->own_grant);
+        run->region.vault_parent = parent->region.vault;
+        if (e == 0 && (e = region_budget_lend(&parent->region.budget, &run->region.budget)) < 0)
+                e = diag(reterr, DESK_START_E_BUDGET, "the budget of this region is in use: %s", strerror(-e));
+        if (e != 0) {
+                child_free(run);
+                return e;
+        }
+        parent->tree->n_calls++;
+        run_begin(run);
+        run->feed = NULL;
+        if (!run->region.recorded_start) {
+                bool limit = run->region.outcome == OUTCOME_DENIED;
+
+                run_finish(run);
+                e = run->store_failed ? diag(reterr, DESK_START_E_STORE, "%s", run->region.reason)
+                                      : told(parent, s, limit ? DESK_START_E_TOO_MANY : DESK_START_E_REFUSED, run->region.reason, reterr);
+                child_free(run);
+                return e;
+        }
+        run->call = json_incref((json_t *)s->id);
+        run_watch(run);
+        if (run->region.state == REGION_ENDED)
+                child_end(run);
+        return 0;
+}
+
+void run_hide_keys(Run *run) {
+        Relay *out = &run->region.io.out;
+        Diag d = {};
+
+        if (out->n_kept == 0 || keyscan_text(region_keys(), out->kept, out->n_kept) == 0)
+                return;
+        if (desk_output_refused(run->desk, out->n_kept, &d) != 0) {
+                run->store_failed = true;
+                log_error("%s", d.text);
+        }
+        explicit_bzero(out->kept, out->n_kept);
+        out->n_kept = 0;
+        out->cut = true;
+}
+
+static bool is_done(const Run *run) {
+        const Relay *err = &run->region.io.err;
+
+        for (size_t i = 0; i < run->tree->n_runs; i++)
+                if (run->tree->runs[i]->parent == run)
+                        return false;
+        return region_state_is_end(run->region.state) && (err->at == err->n || err->to < 0);
+}
+
+void run_reap_subs(Tree *tree) {
+        for (size_t i = tree->n_runs; i-- > 1;)
+                if (tree->runs[i]->region.state == REGION_ENDED)
+                        child_end(tree->runs[i]);
+        for (size_t i = tree->n_runs; i-- > 1;)
+                if (is_done(tree->runs[i]))
+                        leave_tree(tree->runs[i]);
+}
+
+void run_end_below(Run *run) {
+        Tree *tree = run->tree;
+        size_t n = 0;
+
+        for (size_t i = 0; i < tree->n_runs; i++) {
+                Region *r = &tree->runs[i]->region;
+
+                if (tree->runs[i] == run || !is_below(tree->runs[i], run) || region_state_is_end(r->state))
+                        continue;
+                region_end(r, OUTCOME_CANCELLED, 0, "region %s, which it stands below, ended", run->region.id);
+                n++;
+        }
+        if (n == 0)
+                return;
+        for (size_t i = 0; i < tree->n_runs; i++)
+                if (is_below(tree->runs[i], run))
+                        teardown_kill(&tree->runs[i]->region);
+        for (size_t i = tree->n_runs; i-- > 1;)
+                if (tree->runs[i] != run && is_below(tree->runs[i], run) && tree->runs[i]->region.state == REGION_ENDED)
+                        child_end(tree->runs[i]);
+}
+
+void run_free_subs(Tree *tree) {
+        while (tree->n_runs > 1) {
+                Run *run = tree->runs[tree->n_runs - 1];
+
+                region_io_flush(&run->region.io, tree->signals);
+                leave_tree(run);
+        }
+}
