@@ -11,28 +11,21 @@
 /* As an ordinary user, what of an object is in no page table is reached only by mapping it in, holes too: up to this. */
 #define ABSENT_MAX (64ULL << 20)
 
-/* The number of the kernel's own file system for shared memory, as an area of ours shows it. */
+/* Is it of the kernel's own file system for shared memory, where a memory file is, too? Looking at an area of ours would take root: what
+ * cannot be dumped may not open its own /proc/self/pagemap. */
 static bool kernel_device(const Area *a) {
-        static uint32_t major_, minor_;
-        static int known;
+        static dev_t dev;
 
-        if (known == 0) {
-                void *p = mmap(NULL, SCAN_PAGE, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-                Scan s = {};
+        if (dev == 0) {
+                int fd = memfd_create("", MFD_CLOEXEC);
+                struct stat st;
 
-                known = -1;
-                if (p != MAP_FAILED && scan_begin(&s, getpid()) == 0)
-                        for (size_t i = 0; i < s.n_areas; i++)
-                                if (s.areas[i].start <= (uintptr_t)p && (uintptr_t)p < s.areas[i].end) {
-                                        major_ = s.areas[i].major;
-                                        minor_ = s.areas[i].minor;
-                                        known = 1;
-                                }
-                scan_deinit(&s);
-                if (p != MAP_FAILED)
-                        munmap(p, SCAN_PAGE);
+                if (fd >= 0 && fstat(fd, &st) == 0)
+                        dev = st.st_dev;
+                if (fd >= 0)
+                        close(fd);
         }
-        return known == 1 && a->major == major_ && a->minor == minor_;
+        return dev != 0 && a->major == major(dev) && a->minor == minor(dev);
 }
 
 static bool on_scratch(const Guard *g, const Area *a) {
