@@ -128,12 +128,31 @@ def durable(args, work):
     return rows
 
 
+def scrub(args, work):
+    """Each size has its own base: the plain kill of the same process, and the memset of as many bytes."""
+    folder = work + "/scrub"
+    os.mkdir(folder)
+    measured = lines([args.build + "/tests/bench/scrub", args.build + "/lethe-guard", folder, str(args.n)])
+    rows = []
+    for size in dict.fromkeys(r["name"].split(", ")[1] for r in measured):
+        part = [r for r in measured if r["name"].endswith(", " + size)]
+        rows += table("From the kill to the reaped process, %s resident" % size, part, "plain, " + size)
+        megabytes = float(size.split()[0]) * (1000 if size.endswith("GB") else 1)
+        rates = {r["name"].split(",")[0]: megabytes / r["median_usec"] for r in part}
+        for r in part:
+            r["gb_per_second"] = round(rates[r["name"].split(",")[0]] * 1e6 / 1e3, 2)
+            r["rate_to_memset"] = round(rates[r["name"].split(",")[0]] / rates["memset"], 3)
+        for r in part[1:3]:
+            print("%-44s %6.2f GB/s, %.3f of memset" % (r["name"] + ", written and read back", r["gb_per_second"], r["rate_to_memset"]))
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(prog="scripts/bench")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     parser.add_argument("-n", type=int, default=200, help="rounds of each command (200)")
     parser.add_argument("--json", metavar="FILE", help="also write the numbers there")
-    parser.add_argument("--only", choices=["launch", "pipe", "durable"], action="append")
+    parser.add_argument("--only", choices=["launch", "pipe", "durable", "scrub"], action="append")
     args = parser.parse_args()
     if args.n < 1:
         parser.error("-n takes a number of rounds, at least 1")
@@ -148,7 +167,7 @@ def main():
               "user": "root" if os.geteuid() == 0 else "ordinary user"}
     print("%s, as %s; times are of this machine, compare the ratios" % (report["machine"], report["user"]))
     try:
-        for part in (launch, pipe, durable):
+        for part in (launch, pipe, durable, scrub):
             if not args.only or part.__name__ in args.only:
                 report[part.__name__] = part(args, work)
     finally:
