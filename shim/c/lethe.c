@@ -1,7 +1,7 @@
 /* Runs: skill. The calls: each builds its params and takes its result apart. */
 #include "lethe.h"
 
-#include "pipe.h"
+#include "params.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,6 +44,9 @@ int lethe_open(Lethe **ret) {
 void lethe_close(Lethe *l) {
         if (!l)
                 return;
+        if (l->identity.p)
+                explicit_bzero(l->identity.p, l->identity.n);
+        free(l->identity.p);
         free(l->request.p);
         free(l->answer.p);
         free(l);
@@ -57,110 +60,6 @@ const char *lethe_message(const Lethe *l) {
         return l->message;
 }
 
-/* Params under construction: text, then what went wrong first. */
-typedef struct Params {
-        Lethe *l;
-        Text t;
-        int r;
-} Params;
-
-static void add(Params *p, const char *bytes, size_t n) {
-        if (p->r == LETHE_OK && text_add(&p->t, bytes, n) != LETHE_OK)
-                p->r = pipe_fail(p->l, LETHE_MEMORY, "memory", "out of memory");
-}
-
-static void add_key(Params *p, const char *key) {
-        add(p, p->t.n ? "," : "{", 1);
-        add(p, "\"", 1);
-        add(p, key, strlen(key));
-        add(p, "\":", 2);
-}
-
-static void add_quoted(Params *p, const char *key, const char *text) {
-        size_t n = strlen(text);
-        ptrdiff_t len;
-        char *quoted;
-
-        if (p->r != LETHE_OK)
-                return;
-        len = lethe_json_quote(text, n, NULL, 0);
-        if (len < 0) {
-                p->r = pipe_fail(p->l, LETHE_BAD_ARGUMENT, "bad_utf8", "%s is not UTF-8", key);
-                return;
-        }
-        quoted = malloc((size_t)len + 1);
-        if (!quoted) {
-                p->r = pipe_fail(p->l, LETHE_MEMORY, "memory", "out of memory");
-                return;
-        }
-        lethe_json_quote(text, n, quoted, (size_t)len + 1);
-        add(p, quoted, (size_t)len);
-        free(quoted);
-}
-
-static void add_text(Params *p, const char *key, const char *text) {
-        add_key(p, key);
-        add_quoted(p, key, text);
-}
-
-static void add_json(Params *p, const char *key, const char *value) {
-        size_t n = strlen(value), len;
-        char *compact;
-
-        if (p->r != LETHE_OK)
-                return;
-        if (!json_utf8_valid(value, n)) {
-                p->r = pipe_fail(p->l, LETHE_BAD_ARGUMENT, "bad_utf8", "%s is not UTF-8", key);
-                return;
-        }
-        if (!json_valid(value, n)) {
-                p->r = pipe_fail(p->l, LETHE_BAD_ARGUMENT, "parse", "%s is not JSON", key);
-                return;
-        }
-        add_key(p, key);
-        compact = malloc(n + 1);
-        if (!compact) {
-                p->r = pipe_fail(p->l, LETHE_MEMORY, "memory", "out of memory");
-                return;
-        }
-        len = json_compact(value, n, compact);
-        add(p, compact, len);
-        free(compact);
-}
-
-static void add_number(Params *p, const char *key, double v) {
-        char text[40];
-
-        add_key(p, key);
-        add(p, text, (size_t)snprintf(text, sizeof(text), "%.15g", v));
-}
-
-static int call(Params *p, const char *method, Span *ret) {
-        Span ignored;
-
-        if (p->t.n > 0)
-                add(p, "}", 1);
-        if (p->r == LETHE_OK)
-                p->r = pipe_call(p->l, method, p->t.p, ret ? ret : &ignored);
-        free(p->t.p);
-        return p->r;
-}
-
-/* A member of a result that must be there. */
-static int take(Lethe *l, Span result, const char *key, Span *ret) {
-        *ret = json_member(result, key);
-        return ret->p ? LETHE_OK : pipe_fail(l, LETHE_PROTOCOL, "protocol", "an answer without %s", key);
-}
-
-static int take_version(Lethe *l, Span result, uint64_t *ret) {
-        Span v;
-        int r = take(l, result, "version", &v);
-
-        if (r == LETHE_OK && ret)
-                *ret = strtoull(v.p, NULL, 10);
-        return r;
-}
-
 int lethe_hello(Lethe *l, const char **ret_answer) {
         Span result;
         int r;
@@ -168,6 +67,8 @@ int lethe_hello(Lethe *l, const char **ret_answer) {
         r = pipe_call(l, "hello", "{\"protocol\":1}", &result);
         if (r != LETHE_OK)
                 return r;
+        if (pipe_keep_identity(l, result) != LETHE_OK)
+                return pipe_fail(l, LETHE_MEMORY, "memory", "out of memory");
         l->greeted = true;
         *ret_answer = result.p;
         return LETHE_OK;
@@ -178,12 +79,12 @@ int lethe_slot_read(Lethe *l, const char *name, const char **ret_value, uint64_t
         Span result, value;
         int r;
 
-        add_text(&p, "name", name);
-        r = call(&p, "slot.read", &result);
+        params_text(&p, "name", name);
+        r = params_call(&p, "slot.read", &result);
         if (r == LETHE_OK)
-                r = take_version(l, result, ret_version);
+                r = answer_version(l, result, ret_version);
         if (r == LETHE_OK)
-                r = take(l, result, "value", &value);
+                r = answer_member(l, result, "value", &value);
         if (r != LETHE_OK)
                 return r;
         ((char *)value.p)[value.n] = 0;
@@ -197,14 +98,14 @@ int lethe_slot_write(Lethe *l, const char *name, const char *value, int64_t expe
         Span result;
         int r;
 
-        add_text(&p, "name", name);
-        add_json(&p, "value", value);
+        params_text(&p, "name", name);
+        params_json(&p, "value", value);
         if (expect >= 0) {
-                add_key(&p, "expect");
-                add(&p, text, (size_t)snprintf(text, sizeof(text), "%lld", (long long)expect));
+                params_key(&p, "expect");
+                params_add(&p, text, (size_t)snprintf(text, sizeof(text), "%lld", (long long)expect));
         }
-        r = call(&p, "slot.write", &result);
-        return r == LETHE_OK ? take_version(l, result, ret_version) : r;
+        r = params_call(&p, "slot.write", &result);
+        return r == LETHE_OK ? answer_version(l, result, ret_version) : r;
 }
 
 int lethe_slot_list(Lethe *l, const char **ret_slots) {
@@ -212,7 +113,7 @@ int lethe_slot_list(Lethe *l, const char **ret_slots) {
         int r = pipe_call(l, "slot.list", NULL, &result);
 
         if (r == LETHE_OK)
-                r = take(l, result, "slots", &slots);
+                r = answer_member(l, result, "slots", &slots);
         if (r != LETHE_OK)
                 return r;
         ((char *)slots.p)[slots.n] = 0;
@@ -223,20 +124,20 @@ int lethe_slot_list(Lethe *l, const char **ret_slots) {
 int lethe_log(Lethe *l, const char *level, const char *message) {
         Params p = {.l = l};
 
-        add_text(&p, "level", level);
-        add_text(&p, "message", message);
-        return call(&p, "log", NULL);
+        params_text(&p, "level", level);
+        params_text(&p, "message", message);
+        return params_call(&p, "log", NULL);
 }
 
 int lethe_progress(Lethe *l, double done, double total, const char *message) {
         Params p = {.l = l};
 
-        add_number(&p, "done", done);
+        params_number(&p, "done", done);
         if (total >= 0)
-                add_number(&p, "total", total);
+                params_number(&p, "total", total);
         if (message)
-                add_text(&p, "message", message);
-        return call(&p, "progress", NULL);
+                params_text(&p, "message", message);
+        return params_call(&p, "progress", NULL);
 }
 
 int lethe_skill_run(Lethe *l, const char *skill, const char *entry, const char *const *args, const char *input, const char **ret_answer) {
@@ -244,20 +145,20 @@ int lethe_skill_run(Lethe *l, const char *skill, const char *entry, const char *
         Span result;
         int r;
 
-        add_text(&p, "skill", skill);
+        params_text(&p, "skill", skill);
         if (args && *args) {
-                add_key(&p, "args");
+                params_key(&p, "args");
                 for (size_t i = 0; args[i]; i++) {
-                        add(&p, i ? "," : "[", 1);
-                        add_quoted(&p, "args", args[i]);
+                        params_add(&p, i ? "," : "[", 1);
+                        params_quoted(&p, "args", args[i]);
                 }
-                add(&p, "]", 1);
+                params_add(&p, "]", 1);
         }
         if (entry)
-                add_text(&p, "entry", entry);
+                params_text(&p, "entry", entry);
         if (input)
-                add_text(&p, "input", input);
-        r = call(&p, "skill.run", &result);
+                params_text(&p, "input", input);
+        r = params_call(&p, "skill.run", &result);
         if (r == LETHE_OK)
                 *ret_answer = result.p;
         return r;
@@ -266,6 +167,6 @@ int lethe_skill_run(Lethe *l, const char *skill, const char *entry, const char *
 int lethe_result(Lethe *l, const char *value) {
         Params p = {.l = l};
 
-        add_json(&p, "value", value);
-        return call(&p, "result", NULL);
+        params_json(&p, "value", value);
+        return params_call(&p, "result", NULL);
 }

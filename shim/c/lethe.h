@@ -38,7 +38,8 @@ void lethe_close(Lethe *l);
 const char *lethe_code(const Lethe *l);
 const char *lethe_message(const Lethe *l);
 
-/* The answer to hello: region, limits, reads, writes. Said by itself before the first call when the program does not. */
+/* The answer to hello: region, limits, reads, writes, sections, and the region's key, which is not to be printed or stored. Said by itself
+ * before the first call when the program does not. */
 int lethe_hello(Lethe *l, const char **ret_answer);
 /* The slot's value as it was when the region began, or as this region wrote it since. ret_version may be NULL. */
 int lethe_slot_read(Lethe *l, const char *name, const char **ret_value, uint64_t *ret_version);
@@ -47,6 +48,16 @@ int lethe_slot_read(Lethe *l, const char *name, const char **ret_value, uint64_t
 int lethe_slot_write(Lethe *l, const char *name, const char *value, int64_t expect, uint64_t *ret_version);
 /* An array of {"name","read","write","version"?}. */
 int lethe_slot_list(Lethe *l, const char **ret_slots);
+
+/* Sections: working state that the supervisor keeps for this region until its end. The key that a handle wants is presented by the
+ * library. region: NULL, or the id of a region above this one whose key it may use. ret_handle is text that may be shown to anyone. */
+#define LETHE_HANDLE_MAX 64
+int lethe_handle_open(Lethe *l, const char *section, const char *region, char ret_handle[LETHE_HANDLE_MAX]);
+int lethe_handle_read(Lethe *l, const char *handle, const char **ret_value, uint64_t *ret_version);
+/* expect: the version that the section must have, 0 for no value yet, -1 for any. */
+int lethe_handle_write(Lethe *l, const char *handle, const char *value, int64_t expect, uint64_t *ret_version);
+int lethe_handle_close(Lethe *l, const char *handle);
+
 /* level: "debug", "info", "warning", "error". */
 int lethe_log(Lethe *l, const char *level, const char *message);
 /* total: negative when it is not known. message may be NULL. */

@@ -65,6 +65,13 @@ int pipe_fail(struct Lethe *l, int ret, const char *code, const char *fmt, ...) 
         return ret;
 }
 
+int pipe_keep_identity(struct Lethe *l, Span result) {
+        if (l->identity.p)
+                explicit_bzero(l->identity.p, l->identity.n);
+        l->identity.n = 0;
+        return text_add(&l->identity, result.p, result.n);
+}
+
 static int out_of_memory(struct Lethe *l) {
         return pipe_fail(l, LETHE_MEMORY, "memory", "out of memory");
 }
@@ -198,6 +205,8 @@ static int await(struct Lethe *l, uint64_t hello, uint64_t id, bool probing, Spa
                 if (hello && json_is(answer_id, greeting)) {
                         if (error.p)
                                 return refused(l, error);
+                        if (result.p && pipe_keep_identity(l, result) != LETHE_OK)
+                                return out_of_memory(l);
                         l->greeted = true;
                 } else if (json_is(answer_id, own)) {
                         if (error.p)

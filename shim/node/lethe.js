@@ -3,6 +3,7 @@
  *     const lethe = require("lethe");
  *     const facts = lethe.read("facts");              // the slot's value; LetheError with code "no_value" when it has none
  *     lethe.write("summary", { n: facts.length });    // a proposal, durable when the call returns
+ *     lethe.section("plan").write({ steps: 2 });      // working state, typed by the manifest, gone with the region
  *     lethe.result({ ok: true });                     // the invocation's result, for the receipt
  *
  * Every call waits for its answer, and several processes of one region may call at the same time. What is refused throws LetheError,
@@ -158,6 +159,26 @@ function parse(line) {
 
 const greeting = { protocol: 1 };
 let greeted = false;
+let ownRegion = null;
+let keys = null; // region id -> key: of this region, and of those above it whose key it may use
+
+function keepKeys(result) {
+        ownRegion = result?.region;
+        keys = new Map();
+        for (const above of [result, ...(result?.tree ?? [])])
+                if (typeof above?.key === "string")
+                        keys.set(above.region, above.key);
+}
+
+/* The key of a region, when it is known; without it the supervisor refuses, and says what is wrong. */
+function withKey(params, region) {
+        if (keys === null)
+                call("hello", greeting);
+        const key = keys.get(region ?? ownRegion);
+        return key === undefined ? params : { ...params, key };
+}
+
+const regionOf = (handle) => String(handle).split(".")[0];
 
 /* An error whose id is null says that a line was not understood: ours, or what a dead sibling left. To know, a second hello is sent:
  * answers come in the order of the requests, so if that one is answered first, ours is the line. Only skill.run is answered
@@ -178,6 +199,7 @@ function awaitAnswer(fdIn, fdOut, hello, own, probing) {
                 } else if (answer.id === hello) {
                         if (answer.error)
                                 throw errorOf(answer.error);
+                        keepKeys(answer.result);
                         greeted = true;
                 } else if (answer.id === own) {
                         if (answer.error)
@@ -204,8 +226,10 @@ function call(method, params) {
         } finally {
                 lock(fdOut, false);
         }
-        if (method === "hello")
+        if (method === "hello") {
+                keepKeys(result);
                 greeted = true;
+        }
         return result;
 }
 
@@ -215,10 +239,30 @@ function member(result, name) {
         return result[name];
 }
 
+/* A section of this region, or of one above it, through a handle of its own. */
+class Section {
+        constructor(name, region) {
+                this.handle = module.exports.openSection(name, region);
+        }
+        readValue() {
+                return module.exports.readHandle(this.handle);
+        }
+        read() {
+                return this.readValue().value;
+        }
+        write(value, expect) {
+                return module.exports.writeHandle(this.handle, value, expect);
+        }
+        close() {
+                module.exports.closeHandle(this.handle);
+        }
+}
+
 module.exports = {
         LetheError,
         NoPipe,
-        /* Region, limits, reads and writes. Said by itself before the first call when the program does not. */
+        Section,
+        /* Region, limits, reads, writes, sections and the region's key (not to be printed or stored). Said by itself before the first call when the program does not. */
         hello: () => call("hello", greeting),
         /* { value, version }: the slot as it was when the region began, or as this region wrote it since. */
         readValue(name) {
@@ -234,6 +278,27 @@ module.exports = {
         },
         /* An array of { name, read, write, version? }. */
         list: () => member(call("slot.list"), "slots"),
+        /* A handle, as text that may be shown to anyone. region: of a region above this one whose key it may use. */
+        openSection(name, region) {
+                const params = withKey({ section: name }, region);
+                return member(call("handle.open", region === undefined || region === null ? params : { ...params, region }), "handle");
+        },
+        /* { value, version } of a section; LetheError with code "no_value" when nothing was written yet. */
+        readHandle(handle) {
+                const result = call("handle.read", withKey({ handle }, regionOf(handle)));
+                return { value: member(result, "value"), version: member(result, "version") };
+        },
+        /* The version that the section has now. expect: the one that it must have, 0 for no value yet. */
+        writeHandle(handle, value, expect) {
+                const params = { ...withKey({ handle }, regionOf(handle)), value };
+                return member(call("handle.write", expect === undefined || expect === null ? params : { ...params, expect }), "version");
+        },
+        /* The handle is stale from now on. */
+        closeHandle(handle) {
+                call("handle.close", withKey({ handle }, regionOf(handle)));
+        },
+        /* Working state that the supervisor keeps until the region's end. */
+        section: (name, region) => new Section(name, region),
         /* Tells the operator something. level: debug, info, warning, error. */
         log(message, level = "info") {
                 call("log", { level, message });

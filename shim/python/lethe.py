@@ -3,6 +3,8 @@
     import lethe
     facts = lethe.read("facts")                     # the slot's value; LetheError with code "no_value" when it has none
     lethe.write("summary", {"n": len(facts)})       # a proposal, durable when the call returns
+    with lethe.section("plan") as plan:             # working state, typed by the manifest, gone with the region
+        plan.write({"steps": 2})
     lethe.result({"ok": True})                      # the invocation's result, for the receipt
 
 Values are what the json module makes of them. Every call may be made from several threads, and by several processes of one
@@ -16,7 +18,8 @@ import select
 import threading
 from collections import namedtuple
 
-__all__ = ["LetheError", "NoPipe", "Value", "Written", "hello", "list_slots", "log", "progress", "read", "read_value", "result", "write"]
+__all__ = ["LetheError", "NoPipe", "Section", "Value", "Written", "close_handle", "hello", "list_slots", "log", "open_section", "progress", "read",
+           "read_handle", "read_value", "result", "section", "write", "write_handle"]
 
 LINE_MAX = 1024 * 1024
 
@@ -83,6 +86,8 @@ class _Pipe:
     def __init__(self):
         self.mutex = threading.Lock()
         self.greeted = False
+        self.keys = None  # region id -> key: of this region, and of those above it whose key it may use
+        self.region = None
         self.pid = None
         self.last_id = 0
 
@@ -152,6 +157,7 @@ class _Pipe:
             elif answer_id == hello:
                 if error:
                     raise _error(error)
+                self.keep_keys(answer.get("result"))
                 self.greeted = True
             elif answer_id == own:
                 if error:
@@ -180,8 +186,25 @@ class _Pipe:
             finally:
                 fcntl.lockf(self.fd_out, fcntl.LOCK_UN)
             if method == "hello":
+                self.keep_keys(result)
                 self.greeted = True
             return result
+
+    def keep_keys(self, result):
+        try:
+            self.region = result["region"]
+            self.keys = {above["region"]: above["key"] for above in [result] + result.get("tree", [])}
+        except (KeyError, TypeError):
+            self.keys = {}
+
+    def add_key(self, params, region=None):
+        """The key of a region, when it is known; without it the supervisor refuses, and says what is wrong."""
+        if self.keys is None:
+            self.call("hello", self.HELLO)
+        key = self.keys.get(region or self.region)
+        if key is not None:
+            params["key"] = key
+        return params
 
 
 _pipe = _Pipe()
@@ -203,7 +226,7 @@ def _member(result, name):
 
 
 def hello():
-    """Region, limits, reads and writes, as a dictionary. Said by itself before the first call when the program does not."""
+    """Region, limits, reads, writes, sections and the region's key (not to be printed or stored), as a dictionary. Said by itself before the first call when the program does not."""
     return _pipe.call("hello", {"protocol": 1})
 
 
@@ -230,6 +253,64 @@ def write(name, value, expect=None):
 def list_slots():
     """A list of dictionaries: name, read, write, and version where there is a value."""
     return _member(_pipe.call("slot.list"), "slots")
+
+
+def open_section(name, region=None):
+    """A handle, as text that may be shown to anyone. region: of a region above this one whose key it may use."""
+    params = _pipe.add_key({"section": name}, region)
+    if region is not None:
+        params["region"] = region
+    return _member(_pipe.call("handle.open", params), "handle")
+
+
+def read_handle(handle):
+    """Value(value, version) of a section; LetheError with code "no_value" when nothing was written yet."""
+    result = _pipe.call("handle.read", _pipe.add_key({"handle": handle}, str(handle).split(".")[0]))
+    return Value(_member(result, "value"), _member(result, "version"))
+
+
+def write_handle(handle, value, expect=None):
+    """The version that the section has now. expect: the one that it must have, 0 for no value yet."""
+    params = _pipe.add_key({"handle": handle}, str(handle).split(".")[0])
+    params["value"] = value
+    if expect is not None:
+        params["expect"] = expect
+    return _member(_pipe.call("handle.write", params), "version")
+
+
+def close_handle(handle):
+    """The handle is stale from now on."""
+    _pipe.call("handle.close", _pipe.add_key({"handle": handle}, str(handle).split(".")[0]))
+
+
+class Section:
+    """A section of this region, or of one above it, through a handle of its own. Closed at the end of a with statement."""
+
+    def __init__(self, name, region=None):
+        self.handle = open_section(name, region)
+
+    def read_value(self):
+        return read_handle(self.handle)
+
+    def read(self):
+        return read_handle(self.handle).value
+
+    def write(self, value, expect=None):
+        return write_handle(self.handle, value, expect)
+
+    def close(self):
+        close_handle(self.handle)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+
+def section(name, region=None):
+    """Section(name): working state that the supervisor keeps until the region's end."""
+    return Section(name, region)
 
 
 def log(message, level="info"):

@@ -1,5 +1,5 @@
 /* Runs: skill. lethe-slot: the pipe for shell scripts, one call a process. */
-#include "lethe.h"
+#include "command.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,11 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_NO_PIPE = 3, EXIT_SUB_SKILL = 4 };
-
+#define EXIT_SUB_SKILL 4
 #define WORDS_MAX 258
 
-#define INPUT_MAX (1024 * 1024)
+const char *const command_name = "lethe-slot";
 
 static const char help[] =
         "Usage: lethe-slot read NAME [--raw | --version]   the value as JSON; --raw: a string's text; --version: its version\n"
@@ -36,11 +35,6 @@ typedef struct Args {
         int raw, version, text;
 } Args;
 
-static int usage(const char *why) {
-        fprintf(stderr, "lethe-slot: %s; 'lethe-slot --help' shows how it is used\n", why);
-        return EXIT_USAGE;
-}
-
 /* Options may stand anywhere; after -- all is words, and a lone - or a negative number is a word. */
 static int args_read(int argc, char **argv, Args *a) {
         int only_words = 0;
@@ -51,7 +45,7 @@ static int args_read(int argc, char **argv, Args *a) {
 
                 if (only_words || s[0] != '-' || s[1] != '-') {
                         if (a->n == WORDS_MAX)
-                                return usage("too many arguments");
+                                return command_usage("too many arguments");
                         a->words[a->n++] = s;
                 } else if (strcmp(s, "--") == 0)
                         only_words = 1;
@@ -72,73 +66,14 @@ static int args_read(int argc, char **argv, Args *a) {
                         errno = 0;
                         a->expect = strtoll(s, &end, 10);
                         if (*s < '0' || *s > '9' || *end || errno)
-                                return usage("--expect takes a version, a number from 0 on");
+                                return command_usage("--expect takes a version, a number from 0 on");
                 } else if (strcmp(s, "--help") == 0) {
                         fputs(help, stdout);
                         exit(EXIT_DONE);
                 } else
-                        return usage("no such option, or it lacks its value");
+                        return command_usage("no such option, or it lacks its value");
         }
         return EXIT_DONE;
-}
-
-static int failed(Lethe *l, int r) {
-        fprintf(stderr, "lethe-slot: %s: %s\n", lethe_code(l), lethe_message(l));
-        return r == LETHE_NO_PIPE ? EXIT_NO_PIPE : EXIT_REFUSED;
-}
-
-/* The value to be sent, as JSON text; owned. NULL: said why. */
-static char *value_of(const char *word, int is_text) {
-        size_t n = 0, room = INPUT_MAX + 2;
-        char *input = NULL, *quoted;
-        ptrdiff_t len;
-
-        if (word && strcmp(word, "-") != 0) {
-                input = strdup(word);
-                n = strlen(word);
-        } else if ((input = malloc(room))) {
-                n = fread(input, 1, room - 1, stdin);
-                input[n] = 0;
-                if (ferror(stdin) || n > INPUT_MAX || memchr(input, 0, n)) {
-                        fprintf(stderr, "lethe-slot: %s\n", ferror(stdin) ? "cannot read standard input"
-                                        : n > INPUT_MAX ? "too_large: standard input has more than 1 MiB" : "parse: standard input has a NUL byte");
-                        free(input);
-                        return NULL;
-                }
-        }
-        if (!input || !is_text)
-                return input;
-        len = lethe_json_quote(input, n, NULL, 0);
-        quoted = len < 0 ? NULL : malloc((size_t)len + 1);
-        if (quoted)
-                lethe_json_quote(input, n, quoted, (size_t)len + 1);
-        else
-                fprintf(stderr, "lethe-slot: %s\n", len < 0 ? "bad_utf8: the text is not UTF-8" : "out of memory");
-        free(input);
-        return quoted;
-}
-
-/* The text of the JSON string that stands at p. */
-static int put_text(const char *p) {
-        const char *end = p + (*p == '"');
-        char *json, *text = NULL;
-        ptrdiff_t n = -1;
-
-        while (*end && *end != '"')
-                end += end[0] == '\\' && end[1] ? 2 : 1;
-        json = strndup(p, (size_t)(end - p) + 1);
-        if (json)
-                n = lethe_json_unquote(json, NULL, 0);
-        if (n >= 0)
-                text = malloc((size_t)n + 1);
-        if (text) {
-                lethe_json_unquote(json, text, (size_t)n + 1);
-                fwrite(text, 1, (size_t)n, stdout);
-        } else
-                fprintf(stderr, "lethe-slot: the text cannot be written out\n");
-        free(text);
-        free(json);
-        return text ? EXIT_DONE : EXIT_REFUSED;
 }
 
 static int do_read(Lethe *l, const Args *a) {
@@ -148,23 +83,18 @@ static int do_read(Lethe *l, const Args *a) {
         int r = lethe_slot_read(l, a->words[1], &value, &v);
 
         if (r != LETHE_OK)
-                return failed(l, r);
+                return command_failed(l, r);
         version = v;
         if (a->version)
                 printf("%llu\n", version);
-        else if (a->raw && *value == '"') {
-                r = put_text(value);
-                if (r == EXIT_DONE)
-                        putchar('\n');
-                return r;
-        } else
-                puts(value);
+        else
+                return command_print(value, a->raw);
         return EXIT_DONE;
 }
 
 static int do_write(Lethe *l, const Args *a) {
         uint64_t version;
-        char *value = value_of(a->n > 2 ? a->words[2] : NULL, a->text);
+        char *value = command_value(a->n > 2 ? a->words[2] : NULL, a->text);
         int r;
 
         if (!value)
@@ -172,7 +102,7 @@ static int do_write(Lethe *l, const Args *a) {
         r = lethe_slot_write(l, a->words[1], value, a->expect, &version);
         free(value);
         if (r != LETHE_OK)
-                return failed(l, r);
+                return command_failed(l, r);
         printf("%llu\n", (unsigned long long)version);
         return EXIT_DONE;
 }
@@ -183,7 +113,7 @@ static int do_list(Lethe *l, const Args *a) {
         int r = lethe_slot_list(l, &p);
 
         if (r != LETHE_OK)
-                return failed(l, r);
+                return command_failed(l, r);
         while ((p = strstr(p, "{\"name\":\""))) {
                 const char *name = p + 9, *end = strchr(p, '}'), *reads = strstr(p, "\"read\":"), *writes = strstr(p, "\"write\":"), *version = strstr(p, "\"version\":");
 
@@ -199,7 +129,7 @@ static int do_list(Lethe *l, const Args *a) {
 static int do_log(Lethe *l, const Args *a) {
         int r = lethe_log(l, a->level, a->words[1]);
 
-        return r == LETHE_OK ? EXIT_DONE : failed(l, r);
+        return r == LETHE_OK ? EXIT_DONE : command_failed(l, r);
 }
 
 static int do_progress(Lethe *l, const Args *a) {
@@ -210,21 +140,21 @@ static int do_progress(Lethe *l, const Args *a) {
         for (size_t i = 1; i <= 2 && i < a->n; i++) {
                 v[i - 1] = strtod(a->words[i], &end);
                 if (end == a->words[i] || *end)
-                        return usage("DONE and TOTAL are numbers");
+                        return command_usage("DONE and TOTAL are numbers");
         }
         r = lethe_progress(l, v[0], v[1], a->n > 3 ? a->words[3] : NULL);
-        return r == LETHE_OK ? EXIT_DONE : failed(l, r);
+        return r == LETHE_OK ? EXIT_DONE : command_failed(l, r);
 }
 
 static int do_result(Lethe *l, const Args *a) {
-        char *value = value_of(a->n > 1 ? a->words[1] : NULL, a->text);
+        char *value = command_value(a->n > 1 ? a->words[1] : NULL, a->text);
         int r;
 
         if (!value)
                 return EXIT_REFUSED;
         r = lethe_result(l, value);
         free(value);
-        return r == LETHE_OK ? EXIT_DONE : failed(l, r);
+        return r == LETHE_OK ? EXIT_DONE : command_failed(l, r);
 }
 
 /* A member of an answer in canonical form, which begins with these characters; no text within can look like one, because of its quotes. */
@@ -239,16 +169,16 @@ static int do_run(Lethe *l, const Args *a) {
         const char *answer;
         int r, good;
 
-        if (a->input && strcmp(a->input, "-") == 0 && !(input = value_of("-", 0)))
+        if (a->input && strcmp(a->input, "-") == 0 && !(input = command_value("-", 0)))
                 return EXIT_REFUSED;
         r = lethe_skill_run(l, a->words[1], a->entry, a->words + 2, input ? input : a->input, &answer);
         free(input);
         if (r != LETHE_OK)
-                return failed(l, r);
+                return command_failed(l, r);
         good = strncmp(answer, "{\"exit_code\":0,", 15) == 0;
         if (!a->raw)
                 puts(answer);
-        else if ((r = put_text(member(answer, ",\"output\":"))) != EXIT_DONE)
+        else if ((r = command_put_text(member(answer, ",\"output\":"))) != EXIT_DONE)
                 return r;
         return good ? EXIT_DONE : EXIT_SUB_SKILL;
 }
@@ -258,7 +188,12 @@ static int do_hello(Lethe *l, const Args *a) {
         int r = lethe_hello(l, &answer);
 
         if (r != LETHE_OK)
-                return failed(l, r);
+                return command_failed(l, r);
+        /* The key is not for a terminal, a file or a log: its digits are left out. The supervisor writes members in one order, and no name has quotes. */
+        for (const char *key; (key = strstr(answer, "\"key\":\"")); answer = key + strcspn(key, "\"")) {
+                key += 7;
+                fwrite(answer, 1, (size_t)(key - answer), stdout);
+        }
         puts(answer);
         return EXIT_DONE;
 }
@@ -281,22 +216,18 @@ int main(int argc, char **argv) {
         if (r != EXIT_DONE)
                 return r;
         if (a.n == 0)
-                return usage("no verb");
+                return command_usage("no verb");
         for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
                 if (strcmp(verbs[i].name, a.words[0]) != 0)
                         continue;
                 if (a.n - 1 < verbs[i].least || a.n - 1 > verbs[i].most)
-                        return usage("wrong number of arguments");
+                        return command_usage("wrong number of arguments");
                 r = lethe_open(&l);
                 if (r == LETHE_MEMORY)
                         return EXIT_REFUSED;
-                r = r == LETHE_OK ? verbs[i].run(l, &a) : failed(l, r);
+                r = r == LETHE_OK ? verbs[i].run(l, &a) : command_failed(l, r);
                 lethe_close(l);
-                if (r == EXIT_DONE && (fflush(stdout) != 0 || ferror(stdout))) {
-                        fprintf(stderr, "lethe-slot: cannot write standard output\n");
-                        r = EXIT_REFUSED;
-                }
-                return r;
+                return command_end(r);
         }
-        return usage("no such verb");
+        return command_usage("no such verb");
 }

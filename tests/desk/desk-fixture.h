@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 #include "engine/event.h"
 #include "ledger/ledger.h"
+#include "region/region-section.h"
 #include "schema/limits.h"
 #include "tests/support/store-fixture.h"
 
@@ -18,6 +19,8 @@ typedef struct DeskFixture {
         char region[REGION_ID_MAX];
         uint64_t allocated; /* seq of its region.allocated */
         Desk *desk;
+        Vault *vault;
+        char key[KEY_TEXT_BYTES + 1];
 } DeskFixture;
 
 /* Test data that must parse. New reference. */
@@ -39,11 +42,24 @@ static inline void desk_slot(DeskFixture *d, const char *name, const char *schem
         store_fixture_commit(&d->f, t);
 }
 
+/* The region's key, sections and evidence, below those of `parent` (NULL: of nobody). */
+static inline void desk_fixture_vault(DeskFixture *d, const json_t *evidence, const Vault *parent) {
+        const char *slot;
+        json_t *value;
+
+        cr_assert_eq(vault_new(d->region, d->grant.key_scope, parent, d->grant.sections, &d->vault, &d->f.d), 0, "%s", d->f.d.text);
+        json_object_foreach((json_t *)evidence, slot, value)
+                cr_assert_eq(vault_add_evidence(d->vault, slot, value, &d->f.d), 0, "%s", d->f.d.text);
+        cr_assert(vault_hand_over(d->vault, d->vault, d->key));
+        desk_use_vault(d->desk, d->vault);
+}
+
 /* A region of its own, alive in the store, and its desk in state new. */
 static inline void desk_fixture_region(DeskFixture *d) {
-        _cleanup_json_ json_t *copies = NULL;
+        _cleanup_json_ json_t *copies = NULL, *evidence = NULL;
         RegionStart s = {.region = d->region, .skill_name = "vectors", .skill_digest = "sha256:0", .tier = "namespaces",
-                         .reads = (const char *const *)d->grant.reads, .writes = (const char *const *)d->grant.writes};
+                         .reads = (const char *const *)d->grant.reads, .writes = (const char *const *)d->grant.writes,
+                         .gates = d->grant.gates, .ret_evidence = &evidence};
         Txn *t;
 
         cr_assert_eq(region_id_new(clock_real_usec(), d->region), 0);
@@ -51,6 +67,7 @@ static inline void desk_fixture_region(DeskFixture *d) {
         cr_assert_eq(engine_region_start(t, &s, &d->allocated, &copies, &d->f.d), 0, "%s", d->f.d.text);
         store_fixture_commit(&d->f, t);
         cr_assert_eq(desk_new(d->f.store, &d->grant, d->region, copies, &d->desk), 0);
+        desk_fixture_vault(d, evidence, NULL);
 }
 
 static inline void desk_fixture_region_end(DeskFixture *d, bool keep) {
@@ -62,6 +79,8 @@ static inline void desk_fixture_region_end(DeskFixture *d, bool keep) {
         store_fixture_commit(&d->f, t);
         desk_free(d->desk);
         d->desk = NULL;
+        vault_free(d->vault);
+        d->vault = NULL;
 }
 
 static inline void desk_fixture_init(DeskFixture *d) {
@@ -69,6 +88,8 @@ static inline void desk_fixture_init(DeskFixture *d) {
                     *sub_skills[] = {"helper", NULL};
 
         *d = (DeskFixture){.grant = {.skill_name = "vectors", .reads = reads, .writes = writes, .sub_skills = sub_skills}};
+        d->grant.sections = desk_json("{\"note\":{\"schema\":{\"type\":\"string\"},\"bytes\":64},\"plan\":{\"schema\":{\"type\":\"object\"},\"bytes\":256}}");
+        d->grant.gates = desk_json("[{\"slot\":\"facts\",\"schema\":true}]");
         store_fixture_init(&d->f, STORE_SUPERVISE);
         desk_slot(d, "facts", "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}},\"required\":[\"n\"],\"additionalProperties\":false}", "{\"n\":1}");
         desk_slot(d, "notes/a", "{\"type\":\"string\"}", "\"h\xc3\xa9llo \\\"\xe2\x82\xac\\\" \\\\ \\n\\u0001 \xf0\x9f\x98\x80\"");
@@ -79,6 +100,9 @@ static inline void desk_fixture_init(DeskFixture *d) {
 
 static inline void desk_fixture_deinit(DeskFixture *d) {
         desk_free(d->desk);
+        vault_free(d->vault);
+        json_decref(d->grant.sections);
+        json_decref(d->grant.gates);
         store_fixture_deinit(&d->f);
 }
 #define _cleanup_desk_fixture_ _cleanup_(desk_fixture_deinit)
@@ -111,6 +135,28 @@ static inline int desk_expect(DeskFixture *d, const char *line, const char *word
         return r;
 }
 #define DESK_HELLO "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"hello\",\"params\":{\"protocol\":1}}"
+
+/* Text with the region's id for $REGION and its key for $KEY. Owned. */
+static inline char *desk_fill_in(const DeskFixture *d, const char *text) {
+        _cleanup_buf_ Buf b = {0};
+
+        for (const char *at; (at = strchr(text, '$')); text = at) {
+                bool region = strncmp(at, "$REGION", 7) == 0, key = strncmp(at, "$KEY", 4) == 0;
+
+                cr_assert_eq(buf_add(&b, text, (size_t)(at - text)), 0);
+                cr_assert_eq(buf_add_str(&b, region ? d->region : key ? d->key : "$"), 0);
+                at += region ? 7 : key ? 4 : 1;
+        }
+        cr_assert_eq(buf_add_str(&b, text), 0);
+        return TAKE_PTR(b.data);
+}
+
+/* As desk_expect(), with $REGION and $KEY filled in. */
+static inline int desk_ask(DeskFixture *d, const char *line, const char *word) {
+        _cleanup_free_ char *filled = desk_fill_in(d, line);
+
+        return desk_expect(d, filled, word);
+}
 
 /* All events of the region, in order, as a JSON array. */
 static inline json_t *desk_events(DeskFixture *d) {

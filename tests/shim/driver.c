@@ -68,7 +68,24 @@ static void do_call(Lethe *l, json_t *call) {
                 int r = lethe_slot_list(l, &text);
 
                 outcome(l, r, "{\"slots\":%s}", text);
-        } else if (strcmp(op, "log") == 0)
+        } else if (strcmp(op, "open") == 0) {
+                char handle[LETHE_HANDLE_MAX] = "";
+                int r = lethe_handle_open(l, text_or_null(call, 1), NULL, handle);
+
+                outcome(l, r, "{\"handle\":\"%s\"}", handle);
+        } else if (strcmp(op, "read_handle") == 0) {
+                int r = lethe_handle_read(l, text_or_null(call, 1), &text, &version);
+
+                outcome(l, r, "{\"value\":%s,\"version\":%llu}", text, (unsigned long long)version);
+        } else if (strcmp(op, "write_handle") == 0) {
+                int r;
+
+                value = value_text(json_array_get(call, 2));
+                r = lethe_handle_write(l, text_or_null(call, 1), value, json_is_integer(third) ? json_integer_value(third) : -1, &version);
+                outcome(l, r, "{\"version\":%llu}", (unsigned long long)version);
+        } else if (strcmp(op, "close") == 0)
+                outcome(l, lethe_handle_close(l, text_or_null(call, 1)), "{}");
+        else if (strcmp(op, "log") == 0)
                 outcome(l, lethe_log(l, text_or_null(call, 1), text_or_null(call, 2)), "{}");
         else if (strcmp(op, "progress") == 0)
                 outcome(l, lethe_progress(l, json_number_value(json_array_get(call, 1)), json_is_number(total) ? json_number_value(total) : -1, text_or_null(call, 3)), "{}");

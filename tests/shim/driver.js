@@ -13,6 +13,15 @@ function call(op, ...args) {
                 return { ...lethe.write(...args), seq: 0 };
         case "list":
                 return { slots: lethe.list() };
+        case "open":
+                return { handle: lethe.openSection(args[0]) };
+        case "read_handle":
+                return lethe.readHandle(args[0]);
+        case "write_handle":
+                return { version: lethe.writeHandle(...args) };
+        case "close":
+                lethe.closeHandle(args[0]);
+                return {};
         case "log":
                 lethe.log(args[1], args[0]);
                 return {};

@@ -15,7 +15,15 @@ def call(op, *args):
         return dict(lethe.write(args[0], args[1], args[2])._asdict(), seq=0)
     if op == "list":
         return {"slots": lethe.list_slots()}
-    if op == "log":
+    if op == "open":
+        return {"handle": lethe.open_section(args[0])}
+    if op == "read_handle":
+        return lethe.read_handle(args[0])._asdict()
+    if op == "write_handle":
+        return {"version": lethe.write_handle(*args)}
+    if op == "close":
+        lethe.close_handle(args[0])
+    elif op == "log":
         lethe.log(args[1], args[0])
     elif op == "run":
         return lethe.run(*args)

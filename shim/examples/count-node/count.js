@@ -8,5 +8,7 @@ try {
         if (e.code !== "no_value")
                 throw e;
 }
-lethe.write("examples/counter", counter.value + 1, counter.version);
+const state = lethe.section("runs"); // typed working state, gone with the region
+state.write(counter.value + 1);
+lethe.write("examples/counter", state.read(), counter.version);
 lethe.result({ runs: counter.value + 1 });

@@ -6,5 +6,7 @@ except lethe.LetheError as e:
     if e.code != "no_value":
         raise
     runs, version = 0, 0
-lethe.write("examples/counter", runs + 1, expect=version)
+with lethe.section("runs") as state:  # typed working state, gone with the region
+    state.write(runs + 1)
+    lethe.write("examples/counter", state.read(), expect=version)
 lethe.result({"runs": runs + 1})

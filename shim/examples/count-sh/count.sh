@@ -13,5 +13,6 @@ else
         esac
 fi
 runs=$((runs + 1))
-lethe-slot write $slot $runs --expect "$version" >/dev/null
+lethe-section write runs $runs >/dev/null # typed working state, gone with the region
+lethe-slot write $slot "$(lethe-section read runs)" --expect "$version" >/dev/null
 lethe-slot result "{\"runs\":$runs}"

@@ -1,0 +1,121 @@
+/* Runs: skill. Sections: the calls that want the region's key, which the answer to hello brought. */
+#include "lethe.h"
+
+#include "params.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REGION_LEN 26
+#define KEY_LEN 32
+
+/* The key of a region: the one whose answer to hello was kept, or one above it. Answers are in canonical form: …"key":"K","region":"R"…,
+ * in an object of its own for each region above. */
+static const char *key_of(const Lethe *l, const char *region, size_t n) {
+        Span whole = {l->identity.p, l->identity.n}, own = json_member(whole, "region"), key = json_member(whole, "key"), tree = json_member(whole, "tree");
+        char pattern[REGION_LEN + 16];
+        const char *at;
+
+        if (n != REGION_LEN || !own.p || !key.p || key.n != KEY_LEN + 2)
+                return NULL;
+        if (own.n == n + 2 && memcmp(own.p + 1, region, n) == 0)
+                return key.p + 1;
+        snprintf(pattern, sizeof(pattern), "\",\"region\":\"%.*s\"", (int)n, region);
+        at = tree.p ? strstr(tree.p, pattern) : NULL;
+        return at && at - tree.p > KEY_LEN ? at - KEY_LEN : NULL;
+}
+
+/* Says hello when nobody did, and puts the key in. Without one the supervisor refuses, and says what is wrong. */
+static void params_region_key(Params *p, const char *region, size_t n) {
+        const char *key, *ignored;
+        char text[KEY_LEN + 1] = "";
+
+        if (p->r == LETHE_OK && !p->l->identity.p)
+                p->r = lethe_hello(p->l, &ignored);
+        if (p->r != LETHE_OK)
+                return;
+        if (!region) {
+                Span own = json_member((Span){p->l->identity.p, p->l->identity.n}, "region");
+
+                region = own.p ? own.p + 1 : "";
+                n = own.p ? own.n - 2 : 0;
+        }
+        key = key_of(p->l, region, n);
+        if (!key)
+                return;
+        memcpy(text, key, KEY_LEN);
+        params_text(p, "key", text);
+        explicit_bzero(text, sizeof(text));
+}
+
+static int region_call(Params *p, const char *method, Span *ret) {
+        int r = params_call(p, method, ret);
+
+        if (p->l->request.p)
+                explicit_bzero(p->l->request.p, p->l->request.n);
+        return r;
+}
+
+int lethe_handle_open(Lethe *l, const char *section, const char *region, char ret_handle[LETHE_HANDLE_MAX]) {
+        Params p = {.l = l};
+        Span result, handle;
+        int r;
+
+        params_text(&p, "section", section);
+        params_region_key(&p, region, region ? strlen(region) : 0);
+        if (region)
+                params_text(&p, "region", region);
+        r = region_call(&p, "handle.open", &result);
+        if (r == LETHE_OK)
+                r = answer_member(l, result, "handle", &handle);
+        if (r == LETHE_OK && (handle.n < 2 || handle.n - 2 >= LETHE_HANDLE_MAX))
+                r = pipe_fail(l, LETHE_PROTOCOL, "protocol", "a handle of %zu bytes", handle.n);
+        if (r == LETHE_OK)
+                snprintf(ret_handle, LETHE_HANDLE_MAX, "%.*s", (int)handle.n - 2, handle.p + 1);
+        return r;
+}
+
+int lethe_handle_read(Lethe *l, const char *handle, const char **ret_value, uint64_t *ret_version) {
+        Params p = {.l = l};
+        Span result, value;
+        int r;
+
+        params_text(&p, "handle", handle);
+        params_region_key(&p, handle, strcspn(handle, "."));
+        r = region_call(&p, "handle.read", &result);
+        if (r == LETHE_OK)
+                r = answer_version(l, result, ret_version);
+        if (r == LETHE_OK)
+                r = answer_member(l, result, "value", &value);
+        if (r != LETHE_OK)
+                return r;
+        ((char *)value.p)[value.n] = 0;
+        *ret_value = value.p;
+        return LETHE_OK;
+}
+
+int lethe_handle_write(Lethe *l, const char *handle, const char *value, int64_t expect, uint64_t *ret_version) {
+        Params p = {.l = l};
+        char text[24];
+        Span result;
+        int r;
+
+        params_text(&p, "handle", handle);
+        params_region_key(&p, handle, strcspn(handle, "."));
+        params_json(&p, "value", value);
+        if (expect >= 0) {
+                params_key(&p, "expect");
+                params_add(&p, text, (size_t)snprintf(text, sizeof(text), "%lld", (long long)expect));
+        }
+        r = region_call(&p, "handle.write", &result);
+        return r == LETHE_OK ? answer_version(l, result, ret_version) : r;
+}
+
+int lethe_handle_close(Lethe *l, const char *handle) {
+        Params p = {.l = l};
+
+        params_text(&p, "handle", handle);
+        params_region_key(&p, handle, strcspn(handle, "."));
+        return region_call(&p, "handle.close", NULL);
+}
