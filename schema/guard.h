@@ -139,6 +139,7 @@ typedef struct GuardEvidence {
         uint64_t scrub_usec;         /* spent on scanning, writing and reading back */
         uint64_t frozen_usec;        /* CLOCK_MONOTONIC when the last process stood at its exit stop, 0: never frozen */
         uint64_t empty_usec;         /* CLOCK_MONOTONIC when EMPTY was reached */
+        uint64_t queue_bytes;        /* unread in pipes and sockets, taken out and overwritten there; in none of the other counters */
 } GuardEvidence;
 
 /* The file that an orphaned guard leaves. */

@@ -77,6 +77,9 @@ static void clear_space(Guard *g, const Space *s) {
         } else
                 g->evidence->processes_missed++;
         files_keep(g, s->last);
+        /* Until the region's end is certain, what one process leaves unread another one may read. */
+        if (s->program || g->frozen || g->n_tasks == 1)
+                queues_keep(g, s->last->pid);
         scan_end(&g->scan);
         g->evidence->scrub_usec += now_usec() - began;
 }

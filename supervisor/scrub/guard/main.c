@@ -50,6 +50,7 @@ static bool take_reports(Guard *g) {
 
 static void finish(Guard *g) {
         files_clear(g, true);
+        queues_clear(g);
         if (g->orphaned)
                 files_clear_scratch(g);
         g->evidence->empty_usec = now_usec();

@@ -46,6 +46,7 @@ static int attach(Guard *g, const GuardOrder *o, const int fds[static GUARD_ATTA
         e = trace_attach(g);
         if (e < 0)
                 return e;
+        queues_start(g, g->program);
         g->attached = true;
         g->evidence->passes = o->passes;
         g->evidence->state = GUARD_STATE_ATTACHED;

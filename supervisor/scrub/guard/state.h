@@ -42,6 +42,7 @@ typedef struct Task {
 } Task;
 
 #define BUCKETS 1024
+#define QUEUES_MAX 512
 
 typedef struct Kept {
         int fd;
@@ -70,6 +71,9 @@ typedef struct Guard {
         uint64_t scratch_files; /* used inodes of an empty scratch */
         Kept *kept;
         size_t n_kept, max_kept;
+        Kept queues[QUEUES_MAX]; /* fd -1: the host's, left alone */
+        size_t n_queues;
+        dev_t pipe_dev;
 } Guard;
 
 Task *task_find(Guard *g, pid_t pid);
@@ -113,6 +117,13 @@ void files_clear(Guard *g, bool all);
 void files_start(Guard *g);
 /* Overwrites every file below the scratch folder. */
 void files_clear_scratch(Guard *g);
+
+/* queues.c: what the program's process has open before it is the program is the host's and is left alone. */
+void queues_start(Guard *g, pid_t program);
+/* Keeps the pipes and sockets that a task at its exit stop has open. Nobody else of the region may go on to use them. */
+void queues_keep(Guard *g, pid_t pid);
+/* Overwrites what was not read from them. */
+void queues_clear(Guard *g);
 
 /* order.c */
 int order_take(Guard *g);
