@@ -175,8 +175,13 @@ static void budget_line(const Story *s) {
 static void denial_lines(const Story *s) {
         const json_t *list = json_object_get(s->denied, "denials");
 
-        if (json_array_size(list) == 0)
+        if (json_array_size(list) == 0) {
+                uint64_t n;
+
+                if (json_get_u64(json_object_get(s->released, "denials"), &n) == 0 && n > 0)
+                        printf("  %-10s  %" PRIu64 " times; which is not recorded at lineage detail stats\n", "denied", n);
                 return;
+        }
         printf("  denied\n");
         for (size_t i = 0; i < json_array_size(list); i++) {
                 const json_t *d = json_array_get(list, i);

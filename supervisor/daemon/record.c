@@ -65,6 +65,7 @@ int record_start(Store *s, Region *r, const char *parent, const char *tier, bool
                 .reads = (const char *const *)r->grant->reads,
                 .writes = (const char *const *)r->grant->writes,
                 .slots = r->grant->slots,
+                .lineage = lineage_name(r->grant->lineage),
                 .by = by,
                 .supervisor_pid = (uint64_t)getpid(),
                 .parent = parent,

@@ -1,6 +1,6 @@
 #include "engine/engine.h"
 
-#include "engine/event.h"
+#include "engine/lineage.h"
 #include "engine/region-row.h"
 #include "engine/slot.h"
 #include "ledger/ledger.h"
@@ -71,12 +71,13 @@ static int settle_all(Txn *t, const char *region, bool keep, const char *reason)
         }
 }
 
-static int end(Txn *t, const RegionEnd *e, const json_t *recovered, uint64_t *ret_released, uint64_t *ret_ended) {
+static int end(Txn *t, const json_t *row, const RegionEnd *e, const json_t *recovered, uint64_t *ret_released, uint64_t *ret_ended) {
         const char *outcome = json_string_value(json_object_get(e->ended, "outcome"));
-        int r = settle_all(t, e->region, e->keep, outcome);
+        _cleanup_json_ json_t *released = lineage_released(row, e->released);
+        int r = released ? settle_all(t, e->region, e->keep, outcome) : -ENOMEM;
 
         if (r == 0)
-                r = event_append(t, &(Event){.type = "region.released", .region = e->region, .fields = e->released},
+                r = event_append(t, &(Event){.type = "region.released", .region = e->region, .fields = released},
                                  ret_released, NULL);
         if (r == 0 && recovered)
                 r = event_append(t, &(Event){.type = "region.recovered", .region = e->region, .fields = recovered},
@@ -97,7 +98,7 @@ int engine_region_end(Txn *t, const RegionEnd *e, uint64_t *ret_released, uint64
 
         if (r == ENGINE_E_NO_REGION)
                 return diag(reterr, r, "region %s is not alive", e->region);
-        return r < 0 ? r : end(t, e, NULL, ret_released, ret_ended);
+        return r < 0 ? r : end(t, row, e, NULL, ret_released, ret_ended);
 }
 
 int engine_region_recover(Txn *t, const char *region, const json_t *evidence, Diag *reterr) {
@@ -115,7 +116,7 @@ int engine_region_recover(Txn *t, const char *region, const json_t *evidence, Di
         if (!ended || !recovered)
                 return -ENOMEM;
         /* The proposals were acknowledged: they hold, unless a breach of a budget was recorded already. */
-        return end(t,
+        return end(t, row,
                    &(RegionEnd){.region = region,
                                 .keep = !json_object_get(row, "faulted"),
                                 .released = evidence,

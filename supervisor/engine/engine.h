@@ -46,6 +46,7 @@ typedef struct RegionStart {
         const json_t *grant;     /* grant_to_json() */
         const char *const *reads, *const *writes; /* NULL-terminated or NULL */
         const json_t *slots;     /* definitions by the manifest, or NULL */
+        const char *lineage;     /* detail: "stats", "events", "handles"; NULL: events */
         json_t *by;              /* who runs it: {"host", "uid", "version"}; borrowed, or NULL */
         uint64_t supervisor_pid;
         const char *parent;      /* region that started it, which must be alive; NULL: none */
@@ -69,7 +70,8 @@ int engine_region_pid(Txn *t, const char *region, uint64_t pid, uint64_t start_t
  * slot.refused (code, message, slot) and returns the code: commit the transaction all the same. */
 int engine_propose(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect_version, const KeySet *keys_or_null,
                    uint64_t *ret_seq, uint64_t *ret_version, Diag *reterr);
-/* Anything else that happened in a region: request.refused, region.faulted, region.denied, log …; fields borrowed. */
+/* Anything else that happened in a region: request.refused, region.faulted, region.denied, log …; fields borrowed. Below the lineage detail at
+ * which the type is recorded it is counted, and *ret_seq is left alone (lineage.h). */
 int engine_event(Txn *t, const char *region, const char *type, const json_t *fields, uint64_t *ret_seq);
 
 typedef struct RegionEnd {

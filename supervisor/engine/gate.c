@@ -1,7 +1,7 @@
 #include "engine/gate.h"
 
 #include "base/id.h"
-#include "engine/event.h"
+#include "engine/lineage.h"
 #include "engine/rows.h"
 #include "schema/jsonschema.h"
 #include "schema/limits.h"
@@ -96,12 +96,13 @@ int gates_evaluate(Txn *t, const json_t *gates, Gates *ret, Diag *reterr) {
         return 0;
 }
 
-int gates_record(Txn *t, const char *region, const Gates *g) {
-        const json_t *row;
+int gates_record(Txn *t, json_t *row, const char *region, const Gates *g) {
+        const json_t *fields;
         size_t i;
 
-        json_array_foreach(g->rows, i, row) {
-                int r = event_append(t, &(Event){.type = "gate.evaluated", .region = region, .fields = row}, NULL, NULL);
+        json_array_foreach(g->rows, i, fields) {
+                bool counted;
+                int r = lineage_event(t, row, &(Event){.type = "gate.evaluated", .region = region, .fields = fields}, NULL, &counted);
 
                 if (r < 0)
                         return r;

@@ -15,5 +15,5 @@ void gates_deinit(Gates *g);
 
 /* Reads only. gates may be NULL. Returns 0 (also when a gate fails), ENGINE_E_BAD_NAME, ENGINE_E_BAD_SCHEMA, -errno. */
 int gates_evaluate(Txn *t, const json_t *gates, Gates *ret, Diag *reterr);
-/* Appends gate.evaluated for each. */
-int gates_record(Txn *t, const char *region, const Gates *g);
+/* gate.evaluated for each, as the lineage detail of the region's row has it. row: NULL when there is none. */
+int gates_record(Txn *t, json_t *row, const char *region, const Gates *g);

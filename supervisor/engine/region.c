@@ -2,8 +2,8 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "engine/event.h"
 #include "engine/gate.h"
+#include "engine/lineage.h"
 #include "engine/region-row.h"
 #include "engine/slot.h"
 #include "ledger/ledger.h"
@@ -38,8 +38,9 @@ static int define_all(Txn *t, const RegionStart *s, Diag *reterr) {
 }
 
 /* One slot of `reads`: recorded as read with its version, copied out (I-20). */
-static int copy_in(Txn *t, const RegionStart *s, const char *name, json_t *copies, Diag *reterr) {
+static int copy_in(Txn *t, const RegionStart *s, json_t *region_row, const char *name, json_t *copies, Diag *reterr) {
         _cleanup_json_ json_t *fields = NULL, *value = NULL;
+        bool counted;
         SlotRow row;
         Bytes body;
         int r;
@@ -64,7 +65,7 @@ static int copy_in(Txn *t, const RegionStart *s, const char *name, json_t *copie
                            json_u64(row.written));
         if (!fields)
                 return -ENOMEM;
-        r = event_append(t, &(Event){.type = "slot.read", .region = s->region, .fields = fields}, NULL, NULL);
+        r = lineage_event(t, region_row, &(Event){.type = "slot.read", .region = s->region, .fields = fields}, NULL, &counted);
         if (r == 0 &&
             json_object_set_new(copies, name,
                                 json_pack("{s:o, s:O}", "version", json_u64(row.version), "value", value)) < 0)
@@ -76,7 +77,7 @@ static int copy_in(Txn *t, const RegionStart *s, const char *name, json_t *copie
 static int refuse_start(Txn *t, const RegionStart *s, const Gates *g, Diag *reterr) {
         _cleanup_json_ json_t *fields = json_pack("{s:{s:s, s:s}, s:s, s:s}", "skill", "name", s->skill_name, "digest", s->skill_digest, "code",
                                                   engine_code_name(ENGINE_E_GATE), "message", g->why.text);
-        int r = fields ? gates_record(t, s->region, g) : -ENOMEM;
+        int r = fields ? gates_record(t, NULL, s->region, g) : -ENOMEM;
 
         if (r == 0)
                 r = event_append(t, &(Event){.type = "region.refused", .region = s->region, .fields = fields}, NULL, NULL);
@@ -143,21 +144,22 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
         r = event_append(t, &(Event){.type = "region.allocated", .region = s->region, .fields = fields}, &seq, NULL);
         if (r == 0)
                 r = define_all(t, s, reterr);
-        if (r == 0)
-                r = gates_record(t, s->region, &gates);
+        if (r != 0)
+                return r;
+        row = json_pack("{s:o, s:o, s:o, s:O, s:s, s:o, s:o, s:s}", "lock", json_u64(store_own_lock(txn_store(t))),
+                        "supervisor", json_u64(s->supervisor_pid), "allocated", json_u64(seq), "skill",
+                        json_object_get(fields, "skill"), "tier", s->tier, "writes", strings(s->writes), "proposals",
+                        json_integer(0), "lineage", s->lineage ? s->lineage : "events");
+        if (!row || set_parent(row, s) < 0 || (s->folder && json_object_set_new(row, "folder", json_string(s->folder)) < 0))
+                return -ENOMEM;
+        r = gates_record(t, row, s->region, &gates);
         if (r != 0)
                 return r;
         for (const char *const *name = s->reads; name && *name; name++) {
-                r = copy_in(t, s, *name, copies, reterr);
+                r = copy_in(t, s, row, *name, copies, reterr);
                 if (r != 0)
                         return r;
         }
-        row = json_pack("{s:o, s:o, s:o, s:O, s:s, s:o, s:o}", "lock", json_u64(store_own_lock(txn_store(t))),
-                        "supervisor", json_u64(s->supervisor_pid), "allocated", json_u64(seq), "skill",
-                        json_object_get(fields, "skill"), "tier", s->tier, "writes", strings(s->writes), "proposals",
-                        json_integer(0));
-        if (!row || set_parent(row, s) < 0 || (s->folder && json_object_set_new(row, "folder", json_string(s->folder)) < 0))
-                return -ENOMEM;
         r = region_json_put(t, s->region, row, true);
         if (r < 0)
                 return r;
@@ -187,7 +189,7 @@ int engine_region_pid(Txn *t, const char *region, uint64_t pid, uint64_t start_t
 }
 
 int engine_event(Txn *t, const char *region, const char *type, const json_t *fields, uint64_t *ret_seq) {
-        int r = event_append(t, &(Event){.type = type, .region = region, .fields = fields}, ret_seq, NULL);
+        int r = lineage_event_of(t, &(Event){.type = type, .region = region, .fields = fields}, ret_seq);
 
         if (r == 0 && region && strcmp(type, "region.faulted") == 0) {
                 _cleanup_json_ json_t *row = NULL;
@@ -243,7 +245,7 @@ int engine_propose(Txn *t, const char *region, const char *name, const json_t *v
         if (r < 0)
                 return r;
         if (r > 0)
-                return engine_refuse(t, region, NULL, name, r, reterr);
+                return engine_refuse(t, row, region, NULL, name, r, reterr);
         if (proposals >= SLOT_PROPOSALS_MAX)
                 r = diag(reterr, ENGINE_E_TOO_MANY, "%d slot writes of one invocation are the most",
                          SLOT_PROPOSALS_MAX);
@@ -253,7 +255,7 @@ int engine_propose(Txn *t, const char *region, const char *name, const json_t *v
         else
                 r = slot_check(t, region, name, value, expect, &c, reterr);
         if (r > 0)
-                return engine_refuse(t, region, NULL, name, r, reterr);
+                return engine_refuse(t, row, region, NULL, name, r, reterr);
         if (r < 0)
                 return r;
 

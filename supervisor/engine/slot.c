@@ -1,5 +1,6 @@
 #include "engine/engine.h"
 
+#include "engine/region-row.h"
 #include "engine/slot.h"
 #include "ledger/ledger.h"
 #include "schema/jsonschema.h"
@@ -23,9 +24,10 @@ static void without_value(const Diag *why, Diag *ret) {
         diag(ret, 0, "%.*s: the value does not fit%s", (int)(value - why->text), why->text, rule);
 }
 
-int engine_refuse(Txn *t, const char *region, const char *who, const char *name, EngineCode code, Diag *why) {
+int engine_refuse(Txn *t, json_t *row, const char *region, const char *who, const char *name, EngineCode code, Diag *why) {
         _cleanup_json_ json_t *fields = NULL;
         char quoted[400];
+        bool counted;
         Diag message;
         int r;
 
@@ -34,8 +36,9 @@ int engine_refuse(Txn *t, const char *region, const char *who, const char *name,
         fields = json_pack("{s:s, s:s, s:s}", "slot", quoted, "code", engine_code_name(code), "message", message.text);
         if (!fields)
                 return -ENOMEM;
-        r = event_append(t, &(Event){.type = "slot.refused", .region = region, .who = who, .fields = fields}, NULL,
-                         NULL);
+        r = lineage_event(t, row, &(Event){.type = "slot.refused", .region = region, .who = who, .fields = fields}, NULL, &counted);
+        if (r == 0 && counted)
+                r = region_json_put(t, region, row, false);
         return r < 0 ? r : (int)code;
 }
 
@@ -200,7 +203,7 @@ int engine_slot_put(Txn *t, const char *who, const char *name, const json_t *val
         reterr = reterr ? reterr : &own;
         r = slot_check(t, NULL, name, value, expect, &c, reterr);
         if (r > 0)
-                return engine_refuse(t, NULL, who, name, r, reterr);
+                return engine_refuse(t, NULL, NULL, who, name, r, reterr);
         if (r < 0)
                 return r;
         fields = json_pack("{s:s, s:o}", "slot", name, "version", json_u64(c.version));

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/engine.h"
-#include "engine/event.h"
+#include "engine/lineage.h"
 #include "engine/rows.h"
 
 typedef struct SlotChecked {
@@ -19,5 +19,5 @@ void slot_checked_deinit(SlotChecked *c);
 /* Makes version `version` the current one: rows slot and hist. */
 int slot_project(Txn *t, const char *name, SlotRow *row, uint64_t version, uint64_t written, uint64_t body);
 
-/* Appends slot.refused; returns code or -errno. */
-int engine_refuse(Txn *t, const char *region, const char *who, const char *name, EngineCode code, Diag *why);
+/* Appends or counts slot.refused; row: of the region, put when it counted; NULL for the operator. Returns code or -errno. */
+int engine_refuse(Txn *t, json_t *row, const char *region, const char *who, const char *name, EngineCode code, Diag *why);

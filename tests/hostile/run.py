@@ -3,7 +3,10 @@
 contained, be named in the receipt, and leave the host as it was. Prints TAP.
 
     run.py --build BUILD --controls
-    run.py --build BUILD --as root|user --tier namespaces|landlock [--only NAME,NAME]
+    run.py --build BUILD --as root|user --tier namespaces|landlock [--lineage stats|events|handles] [--only NAME,NAME]
+
+With --lineage each attack that can be a skill is one, with that detail in its manifest, and has to end in the same way: the detail changes
+what is recorded, not what occurs (I-38).
 """
 
 import argparse
@@ -43,7 +46,8 @@ def arguments(given, words):
 
 
 class Attacker:
-    def __init__(self, world, tier):
+    def __init__(self, world, tier, lineage=None):
+        self.lineage = lineage
         self.w = world
         self.tier = tier
         self.store = world.path("store")
@@ -67,7 +71,7 @@ class Attacker:
         shutil.rmtree(folder, ignore_errors=True)
         os.mkdir(folder)
         os.mkdir(os.path.join(folder, "sub"))
-        config = dict(row.skill)
+        config = dict(row.skill or {}, **({"lineage": self.lineage} if self.lineage else {}))
         link = config.pop("link", None)
         if link:
             os.symlink(fill(link, self.words), os.path.join(folder, "link-out"))
@@ -90,7 +94,7 @@ class Attacker:
         # A rule of its own in the tier's name: "namespaces" is what is there without being asked for.
         tier = ["--tier", self.tier] if self.tier == LANDLOCK else []
         argv = ["run", "--store", self.store, "--receipt", receipt, *tier, *arguments(row.opts, words), *more_opts]
-        argv += [self.make_skill(row), "--"] if row.skill is not None else ["--exec", self.program(row)]
+        argv += [self.make_skill(row), "--"] if row.skill is not None or self.lineage else ["--exec", self.program(row)]
         args = row.landlock.get("args", row.args) if self.tier == LANDLOCK else row.args
         argv = as_user(self.w.uid, [self.w.lethe, *argv, *arguments(args, words)])
         started = time.monotonic()
@@ -165,11 +169,26 @@ class Attacker:
             raise Bad(f"the region's events are {kinds}")
         if row.skill and rec["outcome"] not in ("exited", "signaled", "cancelled") and "slot.written" in kinds:
             raise Bad("a breach, and yet a slot was written")
-        if row.log and not any(all(e.get(k) == v for k, v in row.log.items()) for e in events):
+        if self.lineage:
+            self.judge_lineage(row, rec, events)
+        if row.log and self.lineage != "stats" and not any(all(e.get(k) == v for k, v in row.log.items()) for e in events):
             raise Bad(f"no event {row.log} in {events}")
         p = self.lethe("audit", "--store", self.store)
         if p.returncode != 0:
             raise Bad(f"audit: {p.returncode} {p.stdout.decode()[-300:]} {p.stderr.decode()[-300:]}")
+
+    def judge_lineage(self, row, rec, events):
+        """The level is the region's, and at stats nothing is an entry but its life, breaches, and what slots are made of."""
+        released = next(e for e in events if e["type"] == "region.released")
+        if released["lineage"]["detail"] != self.lineage:
+            raise Bad(f"lineage is {released['lineage']}")
+        alone = {e["type"] for e in events if not re.match("region.(allocated|released|faulted|bound_passed)|invocation.ended|slot.(defined|proposed|written|discarded)",
+                                                           e["type"])}
+        counts = released["lineage"].get("counts", {})
+        if self.lineage == "stats" and (alone or (rec["denials"] and counts.get("region.denied") != 1)):
+            raise Bad(f"at detail stats: entries {alone}, counts {counts}")
+        if self.lineage != "stats" and rec["denials"] and "region.denied" not in alone:
+            raise Bad(f"at detail {self.lineage}: denials are no entry")
 
     def look(self, row, r):
         """The further looks that rows ask for by name."""
@@ -281,6 +300,7 @@ def main():
     p.add_argument("--controls", action="store_true")
     p.add_argument("--as", dest="who", choices=(ROOT, USER), default=ROOT)
     p.add_argument("--tier", choices=(NAMESPACES, LANDLOCK), default=NAMESPACES)
+    p.add_argument("--lineage", choices=("stats", "events", "handles"))
     p.add_argument("--only", default="", help="names, with commas; a shell pattern's * at the end is allowed")
     o = p.parse_args()
     root = os.getuid() == 0
@@ -294,15 +314,17 @@ def main():
         return not names or any(row.name == n or (n.endswith("*") and row.name.startswith(n[:-1])) for n in names)
 
     rows = [r for r in ROWS if wanted(r) and (r.control if o.controls else o.tier in r.tiers and o.who in r.who)]
+    if o.lineage:  # a program of the host as a whole cannot be put into a skill's folder
+        rows = [r for r in rows if not r.program.startswith("/")]
     world = World(os.path.abspath(o.build), 0 if o.who == ROOT else (NOBODY if root else os.getuid()))
     failed = 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the World must not be left behind
     try:
-        attacker = Attacker(world, o.tier)
+        attacker = Attacker(world, o.tier, o.lineage)
         print(f"1..{len(rows)}", flush=True)
         attacker.words["anchor"] = attacker.anchor()
         for i, row in enumerate(rows, 1):
-            label = f"{i} - {row.name} {'without Lethe' if o.controls else f'as {o.who}, {o.tier}'} ({row.req})"
+            label = f"{i} - {row.name} {'without Lethe' if o.controls else f'as {o.who}, {o.tier}' + (f', {o.lineage}' if o.lineage else '')} ({row.req})"
             try:
                 said = attacker.control_row(row) if o.controls else attacker.region_row(row)
                 print(f"ok {label}" + (f": not shown, {said}" if said else ""), flush=True)

@@ -1,0 +1,73 @@
+#include "engine/lineage.h"
+
+#include "engine/region-row.h"
+
+#include <errno.h>
+#include <string.h>
+
+typedef enum Level { LEVEL_STATS, LEVEL_EVENTS, LEVEL_HANDLES } Level;
+
+static Level level_of_row(const json_t *row) {
+        const char *s = json_string_value(json_object_get(row, "lineage"));
+
+        return s && strcmp(s, "stats") == 0 ? LEVEL_STATS : s && strcmp(s, "handles") == 0 ? LEVEL_HANDLES : LEVEL_EVENTS;
+}
+
+/* The lowest level at which an event of this type is an entry of its own. */
+static Level level_of_type(const char *type) {
+        static const char *const always[] = {
+                "region.allocated", "region.released", "region.recovered", "region.refused", "invocation.ended",
+                "region.faulted",      /* I-24: nothing of the region is kept from here on */
+                "region.bound_passed", /* I-33 */
+                "slot.defined", "slot.proposed", "slot.written", "slot.discarded", /* what canonical state is folded from */
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(always); i++)
+                if (strcmp(always[i], type) == 0)
+                        return LEVEL_STATS;
+        if (strncmp(type, "handle.", 7) == 0 && strcmp(type, "handle.refused") != 0)
+                return LEVEL_HANDLES;
+        return LEVEL_EVENTS;
+}
+
+/* Events that speak of several say so in `count`; a refusal is counted by its code. */
+static int count(json_t *row, const Event *e) {
+        const char *code = json_string_value(json_object_get(e->fields, "code"));
+        json_t *counts = json_object_get(row, "counts");
+        uint64_t n, before = 0;
+        char key[128];
+
+        if (json_get_u64(json_object_get(e->fields, "count"), &n) < 0)
+                n = 1;
+        if (!counts && json_object_set_new(row, "counts", counts = json_object()) < 0)
+                return -ENOMEM;
+        snprintf(key, sizeof(key), "%s%s%s", e->type, code ? "/" : "", code ? code : "");
+        json_get_u64(json_object_get(counts, key), &before);
+        return json_object_set_new(counts, key, json_u64(before + n)) < 0 ? -ENOMEM : 0;
+}
+
+int lineage_event(Txn *t, json_t *row, const Event *e, uint64_t *ret_seq, bool *ret_counted) {
+        *ret_counted = row && level_of_row(row) < level_of_type(e->type);
+        return *ret_counted ? count(row, e) : event_append(t, e, ret_seq, NULL);
+}
+
+int lineage_event_of(Txn *t, const Event *e, uint64_t *ret_seq) {
+        _cleanup_json_ json_t *row = NULL;
+        bool counted = false;
+        int r = level_of_type(e->type) == LEVEL_STATS || !e->region ? 0 : region_json_get(t, e->region, &row);
+
+        if (r == 0 || r == ENGINE_E_NO_REGION)
+                r = lineage_event(t, row, e, ret_seq, &counted);
+        return r == 0 && counted ? region_json_put(t, e->region, row, false) : r;
+}
+
+json_t *lineage_released(const json_t *row, const json_t *fields) {
+        json_t *o = fields ? json_copy((json_t *)fields) : json_object(), *counts = json_object_get(row, "counts");
+        const char *detail = json_string_value(json_object_get(row, "lineage"));
+
+        if (!o || json_object_set_new(o, "lineage", json_pack("{s:s, s:O*}", "detail", detail ? detail : "events", "counts", counts)) < 0) {
+                json_decref(o);
+                return NULL;
+        }
+        return o;
+}
