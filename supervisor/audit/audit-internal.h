@@ -30,6 +30,8 @@ typedef struct FoldedHeld {
 typedef struct FoldedRegion {
         uint64_t allocated, n_held, room, n_settled;
         FoldedHeld *held; /* owned */
+        struct FoldedRegion *parent; /* borrowed; NULL: no region started it */
+        uint64_t n_below;            /* regions below that have not ended */
         bool released, ended, broke; /* broke: region.faulted was recorded, so nothing may be kept (I-24) */
 } FoldedRegion;
 

@@ -222,25 +222,33 @@ static int fold_slot(Audit *a, const json_t *o, const char *type) {
         return 0;
 }
 
-static int region_allocated(Audit *a, const char *id) {
-        FoldedRegion *r;
+static int out_of_turn(Audit *a, const char *what, const char *expected, const char *found) {
+        broken(a, true, what, "%s", expected);
+        return broken_found(a, "%s", found);
+}
+
+/* A sub-skill, or a release callback: both begin and end while the region above is not released. */
+static int region_allocated(Audit *a, const json_t *o, const char *id) {
+        const char *above = text_of(o, "parent");
+        FoldedRegion *r, *parent = above ? map_get(&a->regions, above) : NULL;
 
         if (!region_id_valid(id))
                 return lacks(a, "region.allocated", "region");
+        if (json_object_get(o, "parent") && (!parent || parent->released))
+                return out_of_turn(a, "a region stands below one that is not there", "a parent that is allocated and not released",
+                                   above ? above : "none");
         r = calloc(1, sizeof(*r));
         if (!r || map_add(&a->regions, id, r) < 0) {
                 free(r);
                 return -ENOMEM;
         }
         r->allocated = a->seq;
+        r->parent = parent;
+        if (parent)
+                parent->n_below++;
         a->report->regions++;
         a->report->alive++;
         return 0;
-}
-
-static int out_of_turn(Audit *a, const char *what, const char *expected, const char *found) {
-        broken(a, true, what, "%s", expected);
-        return broken_found(a, "%s", found);
 }
 
 /* allocated, then released exactly once with all proposals settled, then ended exactly once, then nothing (I-15, I-60).
@@ -250,7 +258,7 @@ static int fold_region(Audit *a, const json_t *o, const char *type, const char *
 
         if (strcmp(type, "region.allocated") == 0)
                 return r ? out_of_turn(a, "a region is allocated twice (I-1)", "an id that was never used", id)
-                         : region_allocated(a, id);
+                         : region_allocated(a, o, id);
         /* A region that a gate kept from beginning has its verdicts and its refusal, and never was. */
         if (!r && (strcmp(type, "gate.evaluated") == 0 || strcmp(type, "region.refused") == 0))
                 return 0;
@@ -266,12 +274,17 @@ static int fold_region(Audit *a, const json_t *o, const char *type, const char *
                 if (r->n_settled < r->n_held)
                         return out_of_turn(a, "a region is released before its proposals are settled",
                                            "slot.written or slot.discarded for each", r->held[r->n_settled].slot);
+                if (r->n_below > 0)
+                        return out_of_turn(a, "a region is released before one that stands below it has ended",
+                                           "invocation.ended of all that it started", "one that has not");
                 r->released = true;
         } else if (strcmp(type, "invocation.ended") == 0) {
                 if (!r->released)
                         return out_of_turn(a, "an invocation ended before its region was released (I-15)",
                                            "region.released before", "none");
                 r->ended = true;
+                if (r->parent)
+                        r->parent->n_below--;
                 a->report->alive--;
                 free(r->held);
                 r->held = NULL;

@@ -60,6 +60,16 @@ static json_t *no_teardown(void) {
                          "sections", "count", 0, "bytes_held", 0, "bytes_overwritten", 0, "bytes_verified", 0, "locked", 1);
 }
 
+json_t *receipt_teardown(const Evidence *evidence, const json_t *callbacks) {
+        json_t *o = evidence_to_json(evidence);
+
+        if (o && callbacks && json_object_set(o, "callbacks", (json_t *)callbacks) < 0) {
+                json_decref(o);
+                return NULL;
+        }
+        return o;
+}
+
 json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_t *result) {
         _cleanup_json_ json_t *o = NULL;
         uint64_t now = clock_mono_usec(), run_from = r->go_usec ?: r->ended_usec; /* a region that never went was being spawned to its end */
@@ -68,7 +78,7 @@ json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_
         o = json_pack("{s:i, s:s?, s:o, s:s?, s:o, s:o?, s:o?, s:{s:o, s:o, s:o}, s:{s:I, s:I, s:I, s:I}}", "version", RECEIPT_VERSION,
                       "region", r->recorded_start ? r->id : NULL, "skill", skill_json(r->grant->skill_name, r->grant->skill_digest), "tier",
                       r->tier ? tier_name(r->tier) : NULL, "usage", receipt_usage(r), "denials", denials_to_json(&r->denials, SIZE_MAX), "teardown",
-                      evidence ? evidence_to_json(evidence) : no_teardown(), "ledger", "allocated",
+                      evidence ? receipt_teardown(evidence, r->callbacks) : no_teardown(), "ledger", "allocated",
                       number_or_null(r->recorded_start, r->seq_allocated), "released", number_or_null(recorded, r->seq_released), "ended",
                       number_or_null(recorded, r->seq_ended), "timings_usec", "spawn",
                       (json_int_t)(run_from > r->declared_usec ? run_from - r->declared_usec : 0), "run",

@@ -19,4 +19,6 @@ int receipt_write(const char *path, const json_t *receipt, Diag *reterr);
 
 /* Parts that the ledger's events have too. New references. */
 json_t *receipt_usage(const Region *r);
+/* The member "teardown". callbacks: what became of them, or NULL. */
+json_t *receipt_teardown(const Evidence *evidence, const json_t *callbacks);
 json_t *receipt_ending(const Region *r); /* outcome, exit_code, signal, limiting_resource, limit, used, reason */

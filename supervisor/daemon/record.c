@@ -53,8 +53,20 @@ static json_t *who_runs(void) {
         return json_pack("{s:s?, s:o, s:s}", "host", host_id(host), "uid", json_u64(getuid()), "version", LETHE_VERSION);
 }
 
-int record_start(Store *s, Region *r, const char *parent, const char *tier, bool with_pid, json_t **ret_copies, json_t **ret_evidence, Diag *reterr) {
+static json_t *release_names(const Grant *g) {
+        json_t *a = json_array();
+
+        for (size_t i = 0; a && i < g->n_releases; i++)
+                if (json_array_append_new(a, json_string(g->releases[i].entry)) < 0) {
+                        json_decref(a);
+                        return NULL;
+                }
+        return a;
+}
+
+int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, json_t **ret_evidence, Diag *reterr) {
         _cleanup_json_ json_t *grant = grant_to_json(r->grant), *by = who_runs();
+        _cleanup_json_ json_t *release = release_names(r->grant);
         _cleanup_txn_ Txn *t = NULL;
         const RegionStart start = {
                 .region = r->id,
@@ -68,14 +80,17 @@ int record_start(Store *s, Region *r, const char *parent, const char *tier, bool
                 .lineage = lineage_name(r->grant->lineage),
                 .by = by,
                 .supervisor_pid = (uint64_t)getpid(),
-                .parent = parent,
+                .parent = *r->parent ? r->parent : NULL,
+                .callback = r->callback,
+                .folder = r->grant->n_releases > 0 ? r->grant->skill_dir : NULL,
+                .release = r->grant->n_releases > 0 ? release : NULL,
                 .max_regions = r->grant->max_regions,
                 .gates = r->grant->gates,
                 .ret_evidence = ret_evidence,
         };
         int e;
 
-        if (!grant || !by)
+        if (!grant || !by || !release)
                 return -ENOMEM;
         e = store_begin(s, true, &t, reterr);
         if (e != 0)
@@ -135,7 +150,7 @@ int record_end(Store *s, Region *r, const Evidence *evidence, Diag *reterr) {
         RegionEnd end = {.region = r->id, .keep = !outcome_is_breach(r->outcome)};
         int e;
 
-        released = json_pack("{s:o?, s:o?, s:o}", "teardown", evidence_to_json(evidence), "usage", receipt_usage(r), "denials",
+        released = json_pack("{s:o?, s:o?, s:o}", "teardown", receipt_teardown(evidence, r->callbacks), "usage", receipt_usage(r), "denials",
                              json_u64(r->denials.total));
         if (!released || !ended)
                 return -ENOMEM;

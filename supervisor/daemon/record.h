@@ -15,7 +15,7 @@ enum {
 
 /* region.allocated, the copies of the slots that it reads (I-20), and what its gates read (I-50: object slot -> value). When a gate fails,
  * that is what is recorded, and no region.allocated. With the worker's pid when it is known, so that recovery finds it. */
-int record_start(Store *s, Region *r, const char *parent_or_null, const char *tier, bool with_pid, json_t **ret_copies, json_t **ret_evidence, Diag *reterr);
+int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, json_t **ret_evidence, Diag *reterr);
 /* The worker's pid, where the region was recorded before its worker was made. */
 int record_pid(Store *s, const Region *r, Diag *reterr);
 /* region.faulted: from here on nothing that the region proposed can be kept, whoever records its end (I-24). */

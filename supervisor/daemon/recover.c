@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/receipt.h"
+#include "daemon/run.h"
 #include "engine/engine.h"
 #include "region/region-cgroup.h"
 #include "region/region-proc.h"
@@ -94,13 +96,13 @@ static int clear_one(Store *s, const RegionRow *row, Diag *reterr) {
         return e == 0 ? remove_scratch(s, row, reterr) : e;
 }
 
-static int record_one(Txn *t, const RegionRow *row, Diag *reterr) {
+static int record_one(Txn *t, const RegionRow *row, const json_t *callbacks, Diag *reterr) {
         _cleanup_json_ json_t *fields = NULL;
         Evidence evidence;
         int e;
 
         evidence_unwatched(&evidence);
-        fields = json_pack("{s:o?}", "teardown", evidence_to_json(&evidence));
+        fields = json_pack("{s:o?}", "teardown", receipt_teardown(&evidence, callbacks));
         if (!fields)
                 return -ENOMEM;
         e = engine_region_recover(t, row->region, fields, reterr);
@@ -113,10 +115,37 @@ static void rows_free(RegionRow *rows, size_t n) {
         free(rows);
 }
 
-int recover_all(Store *s, unsigned *ret_n, Diag *reterr) {
+/* Those below were allocated after the ones above. */
+static int by_age(const void *a, const void *b) {
+        uint64_t x = 0, y = 0;
+
+        json_get_u64(json_object_get(((const RegionRow *)a)->detail, "allocated"), &x);
+        json_get_u64(json_object_get(((const RegionRow *)b)->detail, "allocated"), &y);
+        return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* Clears one region and records it, before the ones above it. */
+static int recover_row(Store *s, const Policy *policy, const RegionRow *row, Diag *reterr) {
+        _cleanup_json_ json_t *callbacks = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        int e = clear_one(s, row, reterr);
+
+        if (e == 0)
+                e = run_release_left(s, policy, row, &callbacks);
+        if (e != 0)
+                return e;
+        e = store_begin(s, true, &t, reterr);
+        if (e == 0)
+                e = record_one(t, row, callbacks, reterr);
+        if (e == 0)
+                e = store_commit(TAKE_PTR(t), reterr);
+        return e > 0 ? RECOVER_E_STORE : e;
+}
+
+int recover_all(Store *s, const Policy *policy, unsigned *ret_n, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         RegionRow *rows = NULL;
-        size_t n = 0, left = 0;
+        size_t n = 0;
         int e;
 
         *ret_n = 0;
@@ -127,30 +156,16 @@ int recover_all(Store *s, unsigned *ret_n, Diag *reterr) {
                 store_abort(TAKE_PTR(t));
         if (e != 0)
                 return e > 0 ? RECOVER_E_STORE : e;
+        qsort(rows, n, sizeof(*rows), by_age);
         for (size_t i = 0; i < n && e == 0; i++) {
-                if (!store_lock_is_free(s, rows[i].supervisor_lock)) {
-                        region_row_deinit(&rows[i]);
+                if (!store_lock_is_free(s, rows[i].supervisor_lock))
                         continue;
+                e = recover_row(s, policy, &rows[i], reterr);
+                if (e == 0) {
+                        ++*ret_n;
+                        log_debug("region %s: its supervisor had died; recovered", rows[i].region);
                 }
-                RegionRow row = rows[i];
-
-                rows[i] = (RegionRow){};
-                rows[left++] = row;
-                e = clear_one(s, &rows[left - 1], reterr);
         }
-        if (e == 0 && left > 0) {
-                e = store_begin(s, true, &t, reterr);
-                for (size_t i = 0; i < left && e == 0; i++)
-                        e = record_one(t, &rows[i], reterr);
-                if (e == 0)
-                        e = store_commit(TAKE_PTR(t), reterr);
-                if (e > 0)
-                        e = RECOVER_E_STORE;
-                if (e == 0)
-                        *ret_n = (unsigned)left;
-        }
-        for (size_t i = 0; i < left && e == 0; i++)
-                log_debug("region %s: its supervisor had died; recovered", rows[i].region);
         rows_free(rows, n);
         return e;
 }
@@ -170,13 +185,5 @@ int recover_one(Store *s, const char *region, Diag *reterr) {
                 return e > 0 ? RECOVER_E_STORE : e;
         if (!store_lock_is_free(s, row.supervisor_lock))
                 return RECOVER_E_OWNED;
-        e = clear_one(s, &row, reterr);
-        if (e != 0)
-                return e;
-        e = store_begin(s, true, &t, reterr);
-        if (e == 0)
-                e = record_one(t, &row, reterr);
-        if (e == 0)
-                e = store_commit(TAKE_PTR(t), reterr);
-        return e > 0 ? RECOVER_E_STORE : e;
+        return recover_row(s, NULL, &row, reterr);
 }

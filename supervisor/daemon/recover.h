@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/diag.h"
+#include "policy/policy.h"
 #include "store/store.h"
 
 enum {
@@ -12,6 +13,7 @@ enum {
         RECOVER_E_OWNED,      /* recover_one: its supervisor lives */
 };
 
-/* Every region whose supervisor is gone. *ret_n: how many. Returns 0, RECOVER_E_*, -errno. */
-int recover_all(Store *s, unsigned *ret_n, Diag *reterr);
+/* Every region whose supervisor is gone, those below before the ones above; release callbacks that had not begun are run, by this policy (NULL: the
+ * operator's standard one). *ret_n: how many regions. Returns 0, RECOVER_E_*, -errno. */
+int recover_all(Store *s, const Policy *policy_or_null, unsigned *ret_n, Diag *reterr);
 int recover_one(Store *s, const char *region, Diag *reterr);

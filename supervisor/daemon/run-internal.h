@@ -49,6 +49,11 @@ struct Run {
         bool store_failed;      /* the store can record no more: whatever the region did, we did not succeed */
 };
 
+static inline Run run_new(Tree *tree, const RunOptions *o, Store *store, const char *store_path) {
+        return (Run){.tree = tree, .options = o, .store = store, .store_path = store_path, .pipe_deadline = LOOP_NEVER,
+                     .pipe = {{.fd = -1}, {.fd = -1}}};
+}
+
 /* A Run that is ALLOCATED joins its tree: everything that a living region waits for is registered. */
 void run_watch(Run *run);
 /* From ALLOCATED to the known end of the first Run. */
@@ -59,6 +64,11 @@ void run_begin(Run *run);
 void run_finish(Run *run);
 /* Says on standard error how it ended, as far as that is wanted. */
 void run_tell(const Run *run);
+/* Frees what the Run holds; its region is at an end. */
+void run_deinit(Run *run);
+/* Of a region that stands still: its release callbacks, each in a region of its own, the last one first, each once (I-35). What becomes of them
+ * is in region.callbacks and changes nothing else. */
+void run_release(Run *run);
 /* Before its keys are gone: output that holds the key of a region that lives is not given to another one (I-11). */
 void run_hide_keys(Run *run);
 /* For desk_set_starter(): userdata is the Run that asks. */

@@ -93,11 +93,7 @@ static void child_free(Run *run) {
         if (!run)
                 return;
         region_budget_give_back(&run->region.budget);
-        desk_free(run->desk);
-        buf_deinit(&run->reply);
-        json_decref(run->call);
-        region_deinit(&run->region);
-        grant_deinit(&run->own_grant);
+        run_deinit(run);
         free(run);
 }
 
@@ -203,8 +199,9 @@ int run_start_sub(void *userdata, const DeskStart *s, Diag *reterr) {
         run = calloc(1, sizeof(*run));
         if (!run)
                 return -ENOMEM;
-        *run = (Run){.tree = parent->tree, .parent = parent, .feed = &feed, .options = parent->options, .store = parent->store,
-                     .store_path = parent->store_path, .pipe_deadline = LOOP_NEVER, .pipe = {{.fd = -1}, {.fd = -1}}};
+        *run = run_new(parent->tree, parent->options, parent->store, parent->store_path);
+        run->parent = parent;
+        run->feed = &feed;
         e = make_grant(parent, s, &run->own_grant, reterr);
         if (e != 0) {
                 grant_deinit(&run->own_grant);
@@ -212,6 +209,7 @@ int run_start_sub(void *userdata, const DeskStart *s, Diag *reterr) {
                 return e;
         }
         e = region_init(&run->region, &run->own_grant);
+        memcpy(run->region.parent, parent->region.id, REGION_ID_MAX);
         run->region.vault_parent = parent->region.vault;
         if (e == 0 && (e = region_budget_lend(&parent->region.budget, &run->region.budget)) < 0)
                 e = diag(reterr, DESK_START_E_BUDGET, "the budget of this region is in use: %s", strerror(-e));

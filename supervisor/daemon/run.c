@@ -41,7 +41,7 @@ static void store_trouble(Run *run, const char *what, int e, const Diag *d) {
 static int allocate(Run *run, Tier tier, bool with_pid, Diag *d) {
         Region *r = &run->region;
         _cleanup_json_ json_t *copies = NULL, *evidence = NULL;
-        int e = record_start(run->store, r, run->parent ? run->parent->region.id : NULL, tier_name(tier), with_pid, &copies, &evidence, d);
+        int e = record_start(run->store, r, tier_name(tier), with_pid, &copies, &evidence, d);
 
         if (e != 0)
                 return e;
@@ -81,14 +81,14 @@ static int ready_store(Run *run, Diag *d) {
         unsigned recovered;
         int e = 0;
 
-        if (run->parent) /* seen to when the first of the tree began */
+        if (*run->region.parent) /* seen to when the first of the tree began */
                 return 0;
         if (!run->store) {
                 e = store_open(run->store_path, STORE_SUPERVISE, &run->own_store, d);
                 run->store = run->own_store;
         }
         if (e == 0)
-                e = recover_all(run->store, &recovered, d);
+                e = recover_all(run->store, run->options->policy, &recovered, d);
         if (e == 0 && recovered > 0 && !run->options->quiet)
                 log_note("%u region%s of a supervisor that died %s recovered", recovered, recovered == 1 ? "" : "s", recovered == 1 ? "was" : "were");
         return e;
@@ -186,6 +186,7 @@ static void finish(Run *run) {
                 run_hide_keys(run);
         if (outcome_is_breach(r->outcome) && !faulted && !run->store_failed && (e = record_fault(run->store, r, &d)) != 0)
                 store_trouble(run, "the store cannot record the fault", e, &d);
+        run_release(run);
         vault_unbind(r->vault); /* before the last events of the region, and before a byte of it is overwritten (I-13) */
         if (run->desk && !run->store_failed && (e = desk_finish(run->desk, &d)) != 0)
                 store_trouble(run, "the store cannot record refused requests", e, &d);
@@ -250,6 +251,15 @@ int run_refused(const RunOptions *o, const char *name, const char *digest, bool 
         return code;
 }
 
+void run_deinit(Run *run) {
+        desk_free(run->desk);
+        buf_deinit(&run->reply);
+        json_decref(run->call);
+        region_deinit(&run->region);
+        grant_deinit(&run->own_grant);
+        store_free(run->own_store);
+}
+
 static int refuse(const RunOptions *o, const Grant *g, const char *reason) {
         log_error("%s", reason);
         return run_refused(o, g->skill_name, g->skill_digest, false, EXIT_OURS, reason);
@@ -257,8 +267,7 @@ static int refuse(const RunOptions *o, const Grant *g, const char *reason) {
 
 int run_invocation(const RunOptions *o, Store *store, const char *store_path, const Grant *g, int signals) {
         Tree tree = {.signals = signals};
-        Run run = {.tree = &tree, .options = o, .store = store, .store_path = store_path, .pipe_deadline = LOOP_NEVER,
-                   .pipe = {{.fd = -1}, {.fd = -1}}};
+        Run run = run_new(&tree, o, store, store_path);
         Region *r = &run.region;
         Diag d = {};
         int e, code;
@@ -289,9 +298,6 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
         }
         run_tell(&run);
         run_free_subs(&tree);
-        desk_free(run.desk);
-        buf_deinit(&run.reply);
-        region_deinit(r);
-        store_free(run.own_store);
+        run_deinit(&run);
         return code;
 }

@@ -52,6 +52,7 @@ typedef struct RegionStart {
         const char *parent;      /* region that started it, which must be alive; NULL: none */
         const char *callback;    /* with parent: it is that region's release callback of this entry (I-35); NULL: it is a sub-skill */
         const char *folder;      /* of a skill with release callbacks: where the next start finds them, when this one dies; else NULL */
+        const json_t *release;   /* array of the entries of its callbacks; NULL: none */
         uint64_t max_regions;    /* refuse with ENGINE_E_TOO_MANY beyond; 0: no limit */
         const json_t *gates;     /* array of {"slot","schema"} that must hold (I-50..I-52), or NULL */
         json_t **ret_evidence;   /* object slot -> value, of what the gates read in this transaction; may be NULL when gates is */

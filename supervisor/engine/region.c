@@ -97,6 +97,9 @@ static int check_parent(Txn *t, const RegionStart *s, Diag *reterr) {
         list = json_object_get(row, "callbacks");
         if (!list && json_object_set_new(row, "callbacks", list = json_array()) < 0)
                 return -ENOMEM;
+        for (size_t i = 0; i < json_array_size(list); i++)
+                if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "entry")) ?: "", s->callback) == 0)
+                        return diag(reterr, ENGINE_E_EXISTS, "release callback %s of region %s began already", s->callback, s->parent);
         if (json_array_append_new(list, json_pack("{s:s, s:s}", "entry", s->callback, "region", s->region)) < 0)
                 return -ENOMEM;
         return region_json_put(t, s->parent, row, false);
@@ -150,7 +153,8 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                         "supervisor", json_u64(s->supervisor_pid), "allocated", json_u64(seq), "skill",
                         json_object_get(fields, "skill"), "tier", s->tier, "writes", strings(s->writes), "proposals",
                         json_integer(0), "lineage", s->lineage ? s->lineage : "events");
-        if (!row || set_parent(row, s) < 0 || (s->folder && json_object_set_new(row, "folder", json_string(s->folder)) < 0))
+        if (!row || set_parent(row, s) < 0 || (s->folder && json_object_set_new(row, "folder", json_string(s->folder)) < 0) ||
+            (s->release && json_object_set(row, "release", (json_t *)s->release) < 0))
                 return -ENOMEM;
         r = gates_record(t, row, s->region, &gates);
         if (r != 0)

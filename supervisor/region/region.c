@@ -216,6 +216,7 @@ void region_deinit(Region *r) {
         region_cgroup_deinit(&r->cgroup);
         region_io_deinit(&r->io);
         denials_deinit(&r->denials);
+        json_decref(r->callbacks);
         spawned_deinit(&r->spawned);
         conn_deinit(&r->pipe);
         closep(&r->region_pipe_in);

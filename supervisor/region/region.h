@@ -19,6 +19,10 @@ typedef struct Region {
         char id[REGION_ID_MAX];
         const Grant *grant;      /* borrowed */
 
+        char parent[REGION_ID_MAX]; /* of the region that this one stands below; empty: none */
+        const char *callback;    /* borrowed: it is the parent's release callback of this entry; NULL: it is not */
+        json_t *callbacks;       /* what became of its own ones: array of {entry, region, outcome, exit_code, usec}; NULL: it has none */
+
         Tier tier;               /* once there is a worker */
         Spawned spawned;
         bool has_worker;         /* spawned holds a worker that was not reaped yet */

@@ -80,6 +80,15 @@ SAYS(begins_again, "ledger.created", NULL, "")
 SAYS(no_payload, "slot.defined", NULL, ",\"slot\":\"m\",\"who\":\"uid:0\",\"body\":{\"sha256\":\"00\",\"bytes\":1}")
 SAYS(defined_twice, "slot.defined", NULL, ",\"slot\":\"n\",\"who\":\"uid:0\"")
 SAYS(no_region, "region.released", NULL, "")
+SAYS(below_nothing, "region.allocated", NEVER, ",\"parent\":\"01hzy3v5q8r6x2m9d4k7c0w1zz\"")
+SAYS(below_one_that_ended, "region.allocated", NEVER, ",\"parent\":\"" A "\"")
+
+/* Children end before their parents. */
+static void released_before_a_child(Txn *t) {
+        say(t, "region.allocated", NEVER, "");
+        say(t, "region.allocated", "01hzy3v5q8r6x2m9d4k7c0w1zy", ",\"parent\":\"" NEVER "\"");
+        say(t, "region.released", NEVER, "");
+}
 
 static void kept_after_breach(Txn *t) {
         say(t, "region.faulted", B, "");
@@ -224,6 +233,9 @@ static const struct {
         {"allocated twice", allocated_twice, "allocated twice"},
         {"never allocated", never_allocated, "never allocated"},
         {"no region", no_region, "lacks a field"},
+        {"below nothing", below_nothing, "below one that is not there"},
+        {"below one that ended", below_one_that_ended, "below one that is not there"},
+        {"released before a child", released_before_a_child, "before one that stands below it"},
         {"written by nobody", written_by_nobody, "written by nobody"},
         {"written over a hold", written_over_a_hold, "that a region holds"},
         {"written without proposal", written_without_proposal, "out of its turn"},
