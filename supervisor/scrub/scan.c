@@ -70,7 +70,7 @@ static int open_of(pid_t pid, const char *name, int flags) {
         int fd;
 
         snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-        fd = open(path, flags | O_CLOEXEC);
+        fd = openat(AT_FDCWD, path, flags | O_CLOEXEC); /* musl's open() makes two calls of it */
         return fd < 0 ? -errno : fd;
 }
 

@@ -52,13 +52,16 @@ const uint8_t *wipe_pattern(const Wipe *w, unsigned pass) {
 
 /* The C library's memcmp may go byte by byte. */
 bool wipe_same_page(const uint8_t *a, const uint8_t *b) {
-        const uint64_t *x = (const uint64_t *)a, *y = (const uint64_t *)b;
-        uint64_t differ = 0;
+        typedef uint64_t Words __attribute__((vector_size(16), may_alias));
+        const Words *x = (const Words *)a, *y = (const Words *)b;
+        Words differ = {}, other = {};
 
-        for (size_t i = 0; i < SCAN_PAGE / 8; i += 8)
-                differ |= (x[i] ^ y[i]) | (x[i + 1] ^ y[i + 1]) | (x[i + 2] ^ y[i + 2]) | (x[i + 3] ^ y[i + 3]) | (x[i + 4] ^ y[i + 4]) |
-                          (x[i + 5] ^ y[i + 5]) | (x[i + 6] ^ y[i + 6]) | (x[i + 7] ^ y[i + 7]);
-        return differ == 0;
+        for (size_t i = 0; i < SCAN_PAGE / sizeof(Words); i += 4) {
+                differ |= (x[i] ^ y[i]) | (x[i + 1] ^ y[i + 1]);
+                other |= (x[i + 2] ^ y[i + 2]) | (x[i + 3] ^ y[i + 3]);
+        }
+        differ |= other;
+        return (differ[0] | differ[1]) == 0;
 }
 
 /* One part of the work: from `at` in run `i`, `left` bytes. */
@@ -78,7 +81,7 @@ static int open_mem(Job *j) {
 
         if (j->mem == -1) {
                 snprintf(path, sizeof(path), "/proc/%d/mem", (int)j->s->pid);
-                j->mem = open(path, O_RDWR | O_CLOEXEC);
+                j->mem = openat(AT_FDCWD, path, O_RDWR | O_CLOEXEC);
                 if (j->mem < 0)
                         j->mem = -2;
         }
@@ -100,12 +103,30 @@ static ssize_t slow(Job *j, bool write, uint8_t *bytes, size_t n, uint64_t at) {
 typedef struct Batch {
         struct iovec v[PAGES];
         size_t n, bytes;
-        uint32_t failed; /* pages that took no writing, by their place in the batch */
 } Batch;
-_Static_assert(PAGES == 32, "Batch.failed has a bit for each page");
+_Static_assert(PAGES == 32, "transfer() has a bit for each page");
 
-/* Copies between `local`, which is used again every `period` bytes, and the pages of the batch; those that the quick call refuses go one by
- * one. Returns the pages that could not be copied. */
+/* n bytes at `address`, which are `at` in the batch. Returns as transfer(). */
+static uint32_t transfer_slowly(Job *j, bool write, uint8_t *local, size_t period, size_t at, uint64_t address, size_t n) {
+        uint32_t failed = 0;
+
+        for (size_t end = at + n; at < end;) {
+                size_t part = end - at < SOURCE ? end - at : SOURCE;
+                ssize_t k = slow(j, write, local + (period == SOURCE ? 0 : at), part, address);
+
+                k = k < 0 ? 0 : k - k % (ssize_t)SCAN_PAGE;
+                if (k == 0) {
+                        failed |= 1U << (at / SCAN_PAGE);
+                        k = SCAN_PAGE;
+                }
+                at += (size_t)k;
+                address += (uint64_t)k;
+        }
+        return failed;
+}
+
+/* Copies between `local`, which is used again every `period` bytes, and the pages of the batch; where the quick call stops, the
+ * rest of that run goes the slow way. Returns the pages that could not be copied. */
 static uint32_t transfer(Job *j, const Batch *b, bool write, uint8_t *local, size_t period) {
         struct iovec from[CHUNK / SOURCE], to[PAGES];
         size_t at = 0, i = 0, off = 0; /* in the batch; in b->v[i] */
@@ -132,14 +153,9 @@ static uint32_t transfer(Job *j, const Batch *b, bool write, uint8_t *local, siz
                 if (at < b->bytes) {
                         for (off += (size_t)done; off >= b->v[i].iov_len; off -= b->v[i++].iov_len)
                                 ;
-                        if (slow(j, write, local + (period == SOURCE ? 0 : at), SCAN_PAGE, (uint64_t)(uintptr_t)b->v[i].iov_base + off) != SCAN_PAGE)
-                                failed |= 1U << (at / SCAN_PAGE);
-                        at += SCAN_PAGE;
-                        off += SCAN_PAGE;
-                        if (off == b->v[i].iov_len) {
-                                i++;
-                                off = 0;
-                        }
+                        failed |= transfer_slowly(j, write, local, period, at, (uint64_t)(uintptr_t)b->v[i].iov_base + off, b->v[i].iov_len - off);
+                        at += b->v[i++].iov_len - off;
+                        off = 0;
                 }
         }
         return failed;

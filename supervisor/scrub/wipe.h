@@ -28,7 +28,7 @@ int wipe_init(Wipe *w, unsigned passes);
 void wipe_deinit(Wipe *w);
 /* What pass number `pass` writes: WIPE_SOURCE bytes, in which each page is the same. */
 const uint8_t *wipe_pattern(const Wipe *w, unsigned pass);
-/* Both aligned to 8. */
+/* Both aligned to 16. */
 bool wipe_same_page(const uint8_t *a, const uint8_t *b);
 /* Large amounts are shared out to one thread a CPU. Not to be called by two threads at once. */
 void wipe_runs(const Wipe *w, const Scan *s, const Runs *runs, WipeCount *count);

@@ -64,7 +64,7 @@ static int open_object(pid_t pid, const Area *a) {
         int fd;
 
         snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)a->start, (unsigned long long)a->end);
-        fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        fd = openat(AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         return fd < 0 ? -errno : fd;
 }
 

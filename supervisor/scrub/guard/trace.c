@@ -21,7 +21,7 @@ static int each_child(pid_t pid, void (*f)(Guard *g, pid_t child, void *arg), Gu
         int fd;
 
         snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
+        fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
         while ((n = read(fd, text, sizeof(text))) > 0)
