@@ -5,18 +5,40 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
-static pid_t start(const char *path, const char *const *args, const int *fds, size_t n) {
+uid_t guarded_uid;
+bool guarded_without_scan;
+
+/* As Linux 6.1 answers. */
+static void without_scan(void) {
+        struct sock_filter f[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 3),
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xc0606610, 0, 1), /* PAGEMAP_SCAN */
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOTTY),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        struct sock_fprog prog = {ARRAY_SIZE(f), f};
+
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) < 0)
+                _exit(121);
+}
+
+static pid_t start(const char *path, const char *const *args, const int *fds, size_t n, bool scan) {
         char *argv[8] = {(char *)path};
         pid_t pid;
 
@@ -24,14 +46,18 @@ static pid_t start(const char *path, const char *const *args, const int *fds, si
                 argv[i + 1] = (char *)args[i];
         pid = fork();
         if (pid == 0) {
-                for (size_t i = 0; i < n; i++) {
-                        int fd = fcntl(fds[i], F_DUPFD_CLOEXEC, 50 + (int)i);
+                int copies[8];
 
-                        if (fd < 0)
-                                _exit(120);
-                }
                 for (size_t i = 0; i < n; i++)
-                        dup2(50 + (int)i, (int)i);
+                        copies[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 50);
+                for (size_t i = 0; i < n; i++)
+                        if (dup2(copies[i], (int)i) < 0)
+                                _exit(120);
+                if (!scan)
+                        without_scan();
+                if (guarded_uid != 0 && (setgroups(0, NULL) < 0 || setresgid(65534, 65534, 65534) < 0 ||
+                                         setresuid(guarded_uid, guarded_uid, guarded_uid) < 0))
+                        _exit(122);
                 execv(path, argv);
                 _exit(127);
         }
@@ -47,7 +73,7 @@ static void start_guard(Guarded *g) {
         cr_assert(g->evidence != MAP_FAILED);
         cr_assert(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0);
         g->control = sockets[0];
-        g->guard = start(getenv("LETHE_GUARD"), NULL, (int[]){null, null, null, sockets[1], g->evidence_fd}, 5);
+        g->guard = start(getenv("LETHE_GUARD"), NULL, (int[]){null, null, null, sockets[1], g->evidence_fd}, 5, !guarded_without_scan);
         close(sockets[1]);
         close(null);
 }
@@ -96,10 +122,12 @@ void guarded_start(Guarded *g, unsigned flags, unsigned passes, unsigned tier, i
         g->run = open(g->run_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         snprintf(path, sizeof(path), "%s/lock", g->run_path);
         g->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        if (guarded_uid != 0)
+                cr_assert(fchown(g->run, guarded_uid, 65534) == 0);
         cr_assert(g->lock >= 0 && flock(g->lock, LOCK_EX) == 0);
         cr_assert(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
         start_guard(g);
-        g->prey = start(getenv("LETHE_PREY"), args, (int[]){in[0], out[1], 2}, 3);
+        g->prey = start(getenv("LETHE_PREY"), args, (int[]){in[0], out[1], 2}, 3, true);
         g->go = in[1];
         g->said = out[0];
         close(in[0]);
@@ -140,7 +168,8 @@ void guarded_end(Guarded *g) {
                 guarded_order(g, GUARD_DONE);
                 close(g->control);
         }
-        cr_assert(waitpid(g->guard, &status, 0) == g->guard && status == 0, "the guard ends with %x", status);
+        if (g->guard > 0)
+                cr_assert(waitpid(g->guard, &status, 0) == g->guard && status == 0, "the guard ends with %x", status);
         kill(g->prey, SIGKILL);
         waitpid(g->prey, NULL, 0);
         close(g->go);
@@ -176,4 +205,14 @@ uint64_t guarded_missed(const Guarded *g) {
         for (size_t i = 0; i < GUARD_MISSED_COUNT; i++)
                 n += g->evidence->bytes_missed[i];
         return n;
+}
+
+bool guarded_has_scan(void) {
+        Scan s = {};
+        bool has;
+
+        cr_assert(scan_begin(&s, getpid()) == 0 && scan_private(&s, 0, UINT64_MAX) == 0);
+        has = !s.no_ioctl;
+        scan_deinit(&s);
+        return has;
 }

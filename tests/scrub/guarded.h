@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 typedef struct Guarded {
-        pid_t guard;
+        pid_t guard; /* -1: reaped */
         int control;
         const GuardEvidence *evidence;
         int evidence_fd;
@@ -17,6 +17,10 @@ typedef struct Guarded {
         int lock, run, scratch;
         char run_path[256];
 } Guarded;
+
+/* Set before a start: who guard and prey are (0: root), and that the guard's kernel has no PAGEMAP_SCAN. */
+extern uid_t guarded_uid;
+extern bool guarded_without_scan;
 
 /* Starts a guard and tests/scrub/prey with these arguments, and attaches the one to the other. flags: GUARD_HOLD. scratch: a folder or -1. */
 void guarded_start(Guarded *g, unsigned flags, unsigned passes, unsigned tier, int scratch, const char *const *args);
@@ -32,6 +36,8 @@ void guarded_hear(Guarded *g, char *line, size_t n);
 /* Words of 8 bytes in the readable and unreadable memory of pid that are the prey's secret. */
 uint64_t guarded_secrets(pid_t pid);
 uint64_t guarded_missed(const Guarded *g);
+/* Does this machine's kernel have PAGEMAP_SCAN? */
+bool guarded_has_scan(void);
 
 /* Joined only at run time, so that no memory of a program holds it but what was planted. */
 #define PREY_SECRET (0x5ec2e7a1UL << 32 | prey_low())

@@ -226,10 +226,14 @@ static void way_orphan(const char *arg) {
 }
 
 static void way_storm(const char *arg) {
+        struct rlimit r = {(rlim_t)atol(arg), (rlim_t)atol(arg)};
+        char *made = area(4096, PROT_READ | PROT_WRITE, MAP_SHARED);
+
+        setrlimit(RLIMIT_NPROC, &r); /* root is not held by it */
         planted(64 * 1024);
         say(0);
         for (;;)
-                if (fork() < 0)
+                if (__atomic_add_fetch((int *)made, 1, __ATOMIC_RELAXED) > atoi(arg) || fork() < 0)
                         usleep(100);
 }
 
@@ -336,6 +340,33 @@ static void way_file_kept(const char *arg) {
         plant(p, MB);
 }
 
+/* The traced child shares pages with this process, which stays out of the trace and keeps them. */
+static void way_outside(const char *arg) {
+        char *p = planted(MB);
+        int end[2];
+        char c;
+        pid_t pid;
+
+        if (pipe(end) < 0)
+                _exit(95);
+        pid = fork();
+        if (pid == 0) {
+                wait_go();
+                plant(p, 64 * 1024); /* these become the child's own */
+                _exit(0);
+        }
+        say(pid);
+        close(end[1]);
+        while (read(end[0], &c, 1) != 0 || waitpid(pid, NULL, 0) < 0)
+                ;
+        for (size_t i = 0; i < MB; i += 8)
+                if (*(uint64_t *)(p + i) != (half << 32 | 0x0badcafe))
+                        _exit(96);
+        say(pid);
+        for (;;)
+                pause();
+}
+
 static void way_register(const char *arg) {
         say(0);
         for (;;) {
@@ -384,6 +415,8 @@ int main(int argc, char **argv) {
                                 ways[i].act(argument);
                 return 0;
         }
+        if (strcmp(way, "outside") == 0)
+                way_outside(argument);
         if (!keep) {
                 say(getpid());
                 return act(NULL);

@@ -71,12 +71,12 @@ static void clear_space(Guard *g, const Space *s) {
                 e = scan_private(&g->scan, 0, UINT64_MAX);
         if (!g->scan.no_ioctl)
                 g->evidence->facts |= GUARD_FACT_SCAN;
+        files_keep(g, s->last);
         if (e == 0) {
                 clear_private(g, s);
                 shared_clear(g, s->last);
         } else
                 g->evidence->processes_missed++;
-        files_keep(g, s->last);
         /* Until the region's end is certain, what one process leaves unread another one may read. */
         if (s->program || g->frozen || g->n_tasks == 1)
                 queues_keep(g, s->last->pid);

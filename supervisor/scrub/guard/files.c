@@ -25,6 +25,13 @@ void files_start(Guard *g) {
         g->scratch_files = files_used(g);
 }
 
+bool files_kept(const Guard *g, dev_t dev, ino_t ino) {
+        for (size_t i = 0; i < g->n_kept; i++)
+                if (g->kept[i].ino == ino && g->kept[i].dev == dev)
+                        return true;
+        return false;
+}
+
 int files_keep_fd(Guard *g, int fd) {
         struct stat st;
 
@@ -32,11 +39,10 @@ int files_keep_fd(Guard *g, int fd) {
                 close(fd);
                 return 0;
         }
-        for (size_t i = 0; i < g->n_kept; i++)
-                if (g->kept[i].ino == st.st_ino && g->kept[i].dev == st.st_dev) {
-                        close(fd);
-                        return 0;
-                }
+        if (files_kept(g, st.st_dev, st.st_ino)) {
+                close(fd);
+                return 0;
+        }
         if (g->n_kept == g->max_kept) {
                 size_t max = g->max_kept ? g->max_kept * 2 : 16;
                 Kept *v = realloc(g->kept, max * sizeof(*v));
@@ -80,9 +86,8 @@ static void keep_link(Guard *g, const char *link) {
 
         if (stat(link, &st) < 0 || st.st_dev != g->scratch_dev || st.st_nlink > 0 || !S_ISREG(st.st_mode) || !below_scratch(g, link))
                 return;
-        for (size_t i = 0; i < g->n_kept; i++)
-                if (g->kept[i].ino == st.st_ino && g->kept[i].dev == st.st_dev)
-                        return;
+        if (files_kept(g, st.st_dev, st.st_ino))
+                return;
         fd = open_writable(link);
         if (fd < 0 || files_keep_fd(g, fd) < 0) {
                 uint64_t bytes = (uint64_t)st.st_blocks * 512;

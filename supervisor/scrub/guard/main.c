@@ -51,8 +51,6 @@ static bool take_reports(Guard *g) {
 static void finish(Guard *g) {
         files_clear(g, true);
         queues_clear(g);
-        if (g->orphaned)
-                files_clear_scratch(g);
         g->evidence->empty_usec = now_usec();
         g->evidence->state = GUARD_STATE_EMPTY;
         g->empty = true;
@@ -81,8 +79,10 @@ static int serve(Guard *g, const sigset_t *waiting) {
                         continue;
                 if (g->attached && !g->empty && none)
                         finish(g);
-                if (g->orphaned && g->empty)
+                if (g->orphaned && g->empty) {
+                        files_clear_scratch(g);
                         return order_leave_evidence(g);
+                }
                 if (ppoll(&p, 1, NULL, waiting) > 0 && order_take(g) == 0)
                         return 0;
         }

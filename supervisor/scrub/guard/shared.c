@@ -121,8 +121,11 @@ static void clear_anonymous(Guard *g, const Task *t, size_t i) {
 
 /* A deleted file of the scratch that is mapped, and perhaps open nowhere. Its name is no proof that it is deleted: its link count is. */
 static void keep_file(Guard *g, const Task *t, const Area *a) {
-        int fd = open_object(t->pid, a);
+        int fd;
 
+        if (files_kept(g, makedev(a->major, a->minor), a->inode))
+                return;
+        fd = open_object(t->pid, a);
         if (fd >= 0) {
                 files_keep_fd(g, fd);
                 return;

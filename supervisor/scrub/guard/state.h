@@ -110,6 +110,7 @@ void shared_clear(Guard *g, const Task *t);
 
 /* files.c: keeps the deleted files of the scratch that t has open. */
 void files_keep(Guard *g, const Task *t);
+bool files_kept(const Guard *g, dev_t dev, ino_t ino);
 /* Takes fd. Returns 0 or -errno; a file that is kept already is closed. */
 int files_keep_fd(Guard *g, int fd);
 /* Overwrites those that nobody else has open; `all`: all of them. */

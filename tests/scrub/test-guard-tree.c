@@ -1,0 +1,148 @@
+/* The guard alone, with programs of many processes: pages in common by fork, address spaces in common by vfork, shared memory, deleted files,
+ * and what ends faster than one can look (I-12, I-29, I-34). */
+#include "tests/scrub/guarded.h"
+#include "tests/support/temp.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define MB (1024ULL * 1024)
+
+static int end_status(Guarded *g) {
+        int status;
+
+        cr_assert(waitpid(g->prey, &status, 0) == g->prey);
+        return status;
+}
+
+static void run(Guarded *g, const char *way, const char *arg) {
+        guarded_start(g, 0, 1, 2, -1, (const char *[]){way, arg, NULL});
+        guarded_go(g);
+        guarded_expect(g, GUARD_EMPTY);
+        cr_expect(end_status(g) == 0, "%s %s: its own checks failed", way, arg);
+        cr_expect(g->evidence->bytes_held == g->evidence->bytes_overwritten && guarded_missed(g) == 0, "%s %s: missed %lu", way, arg,
+                  guarded_missed(g));
+}
+
+/* As root and as an ordinary user. */
+#define BOTH for (guarded_uid = 0; guarded_uid <= 65534; guarded_uid += 65534)
+
+Test(guard_tree, common_pages_are_left_to_the_last_process) {
+        BOTH {
+                Guarded g;
+
+                run(&g, "fork", "20");
+                cr_expect(g.evidence->processes == 21);
+                /* the parent's 2 MB once, and what each child wrote: not 20 times everything */
+                cr_expect(g.evidence->bytes_overwritten > 2 * MB + 20 * 128 * 1024 && g.evidence->bytes_overwritten < 15 * MB, "%lu",
+                          g.evidence->bytes_overwritten);
+                guarded_end(&g);
+                run(&g, "orphan", "");
+                cr_expect(g.evidence->processes == 2 && g.evidence->bytes_overwritten > 2 * MB);
+                guarded_end(&g);
+        }
+}
+
+Test(guard_tree, chains_of_exec_and_vfork) {
+        BOTH {
+                Guarded g;
+
+                run(&g, "exec", "20");
+                cr_expect(g.evidence->processes == 1 && g.evidence->exec_images == 20 - (g.evidence->exec_images == 19), "%lu images",
+                          g.evidence->exec_images);
+                guarded_end(&g);
+                run(&g, "vfork", "3"); /* checks itself that a child's end leaves its parent's memory alone */
+                cr_expect(g.evidence->processes == 1 + 2 + 4 + 8 && g.evidence->exec_images == 0, "%lu", g.evidence->processes);
+                guarded_end(&g);
+                run(&g, "thread-exec", "");
+                cr_expect(g.evidence->processes == 1);
+                guarded_end(&g);
+        }
+}
+
+Test(guard_tree, shared_memory_is_left_to_the_last_process) {
+        BOTH {
+                Guarded g;
+
+                run(&g, "shared", "5"); /* checks itself that a child's end leaves it alone */
+                cr_expect(g.evidence->shared_bytes == MB, "%lu", g.evidence->shared_bytes);
+                guarded_end(&g);
+                run(&g, "shared-absent", "w");
+                cr_expect(g.evidence->shared_bytes == MB, "%lu", g.evidence->shared_bytes);
+                guarded_end(&g);
+        }
+}
+
+/* Shared memory that nobody may write any more: only root reaches it, and an ordinary user's guard says that it did not. */
+Test(guard_tree, read_only_shared_memory) {
+        BOTH {
+                Guarded g;
+
+                guarded_start(&g, 0, 1, 2, -1, (const char *[]){"shared-absent", "r", NULL});
+                guarded_go(&g);
+                guarded_expect(&g, GUARD_EMPTY);
+                if (guarded_uid == 0)
+                        cr_expect(g.evidence->shared_bytes == MB && guarded_missed(&g) == 0);
+                else
+                        cr_expect(g.evidence->bytes_missed[GUARD_MISSED_DENIED] == MB && guarded_missed(&g) == MB);
+                guarded_end(&g);
+        }
+}
+
+/* It makes processes faster than they are seen, until all are frozen; not one is left, and each is overwritten. */
+Test(guard_tree, fork_storm) {
+        BOTH {
+                char line[64];
+                Guarded g;
+
+                guarded_start(&g, 0, 1, 2, -1, (const char *[]){"storm", "300", NULL});
+                guarded_go(&g);
+                guarded_hear(&g, line, sizeof(line));
+                usleep(50000);
+                guarded_order(&g, GUARD_FREEZE);
+                guarded_expect(&g, GUARD_FROZEN);
+                guarded_order(&g, GUARD_SCRUB);
+                guarded_expect(&g, GUARD_EMPTY);
+                cr_expect(g.evidence->processes > 10 && guarded_missed(&g) == 0, "%lu processes, missed %lu", g.evidence->processes,
+                          guarded_missed(&g));
+                guarded_end(&g);
+        }
+}
+
+static void with_scratch(unsigned tier, const char *way, uint64_t files) {
+        _cleanup_temp_dir_ TempDir dir = TEMP_DIR_NULL;
+        char path[PATH_MAX + 8], bystander[PATH_MAX + 16];
+        struct stat st;
+        Guarded g;
+        int fd;
+
+        cr_assert(temp_dir_make(&dir) == 0 && fchmod(dir.fd, 0777) == 0 && chmod(dir.path, 0777) == 0);
+        snprintf(path, sizeof(path), "%s/f", dir.path);
+        snprintf(bystander, sizeof(bystander), "%s/x (deleted)", dir.path);
+        fd = open(bystander, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        cr_assert(fd >= 0 && write(fd, "stays", 5) == 5);
+        guarded_start(&g, 0, 1, tier, dir.fd, (const char *[]){way, path, NULL});
+        guarded_go(&g);
+        guarded_expect(&g, GUARD_EMPTY);
+        cr_expect(end_status(&g) == 0);
+        cr_expect(g.evidence->files == files && g.evidence->file_bytes == files * MB && guarded_missed(&g) == 0, "%s: %lu files, %lu bytes, missed %lu",
+                  way, g.evidence->files, g.evidence->file_bytes, guarded_missed(&g));
+        cr_expect((stat(path, &st) == 0) == (files == 0));
+        cr_expect(pread(fd, path, 5, 0) == 5 && memcmp(path, "stays", 5) == 0);
+        guarded_end(&g);
+        close(fd);
+}
+
+Test(guard_tree, deleted_files_are_kept_until_nobody_has_them) {
+        BOTH {
+                with_scratch(1, "file", 1);
+                with_scratch(2, "file", 1);
+                with_scratch(1, "file-kept", 0);
+        }
+}
