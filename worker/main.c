@@ -6,9 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The spec is mapped, not copied: its seals say that nobody can change it any more. */
+/* The spec is mapped, not copied. Nobody but the supervisor can change it, who overwrites it in the end: so it is sealed against changes
+ * of its size alone. */
 static int read_spec(LaunchSpec *ret) {
-        const int need = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+        const int need = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW;
         int seals = fcntl(LAUNCH_FD_SPEC, F_GET_SEALS);
         struct stat st;
         void *p;

@@ -233,6 +233,30 @@ static void slot_lines(const Story *s) {
         }
 }
 
+static json_int_t number_of(const json_t *o, const char *key) {
+        return json_integer_value(json_object_get(o, key));
+}
+
+static void teardown_lines(const json_t *t) {
+        const char *discipline = text_of(t, "discipline"), *grade = text_of(t, "grade"), *reason;
+        const json_t *missed = json_object_get(t, "bytes_missed"), *not_covered = json_object_get(t, "not_covered");
+        json_t *n;
+
+        printf("  %-10s  discipline %s, grade %s: %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " bytes overwritten and read back\n", "teardown",
+               discipline ? discipline : "?", grade ? grade : "?", number_of(t, "bytes_verified"), number_of(t, "bytes_held"));
+        json_object_foreach((json_t *)missed, reason, n)
+                printf("  %-10s  missed: %" JSON_INTEGER_FORMAT " bytes (%s)\n", "", json_integer_value(n), reason);
+        if (json_array_size(not_covered) > 0) {
+                printf("  %-10s  not covered:", "");
+                for (size_t i = 0; i < json_array_size(not_covered); i++)
+                        printf("%s %s", i > 0 ? "," : "", json_string_value(json_array_get(not_covered, i)));
+                putchar('\n');
+        }
+        if (number_of(t, "bound_usec") > 0 && number_of(t, "usec") > number_of(t, "bound_usec"))
+                printf("  %-10s  took %" JSON_INTEGER_FORMAT " us, which is longer than the bound of %" JSON_INTEGER_FORMAT " us\n", "",
+                       number_of(t, "usec"), number_of(t, "bound_usec"));
+}
+
 static void story_print(const Story *s, const char *region) {
         const json_t *skill = json_object_get(s->allocated, "skill"), *t = json_object_get(s->released, "teardown");
         const char *name = text_of(skill, "name"), *digest = text_of(skill, "digest"), *tier = text_of(s->allocated, "tier");
@@ -253,7 +277,7 @@ static void story_print(const Story *s, const char *region) {
         denial_lines(s);
         slot_lines(s);
         if (t)
-                printf("  %-10s  discipline %s, grade %s\n", "teardown", text_of(t, "discipline"), text_of(t, "grade"));
+                teardown_lines(t);
         json_get_u64(json_object_get(s->allocated, "seq"), &a);
         if (s->ended && json_get_u64(json_object_get(s->released, "seq"), &b) == 0 && json_get_u64(json_object_get(s->ended, "seq"), &c) == 0)
                 printf("  %-10s  allocated %" PRIu64 ", released %" PRIu64 ", ended %" PRIu64 "\n", "ledger", a, b, c);

@@ -162,7 +162,7 @@ int record_end(Store *s, Region *r, const Evidence *evidence, Diag *reterr) {
                 e = fields ? engine_event(t, r->id, "region.cancelled", fields, NULL) : -ENOMEM;
         }
         /* A bound that was passed is an event of its own (I-33). */
-        if (e == 0 && r->outcome == OUTCOME_CANCELLED && evidence->usec > evidence->bound_usec) {
+        if (e == 0 && evidence->usec > evidence->bound_usec) {
                 _cleanup_json_ json_t *late = json_pack("{s:o, s:o}", "bound_usec", json_u64(evidence->bound_usec), "usec", json_u64(evidence->usec));
 
                 e = late ? engine_event(t, r->id, "region.bound_passed", late, NULL) : -ENOMEM;

@@ -9,6 +9,7 @@
 #include "region/region-cgroup.h"
 #include "region/region-proc.h"
 #include "scrub/evidence.h"
+#include "spawn/guard.h"
 #include "spawn/spawn.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@
 #include <sys/syscall.h>
 
 #define DIE_WAIT_MS 10000
+#define GUARD_WAIT_USEC 30000000 /* it overwrites some gigabytes a second */
 
 static bool in_landlock_tier(const RegionRow *row) {
         const char *tier = json_string_value(json_object_get(row->detail, "tier"));
@@ -83,11 +85,33 @@ static int remove_scratch(Store *s, const RegionRow *row, Diag *reterr) {
         return 0;
 }
 
-static int clear_one(Store *s, const RegionRow *row, Diag *reterr) {
+static Discipline discipline_of(const RegionRow *row) {
+        const char *name = json_string_value(json_object_get(row->detail, "discipline"));
+
+        for (Discipline d = DISCIPLINE_ZERO; name && d <= DISCIPLINE_NONE; d++)
+                if (strcmp(discipline_name(d), name) == 0)
+                        return d;
+        return DISCIPLINE_NONE;
+}
+
+/* The region's guard outlives its supervisor and overwrites what the region held; here it is waited for. */
+static int take_evidence(Store *s, const RegionRow *row, Evidence *ret, Diag *reterr) {
+        GuardEvidence guard;
+        int e = guard_left(store_dir(s), row->region, GUARD_WAIT_USEC, &guard);
+
+        if (e == -ETIMEDOUT)
+                return diag(reterr, RECOVER_E_ALIVE, "region %s: its guard still works on it", row->region);
+        evidence_left(e == 0 ? &guard : NULL, discipline_of(row), ret);
+        return 0;
+}
+
+static int clear_one(Store *s, const RegionRow *row, Evidence *ret, Diag *reterr) {
         int e = kill_first(row, reterr);
 
         if (e == 0)
                 e = kill_strays(row, reterr);
+        if (e == 0)
+                e = take_evidence(s, row, ret, reterr);
         if (e == 0 && row->cgroup) {
                 e = region_cgroup_clear_text(row->cgroup, row->region);
                 if (e < 0)
@@ -96,13 +120,11 @@ static int clear_one(Store *s, const RegionRow *row, Diag *reterr) {
         return e == 0 ? remove_scratch(s, row, reterr) : e;
 }
 
-static int record_one(Txn *t, const RegionRow *row, const json_t *callbacks, Diag *reterr) {
+static int record_one(Txn *t, const RegionRow *row, const json_t *callbacks, const Evidence *evidence, Diag *reterr) {
         _cleanup_json_ json_t *fields = NULL;
-        Evidence evidence;
         int e;
 
-        evidence_unwatched(&evidence);
-        fields = json_pack("{s:o?}", "teardown", receipt_teardown(&evidence, callbacks));
+        fields = json_pack("{s:o?}", "teardown", receipt_teardown(evidence, callbacks));
         if (!fields)
                 return -ENOMEM;
         e = engine_region_recover(t, row->region, fields, reterr);
@@ -128,7 +150,8 @@ static int by_age(const void *a, const void *b) {
 static int recover_row(Store *s, const Policy *policy, const RegionRow *row, Diag *reterr) {
         _cleanup_json_ json_t *callbacks = NULL;
         _cleanup_txn_ Txn *t = NULL;
-        int e = clear_one(s, row, reterr);
+        Evidence evidence;
+        int e = clear_one(s, row, &evidence, reterr);
 
         if (e == 0)
                 e = run_release_left(s, policy, row, &callbacks);
@@ -136,7 +159,7 @@ static int recover_row(Store *s, const Policy *policy, const RegionRow *row, Dia
                 return e;
         e = store_begin(s, true, &t, reterr);
         if (e == 0)
-                e = record_one(t, row, callbacks, reterr);
+                e = record_one(t, row, callbacks, &evidence, reterr);
         if (e == 0)
                 e = store_commit(TAKE_PTR(t), reterr);
         return e > 0 ? RECOVER_E_STORE : e;

@@ -13,13 +13,46 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
+#define ATTACH_USEC_MAX 10000000 /* a guard takes a tenth of a millisecond */
+
 static const short poll_in = POLLIN;
 
-/* ALLOCATED -> RUNNING: the worker has confined itself and the program stands before its exec. Nothing but these two processes exists,
- * and neither makes another before the go byte: here they are put into the control groups (version 1: the program enters by itself). */
-static void go(Run *run, int notify, int scratch) {
+/* ALLOCATED -> RUNNING. */
+static void let_go(Run *run) {
         const char *groups[REGION_CGROUPS_MAX + 1];
         Region *r = &run->region;
+        int e;
+
+        run->attach_deadline = LOOP_NEVER;
+        if (r->state != REGION_ALLOCATED)
+                return;
+        r->go_usec = clock_mono_usec();
+        region_budget_start(&r->budget, r->spawned.pid, r->budget.scratch, r->spawned.tier == TIER_LANDLOCK, r->go_usec);
+        region_move(r, REGION_RUNNING);
+        region_cgroup_list(&r->cgroup, groups);
+        e = spawn_go_in(&r->spawned, r->cgroup.made && !r->cgroup.v2 ? groups : NULL);
+        if (e < 0)
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "the worker cannot be let go: %s", strerror(-e));
+}
+
+/* The guard takes hold of the program's process, which waits for the go byte. */
+static int attach(Run *run, Diag *d) {
+        Region *r = &run->region;
+        GuardOrder o = {.version = GUARD_VERSION, .kind = GUARD_ATTACH, .passes = r->grant->passes, .tier = (uint32_t)r->spawned.tier,
+                        .init = r->spawned.pid};
+
+        r->hold = r->grant->n_releases > 0 || json_object_size(r->grant->sections) > 0;
+        o.flags = r->hold ? GUARD_HOLD : 0;
+        snprintf(o.region, sizeof(o.region), "%s", r->id);
+        run->attach_deadline = clock_mono_usec() + ATTACH_USEC_MAX;
+        return guard_attach(&r->guard, &o, store_dir(run->store), r->budget.scratch, d);
+}
+
+/* Still ALLOCATED: the worker has confined itself and the program stands before its exec. Nothing but these two processes exists,
+ * and neither makes another before the go byte: here they are put into the control groups (version 1: the program enters by itself). */
+static void go(Run *run, int notify, int scratch) {
+        Region *r = &run->region;
+        Diag d = {};
         int e;
 
         /* Tier landlock: the worker made no file system of its own that it could hand over; the scratch is the folder made for it. */
@@ -43,13 +76,10 @@ static void go(Run *run, int notify, int scratch) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
                 return;
         }
-        r->go_usec = clock_mono_usec();
-        region_budget_start(&r->budget, r->spawned.pid, scratch, r->spawned.tier == TIER_LANDLOCK, r->go_usec);
-        region_move(r, REGION_RUNNING);
-        region_cgroup_list(&r->cgroup, groups);
-        e = spawn_go_in(&r->spawned, r->cgroup.made && !r->cgroup.v2 ? groups : NULL);
-        if (e < 0)
-                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "the worker cannot be let go: %s", strerror(-e));
+        if (r->grant->discipline == DISCIPLINE_NONE)
+                let_go(run);
+        else if ((e = attach(run, &d)) != 0)
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(e < 0 ? -e : EPIPE));
 }
 
 /* Handlers: each turns an event into at most one move of the region. */
@@ -128,6 +158,43 @@ static void on_status(void *userdata, short revents) {
                         break;
                 }
         }
+}
+
+static void on_guard(void *userdata, short revents) {
+        Run *run = userdata;
+        Region *r = &run->region;
+
+        for (;;) {
+                GuardAnswer a;
+                Diag d = {};
+                int k = guard_answer(&r->guard, &a);
+
+                if (k == -EAGAIN)
+                        return;
+                if (k <= 0) {
+                        bool ran = r->state != REGION_ALLOCATED;
+
+                        closep(&r->guard.control);
+                        region_end(r, ran ? OUTCOME_CANCELLED : OUTCOME_SETUP_FAILED, ran ? 0 : EXIT_OURS,
+                                   "lethe-guard ended%s", ran ? ": what the region held was not overwritten" : " before it was attached");
+                        return;
+                }
+                if (a.kind == GUARD_ATTACHED && a.error != 0) {
+                        guard_explain(a.error, &d);
+                        region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", d.text);
+                } else if (a.kind == GUARD_ATTACHED) {
+                        let_go(run);
+                } else if (a.kind == GUARD_ENDING) {
+                        program_ended(r, &(StatusRecord){.kind = STATUS_ENDED, .a = a.code});
+                }
+        }
+}
+
+static void on_attach_time(void *userdata, uint64_t now) {
+        Run *run = userdata;
+
+        run->attach_deadline = LOOP_NEVER;
+        region_end(&run->region, OUTCOME_SETUP_FAILED, EXIT_OURS, "lethe-guard does not answer");
 }
 
 static void on_notify(void *userdata, short revents) {
@@ -262,6 +329,7 @@ void run_watch(Run *run) {
         loop_add_timer(l, &r->budget.wall_deadline, on_wall, run);
         loop_add_timer(l, &r->budget.tick_deadline, on_tick, run);
         loop_add_timer(l, &run->pipe_deadline, on_pipe_time, run);
+        loop_add_timer(l, &run->attach_deadline, on_attach_time, run);
         loop_add_fd(l, &r->cgroup.oom, &r->cgroup.oom_poll, on_memory, run);
         loop_add_fd(l, &r->cgroup.pids_events, &r->cgroup.pids_poll, on_tasks, run);
         loop_add_fd(l, &r->notify.fd, &poll_in, on_notify, run);
@@ -272,6 +340,7 @@ void run_watch(Run *run) {
         loop_add_fd(l, &r->io.err.poll_fd, &r->io.err.poll_events, on_stderr, run);
         loop_add_fd(l, &r->io.in.poll_fd, &r->io.in.poll_events, on_stdin, run);
         loop_add_fd(l, &r->spawned.status, &poll_in, on_status, run);
+        loop_add_fd(l, &r->guard.control, &poll_in, on_guard, run);
 }
 
 static bool lives(const Run *run) {

@@ -46,11 +46,12 @@ struct Run {
         Buf reply;
         struct pollfd pipe[2];  /* what the skill's pipe waits for now */
         uint64_t pipe_deadline;
+        uint64_t attach_deadline; /* for the guard's answer */
         bool store_failed;      /* the store can record no more: whatever the region did, we did not succeed */
 };
 
 static inline Run run_new(Tree *tree, const RunOptions *o, Store *store, const char *store_path) {
-        return (Run){.tree = tree, .options = o, .store = store, .store_path = store_path, .pipe_deadline = LOOP_NEVER,
+        return (Run){.tree = tree, .options = o, .store = store, .store_path = store_path, .pipe_deadline = LOOP_NEVER, .attach_deadline = LOOP_NEVER,
                      .pipe = {{.fd = -1}, {.fd = -1}}};
 }
 

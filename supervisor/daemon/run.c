@@ -127,6 +127,10 @@ void run_begin(Run *run) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(e < 0 ? -e : EIO));
                 return;
         }
+        if (e == 0 && r->grant->discipline != DISCIPLINE_NONE && (e = guard_start(&r->guard, &d)) != 0) {
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(-e));
+                return;
+        }
         /* The worker confines itself meanwhile; it is told to go on only when the region is recorded. */
         if (tier != TIER_LANDLOCK && (e = ready_store(run, &d)) != 0) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : store_strerror(e));
@@ -160,6 +164,17 @@ static void drop_worker(Run *run) {
                 log_error("%s", d.text);
 }
 
+/* What does not die is left to the next start. */
+static void give_up(Run *run, int e, const Diag *d) {
+        Region *r = &run->region;
+
+        log_error("region %s cannot be stopped: %s", r->id, *d->text ? d->text : strerror(e < 0 ? -e : EBUSY));
+        r->has_worker = false;
+        r->cgroup.made = false;
+        region_move(r, REGION_UNRECORDED);
+}
+
+/* ENDED -> RECORDED or UNRECORDED. */
 static void finish(Run *run) {
         Region *r = &run->region;
         bool faulted = false;
@@ -175,10 +190,7 @@ static void finish(Run *run) {
         }
         e = teardown_stop(r, &d);
         if (e != 0) {
-                log_error("region %s cannot be stopped: %s", r->id, *d.text ? d.text : strerror(-e));
-                r->has_worker = false;
-                r->cgroup.made = false;
-                region_move(r, REGION_UNRECORDED);
+                give_up(run, e, &d);
                 return;
         }
         run_judge_rest(run);
@@ -190,8 +202,13 @@ static void finish(Run *run) {
         vault_unbind(r->vault); /* before the last events of the region, and before a byte of it is overwritten (I-13) */
         if (run->desk && !run->store_failed && (e = desk_finish(run->desk, &d)) != 0)
                 store_trouble(run, "the store cannot record refused requests", e, &d);
-        if ((e = teardown_clear(r, &run->evidence, &d)) < 0)
-                log_warning("%s", d.text);
+        e = teardown_clear(r, &run->evidence, &d);
+        if (e > 0) {
+                give_up(run, e, &d);
+                return;
+        }
+        if (e < 0)
+                log_warning("%s", *d.text ? d.text : strerror(-e));
         run->torn_down = true;
         region_move(r, REGION_RELEASED);
         if (!run->store_failed && (e = record_end(run->store, r, &run->evidence, &d)) != 0)

@@ -149,10 +149,11 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                 r = define_all(t, s, reterr);
         if (r != 0)
                 return r;
-        row = json_pack("{s:o, s:o, s:o, s:O, s:s, s:o, s:o, s:s}", "lock", json_u64(store_own_lock(txn_store(t))),
+        row = json_pack("{s:o, s:o, s:o, s:O, s:s, s:o, s:o, s:s, s:O?}", "lock", json_u64(store_own_lock(txn_store(t))),
                         "supervisor", json_u64(s->supervisor_pid), "allocated", json_u64(seq), "skill",
                         json_object_get(fields, "skill"), "tier", s->tier, "writes", strings(s->writes), "proposals",
-                        json_integer(0), "lineage", s->lineage ? s->lineage : "events");
+                        json_integer(0), "lineage", s->lineage ? s->lineage : "events", "discipline",
+                        json_object_get(s->grant, "discipline"));
         if (!row || set_parent(row, s) < 0 || (s->folder && json_object_set_new(row, "folder", json_string(s->folder)) < 0) ||
             (s->release && json_object_set(row, "release", (json_t *)s->release) < 0))
                 return -ENOMEM;

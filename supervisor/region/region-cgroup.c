@@ -444,6 +444,19 @@ static int remove_dir(const char *dir) {
         return 0;
 }
 
+/* At its limit a write to a page that is shared since a fork waits for memory, and the kernel's reaper frees after two seconds, with all
+ * bytes in it, what an out-of-memory kill has picked. */
+void region_cgroup_unlimit(const RegionCgroup *c) {
+        if (!c->made || !c->memory)
+                return;
+        if (c->v2) {
+                group_write(c->memory, "memory.max", "max");
+                return;
+        }
+        group_write(c->memory, "memory.memsw.limit_in_bytes", "-1"); /* first: it must not be below the other */
+        group_write(c->memory, "memory.limit_in_bytes", "-1");
+}
+
 int region_cgroup_remove(RegionCgroup *c) {
         const char *dirs[] = {c->memory, c->v2 ? NULL : c->pids, c->v2 ? NULL : c->cpu};
         int e = 0;

@@ -51,6 +51,8 @@ uint64_t region_cgroup_pids_max_count(const RegionCgroup *c);
 int region_cgroup_memory_now(const RegionCgroup *c, uint64_t *ret_bytes);
 int region_cgroup_memory_peak(const RegionCgroup *c, uint64_t *ret_bytes);
 int region_cgroup_cpu_usec(const RegionCgroup *c, uint64_t *ret_usec);
+/* The region is about to be ended: its memory may be written without a limit that could stall or kill whoever overwrites it. */
+void region_cgroup_unlimit(const RegionCgroup *c);
 /* One round of SIGKILL, without waiting: by cgroup.kill, else to each pid that is listed now. */
 void region_cgroup_kill_once(const RegionCgroup *c);
 /* Kills everything in the groups: by cgroup.kill, else each pid in turn until the list is empty. Returns 0 or -errno. */

@@ -12,7 +12,7 @@ static const struct {
         [REGION_ALLOCATED] = {"allocated", TO(RUNNING) | TO(ENDED)},
         [REGION_RUNNING] = {"running", TO(ENDED)},
         [REGION_ENDED] = {"ended", TO(STOPPED) | TO(UNRECORDED)},
-        [REGION_STOPPED] = {"stopped", TO(CLEARED)},
+        [REGION_STOPPED] = {"stopped", TO(CLEARED) | TO(UNRECORDED)},
         [REGION_CLEARED] = {"cleared", TO(RELEASED)},
         [REGION_RELEASED] = {"released", TO(RECORDED) | TO(UNRECORDED)},
         [REGION_RECORDED] = {"recorded", 0},

@@ -2,7 +2,7 @@
  *
  *   DECLARED --> ALLOCATED --> RUNNING --> ENDED --> STOPPED --> CLEARED --> RELEASED --> RECORDED
  *      |             |                       ^  |                               |
- *      v             +-----------------------+  +---------> UNRECORDED <--------+
+ *      v             +-----------------------+  +--> UNRECORDED <--+------------+
  *   REFUSED
  *
  * DECLARED    a grant was made; nothing exists yet
@@ -10,9 +10,10 @@
  * ALLOCATED   region.allocated is durable; the worker waits for the go byte or confines itself
  * RUNNING     the worker was let go
  * ENDED       it is known how it ended: the program ended, a budget was broken, a cancel came; some of it may still run
- * STOPPED     nothing of it runs: the tree was killed, reaped, and the kernel asked for proof
- * CLEARED     storage is given back: scratch gone, descriptors closed, control groups removed (I-13).
- *             Release callbacks, unbinding of handles and overwriting stand between STOPPED and CLEARED.
+ * STOPPED     nothing of it runs: the tree was killed and reaped, and the kernel asked for proof; or, where callbacks or handles come
+ *             before the overwriting, each of its processes stands at its exit stop
+ * CLEARED     storage was overwritten and is given back: scratch gone, descriptors closed, control groups removed (I-13).
+ *             Release callbacks and unbinding of handles stand between STOPPED and CLEARED.
  * RELEASED    the evidence is complete (I-16); nothing of the region is left
  * RECORDED    region.released and then invocation.ended are durable (I-15). End
  * UNRECORDED  the store refused to record the end, or the kernel would not let the region die; the next start tries again and

@@ -19,6 +19,7 @@ int region_init(Region *r, const Grant *g) {
                 .state = REGION_DECLARED,
                 .grant = g,
                 .spawned = SPAWNED_NULL,
+                .guard = GUARD_NULL,
                 .pipe = {.fd_in = -1, .fd_out = -1},
                 .region_pipe_in = -1,
                 .region_pipe_out = -1,
@@ -108,7 +109,7 @@ void region_check(const Region *r) {
 
         assert((r->outcome == OUTCOME_NONE) == (r->state == REGION_DECLARED || r->state == REGION_ALLOCATED || r->state == REGION_RUNNING));
         assert(r->recorded_start == (r->state >= REGION_ALLOCATED)); /* REFUSED stands below ALLOCATED in the list */
-        if (gone)
+        if (gone && !(r->state == REGION_STOPPED && r->hold)) /* what is held stands at its exit stop: it runs no more */
                 assert(!r->has_worker);
         if (r->state == REGION_CLEARED || r->state == REGION_RELEASED || r->state == REGION_RECORDED) {
                 assert(!r->cgroup.made && r->budget.scratch < 0 && r->notify.fd < 0 && r->pipe.fd_in < 0 && r->pipe.fd_out < 0);
@@ -218,6 +219,7 @@ void region_deinit(Region *r) {
         denials_deinit(&r->denials);
         json_decref(r->callbacks);
         spawned_deinit(&r->spawned);
+        guard_deinit(&r->guard);
         conn_deinit(&r->pipe);
         closep(&r->region_pipe_in);
         closep(&r->region_pipe_out);

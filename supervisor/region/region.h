@@ -12,6 +12,7 @@
 #include "region/region-notify.h"
 #include "region/region-section.h"
 #include "region/region-state.h"
+#include "spawn/guard.h"
 #include "spawn/spawn.h"
 
 typedef struct Region {
@@ -27,6 +28,8 @@ typedef struct Region {
         Spawned spawned;
         bool has_worker;         /* spawned holds a worker that was not reaped yet */
         bool killed;             /* SIGKILL was sent to all of it */
+        Guard guard;             /* none with discipline none */
+        bool hold;               /* the program's process is held at its exit stop until its callbacks have run and its handles are unbound */
         Conn pipe;               /* our ends of the skill's pipe */
         int region_pipe_in, region_pipe_out; /* the region's ends, closed once the worker has them */
         RegionIo io;

@@ -2,6 +2,7 @@
 #include "scrub/teardown.h"
 
 #include "base/clock.h"
+#include "scrub/scratch.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -21,6 +22,7 @@ void teardown_kill(Region *r) {
         if (!r->has_worker || r->killed)
                 return;
         r->killed = true;
+        region_cgroup_unlimit(&r->cgroup);
         spawn_kill(&r->spawned);
         kill_groups(r);
 }
@@ -55,11 +57,17 @@ static int reap_worker(Region *r) {
         }
 }
 
-/* Kills, reaps and proves. Returns 0, TEARDOWN_E_ALIVE, -errno. */
+/* Kills, waits until all of it is overwritten, reaps and proves. Returns 0, TEARDOWN_E_ALIVE, -errno. */
 static int end_all(Region *r, Diag *reterr) {
         int e;
 
         teardown_kill(r);
+        if (r->guard.sent && !r->guard.empty) {
+                /* Without a PID namespace nobody but the guard finds every process at once. */
+                if (r->tier == TIER_LANDLOCK && !r->guard.frozen && guard_freeze(&r->guard) == 0)
+                        guard_scrub(&r->guard);
+                guard_wait_empty(&r->guard, STOP_WAIT_USEC);
+        }
         e = reap_worker(r);
         if (e == -ETIMEDOUT)
                 return diag(reterr, TEARDOWN_E_ALIVE, "process %d does not die", (int)r->spawned.pid);
@@ -79,7 +87,12 @@ int teardown_stop(Region *r, Diag *reterr) {
         int e = 0;
 
         assert(r->state == REGION_ENDED);
-        if (r->has_worker)
+        /* Held: nothing of it runs from here on, and nothing of it is overwritten before teardown_clear(). */
+        if (r->has_worker && r->hold) {
+                region_cgroup_unlimit(&r->cgroup);
+                r->hold = guard_freeze(&r->guard) == 0 && guard_wait_frozen(&r->guard, STOP_WAIT_USEC) == 0;
+        }
+        if (r->has_worker && !r->hold)
                 e = end_all(r, reterr);
         if (e != 0)
                 return e;
@@ -101,12 +114,31 @@ int teardown_drop(Region *r, Diag *reterr) {
         return e;
 }
 
+/* The scratch's files, and what the program was started with. */
+static void overwrite_rest(Region *r, ScratchWiped *ret) {
+        *ret = (ScratchWiped){0};
+        if (r->grant->discipline == DISCIPLINE_NONE || r->go_usec == 0)
+                return;
+        if (r->budget.scratch < 0 || scratch_wipe(r->budget.scratch, r->grant->passes, ret) < 0)
+                ret->failed = true;
+        spawn_wipe_spec(&r->spawned);
+}
+
 int teardown_clear(Region *r, Evidence *ret, Diag *reterr) {
+        ScratchWiped scratch;
+        VaultWiped vault;
         int e = 0, k;
 
         assert(r->state == REGION_STOPPED);
-        evidence_collect(r, ret);
-        region_sections_wipe(r, &ret->vault);
+        if (r->has_worker) {
+                guard_scrub(&r->guard);
+                e = end_all(r, reterr);
+                if (e != 0)
+                        return e > 0 ? e : TEARDOWN_E_ALIVE;
+        }
+        overwrite_rest(r, &scratch);
+        region_sections_wipe(r, &vault);
+        evidence_collect(r, &scratch, &vault, ret);
 
         /* Storage goes back: the last descriptor of the scratch frees its pages. */
         closep(&r->budget.scratch);

@@ -1,9 +1,11 @@
 /* Runs: supervisor. Takes a region down, in an order that is the same for every way in which it ended (I-12, I-13, I-14):
  *
- *   teardown_stop   kill the whole tree, reap the worker, ask the kernel for proof that nothing of the region runs
- *                   (then the caller judges what is still in the skill's pipe)
- *   teardown_clear  [release callbacks, unbinding of handles, overwriting and verifying have their place here]
- *                   scratch gone, descriptors closed, control groups removed, evidence complete
+ *   teardown_stop   kill the whole tree, overwrite the memory of each process at its exit stop (by the guard), reap the worker, ask the
+ *                   kernel for proof that nothing of the region runs. Where release callbacks or handles come first (Region.hold): each
+ *                   process is killed and stands at its exit stop, not overwritten yet
+ *                   (then the caller judges what is still in the skill's pipe, runs the callbacks and unbinds the handles)
+ *   teardown_clear  what was held is overwritten, reaped and proved gone; then the scratch and the launch spec are overwritten, the
+ *                   scratch is gone, descriptors closed, control groups removed, evidence complete
  *
  * Both are synchronous: when they return, it is done. Only after teardown_clear may region.released be recorded (I-15). */
 #pragma once
@@ -18,7 +20,8 @@ enum {
 
 /* ENDED -> STOPPED. Takes what the region's output pipes still hold. Returns 0, TEARDOWN_E_ALIVE, -errno. */
 int teardown_stop(Region *r, Diag *reterr);
-/* STOPPED -> CLEARED. A folder or group that cannot be removed is named in *reterr, and teardown goes on: returns 0 or -errno. */
+/* STOPPED -> CLEARED. A folder or group that cannot be removed is named in *reterr, and teardown goes on: returns 0 or -errno. Returns
+ * TEARDOWN_E_ALIVE, and the region stays STOPPED, when what was held does not die. */
 int teardown_clear(Region *r, Evidence *ret, Diag *reterr);
 /* Sends the region SIGKILL, all of it; may be called before teardown_stop, which waits for what this began. */
 void teardown_kill(Region *r);

@@ -87,9 +87,9 @@ static int hold_capabilities(CloneExec *c) {
 
 /* Runs in our memory, while we wait: it may use nothing but system calls and its arguments. Its descriptor table is a copy. */
 static int child_exec(void *arg) {
-        static char name[] = "lethe-worker";
-        static char *const argv[] = {name, NULL}, *const env[] = {NULL};
+        static char *const env[] = {NULL};
         CloneExec *c = arg;
+        char *const argv[] = {(char *)c->name, NULL};
         int n = (int)c->n_fds, moved[CLONE_EXEC_FDS_MAX], exec_fd;
 
         /* First out of the way, then into place: a source may stand where another one has to go. */
@@ -113,7 +113,7 @@ static int child_exec(void *arg) {
         if (c->keep_caps && hold_capabilities(c) != 0)
                 return 127;
         syscall(SYS_execveat, n, "", argv, env, AT_EMPTY_PATH);
-        return fail(c, "execveat of lethe-worker");
+        return fail(c, "execveat");
 }
 
 pid_t clone_exec(CloneExec *c, uint64_t flags, int cgroup, int *ret_pidfd) {

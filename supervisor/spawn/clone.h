@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 typedef struct CloneExec {
+        const char *name; /* its argv[0] */
         int exec_fd;     /* of the program; close-on-exec */
         const int *fds;  /* fds[i] becomes descriptor i; all others are closed */
         size_t n_fds;

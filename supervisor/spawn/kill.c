@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -37,8 +38,20 @@ static void forget_worker(pid_t pid) {
                 }
 }
 
+void spawn_wipe_spec(Spawned *s) {
+        if (s->spec) {
+                sodium_memzero(s->spec, s->n_spec);
+                if (s->memory >= 0 && lseek(s->memory, 0, SEEK_SET) == 0)
+                        io_write_full(s->memory, s->spec, s->n_spec);
+        }
+        closep(&s->memory);
+}
+
 void spawned_deinit(Spawned *s) {
         forget_worker(s->pid);
+        if (s->spec)
+                sodium_memzero(s->spec, s->n_spec);
+        closep(&s->memory);
         closep(&s->pidfd);
         closep(&s->status);
         closep(&s->lifeline);

@@ -264,8 +264,10 @@ int plan_make(const PlanInput *in, Plan *ret) {
 }
 
 void plan_deinit(Plan *p) {
-        for (size_t i = 0; i < p->n_texts; i++)
+        for (size_t i = 0; i < p->n_texts; i++) {
+                explicit_bzero(p->texts[i], strlen(p->texts[i]));
                 free(p->texts[i]);
+        }
         free(p->texts);
         free(p->trees);
         launch_deinit(&p->spec);

@@ -1,6 +1,7 @@
 #include "spawn/probe-full.h"
 
 #include "base/io.h"
+#include "spawn/facts.h"
 #include "spawn/find.h"
 #include "spawn/tree.h"
 
@@ -117,30 +118,17 @@ static void kernel(ProbeReport *r, const Probe *p) {
         }
 }
 
-static bool init_on_free(void) {
-        char line[4096], path[256], *p;
-        _cleanup_free_ char *text = NULL;
-        struct utsname u;
-        size_t n;
-
-        p = strstr(line_of("/proc/cmdline", line, sizeof(line)), "init_on_free=");
-        if (p)
-                return p[strlen("init_on_free=")] == '1';
-        uname(&u);
-        snprintf(path, sizeof(path), "/boot/config-%s", u.release);
-        return io_read_file(AT_FDCWD, path, 8 << 20, &text, &n) == 0 && strstr(text, "\nCONFIG_INIT_ON_FREE_DEFAULT_ON=y");
-}
-
 static void settings(ProbeReport *r) {
+        KernelFacts facts;
+        bool swap, zeroed;
         char v[256];
-        _cleanup_free_ char *swaps = NULL;
-        size_t n;
-        bool swap, zeroed = init_on_free();
 
         line_of("/proc/sys/kernel/core_pattern", v, sizeof(v));
         probe_add(r, "core-pattern", PROBE_OK, "a region's limit of core files (1 byte) keeps either kind from being made", "", "%s",
                   *v ? v : "none");
-        swap = io_read_file(AT_FDCWD, "/proc/swaps", 65536, &swaps, &n) == 0 && strchr(swaps, '\n') && strchr(swaps, '\n')[1];
+        kernel_facts(&facts);
+        swap = facts.swap;
+        zeroed = facts.init_on_free;
         probe_add(r, "swap", swap ? PROBE_WARN : PROBE_OK, swap ? "a region's memory may be written to a disk" : "", swap ? "swapoff -a, or swap on "
                   "an encrypted device" : "", "%s", swap ? "on" : "off");
         probe_add(r, "init-on-free", zeroed ? PROBE_OK : PROBE_NOTE,

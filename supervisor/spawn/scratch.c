@@ -27,8 +27,21 @@ static int prepare(int dir, const char *name) {
         return 1;
 }
 
+/* What is done with each file before its name goes. */
+typedef struct Each {
+        SpawnScratchFn fn; /* may be NULL */
+        void *arg;
+        unsigned long serial;
+} Each;
+
+static int drop(int dir, const char *name, const Each *each) {
+        if (each->fn)
+                each->fn(dir, name, each->arg);
+        return unlinkat(dir, name, 0) < 0 ? -errno : 0;
+}
+
 /* Empties a folder: files go, folders move up to `top` under names of ours. Closes fd. */
-static int flatten(int fd, int top, unsigned long *serial) {
+static int flatten(int fd, int top, Each *each) {
         DIR *d = fdopendir(fd);
         struct dirent *e;
         int r = 0;
@@ -43,12 +56,12 @@ static int flatten(int fd, int top, unsigned long *serial) {
                 if (is_dot(e->d_name))
                         continue;
                 r = prepare(dirfd(d), e->d_name);
-                if (r == 0 && unlinkat(dirfd(d), e->d_name, 0) < 0)
-                        r = -errno;
+                if (r == 0)
+                        r = drop(dirfd(d), e->d_name, each);
                 if (r <= 0)
                         continue;
                 do
-                        snprintf(name, sizeof(name), "moved-%lu", (*serial)++);
+                        snprintf(name, sizeof(name), "moved-%lu", each->serial++);
                 while (renameat2(dirfd(d), e->d_name, top, name, RENAME_NOREPLACE) < 0 && errno == EEXIST);
                 r = faccessat(top, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
         }
@@ -57,7 +70,7 @@ static int flatten(int fd, int top, unsigned long *serial) {
 }
 
 /* One round over the top folder. Returns how many entries it had, or -errno. */
-static int clear_top(int top, unsigned long *serial) {
+static int clear_top(int top, Each *each) {
         int fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0, r = 0;
         DIR *d = fd < 0 ? NULL : fdopendir(fd);
         struct dirent *e;
@@ -76,25 +89,32 @@ static int clear_top(int top, unsigned long *serial) {
                 if (r == 1) {
                         int child = openat(top, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-                        r = child < 0 ? -errno : flatten(child, top, serial);
+                        r = child < 0 ? -errno : flatten(child, top, each);
                         if (r == 0 && unlinkat(top, e->d_name, AT_REMOVEDIR) < 0)
                                 r = -errno;
-                } else if (r == 0 && unlinkat(top, e->d_name, 0) < 0)
-                        r = -errno;
+                } else if (r == 0)
+                        r = drop(top, e->d_name, each);
         }
         closedir(d);
         return r < 0 ? r : n;
 }
 
+int spawn_scratch_empty(int top, SpawnScratchFn fn, void *arg) {
+        Each each = {.fn = fn, .arg = arg};
+        int n;
+
+        while ((n = clear_top(top, &each)) > 0)
+                ;
+        return n;
+}
+
 int spawn_scratch_remove(const char *path) {
         _cleanup_close_ int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        unsigned long serial = 0;
         int n;
 
         if (top < 0)
                 return errno == ENOENT ? 0 : -errno;
-        while ((n = clear_top(top, &serial)) > 0)
-                ;
+        n = spawn_scratch_empty(top, NULL, NULL);
         if (n == 0 && rmdir(path) < 0 && errno != ENOENT)
                 n = -errno;
         return n;

@@ -183,7 +183,7 @@ static int seal_spec(Start *t) {
         if (t->spec < 0)
                 return -errno;
         e = io_write_full(t->spec, bytes, n);
-        if (e == 0 && fcntl(t->spec, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+        if (e == 0 && fcntl(t->spec, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
                 e = -errno;
         if (e == 0) {
                 t->s.spec = TAKE_PTR(bytes);
@@ -243,7 +243,7 @@ static bool needs_net_namespace(const Grant *g) {
 }
 
 static int start_process(Start *t, Diag *reterr) {
-        CloneExec c = {.exec_fd = t->worker, .fds = t->fds, .n_fds = t->n_fds, .keep_caps = t->s.tier == TIER_NAMESPACES};
+        CloneExec c = {.name = "lethe-worker", .exec_fd = t->worker, .fds = t->fds, .n_fds = t->n_fds, .keep_caps = t->s.tier == TIER_NAMESPACES};
         uint64_t flags = 0;
         pid_t pid;
 
@@ -353,6 +353,7 @@ int spawn_start(const SpawnRequest *r, Spawned *ret, Diag *reterr) {
                 t.s.status = TAKE_FD(t.status[0]);
                 t.s.lifeline = TAKE_FD(t.lifeline[1]);
                 t.s.scratch = TAKE_PTR(t.scratch);
+                t.s.memory = TAKE_FD(t.spec);
                 *ret = t.s;
                 t.s = SPAWNED_NULL;
         }

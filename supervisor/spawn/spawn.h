@@ -43,6 +43,7 @@ typedef struct Spawned {
         char *scratch;        /* owned; tier landlock: host folder of the scratch, else NULL */
         FilterInput filter;   /* with which filter_judge() reads a notification */
         char *cgroup;         /* owned copy of the request's, or NULL */
+        int memory;           /* the memory file in which the worker reads its spec */
         uint8_t *spec;        /* owned: the launch spec as it was sent, for spawn_explain() */
         size_t n_spec;
         bool ready;           /* STATUS_READY was taken */
@@ -72,8 +73,14 @@ int spawn_kill(Spawned *s);
 /* After the worker was reaped: proves that nothing of the region runs (PID namespace gone with its init; cgroup empty; tier landlock: no
  * descendant left, any that is found is killed and reaped). Returns 0, or SPAWN_E_KERNEL with the pids in the message. */
 int spawn_prove_empty(Spawned *s, Diag *reterr);
+/* Removes all that is in the folder, following no link; fn (may be NULL) is called with each name that is no folder before it goes.
+ * Returns 0 or -errno. */
+typedef void (*SpawnScratchFn)(int dir, const char *name, void *arg);
+int spawn_scratch_empty(int top, SpawnScratchFn fn, void *arg);
 /* Tier landlock: removes the scratch folder and all below it, following no link. 0 also when it is not there. Returns 0 or -errno. */
 int spawn_scratch_remove(const char *path);
+/* Overwrites the launch spec, arguments and environment in it, where the worker reads it: the program must have been executed or be dead. */
+void spawn_wipe_spec(Spawned *s);
 void spawned_deinit(Spawned *s);
 #define _cleanup_spawned_ _cleanup_(spawned_deinit)
-#define SPAWNED_NULL ((Spawned){.pidfd = -1, .status = -1, .lifeline = -1})
+#define SPAWNED_NULL ((Spawned){.pidfd = -1, .status = -1, .lifeline = -1, .memory = -1})

@@ -85,7 +85,7 @@ def standing_at_the_limit_is_no_breach():
 
 @case
 def memory_is_measured():
-    r = run("--memory", "256m", "--exec", PY, "-c", "x = bytearray(100 << 20); import time; time.sleep(0.1)")
+    r = run("--memory", "256m", "--exec", PY, "-c", "x = bytearray(100 << 20); import os, time; time.sleep(0.1); os._exit(0)")
     same(r.code, 0, r)
     peak = r.receipt["usage"]["peak_memory_bytes"]
     check(100 << 20 <= peak <= 130 << 20, peak)

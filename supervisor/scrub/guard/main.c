@@ -61,7 +61,7 @@ static void finish(Guard *g) {
 static void tell_frozen(Guard *g) {
         g->frozen_told = true;
         g->evidence->frozen_usec = now_usec();
-        if (!g->scrub)
+        if (!g->scrub && !g->empty) /* an order that crossed with EMPTY changes nothing */
                 g->evidence->state = GUARD_STATE_FROZEN;
         if (!g->orphaned)
                 order_tell(g, GUARD_FROZEN, 0, 0);

@@ -1,0 +1,138 @@
+#include "scrub/scratch.h"
+
+#include "spawn/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sodium.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#define PIECE (256 * 1024)
+#define BLOCK 4096
+
+typedef struct Wipe {
+        unsigned passes;
+        uint8_t *pattern, *back; /* PIECE bytes each; made for the first file that holds anything */
+        ScratchWiped *said;
+} Wipe;
+
+static void fill(Wipe *w, unsigned pass) {
+        switch (pass % 3) {
+        case 0:
+                memset(w->pattern, 0, PIECE);
+                break;
+        case 1:
+                memset(w->pattern, 0xff, PIECE);
+                break;
+        default:
+                randombytes_buf(w->pattern, PIECE);
+        }
+}
+
+/* Returns how many of the n bytes were moved. */
+static size_t whole(int fd, uint8_t *p, size_t n, off_t at, bool write) {
+        size_t done = 0;
+
+        while (done < n) {
+                ssize_t k = write ? pwrite(fd, p + done, n - done, at + (off_t)done) : pread(fd, p + done, n - done, at + (off_t)done);
+
+                if (k < 0 && errno == EINTR)
+                        continue;
+                if (k <= 0)
+                        break;
+                done += (size_t)k;
+        }
+        return done;
+}
+
+/* One run of blocks that hold data. */
+static void wipe_run(Wipe *w, int fd, off_t from, off_t to) {
+        for (unsigned pass = 0; pass < w->passes; pass++) {
+                bool last = pass + 1 == w->passes;
+
+                if (pass > 0 || w->passes > 1)
+                        fill(w, pass);
+                for (off_t at = from; at < to; at += PIECE) {
+                        size_t n = (size_t)MIN((off_t)PIECE, to - at);
+                        bool good = whole(fd, w->pattern, n, at, true) == n;
+
+                        if (!last)
+                                continue;
+                        good = good && whole(fd, w->back, n, at, false) == n && memcmp(w->pattern, w->back, n) == 0;
+                        if (!good)
+                                sodium_memzero(w->back, n);
+                        *(good ? &w->said->bytes_overwritten : &w->said->bytes_missed) += n;
+                }
+        }
+}
+
+static off_t round_up(off_t n) {
+        return (n + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+static void wipe_open(Wipe *w, int fd, off_t size) {
+        off_t end = round_up(size), data, hole;
+
+        if (!w->pattern && (w->pattern = calloc(2, PIECE)))
+                w->back = w->pattern + PIECE;
+        /* A mapping can write behind the file's end, in its last page. */
+        if (end != size && ftruncate(fd, end) < 0)
+                end = size;
+        for (off_t at = 0; at < end; at = hole) {
+                data = lseek(fd, at, SEEK_DATA);
+                if (data < 0 && errno == ENXIO)
+                        break;
+                hole = data < 0 ? end : lseek(fd, data, SEEK_HOLE);
+                if (data < 0 || hole < 0) { /* a file system that does not tell */
+                        data = at;
+                        hole = end;
+                }
+                data = data / BLOCK * BLOCK;
+                hole = MIN(round_up(hole), end);
+                w->said->bytes_held += (uint64_t)(hole - data);
+                if (w->pattern)
+                        wipe_run(w, fd, data, hole);
+                else
+                        w->said->bytes_missed += (uint64_t)(hole - data);
+        }
+        if (w->said->on_disk)
+                fdatasync(fd);
+}
+
+static void wipe_file(int dir, const char *name, void *arg) {
+        _cleanup_close_ int fd = -1;
+        struct stat st, opened;
+        Wipe *w = arg;
+
+        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
+                return;
+        w->said->files++;
+        if (st.st_size == 0 && st.st_blocks == 0)
+                return;
+        fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0600, 0) == 0)
+                fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &opened) < 0 || opened.st_ino != st.st_ino || opened.st_dev != st.st_dev) {
+                w->said->bytes_held += (uint64_t)st.st_blocks * 512;
+                w->said->bytes_missed += (uint64_t)st.st_blocks * 512;
+                return;
+        }
+        wipe_open(w, fd, st.st_size);
+}
+
+int scratch_wipe(int root, unsigned passes, ScratchWiped *ret) {
+        Wipe w = {.passes = passes, .said = ret};
+        struct statfs fs;
+        int e;
+
+        *ret = (ScratchWiped){0};
+        if (fstatfs(root, &fs) < 0)
+                return -errno;
+        ret->on_disk = fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC;
+        e = spawn_scratch_empty(root, wipe_file, &w);
+        free(w.pattern); /* holds what was written; what was read back instead is cleared where that is seen */
+        return e;
+}

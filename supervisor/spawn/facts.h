@@ -1,0 +1,11 @@
+/* Runs: supervisor, CLI. What this machine does with freed and with stored memory: facts that the evidence of a teardown names. */
+#pragma once
+
+#include "base/util.h"
+
+typedef struct KernelFacts {
+        bool init_on_free; /* freed pages and freed kernel objects are cleared at once. False also when that cannot be known */
+        bool swap;         /* memory may have been written to a disk */
+} KernelFacts;
+
+void kernel_facts(KernelFacts *ret);

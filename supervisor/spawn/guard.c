@@ -1,0 +1,294 @@
+#include "spawn/guard.h"
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "spawn/clone.h"
+#include "spawn/find.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define FOLDER "guard"
+#define EXIT_MS 5000
+#define LOOK_MS 200 /* how often progress is looked for while nothing is said */
+
+static int start(Guard *g, Diag *reterr) {
+        _cleanup_close_ int exe = -1, null = open("/dev/null", O_RDWR | O_CLOEXEC), page = memfd_create("lethe-evidence", MFD_CLOEXEC);
+        _cleanup_close_ int theirs = -1;
+        _cleanup_free_ char *path = NULL;
+        CloneExec c = {.name = "lethe-guard", .n_fds = GUARD_FD_EVIDENCE + 1};
+        int pair[2], fds[GUARD_FD_EVIDENCE + 1];
+        void *p;
+        pid_t pid;
+
+        if (null < 0 || page < 0 || ftruncate(page, sizeof(GuardEvidence)) < 0)
+                return -errno;
+        exe = find_program("lethe-guard", &path);
+        if (exe < 0)
+                return diag(reterr, GUARD_E_START, "lethe-guard, which overwrites a region's memory at its end, is not beside lethe and not at %s; fix: "
+                                                   "install it there", path ?: "its place");
+        p = mmap(NULL, sizeof(GuardEvidence), PROT_READ, MAP_SHARED, page, 0);
+        if (p == MAP_FAILED)
+                return -errno;
+        g->page = p;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        g->control = pair[0];
+        theirs = pair[1];
+        if (io_set_nonblock(g->control) < 0)
+                return -errno;
+        for (int i = 0; i < GUARD_FD_CONTROL; i++)
+                fds[i] = null;
+        fds[GUARD_FD_CONTROL] = theirs;
+        fds[GUARD_FD_EVIDENCE] = page;
+        c.exec_fd = exe;
+        c.fds = fds;
+        pid = clone_exec(&c, 0, -1, &g->pidfd);
+        if (pid < 0)
+                return diag(reterr, GUARD_E_START, "lethe-guard cannot be started: %s: %s", c.what, strerror(-pid));
+        g->pid = pid;
+        return 0;
+}
+
+int guard_start(Guard *ret, Diag *reterr) {
+        Guard g = GUARD_NULL;
+        int e = start(&g, reterr);
+
+        if (e == 0)
+                *ret = g;
+        else
+                guard_deinit(&g);
+        return e;
+}
+
+/* The byte of the lock file that stands for a region: two that meet in one only wait for each other. */
+static off_t lock_byte(const char *region) {
+        uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a */
+
+        for (; *region; region++)
+                h = (h ^ (uint8_t)*region) * 0x100000001b3ULL;
+        return (off_t)(h >> 2);
+}
+
+static struct flock lock_of(const char *region, short type) {
+        return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = lock_byte(region), .l_len = 1};
+}
+
+/* Returns a descriptor or -errno. */
+static int open_folder(const char *store_dir, bool make) {
+        char path[PATH_MAX];
+        int fd;
+
+        if (snprintf(path, sizeof(path), "%s/" FOLDER, store_dir) >= (int)sizeof(path))
+                return -ENAMETOOLONG;
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT && make && (mkdir(path, 0700) == 0 || errno == EEXIST))
+                fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+static int gone(Guard *g) {
+        closep(&g->control);
+        return GUARD_E_GONE;
+}
+
+static int order(Guard *g, const GuardOrder *o, const int *fds, size_t n_fds) {
+        union {
+                struct cmsghdr head;
+                char space[CMSG_SPACE(GUARD_ATTACH_FDS * sizeof(int))];
+        } control = {0};
+        struct iovec v = {.iov_base = (void *)o, .iov_len = sizeof(*o)};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+        ssize_t n;
+
+        if (g->control < 0)
+                return GUARD_E_GONE;
+        if (n_fds > 0) {
+                struct cmsghdr *c;
+
+                m.msg_control = &control;
+                m.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+                c = CMSG_FIRSTHDR(&m);
+                c->cmsg_level = SOL_SOCKET;
+                c->cmsg_type = SCM_RIGHTS;
+                c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+                memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
+        }
+        do
+                n = sendmsg(g->control, &m, MSG_NOSIGNAL);
+        while (n < 0 && errno == EINTR);
+        if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
+                return gone(g);
+        return n < 0 ? -errno : 0;
+}
+
+int guard_attach(Guard *g, const GuardOrder *o, const char *store_dir, int scratch, Diag *reterr) {
+        _cleanup_close_ int folder = open_folder(store_dir, true), lock = -1, again = -1;
+        struct flock l = lock_of(o->region, F_WRLCK);
+        int e;
+
+        if (folder < 0)
+                return diag(reterr, folder, "folder \"" FOLDER "\" of the store: %s", strerror(-folder));
+        lock = openat(folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (lock < 0 || fcntl(lock, F_OFD_SETLK, &l) < 0)
+                return diag(reterr, -errno, "the guard's lock in the store: %s", strerror(errno));
+        e = order(g, o, (const int[]){lock, folder, scratch}, scratch < 0 ? GUARD_ATTACH_SCRATCH : GUARD_ATTACH_FDS);
+        if (e > 0)
+                return diag(reterr, e, "lethe-guard ended before it was attached");
+        g->sent = e == 0;
+        return e;
+}
+
+int guard_answer(Guard *g, GuardAnswer *ret) {
+        ssize_t n;
+
+        if (g->control < 0)
+                return 0;
+        do
+                n = recv(g->control, ret, sizeof(*ret), MSG_DONTWAIT);
+        while (n < 0 && errno == EINTR);
+        if (n < 0 && errno == EAGAIN)
+                return -EAGAIN;
+        if (n <= 0) {
+                gone(g);
+                return 0;
+        }
+        if (n != sizeof(*ret) || ret->version != GUARD_VERSION)
+                return -EPROTO;
+        g->attached |= ret->kind == GUARD_ATTACHED && ret->error == 0;
+        g->frozen |= ret->kind == GUARD_FROZEN;
+        g->empty |= ret->kind == GUARD_EMPTY;
+        return 1;
+}
+
+int guard_explain(int error, Diag *reterr) {
+        const char *fix = "";
+
+        if (error == EPERM || error == EACCES)
+                fix = "; fix: let processes be traced (in a container: a seccomp profile that allows ptrace and process_vm_writev; where "
+                      "/proc/sys/kernel/yama/ptrace_scope is 2 or 3: a lower one), or run a skill that the policy trusts with --discipline none";
+        return diag(reterr, GUARD_E_START, "the region's memory could not be overwritten at its end: lethe-guard cannot trace the program: %s%s",
+                    strerror(error), fix);
+}
+
+int guard_freeze(Guard *g) {
+        return order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_FREEZE}, NULL, 0);
+}
+
+int guard_scrub(Guard *g) {
+        g->scrub = true;
+        return order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_SCRUB}, NULL, 0);
+}
+
+static uint64_t progress(const Guard *g) {
+        const volatile GuardEvidence *e = g->page;
+
+        return e->processes + e->processes_missed + e->threads + e->bytes_held + e->bytes_overwritten + e->bytes_verified + e->files + e->scrub_usec;
+}
+
+static int wait_for(Guard *g, const bool *what, uint64_t stall_usec) {
+        uint64_t seen = progress(g), since = clock_mono_usec();
+
+        while (!*what) {
+                struct pollfd p = {.fd = g->control, .events = POLLIN};
+                GuardAnswer a;
+                int e = guard_answer(g, &a);
+                uint64_t now;
+
+                if (e == 0)
+                        return GUARD_E_GONE;
+                if (e != -EAGAIN)
+                        continue;
+                poll(&p, 1, LOOK_MS);
+                now = clock_mono_usec();
+                if (progress(g) != seen) {
+                        seen = progress(g);
+                        since = now;
+                } else if (now - since > stall_usec) {
+                        syscall(SYS_pidfd_send_signal, g->pidfd, SIGKILL, NULL, 0);
+                        return gone(g);
+                }
+        }
+        return 0;
+}
+
+int guard_wait_empty(Guard *g, uint64_t stall_usec) {
+        return wait_for(g, &g->empty, stall_usec);
+}
+
+int guard_wait_frozen(Guard *g, uint64_t stall_usec) {
+        return wait_for(g, &g->frozen, stall_usec);
+}
+
+void guard_evidence(const Guard *g, GuardEvidence *ret) {
+        *ret = g->page ? *g->page : (GuardEvidence){0};
+}
+
+void guard_deinit(Guard *g) {
+        if (g->control >= 0)
+                order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_DONE}, NULL, 0);
+        closep(&g->control);
+        if (g->pid > 0) {
+                struct pollfd p = {.fd = g->pidfd, .events = POLLIN};
+
+                if (poll(&p, 1, EXIT_MS) == 0)
+                        syscall(SYS_pidfd_send_signal, g->pidfd, SIGKILL, NULL, 0);
+                while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
+                        ;
+        }
+        closep(&g->pidfd);
+        if (g->page)
+                munmap(g->page, sizeof(*g->page));
+        *g = GUARD_NULL;
+}
+
+static int read_file(int folder, const char *region, GuardEvidence *ret) {
+        char name[GUARD_REGION_MAX + sizeof(GUARD_FILE)];
+        _cleanup_close_ int fd = -1;
+        GuardFile f;
+        ssize_t n;
+
+        snprintf(name, sizeof(name), "%s" GUARD_FILE, region);
+        fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        n = read(fd, &f, sizeof(f));
+        if (n < 0)
+                return -errno;
+        unlinkat(folder, name, 0);
+        if (n != sizeof(f) || memcmp(f.magic, GUARD_FILE_MAGIC, sizeof(f.magic)) != 0 || f.evidence.version != GUARD_VERSION ||
+            strnlen(f.region, sizeof(f.region)) == sizeof(f.region) || strcmp(f.region, region) != 0)
+                return -EBADMSG;
+        *ret = f.evidence;
+        return 0;
+}
+
+int guard_left(const char *store_dir, const char *region, uint64_t wait_usec, GuardEvidence *ret) {
+        _cleanup_close_ int folder = open_folder(store_dir, false), lock = -1;
+        uint64_t until = clock_mono_usec() + wait_usec;
+        struct flock l = lock_of(region, F_RDLCK);
+
+        if (folder < 0)
+                return folder;
+        lock = openat(folder, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        if (lock < 0)
+                return -errno;
+        while (fcntl(lock, F_OFD_SETLK, &l) < 0) {
+                if (errno != EAGAIN && errno != EACCES)
+                        return -errno;
+                if (clock_mono_usec() > until)
+                        return -ETIMEDOUT;
+                poll(NULL, 0, 5);
+        }
+        return read_file(folder, region, ret);
+}

@@ -1,0 +1,49 @@
+/* Runs: supervisor. One lethe-guard for one region: starting it, its orders and answers (schema/guard.h), and what a dead one left.
+ *
+ * Its files are in the folder guard/ of the store: `lock`, of which each guard holds one byte (fcntl(2), open file description locks;
+ * which byte follows from the region's id) until it exits, and <region>.evidence of a guard whose supervisor died. */
+#pragma once
+
+#include "base/diag.h"
+#include "base/util.h"
+#include "schema/guard.h"
+
+#include <sys/types.h>
+
+enum {
+        GUARD_E_START = 1, /* lethe-guard cannot be started: message with the fix */
+        GUARD_E_GONE,      /* it ended, or does not answer */
+};
+
+typedef struct Guard {
+        pid_t pid;             /* our child; 0: none */
+        int pidfd;
+        int control;           /* SOCK_SEQPACKET, non-blocking; POLLIN: guard_answer(). -1: none, or it is gone */
+        GuardEvidence *page;   /* mapped, written by the guard */
+        bool sent, attached;   /* ATTACH was sent; was answered without an error */
+        bool frozen, scrub, empty;
+} Guard;
+#define GUARD_NULL ((Guard){.pidfd = -1, .control = -1})
+
+/* It runs when this returns, and waits for its order. Returns 0, GUARD_E_START, -errno. */
+int guard_start(Guard *ret, Diag *reterr);
+/* Sends ATTACH. store_dir: see above; scratch may be -1. Does not wait for the answer. Returns 0, GUARD_E_GONE, -errno. */
+int guard_attach(Guard *g, const GuardOrder *order, const char *store_dir, int scratch, Diag *reterr);
+/* Takes one answer and keeps what it says. Returns 1, 0 at the end of the socket, -EAGAIN, -EPROTO. */
+int guard_answer(Guard *g, GuardAnswer *ret);
+/* What an answer's error means for who reads it. */
+int guard_explain(int error, Diag *reterr);
+int guard_freeze(Guard *g);
+int guard_scrub(Guard *g);
+/* Waits until all that it traced is overwritten and gone; as long as it makes progress, and stall_usec without. Returns 0, GUARD_E_GONE
+ * (its death, or no progress: then it is killed, and with it all that it traces). */
+int guard_wait_empty(Guard *g, uint64_t stall_usec);
+int guard_wait_frozen(Guard *g, uint64_t stall_usec);
+/* What it did so far; zeros without a guard. */
+void guard_evidence(const Guard *g, GuardEvidence *ret);
+/* The evidence is recorded, or nothing was attached: it exits and is reaped. */
+void guard_deinit(Guard *g);
+
+/* Of a region whose supervisor died: waits at most wait_usec until no guard works on it any more, then reads and removes its file.
+ * Returns 0, -ENOENT (nothing is known), -ETIMEDOUT (it works still), -errno. */
+int guard_left(const char *store_dir, const char *region, uint64_t wait_usec, GuardEvidence *ret);
