@@ -72,6 +72,10 @@ static void go(Run *run, int notify, int scratch) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "seccomp notifications: %s", strerror(-e));
                 return;
         }
+        if ((e = early_start(r, &run->early_deadline, &run->early)) < 0) {
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "discipline multipass: %s", strerror(-e));
+                return;
+        }
         if (r->cgroup.made && r->cgroup.v2 && (e = region_cgroup_attach_tree(&r->cgroup, r->spawned.pid)) < 0) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
                 return;
@@ -212,6 +216,14 @@ static void on_notify(void *userdata, short revents) {
                 region_end(r, OUTCOME_DENIED, 0, "the first denial ends this skill (on_denial)");
 }
 
+static void on_early(void *userdata, uint64_t now) {
+        Run *run = userdata;
+
+        early_tick(run->early, now);
+        if (run->region.notify.failed < 0)
+                region_end(&run->region, OUTCOME_CANCELLED, 0, "seccomp notifications: %s", strerror(-run->region.notify.failed));
+}
+
 static void on_connect(void *userdata, short revents) {
         Region *r = &((Run *)userdata)->region;
         int e = region_notify_connected(&r->notify);
@@ -330,6 +342,7 @@ void run_watch(Run *run) {
         loop_add_timer(l, &r->budget.tick_deadline, on_tick, run);
         loop_add_timer(l, &run->pipe_deadline, on_pipe_time, run);
         loop_add_timer(l, &run->attach_deadline, on_attach_time, run);
+        loop_add_timer(l, &run->early_deadline, on_early, run);
         loop_add_fd(l, &r->cgroup.oom, &r->cgroup.oom_poll, on_memory, run);
         loop_add_fd(l, &r->cgroup.pids_events, &r->cgroup.pids_poll, on_tasks, run);
         loop_add_fd(l, &r->notify.fd, &poll_in, on_notify, run);

@@ -9,6 +9,7 @@
 #include "desk/desk.h"
 #include "region/region.h"
 #include "schema/limits.h"
+#include "scrub/early.h"
 #include "scrub/evidence.h"
 
 #include <poll.h>
@@ -41,6 +42,8 @@ struct Run {
         const char *store_path;
         Region region;
         Evidence evidence;
+        Early *early;           /* discipline multipass: what is given back while the region runs; NULL: other ones, or not begun */
+        uint64_t early_deadline;
         bool torn_down;
         Desk *desk;
         Buf reply;
@@ -52,7 +55,7 @@ struct Run {
 
 static inline Run run_new(Tree *tree, const RunOptions *o, Store *store, const char *store_path) {
         return (Run){.tree = tree, .options = o, .store = store, .store_path = store_path, .pipe_deadline = LOOP_NEVER, .attach_deadline = LOOP_NEVER,
-                     .pipe = {{.fd = -1}, {.fd = -1}}};
+                     .early_deadline = LOOP_NEVER, .pipe = {{.fd = -1}, {.fd = -1}}};
 }
 
 /* A Run that is ALLOCATED joins its tree: everything that a living region waits for is registered. */

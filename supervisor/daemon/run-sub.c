@@ -173,7 +173,7 @@ static void child_end(Run *run) {
         run_end_below(run);
         run->store_failed |= first->store_failed;
         run_finish(run);
-        run->pipe_deadline = LOOP_NEVER;
+        run->pipe_deadline = run->early_deadline = LOOP_NEVER;
         run->pipe[0].fd = run->pipe[1].fd = -1;
         region_budget_give_back(&r->budget);
         above->io.output_used += r->io.output_used;

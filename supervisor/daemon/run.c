@@ -202,6 +202,8 @@ static void finish(Run *run) {
         vault_unbind(r->vault); /* before the last events of the region, and before a byte of it is overwritten (I-13) */
         if (run->desk && !run->store_failed && (e = desk_finish(run->desk, &d)) != 0)
                 store_trouble(run, "the store cannot record refused requests", e, &d);
+        if (run->early)
+                early_finish(run->early);
         e = teardown_clear(r, &run->evidence, &d);
         if (e > 0) {
                 give_up(run, e, &d);
@@ -272,6 +274,7 @@ void run_deinit(Run *run) {
         desk_free(run->desk);
         buf_deinit(&run->reply);
         json_decref(run->call);
+        early_free(run->early);
         region_deinit(&run->region);
         grant_deinit(&run->own_grant);
         store_free(run->own_store);

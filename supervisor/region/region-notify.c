@@ -362,6 +362,8 @@ int region_notify_ready(RegionNotify *n, short revents, Breach *ret_breach, bool
 }
 
 void region_notify_deinit(RegionNotify *n) {
+        FreedCount freed = n->freed;
+
         for (size_t i = 0; i < NOTIFY_CONNECTS_MAX; i++)
                 if (n->pending[i].id)
                         close(n->pending[i].fd);
@@ -372,4 +374,5 @@ void region_notify_deinit(RegionNotify *n) {
         free(n->req);
         free(n->resp);
         *n = REGION_NOTIFY_NULL;
+        n->freed = freed; /* what was done stays known */
 }

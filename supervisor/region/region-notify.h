@@ -16,6 +16,20 @@ typedef struct PendingConnect {
         bool restore;  /* it was blocking: O_NONBLOCK comes off again */
 } PendingConnect;
 
+/* What the region gave back while it ran, under discipline multipass. Counters only grow. bytes = overwritten + missed. */
+typedef struct FreedCount {
+        uint64_t calls;       /* that gave something back */
+        uint64_t bytes;       /* given back, and to be overwritten before: memory and files */
+        uint64_t overwritten; /* overwritten and read back as written */
+        uint64_t missed;      /* not, or not provably */
+        uint64_t racing;      /* of overwritten: of processes with several threads, one of which can have written again in time */
+        uint64_t files;       /* deleted, truncated or holed */
+        uint64_t images;      /* memory given up by execve */
+        uint64_t kept;        /* of missed: paths, arguments and environments that the kernel still had to read */
+        uint64_t exec_failed; /* processes killed because their execve failed afterwards */
+        uint64_t usec;        /* spent */
+} FreedCount;
+
 /* What becomes of a call that gives memory back (discipline multipass). */
 typedef enum NotifyStep {
         NOTIFY_GO_ON,
@@ -43,6 +57,7 @@ typedef struct RegionNotify {
         size_t n_req, n_resp;
         NotifyFreesFn frees;  /* NULL: such calls simply go on */
         void *frees_userdata; /* borrowed */
+        FreedCount freed;
         int failed;           /* -errno: an answer could not be given */
 } RegionNotify;
 

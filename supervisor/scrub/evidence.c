@@ -1,6 +1,8 @@
 /* Runs: supervisor. */
 #include "scrub/evidence.h"
 
+#include "scrub/early.h"
+
 #include <string.h>
 
 static const char *const missed_names[] = GUARD_MISSED_NAMES;
@@ -16,6 +18,17 @@ static void add_class(Evidence *e, const char *name) {
 }
 
 /* The classes of storage that an invocation leaves secrets in, as they were found by dumping physical memory after one. */
+static void judge_early(Evidence *e) {
+        if (!e->early && (!e->watched || e->freed.missed > e->freed.kept)) {
+                add_class(e, "freed_memory"); /* given back while it ran: munmap, brk, madvise, images left by execve */
+                add_class(e, "freed_files");  /* unlinked or cut short while it ran */
+        }
+        if (e->freed.kept > 0)
+                add_class(e, "exec_arguments"); /* of images that were left: the kernel had still to read them */
+        if (e->freed.racing > 0)
+                add_class(e, "thread_races"); /* another thread can have written again what was overwritten, before it was given back */
+}
+
 static void judge_classes(Evidence *e, bool writable_mounts) {
         static const char *const held[] = {
                 "anonymous_memory", /* heap, stacks, data of every process, copied pages of the program, arguments, environment */
@@ -36,10 +49,7 @@ static void judge_classes(Evidence *e, bool writable_mounts) {
         for (size_t i = 0; !known && i < ARRAY_SIZE(held); i++)
                 add_class(e, held[i]);
         if (!e->kernel.init_on_free) {
-                if (!e->early) {
-                        add_class(e, "freed_memory"); /* given back while it ran: munmap, brk, madvise, images left by execve */
-                        add_class(e, "freed_files");  /* unlinked or cut short while it ran */
-                }
+                judge_early(e);
                 for (size_t i = 0; i < ARRAY_SIZE(kernel); i++)
                         add_class(e, kernel[i]);
         }
@@ -90,8 +100,11 @@ void evidence_collect(const Region *r, const ScratchWiped *scratch, const VaultW
                 .nothing_held = r->go_usec == 0,
                 .scratch = *scratch,
                 .vault = *vault,
+                .watched = r->grant->discipline == DISCIPLINE_MULTIPASS && r->go_usec > 0,
+                .freed = r->notify.freed,
                 .bound_usec = r->grant->cancel_bound_usec,
         };
+        ret->early = ret->watched && ret->freed.missed == 0 && ret->freed.racing == 0;
         guard_evidence(&r->guard, &ret->guard);
         kernel_facts(&ret->kernel);
         for (size_t i = 0; i < r->grant->n_files; i++)
@@ -138,17 +151,17 @@ static json_t *counts_json(const Evidence *e) {
 }
 
 json_t *evidence_to_json(const Evidence *e) {
-        json_t *list = json_array(), *missed = missed_json(e), *counts = counts_json(e);
+        json_t *list = json_array(), *missed = missed_json(e), *counts = counts_json(e), *early = e->watched ? early_to_json(&e->freed) : json_null();
 
         for (size_t i = 0; list && e->not_covered[i]; i++)
                 if (json_array_append_new(list, json_string(e->not_covered[i])) < 0) {
                         json_decref(list);
                         list = NULL;
                 }
-        return json_pack("{s:s, s:i, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:{s:b, s:b, s:b, s:s}, s:[], s:I, s:{s:I, s:I, s:I, s:I, s:b}, s:I, s:I, s:I}", "discipline",
+        return json_pack("{s:s, s:i, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:{s:b, s:b, s:b, s:s}, s:[], s:I, s:{s:I, s:I, s:I, s:I, s:b}, s:I, s:I, s:I}", "discipline",
                          discipline_name(e->discipline), "passes", (int)e->passes, "method", e->method, "by", e->by, "grade", e->grade, "bytes_held",
                          (json_int_t)e->bytes_held, "bytes_overwritten", (json_int_t)e->bytes_overwritten, "bytes_verified",
-                         (json_int_t)e->bytes_verified, "bytes_missed", missed, "counts", counts, "not_covered", list, "kernel", "init_on_free",
+                         (json_int_t)e->bytes_verified, "bytes_missed", missed, "counts", counts, "early", early, "not_covered", list, "kernel", "init_on_free",
                          e->kernel.init_on_free, "swap", e->kernel.swap, "frames_compared", (e->guard.facts & GUARD_FACT_FRAMES) != 0, "core_dumps",
                          "off", "callbacks", "handles_unbound", (json_int_t)e->vault.handles_unbound, "sections", "count",
                          (json_int_t)e->vault.sections, "bytes_held", (json_int_t)e->vault.bytes_held, "bytes_overwritten",

@@ -31,7 +31,9 @@ typedef struct Evidence {
         GuardEvidence guard;        /* zeros: nothing is known */
         ScratchWiped scratch;
         bool nothing_held;
-        bool early;                 /* what was given back while it ran was overwritten, too */
+        bool watched;               /* what it gave back while it ran was looked for (discipline multipass); freed: what became of it */
+        FreedCount freed;
+        bool early;                 /* all of that was overwritten */
         KernelFacts kernel;
         const char *not_covered[EVIDENCE_CLASSES_MAX]; /* NULL-terminated; static strings */
         VaultWiped vault;           /* sections, key and handles (I-16) */

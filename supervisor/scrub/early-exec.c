@@ -1,0 +1,338 @@
+/* Runs: supervisor. */
+#include "scrub/early-internal.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#define STRINGS_MAX 16384           /* arguments and variables together; a call with more is not overwritten */
+#define STRING_BYTES_MAX 131072     /* the kernel's own bound of one */
+#define BYTES_MAX (124U * 1024)     /* of all: what the kernel takes whatever the limit of the stack is */
+#define WATCH_USEC 2000000
+#define IMAGE_END 0x7ffffffff000U
+
+/* What the kernel has still to read, as byte ranges. */
+typedef struct Keep {
+        Run v[STRINGS_MAX + 8];
+        size_t n;
+        uint64_t bytes;
+} Keep;
+
+static bool keep_add(Keep *k, uint64_t start, uint64_t n) {
+        if (k->n == ARRAY_SIZE(k->v))
+                return false;
+        k->v[k->n++] = (Run){start, start + n};
+        k->bytes += n;
+        return k->bytes <= BYTES_MAX;
+}
+
+static bool keep_string(Keep *k, pid_t pid, uint64_t at) {
+        char text[4096];
+
+        for (uint64_t n = 0; n < STRING_BYTES_MAX;) {
+                ssize_t got = region_notify_read(pid, at + n, text, sizeof(text) - (at + n) % sizeof(text));
+                const char *nul = got > 0 ? memchr(text, 0, (size_t)got) : NULL;
+
+                if (got <= 0)
+                        return false;
+                if (nul)
+                        return keep_add(k, at, n + (uint64_t)(nul - text) + 1);
+                n += (uint64_t)got;
+        }
+        return false;
+}
+
+/* An array of pointers that ends with NULL, and what they point to. */
+static bool keep_array(Keep *k, pid_t pid, uint64_t at) {
+        uint64_t pointers[64], start = at;
+
+        while (at) {
+                size_t want = MIN(sizeof(pointers), (size_t)(SCAN_PAGE - at % SCAN_PAGE));
+                ssize_t got = at % 8 ? -1 : region_notify_read(pid, at, pointers, want);
+
+                if (got < 8)
+                        return false;
+                for (size_t i = 0; i < (size_t)got / 8; i++, at += 8) {
+                        if (!pointers[i])
+                                return keep_add(k, start, at + 8 - start);
+                        if (!keep_string(k, pid, pointers[i]))
+                                return false;
+                }
+        }
+        return true;
+}
+
+static int by_start(const void *a, const void *b) {
+        uint64_t x = ((const Run *)a)->start, y = ((const Run *)b)->start;
+
+        return x < y ? -1 : x > y;
+}
+
+/* Whether the kernel will take the file: a program of this machine, or a script whose interpreter is one. A call that fails takes nothing, and
+ * shells and execvp() try one place after the other. Where nobody can tell, the image is left as it is and counted as missed. */
+typedef enum Start { START_NO, START_YES, START_MAYBE } Start;
+
+static bool is_granted_file(const Early *e, const char *path) {
+        const Grant *g = e->region->grant;
+
+        for (size_t i = 0; i < g->n_files; i++)
+                if (path_is_under(path, e->region->notify.root >= 0 ? g->files[i].target : g->files[i].source))
+                        return true;
+        return false;
+}
+
+static Start judge_head(const Early *e, char *head, ssize_t n, unsigned depth);
+
+static Start will_start(const Early *e, const char *path, unsigned depth) {
+        _cleanup_close_ int there = early_open(e, path, true), fd = -1;
+        char link[64], head[256];
+        struct statvfs mount;
+        struct stat st;
+        ssize_t n;
+
+        if (there < 0)
+                return there == -ENOENT || there == -ENOTDIR ? START_NO : START_MAYBE;
+        if (fstat(there, &st) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0 || fstatvfs(there, &mount) < 0 || mount.f_flag & ST_NOEXEC)
+                return START_NO;
+        if ((st.st_mode & 0111) != 0111 || (st.st_dev == e->scratch && e->region->notify.root >= 0) || is_granted_file(e, path))
+                return START_MAYBE;
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", there);
+        fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        n = fd < 0 ? -1 : pread(fd, head, sizeof(head) - 1, 0);
+        return n < 0 ? START_MAYBE : judge_head(e, head, n, depth);
+}
+
+static Start judge_head(const Early *e, char *head, ssize_t n, unsigned depth) {
+        char *name = head + 2;
+
+        head[n] = 0;
+        if (n > 64 && memcmp(head, "\177ELF\002", 5) == 0)
+                return head[16] >= 2 && head[16] <= 3 ? START_YES : START_MAYBE; /* ET_EXEC, ET_DYN */
+        if (n < 4 || memcmp(head, "#!", 2) != 0 || depth >= 4 || !strchr(head, '\n'))
+                return START_MAYBE;
+        name += strspn(name, " \t");
+        name[strcspn(name, " \t\n")] = 0;
+        return *name == '/' ? will_start(e, name, depth + 1) : START_MAYBE;
+}
+
+typedef struct Self {
+        pid_t tgid, parent;
+        unsigned threads;
+} Self;
+
+static bool read_self(pid_t pid, Self *ret) {
+        char path[64], line[256];
+        FILE *f;
+
+        *ret = (Self){};
+        snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+        f = fopen(path, "re");
+        while (f && fgets(line, sizeof(line), f))
+                if (sscanf(line, "Tgid: %d", &ret->tgid) || sscanf(line, "PPid: %d", &ret->parent) || sscanf(line, "Threads: %u", &ret->threads))
+                        continue;
+        if (f)
+                fclose(f);
+        return ret->tgid > 0 && ret->threads > 0;
+}
+
+/* In tier landlock the worker hides itself, which nothing that a region starts can do. */
+static bool is_worker(const Early *e, pid_t pid) {
+        struct stat st;
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+        if (stat(path, &st) < 0)
+                return errno == EACCES;
+        return st.st_dev == e->worker.st_dev && st.st_ino == e->worker.st_ino;
+}
+
+/* When the process began (field 22 of its stat), and where its stack does (28). */
+static bool read_stat(pid_t pid, uint64_t *ret_ticks, uint64_t *ret_stack) {
+        char path[64], text[1024], *p;
+        _cleanup_close_ int fd = -1;
+        ssize_t n;
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+        if (n <= 0)
+                return false;
+        text[n] = 0;
+        p = strrchr(text, ')');
+        for (int field = 2; p && field < 28; field++) {
+                p = strchr(p + 1, ' ');
+                if (p && field + 1 == 22)
+                        *ret_ticks = strtoull(p + 1, NULL, 10);
+                if (p && field + 1 == 28)
+                        *ret_stack = strtoull(p + 1, NULL, 10);
+        }
+        return p != NULL;
+}
+
+static void watch(Early *e, pid_t pid) {
+        EarlyExec *x = &e->execs[e->n_execs];
+
+        if (e->n_execs == EARLY_EXECS_MAX || !read_stat(pid, &x->ticks, &x->stack))
+                return;
+        x->pid = pid;
+        x->until = clock_mono_usec() + WATCH_USEC;
+        e->n_execs++;
+        early_wake(e, 500);
+}
+
+/* False when the process is surely out of the call: what runs just now may be the call itself. */
+static bool may_be_in_call(pid_t pid) {
+        char path[64], text[128];
+        _cleanup_close_ int fd = -1;
+        ssize_t n;
+
+        snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+        if (n <= 0)
+                return false;
+        text[n] = 0;
+        return strncmp(text, "running", 7) == 0 || atoi(text) == SYS_execve || atoi(text) == SYS_execveat;
+}
+
+/* True when it needs no more looks. */
+static bool look(Early *e, const EarlyExec *x, uint64_t now) {
+        bool in_call = may_be_in_call(x->pid);
+        uint64_t ticks = 0, stack = 0;
+
+        if (!read_stat(x->pid, &ticks, &stack) || ticks != x->ticks || stack != x->stack || stack == 0)
+                return true;
+        if (in_call && now < x->until)
+                return false;
+        /* Still the old image, whose memory is gone: nothing that it does now means anything. */
+        kill(x->pid, SIGKILL);
+        e->region->notify.freed.exec_failed++;
+        log_warning("process %d was killed: its execve failed after its memory had been overwritten (discipline multipass)", (int)x->pid);
+        return true;
+}
+
+bool early_exec_look(Early *e, uint64_t now) {
+        size_t kept = 0;
+
+        for (size_t i = 0; i < e->n_execs; i++)
+                if (!look(e, &e->execs[i], now))
+                        e->execs[kept++] = e->execs[i];
+        e->n_execs = kept;
+        return kept > 0;
+}
+
+/* Overwrites, in the pages that hold something to keep, all that is around it. */
+static void wipe_around(Early *e, const Keep *k, uint64_t page, size_t *first) {
+        static const uint8_t zeros[SCAN_PAGE];
+        uint64_t at = page, end = page + SCAN_PAGE, kept = 0, lost = 0;
+        uint8_t back[SCAN_PAGE];
+
+        while (*first < k->n && k->v[*first].end <= page)
+                (*first)++;
+        for (size_t i = *first; at < end; i++) {
+                uint64_t stop = i < k->n ? MAX(at, MIN(k->v[i].start, end)) : end;
+                struct iovec local = {(void *)zeros, stop - at}, remote = {(void *)(uintptr_t)at, stop - at}, in = {back, stop - at};
+
+                if (stop > at && (process_vm_writev(e->scan.pid, &local, 1, &remote, 1, 0) != (ssize_t)(stop - at) ||
+                                  process_vm_readv(e->scan.pid, &in, 1, &remote, 1, 0) != (ssize_t)(stop - at) || memcmp(back, zeros, stop - at) != 0))
+                        lost += stop - at;
+                at = i < k->n ? MAX(stop, MIN(k->v[i].end, end)) : end;
+                kept += at - stop;
+        }
+        e->region->notify.freed.bytes += SCAN_PAGE;
+        e->region->notify.freed.kept += kept;
+        e->region->notify.freed.missed += kept + lost;
+        e->region->notify.freed.overwritten += SCAN_PAGE - kept - lost;
+}
+
+/* Takes the pages that hold something to keep out of `own`, with their frames, and overwrites what is around it there. */
+static int split_own(Early *e, const Keep *k) {
+        Runs whole = {};
+        size_t first = 0, next = 0, frame = 0, frames = 0;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < e->scan.own.n; i++)
+                for (uint64_t p = e->scan.own.v[i].start; r == 0 && p < e->scan.own.v[i].end; p += SCAN_PAGE, frame++) {
+                        while (next < k->n && k->v[next].end <= p)
+                                next++;
+                        if (next < k->n && k->v[next].start < p + SCAN_PAGE) {
+                                wipe_around(e, k, p, &first);
+                                continue;
+                        }
+                        r = runs_add(&whole, p, p + SCAN_PAGE);
+                        if (e->scan.n_frames > 0)
+                                e->scan.frames[frames++] = e->scan.frames[frame];
+                }
+        e->scan.n_frames = frames;
+        runs_deinit(&e->scan.own);
+        e->scan.own = whole;
+        return r;
+}
+
+static NotifyStep image(Early *e, const struct seccomp_notif *q, const Keep *k) {
+        int r = scan_begin(&e->scan, (pid_t)q->pid);
+
+        if (!region_notify_waits(&e->region->notify, q->id)) {
+                scan_end(&e->scan);
+                return NOTIFY_GO_ON;
+        }
+        if (r == 0)
+                r = scan_private(&e->scan, 0, IMAGE_END);
+        e->region->notify.freed.calls++;
+        e->region->notify.freed.images++;
+        if (r == 0 && k)
+                r = split_own(e, k);
+        if (r == 0 && k)
+                early_wipe_own(e, false, false);
+        else if (r == 0) {
+                e->region->notify.freed.bytes += e->scan.own.bytes;
+                e->region->notify.freed.missed += e->scan.own.bytes;
+        }
+        scan_end(&e->scan);
+        if (k)
+                watch(e, (pid_t)q->pid);
+        return NOTIFY_GO_ON;
+}
+
+/* The memory is its parent's, who goes on with it: vfork. */
+static bool borrowed(const Self *s) {
+        return syscall(SYS_kcmp, s->tgid, s->parent, KCMP_VM, 0, 0) == 0;
+}
+
+NotifyStep early_exec_missed(Early *e, const struct seccomp_notif *q) {
+        Self self;
+
+        if (is_worker(e, (pid_t)q->pid) || !read_self((pid_t)q->pid, &self) || borrowed(&self))
+                return NOTIFY_GO_ON;
+        return image(e, q, NULL);
+}
+
+NotifyStep early_exec(Early *e, const struct seccomp_notif *q, int dirfd, uint64_t path, uint64_t argv, uint64_t envp) {
+        _cleanup_free_ Keep *k = NULL;
+        pid_t pid = (pid_t)q->pid;
+        Start start = START_MAYBE;
+        char full[PATH_MAX];
+        Self self;
+
+        if (is_worker(e, pid) || !read_self(pid, &self) || borrowed(&self))
+                return NOTIFY_GO_ON;
+        if (early_path(q, dirfd, path, full) == 0)
+                start = will_start(e, full, 0);
+        if (start == START_NO || !region_notify_waits(&e->region->notify, q->id))
+                return NOTIFY_GO_ON;
+        k = calloc(1, sizeof(*k));
+        /* Of several threads one may be another process's parent by vfork, or write to what was overwritten. */
+        if (start == START_MAYBE || !k || self.threads > 1 || !keep_string(k, pid, path) || !keep_array(k, pid, argv) || !keep_array(k, pid, envp))
+                return image(e, q, NULL);
+        qsort(k->v, k->n, sizeof(*k->v), by_start);
+        return image(e, q, k);
+}

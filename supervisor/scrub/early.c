@@ -1,0 +1,273 @@
+/* Runs: supervisor. */
+#include "scrub/early-internal.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define FILES_PAUSE_LEAST 1000
+#define FILES_PAUSE_MOST 50000
+#define EXEC_LOOK_USEC 2000
+
+/* Newer than some headers. */
+#define MADV_PAGEOUT_ 21
+#define MADV_COLLAPSE_ 25
+#define MADV_DONTNEED_LOCKED_ 24
+#define MADV_GUARD_INSTALL_ 102
+
+static bool pages(uint64_t start, uint64_t length, uint64_t *ret_end) {
+        uint64_t whole = (length + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
+
+        return start % SCAN_PAGE == 0 && whole >= length && whole > 0 && !__builtin_add_overflow(start, whole, ret_end);
+}
+
+static NotifyStep on_munmap(Early *e, const struct seccomp_notif *q, int *ret_error) {
+        Run r = {.start = q->data.args[0]};
+
+        return pages(r.start, q->data.args[1], &r.end) ? early_memory(e, q, &r, 1, EARLY_PRIVATE | EARLY_SHARED) : NOTIFY_GO_ON;
+}
+
+/* Advice that makes the kernel copy pages is not taken: the caller is told what a kernel without it says. */
+static NotifyStep on_madvise(Early *e, const struct seccomp_notif *q, int *ret_error) {
+        Run r = {.start = q->data.args[0]};
+        unsigned flags = EARLY_PRIVATE;
+
+        switch ((int)q->data.args[2]) {
+        case MADV_HUGEPAGE:
+        case MADV_COLLAPSE_:
+        case MADV_PAGEOUT_:
+                *ret_error = EINVAL;
+                return NOTIFY_ANSWER;
+        case MADV_DONTNEED:
+        case MADV_DONTNEED_LOCKED_:
+        case MADV_GUARD_INSTALL_:
+                break;
+        case MADV_FREE:
+                flags |= EARLY_ZEROS;
+                break;
+        case MADV_REMOVE:
+                flags = EARLY_HOLE;
+                break;
+        default:
+                return NOTIFY_GO_ON;
+        }
+        return pages(r.start, q->data.args[1], &r.end) ? early_memory(e, q, &r, 1, flags) : NOTIFY_GO_ON;
+}
+
+/* The heap ends where its last area ends. */
+static NotifyStep on_brk(Early *e, const struct seccomp_notif *q, int *ret_error) {
+        uint64_t first = UINT64_MAX, start, end;
+        Run r = {};
+        char path[64], line[512];
+        FILE *f;
+
+        snprintf(path, sizeof(path), "/proc/%u/maps", q->pid);
+        f = fopen(path, "re");
+        while (f && fgets(line, sizeof(line), f))
+                if (strstr(line, "[heap]") && sscanf(line, "%lx-%lx", &start, &end) == 2) {
+                        first = MIN(first, start);
+                        r.end = MAX(r.end, end);
+                }
+        if (f)
+                fclose(f);
+        r.start = (q->data.args[0] + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
+        return r.start >= first && r.start < r.end ? early_memory(e, q, &r, 1, EARLY_PRIVATE) : NOTIFY_GO_ON;
+}
+
+static NotifyStep on_mmap(Early *e, const struct seccomp_notif *q, int *ret_error) {
+        Run r = {.start = q->data.args[0]};
+        char path[64];
+
+        if (!(q->data.args[3] & MAP_FIXED) || !pages(r.start, q->data.args[1], &r.end))
+                return NOTIFY_GO_ON;
+        /* A call that fails takes nothing. */
+        snprintf(path, sizeof(path), "/proc/%u/fd/%d", q->pid, (int)q->data.args[4]);
+        if (!(q->data.args[3] & MAP_ANONYMOUS) && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+                return NOTIFY_GO_ON;
+        return early_memory(e, q, &r, 1, EARLY_PRIVATE | EARLY_SHARED);
+}
+
+/* The end of what shrinks, and what lies at the place to which it is moved. */
+static NotifyStep on_mremap(Early *e, const struct seccomp_notif *q, int *ret_error) {
+        Run old = {.start = q->data.args[0]}, over = {.start = q->data.args[4]}, r[2];
+        uint64_t kept;
+        size_t n = 0;
+
+        if (!pages(old.start, q->data.args[2], &kept) || !pages(old.start, q->data.args[1], &old.end))
+                return NOTIFY_GO_ON;
+        if (q->data.args[3] & MREMAP_FIXED) {
+                if (!pages(over.start, q->data.args[2], &over.end) || (over.start < old.end && old.start < over.end)) /* it fails */
+                        return NOTIFY_GO_ON;
+                r[n++] = over;
+        }
+        if (kept < old.end)
+                r[n++] = (Run){kept, old.end};
+        return n > 0 ? early_memory(e, q, r, n, EARLY_PRIVATE | EARLY_SHARED) : NOTIFY_GO_ON;
+}
+
+static NotifyStep on_unlink(Early *e, const struct seccomp_notif *q, int *ret_error) {
+        return early_unname(e, q, AT_FDCWD, q->data.args[0]);
+}
+
+static NotifyStep on_unlinkat(Early *e, const struct seccomp_notif *q, int *ret_error) {
+        return (int)q->data.args[2] & AT_REMOVEDIR ? NOTIFY_GO_ON : early_unname(e, q, (int)q->data.args[0], q->data.args[1]);
+}
+
+static NotifyStep on_rename(Early *e, const struct seccomp_notif *q, int *ret_error) {
+        return early_unname(e, q, AT_FDCWD, q->data.args[1]);
+}
+
+static NotifyStep on_renameat(Early *e, const struct seccomp_notif *q, int *ret_error) {
+        return early_unname(e, q, (int)q->data.args[2], q->data.args[3]);
+}
+
+static NotifyStep on_truncate(Early *e, const struct seccomp_notif *q, int *ret_error) {
+        return early_truncate_path(e, q, AT_FDCWD, q->data.args[0], q->data.args[1], false);
+}
+
+static NotifyStep open_flags(Early *e, const struct seccomp_notif *q, int dirfd, uint64_t path, uint64_t flags, int *ret_error) {
+        /* Its data would go with the last descriptor, of which nobody tells. Programs then make a file with a name and unlink it. */
+        if ((flags & O_TMPFILE) == O_TMPFILE) {
+                *ret_error = EOPNOTSUPP;
+                return NOTIFY_ANSWER;
+        }
+        if (!(flags & O_TRUNC) || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) || flags & (O_PATH | O_DIRECTORY))
+                return NOTIFY_GO_ON;
+        return early_truncate_path(e, q, dirfd, path, 0, true);
+}
+
+static NotifyStep on_open(Early *e, const struct seccomp_notif *q, int *ret_error) {
+        return open_flags(e, q, AT_FDCWD, q->data.args[0], q->data.args[1], ret_error);
+}
+
+static NotifyStep on_openat(Early *e, const struct seccomp_notif *q, int *ret_error) {
+        return open_flags(e, q, (int)q->data.args[0], q->data.args[1], q->data.args[2], ret_error);
+}
+
+static NotifyStep on_creat(Early *e, const struct seccomp_notif *q, int *ret_error) {
+        return open_flags(e, q, AT_FDCWD, q->data.args[0], O_CREAT | O_TRUNC | O_WRONLY, ret_error);
+}
+
+static NotifyStep on_execve(Early *e, const struct seccomp_notif *q, int *ret_error) {
+        return early_exec(e, q, AT_FDCWD, q->data.args[0], q->data.args[1], q->data.args[2]);
+}
+
+static NotifyStep on_execveat(Early *e, const struct seccomp_notif *q, int *ret_error) {
+        /* By a descriptor alone: nothing says what is there, so nothing is risked. */
+        return (int)q->data.args[4] & AT_EMPTY_PATH ? early_exec_missed(e, q)
+                                                    : early_exec(e, q, (int)q->data.args[0], q->data.args[1], q->data.args[2], q->data.args[3]);
+}
+
+static NotifyStep before(void *userdata, const struct seccomp_notif *q, const char *call, int *ret_error) {
+        static const struct {
+                const char *call;
+                NotifyStep (*f)(Early *, const struct seccomp_notif *, int *);
+        } calls[] = {
+                {"munmap", on_munmap},     {"madvise", on_madvise},     {"brk", on_brk},         {"mmap", on_mmap},
+                {"mremap", on_mremap},     {"unlink", on_unlink},       {"unlinkat", on_unlinkat}, {"rename", on_rename},
+                {"renameat", on_renameat}, {"renameat2", on_renameat},  {"truncate", on_truncate}, {"ftruncate", early_truncate_fd},
+                {"fallocate", early_hole}, {"open", on_open},           {"openat", on_openat},   {"creat", on_creat},
+                {"execve", on_execve},     {"execveat", on_execveat},
+        };
+        uint64_t start = clock_mono_usec();
+        NotifyStep step = NOTIFY_GO_ON;
+        Early *e = userdata;
+
+        early_files_look(e, EARLY_FILES_NEW);
+        for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+                if (strcmp(calls[i].call, call) == 0) {
+                        step = calls[i].f(e, q, ret_error);
+                        break;
+                }
+        e->region->notify.freed.usec += clock_mono_usec() - start;
+        return step;
+}
+
+static void early_freep(Early **e) {
+        early_free(*e);
+}
+
+int early_start(Region *r, uint64_t *deadline, Early **ret) {
+        _cleanup_(early_freep) Early *e = NULL;
+        struct stat st;
+        char path[64];
+        int k;
+
+        if (r->grant->discipline != DISCIPLINE_MULTIPASS)
+                return 0;
+        e = calloc(1, sizeof(*e));
+        if (!e)
+                return -ENOMEM;
+        e->region = r;
+        e->deadline = deadline;
+        e->files = calloc(EARLY_FILES_MAX, sizeof(*e->files));
+        if (!e->files)
+                return -ENOMEM;
+        if ((k = wipe_init(&e->wipe, r->grant->passes)) < 0 || (k = wipe_init(&e->zeros, 1)) < 0)
+                return k;
+        snprintf(path, sizeof(path), "/proc/%d/exe", (int)r->spawned.pid);
+        if ((stat(path, &e->worker) < 0 && errno != EACCES) || fstat(r->budget.scratch, &st) < 0)
+                return -errno;
+        e->scratch = st.st_dev;
+        r->notify.frees = before;
+        r->notify.frees_userdata = e;
+        *ret = TAKE_PTR(e);
+        return 0;
+}
+
+void early_wake(Early *e, uint64_t after_usec) {
+        *e->deadline = MIN(*e->deadline, clock_mono_usec() + after_usec);
+}
+
+void early_tick(Early *e, uint64_t now) {
+        *e->deadline = EARLY_NEVER;
+        for (size_t i = 0; i < EARLY_JOBS_MAX; i++) {
+                if (!e->jobs[i].id)
+                        continue;
+                if (!early_job_step(e, &e->jobs[i]))
+                        early_wake(e, 0);
+        }
+        if (early_exec_look(e, now))
+                early_wake(e, EXEC_LOOK_USEC);
+        if (e->n_files == 0)
+                return;
+        if (early_files_look(e, EARLY_FILES_ALL)) {
+                e->pause = MIN(2 * e->pause, (uint64_t)FILES_PAUSE_MOST);
+                early_wake(e, e->pause);
+        } else
+                e->pause = FILES_PAUSE_LEAST;
+}
+
+void early_finish(Early *e) {
+        uint64_t start = clock_mono_usec();
+
+        early_files_look(e, EARLY_FILES_END);
+        e->region->notify.freed.usec += clock_mono_usec() - start;
+}
+
+void early_free(Early *e) {
+        if (!e)
+                return;
+        e->region->notify.frees = NULL;
+        *e->deadline = EARLY_NEVER;
+        for (size_t i = 0; i < EARLY_JOBS_MAX; i++)
+                runs_deinit(&e->jobs[i].runs);
+        for (size_t i = 0; i < e->n_files; i++)
+                close(e->files[i].fd);
+        free(e->files);
+        wipe_deinit(&e->wipe);
+        wipe_deinit(&e->zeros);
+        scan_deinit(&e->scan);
+        free(e);
+}
+
+json_t *early_to_json(const FreedCount *c) {
+        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "calls", json_u64(c->calls), "bytes", json_u64(c->bytes),
+                         "overwritten", json_u64(c->overwritten), "missed", json_u64(c->missed), "racing", json_u64(c->racing), "files",
+                         json_u64(c->files), "images", json_u64(c->images), "kept", json_u64(c->kept), "exec_failed", json_u64(c->exec_failed),
+                         "usec", json_u64(c->usec));
+}

@@ -1,0 +1,31 @@
+/* Runs: supervisor. Discipline multipass: what a region gives back while it runs is overwritten before the kernel has it (I-30).
+ *
+ * The filter notifies every call that gives something back. The caller waits; its pages, or the bytes of its file, are overwritten and read
+ * back; then the call goes on. Only what the call takes from its last user is written:
+ *   memory   present private pages in the range that no other process maps. A page that another one still maps is that one's: whoever ends
+ *            last gives it back. Shared anonymous memory when nothing else in the region maps it.
+ *   execve   the private pages of the old image, if no other process lives in it and nothing speaks against the call's success, but not the
+ *            bytes that the kernel has still to read: path, arguments and environment, which are counted as missed. A process whose execve
+ *            fails all the same has lost its memory: it is killed.
+ *   files    of the scratch. A file that loses its last name is kept open here, and overwritten as soon as nobody else has it open (a write
+ *            lease tells), at the latest at the end of the region. What a truncation or a hole takes is overwritten, and the call made, here.
+ * Bytes that another thread of the process can have written between the last look and the call are counted as `racing`: nothing stops the
+ * other threads meanwhile.
+ *
+ * Memory is overwritten in slices, so that the loop is never away for long. */
+#pragma once
+
+#include "base/json.h"
+#include "region/region.h"
+
+typedef struct Early Early;
+
+/* The region is about to run: takes its notifications that give something back. Under another discipline *ret stays NULL. *deadline is borrowed:
+ * when early_tick() is to be called, UINT64_MAX for never. Returns 0 or -errno. */
+int early_start(Region *r, uint64_t *deadline, Early **ret);
+void early_tick(Early *e, uint64_t now);
+/* Everything of the region is dead: the deleted files that were kept are overwritten. Before the scratch goes. */
+void early_finish(Early *e);
+void early_free(Early *e);
+/* Object for receipt and ledger; NULL when out of memory. New reference. */
+json_t *early_to_json(const FreedCount *c);
