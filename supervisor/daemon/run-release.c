@@ -118,7 +118,8 @@ void run_release(Run *run) {
         bool failed = false;
         int e = 0;
 
-        if (r->grant->n_releases == 0 || r->go_usec == 0) /* nothing of the skill ran: it can hold nothing */
+        /* Nothing of the skill ran: it can hold nothing. */
+        if (r->grant->n_releases == 0 || r->go_usec == 0 || r->outcome == OUTCOME_SETUP_FAILED)
                 return;
         for (const Run *above = run->parent; above; above = above->parent)
                 if (above->region.outcome != OUTCOME_NONE)

@@ -1,0 +1,479 @@
+#!/usr/bin/python3
+"""Regions below a region, from outside: sub-skills (skill.run) and release callbacks. What they may use, in which order they end, and what is
+left when one of them, or the supervisor, does not behave. TAP.
+
+usage: tree.py LETHE root|user
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+if sys.argv[2] == "user" and os.getuid() == 0:
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+    os.environ.pop("TMPDIR", None)
+
+from tap import DIR, ENV, LETHE, case, cgroups_left, check, lethe, log, main, run, same  # noqa: E402
+
+PYTHON = "/usr/bin/python3"
+MAIN = {"main": [PYTHON, "/skill/main.py"]}
+# What it is told to do stands in its first argument.
+LAB = "import json, os, sys, time\nimport lethe\nexec(sys.argv[1])\n"
+
+
+def skill(name, manifest=None, files=None, register=True):
+    d = os.path.join(DIR, name)
+    os.makedirs(d, exist_ok=True)
+    with open(os.path.join(d, "SKILL.md"), "w") as f:
+        f.write("---\nname: %s\ndescription: A test.\n---\n" % name)
+    with open(os.path.join(d, "lethe.json"), "w") as f:
+        json.dump(dict({"version": 1, "entry": MAIN}, **(manifest or {})), f)
+    for file, text in (files or {"main.py": LAB}).items():
+        with open(os.path.join(d, file), "w") as f:
+            f.write(text)
+        os.chmod(os.path.join(d, file), 0o755)
+    if register:
+        r = lethe("skill", "add", d)
+        same(r.code, 0, r)
+    return d
+
+
+def lab(code, *options, **kw):
+    """Runs the code in skill `lab`, which may run all of these; the result is what it passes to lethe.result."""
+    return run(*options, "lab", "--", code, **kw)
+
+
+def refused(code):
+    """Runs code that must be refused; the word of the refusal."""
+    r = lab("try:\n  %s\nexcept lethe.LetheError as e:\n  lethe.result(e.code)\n" % code)
+    same(r.code, 0, r)
+    return r.receipt["result"]
+
+
+def events(region, kind):
+    return [e for e in log("--region", region) if e["type"] == kind]
+
+
+def below(region):
+    return [e["region"] for e in log("--type", "region.allocated") if e.get("parent") == region]
+
+
+def ended(region):
+    e = events(region, "invocation.ended")
+    same(len(e), 1, region)
+    return e[0]
+
+
+def clean():
+    """All of it is gone, and the record holds."""
+    same(lethe("ps", "--json").out, b"")
+    same(cgroups_left(), [])
+    r = lethe("audit")
+    same(r.code, 0, r)
+
+
+skill("helper")
+skill("small", {"budgets": {"memory": "24m", "processes": 4}})
+skill("bomb", {"sub_skills": ["bomb"]}, {"main.py": """import lethe, sys
+try:
+    r = lethe.run("bomb")
+    sys.stdout.write(str(1 + int(r["output"])))
+except lethe.LetheError as e:
+    assert e.code in ("too_many", "no_budget"), e.code
+    sys.stdout.write("1")
+"""})
+skill("inner", {"sub_skills": ["helper"]})
+skill("stranger")
+skill("entries", {"entry": dict(MAIN, other=["/bin/echo", "from the other entry"])})
+skill("lab", {"sub_skills": ["helper", "small", "bomb", "inner", "entries", "absent", "changing"], "sections": {"notes": {"schema": {}}}})
+
+
+@case
+def the_answer_says_how_it_ended_and_what_it_said():
+    r = lab("""a = lethe.run("helper", ["print(sys.argv[2:], sys.stdin.read()); print('aside', file=sys.stderr); lethe.result([1]); sys.exit(3)", "a", ""], input="text é")
+lethe.result(a)""")
+    same(r.code, 0, r)
+    a = r.receipt["result"]
+    same({k: v for k, v in a.items() if k != "region"},
+         {"outcome": "exited", "exit_code": 3, "signal": None, "limiting_resource": None, "result": [1], "output": "['a', ''] text é\n",
+          "output_cut": False})
+    same(r.out, b"", "its standard output is not ours")
+    check(b"aside" in r.err, r)
+    same(below(r.receipt["region"]), [a["region"]])
+    same(ended(a["region"])["exit_code"], 3)
+    clean()
+
+
+@case
+def output_is_text_and_bounded():
+    r = lab("""a = lethe.run("helper", ["sys.stdout.buffer.write(b'a\\\\xff\\\\0b')"])
+b = lethe.run("helper", ["sys.stdout.write('x' * 100000)"])
+lethe.result([a["output"], a["output_cut"], b["output"] == "x" * 65536, b["output_cut"]])""")
+    same(r.receipt["result"], ["a\ufffd\ufffdb", False, True, True], r)
+
+
+@case
+def each_sub_skill_has_a_region_of_its_own():  # I-1, I-3
+    r = lab("""open("/work/mine", "w").write("secret")
+look = "lethe.result([os.path.exists('/work/mine'), os.getpid(), os.environ['LETHE_REGION']])"
+lethe.result([lethe.run("helper", [look])["result"] for i in range(2)])""")
+    a, b = r.receipt["result"]
+    same((a[0], b[0], a[1] == b[1]), (False, False, True), r)
+    check(len({a[2], b[2], r.receipt["region"]}) == 3, r)
+
+
+@case
+def what_the_manifest_does_not_name_is_refused():  # I-18
+    same(refused('lethe.run("stranger", ["1"])'), "not_granted")
+    same(refused('lethe.run("absent", ["1"])'), "no_skill")
+    same(refused('lethe.run("entries", entry="nowhere")'), "no_skill")
+    r = lab('lethe.result(lethe.run("entries", entry="other")["output"])')
+    same(r.receipt["result"], "from the other entry\n", r)
+
+
+@case
+def a_skill_that_was_changed_is_refused():
+    d = skill("changing")
+    with open(os.path.join(d, "main.py"), "a") as f:
+        f.write("# changed\n")
+    same(refused('lethe.run("changing", ["1"])'), "no_skill")
+
+
+@case
+def the_policy_holds_for_sub_skills():
+    path = os.path.join(DIR, "policy.json")
+    with open(path, "w") as f:
+        json.dump({"version": 1, "skills": {"helper": {"digest": "sha256:" + "0" * 64}}}, f)
+    r = lab('try: lethe.run("helper", ["1"])\nexcept lethe.LetheError as e: lethe.result([e.code, str(e)])', "--policy", path)
+    same(r.receipt["result"][0], "refused", r)
+    check(DIR not in r.receipt["result"][1] and path in r.err.decode(), "a region hears nothing of the host", r)
+    with open(path, "w") as f:
+        json.dump({"version": 1, "max_regions": 1}, f)
+    r = lab('try: lethe.run("helper", ["1"])\nexcept lethe.LetheError as e: lethe.result(e.code)', "--policy", path)
+    same(r.receipt["result"], "too_many", r)
+
+
+@case
+def a_sub_skill_gets_no_more_than_is_left():  # I-23
+    r = lab('lethe.result(lethe.run("helper", ["1"])["region"])', "--memory", "128m", "--pids-limit", "16", "--timeout", "20s", "--cpu-time", "10s",
+            "--scratch", "32m")
+    same(r.code, 0, r)
+    g = events(r.receipt["result"], "region.allocated")[0]["grant"]["budgets"]
+    check(16 << 20 < g["memory_bytes"] <= 96 << 20 and 4 <= g["processes"] <= 12 and g["wall_usec"] < 20000000 and g["cpu_usec"] < 10000000 and
+          g["scratch_bytes"] <= 24 << 20, g)
+    same(refused('lethe.run("small", ["x = bytearray(64 << 20)\\nlethe.result(1)"])["outcome"] == "out_of_region" and lethe.result("broken")'), "broken")
+    same(refused('lethe.run("small", ["[os.fork() or time.sleep(5) for i in range(9)]"])["outcome"] == "pids_exceeded" and lethe.result("broken")'), "broken")
+
+
+@case
+def what_is_lent_the_lender_cannot_use():
+    """Both together never have more than the budget of the one above."""
+    r = lab("""import threading
+t = threading.Thread(target=lambda: lethe.run("helper", ["time.sleep(20)"]))
+t.start()
+time.sleep(1)
+x = bytearray(100 << 20)
+os._exit(0)""", "--memory", "192m")
+    same((r.receipt["outcome"], r.receipt["limiting_resource"]), ("out_of_region", "memory"), r)
+    same([ended(c)["outcome"] for c in below(r.receipt["region"])], ["cancelled"])
+    r = lab('lethe.run("helper", ["1"])\nx = bytearray(100 << 20)\nos._exit(0)', "--memory", "192m")
+    same(r.receipt["outcome"], "exited", "what was lent came back", r)
+    clean()
+
+
+@case
+def time_of_sub_skills_counts_for_the_one_above():
+    r = lab('for i in range(50): lethe.run("helper", ["t = time.process_time()\\nwhile time.process_time() < t + 0.3: pass"])', "--cpu-time", "1s")
+    same(r.receipt["outcome"], "cpu_exceeded", r)
+    check(len(below(r.receipt["region"])) < 5, below(r.receipt["region"]))
+    r = lab('lethe.run("helper", ["time.sleep(30)"])', "--timeout", "1s")
+    same((r.code, r.receipt["outcome"]), (124, "timed_out"), r)
+    clean()
+
+
+@case
+def output_of_sub_skills_counts_for_the_one_above():
+    r = lab('for i in range(50): lethe.run("helper", ["print(\'x\' * 30000)"])', "--output-limit", "100k")
+    same(r.receipt["outcome"], "output_exceeded", r)
+    check(len(below(r.receipt["region"])) <= 4, r)
+
+
+@case
+def a_bomb_of_sub_skills_goes_eight_deep():
+    r = run("--memory", "1g", "--pids-limit", "500", "bomb")
+    same((r.code, r.out), (0, b"8"), r)
+    clean()
+
+
+RAW = """
+def ask(i, code, skill="helper"):
+    os.write(4, (json.dumps({"jsonrpc": "2.0", "id": i, "method": "skill.run", "params": {"skill": skill, "args": [code]}}) + "\\n").encode())
+answers = os.fdopen(3)
+def answer(): return json.loads(answers.readline())
+os.write(4, b'{"jsonrpc":"2.0","id":0,"method":"hello","params":{"protocol":1}}\\n')
+answer()
+"""
+
+
+@case
+def sixteen_at_once_and_the_rest_is_refused():
+    r = lab(RAW + """
+for i in range(1, 31): ask(i, "time.sleep(2)", "small")
+got = [answer() for i in range(30)]
+words = sorted(a["error"]["data"]["code"] for a in got if "error" in a)
+done = [a["result"]["outcome"] for a in got if "result" in a]
+lethe.result([words, done])""", "--memory", "2g", "--pids-limit", "2000", "--timeout", "60s", "--scratch", "1g")
+    same(r.code, 0, r)
+    words, done = r.receipt["result"]
+    check(len(words) == 14 and set(words) <= {"too_many", "no_budget"} and "too_many" in words, words)
+    same(done, ["exited"] * 16)
+    clean()
+
+
+@case
+def other_requests_are_answered_meanwhile():
+    r = lab(RAW + """
+ask(1, "time.sleep(1)")
+os.write(4, b'{"jsonrpc":"2.0","id":2,"method":"slot.list"}\\n')
+lethe.result([answer()["id"], answer()["id"]])""")
+    same(r.receipt["result"], [2, 1], r)
+
+
+@case
+def a_child_does_not_outlive_its_parent():  # children before parents
+    r = lab(RAW + 'ask(1, "lethe.run(\'helper\', [\'time.sleep(50)\'])", "inner")\nask(2, "time.sleep(50)")\ntime.sleep(2)\nos._exit(5)', "--memory", "512m")
+    same((r.code, r.receipt["outcome"]), (5, "exited"), r)
+    first = r.receipt["region"]
+    children = below(first)
+    deep = [c for child in children for c in below(child)]
+    same((len(children), len(deep)), (2, 1))
+    same([ended(c)["outcome"] for c in children + deep], ["cancelled"] * 3)
+    check(max(ended(c)["seq"] for c in children) < events(first, "region.released")[0]["seq"])
+    parent = [c for c in children if below(c)][0]
+    check(ended(deep[0])["seq"] < events(parent, "region.released")[0]["seq"])
+    clean()
+
+
+def start(*argv):
+    return subprocess.Popen([LETHE, "run", *argv], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def wait_alive(n):
+    for _ in range(4000):
+        if len(lethe("ps", "--json").out.splitlines()) >= n:
+            return
+        time.sleep(0.005)
+    raise AssertionError("%d regions are not alive" % n)
+
+
+@case
+def a_cancel_takes_all_of_it_down():
+    p = start("--memory", "512m", "lab", "--", 'lethe.run("inner", ["lethe.run(\'helper\', [\'time.sleep(60)\'])"])')
+    wait_alive(3)
+    p.send_signal(signal.SIGTERM)
+    out = p.communicate(timeout=60)
+    same(p.returncode, 143, out)
+    last = log("--type", "invocation.ended")[-3:]
+    same([e["outcome"] for e in last], ["cancelled"] * 3)
+    clean()
+
+
+@case
+def a_killed_supervisor_leaves_nothing_below():  # I-60
+    for n in (2, 3):
+        p = start("--memory", "512m", "lab", "--", 'lethe.run("inner", ["%s"])' % ("time.sleep(60)" if n == 2 else "lethe.run('helper', ['time.sleep(60)'])"))
+        wait_alive(n)
+        p.kill()
+        p.communicate(timeout=60)
+        same(run("--exec", "/bin/true").code, 0)
+        same(len(log("--type", "region.recovered")) % 5, 2 if n == 2 else 0)
+        clean()
+
+
+@case
+def a_key_does_not_go_with_the_output():  # I-11, I-26
+    r = lab("""a = lethe.run("helper", ["h = lethe._pipe.call('hello', {'protocol': 1})\\nprint(h.get('key', 'none'))"])
+lethe.result([a["output"], a["output_cut"]])""")
+    same(r.receipt["result"], ["", True], r)
+    child = below(r.receipt["region"])[0]
+    check([e for e in events(child, "request.refused") if e["code"] == "key_escape"], log("--region", child))
+    same(refused('lethe.run("helper", [lethe._pipe.call("hello", {"protocol": 1})["key"]])'), "key_escape")
+
+
+# Release callbacks
+
+BOOK = "#!/bin/sh\n"
+
+
+def booker(name, release, main="exit 3", bound="2s", register=False, **scripts):
+    """A skill whose callbacks say their name on standard error."""
+    files = {"main.sh": BOOK + main + "\n"}
+    for r in release:
+        files[r["entry"] + ".sh"] = BOOK + scripts.get(r["entry"], "echo called %s >&2" % r["entry"]) + "\n"
+    entry = {f[:-3]: [f] for f in files}
+    return skill(name, {"entry": entry, "resources": ["seat"], "cancel_bound": bound, "release": release}, files, register)
+
+
+def callbacks(r):
+    return [(c["entry"], c["outcome"], c["exit_code"]) for c in r.receipt["teardown"]["callbacks"]]
+
+
+@case
+def callbacks_run_once_in_reverse_order():  # I-35, I-13
+    d = booker("order", [{"entry": "one"}, {"entry": "two"}, {"entry": "three"}], two="echo called two >&2; exit 7")
+    r = run(d)
+    same(r.code, 3, r)
+    same(callbacks(r), [("three", "exited", 0), ("two", "exited", 7), ("one", "exited", 0)], r)
+    same([l for l in r.err.split(b"\n") if b"called" in l], [b"called three", b"called two", b"called one"])
+    first = r.receipt["region"]
+    same(events(first, "region.released")[0]["teardown"]["callbacks"], r.receipt["teardown"]["callbacks"])
+    mine = below(first)
+    same([c["region"] for c in r.receipt["teardown"]["callbacks"]], mine)
+    check(all(ended(c)["seq"] < events(first, "region.released")[0]["seq"] for c in mine), mine)
+    same(sorted(events(c, "region.allocated")[0]["callback"] for c in mine), ["one", "three", "two"])
+    clean()
+
+
+@case
+def callbacks_run_however_it_ends():  # I-12, I-35
+    for main_, options, outcome in (("kill -9 $$", [], "signaled"), ("sleep 60", ["--timeout", "300ms"], "timed_out"),
+                                    ("while :; do :; done", ["--cpu-time", "200ms"], "cpu_exceeded")):
+        d = booker("ends", [{"entry": "one"}], main_, one='echo "called $LETHE_RELEASE $LETHE_OUTCOME" >&2')
+        r = run(*options, d)
+        same((r.receipt["outcome"], callbacks(r)), (outcome, [("one", "exited", 0)]), r)
+        check(("called %s %s" % (r.receipt["region"], outcome)).encode() in r.err, r)
+    d = booker("ends", [{"entry": "one"}], "sleep 60")
+    p = start("--receipt", os.path.join(DIR, "cancelled.json"), d)
+    wait_alive(1)
+    time.sleep(0.3)
+    p.send_signal(signal.SIGTERM)
+    out = p.communicate(timeout=60)
+    same(p.returncode, 143, out)
+    check(b"called one" in out[1], out)
+    clean()
+
+
+@case
+def a_skill_that_never_ran_has_nothing_to_give_back():
+    d = booker("never", [{"entry": "one"}])
+    os.unlink(os.path.join(d, "main.sh"))
+    with open(os.path.join(d, "main.sh"), "w") as f:
+        f.write("#!/nowhere/interpreter\n")
+    os.chmod(os.path.join(d, "main.sh"), 0o755)
+    r = run(d)
+    check(r.code in (126, 127) and b"called" not in r.err, r)
+
+
+@case
+def hostile_callbacks_change_nothing_else():
+    hostile = {
+        "hang": "trap '' TERM INT HUP; while :; do sleep 100; done",
+        "stop": "kill -STOP $$",
+        "fork": "while :; do sleep 50 & done",
+        "fill": "head -c 1G /dev/zero > /work/x",
+        "talk": "yes >&2",
+        "orphan": "(trap '' HUP; sleep 50) & exit 0",
+        "die": "kill -9 $$",
+        "eat": "exec python3 -c 'x = bytearray(1 << 30)'",
+    }
+    names = list(hostile)
+    d = booker("hostile", [{"entry": n, "budgets": {"wall": "400ms", "memory": "32m", "processes": 8, "output": "64k"}} for n in names], bound="8s", **hostile)
+    r = run(d, stdin=subprocess.DEVNULL)
+    same((r.code, r.receipt["outcome"]), (3, "exited"), r)
+    got = {c["entry"]: c["outcome"] for c in r.receipt["teardown"]["callbacks"]}
+    same(list(got), names[::-1])
+    same((got["hang"], got["stop"], got["fork"], got["talk"], got["orphan"], got["die"], got["eat"]),
+         ("timed_out", "timed_out", "pids_exceeded", "output_exceeded", "exited", "signaled", "out_of_region"), got)
+    check(got["fill"] in ("out_of_region", "scratch_exceeded", "file_size_exceeded", "timed_out"), got)
+    clean()
+
+
+@case
+def callbacks_share_the_cancel_bound():  # I-33, I-35
+    d = booker("slow", [{"entry": "first"}, {"entry": "second"}, {"entry": "third"}], bound="400ms", first="sleep 60", second="sleep 60", third="sleep 60")
+    r = run(d)
+    same(callbacks(r), [("third", "timed_out", None), ("second", "not_run", None), ("first", "not_run", None)], r)
+    same([c["region"] is None for c in r.receipt["teardown"]["callbacks"]], [False, True, True])
+    clean()
+
+
+@case
+def a_callback_cannot_begin_another_region():
+    skill("again", {"entry": dict(MAIN, back=[PYTHON, "/skill/back.py"]), "sub_skills": ["helper", "again"], "resources": ["seat"], "cancel_bound": "4s",
+                    "release": [{"entry": "back"}]},
+          {"main.py": "", "back.py": "import lethe, sys\ntry:\n  lethe.run('again')\nexcept lethe.LetheError as e:\n  sys.exit(9 if e.code == 'not_granted' else 1)\n"})
+    r = run("again")
+    same(callbacks(r), [("back", "exited", 9)], r)
+
+
+@case
+def callbacks_of_sub_skills_run_before_the_answer():
+    booker("below", [{"entry": "one"}], register=True)
+    skill("above", {"sub_skills": ["below"]})
+    r = run("above", "--", "lethe.result(lethe.run('below')['region'])")
+    child = r.receipt["result"]
+    same([c["outcome"] for c in events(child, "region.released")[0]["teardown"]["callbacks"]], ["exited"], r)
+    check(b"called one" in r.err, r)
+    clean()
+
+
+def recover():
+    r = lethe("run", "--exec", "/bin/true")
+    same(r.code, 0, r)
+    return r
+
+
+@case
+def a_killed_supervisor_owes_the_callbacks():  # I-35, I-60
+    d = booker("owed", [{"entry": "one"}, {"entry": "two"}], "sleep 60", register=True)
+    p = start(d)
+    wait_alive(1)
+    time.sleep(0.3)
+    p.kill()
+    p.communicate(timeout=60)
+    first = json.loads(lethe("ps", "--json").out.splitlines()[0])["region"]
+    r = recover()
+    same([l for l in r.err.split(b"\n") if b"called" in l], [b"called two", b"called one"], r)
+    same([(c["entry"], c["outcome"]) for c in events(first, "region.released")[0]["teardown"]["callbacks"]], [("two", "exited"), ("one", "exited")])
+    same(recover().err, b"", "once")
+    clean()
+
+
+@case
+def none_begins_twice():  # I-35
+    d = booker("twice", [{"entry": "one"}, {"entry": "two"}], "exit 0", bound="60s", two="echo called two >&2; sleep 60")
+    p = start(d)
+    wait_alive(2)  # the callback stands beside the region that it is for
+    time.sleep(0.3)
+    p.kill()
+    p.communicate(timeout=60)
+    first = [json.loads(l)["region"] for l in lethe("ps", "--json").out.splitlines()]
+    r = recover()
+    same([l for l in r.err.split(b"\n") if b"called" in l], [b"called one"], r)
+    done = [events(f, "region.released")[0]["teardown"]["callbacks"] for f in first]
+    same([[(c["entry"], c["outcome"]) for c in d] for d in done if d], [[("two", "interrupted"), ("one", "exited")]])
+    clean()
+
+
+@case
+def a_skill_that_was_changed_meanwhile_is_not_called():
+    d = booker("meanwhile", [{"entry": "one"}], "sleep 60")
+    p = start(d)
+    wait_alive(1)
+    time.sleep(0.3)
+    p.kill()
+    p.communicate(timeout=60)
+    first = json.loads(lethe("ps", "--json").out.splitlines()[0])["region"]
+    with open(os.path.join(d, "one.sh"), "a") as f:
+        f.write("echo called another >&2\n")
+    r = recover()
+    check(b"called" not in r.err.replace(b"callbacks", b""), r)
+    same([c["outcome"] for c in events(first, "region.released")[0]["teardown"]["callbacks"]], ["not_run"])
+    clean()
+
+
+main()
