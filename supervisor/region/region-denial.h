@@ -22,7 +22,7 @@ typedef struct Denials {
         uint64_t total;
 } Denials;
 
-/* Strings are copied; object is any bytes of a hostile region. Returns 0 or -ENOMEM. */
+/* Strings are copied; object is any bytes of a hostile region. One that holds a living region's key is withheld. Returns 0 or -ENOMEM. */
 int denials_add(Denials *d, const char *rule, const char *operation, const char *object, size_t n_object,
                 const char *allow_with_or_null);
 /* Array of {rule, operation, object, count, allow_with}. Stops before its text would pass max_bytes; what is left over is one last

@@ -1,6 +1,10 @@
 /* Runs: tests. */
 #include "region/region-denial.h"
 
+#include "base/clock.h"
+#include "base/id.h"
+#include "region/region-section.h"
+
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,4 +109,26 @@ Test(denial, the_manifest_line_is_a_member_of_lethe_json) {
         char *s = denial_allow_connect("1.2.3.4:443");
         cr_assert_str_eq(s, "\"network\": {\"connect\": [\"1.2.3.4:443\"]}");
         free(s);
+}
+
+// I-10, I-11: what a program tries to open is recorded, and so could be a way for its key to get into the ledger.
+Test(denial, keys_are_withheld) {
+        char region[REGION_ID_MAX], key[KEY_TEXT_BYTES + 1], path[100];
+        _cleanup_free_ char *text = NULL;
+        _cleanup_json_ json_t *list = NULL;
+        Denials d = {};
+        Diag why = {};
+        Vault *v;
+
+        cr_assert_eq(region_id_new(clock_real_usec(), region), 0);
+        cr_assert_eq(vault_new(region, KEY_SCOPE_INVOCATION, NULL, NULL, &v, &why), 0, "%s", why.text);
+        cr_assert(vault_hand_over(v, v, key));
+        snprintf(path, sizeof(path), "/%s", key);
+        denials_add(&d, "path", "open", path, strlen(path), "a line with the path in it");
+        denials_add(&d, "path", "open", "/etc/shadow", 11, NULL);
+        list = denials_to_json(&d, SIZE_MAX);
+        text = json_dumps(list, 0);
+        cr_assert(!strstr(text, key) && strstr(text, "withheld") && strstr(text, "/etc/shadow") && !strstr(text, "a line"), "%s", text);
+        denials_deinit(&d);
+        vault_free(v);
 }
