@@ -106,7 +106,7 @@ static bool mapped_by_others(Early *e, pid_t pid, const Area *a) {
         char path[64];
         bool found = false;
 
-        if (proc_tree_walk(&tree, e->region->spawned.pid, PROC_LOOK_TASKS) < 0)
+        if (proc_tree_walk(&tree, e->region->spawned.pid, PROC_LOOK_CPU) < 0) /* which keeps the list */
                 found = true;
         for (size_t i = 0; !found && i < tree.n; i++) {
                 snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)tree.v[i].pid, (int)pid);
