@@ -119,7 +119,7 @@ bool end_step(Guard *g) {
                         g->dying = s;
                 }
                 task_move(g, s->last, TASK_LEAVING);
-                trace_continue(s->last, 0);
+                trace_release(s->last);
                 s->last = NULL;
                 return true;
         }

@@ -97,7 +97,8 @@ void trace_report(Guard *g, pid_t pid, int status);
 /* After all reports were taken: finds out what the early ones are. */
 void trace_settle(Guard *g);
 void trace_kill_all(Guard *g);
-void trace_continue(Task *t, int signal);
+/* Lets a task go on from its exit stop. */
+void trace_release(const Task *t);
 
 /* end.c: overwrites the oldest space at its end, if one may be, and lets its last task go. Returns whether it did. */
 bool end_step(Guard *g);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -65,15 +66,29 @@ int trace_attach(Guard *g) {
         return e;
 }
 
-void trace_continue(Task *t, int signal) {
-        /* ESRCH: it was killed meanwhile, and its exit stop will be reported. */
-        ptrace(PTRACE_CONT, t->pid, NULL, (void *)(intptr_t)signal);
+void trace_release(const Task *t) {
+        ptrace(PTRACE_CONT, t->pid, NULL, NULL);
 }
 
-static void start(Guard *g, Task *t) {
-        task_move(g, t, TASK_RUNNING);
+/* A task that is killed leaves the stop that was reported of it for its exit stop, and would be let go from there, its memory as it is. While
+ * it is on the way, each request fails; when it has arrived, its siginfo says so. A program can make one that looks so, but no report. */
+static bool left_its_stop(pid_t pid) {
+        siginfo_t info;
+
+        if (ptrace(PTRACE_GETSIGINFO, pid, NULL, &info) < 0)
+                return errno == ESRCH;
+        if (info.si_code != (PTRACE_EVENT_EXIT << 8 | SIGTRAP))
+                return false;
+        info.si_pid = 0;
+        return waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) < 0 || info.si_pid != 0;
+}
+
+/* Lets a task go on from any stop but its exit stop. */
+static void go_on(Guard *g, const Task *t, int signal) {
         if (g->frozen)
-                kill(t->pid, SIGKILL);
+                kill(t->pid, SIGKILL); /* which wakes it, too */
+        else if (!left_its_stop(t->pid))
+                ptrace(PTRACE_CONT, t->pid, NULL, (void *)(intptr_t)signal);
 }
 
 /* A task made by `parent` is a further user of its space, or has one of its own that shares its pages. */
@@ -104,37 +119,56 @@ static void on_child(Guard *g, Task *parent, int event) {
         t = task_find(g, (pid_t)pid);
         if (t && t->state == TASK_EARLY && !t->space) {
                 belongs(g, t, parent, event);
-                start(g, t);
-                trace_continue(t, 0);
+                task_move(g, t, TASK_RUNNING);
+                go_on(g, t, 0);
         } else if (!t && ours((pid_t)pid)) {
                 t = task_add(g, (pid_t)pid, TASK_AWAITED);
                 if (!t)
                         abort();
                 belongs(g, t, parent, event);
         }
-        trace_continue(parent, 0);
+        go_on(g, parent, 0);
 }
 
-/* Which space an early task uses whose parent did not live to name it: the kernel can compare. */
-static void find_space(Guard *g, Task *t) {
+/* Which space a task uses that no event named: the kernel can compare. Else it has one of its own, with pages of the parent's. */
+static void find_space(Guard *g, Task *t, const Task *parent) {
         for (size_t i = 0; i < BUCKETS; i++)
                 for (Task *k = g->buckets[i]; k; k = k->next)
                         if (k != t && k->space && k->state != TASK_LEAVING && same_space(k->pid, t->pid) == 1) {
                                 task_join(t, k->space);
                                 return;
                         }
-        if (task_new_space(t, NULL) < 0)
+        if (task_new_space(t, parent ? parent->space->family : NULL) < 0)
                 abort();
         t->space->family->forked = true;
+}
+
+/* The traced process that made it, if that is still there. */
+static Task *parent_of(Guard *g, pid_t pid) {
+        char path[64], text[512], *p;
+        Task *parent;
+        ssize_t n;
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return NULL;
+        n = read(fd, text, sizeof(text) - 1);
+        close(fd);
+        text[n > 0 ? n : 0] = 0;
+        p = strrchr(text, ')'); /* the name before it may hold anything */
+        parent = p && p[1] && p[2] && p[3] ? task_find(g, (pid_t)strtol(p + 4, NULL, 10)) : NULL;
+        return parent && parent->space ? parent : NULL;
 }
 
 void trace_settle(Guard *g) {
         for (size_t i = 0; g->n_early > 0 && i < BUCKETS; i++)
                 for (Task *t = g->buckets[i]; t; t = t->next)
                         if (t->state == TASK_EARLY) {
-                                find_space(g, t);
-                                start(g, t);
-                                trace_continue(t, 0);
+                                find_space(g, t, parent_of(g, t->pid));
+                                task_move(g, t, TASK_RUNNING);
+                                go_on(g, t, 0);
                         }
 }
 
@@ -160,7 +194,7 @@ static void on_exec(Guard *g, Task *t) {
         if (e < 0)
                 abort();
         g->evidence->exec_images += (uint64_t)e;
-        trace_continue(t, 0);
+        go_on(g, t, 0);
 }
 
 static void find_unseen(Guard *g, pid_t child, void *arg) {
@@ -169,7 +203,7 @@ static void find_unseen(Guard *g, pid_t child, void *arg) {
 
                 if (!t)
                         abort();
-                find_space(g, t);
+                find_space(g, t, arg);
                 kill(child, SIGKILL);
         }
 }
@@ -180,16 +214,16 @@ static void on_exit_stop(Guard *g, Task *t) {
         g->evidence->threads++;
         regs_clear(g, t->pid);
         if (!t->space)
-                find_space(g, t);
+                find_space(g, t, parent_of(g, t->pid));
         s = t->space;
         /* Killed while it made a child, it did not report it; what is frozen must be complete. */
-        if (g->frozen && !g->scrub)
-                each_child(t->pid, find_unseen, g, NULL);
+        if (g->frozen)
+                each_child(t->pid, find_unseen, g, t);
         if (--s->users > 0) {
                 if (t->leader)
                         files_keep(g, t);
                 task_move(g, t, TASK_LEAVING);
-                trace_continue(t, 0);
+                trace_release(t);
                 return;
         }
         task_move(g, t, TASK_ENDING);
@@ -213,9 +247,9 @@ static void on_stop(Guard *g, Task *t, int signal, bool new) {
         if (new)
                 return; /* EARLY: its parent's event or trace_settle() lets it go */
         if (t->state == TASK_AWAITED)
-                start(g, t);
-        if (signal == SIGTRAP)
-                trace_continue(t, 0);
+                task_move(g, t, TASK_RUNNING);
+        if (signal == SIGTRAP || g->frozen)
+                go_on(g, t, 0);
         else
                 ptrace(PTRACE_LISTEN, t->pid, NULL, NULL); /* its group is stopped, and stays so until SIGCONT */
 }
@@ -251,7 +285,7 @@ void trace_report(Guard *g, pid_t pid, int status) {
                 on_stop(g, t, WSTOPSIG(status), new);
                 return;
         default:
-                trace_continue(t, WSTOPSIG(status));
+                go_on(g, t, WSTOPSIG(status));
         }
 }
 
