@@ -385,13 +385,20 @@ void run_until_ended(Tree *tree) {
         }
 }
 
+/* Processes that are held at their exit still have their end open: then there is no end of file, but nobody who could write more. */
+static bool has_rest(const Conn *c) {
+        struct pollfd p = {.fd = c->fd_in, .events = POLLIN};
+
+        return c->fd_in >= 0 && poll(&p, 1, 0) > 0 && p.revents;
+}
+
 void run_judge_rest(Run *run) {
         Region *r = &run->region;
 
         if (!run->desk || outcome_is_breach(r->outcome) || run->store_failed)
                 return;
         conn_drain(&r->pipe);
-        while (conn_readable(&r->pipe) == 0 && !run->store_failed && !outcome_is_breach(r->outcome))
+        while (has_rest(&r->pipe) && conn_readable(&r->pipe) == 0 && !run->store_failed && !outcome_is_breach(r->outcome))
                 judge_lines(run);
         if (!run->store_failed && !outcome_is_breach(r->outcome))
                 judge_lines(run);
