@@ -60,8 +60,9 @@ int conn_readable(Conn *c) {
         do
                 n = read(c->fd_in, space, CHUNK);
         while (n < 0 && errno == EINTR);
-        if (n < 0)
+        if (n < 0 && (errno != EAGAIN || !c->draining))
                 return errno == EAGAIN ? 0 : -errno;
+        n = MAX(n, (ssize_t)0); /* the region is dead, though its end may still be held: nothing more will come */
         c->unread = true;
         if (n == 0) {
                 c->ended = true;

@@ -54,5 +54,5 @@ LineKind conn_next(Conn *c, uint64_t now_usec, const char **ret, size_t *ret_n);
 int conn_answer(Conn *c, const char *bytes, size_t n);
 /* The region is dead: what it wrote before is still to be judged, but nobody waits for answers. Answers are dropped from now on and no
  * bound delays a line, so that conn_readable() until CONN_E_CLOSED and conn_next() until LINE_NONE come to an end: with no writer left,
- * the kernel's pipe holds at most its capacity. */
+ * the kernel's pipe holds at most its capacity. An empty pipe is the end of it, also when dead processes that are held still have it open. */
 void conn_drain(Conn *c);

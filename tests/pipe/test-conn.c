@@ -164,3 +164,18 @@ Test(conn, draining_ignores_bounds_and_ends) {
         cr_assert_eq(taken, sizeof(lines), "20000/s would have let through 2000");
         cr_assert_eq(conn_next(&p.c, 1, &line, &n), LINE_NONE);
 }
+
+/* Processes that are dead and held, to be overwritten, have their end open still. */
+Test(conn, draining_ends_with_an_empty_pipe) {
+        __attribute__((cleanup(pair_deinit))) Pair p = pair_new();
+        const char *line;
+        size_t n;
+
+        cr_assert_eq(write(p.to, "a\nhalf", 6), 6);
+        cr_assert_eq(conn_readable(&p.c), 0);
+        cr_assert_eq(conn_readable(&p.c), 0, "before that it is not");
+        conn_drain(&p.c);
+        cr_assert_eq(conn_readable(&p.c), CONN_E_CLOSED);
+        cr_assert_eq(conn_next(&p.c, 1, &line, &n), LINE_WHOLE);
+        cr_assert_eq(conn_next(&p.c, 1, &line, &n), LINE_PARTIAL);
+}
