@@ -122,7 +122,7 @@ typedef struct GuardEvidence {
         uint32_t facts;
         uint32_t passes;
         uint64_t processes;          /* address spaces that came to their end at an exit stop */
-        uint64_t processes_missed;   /* address spaces that ended without one: nothing is known of their bytes */
+        uint64_t processes_missed;   /* address spaces that ended without one, or could not be looked at: nothing is known of their bytes */
         uint64_t threads;            /* exit stops, of every thread */
         uint64_t registers_missed;   /* of them, those whose registers could not be overwritten (general and floating point) */
         uint64_t exec_images;        /* address spaces given up by execve while running, but for the worker's own */
