@@ -2,6 +2,8 @@
  * descriptors are open and nothing recurses. */
 #include "spawn/spawn.h"
 
+#include "base/buf.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,51 +29,61 @@ static int prepare(int dir, const char *name) {
         return 1;
 }
 
-/* What is done with each file before its name goes. */
-typedef struct Each {
-        SpawnScratchFn fn; /* may be NULL */
+/* Where the walk stands: a descriptor of the folder, and the names that lead to it, for the way back. Nothing of ours is made or moved in
+ * the tree: on a file system that a user namespace owns, the host's users cannot. */
+typedef struct Walk {
+        SpawnScratchFn fn; /* for each file, before its name goes; may be NULL */
         void *arg;
-        unsigned long serial;
-} Each;
+        int fd;
+        Buf names; /* each ends with its NUL */
+} Walk;
 
-static int drop(int dir, const char *name, const Each *each) {
-        if (each->fn)
-                each->fn(dir, name, each->arg);
-        return unlinkat(dir, name, 0) < 0 ? -errno : 0;
-}
+static int enter(Walk *w, const char *name) {
+        int child = openat(w->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), e;
 
-/* Empties a folder: files go, folders move up to `top` under names of ours. Closes fd. */
-static int flatten(int fd, int top, Each *each) {
-        DIR *d = fdopendir(fd);
-        struct dirent *e;
-        int r = 0;
-
-        if (!d) {
-                close(fd);
+        if (child < 0)
                 return -errno;
+        e = buf_add(&w->names, name, strlen(name) + 1);
+        if (e < 0) {
+                close(child);
+                return e;
         }
-        while (r >= 0 && (e = readdir(d))) {
-                char name[32];
-
-                if (is_dot(e->d_name))
-                        continue;
-                r = prepare(dirfd(d), e->d_name);
-                if (r == 0)
-                        r = drop(dirfd(d), e->d_name, each);
-                if (r <= 0)
-                        continue;
-                do
-                        snprintf(name, sizeof(name), "moved-%lu", each->serial++);
-                while (renameat2(dirfd(d), e->d_name, top, name, RENAME_NOREPLACE) < 0 && errno == EEXIST);
-                r = faccessat(top, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
-        }
-        closedir(d);
-        return MIN(r, 0);
+        close(w->fd);
+        w->fd = child;
+        return 0;
 }
 
-/* One round over the top folder. Returns how many entries it had, or -errno. */
-static int clear_top(int top, Each *each) {
-        int fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0, r = 0;
+/* Back to the folder above, where the one that is empty now goes. */
+static int leave(Walk *w) {
+        int above = openat(w->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        size_t n = w->names.n - 1;
+
+        if (above < 0)
+                return -errno;
+        while (n > 0 && w->names.data[n - 1])
+                n--;
+        close(w->fd);
+        w->fd = above;
+        if (unlinkat(above, w->names.data + n, AT_REMOVEDIR) < 0)
+                return -errno;
+        w->names.n = n;
+        w->names.data[n] = 0;
+        return 0;
+}
+
+static int take(Walk *w, const char *name) {
+        int r = prepare(w->fd, name);
+
+        if (r == 1)
+                return unlinkat(w->fd, name, AT_REMOVEDIR) == 0 ? 0 : errno == ENOTEMPTY ? 1 : -errno;
+        if (r == 0 && w->fn)
+                w->fn(w->fd, name, w->arg);
+        return r < 0 ? r : unlinkat(w->fd, name, 0) < 0 ? -errno : 0;
+}
+
+/* Removes what the folder has, up to the first folder that is not empty: then returns 1 and stands in that. Returns 0 when it is empty. */
+static int clear_folder(Walk *w) {
+        int fd = openat(w->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
         DIR *d = fd < 0 ? NULL : fdopendir(fd);
         struct dirent *e;
 
@@ -81,31 +93,31 @@ static int clear_top(int top, Each *each) {
                         close(fd);
                 return r;
         }
-        while (r >= 0 && (e = readdir(d))) {
-                if (is_dot(e->d_name))
-                        continue;
-                n++;
-                r = prepare(top, e->d_name);
-                if (r == 1) {
-                        int child = openat(top, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-                        r = child < 0 ? -errno : flatten(child, top, each);
-                        if (r == 0 && unlinkat(top, e->d_name, AT_REMOVEDIR) < 0)
-                                r = -errno;
-                } else if (r == 0)
-                        r = drop(top, e->d_name, each);
-        }
+        while (r == 0 && (e = readdir(d)))
+                if (!is_dot(e->d_name)) {
+                        r = take(w, e->d_name);
+                        if (r == 1)
+                                r = enter(w, e->d_name) ?: 1;
+                }
         closedir(d);
-        return r < 0 ? r : n;
+        return r;
 }
 
 int spawn_scratch_empty(int top, SpawnScratchFn fn, void *arg) {
-        Each each = {.fn = fn, .arg = arg};
-        int n;
+        Walk w = {.fn = fn, .arg = arg, .fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+        int r = w.fd < 0 ? -errno : 1;
 
-        while ((n = clear_top(top, &each)) > 0)
-                ;
-        return n;
+        while (r >= 0) {
+                r = clear_folder(&w);
+                if (r != 0)
+                        continue;
+                if (w.names.n == 0)
+                        break;
+                r = leave(&w);
+        }
+        closep(&w.fd);
+        buf_deinit(&w.names);
+        return r;
 }
 
 int spawn_scratch_remove(const char *path) {

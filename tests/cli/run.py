@@ -510,6 +510,15 @@ def a_working_folder_that_is_not_there_is_named():
 
 
 @case
+def nested_scratch_folders_are_overwritten_and_removed():  # I-29
+    deep = ("i=0; while [ $i -lt 300 ]; do mkdir dddddddddd && cd dddddddddd && echo secret >f && mkdir e && chmod 0 e; i=$((i+1)); done; "
+            "mkdir /tmp/x && ln -s /usr /tmp/x/l && echo secret >/tmp/x/f && chmod 0 /tmp/x")
+    r = run("--exec", "/bin/sh", "-c", deep)
+    t = r.receipt["teardown"]
+    same((r.code, t["grade"], t["counts"]["scratch_files"], t["bytes_missed"]), (0, "cleared", 301, {}), r)
+
+
+@case
 def many_at_once():
     ps = [subprocess.Popen([LETHE, "run", "--exec", "/bin/sh", "-c", "exit 9"], stdin=subprocess.DEVNULL, env=ENV) for _ in range(24)]
     same([p.wait(120) for p in ps], [9] * 24)
