@@ -111,6 +111,9 @@ MUTATIONS = [
              ("supervisor/spawn/kill.c", "                each_child(s->pid, kill_tree, NULL);", ""),
              ("supervisor/spawn/kill.c", "        kill_tree(pid, NULL);\n        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)", "        while (0)")],
              "daemon-survive", "--as user --tier landlock"),
+    Mutation("what is given back is notified (multipass)", [(FILTER, ".notify_frees = g->discipline == DISCIPLINE_MULTIPASS", ".notify_frees = 0")],
+             "free-unlink"),
+    Mutation("what is given back is overwritten (multipass)", [("supervisor/scrub/early.c", "r->notify.frees = before;", "")], "free-unlink"),
     # --- budgets
     Mutation("memory: control group", [("supervisor/region/region-cgroup.c", '"memory.limit_in_bytes", "%llu", (unsigned long long)b->memory_bytes',
              '"memory.limit_in_bytes", "%llu", 1ULL << 40'), ("supervisor/region/region-cgroup.c", '"memory.memsw.limit_in_bytes", "%llu", (unsigned long long)b->memory_bytes',

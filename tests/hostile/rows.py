@@ -231,6 +231,7 @@ BUDGETS = [
     Row("cpu-orphans", "I-24", "3", opts="--cpu-time 1s", outcome="cpu_exceeded", limiting="cpu"),
     Row("out-flood", "I-24", "32 1", opts="--output-limit 1m", outcome="output_exceeded", limiting="output"),
     Row("err-flood", "I-24", "32 2", program="out-flood", opts="--output-limit 1m", outcome="output_exceeded", limiting="output"),
+    Row("free-unlink", "I-30", ".", opts="--discipline multipass"),
     Row("scratch-flood", "I-24", "80 .", program="mem-tmpfs", opts="--scratch 8m", outcome="scratch_exceeded", limiting="scratch",
         control_args="80 {base}"),
     Row("scratch-inodes", "I-24", "200000 .", opts="--memory 64m --scratch 8m", outcome="scratch_exceeded|out_of_region|exited",

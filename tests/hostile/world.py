@@ -78,7 +78,7 @@ class World:
         self.folder("bin")
         self.folder("out", mode=0o777)  # in tier landlock a root's region has another uid than its starter
         # The programs belong to the user who runs them: the worst case, since then a skill of that uid might write them.
-        for name in ("lethe", "lethe-worker"):
+        for name in ("lethe", "lethe-worker", "lethe-guard"):
             self.own(shutil.copy2(os.path.join(build, name), self.path("bin", name)), 0o755)
         self.lethe = self.path("bin", "lethe")
         self.worker = self.path("bin", "lethe-worker")
