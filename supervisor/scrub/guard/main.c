@@ -53,7 +53,8 @@ static bool take_reports(Guard *g) {
 
 static void finish(Guard *g) {
         files_clear(g, true);
-        queues_clear(g);
+        if (queues_clear(g) || g->evidence->passes > 1)
+                refill(g, g->evidence->passes > 1);
         g->evidence->empty_usec = now_usec();
         g->evidence->state = GUARD_STATE_EMPTY;
         g->empty = true;

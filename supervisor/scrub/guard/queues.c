@@ -125,8 +125,9 @@ static uint64_t clear_socket(int fd, const int own[2]) {
         return all;
 }
 
-void queues_clear(Guard *g) {
+bool queues_clear(Guard *g) {
         int own[2] = {-1, -1};
+        bool any = false;
 
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, own);
         for (size_t i = 0; i < g->n_queues; i++) {
@@ -135,6 +136,7 @@ void queues_clear(Guard *g) {
 
                 if (fd < 0)
                         continue;
+                any = true;
                 g->evidence->queue_bytes += getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0 ? clear_socket(fd, own) : clear_pipe(fd);
                 close(fd);
         }
@@ -144,4 +146,5 @@ void queues_clear(Guard *g) {
                 close(own[1]);
         }
         memset(chunk, 0, sizeof(chunk));
+        return any;
 }

@@ -124,8 +124,11 @@ void files_clear_scratch(Guard *g);
 void queues_start(Guard *g, pid_t program);
 /* Keeps the pipes and sockets that a task at its exit stop has open. Nobody else of the region may go on to use them. */
 void queues_keep(Guard *g, pid_t pid);
-/* Overwrites what was not read from them. */
-void queues_clear(Guard *g);
+/* Overwrites what was not read from them. Returns whether there was any. */
+bool queues_clear(Guard *g);
+
+/* refill.c: what the kernel hands out next, filled with zeros. */
+void refill(const Guard *g, bool all_kinds);
 
 /* order.c */
 int order_take(Guard *g);
