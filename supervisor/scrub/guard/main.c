@@ -10,7 +10,10 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#define REPORTS_AT_ONCE 64
 
 static void on_child(int signal) {
 }
@@ -38,17 +41,22 @@ static int set_up(Guard *g, sigset_t *ret_waiting) {
         return 0;
 }
 
-/* Takes what the traced tasks report until none has anything to say. Returns whether the kernel knows of none any more. */
-static bool take_reports(Guard *g) {
-        for (;;) {
+typedef enum Reports { REPORTS_MORE, REPORTS_NONE_NOW, REPORTS_NO_TASK } Reports;
+
+/* Takes what the traced tasks report, but no more than some of it: a region that makes processes without end always has something to say, and
+ * must not keep an order from being heard. NO_TASK: the kernel knows of none any more. */
+static Reports take_reports(Guard *g) {
+        for (int n = 0; n < REPORTS_AT_ONCE;) {
                 int status;
                 pid_t pid = wait4(-1, &status, __WALL | WNOHANG, NULL);
 
-                if (pid > 0)
+                if (pid > 0) {
                         trace_report(g, pid, status);
-                else if (pid == 0 || errno != EINTR)
-                        return pid < 0 && errno == ECHILD;
+                        n++;
+                } else if (pid == 0 || errno != EINTR)
+                        return pid < 0 && errno == ECHILD ? REPORTS_NO_TASK : REPORTS_NONE_NOW;
         }
+        return REPORTS_MORE;
 }
 
 static void finish(Guard *g) {
@@ -74,20 +82,22 @@ static void tell_frozen(Guard *g) {
 static int serve(Guard *g, const sigset_t *waiting) {
         for (;;) {
                 struct pollfd p = {.fd = g->orphaned ? -1 : g->control, .events = POLLIN};
-                bool none = take_reports(g);
+                Reports reports = take_reports(g);
+                struct timespec now = {};
 
-                trace_settle(g);
+                if (reports != REPORTS_MORE)
+                        trace_settle(g);
                 if (g->frozen && !g->frozen_told && g->n_moving == 0)
                         tell_frozen(g);
                 if (end_step(g))
                         continue;
-                if (g->attached && !g->empty && none)
+                if (g->attached && !g->empty && reports == REPORTS_NO_TASK)
                         finish(g);
                 if (g->orphaned && g->empty) {
                         files_clear_scratch(g);
                         return order_leave_evidence(g);
                 }
-                if (ppoll(&p, 1, NULL, waiting) > 0 && order_take(g) == 0)
+                if (ppoll(&p, 1, reports == REPORTS_MORE ? &now : NULL, waiting) > 0 && order_take(g) == 0)
                         return 0;
         }
 }
