@@ -7,10 +7,10 @@
 #include <string.h>
 
 /* The characters of a text that a key could be written with, without what stands between them: digits are compared in one case, and the two
- * alphabets of base64 as one. All three are filled in one pass; each holds at most as many bytes as the text. */
+ * alphabets of base64 as one. Each holds at most as many bytes as the text. */
 typedef struct Digits {
-        char *hex, *base64, *latin; /* one allocation, owned by hex */
-        size_t n_hex, n_base64, n_latin, room;
+        char *hex, *base64, *latin, *plain; /* one allocation, owned by hex; plain is latin without the escapes of JSON */
+        size_t n_hex, n_base64, n_latin, n_plain, room;
 } Digits;
 
 static void digits_deinit(Digits *d) {
@@ -54,13 +54,33 @@ static int latin_at(const char *s, size_t n, size_t *ret_n) {
         return -1;
 }
 
+static int digit(char c) {
+        return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
+}
+
+/* As latin_at(), for a text that is the inside of a JSON string. */
+static int plain_at(const char *s, size_t n, size_t *ret_n) {
+        static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
+        const char *letter = n >= 2 && s[0] == '\\' && s[1] ? strchr(letters, s[1]) : NULL;
+
+        if (letter) {
+                *ret_n = 2;
+                return meant[letter - letters];
+        }
+        if (n >= 6 && escape_at(s, n) == 4 && is_hex(s[4]) && is_hex(s[5])) {
+                *ret_n = 6;
+                return digit(s[4]) << 4 | digit(s[5]);
+        }
+        return latin_at(s, n, ret_n);
+}
+
 static int digits_of(const char *s, size_t n, Digits *ret) {
-        char *p = malloc(4 * n);
+        char *p = malloc(5 * n);
 
         if (!p)
                 return -ENOMEM;
         /* Hexadecimal is looked for twice: as it stands, and without the digits of escapes. */
-        *ret = (Digits){.hex = p, .base64 = p + 2 * n, .latin = p + 3 * n, .room = 4 * n};
+        *ret = (Digits){.hex = p, .base64 = p + 2 * n, .latin = p + 3 * n, .plain = p + 4 * n, .room = 5 * n};
         for (size_t i = 0; i < n; i++) {
                 if (is_hex(s[i]))
                         ret->hex[ret->n_hex++] = (char)(s[i] | (s[i] >= 'A' ? 0x20 : 0));
@@ -77,6 +97,12 @@ static int digits_of(const char *s, size_t n, Digits *ret) {
 
                 if (byte >= 0) /* any other character is passed over, like what stands between digits */
                         ret->latin[ret->n_latin++] = (char)byte;
+        }
+        for (size_t i = 0, step; i < n; i += step) {
+                int byte = plain_at(s + i, n - i, &step);
+
+                if (byte >= 0)
+                        ret->plain[ret->n_plain++] = (char)byte;
         }
         return 0;
 }
@@ -111,7 +137,8 @@ static bool has_key(const char *bytes, size_t n, const Digits *d, const uint8_t 
         char hex[KEY_TEXT_BYTES + 1];
         bool found;
 
-        if (has(bytes, n, key, KEY_BYTES) || has(d->latin, d->n_latin, key, KEY_BYTES))
+        if (has(bytes, n, key, KEY_BYTES) || has(d->latin, d->n_latin, key, KEY_BYTES) ||
+            has(d->plain, d->n_plain, key, KEY_BYTES))
                 return true;
         hex_encode(key, KEY_BYTES, hex);
         found = has(d->hex, d->n_hex, hex, KEY_TEXT_BYTES);

@@ -2,7 +2,7 @@
  * that stands in one piece, in any of these spellings:
  *
  *   raw bytes; hexadecimal of either case; base64 and base64url at any of the three offsets: each also with other characters between the
- *   digits (white space, ":", "-", "\x", "%", "\u00", quotes and commas); bytes as U+0000 to U+00FF; an array of 16 numbers.
+ *   digits (white space, ":", "-", "\x", "%", "\u00", quotes and commas); bytes as U+0000 to U+00FF, also as JSON escapes them; an array of 16 numbers.
  *
  * A key that is cut up, encrypted or spelled in another way is not found: whoever holds a key can hide it from any search. */
 #pragma once
