@@ -5,8 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What was in it may have come from a region, and is not to stay in memory that nobody uses. */
+static void give_back(char *data, size_t n) {
+        if (data)
+                explicit_bzero(data, n);
+        free(data);
+}
+
 void buf_deinit(Buf *b) {
-        free(b->data);
+        give_back(b->data, b->room);
         *b = (Buf){.max = b->max};
 }
 
@@ -17,10 +24,13 @@ int buf_add(Buf *b, const void *bytes, size_t n) {
                 return -EFBIG;
         if (!b->data || b->room - b->n < n + 1) {
                 size_t room = MAX(b->room * 2, b->n + n + 64);
-                char *p = realloc(b->data, room);
+                char *p = malloc(room);
 
                 if (!p)
                         return -ENOMEM;
+                if (b->data)
+                        memcpy(p, b->data, b->n + 1);
+                give_back(b->data, b->room);
                 b->data = p;
                 b->room = room;
         }
@@ -56,5 +66,5 @@ void buf_drop(Buf *b, size_t n) {
                 return;
         memmove(b->data, b->data + n, b->n - n);
         b->n -= n;
-        b->data[b->n] = 0;
+        explicit_bzero(b->data + b->n, n);
 }

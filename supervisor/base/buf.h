@@ -10,6 +10,7 @@ typedef struct Buf {
         size_t max;  /* most bytes it may hold; 0 means 64 MiB */
 } Buf;
 
+/* Overwrites the bytes, as growing and buf_drop() do with those that they leave behind. */
 void buf_deinit(Buf *b);
 #define _cleanup_buf_ _cleanup_(buf_deinit)
 

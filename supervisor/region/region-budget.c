@@ -2,8 +2,8 @@
 #include "region/region-budget.h"
 
 #include "base/clock.h"
+#include "base/dents.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -64,23 +64,17 @@ typedef struct ScratchLook {
 } ScratchLook;
 
 static void scratch_walk(int dirfd, unsigned depth, ScratchLook *l) {
-        struct dirent *de;
-        DIR *d;
-        int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_close_ int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        const char *name;
+        Dents d;
 
         if (fd < 0)
                 return;
-        d = fdopendir(fd);
-        if (!d) {
-                close(fd);
-                return;
-        }
-        while ((de = readdir(d)) && !(l->many |= l->files >= WALK_FILES_MAX)) {
+        dents_begin(&d, fd);
+        while ((name = dents_next(&d)) && !(l->many |= l->files >= WALK_FILES_MAX)) {
                 struct stat st;
 
-                if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
-                        continue;
-                if (fstatat(fd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
                 l->files++;
                 l->bytes += (uint64_t)st.st_blocks * 512;
@@ -89,13 +83,13 @@ static void scratch_walk(int dirfd, unsigned depth, ScratchLook *l) {
                 if (S_ISDIR(st.st_mode) && depth >= WALK_DEPTH_MAX)
                         l->deep = true;
                 else if (S_ISDIR(st.st_mode)) {
-                        _cleanup_close_ int sub = openat(fd, de->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                        _cleanup_close_ int sub = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
                         if (sub >= 0)
                                 scratch_walk(sub, depth + 1, l);
                 }
         }
-        closedir(d);
+        dents_end(&d);
 }
 
 static Breach look_files(RegionBudget *b, ScratchLook *l) {

@@ -94,27 +94,33 @@ static void note_denial(RegionNotify *n, const FilterVerdict *v, const char *obj
                 n->denials->others++;
 }
 
-static void judge_path(RegionNotify *n, const FilterVerdict *v, bool *ret_denied) {
+/* text, full: PATH_MAX bytes each. */
+static bool path_denied(RegionNotify *n, const FilterVerdict *v, char *text, char *full) {
         const struct seccomp_notif *q = n->req;
-        char text[PATH_MAX], full[PATH_MAX];
         int dirfd = v->at_call && v->path_arg > 0 ? (int)q->data.args[v->path_arg - 1] : AT_FDCWD;
-        ssize_t r = region_notify_read((pid_t)q->pid, q->data.args[v->path_arg], text, sizeof(text) - 1);
-        _cleanup_free_ char *allow = NULL;
+        ssize_t r = region_notify_read((pid_t)q->pid, q->data.args[v->path_arg], text, PATH_MAX - 1);
 
         if (r <= 0)
-                return;
+                return false;
         text[r] = 0;
         if (strlen(text) == (size_t)r || !*text) /* not terminated, or empty: the kernel refuses it for what it is */
-                return;
-        if (region_path_absolute((pid_t)q->pid, dirfd, text, full) < 0)
-                return;
-        if (!region_notify_waits(n, q->id))
-                return;
-        if (!region_path_is_denial(n->grant, n->tier, n->scratch, n->shims, n->root, full, v->writes))
-                return;
-        allow = region_path_allow(n->grant, n->tier, full, v->writes);
-        note_denial(n, v, full, strlen(full), allow);
-        *ret_denied = true;
+                return false;
+        return region_path_absolute((pid_t)q->pid, dirfd, text, full) == 0 && region_notify_waits(n, q->id) &&
+               region_path_is_denial(n->grant, n->tier, n->scratch, n->shims, n->root, full, v->writes);
+}
+
+static void judge_path(RegionNotify *n, const FilterVerdict *v, bool *ret_denied) {
+        char text[PATH_MAX], full[PATH_MAX];
+        _cleanup_free_ char *allow = NULL;
+
+        if (path_denied(n, v, text, full)) {
+                allow = region_path_allow(n->grant, n->tier, full, v->writes);
+                note_denial(n, v, full, strlen(full), allow);
+                *ret_denied = true;
+        }
+        /* A name is a thing of the region, too. */
+        explicit_bzero(text, sizeof(text));
+        explicit_bzero(full, sizeof(full));
 }
 
 /* What a call adds to the private writable memory of its process; 0 when it adds none that counts. */

@@ -3,17 +3,13 @@
 #include "spawn/spawn.h"
 
 #include "base/buf.h"
+#include "base/dents.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-static bool is_dot(const char *name) {
-        return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
 
 /* A folder that was closed to its owner is opened to him again: it can then be entered and moved. Returns 1 for a folder, 0 for anything
  * else, or -errno. */
@@ -83,24 +79,21 @@ static int take(Walk *w, const char *name) {
 
 /* Removes what the folder has, up to the first folder that is not empty: then returns 1 and stands in that. Returns 0 when it is empty. */
 static int clear_folder(Walk *w) {
-        int fd = openat(w->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-        DIR *d = fd < 0 ? NULL : fdopendir(fd);
-        struct dirent *e;
+        _cleanup_close_ int fd = openat(w->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        const char *name;
+        Dents d;
+        int r = 0;
 
-        if (!d) {
-                r = -errno;
-                if (fd >= 0)
-                        close(fd);
-                return r;
+        if (fd < 0)
+                return -errno;
+        dents_begin(&d, fd);
+        while (r == 0 && (name = dents_next(&d))) {
+                r = take(w, name);
+                if (r == 1)
+                        r = enter(w, name) ?: 1;
         }
-        while (r == 0 && (e = readdir(d)))
-                if (!is_dot(e->d_name)) {
-                        r = take(w, e->d_name);
-                        if (r == 1)
-                                r = enter(w, e->d_name) ?: 1;
-                }
-        closedir(d);
-        return r;
+        dents_end(&d);
+        return r ?: d.error;
 }
 
 int spawn_scratch_empty(int top, SpawnScratchFn fn, void *arg) {
