@@ -1,7 +1,7 @@
 /* Runs: supervisor. What is known of a region's storage after its teardown. The record never says more than was done (I-16).
  *
  * grade "nothing_held"    no program of the region was ever started
- *       "unscrubbed"      nothing was overwritten: discipline none, or the guard did not live to do it
+ *       "unscrubbed"      no process's memory was overwritten: discipline none, or the guard did not live to do it
  *       "partial"         something that was to be overwritten was not, or not provably: bytes_missed and what stands beside it say why
  *       "cleared"         all user memory that the region held when each of its processes ended was overwritten and read back: private
  *                         and shared pages, stacks, arguments, environment, registers, the scratch, deleted files that were open

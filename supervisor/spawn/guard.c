@@ -237,15 +237,16 @@ void guard_evidence(const Guard *g, GuardEvidence *ret) {
 void guard_deinit(Guard *g) {
         if (g->control >= 0)
                 order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_DONE}, NULL, 0);
-        closep(&g->control);
         if (g->pid > 0) {
                 struct pollfd p = {.fd = g->pidfd, .events = POLLIN};
 
+                /* The socket stays open until then: closing it with an answer unread would look like our death, and hide the order. */
                 if (poll(&p, 1, EXIT_MS) == 0)
                         syscall(SYS_pidfd_send_signal, g->pidfd, SIGKILL, NULL, 0);
                 while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
                         ;
         }
+        closep(&g->control);
         closep(&g->pidfd);
         if (g->page)
                 munmap(g->page, sizeof(*g->page));

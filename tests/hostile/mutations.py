@@ -200,7 +200,7 @@ class Copy:
                 raise SystemExit(f"{m.defence}: {name} does not hold: {old}")
             with open(path, "w", encoding="utf-8") as f:
                 f.write(text.replace(old, new))
-        self.ninja("lethe", "lethe-worker")
+        self.ninja("lethe", "lethe-worker", "lethe-guard")
         p = subprocess.run([sys.executable, os.path.join(self.source, "tests", "hostile", "run.py"), "--build", self.build, "--only", m.attacks,
                             *m.options.split()], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         for path, text in changed.items():
