@@ -15,6 +15,7 @@ static const struct {
         const char *method, *result;
 } words[] = {
         [PROOF_CLEARED] = {"Clear", "passed"},
+        [PROOF_EMPTY] = {"None", "nothing was held"},
         [PROOF_PARTIAL] = {"Clear (incomplete)", "incomplete"},
         [PROOF_NOTHING] = {"None", "not performed"},
 };
@@ -22,11 +23,11 @@ static const struct {
 static json_t *technique(const RegionFacts *f) {
         const char *said = facts_text(f, "method"), *discipline = facts_text(f, "discipline");
 
-        if (*said)
+        if (strcmp(said, "none") == 0 || (*said && strcmp(said, "exit_stop") != 0))
                 return json_string(said);
         if (facts_number(f, "bytes_overwritten") == 0)
                 return json_string("none");
-        return json_sprintf("overwritten in place before the kernel got it back, discipline %s, %" PRIu64 " pass%s", *discipline ? discipline : f->asked,
+        return json_sprintf("overwritten in place%s, before the kernel got it back; discipline %s, %" PRIu64 " pass%s", *said ? " at the exit of each process" : "", *discipline ? discipline : f->asked,
                             facts_number(f, "passes"), facts_number(f, "passes") == 1 ? "" : "es");
 }
 

@@ -6,6 +6,8 @@ const char *proof_name(Proof p) {
         switch (p) {
         case PROOF_CLEARED:
                 return "cleared";
+        case PROOF_EMPTY:
+                return "nothing_held";
         case PROOF_PARTIAL:
                 return "partial";
         case PROOF_NOTHING:
@@ -40,17 +42,36 @@ static bool says_missed(const json_t *v) {
         return json_array_size(v) > 0;
 }
 
+/* The record's numbers say that something was missed, whatever its grade says. */
+static bool contradicts(const RegionFacts *f) {
+        const json_t *counts = json_object_get(f->teardown, "counts");
+
+        return says_missed(json_object_get(f->teardown, "bytes_missed")) || says_missed(json_object_get(counts, "processes_missed")) ||
+               says_missed(json_object_get(counts, "registers_missed")) || facts_number(f, "bytes_verified") < facts_number(f, "bytes_overwritten");
+}
+
 Proof facts_proof(const RegionFacts *f) {
         const char *grade = facts_text(f, "grade");
+        bool empty = strcmp(grade, "nothing_held") == 0;
+        uint64_t processes = 0;
 
         if (strcmp(grade, "partial") == 0)
                 return PROOF_PARTIAL;
-        if (strcmp(grade, "cleared") != 0 && strcmp(grade, "cleared_early") != 0 && strcmp(grade, "cleared_kernel") != 0)
+        if (!empty && strcmp(grade, "cleared") != 0 && strcmp(grade, "cleared_early") != 0 && strcmp(grade, "cleared_kernel") != 0)
                 return PROOF_NOTHING;
         /* A grade that its own numbers contradict proves nothing more than they do. */
-        if (says_missed(json_object_get(f->teardown, "bytes_missed")) || facts_number(f, "bytes_verified") < facts_number(f, "bytes_overwritten"))
+        if (contradicts(f))
                 return PROOF_PARTIAL;
-        return PROOF_CLEARED;
+        (void)json_get_u64(json_object_get(json_object_get(f->teardown, "counts"), "processes"), &processes);
+        if (empty && processes > 0)
+                return PROOF_NOTHING;
+        return empty ? PROOF_EMPTY : PROOF_CLEARED;
+}
+
+bool facts_unproved(const RegionFacts *f) {
+        Proof p = facts_proof(f);
+
+        return f->ended > 0 && p != PROOF_CLEARED && p != PROOF_EMPTY;
 }
 
 bool facts_in_order(const RegionFacts *f) {

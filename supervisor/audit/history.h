@@ -15,10 +15,11 @@ enum {
 /* What a record of a teardown amounts to. */
 typedef enum Proof {
         PROOF_CLEARED = 0, /* grade cleared or better, and no counter of the record says otherwise */
+        PROOF_EMPTY,       /* no program ever ran in the region, and no counter of the record says otherwise */
         PROOF_PARTIAL,     /* something that was to be overwritten was not */
         PROOF_NOTHING,     /* unscrubbed, a grade that is not known here, or no record at all */
 } Proof;
-const char *proof_name(Proof p); /* "cleared", "partial", "unscrubbed" */
+const char *proof_name(Proof p); /* "cleared", "nothing_held", "partial", "unscrubbed" */
 
 typedef struct RegionFacts {
         char id[REGION_ID_MAX];
@@ -63,6 +64,8 @@ void history_deinit(History *h);
 uint64_t facts_number(const RegionFacts *f, const char *member);
 const char *facts_text(const RegionFacts *f, const char *member); /* "" when it has none */
 Proof facts_proof(const RegionFacts *f);
+/* The region ended, and its memory is not proved overwritten. */
+bool facts_unproved(const RegionFacts *f);
 /* Allocated, then released exactly once, then ended; or alive with a living supervisor (I-15, I-60). */
 bool facts_in_order(const RegionFacts *f);
 /* The skill's bound was passed (I-33). */

@@ -39,7 +39,7 @@ bool region_question_is(RegionQuestion q, const RegionFacts *f) {
         case REGION_UNRELEASED:
                 return !facts_in_order(f);
         case REGION_UNPROVED:
-                return f->ended > 0 && facts_proof(f) != PROOF_CLEARED;
+                return facts_unproved(f);
         case REGION_LATE:
                 return facts_late(f);
         case REGION_RECOVERED:

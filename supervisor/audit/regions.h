@@ -16,7 +16,7 @@ typedef enum RegionQuestion {
 #define QUESTION(name, word, fails, what) REGION_##name,
         REGION_QUESTIONS(QUESTION)
 #undef QUESTION
-        REGION_QUESTIONS_N
+                REGION_QUESTIONS_N
 } RegionQuestion;
 
 const char *region_question_word(RegionQuestion q);

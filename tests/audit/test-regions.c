@@ -29,6 +29,13 @@ static const struct {
         {"bytes missed", "{}", "{\"grade\":\"cleared\",\"bytes_missed\":1}", "exited", "unproved"},
         {"bytes missed by reason", "{}", "{\"grade\":\"cleared\",\"bytes_missed\":{\"shared\":0,\"gone\":4096}}", "exited", "unproved"},
         {"none missed, by reason", "{}", "{\"grade\":\"cleared\",\"bytes_missed\":{\"shared\":0,\"gone\":0}}", "exited", ""},
+        {"a process missed", "{}", "{\"grade\":\"cleared\",\"counts\":{\"processes\":2,\"processes_missed\":1}}", "exited", "unproved"},
+        {"registers missed", "{}", "{\"grade\":\"cleared\",\"counts\":{\"registers_missed\":1}}", "exited", "unproved"},
+        {"nothing missed", "{}", "{\"grade\":\"cleared\",\"counts\":{\"processes\":2,\"processes_missed\":0,\"registers_missed\":0}}", "exited", ""},
+        // what never ran held nothing, as long as nothing says that it ran
+        {"nothing held", "{}", "{\"grade\":\"nothing_held\",\"counts\":{\"processes\":0}}", "failed_to_start", ""},
+        {"nothing held by one process", "{}", "{\"grade\":\"nothing_held\",\"counts\":{\"processes\":1}}", "exited", "unproved"},
+        {"nothing held, some of it missed", "{}", "{\"grade\":\"nothing_held\",\"bytes_missed\":{\"sections\":1}}", "exited", "unproved"},
         // I-31: discipline none is listed as such
         {"none", "{\"discipline\":\"none\"}", "{\"grade\":\"unscrubbed\"" NUMBERS("0") "}", "exited", "unproved weaker"},
         // I-28: relaxations are listable

@@ -12,6 +12,7 @@ declare -A _lethe_options=(
         [log]="--anchor --follow --json --region --since --store --type"
         [prove]="--anchor --json --output --store"
         [ps]="--anchor --json --store"
+        [report]="--anchor --json --output --scope --since --skill --store --until"
         [run]="--anchor --connect --cpu-time --discipline --dry-run --entry --env --exec --file-size --json --memory --network --nofile --output-limit --pids-limit --policy --proc --quiet --receipt --scratch --store --tier --timeout --verbose --volume --workdir"
         [skill]="--anchor --json --policy --store"
         [slot]="--anchor --count --expect --json --schema --store --version"

@@ -10,6 +10,7 @@ complete -c lethe -n __fish_use_subcommand -f -a kill -d 'end a region'
 complete -c lethe -n __fish_use_subcommand -f -a log -d 'print the ledger'
 complete -c lethe -n __fish_use_subcommand -f -a prove -d 'prove that an entry stands in the ledger'
 complete -c lethe -n __fish_use_subcommand -f -a ps -d 'list the regions that are alive'
+complete -c lethe -n __fish_use_subcommand -f -a report -d 'write a page for auditors about what became of each region'
 complete -c lethe -n __fish_use_subcommand -f -a run -d 'run a skill, or one program, in a region of its own'
 complete -c lethe -n __fish_use_subcommand -f -a skill -d 'register, list and show skills'
 complete -c lethe -n __fish_use_subcommand -f -a slot -d 'define, write and read slots: what persists'
@@ -79,6 +80,15 @@ complete -c lethe -n '__fish_seen_subcommand_from slot' -l version -r
 
 complete -c lethe -n '__fish_seen_subcommand_from validate' -l json -d 'print JSON'
 complete -c lethe -n '__fish_seen_subcommand_from validate' -l policy -r -d 'the policy file (default: $LETHE_POLICY, else the usual places)'
+
+complete -c lethe -n '__fish_seen_subcommand_from report' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
+complete -c lethe -n '__fish_seen_subcommand_from report' -l json -d 'says what was written as one object'
+complete -c lethe -n '__fish_seen_subcommand_from report' -l output -r -d 'the page'
+complete -c lethe -n '__fish_seen_subcommand_from report' -l scope -x -a 'invocation invocation-tree' -d 'only regions of this key scope'
+complete -c lethe -n '__fish_seen_subcommand_from report' -l since -x -d 'regions allocated then or later'
+complete -c lethe -n '__fish_seen_subcommand_from report' -l skill -x -d 'only regions of this skill'
+complete -c lethe -n '__fish_seen_subcommand_from report' -l store -r -d 'the store (default: $LETHE_STORE, else the XDG state folder)'
+complete -c lethe -n '__fish_seen_subcommand_from report' -l until -x -d 'regions allocated before'
 
 complete -c lethe -n '__fish_seen_subcommand_from run' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l connect -r -d 'allow TCP connections to this address'
