@@ -191,12 +191,12 @@ static void chart_bytes(Report *r) {
         const ReportTotals *t = &r->totals;
         double most = (double)MAX(MAX(t->held, t->overwritten), MAX(t->verified, UINT64_C(1)));
         char a[SIZE_TEXT_MAX], b[SIZE_TEXT_MAX], c[SIZE_TEXT_MAX];
-        bool bad = t->verified < t->overwritten;
+        bool missed = t->overwritten < t->held, bad = missed || t->verified < t->overwritten;
 
         put(r, "<figure><figcaption>Bytes<small>of all regions that ended, as recorded at their teardown</small></figcaption><dl class=\"bars\">");
         bar(r, "held", "idle", (double)t->held / most, size_format(t->held, a));
-        bar(r, "overwritten", t->overwritten ? "good" : "bad", (double)t->overwritten / most, size_format(t->overwritten, b));
-        bar(r, "verified by reading back", bad || !t->verified ? "bad" : "good", (double)t->verified / most, size_format(t->verified, c));
+        bar(r, "overwritten", missed ? "bad" : "good", (double)t->overwritten / most, size_format(t->overwritten, b));
+        bar(r, "verified by reading back", bad ? "bad" : "good", (double)t->verified / most, size_format(t->verified, c));
         put(r, "</dl><p class=\"soft\">What each region held at its end: memory of its processes, scratch, sections. What it gave back while it ran is not in these sums.</p></figure>");
 }
 

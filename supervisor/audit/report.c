@@ -102,9 +102,9 @@ static void header(Report *r) {
             LETHE_VERSION);
         put(r, "%s</title><style>", r->h->origin); /* hex digits of our own */
         put(r, "%s", report_style);
-        put(r, "</style></head><body><header><h1>What became of the memory of %zu regions</h1><p class=\"soft\">Ledger <span class=\"mono\">%s</span>, %" PRIu64 " entries; "
+        put(r, "</style></head><body><header><h1>What became of the memory of %zu region%s</h1><p class=\"soft\">Ledger <span class=\"mono\">%s</span>, %" PRIu64 " entries; "
                "allocated from ",
-            r->totals.regions, r->h->origin, r->h->entries);
+            r->totals.regions, r->totals.regions == 1 ? "" : "s", r->h->origin, r->h->entries);
         put_time(r, r->from_usec);
         put(r, " to ");
         put_time(r, r->to_usec);
@@ -164,7 +164,7 @@ static void tiles(Report *r) {
         tile(r, false, "recovered", "%zu", t->answers[REGION_RECOVERED]);
         tile(r, false, "discipline none", "%zu", t->answers[REGION_WEAKER]);
         tile(r, false, "wider key scope", "%zu", t->answers[REGION_RELAXED]);
-        tile(r, t->verified < t->overwritten, "overwritten, read back", "%s", size_format(t->verified, size));
+        tile(r, t->verified < MAX(t->overwritten, t->held), "overwritten, read back", "%s", size_format(t->verified, size));
         put(r, "</div>");
 }
 

@@ -161,6 +161,8 @@ def a_store_in_which_all_is_proved_has_no_red():
     fill(GOOD, 8)
     p = page("--skill", "fact-extractor", store=GOOD)
     check("Nothing is unproved" in p.verdict and "2 regions that ended" in p.verdict, p.verdict)
+    with open(PAGE, encoding="utf-8") as f:
+        check("b-bad\" style" not in f.read(), "a red bar")
     check("flagged" not in p.tables and not any("bad" in row[0] or any("bad" in c[0] for c in row[1]) for rows in p.tables.values() for row in rows))
 
 

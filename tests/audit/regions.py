@@ -1,0 +1,134 @@
+#!/usr/bin/python3
+"""lethe audit regions, lethe log --region and lethe certificate about regions that ran: what an auditor asks, one command each. TAP.
+
+usage: regions.py LETHE
+"""
+import json
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from tap import DIR, ENV, LETHE, case, check, lethe, log, main, run, same  # noqa: E402
+
+POLICY = os.path.join(DIR, "policy.json")
+FILES = {"left": "/etc/shadow", "right": "/etc/gshadow"}
+ran = {}  # the region of each kind
+
+
+def skill(name, **manifest):
+    d = os.path.join(DIR, name)
+    os.makedirs(d)
+    with open(os.path.join(d, "SKILL.md"), "w", encoding="utf-8") as f:
+        f.write("---\nname: %s\ndescription: A test.\n---\n" % name)
+    with open(os.path.join(d, "lethe.json"), "w", encoding="utf-8") as f:
+        json.dump(dict({"version": 1, "entry": {"main": ["/bin/sh", "/skill/main.sh"]}}, **manifest), f)
+    with open(os.path.join(d, "main.sh"), "w", encoding="utf-8") as f:
+        f.write('echo "$1" > "$1"; cat "${3:-/etc/shadow}"; sleep "${2:-0}"; exit 0\n')
+    return d
+
+
+def ask(*argv):
+    r = lethe("audit", "regions", "--json", *argv)
+    o = json.loads(r.out)
+    same(r.code == 0, o["holds"], argv)
+    return o
+
+
+def applies(question, *argv):
+    """Regions to which the question applies, asked in both ways."""
+    o = ask(question, *argv)
+    same([x["region"] for x in o["regions"]], o["answers"][question], question)
+    same(o["answers"], ask(*argv)["answers"], question)
+    return o["answers"][question]
+
+
+# I-54: two invocations of one skill at the same time, each with events of its own.
+@case
+def the_log_of_a_region_is_that_of_one_invocation():
+    d = skill("twin")
+    both = [subprocess.Popen([LETHE, "run", "--receipt", os.path.join(DIR, name), d, "--", name, "1", FILES[name]], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL) for name in FILES]
+    same([p.wait(60) for p in both], [0, 0])
+    seen, whole = {}, log()
+    for name in FILES:
+        with open(os.path.join(DIR, name), encoding="utf-8") as f:
+            receipt = json.load(f)
+        events = log("--region", receipt["region"])
+        same({e["region"] for e in events}, {receipt["region"]})
+        same([e["type"] for e in events][0::len(events) - 1], ["region.allocated", "invocation.ended"])
+        same(events, [e for e in whole if e.get("region") == receipt["region"]], "all of it")
+        check({receipt["ledger"][x] for x in ("allocated", "released", "ended")} <= {e["seq"] for e in events}, receipt["ledger"])
+        same([d["object"] for e in events if e["type"] == "region.denied" for d in e["denials"]], [FILES[name]])
+        seen[name] = events
+        ran[name] = receipt["region"]
+    check(seen["left"][0]["seq"] < seen["right"][-1]["seq"] and seen["right"][0]["seq"] < seen["left"][-1]["seq"], "they ran at the same time")
+
+
+# I-28, I-31, I-60
+@case
+def relaxations_and_weaker_disciplines_are_listed():
+    wide = run(skill("wide", key_scope="invocation-tree"), "--", "x")
+    twice = run("--discipline", "multipass:2", skill("twice"), "--", "x")
+    lax = skill("lax", teardown={"discipline": "none"})
+    with open(POLICY, "w", encoding="utf-8") as f:
+        digest = json.loads(lethe("validate", "--json", lax).out)["digest"]
+        json.dump({"version": 1, "skills": {"lax": {"trusted": True, "digest": digest}}}, f)
+    none = run("--policy", POLICY, lax, "--", "x")
+    same([r.code for r in (wide, twice, none)], [0, 0, 0], wide, twice, none)
+    ran.update(wide=wide.receipt["region"], twice=twice.receipt["region"], none=none.receipt["region"])
+    same(applies("relaxed"), [ran["wide"]])
+    same(applies("weaker"), [ran["none"]])
+    same(applies("unproved"), [ran["none"]])
+    same(applies("unreleased"), [])
+    same(lethe("audit", "regions", "unproved").code, 1)
+    same(lethe("audit", "regions", "unreleased").code, 0)
+    same(lethe("audit", "regions").code, 1)
+
+
+@case
+def each_invocation_is_listed_with_what_became_of_it():  # I-60
+    listed = {x["region"]: x for x in ask()["regions"]}
+    same(set(listed), set(ran.values()))
+    for x in listed.values():
+        same(x["ledger"]["allocated"] < x["ledger"]["released"] < x["ledger"]["ended"], True, x)
+        released = [e for e in log("--region", x["region"]) if e["type"] == "region.released"]
+        same([e["teardown"] for e in released], [x["teardown"]])
+    same({k: listed[v]["discipline"] for k, v in ran.items()}, {"left": "zero", "right": "zero", "wide": "zero", "twice": "multipass", "none": "none"})
+    text = lethe("audit", "regions").out.decode()
+    check(all(i in text for i in listed), text)
+
+
+@case
+def a_skill_a_scope_or_a_time_can_be_asked_about():
+    for argv, want in ((("--skill", "twin"), ("left", "right")), (("--scope", "invocation-tree"), ("wide",)), (("--since", "1h"), ran), (("--until", "1h"), ()),
+                       (("--skill", "twin", "--scope", "invocation-tree"), ())):
+        same({x["region"] for x in ask(*argv)["regions"]}, {ran[k] for k in want}, argv)
+    same(ask("--skill", "twin")["holds"], True)
+
+
+# I-60: an allocation without release is flagged until somebody did what was missing; then there is a certificate for it, too.
+@case
+def a_dead_supervisors_region_is_flagged_until_it_is_recovered():
+    p = subprocess.Popen([LETHE, "run", "--exec", "/bin/sleep", "60"], stdin=subprocess.DEVNULL, env=ENV)
+    while not (region := [e["region"] for e in log("--type", "region.allocated") if e["skill"]["name"] == "sleep"]):
+        time.sleep(0.05)
+    p.kill()
+    p.wait()
+    same(applies("unreleased"), region)
+    path = os.path.join(DIR, "certificate.json")
+    check(lethe("certificate", "-o", path, region[0]).code == 1 and not os.path.exists(path), "a certificate without a release")
+    same(lethe("kill", "--wait", region[0]).code, 0)
+    same(applies("unreleased"), [])
+    same(applies("recovered"), region)
+    same(lethe("certificate", "-o", path, region[0]).code, 0)
+    r = lethe("certificate", "--verify", path, "--json")
+    same(r.code, 0, r)
+    statement = json.loads(r.out)["statement"]
+    unproved = region[0] in applies("unproved")
+    same(statement["predicate"]["sanitization"]["method"] in ("Clear", "None") and statement["predicate"]["verification"]["result"] in ("passed", "nothing was held"), not unproved,
+         statement["predicate"]["sanitization"])
+
+
+main()
