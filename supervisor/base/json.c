@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -93,4 +94,15 @@ int json_get_u64(const json_t *v, uint64_t *ret) {
                 return -EINVAL;
         *ret = u;
         return 0;
+}
+
+static void wipe_free(void *p) {
+        if (!p)
+                return;
+        explicit_bzero(p, malloc_usable_size(p));
+        free(p);
+}
+
+void json_wipe_freed(void) {
+        json_set_alloc_funcs(malloc, wipe_free);
 }

@@ -13,6 +13,9 @@ enum {
         JSON_E_SIZE,       /* more bytes than the limit */
 };
 
+/* From here on what a JSON value held is overwritten when it is freed. To be called before the first value is made. */
+void json_wipe_freed(void);
+
 #define JSON_DEPTH_DEFAULT 32
 #define JSON_INTEGER_MOST ((INT64_C(1) << 53) - 1) /* beyond it an integer is not the same in every reader (RFC 7493 2.2) */
 

@@ -1,4 +1,5 @@
 /* Runs: CLI. */
+#include "base/json.h"
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ static void fill_standard_fds(void) {
 
 int main(int argc, char **argv) {
         fill_standard_fds();
+        json_wipe_freed();
         signal(SIGPIPE, SIG_IGN);
         if (argc < 2) {
                 help(stderr);

@@ -165,6 +165,14 @@ static int recover_row(Store *s, const Policy *policy, const RegionRow *row, Dia
         return e > 0 ? RECOVER_E_STORE : e;
 }
 
+/* Asked after the file was seen: a region that is not in the store then has been recorded to its end. */
+static bool not_over(const char *region, void *userdata) {
+        _cleanup_(region_row_deinit) RegionRow row = {};
+        _cleanup_txn_ Txn *t = NULL;
+
+        return store_begin(userdata, false, &t, NULL) != 0 || engine_region_get(t, region, &row) != ENGINE_E_NO_REGION;
+}
+
 int recover_all(Store *s, const Policy *policy, unsigned *ret_n, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         RegionRow *rows = NULL;
@@ -172,6 +180,7 @@ int recover_all(Store *s, const Policy *policy, unsigned *ret_n, Diag *reterr) {
         int e;
 
         *ret_n = 0;
+        guard_sweep(store_dir(s), not_over, s);
         e = store_begin(s, false, &t, reterr);
         if (e == 0)
                 e = engine_region_list(t, &rows, &n);

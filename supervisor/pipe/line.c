@@ -11,8 +11,15 @@ void line_reader_init(LineReader *r, size_t max) {
         *r = (LineReader){.max = max};
 }
 
-void line_reader_deinit(LineReader *r) {
+/* What a region said is not to stay in memory that nobody uses. */
+static void give_back(LineReader *r) {
+        if (r->data)
+                explicit_bzero(r->data, r->room);
         free(r->data);
+}
+
+void line_reader_deinit(LineReader *r) {
+        give_back(r);
         *r = (LineReader){.max = r->max};
 }
 
@@ -20,7 +27,7 @@ int line_reader_space(LineReader *r, size_t want, char **ret) {
         if (r->start == r->end) {
                 r->start = r->end = r->scanned = 0;
                 if (r->room > READER_KEEP && want <= READER_KEEP) {
-                        free(r->data);
+                        give_back(r);
                         r->data = NULL;
                         r->room = 0;
                 }
@@ -31,10 +38,13 @@ int line_reader_space(LineReader *r, size_t want, char **ret) {
         }
         if (r->room - r->end < want) {
                 size_t room = MAX(r->end + want, MIN(r->room * 2, r->max + want));
-                char *p = realloc(r->data, room);
+                char *p = malloc(room);
 
                 if (!p)
                         return -ENOMEM;
+                if (r->data)
+                        memcpy(p, r->data, r->end);
+                give_back(r);
                 r->data = p;
                 r->room = room;
         }

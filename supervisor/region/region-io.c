@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+
+/* What a region said is not to stay in memory that nobody uses. */
+static void drop_buffer(Relay *r) {
+        if (r->buf)
+                explicit_bzero(r->buf, malloc_usable_size(r->buf));
+        free(r->buf);
+        r->buf = NULL;
+}
 
 static void relay_aim(Relay *r) {
         if (r->at < r->n) {
@@ -307,7 +316,7 @@ static bool drain_one(RegionIo *io, Relay *r) {
                 }
                 over = n > room;
                 io->output_used += over ? room + 1 : n;
-                free(r->buf);
+                drop_buffer(r);
                 r->buf = b;
                 r->at = 0;
                 r->n = waiting + (size_t)MIN((uint64_t)n, room);
@@ -357,8 +366,7 @@ void region_io_flush(RegionIo *io, int stop_fd) {
 static void relay_deinit(Relay *r) {
         relay_close_from(r);
         relay_close_to(r);
-        free(r->buf);
-        r->buf = NULL;
+        drop_buffer(r);
         if (r->kept)
                 explicit_bzero(r->kept, r->n_kept);
         free(r->kept);

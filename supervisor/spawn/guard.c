@@ -5,6 +5,7 @@
 #include "spawn/clone.h"
 #include "spawn/find.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -272,6 +273,30 @@ static int read_file(int folder, const char *region, GuardEvidence *ret) {
                 return -EBADMSG;
         *ret = f.evidence;
         return 0;
+}
+
+void guard_sweep(const char *store_dir, bool (*known)(const char *region, void *userdata), void *userdata) {
+        int folder = open_folder(store_dir, false);
+        DIR *d = folder < 0 ? NULL : fdopendir(folder);
+        struct dirent *e;
+
+        if (!d) {
+                closep(&folder);
+                return;
+        }
+        while ((e = readdir(d))) {
+                char region[GUARD_REGION_MAX];
+                const char *dot = strchr(e->d_name, '.');
+                size_t n = dot ? (size_t)(dot - e->d_name) : 0;
+
+                if (n == 0 || n >= sizeof(region) || strcmp(dot, GUARD_FILE) != 0)
+                        continue;
+                memcpy(region, e->d_name, n);
+                region[n] = 0;
+                if (!known(region, userdata))
+                        unlinkat(dirfd(d), e->d_name, 0);
+        }
+        closedir(d);
 }
 
 int guard_left(const char *store_dir, const char *region, uint64_t wait_usec, GuardEvidence *ret) {

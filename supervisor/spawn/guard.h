@@ -44,6 +44,8 @@ void guard_evidence(const Guard *g, GuardEvidence *ret);
 /* The evidence is recorded, or nothing was attached: it exits and is reaped. */
 void guard_deinit(Guard *g);
 
+/* Removes the evidence of regions that known() says are over: their end was recorded before their supervisor died. */
+void guard_sweep(const char *store_dir, bool (*known)(const char *region, void *userdata), void *userdata);
 /* Of a region whose supervisor died: waits at most wait_usec until no guard works on it any more, then reads and removes its file.
  * Returns 0, -ENOENT (nothing is known), -ETIMEDOUT (it works still), -errno. */
 int guard_left(const char *store_dir, const char *region, uint64_t wait_usec, GuardEvidence *ret);

@@ -150,7 +150,8 @@ static void settings(ProbeReport *r) {
 
 void probe_full(ProbeReport *r) {
         _cleanup_free_ char *path = NULL, *shims = find_shims();
-        _cleanup_close_ int worker = find_worker(&path);
+        _cleanup_free_ char *guard_path = NULL;
+        _cleanup_close_ int worker = find_worker(&path), guard = find_program("lethe-guard", &guard_path);
         Probe p;
 
         probe_quick(&p);
@@ -159,6 +160,8 @@ void probe_full(ProbeReport *r) {
         settings(r);
         probe_add(r, "worker", worker < 0 ? PROBE_FAIL : PROBE_OK, "the program that confines itself and starts the skill",
                   worker < 0 ? "install lethe-worker there" : "", "%s%s", path ?: "lethe-worker", worker < 0 ? " (missing)" : "");
+        probe_add(r, "guard", guard < 0 ? PROBE_FAIL : PROBE_OK, "the program that overwrites a region's memory at its end; without it nothing runs",
+                  guard < 0 ? "install lethe-guard there" : "", "%s%s", guard_path ?: "lethe-guard", guard < 0 ? " (missing)" : "");
         probe_add(r, "shims", shims ? PROBE_OK : PROBE_WARN, "what is bound at /lethe: lethe-slot, Python, Node",
                   shims ? "" : "install lethe's libexec folder whole", "%s", shims ?: "missing");
 }

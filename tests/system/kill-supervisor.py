@@ -119,6 +119,57 @@ def one(rng, i, before):
     return len(acked)
 
 
+def descendants(pid):
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+            children = [int(x) for x in f.read().split()]
+    except FileNotFoundError:
+        return []
+    return [x for c in children for x in (c, *descendants(c))]
+
+
+def comm(pid):
+    try:
+        with open("/proc/%d/comm" % pid) as f:
+            return f.read().strip()
+    except FileNotFoundError:
+        return ""
+
+
+def what_its_guard_does(tier, guard_too):
+    """I-60, I-16: a region whose supervisor is killed is overwritten by its guard, and recovery records that; with the guard killed, too, it records
+    that nothing is known to be overwritten. The file in the scratch is looked at from here."""
+    what = "%s, guard %s" % (tier, "killed, too" if guard_too else "alive")
+    program = "open('f', 'wb').write(b'kill-secret-' * 50000); import sys; print('ready', flush=True); import time; time.sleep(60)"
+    p = subprocess.Popen([LETHE, "run", "--quiet", "--tier", tier, "--exec", "/usr/bin/python3", "-c", program], stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
+    assert p.stdout.readline() == b"ready\n", what
+    region = json.loads(must("ps", "--json").splitlines()[0])["region"]
+    tree = descendants(p.pid)
+    guard = [x for x in tree if comm(x) == "lethe-guard"]
+    python = [x for x in tree if comm(x).startswith("python")]
+    assert len(guard) == 1 and len(python) == 1, "%s: %s" % (what, [comm(x) for x in tree])
+    with open("/proc/%d/cwd/f" % python[0], "rb") as kept:
+        if guard_too:
+            os.kill(p.pid, signal.SIGSTOP)  # so that it cannot see its guard die
+            os.kill(guard[0], signal.SIGKILL)
+        os.kill(p.pid, signal.SIGKILL)
+        p.stdout.read()
+        p.wait(10)
+        must("run", "--exec", "/bin/true")
+        released = [json.loads(l) for l in must("log", "--json", "--region", region).splitlines()]
+        t = [e for e in released if e["type"] == "region.released"][0]["teardown"]
+        if guard_too:
+            assert (t["grade"], t["by"], t["bytes_overwritten"]) == ("unscrubbed", "nobody", 0), "%s: %s" % (what, t)
+            assert "anonymous_memory" in t["not_covered"], "%s: %s" % (what, t)
+        else:
+            assert t["grade"] in ("cleared", "cleared_kernel") and t["by"] == "guard", "%s: %s" % (what, t)
+            assert t["bytes_held"] == t["bytes_overwritten"] == t["bytes_verified"] > 600000, "%s: %s" % (what, t)
+            size = os.fstat(kept.fileno()).st_size
+            assert size >= 600000 and not os.pread(kept.fileno(), size, 0).strip(b"\0"), "%s: the scratch was not overwritten" % what
+    assert os.listdir(os.path.join(STORE, "guard")) == ["lock"], what
+
+
 def main():
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.mkdir(SKILL)
@@ -133,6 +184,9 @@ def main():
     try:
         for i in range(COUNT):
             acked += one(rng, i, before)
+        for tier in ("namespaces", "landlock"):
+            what_its_guard_does(tier, False)
+            what_its_guard_does(tier, True)
         recovered = len(must("log", "--json", "--type", "region.recovered").splitlines())
         print("# %d writes acknowledged, %d regions recovered, %.1f s" % (acked, recovered, time.monotonic() - start))
         assert COUNT < 50 or (acked > 0 and recovered > COUNT // 10), "the rounds did not hit what they were to hit"
