@@ -59,7 +59,7 @@ static inline void desk_fixture_region(DeskFixture *d) {
         _cleanup_json_ json_t *copies = NULL, *evidence = NULL;
         RegionStart s = {.region = d->region, .skill_name = "vectors", .skill_digest = "sha256:0", .tier = "namespaces",
                          .reads = (const char *const *)d->grant.reads, .writes = (const char *const *)d->grant.writes,
-                         .gates = d->grant.gates, .ret_evidence = &evidence};
+                         .gates = d->grant.gates, .ret_evidence = &evidence, .lineage = lineage_name(d->grant.lineage)};
         Txn *t;
 
         cr_assert_eq(region_id_new(clock_real_usec(), d->region), 0);

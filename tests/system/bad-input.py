@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What is wrong with the store, the machine or the command line is said in words and with the right exit code, and nothing is lost.
-Usage: bad-input.py LETHE WORKER. Prints TAP."""
+Usage: bad-input.py LETHE WORKER GUARD. Prints TAP."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-LETHE, WORKER = map(os.path.abspath, sys.argv[1:3])
+LETHE, WORKER, GUARD = map(os.path.abspath, sys.argv[1:4])
 NOBODY = 65534
 ROOT = os.getuid() == 0
 CASES = []
@@ -31,7 +31,7 @@ class Place:
     def __init__(self, user=False):
         self.base = tempfile.mkdtemp(prefix="lethe-bad-", dir="/var/tmp")
         self.prefix = []
-        for p in (LETHE, WORKER):
+        for p in (LETHE, WORKER, GUARD):
             shutil.copy2(p, self.base)
         if user and ROOT:
             self.prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]

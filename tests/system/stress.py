@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """stress-ng in a region, one stressor a run: each works, ends inside its budget, leaves the supervisor unharmed and the ledger intact
-(I-24). Usage: stress.py LETHE WORKER root|user. Prints TAP."""
+(I-24). Usage: stress.py LETHE WORKER GUARD root|user. Prints TAP."""
 
 import json
 import os
@@ -36,7 +36,7 @@ BREACHES = [
 
 
 def main():
-    lethe, worker, who = sys.argv[1:4]
+    lethe, worker, guard, who = sys.argv[1:5]
     stress = shutil.which("stress-ng")
     if stress is None or (who == "root") != (os.getuid() == 0) and who == "root":
         print("1..0 # SKIP " + ("stress-ng is not there" if stress is None else "needs root"))
@@ -47,7 +47,7 @@ def main():
     base = tempfile.mkdtemp(prefix="lethe-stress-", dir="/var/tmp")
     failed = 0
     try:
-        for path in (lethe, worker):
+        for path in (lethe, worker, guard):
             shutil.copy2(path, base)
         if prefix:
             os.chown(base, NOBODY, NOBODY)
