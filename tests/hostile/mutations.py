@@ -6,6 +6,7 @@ tested. Works on a copy of the source tree in a temporary folder, so that nothin
 """
 
 import argparse
+import contextlib
 import os
 import re
 import shutil
@@ -188,24 +189,35 @@ class Copy:
         if p.returncode != 0:
             raise SystemExit(p.stdout.decode()[-3000:])
 
+    @contextlib.contextmanager
+    def changed(self, edits):
+        """Lethe without a defence, built, as long as the context lasts."""
+        changed = {}
+        try:
+            for name, old, new in edits:
+                path = os.path.join(self.source, name)
+                with open(path, encoding="utf-8") as f:
+                    text = f.read()
+                changed.setdefault(path, text)
+                if old not in text:
+                    raise SystemExit(f"{name} does not hold: {old}")
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write(text.replace(old, new))
+            self.ninja("lethe", "lethe-worker", "lethe-guard")
+            yield
+        finally:
+            for path, text in changed.items():
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write(text)
+
+    def remove(self):
+        shutil.rmtree(self.top, ignore_errors=True)
+
     def tried(self, m):
         """Each attack's name and what was said about it: '' when it was contained all the same."""
-        changed = {}
-        for name, old, new in m.edits:
-            path = os.path.join(self.source, name)
-            with open(path, encoding="utf-8") as f:
-                text = f.read()
-            changed.setdefault(path, text)
-            if old not in text:
-                raise SystemExit(f"{m.defence}: {name} does not hold: {old}")
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(text.replace(old, new))
-        self.ninja("lethe", "lethe-worker", "lethe-guard")
-        p = subprocess.run([sys.executable, os.path.join(self.source, "tests", "hostile", "run.py"), "--build", self.build, "--only", m.attacks,
-                            *m.options.split()], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        for path, text in changed.items():
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(text)
+        with self.changed(m.edits):
+            p = subprocess.run([sys.executable, os.path.join(self.source, "tests", "hostile", "run.py"), "--build", self.build, "--only", m.attacks,
+                                *m.options.split()], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         said, name = {}, None
         for line in p.stdout.decode(errors="replace").splitlines():
             row = re.match(r"(not )?ok \d+ - (\S+)", line)
@@ -246,7 +258,7 @@ def main():
                 rows.append(f"| {m.defence} | {name} | {where} | {said or '**contained all the same**'} |")
                 print(rows[-1], flush=True)
     finally:
-        shutil.rmtree(copy.top, ignore_errors=True)
+        copy.remove()
     if o.table:
         with open(o.table, "w", encoding="utf-8") as f:
             f.write("# Each defence, taken away once\n\nMade by tests/hostile/mutations.py: the defence is removed from a copy of the source, and the attack that "
