@@ -222,10 +222,11 @@ static void table_not_covered(Report *r) {
         list = sorted(r, &map);
         if (!list)
                 return;
-        put(r, "<section><h2>Not covered</h2><p>What the records themselves name as out of reach, with the number of regions of which it is said.</p>");
+        put(r, "<section id=\"uncovered\"><h2 class=\"bad-text\">Not covered</h2><p>What the records themselves name as not overwritten or out of reach (lethe-isolation(7)), with the number "
+               "of regions of which it is said. Nothing is proved about it.</p>");
         head(r, "classes", names);
         for (size_t i = 0; i < map.n; i++) {
-                put(r, "<tr><td>");
+                put(r, "<tr><td class=\"bad\">");
                 put_text(r, list[i]->key);
                 put(r, "</td><td class=\"n\">%" PRIu64 "</td></tr>", ((const Sum *)list[i]->value)->n);
         }

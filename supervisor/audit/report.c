@@ -78,6 +78,7 @@ static void count(Report *r) {
                 t->alive += f->ended == 0 && !f->orphan;
                 for (RegionQuestion q = 0; q < REGION_QUESTIONS_N; q++)
                         t->answers[q] += region_question_is(q, f);
+                t->uncovered += json_array_size(json_object_get(f->teardown, "not_covered")) > 0;
                 t->holds &= !report_fails(f);
                 t->held += facts_number(f, "bytes_held");
                 t->overwritten += facts_number(f, "bytes_overwritten");
@@ -118,17 +119,29 @@ static void header(Report *r) {
         put(r, " UTC by lethe %s.</p><p class=\"soft root\">Root <span class=\"mono\">%s</span>, which the ledger's checkpoint is signed for.</p></header>", LETHE_VERSION, r->h->root);
 }
 
+static void uncovered(Report *r) {
+        put(r, "<a href=\"#uncovered\">%zu of %zu regions</a> left storage of a class that was not covered", r->totals.uncovered, r->totals.regions);
+}
+
 static void verdict(Report *r) {
         const ReportTotals *t = &r->totals;
 
         if (t->holds) {
-                put(r, "<div class=\"verdict\"><strong>&#10003; Nothing is unproved.</strong> ");
-                if (t->ended > 0) {
+                put(r, "<div class=\"verdict\"><strong>&#10003; %s</strong> ",
+                    t->ended > 0 ? "All that was held at the end is proved overwritten." : "There is nothing to prove.");
+                if (t->ended == 1)
+                        put(r, "The region that ended was released once and before its end, within its bound, with its memory overwritten and read back.");
+                else if (t->ended > 1)
                         put(r, "Each of the %zu regions that ended was released once and before its end, within its bound, with its memory overwritten and read back.", t->ended);
-                        if (t->empty > 0)
-                                put(r, " In %zu of them no program ever ran, and nothing was held.", t->empty);
-                } else
+                if (t->empty > 0)
+                        put(r, " In %zu of them no program ever ran, and nothing was held.", t->empty);
+                if (t->ended == 0)
                         put(r, "No region ended.");
+                if (t->uncovered > 0) {
+                        put(r, "<p class=\"bad-text\">");
+                        uncovered(r);
+                        put(r, "</p>");
+                }
                 put(r, "</div>");
                 return;
         }
@@ -136,6 +149,11 @@ static void verdict(Report *r) {
         for (RegionQuestion q = 0; q < REGION_QUESTIONS_N; q++)
                 if (region_question_fails(q) && t->answers[q] > 0)
                         put(r, "<li><a href=\"#unproved\">%zu of %zu regions</a> %s</li>", t->answers[q], t->regions, region_question_what(q));
+        if (t->uncovered > 0) {
+                put(r, "<li>");
+                uncovered(r);
+                put(r, "</li>");
+        }
         put(r, "</ul></div>");
 }
 

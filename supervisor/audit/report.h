@@ -6,7 +6,8 @@
 #include "base/buf.h"
 
 typedef struct ReportTotals {
-        size_t regions, alive, ended, cleared, empty, answers[REGION_QUESTIONS_N]; /* by question: regions to which it applies */
+        size_t regions, alive, ended, cleared, empty, uncovered, answers[REGION_QUESTIONS_N]; /* by question: regions to which it applies */
+        /* uncovered: regions whose record names storage that was not overwritten */
         uint64_t held, overwritten, verified;                      /* bytes of all that ended */
         bool holds;                                                /* no answer that fails */
 } ReportTotals;

@@ -23,8 +23,8 @@ static const char help[] =
         "  -h, --help        this text\n";
 
 static json_t *to_json(const ReportTotals *t, const char *file) {
-        json_t *o = json_pack("{s:i, s:s, s:b, s:o, s:o, s:o}", "version", 1, "file", file, "holds", t->holds, "regions", json_u64(t->regions), "ended",
-                              json_u64(t->ended), "alive", json_u64(t->alive));
+        json_t *o = json_pack("{s:i, s:s, s:b, s:o, s:o, s:o, s:o}", "version", 1, "file", file, "holds", t->holds, "regions", json_u64(t->regions), "ended",
+                              json_u64(t->ended), "alive", json_u64(t->alive), "uncovered", json_u64(t->uncovered));
 
         for (RegionQuestion q = 0; o && q < REGION_QUESTIONS_N; q++)
                 if (json_object_set_new(o, region_question_word(q), json_u64(t->answers[q])) < 0) {
@@ -86,6 +86,6 @@ int cmd_report(int argc, char **argv) {
                 if (r < 0)
                         return with_store_failed("report", s, r, &d);
         } else
-                printf("%s: %zu regions, %s\n", file, totals.regions, totals.holds ? "nothing unproved" : "not everything is proved");
+                printf("%s: %zu region%s, %s\n", file, totals.regions, totals.regions == 1 ? "" : "s", totals.holds ? "what was held at the end is proved overwritten" : "not everything is proved");
         return cli_done("report", EXIT_OK);
 }

@@ -11,13 +11,14 @@ static const char *const skills[] = {"fact-extractor", "baggage-quote", "unruly"
 static const char *const outcomes[] = {"exited", "exited", "exited", "exited", "exited", "signaled", "timed_out", "cancelled", "out_of_region"};
 
 static json_t *teardown(unsigned i) {
-        static const char *const grades[] = {"cleared", "cleared", "cleared", "cleared_early", "cleared_kernel", "cleared", "cleared"};
+        static const char *const grades[] = {"cleared_kernel", "cleared", "cleared", "cleared_early", "cleared_kernel", "cleared_kernel", "cleared"};
         const char *grade = i % 41 == 7 ? "partial" : i % 67 == 9 ? "unscrubbed" : grades[i % 7];
         json_int_t held = 262144 + (json_int_t)(i * 2654435761u % 90000000), over = strcmp(grade, "unscrubbed") == 0 ? 0 : held;
 
-        return json_pack("{s:s, s:I, s:I, s:I, s:i, s:I, s:{s:I}, s:[s, s, s], s:s}", "grade", grade, "bytes_held", held, "bytes_overwritten", over, "bytes_verified",
-                         i % 41 == 7 ? over / 2 : over, "passes", 1, "usec", (json_int_t)(i % 53 == 20 ? 612000 : 300 + i * 40503u % 60000), "bytes_missed", i % 41 == 7 ? "<i>shared" : "shared", i % 41 == 7 ? over / 2 : 0, "not_covered", "pipe_buffers",
-                         "file_names", i % 5 ? "kernel_stacks" : "socket_buffers", "discipline", "zero");
+        json_t *not_covered = strcmp(grade, "cleared_kernel") == 0 ? json_array() : json_pack("[s, s, s]", "pipe_buffers", "file_names", i % 5 ? "kernel_stacks" : "socket_buffers");
+
+        return json_pack("{s:s, s:I, s:I, s:I, s:i, s:I, s:{s:I}, s:o, s:s}", "grade", grade, "bytes_held", held, "bytes_overwritten", over, "bytes_verified",
+                         i % 41 == 7 ? over / 2 : over, "passes", 1, "usec", (json_int_t)(i % 53 == 20 ? 612000 : 300 + i * 40503u % 60000), "bytes_missed", i % 41 == 7 ? "<i>shared" : "shared", i % 41 == 7 ? over / 2 : 0, "not_covered", not_covered, "discipline", "zero");
 }
 
 static int one(Store *s, unsigned i, bool end, Diag *d) {

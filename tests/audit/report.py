@@ -130,7 +130,7 @@ def its_numbers_are_those_of_audit_regions():
         for question, ids in asked["answers"].items():
             same(said[question], len(ids), query, question)
         if not asked["regions"]:
-            check("all" not in p.tables and "Nothing is unproved" in p.verdict, p.verdict)
+            check("all" not in p.tables and "There is nothing to prove" in p.verdict, p.verdict)
             continue
         same(p.column("all", "region"), [r["region"] for r in reversed(asked["regions"])], query)
         same(p.column("all", "grade"), [r["grade"] if r["ended"] else "" for r in reversed(asked["regions"])], query)
@@ -147,7 +147,10 @@ def all_that_is_not_proved_is_red_and_first():
     same(set(p.column("flagged", "region")), bad)
     same({row[1][0][1] for row in p.tables["all"][1:] if "bad" in row[0]}, bad)
     same(list(p.tables)[0], "flagged", "the first table")
-    check("Not everything is proved" in p.verdict and "Nothing is unproved" not in p.verdict, p.verdict)
+    uncovered = [r for r in asked["regions"] if r["ended"] and r["teardown"]["not_covered"]]
+    check("%d of %d regions left storage of a class that was not covered" % (len(uncovered), len(asked["regions"])) in p.verdict, p.verdict)
+    same([row[1][0][0] for row in p.tables["classes"][1:]], [["bad"]] * len({c for r in uncovered for c in r["teardown"]["not_covered"]}))
+    check("Not everything is proved" in p.verdict and "is proved overwritten" not in p.verdict, p.verdict)
     for _, cells in p.tables["all"][1:]:
         region = next(r for r in asked["regions"] if r["region"] == cells[0][1])
         same("bad" in cells[4][0], "unproved" in region["applies"], region["region"], "grade")
@@ -160,10 +163,10 @@ def all_that_is_not_proved_is_red_and_first():
 def a_store_in_which_all_is_proved_has_no_red():
     fill(GOOD, 8)
     p = page("--skill", "fact-extractor", store=GOOD)
-    check("Nothing is unproved" in p.verdict and "2 regions that ended" in p.verdict, p.verdict)
+    check("All that was held at the end is proved overwritten" in p.verdict and "2 regions that ended" in p.verdict, p.verdict)
     with open(PAGE, encoding="utf-8") as f:
         check("b-bad\" style" not in f.read(), "a red bar")
-    check("flagged" not in p.tables and not any("bad" in row[0] or any("bad" in c[0] for c in row[1]) for rows in p.tables.values() for row in rows))
+    check("flagged" not in p.tables and "not covered" not in p.verdict and not any("bad" in row[0] or any("bad" in c[0] for c in row[1]) for rows in p.tables.values() for row in rows))
 
 
 @case
@@ -173,6 +176,7 @@ def a_region_that_ran_is_on_it():
     p = page(store=())
     same(p.column("all", "region"), [r.receipt["region"]])
     same(p.column("all", "grade"), [r.receipt["teardown"]["grade"]], "page and receipt (I-16)")
+    same("not covered" in p.verdict, bool(r.receipt["teardown"]["not_covered"]), p.verdict)
     same(set(p.column("classes", "class of storage")) if "classes" in p.tables else set(), set(r.receipt["teardown"]["not_covered"]))
 
 
