@@ -67,8 +67,9 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
 /* The supervisor learnt the pid of the region's first process: for recovery after a crash. start_ticks: field 22 of /proc/PID/stat. */
 int engine_region_pid(Txn *t, const char *region, uint64_t pid, uint64_t start_ticks, const char *cgroup_or_null, const char *scratch_or_null);
 
-/* A held proposal. keys: of the regions that live, or NULL; looked for before all else. Returns 0 with *ret_seq of slot.proposed and the version that the slot will have. On refusal appends
- * slot.refused (code, message, slot) and returns the code: commit the transaction all the same. */
+/* A held proposal. keys: of the regions that live, or NULL; looked for before all else. Returns 0 with *ret_seq of slot.proposed and the
+ * version that the slot will have. On refusal appends slot.refused (code, message, slot) and returns the code: commit the transaction all
+ * the same. */
 int engine_propose(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect_version, const KeySet *keys_or_null,
                    uint64_t *ret_seq, uint64_t *ret_version, Diag *reterr);
 /* Anything else that happened in a region: request.refused, region.faulted, region.denied, log …; fields borrowed. Below the lineage detail at

@@ -52,8 +52,8 @@ static uint32_t execute(const struct sock_filter *f, size_t n, const struct secc
 static const uint64_t values[] = {
         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 16, 17, 22, 23, 26, 36, 40, 41, 63, 64, 65, 0x41, 0x80, 0x100, 0x406, 0x408, 0x400,
         0x5401, 0x5412, 0x541B, 0x541C, 0x5423, 0x5450, 0x40000, 0x80000, 0x80001, 0x80801, 0x20000000, 0x10000000, 0x4111, 0x11,
-        MAP_FIXED | MAP_PRIVATE, O_TRUNC | O_WRONLY, O_TMPFILE | O_RDWR, 24, 0x3d0f00, 04755, 0100644, 0104755, 0020666, 0010600, (1 << 20) - 1, 1 << 20, 0x100000000, 0x100000001, 0x100000002, 0x100005401,
-        0x100005412, 0xffffffff, 0xfffff000, UINT64_MAX, 0x53564d41,
+        MAP_FIXED | MAP_PRIVATE, O_TRUNC | O_WRONLY, O_TMPFILE | O_RDWR, 24, 0x3d0f00, 04755, 0100644, 0104755, 0020666, 0010600, (1 << 20) - 1,
+        1 << 20, 0x100000000, 0x100000001, 0x100000002, 0x100005401, 0x100005412, 0xffffffff, 0xfffff000, UINT64_MAX, 0x53564d41,
 };
 
 static FilterInput input(unsigned bits) {
