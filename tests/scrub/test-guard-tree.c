@@ -101,7 +101,7 @@ Test(guard_tree, fork_storm) {
                 char line[64];
                 Guarded g;
 
-                guarded_start(&g, 0, 1, 2, -1, (const char *[]){"storm", "100000", NULL});
+                guarded_start(&g, 0, 1, 2, -1, (const char *[]){"storm", "5000", NULL});
                 guarded_go(&g);
                 guarded_hear(&g, line, sizeof(line));
                 usleep(50000);
