@@ -425,5 +425,5 @@ int main(int argc, char **argv) {
         }
         say(clone(act, area(256 * 1024, PROT_READ | PROT_WRITE, MAP_PRIVATE) + 256 * 1024, CLONE_VM | SIGCHLD, NULL));
         for (;;) /* nothing but a system call: its own memory is overwritten, too */
-                syscall(SYS_pause);
+                syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
 }
