@@ -2,6 +2,7 @@
 #pragma once
 
 #include "audit/audit.h"
+#include "audit/history.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "engine/rows.h"
@@ -55,6 +56,8 @@ int broken_found(Audit *a, const char *fmt, ...) _printf_(2, 3);
 /* All return 0, AUDIT_E_BROKEN, -errno. */
 int fold_entry(Audit *a, const json_t *o, Bytes entry);
 int tables_check(Audit *a);
+/* certificate.c: what a certificate says was done is what it has to say of these facts (teardown, released_usec, asked, by), in NIST's words. */
+bool certificate_says(const RegionFacts *f, const json_t *said_sanitization, const json_t *said_verification);
 /* skills.c */
 int fold_skill(Audit *a, const json_t *o);
 int check_skills(Audit *a);

@@ -1,5 +1,7 @@
 #include "audit/certificate.h"
 
+#include "audit/audit-internal.h"
+#include "base/clock.h"
 #include "ledger/dsse.h"
 #include "ledger/proof.h"
 
@@ -33,6 +35,15 @@ static int check_proof(const json_t *ledger, const uint8_t public_key[static 32]
         return 0;
 }
 
+/* The words about method and result against the evidence: a statement that was signed by mistake, or by a thief, is no better than the entry. */
+static bool is_borne_out(const json_t *entry, const json_t *predicate) {
+        const json_t *done = json_object_get(predicate, "sanitization"), *tool = json_object_get(done, "tool");
+        RegionFacts f = {.teardown = json_object_get(predicate, "teardown"), .asked = (char *)text_of(done, "discipline"), .by = (json_t *)tool};
+
+        return clock_parse(text_of(entry, "time"), &f.released_usec) == 0 && strcmp(text_of(tool, "name"), "lethe") == 0 &&
+               certificate_says(&f, done, json_object_get(predicate, "verification"));
+}
+
 /* Subject, evidence and method against the entry. */
 static int check_claims(const json_t *o, Diag *reterr) {
         const json_t *subject = json_array_get(json_object_get(o, "subject"), 0), *predicate = json_object_get(o, "predicate");
@@ -55,6 +66,8 @@ static int check_claims(const json_t *o, Diag *reterr) {
         teardown = json_object_get(entry, "teardown");
         if (strcmp(text_of(entry, "fields"), "body") != 0 && !json_equal(teardown ? teardown : json_null(), json_object_get(predicate, "teardown")))
                 return wrong(reterr, "the evidence is not what the ledger's entry says");
+        if (!is_borne_out(entry, predicate))
+                return wrong(reterr, "method and result are not what the evidence bears out");
         return 0;
 }
 

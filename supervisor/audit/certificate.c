@@ -56,6 +56,12 @@ static json_t *verification(const RegionFacts *f) {
                          clock_format(f->released_usec, date));
 }
 
+bool certificate_says(const RegionFacts *f, const json_t *said_sanitization, const json_t *said_verification) {
+        _cleanup_json_ json_t *s = sanitization(f), *v = verification(f);
+
+        return s && v && json_equal(s, (json_t *)said_sanitization) && json_equal(v, (json_t *)said_verification);
+}
+
 /* Number and digest of an entry; for the one that the statement is about also its text and its proof. */
 static json_t *entry_json(Txn *t, uint64_t seq, bool whole, char ret_hex[static HASH_HEX_MAX], Diag *reterr) {
         _cleanup_buf_ Buf proof = {0};

@@ -38,17 +38,23 @@ void history_deinit(History *h) {
         *h = (History){0};
 }
 
-/* Fields that were too large for the entry stand in its payload. */
+/* Fields that were too large for the entry stand in its payload, which is outside of the tree: the entry commits to it, nonce first. */
 static int unfold(Txn *t, uint64_t seq, json_t *o) {
         _cleanup_json_ json_t *fields = NULL;
-        Bytes body;
+        uint8_t hash[HASH_BYTES];
+        char hex[HASH_HEX_MAX];
+        Bytes body, nonce;
         int r;
 
         if (strcmp(text_of(o, "fields"), "body") != 0)
                 return 0;
-        r = body_get(t, seq, NULL, &body);
-        if (r == 0)
+        r = body_get(t, seq, &nonce, &body);
+        if (r == 0) {
+                hash_bytes(nonce.p, nonce.n + body.n, hash); /* one row: the payload follows its nonce */
+                if (strcmp(hex_encode(hash, sizeof(hash), hex), text_of(json_object_get(o, "body"), "sha256")) != 0)
+                        return -EUCLEAN;
                 r = json_parse(body.p, body.n, body.n, JSON_DEPTH_DEFAULT, &fields, NULL);
+        }
         if (r == -ENOENT) /* erased: what is left says that there was something */
                 return 0;
         if (r != 0)
@@ -101,6 +107,7 @@ static int add(History *h, Map *alive, const HistoryQuery *q, const json_t *o, u
         f->allocated = seq;
         f->allocated_usec = usec;
         r = allocated(f, o);
+        h->knows_skill |= r == 0 && q->skill && strcmp(q->skill, f->skill) == 0;
         if (r < 0 || !wanted(q, f) || map_get(alive, id)) {
                 facts_free(f);
                 return r;
@@ -145,10 +152,10 @@ static int take(RegionFacts *f, const char *type, const json_t *o, uint64_t seq,
         return 0;
 }
 
-/* Types that tell about a region's life; the rest is passed over without parsing. */
+/* Types that tell about a region's life, or of a skill; the rest is passed over without parsing. */
 static bool concerns(Bytes e) {
         static const char *const types[] = {"\"type\":\"region.allocated\"", "\"type\":\"region.released\"", "\"type\":\"region.recovered\"",
-                                            "\"type\":\"region.bound_passed\"", "\"type\":\"invocation.ended\""};
+                                            "\"type\":\"region.bound_passed\"", "\"type\":\"invocation.ended\"", "\"type\":\"skill.registered\""};
 
         for (size_t i = 0; i < ARRAY_SIZE(types); i++)
                 if (memmem(e.p, e.n, types[i], strlen(types[i])))
@@ -179,6 +186,10 @@ static int fold(Txn *t, History *h, Map *alive, const HistoryQuery *q, uint64_t 
                 return r;
         if (strcmp(type, "region.allocated") == 0)
                 return add(h, alive, q, o, seq, usec);
+        if (strcmp(type, "skill.registered") == 0) {
+                h->knows_skill |= q->skill && strcmp(q->skill, text_of(json_object_get(o, "skill"), "name")) == 0;
+                return 0;
+        }
         f = map_get(alive, text_of(o, "region"));
         return f ? take(*f, type, o, seq, usec) : 0;
 }

@@ -104,6 +104,29 @@ int io_write_file(int dirfd, const char *path, const void *p, size_t n, mode_t m
         return 0;
 }
 
+/* Renaming a file over it would take a device, or the link /dev/stdout, away from everybody. */
+static bool is_to_be_kept(const char *path) {
+        struct stat link, st;
+
+        if (lstat(path, &link) < 0 || S_ISREG(link.st_mode))
+                return false;
+        if (stat(path, &st) < 0 || S_ISREG(st.st_mode))
+                return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
+        return true;
+}
+
+int io_write_named(const char *path, const void *p, size_t n, mode_t mode) {
+        _cleanup_close_ int fd = -1;
+
+        if (!is_to_be_kept(path))
+                return io_write_file(AT_FDCWD, path, p, n, mode, false);
+        /* A pipe that nobody reads is an error, not a wait. */
+        fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd < 0 || fcntl(fd, F_SETFL, 0) < 0)
+                return -errno;
+        return io_write_full(fd, p, n);
+}
+
 int io_mkdir_parents(const char *path, mode_t mode) {
         _cleanup_free_ char *s = strdup(path);
         struct stat st;

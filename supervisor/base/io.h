@@ -11,6 +11,9 @@ int io_read_all(int fd, size_t max, char **ret, size_t *ret_n);
 int io_read_file(int dirfd, const char *path, size_t max, char **ret, size_t *ret_n);
 /* Writes a temporary file beside `path` and renames it over; with sync, file and folder are fsynced. Returns 0 or -errno. */
 int io_write_file(int dirfd, const char *path, const void *p, size_t n, mode_t mode, bool sync);
+/* For a file that somebody named on a command line: the same, but a device, a pipe or one of our own descriptors (/dev/stdout) is written to as it
+ * stands, never replaced. Returns 0, -EISDIR, -errno. */
+int io_write_named(const char *path, const void *p, size_t n, mode_t mode);
 /* Makes path and its missing parents with `mode`. Returns 0 or -errno. */
 int io_mkdir_parents(const char *path, mode_t mode);
 /* Puts O_NONBLOCK on. Returns 0 or -errno. */

@@ -1,5 +1,7 @@
 #include "cli/cli.h"
 
+#include "base/io.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,4 +57,15 @@ int cli_done(const char *verb, int code) {
                 return code == EXIT_OK ? EXIT_NOT : code;
         }
         return code;
+}
+
+int cli_write(const char *verb, const char *file, const char *text, size_t n) {
+        int r;
+
+        if (!file || strcmp(file, "-") == 0) {
+                fwrite(text, 1, n, stdout);
+                return cli_done(verb, EXIT_OK);
+        }
+        r = io_write_named(file, text, n, 0644);
+        return r < 0 ? cli_fail(verb, EXIT_NOT, "%s cannot be written: %s", file, strerror(-r)) : EXIT_OK;
 }

@@ -31,6 +31,7 @@ extern const size_t cli_n_verbs;
 /* `lethe audit regions`, cmd-audit-regions.c. */
 int cmd_audit_regions(int argc, char **argv);
 extern const char audit_regions_help[];
+int audit_help(void);
 
 /* Where the store is: `given` (--store) or LETHE_STORE or $XDG_STATE_HOME/lethe or ~/.local/state/lethe.
  * Owned string or NULL with a message. */
@@ -41,5 +42,7 @@ int cli_usage(const char *verb, const char *fmt, ...) _printf_(2, 3);
 /* Prints "lethe VERB: message"; returns code. */
 int cli_fail(const char *verb, int code, const char *fmt, ...) _printf_(3, 4);
 
+/* Writes what a verb made: to `file`, or to standard output when it is NULL or "-". Returns EXIT_OK, or EXIT_NOT having said why. */
+int cli_write(const char *verb, const char *file, const char *text, size_t n);
 /* Flushes standard output and says so when that fails (a full disk, a closed pipe): returns code, or EXIT_NOT. */
 int cli_done(const char *verb, int code);

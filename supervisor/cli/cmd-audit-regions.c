@@ -1,5 +1,6 @@
 /* Runs: CLI. */
 #include "audit/regions.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/size.h"
 #include "cli/query.h"
@@ -13,7 +14,8 @@
 const char audit_regions_help[] =
         "regions lists each invocation's region: when it was allocated and released, its discipline and\n"
         "grade, bytes overwritten, teardown time and bound; then it answers six QUESTIONs, or the one that\n"
-        "is named: unreleased, unproved, late (1 when any region is), recovered, weaker, relaxed.\n"
+        "is named: unreleased, unproved, late, recovered, weaker, relaxed. Ends 0 when no region is one of\n"
+        "the first three (with a QUESTION: when none is that), 1 when one is, 2 when there is no answer.\n"
         "\n"
         "  --since TIME      regions allocated then or later: 2026-11-21, 2026-11-21T10:00Z, 12h (ago)\n"
         "  --until TIME      regions allocated before\n"
@@ -104,6 +106,8 @@ static void print_answers(const History *h, const RegionQuestion *only) {
 
         for (size_t i = 0; i < h->n; i++)
                 alive += h->regions[i]->ended == 0 && !h->regions[i]->orphan;
+        if (h->n == 0)
+                printf("no region is in what was asked about\n");
         printf("%zu regions (%zu alive) in %" PRIu64 " entries of %s\nroot %s\n", h->n, alive, h->entries, h->origin, h->root);
         for (RegionQuestion q = 0; q < REGION_QUESTIONS_N; q++) {
                 size_t n = 0;
@@ -120,6 +124,25 @@ static void print_answers(const History *h, const RegionQuestion *only) {
         }
 }
 
+static int not_a_question(const char *word) {
+        _cleanup_buf_ Buf list = {0};
+
+        for (RegionQuestion q = 0; q < REGION_QUESTIONS_N; q++)
+                if (buf_printf(&list, "%s%s", q > 0 ? ", " : "", region_question_word(q)) < 0)
+                        break;
+        return cli_usage("audit", "'%s' is not a question about regions; these are: %.*s", word, (int)list.n, list.n > 0 ? list.data : "");
+}
+
+/* Nothing is said about regions whose record is not the one that was signed for. */
+static int no_answer(const Store *s, bool json, int r, const Diag *d) {
+        if (r == HISTORY_E_BROKEN && json) {
+                _cleanup_json_ json_t *o = json_pack("{s:i, s:b, s:{s:s}}", "version", 1, "holds", false, "problem", "what", d->text);
+
+                (void)print_json(stdout, o);
+        }
+        return audit_failed(s, r, d);
+}
+
 int cmd_audit_regions(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, OPTIONS_QUERY, {0}};
         _cleanup_history_ History h = {0};
@@ -132,10 +155,8 @@ int cmd_audit_regions(int argc, char **argv) {
         int r, opt;
 
         while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
-                if (opt == 'h') {
-                        cmd_audit(2, (char *[]){"audit", "--help", NULL});
-                        return EXIT_OK;
-                }
+                if (opt == 'h')
+                        return audit_help();
                 r = query_option(&query, opt, optarg, &d);
                 if (r < 0)
                         return cli_usage("audit", "%s", d.text);
@@ -144,20 +165,24 @@ int cmd_audit_regions(int argc, char **argv) {
         }
         if (optind < argc) {
                 if (region_question_parse(argv[optind], &question) < 0)
-                        return cli_usage("audit", "'%s' is not a question about regions", argv[optind]);
+                        return not_a_question(argv[optind]);
                 only = &question;
                 optind++;
         }
         if (optind < argc)
                 return cli_usage("audit", "'%s' is one argument too many", argv[optind]);
+        if (query_check(&query, &d) < 0)
+                return cli_usage("audit", "%s", d.text);
         r = with_store("audit", &o, STORE_READ, &s);
         if (r != EXIT_OK)
-                return r;
+                return audit_not_opened(&o, "holds", r);
         r = store_begin(s, false, &t, &d);
         if (r == 0)
                 r = history_read(t, &query.q, &h, &d);
         if (r != 0)
-                return with_store_failed("audit", s, r, &d);
+                return no_answer(s, o.json, r, &d);
+        if (query_check_skill(&query, &h, &d) < 0)
+                return cli_fail("audit", EXIT_USAGE, "%s", d.text);
         if (o.json) {
                 _cleanup_json_ json_t *out = to_json(&h, &query, only);
 

@@ -1,5 +1,6 @@
 /* Runs: CLI. */
 #include "audit/audit.h"
+#include "audit/regions.h"
 #include "cli/with-store.h"
 
 #include <errno.h>
@@ -14,10 +15,16 @@ static const char help[] =
         "       lethe audit regions [QUESTION] [--since TIME] [--until TIME] [--skill NAME] [--scope SCOPE] [--json]\n\n"
         "Reads the whole store and recomputes all that it claims: hashes, tree, checkpoint and its\n"
         "signature, payloads, the life of each region, and every slot from the ledger alone. Ends 0\n"
-        "when all holds, 1 with the first thing that does not, 2 when used wrongly or when there is no\n"
-        "store to be read in that place.\n\n" HELP_STORE
+        "when all holds, 1 with the first thing that does not, 2 when used wrongly or when the store\n"
+        "cannot be read.\n\n" HELP_STORE
         "  --json            the report as one object\n"
         "  -h, --help        this text\n\n";
+
+int audit_help(void) {
+        fputs(help, stdout);
+        fputs(audit_regions_help, stdout);
+        return cli_done("audit", EXIT_OK);
+}
 
 /* That nothing is there, or that it may not be read, says nothing about a store. A folder without its data does. */
 static bool is_out_of_reach(const StoreOptions *o) {
@@ -30,6 +37,18 @@ static bool is_out_of_reach(const StoreOptions *o) {
                 return false;
         }
         return access(path, R_OK | X_OK) < 0 || (access(data, R_OK) < 0 && errno == EACCES);
+}
+
+int audit_not_opened(const StoreOptions *o, const char *member, int code) {
+        if (code == EXIT_NOT && is_out_of_reach(o))
+                return EXIT_USAGE;
+        if (o->json && code == EXIT_NOT) /* the reason stands on standard error */
+                printf("{\"%s\":false,\"problem\":{\"what\":\"the store cannot be opened\"},\"version\":1}\n", member);
+        return code;
+}
+
+int audit_failed(const Store *s, int r, const Diag *d) {
+        return r > 0 ? with_store_failed("audit", s, r, d) : cli_fail("audit", EXIT_USAGE, "store %s: %s", store_dir(s), store_strerror(r));
 }
 
 static json_t *to_json(const AuditReport *a, int r) {
@@ -61,6 +80,7 @@ static bool take_word(int *argc, char **argv, const char *word) {
 int cmd_audit(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, {0}};
         _cleanup_store_ Store *s = NULL;
+        RegionQuestion question;
         StoreOptions o = {0};
         AuditReport a;
         Diag d = {0};
@@ -69,28 +89,21 @@ int cmd_audit(int argc, char **argv) {
         if (take_word(&argc, argv, "regions"))
                 return cmd_audit_regions(argc, argv);
         while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
-                if (opt == 'h') {
-                        fputs(help, stdout);
-                        fputs(audit_regions_help, stdout);
-                        return cli_done("audit", EXIT_OK);
-                }
+                if (opt == 'h')
+                        return audit_help();
                 if (!store_option(&o, opt, optarg))
                         return store_option_wrong(argv);
         }
         if (optind < argc)
-                return cli_usage("audit", "'%s' is one argument too many", argv[optind]);
+                return region_question_parse(argv[optind], &question) == 0
+                               ? cli_usage("audit", "'%s' is a question about regions: lethe audit regions %s", argv[optind], argv[optind])
+                               : cli_usage("audit", "'%s': the one word that it takes is 'regions'", argv[optind]);
         r = with_store("audit", &o, STORE_READ, &s);
-        if (r != EXIT_OK) {
-                if (r == EXIT_NOT && is_out_of_reach(&o))
-                        return EXIT_USAGE;
-                if (o.json && r == EXIT_NOT) /* the reason stands on standard error */
-                        printf("{\"intact\":false,\"problem\":{\"what\":\"the store cannot be "
-                               "opened\"},\"version\":1}\n");
-                return r;
-        }
+        if (r != EXIT_OK)
+                return audit_not_opened(&o, "intact", r);
         r = audit_run(s, &a);
         if (r < 0)
-                return with_store_failed("audit", s, r, &d);
+                return audit_failed(s, r, &d);
         if (o.json) {
                 _cleanup_json_ json_t *out = to_json(&a, r);
                 int p = print_json(stdout, out);

@@ -12,26 +12,16 @@
 static const char help[] =
         "Usage: lethe certificate [-o FILE] [--store DIR] REGION\n"
         "       lethe certificate --key [-o FILE] [--store DIR]\n"
-        "       lethe certificate --verify FILE [--json] [--store DIR]\n\n"
+        "       lethe certificate --verify FILE [--public-key PEM] [--json] [--store DIR]\n\n"
         "States how the memory of a released region was sanitized: an in-toto statement in a DSSE envelope\n"
         "with the fields of NIST SP 800-88's certificate of sanitization, the evidence as recorded, and the\n"
         "proof that the record stands in the ledger. Whoever has the key checks it with openssl alone.\n\n" HELP_STORE
         "  --key             prints the ledger's public key in PEM, for openssl\n"
-        "  --verify FILE     checks a certificate with this store's key: 0 it holds, 1 it does not\n"
+        "  --verify FILE     checks a certificate: 0 it holds, 1 it does not, 2 it cannot be read\n"
+        "  --public-key PEM  with --verify: the key in this file, and no store is needed; else the store's\n"
         "  -o, --output FILE writes there instead of to standard output\n"
         "  --json            with --key and --verify: one object (a certificate is JSON in any case)\n"
         "  -h, --help        this text\n";
-
-static int put(const char *file, const char *text, size_t n) {
-        int r;
-
-        if (!file) {
-                fwrite(text, 1, n, stdout);
-                return cli_done("certificate", EXIT_OK);
-        }
-        r = io_write_file(AT_FDCWD, file, text, n, 0644, false);
-        return r < 0 ? cli_fail("certificate", EXIT_NOT, "%s cannot be written: %s", file, strerror(-r)) : EXIT_OK;
-}
 
 static int print_key(Store *s, bool json, const char *file) {
         char pem[KEY_PEM_MAX], id[KEY_ID_MAX], vkey[VKEY_MAX];
@@ -41,41 +31,68 @@ static int print_key(Store *s, bool json, const char *file) {
 
         key_pem(store_public_key(s), pem);
         if (!json)
-                return put(file, pem, strlen(pem));
+                return cli_write("certificate", file, pem, strlen(pem));
         note_vkey(store_origin(s), store_public_key(s), vkey);
         o = json_pack("{s:i, s:s, s:s, s:s, s:s}", "version", 1, "origin", store_origin(s), "keyid", key_id(store_public_key(s), id), "pem", pem, "vkey", vkey);
         if (!o || json_canonical(o, &text, &n) < 0)
                 return cli_fail("certificate", EXIT_NOT, "%s", strerror(ENOMEM));
         text[n++] = '\n'; /* in the place of the NUL */
-        return put(file, text, n);
+        return cli_write("certificate", file, text, n);
 }
 
-static int verify(Store *s, bool json, const char *file) {
-        _cleanup_json_ json_t *statement = NULL, *o = NULL;
+static const char *said(const json_t *statement, const char *a, const char *b) {
+        const char *v = json_string_value(json_object_get(json_object_get(json_object_get(statement, "predicate"), a), b));
+
+        return v ? v : "?";
+}
+
+/* Everything that is printed of a certificate that holds was signed; what skills had a say in is made safe. */
+static void print_verdict(const json_t *statement, const Diag *d) {
+        const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0), *media = json_object_get(json_object_get(statement, "predicate"), "media");
+        const char *skill = json_string_value(json_object_get(json_object_get(media, "source"), "skill"));
+
+        if (!statement) {
+                printf("does not hold: %s\n", d->text);
+                return;
+        }
+        printf("holds: region %s of skill ", json_string_value(json_object_get(subject, "name")));
+        print_safe(stdout, skill ? skill : "?", skill ? strlen(skill) : 1);
+        printf("\n  method %s, verification %s, grade %s, entry %s of %s\n", said(statement, "sanitization", "method"), said(statement, "verification", "result"),
+               said(statement, "sanitization", "grade"), json_string_value(json_object_get(json_object_get(subject, "digest"), "sha256")), said(statement, "ledger", "origin"));
+}
+
+static int verify(const uint8_t key[static 32], bool json, const char *file) {
+        _cleanup_json_ json_t *statement = NULL;
         _cleanup_free_ char *text = NULL;
-        const json_t *done;
         size_t n;
         Diag d = {0};
         int r = io_read_file(AT_FDCWD, file, DSSE_MAX, &text, &n);
 
         if (r < 0)
-                return cli_fail("certificate", EXIT_NOT, "%s cannot be read: %s", file, strerror(-r));
-        r = certificate_check(text, n, store_public_key(s), &statement, &d);
+                return cli_fail("certificate", EXIT_USAGE, "%s cannot be read: %s", file, strerror(-r));
+        r = certificate_check(text, n, key, &statement, &d);
         if (r < 0)
-                return with_store_failed("certificate", s, r, &d);
-        done = json_object_get(json_object_get(statement, "predicate"), "sanitization");
+                return cli_fail("certificate", EXIT_USAGE, "%s", strerror(-r));
         if (json) {
-                o = json_pack("{s:i, s:b, s:s?, s:O?}", "version", 1, "holds", r == 0, "problem", r == 0 ? NULL : d.text, "statement", statement);
-                r = print_json(stdout, o) < 0 ? -ENOMEM : r;
-                if (r < 0)
-                        return with_store_failed("certificate", s, r, &d);
-        } else if (r == 0)
-                printf("holds: region %s, method %s, grade %s, entry %s\n", json_string_value(json_object_get(json_array_get(json_object_get(statement, "subject"), 0), "name")),
-                       json_string_value(json_object_get(done, "method")), json_string_value(json_object_get(done, "grade")),
-                       json_string_value(json_object_get(json_object_get(json_array_get(json_object_get(statement, "subject"), 0), "digest"), "sha256")));
-        else
-                printf("does not hold: %s\n", d.text);
+                _cleanup_json_ json_t *o = json_pack("{s:i, s:b, s:s?, s:O?}", "version", 1, "holds", r == 0, "problem", r == 0 ? NULL : d.text, "statement", statement);
+
+                if (print_json(stdout, o) < 0)
+                        return cli_fail("certificate", EXIT_USAGE, "%s", strerror(ENOMEM));
+        } else
+                print_verdict(statement, &d);
         return cli_done("certificate", r == 0 ? EXIT_OK : EXIT_NOT);
+}
+
+static int read_key(const char *file, uint8_t ret[static 32]) {
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+        int r = io_read_file(AT_FDCWD, file, KEY_PEM_MAX, &text, &n);
+
+        if (r < 0 && r != -EFBIG)
+                return cli_fail("certificate", EXIT_USAGE, "%s cannot be read: %s", file, strerror(-r));
+        if (r < 0 || key_parse_pem(text, n, ret) < 0)
+                return cli_fail("certificate", EXIT_USAGE, "%s is not an Ed25519 public key in PEM, as 'lethe certificate --key' prints it", file);
+        return EXIT_OK;
 }
 
 static int issue(Store *s, const char *region, const char *file) {
@@ -89,13 +106,15 @@ static int issue(Store *s, const char *region, const char *file) {
         r = store_begin(s, false, &t, &d);
         if (r == 0)
                 r = certificate_build(t, region, &out, &d);
-        return r != 0 ? with_store_failed("certificate", s, r, &d) : put(file, out.data, out.n);
+        return r != 0 ? with_store_failed("certificate", s, r, &d) : cli_write("certificate", file, out.data, out.n);
 }
 
 int cmd_certificate(int argc, char **argv) {
         static const struct option options[] = {
-                OPTIONS_STORE, {"output", required_argument, NULL, 'o'}, {"key", no_argument, NULL, 'k'}, {"verify", required_argument, NULL, 'v'}, {0}};
-        const char *file = NULL, *verified = NULL;
+                OPTIONS_STORE, {"output", required_argument, NULL, 'o'}, {"key", no_argument, NULL, 'k'}, {"verify", required_argument, NULL, 'v'},
+                {"public-key", required_argument, NULL, 'p'}, {0}};
+        const char *file = NULL, *verified = NULL, *pem = NULL;
+        uint8_t public_key[32];
         _cleanup_store_ Store *s = NULL;
         StoreOptions o = {0};
         bool key = false;
@@ -115,6 +134,9 @@ int cmd_certificate(int argc, char **argv) {
                 case 'v':
                         verified = optarg;
                         break;
+                case 'p':
+                        pem = optarg;
+                        break;
                 default:
                         if (!store_option(&o, opt, optarg))
                                 return store_option_wrong(argv);
@@ -125,10 +147,16 @@ int cmd_certificate(int argc, char **argv) {
                 return cli_usage("certificate", "--verify writes no file");
         if (optind + (key || verified ? 0 : 1) != argc)
                 return cli_usage("certificate", key || verified ? "no REGION goes with --key and --verify" : "it takes one region");
+        if (pem && !verified)
+                return cli_usage("certificate", "--public-key goes with --verify only");
+        if (pem) {
+                r = read_key(pem, public_key);
+                return r != EXIT_OK ? r : verify(public_key, o.json, verified);
+        }
         r = with_store("certificate", &o, STORE_READ, &s);
         if (r != EXIT_OK)
-                return r;
+                return verified ? EXIT_USAGE : r;
         if (key)
                 return print_key(s, o.json, file);
-        return verified ? verify(s, o.json, verified) : issue(s, argv[optind], file);
+        return verified ? verify(store_public_key(s), o.json, verified) : issue(s, argv[optind], file);
 }

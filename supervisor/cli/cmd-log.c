@@ -23,6 +23,7 @@ static const char help[] = "Usage: lethe log [OPTIONS]\n\n"
 
 #define FOLLOW_USEC 100000 /* how often the ledger's size is looked at */
 #define TYPES_MAX 16
+#define LOG_E_NO_REGION 1
 
 typedef struct Filter {
         const char *region;
@@ -109,6 +110,35 @@ static int show(Txn *t, const Filter *f, uint64_t seq, Bytes e) {
         print_safe(stdout, rest, n);
         putchar('\n');
         return 0;
+}
+
+/* Whether anything occurred in the region, filters apart. */
+static int is_known(Txn *t, const char *region, uint64_t size, bool *ret) {
+        _cleanup_walk_ LedgerWalk w = {0};
+        int r = ledger_walk(t, 0, &w);
+
+        *ret = false;
+        for (uint64_t i = 0; r == 0 && i < size && !*ret; i++) {
+                uint64_t seq;
+                Bytes e;
+
+                r = ledger_next(&w, &seq, &e);
+                *ret = r == 0 && mentions(e, "region", region);
+        }
+        return r == -ENOENT ? -EUCLEAN : r;
+}
+
+static int check_region(Store *s, const char *region, Diag *reterr) {
+        _cleanup_txn_ Txn *t = NULL;
+        uint64_t size;
+        bool known;
+        int r = store_begin(s, false, &t, reterr);
+
+        if (r == 0)
+                r = ledger_state(t, &size, NULL);
+        if (r == 0)
+                r = is_known(t, region, size, &known);
+        return r != 0 || known ? r : diag(reterr, LOG_E_NO_REGION, "region %s is not in this store's ledger", region);
 }
 
 /* Prints what there is from *next on. */
@@ -208,6 +238,9 @@ int cmd_log(int argc, char **argv) {
         r = with_store("log", &o, STORE_READ, &s);
         if (r != EXIT_OK)
                 return r;
+        r = f.region ? check_region(s, f.region, &d) : 0;
+        if (r != 0)
+                return with_store_failed("log", s, r, &d);
         r = go_on ? follow(s, &f, &next, &d) : print_from(s, &f, &next, &d);
         if (r != 0)
                 return with_store_failed("log", s, r, &d);

@@ -1,13 +1,10 @@
 /* Runs: CLI. */
-#include "base/io.h"
 #include "base/size.h"
 #include "cli/with-store.h"
 #include "ledger/proof.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <string.h>
 
 static const char help[] =
         "Usage: lethe prove [-o FILE] [--json] [--store DIR] SEQ\n\n"
@@ -74,10 +71,5 @@ int cmd_prove(int argc, char **argv) {
         }
         if (r != 0)
                 return with_store_failed("prove", s, r, &d);
-        if (!file) {
-                fwrite(out->data, 1, out->n, stdout);
-                return cli_done("prove", EXIT_OK);
-        }
-        r = io_write_file(AT_FDCWD, file, out->data, out->n, 0644, false);
-        return r < 0 ? cli_fail("prove", EXIT_NOT, "%s cannot be written: %s", file, strerror(-r)) : EXIT_OK;
+        return cli_write("prove", file, out->data, out->n);
 }

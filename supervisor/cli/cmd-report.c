@@ -1,11 +1,9 @@
 /* Runs: CLI. */
 #include "audit/report.h"
 #include "base/clock.h"
-#include "base/io.h"
 #include "cli/query.h"
 #include "cli/with-store.h"
 
-#include <fcntl.h>
 #include <getopt.h>
 #include <string.h>
 
@@ -14,7 +12,7 @@ static const char help[] =
         "Writes one HTML page about the regions of the store, for auditors: when they ran, how they ended,\n"
         "teardown times against their bounds, bytes overwritten and read back, grades; what is not proved\n"
         "is red and comes first. It needs no script and fetches nothing.\n\n" HELP_STORE
-        "  -o, --output FILE the page\n"
+        "  -o, --output FILE the page; - is standard output\n"
         "  --since TIME      regions allocated then or later: 2026-11-21, 2026-11-21T10:00Z, 12h (ago)\n"
         "  --until TIME      regions allocated before\n"
         "  --skill NAME      only regions of this skill\n"
@@ -66,6 +64,10 @@ int cmd_report(int argc, char **argv) {
                 return cli_usage("report", "'%s' is one argument too many", argv[optind]);
         if (!file)
                 return cli_usage("report", "-o FILE is missing");
+        if (query_check(&query, &d) < 0)
+                return cli_usage("report", "%s", d.text);
+        if (o.json && strcmp(file, "-") == 0)
+                return cli_usage("report", "--json and -o - would both go to standard output");
         r = with_store("report", &o, STORE_READ, &s);
         if (r != EXIT_OK)
                 return r;
@@ -76,9 +78,11 @@ int cmd_report(int argc, char **argv) {
                 r = report_render(&h, &(ReportQuery){query.since, query.until, query.q.skill, query.q.scope, clock_real_usec()}, &page, &totals);
         if (r != 0)
                 return with_store_failed("report", s, r, &d);
-        r = io_write_file(AT_FDCWD, file, page.data, page.n, 0644, false);
-        if (r < 0)
-                return cli_fail("report", EXIT_NOT, "%s cannot be written: %s", file, strerror(-r));
+        if (query_check_skill(&query, &h, &d) < 0)
+                return cli_fail("report", EXIT_NOT, "%s", d.text);
+        r = cli_write("report", file, page.data, page.n);
+        if (r != EXIT_OK || strcmp(file, "-") == 0)
+                return r;
         if (o.json) {
                 _cleanup_json_ json_t *out = to_json(&totals, file);
 
@@ -86,6 +90,6 @@ int cmd_report(int argc, char **argv) {
                 if (r < 0)
                         return with_store_failed("report", s, r, &d);
         } else
-                printf("%s: %zu region%s, %s\n", file, totals.regions, totals.regions == 1 ? "" : "s", totals.holds ? "what was held at the end is proved overwritten" : "not everything is proved");
+                printf("%s: %zu region%s, %s\n", file, totals.regions, totals.regions == 1 ? "" : "s", totals.regions == 0 ? "there is nothing to prove" : totals.holds ? "what was held at the end is proved overwritten" : "not everything is proved");
         return cli_done("report", EXIT_OK);
 }

@@ -15,8 +15,15 @@ static int moment(const char *name, const char *arg, uint64_t *ret, Diag *reterr
 }
 
 int query_option(Query *q, int option, const char *arg, Diag *reterr) {
+        const struct {
+                int option;
+                const char *name, *value;
+        } given[] = {{'S', "--since", q->since}, {'U', "--until", q->until}, {'K', "--skill", q->q.skill}, {'C', "--scope", q->q.scope}};
         char quoted[400];
 
+        for (size_t i = 0; i < ARRAY_SIZE(given); i++)
+                if (given[i].option == option && given[i].value)
+                        return diag(reterr, -EINVAL, "%s may be given once", given[i].name);
         switch (option) {
         case 'S':
                 q->since = arg;
@@ -25,6 +32,8 @@ int query_option(Query *q, int option, const char *arg, Diag *reterr) {
                 q->until = arg;
                 return moment("--until", arg, &q->q.until_usec, reterr);
         case 'K':
+                if (!*arg)
+                        return diag(reterr, -EINVAL, "--skill is empty: it takes a skill's name");
                 q->q.skill = arg;
                 return 1;
         case 'C':
@@ -36,4 +45,22 @@ int query_option(Query *q, int option, const char *arg, Diag *reterr) {
         default:
                 return 0;
         }
+}
+
+int query_check(const Query *q, Diag *reterr) {
+        char since[200], until[200];
+
+        if (!q->since || !q->until || q->q.since_usec < q->q.until_usec)
+                return 0;
+        return diag(reterr, -EINVAL, "--since '%s' is not before --until '%s'", diag_quote(q->since, strlen(q->since), since, sizeof(since)),
+                    diag_quote(q->until, strlen(q->until), until, sizeof(until)));
+}
+
+int query_check_skill(const Query *q, const History *h, Diag *reterr) {
+        char quoted[400];
+
+        if (!q->q.skill || h->knows_skill)
+                return 0;
+        return diag(reterr, -EINVAL, "--skill '%s': this ledger has no region of it, and it was never registered",
+                    diag_quote(q->q.skill, strlen(q->q.skill), quoted, sizeof(quoted)));
 }

@@ -12,5 +12,9 @@ typedef struct Query {
         HistoryQuery q;
         const char *since, *until; /* as they were given; borrowed */
 } Query;
-/* Takes 'S', 'U', 'K' and 'C'. Returns 1 when it was one of them, 0 when not, -EINVAL with a message. */
+/* Takes 'S', 'U', 'K' and 'C', each once. Returns 1 when it was one of them, 0 when not, -EINVAL with a message. */
 int query_option(Query *q, int option, const char *arg, Diag *reterr);
+/* What the options say together. Returns 0 or -EINVAL with a message. */
+int query_check(const Query *q, Diag *reterr);
+/* A skill that the ledger does not know is a slip of the pen, not an answer. Returns 0 or -EINVAL with a message. */
+int query_check_skill(const Query *q, const History *h, Diag *reterr);

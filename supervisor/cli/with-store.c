@@ -47,26 +47,30 @@ int with_store_failed(const char *verb, const Store *s, int r, const Diag *d) {
         return cli_fail(verb, EXIT_NOT, "store %s: %s", store_dir(s), store_strerror(r));
 }
 
-/* The code point of a UTF-8 sequence of 2 or 3 bytes that a terminal obeys or that turns the direction of text; 0:
- * harmless. */
-static unsigned commands(const unsigned char *s, size_t left, size_t *ret_n) {
-        unsigned c;
+/* Whether a terminal obeys the character, or it turns the direction of text: then its code point and its length, 1 to 3 bytes. */
+static bool commands(const unsigned char *s, size_t left, unsigned *ret, size_t *ret_n) {
+        unsigned c = s[0];
 
-        if (s[0] == 0x7F) {
-                *ret_n = 1;
-                return 0x7F;
-        }
-        if (s[0] == 0xC2 && left >= 2 && s[1] < 0xA0) {
+        *ret_n = 1;
+        *ret = c;
+        if (c < 0x20 || c == 0x7F)
+                return true;
+        if (c == 0xC2 && left >= 2 && s[1] < 0xA0) {
                 *ret_n = 2;
-                return s[1];
+                *ret = s[1];
+                return true;
         }
-        if (s[0] == 0xE2 && left >= 3) {
-                c = 0x2000U | (unsigned)(s[1] & 0x3F) << 6 | (s[2] & 0x3F);
-                *ret_n = 3;
-                if ((c >= 0x200E && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069))
-                        return c;
+        if (c == 0xD8 && left >= 2 && s[1] == 0x9C) {
+                *ret_n = 2;
+                *ret = 0x061C;
+                return true;
         }
-        return 0;
+        if (c != 0xE2 || left < 3)
+                return false;
+        c = 0x2000U | (unsigned)(s[1] & 0x3F) << 6 | (s[2] & 0x3F);
+        *ret_n = 3;
+        *ret = c;
+        return (c >= 0x200E && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
 void print_safe(FILE *out, const char *text, size_t n) {
@@ -74,10 +78,10 @@ void print_safe(FILE *out, const char *text, size_t n) {
         size_t from = 0;
 
         for (size_t i = 0; i < n; i++) {
-                size_t k = 1;
-                unsigned c = s[i] >= 0x7F ? commands(s + i, n - i, &k) : 0;
+                size_t k;
+                unsigned c;
 
-                if (c == 0)
+                if (!commands(s + i, n - i, &c, &k))
                         continue;
                 fwrite(s + from, 1, i - from, out);
                 fprintf(out, "\\u%04x", c);

@@ -26,10 +26,14 @@ int store_option_wrong(char **argv);
 
 /* Opens the store or says why not. Returns EXIT_OK, EXIT_USAGE (no place for a store) or EXIT_NOT. */
 int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **ret);
+/* For both forms of `lethe audit`, in which 1 means that something does not hold and 2 that this could not be found out. The first makes
+ * with_store's code theirs, and says that there is no answer (member is what --json calls it); the second says why reading failed. */
+int audit_not_opened(const StoreOptions *o, const char *member, int code);
+int audit_failed(const Store *s, int r, const Diag *d);
 /* Says what failed and returns EXIT_NOT: r is a code with a message in d, or negative. */
 int with_store_failed(const char *verb, const Store *s, int r, const Diag *d);
 
-/* Text for a terminal: characters that command it (C1, DEL, direction marks) are written as \uXXXX, which JSON reads as the same. */
+/* Text for a terminal: characters that command it (control characters, marks of writing direction) are written as \uXXXX, which JSON reads as the same. */
 void print_safe(FILE *out, const char *text, size_t n);
 /* One line of canonical JSON. Returns 0 or -errno. */
 int print_json(FILE *out, const json_t *v);

@@ -5,7 +5,6 @@
 #include "base/io.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -116,6 +115,8 @@ int receipt_check(const char *path, Diag *reterr) {
                 return diag(reterr, -EINVAL, "--receipt names a file: standard output is the skill's");
         if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
                 return diag(reterr, -EISDIR, "receipt %s: is a folder", path);
+        if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) /* a device or a pipe is written to as it stands */
+                return access(path, W_OK) < 0 ? diag(reterr, -errno, "receipt %s: %s", path, strerror(errno)) : 0;
         slash = strrchr(dir, '/');
         if (slash)
                 slash[slash == dir] = 0;
@@ -134,6 +135,6 @@ int receipt_write(const char *path, const json_t *receipt, Diag *reterr) {
                 line = NULL;
                 return -ENOMEM;
         }
-        e = io_write_file(AT_FDCWD, path, line, (size_t)n, 0644, false);
+        e = io_write_named(path, line, (size_t)n, 0644);
         return e < 0 ? diag(reterr, e, "receipt %s cannot be written: %s", path, strerror(-e)) : 0;
 }

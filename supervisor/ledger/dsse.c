@@ -37,6 +37,20 @@ const char *key_pem(const uint8_t public_key[static 32], char out[static KEY_PEM
         return out;
 }
 
+int key_parse_pem(const char *text, size_t n, uint8_t ret[static 32]) {
+        static const char head[] = "-----BEGIN PUBLIC KEY-----\n";
+        uint8_t der[DER_BYTES], key[32];
+        char again[KEY_PEM_MAX];
+
+        if (n < sizeof(head) + 60 || memcmp(text, head, sizeof(head) - 1) != 0 || base64_decode(text + sizeof(head) - 1, 60, der, sizeof(der)) != sizeof(der))
+                return -EINVAL;
+        memcpy(key, der + 12, sizeof(key));
+        if (strlen(key_pem(key, again)) != n || memcmp(again, text, n) != 0)
+                return -EINVAL;
+        memcpy(ret, key, sizeof(key));
+        return 0;
+}
+
 /* The bytes that are signed: pre-authentication encoding. */
 static int encode(const char *type, const void *payload, size_t n, Buf *ret) {
         int r = buf_printf(ret, "DSSEv1 %zu %s %zu ", strlen(type), type, n);

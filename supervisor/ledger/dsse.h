@@ -27,3 +27,5 @@ int dsse_open(const char *text, size_t n, const char *type, const uint8_t public
 const char *key_id(const uint8_t public_key[static 32], char out[static KEY_ID_MAX]);
 /* "-----BEGIN PUBLIC KEY-----" and so on. Returns out. */
 const char *key_pem(const uint8_t public_key[static 32], char out[static KEY_PEM_MAX]);
+/* Reads what key_pem and openssl write, and nothing else. Returns 0 or -EINVAL. */
+int key_parse_pem(const char *text, size_t n, uint8_t ret[static 32]);

@@ -18,6 +18,7 @@ from tap import DIR, ENV, LETHE, Skip, case, check, lethe, log, main, run, same 
 PAGE, SIGSTORE, GO = sys.argv[2:5]
 # The newest that Debian 12's Node.js runs.
 PACKAGES = ["@sigstore/verify@2.1.1", "@sigstore/bundle@3.1.0"]
+CANARY = "9b1f-canary-77d3"
 CERTIFICATE, KEY = os.path.join(DIR, "certificate.json"), os.path.join(DIR, "key.pem")
 
 
@@ -42,8 +43,8 @@ def statement():
 
 @case
 def a_region_that_was_released_gets_one():
-    r = run("--exec", "/bin/echo", "hello")
-    same(r.code, 0, r)
+    r = run("-e", "SECRET=" + CANARY, "--exec", "/bin/sh", "-c", 'cat; echo "$1 $SECRET" | tee /tmp/x; cat /etc/shadow', "sh", CANARY, input=CANARY.encode(), stdin=None)
+    check(r.code == 1 and r.out.decode().count(CANARY) == 3 and r.receipt["denials"], r)
     global region
     region = r.receipt["region"]
     same(lethe("certificate", "-o", CERTIFICATE, region).code, 0)
@@ -55,10 +56,11 @@ def a_region_that_was_released_gets_one():
     same(s["_type"], "https://in-toto.io/Statement/v1")
     same([x["name"] for x in s["subject"]], [region])
     same(s["predicate"]["teardown"], r.receipt["teardown"], "evidence: receipt and certificate (I-16)")
-    same(s["predicate"]["media"]["source"], {"skill": "echo", "digest": r.receipt["skill"]["digest"]})
+    same(s["predicate"]["media"]["source"], {"skill": "sh", "digest": r.receipt["skill"]["digest"]})
     same(s["predicate"]["person"], {"uid": os.getuid()})
     same(s["predicate"]["sanitization"]["tool"]["version"], lethe("version").out.decode().split()[-1])
     check(b"certified" not in base64.b64decode(json.loads(out)["payload"]).lower())
+    check(CANARY.encode() not in out + base64.b64decode(json.loads(out)["payload"]), "what the region held is in it (I-10)")
 
 
 @case
@@ -134,6 +136,27 @@ def verify_says_whether_it_holds():
     check(r.code == 1 and b"does not hold" in r.out, r)
     r = lethe("certificate", "--verify", other, "--json")
     check(r.code == 1 and json.loads(r.out)["holds"] is False, r)
+    r = lethe("certificate", "--verify", os.path.join(DIR, "nowhere"))
+    check(r.code == 2 and b"nowhere cannot be read" in r.err and not r.out, r)
+
+
+@case
+def the_key_is_enough_to_verify():
+    nowhere = ("--store", os.path.join(DIR, "nowhere"))
+    check(lethe("certificate", *nowhere, "--verify", CERTIFICATE).code == 2, "without a store or a key")
+    r = lethe("certificate", *nowhere, "--verify", CERTIFICATE, "--public-key", KEY, "--json")
+    same((r.code, json.loads(r.out)["holds"]), (0, True), r)
+    other = os.path.join(DIR, "other.pem")
+    same(sh("openssl genpkey -algorithm ed25519 | openssl pkey -pubout -out other.pem").returncode, 0)
+    r = lethe("certificate", "--verify", CERTIFICATE, "--public-key", other)
+    check(r.code == 1 and b"another key" in r.out, r)
+    with open(KEY, "rb") as f:
+        pem = f.read()
+    for text in (pem + b"\n", pem[:-1], pem.replace(b"M", b"N", 1), b"", b"x" * 5000, pem.replace(b"PUBLIC", b"SECRET")):
+        with open(other, "wb") as f:
+            f.write(text)
+        r = lethe("certificate", "--verify", CERTIFICATE, "--public-key", other)
+        check(r.code == 2 and b"is not an Ed25519 public key" in r.err and not r.out, text[:40], r)
 
 
 @case
@@ -155,7 +178,8 @@ def what_is_not_released_gets_none():
 
 @case
 def wrong_command_lines_end_2():
-    for argv in ([], ["x"], ["--key", region], ["--verify"], ["--verify", CERTIFICATE, region], ["--key", "--verify", CERTIFICATE], [region, region], ["--fix", region]):
+    for argv in ([], ["x"], ["--key", region], ["--verify"], ["--verify", CERTIFICATE, region], ["--key", "--verify", CERTIFICATE], [region, region], ["--fix", region],
+                 ["--public-key", KEY, region], ["--key", "--public-key", KEY]):
         r = lethe("certificate", *argv)
         check(r.code == 2 and not r.out, argv, r)
 

@@ -1,16 +1,17 @@
 #!/usr/bin/python3
 """lethe audit regions, lethe log --region and lethe certificate about regions that ran: what an auditor asks, one command each. TAP.
 
-usage: regions.py LETHE
+usage: regions.py LETHE MANUAL-PAGE
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-from tap import DIR, ENV, LETHE, case, check, lethe, log, main, run, same  # noqa: E402
+from tap import DIR, ENV, LETHE, STORE, case, check, lethe, log, main, run, same  # noqa: E402
 
 POLICY = os.path.join(DIR, "policy.json")
 FILES = {"left": "/etc/shadow", "right": "/etc/gshadow"}
@@ -106,6 +107,91 @@ def a_skill_a_scope_or_a_time_can_be_asked_about():
                        (("--skill", "twin", "--scope", "invocation-tree"), ())):
         same({x["region"] for x in ask(*argv)["regions"]}, {ran[k] for k in want}, argv)
     same(ask("--skill", "twin")["holds"], True)
+
+
+# An answer is never given by mistake: 1 says that something does not hold, 2 that it was not found out.
+@case
+def what_cannot_be_answered_ends_2():
+    empty = os.path.join(DIR, "empty")
+    os.mkdir(empty)
+    for argv, code, says in ((("--since", "2026-13-01"), 2, "--since '2026-13-01' is not a time"), (("--since", "5m", "--until", "1h"), 2, "--since '5m' is not before --until '1h'"),
+                             (("--since", "1h", "--until", "1h", "--since", "2h"), 2, "--since may be given once"), (("--skill", "twim"), 2, "--skill 'twim': this ledger has no region"),
+                             (("--skill", ""), 2, "--skill is empty"), (("--scope", "all"), 2, "--scope 'all'"), (("unprooved",), 2, "these are: unreleased, unproved, late"),
+                             (("late", "late"), 2, "'late' is one argument too many"), (("--store", os.path.join(DIR, "none")), 2, "there is none"),
+                             (("--store", empty), 1, "is not a store")):
+        for json_too in ((), ("--json",)):
+            r = lethe("audit", "regions", *json_too, *argv)
+            check(r.code == code and says in r.err.decode(), argv, r)
+            check(not r.out or json.loads(r.out)["holds"] is False, argv, r)
+            if "--store" not in argv and argv[0].startswith("--"):
+                report = lethe("report", "-o", os.path.join(DIR, "page"), *argv)
+                check(report.code != 0 and says in report.err.decode() and not os.path.exists(os.path.join(DIR, "page")), argv, report)
+    for argv, says in ((("unproved",), "lethe audit regions unproved"), (("region",), "the one word that it takes is 'regions'")):
+        r = lethe("audit", *argv)
+        check(r.code == 2 and says in r.err.decode() and not r.out, r)
+    same(lethe("audit", "regions", "--help").out, lethe("audit", "--help").out)
+    check(b"QUESTION" in lethe("audit", "--help").out)
+    r = lethe("audit", "regions", "--until", "1h")
+    check(r.code == 0 and b"no region is in what was asked about" in r.out, r)
+
+
+# I-54: no region's log is not an empty log.
+@case
+def a_region_that_never_was_is_an_error():
+    for verb in (("log", "--region"), ("log", "--json", "--region"), ("log", "--follow", "--region"), ("why",), ("certificate",)):
+        r = lethe(*verb, "0" * 26)
+        check(r.code == 1 and b"region %s is not in this store's ledger" % (b"0" * 26) in r.err and not r.out, verb, r)
+    same(log("--region", ran["left"], "--type", "no.such"), [])
+    same(log("--region", ran["left"], "--since", "100000"), [])
+
+
+@case
+def the_manual_names_every_member_of_the_answer():
+    with open(sys.argv[2], encoding="utf-8") as f:
+        text = f.read().replace("\\", "")
+    o = ask()
+    for members in (o, o["regions"][0], o["regions"][0]["ledger"]):
+        same([m for m in members if "_%s_" % m not in text and "*%s*" % m not in text], [])
+
+
+# I-60: whoever changes what the store says of a region, in any byte of the entry, gets no answer from any verb that judges.
+@case
+def a_changed_entry_is_seen():
+    region = ran["none"]
+    released = next(e for e in log("--region", region) if e["type"] == "region.released")
+    entry = json.loads(lethe("prove", "--json", released["seq"]).out)["entry"].encode()
+    with open(os.path.join(STORE, "data.mdb"), "rb") as f:
+        whole = f.read()
+    check(whole.count(entry) > 0, "the entry stands in the data file as it is")
+    path, page = os.path.join(DIR, "changed"), os.path.join(DIR, "changed.html")
+    shutil.copytree(STORE, path)
+    better = entry.replace(b'"unscrubbed"', b'"cleared"'.ljust(12))
+    check(better != entry and len(better) == len(entry))
+    for changed in [better] + [entry[:i] + bytes([entry[i] ^ 1 << i % 8]) + entry[i + 1:] for i in range(0, len(entry), len(entry) // 20)]:
+        with open(os.path.join(path, "data.mdb"), "wb") as f:
+            f.write(whole.replace(entry, changed))
+        for argv in (("audit",), ("audit", "regions", "--json"), ("report", "-o", page), ("certificate", region)):
+            r = lethe(*argv, "--store", path)
+            check(r.code == 1 and (not r.out or b'"holds":false' in r.out or b"not intact" in r.out), argv, changed, r)
+        check(not os.path.exists(page), "a page about changed entries")
+    with open(os.path.join(path, "data.mdb"), "wb") as f:
+        f.write(whole)
+    same([lethe(*argv, "--store", path).code for argv in (("audit",), ("audit", "regions"), ("certificate", region))], [0, 1, 0])
+
+
+# A program's name is not obeyed by the terminal of whoever reads about it.
+@case
+def names_do_not_command_a_terminal():
+    path = os.path.join(DIR, "red\u061cand\u009bblue")
+    shutil.copy("/bin/true", path)
+    r = run("--exec", path)
+    same(r.code, 0, r)
+    certificate = os.path.join(DIR, "named.json")
+    same(lethe("certificate", "-o", certificate, r.receipt["region"]).code, 0)
+    for argv in (("audit", "regions"), ("why", r.receipt["region"]), ("log", "--region", r.receipt["region"]), ("certificate", "--verify", certificate)):
+        out = lethe(*argv).out.decode()
+        check("red\\u061cand\\u009bblue" in out and "\u061c" not in out and "\u009b" not in out, argv, out)
+    ran["named"] = r.receipt["region"]
 
 
 # I-60: an allocation without release is flagged until somebody did what was missing; then there is a certificate for it, too.

@@ -147,6 +147,9 @@ Test(certificate, what_the_ledger_does_not_say_is_refused) {
                 {"another entry", "\"entry\":\"{", "\"entry\":\" ", "path does not lead"},
                 {"another number", "\"seq\":2", "\"seq\":3", "another entry"},
                 {"another origin", "\"origin\":\"lethe", "\"origin\":\"Lethe", "another checkpoint"},
+                {"another result", "\"result\":\"passed\"", "\"result\":\"PASSED\"", "bears out"},
+                {"another grade", "\"grade\":\"cleared\",\"method\"", "\"grade\":\"cleaned\",\"method\"", "bears out"},
+                {"more passes", "\"passes\":1", "\"passes\":3", "bears out"},
                 {"another type", "in-toto.io/Statement/v1", "in-toto.io/Statement/v2", "another type"},
                 {"another predicate", "urn:lethe:region", "urn:Lethe:region", "another type"},
         };

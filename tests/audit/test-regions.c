@@ -222,3 +222,43 @@ Test(regions, changed_entries_are_not_spoken_of) {
         cr_assert_eq(history_read(read, &(HistoryQuery){0}, &h, &f.d), HISTORY_E_BROKEN, "%s", f.d.text);
         cr_assert(strstr(f.d.text, "lethe audit"), "%s", f.d.text);
 }
+
+/* An entry that was too large has its fields in its payload, outside of the tree: only the commitment speaks for them. */
+Test(regions, a_changed_payload_is_not_spoken_of) {
+        static char many[LEDGER_ENTRY_MAX + 100], row[LEDGER_ENTRY_MAX + 4096];
+        _cleanup_json_ json_t *teardown = parsed("{\"grade\":\"unscrubbed\"}"), *released = json_object(), *ended = json_pack("{s:s}", "outcome", "exited");
+        _cleanup_store_fixture_ StoreFixture f;
+        uint8_t key[8];
+        size_t n;
+        Bytes v;
+        Txn *t;
+
+        memset(many, 'x', sizeof(many) - 1);
+        json_object_set_new(teardown, "many", json_string(many));
+        json_object_set(released, "teardown", teardown);
+        store_fixture_init(&f, STORE_SUPERVISE);
+        t = store_fixture_begin(&f, true);
+        start(&f, t, "00000000000000000000000001", "s", "{}");
+        cr_assert_eq(engine_region_end(t, &(RegionEnd){"00000000000000000000000001", true, released, ended}, NULL, NULL, NULL), 0);
+        store_fixture_commit(&f, t);
+        for (unsigned i = 0; i < 3; i++) { /* as written, changed, erased */
+                _cleanup_history_ History h = {0};
+                _cleanup_txn_ Txn *read = NULL;
+                int r;
+
+                t = store_fixture_begin(&f, true);
+                be64_put(key, 2);
+                cr_assert_eq(table_get(t, TABLE_BODY, BYTES(key, 8), &v), 0);
+                n = v.n;
+                cr_assert(n > LEDGER_ENTRY_MAX && n < sizeof(row));
+                memcpy(row, v.p, n);
+                if (i == 1)
+                        memcpy(memmem(row, n, "\"unscrubbed\"", 12), "\"cleared\"   ", 12);
+                cr_assert_eq(i < 2 ? table_put(t, TABLE_BODY, BYTES(key, 8), BYTES(row, n)) : table_del(t, TABLE_BODY, BYTES(key, 8)), 0);
+                store_fixture_commit(&f, t);
+                read = store_fixture_begin(&f, false);
+                r = history_read(read, &(HistoryQuery){0}, &h, &f.d);
+                cr_assert_eq(r, i == 1 ? HISTORY_E_BROKEN : 0, "%u: %d %s", i, r, f.d.text);
+                cr_assert(i == 1 || (h.n == 1 && region_question_is(REGION_UNPROVED, h.regions[0])), "%u", i);
+        }
+}

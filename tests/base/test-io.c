@@ -119,6 +119,35 @@ Test(io, a_failed_write_leaves_the_old_file) {
         cr_assert(unlinkat(t.fd, "f", 0) == 0 && rmdir(t.path) == 0, "a temporary file is left");
 }
 
+/* What is no file of its own is written to, and is there afterwards as it was. */
+Test(io, a_device_or_a_pipe_is_never_replaced) {
+        static const char *const links[] = {"device", "fifo"};
+        _cleanup_temp_dir_ TempDir t = TEMP_DIR_NULL;
+        char path[PATH_MAX + 16], got[8] = "";
+        struct stat before, after;
+        int fd;
+
+        cr_assert(temp_dir_make(&t) == 0);
+        cr_assert(symlinkat("/dev/null", t.fd, "device") == 0 && mkfifoat(t.fd, "fifo", 0600) == 0);
+        snprintf(path, sizeof(path), "%s/fifo", t.path);
+        cr_assert(io_write_named(path, "x", 1, 0600) == -ENXIO, "nobody reads");
+        fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        for (size_t i = 0; i < ARRAY_SIZE(links); i++) {
+                cr_assert(fstatat(t.fd, links[i], &before, AT_SYMLINK_NOFOLLOW) == 0);
+                snprintf(path, sizeof(path), "%s/%s", t.path, links[i]);
+                cr_assert(io_write_named(path, "text", 4, 0600) == 0, "%s", links[i]);
+                cr_assert(fstatat(t.fd, links[i], &after, AT_SYMLINK_NOFOLLOW) == 0 && after.st_ino == before.st_ino && after.st_mode == before.st_mode, "%s", links[i]);
+        }
+        cr_assert(read(fd, got, sizeof(got)) == 4 && memcmp(got, "text", 4) == 0);
+        close(fd);
+        snprintf(path, sizeof(path), "%s/file", t.path);
+        cr_assert(io_write_named(path, "one", 3, 0600) == 0 && io_write_named(path, "two", 3, 0600) == 0);
+        cr_assert(io_write_named(t.path, "x", 1, 0600) < 0, "a folder");
+        for (size_t i = 0; i < ARRAY_SIZE(links); i++)
+                cr_assert(unlinkat(t.fd, links[i], 0) == 0);
+        cr_assert(unlinkat(t.fd, "file", 0) == 0 && rmdir(t.path) == 0, "something is left in the folder");
+}
+
 Test(io, parents) {
         _cleanup_temp_dir_ TempDir t = TEMP_DIR_NULL;
         char path[PATH_MAX + 32];

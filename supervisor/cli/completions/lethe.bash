@@ -4,7 +4,7 @@
 declare -A _lethe_options=(
         [audit]="--anchor --json --scope --since --skill --store --until"
         [capacity]="--anchor --json --policy --store"
-        [certificate]="--anchor --json --key --output --store --verify"
+        [certificate]="--anchor --json --key --output --public-key --store --verify"
         [checkpoint]="--anchor --json --store"
         [doctor]="--json --store"
         [export]="--anchor --json --store"

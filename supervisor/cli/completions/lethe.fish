@@ -36,6 +36,7 @@ complete -c lethe -n '__fish_seen_subcommand_from certificate' -l anchor -r -d '
 complete -c lethe -n '__fish_seen_subcommand_from certificate' -l json -d 'with --key and --verify: one object'
 complete -c lethe -n '__fish_seen_subcommand_from certificate' -l key -d 'the ledger'\''s public key in PEM'
 complete -c lethe -n '__fish_seen_subcommand_from certificate' -l output -r
+complete -c lethe -n '__fish_seen_subcommand_from certificate' -l public-key -r -d 'with --verify: the key in this file; no store is needed'
 complete -c lethe -n '__fish_seen_subcommand_from certificate' -l store -r -d 'the store (default: $LETHE_STORE, else the XDG state folder)'
 complete -c lethe -n '__fish_seen_subcommand_from certificate' -l verify -r -d 'check a certificate with this store'\''s key'
 
