@@ -134,7 +134,7 @@ static int order(Guard *g, const GuardOrder *o, const int *fds, size_t n_fds) {
 }
 
 int guard_attach(Guard *g, const GuardOrder *o, const char *store_dir, int scratch, Diag *reterr) {
-        _cleanup_close_ int folder = open_folder(store_dir, true), lock = -1, again = -1;
+        _cleanup_close_ int folder = open_folder(store_dir, true), lock = -1;
         struct flock l = lock_of(o->region, F_WRLCK);
         int e;
 

@@ -190,7 +190,10 @@ def sigstore_takes_it_and_refuses_each_changed_byte():
         raise Skip("npm cannot be reached: it is not installed")
     folder = os.path.join(DIR, "npm")
     os.makedirs(folder)
-    install = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", folder, "--cache", os.path.join(DIR, "npm-cache"), *PACKAGES],
+    # Not --prefix: with that npm looks for the machine's settings, among them its certificates, elsewhere.
+    with open(os.path.join(folder, "package.json"), "w", encoding="utf-8") as f:
+        f.write('{"private": true}')
+    install = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--cache", os.path.join(DIR, "npm-cache"), *PACKAGES],
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, cwd=folder)
     if install.returncode != 0:
         raise Skip("npm cannot be reached: " + " ".join(install.stdout.split())[-300:].replace("#", ""))

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const skills[] = {"fact-extractor", "baggage-quote", "unruly", "<script>alert(1)</script>", "a&b\"'\x01\xe2\x80\xae" "c"};
+static const char *const skills[] = {"fact-extractor", "baggage-quote", "unruly", "<script>alert(1)</script>", "a&b\"'\x01\xe2\x80\xae\x63"};
 static const char *const outcomes[] = {"exited", "exited", "exited", "exited", "exited", "signaled", "timed_out", "cancelled", "out_of_region"};
 
 static json_t *teardown(unsigned i) {

@@ -217,7 +217,7 @@ def it_is_done_when_it_returns():  # I-14
 def callbacks_come_before_the_overwriting():  # I-13
     """While the callback runs, the program stands at its exit stop and its memory is as it was."""
     if not ROOT:
-        raise Skip("reads a stopped process's memory")
+        raise Skip("needs root: reads a stopped process's memory")
     d = skill("order", {"entry": {"main": [PY, "/skill/main.py"], "give-back": [PY, "/skill/wait.py"]}, "resources": ["seat"],
                         "release": [{"entry": "give-back"}], "cancel_bound": "20s", "budgets": {"memory": "128m"}},
               "secret = bytearray(b'teardown-order-' * 1000)\nimport os\nprint(id(secret), flush=True)\nos._exit(0)\n")
@@ -278,7 +278,7 @@ def deny_ptrace():
 @case
 def a_guard_that_may_not_trace_is_a_refusal():  # I-29
     if not ROOT:
-        raise Skip("installs a filter without no_new_privs")
+        raise Skip("needs root: installs a filter without no_new_privs")
     for tier in ("namespaces", "landlock"):
         p = start("--tier", tier, "--exec", "/bin/echo", "ran", preexec_fn=deny_ptrace)
         out, err = p.communicate(timeout=60)

@@ -331,7 +331,10 @@ Test(locked, wipe) {
         cr_assert_eq(l.n, 8192);
         cr_assert(l.resident);
         flags_of(l.p, line);
-        cr_assert(strstr(line, " lo") && strstr(line, " dd") && strstr(line, " dc"), "locked, not dumped, not forked: %s", line);
+#ifndef __SANITIZE_ADDRESS__ /* which makes mlock() do nothing */
+        cr_assert(strstr(line, " lo"), "locked: %s", line);
+#endif
+        cr_assert(strstr(line, " dd") && strstr(line, " dc"), "not dumped, not forked: %s", line);
         for (unsigned passes = 0; passes < 7; passes++) {
                 memset(l.p, 'S', l.n);
                 cr_assert_eq(locked_wipe(&l, passes), l.n);

@@ -19,6 +19,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#define USER 65534
+
 uid_t guarded_uid;
 bool guarded_without_scan;
 
@@ -38,6 +40,21 @@ static void without_scan(void) {
                 _exit(121);
 }
 
+gid_t guarded_gid(void) {
+        return geteuid() == 0 ? USER : getegid();
+}
+
+bool guarded_user(int i) {
+        guarded_uid = i == 0 ? geteuid() : USER;
+        return i == 0 || (i == 1 && geteuid() == 0);
+}
+
+/* Returns false when that user cannot be had. */
+static bool become(void) {
+        return geteuid() != 0 || guarded_uid == 0 ||
+               (setgroups(0, NULL) == 0 && setresgid(USER, USER, USER) == 0 && setresuid(guarded_uid, guarded_uid, guarded_uid) == 0);
+}
+
 static pid_t start(const char *path, const char *const *args, const int *fds, size_t n, bool scan) {
         char *argv[8] = {(char *)path};
         pid_t pid;
@@ -55,8 +72,7 @@ static pid_t start(const char *path, const char *const *args, const int *fds, si
                                 _exit(120);
                 if (!scan)
                         without_scan();
-                if (guarded_uid != 0 && (setgroups(0, NULL) < 0 || setresgid(65534, 65534, 65534) < 0 ||
-                                         setresuid(guarded_uid, guarded_uid, guarded_uid) < 0))
+                if (!become())
                         _exit(122);
                 execv(path, argv);
                 _exit(127);
@@ -137,8 +153,8 @@ void guarded_start(Guarded *g, unsigned flags, unsigned passes, unsigned tier, i
         g->run = open(g->run_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         snprintf(path, sizeof(path), "%s/lock", g->run_path);
         g->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-        if (guarded_uid != 0)
-                cr_assert(fchown(g->run, guarded_uid, 65534) == 0);
+        if (geteuid() == 0)
+                cr_assert(fchown(g->run, guarded_uid, guarded_gid()) == 0);
         cr_assert(g->lock >= 0 && flock(g->lock, LOCK_EX) == 0);
         cr_assert(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
         start_guard(g);

@@ -19,7 +19,11 @@ typedef struct Guarded {
 } Guarded;
 
 /* Set before a start: who guard and prey are (0: root), and that the guard's kernel has no PAGEMAP_SCAN. */
-extern uid_t guarded_uid;
+extern uid_t guarded_uid; /* whom the guard and what it guards run as, where it is another user than ours */
+gid_t guarded_gid(void);
+/* i = 0, 1, ...: sets guarded_uid to the users that there can be, root and an ordinary one; false when there is no further one. */
+bool guarded_user(int i);
+#define GUARDED_USERS for (int user_ = 0; guarded_user(user_); user_++)
 extern bool guarded_without_scan;
 
 /* Starts a guard and tests/scrub/prey with these arguments, and attaches the one to the other. flags: GUARD_HOLD. scratch: a folder or -1. */

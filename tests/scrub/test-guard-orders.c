@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 
 #define MB (1024ULL * 1024)
-#define BOTH for (guarded_uid = 0; guarded_uid <= 65534; guarded_uid += 65534)
 
 static bool silent(Guarded *g) {
         GuardAnswer a;
@@ -24,7 +23,7 @@ static bool silent(Guarded *g) {
 
 /* Frozen: everything is at its exit stop, with its memory as it was, however often it is killed; scrubbed only when that is ordered. */
 Test(guard_orders, frozen_until_scrub) {
-        BOTH {
+        GUARDED_USERS {
                 char line[64];
                 Guarded g;
 
@@ -92,10 +91,10 @@ static void orphan(int moment) {
 
         cr_assert(temp_dir_make(&dir) == 0 && fchmod(dir.fd, 0777) == 0);
         snprintf(path, sizeof(path), "%s/d", dir.path);
-        cr_assert(mkdir(path, 0777) == 0 && chown(path, guarded_uid, 65534) == 0);
+        cr_assert(mkdir(path, 0777) == 0 && chown(path, guarded_uid, guarded_gid()) == 0);
         snprintf(path, sizeof(path), "%s/d/kept", dir.path);
         fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        cr_assert(fd >= 0 && write(fd, "a secret word", 13) == 13 && fchown(fd, guarded_uid, 65534) == 0 && fchmod(fd, 0) == 0);
+        cr_assert(fd >= 0 && write(fd, "a secret word", 13) == 13 && fchown(fd, guarded_uid, guarded_gid()) == 0 && fchmod(fd, 0) == 0);
         guarded_start(&g, 0, 1, 1, dir.fd, (const char *[]){"keep", moment == 2 ? "exit" : "spin", NULL});
         guarded_go(&g);
         if (moment < 2)
@@ -127,7 +126,7 @@ static void orphan(int moment) {
 }
 
 Test(guard_orders, supervisor_dies) {
-        BOTH for (int moment = 0; moment < 3; moment++)
+        GUARDED_USERS for (int moment = 0; moment < 3; moment++)
                 orphan(moment);
 }
 
@@ -153,7 +152,7 @@ Test(guard_orders, guard_dies) {
 /* A process outside keeps pages in common with the traced one. They are not written (nothing outside the region ever is: that process looks
  * at them), and they are said to be missed. */
 Test(guard_orders, what_another_process_keeps_is_missed) {
-        BOTH for (guarded_without_scan = false;; guarded_without_scan = true) {
+        GUARDED_USERS for (guarded_without_scan = false;; guarded_without_scan = true) {
                 char line[64];
                 Guarded g;
 

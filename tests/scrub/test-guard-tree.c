@@ -30,11 +30,8 @@ static void run(Guarded *g, const char *way, const char *arg) {
                   guarded_missed(g));
 }
 
-/* As root and as an ordinary user. */
-#define BOTH for (guarded_uid = 0; guarded_uid <= 65534; guarded_uid += 65534)
-
 Test(guard_tree, common_pages_are_left_to_the_last_process) {
-        BOTH {
+        GUARDED_USERS {
                 Guarded g;
 
                 run(&g, "fork", "20");
@@ -50,7 +47,7 @@ Test(guard_tree, common_pages_are_left_to_the_last_process) {
 }
 
 Test(guard_tree, chains_of_exec_and_vfork) {
-        BOTH {
+        GUARDED_USERS {
                 Guarded g;
 
                 run(&g, "exec", "20");
@@ -67,7 +64,7 @@ Test(guard_tree, chains_of_exec_and_vfork) {
 }
 
 Test(guard_tree, shared_memory_is_left_to_the_last_process) {
-        BOTH {
+        GUARDED_USERS {
                 Guarded g;
 
                 run(&g, "shared", "5"); /* checks itself that a child's end leaves it alone */
@@ -81,7 +78,7 @@ Test(guard_tree, shared_memory_is_left_to_the_last_process) {
 
 /* Shared memory that nobody may write any more: only root reaches it, and an ordinary user's guard says that it did not. */
 Test(guard_tree, read_only_shared_memory) {
-        BOTH {
+        GUARDED_USERS {
                 Guarded g;
 
                 guarded_start(&g, 0, 1, 2, -1, (const char *[]){"shared-absent", "r", NULL});
@@ -97,7 +94,7 @@ Test(guard_tree, read_only_shared_memory) {
 
 /* It makes processes faster than they are seen, until all are frozen; not one is left, and each is overwritten. */
 Test(guard_tree, fork_storm) {
-        BOTH {
+        GUARDED_USERS {
                 char line[64];
                 Guarded g;
 
@@ -141,7 +138,7 @@ static void with_scratch(const char *way, uint64_t files) {
 }
 
 Test(guard_tree, deleted_files_are_kept_until_nobody_has_them) {
-        BOTH {
+        GUARDED_USERS {
                 with_scratch("file", 1);
                 with_scratch("file-kept", 0);
         }

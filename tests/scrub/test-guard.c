@@ -82,6 +82,8 @@ static void check_end(const struct Setting *s, const Row *r) {
 /* Another task keeps the memory that the traced one ended with: no word of the secret is in it. */
 Test(guard, every_end_is_overwritten) {
         for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
+                if (settings[i].uid == 0 && geteuid() != 0)
+                        continue;
                 guarded_uid = settings[i].uid;
                 guarded_without_scan = settings[i].without_scan;
                 for (size_t k = 0; k < ARRAY_SIZE(ends); k++)
