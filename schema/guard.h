@@ -9,7 +9,7 @@
  *
  *   supervisor -> guard              guard -> supervisor
  *   ATTACH (GuardOrder and           ATTACHED      error = 0 or errno; after an error the guard traces nothing and waits for the end of the
- *           descriptors)                           socket. To be sent when the program's process waits for the go byte (STATUS_READY)
+ *           descriptors)                           socket. To be sent when the program's process has said that it exists (STATUS_BORN)
  *                                    ENDING        only with GUARD_HOLD: the program's own process is at its exit stop, held there until
  *                                                  SCRUB; code = its wait status. Not sent after FREEZE
  *   FREEZE                           FROZEN        every traced process was killed and stands at its exit stop, memory untouched
@@ -49,7 +49,7 @@ enum {
 enum {
         GUARD_ATTACH_LOCK,    /* whose flock the guard keeps until it exits */
         GUARD_ATTACH_RUN,     /* folder for GUARD_FILE */
-        GUARD_ATTACH_SCRATCH, /* the scratch's root folder: what came with STATUS_READY, in tier landlock the host's folder */
+        GUARD_ATTACH_SCRATCH, /* the scratch's root folder: what came with STATUS_BORN, in tier landlock the host's folder */
         GUARD_ATTACH_FDS,
 };
 

@@ -10,12 +10,13 @@
 #define LAUNCH_MAX (4U * 1024 * 1024) /* bytes of a whole spec */
 #define LAUNCH_COUNT_MAX 65536U       /* elements of any array in it */
 
-#define LAUNCH_GO_FDS_MAX 8 /* descriptors that may come with the go byte: task lists of cgroups */
+#define LAUNCH_GROUPS_MAX 8 /* task lists of cgroups */
 
 /* Descriptors with which the worker is born, after the region's own 0..4. */
 enum {
         LAUNCH_FD_STATUS = 5,
-        LAUNCH_FD_LIFELINE, /* a socket: one byte when maps are written, one for go, end of file when the supervisor is gone */
+        LAUNCH_FD_LIFELINE, /* a stream socket: one byte when maps are written, one with the task lists of the cgroups of version 1, one for
+                         * go; end of file when the supervisor is gone */
         LAUNCH_FD_SPEC,
         LAUNCH_FD_TREES, /* the first of n_trees detached mounts made by the supervisor */
 };

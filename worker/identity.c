@@ -33,7 +33,7 @@ int step_signals(Worker *w) {
 }
 
 int step_wait_maps(Worker *w) {
-        int fds[LAUNCH_GO_FDS_MAX];
+        int fds[LAUNCH_GROUPS_MAX];
         size_t n;
 
         return lifeline_wait(fds, &n);

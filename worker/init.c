@@ -118,7 +118,7 @@ void init_run(Worker *w) {
                 }
                 r.max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
                 r.cpu_usec = usec(&usage.ru_utime) + usec(&usage.ru_stime);
-                report(&r, NULL, 0);
+                report(&r, -1);
         }
         finish(w);
 }

@@ -31,9 +31,11 @@ static const StepRow setup[] = {
 static const StepRow program[] = {
         {STEP_SESSION, step_session},
         {STEP_DESCRIPTORS, step_descriptors},
+        {STEP_BORN, step_born}, /* the guard takes hold of this process while it goes on */
         {STEP_LANDLOCK, step_landlock}, /* tier landlock: the first process must keep seeing /proc, so only the program is confined */
         {STEP_LIMITS, step_limits},
         {STEP_SECCOMP, step_seccomp}, /* last: what follows must be in the filter */
+        {STEP_GROUPS, step_groups},
         {STEP_READY, step_ready},
         {STEP_LIMITS, step_open_files}, /* the last limit: what it would have kept from being sent is sent */
         {STEP_WAIT_GO, step_wait_go},

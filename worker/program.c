@@ -36,7 +36,7 @@ int step_descriptors(Worker *w) {
         for (size_t i = 0; i < 2; i++)
                 if (fcntl(keep[i], F_SETFD, FD_CLOEXEC) < 0)
                         return -errno;
-        /* The supervisor needs the scratch folder once more (step_ready), then it is gone with the exec. */
+        /* The scratch folder is needed once more (step_born), and goes with the exec. */
         if (w->scratch >= 0) {
                 int fd = dup3(w->scratch, (int)from, O_CLOEXEC);
 
@@ -47,6 +47,12 @@ int step_descriptors(Worker *w) {
         if (syscall(SYS_close_range, from, ~0U, 0) < 0)
                 return -errno;
         return 0;
+}
+
+int step_born(Worker *w) {
+        const StatusRecord r = {.kind = STATUS_BORN};
+
+        return report(&r, w->scratch);
 }
 
 static int limit(const LaunchLimit *l) {
@@ -105,19 +111,10 @@ int step_seccomp(Worker *w) {
         return 0;
 }
 
-int step_ready(Worker *w) {
-        const StatusRecord r = {.kind = STATUS_READY};
-        const int fds[] = {w->notify, w->scratch};
-        int e = report(&r, fds, w->scratch >= 0 ? 2 : 1);
-
-        close(w->notify);
-        return e;
-}
-
-/* The go byte may bring the task lists of cgroups (version 1). A task that moves itself needs no lock over all tasks of the machine; being
- * moved by another process waits for one, for 10 to 20 ms. */
-int step_wait_go(Worker *w) {
-        int fds[LAUNCH_GO_FDS_MAX], e;
+/* The task lists of cgroups of version 1 come when the groups are made, which may be before this process is. A task that moves itself needs
+ * no lock over all tasks of the machine; being moved by another process waits for one, for 10 to 20 ms. */
+int step_groups(Worker *w) {
+        int fds[LAUNCH_GROUPS_MAX], e;
         size_t n;
 
         e = lifeline_wait(fds, &n);
@@ -127,6 +124,21 @@ int step_wait_go(Worker *w) {
                 close(fds[i]);
         }
         return e;
+}
+
+int step_ready(Worker *w) {
+        const StatusRecord r = {.kind = STATUS_READY};
+        int e = report(&r, w->notify);
+
+        close(w->notify);
+        return e;
+}
+
+int step_wait_go(Worker *w) {
+        int fds[LAUNCH_GROUPS_MAX];
+        size_t n;
+
+        return lifeline_wait(fds, &n);
 }
 
 /* The kernel's answer for the best candidate: a file that is there but cannot be run says more than one that is not there. */

@@ -5,26 +5,26 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-int report(const StatusRecord *r, const int *fds, size_t n_fds) {
+int report(const StatusRecord *r, int fd) {
         union {
                 struct cmsghdr head;
-                char space[CMSG_SPACE(2 * sizeof(int))];
+                char space[CMSG_SPACE(sizeof(int))];
         } control;
         struct iovec v = {.iov_base = (void *)r, .iov_len = sizeof(*r)};
         struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
         ssize_t sent;
 
-        if (n_fds > 0) {
+        if (fd >= 0) {
                 struct cmsghdr *c;
 
                 memset(&control, 0, sizeof(control));
                 m.msg_control = &control;
-                m.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+                m.msg_controllen = CMSG_SPACE(sizeof(int));
                 c = CMSG_FIRSTHDR(&m);
                 c->cmsg_level = SOL_SOCKET;
                 c->cmsg_type = SCM_RIGHTS;
-                c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
-                memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
+                c->cmsg_len = CMSG_LEN(sizeof(int));
+                memcpy(CMSG_DATA(c), &fd, sizeof(int));
         }
         do
                 sent = sendmsg(LAUNCH_FD_STATUS, &m, MSG_NOSIGNAL);
@@ -37,14 +37,14 @@ void step_fail(Worker *w, Step step, int error) {
                           .detail = (uint32_t)w->progress->detail};
 
         w->progress->reported = 1;
-        report(&r, NULL, 0);
+        report(&r, -1);
         _exit(127);
 }
 
 int lifeline_wait(int *ret_fds, size_t *n_fds) {
         union {
                 struct cmsghdr head;
-                char space[CMSG_SPACE(LAUNCH_GO_FDS_MAX * sizeof(int))];
+                char space[CMSG_SPACE(LAUNCH_GROUPS_MAX * sizeof(int))];
         } control;
         char byte;
         struct iovec v = {.iov_base = &byte, .iov_len = 1};

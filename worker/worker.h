@@ -47,6 +47,8 @@ int step_session(Worker *w);
 int step_limits(Worker *w);
 int step_descriptors(Worker *w);
 int step_seccomp(Worker *w);
+int step_born(Worker *w);
+int step_groups(Worker *w);
 int step_ready(Worker *w);
 int step_open_files(Worker *w);
 int step_wait_go(Worker *w);
@@ -62,9 +64,9 @@ void lockdown_init(Worker *w);
 
 /* Reports {step, errno} and ends the process. */
 void step_fail(Worker *w, Step step, int error) __attribute__((noreturn));
-/* Sends one record, with at most two descriptors. Returns 0 or -errno. */
-int report(const StatusRecord *r, const int *fds, size_t n_fds);
-/* Waits for one byte on the lifeline, and takes the descriptors that come with it: room for LAUNCH_GO_FDS_MAX. Returns 0, or -EPIPE when
+/* Sends one record, with a descriptor unless that is -1. Returns 0 or -errno. */
+int report(const StatusRecord *r, int fd);
+/* Waits for one byte on the lifeline, and takes the descriptors that come with it: room for LAUNCH_GROUPS_MAX. Returns 0, or -EPIPE when
  * the supervisor is gone. */
 int lifeline_wait(int *ret_fds, size_t *n_fds);
 

@@ -17,25 +17,22 @@
 
 static const short poll_in = POLLIN;
 
-/* ALLOCATED -> RUNNING. */
+/* ALLOCATED -> RUNNING, when the worker is ready and the guard has taken hold of the program's process. */
 static void let_go(Run *run) {
-        const char *groups[REGION_CGROUPS_MAX + 1];
         Region *r = &run->region;
         int e;
 
-        run->attach_deadline = LOOP_NEVER;
-        if (r->state != REGION_ALLOCATED)
+        if (r->state != REGION_ALLOCATED || !r->spawned.ready || (r->grant->discipline != DISCIPLINE_NONE && !r->guard.attached))
                 return;
+        run->attach_deadline = LOOP_NEVER;
         r->go_usec = clock_mono_usec();
         region_budget_start(&r->budget, r->spawned.pid, r->budget.scratch, r->spawned.tier == TIER_LANDLOCK, r->go_usec);
         region_move(r, REGION_RUNNING);
-        region_cgroup_list(&r->cgroup, groups);
-        e = spawn_go_in(&r->spawned, r->cgroup.made && !r->cgroup.v2 ? groups : NULL);
+        e = spawn_go(&r->spawned);
         if (e < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "the worker cannot be let go: %s", strerror(-e));
 }
 
-/* The guard takes hold of the program's process, which waits for the go byte. */
 static int attach(Run *run, Diag *d) {
         Region *r = &run->region;
         GuardOrder o = {.version = GUARD_VERSION, .kind = GUARD_ATTACH, .passes = r->grant->passes, .tier = (uint32_t)r->spawned.tier,
@@ -48,9 +45,8 @@ static int attach(Run *run, Diag *d) {
         return guard_attach(&r->guard, &o, store_dir(run->store), r->budget.scratch, d);
 }
 
-/* Still ALLOCATED: the worker has confined itself and the program stands before its exec. Nothing but these two processes exists,
- * and neither makes another before the go byte: here they are put into the control groups (version 1: the program enters by itself). */
-static void go(Run *run, int notify, int scratch) {
+/* The process that becomes the program exists, and confines itself further while the guard takes hold of it. */
+static void born(Run *run, int scratch) {
         Region *r = &run->region;
         Diag d = {};
         int e;
@@ -59,31 +55,34 @@ static void go(Run *run, int notify, int scratch) {
         if (scratch < 0 && r->spawned.scratch)
                 scratch = open(r->spawned.scratch, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (r->state != REGION_ALLOCATED) { /* a cancel came in the same moment */
-                closep(&notify);
                 closep(&scratch);
                 return;
         }
         r->budget.scratch = scratch;
-        if (scratch < 0) {
+        if (scratch < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "the scratch cannot be measured: %s", strerror(errno));
-                return;
-        }
-        if ((e = region_notify_start(&r->notify, notify, r->spawned.pid)) < 0) {
-                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "seccomp notifications: %s", strerror(-e));
-                return;
-        }
-        if ((e = early_start(r, &run->early_deadline, &run->early)) < 0) {
-                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "discipline multipass: %s", strerror(-e));
-                return;
-        }
-        if (r->cgroup.made && r->cgroup.v2 && (e = region_cgroup_attach_tree(&r->cgroup, r->spawned.pid)) < 0) {
-                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
-                return;
-        }
-        if (r->grant->discipline == DISCIPLINE_NONE)
-                let_go(run);
-        else if ((e = attach(run, &d)) != 0)
+        else if (r->grant->discipline != DISCIPLINE_NONE && (e = attach(run, &d)) != 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(e < 0 ? -e : EPIPE));
+}
+
+/* Still ALLOCATED: the worker has confined itself and the program stands before its exec. Nothing but these two processes exists,
+ * and neither makes another before the go byte: here they are put into a control group of version 2. */
+static void ready(Run *run, int notify) {
+        Region *r = &run->region;
+        int e;
+
+        if (r->state != REGION_ALLOCATED) {
+                closep(&notify);
+                return;
+        }
+        if ((e = region_notify_start(&r->notify, notify, r->spawned.pid)) < 0)
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "seccomp notifications: %s", strerror(-e));
+        else if ((e = early_start(r, &run->early_deadline, &run->early)) < 0)
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "discipline multipass: %s", strerror(-e));
+        else if (r->cgroup.made && r->cgroup.v2 && (e = region_cgroup_attach_tree(&r->cgroup, r->spawned.pid)) < 0)
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
+        else
+                let_go(run);
 }
 
 /* Handlers: each turns an event into at most one move of the region. */
@@ -146,8 +145,11 @@ static void on_status(void *userdata, short revents) {
                         return;
                 }
                 switch ((StatusKind)s.kind) {
+                case STATUS_BORN:
+                        born(run, scratch);
+                        break;
                 case STATUS_READY:
-                        go(run, notify, scratch);
+                        ready(run, notify);
                         break;
                 case STATUS_STEP_FAILED:
                         spawn_explain(&r->spawned, &s, &d);

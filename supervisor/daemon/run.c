@@ -94,6 +94,17 @@ static int ready_store(Run *run, Diag *d) {
         return e;
 }
 
+/* The program's process enters groups of version 1 by itself, and may do so from now on. */
+static void enter_groups(Region *r) {
+        const char *groups[REGION_CGROUPS_MAX + 1];
+        int e;
+
+        region_cgroup_list(&r->cgroup, groups);
+        e = spawn_groups(&r->spawned, r->cgroup.made && !r->cgroup.v2 ? groups : NULL);
+        if (e < 0 && e != -EPIPE) /* a worker that is gone has said why */
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
+}
+
 void run_begin(Run *run) {
         Region *r = &run->region;
         Budget within; /* what the processes of the region may use: its budget without the sections, which are here */
@@ -151,6 +162,8 @@ void run_begin(Run *run) {
         within.memory_bytes -= MIN(r->budget.reserved, within.memory_bytes);
         if (region_cgroup_any(&r->cgroup) && (e = region_cgroup_make(&r->cgroup, &within)) < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
+        else
+                enter_groups(r);
 }
 
 /* A region that was refused after its worker was made: nothing of the skill ran, nothing was recorded. */

@@ -30,9 +30,12 @@ static int follow(Spawned *s, Diag *reterr) {
                         continue;
                 if (e <= 0)
                         return r;
-                if (got.kind == STATUS_READY) {
-                        notify = n1;
+                if (got.kind == STATUS_BORN) {
                         scratch = n2;
+                        if (spawn_groups(s, NULL) < 0)
+                                return r;
+                } else if (got.kind == STATUS_READY) {
+                        notify = n1;
                         if (spawn_go(s) < 0)
                                 return r;
                 } else if (got.kind == STATUS_STEP_FAILED)

@@ -27,7 +27,7 @@ typedef struct SpawnRequest {
         const char *region;            /* its id */
         const char *store_dir;         /* absolute; cache/ and scratch/ are made in it when needed */
         const char *cgroup;            /* NULL, or a cgroup of version 2 that the caller made for this region: the worker is born in it.
-                                        * The caller removes it. Groups of version 1 are entered at spawn_go_in() */
+                                        * The caller removes it. Groups of version 1 are entered at spawn_groups() */
         bool memory_in_cgroup;         /* a cgroup will bound memory: else RLIMIT_DATA is set and large mappings are notified */
         bool tasks_in_cgroup;          /* a cgroup will bound tasks: else clone and fork are notified */
         SpawnIo io;
@@ -46,7 +46,7 @@ typedef struct Spawned {
         int memory;           /* the memory file in which the worker reads its spec */
         uint8_t *spec;        /* owned: the launch spec as it was sent, for spawn_explain() */
         size_t n_spec;
-        bool ready;           /* STATUS_READY was taken */
+        bool born, ready;     /* STATUS_BORN, STATUS_READY were taken */
 } Spawned;
 
 /* Everything up to the worker that confines itself. Returns 0, SPAWN_E_*, -errno; nothing is left behind on failure. The calling thread
@@ -61,12 +61,13 @@ int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratc
 int spawn_explain(const Spawned *s, const StatusRecord *failed, Diag *reterr);
 const char *spawn_step_name(int step); /* "pivot"; "unknown" beyond the list */
 
-/* After STATUS_READY or before: lets the worker start the program. Returns 0 or -errno. */
+/* Once, at any time before spawn_go(), also with an empty list: before it says STATUS_READY the program's process enters the cgroups of
+ * version 1 in this NULL-terminated list of folders (at most LAUNCH_GROUPS_MAX) by itself. That costs microseconds, while moving it from outside
+ * costs 10 to 20 ms. The worker stays outside: only the program and what it starts are counted. Returns 0, -EPIPE when the worker is
+ * gone (its status says why), -errno. */
+int spawn_groups(Spawned *s, const char *const *cgroups);
+/* After STATUS_READY: lets the worker start the program. Returns 0 or -errno. */
 int spawn_go(Spawned *s);
-/* The same, and the program's process, before its exec, enters the cgroups of version 1 in this NULL-terminated list of folders (at most
- * LAUNCH_GO_FDS_MAX) by itself: that costs microseconds, while moving it from outside costs 10 to 20 ms. The worker stays outside: only
- * the program and what it starts are counted. Not for version 2. Returns 0 or -errno. */
-int spawn_go_in(Spawned *s, const char *const *cgroups);
 /* Ends the region now: SIGKILL to the worker by pidfd, and cgroup.kill. In tier landlock the lifeline is closed and all descendants are
  * killed, so that the worker ends by itself when none is left; a second call kills the worker too. Returns 0 or -errno. */
 int spawn_kill(Spawned *s);

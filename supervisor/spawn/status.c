@@ -56,9 +56,11 @@ int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratc
                         for (size_t i = 0; CMSG_LEN((i + 1) * sizeof(int)) <= c->cmsg_len && n_fds < ARRAY_SIZE(fds); i++)
                                 memcpy(&fds[n_fds++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
         good = n == (ssize_t)sizeof(r) && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && r.kind >= STATUS_STEP_FAILED && r.kind <= STATUS_ENDED;
-        /* One READY, with exactly what belongs to the tier: a first process that was taken over must not slip us descriptors. */
-        if (good && r.kind == STATUS_READY)
-                good = !s->ready && n_fds == (s->tier == TIER_NAMESPACES ? 2U : 1U) && (n_fds < 2 || is_tmpfs(fds[1]));
+        /* One of each, with exactly what belongs to it: a first process that was taken over must not slip us descriptors. */
+        if (good && r.kind == STATUS_BORN)
+                good = !s->born && n_fds == (s->tier == TIER_NAMESPACES ? 1U : 0U) && (n_fds < 1 || is_tmpfs(fds[0]));
+        else if (good && r.kind == STATUS_READY)
+                good = s->born && !s->ready && n_fds == 1;
         else if (good)
                 good = n_fds == 0;
         if (!good) {
@@ -66,31 +68,37 @@ int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratc
                         close(fds[i]);
                 return -EPROTO;
         }
-        if (r.kind == STATUS_READY) {
-                s->ready = true;
-                *ret_notify = fds[0];
-                if (n_fds > 1)
-                        *ret_scratch = fds[1];
-        }
+        s->born |= r.kind == STATUS_BORN;
+        s->ready |= r.kind == STATUS_READY;
+        if (n_fds > 0)
+                *(r.kind == STATUS_BORN ? ret_scratch : ret_notify) = fds[0];
         *ret = r;
         return 1;
 }
 
-int spawn_go_in(Spawned *s, const char *const *cgroups) {
+static int send_byte(Spawned *s, struct msghdr *m) {
+        ssize_t n;
+
+        do
+                n = sendmsg(s->lifeline, m, MSG_NOSIGNAL);
+        while (n < 0 && errno == EINTR);
+        return n == 1 ? 0 : errno == ECONNRESET ? -EPIPE : -errno;
+}
+
+int spawn_groups(Spawned *s, const char *const *cgroups) {
         union {
                 struct cmsghdr head;
-                char space[CMSG_SPACE(LAUNCH_GO_FDS_MAX * sizeof(int))];
+                char space[CMSG_SPACE(LAUNCH_GROUPS_MAX * sizeof(int))];
         } control = {0};
-        struct iovec v = {.iov_base = (char *)"g", .iov_len = 1};
+        struct iovec v = {.iov_base = (char *)"c", .iov_len = 1};
         struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
-        int fds[LAUNCH_GO_FDS_MAX], e = 0;
+        int fds[LAUNCH_GROUPS_MAX], e = 0;
         size_t n_fds = 0;
-        ssize_t n;
 
         for (; e == 0 && cgroups && *cgroups; cgroups++) {
                 char path[512];
 
-                if (n_fds == LAUNCH_GO_FDS_MAX || snprintf(path, sizeof(path), "%s/tasks", *cgroups) >= (int)sizeof(path))
+                if (n_fds == LAUNCH_GROUPS_MAX || snprintf(path, sizeof(path), "%s/tasks", *cgroups) >= (int)sizeof(path))
                         e = -E2BIG;
                 else if ((fds[n_fds] = open(path, O_WRONLY | O_CLOEXEC)) < 0)
                         e = -errno;
@@ -108,19 +116,17 @@ int spawn_go_in(Spawned *s, const char *const *cgroups) {
                 c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
                 memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
         }
-        if (e == 0) {
-                do
-                        n = sendmsg(s->lifeline, &m, MSG_NOSIGNAL);
-                while (n < 0 && errno == EINTR);
-                e = n == 1 ? 0 : -errno;
-        }
+        if (e == 0)
+                e = send_byte(s, &m);
         while (n_fds > 0)
                 close(fds[--n_fds]);
         return e;
 }
 
 int spawn_go(Spawned *s) {
-        return spawn_go_in(s, NULL);
+        struct iovec v = {.iov_base = (char *)"g", .iov_len = 1};
+
+        return send_byte(s, &(struct msghdr){.msg_iov = &v, .msg_iovlen = 1});
 }
 
 /* Which of the operator's own words the failed step was about. */

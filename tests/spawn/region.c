@@ -93,13 +93,15 @@ static void loop(const RunWish *w, Spawned *s, int out, RunEnd *e) {
                         status_open = got > 0 || got == -EAGAIN;
                         if (got <= 0)
                                 continue;
-                        if (r.kind == STATUS_READY) {
-                                notify = n1;
+                        if (r.kind == STATUS_BORN) {
                                 scratch = n2;
+                                spawn_groups(s, w->cgroups);
+                        } else if (r.kind == STATUS_READY) {
+                                notify = n1;
                                 if (w->kill_when_ready)
                                         spawn_kill(s);
                                 else
-                                        spawn_go_in(s, w->cgroups);
+                                        spawn_go(s);
                         } else if (r.kind == STATUS_ENDED)
                                 e->status = r.a;
                         else {
