@@ -53,10 +53,12 @@ static void tags(Report *r, const RegionFacts *f) {
                         put(r, "<span class=\"tag%s\">%s</span>", region_question_fails(q) ? " bad" : "", region_question_word(q));
 }
 
+/* A table that is wider than the screen is scrolled by itself, with the keyboard, too. */
 static void head(Report *r, const char *class, const char *const *names) {
-        put(r, "<div class=\"scroll\"><table class=\"%s\"><thead><tr>", class);
+        put(r, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"table of %s\"><table class=\"%s\"><thead><tr>",
+            strcmp(class, "all") == 0 ? "all regions" : strcmp(class, "flagged") == 0 ? "regions not proved" : class, class);
         for (; *names; names++) /* a leading + : numbers, to the right */
-                put(r, "<th%s>%s</th>", **names == '+' ? " class=\"n\"" : "", *names + (**names == '+'));
+                put(r, "<th scope=\"col\"%s>%s</th>", **names == '+' ? " class=\"n\"" : "", *names + (**names == '+'));
         put(r, "</tr></thead><tbody>");
 }
 
@@ -273,7 +275,7 @@ static void table_skills(Report *r) {
 }
 
 static void table_all(Report *r) {
-        static const char *const names[] = {"region", "skill", "allocated", "ended", "grade", "+held", "+overwritten", "+verified", "+teardown", "+bound", "", NULL};
+        static const char *const names[] = {"region", "skill", "allocated", "ended", "grade", "+held", "+overwritten", "+verified", "+teardown", "+bound", "answers to", NULL};
         size_t shown = 0;
 
         put(r, "<section><h2>Regions</h2>");

@@ -34,6 +34,10 @@ void put_text(Report *r, const char *s) {
                         put(r, "&#%u;", c);
                 else if (c < 0x20 || c == 0x7F)
                         put(r, "&#x%X;", 0x2400u + (c == 0x7F ? 0x21 : c)); /* its picture */
+                else if (c == 0xC2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] < 0xA0) {
+                        put(r, "&#xFFFD;"); /* C1: there are no pictures of these */
+                        s++;
+                }
                 else
                         r->error = buf_add(r->out, s, 1);
         }
@@ -103,20 +107,22 @@ static void header(Report *r) {
             LETHE_VERSION);
         put(r, "%s</title><style>", r->h->origin); /* hex digits of our own */
         put(r, "%s", report_style);
-        put(r, "</style></head><body><header><h1>What became of the memory of %zu region%s</h1><p class=\"soft\">Ledger <span class=\"mono\">%s</span>, %" PRIu64 " entries; "
-               "allocated from ",
-            r->totals.regions, r->totals.regions == 1 ? "" : "s", r->h->origin, r->h->entries);
-        put_time(r, r->from_usec);
-        put(r, " to ");
-        put_time(r, r->to_usec);
-        put(r, " UTC");
+        put(r, "</style></head><body><header><h1>What became of the memory of %zu region%s</h1><p class=\"soft\">Ledger <span class=\"mono\">%s</span>, %" PRIu64 " entr%s",
+            r->totals.regions, r->totals.regions == 1 ? "" : "s", r->h->origin, r->h->entries, r->h->entries == 1 ? "y" : "ies");
+        if (r->totals.regions > 0) {
+                put(r, "; allocated from ");
+                put_time(r, r->from_usec);
+                put(r, " to ");
+                put_time(r, r->to_usec);
+                put(r, " UTC");
+        }
         asked(r, "since", r->q->since);
         asked(r, "until", r->q->until);
         asked(r, "skill", r->q->skill);
         asked(r, "key scope", r->q->scope);
         put(r, ". Written ");
         put_time(r, r->q->now_usec);
-        put(r, " UTC by lethe %s.</p><p class=\"soft root\">Root <span class=\"mono\">%s</span>, which the ledger's checkpoint is signed for.</p></header>", LETHE_VERSION, r->h->root);
+        put(r, " UTC by lethe %s.</p><p class=\"soft root\">Root <span class=\"mono\">%s</span>, which the ledger's checkpoint is signed for.</p></header><main>", LETHE_VERSION, r->h->root);
 }
 
 static void uncovered(Report *r) {
@@ -127,8 +133,8 @@ static void verdict(Report *r) {
         const ReportTotals *t = &r->totals;
 
         if (t->holds) {
-                put(r, "<div class=\"verdict\"><strong>&#10003; %s</strong> ",
-                    t->ended > 0 ? "All that was held at the end is proved overwritten." : "There is nothing to prove.");
+                put(r, t->ended > 0 ? "<div class=\"verdict\"><strong>&#10003; All that was held at the end is proved overwritten.</strong> "
+                                    : "<div class=\"verdict idle\"><strong>There is nothing to prove.</strong> ");
                 if (t->ended == 1)
                         put(r, "The region that ended was released once and before its end, within its bound, with its memory overwritten and read back.");
                 else if (t->ended > 1)
@@ -190,7 +196,7 @@ static void footer(Report *r) {
         put(r, "<section><h2>How to check this page</h2><p>The page repeats what the ledger says and proves nothing by itself. These commands ask the ledger, whose formats are public "
                "(lethe-ledger(7)):</p><pre>lethe audit                   # is the ledger what it claims to be?\n"
                "lethe audit regions           # the same answers, exit code 1 when something is not proved\n"
-               "lethe certificate REGION      # one region's end, to be verified with openssl</pre></section></body></html>\n");
+               "lethe certificate REGION      # one region's end, to be verified with openssl</pre></section></main></body></html>\n");
 }
 
 int report_render(const History *h, const ReportQuery *q, Buf *ret, ReportTotals *ret_totals) {

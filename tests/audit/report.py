@@ -22,7 +22,7 @@ MADE = ("--store", os.path.join(DIR, "made"), "--anchor", os.path.join(DIR, "mad
 GOOD = ("--store", os.path.join(DIR, "good"), "--anchor", os.path.join(DIR, "good-anchor"))
 PAGE = os.path.join(DIR, "page.html")
 VOID = {"meta", "br", "hr", "img", "link", "input"}
-KNOWN = {"html", "head", "meta", "title", "style", "body", "header", "h1", "h2", "p", "span", "div", "strong", "ul", "li", "a", "b", "section", "figure", "figcaption",
+KNOWN = {"html", "head", "meta", "title", "style", "body", "header", "h1", "h2", "p", "span", "div", "strong", "ul", "li", "a", "b", "main", "section", "figure", "figcaption",
          "small", "svg", "line", "text", "rect", "circle", "i", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td", "bdi", "code", "pre"}
 
 
@@ -44,6 +44,8 @@ class Page(html.parser.HTMLParser):
         for name, value in attrs.items():
             check(not name.startswith("on") and name not in ("src", "srcset", "action"), tag, name)
             check(name not in ("href", "xlink:href") or value.startswith("#"), tag, name, value)
+        check(tag != "th" or attrs.get("scope") == "col", "a header of nothing")
+        check(tag != "svg" or attrs.get("aria-label"), "a drawing without words")
         self.ids += [attrs["id"]] if "id" in attrs else []
         self.targets += [attrs["href"][1:]] if "href" in attrs else []
         if tag == "table":
@@ -97,6 +99,7 @@ def it_needs_nothing_but_itself():
     fill(MADE, 120)
     p = page()
     same(p.elements - KNOWN, set(), "elements")
+    same([[text for _, text in rows[0][1] if not text] for rows in p.tables.values()], [[]] * len(p.tables), "columns without a name")
     with open(PAGE, encoding="utf-8") as f:
         text = f.read()
     for needle in ("<script", "http:", "https:", "url(", "@import", "javascript:", "//"):
@@ -167,6 +170,24 @@ def a_store_in_which_all_is_proved_has_no_red():
     with open(PAGE, encoding="utf-8") as f:
         check("b-bad\" style" not in f.read(), "a red bar")
     check("flagged" not in p.tables and "not covered" not in p.verdict and not any("bad" in row[0] or any("bad" in c[0] for c in row[1]) for rows in p.tables.values() for row in rows))
+
+
+# None, one, and as many as a year may have: the page stays one that a browser opens.
+@case
+def any_number_of_regions():
+    for n in (0, 1, 10000):
+        store = ("--store", os.path.join(DIR, "store-%d" % n), "--anchor", os.path.join(DIR, "anchor-%d" % n))
+        fill(store, n)
+        p = page(store=store)
+        listed = p.column("all", "region") if n else []
+        same(len(listed), min(n, 1000))
+        same(sum(map(int, p.column("grades", "regions"))) if n else 0, n)
+        check(os.path.getsize(PAGE) < 2000000, n, os.path.getsize(PAGE))
+        same(json.loads(lethe("report", *store, "-o", PAGE, "--json").out)["regions"], n)
+        with open(PAGE, encoding="utf-8") as f:
+            text = f.read()
+        check("of %d region%s</h1>" % (n, "" if n == 1 else "s") in text and ("verdict idle" in text) == (n == 0), n)
+        check(n <= 1000 or "The newest 1000 of 10000" in text)
 
 
 @case
