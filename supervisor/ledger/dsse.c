@@ -130,7 +130,7 @@ int dsse_open(const char *text, size_t n, const char *type, const uint8_t public
                 r = encode(type, payload, (size_t)n_payload, &pae);
         if (r < 0)
                 return r;
-        if (again.n != n || memcmp(again.data, text, n) != 0)
+        if (!again.data || again.n != n || memcmp(again.data, text, n) != 0)
                 return form(reterr, "it is written in another way");
         if (crypto_sign_verify_detached(signature, (const uint8_t *)pae.data, pae.n, public_key) != 0)
                 return diag(reterr, DSSE_E_SIGNATURE, "the signature does not verify");
