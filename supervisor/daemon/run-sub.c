@@ -192,8 +192,12 @@ static void child_end(Run *run) {
 int run_start_sub(void *userdata, const DeskStart *s, Diag *reterr) {
         const RegionFeed feed = {.input = s->input, .n_input = s->n_input, .keep_max = SUBSKILL_OUTPUT_MAX};
         Run *parent = userdata, *run = NULL;
-        int e = check_counts(parent, reterr);
+        int e;
 
+        /* What it asked for with its last breath is judged when all below it was taken down already: nothing may begin there any more. */
+        if (parent->region.state != REGION_RUNNING)
+                return diag(reterr, DESK_START_E_REFUSED, "the region has ended");
+        e = check_counts(parent, reterr);
         if (e != 0)
                 return e;
         run = calloc(1, sizeof(*run));

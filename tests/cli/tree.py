@@ -283,6 +283,24 @@ def wait_alive(n):
 
 
 @case
+def nothing_begins_below_a_region_that_has_ended():  # I-12, I-15
+    """The request is in the pipe, and the one that wrote it is gone, before the supervisor looks at either."""
+    path = os.path.join(DIR, "last.json")
+    p = start("--receipt", path, "lab", "--", RAW + "print('ready', flush=True)\ntime.sleep(0.5)\nask(1, 'time.sleep(60)')\nos._exit(5)")
+    same(p.stdout.readline(), b"ready\n")
+    p.send_signal(signal.SIGSTOP)
+    time.sleep(1)
+    p.send_signal(signal.SIGCONT)
+    out = p.communicate(timeout=60)
+    same(p.returncode, 5, out)
+    with open(path) as f:
+        first = json.load(f)["region"]
+    same(below(first), [])
+    same([e["code"] for e in events(first, "request.refused")], ["refused"])
+    clean()
+
+
+@case
 def a_cancel_takes_all_of_it_down():
     p = start("--memory", "512m", "lab", "--", 'lethe.run("inner", ["lethe.run(\'helper\', [\'time.sleep(60)\'])"])')
     wait_alive(3)
