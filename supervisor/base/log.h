@@ -6,6 +6,10 @@
 typedef enum LogLevel { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_NOTE, LOG_LEVEL_DEBUG } LogLevel;
 
 void log_set_level(LogLevel most); /* default LOG_LEVEL_NOTE */
+/* From here on no line waits for who reads standard error: what it does not take at once is kept, up to some 64 KiB, and comes later. */
+void log_hold(void);
+/* Waits until what was kept is written, or stop_fd (-1: none) is readable. Lines are written at once again. */
+void log_let_go(int stop_fd);
 void log_line(LogLevel level, const char *fmt, ...) _printf_(2, 3);
 #define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)

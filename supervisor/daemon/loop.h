@@ -5,7 +5,7 @@
 
 #include "base/util.h"
 
-#define LOOP_SOURCES_MAX 288
+#define LOOP_SOURCES_MAX 416
 #define LOOP_NEVER UINT64_MAX
 
 typedef void (*LoopFdFn)(void *userdata, short revents);

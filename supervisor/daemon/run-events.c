@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "scrub/teardown.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -358,6 +359,50 @@ void run_watch(Run *run) {
         loop_add_fd(l, &r->guard.control, &poll_in, on_guard, run);
 }
 
+/* After the end nothing counts but the guard's answers and the worker's death. */
+static void on_guard_end(void *userdata, short revents) {
+        Guard *g = &((Run *)userdata)->region.guard;
+        GuardAnswer a;
+        int k;
+
+        while ((k = guard_answer(g, &a)) > 0)
+                ;
+        if (k != -EAGAIN)
+                closep(&g->control);
+}
+
+static void on_worker_death(void *userdata, short revents) {
+        ((Run *)userdata)->worker = -1;
+}
+
+static void on_step_time(void *userdata, uint64_t now) {
+        Run *run = userdata;
+
+        run->step_deadline = now + TEARDOWN_AGAIN_USEC;
+        if (!teardown_is_ready(&run->region) && !teardown_again(&run->region, run->step_since))
+                run->step_no_use = true;
+}
+
+void run_watch_end(Run *run) {
+        Region *r = &run->region;
+        Loop *l = &run->tree->loop;
+
+        loop_drop(l, run);
+        if (run == run->tree->runs[0])
+                loop_drop(l, run->tree); /* a signal that comes now is for who delivers the output */
+        run->worker = r->has_worker ? r->spawned.pidfd : -1;
+        loop_add_fd(l, &r->guard.control, &poll_in, on_guard_end, run);
+        loop_add_fd(l, &run->worker, &poll_in, on_worker_death, run);
+        loop_add_timer(l, &run->step_deadline, on_step_time, run);
+}
+
+void run_watch_rest(Run *run) {
+        Relay *err = &run->region.io.err;
+
+        loop_drop(&run->tree->loop, run);
+        loop_add_fd(&run->tree->loop, &err->poll_fd, &err->poll_events, on_stderr, run);
+}
+
 static bool lives(const Run *run) {
         return run->region.state == REGION_ALLOCATED || run->region.state == REGION_RUNNING;
 }
@@ -368,22 +413,27 @@ static void pipe_aim(Run *run) {
         run->pipe_deadline = wait < 0 ? LOOP_NEVER : clock_mono_usec() + (uint64_t)wait;
 }
 
-void run_until_ended(Tree *tree) {
-        Region *first = &tree->runs[0]->region;
+static void wait_once(Tree *tree) {
+        int e;
 
-        while (lives(tree->runs[0])) {
-                int e;
+        for (size_t i = 0; i < tree->n_runs; i++)
+                if (lives(tree->runs[i]))
+                        pipe_aim(tree->runs[i]);
+        e = loop_once(&tree->loop);
+        if (e == 0)
+                return;
+        region_end(&tree->runs[0]->region, OUTCOME_CANCELLED, 0, "ppoll: %s", strerror(-e));
+        for (size_t i = 0; i < tree->n_runs; i++)
+                tree->runs[i]->step_no_use = true;
+}
 
-                for (size_t i = 0; i < tree->n_runs; i++)
-                        if (lives(tree->runs[i]))
-                                pipe_aim(tree->runs[i]);
-                e = loop_once(&tree->loop);
-                if (e < 0)
-                        region_end(first, OUTCOME_CANCELLED, 0, "ppoll: %s", strerror(-e));
+void run_until_over(Tree *tree) {
+        for (run_end_moves(tree); tree->runs[0]->step != RUN_OVER; run_end_moves(tree)) {
+                run_free_done(tree);
+                wait_once(tree);
                 for (size_t i = 0; i < tree->n_runs; i++)
                         if (tree->runs[i]->region.state == REGION_RUNNING)
                                 judge_lines(tree->runs[i]);
-                run_reap_subs(tree);
         }
 }
 

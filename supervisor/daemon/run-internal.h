@@ -1,7 +1,9 @@
-/* Runs: supervisor. What run.c (begin, end, receipt) and run-events.c (everything between) share.
+/* Runs: supervisor. What run.c (begin, receipt), run-events.c (everything while it lives), run-end.c (teardown), run-sub.c and run-release.c (what
+ * stands below a region) share.
  *
  * A Tree is one invocation with everything that it started: its Runs wait in one loop, and each is taken down before the one it stands
- * below. Handlers only ever make moves of regions; what follows from a move is done between two waits (run_until_ended). */
+ * below. Handlers only ever make moves of regions; what follows from a move is done between two waits (run_until_over). Nothing but the
+ * store is waited for anywhere else: while one region is overwritten, or its callbacks run, the others are served. */
 #pragma once
 
 #include "daemon/loop.h"
@@ -15,9 +17,9 @@
 #include <poll.h>
 
 #define EXIT_OURS 125
-#define RUN_SOURCES_MAX 16 /* what one Run registers, of each kind */
+#define RUN_SOURCES_MAX 12 /* what one Run registers, of each kind */
 
-#define TREE_RUNS_MAX (SUBSKILL_ALIVE_MAX + 1) /* the invocation itself, and what is below it at once */
+#define TREE_RUNS_MAX (2 * (SUBSKILL_ALIVE_MAX + 1)) /* the invocation itself, what is below it at once, and a release callback of each */
 static_assert(LOOP_SOURCES_MAX >= TREE_RUNS_MAX * RUN_SOURCES_MAX + 1, "the loop has room for a whole tree");
 
 typedef struct Run Run;
@@ -27,8 +29,27 @@ typedef struct Tree {
         int signals;
         Run *runs[TREE_RUNS_MAX]; /* borrowed: those that live, each behind the one that started it */
         size_t n_runs;
-        unsigned n_calls;         /* skill.run requests that started something */
+        unsigned n_calls;         /* skill.run requests that got as far as looking for the skill */
 } Tree;
+
+/* What a Run does after its region's end was known. */
+typedef enum RunStep {
+        RUN_NONE,    /* it lives */
+        RUN_STOP,    /* all of it is being stopped, and so is all below it */
+        RUN_RELEASE, /* its release callbacks run */
+        RUN_CLEAR,   /* what it held is being overwritten */
+        RUN_OVER,    /* RECORDED or UNRECORDED */
+} RunStep;
+
+/* What a release callback is for. */
+typedef struct Owner {
+        const RunOptions *options;
+        Store *store;
+        const char *region, *outcome;
+        const Grant *grant;
+        const Vault *vault; /* NULL: it went with its supervisor */
+        uint64_t until;     /* CLOCK_MONOTONIC usec: the bound of all callbacks */
+} Owner;
 
 struct Run {
         Tree *tree;             /* borrowed */
@@ -44,43 +65,74 @@ struct Run {
         Evidence evidence;
         Early *early;           /* discipline multipass: what is given back while the region runs; NULL: other ones, or not begun */
         uint64_t early_deadline;
-        bool torn_down;
+        bool torn_down, faulted; /* the evidence is complete; region.faulted was recorded */
         Desk *desk;
         Buf reply;
         struct pollfd pipe[2];  /* what the skill's pipe waits for now */
         uint64_t pipe_deadline;
         uint64_t attach_deadline; /* for the guard's answer */
+        RunStep step;
+        uint64_t step_since, step_deadline; /* of what is waited for after the end */
+        bool step_no_use;       /* it is no use to wait on */
+        int worker;             /* the worker's pidfd, borrowed, until it says that the worker is dead; -1 */
+        size_t n_to_call;       /* release callbacks that were not begun: the first ones of the grant's */
+        Run *callback;          /* borrowed: the one that runs */
+        uint64_t began_usec;    /* of a callback */
+        Grant lent_grant;       /* of a callback: of its owner's members, but its environment */
+        char **lent_env;
         bool store_failed;      /* the store can record no more: whatever the region did, we did not succeed */
 };
 
 static inline Run run_new(Tree *tree, const RunOptions *o, Store *store, const char *store_path) {
         return (Run){.tree = tree, .options = o, .store = store, .store_path = store_path, .pipe_deadline = LOOP_NEVER, .attach_deadline = LOOP_NEVER,
-                     .early_deadline = LOOP_NEVER, .pipe = {{.fd = -1}, {.fd = -1}}};
+                     .worker = -1, .early_deadline = LOOP_NEVER, .step_deadline = LOOP_NEVER, .pipe = {{.fd = -1}, {.fd = -1}}};
 }
 
-/* A Run that is ALLOCATED joins its tree: everything that a living region waits for is registered. */
+/* A Run that is ALLOCATED, or was when it ended, joins its tree: everything that a living region waits for is registered. */
 void run_watch(Run *run);
-/* From ALLOCATED to the known end of the first Run. */
-void run_until_ended(Tree *tree);
+/* From there on it waits for its teardown, and for nothing that the region does. */
+void run_watch_end(Run *run);
+/* Until the first Run of the tree is over, and with it all others. */
+void run_until_over(Tree *tree);
 /* DECLARED -> ALLOCATED, or an end. */
 void run_begin(Run *run);
-/* ENDED -> RECORDED or UNRECORDED; else, of a region that was refused, drops its worker. */
-void run_finish(Run *run);
+/* All moves after an end that can be made without waiting, of all Runs. */
+void run_end_moves(Tree *tree);
+/* It was not allocated: nothing of the skill ran, nothing was recorded. */
+void run_drop(Run *run);
 /* Says on standard error how it ended, as far as that is wanted. */
 void run_tell(const Run *run);
 /* Frees what the Run holds; its region is at an end. */
 void run_deinit(Run *run);
-/* Of a region that stands still: its release callbacks, each in a region of its own, the last one first, each once (I-35). What becomes of them
- * is in region.callbacks and changes nothing else. */
-void run_release(Run *run);
+/* What the store cannot record, or how else it failed us. */
+void run_store_trouble(Run *run, const char *what, int e, const Diag *d);
+
+/* Of a region that stands still: its release callbacks, each in a region of its own, the last one first, each once (I-35). What becomes of
+ * them is in region.callbacks and changes nothing else. First what is to be called is found, then each time the next one is begun:
+ * true when it runs or did so, false when there is none left. */
+void run_release_find(Run *run);
+bool run_release_next(Run *run);
+/* A callback is over: what became of it is noted for its owner, and it is freed. */
+void run_release_over(Run *callback);
+/* The one above ended meanwhile: callbacks are not cut off, but are to be done within its bound as well. */
+void run_release_hurry(Run *callback, const Run *above);
+
 /* Before its keys are gone: output that holds the key of a region that lives is not given to another one (I-11). */
 void run_hide_keys(Run *run);
 /* For desk_set_starter(): userdata is the Run that asks. */
 int run_start_sub(void *userdata, const DeskStart *start, Diag *reterr);
-/* Between two waits: children that ended are taken down and answered, those that are done with are freed. */
-void run_reap_subs(Tree *tree);
-/* Takes down everything below a Run that has ended: all of it is killed at once, and then ended the youngest first. */
+/* A sub-skill is over: what it was lent goes back, and the one that asked is answered. */
+void run_sub_over(Run *run);
+/* Everything below a Run that has ended is cancelled and killed, all at once; they are over the youngest first. */
 void run_end_below(Run *run);
+/* Something below it is not over. */
+bool run_has_below(const Run *run);
+/* Only what it wrote to standard error is still to be delivered. */
+void run_watch_rest(Run *run);
+/* Frees those that are over, and whose output was delivered. */
+void run_free_done(Tree *tree);
+/* Of another one than the first: out of the loop and the tree, and freed. */
+void run_leave_tree(Run *run);
 /* Delivers what is left of the children's output and frees them. */
 void run_free_subs(Tree *tree);
 /* What the region wrote to its pipe before it died is judged like all else (a breach would discard it anyway). */

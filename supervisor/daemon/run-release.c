@@ -13,16 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a callback is for. */
-typedef struct Owner {
-        const RunOptions *options;
-        Store *store;
-        const char *region, *outcome;
-        const Grant *grant;
-        const Vault *vault; /* NULL: it went with its supervisor */
-        uint64_t until;     /* CLOCK_MONOTONIC usec: the bound of all callbacks */
-} Owner;
-
 static int note(json_t *list, const char *entry, const char *region, const char *outcome, int exit_code, uint64_t usec) {
         json_t *o = json_pack("{s:s, s:s?, s:s, s:o, s:o}", "entry", entry, "region", region, "outcome", outcome, "exit_code",
                               exit_code < 0 ? json_null() : json_integer(exit_code), "usec", json_u64(usec));
@@ -68,72 +58,127 @@ static Grant grant_of(const Owner *o, const ReleaseGrant *rel, char **env, uint6
         return g;
 }
 
-/* Returns 0 or -errno; *ret_failed: the store can record no more. */
-static int call_back(const Owner *o, const ReleaseGrant *rel, json_t *list, bool *ret_failed) {
-        const RegionFeed feed = {.keep_max = 1}; /* nobody reads what it says but on standard error */
-        uint64_t began = clock_mono_usec();
-        _cleanup_strv_ char **env = make_env(o);
-        Tree tree = {.signals = -1};
-        Run run = run_new(&tree, o->options, o->store, store_dir(o->store));
-        Region *r = &run.region;
-        Grant g;
+static const RegionFeed feed = {.keep_max = 1}; /* nobody reads what it says but on standard error */
+
+/* The Run of a callback, DECLARED. It is to be freed whatever is returned: 0 or -errno. */
+static int make(const Owner *o, const ReleaseGrant *rel, Tree *tree, Run *run) {
+        uint64_t now = clock_mono_usec();
         int e;
 
-        if (!env)
-                return -ENOMEM;
-        if (began >= o->until)
-                return note(list, rel->entry, NULL, "not_run", -1, 0);
-        g = grant_of(o, rel, env, o->until - began);
-        e = region_init(r, &g);
+        *run = run_new(tree, o->options, o->store, store_dir(o->store));
+        run->began_usec = now;
+        e = region_init(&run->region, &run->lent_grant);
         if (e < 0)
                 return e;
-        memcpy(r->parent, o->region, REGION_ID_MAX);
-        r->callback = rel->entry;
-        r->vault_parent = o->vault;
-        run.feed = &feed;
-        run_begin(&run);
-        run.feed = NULL;
-        if (r->state == REGION_ALLOCATED) {
-                run_watch(&run);
-                run_until_ended(&tree);
-        }
-        run_finish(&run);
-        run_tell(&run);
-        region_io_flush(&r->io, -1);
-        *ret_failed = run.store_failed;
-        e = note(list, rel->entry, r->recorded_start ? r->id : NULL, outcome_name(r->outcome), r->outcome == OUTCOME_EXITED ? r->status : -1,
-                 clock_mono_usec() - began);
-        run_deinit(&run);
-        return e;
+        run->lent_env = make_env(o);
+        if (!run->lent_env)
+                return -ENOMEM;
+        run->lent_grant = grant_of(o, rel, run->lent_env, o->until > now ? o->until - now : 1);
+        memcpy(run->region.parent, o->region, REGION_ID_MAX);
+        run->region.callback = rel->entry;
+        run->region.vault_parent = o->vault;
+        run->feed = &feed;
+        return 0;
+}
+
+static int note_of(const Run *run, json_t *list) {
+        const Region *r = &run->region;
+
+        return note(list, r->callback, r->recorded_start ? r->id : NULL, outcome_name(r->outcome), r->outcome == OUTCOME_EXITED ? r->status : -1,
+                    clock_mono_usec() - run->began_usec);
 }
 
 static uint64_t bound_of(const Region *r) {
         return r->ended_usec + r->grant->cancel_bound_usec / 4 * 3;
 }
 
-void run_release(Run *run) {
-        Region *r = &run->region;
+/* All that are above and have ended want to be done within their bounds, too. */
+static Owner owner_of(const Run *run) {
+        const Region *r = &run->region;
         Owner o = {.options = run->options, .store = run->store, .region = r->id, .outcome = outcome_name(r->outcome), .grant = r->grant,
                    .vault = r->vault, .until = bound_of(r)};
-        bool failed = false;
-        int e = 0;
+
+        for (const Run *above = run->parent; above; above = above->parent)
+                if (above->region.outcome != OUTCOME_NONE)
+                        o.until = MIN(o.until, bound_of(&above->region));
+        return o;
+}
+
+void run_release_find(Run *run) {
+        Region *r = &run->region;
 
         /* Nothing of the skill ran: it can hold nothing. */
         if (r->grant->n_releases == 0 || r->go_usec == 0 || r->outcome == OUTCOME_SETUP_FAILED)
                 return;
-        for (const Run *above = run->parent; above; above = above->parent)
-                if (above->region.outcome != OUTCOME_NONE)
-                        o.until = MIN(o.until, bound_of(&above->region));
         r->callbacks = json_array();
-        for (size_t i = r->grant->n_releases; r->callbacks && e == 0 && i-- > 0;) {
-                if (run->store_failed || failed)
-                        e = note(r->callbacks, r->grant->releases[i].entry, NULL, "not_run", -1, 0);
-                else
-                        e = call_back(&o, &r->grant->releases[i], r->callbacks, &failed);
+        run->n_to_call = r->callbacks ? r->grant->n_releases : 0;
+        if (!r->callbacks)
+                log_error("release callbacks of region %s: %s", r->id, strerror(ENOMEM));
+}
+
+static int begin(Run *owner, const Owner *o, const ReleaseGrant *rel) {
+        Run *run = calloc(1, sizeof(*run));
+        int e;
+
+        if (!run)
+                return -ENOMEM;
+        e = make(o, rel, owner->tree, run);
+        run->parent = owner;
+        if (e == 0) {
+                run_begin(run);
+                run->feed = NULL;
+                if (run->region.recorded_start) {
+                        owner->callback = run;
+                        run_watch(run);
+                        return 0;
+                }
+                run_drop(run);
+                owner->store_failed |= run->store_failed;
+                e = note_of(run, owner->region.callbacks);
         }
-        run->store_failed |= failed;
-        if (!r->callbacks || e < 0)
-                log_error("release callbacks of region %s: %s", r->id, strerror(e < 0 ? -e : ENOMEM));
+        run_tell(run);
+        run_deinit(run);
+        free(run);
+        return e;
+}
+
+bool run_release_next(Run *run) {
+        Region *r = &run->region;
+
+        while (run->n_to_call > 0 && !run->callback) {
+                const ReleaseGrant *rel = &r->grant->releases[--run->n_to_call];
+                const Owner o = owner_of(run);
+                int e;
+
+                if (run->store_failed || clock_mono_usec() >= o.until)
+                        e = note(r->callbacks, rel->entry, NULL, "not_run", -1, 0);
+                else
+                        e = begin(run, &o, rel);
+                if (e < 0) {
+                        log_error("release callbacks of region %s: %s", r->id, strerror(-e));
+                        run->n_to_call = 0;
+                }
+        }
+        return run->callback != NULL;
+}
+
+void run_release_over(Run *run) {
+        Run *owner = run->parent;
+
+        owner->callback = NULL;
+        owner->store_failed |= run->store_failed;
+        if (note_of(run, owner->region.callbacks) < 0 || region_io_hand_on(&owner->region.io, &run->region.io) < 0)
+                log_error("release callbacks of region %s: %s", owner->region.id, strerror(ENOMEM));
+        run_leave_tree(run);
+}
+
+void run_release_hurry(Run *run, const Run *above) {
+        Budget *b = &run->lent_grant.budget;
+        uint64_t until = bound_of(&above->region), now = clock_mono_usec();
+
+        b->wall_usec = MIN(b->wall_usec, until > now ? until - now : 1);
+        if (run->region.budget.wall_deadline != LOOP_NEVER)
+                run->region.budget.wall_deadline = MIN(run->region.budget.wall_deadline, MAX(until, now));
 }
 
 static const char *begun_in(const RegionRow *row, const char *entry) {
@@ -168,6 +213,31 @@ static int grant_again(const Policy *policy, const RegionRow *row, Grant *ret) {
         return e == -ENOMEM ? e : e != 0;
 }
 
+/* Nobody else is there to be served meanwhile. What it still has to say when its time is up is lost. */
+static int call_alone(const Owner *o, const ReleaseGrant *rel, json_t *list, bool *ret_failed) {
+        Tree tree = {.signals = -1};
+        Run run;
+        int e;
+
+        if (clock_mono_usec() >= o->until)
+                return note(list, rel->entry, NULL, "not_run", -1, 0);
+        e = make(o, rel, &tree, &run);
+        if (e == 0) {
+                run_begin(&run);
+                if (run.region.recorded_start) {
+                        run_watch(&run);
+                        run_until_over(&tree);
+                } else
+                        run_drop(&run);
+                *ret_failed = run.store_failed;
+                e = note_of(&run, list);
+                region_io_flush(&run.region.io, -1, o->until);
+                run_tell(&run);
+        }
+        run_deinit(&run);
+        return e;
+}
+
 int run_release_left(Store *store, const Policy *policy, const RegionRow *row, json_t **ret) {
         const json_t *names = json_object_get(row->detail, "release");
         const RunOptions options = {.quiet = true};
@@ -195,7 +265,7 @@ int run_release_left(Store *store, const Policy *policy, const RegionRow *row, j
                 if (begun)
                         e = note(list, name, begun, "interrupted", -1, 0);
                 else if (rel && !failed)
-                        e = call_back(&o, rel, list, &failed);
+                        e = call_alone(&o, rel, list, &failed);
                 else
                         e = note(list, name ?: "", NULL, "not_run", -1, 0);
         }

@@ -79,13 +79,16 @@ static int make_grant(Run *parent, const DeskStart *s, Grant *ret, Diag *reterr)
 
 static int check_counts(const Run *parent, Diag *reterr) {
         const Tree *tree = parent->tree;
+        size_t alive = 0;
 
         if (depth_of(parent) >= SUBSKILL_DEPTH_MAX)
                 return diag(reterr, DESK_START_E_TOO_MANY, "sub-skills stand at most %d deep", SUBSKILL_DEPTH_MAX);
-        if (tree->n_runs > SUBSKILL_ALIVE_MAX)
+        for (size_t i = 1; i < tree->n_runs; i++)
+                alive += !tree->runs[i]->region.callback;
+        if (alive >= SUBSKILL_ALIVE_MAX)
                 return diag(reterr, DESK_START_E_TOO_MANY, "at most %d sub-skills of one invocation run at once", SUBSKILL_ALIVE_MAX);
         if (tree->n_calls >= SUBSKILL_CALLS_MAX)
-                return diag(reterr, DESK_START_E_TOO_MANY, "at most %d sub-skills are started by one invocation", SUBSKILL_CALLS_MAX);
+                return diag(reterr, DESK_START_E_TOO_MANY, "at most %d sub-skills are asked for by one invocation", SUBSKILL_CALLS_MAX);
         return 0;
 }
 
@@ -97,7 +100,7 @@ static void child_free(Run *run) {
         free(run);
 }
 
-static void leave_tree(Run *run) {
+void run_leave_tree(Run *run) {
         Tree *tree = run->tree;
         size_t n = 0;
 
@@ -106,6 +109,7 @@ static void leave_tree(Run *run) {
                 if (tree->runs[i] != run)
                         tree->runs[n++] = tree->runs[i];
         tree->n_runs = n;
+        run_tell(run);
         child_free(run);
 }
 
@@ -165,21 +169,15 @@ static void answer(Run *run) {
                 explicit_bzero(line.data, line.n);
 }
 
-/* ENDED -> an end. What is left then is its output on standard error. */
-static void child_end(Run *run) {
+void run_sub_over(Run *run) {
         Region *r = &run->region, *above = &run->parent->region;
         Run *first = run->tree->runs[0];
 
-        run_end_below(run);
-        run->store_failed |= first->store_failed;
-        run_finish(run);
-        run->pipe_deadline = run->early_deadline = LOOP_NEVER;
-        run->pipe[0].fd = run->pipe[1].fd = -1;
+        run_watch_rest(run);
         region_budget_give_back(&r->budget);
         above->io.output_used += r->io.output_used;
         if (above->io.output_used > above->io.output_max)
                 region_end_breach(above, &(Breach){OUTCOME_OUTPUT_EXCEEDED, "output", above->io.output_max, above->io.output_used});
-        run_tell(run);
         if (r->state == REGION_RECORDED) {
                 answer(run);
                 return;
@@ -200,6 +198,7 @@ int run_start_sub(void *userdata, const DeskStart *s, Diag *reterr) {
         e = check_counts(parent, reterr);
         if (e != 0)
                 return e;
+        parent->tree->n_calls++; /* each costs us a look at the skill's files, and the operator a line where it is refused */
         run = calloc(1, sizeof(*run));
         if (!run)
                 return -ENOMEM;
@@ -221,13 +220,12 @@ int run_start_sub(void *userdata, const DeskStart *s, Diag *reterr) {
                 child_free(run);
                 return e;
         }
-        parent->tree->n_calls++;
         run_begin(run);
         run->feed = NULL;
         if (!run->region.recorded_start) {
                 bool limit = run->region.outcome == OUTCOME_DENIED;
 
-                run_finish(run);
+                run_drop(run);
                 e = run->store_failed ? diag(reterr, DESK_START_E_STORE, "%s", run->region.reason)
                                       : told(parent, s, limit ? DESK_START_E_TOO_MANY : DESK_START_E_REFUSED, run->region.reason, reterr);
                 child_free(run);
@@ -235,8 +233,6 @@ int run_start_sub(void *userdata, const DeskStart *s, Diag *reterr) {
         }
         run->call = json_incref((json_t *)s->id);
         run_watch(run);
-        if (run->region.state == REGION_ENDED)
-                child_end(run);
         return 0;
 }
 
@@ -255,51 +251,53 @@ void run_hide_keys(Run *run) {
         out->cut = true;
 }
 
+bool run_has_below(const Run *run) {
+        const Tree *tree = run->tree;
+
+        for (size_t i = 0; i < tree->n_runs; i++)
+                if (tree->runs[i] != run && tree->runs[i]->step != RUN_OVER && is_below(tree->runs[i], run))
+                        return true;
+        return false;
+}
+
+void run_end_below(Run *run) {
+        Tree *tree = run->tree;
+
+        for (size_t i = 0; i < tree->n_runs; i++) {
+                Run *below = tree->runs[i];
+
+                if (below == run || !is_below(below, run) || below->step == RUN_OVER)
+                        continue;
+                if (below->region.callback)
+                        run_release_hurry(below, run);
+                else
+                        region_end(&below->region, OUTCOME_CANCELLED, 0, "region %s, which it stands below, ended", run->region.id);
+        }
+        for (size_t i = 0; i < tree->n_runs; i++)
+                if (tree->runs[i]->region.state == REGION_ENDED && tree->runs[i]->step == RUN_NONE && is_below(tree->runs[i], run))
+                        teardown_kill(&tree->runs[i]->region);
+}
+
 static bool is_done(const Run *run) {
         const Relay *err = &run->region.io.err;
 
         for (size_t i = 0; i < run->tree->n_runs; i++)
                 if (run->tree->runs[i]->parent == run)
                         return false;
-        return region_state_is_end(run->region.state) && (err->at == err->n || err->to < 0);
+        return run->step == RUN_OVER && (err->at == err->n || err->to < 0);
 }
 
-void run_reap_subs(Tree *tree) {
-        for (size_t i = tree->n_runs; i-- > 1;)
-                if (tree->runs[i]->region.state == REGION_ENDED)
-                        child_end(tree->runs[i]);
+void run_free_done(Tree *tree) {
         for (size_t i = tree->n_runs; i-- > 1;)
                 if (is_done(tree->runs[i]))
-                        leave_tree(tree->runs[i]);
-}
-
-void run_end_below(Run *run) {
-        Tree *tree = run->tree;
-        size_t n = 0;
-
-        for (size_t i = 0; i < tree->n_runs; i++) {
-                Region *r = &tree->runs[i]->region;
-
-                if (tree->runs[i] == run || !is_below(tree->runs[i], run) || region_state_is_end(r->state))
-                        continue;
-                region_end(r, OUTCOME_CANCELLED, 0, "region %s, which it stands below, ended", run->region.id);
-                n++;
-        }
-        if (n == 0)
-                return;
-        for (size_t i = 0; i < tree->n_runs; i++)
-                if (is_below(tree->runs[i], run))
-                        teardown_kill(&tree->runs[i]->region);
-        for (size_t i = tree->n_runs; i-- > 1;)
-                if (tree->runs[i] != run && is_below(tree->runs[i], run) && tree->runs[i]->region.state == REGION_ENDED)
-                        child_end(tree->runs[i]);
+                        run_leave_tree(tree->runs[i]);
 }
 
 void run_free_subs(Tree *tree) {
         while (tree->n_runs > 1) {
                 Run *run = tree->runs[tree->n_runs - 1];
 
-                region_io_flush(&run->region.io, tree->signals);
-                leave_tree(run);
+                region_io_flush(&run->region.io, tree->signals, UINT64_MAX);
+                run_leave_tree(run);
         }
 }

@@ -31,7 +31,7 @@ int run_take_signals(void) {
         return fd < 0 ? -errno : fd;
 }
 
-static void store_trouble(Run *run, const char *what, int e, const Diag *d) {
+void run_store_trouble(Run *run, const char *what, int e, const Diag *d) {
         run->store_failed = true;
         log_error("%s: %s", what, *d->text ? d->text : strerror(e < 0 ? -e : EIO));
 }
@@ -153,7 +153,7 @@ void run_begin(Run *run) {
                 bool limit = e == RECORD_E_LIMIT || e == RECORD_E_GATE;
 
                 if (e == RECORD_E_STORE || e < 0)
-                        store_trouble(run, "the store cannot record the region", e, &d);
+                        run_store_trouble(run, "the store cannot record the region", e, &d);
                 region_end(r, limit ? OUTCOME_DENIED : OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : store_strerror(e));
                 return;
         }
@@ -166,8 +166,7 @@ void run_begin(Run *run) {
                 enter_groups(r);
 }
 
-/* A region that was refused after its worker was made: nothing of the skill ran, nothing was recorded. */
-static void drop_worker(Run *run) {
+void run_drop(Run *run) {
         Region *r = &run->region;
         Diag d = {};
 
@@ -175,67 +174,6 @@ static void drop_worker(Run *run) {
                 return;
         if (teardown_drop(r, &d) != 0)
                 log_error("%s", d.text);
-}
-
-/* What does not die is left to the next start. */
-static void give_up(Run *run, int e, const Diag *d) {
-        Region *r = &run->region;
-
-        log_error("region %s cannot be stopped: %s", r->id, *d->text ? d->text : strerror(e < 0 ? -e : EBUSY));
-        r->has_worker = false;
-        r->cgroup.made = false;
-        region_move(r, REGION_UNRECORDED);
-}
-
-/* ENDED -> RECORDED or UNRECORDED. */
-static void finish(Run *run) {
-        Region *r = &run->region;
-        bool faulted = false;
-        Diag d = {};
-        int e;
-
-        if (outcome_is_breach(r->outcome)) {
-                teardown_kill(r); /* at once, and nothing that it does from now on counts */
-                e = run->store_failed ? 0 : record_fault(run->store, r, &d);
-                if (e != 0)
-                        store_trouble(run, "the store cannot record the fault", e, &d);
-                faulted = true;
-        }
-        e = teardown_stop(r, &d);
-        if (e != 0) {
-                give_up(run, e, &d);
-                return;
-        }
-        run_judge_rest(run);
-        if (run->parent && run->desk)
-                run_hide_keys(run);
-        if (outcome_is_breach(r->outcome) && !faulted && !run->store_failed && (e = record_fault(run->store, r, &d)) != 0)
-                store_trouble(run, "the store cannot record the fault", e, &d);
-        run_release(run);
-        vault_unbind(r->vault); /* before the last events of the region, and before a byte of it is overwritten (I-13) */
-        if (run->desk && !run->store_failed && (e = desk_finish(run->desk, &d)) != 0)
-                store_trouble(run, "the store cannot record refused requests", e, &d);
-        if (run->early)
-                early_finish(run->early);
-        e = teardown_clear(r, &run->evidence, &d);
-        if (e > 0) {
-                give_up(run, e, &d);
-                return;
-        }
-        if (e < 0)
-                log_warning("%s", *d.text ? d.text : strerror(-e));
-        run->torn_down = true;
-        region_move(r, REGION_RELEASED);
-        if (!run->store_failed && (e = record_end(run->store, r, &run->evidence, &d)) != 0)
-                store_trouble(run, "the store cannot record the region's end", e, &d);
-        region_move(r, run->store_failed ? REGION_UNRECORDED : REGION_RECORDED);
-}
-
-void run_finish(Run *run) {
-        if (run->region.state == REGION_ENDED)
-                finish(run);
-        else
-                drop_worker(run);
 }
 
 void run_tell(const Run *run) {
@@ -290,6 +228,7 @@ void run_deinit(Run *run) {
         early_free(run->early);
         region_deinit(&run->region);
         grant_deinit(&run->own_grant);
+        strv_free(run->lent_env);
         store_free(run->own_store);
 }
 
@@ -308,13 +247,13 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
         e = region_init(r, g);
         if (e != 0)
                 return refuse(o, g, strerror(-e));
+        log_hold(); /* who does not read standard error holds up no region's end */
         run_begin(&run);
-        if (r->state == REGION_ALLOCATED) {
+        if (r->recorded_start) {
                 run_watch(&run);
-                run_until_ended(&tree);
-        }
-        run_end_below(&run);
-        run_finish(&run);
+                run_until_over(&tree);
+        } else
+                run_drop(&run);
         code = run.store_failed ? EXIT_OURS : region_exit_code(r);
         if (o->receipt) {
                 _cleanup_json_ json_t *receipt = receipt_of_region(r, run.torn_down ? &run.evidence : NULL, run.desk ? desk_result(run.desk) : NULL);
@@ -324,13 +263,14 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
                         code = EXIT_OURS;
                 }
         }
-        region_io_flush(&r->io, signals);
+        region_io_flush(&r->io, signals, UINT64_MAX);
         if (r->io.out.lost || r->io.err.lost) {
                 log_error("output of the skill is lost: %s", strerror(r->io.out.lost ? r->io.out.lost : r->io.err.lost));
                 code = EXIT_OURS;
         }
-        run_tell(&run);
         run_free_subs(&tree);
+        run_tell(&run);
         run_deinit(&run);
+        log_let_go(signals);
         return code;
 }

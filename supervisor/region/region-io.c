@@ -1,6 +1,7 @@
 /* Runs: supervisor. */
 #include "region/region-io.h"
 
+#include "base/clock.h"
 #include "base/io.h"
 
 #include <errno.h>
@@ -336,12 +337,35 @@ bool region_io_drain(RegionIo *io) {
         return over;
 }
 
-void region_io_flush(RegionIo *io, int stop_fd) {
+int region_io_hand_on(RegionIo *to, RegionIo *from) {
+        Relay *a = &to->err, *b = &from->err;
+        size_t n_a = a->n - a->at, n_b = b->n - b->at;
+        char *both;
+
+        if (n_b == 0 || a->to < 0)
+                return 0;
+        both = malloc(n_a + n_b);
+        if (!both)
+                return -ENOMEM;
+        if (n_a > 0)
+                memcpy(both, a->buf + a->at, n_a);
+        memcpy(both + n_a, b->buf + b->at, n_b);
+        drop_buffer(a);
+        a->buf = both;
+        a->at = 0;
+        a->n = n_a + n_b;
+        drop_buffer(b);
+        relay_aim(a);
+        return 0;
+}
+
+void region_io_flush(RegionIo *io, int stop_fd, uint64_t until) {
         Relay *both[] = {&io->out, &io->err};
 
         for (;;) {
                 struct pollfd p[3] = {{.fd = stop_fd, .events = POLLIN}, {.fd = -1}, {.fd = -1}};
                 bool left = false;
+                int wait = -1;
 
                 for (size_t i = 0; i < 2; i++) {
                         if (both[i]->at < both[i]->n && both[i]->to >= 0)
@@ -353,7 +377,14 @@ void region_io_flush(RegionIo *io, int stop_fd) {
                 }
                 if (!left)
                         return;
-                if (poll(p, 3, -1) < 0 && errno != EINTR)
+                if (until != UINT64_MAX) {
+                        uint64_t now = clock_mono_usec();
+
+                        if (now >= until)
+                                return;
+                        wait = (int)MIN((until - now + 999) / 1000, (uint64_t)INT_MAX);
+                }
+                if (poll(p, 3, wait) < 0 && errno != EINTR)
                         return;
                 if (p[0].revents)
                         return;

@@ -55,6 +55,9 @@ void region_io_move_in(RegionIo *io, short revents);
 bool region_io_move_out(RegionIo *io, Relay *r, short revents);
 /* The region is dead: takes what its pipes still hold into memory and closes them. Returns true when the output budget is broken. */
 bool region_io_drain(RegionIo *io);
-/* After the region was recorded: delivers what is left, waiting for a slow reader, until stop_fd is readable (a signal). */
-void region_io_flush(RegionIo *io, int stop_fd);
+/* After the region was recorded: delivers what is left, waiting for a slow reader, until stop_fd is readable (a signal) or it is that late
+ * (CLOCK_MONOTONIC usec; UINT64_MAX: however long it takes). */
+void region_io_flush(RegionIo *io, int stop_fd, uint64_t until_usec);
+/* What `from` could not deliver of its standard error so far is from here on for `to` to deliver. Both are drained. Returns 0 or -ENOMEM. */
+int region_io_hand_on(RegionIo *to, RegionIo *from);
 void region_io_deinit(RegionIo *io);

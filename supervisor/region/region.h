@@ -30,6 +30,7 @@ typedef struct Region {
         bool killed;             /* SIGKILL was sent to all of it */
         Guard guard;             /* none with discipline none */
         bool hold;               /* the program's process is held at its exit stop until its callbacks have run and its handles are unbound */
+        bool freezing;           /* the guard was told to hold it */
         Conn pipe;               /* our ends of the skill's pipe */
         int region_pipe_in, region_pipe_out; /* the region's ends, closed once the worker has them */
         RegionIo io;

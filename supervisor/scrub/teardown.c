@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 
 #define STOP_WAIT_USEC 10000000 /* then we say that the region cannot be killed; 1,000 processes take 34 ms */
-#define KILL_AGAIN_USEC 100000
 
 /* In a PID namespace the end of the first process is the end of all; only cgroup.kill is quicker than that. */
 static void kill_groups(const Region *r) {
@@ -31,7 +30,7 @@ void teardown_kill(Region *r) {
  * namespace was; in tier landlock it ends when no descendant is left, and is killed itself when that takes too long.
  * Returns 0, -ETIMEDOUT, -errno. */
 static int reap_worker(Region *r) {
-        uint64_t now = clock_mono_usec(), until = now + STOP_WAIT_USEC, again = now + KILL_AGAIN_USEC;
+        uint64_t now = clock_mono_usec(), until = now + STOP_WAIT_USEC, again = now + TEARDOWN_AGAIN_USEC;
 
         for (;;) {
                 siginfo_t info = {};
@@ -50,24 +49,77 @@ static int reap_worker(Region *r) {
                 if (now > again) {
                         spawn_kill(&r->spawned);
                         kill_groups(r);
-                        again = now + KILL_AGAIN_USEC;
+                        again = now + TEARDOWN_AGAIN_USEC;
                 }
-                if (poll(&p, 1, (int)(KILL_AGAIN_USEC / 1000)) > 0 && p.revents & POLLNVAL)
+                if (poll(&p, 1, (int)(TEARDOWN_AGAIN_USEC / 1000)) > 0 && p.revents & POLLNVAL)
                         return -EBADF;
         }
+}
+
+static void kill_all(Region *r) {
+        teardown_kill(r);
+        /* Without a PID namespace nobody but the guard finds every process at once. */
+        if (r->guard.sent && !r->guard.empty && r->tier == TIER_LANDLOCK && !r->guard.scrub && guard_freeze(&r->guard) == 0)
+                guard_scrub(&r->guard);
+}
+
+/* Held: nothing of it runs from here on, and nothing of it is overwritten before teardown_clear(). */
+static void freeze(Region *r) {
+        region_cgroup_unlimit(&r->cgroup);
+        r->hold = guard_freeze(&r->guard) == 0;
+        r->freezing = r->hold;
+}
+
+void teardown_begin_stop(Region *r) {
+        if (!r->has_worker || r->freezing)
+                return;
+        if (r->hold)
+                freeze(r);
+        if (!r->hold)
+                kill_all(r);
+}
+
+void teardown_begin_clear(Region *r) {
+        if (!r->has_worker)
+                return;
+        if (!r->guard.scrub)
+                guard_scrub(&r->guard);
+        kill_all(r);
+}
+
+static bool worker_is_dead(const Region *r) {
+        siginfo_t info = {};
+
+        return waitid(P_PID, (id_t)r->spawned.pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ? errno == ECHILD : info.si_pid != 0;
+}
+
+bool teardown_is_ready(Region *r) {
+        if (!r->has_worker)
+                return true;
+        if (r->freezing && !r->guard.scrub)
+                return r->guard.frozen || r->guard.control < 0;
+        return (!r->guard.sent || r->guard.empty || r->guard.control < 0) && worker_is_dead(r);
+}
+
+bool teardown_again(Region *r, uint64_t since) {
+        bool waits_for_guard = r->guard.sent && !r->guard.empty && r->guard.control >= 0;
+
+        if (waits_for_guard ? guard_stalled(&r->guard, STOP_WAIT_USEC) : clock_mono_usec() - since > STOP_WAIT_USEC)
+                return false;
+        if (r->killed) {
+                spawn_kill(&r->spawned);
+                kill_groups(r);
+        }
+        return true;
 }
 
 /* Kills, waits until all of it is overwritten, reaps and proves. Returns 0, TEARDOWN_E_ALIVE, -errno. */
 static int end_all(Region *r, Diag *reterr) {
         int e;
 
-        teardown_kill(r);
-        if (r->guard.sent && !r->guard.empty) {
-                /* Without a PID namespace nobody but the guard finds every process at once. */
-                if (r->tier == TIER_LANDLOCK && !r->guard.frozen && guard_freeze(&r->guard) == 0)
-                        guard_scrub(&r->guard);
+        kill_all(r);
+        if (r->guard.sent && !r->guard.empty)
                 guard_wait_empty(&r->guard, STOP_WAIT_USEC);
-        }
         e = reap_worker(r);
         if (e == -ETIMEDOUT)
                 return diag(reterr, TEARDOWN_E_ALIVE, "process %d does not die", (int)r->spawned.pid);
@@ -87,11 +139,9 @@ int teardown_stop(Region *r, Diag *reterr) {
         int e = 0;
 
         assert(r->state == REGION_ENDED);
-        /* Held: nothing of it runs from here on, and nothing of it is overwritten before teardown_clear(). */
-        if (r->has_worker && r->hold) {
-                region_cgroup_unlimit(&r->cgroup);
-                r->hold = guard_freeze(&r->guard) == 0 && guard_wait_frozen(&r->guard, STOP_WAIT_USEC) == 0;
-        }
+        teardown_begin_stop(r);
+        if (r->freezing)
+                r->hold = guard_wait_frozen(&r->guard, STOP_WAIT_USEC) == 0;
         if (r->has_worker && !r->hold)
                 e = end_all(r, reterr);
         if (e != 0)
@@ -131,7 +181,7 @@ int teardown_clear(Region *r, Evidence *ret, Diag *reterr) {
 
         assert(r->state == REGION_STOPPED);
         if (r->has_worker) {
-                guard_scrub(&r->guard);
+                teardown_begin_clear(r);
                 e = end_all(r, reterr);
                 if (e != 0)
                         return e > 0 ? e : TEARDOWN_E_ALIVE;

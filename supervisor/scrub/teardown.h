@@ -18,6 +18,16 @@ enum {
         TEARDOWN_E_ALIVE = 1, /* something of the region could not be killed: message has the pids */
 };
 
+/* What each of the two waits for is set going before, so that the wait can be another's: a loop that serves other regions meanwhile. Called again,
+ * they change nothing. */
+void teardown_begin_stop(Region *r);
+void teardown_begin_clear(Region *r);
+/* What was set going is done: teardown_stop(), then teardown_clear(), will not wait. */
+bool teardown_is_ready(Region *r);
+/* What was set going is not done yet. Every TEARDOWN_AGAIN_USEC until it is. Returns false when it is no use to wait on. */
+#define TEARDOWN_AGAIN_USEC 100000
+bool teardown_again(Region *r, uint64_t since_usec);
+
 /* ENDED -> STOPPED. Takes what the region's output pipes still hold. Returns 0, TEARDOWN_E_ALIVE, -errno. */
 int teardown_stop(Region *r, Diag *reterr);
 /* STOPPED -> CLEARED. A folder or group that cannot be removed is named in *reterr, and teardown goes on: returns 0 or -errno. Returns

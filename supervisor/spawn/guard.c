@@ -197,28 +197,37 @@ static uint64_t progress(const Guard *g) {
         return e->processes + e->processes_missed + e->threads + e->bytes_held + e->bytes_overwritten + e->bytes_verified + e->files + e->scrub_usec;
 }
 
-static int wait_for(Guard *g, const bool *what, uint64_t stall_usec) {
-        uint64_t seen = progress(g), since = clock_mono_usec();
+bool guard_stalled(Guard *g, uint64_t stall_usec) {
+        uint64_t now = clock_mono_usec(), seen;
 
+        if (g->control < 0)
+                return false;
+        seen = progress(g);
+        if (g->since == 0 || seen != g->seen) {
+                g->seen = seen;
+                g->since = now;
+        }
+        if (now - g->since <= stall_usec)
+                return false;
+        syscall(SYS_pidfd_send_signal, g->pidfd, SIGKILL, NULL, 0);
+        gone(g);
+        return true;
+}
+
+static int wait_for(Guard *g, const bool *what, uint64_t stall_usec) {
+        g->since = 0;
         while (!*what) {
                 struct pollfd p = {.fd = g->control, .events = POLLIN};
                 GuardAnswer a;
                 int e = guard_answer(g, &a);
-                uint64_t now;
 
                 if (e == 0)
                         return GUARD_E_GONE;
                 if (e != -EAGAIN)
                         continue;
                 poll(&p, 1, LOOK_MS);
-                now = clock_mono_usec();
-                if (progress(g) != seen) {
-                        seen = progress(g);
-                        since = now;
-                } else if (now - since > stall_usec) {
-                        syscall(SYS_pidfd_send_signal, g->pidfd, SIGKILL, NULL, 0);
-                        return gone(g);
-                }
+                if (guard_stalled(g, stall_usec))
+                        return GUARD_E_GONE;
         }
         return 0;
 }

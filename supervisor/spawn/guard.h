@@ -22,6 +22,7 @@ typedef struct Guard {
         GuardEvidence *page;   /* mapped, written by the guard */
         bool sent, attached;   /* ATTACH was sent; was answered without an error */
         bool frozen, scrub, empty;
+        uint64_t seen, since;  /* its progress when last looked at, and CLOCK_MONOTONIC usec of the last change; since 0: not looked at */
 } Guard;
 #define GUARD_NULL ((Guard){.pidfd = -1, .control = -1})
 
@@ -35,6 +36,8 @@ int guard_answer(Guard *g, GuardAnswer *ret);
 int guard_explain(int error, Diag *reterr);
 int guard_freeze(Guard *g);
 int guard_scrub(Guard *g);
+/* For who waits in a loop of its own: it made no progress for stall_usec, and is killed, and with it all that it traces. Asked now and then. */
+bool guard_stalled(Guard *g, uint64_t stall_usec);
 /* Waits until all that it traced is overwritten and gone; as long as it makes progress, and stall_usec without. Returns 0, GUARD_E_GONE
  * (its death, or no progress: then it is killed, and with it all that it traces). */
 int guard_wait_empty(Guard *g, uint64_t stall_usec);

@@ -230,3 +230,34 @@ Test(log, one_line_each_and_a_level) {
         close(fds[0]);
         close(fds[1]);
 }
+
+/* I-14: who does not read standard error holds up nothing. */
+static int log_held(void *arg) {
+        int fds[2];
+        char text[8192], *last = NULL;
+        size_t in_pipe = 0;
+        ssize_t n;
+
+        child_check(pipe2(fds, O_CLOEXEC) == 0 && dup2(fds[1], STDERR_FILENO) >= 0);
+        close(fds[1]);
+        log_hold();
+        for (int i = 0; i < 4000; i++) /* some 4 MB: more than the pipe and what is kept */
+                log_note("%d %*d", i, 1000, i);
+        if (fork() == 0) {
+                log_let_go(-1);
+                _exit(0);
+        }
+        close(STDERR_FILENO);
+        while ((n = read(fds[0], text, sizeof(text) - 1)) > 0) {
+                text[n] = 0;
+                in_pipe += (size_t)n;
+                last = text;
+        }
+        child_check(in_pipe > 100000 && in_pipe < 4 * 65536);
+        child_check(strstr(last, " lines were left out: nobody read standard error\n") != NULL);
+        return 0;
+}
+
+Test(log, waits_for_nobody) {
+        child_assert_ok(log_held, NULL);
+}

@@ -300,6 +300,14 @@ def nothing_begins_below_a_region_that_has_ended():  # I-12, I-15
     clean()
 
 
+def wait_for(fn, what):
+    for _ in range(2000):
+        if fn():
+            return
+        time.sleep(0.01)
+    raise AssertionError("not seen: " + what)
+
+
 @case
 def a_cancel_takes_all_of_it_down():
     p = start("--memory", "512m", "lab", "--", 'lethe.run("inner", ["lethe.run(\'helper\', [\'time.sleep(60)\'])"])')
@@ -448,6 +456,52 @@ def callbacks_of_sub_skills_run_before_the_answer():
     child = r.receipt["result"]
     same([c["outcome"] for c in events(child, "region.released")[0]["teardown"]["callbacks"]], ["exited"], r)
     check(b"called one" in r.err, r)
+    clean()
+
+
+@case
+def the_others_are_served_while_one_is_taken_down():  # I-14
+    """One that takes long to go holds up nobody: its sibling runs from begin to end meanwhile."""
+    booker("slow-to-go", [{"entry": "one"}], "exit 0", bound="20s", register=True, one="sleep 3")
+    skill("busy", {"sub_skills": ["slow-to-go", "small"], "cancel_bound": "20s"})
+    r = run("--memory", "512m", "busy", "--", RAW + """
+ask(1, "", "slow-to-go")
+time.sleep(1)
+os.write(4, b'{"jsonrpc":"2.0","id":2,"method":"slot.list"}\\n')
+ask(3, "lethe.result(3)", "small")
+lethe.result([answer()["id"] for i in range(3)])""")
+    same((r.code, r.receipt["result"]), (0, [2, 3, 1]), r)
+    slow, small = [next(c for c in below(r.receipt["region"]) if events(c, "region.allocated")[0]["skill"]["name"] == n) for n in ("slow-to-go", "small")]
+    same([c["outcome"] for c in events(slow, "region.released")[0]["teardown"]["callbacks"]], ["exited"])
+    check(ended(small)["seq"] < ended(slow)["seq"])
+    clean()
+
+
+@case
+def callbacks_of_a_sub_skill_are_done_within_the_bound_above():  # I-33, I-35
+    """The one above ends while a callback runs: it is not cut off, but has to be done within the bound above; and those end first."""
+    booker("slow-to-go", [{"entry": "one"}, {"entry": "two"}], "exit 0", bound="60s", register=True, one="sleep 1", two="sleep 50")
+    skill("hasty", {"sub_skills": ["slow-to-go"], "cancel_bound": "2s"})
+    r = run("--memory", "512m", "hasty", "--", RAW + 'ask(1, "", "slow-to-go")\ntime.sleep(1)\nos._exit(4)')
+    same(r.code, 4, r)
+    slow = [c for c in below(r.receipt["region"])][0]
+    same([(c["entry"], c["outcome"]) for c in events(slow, "region.released")[0]["teardown"]["callbacks"]], [("two", "timed_out"), ("one", "not_run")])
+    check(ended(slow)["seq"] < events(r.receipt["region"], "region.released")[0]["seq"])
+    same(events(slow, "invocation.ended")[0]["outcome"], "exited")
+    clean()
+
+
+@case
+def nobody_reads_what_a_callback_says():  # I-14, I-35
+    """The region is overwritten and recorded all the same; what was said waits until somebody reads."""
+    d = booker("talks", [{"entry": "one"}], "exit 0", bound="1s", one="head -c 300000 /dev/zero >&2")
+    p = start(d)
+    wait_for(lambda: [e for e in log("--type", "region.allocated") if e["skill"]["name"] == "talks" and not e.get("callback") and
+                      events(e["region"], "invocation.ended")], "its end in the ledger")
+    check(p.poll() is None, "what is left to be said waits")
+    out = p.communicate(timeout=60)
+    same(p.returncode, 0, out[0])
+    check(len(out[1]) >= 65536, len(out[1]))
     clean()
 
 

@@ -94,7 +94,7 @@ static int a_feed_is_given_and_output_is_kept(void *arg) {
         child_check(!region_io_drain(&w.io));
         child_check(w.io.out.n_kept == 4 && memcmp(w.io.out.kept, "answ", 4) == 0 && w.io.out.cut);
         child_check(w.io.output_used == 8); /* what was not kept counts, too */
-        region_io_flush(&w.io, -1);
+        region_io_flush(&w.io, -1, UINT64_MAX);
         child_check(ready(w.out, POLLIN) == 0 && read(w.err, b, sizeof(b)) == 2);
         region_io_deinit(&w.io);
         child_check(region_io_open(&w.io, 3, &feed) == 0);
@@ -178,7 +178,7 @@ static int output_budget_in_the_last_bytes(void *arg) {
         region_io_started(&w.io);
         child_check(region_io_drain(&w.io));
         child_check(w.io.output_used == 101);
-        region_io_flush(&w.io, -1);
+        region_io_flush(&w.io, -1, UINT64_MAX);
         child_check(read(w.out, b, sizeof(b)) == 100);
         region_io_deinit(&w.io);
         return 0;

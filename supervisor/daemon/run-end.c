@@ -1,0 +1,165 @@
+/* Runs: supervisor. From a region's known end to its record, in steps, so that the loop serves other regions while this one dies, is overwritten,
+ * or its callbacks run:
+ *
+ *   STOP      all of it and all below it is killed at once; waits until it stands still and those below are over
+ *   RELEASE   what it had written to its pipe is judged; release callbacks, one after the other
+ *   CLEAR     handles are unbound; waits until its memory is overwritten; scratch and sections follow; region.released, invocation.ended
+ *
+ * Each step sets going what it waits for, and teardown.h does the same work in the same order whether anybody else is there or not (I-14). */
+#include "daemon/run-internal.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/record.h"
+#include "scrub/teardown.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void enter(Run *run, RunStep step) {
+        run->step = step;
+        run->step_since = clock_mono_usec();
+        run->step_no_use = false;
+        run->step_deadline = step == RUN_STOP || step == RUN_CLEAR ? run->step_since + TEARDOWN_AGAIN_USEC : LOOP_NEVER;
+}
+
+/* What does not die is left to the next start. */
+static void give_up(Run *run, int e, const Diag *d) {
+        Region *r = &run->region;
+
+        log_error("region %s cannot be stopped: %s", r->id, *d->text ? d->text : strerror(e < 0 ? -e : EBUSY));
+        r->has_worker = false;
+        r->cgroup.made = false;
+        region_move(r, REGION_UNRECORDED);
+        enter(run, RUN_OVER);
+}
+
+static void record_breach(Run *run) {
+        Diag d = {};
+        int e;
+
+        if (!outcome_is_breach(run->region.outcome) || run->store_failed || run->faulted)
+                return;
+        run->faulted = true;
+        e = record_fault(run->store, &run->region, &d);
+        if (e != 0)
+                run_store_trouble(run, "the store cannot record the fault", e, &d);
+}
+
+/* ENDED. */
+static void begin_stop(Run *run) {
+        Region *r = &run->region;
+
+        if (outcome_is_breach(r->outcome))
+                teardown_kill(r); /* at once, and nothing that it does from now on counts */
+        run_watch_end(run);
+        run_end_below(run);
+        teardown_begin_stop(r);
+        record_breach(run);
+        enter(run, RUN_STOP);
+}
+
+/* What was set going is done, or will not be: the rest then finds out why. */
+static bool stands(Run *run) {
+        return run->step_no_use || teardown_is_ready(&run->region);
+}
+
+/* ENDED -> STOPPED. */
+static void stop(Run *run) {
+        Diag d = {};
+        int e = teardown_stop(&run->region, &d);
+
+        if (e != 0) {
+                give_up(run, e, &d);
+                return;
+        }
+        run_judge_rest(run);
+        if (run->parent && run->desk)
+                run_hide_keys(run);
+        record_breach(run);
+        run_release_find(run);
+        enter(run, RUN_RELEASE);
+}
+
+static void begin_clear(Run *run) {
+        Region *r = &run->region;
+        Diag d = {};
+        int e;
+
+        vault_unbind(r->vault); /* before the last events of the region, and before a byte of it is overwritten (I-13) */
+        teardown_begin_clear(r);
+        if (run->desk && !run->store_failed && (e = desk_finish(run->desk, &d)) != 0)
+                run_store_trouble(run, "the store cannot record refused requests", e, &d);
+        if (run->early)
+                early_finish(run->early);
+        enter(run, RUN_CLEAR);
+}
+
+/* STOPPED -> RECORDED or UNRECORDED. */
+static void clear(Run *run) {
+        Region *r = &run->region;
+        Diag d = {};
+        int e = teardown_clear(r, &run->evidence, &d);
+
+        if (e > 0) {
+                give_up(run, e, &d);
+                return;
+        }
+        if (e < 0)
+                log_warning("%s", *d.text ? d.text : strerror(-e));
+        run->torn_down = true;
+        region_move(r, REGION_RELEASED);
+        if (!run->store_failed && (e = record_end(run->store, r, &run->evidence, &d)) != 0)
+                run_store_trouble(run, "the store cannot record the region's end", e, &d);
+        region_move(r, run->store_failed ? REGION_UNRECORDED : REGION_RECORDED);
+        enter(run, RUN_OVER);
+}
+
+/* One step of one Run. Returns true when another may follow. */
+static bool move(Run *run) {
+        switch (run->step) {
+        case RUN_NONE:
+                if (run->region.state != REGION_ENDED)
+                        return false;
+                begin_stop(run);
+                return true;
+        case RUN_STOP:
+                if (run_has_below(run) || !stands(run))
+                        return false;
+                run->store_failed |= run->tree->runs[0]->store_failed;
+                stop(run);
+                break;
+        case RUN_RELEASE:
+                if (run->callback)
+                        return false;
+                if (!run_release_next(run))
+                        begin_clear(run);
+                return true;
+        case RUN_CLEAR:
+                if (!stands(run))
+                        return false;
+                clear(run);
+                break;
+        case RUN_OVER:
+        default:
+                return false;
+        }
+        if (run->step == RUN_OVER && run->parent) {
+                if (run->region.callback)
+                        run_release_over(run);
+                else
+                        run_sub_over(run);
+        }
+        return true;
+}
+
+void run_end_moves(Tree *tree) {
+        bool moved;
+
+        do {
+                moved = false;
+                for (size_t i = tree->n_runs; i-- > 0;)
+                        if (i < tree->n_runs) /* one that was over may have gone */
+                                moved |= move(tree->runs[i]);
+        } while (moved);
+}
