@@ -241,9 +241,9 @@ def pixels(path):
 
 
 def browser(*argv):
-    program = shutil.which("chromium", path=ENV["PATH"])
+    program = shutil.which("chromium-headless-shell", path=ENV["PATH"]) or shutil.which("chromium", path=ENV["PATH"])
     if not program:
-        raise Skip("no browser here: chromium is not installed")
+        raise Skip("neither chromium-headless-shell nor chromium is installed")
     r = subprocess.run([program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--user-data-dir=" + os.path.join(DIR, "chromium"), *argv],
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV, timeout=120, cwd=DIR)
     check(r.returncode == 0, r.stderr[-500:])
