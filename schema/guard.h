@@ -17,7 +17,12 @@
  *                                    EMPTY         the last traced process was overwritten and reaped, deleted files that were kept are
  *                                                  overwritten: the evidence is complete. Sent once, also without SCRUB or FREEZE when the
  *                                                  last process is gone by itself
- *   DONE                             (exits 0)     the supervisor has recorded the evidence
+ *   PAUSE (GuardOrder)               PAUSED        discipline multipass: `program` waits in a notified system call; all other tasks of its address
+                                                  space (GUARD_EVERYBODY: of the region) stand now. error = 0, GUARD_ALONE: there are none, or
+                                                  an errno: nobody was stopped. code = the order's serial
+   RESUME (the serial)              RESUMED       they go on, because it came out of its call, or ended, or by order; code = serial. Not after
+                                                  GUARD_ALONE or an errno
+   DONE                             (exits 0)     the supervisor has recorded the evidence
  *
  * Without GUARD_HOLD no order is needed: a process that ends, for whatever reason, is overwritten at once. FREEZE kills, without SCRUB
  * nothing that was frozen goes on. With GUARD_HOLD only the program's process is held before FREEZE: what it started ends as it likes.
@@ -35,7 +40,7 @@
 
 #include <stdint.h>
 
-#define GUARD_VERSION 1U
+#define GUARD_VERSION 2U
 #define GUARD_FILE ".evidence" /* <region><GUARD_FILE> in the run folder */
 #define GUARD_REGION_MAX 64    /* characters of a region id, with its NUL */
 #define GUARD_PASSES_MAX 35U
@@ -58,25 +63,32 @@ typedef enum GuardKind {
         GUARD_FREEZE,
         GUARD_SCRUB,
         GUARD_DONE,
+        GUARD_PAUSE,
+        GUARD_RESUME,
         GUARD_ATTACHED = 16,
         GUARD_ENDING,
         GUARD_FROZEN,
         GUARD_EMPTY,
+        GUARD_PAUSED,
+        GUARD_RESUMED,
 } GuardKind;
 
 enum {
-        GUARD_HOLD = 1 << 0, /* the program's process is held at its exit stop until SCRUB */
+        GUARD_HOLD = 1 << 0,      /* of ATTACH: the program's process is held at its exit stop until SCRUB */
+        GUARD_EVERYBODY = 1 << 1, /* of PAUSE */
 };
+
+#define GUARD_ALONE (-1) /* error of PAUSED */
 
 typedef struct GuardOrder {
         uint32_t version; /* GUARD_VERSION; an order of another version is answered with EPROTO */
-        uint32_t kind;    /* GuardKind; what follows is of ATTACH */
+        uint32_t kind;    /* GuardKind; what follows is of ATTACH, PAUSE and RESUME as said */
         uint32_t flags;
         uint32_t passes;  /* 1: zeros. n > 1: 0x00, 0xFF, random bytes, and again; each page's last pass is read back and compared */
         uint32_t tier;    /* Tier of policy/grant.h: 1 landlock, 2 namespaces */
         int32_t init;     /* the region's first process, as the guard sees pids; it is not traced */
-        int32_t program;  /* the process that becomes the program; 0: the only child of init */
-        uint32_t reserved;
+        int32_t program;  /* the process that becomes the program; 0: the only child of init. PAUSE: the task that waits */
+        uint32_t serial;  /* of PAUSE and RESUME: which pause */
         char region[GUARD_REGION_MAX];
 } GuardOrder;
 
@@ -140,6 +152,9 @@ typedef struct GuardEvidence {
         uint64_t frozen_usec;        /* CLOCK_MONOTONIC when the last process stood at its exit stop, 0: never frozen */
         uint64_t empty_usec;         /* CLOCK_MONOTONIC when EMPTY was reached */
         uint64_t queue_bytes;        /* unread in pipes and sockets, taken out and overwritten there; in none of the other counters */
+        uint32_t living;             /* not a counter: traced tasks that can run now */
+        uint32_t sharing;            /* not a counter: of these, those that use an address space which another one uses, too, less one for each such space.
+                                      * Neither is ever less than the truth */
 } GuardEvidence;
 
 /* The file that an orphaned guard leaves. */

@@ -167,6 +167,11 @@ static void on_status(void *userdata, short revents) {
         }
 }
 
+static void check_answers(Run *run) {
+        if (run->region.notify.failed < 0)
+                region_end(&run->region, OUTCOME_CANCELLED, 0, "seccomp notifications: %s", strerror(-run->region.notify.failed));
+}
+
 static void on_guard(void *userdata, short revents) {
         Run *run = userdata;
         Region *r = &run->region;
@@ -193,6 +198,12 @@ static void on_guard(void *userdata, short revents) {
                         let_go(run);
                 } else if (a.kind == GUARD_ENDING) {
                         program_ended(r, &(StatusRecord){.kind = STATUS_ENDED, .a = a.code});
+                } else if (a.kind == GUARD_PAUSED && run->early) {
+                        early_paused(run->early, (uint32_t)a.code, a.error);
+                        check_answers(run);
+                } else if (a.kind == GUARD_RESUMED && run->early) {
+                        early_resumed(run->early, (uint32_t)a.code);
+                        check_answers(run);
                 }
         }
 }
@@ -223,8 +234,7 @@ static void on_early(void *userdata, uint64_t now) {
         Run *run = userdata;
 
         early_tick(run->early, now);
-        if (run->region.notify.failed < 0)
-                region_end(&run->region, OUTCOME_CANCELLED, 0, "seccomp notifications: %s", strerror(-run->region.notify.failed));
+        check_answers(run);
 }
 
 static void on_connect(void *userdata, short revents) {

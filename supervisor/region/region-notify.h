@@ -22,7 +22,8 @@ typedef struct FreedCount {
         uint64_t bytes;       /* given back, and to be overwritten before: memory and files */
         uint64_t overwritten; /* overwritten and read back as written */
         uint64_t missed;      /* not, or not provably */
-        uint64_t racing;      /* of overwritten: of processes with several threads, one of which can have written again in time */
+        uint64_t unheld;      /* calls that were judged while others who can have used what they give back went on */
+        uint64_t racing;      /* of overwritten: by such calls */
         uint64_t files;       /* deleted, truncated or holed */
         uint64_t images;      /* memory given up by execve */
         uint64_t kept;        /* of missed: paths, arguments and environments that the kernel still had to read */

@@ -155,27 +155,28 @@ static bool is_worker(const Early *e, pid_t pid) {
         return st.st_dev == e->worker.st_dev && st.st_ino == e->worker.st_ino;
 }
 
-/* When the process began (field 22 of its stat), and where its stack does (28). */
-static bool read_stat(pid_t pid, uint64_t *ret_ticks, uint64_t *ret_stack) {
+uint64_t early_stat_field(pid_t pid, int n) {
         char path[64], text[1024], *p;
         _cleanup_close_ int fd = -1;
-        ssize_t n;
+        ssize_t k;
 
         snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
         fd = open(path, O_RDONLY | O_CLOEXEC);
-        n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-        if (n <= 0)
-                return false;
-        text[n] = 0;
-        p = strrchr(text, ')');
-        for (int field = 2; p && field < 28; field++) {
+        k = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+        if (k <= 0)
+                return 0;
+        text[k] = 0;
+        p = strrchr(text, ')'); /* the name before it may hold anything */
+        for (int field = 2; p && field < n; field++)
                 p = strchr(p + 1, ' ');
-                if (p && field + 1 == 22)
-                        *ret_ticks = strtoull(p + 1, NULL, 10);
-                if (p && field + 1 == 28)
-                        *ret_stack = strtoull(p + 1, NULL, 10);
-        }
-        return p != NULL;
+        return p ? strtoull(p + 1, NULL, 10) : 0;
+}
+
+/* When the process began, and where its stack does. */
+static bool read_stat(pid_t pid, uint64_t *ret_ticks, uint64_t *ret_stack) {
+        *ret_ticks = early_stat_field(pid, 22);
+        *ret_stack = early_stat_field(pid, 28);
+        return *ret_ticks != 0;
 }
 
 static void watch(Early *e, pid_t pid) {
@@ -292,7 +293,7 @@ static NotifyStep image(Early *e, const struct seccomp_notif *q, const Keep *k) 
         if (r == 0 && k)
                 r = split_own(e, k);
         if (r == 0 && k)
-                early_wipe_own(e, false, false);
+                early_wipe_own(e, false);
         else if (r == 0) {
                 e->region->notify.freed.bytes += e->scan.own.bytes;
                 e->region->notify.freed.missed += e->scan.own.bytes;
@@ -313,7 +314,7 @@ NotifyStep early_exec_missed(Early *e, const struct seccomp_notif *q) {
 
         if (is_worker(e, (pid_t)q->pid) || !read_self((pid_t)q->pid, &self) || borrowed(&self))
                 return NOTIFY_GO_ON;
-        return image(e, q, NULL);
+        return e->asking ? NOTIFY_LATER : image(e, q, NULL);
 }
 
 NotifyStep early_exec(Early *e, const struct seccomp_notif *q, int dirfd, uint64_t path, uint64_t argv, uint64_t envp) {
@@ -325,13 +326,15 @@ NotifyStep early_exec(Early *e, const struct seccomp_notif *q, int dirfd, uint64
 
         if (is_worker(e, pid) || !read_self(pid, &self) || borrowed(&self))
                 return NOTIFY_GO_ON;
+        if (e->asking)
+                return NOTIFY_LATER;
         if (early_path(q, dirfd, path, full) == 0)
                 start = will_start(e, full, 0);
         if (start == START_NO || !region_notify_waits(&e->region->notify, q->id))
                 return NOTIFY_GO_ON;
         k = calloc(1, sizeof(*k));
-        /* Of several threads one may be another process's parent by vfork, or write to what was overwritten. */
-        if (start == START_MAYBE || !k || self.threads > 1 || !keep_string(k, pid, path) || !keep_array(k, pid, argv) || !keep_array(k, pid, envp))
+        /* Of several users one may be another process's parent by vfork, or go on with what was overwritten. */
+        if (start == START_MAYBE || !k || self.threads > 1 || !e->alone || !keep_string(k, pid, path) || !keep_array(k, pid, argv) || !keep_array(k, pid, envp))
                 return image(e, q, NULL);
         qsort(k->v, k->n, sizeof(*k->v), by_start);
         return image(e, q, k);

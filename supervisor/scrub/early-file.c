@@ -100,6 +100,8 @@ static NotifyStep keep(Early *e, const struct seccomp_notif *q, const char *path
 NotifyStep early_unname(Early *e, const struct seccomp_notif *q, int dirfd, uint64_t path) {
         char full[PATH_MAX];
 
+        if (e->asking)
+                return NOTIFY_LATER;
         if (early_path(q, dirfd, path, full) < 0 || !region_notify_waits(&e->region->notify, q->id))
                 return NOTIFY_GO_ON;
         return keep(e, q, full);
@@ -199,13 +201,25 @@ static void wipe_data(Early *e, int fd, uint64_t from, uint64_t to) {
         count_file(e, bytes, good);
 }
 
-/* A copy of the caller's own descriptor, open for writing, of a file of the scratch; else -1. */
+/* What was written through a mapping beyond the end of a file is in its last page. */
+static uint64_t last_page(uint64_t size) {
+        return (size + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
+}
+
+/* All from `from` on, which is cut off next; fd is open for both. */
+static void wipe_end(Early *e, int fd, uint64_t from, const struct stat *st) {
+        uint64_t to = last_page((uint64_t)st->st_size);
+
+        wipe_data(e, fd, from, ftruncate(fd, (off_t)to) < 0 ? (uint64_t)st->st_size : to);
+}
+
+/* A copy of the caller's own descriptor, open for writing, of a file; else -1. */
 static int copy_fd(const Early *e, const struct seccomp_notif *q, struct stat *ret) {
         _cleanup_close_ int fd = region_notify_copy_fd((pid_t)q->pid, (int)q->data.args[0]);
         int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
 
         if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || flags & O_PATH || !region_notify_waits(&e->region->notify, q->id) ||
-            !of_scratch(e, fd, ret))
+            fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode))
                 return -1;
         return TAKE_FD(fd);
 }
@@ -222,10 +236,15 @@ NotifyStep early_truncate_fd(Early *e, const struct seccomp_notif *q, int *ret_e
         _cleanup_close_ int fd = copy_fd(e, q, &st), both = -1;
         off_t length = (off_t)q->data.args[1];
 
+        if (e->asking)
+                return NOTIFY_LATER;
         if (fd < 0 || length < 0 || length >= st.st_size)
                 return NOTIFY_GO_ON;
+        early_count_copies(e, &st, (uint64_t)length);
+        if (!of_scratch(e, fd, &st))
+                return NOTIFY_GO_ON;
         both = copy_for_both(fd);
-        wipe_data(e, both, (uint64_t)length, (uint64_t)st.st_size);
+        wipe_end(e, both, (uint64_t)length, &st);
         *ret_error = ftruncate(fd, length) < 0 ? errno : 0;
         return NOTIFY_ANSWER;
 }
@@ -236,12 +255,19 @@ NotifyStep early_hole(Early *e, const struct seccomp_notif *q, int *ret_error) {
         off_t from = (off_t)q->data.args[2], length = (off_t)q->data.args[3];
         uint64_t end;
 
-        if (fd < 0 || (int)q->data.args[1] != (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE) || from < 0 || length <= 0 ||
+        if (e->asking)
+                return NOTIFY_LATER;
+        if (fd < 0 || !of_scratch(e, fd, &st) || (int)q->data.args[1] != (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE) || from < 0 || length <= 0 ||
             __builtin_add_overflow((uint64_t)from, (uint64_t)length, &end))
                 return NOTIFY_GO_ON;
         both = copy_for_both(fd);
-        wipe_data(e, both, (uint64_t)from, MIN(end, (uint64_t)st.st_size));
+        if (end > (uint64_t)st.st_size && (uint64_t)from < (uint64_t)st.st_size)
+                wipe_end(e, both, (uint64_t)from, &st);
+        else
+                wipe_data(e, both, (uint64_t)from, MIN(end, (uint64_t)st.st_size));
         *ret_error = fallocate(fd, (int)q->data.args[1], from, length) < 0 ? errno : 0;
+        if (end > (uint64_t)st.st_size && ftruncate(fd, st.st_size) < 0)
+                *ret_error = errno;
         return NOTIFY_ANSWER;
 }
 
@@ -257,15 +283,25 @@ NotifyStep early_truncate_path(Early *e, const struct seccomp_notif *q, int dirf
         char full[PATH_MAX];
         struct stat st;
 
+        if (e->asking)
+                return NOTIFY_LATER;
         if ((int64_t)length < 0 || early_path(q, dirfd, path, full) < 0 || !region_notify_waits(&e->region->notify, q->id))
                 return NOTIFY_GO_ON;
         there = early_open(e, full, true);
-        if (there < 0 || !of_scratch(e, there, &st) || (uint64_t)st.st_size <= length || !(st.st_mode & S_IWUSR) || (opens && !has_room((pid_t)q->pid)))
+        if (there < 0 || fstat(there, &st) < 0)
+                return NOTIFY_GO_ON;
+        if (S_ISFIFO(st.st_mode)) { /* until somebody opens its other end */
+                early_let_go(e);
+                return NOTIFY_GO_ON;
+        }
+        if (S_ISREG(st.st_mode) && (uint64_t)st.st_size > length)
+                early_count_copies(e, &st, length);
+        if (!of_scratch(e, there, &st) || (uint64_t)st.st_size <= length || !(st.st_mode & S_IWUSR) || (opens && !has_room((pid_t)q->pid)))
                 return NOTIFY_GO_ON;
         /* Of a program that runs it fails here as it will there. */
         fd = reopen(there, O_RDWR);
         if (fd >= 0)
-                wipe_data(e, fd, length, (uint64_t)st.st_size);
+                wipe_end(e, fd, length, &st);
         else if (errno != ETXTBSY)
                 count_file(e, data_bytes(&st), 0);
         return NOTIFY_GO_ON;

@@ -9,18 +9,34 @@
 #include <sys/stat.h>
 
 #define EARLY_SLICE (16UL * 1024 * 1024) /* bytes of memory between two looks at everything else */
-#define EARLY_JOBS_MAX 16                /* calls whose memory is overwritten in turns; further ones in one go */
+#define EARLY_JOBS_MAX 256               /* calls that wait here; further ones are judged at once, whoever else runs */
 #define EARLY_FILES_MAX 512              /* deleted files kept; bytes of further ones are missed */
 #define EARLY_EXECS_MAX 64               /* execve calls watched at once */
+#define EARLY_HEAPS_MAX 4096             /* programs of which it is known how far their heap ever reached */
+
+typedef NotifyStep (*EarlyCallFn)(Early *, const struct seccomp_notif *, int *ret_error);
+
+/* A call that waits.
+ *
+ *   QUEUED -> ASKED -> WRITING -> GOING -> (free)
+ *
+ * QUEUED, ASKED: for everybody to stand who could use what it gives back. GOING: answered, and not yet out of the call. One at a time is in
+ * ASKED or GOING. */
+typedef enum EarlyJobState { EARLY_JOB_FREE, EARLY_JOB_QUEUED, EARLY_JOB_ASKED, EARLY_JOB_WRITING, EARLY_JOB_GOING } EarlyJobState;
 
 typedef struct EarlyJob {
-        uint64_t id; /* of the notification; 0: free */
-        pid_t pid;
-        Runs runs;   /* what was there when the call came; owned */
-        size_t i;    /* the run that is next, and where in it */
+        EarlyJobState state;
+        struct seccomp_notif q;
+        EarlyCallFn call;
+        uint32_t serial;  /* of its pause; calls are judged in this order */
+        bool everybody;   /* all of the region have to stand, not only the address space */
+        bool held;        /* they stand, and the guard waits for the end of the call */
+        bool open;        /* somebody else can write again what was overwritten */
+        uint64_t until;   /* CLOCK_MONOTONIC usec: then it is no longer waited for */
+        Runs runs;        /* memory to overwrite, as it was when the call was judged; owned */
+        size_t i;         /* the run that is next, and where in it */
         uint64_t at;
-        bool zeros;  /* the caller may still read what is written: it must see zeros */
-        bool threads;
+        bool zeros;       /* the caller may still read what is written: it must see zeros */
 } EarlyJob;
 
 typedef struct EarlyFile {
@@ -43,10 +59,19 @@ struct Early {
         Wipe wipe, zeros;
         Scan scan;
         EarlyJob jobs[EARLY_JOBS_MAX];
+        EarlyJob *turn;    /* the one in ASKED or GOING, or that was; NULL */
+        EarlyJob *job;     /* whose call is judged just now; NULL: of no job */
+        uint32_t serial;
+        bool asking;       /* the call is only looked at: NOTIFY_LATER says that it may give something back */
+        bool open;         /* as in EarlyJob, of what is counted just now */
+        bool alone;        /* nobody else has the address space of the call that is judged */
+        bool can_pause;    /* the kernel lets a waiting task be interrupted without breaking off its call (Linux 5.19) */
         EarlyFile *files;  /* owned */
         size_t n_files;
         EarlyExec execs[EARLY_EXECS_MAX];
         size_t n_execs;
+        Run heaps[EARLY_HEAPS_MAX];
+        size_t n_heaps;
         struct stat worker; /* the worker's program: its own image holds nothing of the skill */
         dev_t scratch;
         uint64_t *deadline; /* borrowed: of the loop */
@@ -63,11 +88,25 @@ enum {
 };
 /* Memory of a waiting caller in some ranges of whole pages. */
 NotifyStep early_memory(Early *e, const struct seccomp_notif *q, const Run *ranges, size_t n, unsigned flags);
-/* A slice of a job. True when it is done, or its caller is dead. */
-bool early_job_step(Early *e, EarlyJob *j);
+/* A slice of a job in WRITING. True when nothing is left to write. */
+bool early_write_slice(Early *e, EarlyJob *j);
 /* Overwrites what e->scan.own lists of e->scan.pid, with all passes. */
-void early_wipe_own(Early *e, bool zeros, bool threads);
-bool early_many_threads(pid_t pid);
+void early_wipe_own(Early *e, bool zeros);
+
+/* Whether a part of the range is a shared mapping of a file. */
+bool early_maps_file(Early *e, const struct seccomp_notif *q, const Run *r);
+/* Who maps a file privately loses its own pages of what is cut off: they are missed. */
+void early_count_copies(Early *e, const struct stat *file, uint64_t length);
+/* Field n of /proc/PID/stat; 0 when it cannot be had. */
+uint64_t early_stat_field(pid_t pid, int n);
+
+/* A call that gives something back, whoever else could use it meanwhile. */
+NotifyStep early_judge(Early *e, const struct seccomp_notif *q, EarlyCallFn call, bool file, int *ret_error);
+/* Takes a job for the call that is judged, unless it has one. NULL: there are too many. */
+EarlyJob *early_job(Early *e, const struct seccomp_notif *q);
+/* The call may wait for somebody: nobody is to stand for it. */
+void early_let_go(Early *e);
+void early_jobs_step(Early *e, uint64_t now);
 /* Opens what a scan needs, without reading the memory areas where that is not needed. Returns 0 or -errno. */
 int early_scan_begin(Scan *s, pid_t pid, bool areas);
 

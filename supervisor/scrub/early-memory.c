@@ -13,14 +13,6 @@
 #define ENTRY_FILE (1ULL << 61)
 #define LOOK_PAGES 512 /* in a longer range the areas are read */
 
-bool early_many_threads(pid_t pid) {
-        struct stat st;
-        char path[64];
-
-        snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-        return stat(path, &st) < 0 || st.st_nlink > 3;
-}
-
 int early_scan_begin(Scan *s, pid_t pid, bool areas) {
         char path[64];
 
@@ -56,15 +48,15 @@ static void drain(void) {
         syscall(SYS_move_pages, 0, 0UL, &page, &node, &status, MPOL_MF_MOVE);
 }
 
-static void count(Early *e, uint64_t bytes, uint64_t overwritten, bool threads) {
+static void count(Early *e, uint64_t bytes, uint64_t overwritten) {
         e->region->notify.freed.bytes += bytes;
         e->region->notify.freed.overwritten += overwritten;
         e->region->notify.freed.missed += bytes - overwritten;
-        if (threads)
+        if (e->open)
                 e->region->notify.freed.racing += overwritten;
 }
 
-static void wipe(Early *e, const Runs *runs, bool zeros, bool threads) {
+static void wipe(Early *e, const Runs *runs, bool zeros) {
         WipeCount c = {}, again = {};
         uint64_t moved;
 
@@ -75,17 +67,17 @@ static void wipe(Early *e, const Runs *runs, bool zeros, bool threads) {
         if (zeros && wipe_pattern(&e->wipe, e->wipe.passes - 1) != wipe_pattern(&e->zeros, 0))
                 wipe_runs(&e->zeros, &e->scan, runs, &again);
         moved = runs == &e->scan.own ? MIN(scan_moved(&e->scan), c.overwritten) : 0;
-        count(e, runs->bytes - c.empty, c.overwritten - moved, threads);
+        count(e, runs->bytes - c.empty, c.overwritten - moved);
 }
 
-void early_wipe_own(Early *e, bool zeros, bool threads) {
-        wipe(e, &e->scan.own, zeros, threads);
+void early_wipe_own(Early *e, bool zeros) {
+        wipe(e, &e->scan.own, zeros);
 }
 
 /* The range could not be looked at, though its owner lives. */
 static void count_unseen(Early *e, const struct seccomp_notif *q, const Run *r) {
         if (region_notify_waits(&e->region->notify, q->id))
-                count(e, r->end - r->start, 0, false);
+                count(e, r->end - r->start, 0);
 }
 
 /* One that other areas, of this process or of another one of the region, map too is theirs. */
@@ -134,7 +126,7 @@ static bool has_file_pages(const Scan *s, const Run *r) {
 }
 
 /* Shared anonymous memory in the range; the areas of e->scan are read. */
-static void wipe_shared(Early *e, const struct seccomp_notif *q, const Run *r, bool hole, bool threads) {
+static void wipe_shared(Early *e, const struct seccomp_notif *q, const Run *r, bool hole) {
         for (size_t i = 0; i < e->scan.n_areas; i++) {
                 const Area *a = &e->scan.areas[i];
                 Area part = *a;
@@ -149,35 +141,27 @@ static void wipe_shared(Early *e, const struct seccomp_notif *q, const Run *r, b
                 if (scan_shared(&e->scan, &part, &runs, NULL) < 0)
                         count_unseen(e, q, r);
                 else
-                        wipe(e, &runs, hole, threads);
+                        wipe(e, &runs, hole);
                 runs_deinit(&runs);
         }
-}
-
-static bool answer(Early *e, EarlyJob *j, bool go_on) {
-        if (go_on)
-                region_notify_answer(&e->region->notify, j->id, 0, true);
-        runs_deinit(&j->runs);
-        *j = (EarlyJob){};
-        return true;
 }
 
 /* A run, or as much of it as a slice has room for. False when the caller is dead. */
 static bool step_run(Early *e, EarlyJob *j, uint64_t *room) {
         const Run *r = &j->runs.v[j->i];
         Run part = {j->at, MIN(r->end, j->at + *room)};
-        int k = early_scan_begin(&e->scan, j->pid, false);
+        int k = early_scan_begin(&e->scan, (pid_t)j->q.pid, false);
 
-        if (!region_notify_waits(&e->region->notify, j->id)) {
+        if (!region_notify_waits(&e->region->notify, j->q.id)) {
                 scan_end(&e->scan);
                 return false;
         }
         if (k == 0)
                 k = scan_range(&e->scan, part.start, part.end);
         if (k == 0)
-                early_wipe_own(e, j->zeros, j->threads);
+                early_wipe_own(e, j->zeros);
         else
-                count(e, part.end - part.start, 0, false);
+                count(e, part.end - part.start, 0);
         scan_end(&e->scan);
         *room -= part.end - part.start;
         j->at = part.end;
@@ -186,23 +170,53 @@ static bool step_run(Early *e, EarlyJob *j, uint64_t *room) {
         return true;
 }
 
-bool early_job_step(Early *e, EarlyJob *j) {
+bool early_maps_file(Early *e, const struct seccomp_notif *q, const Run *r) {
+        bool found = early_scan_begin(&e->scan, (pid_t)q->pid, true) < 0;
+
+        for (size_t i = 0; i < e->scan.n_areas; i++) {
+                const Area *a = &e->scan.areas[i];
+
+                found |= (a->flags & (AREA_SHARED | AREA_ZERO)) == AREA_SHARED && a->start < r->end && a->end > r->start;
+        }
+        scan_end(&e->scan);
+        return found;
+}
+
+static void count_copies_of(Early *e, pid_t pid, const struct stat *file, uint64_t length) {
+        uint64_t cut = (length + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
+        int k = scan_begin(&e->scan, pid);
+
+        for (size_t i = 0; k == 0 && i < e->scan.n_areas; i++) {
+                const Area *a = &e->scan.areas[i];
+                uint64_t from = MAX(a->offset, cut);
+
+                if (a->flags & AREA_SHARED || a->inode != file->st_ino || from >= a->offset + (a->end - a->start))
+                        continue;
+                k = scan_private(&e->scan, a->start + (from - a->offset), a->end);
+                if (k == 0)
+                        count(e, e->scan.own.bytes + e->scan.common.bytes, 0);
+        }
+        scan_end(&e->scan);
+}
+
+void early_count_copies(Early *e, const struct stat *file, uint64_t length) {
+        ProcTree tree = {};
+
+        if (proc_tree_walk(&tree, e->region->spawned.pid, PROC_LOOK_CPU) < 0)
+                e->region->notify.freed.unheld++;
+        for (size_t i = 0; i < tree.n; i++)
+                if (tree.v[i].alive)
+                        count_copies_of(e, tree.v[i].pid, file, length);
+        proc_tree_deinit(&tree);
+}
+
+bool early_write_slice(Early *e, EarlyJob *j) {
         uint64_t room = EARLY_SLICE;
 
         while (j->i < j->runs.n && room > 0)
                 if (!step_run(e, j, &room))
-                        return answer(e, j, false);
-        return j->i < j->runs.n ? false : answer(e, j, true);
-}
-
-/* More than a slice: the rest is done in turns, the caller waits. Returns NULL when every place is taken. */
-static EarlyJob *job_new(Early *e, const struct seccomp_notif *q, bool zeros, bool threads) {
-        for (size_t i = 0; i < EARLY_JOBS_MAX; i++)
-                if (!e->jobs[i].id) {
-                        e->jobs[i] = (EarlyJob){.id = q->id, .pid = (pid_t)q->pid, .zeros = zeros, .threads = threads};
-                        return &e->jobs[i];
-                }
-        return NULL;
+                        return true;
+        return j->i == j->runs.n;
 }
 
 static int keep_runs(EarlyJob *j, const Runs *from) {
@@ -213,7 +227,7 @@ static int keep_runs(EarlyJob *j, const Runs *from) {
         return k;
 }
 
-static void one_range(Early *e, const struct seccomp_notif *q, const Run *r, unsigned flags, bool threads, EarlyJob **job) {
+static void one_range(Early *e, const struct seccomp_notif *q, const Run *r, unsigned flags, EarlyJob **job) {
         bool zeros = flags & EARLY_ZEROS;
         int k = early_scan_begin(&e->scan, (pid_t)q->pid, false);
 
@@ -226,16 +240,17 @@ static void one_range(Early *e, const struct seccomp_notif *q, const Run *r, uns
         if (k < 0) {
                 count_unseen(e, q, r);
         } else if (flags & EARLY_PRIVATE) {
-                count(e, e->scan.swapped_bytes, 0, false);
-                if (e->scan.own.bytes > EARLY_SLICE && !*job)
-                        *job = job_new(e, q, zeros, threads);
+                count(e, e->scan.swapped_bytes, 0);
+                /* More than a slice is done in turns, the caller waits. */
+                if (e->scan.own.bytes > EARLY_SLICE && !*job && (*job = early_job(e, q)))
+                        (*job)->zeros = zeros;
                 if (!*job || keep_runs(*job, &e->scan.own) < 0)
-                        early_wipe_own(e, zeros, threads);
+                        early_wipe_own(e, zeros);
         }
         if (k == 0 && flags & (EARLY_SHARED | EARLY_HOLE) && has_file_pages(&e->scan, r)) {
                 scan_end(&e->scan);
                 if (early_scan_begin(&e->scan, (pid_t)q->pid, true) == 0)
-                        wipe_shared(e, q, r, flags & EARLY_HOLE, threads);
+                        wipe_shared(e, q, r, flags & EARLY_HOLE);
                 else
                         count_unseen(e, q, r);
         }
@@ -243,15 +258,16 @@ static void one_range(Early *e, const struct seccomp_notif *q, const Run *r, uns
 }
 
 NotifyStep early_memory(Early *e, const struct seccomp_notif *q, const Run *ranges, size_t n, unsigned flags) {
-        bool threads = early_many_threads((pid_t)q->pid);
         EarlyJob *job = NULL;
 
+        if (e->asking)
+                return NOTIFY_LATER;
         e->region->notify.freed.calls++;
         for (size_t i = 0; i < n; i++) {
                 Run r = {ranges[i].start, MIN(ranges[i].end, (uint64_t)ADDRESSES_END)};
 
                 if (r.start < r.end)
-                        one_range(e, q, &r, flags, threads, &job);
+                        one_range(e, q, &r, flags, &job);
         }
         if (!job)
                 return NOTIFY_GO_ON;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #define FILES_PAUSE_LEAST 1000
 #define FILES_PAUSE_MOST 50000
@@ -18,6 +19,7 @@
 #define MADV_COLLAPSE_ 25
 #define MADV_DONTNEED_LOCKED_ 24
 #define MADV_GUARD_INSTALL_ 102
+#define FLAG_WAIT_KILLABLE_RECV (1UL << 5) /* Linux 5.19 */
 
 static bool pages(uint64_t start, uint64_t length, uint64_t *ret_end) {
         uint64_t whole = (length + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
@@ -55,36 +57,76 @@ static NotifyStep on_madvise(Early *e, const struct seccomp_notif *q, int *ret_e
         default:
                 return NOTIFY_GO_ON;
         }
-        return pages(r.start, q->data.args[1], &r.end) ? early_memory(e, q, &r, 1, flags) : NOTIFY_GO_ON;
+        if (!pages(r.start, q->data.args[1], &r.end))
+                return NOTIFY_GO_ON;
+        /* A hole in a file, made through its mapping: as on a file system that has no holes. */
+        if (flags == EARLY_HOLE && !e->asking && early_maps_file(e, q, &r)) {
+                *ret_error = EOPNOTSUPP;
+                return NOTIFY_ANSWER;
+        }
+        return early_memory(e, q, &r, 1, flags);
 }
 
-/* The heap ends where its last area ends. */
+/* The highest end of heap that a program asked for: its own is never above, as it began where nothing was. What was forked from it has the
+ * same. Returns UINT64_MAX when there are more programs than can be kept in mind. */
+static uint64_t highest_break(Early *e, uint64_t start_brk, uint64_t asked) {
+        uint64_t before;
+        size_t i = 0;
+
+        while (i < e->n_heaps && e->heaps[i].start != start_brk)
+                i++;
+        if (i == EARLY_HEAPS_MAX)
+                return UINT64_MAX;
+        if (i == e->n_heaps)
+                e->heaps[e->n_heaps++] = (Run){start_brk, start_brk};
+        before = e->heaps[i].end;
+        e->heaps[i].end = MAX(before, asked);
+        return before;
+}
+
+/* What a program maps at the end of its heap, or names, is no longer called the heap, though a shorter one takes it, too. So whatever else lies
+ * there is as good as missed. */
 static NotifyStep on_brk(Early *e, const struct seccomp_notif *q, int *ret_error) {
-        uint64_t first = UINT64_MAX, start, end;
+        uint64_t start_brk, highest, start, end, inode;
+        bool other = false;
         Run r = {};
         char path[64], line[512];
         FILE *f;
 
+        if (e->asking)
+                return NOTIFY_LATER;
+        start_brk = early_stat_field((pid_t)q->pid, 47);
+        r.start = (q->data.args[0] + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
+        if (start_brk > 0 && q->data.args[0] < start_brk) /* it fails */
+                return NOTIFY_GO_ON;
+        highest = start_brk > 0 ? highest_break(e, start_brk, r.start) : UINT64_MAX;
+        if (r.start >= highest)
+                return NOTIFY_GO_ON;
         snprintf(path, sizeof(path), "/proc/%u/maps", q->pid);
         f = fopen(path, "re");
         while (f && fgets(line, sizeof(line), f))
-                if (strstr(line, "[heap]") && sscanf(line, "%lx-%lx", &start, &end) == 2) {
-                        first = MIN(first, start);
+                if (sscanf(line, "%lx-%lx %*s %*s %*s %lu", &start, &end, &inode) != 3 || end <= r.start || start >= highest)
+                        continue;
+                else if (inode == 0 && strstr(line, "[heap]"))
                         r.end = MAX(r.end, end);
-                }
+                else
+                        other = true;
+        e->region->notify.freed.unheld += other || !f;
         if (f)
                 fclose(f);
-        r.start = (q->data.args[0] + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
-        return r.start >= first && r.start < r.end ? early_memory(e, q, &r, 1, EARLY_PRIVATE) : NOTIFY_GO_ON;
+        return r.start < r.end ? early_memory(e, q, &r, 1, EARLY_PRIVATE) : NOTIFY_GO_ON;
 }
 
 static NotifyStep on_mmap(Early *e, const struct seccomp_notif *q, int *ret_error) {
         Run r = {.start = q->data.args[0]};
         char path[64];
 
-        if (!(q->data.args[3] & MAP_FIXED) || !pages(r.start, q->data.args[1], &r.end))
-                return NOTIFY_GO_ON;
         /* A call that fails takes nothing. */
+        if (!(q->data.args[3] & MAP_FIXED) || q->data.args[3] & MAP_FIXED_NOREPLACE || !(q->data.args[3] & MAP_TYPE) || q->data.args[5] % SCAN_PAGE != 0 ||
+            !pages(r.start, q->data.args[1], &r.end))
+                return NOTIFY_GO_ON;
+        if (e->asking)
+                return NOTIFY_LATER;
         snprintf(path, sizeof(path), "/proc/%u/fd/%d", q->pid, (int)q->data.args[4]);
         if (!(q->data.args[3] & MAP_ANONYMOUS) && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
                 return NOTIFY_GO_ON;
@@ -97,7 +139,9 @@ static NotifyStep on_mremap(Early *e, const struct seccomp_notif *q, int *ret_er
         uint64_t kept;
         size_t n = 0;
 
-        if (!pages(old.start, q->data.args[2], &kept) || !pages(old.start, q->data.args[1], &old.end))
+        /* Of length 0 is a second mapping of what is shared, which may take the place of something, too. */
+        old.end = old.start;
+        if (!pages(old.start, q->data.args[2], &kept) || (q->data.args[1] != 0 && !pages(old.start, q->data.args[1], &old.end)))
                 return NOTIFY_GO_ON;
         if (q->data.args[3] & MREMAP_FIXED) {
                 if (!pages(over.start, q->data.args[2], &over.end) || (over.start < old.end && old.start < over.end)) /* it fails */
@@ -165,13 +209,27 @@ static NotifyStep on_execveat(Early *e, const struct seccomp_notif *q, int *ret_
 static NotifyStep before(void *userdata, const struct seccomp_notif *q, const char *call, int *ret_error) {
         static const struct {
                 const char *call;
-                NotifyStep (*f)(Early *, const struct seccomp_notif *, int *);
+                EarlyCallFn f;
+                bool files;
         } calls[] = {
-                {"munmap", on_munmap},     {"madvise", on_madvise},     {"brk", on_brk},         {"mmap", on_mmap},
-                {"mremap", on_mremap},     {"unlink", on_unlink},       {"unlinkat", on_unlinkat}, {"rename", on_rename},
-                {"renameat", on_renameat}, {"renameat2", on_renameat},  {"truncate", on_truncate}, {"ftruncate", early_truncate_fd},
-                {"fallocate", early_hole}, {"open", on_open},           {"openat", on_openat},   {"creat", on_creat},
-                {"execve", on_execve},     {"execveat", on_execveat},
+                {"munmap", on_munmap},
+                {"madvise", on_madvise},
+                {"brk", on_brk},
+                {"mmap", on_mmap},
+                {"mremap", on_mremap},
+                {"unlink", on_unlink, true},
+                {"unlinkat", on_unlinkat, true},
+                {"rename", on_rename, true},
+                {"renameat", on_renameat, true},
+                {"renameat2", on_renameat, true},
+                {"truncate", on_truncate, true},
+                {"ftruncate", early_truncate_fd, true},
+                {"fallocate", early_hole, true},
+                {"open", on_open, true},
+                {"openat", on_openat, true},
+                {"creat", on_creat, true},
+                {"execve", on_execve},
+                {"execveat", on_execveat},
         };
         uint64_t start = clock_mono_usec();
         NotifyStep step = NOTIFY_GO_ON;
@@ -180,7 +238,7 @@ static NotifyStep before(void *userdata, const struct seccomp_notif *q, const ch
         early_files_look(e, EARLY_FILES_NEW);
         for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
                 if (strcmp(calls[i].call, call) == 0) {
-                        step = calls[i].f(e, q, ret_error);
+                        step = early_judge(e, q, calls[i].f, calls[i].files, ret_error);
                         break;
                 }
         e->region->notify.freed.usec += clock_mono_usec() - start;
@@ -203,6 +261,7 @@ int early_start(Region *r, uint64_t *deadline, Early **ret) {
         if (!e)
                 return -ENOMEM;
         e->region = r;
+        e->alone = true;
         e->deadline = deadline;
         e->files = calloc(EARLY_FILES_MAX, sizeof(*e->files));
         if (!e->files)
@@ -213,6 +272,8 @@ int early_start(Region *r, uint64_t *deadline, Early **ret) {
         if ((stat(path, &e->worker) < 0 && errno != EACCES) || fstat(r->budget.scratch, &st) < 0)
                 return -errno;
         e->scratch = st.st_dev;
+        /* NULL is no filter: only the flag is judged. */
+        e->can_pause = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | FLAG_WAIT_KILLABLE_RECV, NULL) < 0 && errno == EFAULT;
         r->notify.frees = before;
         r->notify.frees_userdata = e;
         *ret = TAKE_PTR(e);
@@ -225,12 +286,7 @@ void early_wake(Early *e, uint64_t after_usec) {
 
 void early_tick(Early *e, uint64_t now) {
         *e->deadline = EARLY_NEVER;
-        for (size_t i = 0; i < EARLY_JOBS_MAX; i++) {
-                if (!e->jobs[i].id)
-                        continue;
-                if (!early_job_step(e, &e->jobs[i]))
-                        early_wake(e, 0);
-        }
+        early_jobs_step(e, now);
         if (early_exec_look(e, now))
                 early_wake(e, EXEC_LOOK_USEC);
         if (e->n_files == 0)
@@ -266,8 +322,8 @@ void early_free(Early *e) {
 }
 
 json_t *early_to_json(const FreedCount *c) {
-        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "calls", json_u64(c->calls), "bytes", json_u64(c->bytes),
-                         "overwritten", json_u64(c->overwritten), "missed", json_u64(c->missed), "racing", json_u64(c->racing), "files",
+        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "calls", json_u64(c->calls), "bytes", json_u64(c->bytes),
+                         "overwritten", json_u64(c->overwritten), "missed", json_u64(c->missed), "unheld", json_u64(c->unheld), "racing", json_u64(c->racing), "files",
                          json_u64(c->files), "images", json_u64(c->images), "kept", json_u64(c->kept), "exec_failed", json_u64(c->exec_failed),
                          "usec", json_u64(c->usec));
 }

@@ -9,8 +9,9 @@
  *            fails all the same has lost its memory: it is killed.
  *   files    of the scratch. A file that loses its last name is kept open here, and overwritten as soon as nobody else has it open (a write
  *            lease tells), at the latest at the end of the region. What a truncation or a hole takes is overwritten, and the call made, here.
- * Bytes that another thread of the process can have written between the last look and the call are counted as `racing`: nothing stops the
- * other threads meanwhile.
+ * Nobody else may write there again before the kernel has it. While a call is judged, and until the caller is through with it, the guard
+ * stops the others of its address space, and for a call on files all of the region. Where that cannot be done (too many calls at once,
+ * somebody who does not come to a stop in time, a kernel before 5.19) the call goes on and is counted as `unheld`: the grade falls.
  *
  * Memory is overwritten in slices, so that the loop is never away for long. */
 #pragma once
@@ -24,6 +25,9 @@ typedef struct Early Early;
  * when early_tick() is to be called, UINT64_MAX for never. Returns 0 or -errno. */
 int early_start(Region *r, uint64_t *deadline, Early **ret);
 void early_tick(Early *e, uint64_t now);
+/* What the guard answers to a pause: GUARD_PAUSED (error as there) or GUARD_RESUMED. */
+void early_paused(Early *e, uint32_t serial, int error);
+void early_resumed(Early *e, uint32_t serial);
 /* Everything of the region is dead: the deleted files that were kept are overwritten. Before the scratch goes. */
 void early_finish(Early *e);
 void early_free(Early *e);

@@ -25,8 +25,8 @@ static void judge_early(Evidence *e) {
         }
         if (e->freed.kept > 0)
                 add_class(e, "exec_arguments"); /* of images that were left: the kernel had still to read them */
-        if (e->freed.racing > 0)
-                add_class(e, "thread_races"); /* another thread can have written again what was overwritten, before it was given back */
+        if (e->freed.unheld > 0)
+                add_class(e, "thread_races"); /* another task can have written again what was overwritten, before it was given back */
 }
 
 static void judge_classes(Evidence *e, bool writable_mounts) {
@@ -104,8 +104,9 @@ void evidence_collect(const Region *r, const ScratchWiped *scratch, const VaultW
                 .freed = r->notify.freed,
                 .bound_usec = r->grant->cancel_bound_usec,
         };
-        ret->early = ret->watched && ret->freed.missed == 0 && ret->freed.racing == 0;
         guard_evidence(&r->guard, &ret->guard);
+        ret->early = ret->watched && ret->freed.missed == 0 && ret->freed.unheld == 0 &&
+                     ret->guard.exec_images + ret->freed.exec_failed <= ret->freed.images;
         kernel_facts(&ret->kernel);
         for (size_t i = 0; i < r->grant->n_files; i++)
                 writable |= r->grant->files[i].write;

@@ -38,6 +38,10 @@ int guard_freeze(Guard *g);
 int guard_scrub(Guard *g);
 /* For who waits in a loop of its own: it made no progress for stall_usec, and is killed, and with it all that it traces. Asked now and then. */
 bool guard_stalled(Guard *g, uint64_t stall_usec);
+/* Discipline multipass: `task` waits in a notified call; the others of its address space, or everybody, are to stand until it is through.
+ * The answers are GUARD_PAUSED and GUARD_RESUMED. Returns as the others. */
+int guard_pause(Guard *g, pid_t task, bool everybody, uint32_t serial);
+int guard_resume(Guard *g, uint32_t serial);
 /* Waits until all that it traced is overwritten and gone; as long as it makes progress, and stall_usec without. Returns 0, GUARD_E_GONE
  * (its death, or no progress: then it is killed, and with it all that it traces). */
 int guard_wait_empty(Guard *g, uint64_t stall_usec);

@@ -7,7 +7,10 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,7 +125,7 @@ static void confine(void) {
 
         check(n > 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
         program.len = (unsigned short)((size_t)n / sizeof(*code));
-        listener = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+        listener = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | 1UL << 5 /* WAIT_KILLABLE_RECV */, &program);
         check(listener >= 0);
         say("listener %ld", listener);
         check(read(6, &go, 1) == 1);
@@ -163,12 +166,22 @@ static void memory(const char *way) {
                 p += -(uintptr_t)p & (PAGE - 1);
                 check(brk(p + 2 * n) == 0);
                 fill(p, 2 * n);
+        } else if (strcmp(way, "brk-under") == 0) { /* a copied page of a file: nothing calls it the heap, and a shorter one takes it */
+                int fd = open("under", O_RDWR | O_CREAT, 0600);
+
+                p = sbrk(0);
+                p += -(uintptr_t)p & (PAGE - 1);
+                check(fd >= 0 && ftruncate(fd, (off_t)n) == 0 && brk(p + 2 * n) == 0);
+                check(mmap(p + n, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0) == p + n);
+                fill(p + n, n);
         }
         q = p + n; /* the second half is what goes */
         show(q);
         if (strcmp(way, "protected") == 0)
                 check(mprotect(q, n, PROT_NONE) == 0);
         confine();
+        if (strncmp(way, "brk", 3) == 0)
+                check(brk(p + 2 * n) == 0); /* as it is: of a region every one was notified */
         if (strcmp(way, "munmap") == 0 || strcmp(way, "large") == 0 || strcmp(way, "protected") == 0)
                 check(munmap(q, n) == 0 && intact(p, n));
         else if (strcmp(way, "brk") == 0)
@@ -187,7 +200,16 @@ static void memory(const char *way) {
                 check(mremap(p, 2 * n, n, 0) == p && intact(p, n));
         else if (strcmp(way, "mremap-over") == 0)
                 check(mremap(p, n, n, MREMAP_MAYMOVE | MREMAP_FIXED, q) == q && intact(q, n));
-        else if (strcmp(way, "unaligned") == 0)
+        else if (strcmp(way, "brk-under") == 0)
+                check(brk(p) == 0);
+        else if (strcmp(way, "mremap-second") == 0) { /* of shared memory, where the secret was */
+                char *other = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_SHARED, -1, 0);
+
+                check(other != MAP_FAILED && mremap(other, 0, n, MREMAP_MAYMOVE | MREMAP_FIXED, q) == q && *q == 0 && intact(p, n));
+        } else if (strcmp(way, "fixed-wrong") == 0) {
+                check(mmap(q, n, PROT_READ, MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED);
+                check(mmap(q, n, PROT_READ, MAP_ANONYMOUS | MAP_PRIVATE | MAP_FIXED | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED && intact(p, 2 * n));
+        } else if (strcmp(way, "unaligned") == 0)
                 check(munmap(q + 1, n) < 0 && intact(p, 2 * n));
         else if (strcmp(way, "shared") == 0)
                 check(munmap(p, 2 * n) == 0);
@@ -211,6 +233,38 @@ static void threaded(void) {
         confine();
         check(pthread_create(&t[0], NULL, nothing, NULL) == 0 && pthread_create(&t[1], NULL, nothing, NULL) == 0);
         check(munmap(p, SHOWN) == 0);
+}
+
+/* Writes the secret there without end, in the kernel: where nothing is mapped any more, that fails. */
+static void *writes(void *at) {
+        int fd = open("again", O_RDWR | O_CREAT | O_EXCL, 0600);
+        char *block = area(SHOWN, MAP_PRIVATE);
+
+        check(fd >= 0 && write(fd, block, SHOWN) == (ssize_t)SHOWN);
+        for (;;)
+                if (pread(fd, at, SHOWN, 0) < 0)
+                        sched_yield();
+        return NULL;
+}
+
+/* The one who gives back is a process of one thread; its parent has another one. */
+static void written_by_thread(bool by_child) {
+        char *p = area(SHOWN, MAP_PRIVATE);
+        pthread_t t;
+        int status;
+        pid_t pid;
+
+        show(p);
+        confine();
+        check(pthread_create(&t, NULL, writes, p) == 0 && usleep(20000) == 0);
+        if (!by_child) {
+                check(munmap(p, SHOWN) == 0);
+                return;
+        }
+        pid = vfork();
+        if (pid == 0)
+                _exit(munmap(p, SHOWN) == 0 ? 0 : 7);
+        check(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
 }
 
 static void vforked(void) {
@@ -241,14 +295,16 @@ static void image(const char *way, char **argv) {
 }
 
 static void files(const char *way) {
-        int fd = file("secret", 2 * SHOWN), other;
+        int fd = file("secret", 2 * SHOWN), other, status;
         char *p;
 
-        if (strcmp(way, "unlink") == 0 || strcmp(way, "read-only") == 0 || strcmp(way, "other-name") == 0 || strcmp(way, "rename") == 0)
+        pid_t pid = 0;
+
+        if (strcmp(way, "unlink") == 0 || strcmp(way, "read-only") == 0 || strcmp(way, "two-names") == 0 || strcmp(way, "other-name") == 0 || strcmp(way, "rename") == 0)
                 close(fd);
         if (strcmp(way, "read-only") == 0)
                 check(chmod("secret", 0400) == 0);
-        if (strcmp(way, "other-name") == 0)
+        if (strcmp(way, "other-name") == 0 || strcmp(way, "two-names") == 0)
                 check(link("secret", "second") == 0);
         if (strcmp(way, "rename") == 0)
                 close(open("first", O_RDWR | O_CREAT, 0600));
@@ -281,6 +337,37 @@ static void files(const char *way) {
         else if (strcmp(way, "open") == 0) {
                 other = open("secret", O_WRONLY | O_CREAT | O_TRUNC, 0600);
                 check(other >= 0 && lseek(fd, 0, SEEK_END) == 0);
+        } else if (strcmp(way, "tail") == 0) {
+                check(ftruncate(fd, SHOWN - 8) == 0);
+                p = mmap(NULL, SHOWN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+                check(p != MAP_FAILED);
+                fill(p + SHOWN - 8, 8); /* beyond the end of the file, but in its last page */
+                check(munmap(p, SHOWN) == 0 && ftruncate(fd, 0) == 0);
+        } else if (strcmp(way, "race") == 0) { /* somebody writes while it is cut off, to what the next cut takes */
+                char *block = area(SHOWN, MAP_PRIVATE);
+
+                pid = fork();
+                if (pid == 0)
+                        prctl(PR_SET_PDEATHSIG, SIGKILL);
+                while (pid == 0)
+                        if (pwrite(fd, block, SHOWN, 0) < 0)
+                                _exit(7);
+                check(pid > 0 && usleep(20000) == 0 && ftruncate(fd, 0) == 0);
+        } else if (strcmp(way, "two-names") == 0) {
+                pid = fork();
+                if (pid == 0)
+                        _exit(unlink("second") == 0 ? 0 : 7);
+                check(pid > 0 && unlink("secret") == 0 && waitpid(pid, &status, 0) == pid && status == 0);
+        } else if (strcmp(way, "remove") == 0) {
+                p = mmap(NULL, 2 * SHOWN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+                check(p != MAP_FAILED && madvise(p, SHOWN, MADV_REMOVE) < 0 && errno == EOPNOTSUPP && intact(p, 2 * SHOWN));
+        } else if (strcmp(way, "fifo") == 0) { /* it waits in the call until its parent opens the other end */
+                check(mkfifo("fifo", 0600) == 0);
+                pid = fork();
+                if (pid == 0)
+                        _exit(open("fifo", O_WRONLY | O_CREAT | O_TRUNC, 0600) >= 0 ? 0 : 7);
+                check(pid > 0 && usleep(100000) == 0 && (other = open("fifo", O_RDONLY)) >= 0);
+                check(waitpid(pid, &status, 0) == pid && status == 0);
         } else if (strcmp(way, "unnamed") == 0)
                 check(open(".", O_RDWR | O_TMPFILE, 0600) < 0 && errno == EOPNOTSUPP && file_intact(fd, 2 * SHOWN));
         else
@@ -299,6 +386,8 @@ int main(int argc, char **argv) {
                 image(way, argv);
         else if (strcmp(way, "threads") == 0)
                 threaded();
+        else if (strcmp(way, "threads-write") == 0 || strcmp(way, "vfork-free") == 0)
+                written_by_thread(*way == 'v');
         else if (strcmp(way, "vfork") == 0)
                 vforked();
         else

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define REPORTS_AT_ONCE 64
+#define LOOK_NSEC 500000 /* between two looks at tasks that are to stop, and report nothing */
 
 static void on_child(int signal) {
 }
@@ -83,10 +84,12 @@ static int serve(Guard *g, const sigset_t *waiting) {
         for (;;) {
                 struct pollfd p = {.fd = g->orphaned ? -1 : g->control, .events = POLLIN};
                 Reports reports = take_reports(g);
-                struct timespec now = {};
+                struct timespec now = {}, soon = {.tv_nsec = LOOK_NSEC};
+                bool again;
 
                 if (reports != REPORTS_MORE)
                         trace_settle(g);
+                again = reports != REPORTS_MORE && pause_step(g);
                 if (g->frozen && !g->frozen_told && g->n_moving == 0)
                         tell_frozen(g);
                 if (end_step(g))
@@ -97,7 +100,7 @@ static int serve(Guard *g, const sigset_t *waiting) {
                         files_clear_scratch(g);
                         return order_leave_evidence(g);
                 }
-                if (ppoll(&p, 1, reports == REPORTS_MORE ? &now : NULL, waiting) > 0 && order_take(g) == 0)
+                if (ppoll(&p, 1, reports == REPORTS_MORE ? &now : again ? &soon : NULL, waiting) > 0 && order_take(g) == 0)
                         return 0;
         }
 }

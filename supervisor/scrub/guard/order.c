@@ -55,6 +55,7 @@ static int attach(Guard *g, const GuardOrder *o, const int fds[static GUARD_ATTA
 
 static void freeze(Guard *g) {
         if (!g->frozen) {
+                pause_end(g);
                 g->frozen = true;
                 trace_kill_all(g);
         }
@@ -99,6 +100,13 @@ int order_take(Guard *g) {
                 return 1;
         case GUARD_SCRUB:
                 g->scrub = true;
+                return 1;
+        case GUARD_PAUSE:
+                pause_start(g, o.program, o.flags & GUARD_EVERYBODY, o.serial);
+                return 1;
+        case GUARD_RESUME:
+                if (g->pause.serial == o.serial)
+                        pause_end(g);
                 return 1;
         case GUARD_DONE:
                 return end_of_socket(g, g->empty || !g->attached);

@@ -15,6 +15,9 @@
 
 typedef enum TaskState { TASK_AWAITED, TASK_EARLY, TASK_RUNNING, TASK_ENDING, TASK_LEAVING } TaskState;
 
+/* Where a task that is paused stands: at a stop that it would go on from, with `signal`, or at one of its whole group. */
+typedef enum TaskHeld { TASK_NOT_HELD, TASK_HELD, TASK_HELD_GROUP } TaskHeld;
+
 /* Address spaces that may have pages in common, because one was forked from the other and neither executed anything since. */
 typedef struct Family {
         unsigned living; /* spaces not yet given back */
@@ -36,6 +39,8 @@ typedef struct Space {
 typedef struct Task {
         pid_t pid;
         TaskState state;
+        TaskHeld held;
+        int signal;
         bool leader; /* of a thread group */
         Space *space;
         struct Task *next; /* in its bucket */
@@ -50,12 +55,21 @@ typedef struct Kept {
         ino_t ino;
 } Kept;
 
+/* A task that waits in a system call, and those that must not run until it is through with it. */
+typedef struct Pause {
+        bool active, told;
+        pid_t by;
+        const Space *space; /* NULL: everybody */
+        uint32_t serial;
+} Pause;
+
 typedef struct Guard {
         GuardEvidence *evidence; /* shared with the supervisor */
         int control, run, scratch;
         bool attached, hold, frozen, frozen_told, scrub, orphaned, empty;
         unsigned tier;
         pid_t init, program;
+        Pause pause;
         char region[GUARD_REGION_MAX];
         Task *buckets[BUCKETS];
         unsigned n_tasks;
@@ -82,10 +96,12 @@ Task *task_add(Guard *g, pid_t pid, TaskState state);
 void task_move(Guard *g, Task *t, TaskState state);
 /* Forgets a reaped task, and its space with the last of them. */
 void task_remove(Guard *g, Task *t);
+/* One user more, or less, of the space. */
+void space_count(Guard *g, Space *s, int by);
 /* Makes t a user of the space. */
-void task_join(Task *t, Space *s);
+void task_join(Guard *g, Task *t, Space *s);
 /* The same with a new space of the family; NULL: of a family of its own. Returns 0 or -ENOMEM. */
-int task_new_space(Task *t, Family *f);
+int task_new_space(Guard *g, Task *t, Family *f);
 /* t leaves its space by execve for a new one. Returns 1 when the old one is thereby given back, 0, -ENOMEM. */
 int task_exec(Guard *g, Task *t);
 /* Do both, alive, use one address space? -errno when the kernel does not say. */
@@ -97,8 +113,18 @@ void trace_report(Guard *g, pid_t pid, int status);
 /* After all reports were taken: finds out what the early ones are. */
 void trace_settle(Guard *g);
 void trace_kill_all(Guard *g);
+/* Lets a task go on that was held. */
+void trace_go_on(Guard *g, Task *t);
 /* Lets a task go on from its exit stop. */
 void trace_release(const Task *t);
+
+/* pause.c: stops everybody that could use what a waiting task is about to give back. */
+void pause_start(Guard *g, pid_t by, bool all, uint32_t serial);
+bool pause_covers(const Guard *g, const Task *t);
+void pause_hold(Task *t, TaskHeld held, int signal);
+/* Says so when all stand. True when some do not, and it is worth to look again soon. */
+bool pause_step(Guard *g);
+void pause_end(Guard *g);
 
 /* end.c: overwrites the oldest space at its end, if one may be, and lets its last task go. Returns whether it did. */
 bool end_step(Guard *g);

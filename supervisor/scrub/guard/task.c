@@ -22,6 +22,20 @@ static bool moving(TaskState s) {
         return s == TASK_AWAITED || s == TASK_EARLY || s == TASK_RUNNING;
 }
 
+/* Nobody runs of whom the supervisor cannot know: this is said before a task is let go for the first time. */
+static void count_moving(Guard *g, int by) {
+        g->n_moving += (unsigned)by;
+        __atomic_store_n(&g->evidence->living, g->n_moving, __ATOMIC_RELEASE);
+}
+
+void space_count(Guard *g, Space *s, int by) {
+        unsigned before = s->users > 1 ? s->users - 1 : 0, after;
+
+        s->users += (unsigned)by;
+        after = s->users > 1 ? s->users - 1 : 0;
+        __atomic_store_n(&g->evidence->sharing, g->evidence->sharing + after - before, __ATOMIC_RELEASE);
+}
+
 Task *task_add(Guard *g, pid_t pid, TaskState state) {
         Task **b = bucket(g, pid), *t = calloc(1, sizeof(*t));
 
@@ -30,16 +44,15 @@ Task *task_add(Guard *g, pid_t pid, TaskState state) {
         *t = (Task){.pid = pid, .state = state, .leader = true, .next = *b};
         *b = t;
         g->n_tasks++;
-        g->n_moving += moving(state);
+        count_moving(g, moving(state));
         g->n_early += state == TASK_EARLY;
         return t;
 }
 
 void task_move(Guard *g, Task *t, TaskState state) {
-        g->n_moving -= moving(t->state);
         g->n_early -= t->state == TASK_EARLY;
+        count_moving(g, moving(state) - moving(t->state));
         t->state = state;
-        g->n_moving += moving(state);
         g->n_early += state == TASK_EARLY;
 }
 
@@ -70,13 +83,13 @@ void task_remove(Guard *g, Task *t) {
                 drop_space(g, s);
 }
 
-void task_join(Task *t, Space *s) {
+void task_join(Guard *g, Task *t, Space *s) {
         t->space = s;
-        s->users++;
+        space_count(g, s, 1);
         s->tasks++;
 }
 
-int task_new_space(Task *t, Family *f) {
+int task_new_space(Guard *g, Task *t, Family *f) {
         Space *s = calloc(1, sizeof(*s));
 
         if (s && !f)
@@ -89,18 +102,19 @@ int task_new_space(Task *t, Family *f) {
         }
         s->family = f;
         f->living++;
-        task_join(t, s);
+        task_join(g, t, s);
         return 0;
 }
 
 int task_exec(Guard *g, Task *t) {
         Space *old = t->space;
-        int e = task_new_space(t, NULL), given_up = 0;
+        int e = task_new_space(g, t, NULL), given_up = 0;
 
         if (e < 0)
                 return e;
         t->space->program = t->pid == g->program;
-        if (--old->users == 0) {
+        space_count(g, old, -1);
+        if (old->users == 0) {
                 given_up = !old->worker;
                 leave_family(old);
         }

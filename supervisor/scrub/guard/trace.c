@@ -56,7 +56,7 @@ int trace_attach(Guard *g) {
                         return -ECHILD;
         }
         t = task_add(g, g->program, TASK_RUNNING);
-        if (!t || task_new_space(t, NULL) < 0)
+        if (!t || task_new_space(g, t, NULL) < 0)
                 return -ENOMEM;
         t->space->program = t->space->worker = true;
         if (ptrace(PTRACE_SEIZE, g->program, NULL, (void *)(uintptr_t)OPTIONS) == 0)
@@ -84,9 +84,11 @@ static bool left_its_stop(pid_t pid) {
 }
 
 /* Lets a task go on from any stop but its exit stop. */
-static void go_on(Guard *g, const Task *t, int signal) {
+static void go_on(Guard *g, Task *t, int signal) {
         if (g->frozen)
                 kill(t->pid, SIGKILL); /* which wakes it, too */
+        else if (pause_covers(g, t))
+                pause_hold(t, TASK_HELD, signal);
         else if (!left_its_stop(t->pid))
                 ptrace(PTRACE_CONT, t->pid, NULL, (void *)(intptr_t)signal);
 }
@@ -99,8 +101,8 @@ static void belongs(Guard *g, Task *t, const Task *parent, int event) {
                 same = event != PTRACE_EVENT_FORK;
         t->leader = !(same && event == PTRACE_EVENT_CLONE);
         if (same)
-                task_join(t, parent->space);
-        else if (task_new_space(t, parent->space->family) < 0)
+                task_join(g, t, parent->space);
+        else if (task_new_space(g, t, parent->space->family) < 0)
                 abort();
 }
 
@@ -135,10 +137,10 @@ static void find_space(Guard *g, Task *t, const Task *parent) {
         for (size_t i = 0; i < BUCKETS; i++)
                 for (Task *k = g->buckets[i]; k; k = k->next)
                         if (k != t && k->space && k->state != TASK_LEAVING && same_space(k->pid, t->pid) == 1) {
-                                task_join(t, k->space);
+                                task_join(g, t, k->space);
                                 return;
                         }
-        if (task_new_space(t, parent ? parent->space->family : NULL) < 0)
+        if (task_new_space(g, t, parent ? parent->space->family : NULL) < 0)
                 abort();
         t->space->family->forked = true;
 }
@@ -183,10 +185,10 @@ static void on_exec(Guard *g, Task *t) {
                 if (old && old->space == t->space) {
                         /* The leader's entry goes on as the thread that took its place. */
                         if (t->state == TASK_LEAVING)
-                                t->space->users++;
+                                space_count(g, t->space, 1);
                         task_move(g, t, TASK_RUNNING);
                         if (old->state != TASK_LEAVING)
-                                old->space->users--;
+                                space_count(g, old->space, -1);
                         task_remove(g, old);
                 }
         }
@@ -219,7 +221,8 @@ static void on_exit_stop(Guard *g, Task *t) {
         /* Killed while it made a child, it did not report it; what is frozen must be complete. */
         if (g->frozen)
                 each_child(t->pid, find_unseen, g, t);
-        if (--s->users > 0) {
+        space_count(g, s, -1);
+        if (s->users > 0) {
                 if (t->leader)
                         files_keep(g, t);
                 task_move(g, t, TASK_LEAVING);
@@ -237,8 +240,11 @@ static void on_dead(Guard *g, Task *t) {
         Space *s = t->space;
 
         /* The kernel leaves the exit stop out when the task is killed between its own exit and the stop. */
-        if (t->state != TASK_LEAVING && s && --s->users == 0 && !s->given_up)
-                g->evidence->processes_missed++;
+        if (t->state != TASK_LEAVING && s) {
+                space_count(g, s, -1);
+                if (s->users == 0 && !s->given_up)
+                        g->evidence->processes_missed++;
+        }
         task_remove(g, t);
         files_clear(g, false);
 }
@@ -250,11 +256,13 @@ static void on_stop(Guard *g, Task *t, int signal, bool new) {
                 task_move(g, t, TASK_RUNNING);
         if (signal == SIGTRAP || g->frozen)
                 go_on(g, t, 0);
+        else if (pause_covers(g, t))
+                pause_hold(t, TASK_HELD_GROUP, 0);
         else
                 ptrace(PTRACE_LISTEN, t->pid, NULL, NULL); /* its group is stopped, and stays so until SIGCONT */
 }
 
-void trace_report(Guard *g, pid_t pid, int status) {
+static void take(Guard *g, pid_t pid, int status) {
         Task *t = task_find(g, pid);
         bool new = !t;
 
@@ -265,6 +273,7 @@ void trace_report(Guard *g, pid_t pid, int status) {
                 if (!t)
                         abort(); /* with EXITKILL: no process goes on that nobody will clear */
         }
+        t->held = TASK_NOT_HELD;
         if (!WIFSTOPPED(status)) {
                 on_dead(g, t);
                 return;
@@ -287,6 +296,22 @@ void trace_report(Guard *g, pid_t pid, int status) {
         default:
                 go_on(g, t, WSTOPSIG(status));
         }
+}
+
+void trace_report(Guard *g, pid_t pid, int status) {
+        take(g, pid, status);
+        if (g->pause.active && pid == g->pause.by) /* its call is over, or it is */
+                pause_end(g);
+}
+
+void trace_go_on(Guard *g, Task *t) {
+        TaskHeld held = t->held;
+
+        t->held = TASK_NOT_HELD;
+        if (held == TASK_HELD_GROUP)
+                ptrace(PTRACE_LISTEN, t->pid, NULL, NULL);
+        else
+                go_on(g, t, t->signal);
 }
 
 void trace_kill_all(Guard *g) {
