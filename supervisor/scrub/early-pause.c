@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#define PAUSE_USEC 20000  /* a task that does not stop in this time is in the kernel, for as long as it likes */
+#define PAUSE_USEC 500000 /* a task that does not stop in this time is in the kernel, for as long as it likes; only the region waits */
 #define GOING_USEC 2000000
 
 static void start_turn(Early *e);
