@@ -101,6 +101,48 @@ def each_invocation_is_listed_with_what_became_of_it():  # I-60
     check(all(i in text for i in listed), text)
 
 
+# I-53: one region runs, and nothing else, and does a little of everything: what the ledger says meanwhile carries its id. I-36: when, how large and
+# which skill is said of its beginning, and when and how much of its end.
+@case
+def every_event_of_a_region_carries_its_id():
+    d = skill("busy", entry={"main": ["/usr/bin/python3", "/skill/main.py"]}, lineage="handles", reads=["note"], writes=["note"], sections={"plan": {"schema": {"type": "object"}}})
+    with open(os.path.join(d, "main.py"), "w", encoding="utf-8") as f:
+        f.write("""import lethe, os
+def tried(f, *args):
+    try:
+        return f(*args)
+    except (lethe.LetheError, OSError):
+        pass
+lethe.log("words")
+tried(lethe.read, "note")
+tried(lethe.write, "note", 7)
+tried(lethe.write, "note", "fits")
+s = lethe.section("plan")
+tried(s.write, {"n": 1})
+tried(s.write, [])
+tried(s.read)
+tried(lethe._pipe.call, "no.such", {})
+tried(open, "/etc/shadow")
+lethe.result(1)
+""")
+    schema = os.path.join(DIR, "note.json")
+    with open(schema, "w", encoding="utf-8") as f:
+        f.write('{"type":"string"}')
+    same([lethe("slot", "define", "note", "--schema", schema).code, lethe("slot", "put", "note", '"first"').code], [0, 0])
+    before = len(log())
+    r = run(d)
+    same(r.code, 0, r)
+    meanwhile = log()[before:]
+    same({e.get("region") for e in meanwhile}, {r.receipt["region"]}, [e for e in meanwhile if "region" not in e])
+    types = {e["type"] for e in meanwhile}
+    same({"region.allocated", "slot.read", "slot.proposed", "slot.refused", "slot.written", "region.logged", "region.result", "request.refused", "region.denied", "handle.issued",
+          "handle.dereferenced", "handle.unbound", "region.released", "invocation.ended"} - types, set(), types)
+    begun, released = meanwhile[0], next(e for e in meanwhile if e["type"] == "region.released")
+    same((begun["skill"]["name"], begun["skill"]["digest"]), ("busy", r.receipt["skill"]["digest"]))
+    check(begun["grant"]["budgets"]["memory_bytes"] > 0 and released["teardown"]["bytes_held"] > 0 and begun["time"] <= released["time"], begun, released)
+    ran["busy"] = r.receipt["region"]
+
+
 @case
 def a_skill_a_scope_or_a_time_can_be_asked_about():
     for argv, want in ((("--skill", "twin"), ("left", "right")), (("--scope", "invocation-tree"), ("wide",)), (("--since", "1h"), ran), (("--until", "1h"), ()),

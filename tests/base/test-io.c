@@ -231,7 +231,7 @@ Test(log, one_line_each_and_a_level) {
         close(fds[1]);
 }
 
-/* I-14: who does not read standard error holds up nothing. */
+/* Who does not read standard error holds up nothing. */
 static int log_held(void *arg) {
         int fds[2];
         char text[8192], *last = NULL;

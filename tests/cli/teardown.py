@@ -80,6 +80,14 @@ def whole(t, *what):
     same([c for c in t["not_covered"] if c in HELD], [], *what)
 
 
+def holds(pid):
+    """Has a file of our store open."""
+    try:
+        return any(os.readlink("/proc/%s/fd/%s" % (pid, n)).startswith(STORE) for n in os.listdir("/proc/%s/fd" % pid))
+    except OSError:
+        return False
+
+
 ENDS = [
     ("exited", "pass", []), ("exited", "sys.exit(3)", []), ("exited", "os._exit(0)", []), ("signaled", "os.abort()", []),
     ("signaled", "os.kill(os.getpid(), signal.SIGKILL)", []), ("signaled", "os.kill(os.getpid(), signal.SIGSEGV)", []),
@@ -197,6 +205,29 @@ def no_discipline_only_for_the_trusted_and_said_so():  # I-31, I-57
 
 @case
 def the_next_begins_after_the_last_was_overwritten():  # I-57
+    """While the next one runs, the storage of the one before is looked at, which we kept from going back to the kernel."""
+    p = start("--quiet", "--exec", PY, "-c", HOLD, "time.sleep(30)")
+    same(p.stdout.readline(), b"ready\n")
+    python = [pid for pid, name in below(p.pid) if name.startswith("python")][0]
+    kept = [open("/proc/%d/cwd/file" % python, "rb")]
+    for name in os.listdir("/proc/%d/map_files" % python) if ROOT else []:
+        path = "/proc/%d/map_files/%s" % (python, name)
+        if "/dev/zero" in os.readlink(path):
+            kept.append(open(path, "rb"))
+    same(len(kept), 2 if ROOT else 1)
+    check(all(b"teardown-secret" in os.pread(f.fileno(), 4096, 0) for f in kept), "nothing to look for")
+    p.terminate()
+    p.communicate(timeout=60)
+    first = p.receipt()
+    whole(first["teardown"])
+    q = start("--quiet", "--exec", PY, "-c", HOLD, "time.sleep(30)")
+    same(q.stdout.readline(), b"ready\n")
+    for f in kept:
+        check(not os.pread(f.fileno(), os.fstat(f.fileno()).st_size, 0).strip(b"\0"), f.name, "is as it was")
+        f.close()
+    q.terminate()
+    q.communicate(timeout=60)
+    check(first["ledger"]["released"] < q.receipt()["ledger"]["allocated"], first, q.receipt())
     seqs = []
     for _ in range(3):
         r = run("--exec", PY, "-c", HOLD, "pass")
@@ -210,6 +241,7 @@ def it_is_done_when_it_returns():  # I-14
     r = run("--exec", PY, "-c", HOLD, "[os.fork() for _ in range(3)]; time.sleep(0.1)")
     whole(r.receipt["teardown"])
     same(below(os.getpid()), [])
+    same([pid for pid in filter(str.isdigit, os.listdir("/proc")) if pid != str(os.getpid()) and holds(pid)], [], "somebody still works on it")
     same(os.listdir(os.path.join(STORE, "guard")), ["lock"])
 
 

@@ -35,7 +35,7 @@ static int judge(const char *schema, const char *value, Diag *why) {
         return judge_json(j, v, why);
 }
 
-/* C-27 and I-24 rest on this: what cannot be checked is refused, with the place and the keyword. */
+/* C-27 rests on this: what cannot be checked is refused, with the place and the keyword. */
 Test(jsonschema, refused_schemas) {
         static const struct {
                 const char *schema;
@@ -247,7 +247,7 @@ Test(jsonschema, patterns_beyond_ecma_262_are_refused) {
         }
 }
 
-/* A skill's author writes the schema and the skill writes the value: no pair of them may take long or much stack (I-36, I-52). */
+/* A skill's author writes the schema and the skill writes the value: no pair of them may take long or much stack. */
 Test(jsonschema, patterns_that_explode_end) {
         static const char *const rows[] = {"^(a+)+$", "^(a|a)*$", "^(?:a|aa)+$", "(a*)*[bc]", "a*a*a*a*a*a*[bc]", "^(?=(a+)+$)b?", "(?:.*.*)*[=b]",
                                            "^(([a-z])+.)+[A-Z]([a-z])+$", "(\\1?a)*[bc](d)?"};
