@@ -23,6 +23,7 @@ static void facts_free(RegionFacts *f) {
         free(f->tier);
         free(f->asked);
         free(f->scope);
+        json_decref(f->beyond);
         free(f->outcome);
         free(f->reason);
         json_decref(f->by);
@@ -71,6 +72,7 @@ static int allocated(RegionFacts *f, const json_t *o) {
         f->tier = strdup(text_of(o, "tier"));
         f->asked = strdup(text_of(grant, "discipline"));
         f->scope = strdup(*scope ? scope : "invocation");
+        f->beyond = json_incref(json_object_get(grant, "beyond_parent"));
         f->outcome = strdup("");
         f->reason = strdup("");
         if (json_get_u64(json_object_get(grant, "cancel_bound_usec"), &f->bound_usec) < 0)

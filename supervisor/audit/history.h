@@ -32,6 +32,7 @@ typedef struct RegionFacts {
         char *skill, *digest, *tier; /* owned, never NULL */
         char *asked;              /* discipline that was granted, "" when an old entry does not say; owned */
         char *scope;              /* key scope; owned */
+        json_t *beyond;           /* what it had and the region that started it had not, by the policy's word; NULL: nothing */
         char *outcome, *reason;   /* owned; "" when there is none */
         uint64_t bound_usec;      /* of cancellation; 0: not said */
         json_t *by;               /* who ran it: host, uid, version; NULL when not recorded */

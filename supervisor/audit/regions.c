@@ -47,7 +47,7 @@ bool region_question_is(RegionQuestion q, const RegionFacts *f) {
         case REGION_WEAKER:
                 return strcmp(f->asked, "none") == 0;
         case REGION_RELAXED:
-                return strcmp(f->scope, "invocation") != 0;
+                return strcmp(f->scope, "invocation") != 0 || f->beyond;
         case REGION_QUESTIONS_N:
                 break;
         }

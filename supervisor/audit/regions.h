@@ -10,7 +10,7 @@
         QUESTION(LATE, "late", true, "whose teardown passed its bound")                                                                 \
         QUESTION(RECOVERED, "recovered", false, "whose supervisor died, finished by a later one")                                       \
         QUESTION(WEAKER, "weaker", false, "of discipline none, which policy allows to trusted skills only")                             \
-        QUESTION(RELAXED, "relaxed", false, "whose key reached further than the invocation")
+        QUESTION(RELAXED, "relaxed", false, "whose key reached further than the invocation, or which had more than the region above")
 
 typedef enum RegionQuestion {
 #define QUESTION(name, word, fails, what) REGION_##name,

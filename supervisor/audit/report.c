@@ -187,7 +187,7 @@ static void tiles(Report *r) {
         tile(r, false, "alive", "%zu", t->alive);
         tile(r, false, "recovered", "%zu", t->answers[REGION_RECOVERED]);
         tile(r, false, "discipline none", "%zu", t->answers[REGION_WEAKER]);
-        tile(r, false, "wider key scope", "%zu", t->answers[REGION_RELAXED]);
+        tile(r, false, "wider key or grant", "%zu", t->answers[REGION_RELAXED]);
         tile(r, t->verified < MAX(t->overwritten, t->held), "overwritten, read back", "%s", size_format(t->verified, size));
         put(r, "</div>");
 }

@@ -197,6 +197,7 @@ static int grant_again(const Policy *policy, const RegionRow *row, Grant *ret) {
         const RunRequest request = {.entry = (char *)json_string_value(json_array_get(json_object_get(row->detail, "release"), 0))};
         _cleanup_policy_ Policy *own = NULL;
         _cleanup_skill_ Skill *skill = NULL;
+        _cleanup_grant_ Grant had = {};
         Diag d = {};
         int e = folder && digest ? skill_load(folder, &skill, &d) : -ENOENT;
 
@@ -208,6 +209,11 @@ static int grant_again(const Policy *policy, const RegionRow *row, Grant *ret) {
         }
         if (e == 0)
                 e = policy_grant(skill, &request, policy, ret, &d);
+        /* Never more than the region had: its command line, or the one above it, may have taken some of it. */
+        if (e == 0)
+                e = grant_recorded(json_object_get(row->detail, "grant"), &had);
+        if (e == 0)
+                e = grant_within(ret, &had, &had.budget, NULL, &d);
         if (e != 0)
                 log_warning("region %s: its release callbacks cannot be run: %s", row->region, *d.text ? d.text : strerror(e < 0 ? -e : EINVAL));
         return e == -ENOMEM ? e : e != 0;

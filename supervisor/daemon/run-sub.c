@@ -56,8 +56,7 @@ static int within_parent(Run *parent, Grant *g, Diag *reterr) {
         int e;
 
         left.output_bytes = p->io.output_max > p->io.output_used ? p->io.output_max - p->io.output_used : 0;
-        e = grant_within(g, &left, reterr);
-        g->cancel_bound_usec = MIN(g->cancel_bound_usec, p->grant->cancel_bound_usec);
+        e = grant_within(g, p->grant, &left, parent->options->policy, reterr);
         return e > 0 ? DESK_START_E_BUDGET : e;
 }
 

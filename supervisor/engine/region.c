@@ -155,7 +155,7 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                         json_integer(0), "lineage", s->lineage ? s->lineage : "events", "discipline",
                         json_object_get(s->grant, "discipline"));
         if (!row || set_parent(row, s) < 0 || (s->folder && json_object_set_new(row, "folder", json_string(s->folder)) < 0) ||
-            (s->release && json_object_set(row, "release", (json_t *)s->release) < 0))
+            (s->folder && json_object_set(row, "grant", (json_t *)s->grant) < 0) || (s->release && json_object_set(row, "release", (json_t *)s->release) < 0))
                 return -ENOMEM;
         r = gates_record(t, row, s->region, &gates);
         if (r != 0)

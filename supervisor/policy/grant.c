@@ -31,6 +31,7 @@ void grant_deinit(Grant *g) {
         strv_free(g->sub_skills);
         json_decref(g->gates);
         json_decref(g->reductions);
+        json_decref(g->beyond);
         *g = (Grant){0};
 }
 

@@ -33,6 +33,7 @@ typedef struct Grant {
         NetworkMode network;
         NetGrant *connects;
         size_t n_connects;
+        bool network_closed;  /* --network none: nothing below this region has any either */
         bool proc;            /* mount /proc with subset=pid */
         DenialMode on_denial;
         bool report_paths;    /* path denials are reported too (costs one notification an open) */
@@ -52,6 +53,7 @@ typedef struct Grant {
         uint64_t max_regions;   /* policy: regions alive at once in the store; 0: no limit */
         uint64_t max_of_skill;  /* policy: regions of this skill alive at once; 0: no limit of its own */
         json_t *reductions;   /* array of {field, asked, granted, rule}: where the operator gave less */
+        json_t *beyond;       /* array of strings: what a sub-skill has and the region that started it has not; NULL: nothing */
 } Grant;
 
 void grant_deinit(Grant *g);
@@ -74,14 +76,19 @@ int policy_grant(const Skill *skill_or_null, const RunRequest *request, const Po
  * 0, or GRANT_E_REFUSED with a message. */
 int policy_allows_discipline(const Policy *p, const Skill *skill_or_null, Discipline d, Diag *reterr);
 
-/* Cuts the budget down to `most`, member by member, for a region that another one starts: what is cut is in `reductions`. Returns 0,
- * GRANT_E_REFUSED when a member would be less than any region can have, -ENOMEM. */
-int grant_within(Grant *g, const Budget *most, Diag *reterr);
+/* Cuts a grant down for a region that another one starts; what is cut is in `reductions`. Budget: to `most`, member by member. Network and files: to
+ * what `above` has, and what the policy's row for this very skill grants, which is told in `beyond`; the general part of the policy grants nothing
+ * here, and --network none holds for all below. Discipline and cancel bound: not weaker than those of `above`, from where its data come. Pure. Returns 0, GRANT_E_REFUSED
+ * when a member of the budget would be less than any region can have, -ENOMEM. */
+int grant_within(Grant *g, const Grant *above, const Budget *most, const Policy *policy_or_null, Diag *reterr);
 
 /* The grant as it is recorded in region.allocated; sizes in bytes, times in usec. Arguments and values of the environment are left out:
  * they may hold what the user asked the skill, and the ledger never forgets (I-2). At most GRANT_RECORD_MAX bytes. New reference. */
 #define GRANT_RECORD_MAX 32768
 json_t *grant_to_json(const Grant *g);
+/* The other way, for grant_within(): budget, files, network and discipline of a recorded grant, nothing else. What cannot be read, or was left out because
+ * it was too long, is not granted. Returns 0 or -ENOMEM. */
+int grant_recorded(const json_t *o, Grant *ret);
 /* `run --dry-run --json`: the same with "version", arguments and environment. New reference. */
 json_t *grant_show_json(const Grant *g);
 /* `run --dry-run`: for a person. Owned text, NULL when out of memory. */

@@ -114,7 +114,7 @@ static int add_connect(Grant *g, const NetGrant *c) {
         return 0;
 }
 
-static bool has_connect(const NetGrant *list, size_t n, const NetGrant *c) {
+bool merge_has_connect(const NetGrant *list, size_t n, const NetGrant *c) {
         for (size_t i = 0; i < n; i++)
                 if (net_same(&list[i], c))
                         return true;
@@ -131,7 +131,7 @@ static int request_network(Merge *m, const Limits *l) {
         for (size_t i = 0; i < q->n_connects; i++) {
                 int r;
 
-                if (l->network_said && !l->network_host && !has_connect(l->connects, l->n_connects, &q->connects[i]))
+                if (l->network_said && !l->network_host && !merge_has_connect(l->connects, l->n_connects, &q->connects[i]))
                         return diag(m->reterr, GRANT_E_REFUSED, "--connect %s: %s/connect does not list it", q->connects[i].text,
                                     where(m, l, "network", place));
                 r = add_connect(m->grant, &q->connects[i]);
@@ -149,6 +149,8 @@ int merge_network(Merge *m) {
         Grant *g = m->grant;
         char place[512], field[64], rule[640];
         int r = request_network(m, l);
+
+        g->network_closed = none;
 
         if (r)
                 return r;
@@ -168,9 +170,9 @@ int merge_network(Merge *m) {
         for (size_t i = 0; g->network != NETWORK_HOST && i < a->n_connects; i++) {
                 const NetGrant *c = &a->connects[i];
 
-                if (has_connect(g->connects, g->n_connects, c))
+                if (merge_has_connect(g->connects, g->n_connects, c))
                         continue;
-                if (!none && l->network_said && (l->network_host || has_connect(l->connects, l->n_connects, c)))
+                if (!none && l->network_said && (l->network_host || merge_has_connect(l->connects, l->n_connects, c)))
                         r = add_connect(g, c);
                 else {
                         snprintf(field, sizeof(field), "/network/connect/%zu", i);
@@ -202,8 +204,7 @@ static int add_file(Grant *g, const char *source, const char *target, bool write
         return f->source && f->target ? 0 : -ENOMEM;
 }
 
-/* 0: no root covers the path, 1: for reading, 2: for writing. */
-static int covered(const Limits *l, const char *path) {
+int merge_covers(const Limits *l, const char *path) {
         int best = 0;
 
         for (size_t i = 0; i < l->n_files; i++)
@@ -219,7 +220,7 @@ static int request_files(Merge *m, const Limits *l) {
                 const FileGrant *v = &m->request->mounts[i];
                 int r;
 
-                if (l->files_said && covered(l, v->source) < (v->write ? 2 : 1))
+                if (l->files_said && merge_covers(l, v->source) < (v->write ? 2 : 1))
                         return diag(m->reterr, GRANT_E_REFUSED, "-v %s:%s: no root of %s allows to %s it", v->source, v->target,
                                     where(m, l, "files", place), v->write ? "write" : "read");
                 r = add_file(m->grant, v->source, v->target, v->write);
@@ -255,7 +256,7 @@ static int manifest_file(Merge *m, const Limits *l, size_t i) {
                 return a->write && !v->write ? merge_reduce(m, field, asked, "read", "command line -v %s:%s is read-only", v->source, v->target) : 0;
         if (!l->files_said)
                 return merge_reduce(m, field, asked, "none", "the files of a manifest are granted by a policy file or -v SOURCE:%s", a->target);
-        right = covered(l, a->real ?: a->path);
+        right = merge_covers(l, a->real ?: a->path);
         if (right == 0)
                 return merge_reduce(m, field, asked, "none", "no root of %s covers %s", where(m, l, "files", place), a->real ?: a->path);
         if (!a->real)

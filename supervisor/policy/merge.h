@@ -23,6 +23,9 @@ int merge_discipline(Merge *m);
 /* After merge_budget(). `s` is the skill, whose entries the callbacks are. */
 int merge_releases(Merge *m, const Skill *s);
 
+bool merge_has_connect(const NetGrant *list, size_t n, const NetGrant *c);
+/* 0: no root covers the path, 1: for reading, 2: for writing. */
+int merge_covers(const Limits *l, const char *path);
 /* Records that something was asked and less was given. Takes the rule as a format. */
 int merge_reduce(Merge *m, const char *field, const char *asked, const char *granted, const char *fmt, ...) _printf_(5, 6);
 /* The program and arguments of an entry, as a region starts them. Returns 0, GRANT_E_*, -ENOMEM. */

@@ -114,14 +114,15 @@ static json_t *common(const Grant *g) {
             set(o, "sections", sections(g)) < 0 || set(o, "resources", list(g->resources)) < 0 || set(o, "release", releases(g)) < 0 ||
             set(o, "sub_skills", list(g->sub_skills)) < 0 || set(o, "gates", gates(g)) < 0 ||
             set(o, "cancel_bound_usec", json_u64(g->cancel_bound_usec)) < 0 || set(o, "max_regions", json_u64(g->max_regions)) < 0 ||
-            set(o, "max_of_skill", json_u64(g->max_of_skill)) < 0 || json_object_set(o, "reductions", g->reductions) < 0)
+            set(o, "max_of_skill", json_u64(g->max_of_skill)) < 0 || json_object_set(o, "reductions", g->reductions) < 0 ||
+            (g->beyond && json_object_set(o, "beyond_parent", g->beyond) < 0))
                 return NULL;
         return TAKE_PTR(o);
 }
 
 json_t *grant_to_json(const Grant *g) {
         static const char *const lists[] = {"reductions", "files", "slots", "reads", "writes", "network",
-                                            "release", "sections", "sub_skills", "gates", "resources"};
+                                            "release", "sections", "sub_skills", "gates", "resources", "beyond_parent"};
         _cleanup_json_ json_t *o = common(g);
 
         /* A ledger entry has a bound; where lists would pass it, their numbers are kept, the longest-winded list first. */

@@ -1,8 +1,36 @@
-#include "policy/grant.h"
+/* What a region may have that another one starts. Pure. */
+#include "policy/merge.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-int grant_within(Grant *g, const Budget *most, Diag *reterr) {
+#define RULE "the region that started it does not have it, and no row of the policy grants it to this skill"
+
+static int reduce(Grant *g, const char *field, const char *asked, const char *granted, const char *rule) {
+        return json_array_append_new(g->reductions, json_pack("{s:s, s:s, s:s, s:s}", "field", field, "asked", asked, "granted", granted, "rule",
+                                                              rule)) < 0 ? -ENOMEM : 0;
+}
+
+static int _printf_(2, 3) add_beyond(Grant *g, const char *fmt, ...) {
+        _cleanup_free_ char *text = NULL;
+        va_list ap;
+        int n;
+
+        va_start(ap, fmt);
+        n = vasprintf(&text, fmt, ap);
+        va_end(ap);
+        if (n < 0) {
+                text = NULL;
+                return -ENOMEM;
+        }
+        if (!g->beyond)
+                g->beyond = json_array();
+        return json_array_append_new(g->beyond, json_string(text)) < 0 ? -ENOMEM : 0;
+}
+
+static int within_budget(Grant *g, const Budget *most, Diag *reterr) {
         for (size_t i = 0; i < BUDGET_FIELDS; i++) {
                 const BudgetField *f = &budget_fields[i];
                 uint64_t *have = budget_at(&g->budget, f), left = budget_get(most, f);
@@ -16,10 +44,130 @@ int grant_within(Grant *g, const Budget *most, Diag *reterr) {
                                     granted, budget_format(f, f->least, asked));
                 budget_format(f, *have, asked);
                 snprintf(field, sizeof(field), "/budgets/%s", f->name);
-                if (json_array_append_new(g->reductions, json_pack("{s:s, s:s, s:s, s:s}", "field", field, "asked", asked, "granted", granted, "rule",
-                                                                   "what was left of the region that started it")) < 0)
+                if (reduce(g, field, asked, granted, "what was left of the region that started it") < 0)
                         return -ENOMEM;
                 *have = left;
         }
         return 0;
+}
+
+/* Keeps the addresses that may be had. */
+static int within_connects(Grant *g, const Grant *above, const Limits *own) {
+        size_t n = 0;
+        int r = 0;
+
+        for (size_t i = 0; i < g->n_connects; i++) {
+                NetGrant *c = &g->connects[i];
+                const bool had = above->network == NETWORK_HOST || merge_has_connect(above->connects, above->n_connects, c);
+                const bool given = own && (own->network_host || merge_has_connect(own->connects, own->n_connects, c));
+
+                if (r == 0 && !g->network_closed && (had || given)) {
+                        r = had ? 0 : add_beyond(g, "connect %s", c->text);
+                        g->connects[n++] = *c;
+                        continue;
+                }
+                if (r == 0)
+                        r = reduce(g, "/network/connect", c->text, "none", g->network_closed ? "command line --network none" : RULE);
+                free(c->text);
+        }
+        g->n_connects = n;
+        return r;
+}
+
+static int within_network(Grant *g, const Grant *above, const SkillPolicy *row) {
+        const Limits *own = row && row->limits.network_said ? &row->limits : NULL;
+        const NetworkMode asked = g->network;
+        const char *rule;
+        int r;
+
+        g->network_closed |= above->network_closed;
+        rule = g->network_closed ? "command line --network none" : RULE;
+        r = within_connects(g, above, own);
+        if (r < 0)
+                return r;
+        if (asked == NETWORK_HOST && !g->network_closed && (above->network == NETWORK_HOST || (own && own->network_host)))
+                return above->network == NETWORK_HOST ? 0 : add_beyond(g, "network host");
+        if (asked == NETWORK_PRIVATE && !g->network_closed && above->network != NETWORK_NONE)
+                return 0;
+        if (asked == NETWORK_PRIVATE && !g->network_closed && own) /* less than any network that a row can grant */
+                return add_beyond(g, "network private");
+        g->network = g->n_connects > 0 ? NETWORK_CONNECT : NETWORK_NONE;
+        return g->network == asked || asked == NETWORK_CONNECT ? 0 : reduce(g, "/network", network_name(asked), network_name(g->network), rule);
+}
+
+/* 0: none, 1: to read, 2: to write. */
+static int right_of(const Grant *above, const char *source) {
+        int best = 0;
+
+        for (size_t i = 0; i < above->n_files; i++)
+                if (path_is_under(source, above->files[i].source))
+                        best = MAX(best, above->files[i].write ? 2 : 1);
+        return best;
+}
+
+static int within_file(Grant *g, FileGrant *f, const Grant *above, const Limits *own, bool *ret_keep) {
+        const int asked = f->write ? 2 : 1, had = right_of(above, f->source), given = own ? merge_covers(own, f->source) : 0;
+        const int right = MIN(asked, MAX(had, given));
+        const char *const words[] = {"none", "read", "write"};
+        _cleanup_free_ char *text = NULL;
+        int r = 0;
+
+        if (asprintf(&text, "%s %s", words[asked], f->source) < 0) {
+                text = NULL;
+                return -ENOMEM;
+        }
+        *ret_keep = right > 0;
+        f->write = right == 2;
+        if (right > had)
+                r = add_beyond(g, "%s %s", words[right], f->source);
+        return r == 0 && right < asked ? reduce(g, "/files", text, words[right], RULE) : r;
+}
+
+static int within_files(Grant *g, const Grant *above, const SkillPolicy *row) {
+        const Limits *own = row && row->limits.files_said ? &row->limits : NULL;
+        size_t n = 0;
+        int r = 0;
+
+        for (size_t i = 0; i < g->n_files; i++) {
+                FileGrant f = g->files[i];
+                bool keep = false;
+
+                if (r == 0)
+                        r = within_file(g, &f, above, own, &keep);
+                if (keep && r == 0) {
+                        g->files[n++] = f;
+                        continue;
+                }
+                free(f.source);
+                free(f.target);
+        }
+        g->n_files = n;
+        return r;
+}
+
+/* What it works on came from above. */
+static int within_discipline(Grant *g, const Grant *above) {
+        char asked[DISCIPLINE_TEXT_MAX], granted[DISCIPLINE_TEXT_MAX];
+
+        if (discipline_compare(g->discipline, g->passes, above->discipline, above->passes) >= 0)
+                return 0;
+        discipline_format(g->discipline, g->passes, asked);
+        g->discipline = above->discipline;
+        g->passes = above->passes;
+        return reduce(g, "/teardown/discipline", asked, discipline_format(g->discipline, g->passes, granted),
+                      "no weaker than that of the region that started it");
+}
+
+int grant_within(Grant *g, const Grant *above, const Budget *most, const Policy *policy, Diag *reterr) {
+        const SkillPolicy *row = policy ? policy_skill(policy, g->skill_name) : NULL;
+        int r = within_budget(g, most, reterr);
+
+        g->cancel_bound_usec = MIN(g->cancel_bound_usec, above->cancel_bound_usec);
+        if (r == 0)
+                r = within_network(g, above, row);
+        if (r == 0)
+                r = within_files(g, above, row);
+        if (r == 0)
+                r = within_discipline(g, above);
+        return r;
 }

@@ -171,6 +171,46 @@ def a_sub_skill_gets_no_more_than_is_left():  # I-23
 
 
 @case
+def a_sub_skill_has_no_right_that_the_one_above_has_not():  # I-21, I-28
+    """Unless a row of the policy grants it to this very skill, and then the ledger and the audit say so."""
+    data, path = os.path.join(DIR, "data"), os.path.join(DIR, "rights.json")
+    os.makedirs(data, exist_ok=True)
+    with open(os.path.join(data, "f"), "w") as f:
+        f.write("held dear")
+    os.chmod(data, 0o777)
+    ask = {"files": [{"path": data, "access": "write"}], "network": {"connect": ["127.0.0.1:9"]}}
+    skill("wanting", ask)
+    asker = {"asks-too": ask, "asks-nothing": {}}
+    for name, manifest in asker.items():
+        skill(name, dict(manifest, sub_skills=["wanting"]))
+    digest = json.loads(lethe("validate", "--json", os.path.join(DIR, "wanting")).out)["digest"]
+    general = {"files": [{"path": data, "access": "write"}], "network": {"connect": ["127.0.0.1:9"]}}
+    row = {"skills": {"wanting": dict(general, digest=digest)}}
+    look = """a = lethe.run("wanting", [%r])\nlethe.result([a["region"], a["result"]])""" % (
+        "import socket\nout = []\n"
+        "for f in (lambda: open(%r).read(), lambda: open(%r, 'a').close(), lambda: socket.socket().connect(('127.0.0.1', 9))):\n"
+        "  try: f(); out.append('had')\n"
+        "  except ConnectionRefusedError: out.append('had')\n"
+        "  except OSError: out.append('no')\nlethe.result(out)" % (data + "/f", data + "/f"))
+    beyond = ["connect 127.0.0.1:9", "write " + data]
+    for above, options, policy, want, more in (
+            ("asks-nothing", (), general, ["no"] * 3, None), ("asks-too", (), general, ["had"] * 3, None),
+            ("asks-too", ("-v", "%s:%s:ro" % (data, data)), general, ["had", "no", "had"], None),
+            ("asks-too", ("--network", "none"), dict(general, **row), ["had", "had", "no"], None),
+            ("asks-nothing", ("--network", "none"), row, ["had", "had", "no"], beyond[1:]), ("asks-nothing", (), row, ["had"] * 3, beyond)):
+        with open(path, "w") as f:
+            json.dump(dict({"version": 1}, **policy), f)
+        r = run("--policy", path, *options, above, "--", look)
+        same(r.code, 0, above, r)
+        child, got = r.receipt["result"]
+        same(got, want, above, options, policy)
+        same(events(child, "region.allocated")[0]["grant"].get("beyond_parent"), more)
+        listed = [x for x in json.loads(lethe("audit", "regions", "relaxed", "--json").out)["regions"] if x["region"] == child]
+        same([x["beyond_parent"] for x in listed], [more] if more else [])
+    clean()
+
+
+@case
 def what_is_lent_the_lender_cannot_use():
     """Both together never have more than the budget of the one above."""
     r = lab("""import threading

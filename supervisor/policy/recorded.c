@@ -1,0 +1,78 @@
+/* A grant's rights as they stand in a record, for who goes on with a region whose supervisor died. Pure. */
+#include "policy/grant.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *text(const json_t *o, const char *key) {
+        return json_string_value(json_object_get(o, key)) ?: "";
+}
+
+static int read_files(const json_t *list, Grant *g) {
+        g->files = calloc(json_array_size(list) + 1, sizeof(*g->files));
+        if (!g->files)
+                return -ENOMEM;
+        for (size_t i = 0; i < json_array_size(list); i++) {
+                const json_t *o = json_array_get(list, i);
+                FileGrant *f = &g->files[g->n_files];
+
+                if (*text(o, "source") != '/')
+                        continue;
+                g->n_files++;
+                *f = (FileGrant){.source = strdup(text(o, "source")), .target = strdup(text(o, "target")), .write = strcmp(text(o, "access"), "write") == 0};
+                if (!f->source || !f->target)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static int read_network(const json_t *o, Grant *g) {
+        const json_t *list = json_object_get(o, "connect");
+
+        for (NetworkMode m = NETWORK_NONE; m <= NETWORK_HOST; m++)
+                if (strcmp(network_name(m), text(o, "mode")) == 0)
+                        g->network = m;
+        g->connects = calloc(json_array_size(list) + 1, sizeof(*g->connects));
+        if (!g->connects)
+                return -ENOMEM;
+        for (size_t i = 0; i < json_array_size(list); i++) {
+                int r = net_parse(json_string_value(json_array_get(list, i)) ?: "", &g->connects[g->n_connects], NULL);
+
+                if (r < 0)
+                        return r;
+                g->n_connects += r == 0;
+        }
+        return 0;
+}
+
+static void read_budget(const json_t *o, Budget *ret) {
+        for (size_t i = 0; i < BUDGET_FIELDS; i++) {
+                const BudgetField *f = &budget_fields[i];
+                char key[64];
+
+                snprintf(key, sizeof(key), "%s%s", f->name, f->unit == UNIT_BYTES ? "_bytes" : f->unit == UNIT_USEC ? "_usec" : "");
+                (void)json_get_u64(json_object_get(o, key), budget_at(ret, f));
+        }
+}
+
+int grant_recorded(const json_t *o, Grant *ret) {
+        _cleanup_grant_ Grant g = {.discipline = DISCIPLINE_MULTIPASS, .passes = PASSES_STANDARD};
+        int r = read_files(json_object_get(o, "files"), &g);
+
+        if (r == 0)
+                r = read_network(json_object_get(o, "network"), &g);
+        if (r < 0)
+                return r;
+        read_budget(json_object_get(o, "budgets"), &g.budget);
+        (void)json_get_u64(json_object_get(o, "cancel_bound_usec"), &g.cancel_bound_usec);
+        for (Discipline d = DISCIPLINE_ZERO; d <= DISCIPLINE_NONE; d++)
+                if (strcmp(discipline_name(d), text(o, "discipline")) == 0) {
+                        g.discipline = d;
+                        g.passes = (unsigned)json_integer_value(json_object_get(o, "passes"));
+                }
+        *ret = g;
+        g = (Grant){0};
+        return 0;
+}
