@@ -108,7 +108,7 @@ static void print_answers(const History *h, const RegionQuestion *only) {
                 alive += h->regions[i]->ended == 0 && !h->regions[i]->orphan;
         if (h->n == 0)
                 printf("no region is in what was asked about\n");
-        printf("%zu regions (%zu alive) in %" PRIu64 " entries of %s\nroot %s\n", h->n, alive, h->entries, h->origin, h->root);
+        printf("%zu region%s (%zu alive) in %" PRIu64 " entries of %s\nroot %s\n", h->n, h->n == 1 ? "" : "s", alive, h->entries, h->origin, h->root);
         for (RegionQuestion q = 0; q < REGION_QUESTIONS_N; q++) {
                 size_t n = 0;
 
