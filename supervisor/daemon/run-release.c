@@ -167,6 +167,9 @@ void run_release_over(Run *run) {
 
         owner->callback = NULL;
         owner->store_failed |= run->store_failed;
+        region_budget_charge(&owner->region.budget, run->region.budget.cpu_usec);
+        if (owner->parent)
+                owner->parent->region.io.output_used += run->region.io.output_used;
         if (note_of(run, owner->region.callbacks) < 0 || region_io_hand_on(&owner->region.io, &run->region.io) < 0)
                 log_error("release callbacks of region %s: %s", owner->region.id, strerror(ENOMEM));
         run_leave_tree(run);

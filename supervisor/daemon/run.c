@@ -107,7 +107,7 @@ static void enter_groups(Region *r) {
 
 void run_begin(Run *run) {
         Region *r = &run->region;
-        Budget within; /* what the processes of the region may use: its budget without the sections, which are here */
+        Budget within; /* what the processes of the region may use: its budget without the sections, which are here, and the callbacks' memory */
         Probe probe;
         Diag d = {};
         Tier tier;
@@ -159,7 +159,7 @@ void run_begin(Run *run) {
         }
         /* Only now, when the row names them: a control group that nobody knows of would be left behind by a crash. */
         within = r->grant->budget;
-        within.memory_bytes -= MIN(r->budget.reserved, within.memory_bytes);
+        within.memory_bytes -= MIN(r->budget.reserved + r->budget.lent.memory_bytes, within.memory_bytes);
         if (region_cgroup_any(&r->cgroup) && (e = region_cgroup_make(&r->cgroup, &within)) < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
         else

@@ -49,6 +49,14 @@ static int copy_list(char ***field, char *const *v) {
 }
 
 /* NAME=VALUE takes the place of an earlier NAME. */
+uint64_t grant_set_aside(const Grant *g) {
+        uint64_t most = 0;
+
+        for (size_t i = 0; i < g->n_releases; i++)
+                most = MAX(most, g->releases[i].budget.memory_bytes);
+        return most;
+}
+
 static int env_set(char ***env, const char *line) {
         size_t n = (size_t)(strchr(line, '=') + 1 - line);
 

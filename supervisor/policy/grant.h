@@ -14,7 +14,7 @@
 typedef struct ReleaseGrant {
         char *entry;          /* its name in lethe.json */
         char **argv;          /* as Grant.argv, without arguments of the command line */
-        Budget budget;        /* never more than the region's own; the time that is left of the cancel bound cuts it further */
+        Budget budget;        /* never more than the region's own, and at most half of its memory; the time that is left of the cancel bound cuts it further */
 } ReleaseGrant;
 
 typedef struct Grant {
@@ -57,6 +57,9 @@ typedef struct Grant {
 } Grant;
 
 void grant_deinit(Grant *g);
+/* Memory of the budget that the region's own processes do not get, so that a callback has it while the region stands there and holds its own: what the
+ * largest of them may have. One runs at a time. */
+uint64_t grant_set_aside(const Grant *g);
 #define _cleanup_grant_ _cleanup_(grant_deinit)
 
 enum {

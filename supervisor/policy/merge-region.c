@@ -32,12 +32,17 @@ int merge_discipline(Merge *m) {
         return policy_allows_discipline(m->policy, m->skill, g->discipline, m->reterr);
 }
 
-/* What a callback asks, or else what the region itself has; never more than that. */
+/* What a callback asks, or else what the region itself has; never more than that. Its memory is the region's, set aside: what it asks, or a quarter or 16 MiB;
+ * at most half. */
 static int release_budget(Merge *m, const ReleaseAsk *a, size_t i, Budget *ret) {
-        *ret = m->grant->budget;
+        Budget whole = m->grant->budget;
+
+        *ret = whole;
+        whole.memory_bytes /= 2;
+        ret->memory_bytes = MIN(MAX(ret->memory_bytes / 4, UINT64_C(16) << 20), whole.memory_bytes);
         for (size_t k = 0; k < BUDGET_FIELDS; k++) {
                 const BudgetField *f = &budget_fields[k];
-                uint64_t v = budget_get(&a->budget, f), most = budget_get(&m->grant->budget, f);
+                uint64_t v = budget_get(&a->budget, f), most = budget_get(&whole, f);
                 char asked[BUDGET_TEXT_MAX], granted[BUDGET_TEXT_MAX], field[64];
                 int r;
 
@@ -45,8 +50,10 @@ static int release_budget(Merge *m, const ReleaseAsk *a, size_t i, Budget *ret) 
                         *budget_at(ret, f) = v;
                 if (v <= most)
                         continue;
+                *budget_at(ret, f) = most;
                 snprintf(field, sizeof(field), "/release/%zu/budgets/%s", i, f->name);
-                r = merge_reduce(m, field, budget_format(f, v, asked), budget_format(f, most, granted), "a callback gets no more than its region had");
+                r = merge_reduce(m, field, budget_format(f, v, asked), budget_format(f, most, granted), "a callback gets no more than its region had, and half of "
+                                                                                                        "its memory");
                 if (r < 0)
                         return r;
         }

@@ -48,6 +48,8 @@ static int within_budget(Grant *g, const Budget *most, Diag *reterr) {
                         return -ENOMEM;
                 *have = left;
         }
+        for (size_t i = 0; i < g->n_releases; i++)
+                g->releases[i].budget.memory_bytes = MIN(g->releases[i].budget.memory_bytes, g->budget.memory_bytes / 2);
         return 0;
 }
 

@@ -28,7 +28,8 @@ static Breach breach(Outcome o, const char *resource, uint64_t limit, uint64_t u
 }
 
 void region_budget_init(RegionBudget *b, const Grant *g, const RegionCgroup *c) {
-        *b = (RegionBudget){.grant = g, .cgroup = c, .scratch = -1, .wall_deadline = NEVER, .tick_deadline = NEVER};
+        *b = (RegionBudget){.grant = g, .cgroup = c, .scratch = -1, .wall_deadline = NEVER, .tick_deadline = NEVER,
+                            .lent.memory_bytes = grant_set_aside(g)};
 }
 
 static uint64_t left_of(uint64_t max, uint64_t used) {
@@ -144,10 +145,14 @@ static Breach look_scratch(RegionBudget *b, FilesLook files) {
         return no_breach;
 }
 
+void region_budget_charge(RegionBudget *b, uint64_t cpu_usec) {
+        for (RegionBudget *a = b->above; a; a = a->above)
+                a->below_cpu_usec += cpu_usec;
+}
+
 /* Every region above pays, too. */
 static void charge_above(RegionBudget *b) {
-        for (RegionBudget *a = b->above; a; a = a->above)
-                a->below_cpu_usec += b->cpu_usec - b->charged_cpu_usec;
+        region_budget_charge(b, b->cpu_usec - b->charged_cpu_usec);
         b->charged_cpu_usec = b->cpu_usec;
 }
 
@@ -368,8 +373,8 @@ Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker
         if (r.outcome == OUTCOME_NONE)
                 r = look_cpu(b);
         /* A program that crept past the budget in small steps and ended between two looks. */
-        if (r.outcome == OUTCOME_NONE && !b->cgroup->memory && worker_max_rss + b->reserved > b->grant->budget.memory_bytes)
-                r = breach(OUTCOME_OUT_OF_REGION, "memory", b->grant->budget.memory_bytes, worker_max_rss + b->reserved);
+        if (r.outcome == OUTCOME_NONE && !b->cgroup->memory && worker_max_rss + b->reserved + b->lent.memory_bytes > b->grant->budget.memory_bytes)
+                r = breach(OUTCOME_OUT_OF_REGION, "memory", b->grant->budget.memory_bytes, worker_max_rss + b->reserved + b->lent.memory_bytes);
         return r;
 }
 

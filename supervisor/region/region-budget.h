@@ -13,7 +13,7 @@ typedef struct Breach {
         uint64_t limit, used; /* bytes, usec or a count */
 } Breach;
 
-/* What of a region's budget the regions below it hold, for as long as they live. */
+/* What of a region's budget the regions below it hold, for as long as they live; of its memory also what is set aside for release callbacks. */
 typedef struct RegionLoan {
         uint64_t memory_bytes, processes, scratch_bytes;
 } RegionLoan;
@@ -57,6 +57,8 @@ Budget region_budget_left(RegionBudget *b, uint64_t now_usec);
 /* Gives `b`, of a new region, its budget out of the lender's: what is lent the lender cannot use, and CPU time that b uses counts for all
  * above. Returns 0 or -errno, with nothing lent. */
 int region_budget_lend(RegionBudget *lender, RegionBudget *b);
+/* CPU time that a callback of b's region used counts for all above that region. */
+void region_budget_charge(RegionBudget *b, uint64_t cpu_usec);
 /* The region of b is no more: all but the time goes back. */
 void region_budget_give_back(RegionBudget *b);
 /* Before something in the region: `bytes` more of private memory in pid; one more task; one more open by pid; a change of files,

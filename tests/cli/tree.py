@@ -471,6 +471,31 @@ def hostile_callbacks_change_nothing_else():
 
 
 @case
+def the_memory_of_callbacks_is_inside_the_budget():  # I-25, I-35
+    """The region holds what it held while a callback runs: both together never have more than the budget."""
+    for budgets, outcome in (({"memory": "100m"}, "out_of_region"), ({"memory": "16m"}, "exited")):
+        d = booker("inside", [{"entry": "one", "budgets": budgets}], "exec %s -c 'x = bytearray(80 << 20)'" % PYTHON,
+                   one="exec %s -c 'x = bytearray(24 << 20)'" % PYTHON)
+        r = run("--memory", "128m", d)
+        had = min(int(budgets["memory"][:-1]), 64) << 20
+        same((r.receipt["outcome"], callbacks(r)[0][1]), (outcome, "exited" if had > 32 << 20 else "out_of_region"), r)
+        g = events(r.receipt["teardown"]["callbacks"][0]["region"], "region.allocated")[0]["grant"]
+        same(g["budgets"]["memory_bytes"], had)
+        check(r.receipt["usage"]["peak_memory_bytes"] + had <= 129 << 20, r)
+    clean()
+
+
+@case
+def callbacks_of_sub_skills_count_for_the_one_above():  # I-24, I-35
+    booker("spender", [{"entry": "one"}], "exit 0", bound="9s", register=True, one="while :; do echo x >&2; done")
+    skill("frugal", {"sub_skills": ["spender"], "cancel_bound": "9s"})
+    r = run("--output-limit", "100k", "frugal", "--", "for i in range(9): lethe.run('spender')")
+    same(r.receipt["outcome"], "output_exceeded", r)
+    same(len([c for c in below(r.receipt["region"])]), 1, r)
+    clean()
+
+
+@case
 def callbacks_share_the_cancel_bound():  # I-33, I-35
     d = booker("slow", [{"entry": "first"}, {"entry": "second"}, {"entry": "third"}], bound="400ms", first="sleep 60", second="sleep 60", third="sleep 60")
     r = run(d)
@@ -542,6 +567,32 @@ def nobody_reads_what_a_callback_says():  # I-14, I-35
     out = p.communicate(timeout=60)
     same(p.returncode, 0, out[0])
     check(len(out[1]) >= 65536, len(out[1]))
+    clean()
+
+
+@case
+def callbacks_that_a_later_start_runs_have_no_more_than_the_region():  # I-35, I-60
+    """The command line that took the network away died with its supervisor."""
+    path = os.path.join(DIR, "allows.json")
+    with open(path, "w") as f:
+        json.dump({"version": 1, "network": {"connect": ["127.0.0.1:9"]}}, f)
+    d = booker("narrowed", [{"entry": "one"}], "sleep 60", bound="4s", register=True)
+    with open(os.path.join(d, "lethe.json")) as f:
+        manifest = dict(json.load(f), network={"connect": ["127.0.0.1:9"]})
+    with open(os.path.join(d, "lethe.json"), "w") as f:
+        json.dump(manifest, f)
+    same(lethe("skill", "add", d).code, 0)
+    for options, mode in ((("--network", "none", "--discipline", "multipass:2", "--memory", "50m"), "none"), ((), "connect")):
+        p = start("--policy", path, *options, d)
+        wait_alive(1)
+        time.sleep(0.3)
+        p.kill()
+        p.communicate(timeout=60)
+        first = json.loads(lethe("ps", "--json").out.splitlines()[0])["region"]
+        same(lethe("run", "--policy", path, "--exec", "/bin/true").code, 0)
+        g = events(below(first)[0], "region.allocated")[0]["grant"]
+        same((g["network"]["mode"], g["discipline"], g["passes"]), (mode, "multipass" if options else "zero", 2 if options else 1))
+        same(g["budgets"]["memory_bytes"], (25 if options else 32) << 20)
     clean()
 
 
