@@ -146,6 +146,8 @@ static int take(RegionFacts *f, const char *type, const json_t *o, uint64_t seq,
                 f->recovered = seq;
         else if (strcmp(type, "region.bound_passed") == 0)
                 f->passed = true;
+        else if (strcmp(type, "region.faulted") == 0)
+                f->faulted = true;
         else if (strcmp(type, "invocation.ended") == 0) {
                 f->ended = seq;
                 f->ended_usec = usec;
@@ -157,7 +159,8 @@ static int take(RegionFacts *f, const char *type, const json_t *o, uint64_t seq,
 /* Types that tell about a region's life, or of a skill; the rest is passed over without parsing. */
 static bool concerns(Bytes e) {
         static const char *const types[] = {"\"type\":\"region.allocated\"", "\"type\":\"region.released\"", "\"type\":\"region.recovered\"",
-                                            "\"type\":\"region.bound_passed\"", "\"type\":\"invocation.ended\"", "\"type\":\"skill.registered\""};
+                                            "\"type\":\"region.bound_passed\"", "\"type\":\"invocation.ended\"", "\"type\":\"skill.registered\"",
+                                            "\"type\":\"region.faulted\""};
 
         for (size_t i = 0; i < ARRAY_SIZE(types); i++)
                 if (memmem(e.p, e.n, types[i], strlen(types[i])))

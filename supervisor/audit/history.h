@@ -29,6 +29,7 @@ typedef struct RegionFacts {
         bool early_end;           /* invocation.ended came before region.released */
         bool orphan;              /* not ended, and its supervisor is gone */
         bool passed;              /* region.bound_passed was recorded */
+        bool faulted;             /* region.faulted was recorded */
         char *skill, *digest, *tier; /* owned, never NULL */
         char *asked;              /* discipline that was granted, "" when an old entry does not say; owned */
         char *scope;              /* key scope; owned */

@@ -42,6 +42,8 @@ bool region_question_is(RegionQuestion q, const RegionFacts *f) {
                 return facts_unproved(f);
         case REGION_LATE:
                 return facts_late(f);
+        case REGION_BREACHED:
+                return f->faulted;
         case REGION_RECOVERED:
                 return f->recovered > 0;
         case REGION_WEAKER:

@@ -1,4 +1,4 @@
-/* Runs: CLI. The questions that an auditor asks about regions (I-28, I-31, I-33, I-60), each answered with the regions to which it applies. */
+/* Runs: CLI. The questions that an auditor asks about regions (I-24, I-28, I-31, I-33, I-60), each answered with the regions to which it applies. */
 #pragma once
 
 #include "audit/history.h"
@@ -8,6 +8,7 @@
         QUESTION(UNRELEASED, "unreleased", true, "without exactly one release before their end")                                        \
         QUESTION(UNPROVED, "unproved", true, "whose memory is not proved overwritten")                                                  \
         QUESTION(LATE, "late", true, "whose teardown passed its bound")                                                                 \
+        QUESTION(BREACHED, "breached", false, "that broke a budget, and of which nothing was kept")                                     \
         QUESTION(RECOVERED, "recovered", false, "whose supervisor died, finished by a later one")                                       \
         QUESTION(WEAKER, "weaker", false, "of discipline none, which policy allows to trusted skills only")                             \
         QUESTION(RELAXED, "relaxed", false, "whose key reached further than the invocation, or which had more than the region above")

@@ -13,9 +13,9 @@
 /* Only --help of `lethe audit` prints it, so that one text has both forms. */
 const char audit_regions_help[] =
         "regions lists each invocation's region: when it was allocated and released, its discipline and\n"
-        "grade, bytes overwritten, teardown time and bound; then it answers six QUESTIONs, or the one that\n"
-        "is named: unreleased, unproved, late, recovered, weaker, relaxed. Ends 0 when no region is one of\n"
-        "the first three (with a QUESTION: when none is that), 1 when one is, 2 when there is no answer.\n"
+        "grade, bytes overwritten, teardown time and bound; then it answers QUESTIONs, or the one that is\n"
+        "named: unreleased, unproved, late, breached, recovered, weaker, relaxed. Ends 0 when no region is one\n"
+        "of the first three (with a QUESTION: when none is that), 1 when one is, 2 when there is no answer.\n"
         "\n"
         "  --since TIME      regions allocated then or later: 2026-11-21, 2026-11-21T10:00Z, 12h (ago)\n"
         "  --until TIME      regions allocated before\n"

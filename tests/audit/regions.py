@@ -79,13 +79,16 @@ def relaxations_and_weaker_disciplines_are_listed():
         json.dump({"version": 1, "skills": {"lax": {"trusted": True, "digest": digest}}}, f)
     none = run("--policy", POLICY, lax, "--", "x")
     same([r.code for r in (wide, twice, none)], [0, 0, 0], wide, twice, none)
-    ran.update(wide=wide.receipt["region"], twice=twice.receipt["region"], none=none.receipt["region"])
+    much = run("--output-limit", "1k", "--exec", "/bin/sh", "-c", "head -c 100000 /dev/zero")
+    same(much.receipt["outcome"], "output_exceeded", much)
+    same(applies("breached"), [much.receipt["region"]])  # I-24
+    ran.update(much=much.receipt["region"], wide=wide.receipt["region"], twice=twice.receipt["region"], none=none.receipt["region"])
     same(applies("relaxed"), [ran["wide"]])
     same(applies("weaker"), [ran["none"]])
     same(applies("unproved"), [ran["none"]])
     same(applies("unreleased"), [])
     same(lethe("audit", "regions", "unproved").code, 1)
-    same(lethe("audit", "regions", "unreleased").code, 0)
+    same([lethe("audit", "regions", q).code for q in ("unreleased", "breached", "relaxed", "late")], [0, 1, 1, 0])
     same(lethe("audit", "regions").code, 1)
 
 
@@ -97,7 +100,7 @@ def each_invocation_is_listed_with_what_became_of_it():  # I-60
         same(x["ledger"]["allocated"] < x["ledger"]["released"] < x["ledger"]["ended"], True, x)
         released = [e for e in log("--region", x["region"]) if e["type"] == "region.released"]
         same([e["teardown"] for e in released], [x["teardown"]])
-    same({k: listed[v]["discipline"] for k, v in ran.items()}, {"left": "zero", "right": "zero", "wide": "zero", "twice": "multipass", "none": "none"})
+    same({k: listed[v]["discipline"] for k, v in ran.items()}, {"left": "zero", "right": "zero", "wide": "zero", "twice": "multipass", "none": "none", "much": "zero"})
     text = lethe("audit", "regions").out.decode()
     check(all(i in text for i in listed), text)
 

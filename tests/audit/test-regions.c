@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* A ledger of one region a row, written through the engine (or, where the engine would refuse, straight), and what each of the six questions
+/* A ledger of one region a row, written through the engine (or, where the engine would refuse, straight), and what each of the questions
  * answers about it. */
 
 #define NUMBERS(n) ",\"bytes_overwritten\":" n ",\"bytes_verified\":" n ",\"usec\":100"
