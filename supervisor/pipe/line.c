@@ -14,7 +14,7 @@ void line_reader_init(LineReader *r, size_t max) {
 /* What a region said is not to stay in memory that nobody uses. */
 static void give_back(LineReader *r) {
         if (r->data)
-                explicit_bzero(r->data, r->room);
+                explicit_bzero(r->data, r->used);
         free(r->data);
 }
 
@@ -29,7 +29,7 @@ int line_reader_space(LineReader *r, size_t want, char **ret) {
                 if (r->room > READER_KEEP && want <= READER_KEEP) {
                         give_back(r);
                         r->data = NULL;
-                        r->room = 0;
+                        r->room = r->used = 0;
                 }
         } else if (r->start > 0) {
                 memmove(r->data, r->data + r->start, r->end - r->start);
@@ -47,6 +47,7 @@ int line_reader_space(LineReader *r, size_t want, char **ret) {
                 give_back(r);
                 r->data = p;
                 r->room = room;
+                r->used = r->end;
         }
         *ret = r->data + r->end;
         return 0;
@@ -55,6 +56,7 @@ int line_reader_space(LineReader *r, size_t want, char **ret) {
 void line_reader_fed(LineReader *r, size_t n) {
         assert(n <= r->room - r->end);
         r->end += n;
+        r->used = MAX(r->used, r->end);
 }
 
 LineKind line_reader_next(LineReader *r, const char **ret, size_t *ret_n) {

@@ -18,6 +18,7 @@ typedef enum LineKind {
 typedef struct LineReader {
         char *data;         /* owned */
         size_t room;        /* bytes allocated */
+        size_t used;        /* bytes in which something ever was */
         size_t start, end;  /* what is not taken yet: data[start..end) */
         size_t scanned;     /* of these, bytes known to hold no newline */
         size_t max;         /* longest line in bytes */

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -174,9 +174,13 @@ static void cache_write(int dir, const char *name, const struct sock_filter *fil
         io_write_file(dir, name, bytes, HASH_BYTES + size, 0600, false);
 }
 
+static void hash_add(crypto_generichash_state *h, const void *p, size_t n) {
+        crypto_generichash_update(h, p, n);
+}
+
 /* The key covers all that decides what the program is: the input, the tables of this build, and the library's version, because another
  * one may compile the same rules to another program. */
-static int cache_name(const FilterInput *in, char name[static 80]) {
+static void cache_name(const FilterInput *in, char name[static 80]) {
         static const char calls[] =
 #define ALLOW(call) #call "\n"
 #define PATH(call, path, at, writes) #call ",p\n"
@@ -189,32 +193,32 @@ static int cache_name(const FilterInput *in, char name[static 80]) {
 #undef DENY
                 ;
         const struct scmp_version *v = seccomp_version();
+        const uint32_t library[] = {v->major, v->minor, v->micro, seccomp_arch_native()};
+        crypto_generichash_state h;
         uint8_t hash[HASH_BYTES];
         char hex[HASH_HEX_MAX];
-        _cleanup_buf_ Buf b = {0};
-        int e = buf_add(&b, in, sizeof(*in));
 
-        if (e == 0)
-                e = buf_printf(&b, "%u.%u.%u %u\n", v->major, v->minor, v->micro, seccomp_arch_native());
-        if (e == 0)
-                e = buf_add(&b, calls, sizeof(calls));
-        for (size_t i = 0; e == 0 && i < n_filter_numbers; i++)
-                e = buf_printf(&b, "%s %d\n", filter_numbers[i].call, filter_numbers[i].nr);
-        for (size_t i = 0; e == 0 && i < n_filter_rows; i++) {
+        crypto_generichash_init(&h, NULL, 0, sizeof(hash));
+        hash_add(&h, in, sizeof(*in));
+        hash_add(&h, library, sizeof(library));
+        hash_add(&h, calls, sizeof(calls));
+        for (size_t i = 0; i < n_filter_numbers; i++) {
+                hash_add(&h, filter_numbers[i].call, strlen(filter_numbers[i].call) + 1);
+                hash_add(&h, &filter_numbers[i].nr, sizeof(filter_numbers[i].nr));
+        }
+        for (size_t i = 0; i < n_filter_rows; i++) {
                 const FilterRow *row = &filter_rows[i];
 
-                e = buf_printf(&b, "%s %u", row->call, row->when);
-                for (size_t k = 0; e == 0 && k < row->n; k++)
-                        e = buf_printf(&b, " %u %d %" PRIx64 " %" PRIx64, row->cmp[k].arg, (int)row->cmp[k].op, row->cmp[k].datum_a,
-                                       row->cmp[k].datum_b);
-                if (e == 0)
-                        e = buf_add(&b, "\n", 1);
+                hash_add(&h, row->call, strlen(row->call) + 1);
+                hash_add(&h, &row->when, sizeof(row->when));
+                for (size_t k = 0; k < row->n; k++) {
+                        const uint64_t cmp[] = {row->cmp[k].arg, row->cmp[k].op, row->cmp[k].datum_a, row->cmp[k].datum_b};
+
+                        hash_add(&h, cmp, sizeof(cmp));
+                }
         }
-        if (e < 0)
-                return e;
-        hash_bytes(b.data, b.n, hash);
+        crypto_generichash_final(&h, hash, sizeof(hash));
         snprintf(name, 80, "filter-%s", hex_encode(hash, sizeof(hash), hex));
-        return 0;
 }
 
 int filter_cached(const FilterInput *in, const char *store_dir, struct sock_filter **ret, size_t *ret_n) {
@@ -230,9 +234,7 @@ int filter_cached(const FilterInput *in, const char *store_dir, struct sock_filt
                 dir = openat(store, "cache", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (dir < 0)
                 return filter_compile(in, ret, ret_n);
-        e = cache_name(in, name);
-        if (e < 0)
-                return e;
+        cache_name(in, name);
         if (cache_read(dir, name, ret, ret_n) == 0)
                 return 0;
         e = filter_compile(in, ret, ret_n);

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +18,7 @@
 /* What a region said is not to stay in memory that nobody uses. */
 static void drop_buffer(Relay *r) {
         if (r->buf)
-                explicit_bzero(r->buf, malloc_usable_size(r->buf));
+                explicit_bzero(r->buf, r->used);
         free(r->buf);
         r->buf = NULL;
 }
@@ -163,6 +162,7 @@ static ssize_t relay_read(Relay *r, size_t most) {
                 return -errno;
         r->at = 0;
         r->n = (size_t)n;
+        r->used = MAX(r->used, r->n);
         return n;
 }
 
@@ -319,6 +319,7 @@ static bool drain_one(RegionIo *io, Relay *r) {
                 io->output_used += over ? room + 1 : n;
                 drop_buffer(r);
                 r->buf = b;
+                r->used = waiting + n;
                 r->at = 0;
                 r->n = waiting + (size_t)MIN((uint64_t)n, room);
                 if (r->kind == RELAY_TARGET_KEPT)

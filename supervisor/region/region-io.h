@@ -23,6 +23,7 @@ typedef struct Relay {
         int own_copy;      /* RELAY_TARGET_NONBLOCK: the descriptor that we opened, or -1 */
         char *buf;
         size_t n, at;      /* buf[at..n) waits to be written */
+        size_t used;       /* bytes of buf in which something ever was */
         int poll_fd;       /* what the loop should wait for now; -1: nothing */
         short poll_events;
         char *kept;        /* RELAY_TARGET_KEPT: the first kept_max bytes, owned */

@@ -44,7 +44,7 @@ int key_make(int dir_fd, uint8_t ret_public[static 32], Diag *reterr) {
 
 int key_load(Store *s, Diag *reterr) {
         _cleanup_close_ int fd = openat(s->dir_fd, "key", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        uint8_t public_key[32], *seed = NULL;
+        uint8_t public_key[32], *seed;
         struct stat st;
         int r = 0;
 
@@ -62,20 +62,22 @@ int key_load(Store *s, Diag *reterr) {
                             s->dir, st.st_mode & 07777);
         if (sodium_init() < 0)
                 return -EIO;
-        seed = sodium_malloc(32);
-        s->secret = sodium_malloc(64);
-        if (!seed || !s->secret)
-                r = -ENOMEM;
-        else if (read(fd, seed, 32) != 32)
+        s->secret = sodium_malloc(64 + 32); /* two would cost a start more than the rest of this does */
+        if (!s->secret)
+                return -ENOMEM;
+        seed = s->secret + 64;
+        if (read(fd, seed, 32) != 32)
                 r = errno ? -errno : -EIO;
         else {
                 crypto_sign_seed_keypair(public_key, s->secret, seed);
                 if (memcmp(public_key, s->public_key, 32) != 0)
                         r = diag(reterr, STORE_E_KEY, "store %s: file key is not the key of this ledger (%s)", s->dir,
                                  s->origin);
-                sodium_mprotect_readonly(s->secret);
         }
-        sodium_free(seed);
+        sodium_memzero(seed, 32);
+        sodium_mprotect_readonly(s->secret);
+        if (r != 0)
+                key_free(s);
         return r;
 }
 
