@@ -44,6 +44,7 @@
 #define GUARD_FILE ".evidence" /* <region><GUARD_FILE> in the run folder */
 #define GUARD_REGION_MAX 64    /* characters of a region id, with its NUL */
 #define GUARD_PASSES_MAX 35U
+#define GUARD_PROGRAM_FDS 8    /* the program's process has no descriptor from here on when it is attached: what it has is the host's */
 
 enum {
         GUARD_FD_CONTROL = 3,

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "schema/launch.h"
 #include "scrub/teardown.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
-#define ATTACH_USEC_MAX 10000000 /* a guard takes a tenth of a millisecond */
+static_assert(GUARD_PROGRAM_FDS == LAUNCH_FD_TREES, "the descriptors of a process that was just born");
 
 static const short poll_in = POLLIN;
 
@@ -34,27 +35,32 @@ static void let_go(Run *run) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "the worker cannot be let go: %s", strerror(-e));
 }
 
-static int attach(Run *run, Diag *d) {
+void run_attach_order(Run *run, GuardOrder *ret) {
         Region *r = &run->region;
-        GuardOrder o = {.version = GUARD_VERSION, .kind = GUARD_ATTACH, .passes = r->grant->passes, .tier = (uint32_t)r->spawned.tier,
-                        .init = r->spawned.pid};
 
         r->hold = r->grant->n_releases > 0 || json_object_size(r->grant->sections) > 0;
-        o.flags = r->hold ? GUARD_HOLD : 0;
-        snprintf(o.region, sizeof(o.region), "%s", r->id);
-        run->attach_deadline = clock_mono_usec() + ATTACH_USEC_MAX;
-        return guard_attach(&r->guard, &o, store_dir(run->store), r->budget.scratch, d);
+        *ret = (GuardOrder){.version = GUARD_VERSION, .kind = GUARD_ATTACH, .passes = r->grant->passes, .tier = (uint32_t)r->spawned.tier,
+                            .init = r->spawned.pid, .flags = r->hold ? GUARD_HOLD : 0};
+        snprintf(ret->region, sizeof(ret->region), "%s", r->id);
 }
 
-/* The process that becomes the program exists, and confines itself further while the guard takes hold of it. */
-static void born(Run *run, int scratch) {
+int run_scratch(const Spawned *s, int scratch) {
+        return scratch < 0 && s->scratch ? open(s->scratch, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : scratch;
+}
+
+static int attach(Run *run, Diag *d) {
+        GuardOrder o;
+
+        run_attach_order(run, &o);
+        run->attach_deadline = clock_mono_usec() + RUN_ATTACH_USEC_MAX;
+        return guard_attach(&run->region.guard, &o, store_dir(run->store), run->region.budget.scratch, d);
+}
+
+void run_born(Run *run, int scratch, bool attached) {
         Region *r = &run->region;
         Diag d = {};
         int e;
 
-        /* Tier landlock: the worker made no file system of its own that it could hand over; the scratch is the folder made for it. */
-        if (scratch < 0 && r->spawned.scratch)
-                scratch = open(r->spawned.scratch, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (r->state != REGION_ALLOCATED) { /* a cancel came in the same moment */
                 closep(&scratch);
                 return;
@@ -62,7 +68,7 @@ static void born(Run *run, int scratch) {
         r->budget.scratch = scratch;
         if (scratch < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "the scratch cannot be measured: %s", strerror(errno));
-        else if (r->grant->discipline != DISCIPLINE_NONE && (e = attach(run, &d)) != 0)
+        else if (!attached && r->grant->discipline != DISCIPLINE_NONE && (e = attach(run, &d)) != 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(e < 0 ? -e : EPIPE));
 }
 
@@ -147,7 +153,7 @@ static void on_status(void *userdata, short revents) {
                 }
                 switch ((StatusKind)s.kind) {
                 case STATUS_BORN:
-                        born(run, scratch);
+                        run_born(run, run_scratch(&r->spawned, scratch), false);
                         break;
                 case STATUS_READY:
                         ready(run, notify);

@@ -17,6 +17,7 @@
 #include <poll.h>
 
 #define EXIT_OURS 125
+#define RUN_ATTACH_USEC_MAX 10000000 /* a guard takes a tenth of a millisecond */
 #define RUN_SOURCES_MAX 12 /* what one Run registers, of each kind */
 
 #define TREE_RUNS_MAX (2 * (SUBSKILL_ALIVE_MAX + 1)) /* the invocation itself, what is below it at once, and a release callback of each */
@@ -88,6 +89,13 @@ static inline Run run_new(Tree *tree, const RunOptions *o, Store *store, const c
                      .worker = -1, .early_deadline = LOOP_NEVER, .step_deadline = LOOP_NEVER, .pipe = {{.fd = -1}, {.fd = -1}}};
 }
 
+/* What the guard is told of the region; there is a worker. */
+void run_attach_order(Run *run, GuardOrder *ret);
+/* The region's scratch: what came with STATUS_BORN. Tier landlock: the worker made no file system of its own that it could hand over, the scratch
+ * is the folder made for it. Returns a descriptor, or -1 with errno. */
+int run_scratch(const Spawned *s, int scratch);
+/* The process that becomes the program exists, and confines itself further while the guard takes hold of it. attached: that was set going. */
+void run_born(Run *run, int scratch, bool attached);
 /* A Run that is ALLOCATED, or was when it ended, joins its tree: everything that a living region waits for is registered. */
 void run_watch(Run *run);
 /* From there on it waits for its teardown, and for nothing that the region does. */

@@ -1,5 +1,5 @@
 /* Runs: supervisor. */
-#include "daemon/run-internal.h"
+#include "daemon/run-ahead.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -105,7 +105,7 @@ static void enter_groups(Region *r) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
 }
 
-void run_begin(Run *run) {
+static void begin(Run *run, Ahead *ahead) {
         Region *r = &run->region;
         Budget within; /* what the processes of the region may use: its budget without the sections, which are here, and the callbacks' memory */
         Probe probe;
@@ -138,14 +138,19 @@ void run_begin(Run *run) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(e < 0 ? -e : EIO));
                 return;
         }
-        if (e == 0 && r->grant->discipline != DISCIPLINE_NONE && (e = guard_start(&r->guard, &d)) != 0) {
-                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(-e));
-                return;
-        }
+        if (e == 0)
+                ahead_worker(ahead);
         /* The worker confines itself meanwhile; it is told to go on only when the region is recorded. */
         if (tier != TIER_LANDLOCK && (e = ready_store(run, &d)) != 0) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : store_strerror(e));
                 return;
+        }
+        if (e == 0) {
+                ahead_store(ahead);
+                if ((e = ahead_guard(ahead, &d)) != 0) {
+                        region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(-e));
+                        return;
+                }
         }
         if (e == 0)
                 e = r->recorded_start ? record_pid(run->store, r, &d) : allocate(run, r->spawned.tier, true, &d);
@@ -164,6 +169,14 @@ void run_begin(Run *run) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
         else
                 enter_groups(r);
+}
+
+void run_begin(Run *run) {
+        Ahead ahead;
+
+        ahead_begin(&ahead, run);
+        begin(run, &ahead);
+        ahead_end(&ahead);
 }
 
 void run_drop(Run *run) {

@@ -131,6 +131,8 @@ int scratch_wipe(int root, unsigned passes, ScratchWiped *ret) {
         *ret = (ScratchWiped){0};
         if (fstatfs(root, &fs) < 0)
                 return -errno;
+        if (fs.f_type == TMPFS_MAGIC && fs.f_blocks > 0 && fs.f_bfree == fs.f_blocks)
+                return 0; /* nothing was ever written that is not gone: the file system goes with its last descriptor, or is removed */
         ret->on_disk = fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC;
         e = spawn_scratch_empty(root, wipe_file, &w);
         free(w.pattern); /* holds what was written; what was read back instead is cleared where that is seen */

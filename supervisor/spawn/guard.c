@@ -253,9 +253,14 @@ void guard_evidence(const Guard *g, GuardEvidence *ret) {
         *ret = g->page ? *g->page : (GuardEvidence){0};
 }
 
-void guard_deinit(Guard *g) {
-        if (g->control >= 0)
+void guard_done(Guard *g) {
+        if (g->control >= 0 && !g->done)
                 order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_DONE}, NULL, 0);
+        g->done = true;
+}
+
+void guard_deinit(Guard *g) {
+        guard_done(g);
         if (g->pid > 0) {
                 struct pollfd p = {.fd = g->pidfd, .events = POLLIN};
 

@@ -21,6 +21,7 @@ typedef struct Guard {
         int control;           /* SOCK_SEQPACKET, non-blocking; POLLIN: guard_answer(). -1: none, or it is gone */
         GuardEvidence *page;   /* mapped, written by the guard */
         bool sent, attached;   /* ATTACH was sent; was answered without an error */
+        bool done;             /* DONE was sent */
         bool frozen, scrub, empty;
         uint64_t seen, since;  /* its progress when last looked at, and CLOCK_MONOTONIC usec of the last change; since 0: not looked at */
 } Guard;
@@ -48,7 +49,9 @@ int guard_wait_empty(Guard *g, uint64_t stall_usec);
 int guard_wait_frozen(Guard *g, uint64_t stall_usec);
 /* What it did so far; zeros without a guard. */
 void guard_evidence(const Guard *g, GuardEvidence *ret);
-/* The evidence is recorded, or nothing was attached: it exits and is reaped. */
+/* The evidence is recorded, or nothing was attached: it exits. */
+void guard_done(Guard *g);
+/* The same, unless that was said, and it is reaped. */
 void guard_deinit(Guard *g);
 
 /* Removes the evidence of regions that known() says are over: their end was recorded before their supervisor died. */

@@ -52,16 +52,18 @@ static void each_queue(Guard *g, pid_t pid, void (*f)(Guard *g, pid_t pid, const
                 closedir(folder);
 }
 
-static void leave_alone(Guard *g, pid_t pid, const char *name, const char *path, const struct stat *st) {
-        add(g, st, -1);
-}
-
 void queues_start(Guard *g, pid_t program) {
+        char path[64];
         int own[2];
         struct stat st;
 
-        each_queue(g, program, leave_alone);
-        if (g->n_queues == QUEUES_MAX || pipe2(own, O_CLOEXEC) < 0)
+        /* What the program's process was given; it has closed all others. */
+        for (int fd = 0; fd < GUARD_PROGRAM_FDS; fd++) {
+                snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)program, fd);
+                if (stat(path, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) && !is_known(g, &st))
+                        add(g, &st, -1);
+        }
+        if (pipe2(own, O_CLOEXEC) < 0)
                 return;
         if (fstat(own[0], &st) == 0)
                 g->pipe_dev = st.st_dev;
@@ -145,6 +147,7 @@ bool queues_clear(Guard *g) {
                 close(own[0]);
                 close(own[1]);
         }
-        memset(chunk, 0, sizeof(chunk));
+        if (any)
+                memset(chunk, 0, sizeof(chunk));
         return any;
 }
