@@ -4,6 +4,7 @@
 #include "cli/with-store.h"
 #include "engine/engine.h"
 #include "ledger/ledger.h"
+#include "ledger/proof.h"
 #include "manifest/terms.h"
 
 #include <errno.h>
@@ -50,7 +51,8 @@ static json_t **story_place(Story *s, const char *type) {
         return NULL;
 }
 
-static int story_take(Story *s, const char *region, uint64_t seq, Bytes entry) {
+/* Nothing is told that was not signed for. */
+static int story_take(Story *s, Txn *t, const char *region, uint64_t seq, Bytes entry, Diag *reterr) {
         _cleanup_json_ json_t *o = NULL;
         const char *type, *of;
         json_t **place;
@@ -65,6 +67,9 @@ static int story_take(Story *s, const char *region, uint64_t seq, Bytes entry) {
         of = json_string_value(json_object_get(o, "region"));
         if (!type || !of || strcmp(of, region) != 0)
                 return 0;
+        r = proof_entry(t, seq, entry, reterr);
+        if (r != 0)
+                return r;
         if (json_object_set_new(o, "seq", json_u64(seq)) < 0)
                 return -ENOMEM;
         place = story_place(s, type);
@@ -93,7 +98,7 @@ static int story_read(Store *s, const char *region, Story *ret, Diag *reterr) {
         for (uint64_t i = 0; r == 0 && i < size; i++) {
                 r = ledger_next(&w, &seq, &e);
                 if (r == 0)
-                        r = story_take(ret, region, seq, e);
+                        r = story_take(ret, t, region, seq, e, reterr);
                 if (ret->ended) /* the last event of a region */
                         break;
         }
@@ -315,6 +320,8 @@ int cmd_why(int argc, char **argv) {
                 return with_store_failed("why", s, r, &d);
         if (!story.allocated)
                 return cli_fail("why", EXIT_NOT, "region %s is not in this store's ledger", region);
+        if (story.ended && !story.released)
+                return cli_fail("why", EXIT_NOT, "region %s ended without a release; `lethe audit` tells more", region);
         if (o.json) {
                 _cleanup_json_ json_t *out = story_json(&story, region);
 

@@ -1,5 +1,7 @@
 #include "ledger/proof.h"
 
+#include "store/hooks.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <sodium.h>
@@ -85,5 +87,18 @@ int proof_check(const char *text, size_t n, const void *entry, size_t n_entry, c
                             c.size);
         *ret_index = index;
         *ret = c;
+        return 0;
+}
+
+int proof_entry(Txn *t, uint64_t seq, Bytes entry, Diag *reterr) {
+        _cleanup_buf_ Buf proof = {0};
+        uint64_t index;
+        Checkpoint c;
+        int r = proof_build(t, seq, &proof, NULL);
+
+        if (r < 0)
+                return r;
+        if (r > 0 || proof_check(proof.data, proof.n, entry.p, entry.n, store_public_key(txn_store(t)), &index, &c, NULL) != 0)
+                return diag(reterr, PROOF_E_WRONG, "entry %" PRIu64 " is not the one that the checkpoint was signed for; `lethe audit` tells more", seq);
         return 0;
 }

@@ -17,3 +17,6 @@ int proof_build(Txn *t, uint64_t seq, Buf *ret, Diag *reterr);
 /* Checks a proof of `entry`. Returns 0 with the index and the checkpoint, PROOF_E_*. */
 int proof_check(const char *text, size_t n, const void *entry, size_t n_entry, const uint8_t public_key[static 32], uint64_t *ret_index,
                 Checkpoint *ret, Diag *reterr);
+/* The same for an entry as it was read: it stands in the ledger of t under the newest checkpoint, and that was signed with the store's key.
+ * For who speaks of few entries and does not walk over all of them. Returns 0, PROOF_E_WRONG with a message, -errno. */
+int proof_entry(Txn *t, uint64_t seq, Bytes entry, Diag *reterr);

@@ -252,7 +252,7 @@ def a_changed_entry_is_seen():
     for changed in [better] + [entry[:i] + bytes([entry[i] ^ 1 << i % 8]) + entry[i + 1:] for i in range(0, len(entry), len(entry) // 20)]:
         with open(os.path.join(path, "data.mdb"), "wb") as f:
             f.write(whole.replace(entry, changed))
-        for argv in (("audit",), ("audit", "regions", "--json"), ("report", "-o", page), ("certificate", region)):
+        for argv in (("audit",), ("audit", "regions", "--json"), ("report", "-o", page), ("certificate", region), ("why", region)):
             r = lethe(*argv, "--store", path)
             check(r.code == 1 and (not r.out or b'"holds":false' in r.out or b"not intact" in r.out), argv, changed, r)
         check(not os.path.exists(page), "a page about changed entries")
