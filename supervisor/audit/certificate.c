@@ -118,6 +118,8 @@ int certificate_build(Txn *t, const char *region, Buf *ret, Diag *reterr) {
 
         if (r != 0)
                 return r;
+        if (h.n == 0 && h.refused)
+                return diag(reterr, CERTIFICATE_E_NOT_RELEASED, "region %s was refused before it began: nothing was held, and there is nothing to state", region);
         if (h.n == 0)
                 return diag(reterr, CERTIFICATE_E_NO_REGION, "region %s is not in this store's ledger", region);
         f = h.regions[0];

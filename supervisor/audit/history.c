@@ -160,7 +160,7 @@ static int take(RegionFacts *f, const char *type, const json_t *o, uint64_t seq,
 static bool concerns(Bytes e) {
         static const char *const types[] = {"\"type\":\"region.allocated\"", "\"type\":\"region.released\"", "\"type\":\"region.recovered\"",
                                             "\"type\":\"region.bound_passed\"", "\"type\":\"invocation.ended\"", "\"type\":\"skill.registered\"",
-                                            "\"type\":\"region.faulted\""};
+                                            "\"type\":\"region.faulted\"", "\"type\":\"region.refused\""};
 
         for (size_t i = 0; i < ARRAY_SIZE(types); i++)
                 if (memmem(e.p, e.n, types[i], strlen(types[i])))
@@ -191,6 +191,7 @@ static int fold(Txn *t, History *h, Map *alive, const HistoryQuery *q, uint64_t 
                 return r;
         if (strcmp(type, "region.allocated") == 0)
                 return add(h, alive, q, o, seq, usec);
+        h->refused |= strcmp(type, "region.refused") == 0 && q->region && strcmp(q->region, text_of(o, "region")) == 0;
         if (strcmp(type, "skill.registered") == 0) {
                 h->knows_skill |= q->skill && strcmp(q->skill, text_of(json_object_get(o, "skill"), "name")) == 0;
                 return 0;

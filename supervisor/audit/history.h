@@ -48,6 +48,7 @@ typedef struct History {
         uint64_t first_usec, last_usec; /* of the ledger's first and last entry */
         RegionFacts **regions;  /* by allocation; owned */
         size_t n;
+        bool refused;           /* the query's region was refused before it began */
         bool knows_skill;       /* the query's skill was registered, or had a region at any time */
 } History;
 

@@ -22,7 +22,7 @@ static const char help[] =
 
 /* The events of a region that matter here. */
 typedef struct Story {
-        json_t *allocated, *faulted, *denied, *cancelled, *released, *recovered, *ended; /* owned, with "seq"; NULL: not there */
+        json_t *allocated, *faulted, *denied, *cancelled, *released, *recovered, *ended, *refused; /* owned, with "seq"; NULL: not there */
         json_t *slots; /* array of slot.* events */
 } Story;
 
@@ -34,6 +34,7 @@ static void story_deinit(Story *s) {
         json_decref(s->released);
         json_decref(s->recovered);
         json_decref(s->ended);
+        json_decref(s->refused);
         json_decref(s->slots);
 }
 
@@ -43,7 +44,7 @@ static json_t **story_place(Story *s, const char *type) {
                 json_t **place;
         } places[] = {{"region.allocated", &s->allocated}, {"region.faulted", &s->faulted},     {"region.denied", &s->denied},
                       {"region.cancelled", &s->cancelled}, {"region.released", &s->released},   {"region.recovered", &s->recovered},
-                      {"invocation.ended", &s->ended}};
+                      {"invocation.ended", &s->ended},      {"region.refused", &s->refused}};
 
         for (size_t i = 0; i < ARRAY_SIZE(places); i++)
                 if (strcmp(places[i].type, type) == 0)
@@ -135,15 +136,15 @@ static json_t *seq_of(const json_t *event) {
 
 static json_t *story_json(const Story *s, const char *region) {
         _cleanup_free_ char *rule = rule_of(s);
-        json_t *o = json_pack("{s:i, s:s, s:b, s:O?, s:O?, s:s?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:b, s:o, s:O?, s:O?, s:O, s:{s:o, s:o, s:o}}", "version",
-                              1, "region", region, "alive", !s->ended, "skill", json_object_get(s->allocated, "skill"), "tier",
+        json_t *o = json_pack("{s:i, s:s, s:b, s:O?, s:O?, s:s?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:b, s:o, s:O?, s:O?, s:O, s:{s:o, s:o, s:o, s:o}}", "version",
+                              1, "region", region, "alive", s->allocated && !s->ended, "skill", json_object_get(s->allocated ? s->allocated : s->refused, "skill"), "tier",
                               json_object_get(s->allocated, "tier"), "rule", rule, "outcome", json_object_get(s->ended, "outcome"), "exit_code",
                               json_object_get(s->ended, "exit_code"), "signal", json_object_get(s->ended, "signal"), "limiting_resource",
                               json_object_get(s->ended, "limiting_resource"), "limit", json_object_get(s->ended, "limit"), "used",
-                              json_object_get(s->ended, "used"), "reason", json_object_get(s->ended, "reason"), "recovered", s->recovered != NULL,
+                              json_object_get(s->ended, "used"), "reason", json_object_get(s->refused ? s->refused : s->ended, s->refused ? "message" : "reason"), "recovered", s->recovered != NULL,
                               "denials", s->denied ? json_incref(json_object_get(s->denied, "denials")) : json_array(), "usage",
                               json_object_get(s->released, "usage"), "teardown", json_object_get(s->released, "teardown"), "slots", s->slots, "ledger",
-                              "allocated", seq_of(s->allocated), "released", seq_of(s->released), "ended", seq_of(s->ended));
+                              "allocated", seq_of(s->allocated), "released", seq_of(s->released), "ended", seq_of(s->ended), "refused", seq_of(s->refused));
 
         return o;
 }
@@ -262,6 +263,17 @@ static void teardown_lines(const json_t *t) {
                        number_of(t, "usec"), number_of(t, "bound_usec"));
 }
 
+/* A gate kept it from beginning: there was no region, and so no end. */
+static void refusal_print(const Story *s, const char *region) {
+        const char *name = text_of(json_object_get(s->refused, "skill"), "name"), *message = text_of(s->refused, "message");
+
+        printf("region %s\n", region);
+        line("skill", name ? name : "?");
+        line("refused", message ? message : "?");
+        printf("  %-10s  nothing ran, and nothing was held\n", "");
+        printf("  %-10s  refused %" JSON_INTEGER_FORMAT "\n", "ledger", number_of(s->refused, "seq"));
+}
+
 static void story_print(const Story *s, const char *region) {
         const json_t *skill = json_object_get(s->allocated, "skill"), *t = json_object_get(s->released, "teardown");
         const char *name = text_of(skill, "name"), *digest = text_of(skill, "digest"), *tier = text_of(s->allocated, "tier");
@@ -318,7 +330,7 @@ int cmd_why(int argc, char **argv) {
         r = story_read(s, region, &story, &d);
         if (r != 0)
                 return with_store_failed("why", s, r, &d);
-        if (!story.allocated)
+        if (!story.allocated && !story.refused)
                 return cli_fail("why", EXIT_NOT, "region %s is not in this store's ledger", region);
         if (story.ended && !story.released)
                 return cli_fail("why", EXIT_NOT, "region %s ended without a release; `lethe audit` tells more", region);
@@ -328,8 +340,9 @@ int cmd_why(int argc, char **argv) {
                 r = out ? print_json(stdout, out) : -ENOMEM;
                 if (r < 0)
                         return with_store_failed("why", s, r, &d);
-        } else {
+        } else if (story.refused)
+                refusal_print(&story, region);
+        else
                 story_print(&story, region);
-        }
         return cli_done("why", EXIT_OK);
 }

@@ -191,6 +191,23 @@ def a_region_that_never_was_is_an_error():
     same(log("--region", ran["left"], "--since", "100000"), [])
 
 
+# A gate that fails leaves a refusal and no region: why tells it, and there is no certificate of what never was.
+@case
+def what_was_refused_never_was():
+    d = skill("gated", reads=["note"], gates=[{"slot": "note", "schema": {"const": "something else"}}])
+    before = len(log())
+    same(run(d).code, 125)
+    region = next(e["region"] for e in log()[before:] if e["type"] == "region.refused")
+    r = lethe("why", region)
+    check(r.code == 0 and b"refused     gate note" in r.out and b"nothing ran" in r.out, r)
+    o = json.loads(lethe("why", "--json", region).out)
+    same((o["alive"], o["skill"]["name"], o["outcome"], o["ledger"]["allocated"]), (False, "gated", None, None))
+    check("gate note" in o["reason"] and o["ledger"]["refused"] is not None, o)
+    r = lethe("certificate", region)
+    check(r.code == 1 and b"refused before it began" in r.err and not r.out, r)
+    check(region not in lethe("audit", "regions").out.decode(), "it is listed")
+
+
 def alike(text):
     """Without what differs from run to run: ids, hashes, times, numbers."""
     for pattern, word in (("[0-9a-f]{64}", "HASH"), ("lethe/[0-9a-f]{16}", "ORIGIN"), (r"\b[0-9a-z]{26}\b", "REGION"), (r"\d{4}-\d\d-\d\dT[\d:]+Z", "TIME"),
