@@ -137,7 +137,7 @@ typedef struct GuardEvidence {
         uint64_t processes;          /* address spaces that came to their end at an exit stop */
         uint64_t processes_missed;   /* address spaces that ended without one, or could not be looked at: nothing is known of their bytes */
         uint64_t threads;            /* exit stops, of every thread */
-        uint64_t registers_missed;   /* of them, those whose registers could not be overwritten (general and floating point) */
+        uint64_t registers_missed;   /* threads whose registers (general and floating point) could not be overwritten, or that ended without a stop */
         uint64_t exec_images;        /* address spaces given up by execve while running, but for the worker's own */
         uint64_t bytes_held;
         uint64_t bytes_overwritten;
@@ -156,6 +156,7 @@ typedef struct GuardEvidence {
         uint32_t living;             /* not a counter: traced tasks that can run now */
         uint32_t sharing;            /* not a counter: of these, those that use an address space which another one uses, too, less one for each such space.
                                       * Neither is ever less than the truth */
+        uint64_t beats;              /* grows while the guard works: how else is one that has much to do told from one that hangs? */
 } GuardEvidence;
 
 /* The file that an orphaned guard leaves. */

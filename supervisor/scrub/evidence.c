@@ -41,6 +41,7 @@ static void judge_classes(Evidence *e, bool writable_mounts) {
                 "socket_buffers",
                 "file_names",       /* directory entries, short symbolic links, attributes of the scratch */
                 "kernel_stacks",    /* saved registers and floating point state, copies of system call arguments */
+                "kernel_objects",   /* what else the kernel kept for it: queued signals, timers, filters, locks, names of threads and areas */
         };
         bool known = e->method && strcmp(e->method, "exit_stop") == 0 && e->guard.state == GUARD_STATE_EMPTY;
 
@@ -53,6 +54,8 @@ static void judge_classes(Evidence *e, bool writable_mounts) {
                 for (size_t i = 0; i < ARRAY_SIZE(kernel); i++)
                         add_class(e, kernel[i]);
         }
+        if (e->supervisor_died && !e->kernel.init_on_free)
+                add_class(e, "supervisor_memory"); /* sections, what was in the skill's pipe and the standard streams, the launch spec */
         if (e->kernel.swap)
                 add_class(e, "swap");
         if (e->scratch.on_disk)
@@ -116,7 +119,7 @@ void evidence_collect(const Region *r, const ScratchWiped *scratch, const VaultW
 }
 
 void evidence_left(const GuardEvidence *guard, Discipline d, Evidence *ret) {
-        *ret = (Evidence){.discipline = d, .by = guard ? "guard" : "nobody"};
+        *ret = (Evidence){.discipline = d, .by = guard ? "guard" : "nobody", .supervisor_died = true};
         if (guard) {
                 ret->guard = *guard;
                 ret->passes = guard->passes;

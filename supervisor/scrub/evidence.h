@@ -19,7 +19,7 @@
 #include "scrub/scratch.h"
 #include "spawn/facts.h"
 
-#define EVIDENCE_CLASSES_MAX 16
+#define EVIDENCE_CLASSES_MAX 24
 
 typedef struct Evidence {
         Discipline discipline;
@@ -31,6 +31,7 @@ typedef struct Evidence {
         GuardEvidence guard;        /* zeros: nothing is known */
         ScratchWiped scratch;
         bool nothing_held;
+        bool supervisor_died;       /* with all that it held of the region */
         bool watched;               /* what it gave back while it ran was looked for (discipline multipass); freed: what became of it */
         FreedCount freed;
         bool early;                 /* all of that was overwritten */

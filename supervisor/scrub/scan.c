@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/sysinfo.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* Headers of Linux 6.1 do not have it. */
@@ -35,6 +36,8 @@ enum {
 #define REGIONS 512
 #define WINDOW 4096 /* entries read at once */
 #define NEAR 64     /* pages between two runs that one read still bridges */
+#define ODD_MAX (1U << 18) /* pages that are read one by one, to see whether they are there */
+#define LOOKS_MAX 3        /* at pages that are being moved */
 
 int runs_add(Runs *r, uint64_t start, uint64_t end) {
         r->bytes += end - start;
@@ -74,105 +77,25 @@ static int open_of(pid_t pid, const char *name, int flags) {
         return fd < 0 ? -errno : fd;
 }
 
-static uint64_t hex(const char **p) {
-        uint64_t n = 0;
-
-        for (;; (*p)++) {
-                if (**p >= '0' && **p <= '9')
-                        n = n << 4 | (uint64_t)(**p - '0');
-                else if (**p >= 'a' && **p <= 'f')
-                        n = n << 4 | (uint64_t)(**p - 'a' + 10);
-                else
-                        return n;
-        }
-}
-
-/* "START-END rwxp OFFSET MAJOR:MINOR INODE   NAME"; a name cannot hold a newline, the kernel writes \012. */
-static void parse_area(const char *p, const char *end, Area *ret) {
-        static const char deleted[] = " (deleted)", zero[] = "/dev/zero (deleted)";
-        size_t n;
-
-        *ret = (Area){.start = hex(&p)};
-        p++;
-        ret->end = hex(&p);
-        ret->flags = (p[1] == 'r' ? AREA_READ : 0) | (p[2] == 'w' ? AREA_WRITE : 0) | (p[4] == 's' ? AREA_SHARED : 0);
-        p += 6;
-        ret->offset = hex(&p);
-        p++;
-        ret->major = (uint32_t)hex(&p);
-        p++;
-        ret->minor = (uint32_t)hex(&p);
-        p++;
-        for (; *p >= '0' && *p <= '9'; p++)
-                ret->inode = ret->inode * 10 + (uint64_t)(*p - '0');
-        while (p < end && *p == ' ')
-                p++;
-        n = (size_t)(end - p);
-        if (n >= 5 && (memcmp(p, "[vvar", 5) == 0 || memcmp(p, "[vsys", 5) == 0 || memcmp(p, "[vdso", 5) == 0))
-                ret->flags |= AREA_KERNEL;
-        if (n >= sizeof(deleted) - 1 && memcmp(end - (sizeof(deleted) - 1), deleted, sizeof(deleted) - 1) == 0)
-                ret->flags |= AREA_DELETED;
-        if (n == sizeof(zero) - 1 && memcmp(p, zero, n) == 0)
-                ret->flags |= AREA_ZERO;
-}
-
-static int add_area(Scan *s, const char *line, const char *end) {
-        if (s->n_areas == s->max_areas) {
-                size_t max = s->max_areas ? s->max_areas * 2 : 128;
-                Area *v = realloc(s->areas, max * sizeof(*v));
-
-                if (!v)
-                        return -ENOMEM;
-                s->areas = v;
-                s->max_areas = max;
-        }
-        parse_area(line, end, &s->areas[s->n_areas++]);
-        return 0;
-}
-
-static int read_areas(Scan *s, int fd) {
-        char text[16384]; /* a line is at most a path of 4096 bytes, each at most four characters long, of which none is lost but its end */
-        size_t have = 0;
-
-        s->n_areas = 0;
-        for (;;) {
-                ssize_t n = read(fd, text + have, sizeof(text) - 1 - have);
-                char *line = text, *nl;
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -errno;
-                if (n == 0)
-                        return have > 0 ? -EBADMSG : 0;
-                have += (size_t)n;
-                text[have] = 0;
-                while ((nl = memchr(line, '\n', (size_t)(text + have - line)))) {
-                        int e = add_area(s, line, nl);
-
-                        if (e < 0)
-                                return e;
-                        line = nl + 1;
-                }
-                have = (size_t)(text + have - line);
-                if (have == sizeof(text) - 1)
-                        return -EBADMSG;
-                memmove(text, line, have);
-        }
-}
-
-int scan_begin(Scan *s, pid_t pid) {
+int areas_of(Scan *s, pid_t pid) {
         int fd, e;
 
         s->pid = pid;
-        s->pagemap = -1;
-        s->opened = true;
         s->n_areas = 0;
         fd = open_of(pid, "maps", O_RDONLY);
         if (fd < 0)
                 return fd;
-        e = read_areas(s, fd);
+        e = areas_read(s, fd);
         close(fd);
+        return e;
+}
+
+int scan_begin(Scan *s, pid_t pid) {
+        int e;
+
+        s->pagemap = -1;
+        s->opened = true;
+        e = areas_of(s, pid);
         if (e < 0)
                 return e;
         s->pagemap = open_of(pid, "pagemap", O_RDONLY);
@@ -194,6 +117,7 @@ void scan_deinit(Scan *s) {
         runs_deinit(&s->own);
         runs_deinit(&s->common);
         runs_deinit(&s->found);
+        runs_deinit(&s->odd);
         *s = (Scan){};
 }
 
@@ -216,11 +140,37 @@ static int read_entries(Scan *s, uint64_t start, size_t n, uint64_t *ret) {
         return 0;
 }
 
-/* Where there is no swap, what looks swapped is a marker without content. */
-static bool have_swap(void) {
+/* Where there is no swap, what looks swapped is a mark without content (a guard page), or a page that the kernel is just moving: which one is
+ * told by reading it, which waits for the move. */
+static int add_swapped(Scan *s, uint64_t start, uint64_t end) {
         struct sysinfo info;
 
-        return sysinfo(&info) < 0 || info.totalswap > 0;
+        if (!s->asked_swap)
+                s->no_swap = sysinfo(&info) == 0 && info.totalswap == 0;
+        s->asked_swap = true;
+        if (s->no_swap)
+                return runs_add(&s->odd, start, end);
+        s->swapped_bytes += end - start;
+        return 0;
+}
+
+static bool readable(const Scan *s, uint64_t address) {
+        char byte;
+        struct iovec to = {&byte, 1}, from = {(void *)(uintptr_t)address, 1};
+
+        return process_vm_readv(s->pid, &to, 1, &from, 1, 0) == 1;
+}
+
+/* Returns the bytes of those odd pages that have content after all; they are in place now, and a further look finds them. Of more than can be
+ * read one by one nothing is known. */
+static uint64_t moving_bytes(const Scan *s) {
+        uint64_t bytes = 0, n = 0;
+
+        for (size_t i = 0; i < s->odd.n; i++)
+                for (uint64_t a = s->odd.v[i].start; a < s->odd.v[i].end; a += SCAN_PAGE)
+                        if (n++ >= ODD_MAX || readable(s, a))
+                                bytes += SCAN_PAGE;
+        return bytes;
 }
 
 static int list_by_ioctl(Scan *s, uint64_t start, uint64_t end) {
@@ -241,8 +191,8 @@ static int list_by_ioctl(Scan *s, uint64_t start, uint64_t end) {
                 for (int i = 0; e == 0 && i < n; i++)
                         if (!(regions[i].categories & IS_SWAPPED))
                                 e = runs_add(&s->found, regions[i].start, regions[i].end);
-                        else if (have_swap())
-                                s->swapped_bytes += regions[i].end - regions[i].start;
+                        else
+                                e = add_swapped(s, regions[i].start, regions[i].end);
                 if (e < 0)
                         return e;
                 if (n == 0 && a.walk_end <= a.start)
@@ -264,8 +214,8 @@ static int list_area(Scan *s, uint64_t start, uint64_t end) {
                                 continue;
                         else if (entries[i] & ENTRY_PRESENT)
                                 e = runs_add(&s->found, start + i * SCAN_PAGE, start + (i + 1) * SCAN_PAGE);
-                        else if (entries[i] & ENTRY_SWAPPED && have_swap())
-                                s->swapped_bytes += SCAN_PAGE;
+                        else if (entries[i] & ENTRY_SWAPPED)
+                                e = add_swapped(s, start + i * SCAN_PAGE, start + (i + 1) * SCAN_PAGE);
                 if (e < 0)
                         return e;
                 start += n * SCAN_PAGE;
@@ -356,27 +306,41 @@ static int sort_page(Scan *s, uint64_t address, uint64_t entry, void *arg) {
         return e;
 }
 
-int scan_private(Scan *s, uint64_t start, uint64_t end) {
+static int list(Scan *s, uint64_t start, uint64_t end) {
         int e = -ENOTTY;
+
+        runs_clear(&s->found);
+        runs_clear(&s->odd);
+        s->swapped_bytes = 0;
+        s->asked_swap = false;
+        if (!s->no_ioctl)
+                e = list_by_ioctl(s, start, end);
+        if (e != -ENOTTY && e != -EINVAL)
+                return e;
+        s->no_ioctl = true;
+        runs_clear(&s->found);
+        runs_clear(&s->odd);
+        s->swapped_bytes = 0;
+        return list_by_pagemap(s, start, end);
+}
+
+int scan_private(Scan *s, uint64_t start, uint64_t end) {
+        uint64_t moving = 1;
+        int e = 0;
 
         runs_clear(&s->own);
         runs_clear(&s->common);
-        runs_clear(&s->found);
-        s->swapped_bytes = 0;
         s->n_frames = 0;
         for (size_t n = s->n_areas; n > 0; n--)
                 if (!(s->areas[n - 1].flags & AREA_KERNEL)) {
                         end = end < s->areas[n - 1].end ? end : s->areas[n - 1].end;
                         break;
                 }
-        if (!s->no_ioctl)
-                e = list_by_ioctl(s, start, end);
-        if (e == -ENOTTY || e == -EINVAL) {
-                s->no_ioctl = true;
-                runs_clear(&s->found);
-                s->swapped_bytes = 0;
-                e = list_by_pagemap(s, start, end);
+        for (int i = 0; e == 0 && moving > 0 && i < LOOKS_MAX; i++) {
+                e = list(s, start, end);
+                moving = moving_bytes(s);
         }
+        s->swapped_bytes += moving;
         if (e == 0)
                 e = each_page(s, &s->found, sort_page, NULL);
         if (s->n_frames * SCAN_PAGE != s->own.bytes)

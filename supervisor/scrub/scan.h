@@ -28,7 +28,8 @@ enum {
         AREA_SHARED = 1 << 2,
         AREA_KERNEL = 1 << 3,  /* [vvar] and the like: the kernel's, never written */
         AREA_DELETED = 1 << 4, /* the file has no name any more, if its name may be believed: a program can end a name like this */
-        AREA_ZERO = 1 << 5,    /* "/dev/zero (deleted)": the kernel's name of shared anonymous memory */
+        AREA_ZERO = 1 << 5,    /* shared anonymous memory, if the device is the kernel's own, too */
+        AREA_BELOW = 1 << 6,   /* its file's path begins with Scan.below */
 };
 
 typedef struct Area {
@@ -49,9 +50,15 @@ typedef struct Scan {
         uint64_t *frames; /* owned: the pagemap entry of each page of `own`, in order; n_frames is 0 where frames are not shown */
         size_t n_frames, max_frames;
         Runs found;       /* what the kernel listed, before it is told apart */
-        bool opened, no_ioctl;
+        Runs odd;         /* neither there nor in swap, because there is none: marks, and pages on the move */
+        bool opened, no_ioctl, asked_swap, no_swap;
+        const char *below; /* borrowed; NULL: none */
 } Scan;
 
+/* areas.c: what /proc/PID/maps says. Returns 0 or -errno. */
+int areas_read(Scan *s, int fd);
+/* Nothing but the areas. Returns 0 or -errno; nothing is to be ended after it. */
+int areas_of(Scan *s, pid_t pid);
 /* Opens pid's files and reads its areas. Returns 0 or -errno; to be followed by scan_end() also on failure. */
 int scan_begin(Scan *s, pid_t pid);
 /* Fills own, common and swapped_bytes for the pages between the two addresses. Returns 0 or -errno. */

@@ -204,6 +204,8 @@ static void *work(void *arg) {
                 for (unsigned pass = 0; pass < j->w->passes; pass++)
                         unwritten |= transfer(j, &b, true, (uint8_t *)wipe_pattern(j->w, pass), SOURCE);
                 verify_batch(j, &b, wipe_pattern(j->w, j->w->passes - 1), unwritten);
+                if (j->w->beats)
+                        __atomic_fetch_add(j->w->beats, 1, __ATOMIC_RELAXED);
         }
         if (j->mem >= 0)
                 close(j->mem);

@@ -13,6 +13,7 @@
 typedef struct Wipe {
         unsigned passes;
         uint8_t *random; /* owned; NULL when no pass is a random one */
+        uint64_t *beats; /* borrowed; grows with every piece that was written. NULL: nobody asks */
 } Wipe;
 
 /* Of the bytes asked for: the four are together all of them. Counters are added to. */

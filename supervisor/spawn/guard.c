@@ -203,7 +203,7 @@ int guard_resume(Guard *g, uint32_t serial) {
 static uint64_t progress(const Guard *g) {
         const volatile GuardEvidence *e = g->page;
 
-        return e->processes + e->processes_missed + e->threads + e->bytes_held + e->bytes_overwritten + e->bytes_verified + e->files + e->scrub_usec;
+        return e->processes + e->processes_missed + e->threads + e->bytes_held + e->bytes_overwritten + e->bytes_verified + e->files + e->scrub_usec + e->beats;
 }
 
 bool guard_stalled(Guard *g, uint64_t stall_usec) {

@@ -91,7 +91,7 @@ Test(evidence, the_grade_follows_from_the_counters) { // I-16
 
 Test(evidence, names_what_is_not_covered) { // I-16
         static const char *const held[] = {"anonymous_memory", "shared_memory", "scratch_files", "registers"};
-        static const char *const kernel[] = {"pipe_buffers", "socket_buffers", "file_names", "kernel_stacks"};
+        static const char *const kernel[] = {"pipe_buffers", "socket_buffers", "file_names", "kernel_stacks", "kernel_objects"};
         Evidence e = all_done();
 
         evidence_judge(&e, false);
@@ -100,7 +100,7 @@ Test(evidence, names_what_is_not_covered) { // I-16
         for (size_t i = 0; i < ARRAY_SIZE(kernel); i++)
                 cr_expect(names(&e, kernel[i]), "%s", kernel[i]);
         cr_expect(names(&e, "freed_memory") && names(&e, "freed_files"));
-        cr_expect(!names(&e, "swap") && !names(&e, "scratch_disk") && !names(&e, "writable_mounts"));
+        cr_expect(!names(&e, "supervisor_memory") && !names(&e, "swap") && !names(&e, "scratch_disk") && !names(&e, "writable_mounts"));
 
         e = all_done();
         e.early = e.kernel.swap = e.scratch.on_disk = true;
@@ -149,6 +149,7 @@ Test(evidence, of_a_dead_supervisor_says_what_its_guard_left) { // I-60
 
         evidence_left(&left, DISCIPLINE_ZERO, &e);
         cr_expect(strncmp(e.grade, "cleared", 7) == 0 && strcmp(e.by, "guard") == 0, "%s %s", e.grade, e.by);
+        cr_expect(names(&e, "supervisor_memory"));
         evidence_left(NULL, DISCIPLINE_ZERO, &e); /* the guard was killed, too */
         cr_expect(strcmp(e.grade, "unscrubbed") == 0 && strcmp(e.by, "nobody") == 0 && strcmp(e.method, "none") == 0, "%s %s", e.grade, e.by);
         cr_expect_eq(e.bytes_overwritten, 0);

@@ -80,6 +80,7 @@ static void clear_space(Guard *g, const Space *s) {
         /* Until the region's end is certain, what one process leaves unread another one may read. */
         if (s->program || g->frozen || g->n_tasks == 1)
                 queues_keep(g, s->last->pid);
+        queues_look(g, s->last->pid);
         scan_end(&g->scan);
         g->evidence->scrub_usec += now_usec() - began;
 }
@@ -91,6 +92,16 @@ static void unlink_space(Guard *g, Space **p) {
         if (g->ending_tail == &s->next)
                 g->ending_tail = p;
         s->next = NULL;
+}
+
+void end_forget(Guard *g, Space *s) {
+        Space **p = &g->ending;
+
+        while (*p && *p != s)
+                p = &(*p)->next;
+        if (*p)
+                unlink_space(g, p);
+        s->last = NULL;
 }
 
 static bool held(Guard *g, const Space *s) {
@@ -107,10 +118,11 @@ static bool held(Guard *g, const Space *s) {
 }
 
 bool end_step(Guard *g) {
-        for (Space **p = &g->ending; *p && !g->dying; p = &(*p)->next) {
+        for (Space **p = &g->ending; *p; p = &(*p)->next) {
                 Space *s = *p;
 
-                if (held(g, s))
+                /* The same again when a thread of it was found late: its leader is reaped only after that. */
+                if ((g->dying && g->dying != s) || held(g, s))
                         continue;
                 unlink_space(g, p);
                 /* A user may have been found after the last one came to its end. */

@@ -17,12 +17,26 @@ static uint64_t files_used(const Guard *g) {
         return g->scratch >= 0 && fstatfs(g->scratch, &st) == 0 ? st.f_files - st.f_ffree : 0;
 }
 
+/* In tier landlock: where the folder is, as the names of open and mapped files will say. */
+static void find_folder(Guard *g) {
+        static char folder[4096];
+        char own[64];
+        ssize_t n;
+
+        snprintf(own, sizeof(own), "/proc/self/fd/%d", g->scratch);
+        n = readlink(own, folder, sizeof(folder) - 1);
+        folder[n > 1 ? n : 0] = 0;
+        g->scan.below = g->other.below = folder;
+}
+
 void files_start(Guard *g) {
         struct stat st;
 
         if (g->scratch >= 0 && fstat(g->scratch, &st) == 0)
                 g->scratch_dev = st.st_dev;
         g->scratch_files = files_used(g);
+        if (g->tier != 2 && g->scratch >= 0)
+                find_folder(g);
 }
 
 bool files_kept(const Guard *g, dev_t dev, ino_t ino) {
@@ -67,34 +81,44 @@ static int open_writable(const char *path) {
         return fd < 0 ? -errno : fd;
 }
 
-/* In tier namespaces the scratch is a file system of its own, and whatever is on it is the region's. Else it is a folder of the host's. */
-static bool below_scratch(const Guard *g, const char *link) {
-        char own[64], folder[4096], target[4096];
-        ssize_t n, k;
+int files_below_scratch(const Guard *g, const char *link) {
+        const char *folder = g->scan.below;
+        size_t n = folder ? strlen(folder) : 0;
+        char target[4096];
+        ssize_t k;
 
         if (g->tier == 2)
-                return true;
-        snprintf(own, sizeof(own), "/proc/self/fd/%d", g->scratch);
-        n = readlink(own, folder, sizeof(folder));
+                return 1;
         k = readlink(link, target, sizeof(target));
-        return n > 1 && n < (ssize_t)sizeof(folder) && k > n && memcmp(folder, target, (size_t)n) == 0 && target[n] == '/';
+        if (k < 0 && errno == ENAMETOOLONG)
+                return -1;
+        return n > 0 && k > (ssize_t)n && memcmp(folder, target, n) == 0 && target[n] == '/';
 }
 
-static void keep_link(Guard *g, const char *link) {
+void files_miss(Guard *g, const struct stat *st) {
+        uint64_t bytes = st->st_blocks > 8 ? (uint64_t)st->st_blocks * 512 : SCAN_PAGE;
+
+        g->evidence->bytes_held += bytes;
+        g->evidence->bytes_missed[GUARD_MISSED_FILE] += bytes;
+}
+
+void files_keep_link(Guard *g, const char *link) {
         struct stat st;
-        int fd;
+        int fd, below;
 
-        if (stat(link, &st) < 0 || st.st_dev != g->scratch_dev || st.st_nlink > 0 || !S_ISREG(st.st_mode) || !below_scratch(g, link))
+        if (stat(link, &st) < 0 || st.st_dev != g->scratch_dev || st.st_nlink > 0 || !S_ISREG(st.st_mode) ||
+            files_kept(g, st.st_dev, st.st_ino))
                 return;
-        if (files_kept(g, st.st_dev, st.st_ino))
+        below = files_below_scratch(g, link);
+        if (below == 0)
                 return;
-        fd = open_writable(link);
-        if (fd < 0 || files_keep_fd(g, fd) < 0) {
-                uint64_t bytes = (uint64_t)st.st_blocks * 512;
+        fd = below > 0 ? open_writable(link) : -1;
+        if (fd < 0 || files_keep_fd(g, fd) < 0)
+                files_miss(g, &st);
+}
 
-                g->evidence->bytes_held += bytes;
-                g->evidence->bytes_missed[GUARD_MISSED_FILE] += bytes;
-        }
+bool files_any(const Guard *g) {
+        return g->scratch >= 0 && (g->tier != 2 || files_used(g) > g->scratch_files);
 }
 
 void files_keep(Guard *g, const Task *t) {
@@ -102,14 +126,14 @@ void files_keep(Guard *g, const Task *t) {
         struct dirent *d;
         DIR *folder;
 
-        if (g->scratch < 0 || (g->tier == 2 && files_used(g) <= g->scratch_files))
+        if (!files_any(g))
                 return;
         snprintf(path, sizeof(path), "/proc/%d/fd", (int)t->pid);
         folder = opendir(path);
         while (folder && (d = readdir(folder)))
                 if (d->d_name[0] != '.') {
                         snprintf(path, sizeof(path), "/proc/%d/fd/%.20s", (int)t->pid, d->d_name);
-                        keep_link(g, path);
+                        files_keep_link(g, path);
                 }
         if (folder)
                 closedir(folder);
@@ -123,7 +147,7 @@ static bool alone(int fd) {
         return true;
 }
 
-static uint64_t clear_file(Guard *g, int fd) {
+uint64_t files_overwrite(Guard *g, int fd) {
         WipeCount count = {};
         struct stat st;
 
@@ -145,67 +169,9 @@ void files_clear(Guard *g, bool all) {
                         i++;
                         continue;
                 }
-                g->evidence->file_bytes += clear_file(g, k->fd);
+                g->evidence->file_bytes += files_overwrite(g, k->fd);
                 g->evidence->files++;
                 close(k->fd);
                 *k = g->kept[--g->n_kept];
         }
-}
-
-static void clear_entry(Guard *g, int folder, const char *name);
-
-static void clear_folder(Guard *g, int fd) {
-        DIR *folder = fdopendir(fd);
-        struct dirent *d;
-
-        if (!folder)
-                close(fd);
-        while (folder && (d = readdir(folder)))
-                if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
-                        clear_entry(g, dirfd(folder), d->d_name);
-        if (folder)
-                closedir(folder);
-}
-
-static int open_entry(int folder, const char *name, int flags, mode_t mode) {
-        int fd = openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-        if (fd < 0 && errno == EACCES && fchmodat(folder, name, mode, 0) == 0)
-                fd = openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        return fd;
-}
-
-static void clear_entry(Guard *g, int folder, const char *name) {
-        struct stat st;
-        int fd = -1;
-
-        if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != g->scratch_dev)
-                return;
-        if (S_ISDIR(st.st_mode)) {
-                fd = open_entry(folder, name, O_RDONLY | O_DIRECTORY, 0700);
-                if (fd >= 0) {
-                        clear_folder(g, fd);
-                        return;
-                }
-        } else if (S_ISREG(st.st_mode))
-                fd = open_entry(folder, name, O_RDWR, 0600);
-        else
-                return;
-        if (fd >= 0) {
-                g->evidence->scratch_bytes += clear_file(g, fd);
-                g->evidence->scratch_files++;
-                close(fd);
-        } else {
-                uint64_t bytes = (uint64_t)st.st_blocks * 512;
-
-                g->evidence->bytes_held += bytes;
-                g->evidence->bytes_missed[GUARD_MISSED_FILE] += bytes;
-        }
-}
-
-void files_clear_scratch(Guard *g) {
-        int fd = g->scratch >= 0 ? openat(g->scratch, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-
-        if (fd >= 0)
-                clear_folder(g, fd);
 }

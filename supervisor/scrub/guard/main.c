@@ -15,6 +15,8 @@
 
 #define REPORTS_AT_ONCE 64
 #define LOOK_NSEC 500000 /* between two looks at tasks that are to stop, and report nothing */
+#define POSTPONED_MAX 32
+#define PARKED_NSEC 20000000 /* between two looks at threads that wait for others of their group */
 
 static void on_child(int signal) {
 }
@@ -61,8 +63,10 @@ static Reports take_reports(Guard *g) {
 }
 
 static void finish(Guard *g) {
-        files_clear(g, true);
-        if (queues_clear(g) || g->evidence->passes > 1)
+        bool queues = queues_clear(g);
+
+        files_clear(g, true); /* after the queues, in which there may have been some more */
+        if (queues || g->evidence->passes > 1)
                 refill(g, g->evidence->passes > 1);
         g->evidence->empty_usec = now_usec();
         g->evidence->state = GUARD_STATE_EMPTY;
@@ -81,26 +85,30 @@ static void tell_frozen(Guard *g) {
 }
 
 static int serve(Guard *g, const sigset_t *waiting) {
+        unsigned postponed = 0;
+
         for (;;) {
                 struct pollfd p = {.fd = g->orphaned ? -1 : g->control, .events = POLLIN};
                 Reports reports = take_reports(g);
-                struct timespec now = {}, soon = {.tv_nsec = LOOK_NSEC};
+                struct timespec now = {}, soon = {.tv_nsec = LOOK_NSEC}, later = {.tv_nsec = PARKED_NSEC};
                 bool again;
 
                 if (reports != REPORTS_MORE)
                         trace_settle(g);
                 again = reports != REPORTS_MORE && pause_step(g);
+                trace_unpark(g);
                 if (g->frozen && !g->frozen_told && g->n_moving == 0)
                         tell_frozen(g);
-                if (end_step(g))
+                /* Those that have reported already are known first: what several of them share is then looked for once. */
+                if ((reports != REPORTS_MORE || ++postponed % POSTPONED_MAX == 0) && end_step(g))
                         continue;
                 if (g->attached && !g->empty && reports == REPORTS_NO_TASK)
                         finish(g);
                 if (g->orphaned && g->empty) {
-                        files_clear_scratch(g);
+                        walk_scratch(g);
                         return order_leave_evidence(g);
                 }
-                if (ppoll(&p, 1, reports == REPORTS_MORE ? &now : again ? &soon : NULL, waiting) > 0 && order_take(g) == 0)
+                if (ppoll(&p, 1, reports == REPORTS_MORE ? &now : again ? &soon : g->n_parked > 0 ? &later : NULL, waiting) > 0 && order_take(g) == 0)
                         return 0;
         }
 }

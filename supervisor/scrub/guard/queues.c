@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,13 @@
 
 #define CHUNK 65536
 #define EMPTY_MAX 1024
+#define SENT_MAX 253 /* descriptors in one message: SCM_MAX_FD of the kernel */
+#define DEPTH_MAX 4  /* sockets that were sent through sockets */
 
 static unsigned char chunk[CHUNK];
 static const unsigned char zeros[CHUNK];
+
+static void look_into(Guard *g, int fd, unsigned depth);
 
 static bool is_known(const Guard *g, const struct stat *st) {
         for (size_t i = 0; i < g->n_queues; i++)
@@ -32,7 +37,7 @@ static void add(Guard *g, const struct stat *st, int fd) {
         g->queues[g->n_queues++] = (Kept){fd, st->st_dev, st->st_ino};
 }
 
-/* Calls back with the path of each descriptor that is a pipe or a socket, until the table is full. */
+/* Calls back with the path of each descriptor that is a pipe or a socket and not in the table. */
 static void each_queue(Guard *g, pid_t pid, void (*f)(Guard *g, pid_t pid, const char *name, const char *path, const struct stat *st)) {
         char path[64];
         struct dirent *d;
@@ -41,7 +46,7 @@ static void each_queue(Guard *g, pid_t pid, void (*f)(Guard *g, pid_t pid, const
 
         snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
         folder = opendir(path);
-        while (folder && g->n_queues < QUEUES_MAX && (d = readdir(folder))) {
+        while (folder && (d = readdir(folder))) {
                 if (d->d_name[0] == '.')
                         continue;
                 snprintf(path, sizeof(path), "/proc/%d/fd/%.20s", (int)pid, d->d_name);
@@ -71,22 +76,100 @@ void queues_start(Guard *g, pid_t program) {
         close(own[1]);
 }
 
-static void keep(Guard *g, pid_t pid, const char *name, const char *path, const struct stat *st) {
-        int fd = -1, pidfd;
+/* A named one of a folder that the region was given is the host's. */
+static bool pipe_of_region(const Guard *g, const char *path, const struct stat *st) {
+        return st->st_dev == g->pipe_dev || (st->st_dev == g->scratch_dev && files_below_scratch(g, path) > 0);
+}
 
-        if (S_ISFIFO(st->st_mode)) {
-                /* A named one of a folder that the region was given is the host's. */
-                if (st->st_dev == g->pipe_dev || st->st_dev == g->scratch_dev)
-                        fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-        } else {
-                pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-                if (pidfd >= 0) {
-                        fd = (int)syscall(SYS_pidfd_getfd, pidfd, (int)strtol(name, NULL, 10), 0);
-                        close(pidfd);
-                }
-        }
+static int take_socket(pid_t pid, const char *name) {
+        int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), fd = -1;
+
+        if (pidfd < 0)
+                return -1;
+        fd = (int)syscall(SYS_pidfd_getfd, pidfd, (int)strtol(name, NULL, 10), 0);
+        close(pidfd);
+        return fd;
+}
+
+static void keep(Guard *g, pid_t pid, const char *name, const char *path, const struct stat *st) {
+        int fd = -1;
+
+        if (g->n_queues == QUEUES_MAX)
+                return;
+        if (S_ISSOCK(st->st_mode))
+                fd = take_socket(pid, name);
+        else if (pipe_of_region(g, path, st))
+                fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
         if (fd >= 0)
                 add(g, st, fd);
+}
+
+/* What was sent and never taken: a deleted file among the descriptors is kept, a pipe or a socket is kept as others are, or else looked
+ * into. The descriptor is closed. */
+static void take_sent(Guard *g, int fd, bool keeps, unsigned depth) {
+        char link[64];
+        struct stat st;
+        int more;
+
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        if (fstat(fd, &st) < 0) {
+                close(fd);
+                return;
+        }
+        if (S_ISREG(st.st_mode))
+                files_keep_link(g, link);
+        else if (S_ISSOCK(st.st_mode) && !is_known(g, &st)) {
+                if (keeps && g->n_queues < QUEUES_MAX) {
+                        add(g, &st, fd);
+                        return;
+                }
+                look_into(g, fd, depth + 1);
+        } else if (keeps && S_ISFIFO(st.st_mode) && !is_known(g, &st) && g->n_queues < QUEUES_MAX && pipe_of_region(g, link, &st)) {
+                more = open(link, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+                if (more >= 0)
+                        add(g, &st, more);
+        }
+        close(fd);
+}
+
+/* As recv(2), and with the descriptors that came. */
+static ssize_t receive(Guard *g, int fd, int flags, bool keeps, unsigned depth) {
+        union {
+                struct cmsghdr align;
+                char bytes[CMSG_SPACE(sizeof(int) * SENT_MAX)];
+        } control;
+        struct iovec v = {chunk, sizeof(chunk)};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+        ssize_t n = recvmsg(fd, &m, flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+        for (struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
+                for (size_t i = 0; c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && i < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++) {
+                        int sent;
+
+                        memcpy(&sent, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+                        take_sent(g, sent, keeps, depth);
+                }
+        return n;
+}
+
+/* The region goes on to use the socket: nothing is taken out of it. */
+static void look_into(Guard *g, int fd, unsigned depth) {
+        int from = 0, off = -1;
+
+        if (depth > DEPTH_MAX || setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof(from)) < 0)
+                return;
+        for (unsigned n = 0; n < EMPTY_MAX && receive(g, fd, MSG_PEEK, false, depth) >= 0; n++)
+                ;
+        setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off));
+}
+
+static void look(Guard *g, pid_t pid, const char *name, const char *path, const struct stat *st) {
+        int fd = S_ISSOCK(st->st_mode) ? take_socket(pid, name) : -1;
+
+        if (fd >= 0) {
+                look_into(g, fd, 0);
+                close(fd);
+        }
 }
 
 void queues_keep(Guard *g, pid_t pid) {
@@ -94,13 +177,51 @@ void queues_keep(Guard *g, pid_t pid) {
                 each_queue(g, pid, keep);
 }
 
+void queues_look(Guard *g, pid_t pid) {
+        if (g->pipe_dev && files_any(g))
+                each_queue(g, pid, look);
+}
+
+/* Has nobody else the pipe open? Else it came from outside, and what is in it is for somebody outside. It is told by what our end says when
+ * it is the only one of the pipe's. fd is open for both and is closed; returns another one that is, or -1. */
+static int only_ours(int fd) {
+        static const struct {
+                int ours, gone;
+        } ends[] = {{O_RDONLY, POLLHUP}, {O_WRONLY, POLLERR}};
+        bool only = true;
+        char link[64];
+
+        for (int i = 0; i < 2; i++) {
+                struct pollfd p = {.events = 0};
+
+                snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+                p.fd = open(link, ends[i].ours | O_NONBLOCK | O_CLOEXEC);
+                close(fd);
+                if (p.fd < 0)
+                        return -1;
+                only = only && poll(&p, 1, 0) >= 0 && p.revents & ends[i].gone;
+                snprintf(link, sizeof(link), "/proc/self/fd/%d", p.fd);
+                fd = open(link, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+                close(p.fd);
+                if (fd < 0)
+                        return -1;
+        }
+        if (only)
+                return fd;
+        close(fd);
+        return -1;
+}
+
 /* Never more than was in it at the beginning: what comes after that is zeros. */
-static uint64_t clear_pipe(int fd) {
-        int left = 0, all;
+static uint64_t clear_pipe(int both) {
+        int left = 0, all, fd = only_ours(both);
         ssize_t n;
 
-        if (ioctl(fd, FIONREAD, &left) < 0)
+        if (fd < 0 || ioctl(fd, FIONREAD, &left) < 0) {
+                if (fd >= 0)
+                        close(fd);
                 return 0;
+        }
         for (all = left; left > 0; left -= (int)n) {
                 n = read(fd, chunk, (size_t)left < SCAN_PAGE ? (size_t)left : SCAN_PAGE);
                 if (n <= 0 || write(fd, zeros, SCAN_PAGE) < 0)
@@ -109,15 +230,16 @@ static uint64_t clear_pipe(int fd) {
         /* More than one page may have gone with what was read at once. */
         while (all > 0 && write(fd, zeros, SCAN_PAGE) > 0)
                 ;
+        close(fd);
         return (uint64_t)(all - left);
 }
 
-static uint64_t clear_socket(int fd, const int own[2]) {
+static uint64_t clear_socket(Guard *g, int fd, const int own[2]) {
         uint64_t all = 0;
         ssize_t n;
 
         /* 0 is the end of a stream, or an empty message before others. */
-        for (unsigned empty = 0; empty < EMPTY_MAX && (n = recv(fd, chunk, sizeof(chunk), MSG_DONTWAIT)) >= 0; empty += n == 0) {
+        for (unsigned empty = 0; empty < EMPTY_MAX && (n = receive(g, fd, 0, true, 0)) >= 0; empty += n == 0) {
                 all += (uint64_t)n;
                 for (int i = 0; i < 2; i++)
                         if (send(own[0], zeros, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
@@ -127,21 +249,34 @@ static uint64_t clear_socket(int fd, const int own[2]) {
         return all;
 }
 
+static bool is_socket(int fd) {
+        socklen_t n = sizeof(int);
+        int type;
+
+        return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0;
+}
+
+/* Sockets first: what was sent through them joins the queues. */
 bool queues_clear(Guard *g) {
         int own[2] = {-1, -1};
         bool any = false;
 
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, own);
-        for (size_t i = 0; i < g->n_queues; i++) {
-                int type, fd = g->queues[i].fd;
-                socklen_t n = sizeof(type);
+        for (int pipes = 0; pipes < 2; pipes++)
+                for (size_t i = 0; i < g->n_queues; i++) {
+                        int fd = g->queues[i].fd;
 
-                if (fd < 0)
-                        continue;
-                any = true;
-                g->evidence->queue_bytes += getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0 ? clear_socket(fd, own) : clear_pipe(fd);
-                close(fd);
-        }
+                        if (fd < 0 || is_socket(fd) == (pipes == 1))
+                                continue;
+                        any = true;
+                        g->queues[i].fd = -1;
+                        if (pipes)
+                                g->evidence->queue_bytes += clear_pipe(fd);
+                        else {
+                                g->evidence->queue_bytes += clear_socket(g, fd, own);
+                                close(fd);
+                        }
+                }
         g->n_queues = 0;
         if (own[0] >= 0) {
                 close(own[0]);

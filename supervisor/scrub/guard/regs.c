@@ -4,14 +4,18 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #define PATTERN 0xa5 /* not what the registers hold at a start: those the processor does not even save */
 
 #if defined(__x86_64__)
 
-#define GENERAL_WORDS 17 /* r15 to rip; from cs on, the kernel checks what it is given */
+#define GENERAL_WORDS 27 /* r15 to gs */
+#define ORIG_RAX 15
 #define XSTATE_MAX (64 * 1024)
+/* From cs on, the kernel checks what it is given. The two base addresses may hold any number below the end of a program's addresses. */
+enum { CODE_SEGMENT = 17, FLAGS, STACK_POINTER, STACK_SEGMENT, FS_BASE, GS_BASE };
 #define FX_DATA 32       /* x87 and SSE registers in the first 512 bytes */
 #define FX_END 416
 #define XCR0_AT 464      /* the features that the process may use */
@@ -62,9 +66,19 @@ static int clear_extended(pid_t pid) {
         return e;
 }
 
+static void make_general(uint64_t words[static GENERAL_WORDS]) {
+        memset(words + CODE_SEGMENT, 0, (GENERAL_WORDS - CODE_SEGMENT) * sizeof(*words));
+        words[CODE_SEGMENT] = 0x33;
+        words[FLAGS] = 0x202;
+        words[STACK_SEGMENT] = 0x2b;
+}
+
 #elif defined(__aarch64__)
 
 #define GENERAL_WORDS 31
+
+static void make_general(uint64_t words[static GENERAL_WORDS]) {
+}
 
 static int clear_extended(pid_t pid) {
         uint8_t state[528]; /* struct user_fpsimd_state */
@@ -82,6 +96,27 @@ void regs_clear(Guard *g, pid_t pid) {
         struct iovec v = {general, sizeof(general)};
 
         memset(general, PATTERN, sizeof(general));
+        make_general(general);
         if (ptrace(PTRACE_SETREGSET, pid, (void *)NT_PRSTATUS, &v) < 0 || clear_extended(pid) < 0)
                 g->evidence->registers_missed++;
+}
+
+/* A signal that ends one thread ends all of them. Else it is the call itself: exit(2) is for one thread. */
+bool regs_group_ends(pid_t pid) {
+        unsigned long code = 0;
+        long call = -1;
+
+        if (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &code) == 0 && code & 0x7f)
+                return true;
+#if defined(__x86_64__)
+        errno = 0;
+        call = ptrace(PTRACE_PEEKUSER, pid, (void *)(ORIG_RAX * sizeof(long)), NULL);
+#elif defined(__aarch64__)
+        uint64_t general[GENERAL_WORDS];
+        struct iovec v = {general, sizeof(general)};
+
+        if (ptrace(PTRACE_GETREGSET, pid, (void *)NT_PRSTATUS, &v) == 0)
+                call = (long)general[8];
+#endif
+        return call == SYS_exit_group;
 }

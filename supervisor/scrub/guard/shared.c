@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* As an ordinary user, what of an object is in no page table is reached only by mapping it in, holes too: up to this. */
 #define ABSENT_MAX (64ULL << 20)
+#define SEEN_LOG 15
+#define SEEN_BITS (1U << SEEN_LOG)
 
 /* Is it of the kernel's own file system for shared memory, where a memory file is, too? Looking at an area of ours would take root: what
  * cannot be dumped may not open its own /proc/self/pagemap. */
@@ -28,34 +31,81 @@ static bool kernel_device(const Area *a) {
         return dev != 0 && a->major == major(dev) && a->minor == minor(dev);
 }
 
+/* In tier landlock the scratch is a folder on a file system of the host's: what was deleted elsewhere on it, a library that was replaced by a
+ * newer one, is other processes' as well. */
 static bool on_scratch(const Guard *g, const Area *a) {
-        return g->scratch >= 0 && a->major == major(g->scratch_dev) && a->minor == minor(g->scratch_dev);
+        return g->scratch >= 0 && a->major == major(g->scratch_dev) && a->minor == minor(g->scratch_dev) &&
+               (g->tier == 2 || a->flags & AREA_BELOW);
 }
 
 static bool same_object(const Area *a, const Area *b) {
         return a->inode == b->inode && a->major == b->major && a->minor == b->minor;
 }
 
-static bool maps_object(Guard *g, pid_t pid, const Area *a) {
-        bool found = false;
+static int compare(const void *a, const void *b) {
+        const Object *x = a, *y = b;
 
-        if (scan_begin(&g->other, pid) == 0)
-                for (size_t i = 0; !found && i < g->other.n_areas; i++)
-                        found = same_object(a, &g->other.areas[i]);
-        scan_end(&g->other);
-        return found;
+        return x->dev != y->dev ? (x->dev > y->dev) - (x->dev < y->dev) : (x->inode > y->inode) - (x->inode < y->inode);
+}
+
+static Object object_of(const Area *a) {
+        return (Object){makedev(a->major, a->minor), a->inode};
+}
+
+static int add_object(Objects *o, const Area *a) {
+        if (o->n == o->max) {
+                size_t max = o->max ? o->max * 2 : 16;
+                Object *v = realloc(o->v, max * sizeof(*v));
+
+                if (!v)
+                        return -ENOMEM;
+                o->v = v;
+                o->max = max;
+        }
+        o->v[o->n++] = object_of(a);
+        return 0;
+}
+
+/* Which shared objects and deleted files pid maps. What cannot be looked at maps nothing: then one object is overwritten too early, or twice. */
+static void list_objects(Guard *g, pid_t pid, Objects *o) {
+        o->n = 0;
+        if (areas_of(&g->other, pid) < 0)
+                return;
+        for (size_t i = 0; i < g->other.n_areas; i++) {
+                const Area *a = &g->other.areas[i];
+
+                if (a->inode != 0 && a->flags & (AREA_SHARED | AREA_DELETED) && add_object(o, a) < 0)
+                        abort();
+        }
+        qsort(o->v, o->n, sizeof(*o->v), compare);
+        g->evidence->beats++;
+}
+
+/* At the exit stop of a space's last user nothing changes any more, so once is enough; else each end of a space looks again. */
+static bool maps_object(Guard *g, const Task *k, const Object *what) {
+        Space *s = k->space;
+
+        if (s->looked_at != g->look && !s->objects_final) {
+                list_objects(g, k->pid, &s->objects);
+                s->objects_final = s->last != NULL;
+        }
+        s->looked_at = g->look;
+        return s->objects.n > 0 && bsearch(what, s->objects.v, s->objects.n, sizeof(*what), compare);
 }
 
 static bool mapped_elsewhere(Guard *g, const Task *t, const Area *a) {
-        t->space->looked_at = ++g->look;
+        Object what = object_of(a);
+
         for (size_t i = 0; i < BUCKETS; i++)
                 for (const Task *k = g->buckets[i]; k; k = k->next)
-                        if (k->space && k->state != TASK_LEAVING && k->space->looked_at != g->look) {
-                                k->space->looked_at = g->look;
-                                if (maps_object(g, k->pid, a))
-                                        return true;
-                        }
-        return g->init > 0 && maps_object(g, g->init, a);
+                        if (k->space && k->space != t->space && k->state != TASK_LEAVING && maps_object(g, k, &what))
+                                return true;
+        if (g->init <= 0)
+                return false;
+        if (g->init_looked_at != g->look)
+                list_objects(g, g->init, &g->init_objects);
+        g->init_looked_at = g->look;
+        return g->init_objects.n > 0 && bsearch(&what, g->init_objects.v, g->init_objects.n, sizeof(what), compare);
 }
 
 /* The file behind an area: root is allowed that. */
@@ -95,18 +145,24 @@ static void clear_through_process(Guard *g, const Area *a) {
         count_wiped(g, &count);
 }
 
-/* An object that is mapped in several areas is cleared once through its file; through the process each area is its own part. */
-static bool seen_before(const Scan *s, size_t i) {
-        for (size_t k = 0; k < i; k++)
+/* An object that is mapped in several areas is cleared once through its file; through the process each area is its own part. `bits` spares most
+ * of the looks at the areas before: there may be tens of thousands. */
+static bool seen_before(const Scan *s, size_t i, uint64_t bits[static SEEN_BITS / 64]) {
+        uint64_t bit = s->areas[i].inode * 0x9e3779b97f4a7c15ULL >> (64 - SEEN_LOG), *word = &bits[bit / 64];
+        bool may = *word & 1ULL << bit % 64;
+
+        *word |= 1ULL << bit % 64;
+        for (size_t k = 0; may && k < i; k++)
                 if (s->areas[k].flags & AREA_SHARED && same_object(&s->areas[k], &s->areas[i]))
                         return true;
         return false;
 }
 
-static void clear_anonymous(Guard *g, const Task *t, size_t i) {
+static void clear_anonymous(Guard *g, const Task *t, size_t i, uint64_t *bits) {
         const Area *a = &g->scan.areas[i];
         int fd;
 
+        g->evidence->beats++;
         if (mapped_elsewhere(g, t, a))
                 return;
         fd = open_object(t->pid, a);
@@ -114,7 +170,7 @@ static void clear_anonymous(Guard *g, const Task *t, size_t i) {
                 clear_through_process(g, a);
                 return;
         }
-        if (!seen_before(&g->scan, i))
+        if (!seen_before(&g->scan, i, bits))
                 clear_through_file(g, fd);
         close(fd);
 }
@@ -141,11 +197,14 @@ static void keep_file(Guard *g, const Task *t, const Area *a) {
 }
 
 void shared_clear(Guard *g, const Task *t) {
+        uint64_t bits[SEEN_BITS / 64] = {};
+
+        g->look++;
         for (size_t i = 0; i < g->scan.n_areas; i++) {
                 const Area *a = &g->scan.areas[i];
 
                 if (a->flags & AREA_SHARED && a->flags & AREA_ZERO && kernel_device(a))
-                        clear_anonymous(g, t, i);
+                        clear_anonymous(g, t, i, bits);
                 else if (a->flags & AREA_DELETED && on_scratch(g, a))
                         keep_file(g, t, a);
         }

@@ -4,7 +4,8 @@
  *           EARLY ---^                         a task that is no address space's last user goes from RUNNING to LEAVING
  *
  * AWAITED: its parent's event named it, its own first stop has not come. EARLY: its first stop came before its parent's event. ENDING: stands at
- * its exit stop as the last user of its space, memory as it was. LEAVING: was let go from its exit stop. */
+ * its exit stop, memory as it was: as the last user of its space, or as the one of a dying thread group that waits for the others, because the
+ * kernel leaves out the exit stop of one that is killed while it exits. LEAVING: was let go from its exit stop. */
 #pragma once
 
 #include "schema/guard.h"
@@ -24,6 +25,17 @@ typedef struct Family {
         bool forked;
 } Family;
 
+/* Something that several processes can map. */
+typedef struct Object {
+        dev_t dev;
+        uint64_t inode;
+} Object;
+
+typedef struct Objects {
+        Object *v; /* owned */
+        size_t n, max;
+} Objects;
+
 typedef struct Space {
         Family *family;
         unsigned users; /* tasks that are not past their exit stop */
@@ -32,16 +44,19 @@ typedef struct Space {
         bool worker;    /* still the image of lethe-worker, which has nothing of the skill's in it */
         bool given_up;  /* by execve, or lost: family->living is already less */
         uint64_t looked_at; /* the last Guard.look in which it was looked at */
+        Objects objects; /* that it maps, as it was then; final: and will be */
+        bool objects_final;
         struct Task *last; /* at its exit stop */
+        struct Task *parked; /* at its exit stop until no other of its thread group is left, or it has waited too long */
+        uint64_t parked_usec;
         struct Space *next; /* in Guard.ending */
 } Space;
 
 typedef struct Task {
-        pid_t pid;
+        pid_t pid, group; /* group: pid of its thread group's leader */
         TaskState state;
         TaskHeld held;
         int signal;
-        bool leader; /* of a thread group */
         Space *space;
         struct Task *next; /* in its bucket */
 } Task;
@@ -75,10 +90,12 @@ typedef struct Guard {
         unsigned n_tasks;
         unsigned n_moving;     /* tasks not at or past their exit stop */
         unsigned n_early;
+        unsigned n_parked;
         Space *ending, **ending_tail; /* spaces whose last user stands at its exit stop, oldest first */
         Space *dying;          /* was overwritten; the next one waits until it is reaped */
         bool program_told;
-        uint64_t look;
+        uint64_t look, init_looked_at;
+        Objects init_objects;
         Wipe wipe;
         Scan scan, other;
         dev_t scratch_dev;
@@ -107,11 +124,20 @@ int task_exec(Guard *g, Task *t);
 /* Do both, alive, use one address space? -errno when the kernel does not say. */
 int same_space(pid_t a, pid_t b);
 
+/* Does the kernel still know it as traced by us? A thread that executes takes on its leader's pid, and nothing is reported of its own. */
+bool task_is_ours(pid_t pid);
+/* Forgets the tasks of t's thread group, but t, that are no more without a report. Returns how many of them had not left their space. */
+unsigned task_forget_ghosts(Guard *g, const Task *t);
+/* Is there one, of those that have not left t's space, for which f is true? */
+Task *task_other(Guard *g, const Task *t, bool (*f)(const Task *other, const Task *t));
+
 /* trace.c: one report of waitpid(). */
 int trace_attach(Guard *g);
 void trace_report(Guard *g, pid_t pid, int status);
 /* After all reports were taken: finds out what the early ones are. */
 void trace_settle(Guard *g);
+/* Lets those go that waited for others of their thread group too long; when nothing is parked, does nothing. */
+void trace_unpark(Guard *g);
 void trace_kill_all(Guard *g);
 /* Lets a task go on that was held. */
 void trace_go_on(Guard *g, Task *t);
@@ -128,8 +154,12 @@ void pause_end(Guard *g);
 
 /* end.c: overwrites the oldest space at its end, if one may be, and lets its last task go. Returns whether it did. */
 bool end_step(Guard *g);
+/* The task that stood at the end of s is dead. */
+void end_forget(Guard *g, Space *s);
 
-/* regs.c: overwrites the registers of a task at its exit stop. */
+/* regs.c: does the task at its exit stop know that its whole thread group ends? To be asked before its registers are overwritten. */
+bool regs_group_ends(pid_t pid);
+/* Overwrites the registers of a task at its exit stop. */
 void regs_clear(Guard *g, pid_t pid);
 
 /* shared.c: the shared memory of the scanned space of t, a task at its exit stop. */
@@ -137,19 +167,33 @@ void shared_clear(Guard *g, const Task *t);
 
 /* files.c: keeps the deleted files of the scratch that t has open. */
 void files_keep(Guard *g, const Task *t);
+/* The same with what the link of a descriptor leads to. */
+void files_keep_link(Guard *g, const char *link);
+/* May there be any? */
+bool files_any(const Guard *g);
 bool files_kept(const Guard *g, dev_t dev, ino_t ino);
 /* Takes fd. Returns 0 or -errno; a file that is kept already is closed. */
 int files_keep_fd(Guard *g, int fd);
 /* Overwrites those that nobody else has open; `all`: all of them. */
 void files_clear(Guard *g, bool all);
 void files_start(Guard *g);
-/* Overwrites every file below the scratch folder. */
-void files_clear_scratch(Guard *g);
+/* Overwrites the data of one file and counts it. Returns the bytes. */
+uint64_t files_overwrite(Guard *g, int fd);
+/* Counts a file that is not reached: at least a page, because nothing is known of it. */
+void files_miss(Guard *g, const struct stat *st);
+/* In tier namespaces the scratch is a file system of its own, and whatever is on it is the region's. Else it is a folder of the host's.
+ * Returns 1, 0, or -1 when the path that the link leads to is too long to be known. */
+int files_below_scratch(const Guard *g, const char *link);
+
+/* walk.c: overwrites every file below the scratch folder, and removes it. */
+void walk_scratch(Guard *g);
 
 /* queues.c: what the program's process has open before it is the program is the host's and is left alone. */
 void queues_start(Guard *g, pid_t program);
 /* Keeps the pipes and sockets that a task at its exit stop has open. Nobody else of the region may go on to use them. */
 void queues_keep(Guard *g, pid_t pid);
+/* Keeps deleted files that lie in its sockets as descriptors that were sent and not taken; the sockets themselves are left as they are. */
+void queues_look(Guard *g, pid_t pid);
 /* Overwrites what was not read from them. Returns whether there was any. */
 bool queues_clear(Guard *g);
 

@@ -4,6 +4,7 @@
 #include <linux/kcmp.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static Task **bucket(Guard *g, pid_t pid) {
@@ -41,7 +42,7 @@ Task *task_add(Guard *g, pid_t pid, TaskState state) {
 
         if (!t)
                 return NULL;
-        *t = (Task){.pid = pid, .state = state, .leader = true, .next = *b};
+        *t = (Task){.pid = pid, .state = state, .group = pid, .next = *b};
         *b = t;
         g->n_tasks++;
         count_moving(g, moving(state));
@@ -66,6 +67,7 @@ static void drop_space(Guard *g, Space *s) {
         leave_family(s);
         if (g->dying == s)
                 g->dying = NULL;
+        free(s->objects.v);
         free(s);
 }
 
@@ -127,4 +129,35 @@ int same_space(pid_t a, pid_t b) {
         long k = syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
 
         return k < 0 ? -errno : k == 0;
+}
+
+bool task_is_ours(pid_t pid) {
+        siginfo_t info;
+
+        return waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0;
+}
+
+unsigned task_forget_ghosts(Guard *g, const Task *t) {
+        unsigned n = 0;
+
+        for (size_t i = 0; i < BUCKETS; i++)
+                for (Task *k = g->buckets[i], *next; k; k = next) {
+                        next = k->next;
+                        if (k == t || k->group != t->group || k->space != t->space || task_is_ours(k->pid))
+                                continue;
+                        if (moving(k->state) && k->space) {
+                                space_count(g, k->space, -1);
+                                n++;
+                        }
+                        task_remove(g, k);
+                }
+        return n;
+}
+
+Task *task_other(Guard *g, const Task *t, bool (*f)(const Task *other, const Task *t)) {
+        for (size_t i = 0; i < BUCKETS; i++)
+                for (Task *k = g->buckets[i]; k; k = k->next)
+                        if (k != t && k->space == t->space && moving(k->state) && f(k, t))
+                                return k;
+        return NULL;
 }

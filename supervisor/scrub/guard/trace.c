@@ -3,16 +3,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define OPTIONS                                                                                                                            \
         (PTRACE_O_EXITKILL | PTRACE_O_TRACEEXIT | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC)
+
+/* A thread that waits for others of its group does not keep one from executing something for longer than this. */
+#define PARKED_MAX_USEC 100000
 
 /* Calls back with each child of a thread. Returns 0 or -errno. */
 static int each_child(pid_t pid, void (*f)(Guard *g, pid_t child, void *arg), Guard *g, void *arg) {
@@ -93,23 +98,27 @@ static void go_on(Guard *g, Task *t, int signal) {
                 ptrace(PTRACE_CONT, t->pid, NULL, (void *)(intptr_t)signal);
 }
 
+static bool in_group(pid_t group, pid_t pid) {
+        return syscall(SYS_tgkill, group, pid, 0) == 0 || errno == EPERM;
+}
+
+/* t is a further user of k's space, and perhaps a thread of its group. */
+static void joins(Guard *g, Task *t, const Task *k) {
+        if (in_group(k->group, t->pid))
+                t->group = k->group;
+        task_join(g, t, k->space);
+}
+
 /* A task made by `parent` is a further user of its space, or has one of its own that shares its pages. */
 static void belongs(Guard *g, Task *t, const Task *parent, int event) {
         int same = same_space(parent->pid, t->pid);
 
         if (same < 0)
                 same = event != PTRACE_EVENT_FORK;
-        t->leader = !(same && event == PTRACE_EVENT_CLONE);
         if (same)
-                task_join(g, t, parent->space);
+                joins(g, t, parent);
         else if (task_new_space(g, t, parent->space->family) < 0)
                 abort();
-}
-
-static bool ours(pid_t pid) {
-        siginfo_t info;
-
-        return waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0;
 }
 
 static void on_child(Guard *g, Task *parent, int event) {
@@ -123,7 +132,7 @@ static void on_child(Guard *g, Task *parent, int event) {
                 belongs(g, t, parent, event);
                 task_move(g, t, TASK_RUNNING);
                 go_on(g, t, 0);
-        } else if (!t && ours((pid_t)pid)) {
+        } else if (!t && task_is_ours((pid_t)pid)) {
                 t = task_add(g, (pid_t)pid, TASK_AWAITED);
                 if (!t)
                         abort();
@@ -132,12 +141,13 @@ static void on_child(Guard *g, Task *parent, int event) {
         go_on(g, parent, 0);
 }
 
-/* Which space a task uses that no event named: the kernel can compare. Else it has one of its own, with pages of the parent's. */
+/* Which space a task uses that no event named: the kernel can compare, and a leader that has left is reaped only after
+ * its threads. Else it has one of its own, with pages of the parent's. */
 static void find_space(Guard *g, Task *t, const Task *parent) {
         for (size_t i = 0; i < BUCKETS; i++)
                 for (Task *k = g->buckets[i]; k; k = k->next)
-                        if (k != t && k->space && k->state != TASK_LEAVING && same_space(k->pid, t->pid) == 1) {
-                                task_join(g, t, k->space);
+                        if (k != t && k->space && (k->state == TASK_LEAVING ? in_group(k->pid, t->pid) : same_space(k->pid, t->pid) == 1)) {
+                                joins(g, t, k);
                                 return;
                         }
         if (task_new_space(g, t, parent ? parent->space->family : NULL) < 0)
@@ -145,10 +155,10 @@ static void find_space(Guard *g, Task *t, const Task *parent) {
         t->space->family->forked = true;
 }
 
-/* The traced process that made it, if that is still there. */
-static Task *parent_of(Guard *g, pid_t pid) {
-        char path[64], text[512], *p;
-        Task *parent;
+/* What /proc/PID/stat says from the state on; NULL when there is none. */
+static const char *state_of(pid_t pid, char text[static 512]) {
+        const char *p;
+        char path[64];
         ssize_t n;
         int fd;
 
@@ -156,11 +166,19 @@ static Task *parent_of(Guard *g, pid_t pid) {
         fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
                 return NULL;
-        n = read(fd, text, sizeof(text) - 1);
+        n = read(fd, text, 511);
         close(fd);
         text[n > 0 ? n : 0] = 0;
         p = strrchr(text, ')'); /* the name before it may hold anything */
-        parent = p && p[1] && p[2] && p[3] ? task_find(g, (pid_t)strtol(p + 4, NULL, 10)) : NULL;
+        return p && p[1] && p[2] ? p + 2 : NULL;
+}
+
+/* The traced process that made it, if that is still there. */
+static Task *parent_of(Guard *g, pid_t pid) {
+        char text[512];
+        const char *p = state_of(pid, text);
+        Task *parent = p && p[1] ? task_find(g, (pid_t)strtol(p + 2, NULL, 10)) : NULL;
+
         return parent && parent->space ? parent : NULL;
 }
 
@@ -184,7 +202,7 @@ static void on_exec(Guard *g, Task *t) {
 
                 if (old && old->space == t->space) {
                         /* The leader's entry goes on as the thread that took its place. */
-                        if (t->state == TASK_LEAVING)
+                        if (t->state == TASK_LEAVING || t->state == TASK_ENDING)
                                 space_count(g, t->space, 1);
                         task_move(g, t, TASK_RUNNING);
                         if (old->state != TASK_LEAVING)
@@ -199,54 +217,165 @@ static void on_exec(Guard *g, Task *t) {
         go_on(g, t, 0);
 }
 
-static void find_unseen(Guard *g, pid_t child, void *arg) {
-        if (!task_find(g, child) && ours(child)) {
-                Task *t = task_add(g, child, TASK_AWAITED);
+/* A child of a task that was killed while it made it, and so did not say so; while the parent stands at its exit stop, the kernel knows. */
+static void adopt(Guard *g, pid_t child, void *arg) {
+        Task *t = task_find(g, child);
 
-                if (!t)
-                        abort();
-                find_space(g, t, arg);
+        if (t ? t->space != NULL : !task_is_ours(child))
+                return;
+        if (!t)
+                t = task_add(g, child, TASK_AWAITED);
+        if (!t)
+                abort();
+        find_space(g, t, arg);
+        if (t->state == TASK_EARLY) {
+                task_move(g, t, TASK_RUNNING);
+                go_on(g, t, 0);
+        } else if (g->frozen)
                 kill(child, SIGKILL);
-        }
 }
 
-static void on_exit_stop(Guard *g, Task *t) {
-        Space *s;
+static bool same_group(const Task *other, const Task *t) {
+        return other->group == t->group;
+}
 
-        g->evidence->threads++;
-        regs_clear(g, t->pid);
-        if (!t->space)
-                find_space(g, t, parent_of(g, t->pid));
-        s = t->space;
-        /* Killed while it made a child, it did not report it; what is frozen must be complete. */
-        if (g->frozen)
-                each_child(t->pid, find_unseen, g, t);
-        space_count(g, s, -1);
-        if (s->users > 0) {
-                if (t->leader)
-                        files_keep(g, t);
-                task_move(g, t, TASK_LEAVING);
-                trace_release(t);
+static bool same_files(const Task *other, const Task *t) {
+        return syscall(SYS_kcmp, other->pid, t->pid, KCMP_FILES, 0, 0) == 0;
+}
+
+static void park(Guard *g, Task *t) {
+        task_move(g, t, TASK_ENDING);
+        t->space->parked = t;
+        t->space->parked_usec = now_usec();
+        g->n_parked++;
+}
+
+static Task *unpark(Guard *g, Space *s) {
+        Task *t = s->parked;
+
+        s->parked = NULL;
+        g->n_parked -= t != NULL;
+        return t;
+}
+
+static void let_go(Guard *g, Task *t) {
+        if (!t)
+                return;
+        task_move(g, t, TASK_LEAVING);
+        trace_release(t);
+}
+
+/* t stands at its exit stop, and nobody uses its space any more. */
+static void ends(Guard *g, Task *t) {
+        Space *s = t->space;
+
+        let_go(g, unpark(g, s));
+        task_move(g, t, TASK_ENDING);
+        if (s->last) { /* was found after that one came to its end */
+                let_go(g, s->last);
+                s->last = t;
                 return;
         }
-        task_move(g, t, TASK_ENDING);
         s->last = t;
         s->next = NULL;
         *g->ending_tail = s;
         g->ending_tail = &s->next;
 }
 
+/* A leader that ended without a stop is reported only after its threads: one that waits for it would wait for itself. */
+static void look_at_leader(Guard *g, Space *s) {
+        Task *leader = task_find(g, s->parked->group);
+        char text[512];
+        const char *state;
+
+        if (!leader || leader->space != s || leader->state == TASK_LEAVING || leader->state == TASK_ENDING)
+                return;
+        state = state_of(leader->pid, text);
+        if (!state || (*state != 'Z' && *state != 'X'))
+                return;
+        task_move(g, leader, TASK_LEAVING);
+        g->evidence->registers_missed++;
+        space_count(g, s, -1);
+        if (s->users == 0)
+                ends(g, unpark(g, s));
+}
+
+/* t stands at its exit stop, and others use its space. They may be on their way to their end without a stop, when the whole group dies. */
+static void leaves(Guard *g, Task *t, bool group_ends) {
+        if (!task_other(g, t, same_files))
+                files_keep(g, t);
+        if (group_ends && !t->space->parked && task_other(g, t, same_group)) {
+                park(g, t);
+                look_at_leader(g, t->space);
+                return;
+        }
+        let_go(g, t);
+        if (t->space->parked && !task_other(g, t->space->parked, same_group))
+                let_go(g, unpark(g, t->space));
+}
+
+static void on_exit_stop(Guard *g, Task *t) {
+        bool again = t->state == TASK_LEAVING, group_ends = regs_group_ends(t->pid);
+
+        g->evidence->threads++;
+        regs_clear(g, t->pid);
+        if (!t->space)
+                find_space(g, t, parent_of(g, t->pid));
+        /* Left before: now it is a thread that took on this pid to execute something, and was killed before it could say so. */
+        if (again)
+                space_count(g, t->space, 1);
+        if (again || (group_ends && t->space->users > 1 && !t->space->parked))
+                task_forget_ghosts(g, t);
+        if (g->frozen || group_ends)
+                each_child(t->pid, adopt, g, t);
+        space_count(g, t->space, -1);
+        if (t->space->users > 0)
+                leaves(g, t, group_ends);
+        else
+                ends(g, t);
+}
+
 static void on_dead(Guard *g, Task *t) {
         Space *s = t->space;
+        unsigned lost = 0;
 
         /* The kernel leaves the exit stop out when the task is killed between its own exit and the stop. */
-        if (t->state != TASK_LEAVING && s) {
+        if (s && t->group == t->pid)
+                lost = task_forget_ghosts(g, t);
+        if (s && t->state != TASK_LEAVING && t->state != TASK_ENDING) {
                 space_count(g, s, -1);
-                if (s->users == 0 && !s->given_up)
+                lost++;
+                g->evidence->registers_missed++;
+        }
+        if (s && s->parked == t)
+                unpark(g, s);
+        if (s && s->last == t) {
+                end_forget(g, s);
+                g->evidence->processes_missed++;
+        }
+        if (lost > 0 && s->users == 0 && !s->given_up) {
+                if (s->parked)
+                        ends(g, unpark(g, s));
+                else
                         g->evidence->processes_missed++;
         }
         task_remove(g, t);
         files_clear(g, false);
+}
+
+void trace_unpark(Guard *g) {
+        uint64_t now = g->n_parked > 0 ? now_usec() : 0;
+
+        for (size_t i = 0; g->n_parked > 0 && i < BUCKETS; i++)
+                for (Task *t = g->buckets[i]; t; t = t->next) {
+                        Space *s = t->space;
+
+                        if (!s || s->parked != t)
+                                continue;
+                        look_at_leader(g, s);
+                        if (s->parked == t && now - s->parked_usec > PARKED_MAX_USEC)
+                                let_go(g, unpark(g, s));
+                }
 }
 
 static void on_stop(Guard *g, Task *t, int signal, bool new) {
