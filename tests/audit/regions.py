@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """lethe audit regions, lethe log --region and lethe certificate about regions that ran: what an auditor asks, one command each. TAP.
 
-usage: regions.py LETHE MANUAL-PAGE README
+usage: regions.py LETHE MANUAL-PAGE README COMPLETIONS-FOLDER
 """
 import json
 import os
@@ -206,6 +206,24 @@ def what_was_refused_never_was():
     r = lethe("certificate", region)
     check(r.code == 1 and b"refused before it began" in r.err and not r.out, r)
     check(region not in lethe("audit", "regions").out.decode(), "it is listed")
+
+
+@case
+def regions_and_questions_can_be_completed():
+    ids = {e["region"] for e in log("--type", "region.allocated")}
+    env = dict(ENV, PATH=os.path.dirname(LETHE) + ":" + ENV["PATH"])
+
+    def shell(*argv, **more):
+        return set(subprocess.run(argv, env=dict(env, **more), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=60, check=False).stdout.split())
+
+    bash = 'source "$1"; shift; COMP_WORDS=(lethe "$@"); COMP_CWORD=$#; _lethe; printf "%s\\n" "${COMPREPLY[@]}"'
+    questions = set(ask()["answers"])
+    for words, want in ((("why", ""), ids), (("certificate", ""), ids), (("kill", ""), ids), (("log", "--region", ""), ids), (("audit", "regions", ""), questions)):
+        same(shell("bash", "--norc", "-c", bash, "bash", sys.argv[4] + "/lethe.bash", *words), want, "bash", words)
+        same(shell("fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", sys.argv[4] + "/lethe.fish", "lethe " + " ".join(words)) & (ids | questions), want, "fish", words)
+    elsewhere = ("why", "--store", STORE, "")
+    same(shell("bash", "--norc", "-c", bash, "bash", sys.argv[4] + "/lethe.bash", *elsewhere, LETHE_STORE=DIR), ids, "the line's store")
+    same(shell("zsh", "-f", "-c", "source $1; words=(lethe why --store $2 ''); _lethe_regions", "zsh", sys.argv[4] + "/_lethe", STORE, LETHE_STORE=DIR), ids, "zsh")
 
 
 def alike(text):

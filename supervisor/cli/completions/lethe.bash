@@ -26,8 +26,18 @@ declare -A _lethe_words=(
         [slot]="define put get list history watch"
 )
 
+# Ids of the newest regions of the store that the line names.
+_lethe_regions() {
+        local i store=()
+
+        for ((i = 1; i + 1 < COMP_CWORD; i++)); do
+                [ "${COMP_WORDS[i]}" != --store ] || store=(--store "${COMP_WORDS[i + 1]}")
+        done
+        lethe log --type region.allocated "${store[@]}" 2>/dev/null | tail -n 200 | awk '{ print $3 }'
+}
+
 _lethe() {
-        local word=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]:-}
+        local word=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]:-} before=${COMP_WORDS[COMP_CWORD - 1]:-}
 
         COMPREPLY=()
         # shellcheck disable=SC2207 # verbs and options have no spaces
@@ -37,6 +47,10 @@ _lethe() {
                 COMPREPLY=($(compgen -W "${_lethe_options[$verb]:-} --help" -- "$word"))
         elif [ "$COMP_CWORD" = 2 ] && [ -n "${_lethe_words[$verb]:-}" ]; then
                 COMPREPLY=($(compgen -W "${_lethe_words[$verb]}" -- "$word"))
+        elif [ "$verb" = audit ] && [ "$before" = regions ]; then
+                COMPREPLY=($(compgen -W "unreleased unproved late breached recovered weaker relaxed" -- "$word"))
+        elif [ "$before" = --region ] || [[ $verb =~ ^(why|certificate|kill)$ && $before != -* ]]; then
+                COMPREPLY=($(compgen -W "$(_lethe_regions)" -- "$word"))
         else
                 compopt -o default 2>/dev/null
         fi

@@ -18,6 +18,13 @@ complete -c lethe -n __fish_use_subcommand -f -a validate -d 'check a skill'\''s
 complete -c lethe -n __fish_use_subcommand -f -a version -d 'print the version'
 complete -c lethe -n __fish_use_subcommand -f -a why -d 'tell how a region ended, and what it was denied'
 
+# Ids of the newest regions of the store.
+function __lethe_regions
+        lethe log --type region.allocated 2>/dev/null | tail -n 200 | awk '{ print $3 }'
+end
+complete -c lethe -n '__fish_seen_subcommand_from why certificate kill' -a '(__lethe_regions)'
+complete -c lethe -n '__fish_seen_subcommand_from regions' -a 'unreleased unproved late breached recovered weaker relaxed'
+
 complete -c lethe -n '__fish_seen_subcommand_from audit' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
 complete -c lethe -n '__fish_seen_subcommand_from audit' -a regions
 complete -c lethe -n '__fish_seen_subcommand_from audit' -l json -d 'the report as one object'
@@ -54,7 +61,7 @@ complete -c lethe -n '__fish_seen_subcommand_from export' -l store -r -d 'the st
 complete -c lethe -n '__fish_seen_subcommand_from log' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
 complete -c lethe -n '__fish_seen_subcommand_from log' -l follow -d 'goes on as entries are appended, until interrupted'
 complete -c lethe -n '__fish_seen_subcommand_from log' -l json -d 'each line is the entry as recorded, with seq added'
-complete -c lethe -n '__fish_seen_subcommand_from log' -l region -r -d 'only events that occurred in this region'
+complete -c lethe -n '__fish_seen_subcommand_from log' -l region -x -a '(__lethe_regions)' -d 'only events that occurred in this region'
 complete -c lethe -n '__fish_seen_subcommand_from log' -l since -r -d 'from this entry on'
 complete -c lethe -n '__fish_seen_subcommand_from log' -l store -r -d 'the store (default: $LETHE_STORE, else the XDG state folder)'
 complete -c lethe -n '__fish_seen_subcommand_from log' -l type -r -d 'only this type, such as slot.written; may be given several times'
