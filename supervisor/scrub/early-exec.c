@@ -190,8 +190,7 @@ static void watch(Early *e, pid_t pid) {
         early_wake(e, 500);
 }
 
-/* False when the process is surely out of the call: what runs just now may be the call itself. */
-static bool may_be_in_call(pid_t pid) {
+bool early_may_be_in(pid_t pid, const int *calls, size_t n_calls) {
         char path[64], text[128];
         _cleanup_close_ int fd = -1;
         ssize_t n;
@@ -202,12 +201,15 @@ static bool may_be_in_call(pid_t pid) {
         if (n <= 0)
                 return false;
         text[n] = 0;
-        return strncmp(text, "running", 7) == 0 || atoi(text) == SYS_execve || atoi(text) == SYS_execveat;
+        for (size_t i = 0; i < n_calls; i++)
+                if (atoi(text) == calls[i])
+                        return true;
+        return strncmp(text, "running", 7) == 0;
 }
 
 /* True when it needs no more looks. */
 static bool look(Early *e, const EarlyExec *x, uint64_t now) {
-        bool in_call = may_be_in_call(x->pid);
+        bool in_call = early_may_be_in(x->pid, (const int[]){SYS_execve, SYS_execveat}, 2);
         uint64_t ticks = 0, stack = 0;
 
         if (!read_stat(x->pid, &ticks, &stack) || ticks != x->ticks || stack != x->stack || stack == 0)

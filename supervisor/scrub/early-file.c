@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 
 #define BLOCK (64U * 1024)
-#define LOOKS_MOST 20 /* at a file that still has a name after its call: the call failed */
+#define LOOKS_MOST 20 /* at a file that has a name still: then it is looked at whether its call failed */
 
 int early_path(const struct seccomp_notif *q, int dirfd, uint64_t path, char out[static PATH_MAX]) {
         char text[PATH_MAX];
@@ -82,7 +82,7 @@ static NotifyStep keep(Early *e, const struct seccomp_notif *q, const char *path
                 return NOTIFY_GO_ON;
         for (size_t i = 0; i < e->n_files; i++)
                 if (e->files[i].dev == st.st_dev && e->files[i].ino == st.st_ino) {
-                        e->files[i].id = q->id;
+                        e->files[i].pid = (pid_t)q->pid;
                         e->files[i].looks = 0;
                         return NOTIFY_GO_ON;
                 }
@@ -91,7 +91,7 @@ static NotifyStep keep(Early *e, const struct seccomp_notif *q, const char *path
                 count_file(e, data_bytes(&st), 0);
                 return NOTIFY_GO_ON;
         }
-        e->files[e->n_files++] = (EarlyFile){.fd = TAKE_FD(fd), .dev = st.st_dev, .ino = st.st_ino, .id = q->id};
+        e->files[e->n_files++] = (EarlyFile){.fd = TAKE_FD(fd), .dev = st.st_dev, .ino = st.st_ino, .pid = (pid_t)q->pid};
         e->pause = 0;
         early_wake(e, 1000);
         return NOTIFY_GO_ON;
@@ -118,6 +118,13 @@ static int reopen_deleted(int fd) {
         return chmod(path, 0600) < 0 ? -1 : reopen(fd, O_RDWR);
 }
 
+/* The call may need long to be made, on a machine with much to do. */
+static bool has_failed(const EarlyFile *f) {
+        static const int calls[] = {SYS_unlink, SYS_unlinkat, SYS_rename, SYS_renameat, SYS_renameat2};
+
+        return f->looks > LOOKS_MOST && !early_may_be_in(f->pid, calls, ARRAY_SIZE(calls));
+}
+
 /* True when the file needs no more looks. */
 static bool look(Early *e, EarlyFile *f, bool at_end) {
         _cleanup_close_ int fd = -1;
@@ -128,7 +135,7 @@ static bool look(Early *e, EarlyFile *f, bool at_end) {
                 return true;
         if (st.st_nlink > 0) { /* its call goes on just now, or failed, or gave it another name meanwhile */
                 f->looks++;
-                return at_end || (f->looks > LOOKS_MOST && !region_notify_waits(&e->region->notify, f->id));
+                return at_end || has_failed(f);
         }
         fd = reopen_deleted(f->fd);
         if (fd < 0) {

@@ -43,7 +43,7 @@ typedef struct EarlyFile {
         int fd;       /* O_PATH */
         dev_t dev;
         ino_t ino;
-        uint64_t id;  /* of the call that takes the name */
+        pid_t pid;    /* of the task whose call takes the name */
         unsigned looks;
 } EarlyFile;
 
@@ -97,6 +97,8 @@ void early_wipe_own(Early *e, bool zeros);
 bool early_maps_file(Early *e, const struct seccomp_notif *q, const Run *r);
 /* Who maps a file privately loses its own pages of what is cut off: they are missed. */
 void early_count_copies(Early *e, const struct stat *file, uint64_t length);
+/* False when the task is surely out of these calls, or dead: what runs just now may be one of them. */
+bool early_may_be_in(pid_t pid, const int *calls, size_t n_calls);
 /* Field n of /proc/PID/stat; 0 when it cannot be had. */
 uint64_t early_stat_field(pid_t pid, int n);
 

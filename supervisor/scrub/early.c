@@ -292,7 +292,7 @@ void early_tick(Early *e, uint64_t now) {
         if (e->n_files == 0)
                 return;
         if (early_files_look(e, EARLY_FILES_ALL)) {
-                e->pause = MIN(2 * e->pause, (uint64_t)FILES_PAUSE_MOST);
+                e->pause = MIN(MAX(2 * e->pause, (uint64_t)FILES_PAUSE_LEAST), (uint64_t)FILES_PAUSE_MOST);
                 early_wake(e, e->pause);
         } else
                 e->pause = FILES_PAUSE_LEAST;
