@@ -102,8 +102,10 @@ int path_target_check(const char *target, Diag *reterr) {
 }
 
 void strv_free(char **v) {
-        for (size_t i = 0; v && v[i]; i++)
+        for (size_t i = 0; v && v[i]; i++) {
+                explicit_bzero(v[i], strlen(v[i])); /* arguments of a sub-skill are a region's data */
                 free(v[i]);
+        }
         free(v);
 }
 

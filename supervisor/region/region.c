@@ -58,17 +58,21 @@ int region_open(Region *r, const RegionFeed *feed) {
         return 0;
 }
 
-int region_vault_open(Region *r, Diag *reterr) {
+/* What the sections take of the budget (I-5) leaves something for the program. */
+static int reserve(Region *r, Diag *reterr) {
         uint64_t most = r->grant->budget.memory_bytes;
-        int e = vault_new(r->id, r->grant->key_scope, r->vault_parent, r->grant->sections, &r->vault, reterr);
 
-        if (e != 0)
-                return e;
         r->budget.reserved = vault_bytes(r->vault);
         if (r->budget.reserved > 0 && r->budget.reserved + r->budget.lent.memory_bytes + MEMORY_LEAST_BYTES > most)
                 return diag(reterr, SECTION_E_BAD, "sections take %llu bytes, callbacks %llu, of the %llu of the region's memory, and a program needs %d",
                             (unsigned long long)r->budget.reserved, (unsigned long long)r->budget.lent.memory_bytes, (unsigned long long)most, MEMORY_LEAST_BYTES);
         return 0;
+}
+
+int region_vault_open(Region *r, Diag *reterr) {
+        int e = vault_new(r->id, r->grant->key_scope, r->vault_parent, r->grant->sections, &r->vault, reterr);
+
+        return e == 0 ? reserve(r, reterr) : e;
 }
 
 int region_add_evidence(Region *r, const json_t *evidence, Diag *reterr) {
@@ -80,8 +84,7 @@ int region_add_evidence(Region *r, const json_t *evidence, Diag *reterr) {
                 if (e == 0)
                         e = vault_add_evidence(r->vault, slot, value, reterr);
         }
-        r->budget.reserved = vault_bytes(r->vault);
-        return e;
+        return e == 0 ? reserve(r, reterr) : e;
 }
 
 void region_sections_wipe(Region *r, VaultWiped *ret) {

@@ -256,6 +256,24 @@ def sections_count_against_the_memory():  # I-5
     r = run("much", "--", "")
     same(r.code, 125, r)
     check(b"sections take" in r.err, r)
+    # One request that is too large with the sections, and not without: also where there is no control group, it is never carried out.
+    ask = "x = bytearray(44 << 20)\n"
+    if os.getuid() != 0:  # asked for and not used
+        ask = "import mmap\nx = mmap.mmap(-1, 44 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n"
+    skill("much", {"sections": {}})
+    data = run("--proc", "much", "--", ask + "lethe.result(int(open('/proc/self/status').read().split('VmData:')[1].split()[0]) << 10)").receipt["result"]
+    for n, outcome in ((0, "exited"), (14, "out_of_region")):
+        skill("much", {"sections": {"s%d" % i: {"schema": {}, "bytes": "512k"} for i in range(n)}, "budgets": {"memory": data + (4 << 20)}})
+        r = run("much", "--", ask + "lethe.result(1)")
+        same((r.receipt["outcome"], r.receipt["result"] if n == 0 else None), (outcome, 1 if n == 0 else None), r)
+    # What gates read counts, too.
+    put("large", "x" * 100000, {})
+    gated = {"reads": ["large"], "gates": [{"slot": "large", "schema": {}}], "sections": {"s%d" % i: {"schema": {}, "bytes": "512k"} for i in range(5)}}
+    for memory, code in (("8m", 0), ("3600k", 125)):
+        skill("much", dict(gated, budgets={"memory": memory}), "", register=False)
+        r = run(os.path.join(DIR, "much"), "--", "")
+        check((r.code == 125) == (code == 125), r)
+        check(code == 0 or (b"sections take" in r.err and r.receipt["outcome"] == "setup_failed"), r)
     if os.getuid() != 0:
         return  # without a control group the sum of the processes is looked at now and then, and not to the page
     use = "x = bytearray(32 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1\n"
