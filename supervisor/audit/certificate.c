@@ -22,13 +22,18 @@ static const struct {
 
 static json_t *technique(const RegionFacts *f) {
         const char *said = facts_text(f, "method"), *discipline = facts_text(f, "discipline");
+        Proof proof = facts_proof(f);
 
+        /* Sections and key are the supervisor's own memory: that they were overwritten says nothing about the processes. */
+        if (proof == PROOF_NOTHING || proof == PROOF_EMPTY)
+                return json_string(facts_number(f, "bytes_overwritten") > 0 ? "none of any process; what the supervisor itself held of the region was overwritten" : "none");
         if (strcmp(said, "none") == 0 || (*said && strcmp(said, "exit_stop") != 0))
                 return json_string(said);
         if (facts_number(f, "bytes_overwritten") == 0)
                 return json_string("none");
-        return json_sprintf("overwritten in place%s, before the kernel got it back; discipline %s, %" PRIu64 " pass%s", *said ? " at the exit of each process" : "", *discipline ? discipline : f->asked,
-                            facts_number(f, "passes"), facts_number(f, "passes") == 1 ? "" : "es");
+        return json_sprintf("%soverwritten in place%s, before the kernel got it back; discipline %s, %" PRIu64 " pass%s", proof == PROOF_PARTIAL ? "in part " : "",
+                            *said ? " at the exit of each process" : "", *discipline ? discipline : f->asked, facts_number(f, "passes"),
+                            facts_number(f, "passes") == 1 ? "" : "es");
 }
 
 static json_t *number(const RegionFacts *f, const char *member) {
@@ -39,19 +44,21 @@ static json_t *number(const RegionFacts *f, const char *member) {
 
 static json_t *sanitization(const RegionFacts *f) {
         const char *grade = facts_text(f, "grade");
+        /* A teardown takes time: 0 is what stands where nobody was there to measure it. */
+        json_t *usec = facts_number(f, "usec") > 0 ? number(f, "usec") : json_null();
         json_t *not_covered = json_object_get(f->teardown, "not_covered"), *version = json_object_get(f->by, "version");
         char date[CLOCK_TEXT_MAX];
 
         return json_pack("{s:s, s:o, s:s, s:s, s:o, s:{s:s, s:O?}, s:s, s:o, s:O?}", "method", words[facts_proof(f)].method, "technique", technique(f),
                          "discipline", f->asked, "grade", *grade ? grade : "none recorded", "passes", number(f, "passes"), "tool", "name", "lethe", "version",
-                         version, "date", clock_format(f->released_usec, date), "duration_usec", number(f, "usec"), "not_covered", not_covered);
+                         version, "date", clock_format(f->released_usec, date), "duration_usec", usec, "not_covered", not_covered);
 }
 
 static json_t *verification(const RegionFacts *f) {
         char date[CLOCK_TEXT_MAX];
 
         return json_pack("{s:s, s:s, s:o, s:o, s:s}", "method",
-                         facts_number(f, "bytes_verified") > 0 ? "each byte that was overwritten was read back and compared" : "none", "result",
+                         facts_proof(f) != PROOF_NOTHING && facts_number(f, "bytes_verified") > 0 ? "each byte that was overwritten was read back and compared" : "none", "result",
                          words[facts_proof(f)].result, "bytes_overwritten", number(f, "bytes_overwritten"), "bytes_verified", number(f, "bytes_verified"), "date",
                          clock_format(f->released_usec, date));
 }

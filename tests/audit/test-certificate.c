@@ -50,12 +50,17 @@ static const char *text_at(const json_t *o, const char *a, const char *b) {
 Test(certificate, says_what_the_record_says) {
         static const struct {
                 const char *name, *released, *method, *result;
+                const char *technique; /* what it begins with; NULL: none */
         } rows[] = {
-                {"cleared", CLEARED, "Clear", "passed"},
-                {"partial", "{\"teardown\":{\"grade\":\"partial\",\"bytes_overwritten\":8,\"bytes_verified\":8}}", "Clear (incomplete)", "incomplete"},
-                {"less verified", "{\"teardown\":{\"grade\":\"cleared\",\"bytes_overwritten\":8,\"bytes_verified\":7}}", "Clear (incomplete)", "incomplete"},
+                {"cleared", CLEARED, "Clear", "passed", "overwritten in place"},
+                {"partial", "{\"teardown\":{\"grade\":\"partial\",\"bytes_overwritten\":8,\"bytes_verified\":8}}", "Clear (incomplete)", "incomplete", "in part overwritten"},
+                {"less verified", "{\"teardown\":{\"grade\":\"cleared\",\"bytes_overwritten\":8,\"bytes_verified\":7}}", "Clear (incomplete)", "incomplete", "in part overwritten"},
                 {"missed", "{\"teardown\":{\"grade\":\"cleared\",\"bytes_missed\":{\"x\":1}}}", "Clear (incomplete)", "incomplete"},
                 {"unscrubbed", "{\"teardown\":{\"grade\":\"unscrubbed\"}}", "None", "not performed"},
+                {"unscrubbed, but for the supervisor's", "{\"teardown\":{\"grade\":\"unscrubbed\",\"method\":\"exit_stop\",\"bytes_overwritten\":8,\"bytes_verified\":8,\"usec\":0}}", "None",
+                 "not performed", "none of any process"},
+                {"nothing held", "{\"teardown\":{\"grade\":\"nothing_held\",\"method\":\"none\",\"bytes_overwritten\":8,\"bytes_verified\":8}}", "None", "nothing was held",
+                 "none of any process"},
                 {"unknown", "{\"teardown\":{\"grade\":\"spotless\"}}", "None", "not performed"},
                 {"no record", "{}", "None", "not performed"},
         };
@@ -71,6 +76,11 @@ Test(certificate, says_what_the_record_says) {
                 cr_assert_eq(certificate_check(b.data, b.n, store_public_key(f.store), &o, &f.d), 0, "%s: %s", rows[i].name, f.d.text);
                 cr_assert_str_eq(text_at(o, "sanitization", "method"), rows[i].method, "%s", rows[i].name);
                 cr_assert_str_eq(text_at(o, "verification", "result"), rows[i].result, "%s", rows[i].name);
+                cr_assert(rows[i].technique ? strncmp(text_at(o, "sanitization", "technique"), rows[i].technique, strlen(rows[i].technique)) == 0
+                                            : strcmp(text_at(o, "sanitization", "technique"), "none") == 0,
+                          "%s: %s", rows[i].name, text_at(o, "sanitization", "technique"));
+                cr_assert_eq(strcmp(text_at(o, "verification", "method"), "none") == 0, strcmp(rows[i].result, "not performed") == 0 || strncmp(rows[i].name, "missed", 6) == 0, "%s",
+                             rows[i].name);
                 cr_assert_str_eq(text_at(o, "media", "id"), A);
                 cr_assert_str_eq(text_at(o, "location", "host"), "sha256:h");
                 /* The evidence is passed through, fields that nobody here knows among it. */
