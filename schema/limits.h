@@ -12,7 +12,7 @@
 /* Sub-skills (skill.run). */
 #define SUBSKILL_DEPTH_MAX 8         /* regions in a row, the first with them */
 #define SUBSKILL_ALIVE_MAX 16        /* below one invocation at once */
-#define SUBSKILL_CALLS_MAX 1024      /* below one invocation in all */
+#define SUBSKILL_CALLS_MAX 1024      /* asked for below one invocation in all */
 #define SUBSKILL_ARGS_MAX 256
 #define SUBSKILL_OUTPUT_MAX 65536    /* bytes of standard output that the answer has */
 
