@@ -47,7 +47,7 @@ static bool contradicts(const RegionFacts *f) {
         const json_t *counts = json_object_get(f->teardown, "counts");
 
         return says_missed(json_object_get(f->teardown, "bytes_missed")) || says_missed(json_object_get(counts, "processes_missed")) ||
-               says_missed(json_object_get(counts, "registers_missed")) || facts_number(f, "bytes_verified") < facts_number(f, "bytes_overwritten");
+               says_missed(json_object_get(counts, "registers_missed")) || facts_number(f, "bytes_verified") < MAX(facts_number(f, "bytes_overwritten"), facts_number(f, "bytes_held"));
 }
 
 Proof facts_proof(const RegionFacts *f) {

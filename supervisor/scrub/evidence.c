@@ -85,7 +85,7 @@ void evidence_judge(Evidence *e, bool writable_mounts) {
                 e->grade = "nothing_held";
         else if (e->discipline == DISCIPLINE_NONE || !watched || (g->state != GUARD_STATE_EMPTY && g->bytes_overwritten == 0))
                 e->grade = "unscrubbed";
-        else if (g->state != GUARD_STATE_EMPTY || e->scratch.failed || missed > 0 || e->bytes_verified < e->bytes_overwritten)
+        else if (g->state != GUARD_STATE_EMPTY || e->scratch.failed || missed > 0 || e->bytes_verified < MAX(e->bytes_overwritten, e->bytes_held))
                 e->grade = "partial";
         else
                 e->grade = e->kernel.init_on_free ? "cleared_kernel" : e->early ? "cleared_early" : "cleared";

@@ -26,6 +26,7 @@ static const struct {
         {"no record", "{\"discipline\":\"zero\"}", NULL, "exited", "unproved"},
         // the record is never better than its own numbers
         {"less verified than overwritten", "{}", "{\"grade\":\"cleared\",\"bytes_overwritten\":2,\"bytes_verified\":1}", "exited", "unproved"},
+        {"less verified than held", "{}", "{\"grade\":\"cleared\",\"bytes_held\":2,\"bytes_overwritten\":1,\"bytes_verified\":1}", "exited", "unproved"},
         {"bytes missed", "{}", "{\"grade\":\"cleared\",\"bytes_missed\":1}", "exited", "unproved"},
         {"bytes missed by reason", "{}", "{\"grade\":\"cleared\",\"bytes_missed\":{\"shared\":0,\"gone\":4096}}", "exited", "unproved"},
         {"none missed, by reason", "{}", "{\"grade\":\"cleared\",\"bytes_missed\":{\"shared\":0,\"gone\":0}}", "exited", ""},

@@ -46,6 +46,7 @@ CHANGE(file, e->guard.bytes_missed[GUARD_MISSED_FILE] = 4096)
 CHANGE(missed_process, e->guard.processes_missed = 1)
 CHANGE(missed_registers, e->guard.registers_missed = 1)
 CHANGE(not_read_back, e->guard.bytes_verified = 4096)
+CHANGE(held_more, e->guard.bytes_held += 4096)
 CHANGE(scratch_missed, e->scratch.bytes_missed = 4096)
 CHANGE(scratch_failed, e->scratch.failed = true)
 CHANGE(section_missed, e->vault.bytes_held = 4096)
@@ -57,6 +58,7 @@ static const Case cases[] = {
         {"all done", nothing, "cleared"},
         {"the kernel clears", kernel_clears, "cleared_kernel"},
         {"early", early, "cleared_early"},
+        {"more was held than is accounted for", held_more, "partial"},
         {"early, and the kernel clears", both, "cleared_kernel"},
         {"discipline none", discipline_none, "unscrubbed"},
         {"the guard died before it did anything", guard_died_at_once, "unscrubbed"},
