@@ -30,7 +30,7 @@
  * it can be reaped only after all others, which stand at their exit stops.
  *
  * End of the socket without DONE: the supervisor is dead. After ATTACHED the guard then kills what it traces, overwrites it, overwrites every
- * file below the scratch folder, writes the evidence to GUARD_FILE in the run folder (a GuardFile, by renaming), and exits. It holds the
+ * file below the scratch folder and what the program was started with, writes the evidence to GUARD_FILE in the run folder (a GuardFile, by renaming), and exits. It holds the
  * lock file's lock until then (flock; taken by the supervisor before it sends the descriptor): whoever recovers the region waits for the
  * lock and then reads the file. A lock that is free and no file: the guard was killed itself, and nothing is known to be overwritten.
  *
@@ -55,6 +55,7 @@ enum {
 enum {
         GUARD_ATTACH_LOCK,    /* whose flock the guard keeps until it exits */
         GUARD_ATTACH_RUN,     /* folder for GUARD_FILE */
+        GUARD_ATTACH_SPEC,    /* the memory file with the program's arguments and environment, sealed against changes of its size */
         GUARD_ATTACH_SCRATCH, /* the scratch's root folder: what came with STATUS_BORN, in tier landlock the host's folder */
         GUARD_ATTACH_FDS,
 };

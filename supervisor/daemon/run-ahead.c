@@ -36,7 +36,7 @@ static bool step(Ahead *a) {
         if (told & TOLD_STOP)
                 return false;
         if (a->born && told & TOLD_STORE) {
-                a->e = guard_attach(&a->run->region.guard, &a->order, store_dir(a->run->store), a->scratch, &a->d);
+                a->e = guard_attach(&a->run->region.guard, &a->order, store_dir(a->run->store), a->run->region.spawned.memory, a->scratch, &a->d);
                 a->sent = a->e == 0;
                 return false;
         }

@@ -53,7 +53,7 @@ static int attach(Run *run, Diag *d) {
 
         run_attach_order(run, &o);
         run->attach_deadline = clock_mono_usec() + RUN_ATTACH_USEC_MAX;
-        return guard_attach(&run->region.guard, &o, store_dir(run->store), run->region.budget.scratch, d);
+        return guard_attach(&run->region.guard, &o, store_dir(run->store), run->region.spawned.memory, run->region.budget.scratch, d);
 }
 
 void run_born(Run *run, int scratch, bool attached) {

@@ -133,7 +133,7 @@ static int order(Guard *g, const GuardOrder *o, const int *fds, size_t n_fds) {
         return n < 0 ? -errno : 0;
 }
 
-int guard_attach(Guard *g, const GuardOrder *o, const char *store_dir, int scratch, Diag *reterr) {
+int guard_attach(Guard *g, const GuardOrder *o, const char *store_dir, int spec, int scratch, Diag *reterr) {
         _cleanup_close_ int folder = open_folder(store_dir, true), lock = -1;
         struct flock l = lock_of(o->region, F_WRLCK);
         int e;
@@ -143,7 +143,7 @@ int guard_attach(Guard *g, const GuardOrder *o, const char *store_dir, int scrat
         lock = openat(folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (lock < 0 || fcntl(lock, F_OFD_SETLK, &l) < 0)
                 return diag(reterr, -errno, "the guard's lock in the store: %s", strerror(errno));
-        e = order(g, o, (const int[]){lock, folder, scratch}, scratch < 0 ? GUARD_ATTACH_SCRATCH : GUARD_ATTACH_FDS);
+        e = order(g, o, (const int[]){lock, folder, spec, scratch}, scratch < 0 ? GUARD_ATTACH_SCRATCH : GUARD_ATTACH_FDS);
         if (e > 0)
                 return diag(reterr, e, "lethe-guard ended before it was attached");
         g->sent = e == 0;

@@ -29,8 +29,8 @@ typedef struct Guard {
 
 /* It runs when this returns, and waits for its order. Returns 0, GUARD_E_START, -errno. */
 int guard_start(Guard *ret, Diag *reterr);
-/* Sends ATTACH. store_dir: see above; scratch may be -1. Does not wait for the answer. Returns 0, GUARD_E_GONE, -errno. */
-int guard_attach(Guard *g, const GuardOrder *order, const char *store_dir, int scratch, Diag *reterr);
+/* Sends ATTACH. store_dir: see above; spec: Spawned.memory; scratch may be -1. Does not wait for the answer. Returns 0, GUARD_E_GONE, -errno. */
+int guard_attach(Guard *g, const GuardOrder *order, const char *store_dir, int spec, int scratch, Diag *reterr);
 /* Takes one answer and keeps what it says. Returns 1, 0 at the end of the socket, -EAGAIN, -EPROTO. */
 int guard_answer(Guard *g, GuardAnswer *ret);
 /* What an answer's error means for who reads it. */

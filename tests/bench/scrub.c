@@ -147,6 +147,7 @@ static void attach(const Guard *g, pid_t program, unsigned passes, const char *f
         snprintf(lock, sizeof(lock), "%s/lock", folder);
         fds[GUARD_ATTACH_LOCK] = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         fds[GUARD_ATTACH_RUN] = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        fds[GUARD_ATTACH_SPEC] = memfd_create("spec", MFD_CLOEXEC);
         fds[GUARD_ATTACH_SCRATCH] = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         control.h = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(fds)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
         memcpy(CMSG_DATA(&control.h), fds, sizeof(fds));

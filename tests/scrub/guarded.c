@@ -97,8 +97,8 @@ static void start_guard(Guarded *g) {
 static void attach(Guarded *g, unsigned flags, unsigned passes, unsigned tier) {
         GuardOrder o = {.version = GUARD_VERSION, .kind = GUARD_ATTACH, .flags = flags, .passes = passes, .tier = tier,
                         .program = g->traced, .region = "r-test"};
-        int fds[GUARD_ATTACH_FDS] = {g->lock, g->run, g->scratch};
-        size_t n = g->scratch >= 0 ? 3 : 2;
+        int fds[GUARD_ATTACH_FDS] = {g->lock, g->run, g->spec, g->scratch};
+        size_t n = g->scratch >= 0 ? GUARD_ATTACH_FDS : GUARD_ATTACH_SCRATCH;
         union {
                 struct cmsghdr align;
                 char bytes[CMSG_SPACE(sizeof(fds))];
@@ -147,7 +147,9 @@ void guarded_start(Guarded *g, unsigned flags, unsigned passes, unsigned tier, i
         int in[2], out[2];
         char line[32], path[300];
 
-        *g = (Guarded){.scratch = scratch};
+        *g = (Guarded){.scratch = scratch, .spec = memfd_create("spec", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+        cr_assert(g->spec >= 0 && write(g->spec, GUARDED_SPEC, sizeof(GUARDED_SPEC)) == sizeof(GUARDED_SPEC) &&
+                  fcntl(g->spec, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) == 0);
         snprintf(g->run_path, sizeof(g->run_path), "%s/run-XXXXXX", getenv("TMPDIR") ?: "/tmp");
         cr_assert(mkdtemp(g->run_path) != NULL);
         g->run = open(g->run_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -208,6 +210,7 @@ void guarded_end(Guarded *g) {
         close(g->go);
         close(g->said);
         close(g->run);
+        close(g->spec);
 }
 
 uint64_t guarded_secrets(pid_t pid) {

@@ -14,9 +14,11 @@ typedef struct Guarded {
         pid_t prey;     /* our child: the traced process, or the one that keeps the traced one's memory alive */
         pid_t traced;
         int go, said;   /* to and from the prey */
-        int lock, run, scratch;
+        int lock, run, spec, scratch;
         char run_path[256];
 } Guarded;
+
+#define GUARDED_SPEC "--password=what the program was started with" /* in the memory file `spec` */
 
 /* Set before a start: who guard and prey are (0: root), and that the guard's kernel has no PAGEMAP_SCAN. */
 extern uid_t guarded_uid; /* whom the guard and what it guards run as, where it is another user than ours */

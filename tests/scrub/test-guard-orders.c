@@ -84,7 +84,7 @@ static GuardFile read_file(Guarded *g) {
 /* The supervisor dies at some moment: running, frozen, or with an empty region whose evidence nobody recorded. */
 static void orphan(int moment) {
         _cleanup_temp_dir_ TempDir dir = TEMP_DIR_NULL;
-        char line[64], path[PATH_MAX + 8], text[16] = "";
+        char line[64], path[PATH_MAX + 8], text[16] = "", spec[sizeof(GUARDED_SPEC)];
         GuardFile f;
         int fd, lock, status;
         Guarded g;
@@ -120,6 +120,9 @@ static void orphan(int moment) {
         cr_expect(f.evidence.processes == 1 && f.evidence.bytes_overwritten >= MB / 2 && f.evidence.scratch_files == 1, "uid %d, moment %d: %lu processes, %lu bytes, %lu files", (int)guarded_uid,
                   moment, f.evidence.processes, f.evidence.bytes_overwritten, f.evidence.scratch_files);
         cr_expect(f.evidence.bytes_held == f.evidence.bytes_overwritten);
+        cr_expect(pread(g.spec, spec, sizeof(spec), 0) == sizeof(spec));
+        for (size_t i = 0; i < sizeof(spec); i++)
+                cr_expect(spec[i] == 0, "the launch spec, byte %zu", i);
         cr_expect(pread(fd, text, 13, 0) == 13 && memcmp(text, "\0\0\0\0\0\0\0\0\0\0\0\0\0", 13) == 0);
         close(fd);
         guarded_end(&g);

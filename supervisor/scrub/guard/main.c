@@ -106,6 +106,7 @@ static int serve(Guard *g, const sigset_t *waiting) {
                         finish(g);
                 if (g->orphaned && g->empty) {
                         walk_scratch(g);
+                        spec_clear(g);
                         return order_leave_evidence(g);
                 }
                 if (ppoll(&p, 1, reports == REPORTS_MORE ? &now : again ? &soon : g->n_parked > 0 ? &later : NULL, waiting) > 0 && order_take(g) == 0)
@@ -114,7 +115,7 @@ static int serve(Guard *g, const sigset_t *waiting) {
 }
 
 int main(void) {
-        static Guard g = {.control = GUARD_FD_CONTROL, .run = -1, .scratch = -1};
+        static Guard g = {.control = GUARD_FD_CONTROL, .run = -1, .spec = -1, .scratch = -1};
         sigset_t waiting;
 
         g.ending_tail = &g.ending;

@@ -37,6 +37,7 @@ static int attach(Guard *g, const GuardOrder *o, const int fds[static GUARD_ATTA
         g->init = o->init;
         g->program = o->program;
         g->run = fds[GUARD_ATTACH_RUN];
+        g->spec = fds[GUARD_ATTACH_SPEC];
         g->scratch = fds[GUARD_ATTACH_SCRATCH];
         memcpy(g->region, o->region, sizeof(g->region));
         e = wipe_init(&g->wipe, o->passes);

@@ -80,7 +80,7 @@ typedef struct Pause {
 
 typedef struct Guard {
         GuardEvidence *evidence; /* shared with the supervisor */
-        int control, run, scratch;
+        int control, run, spec, scratch;
         bool attached, hold, frozen, frozen_told, scrub, orphaned, empty;
         unsigned tier;
         pid_t init, program;
@@ -187,6 +187,9 @@ int files_below_scratch(const Guard *g, const char *link);
 
 /* walk.c: overwrites every file below the scratch folder, and removes it. */
 void walk_scratch(Guard *g);
+
+/* spec.c: the supervisor is dead: overwrites what the program was started with. */
+void spec_clear(Guard *g);
 
 /* queues.c: what the program's process has open before it is the program is the host's and is left alone. */
 void queues_start(Guard *g, pid_t program);
