@@ -87,11 +87,11 @@ static void begin_clear(Run *run) {
         int e;
 
         vault_unbind(r->vault); /* before the last events of the region, and before a byte of it is overwritten (I-13) */
+        if (run->early)
+                early_finish(run->early);
         teardown_begin_clear(r);
         if (run->desk && !run->store_failed && (e = desk_finish(run->desk, &d)) != 0)
                 run_store_trouble(run, "the store cannot record refused requests", e, &d);
-        if (run->early)
-                early_finish(run->early);
         enter(run, RUN_CLEAR);
 }
 

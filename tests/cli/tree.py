@@ -90,7 +90,7 @@ except lethe.LetheError as e:
 skill("inner", {"sub_skills": ["helper"]})
 skill("stranger")
 skill("entries", {"entry": dict(MAIN, other=["/bin/echo", "from the other entry"])})
-skill("lab", {"sub_skills": ["helper", "small", "bomb", "inner", "entries", "absent", "changing"], "sections": {"notes": {"schema": {}}}})
+skill("lab", {"sub_skills": ["helper", "small", "bomb", "inner", "entries", "absent", "changing", "wild"], "sections": {"notes": {"schema": {}}}})
 
 
 @case
@@ -272,6 +272,46 @@ lethe.result([words, done])""", "--memory", "2g", "--pids-limit", "2000", "--tim
     words, done = r.receipt["result"]
     check(len(words) == 14 and set(words) <= {"too_many", "no_budget"} and "too_many" in words, words)
     same(done, ["exited"] * 16)
+    clean()
+
+
+@case
+def hostile_sub_skills_change_nothing_else():  # I-21, I-24, I-34
+    """Each beside a sibling that behaves, which has to end as ever; the one above hears how they ended, and goes on."""
+    hostile = {
+        "hang": ("import signal\nfor s in (1, 2, 15): signal.signal(s, signal.SIG_IGN)\nwhile True: pass", "timed_out"),
+        "stop": ("os.kill(os.getpid(), 19)", "timed_out"),
+        "fork": ("while True:\n  try: os.fork()\n  except OSError: pass", "pids_exceeded"),
+        "talk": ("while True: os.write(1, b'x' * 65536)", "output_exceeded"),
+        "eat": ("x = bytearray(1 << 30)", "out_of_region"),
+        "fill": ("f = open('/work/x', 'wb')\nwhile True: f.write(b'x' * 65536)", ("scratch_exceeded", "file_size_exceeded", "out_of_region")),
+        "orphan": ("os.fork() or time.sleep(60)", "exited"),
+        "garbage": ("for i in range(200): os.write(4, b'\\xff{]\\n')\ntime.sleep(60)", "denied"),
+        "unread": ("for i in range(100000): os.write(4, b'{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"protocol\":1}}\\n')", "timed_out"),
+        "results": ("for v in ('x' * 600000, float('1e308'), 'fine', 'twice'):\n  try: lethe.result(v)\n  except (lethe.LetheError, ValueError): pass", "exited"),
+        "half": ("os.write(4, b'{\"jsonrpc\":\"2.0\",\"id\":1,\"meth')\nos.write(1, b'\\xf0\\x9f')", "exited"),
+    }
+    skill("wild", {"budgets": {"wall": "2s", "memory": "48m", "processes": 6, "output": "200k", "scratch": "8m", "file_size": "16m"}})
+    names = list(hostile)
+    r = lab(RAW + """
+codes = json.loads(sys.stdin.read())
+def one(i):
+    ask(2 * i + 1, codes[i], "wild")
+    ask(2 * i + 2, "print('good')", "small")
+    return {a["id"]: a["result"] for a in (answer(), answer())}
+out = []
+for i in range(len(codes)):
+    got = one(i)
+    bad, good = got[2 * i + 1], got[2 * i + 2]
+    out.append([bad["outcome"], bad.get("result"), good["outcome"], good["output"]])
+lethe.result(out)""", "--memory", "512m", "--pids-limit", "100", "--timeout", "60s", "--cpu-time", "60s", "--scratch", "64m",
+            stdin=None, input=json.dumps([hostile[n][0] for n in names]).encode())
+    same(r.code, 0, r)
+    for name, (outcome, result, good, said) in zip(names, r.receipt["result"]):
+        want = hostile[name][1]
+        check(outcome in want if isinstance(want, tuple) else outcome == want, name, outcome)
+        same((good, said), ("exited", "good\n"), name)
+        check(result is None or name == "results" and result in (1e308, "fine"), name, result)
     clean()
 
 
