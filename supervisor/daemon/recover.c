@@ -188,7 +188,8 @@ int recover_all(Store *s, const Policy *policy, unsigned *ret_n, Diag *reterr) {
                 store_abort(TAKE_PTR(t));
         if (e != 0)
                 return e > 0 ? RECOVER_E_STORE : e;
-        qsort(rows, n, sizeof(*rows), by_age);
+        if (n > 1)
+                qsort(rows, n, sizeof(*rows), by_age);
         for (size_t i = 0; i < n && e == 0; i++) {
                 if (!store_lock_is_free(s, rows[i].supervisor_lock))
                         continue;
