@@ -112,6 +112,7 @@ static void settle(Freer *f) {
 
 static void start_guard(Freer *f) {
         GuardOrder o = {.version = GUARD_VERSION, .kind = GUARD_ATTACH, .passes = 1, .tier = TIER_NAMESPACES, .program = f->pid, .region = "r-test"};
+        _cleanup_close_ int spec = memfd_create("spec", MFD_CLOEXEC); /* the guard gets a descriptor of its own */
         char *folder = strdup(getenv("LETHE_GUARD"));
         Diag d = {};
 
@@ -120,7 +121,7 @@ static void start_guard(Freer *f) {
         *strrchr(folder, '/') = 0;
         find_set_folder(folder);
         cr_assert_eq(guard_start(&f->region.guard, &d), 0, "%s", d.text);
-        cr_assert_eq(guard_attach(&f->region.guard, &o, f->store, f->region.spawned.memory, f->region.budget.scratch, &d), 0, "%s", d.text);
+        cr_assert_eq(guard_attach(&f->region.guard, &o, f->store, spec, f->region.budget.scratch, &d), 0, "%s", d.text);
         for (int i = 0; i < 10000 && !hear_guard(f); i++)
                 usleep(1000);
         cr_assert(f->region.guard.attached);
