@@ -72,6 +72,10 @@ static int limit(const LaunchLimit *l) {
  * Regions share a user: with the region's own small limit, another region that keeps some on the way could keep this one from being
  * handed over. So that limit comes last (step_open_files), and is as high as it may be until then. */
 int step_limits(Worker *w) {
+        /* Of a huge page that two processes have in common by fork, what one of them wrote since lies in pages of its own, and the kernel copies
+         * the rest when the guard writes there, too: the bytes stay behind, out of everybody's reach. EINVAL: this kernel has none. */
+        if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0 && errno != EINVAL)
+                return -errno;
         for (size_t i = 0; i < w->spec.n_limits; i++) {
                 const LaunchLimit *l = &w->spec.limits[i];
                 struct rlimit have;

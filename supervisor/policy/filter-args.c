@@ -162,7 +162,7 @@ const FilterRow filter_rows[] = {
         {"prctl", 0, 1, {IS(0, PR_SET_TIMERSLACK)}},
         {"prctl", 0, 1, {IS(0, PR_GET_TIMERSLACK)}},
         {"prctl", 0, 1, {MASK(0, INT & ~3U, PR_SET_CHILD_SUBREAPER)}}, /* 36..39: subreaper, no_new_privs */
-        {"prctl", 0, 1, {MASK(0, INT & ~1U, PR_GET_TID_ADDRESS)}},     /* and PR_SET_THP_DISABLE */
+        {"prctl", 0, 1, {IS(0, PR_GET_TID_ADDRESS)}}, /* not PR_SET_THP_DISABLE: worker/program.c says why */
         {"prctl", 0, 1, {IS(0, PR_GET_THP_DISABLE)}},
         {"prctl", 0, 2, {IS(0, PR_CAP_AMBIENT), IS(1, PR_CAP_AMBIENT_IS_SET)}},
         {"prctl", 0, 1, {IS(0, PR_GET_SPECULATION_CTRL)}},

@@ -77,6 +77,14 @@ static int open_of(pid_t pid, const char *name, int flags) {
         return fd < 0 ? -errno : fd;
 }
 
+bool scan_allowed(pid_t pid) {
+        int fd = open_of(pid, "pagemap", O_RDONLY);
+
+        if (fd >= 0)
+                close(fd);
+        return fd != -EACCES && fd != -EPERM;
+}
+
 int areas_of(Scan *s, pid_t pid) {
         int fd, e;
 

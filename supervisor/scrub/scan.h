@@ -57,6 +57,8 @@ typedef struct Scan {
 
 /* areas.c: what /proc/PID/maps says. Returns 0 or -errno. */
 int areas_read(Scan *s, int fd);
+/* May we look into it? */
+bool scan_allowed(pid_t pid);
 /* Nothing but the areas. Returns 0 or -errno; nothing is to be ended after it. */
 int areas_of(Scan *s, pid_t pid);
 /* Opens pid's files and reads its areas. Returns 0 or -errno; to be followed by scan_end() also on failure. */

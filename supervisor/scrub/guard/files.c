@@ -57,6 +57,10 @@ int files_keep_fd(Guard *g, int fd) {
                 close(fd);
                 return 0;
         }
+        if (fd >= g->fd_max) {
+                close(fd);
+                return -EMFILE;
+        }
         if (g->n_kept == g->max_kept) {
                 size_t max = g->max_kept ? g->max_kept * 2 : 16;
                 Kept *v = realloc(g->kept, max * sizeof(*v));
@@ -137,6 +141,8 @@ void files_keep(Guard *g, const Task *t) {
                 }
         if (folder)
                 closedir(folder);
+        else
+                files_miss(g, &(struct stat){});
 }
 
 /* A lease for writing is given only to who is alone with a file. */

@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #define REPORTS_AT_ONCE 64
+#define FDS_FREE 32 /* never filled with what is kept */
+#define FDS_MAX 65536
 #define LOOK_NSEC 500000 /* between two looks at tasks that are to stop, and report nothing */
 #define POSTPONED_MAX 32
 #define PARKED_NSEC 20000000 /* between two looks at threads that wait for others of their group */
@@ -24,6 +26,7 @@ static void on_child(int signal) {
 /* Only the supervisor ends it, by the socket: no terminal, no signal of a session. */
 static int set_up(Guard *g, sigset_t *ret_waiting) {
         struct sigaction act = {.sa_handler = on_child};
+        struct rlimit files;
         sigset_t all;
 
         sigfillset(&all);
@@ -36,6 +39,12 @@ static int set_up(Guard *g, sigset_t *ret_waiting) {
         setpriority(PRIO_PROCESS, 0, -20);
         if (prctl(PR_SET_DUMPABLE, 0) < 0 || chdir("/") < 0)
                 return -errno;
+        /* A region of many processes has more files than one of them may have. */
+        if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+                return -errno;
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+        g->fd_max = files.rlim_cur < FDS_MAX ? (int)files.rlim_cur - FDS_FREE : FDS_MAX;
         g->evidence = mmap(NULL, sizeof(*g->evidence), PROT_READ | PROT_WRITE, MAP_SHARED, GUARD_FD_EVIDENCE, 0);
         if (g->evidence == MAP_FAILED)
                 return -errno;

@@ -34,6 +34,10 @@ static bool is_known(const Guard *g, const struct stat *st) {
 }
 
 static void add(Guard *g, const struct stat *st, int fd) {
+        if (fd >= g->fd_max) {
+                close(fd);
+                return;
+        }
         g->queues[g->n_queues++] = (Kept){fd, st->st_dev, st->st_ino};
 }
 

@@ -98,6 +98,7 @@ typedef struct Guard {
         Objects init_objects;
         Wipe wipe;
         Scan scan, other;
+        int fd_max;            /* descriptors from here on are for looking at processes: none is kept */
         dev_t scratch_dev;
         uint64_t scratch_files; /* used inodes of an empty scratch */
         Kept *kept;

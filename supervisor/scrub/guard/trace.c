@@ -192,7 +192,8 @@ void trace_settle(Guard *g) {
                         }
 }
 
-/* A thread that executes takes on its leader's pid; the others have ended before. */
+/* A thread that executes takes on its leader's pid; the others have ended before. What nobody but root may look into, because its file cannot
+ * be read, could not be overwritten: an ordinary user's guard does not let it run its first instruction. */
 static void on_exec(Guard *g, Task *t) {
         unsigned long former = 0;
         int e;
@@ -214,7 +215,10 @@ static void on_exec(Guard *g, Task *t) {
         if (e < 0)
                 abort();
         g->evidence->exec_images += (uint64_t)e;
-        go_on(g, t, 0);
+        if (scan_allowed(t->pid))
+                go_on(g, t, 0);
+        else
+                kill(t->pid, SIGKILL);
 }
 
 /* A child of a task that was killed while it made it, and so did not say so; while the parent stands at its exit stop, the kernel knows. */
