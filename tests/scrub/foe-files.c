@@ -1,0 +1,168 @@
+/* Files that have no name any more, or none that can be reached, and what was put into sockets and pipes and never taken out. */
+#include "foe.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+static int filled(const char *name) {
+        char *p = planted(MB);
+        int fd = open(name, O_RDWR | O_CREAT, 0600);
+
+        if (fd < 0 || write(fd, p, MB) != (ssize_t)MB)
+                _exit(95);
+        munmap(p, MB);
+        return fd;
+}
+
+static int deleted(const char *name) {
+        int fd = filled(name);
+
+        unlink(name);
+        return fd;
+}
+
+static void send_away(int through, int fd) {
+        union {
+                struct cmsghdr align;
+                char bytes[CMSG_SPACE(sizeof(int))];
+        } control = {};
+        struct iovec v = {"x", 1};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+        if (sendmsg(through, &m, 0) != 1)
+                _exit(96);
+        close(fd);
+}
+
+static void pair(int type, int s[2]) {
+        if (socketpair(AF_UNIX, type, 0, s) < 0)
+                _exit(97);
+}
+
+void way_sent(int n) {
+        int s[2];
+
+        pair(n ? SOCK_SEQPACKET : SOCK_STREAM, s);
+        if (write(s[0], "before", 6) != 6)
+                _exit(98);
+        send_away(s[0], deleted("a"));
+        send_away(s[0], deleted("b"));
+}
+
+void way_sent_nested(int n) {
+        int outer[2], inner[2];
+
+        pair(SOCK_SEQPACKET, outer);
+        pair(SOCK_STREAM, inner);
+        send_away(inner[0], deleted("a"));
+        send_away(outer[0], inner[1]);
+}
+
+/* A child has them; the region ends while parent and child live. */
+void way_sent_child(int n) {
+        if (fork() == 0) {
+                way_sent(0);
+                wait_for_end();
+        }
+        for (;;)
+                pause();
+}
+
+void way_unnamed(int n) {
+        int fd = open(".", O_TMPFILE | O_RDWR, 0600);
+        char *p = planted(MB);
+
+        if (fd < 0 || write(fd, p, MB) != (ssize_t)MB)
+                _exit(95);
+        /* One that is mapped only, behind its end, and closed to everybody. */
+        fd = filled("m");
+        p = mmap(NULL, MB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (p == MAP_FAILED || ftruncate(fd, (off_t)(MB - 4000)) < 0)
+                _exit(95);
+        plant(p, MB - PAGE);
+        plant(p + MB - 64, 64);
+        unlink("m");
+        close(fd);
+}
+
+static void descend(int n) {
+        char name[256];
+
+        memset(name, '\n', 255);
+        name[255] = 0;
+        for (int i = 0; i < n; i++)
+                if (mkdir(name, 0700) < 0 || chdir(name) < 0)
+                        _exit(99);
+}
+
+/* The path of what it maps takes far more than a page in /proc/PID/maps. */
+void way_deep(int n) {
+        char *p;
+        int fd;
+
+        descend(n);
+        fd = filled("f");
+        p = mmap(NULL, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+        if (p == MAP_FAILED)
+                _exit(95);
+        plant(p, MB / 2);
+        close(fd);
+}
+
+/* Folders that are closed to their owner, and nested deeper than anybody has descriptors; waits for its end. */
+void way_closed(int n) {
+        close(filled("x"));
+        mkdir("d", 0700);
+        if (chdir("d") < 0)
+                _exit(99);
+        close(filled("in"));
+        link("in", "too");
+        if (chdir("..") < 0)
+                _exit(99);
+        chmod("d", 0400);
+        for (int i = 0; i < n; i++)
+                if (mkdir("e", 0700) < 0 || chdir("e") < 0)
+                        _exit(99);
+        close(filled("last"));
+        wait_for_end();
+}
+
+void way_queues(int n) {
+        char *p = planted(MB);
+        int s[2];
+
+        for (int i = 0; i < n; i++) {
+                if (pipe2(s, O_NONBLOCK) < 0 || write(s[1], p, 50000) <= 0)
+                        _exit(97);
+                pair(SOCK_STREAM, s);
+                if (send(s[0], p, 20000, MSG_DONTWAIT) <= 0)
+                        _exit(97);
+        }
+}
+
+/* A file of the host's, mapped like a library; waits for its end. */
+void way_mapped(int n) {
+        int fd = open(argument, O_RDONLY | O_CLOEXEC);
+        volatile char *p = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+
+        if (fd < 0 || p == MAP_FAILED || p[0] == 0)
+                _exit(95);
+        planted(MB);
+        wait_for_end();
+}
+
+/* A named pipe of the host's, open in the region at its end. */
+void way_fifo(int n) {
+        int fd = open(argument, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+
+        if (fd < 0 || write(fd, "from the region ", 16) != 16)
+                _exit(95);
+        planted(MB);
+}

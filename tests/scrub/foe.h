@@ -1,0 +1,57 @@
+/* Runs: tests, inside a region. What the ways of foe share. */
+#pragma once
+
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGE 4096UL
+#define MB (1024UL * 1024)
+
+typedef struct Way {
+        const char *name;
+        void (*act)(int n);
+} Way;
+
+extern const char *self, *argument; /* the program, as it can be executed again; its second argument */
+
+/* Joined only at run time. */
+static inline uint64_t secret(void) {
+        static volatile uint64_t half = 0x5ec2e7a1;
+
+        return half << 32 | 0x0badcafe;
+}
+
+static inline void plant(void *p, size_t n) {
+        uint64_t word = secret();
+
+        for (size_t i = 0; i < n / 8; i++)
+                ((volatile uint64_t *)p)[i] = word;
+}
+
+/* Fresh private, or shared, memory that is full of the secret. */
+char *planted(size_t n);
+char *shared(size_t n);
+/* Says that it is ready, and does nothing more. */
+void wait_for_end(void);
+void spin(unsigned n);
+
+/* foe-threads.c, foe-files.c */
+void way_threads(int n);
+void way_thread_exec(int n);
+void way_thread_file(int n);
+void way_sent(int n);
+void way_sent_nested(int n);
+void way_sent_child(int n);
+void way_unnamed(int n);
+void way_deep(int n);
+void way_closed(int n);
+void way_queues(int n);
+void way_mapped(int n);
+void way_fifo(int n);

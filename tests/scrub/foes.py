@@ -1,0 +1,326 @@
+#!/usr/bin/python3
+"""Programs that are hostile to whoever overwrites their memory, each in a region of its own: it ends, all that it held was overwritten or the
+record says what was not, within the bound or with the breach recorded, and nothing outside has changed. TAP.
+
+usage: foes.py --build BUILD [--as root|user] [--tier namespaces|landlock] [--only NAME,NAME]
+"""
+import argparse
+import json
+import mmap
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+options = argparse.ArgumentParser()
+options.add_argument("--build", required=True)
+options.add_argument("--as", dest="who", default="root")
+options.add_argument("--tier", default="namespaces")
+options.add_argument("--only", default="")
+O = options.parse_args()
+if O.who == "user" and os.getuid() == 0:
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+    os.environ.pop("TMPDIR", None)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+sys.argv[1] = os.path.join(O.build, "lethe")
+from tap import DIR, ENV, LETHE, ROOT, STORE, Skip, add, cgroups_left, check, lethe, log, main, run, same  # noqa: E402
+
+FOE = os.path.join(os.path.abspath(O.build), "tests", "scrub", "foe")
+ROOTLESS, LANDLOCK = not ROOT, O.tier == "landlock"
+MB = 1 << 20
+CLEARED = ("cleared", "cleared_kernel")
+os.chmod(DIR, 0o711)
+WITNESS = os.path.join(DIR, "witness")
+with open(WITNESS, "wb") as f:
+    f.write(b"this stays as it is " * 1000)
+MEMORY = mmap.mmap(-1, MB)
+MEMORY.write(b"ours" * (MB // 4))
+
+
+def outside_is_as_it_was():
+    with open(WITNESS, "rb") as f:
+        same(f.read(), b"this stays as it is " * 1000)
+    check(MEMORY[:] == b"ours" * (MB // 4), "our memory has changed")
+    same(cgroups_left(), [])
+    same([n for n in os.listdir(os.path.join(STORE, "guard")) if n != "lock"], [])
+    with open("/proc/self/task/%d/children" % os.getpid()) as f:
+        same(f.read().split(), [])
+
+
+def start(*argv, more=()):
+    receipt = os.path.join(DIR, "started.json")
+    if os.path.exists(receipt):
+        os.unlink(receipt)
+    p = subprocess.Popen([LETHE, "run", "--quiet", "--tier", O.tier, "--receipt", receipt, *more, "--exec", FOE, *map(str, argv)],
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV)
+    p.receipt = lambda: json.load(open(receipt, encoding="utf-8"))
+    return p
+
+
+def below(pid, name):
+    """The processes of that name below pid."""
+    found = []
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+            children = [int(x) for x in f.read().split()]
+        for child in children:
+            with open("/proc/%d/comm" % child) as f:
+                found += [child] if f.read().strip() == name else []
+            found += below(child, name)
+    except FileNotFoundError:
+        pass
+    return found
+
+
+def ready(p):
+    same(p.stdout.readline(), b"ready\n", p.stderr.read() if p.poll() is not None else "")
+
+
+def finish(p, sig=signal.SIGTERM):
+    if sig:
+        p.send_signal(sig)
+    p.communicate(timeout=120)
+    return p.receipt()
+
+
+def judge(r, least, missed=None, files=0, registers=False):
+    """missed: the reasons that the record has to give; registers: those of threads that end without a stop may be among them."""
+    t = r["teardown"]
+    c = t["counts"]
+    released = [e for e in log("--region", r["region"]) if e["type"] == "region.released"]
+    same(len(released), 1)
+    same(released[0]["teardown"]["grade"], t["grade"])
+    same(t["bytes_held"], t["bytes_overwritten"] + sum(t["bytes_missed"].values()), t)
+    same(t["bytes_verified"], t["bytes_overwritten"], t)
+    check(t["bytes_overwritten"] >= least, "at least %d" % least, t)
+    same(sorted(t["bytes_missed"]) + ["processes"] * (c["processes_missed"] > 0), sorted(missed or []), t)
+    lost = registers and c["registers_missed"] > 0
+    check(registers or missed or c["registers_missed"] == 0, t)
+    check((t["grade"] == "partial") if missed or lost else (t["grade"] in CLEARED), t)
+    check(c["deleted_files"] >= files, "%d deleted files" % files, t)
+    passed = [e for e in log("--region", r["region"]) if e["type"] == "region.bound_passed"]
+    same(len(passed), int(t["usec"] > t["bound_usec"]), t)
+    outside_is_as_it_was()
+
+
+def foe(name, *argv, outcome=("exited",), ends=None, least=0, more=(), user_misses=None, root_misses=None, **kw):
+    """It ends by itself, or is ended once it is ready."""
+    def case():
+        if ends is None:
+            r = run("--tier", O.tier, *more, "--exec", FOE, *argv)
+            check(r.receipt is not None, r)
+            receipt = r.receipt
+        else:
+            p = start(*argv, more=more)
+            ready(p)
+            time.sleep(0.05)
+            receipt = finish(p, ends)
+        check(receipt["outcome"] in outcome, "outcome", receipt["outcome"], receipt)
+        check(receipt["outcome"] != "exited" or receipt["exit_code"] == 0, "ended with", receipt["exit_code"])
+        judge(receipt, least, missed=user_misses if ROOTLESS else root_misses, **kw)
+    rows.append((name, case))
+
+
+rows = []
+TERM = signal.SIGTERM
+CANCELLED = ("cancelled",)
+KILLED = ("signaled",)
+# What is hard to reach.
+foe("areas", "areas", 10000, least=10000 * 4096)
+foe("mlock", "lock", 8, outcome=KILLED, least=9 * MB)
+foe("huge", "huge", 16, least=16 * MB)
+foe("huge-fork", "huge-fork", 16, least=16 * MB)
+foe("shared", "shared", 8, outcome=CANCELLED, ends=TERM, least=9 * MB)
+foe("shared-objects", "objects", 1000, outcome=CANCELLED, ends=TERM, least=1000 * 4096)
+foe("shared-read-only", "readonly", 1, least=0, user_misses=["denied"])
+foe("advice", "advice", 0, outcome=KILLED, least=5 * MB)
+foe("advice-crash", "advice", 1, outcome=KILLED, least=5 * MB)
+foe("heap-1g", "big", 1000, outcome=CANCELLED, ends=TERM, least=1000 * MB, more=["--memory", "1200m"])
+foe("hidden-memory", "hidden", least=MB)
+foe("registers", "registers", outcome=CANCELLED, ends=TERM)
+foe("unreadable", "unreadable", outcome=KILLED, user_misses=["file", "processes"])
+foe("long-path", "deep", 30, least=3 * MB // 2)
+foe("deleted-mapped", "unnamed", least=2 * MB, files=1, user_misses=["file"] if LANDLOCK else None)
+foe("deleted-thread", "thread-file", least=MB, files=1)
+foe("sent-stream", "sent", 0, least=2 * MB, files=2)
+foe("sent-packet", "sent", 1, least=2 * MB, files=2)
+foe("sent-nested", "sent-nested", least=MB, files=1)
+foe("sent-child", "sent-child", outcome=CANCELLED, ends=TERM, least=2 * MB, files=2)
+foe("queues", "queues", 20, least=MB)
+# What ends in a way that is hard to catch.
+foe("storm", "storm", 300, outcome=CANCELLED + ("pids_exceeded",), ends=TERM, least=MB)
+foe("kill-at-exit", "kill", 200, least=200 * 16 * 4096)
+foe("threads-end", "threads", 60, least=60 * 64 * 4096, registers=True)
+foe("thread-exec", "thread-exec", 100, registers=True)
+foe("vfork", "vfork", 1, least=3 * MB)
+foe("exec", "exec", 30, least=64 * 4096)
+foe("stopped", "stop", 6, outcome=CANCELLED, ends=TERM, least=MB)
+foe("orphans", "orphans", 8, least=MB + 8 * 16 * 4096)
+foe("cpu-limit", "cpu", outcome=("signaled", "cpu_exceeded"), least=MB)
+foe("filter-kill", "filter", outcome=("signaled", "denied"), least=MB)
+foe("out-of-memory", "grow", outcome=("out_of_region",), more=["--memory", "64m"], least=8 * MB)
+foe("in-the-window", "window", 200, root_misses=["processes"], user_misses=["processes"], registers=True)
+
+
+def first_process_is_killed():
+    """The region's first process, by the operator."""
+    p = start("storm", 30)
+    ready(p)
+    time.sleep(0.05)
+    workers = below(p.pid, "lethe-worker") or below(p.pid, "lethe-init")
+    check(len(workers) >= 1, "no first process")
+    os.kill(workers[0], signal.SIGKILL)
+    judge(finish(p, None), MB)
+
+
+def supervisor_is_killed():
+    """With folders that are closed to their owner, and nested deeper than anybody has descriptors; an eye of ours is on two files."""
+    p = start("closed", 50 if LANDLOCK else 1500)
+    ready(p)
+    worker = below(p.pid, "foe")[0]
+    guard = below(p.pid, "lethe-guard")[0]
+    eye = os.open("/proc/%d/cwd/last" % worker, os.O_RDONLY)
+    check(os.pread(eye, 8, 0).strip(b"\0"), "nothing to look for")
+    p.kill()
+    p.communicate(timeout=60)
+    for _ in range(3000):
+        if not os.path.exists("/proc/%d" % guard):
+            break
+        time.sleep(0.01)
+    else:
+        raise AssertionError("the guard goes on")
+    check(not os.pread(eye, MB, 0).strip(b"\0"), "a file deep below is as it was")
+    os.close(eye)
+    r = run("--exec", "/bin/true")
+    same(r.code, 0, r)
+    recovered = [e for e in log("--type", "region.recovered")][-1]
+    t = recovered.get("teardown") or [e for e in log("--region", recovered["region"]) if "teardown" in e][-1]["teardown"]
+    check(t["by"] == "guard" and t["grade"] in CLEARED and t["counts"]["scratch_files"] >= 3, t)
+    check("supervisor_memory" in t["not_covered"] or t["grade"] == "cleared_kernel", t)
+
+
+def guard_is_killed_while_it_works():
+    p = start("big", 600, more=["--memory", "800m"])
+    ready(p)
+    guard = below(p.pid, "lethe-guard")[0]
+    p.terminate()
+    time.sleep(0.03)
+    os.kill(guard, signal.SIGKILL)
+    r = finish(p, None)
+    t = r["teardown"]
+    check(t["grade"] in ("unscrubbed", "partial") and t["bytes_verified"] <= t["bytes_overwritten"] < 600 * MB, t)
+    check("anonymous_memory" in t["not_covered"], t)
+    outside_is_as_it_was()
+
+
+def guard_is_stopped():
+    """Nothing waits for it forever."""
+    p = start("big", 8)
+    ready(p)
+    os.kill(below(p.pid, "lethe-guard")[0], signal.SIGSTOP)
+    r = finish(p)
+    t = r["teardown"]
+    same((t["grade"], t["counts"]["processes"]), ("unscrubbed", 0), t)
+    check("anonymous_memory" in t["not_covered"], t)
+    outside_is_as_it_was()
+
+
+def somebody_outside_writes_meanwhile():
+    """Into the region's shared memory, through a mapping that only root can have: what is read back is not what was written."""
+    if not ROOT:
+        raise Skip("opens another process's mapping")
+    p = start("shared", 32)
+    ready(p)
+    pid = below(p.pid, "foe")[0]
+    with open("/proc/%d/maps" % pid) as f:
+        area = [x.split()[0] for x in f if "/dev/zero" in x and int(x.split("-")[1].split()[0], 16) - int(x.split("-")[0], 16) == 32 * MB]
+    same(len(area), 1)
+    fd = os.open("/proc/%d/map_files/%s" % (pid, area[0]), os.O_RDWR)
+    view = mmap.mmap(fd, 32 * MB)
+    os.close(fd)
+    goes_on = True
+
+    def write():
+        block = b"outside " * (MB // 8)
+        while goes_on:
+            for at in range(0, 32 * MB, MB):
+                view[at:at + MB] = block
+    writers = [threading.Thread(target=write) for _ in range(2)]
+    for w in writers:
+        w.start()
+    try:
+        r = finish(p)
+    finally:
+        goes_on = False
+        for w in writers:
+            w.join()
+    view.close()
+    judge(r, MB, missed=["verify"])
+
+
+def a_file_that_cannot_be_written():
+    """The operator made a file of the scratch immutable."""
+    if not ROOT or LANDLOCK or not shutil.which("chattr"):
+        raise Skip("takes a file system of the region's, root, and chattr")
+    p = start("closed", 3)
+    ready(p)
+    path = "/proc/%d/cwd/last" % below(p.pid, "foe")[0]
+    if subprocess.run(["chattr", "+i", path], stderr=subprocess.PIPE).returncode != 0:
+        finish(p)
+        raise Skip("this kernel has no such files in memory")
+    t = finish(p)["teardown"]
+    same((t["grade"], t["bytes_missed"]), ("partial", {"scratch": MB}), t)
+
+
+def beside():
+    """A folder on the scratch's file system in tier landlock, where /tmp in an argument would be the scratch's."""
+    folder = tempfile.mkdtemp(prefix="lethe-foes-", dir="/var/tmp")
+    os.chmod(folder, 0o777)
+    return folder
+
+
+def deleted_outside_while_mapped():
+    """A library that the host replaces while a region has it mapped is still other processes'."""
+    path = os.path.join(beside(), "library")
+    with open(path, "wb") as f:
+        f.write(b"code" * 10000)
+    eye = os.open(path, os.O_RDONLY)
+    p = start("mapped", path, more=["-v", "%s:%s" % (path, path)])
+    ready(p)
+    os.unlink(path)
+    r = finish(p)
+    same(os.pread(eye, 1 << 20, 0), b"code" * 10000)
+    os.close(eye)
+    judge(r, MB)
+    os.rmdir(os.path.dirname(path))
+
+
+def pipe_of_the_host():
+    folder = beside()
+    fifo = os.path.join(folder, "fifo")
+    os.mkfifo(fifo)
+    os.chmod(fifo, 0o666)
+    ours = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
+    os.write(ours, b"for somebody ")
+    r = run("--tier", O.tier, "-v", "%s:%s:rw" % (folder, folder), "--exec", FOE, "fifo", fifo)
+    same((r.code, os.read(ours, 1 << 16)), (0, b"for somebody from the region "), r)
+    os.close(ours)
+    shutil.rmtree(folder)
+    judge(r.receipt, MB)
+
+
+rows += [("first-process-killed", first_process_is_killed), ("supervisor-killed", supervisor_is_killed),
+         ("guard-killed-at-work", guard_is_killed_while_it_works), ("guard-stopped", guard_is_stopped),
+         ("written-outside", somebody_outside_writes_meanwhile), ("immutable-file", a_file_that_cannot_be_written),
+         ("deleted-outside", deleted_outside_while_mapped), ("fifo-outside", pipe_of_the_host)]
+chosen = set(filter(None, O.only.split(",")))
+for row, function in rows:
+    if not chosen or row in chosen:
+        add(row, function)
+main()
