@@ -21,7 +21,9 @@
                                                   space (GUARD_EVERYBODY: of the region) stand now. error = 0, GUARD_ALONE: there are none, or
                                                   an errno: nobody was stopped. code = the order's serial
    RESUME (the serial)              RESUMED       they go on, because it came out of its call, or ended, or by order; code = serial. Not after
-                                                  GUARD_ALONE or an errno
+                                                  GUARD_ALONE or an errno, but for GUARD_EXECUTES; error = ECHILD: it was killed, see DOOM
+   DOOM (the serial)                              the image of the task that waits in execve is overwritten: if it comes out of the call in any way but
+                                                  by its success, it is killed before it runs another instruction
    DONE                             (exits 0)     the supervisor has recorded the evidence
  *
  * Without GUARD_HOLD no order is needed: a process that ends, for whatever reason, is overwritten at once. FREEZE kills, without SCRUB
@@ -67,6 +69,7 @@ typedef enum GuardKind {
         GUARD_DONE,
         GUARD_PAUSE,
         GUARD_RESUME,
+        GUARD_DOOM,
         GUARD_ATTACHED = 16,
         GUARD_ENDING,
         GUARD_FROZEN,
@@ -78,6 +81,7 @@ typedef enum GuardKind {
 enum {
         GUARD_HOLD = 1 << 0,      /* of ATTACH: the program's process is held at its exit stop until SCRUB */
         GUARD_EVERYBODY = 1 << 1, /* of PAUSE */
+        GUARD_EXECUTES = 1 << 2,  /* of PAUSE: the task waits in execve; after GUARD_ALONE, too, RESUMED says that it is through */
 };
 
 #define GUARD_ALONE (-1) /* error of PAUSED */

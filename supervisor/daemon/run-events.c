@@ -208,7 +208,7 @@ static void on_guard(void *userdata, short revents) {
                         early_paused(run->early, (uint32_t)a.code, a.error);
                         check_answers(run);
                 } else if (a.kind == GUARD_RESUMED && run->early) {
-                        early_resumed(run->early, (uint32_t)a.code);
+                        early_resumed(run->early, (uint32_t)a.code, a.error);
                         check_answers(run);
                 }
         }

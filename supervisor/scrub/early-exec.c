@@ -3,7 +3,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "region/region-path.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
@@ -17,7 +19,6 @@
 #define STRINGS_MAX 16384           /* arguments and variables together; a call with more is not overwritten */
 #define STRING_BYTES_MAX 131072     /* the kernel's own bound of one */
 #define BYTES_MAX (124U * 1024)     /* of all: what the kernel takes whatever the limit of the stack is */
-#define WATCH_USEC 2000000
 #define IMAGE_END 0x7ffffffff000U
 
 /* What the kernel has still to read, as byte ranges. */
@@ -90,7 +91,23 @@ static bool is_granted_file(const Early *e, const char *path) {
         return false;
 }
 
-static Start judge_head(const Early *e, char *head, ssize_t n, unsigned depth);
+/* Tier landlock: what the rules keep from the region looks to us as if it could be executed. */
+static bool is_out_of_reach(const Early *e, int fd) {
+        const RegionNotify *n = &e->region->notify;
+        char link[64], path[PATH_MAX];
+        ssize_t k;
+
+        if (n->root >= 0)
+                return false;
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        k = readlink(link, path, sizeof(path) - 1);
+        if (k < 0)
+                return true;
+        path[k] = 0;
+        return region_path_is_denial(n->grant, n->tier, n->scratch, n->shims, n->root, path, false);
+}
+
+static Start judge_head(const Early *e, int fd, char *head, ssize_t n, unsigned depth);
 
 static Start will_start(const Early *e, const char *path, unsigned depth) {
         _cleanup_close_ int there = early_open(e, path, true), fd = -1;
@@ -103,20 +120,43 @@ static Start will_start(const Early *e, const char *path, unsigned depth) {
                 return there == -ENOENT || there == -ENOTDIR ? START_NO : START_MAYBE;
         if (fstat(there, &st) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0 || fstatvfs(there, &mount) < 0 || mount.f_flag & ST_NOEXEC)
                 return START_NO;
-        if ((st.st_mode & 0111) != 0111 || (st.st_dev == e->scratch && e->region->notify.root >= 0) || is_granted_file(e, path))
+        if ((st.st_mode & 0111) != 0111 || (st.st_dev == e->scratch && e->region->notify.root >= 0) || is_granted_file(e, path) ||
+            is_out_of_reach(e, there))
                 return START_MAYBE;
         snprintf(link, sizeof(link), "/proc/self/fd/%d", there);
         fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         n = fd < 0 ? -1 : pread(fd, head, sizeof(head) - 1, 0);
-        return n < 0 ? START_MAYBE : judge_head(e, head, n, depth);
+        return n < 0 ? START_MAYBE : judge_head(e, fd, head, n, depth);
 }
 
-static Start judge_head(const Early *e, char *head, ssize_t n, unsigned depth) {
+/* What the kernel looks at before it gives the old image up. */
+static Start judge_program(const Early *e, int fd, const Elf64_Ehdr *h, unsigned depth) {
+        size_t n = (size_t)h->e_phnum * sizeof(Elf64_Phdr);
+        _cleanup_free_ Elf64_Phdr *p = malloc(n ?: 1);
+        char name[PATH_MAX];
+
+        if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_machine != EM_X86_64 || (h->e_type != ET_EXEC && h->e_type != ET_DYN) ||
+            h->e_phentsize != sizeof(*p) || n == 0 || n > 65536 || !p || pread(fd, p, n, (off_t)h->e_phoff) != (ssize_t)n)
+                return START_MAYBE;
+        for (size_t i = 0; i < h->e_phnum; i++)
+                if (p[i].p_type == PT_INTERP) {
+                        if (p[i].p_filesz < 2 || p[i].p_filesz > sizeof(name) || depth >= 4 ||
+                            pread(fd, name, p[i].p_filesz, (off_t)p[i].p_offset) != (ssize_t)p[i].p_filesz || name[p[i].p_filesz - 1] || *name != '/')
+                                return START_MAYBE;
+                        return will_start(e, name, depth + 1);
+                }
+        return START_YES;
+}
+
+static Start judge_head(const Early *e, int fd, char *head, ssize_t n, unsigned depth) {
         char *name = head + 2;
+        Elf64_Ehdr h;
 
         head[n] = 0;
-        if (n > 64 && memcmp(head, "\177ELF\002", 5) == 0)
-                return head[16] >= 2 && head[16] <= 3 ? START_YES : START_MAYBE; /* ET_EXEC, ET_DYN */
+        if (n >= (ssize_t)sizeof(h) && memcmp(head, ELFMAG, SELFMAG) == 0) {
+                memcpy(&h, head, sizeof(h));
+                return judge_program(e, fd, &h, depth);
+        }
         if (n < 4 || memcmp(head, "#!", 2) != 0 || depth >= 4 || !strchr(head, '\n'))
                 return START_MAYBE;
         name += strspn(name, " \t");
@@ -172,24 +212,6 @@ uint64_t early_stat_field(pid_t pid, int n) {
         return p ? strtoull(p + 1, NULL, 10) : 0;
 }
 
-/* When the process began, and where its stack does. */
-static bool read_stat(pid_t pid, uint64_t *ret_ticks, uint64_t *ret_stack) {
-        *ret_ticks = early_stat_field(pid, 22);
-        *ret_stack = early_stat_field(pid, 28);
-        return *ret_ticks != 0;
-}
-
-static void watch(Early *e, pid_t pid) {
-        EarlyExec *x = &e->execs[e->n_execs];
-
-        if (e->n_execs == EARLY_EXECS_MAX || !read_stat(pid, &x->ticks, &x->stack))
-                return;
-        x->pid = pid;
-        x->until = clock_mono_usec() + WATCH_USEC;
-        e->n_execs++;
-        early_wake(e, 500);
-}
-
 bool early_may_be_in(pid_t pid, const int *calls, size_t n_calls) {
         char path[64], text[128];
         _cleanup_close_ int fd = -1;
@@ -205,32 +227,6 @@ bool early_may_be_in(pid_t pid, const int *calls, size_t n_calls) {
                 if (atoi(text) == calls[i])
                         return true;
         return strncmp(text, "running", 7) == 0;
-}
-
-/* True when it needs no more looks. */
-static bool look(Early *e, const EarlyExec *x, uint64_t now) {
-        bool in_call = early_may_be_in(x->pid, (const int[]){SYS_execve, SYS_execveat}, 2);
-        uint64_t ticks = 0, stack = 0;
-
-        if (!read_stat(x->pid, &ticks, &stack) || ticks != x->ticks || stack != x->stack || stack == 0)
-                return true;
-        if (in_call && now < x->until)
-                return false;
-        /* Still the old image, whose memory is gone: nothing that it does now means anything. */
-        kill(x->pid, SIGKILL);
-        e->region->notify.freed.exec_failed++;
-        log_warning("process %d was killed: its execve failed after its memory had been overwritten (discipline multipass)", (int)x->pid);
-        return true;
-}
-
-bool early_exec_look(Early *e, uint64_t now) {
-        size_t kept = 0;
-
-        for (size_t i = 0; i < e->n_execs; i++)
-                if (!look(e, &e->execs[i], now))
-                        e->execs[kept++] = e->execs[i];
-        e->n_execs = kept;
-        return kept > 0;
 }
 
 /* Overwrites, in the pages that hold something to keep, all that is around it. */
@@ -292,17 +288,17 @@ static NotifyStep image(Early *e, const struct seccomp_notif *q, const Keep *k) 
                 r = scan_private(&e->scan, 0, IMAGE_END);
         e->region->notify.freed.calls++;
         e->region->notify.freed.images++;
+        if (k && (r < 0 || !early_doom(e)))
+                k = NULL;
         if (r == 0 && k)
                 r = split_own(e, k);
         if (r == 0 && k)
                 early_wipe_own(e, false);
-        else if (r == 0) {
-                e->region->notify.freed.bytes += e->scan.own.bytes;
-                e->region->notify.freed.missed += e->scan.own.bytes;
+        else { /* of what cannot be looked at, something */
+                e->region->notify.freed.bytes += r == 0 ? e->scan.own.bytes : SCAN_PAGE;
+                e->region->notify.freed.missed += r == 0 ? e->scan.own.bytes : SCAN_PAGE;
         }
         scan_end(&e->scan);
-        if (k)
-                watch(e, (pid_t)q->pid);
         return NOTIFY_GO_ON;
 }
 
@@ -335,8 +331,7 @@ NotifyStep early_exec(Early *e, const struct seccomp_notif *q, int dirfd, uint64
         if (start == START_NO || !region_notify_waits(&e->region->notify, q->id))
                 return NOTIFY_GO_ON;
         k = calloc(1, sizeof(*k));
-        /* Of several users one may be another process's parent by vfork, or go on with what was overwritten. */
-        if (start == START_MAYBE || !k || self.threads > 1 || !e->alone || !keep_string(k, pid, path) || !keep_array(k, pid, argv) || !keep_array(k, pid, envp))
+        if (start == START_MAYBE || !k || self.threads > 1 || !keep_string(k, pid, path) || !keep_array(k, pid, argv) || !keep_array(k, pid, envp))
                 return image(e, q, NULL);
         qsort(k->v, k->n, sizeof(*k->v), by_start);
         return image(e, q, k);

@@ -11,7 +11,6 @@
 #define EARLY_SLICE (16UL * 1024 * 1024) /* bytes of memory between two looks at everything else */
 #define EARLY_JOBS_MAX 256               /* calls that wait here; further ones are judged at once, whoever else runs */
 #define EARLY_FILES_MAX 512              /* deleted files kept; bytes of further ones are missed */
-#define EARLY_EXECS_MAX 64               /* execve calls watched at once */
 #define EARLY_HEAPS_MAX 4096             /* programs of which it is known how far their heap ever reached */
 
 typedef NotifyStep (*EarlyCallFn)(Early *, const struct seccomp_notif *, int *ret_error);
@@ -29,7 +28,7 @@ typedef struct EarlyJob {
         struct seccomp_notif q;
         EarlyCallFn call;
         uint32_t serial;  /* of its pause; calls are judged in this order */
-        bool everybody;   /* all of the region have to stand, not only the address space */
+        unsigned flags;   /* of the pause */
         bool held;        /* they stand, and the guard waits for the end of the call */
         bool open;        /* somebody else can write again what was overwritten */
         uint64_t until;   /* CLOCK_MONOTONIC usec: then it is no longer waited for */
@@ -47,13 +46,6 @@ typedef struct EarlyFile {
         unsigned looks;
 } EarlyFile;
 
-typedef struct EarlyExec {
-        pid_t pid;
-        uint64_t ticks; /* when the process began: with the pid it names it */
-        uint64_t stack; /* where the old image's stack began */
-        uint64_t until; /* CLOCK_MONOTONIC usec: given up then */
-} EarlyExec;
-
 struct Early {
         Region *region;    /* borrowed; the counters are in its notify */
         Wipe wipe, zeros;
@@ -68,8 +60,6 @@ struct Early {
         bool can_pause;    /* the kernel lets a waiting task be interrupted without breaking off its call (Linux 5.19) */
         EarlyFile *files;  /* owned */
         size_t n_files;
-        EarlyExec execs[EARLY_EXECS_MAX];
-        size_t n_execs;
         Run heaps[EARLY_HEAPS_MAX];
         size_t n_heaps;
         struct stat worker; /* the worker's program: its own image holds nothing of the skill */
@@ -102,8 +92,12 @@ bool early_may_be_in(pid_t pid, const int *calls, size_t n_calls);
 /* Field n of /proc/PID/stat; 0 when it cannot be had. */
 uint64_t early_stat_field(pid_t pid, int n);
 
+typedef enum EarlyKind { EARLY_MEMORY, EARLY_FILE, EARLY_IMAGE } EarlyKind;
+
 /* A call that gives something back, whoever else could use it meanwhile. */
-NotifyStep early_judge(Early *e, const struct seccomp_notif *q, EarlyCallFn call, bool file, int *ret_error);
+NotifyStep early_judge(Early *e, const struct seccomp_notif *q, EarlyCallFn call, EarlyKind kind, int *ret_error);
+/* The image of the call that is judged, an execve, is about to be overwritten. False: it must not be, nobody would look that the call succeeds. */
+bool early_doom(Early *e);
 /* Takes a job for the call that is judged, unless it has one. NULL: there are too many. */
 EarlyJob *early_job(Early *e, const struct seccomp_notif *q);
 /* The call may wait for somebody: nobody is to stand for it. */
@@ -116,8 +110,6 @@ int early_scan_begin(Scan *s, pid_t pid, bool areas);
 NotifyStep early_exec(Early *e, const struct seccomp_notif *q, int dirfd, uint64_t path, uint64_t argv, uint64_t envp);
 /* One of which too little is known: what it gives up is counted. */
 NotifyStep early_exec_missed(Early *e, const struct seccomp_notif *q);
-/* Looks at the calls that went on. True when some are left to look at. */
-bool early_exec_look(Early *e, uint64_t now);
 
 /* The file that loses a name with this call is kept. */
 NotifyStep early_unname(Early *e, const struct seccomp_notif *q, int dirfd, uint64_t path);

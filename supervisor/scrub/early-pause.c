@@ -2,6 +2,7 @@
 #include "scrub/early-internal.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 
 #include <errno.h>
 
@@ -54,6 +55,10 @@ static NotifyStep judge(Early *e, const struct seccomp_notif *q, EarlyCallFn cal
         return step;
 }
 
+bool early_doom(Early *e) {
+        return e->alone && e->job && e->job->held && guard_doom(&e->region->guard, e->job->serial) == 0;
+}
+
 /* Everybody stands, or will not. */
 static void judge_job(Early *e, EarlyJob *j, bool stand, bool alone) {
         uint64_t start = clock_mono_usec();
@@ -95,7 +100,7 @@ static void start_turn(Early *e) {
         e->turn = j;
         j->state = EARLY_JOB_ASKED;
         /* An order that cannot be sent is not answered. */
-        guard_pause(&e->region->guard, (pid_t)j->q.pid, j->everybody, j->serial);
+        guard_pause(&e->region->guard, (pid_t)j->q.pid, j->flags, j->serial);
         j->until = clock_mono_usec() + PAUSE_USEC;
         early_wake(e, PAUSE_USEC);
 }
@@ -122,12 +127,12 @@ static bool has_others(const Early *e, bool everybody) {
         return !g || (everybody ? said(&g->living) > 1 : said(&g->sharing) > 0);
 }
 
-NotifyStep early_judge(Early *e, const struct seccomp_notif *q, EarlyCallFn call, bool file, int *ret_error) {
-        bool everybody = file || e->region->grant->proc; /* whose memory has a name in /proc can be written by its siblings, too */
+NotifyStep early_judge(Early *e, const struct seccomp_notif *q, EarlyCallFn call, EarlyKind kind, int *ret_error) {
+        bool everybody = kind == EARLY_FILE || e->region->grant->proc; /* whose memory has a name in /proc can be written by its siblings, too */
         NotifyStep step;
         EarlyJob *j;
 
-        if (!has_others(e, everybody))
+        if (kind != EARLY_IMAGE && !has_others(e, everybody))
                 return judge(e, q, call, NULL, false, ret_error);
         e->asking = true;
         step = call(e, q, ret_error);
@@ -143,7 +148,7 @@ NotifyStep early_judge(Early *e, const struct seccomp_notif *q, EarlyCallFn call
         }
         j->state = EARLY_JOB_QUEUED;
         j->call = call;
-        j->everybody = everybody;
+        j->flags = (everybody ? GUARD_EVERYBODY : 0) | (kind == EARLY_IMAGE ? GUARD_EXECUTES : 0);
         start_turn(e);
         return NOTIFY_LATER;
 }
@@ -153,13 +158,17 @@ void early_paused(Early *e, uint32_t serial, int error) {
 
         if (!j || j->serial != serial || j->state != EARLY_JOB_ASKED)
                 return;
-        j->held = error == 0;
+        j->held = error == 0 || (error == GUARD_ALONE && j->flags & GUARD_EXECUTES);
         judge_job(e, j, error == 0 || error == GUARD_ALONE, error == GUARD_ALONE);
 }
 
-void early_resumed(Early *e, uint32_t serial) {
+void early_resumed(Early *e, uint32_t serial, int error) {
         EarlyJob *j = e->turn;
 
+        if (error == ECHILD) {
+                e->region->notify.freed.exec_failed++;
+                log_warning("a process was killed: its execve failed after its memory had been overwritten (discipline multipass)");
+        }
         if (!j || j->serial != serial)
                 return;
         j->held = false;

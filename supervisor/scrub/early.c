@@ -12,7 +12,6 @@
 
 #define FILES_PAUSE_LEAST 1000
 #define FILES_PAUSE_MOST 50000
-#define EXEC_LOOK_USEC 2000
 
 /* Newer than some headers. */
 #define MADV_PAGEOUT_ 21
@@ -210,26 +209,26 @@ static NotifyStep before(void *userdata, const struct seccomp_notif *q, const ch
         static const struct {
                 const char *call;
                 EarlyCallFn f;
-                bool files;
+                EarlyKind kind;
         } calls[] = {
-                {"munmap", on_munmap},
-                {"madvise", on_madvise},
-                {"brk", on_brk},
-                {"mmap", on_mmap},
-                {"mremap", on_mremap},
-                {"unlink", on_unlink, true},
-                {"unlinkat", on_unlinkat, true},
-                {"rename", on_rename, true},
-                {"renameat", on_renameat, true},
-                {"renameat2", on_renameat, true},
-                {"truncate", on_truncate, true},
-                {"ftruncate", early_truncate_fd, true},
-                {"fallocate", early_hole, true},
-                {"open", on_open, true},
-                {"openat", on_openat, true},
-                {"creat", on_creat, true},
-                {"execve", on_execve},
-                {"execveat", on_execveat},
+                {"munmap", on_munmap, EARLY_MEMORY},
+                {"madvise", on_madvise, EARLY_MEMORY},
+                {"brk", on_brk, EARLY_MEMORY},
+                {"mmap", on_mmap, EARLY_MEMORY},
+                {"mremap", on_mremap, EARLY_MEMORY},
+                {"unlink", on_unlink, EARLY_FILE},
+                {"unlinkat", on_unlinkat, EARLY_FILE},
+                {"rename", on_rename, EARLY_FILE},
+                {"renameat", on_renameat, EARLY_FILE},
+                {"renameat2", on_renameat, EARLY_FILE},
+                {"truncate", on_truncate, EARLY_FILE},
+                {"ftruncate", early_truncate_fd, EARLY_FILE},
+                {"fallocate", early_hole, EARLY_FILE},
+                {"open", on_open, EARLY_FILE},
+                {"openat", on_openat, EARLY_FILE},
+                {"creat", on_creat, EARLY_FILE},
+                {"execve", on_execve, EARLY_IMAGE},
+                {"execveat", on_execveat, EARLY_IMAGE},
         };
         uint64_t start = clock_mono_usec();
         NotifyStep step = NOTIFY_GO_ON;
@@ -238,7 +237,7 @@ static NotifyStep before(void *userdata, const struct seccomp_notif *q, const ch
         early_files_look(e, EARLY_FILES_NEW);
         for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
                 if (strcmp(calls[i].call, call) == 0) {
-                        step = early_judge(e, q, calls[i].f, calls[i].files, ret_error);
+                        step = early_judge(e, q, calls[i].f, calls[i].kind, ret_error);
                         break;
                 }
         e->region->notify.freed.usec += clock_mono_usec() - start;
@@ -287,8 +286,6 @@ void early_wake(Early *e, uint64_t after_usec) {
 void early_tick(Early *e, uint64_t now) {
         *e->deadline = EARLY_NEVER;
         early_jobs_step(e, now);
-        if (early_exec_look(e, now))
-                early_wake(e, EXEC_LOOK_USEC);
         if (e->n_files == 0)
                 return;
         if (early_files_look(e, EARLY_FILES_ALL)) {

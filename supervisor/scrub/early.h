@@ -6,7 +6,7 @@
  *            last gives it back. Shared anonymous memory when nothing else in the region maps it.
  *   execve   the private pages of the old image, if no other process lives in it and nothing speaks against the call's success, but not the
  *            bytes that the kernel has still to read: path, arguments and environment, which are counted as missed. A process whose execve
- *            fails all the same has lost its memory: it is killed.
+ *            fails all the same has lost its memory: the guard kills it before it runs another instruction.
  *   files    of the scratch. A file that loses its last name is kept open here, and overwritten as soon as nobody else has it open (a write
  *            lease tells), at the latest at the end of the region. What a truncation or a hole takes is overwritten, and the call made, here.
  * Nobody else may write there again before the kernel has it. While a call is judged, and until the caller is through with it, the guard
@@ -27,7 +27,7 @@ int early_start(Region *r, uint64_t *deadline, Early **ret);
 void early_tick(Early *e, uint64_t now);
 /* What the guard answers to a pause: GUARD_PAUSED (error as there) or GUARD_RESUMED. */
 void early_paused(Early *e, uint32_t serial, int error);
-void early_resumed(Early *e, uint32_t serial);
+void early_resumed(Early *e, uint32_t serial, int error);
 /* Everything of the region is dead: the deleted files that were kept are overwritten. Before the scratch goes. */
 void early_finish(Early *e);
 void early_free(Early *e);

@@ -191,9 +191,13 @@ int guard_scrub(Guard *g) {
         return order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_SCRUB}, NULL, 0);
 }
 
-int guard_pause(Guard *g, pid_t task, bool everybody, uint32_t serial) {
-        return order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_PAUSE, .flags = everybody ? GUARD_EVERYBODY : 0, .program = task,
+int guard_pause(Guard *g, pid_t task, unsigned flags, uint32_t serial) {
+        return order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_PAUSE, .flags = flags, .program = task,
                                       .serial = serial}, NULL, 0);
+}
+
+int guard_doom(Guard *g, uint32_t serial) {
+        return order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_DOOM, .serial = serial}, NULL, 0);
 }
 
 int guard_resume(Guard *g, uint32_t serial) {

@@ -41,7 +41,9 @@ int guard_scrub(Guard *g);
 bool guard_stalled(Guard *g, uint64_t stall_usec);
 /* Discipline multipass: `task` waits in a notified call; the others of its address space, or everybody, are to stand until it is through.
  * The answers are GUARD_PAUSED and GUARD_RESUMED. Returns as the others. */
-int guard_pause(Guard *g, pid_t task, bool everybody, uint32_t serial);
+/* flags: GUARD_EVERYBODY, GUARD_EXECUTES. */
+int guard_pause(Guard *g, pid_t task, unsigned flags, uint32_t serial);
+int guard_doom(Guard *g, uint32_t serial);
 int guard_resume(Guard *g, uint32_t serial);
 /* Waits until all that it traced is overwritten and gone; as long as it makes progress, and stall_usec without. Returns 0, GUARD_E_GONE
  * (its death, or no progress: then it is killed, and with it all that it traces). */

@@ -61,7 +61,7 @@ static bool hear_guard(Freer *f) {
                 if (f->early && a.kind == GUARD_PAUSED)
                         early_paused(f->early, (uint32_t)a.code, a.error);
                 if (f->early && a.kind == GUARD_RESUMED)
-                        early_resumed(f->early, (uint32_t)a.code);
+                        early_resumed(f->early, (uint32_t)a.code, a.error);
         }
         return attached;
 }

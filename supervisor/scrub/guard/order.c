@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -57,7 +58,7 @@ static int attach(Guard *g, const GuardOrder *o, const int fds[static GUARD_ATTA
 
 static void freeze(Guard *g) {
         if (!g->frozen) {
-                pause_end(g);
+                pause_end(g, 0);
                 g->frozen = true;
                 trace_kill_all(g);
         }
@@ -104,17 +105,27 @@ int order_take(Guard *g) {
                 g->scrub = true;
                 return 1;
         case GUARD_PAUSE:
-                pause_start(g, o.program, o.flags & GUARD_EVERYBODY, o.serial);
+                pause_start(g, o.program, o.flags, o.serial);
                 return 1;
         case GUARD_RESUME:
                 if (g->pause.serial == o.serial)
-                        pause_end(g);
+                        pause_end(g, 0);
+                return 1;
+        case GUARD_DOOM:
+                g->pause.doomed = g->pause.active && g->pause.serial == o.serial;
                 return 1;
         case GUARD_DONE:
                 return end_of_socket(g, g->empty || !g->attached);
         default:
                 return 1;
         }
+}
+
+void order_take_sent(Guard *g) {
+        struct pollfd p = {.fd = g->control, .events = POLLIN};
+
+        while (!g->orphaned && poll(&p, 1, 0) > 0)
+                order_take(g);
 }
 
 static int write_full(int fd, const void *p, size_t n) {

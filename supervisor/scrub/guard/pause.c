@@ -20,7 +20,7 @@ void pause_hold(Task *t, TaskHeld held, int signal) {
         t->signal = signal;
 }
 
-void pause_start(Guard *g, pid_t by, bool all, uint32_t serial) {
+void pause_start(Guard *g, pid_t by, unsigned flags, uint32_t serial) {
         Task *waits = task_find(g, by);
         unsigned others = 0;
 
@@ -28,7 +28,7 @@ void pause_start(Guard *g, pid_t by, bool all, uint32_t serial) {
                 order_tell(g, GUARD_PAUSED, EAGAIN, (int)serial);
                 return;
         }
-        g->pause = (Pause){.active = true, .by = by, .space = all ? NULL : waits->space, .serial = serial};
+        g->pause = (Pause){.active = true, .by = by, .space = flags & GUARD_EVERYBODY ? NULL : waits->space, .serial = serial};
         for (size_t i = 0; i < BUCKETS; i++)
                 for (Task *t = g->buckets[i]; t; t = t->next)
                         if (pause_covers(g, t) && t->state <= TASK_RUNNING) {
@@ -36,11 +36,12 @@ void pause_start(Guard *g, pid_t by, bool all, uint32_t serial) {
                                 if (t->state == TASK_RUNNING)
                                         ptrace(PTRACE_INTERRUPT, t->pid, NULL, NULL);
                         }
-        if (others > 0) {
+        if (others > 0 || flags & GUARD_EXECUTES)
                 ptrace(PTRACE_INTERRUPT, by, NULL, NULL);
+        if (others > 0)
                 return;
-        }
-        g->pause.active = false;
+        g->pause.told = true;
+        g->pause.active = flags & GUARD_EXECUTES;
         order_tell(g, GUARD_PAUSED, GUARD_ALONE, (int)serial);
 }
 
@@ -83,7 +84,7 @@ bool pause_step(Guard *g) {
         return false;
 }
 
-void pause_end(Guard *g) {
+void pause_end(Guard *g, int error) {
         if (!g->pause.active)
                 return;
         g->pause.active = false;
@@ -92,5 +93,5 @@ void pause_end(Guard *g) {
                         if (t->held != TASK_NOT_HELD && t->state == TASK_RUNNING)
                                 trace_go_on(g, t);
         if (!g->orphaned)
-                order_tell(g, GUARD_RESUMED, 0, (int)g->pause.serial);
+                order_tell(g, GUARD_RESUMED, error, (int)g->pause.serial);
 }

@@ -73,6 +73,7 @@ typedef struct Kept {
 /* A task that waits in a system call, and those that must not run until it is through with it. */
 typedef struct Pause {
         bool active, told;
+        bool doomed; /* whoever waits must not go on with its image */
         pid_t by;
         const Space *space; /* NULL: everybody */
         uint32_t serial;
@@ -146,12 +147,13 @@ void trace_go_on(Guard *g, Task *t);
 void trace_release(const Task *t);
 
 /* pause.c: stops everybody that could use what a waiting task is about to give back. */
-void pause_start(Guard *g, pid_t by, bool all, uint32_t serial);
+void pause_start(Guard *g, pid_t by, unsigned flags, uint32_t serial);
 bool pause_covers(const Guard *g, const Task *t);
 void pause_hold(Task *t, TaskHeld held, int signal);
 /* Says so when all stand. True when some do not, and it is worth to look again soon. */
 bool pause_step(Guard *g);
-void pause_end(Guard *g);
+/* error: of RESUMED. */
+void pause_end(Guard *g, int error);
 
 /* end.c: overwrites the oldest space at its end, if one may be, and lets its last task go. Returns whether it did. */
 bool end_step(Guard *g);
@@ -206,6 +208,8 @@ void refill(const Guard *g, bool all_kinds);
 
 /* order.c */
 int order_take(Guard *g);
+/* Takes what was sent until now. */
+void order_take_sent(Guard *g);
 void order_tell(Guard *g, GuardKind kind, int error, int code);
 int order_leave_evidence(Guard *g);
 

@@ -432,9 +432,18 @@ static void take(Guard *g, pid_t pid, int status) {
 }
 
 void trace_report(Guard *g, pid_t pid, int status) {
+        bool waited = g->pause.active && pid == g->pause.by, over = !WIFSTOPPED(status) || status >> 16 == PTRACE_EVENT_EXEC || status >> 16 == PTRACE_EVENT_EXIT;
+
+        if (waited)
+                order_take_sent(g); /* what was said before its call went on */
+        if (waited && !over && g->pause.active && g->pause.doomed) {
+                kill(pid, SIGKILL); /* which wakes it for its exit stop, and nothing else */
+                pause_end(g, ECHILD);
+                return;
+        }
         take(g, pid, status);
-        if (g->pause.active && pid == g->pause.by) /* its call is over, or it is */
-                pause_end(g);
+        if (waited) /* its call is over, or it is */
+                pause_end(g, 0);
 }
 
 void trace_go_on(Guard *g, Task *t) {
