@@ -48,7 +48,7 @@ static bool step(Ahead *a) {
 }
 
 static void start_guard(Ahead *a) {
-        a->e = guard_start(&a->run->region.guard, &a->d);
+        a->e_guard = guard_start(&a->run->region.guard, &a->d_guard);
         eventfd_write(a->started, 1);
 }
 
@@ -56,7 +56,7 @@ static void *ahead(void *arg) {
         Ahead *a = arg;
 
         start_guard(a);
-        while (a->e == 0 && step(a))
+        while (a->e_guard == 0 && step(a))
                 ;
         return NULL;
 }
@@ -70,7 +70,7 @@ void ahead_begin(Ahead *a, Run *run) {
         a->wake = eventfd(0, EFD_CLOEXEC);
         a->started = eventfd(0, EFD_CLOEXEC);
         if (a->wake < 0 || a->started < 0) {
-                a->e = -errno;
+                a->e_guard = -errno;
                 return;
         }
         if (pthread_attr_init(&attr) == 0) {
@@ -87,9 +87,9 @@ int ahead_guard(Ahead *a, Diag *reterr) {
         while (a->started >= 0 && eventfd_read(a->started, &n) < 0 && errno == EINTR)
                 ;
         closep(&a->started);
-        if (a->e != 0)
-                *reterr = a->d;
-        return a->e;
+        if (a->e_guard != 0)
+                *reterr = a->d_guard;
+        return a->e_guard;
 }
 
 static void tell(Ahead *a, unsigned what) {
@@ -117,6 +117,8 @@ void ahead_end(Ahead *a) {
                 pthread_join(a->thread, NULL);
         e = ahead_guard(a, &d);
         closep(&a->wake);
+        if (e == 0 && (e = a->e) != 0)
+                d = a->d;
         if (a->sent)
                 a->run->attach_deadline = clock_mono_usec() + RUN_ATTACH_USEC_MAX;
         if (a->born)

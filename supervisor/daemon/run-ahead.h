@@ -15,8 +15,8 @@ typedef struct Ahead {
         pthread_t thread;
         bool running, born, sent;
         int scratch;          /* what came with STATUS_BORN, or -1 */
-        int e;                /* of what was done */
-        Diag d;
+        int e_guard, e;       /* of guard_start(), to be read once that is done; of what the thread did after it, once it has ended */
+        Diag d_guard, d;
 } Ahead;
 
 /* Starts it, unless the region has no guard. To be called before there is a worker, and always followed by ahead_end(). */
