@@ -104,9 +104,11 @@ bool teardown_is_ready(Region *r) {
 bool teardown_again(Region *r, uint64_t since) {
         bool waits_for_guard = r->guard.sent && !r->guard.empty && r->guard.control >= 0;
 
-        if (waits_for_guard ? guard_stalled(&r->guard, STOP_WAIT_USEC) : clock_mono_usec() - since > STOP_WAIT_USEC)
+        if (waits_for_guard)
+                return !guard_stalled(&r->guard, STOP_WAIT_USEC);
+        if (clock_mono_usec() - since > STOP_WAIT_USEC)
                 return false;
-        if (r->killed) {
+        if (r->killed) { /* not before: a second kill ends the worker of tier landlock, and its orphans would be ours */
                 spawn_kill(&r->spawned);
                 kill_groups(r);
         }
@@ -125,7 +127,7 @@ static int end_all(Region *r, Diag *reterr) {
                 return diag(reterr, TEARDOWN_E_ALIVE, "process %d does not die", (int)r->spawned.pid);
         if (e < 0)
                 return e;
-        e = spawn_prove_empty(&r->spawned, reterr);
+        e = spawn_prove_empty(&r->spawned, r->guard.pid, reterr);
         if (e != 0)
                 return e > 0 ? TEARDOWN_E_ALIVE : e;
         if (r->cgroup.made && !region_cgroup_empty(&r->cgroup))

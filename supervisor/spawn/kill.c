@@ -1,9 +1,11 @@
 /* Ending a region and proving that nothing of it is left. */
+#include "base/clock.h"
 #include "base/io.h"
 #include "spawn/private.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -12,6 +14,7 @@
 #include <sys/wait.h>
 
 #define ROUNDS_MAX 1000
+#define REAP_MS 5000
 
 static pid_t living[SPAWN_LIVING_MAX];
 static size_t n_living;
@@ -122,34 +125,63 @@ int spawn_kill(Spawned *s) {
         return 0;
 }
 
-/* A process that only a region can have left to us: under a filter, not able to gain privileges, and younger than the region. */
-static bool is_orphan(pid_t pid, const Spawned *s) {
-        char path[64];
-        _cleanup_free_ char *text = NULL;
-        uint64_t ticks;
+/* Text of /proc/PID/status, owned, or NULL. */
+static char *status_of(pid_t pid) {
+        char path[64], *text = NULL;
         size_t n;
 
         snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-        if (io_read_file(AT_FDCWD, path, 65536, &text, &n) < 0)
-                return false;
-        return strstr(text, "\nNoNewPrivs:\t1") && strstr(text, "\nSeccomp:\t2") && spawn_start_ticks(pid, &ticks) == 0 &&
-               ticks >= s->start_ticks;
+        return io_read_file(AT_FDCWD, path, 65536, &text, &n) < 0 ? NULL : text;
+}
+
+static pid_t pid_in(const char *status, const char *field) {
+        const char *at = status ? strstr(status, field) : NULL;
+
+        return at ? (pid_t)strtol(at + strlen(field), NULL, 10) : 0;
+}
+
+/* Only our guards trace: what one of another region holds is that region's, and stands there until its turn comes. */
+static bool is_held_by_another(const char *status, pid_t guard) {
+        pid_t tracer = pid_in(status, "\nTracerPid:\t");
+        _cleanup_free_ char *of = tracer > 0 && tracer != guard ? status_of(tracer) : NULL;
+
+        return pid_in(of, "\nPPid:\t") == getpid();
+}
+
+/* A process that only a region can have left to us: under a filter, not able to gain privileges, and younger than the region. */
+static bool is_orphan(pid_t pid, const Spawned *s, pid_t guard) {
+        _cleanup_free_ char *text = status_of(pid);
+        uint64_t ticks;
+
+        return text && strstr(text, "\nNoNewPrivs:\t1") && strstr(text, "\nSeccomp:\t2") && spawn_start_ticks(pid, &ticks) == 0 &&
+               ticks >= s->start_ticks && !is_held_by_another(text, guard);
+}
+
+/* What was killed is dead soon, or does not die at all. */
+static void reap(pid_t pid) {
+        for (int ms = 0; ms < REAP_MS; ms++) {
+                pid_t r = waitpid(pid, NULL, WNOHANG);
+
+                if (r == pid || (r < 0 && errno != EINTR))
+                        return;
+                poll(NULL, 0, 1);
+        }
 }
 
 typedef struct Hunt {
         const Spawned *s;
+        pid_t guard;
         size_t found;
 } Hunt;
 
 static void hunt(pid_t pid, void *arg) {
         Hunt *h = arg;
 
-        if ((pid != h->s->pid && is_worker(pid)) || !is_orphan(pid, h->s))
+        if ((pid != h->s->pid && is_worker(pid)) || !is_orphan(pid, h->s, h->guard))
                 return;
         h->found++;
         kill_tree(pid, NULL);
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-                ;
+        reap(pid);
 }
 
 /* What is left in the cgroup, as text of pids. Returns true when something is. */
@@ -170,7 +202,7 @@ static bool cgroup_pids(const Spawned *s, char *out, size_t n_out) {
         return true;
 }
 
-int spawn_prove_empty(Spawned *s, Diag *reterr) {
+int spawn_prove_empty(Spawned *s, pid_t guard, Diag *reterr) {
         char pids[256];
 
         /* The kernel reaps the first process of a PID namespace only when no other is left in it; so the one thing to show is that it
@@ -178,12 +210,13 @@ int spawn_prove_empty(Spawned *s, Diag *reterr) {
         if (syscall(SYS_pidfd_send_signal, s->pidfd, 0, NULL, 0) == 0)
                 return diag(reterr, SPAWN_E_KERNEL, "the worker, process %d, still exists", (int)s->pid);
         if (s->tier == TIER_LANDLOCK) {
-                Hunt h = {.s = s};
+                uint64_t until = clock_mono_usec() + UINT64_C(1000) * REAP_MS;
+                Hunt h = {.s = s, .guard = guard};
 
                 for (size_t i = 0; i < ROUNDS_MAX; i++) {
                         h.found = 0;
                         each_child(getpid(), hunt, &h);
-                        if (h.found == 0)
+                        if (h.found == 0 || clock_mono_usec() > until)
                                 break;
                 }
                 if (h.found > 0)

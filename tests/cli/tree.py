@@ -541,6 +541,8 @@ def callbacks_share_the_cancel_bound():  # I-33, I-35
     r = run(d)
     same(callbacks(r), [("third", "timed_out", None), ("second", "not_run", None), ("first", "not_run", None)], r)
     same([c["region"] is None for c in r.receipt["teardown"]["callbacks"]], [False, True, True])
+    wall = events(r.receipt["teardown"]["callbacks"][0]["region"], "region.allocated")[0]["grant"]["budgets"]["wall_usec"]
+    check(wall <= 300000, "three quarters of the bound: the rest is for overwriting", wall)
     clean()
 
 
@@ -579,6 +581,40 @@ lethe.result([answer()["id"] for i in range(3)])""")
     slow, small = [next(c for c in below(r.receipt["region"]) if events(c, "region.allocated")[0]["skill"]["name"] == n) for n in ("slow-to-go", "small")]
     same([c["outcome"] for c in events(slow, "region.released")[0]["teardown"]["callbacks"]], ["exited"])
     check(ended(small)["seq"] < ended(slow)["seq"])
+    clean()
+
+
+@case
+def what_stands_still_is_left_alone():  # I-14, I-35
+    """Tier landlock: the first process of a region is killed from outside, and those that it leaves to us are held until its callbacks have run. A
+    sibling that ends meanwhile looks for its own orphans, and finds these: they are not its business."""
+    booker("held", [{"entry": "one"}], "sleep 60 & sleep 60", bound="20s", register=True, one="sleep 4")
+    skill("mixed", {"sub_skills": ["held", "small"], "cancel_bound": "20s"})
+    path = os.path.join(DIR, "mixed.json")
+    p = start("--tier", "landlock", "--memory", "512m", "--receipt", path, "mixed", "--", RAW + """
+ask(1, "time.sleep(3)", "small")
+time.sleep(0.5)
+ask(2, "", "held")
+lethe.result([answer()["id"], answer()["id"]])""")
+    wait_alive(3)
+    time.sleep(0.5)
+    workers = []
+    with open("/proc/%d/task/%d/children" % (p.pid, p.pid)) as f:
+        for pid in f.read().split():
+            with open("/proc/%s/stat" % pid) as s:
+                name, rest = s.read().rsplit(")", 1)
+            if name.endswith("(lethe-worker"):
+                workers.append((int(rest.split()[19]), int(pid)))
+    same(len(workers), 3)
+    os.kill(max(workers)[1], signal.SIGKILL)
+    out = p.communicate(timeout=60)
+    same(p.returncode, 0, out)
+    with open(path) as f:
+        r = json.load(f)
+    same(r["result"], [1, 2])
+    held = [c for c in below(r["region"]) if events(c, "region.allocated")[0]["skill"]["name"] == "held"][0]
+    t = events(held, "region.released")[0]["teardown"]
+    same((t["grade"], [c["outcome"] for c in t["callbacks"]]), ("cleared", ["exited"]), t)
     clean()
 
 

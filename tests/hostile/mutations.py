@@ -3,6 +3,7 @@
 tested. Works on a copy of the source tree in a temporary folder, so that nothing of it can be shipped. Takes about ten minutes.
 
     mutations.py [--only TEXT] [--table FILE]       writes the table, e.g. tests/hostile/MUTATIONS.md
+    mutations.py --check                            only sees that each defence is where this file says
 """
 
 import argparse
@@ -25,6 +26,7 @@ class Mutation:
     edits: list      # (file, text, replacement): the text must be there
     attacks: str     # all of them must be noticed as not contained
     options: str = "--as root"
+    cases: str = ""  # instead of attacks: a file of tests/cli, of which `attacks` are cases
 
 
 def allow(*calls):
@@ -97,8 +99,7 @@ MUTATIONS = [
     Mutation("descriptors are closed, and Landlock",
              [("supervisor/spawn/clone.c", "if (syscall(SYS_close_range, n + 1, ~0U, 0) < 0)", "if (0)"),
               ("worker/program.c", "if (syscall(SYS_close_range, from, ~0U, 0) < 0)", "if (0)"), NO_LANDLOCK], "fd-dir"),
-    Mutation("environment", [("supervisor/spawn/clone.c", "static char *const argv[] = {name, NULL}, *const env[] = {NULL};",
-              "static char *const argv[] = {name, NULL};\n        char **env = environ;"),
+    Mutation("environment", [("supervisor/spawn/clone.c", "static char *const env[] = {NULL};", "char **env = environ;"),
              ("worker/program.c", "execve(name, (char **)w->spec.argv, (char **)w->spec.env)", "execve(name, (char **)w->spec.argv, environ)")],
              "env-leak"),
     # --- tier landlock
@@ -110,7 +111,7 @@ MUTATIONS = [
              (LANDLOCK, "LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL", "LL_SCOPE_SIGNAL")], "net-pair-send", "--as user --tier landlock"),
     Mutation("all processes are ended (tier landlock)", [first_line("worker/reaper.c", "void reap_all(void)", "        return;"),
              ("supervisor/spawn/kill.c", "                each_child(s->pid, kill_tree, NULL);", ""),
-             ("supervisor/spawn/kill.c", "        kill_tree(pid, NULL);\n        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)", "        while (0)")],
+             ("supervisor/spawn/kill.c", "        kill_tree(pid, NULL);\n        reap(pid);", "")],
              "daemon-survive", "--as user --tier landlock"),
     Mutation("what is given back is notified (multipass)", [(FILTER, ".notify_frees = g->discipline == DISCIPLINE_MULTIPASS", ".notify_frees = 0")],
              "free-unlink"),
@@ -123,15 +124,15 @@ MUTATIONS = [
     Mutation("memory without a group: refusals, looks and RLIMIT_DATA",
              [without_limit("RLIMIT_DATA"), first_line(BUDGET, "Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes)", "        return no_breach;"),
               first_line(BUDGET, "static Breach look_memory(RegionBudget *b)", "        return no_breach;"),
-              (BUDGET, "!b->cgroup->memory && worker_max_rss > b->grant->budget.memory_bytes", "0")], "mem-touch,mem-creep,mem-many", "--as user"),
+              (BUDGET, "!b->cgroup->memory && worker_max_rss + b->reserved + b->lent.memory_bytes > b->grant->budget.memory_bytes", "0")], "mem-touch,mem-creep,mem-many", "--as user"),
     Mutation("memory without a group: looks alone", [first_line(BUDGET, "static Breach look_memory(RegionBudget *b)", "        return no_breach;")],
              "mem-many", "--as user"),
     Mutation("processes: control group", [("supervisor/region/region-cgroup.c", '"pids.max", "%llu", (unsigned long long)b->processes',
              '"pids.max", "%llu", 10000 + (unsigned long long)b->processes'), without_limit("RLIMIT_NPROC"),
-             (BUDGET, "b->tree.tasks > max->processes", "0")], "bomb-fork,bomb-thread,bomb-tree"),
+             (BUDGET, "b->tree.tasks + b->lent.processes > max->processes", "0")], "bomb-fork,bomb-thread,bomb-tree"),
     Mutation("processes without a group: refusals, looks and RLIMIT_NPROC",
              [first_line(BUDGET, "Breach region_budget_ask_task(RegionBudget *b)", "        return no_breach;"), without_limit("RLIMIT_NPROC"),
-              (BUDGET, "b->tree.tasks > max->processes", "0")], "bomb-fork,bomb-thread", "--as user"),
+              (BUDGET, "b->tree.tasks + b->lent.processes > max->processes", "0")], "bomb-fork,bomb-thread", "--as user"),
     Mutation("CPU time of the tree", [first_line(BUDGET, "static Breach look_cpu(RegionBudget *b)", "        return no_breach;")], "cpu-children,cpu-orphans"),
     Mutation("wall time", [(BUDGET, "b->wall_deadline = now + b->grant->budget.wall_usec;", "b->wall_deadline = NEVER;")], "time-ignore,time-stop,pipe-breach"),
     Mutation("output", [("supervisor/region/region-io.c", ".output_max = output_max", ".output_max = output_max << 20")], "out-flood,err-flood"),
@@ -154,11 +155,33 @@ MUTATIONS = [
     Mutation("end after too many bad lines", [("schema/limits.h", "#define PIPE_BAD_LINES_MAX 64 ", "#define PIPE_BAD_LINES_MAX 1000000 ")],
              "pipe-garbage-long"),
     Mutation("a breach commits nothing", [("supervisor/engine/end.c", 'keep ? "slot.written" : "slot.discarded"', '"slot.written"')], "pipe-breach"),
+    # --- keys, sub-skills, callbacks
+    Mutation("a key does not leave with a proposal", [("supervisor/desk/desk-handle.c", "int r = keyscan_json(region_keys(), value);", "int r = 0;")],
+             "keys do not leave", cases="keys.py"),
+    Mutation("a key does not leave with the output of a sub-skill", [("supervisor/daemon/run-end.c", "if (run->parent && run->desk)", "if (0)")],
+             "a key does not go with the output", cases="tree.py"),
+    Mutation("a sub-skill has nothing that is not above it", [("supervisor/policy/within.c", "r = within_network(g, above, row);", "r = 0;"),
+             ("supervisor/policy/within.c", "r = within_files(g, above, row);", "r = 0;")], "a sub skill has no right that the one above has not", cases="tree.py"),
+    Mutation("callbacks of a later start have nothing that the region had not", [("supervisor/daemon/run-release.c", "e = grant_within(ret, &had, &had.budget, NULL, &d);",
+             ";")], "callbacks that a later start runs have no more than the region", cases="tree.py"),
+    Mutation("what is lent the lender cannot use", [(BUDGET, "lender->lent.memory_bytes += b->grant->budget.memory_bytes;", ""),
+             (BUDGET, "lender->lent.memory_bytes -= b->grant->budget.memory_bytes;", "")], "what is lent the lender cannot use", cases="tree.py"),
+    Mutation("the memory of callbacks is set aside", [(BUDGET, ".lent.memory_bytes = grant_set_aside(g)", ".lent.memory_bytes = 0")],
+             "the memory of callbacks is inside the budget", cases="tree.py"),
+    Mutation("callbacks within the cancel bound", [("supervisor/daemon/run-release.c", "g.budget.wall_usec = MIN(g.budget.wall_usec, left);", "")],
+             "callbacks share the cancel bound", cases="tree.py"),
+    Mutation("nothing begins below an end", [("supervisor/daemon/run-sub.c", "if (parent->region.state != REGION_RUNNING)", "if (0)")],
+             "nothing begins below a region that has ended", cases="tree.py"),
+    Mutation("those below end first", [("supervisor/daemon/run-end.c", "if (run_has_below(run) || !stands(run))", "if (!stands(run))")],
+             "a child does not outlive its parent", cases="tree.py"),
+    Mutation("what another region's guard holds is left alone (tier landlock)", [("supervisor/spawn/kill.c", " && !is_held_by_another(text, guard)", "")],
+             "what stands still is left alone", cases="tree.py"),
+    Mutation("nobody waits for who reads standard error", [("supervisor/base/log.c", "        holding = true;\n", ""),], "nobody reads what a callback says", cases="tree.py"),
     # --- the operator's side
     Mutation("connect by the supervisor, with Landlock's TCP rule", [("supervisor/region/region-notify.c",
-             "        pidfd = (int)syscall(SYS_pidfd_open, thread_group((pid_t)q->pid), 0);\n        if (pidfd < 0 || !still_valid(n, q->id)) {",
-             "        answer(n, q->id, 0, true);\n        if (1)\n                return;\n"
-             "        pidfd = (int)syscall(SYS_pidfd_open, thread_group((pid_t)q->pid), 0);\n        if (pidfd < 0 || !still_valid(n, q->id)) {"),
+             "        pidfd = (int)syscall(SYS_pidfd_open, thread_group((pid_t)q->pid), 0);\n        if (pidfd < 0 || !region_notify_waits(n, q->id)) {",
+             "        region_notify_answer(n, q->id, 0, true);\n        if (1)\n                return;\n"
+             "        pidfd = (int)syscall(SYS_pidfd_open, thread_group((pid_t)q->pid), 0);\n        if (pidfd < 0 || !region_notify_waits(n, q->id)) {"),
              NO_TCP_RULE], "net-connect-race"),
     Mutation("connect: only granted addresses", [first_line("supervisor/region/region-notify.c",
              "static bool address_granted(const Grant *g, const struct sockaddr_storage *a)", "        return true;")], "net-connect-other"),
@@ -213,8 +236,20 @@ class Copy:
     def remove(self):
         shutil.rmtree(self.top, ignore_errors=True)
 
+    def cases(self, m):
+        """Each case's name and why it failed: '' when it passed all the same."""
+        with self.changed(m.edits):
+            p = subprocess.run([sys.executable, os.path.join(self.source, "tests", "cli", m.cases), os.path.join(self.build, "lethe"), m.options.split()[1]],
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, env=dict(os.environ, LETHE_CASES=m.attacks))
+        rows = re.findall(r"^(not )?ok \d+ - (.*)\n(?:# (.*))?", p.stdout.decode(errors="replace"), re.M)
+        if {name for _, name, _ in rows} != set(m.attacks.split(",")):
+            raise SystemExit(f"{m.defence}: not all cases ran\n{p.stdout.decode()[-2000:]}")
+        return {name: re.sub(r"\b01[0-9a-z]{24}\b|/tmp/[^/ ]*", "…", why).replace("|", "/")[:100] if failed else "" for failed, name, why in rows}
+
     def tried(self, m):
         """Each attack's name and what was said about it: '' when it was contained all the same."""
+        if m.cases:
+            return self.cases(m)
         with self.changed(m.edits):
             p = subprocess.run([sys.executable, os.path.join(self.source, "tests", "hostile", "run.py"), "--build", self.build, "--only", m.attacks,
                                 *m.options.split()], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
@@ -241,11 +276,25 @@ class Copy:
         return re.sub(r"/var/tmp/lethe-[^/ ]*", "…", re.sub(r" (in|is) \[.*", "", text)).replace("|", "/")[:100]
 
 
+def check():
+    lost = []
+    for m in MUTATIONS:
+        for name, old, _ in m.edits:
+            with open(os.path.join(ROOT, name), encoding="utf-8") as f:
+                if old not in f.read():
+                    lost.append(f"{m.defence}: {name} does not hold: {old!r}")
+    print("\n".join(lost) or f"{len(MUTATIONS)} defences are where they are said to be")
+    return 1 if lost else 0
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--only", default="", help="defences whose name holds this text")
     p.add_argument("--table", help="write the table there")
+    p.add_argument("--check", action="store_true")
     o = p.parse_args()
+    if o.check:
+        return check()
     copy = Copy()
     rows, quiet = [], 0
     try:

@@ -159,7 +159,7 @@ void region_try(const RunWish *w, RunEnd *e) {
                 while (waitpid(s.pid, NULL, 0) < 0 && errno == EINTR)
                         ;
                 e->orphans = waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0;
-                e->prove = spawn_prove_empty(&s, &d);
+                e->prove = spawn_prove_empty(&s, 0, &d);
                 if (e->prove != 0)
                         snprintf(e->message, sizeof(e->message), "%s", d.text);
                 if (s.scratch)
