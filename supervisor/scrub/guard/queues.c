@@ -41,6 +41,11 @@ static void add(Guard *g, const struct stat *st, int fd) {
         g->queues[g->n_queues++] = (Kept){fd, st->st_dev, st->st_ino};
 }
 
+/* Is it a pipe or a socket that is not in the table? Its path from the root would be looked up anew for each. */
+static bool new_queue(const Guard *g, int folder, const char *name, struct stat *ret) {
+        return fstatat(folder, name, ret, 0) == 0 && (S_ISFIFO(ret->st_mode) || S_ISSOCK(ret->st_mode)) && !is_known(g, ret);
+}
+
 /* Calls back with the path of each descriptor that is a pipe or a socket and not in the table. */
 static void each_queue(Guard *g, pid_t pid, void (*f)(Guard *g, pid_t pid, const char *name, const char *path, const struct stat *st)) {
         char path[64];
@@ -54,7 +59,7 @@ static void each_queue(Guard *g, pid_t pid, void (*f)(Guard *g, pid_t pid, const
                 if (d->d_name[0] == '.')
                         continue;
                 snprintf(path, sizeof(path), "/proc/%d/fd/%.20s", (int)pid, d->d_name);
-                if (stat(path, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) && !is_known(g, &st))
+                if (new_queue(g, dirfd(folder), d->d_name, &st))
                         f(g, pid, d->d_name, path, &st);
         }
         if (folder)
@@ -62,16 +67,21 @@ static void each_queue(Guard *g, pid_t pid, void (*f)(Guard *g, pid_t pid, const
 }
 
 void queues_start(Guard *g, pid_t program) {
-        char path[64];
-        int own[2];
+        int own[2], folder;
+        char name[32];
         struct stat st;
 
+        snprintf(name, sizeof(name), "/proc/%d/fd", (int)program);
+        folder = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (folder < 0)
+                return; /* without knowing what is the host's, none is touched */
         /* What the program's process was given; it has closed all others. */
         for (int fd = 0; fd < GUARD_PROGRAM_FDS; fd++) {
-                snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)program, fd);
-                if (stat(path, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) && !is_known(g, &st))
+                snprintf(name, sizeof(name), "%d", fd);
+                if (new_queue(g, folder, name, &st))
                         add(g, &st, -1);
         }
+        close(folder);
         if (pipe2(own, O_CLOEXEC) < 0)
                 return;
         if (fstat(own[0], &st) == 0)
