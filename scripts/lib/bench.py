@@ -147,12 +147,32 @@ def scrub(args, work):
     return rows
 
 
+def giveback(args, work):
+    """munmap of 64 KiB in a region, under zero and under multipass."""
+    program = work + "/giveback"
+    shutil.copy(args.build + "/tests/bench/giveback", program)
+    rows = []
+    for threads in ("0", "4"):
+        took = {"no sandbox": [], "zero": [], "multipass": []}
+        for _ in range(max(3, args.n // 40)):
+            for way, times in took.items():
+                inside = [] if way == "no sandbox" else [args.build + "/lethe", "run", "--quiet", "--store", work + "/store", "--discipline", way, "--exec"]
+                times.append(lines(inside + [program, threads])[0]["usec"])
+        part = []
+        for way, times in took.items():
+            times.sort()
+            part.append({"name": "%s, %s other threads" % (way, threads), "n": len(times), "median_usec": times[len(times) // 2],
+                         "p90_usec": times[len(times) * 9 // 10], "p99_usec": times[-1]})
+        rows += table("64 KiB mapped, touched and unmapped, one of 10,000 times", part, "zero, %s other threads" % threads)
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(prog="scripts/bench")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     parser.add_argument("-n", type=int, default=200, help="rounds of each command (200)")
     parser.add_argument("--json", metavar="FILE", help="also write the numbers there")
-    parser.add_argument("--only", choices=["launch", "pipe", "durable", "scrub"], action="append")
+    parser.add_argument("--only", choices=["launch", "pipe", "durable", "scrub", "giveback"], action="append")
     args = parser.parse_args()
     if args.n < 1:
         parser.error("-n takes a number of rounds, at least 1")
@@ -167,7 +187,7 @@ def main():
               "user": "root" if os.geteuid() == 0 else "ordinary user"}
     print("%s, as %s; times are of this machine, compare the ratios" % (report["machine"], report["user"]))
     try:
-        for part in (launch, pipe, durable, scrub):
+        for part in (launch, pipe, durable, scrub, giveback):
             if not args.only or part.__name__ in args.only:
                 report[part.__name__] = part(args, work)
     finally:

@@ -1,6 +1,7 @@
 /* Runs: supervisor. */
 #include "region/region-notify.h"
 
+#include "base/clock.h"
 #include "region/region-path.h"
 
 #include <arpa/inet.h>
@@ -17,7 +18,8 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#define NOTIFY_BATCH 64 /* answered in one go, so that a flood of denied calls cannot keep the loop from its deadlines */
+#define NOTIFY_BATCH 64   /* answered in one go, so that a flood of denied calls cannot keep the loop from its deadlines */
+#define NOTIFY_USEC 20000 /* nor can calls that take long to answer: what they give back is overwritten first */
 
 int region_notify_start(RegionNotify *n, int notify_fd, pid_t worker) {
         struct seccomp_notif_sizes sizes;
@@ -336,11 +338,12 @@ static void judge_one(RegionNotify *n, Breach *ret_breach, bool *ret_denied) {
 
 int region_notify_ready(RegionNotify *n, short revents, Breach *ret_breach, bool *ret_denied) {
         struct pollfd p = {.fd = n->fd, .events = POLLIN};
+        uint64_t began = clock_mono_usec();
 
         *ret_breach = (Breach){};
         *ret_denied = false;
         for (unsigned i = 0; i < NOTIFY_BATCH; i++) {
-                if (i > 0 && poll(&p, 1, 0) <= 0)
+                if (i > 0 && (clock_mono_usec() - began > NOTIFY_USEC || poll(&p, 1, 0) <= 0))
                         return 0;
                 if (i > 0)
                         revents = p.revents;

@@ -51,6 +51,7 @@ struct Early {
         Wipe wipe, zeros;
         Scan scan;
         EarlyJob jobs[EARLY_JOBS_MAX];
+        size_t next_job;   /* whose slice is next */
         EarlyJob *turn;    /* the one in ASKED or GOING, or that was; NULL */
         EarlyJob *job;     /* whose call is judged just now; NULL: of no job */
         uint32_t serial;

@@ -207,11 +207,21 @@ static void write_slice(Early *e, EarlyJob *j) {
 }
 
 void early_jobs_step(Early *e, uint64_t now) {
-        for (size_t i = 0; i < EARLY_JOBS_MAX; i++) {
+        size_t first = e->next_job;
+        bool wrote = false;
+
+        for (size_t k = 0; k < EARLY_JOBS_MAX; k++) {
+                size_t i = (first + k) % EARLY_JOBS_MAX;
                 EarlyJob *j = &e->jobs[i];
 
                 switch (j->state) {
-                case EARLY_JOB_WRITING:
+                case EARLY_JOB_WRITING: /* one slice, and then there is something else to do */
+                        if (wrote) {
+                                early_wake(e, 0);
+                                break;
+                        }
+                        wrote = true;
+                        e->next_job = (i + 1) % EARLY_JOBS_MAX;
                         write_slice(e, j);
                         break;
                 case EARLY_JOB_ASKED:

@@ -24,7 +24,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 class Mutation:
     defence: str
     edits: list      # (file, text, replacement): the text must be there
-    attacks: str     # all of them must be noticed as not contained
+    attacks: str     # all of them must be noticed as not contained; "early:A,B": ways of tests/scrub/freer to give memory back
     options: str = "--as root"
     cases: str = ""  # instead of attacks: a file of tests/cli, of which `attacks` are cases
 
@@ -33,6 +33,11 @@ def allow(*calls):
     """These calls join the allow-list."""
     body = "".join(f'        if (e == 0) e = allow(ctx, "{c}", NULL);\n' for c in calls)
     return ("supervisor/policy/filter.c", "        return e;\n}\n\nint filter_compile", body + "        return e;\n}\n\nint filter_compile")
+
+
+def without_hook(*calls):
+    """What these calls give back is not overwritten (multipass)."""
+    return [("supervisor/scrub/early.c", f'{{"{c}", ', f'{{"no {c}", ') for c in calls]
 
 
 def without_limit(name):
@@ -116,6 +121,23 @@ MUTATIONS = [
     Mutation("what is given back is notified (multipass)", [(FILTER, ".notify_frees = g->discipline == DISCIPLINE_MULTIPASS", ".notify_frees = 0")],
              "free-unlink"),
     Mutation("what is given back is overwritten (multipass)", [("supervisor/scrub/early.c", "r->notify.frees = before;", "")], "free-unlink"),
+    Mutation("multipass: munmap", without_hook("munmap"), "early:munmap,large,protected,shared"),
+    Mutation("multipass: madvise", without_hook("madvise"), "early:dontneed,free,shared-remove,file-remove"),
+    Mutation("multipass: brk", without_hook("brk"), "early:brk"),
+    Mutation("multipass: mmap over something", without_hook("mmap"), "early:fixed"),
+    Mutation("multipass: mremap", without_hook("mremap"), "early:mremap,mremap-over,mremap-second"),
+    Mutation("multipass: execve", without_hook("execve"), "early:exec"),
+    Mutation("multipass: unlink and rename", without_hook("unlink", "unlinkat", "rename"),
+             "early:file-unlink,file-unlink-open,file-unlink-mapped,file-rename"),
+    Mutation("multipass: truncation", without_hook("truncate", "ftruncate", "openat"), "early:file-truncate,file-ftruncate,file-open,file-tail"),
+    Mutation("multipass: private copies of what is cut off are missed",
+             [first_line("supervisor/scrub/early-memory.c", "void early_count_copies(Early *e, const struct stat *file, uint64_t length)", "        return;")],
+             "early:copies"),
+    Mutation("multipass: holes", without_hook("fallocate"), "early:file-hole"),
+    Mutation("multipass: the others stand meanwhile", [("supervisor/scrub/early-pause.c", "if (kind != EARLY_IMAGE && !has_others(e, everybody))", "if (1)")],
+             "early:threads-write,vfork-free,file-race"),
+    Mutation("multipass: those who stand do so until the call is through", [("supervisor/scrub/guard/pause.c", "ptrace(PTRACE_INTERRUPT, t->pid, NULL, NULL);", ";"),
+             ("supervisor/scrub/guard/pause.c", "!stands_in_call(t->pid)", "0")], "early:threads-write,vfork-free,file-race"),
     # --- budgets
     Mutation("memory: control group", [("supervisor/region/region-cgroup.c", '"memory.limit_in_bytes", "%llu", (unsigned long long)b->memory_bytes',
              '"memory.limit_in_bytes", "%llu", 1ULL << 40'), ("supervisor/region/region-cgroup.c", '"memory.memsw.limit_in_bytes", "%llu", (unsigned long long)b->memory_bytes',
@@ -251,6 +273,8 @@ class Copy:
         if m.cases:
             return self.cases(m)
         with self.changed(m.edits):
+            if m.attacks.startswith("early:"):
+                return self.given_back(m.attacks[6:].split(","))
             p = subprocess.run([sys.executable, os.path.join(self.source, "tests", "hostile", "run.py"), "--build", self.build, "--only", m.attacks,
                                 *m.options.split()], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         said, name = {}, None
@@ -265,6 +289,19 @@ class Copy:
         if missing:
             raise SystemExit(f"{m.defence}: {missing} did not run\n{p.stdout.decode()[-2000:]}")
         return {n: self.verdict(lines) for n, lines in said.items()}
+
+    def given_back(self, ways):
+        """The same of ways to give memory back, from the test of these."""
+        self.ninja("tests/scrub/test-early", "tests/scrub/freer")
+        env = dict(os.environ, LETHE_GUARD=os.path.join(self.build, "lethe-guard"), LETHE_FREER=os.path.join(self.build, "tests", "scrub", "freer"))
+        p = subprocess.run([os.path.join(self.build, "tests", "scrub", "test-early"), "--filter", "early/with_the_hook", "--tap", "-j1"], env=env,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        failed = re.findall(r"Assertion failed: ([a-z-]+)[^:]*: (.*)", p.stdout.decode(errors="replace"))
+        said = {}
+        for way, text in failed:
+            if way in ways and "secrets are left" in text or way not in said:
+                said[way] = text
+        return {w: said.get(w, "") for w in ways}
 
     @staticmethod
     def verdict(lines):

@@ -25,6 +25,7 @@
 
 #define PAGE 4096UL
 #define SHOWN (16 * PAGE) /* what goes into the pipe */
+#define LONG (32UL << 20) /* overwriting it takes so long that somebody else runs meanwhile */
 
 static uint64_t secret(void) {
         volatile uint64_t low = 0x0badcafe;
@@ -249,7 +250,7 @@ static void *writes(void *at) {
 
 /* The one who gives back is a process of one thread; its parent has another one. */
 static void written_by_thread(bool by_child) {
-        char *p = area(SHOWN, MAP_PRIVATE);
+        char *p = area(LONG, MAP_PRIVATE);
         pthread_t t;
         int status;
         pid_t pid;
@@ -258,12 +259,12 @@ static void written_by_thread(bool by_child) {
         confine();
         check(pthread_create(&t, NULL, writes, p) == 0 && usleep(20000) == 0);
         if (!by_child) {
-                check(munmap(p, SHOWN) == 0);
+                check(munmap(p, LONG) == 0);
                 return;
         }
         pid = vfork();
         if (pid == 0)
-                _exit(munmap(p, SHOWN) == 0 ? 0 : 7);
+                _exit(munmap(p, LONG) == 0 ? 0 : 7);
         check(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
 }
 
@@ -292,6 +293,20 @@ static void image(const char *way, char **argv) {
                 check(intact(p, SHOWN));
         } else
                 check(execve(argv[0], after, env) == 0);
+}
+
+/* The pages that a private mapping copied go with those of the file. */
+static void copies(void) {
+        int fd = open("copied", O_RDWR | O_CREAT, 0600);
+        char *p;
+
+        check(fd >= 0 && ftruncate(fd, 2 * SHOWN) == 0);
+        p = mmap(NULL, 2 * SHOWN, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+        check(p != MAP_FAILED);
+        fill(p, 2 * SHOWN);
+        show(p + SHOWN);
+        confine();
+        check(ftruncate(fd, SHOWN) == 0 && intact(p, SHOWN));
 }
 
 static void files(const char *way) {
@@ -346,6 +361,7 @@ static void files(const char *way) {
         } else if (strcmp(way, "race") == 0) { /* somebody writes while it is cut off, to what the next cut takes */
                 char *block = area(SHOWN, MAP_PRIVATE);
 
+                check(fallocate(fd, 0, 0, LONG) == 0);
                 pid = fork();
                 if (pid == 0)
                         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -388,6 +404,8 @@ int main(int argc, char **argv) {
                 threaded();
         else if (strcmp(way, "threads-write") == 0 || strcmp(way, "vfork-free") == 0)
                 written_by_thread(*way == 'v');
+        else if (strcmp(way, "copies") == 0)
+                copies();
         else if (strcmp(way, "vfork") == 0)
                 vforked();
         else

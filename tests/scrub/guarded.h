@@ -42,6 +42,8 @@ void guarded_hear(Guarded *g, char *line, size_t n);
 /* Words of 8 bytes in the readable and unreadable memory of pid that are the prey's secret. */
 uint64_t guarded_secrets(pid_t pid);
 uint64_t guarded_missed(const Guarded *g);
+/* From here on PAGEMAP_SCAN answers as on Linux 6.1, to this process and what it starts. */
+void guarded_lose_scan(void);
 /* Does this machine's kernel have PAGEMAP_SCAN? */
 bool guarded_has_scan(void);
 
