@@ -57,6 +57,10 @@ __asm__(".text\n"
 #error "clone_raw is not written for this architecture"
 #endif
 
+/* The child leaves its functions by execve only: AddressSanitizer's marks around their variables would stay, on a stack that is then given back,
+ * and be found by whoever gets that address next. */
+#define _leaves_by_exec_ __attribute__((no_sanitize("address")))
+
 static int fail(CloneExec *c, const char *what) {
         c->error = errno;
         c->what = what;
@@ -65,7 +69,7 @@ static int fail(CloneExec *c, const char *what) {
 
 /* In a new user namespace the child has every capability, but an exec by a user that is not root there drops them: the ambient set is
  * what carries the few that the worker's steps need. */
-static int hold_capabilities(CloneExec *c) {
+_leaves_by_exec_ static int hold_capabilities(CloneExec *c) {
         static const int needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_ADMIN};
         struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
         struct __user_cap_data_struct set[2] = {0};
@@ -86,7 +90,7 @@ static int hold_capabilities(CloneExec *c) {
 }
 
 /* Runs in our memory, while we wait: it may use nothing but system calls and its arguments. Its descriptor table is a copy. */
-static int child_exec(void *arg) {
+_leaves_by_exec_ static int child_exec(void *arg) {
         static char *const env[] = {NULL};
         CloneExec *c = arg;
         char *const argv[] = {(char *)c->name, NULL};
