@@ -93,7 +93,7 @@ with tempfile.TemporaryDirectory() as top:
     check("log --type", expect(0, "log", "--type", "slot.written", "--type", "slot.defined").count("\n") == 3)
     check("log --since", expect(0, "log", "--since", str(len(lines) - 2)).count("\n") == 2)
     check("log --since beyond", expect(0, "log", "--since", "999") == "")
-    check("log --region", expect(0, "log", "--region", "0" * 26) == "")
+    check("log --region", expect(1, "log", "--region", "0" * 26) == "")
 
     # A value that a terminal would obey is shown escaped, also as JSON.
     expect(0, "slot", "define", "t", "--schema", "-", stdin='{"type": "string"}')
