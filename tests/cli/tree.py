@@ -6,6 +6,7 @@ usage: tree.py LETHE root|user
 """
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -708,6 +709,32 @@ def none_begins_twice():  # I-35
     done = [events(f, "region.released")[0]["teardown"]["callbacks"] for f in first]
     same([[(c["entry"], c["outcome"]) for c in d] for d in done if d], [[("two", "interrupted"), ("one", "exited")]])
     clean()
+
+
+@case
+def a_tree_is_killed_at_any_moment():  # I-15, I-35, I-60
+    """SIGKILL or SIGTERM to the supervisor of regions that start others with callbacks: the next start finishes all of it, and no callback begins twice."""
+    booker("any", [{"entry": "one"}, {"entry": "two"}], "sleep 0.1", bound="5s", register=True, one="sleep 0.1", two="sleep 0.05")
+    skill("many", {"sub_skills": ["any", "small", "helper"], "cancel_bound": "5s", "sections": {"n": {"schema": {}}}, "key_scope": "invocation-tree"})
+    code = RAW + """
+for i in range(3):
+    ask(1, "", "any")
+    ask(2, "time.sleep(0.1)", "small")
+    ask(3, "lethe._pipe.call('hello', {'protocol': 1})")
+    for k in range(3): answer()
+"""
+    pick = random.Random(os.getpid())
+    for i in range(12):
+        how = (pick.choice(("namespaces", "landlock")), pick.uniform(0.05, 1.5), pick.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)))
+        p = start("--tier", how[0], "--memory", "512m", "many", "--", code)
+        time.sleep(how[1])
+        p.send_signal(how[2])
+        out = p.communicate(timeout=60)
+        check(how[2] == signal.SIGKILL or p.returncode in (143, 0), how, p.returncode, out)
+        recover()
+        clean()
+    begun = [(e["parent"], e["callback"]) for e in log("--type", "region.allocated") if e.get("callback")]
+    same(len(begun), len(set(begun)))
 
 
 @case

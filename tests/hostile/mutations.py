@@ -348,7 +348,8 @@ def main():
     if o.table:
         with open(o.table, "w", encoding="utf-8") as f:
             f.write("# Each defence, taken away once\n\nMade by tests/hostile/mutations.py: the defence is removed from a copy of the source, and the attack that "
-                    "it is for is run\nagainst what that builds. Where two layers stand for the same thing, both were removed, and the first column says so.\n\n"
+                    "it is for is run\nagainst what that builds. Where two layers stand for the same thing, both were removed, and the first column says so. What\nhas spaces in its "
+                    "name is a case of tests/cli.\n\n"
                     "| defence removed | attack | as | what happened then |\n|---|---|---|---|\n" + "\n".join(rows) + "\n")
     return 1 if quiet else 0
 
