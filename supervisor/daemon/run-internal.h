@@ -81,6 +81,7 @@ struct Run {
         uint64_t began_usec;    /* of a callback */
         Grant lent_grant;       /* of a callback: of its owner's members, but its environment */
         char **lent_env;
+        bool too_many;          /* refused: as many regions live as the policy allows */
         bool store_failed;      /* the store can record no more: whatever the region did, we did not succeed */
 };
 

@@ -222,11 +222,9 @@ int run_start_sub(void *userdata, const DeskStart *s, Diag *reterr) {
         run_begin(run);
         run->feed = NULL;
         if (!run->region.recorded_start) {
-                bool limit = run->region.outcome == OUTCOME_DENIED;
-
                 run_drop(run);
                 e = run->store_failed ? diag(reterr, DESK_START_E_STORE, "%s", run->region.reason)
-                                      : told(parent, s, limit ? DESK_START_E_TOO_MANY : DESK_START_E_REFUSED, run->region.reason, reterr);
+                                      : told(parent, s, run->too_many ? DESK_START_E_TOO_MANY : DESK_START_E_REFUSED, run->region.reason, reterr);
                 child_free(run);
                 return e;
         }

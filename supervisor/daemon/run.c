@@ -157,6 +157,7 @@ static void begin(Run *run, Ahead *ahead) {
         if (e != 0) {
                 bool limit = e == RECORD_E_LIMIT || e == RECORD_E_GATE;
 
+                run->too_many = e == RECORD_E_LIMIT;
                 if (e == RECORD_E_STORE || e < 0)
                         run_store_trouble(run, "the store cannot record the region", e, &d);
                 region_end(r, limit ? OUTCOME_DENIED : OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : store_strerror(e));

@@ -237,6 +237,50 @@ lethe.result([a["result"], lethe.section("note").read()])""" % OPEN_ABOVE, skill
 
 
 @case
+def siblings_stay_closed_to_each_other():  # I-8, I-21, I-27: also where both may use the key of the one above, and one hands its handle to the other
+    one = """mine = lethe.section("note")
+mine.write("the one's own")
+above = lethe.section("note", K()["tree"][0]["region"])
+above.write(mine.handle)
+import time
+while above.read() != "done": time.sleep(0.05)
+lethe.result(mine.read())"""
+    other = """import time
+hello = K()
+above = lethe.section("note", hello["tree"][0]["region"])
+out = [len(hello["tree"])]
+while True:
+    try:
+        handle = above.read()
+        break
+    except lethe.LetheError: time.sleep(0.05)
+for key in (hello["key"], hello["tree"][0]["key"], None):
+    for method, more in (("handle.read", {}), ("handle.write", {"value": "taken"}), ("handle.close", {})):
+        try:
+            lethe._pipe.call(method, dict(more, handle=handle, key=key))
+            out.append("had")
+        except lethe.LetheError as e:
+            out.append(e.code)
+    try:
+        lethe._pipe.call("handle.open", {"section": "note", "region": handle.split(".")[0], "key": key})
+        out.append("had")
+    except lethe.LetheError as e:
+        out.append(e.code)
+above.write("done")
+lethe.result(out)"""
+    r = lab("""K()
+answers = os.fdopen(3)
+for i, code in enumerate((%r, %r)):
+    os.write(4, (json.dumps({"jsonrpc": "2.0", "id": i, "method": "skill.run", "params": {"skill": "helper", "args": [code]}}) + "\\n").encode())
+got = [json.loads(answers.readline()) for i in range(2)]
+lethe.result({str(a["id"]): a["result"].get("result") for a in got})""" % (one, other), "--memory", "512m", skill="wide")
+    same(r.receipt["result"], {"0": "the one's own", "1": [1] + ["bad_key"] * 12})
+    sibling = [e["region"] for e in log("--type", "region.allocated") if e.get("parent") == r.receipt["region"]]
+    refused = [e for s in sibling for e in log("--region", s) if e["type"] == "request.refused" and e["code"] == "bad_key"]
+    same(sum(e["count"] for e in refused), 12, "each refusal is recorded")
+
+
+@case
 def without_the_scope_nobody_has_the_key():  # I-26
     r = lab('lethe.result(lethe.run("helper", [%r])["result"])' % OPEN_ABOVE, skill="narrow")
     same(r.receipt["result"], [0, "nothing"])

@@ -91,7 +91,7 @@ except lethe.LetheError as e:
 skill("inner", {"sub_skills": ["helper"]})
 skill("stranger")
 skill("entries", {"entry": dict(MAIN, other=["/bin/echo", "from the other entry"])})
-skill("lab", {"sub_skills": ["helper", "small", "bomb", "inner", "entries", "absent", "changing", "wild"], "sections": {"notes": {"schema": {}}}})
+skill("lab", {"sub_skills": ["helper", "small", "bomb", "inner", "entries", "absent", "changing", "wild", "gated"], "sections": {"notes": {"schema": {}}}})
 
 
 @case
@@ -135,6 +135,18 @@ def what_the_manifest_does_not_name_is_refused():  # I-18
     same(refused('lethe.run("entries", entry="nowhere")'), "no_skill")
     r = lab('lethe.result(lethe.run("entries", entry="other")["output"])')
     same(r.receipt["result"], "from the other entry\n", r)
+
+
+@case
+def a_gate_that_is_closed_is_a_refusal():  # I-50
+    with open(os.path.join(DIR, "gate.json"), "w") as f:
+        json.dump({"type": "integer"}, f)
+    same(lethe("slot", "define", "approved", "--schema", os.path.join(DIR, "gate.json")).code, 0)
+    skill("gated", {"reads": ["approved"], "gates": [{"slot": "approved", "schema": {"const": 1}}]})
+    same(refused('lethe.run("gated", ["1"])'), "refused")
+    same(lethe("slot", "put", "approved", "1").code, 0)
+    r = lab('lethe.result(lethe.run("gated", ["lethe.result(lethe.section(\'gate.approved\').read())"])["result"])')
+    same(r.receipt["result"], 1, r)
 
 
 @case
