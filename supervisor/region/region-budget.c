@@ -119,6 +119,7 @@ static Breach look_scratch(RegionBudget *b, FilesLook files) {
                 if (files == FILES_NO)
                         return no_breach;
                 r = look_files(b, &l);
+                b->scratch_now = l.bytes;
                 b->scratch_bytes = MAX(b->scratch_bytes, l.bytes);
                 if (l.bytes + b->lent.scratch_bytes > max->scratch_bytes)
                         return breach(OUTCOME_SCRATCH_EXCEEDED, "scratch", max->scratch_bytes, l.bytes + b->lent.scratch_bytes);
@@ -282,11 +283,11 @@ Budget region_budget_left(RegionBudget *b, uint64_t now) {
         unsigned look = PROC_LOOK_TASKS | (b->cgroup->cpu ? 0 : PROC_LOOK_CPU) | (b->cgroup->memory ? 0 : PROC_LOOK_MEMORY);
         uint64_t memory, cpu;
 
-        look_scratch(b, FILES_NO);
+        look_scratch(b, b->scratch_on_host ? FILES_WHEN_CHANGED : FILES_NO);
         if (proc_tree_walk(&b->tree, b->worker, look) == 0)
                 b->tasks_bound = b->tree.tasks;
         if (region_cgroup_memory_now(b->cgroup, &memory) < 0)
-                memory = b->tree.resident_bytes + b->scratch_now;
+                memory = b->tree.resident_bytes + (b->scratch_on_host ? 0 : b->scratch_now);
         if (region_cgroup_cpu_usec(b->cgroup, &cpu) < 0)
                 cpu = b->tree.cpu_usec;
         b->cpu_usec = MAX(b->cpu_usec, cpu);
@@ -295,10 +296,10 @@ Budget region_budget_left(RegionBudget *b, uint64_t now) {
                 .wall_usec = b->wall_deadline == NEVER ? max->wall_usec : left_of(b->wall_deadline, now),
                 .cpu_usec = left_of(max->cpu_usec, b->cpu_usec + b->below_cpu_usec),
                 .processes = SHARE_OF(left_of(max->processes, b->tasks_bound + b->lent.processes)),
-                .open_files = UINT64_MAX,
-                .file_bytes = UINT64_MAX,
+                .open_files = max->open_files,
+                .file_bytes = max->file_bytes,
                 .scratch_bytes = SHARE_OF(left_of(max->scratch_bytes, b->scratch_now + b->lent.scratch_bytes)),
-                .output_bytes = UINT64_MAX,
+                .output_bytes = UINT64_MAX, /* the caller knows */
         };
 }
 

@@ -174,13 +174,27 @@ def the_policy_holds_for_sub_skills():
 @case
 def a_sub_skill_gets_no_more_than_is_left():  # I-23
     r = lab('lethe.result(lethe.run("helper", ["1"])["region"])', "--memory", "128m", "--pids-limit", "16", "--timeout", "20s", "--cpu-time", "10s",
-            "--scratch", "32m")
+            "--scratch", "32m", "--nofile", "99", "--file-size", "3m")
     same(r.code, 0, r)
     g = events(r.receipt["result"], "region.allocated")[0]["grant"]["budgets"]
     check(16 << 20 < g["memory_bytes"] <= 96 << 20 and 4 <= g["processes"] <= 12 and g["wall_usec"] < 20000000 and g["cpu_usec"] < 10000000 and
           g["scratch_bytes"] <= 24 << 20, g)
+    same((g["open_files"], g["file_size_bytes"]), (99, 3 << 20))
     same(refused('lethe.run("small", ["x = bytearray(64 << 20)\\nlethe.result(1)"])["outcome"] == "out_of_region" and lethe.result("broken")'), "broken")
     same(refused('lethe.run("small", ["[os.fork() or time.sleep(5) for i in range(9)]"])["outcome"] == "pids_exceeded" and lethe.result("broken")'), "broken")
+
+
+@case
+def scratch_that_is_full_is_not_lent():  # I-23
+    """In tier landlock, too, where nobody but ourselves adds up what is in it."""
+    for tier in ("namespaces", "landlock"):
+        r = lab("""open(os.path.join(os.environ["TMPDIR"], "f"), "wb").write(b"x" * (20 << 20))
+lethe.result(lethe.run("small", ["f = open(os.path.join(os.environ['TMPDIR'], 'f'), 'wb')\\nfor i in range(256): f.write(b'x' * 65536)"]))""", "--tier", tier, "--scratch", "32m")
+        same((r.code, r.receipt["outcome"]), (0, "exited"), tier, r)
+        a = r.receipt["result"]
+        check(events(a["region"], "region.allocated")[0]["grant"]["budgets"]["scratch_bytes"] <= 9 << 20, tier)
+        check(a["outcome"] == "scratch_exceeded" or a["exit_code"] == 1, tier, a)
+    clean()
 
 
 @case
