@@ -71,6 +71,8 @@ void ahead_begin(Ahead *a, Run *run) {
         a->started = eventfd(0, EFD_CLOEXEC);
         if (a->wake < 0 || a->started < 0) {
                 a->e_guard = -errno;
+                diag(&a->d_guard, a->e_guard, "eventfd: %s", strerror(errno));
+                closep(&a->started); /* nobody will write to it: who waits for the guard must not wait for that */
                 return;
         }
         if (pthread_attr_init(&attr) == 0) {
