@@ -12,26 +12,71 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#define BLOCK (64U * 1024)
+#define OPEN_TRIES 10
 #define LOOKS_MOST 20 /* at a file that has a name still: then it is looked at whether its call failed */
 
 int early_path(const struct seccomp_notif *q, int dirfd, uint64_t path, char out[static PATH_MAX]) {
-        char text[PATH_MAX];
-        ssize_t n = region_notify_read((pid_t)q->pid, path, text, sizeof(text) - 1);
+        char text[PATH_MAX], link[64];
+        ssize_t n = region_notify_read((pid_t)q->pid, path, text, sizeof(text) - 1), base = 0;
 
         if (n <= 0)
-                return n < 0 ? (int)n : -EFAULT;
+                return -EFAULT;
         text[n] = 0;
         if (strlen(text) == (size_t)n || !*text)
-                return -EINVAL;
-        return region_path_absolute((pid_t)q->pid, dirfd, text, out);
+                return -EFAULT;
+        if (*text != '/') {
+                snprintf(link, sizeof(link), dirfd == AT_FDCWD ? "/proc/%d/cwd" : "/proc/%d/fd/%d", (int)q->pid, dirfd);
+                base = readlink(link, out, PATH_MAX - 1);
+                if (base < 0)
+                        return errno == ENOENT ? -EFAULT : -errno;
+                if (*out != '/')
+                        return -ENOTDIR;
+                out[base++] = '/';
+        }
+        if (base + strlen(text) >= PATH_MAX)
+                return -ENAMETOOLONG;
+        strcpy(out + base, text); /* ".." is what the kernel makes of it */
+        return 0;
+}
+
+/* Where a path leads that cannot be opened from here: true when it may be somewhere all the same. Without a /proc of the region nothing that the
+ * kernel finds for it is not there for us; with one, /proc/self is. */
+static bool may_lead_elsewhere(const Early *e, const char *path, int error) {
+        _cleanup_close_ int folder = -1;
+        char parent[PATH_MAX];
+        struct stat st;
+        char *name;
+
+        if (error != -ENOENT && error != -ENOTDIR)
+                return true;
+        if (!e->region->grant->proc)
+                return false;
+        snprintf(parent, sizeof(parent), "%s", path);
+        name = strrchr(parent, '/');
+        *name++ = 0;
+        folder = early_open(e, *parent ? parent : "/", true);
+        return folder < 0 || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
+/* False: the kernel refuses the path, too, or it is not known where it leads, which is counted. */
+static bool find_path(Early *e, const struct seccomp_notif *q, int dirfd, uint64_t path, char out[static PATH_MAX]) {
+        int k = early_path(q, dirfd, path, out);
+
+        if (!region_notify_waits(&e->region->notify, q->id))
+                return false;
+        e->region->notify.freed.unheld += k < 0 && k != -EFAULT;
+        return k == 0;
 }
 
 int early_open(const Early *e, const char *path, bool follow) {
         struct open_how how = {.flags = O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW), .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-        int root = e->region->notify.root, fd;
+        int root = e->region->notify.root, fd = -1;
 
-        fd = root >= 0 ? (int)syscall(SYS_openat2, root, path, &how, sizeof(how)) : open(path, (int)how.flags);
+        for (int i = 0; i < OPEN_TRIES; i++) { /* EAGAIN: something was renamed or mounted meanwhile, and the path has a ".." */
+                fd = root >= 0 ? (int)syscall(SYS_openat2, root, path, &how, sizeof(how)) : open(path, (int)how.flags);
+                if (fd >= 0 || errno != EAGAIN)
+                        break;
+        }
         return fd < 0 ? -errno : fd;
 }
 
@@ -77,6 +122,8 @@ static NotifyStep keep(Early *e, const struct seccomp_notif *q, const char *path
         _cleanup_close_ int fd = early_open(e, path, false);
         struct stat st;
 
+        if (fd < 0)
+                e->region->notify.freed.unheld += may_lead_elsewhere(e, path, fd);
         /* Where there is another name the data stay; without blocks there are none. */
         if (fd < 0 || !of_scratch(e, fd, &st) || st.st_nlink != 1 || st.st_blocks == 0)
                 return NOTIFY_GO_ON;
@@ -102,9 +149,7 @@ NotifyStep early_unname(Early *e, const struct seccomp_notif *q, int dirfd, uint
 
         if (e->asking)
                 return NOTIFY_LATER;
-        if (early_path(q, dirfd, path, full) < 0 || !region_notify_waits(&e->region->notify, q->id))
-                return NOTIFY_GO_ON;
-        return keep(e, q, full);
+        return !find_path(e, q, dirfd, path, full) ? NOTIFY_GO_ON : keep(e, q, full);
 }
 
 /* The owner may have taken its own right to write away; nobody can see that it is given back. */
@@ -264,7 +309,14 @@ NotifyStep early_hole(Early *e, const struct seccomp_notif *q, int *ret_error) {
 
         if (e->asking)
                 return NOTIFY_LATER;
-        if (fd < 0 || !of_scratch(e, fd, &st) || (int)q->data.args[1] != (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE) || from < 0 || length <= 0 ||
+        if (fd < 0 || !of_scratch(e, fd, &st))
+                return NOTIFY_GO_ON;
+        /* In memory there is nothing else that takes data; on a disk (tier landlock) it fails alike. */
+        if ((int)q->data.args[1] != (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)) {
+                *ret_error = EOPNOTSUPP;
+                return NOTIFY_ANSWER;
+        }
+        if (from < 0 || length <= 0 ||
             __builtin_add_overflow((uint64_t)from, (uint64_t)length, &end))
                 return NOTIFY_GO_ON;
         both = copy_for_both(fd);
@@ -292,9 +344,11 @@ NotifyStep early_truncate_path(Early *e, const struct seccomp_notif *q, int dirf
 
         if (e->asking)
                 return NOTIFY_LATER;
-        if ((int64_t)length < 0 || early_path(q, dirfd, path, full) < 0 || !region_notify_waits(&e->region->notify, q->id))
+        if ((int64_t)length < 0 || !find_path(e, q, dirfd, path, full))
                 return NOTIFY_GO_ON;
         there = early_open(e, full, true);
+        if (there < 0)
+                e->region->notify.freed.unheld += may_lead_elsewhere(e, full, there);
         if (there < 0 || fstat(there, &st) < 0)
                 return NOTIFY_GO_ON;
         if (S_ISFIFO(st.st_mode)) { /* until somebody opens its other end */

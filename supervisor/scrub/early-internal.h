@@ -127,7 +127,7 @@ typedef enum EarlyFiles {
 bool early_files_look(Early *e, EarlyFiles which);
 /* The loop shall come back. */
 void early_wake(Early *e, uint64_t after_usec);
-/* The path that the caller means, made absolute and plain in its own root. Returns 0 or -errno. */
+/* The path that the caller means, made absolute in its own root. Returns 0, -EFAULT when the kernel refuses it, too, or -errno. */
 int early_path(const struct seccomp_notif *q, int dirfd, uint64_t path, char out[static PATH_MAX]);
 /* O_PATH descriptor of what stands there in the region, or -errno. follow: the last part may be a symlink. */
 int early_open(const Early *e, const char *path, bool follow);

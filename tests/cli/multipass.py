@@ -225,6 +225,20 @@ def an_execve_that_fails_too_late_ends_its_process():  # I-30
 
 
 @case
+def what_only_the_region_can_resolve_is_not_claimed():  # I-30
+    if "namespaces" not in TIERS:
+        raise Skip("no namespaces")
+    for what, good in (("open('new', 'w').write('x' * 5000); os.unlink('new')", True),
+                       ("open('new', 'w').write('x' * 5000); os.unlink('/proc/self/cwd/new')", False),
+                       ("f = open('new', 'w'); f.write('x' * 5000); f.flush(); open('/proc/self/fd/%d' % f.fileno(), 'w')", False),
+                       ("os.symlink('/proc/self/cwd/new', 'link'); open('new', 'w').write('x' * 5000); open('link', 'w')", False),
+                       ("open('new', 'w').write('x' * 5000); os.execv('/proc/self/exe', ['python3', '-c', ''])", False)):
+        t = run("--tier", "namespaces", "--proc", "--discipline", "multipass", "--exec", PY, "-c", "import os\n" + what).receipt["teardown"]
+        truth(t)
+        same(t["grade"] in ("cleared_early", "cleared_kernel"), good or t["kernel"]["init_on_free"], what, t)
+
+
+@case
 def a_program_that_races_gains_nothing():  # I-30
     outside = os.path.join(DIR, "outside")
     os.makedirs(outside, exist_ok=True)

@@ -326,7 +326,18 @@ static void files(const char *way) {
         confine();
         if (strcmp(way, "unlink") == 0 || strcmp(way, "read-only") == 0)
                 check(unlink("secret") == 0);
-        else if (strcmp(way, "unlink-open") == 0)
+        else if (strcmp(way, "dotdot") == 0) { /* by name alone it is the wrong folder */
+                check(mkdir("folder", 0700) == 0 && mkdir("folder/sub", 0700) == 0 && symlink("folder/sub", "link") == 0);
+                check(rename("secret", "folder/secret") == 0 && close(fd) == 0 && unlink("link/../secret") == 0);
+        } else if (strcmp(way, "deep") == 0) { /* where no path leads */
+                char name[201] = "";
+
+                memset(name, 'd', sizeof(name) - 1);
+                other = open(".", O_PATH);
+                for (int i = 0; i < 25; i++)
+                        check(mkdir(name, 0700) == 0 && chdir(name) == 0);
+                check(renameat(other, "secret", AT_FDCWD, "secret") == 0 && close(fd) == 0 && unlink("secret") == 0);
+        } else if (strcmp(way, "unlink-open") == 0)
                 check(unlink("secret") == 0 && usleep(20000) == 0 && file_intact(fd, 2 * SHOWN) && close(fd) == 0);
         else if (strcmp(way, "unlink-mapped") == 0) {
                 p = mmap(NULL, 2 * SHOWN, PROT_READ, MAP_SHARED, fd, 0);
@@ -359,15 +370,14 @@ static void files(const char *way) {
                 fill(p + SHOWN - 8, 8); /* beyond the end of the file, but in its last page */
                 check(munmap(p, SHOWN) == 0 && ftruncate(fd, 0) == 0);
         } else if (strcmp(way, "race") == 0) { /* somebody writes while it is cut off, to what the next cut takes */
-                char *block = area(SHOWN, MAP_PRIVATE);
-
                 check(fallocate(fd, 0, 0, LONG) == 0);
+                p = mmap(NULL, SHOWN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+                check(p != MAP_FAILED);
                 pid = fork();
                 if (pid == 0)
                         prctl(PR_SET_PDEATHSIG, SIGKILL);
                 while (pid == 0)
-                        if (pwrite(fd, block, SHOWN, 0) < 0)
-                                _exit(7);
+                        fill(p, SHOWN);
                 check(pid > 0 && usleep(20000) == 0 && ftruncate(fd, 0) == 0);
         } else if (strcmp(way, "two-names") == 0) {
                 pid = fork();

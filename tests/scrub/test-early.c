@@ -245,6 +245,8 @@ static const struct Way {
         {"file-unlink-mapped", 0, 2 * SHOWN, 0},
         {"file-other-name", SHOWN / 8, 0, 0},
         {"file-rename", 0, 2 * SHOWN, 0},
+        {"file-dotdot", 0, 2 * SHOWN, 0},
+        {"file-deep", SHOWN / 8, 0, true},
         {"file-truncate", 0, 2 * SHOWN, 0},
         {"file-ftruncate", 0, 2 * SHOWN, 0},
         {"file-ftruncate-part", SHOWN / 8, SHOWN - 4096, 0},
