@@ -59,7 +59,8 @@ def breach(row):
         check(r.receipt["exit_code"] is None and r.receipt["signal"] is None, r)
         events = log("--region", r.receipt["region"])
         types = [e["type"] for e in events]
-        same([t for t in types if t != "region.denied"], ["region.allocated", "region.faulted", "region.released", "invocation.ended"], r)
+        # How long the end took is no question here: a machine that has other things to do passes the bound, and says so.
+        same([t for t in types if t not in ("region.denied", "region.bound_passed")], ["region.allocated", "region.faulted", "region.released", "invocation.ended"], r)
         fault = events[types.index("region.faulted")]
         same((fault["resource"], fault["limit"], fault["used"]), (resource, r.receipt["limit"], r.receipt["used"]))
         check(r.out.count(b"x") <= 102400, "output beyond its budget came out")
