@@ -56,10 +56,10 @@ void log_let_go(int stop_fd) {
 
                 if (poll(p, 2, -1) < 0 && errno != EINTR)
                         return;
-                if (p[1].revents)
-                        return;
                 if (p[0].revents)
                         write_kept();
+                else if (p[1].revents)
+                        return;
         }
         if (n_dropped > 0)
                 log_warning("%lu lines were left out: nobody read standard error", n_dropped);

@@ -486,7 +486,9 @@ def callbacks_run_once_in_reverse_order():  # I-35, I-13
 @case
 def callbacks_run_however_it_ends():  # I-12, I-35
     for main_, options, outcome in (("kill -9 $$", [], "signaled"), ("sleep 60", ["--timeout", "300ms"], "timed_out"),
-                                    ("while :; do :; done", ["--cpu-time", "200ms"], "cpu_exceeded")):
+                                    ("while :; do :; done", ["--cpu-time", "200ms"], "cpu_exceeded"),
+                                    ("exec %s -c 'x = bytearray(1 << 30)'" % PYTHON, ["--memory", "64m"], "out_of_region"),
+                                    ("while :; do echo '{' >&4; done", ["--timeout", "20s"], "denied"), ("yes", ["--output-limit", "64k"], "output_exceeded")):
         d = booker("ends", [{"entry": "one"}], main_, one='echo "called $LETHE_RELEASE $LETHE_OUTCOME" >&2')
         r = run(*options, d)
         same((r.receipt["outcome"], callbacks(r)), (outcome, [("one", "exited", 0)]), r)
