@@ -45,6 +45,9 @@ extern const size_t n_filter_numbers;
         (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |    \
          CLONE_PTRACE | CLONE_UNTRACED | CLONE_PARENT)
 
+/* Linux 6.11: memory whose pages the kernel may free whenever it likes. Among the types of a mapping no other has this bit. */
+#define FILTER_MAP_DROPPABLE 8
+
 /* The call gives memory or data of a file back, whatever its arguments: it is notified under WHEN_FREES, if no row of that says otherwise. */
 bool filter_call_frees(const char *call);
 

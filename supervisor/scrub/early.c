@@ -18,6 +18,7 @@
 #define MADV_COLLAPSE_ 25
 #define MADV_DONTNEED_LOCKED_ 24
 #define MADV_GUARD_INSTALL_ 102
+#define MAP_DROPPABLE_ 8 /* the kernel frees it without a word */
 #define FLAG_WAIT_KILLABLE_RECV (1UL << 5) /* Linux 5.19 */
 
 static bool pages(uint64_t start, uint64_t length, uint64_t *ret_end) {
@@ -120,6 +121,10 @@ static NotifyStep on_mmap(Early *e, const struct seccomp_notif *q, int *ret_erro
         Run r = {.start = q->data.args[0]};
         char path[64];
 
+        if ((q->data.args[3] & MAP_TYPE) == MAP_DROPPABLE_) {
+                *ret_error = EINVAL;
+                return NOTIFY_ANSWER;
+        }
         /* A call that fails takes nothing. */
         if (!(q->data.args[3] & MAP_FIXED) || q->data.args[3] & MAP_FIXED_NOREPLACE || !(q->data.args[3] & MAP_TYPE) || q->data.args[5] % SCAN_PAGE != 0 ||
             !pages(r.start, q->data.args[1], &r.end))

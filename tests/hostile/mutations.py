@@ -125,6 +125,7 @@ MUTATIONS = [
     Mutation("multipass: madvise", without_hook("madvise"), "early:dontneed,free,shared-remove,file-remove"),
     Mutation("multipass: brk", without_hook("brk"), "early:brk"),
     Mutation("multipass: mmap over something", without_hook("mmap"), "early:fixed"),
+    Mutation("multipass: memory that the kernel frees by itself", [("supervisor/policy/filter-args.c", " | FILTER_MAP_DROPPABLE, 0)", ", 0)")], "early:droppable"),
     Mutation("multipass: mremap", without_hook("mremap"), "early:mremap,mremap-over,mremap-second"),
     Mutation("multipass: execve", without_hook("execve"), "early:exec"),
     Mutation("multipass: unlink and rename", without_hook("unlink", "unlinkat", "rename"),

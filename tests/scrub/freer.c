@@ -207,6 +207,8 @@ static void memory(const char *way) {
                 char *other = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_SHARED, -1, 0);
 
                 check(other != MAP_FAILED && mremap(other, 0, n, MREMAP_MAYMOVE | MREMAP_FIXED, q) == q && *q == 0 && intact(p, n));
+        } else if (strcmp(way, "droppable") == 0) {
+                check(mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | 8, -1, 0) == MAP_FAILED && errno == EINVAL);
         } else if (strcmp(way, "fixed-wrong") == 0) {
                 check(mmap(q, n, PROT_READ, MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED);
                 check(mmap(q, n, PROT_READ, MAP_ANONYMOUS | MAP_PRIVATE | MAP_FIXED | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED && intact(p, 2 * n));
