@@ -32,9 +32,10 @@
  * it can be reaped only after all others, which stand at their exit stops.
  *
  * End of the socket without DONE: the supervisor is dead. After ATTACHED the guard then kills what it traces, overwrites it, overwrites every
- * file below the scratch folder and what the program was started with, writes the evidence to GUARD_FILE in the run folder (a GuardFile, by renaming), and exits. It holds the
- * lock file's lock until then (flock; taken by the supervisor before it sends the descriptor): whoever recovers the region waits for the
- * lock and then reads the file. A lock that is free and no file: the guard was killed itself, and nothing is known to be overwritten.
+ * file below the scratch folder and what the program was started with, writes the evidence to GUARD_FILE in the run folder (a GuardFile, by
+ * renaming), and exits. It holds the lock file's lock until then (flock; taken by the supervisor before it sends the descriptor): whoever
+ * recovers the region waits for the lock and then reads the file. A lock that is free and no file: the guard was killed itself, and nothing is
+ * known to be overwritten.
  *
  * Tier landlock where Yama's ptrace_scope is 1: the program allows its guard before its filter is installed, prctl(PR_SET_PTRACER, pid of
  * the guard). In tier namespaces the guard owns the region's user namespace and needs nothing. */

@@ -81,8 +81,8 @@ int policy_allows_discipline(const Policy *p, const Skill *skill_or_null, Discip
 
 /* Cuts a grant down for a region that another one starts; what is cut is in `reductions`. Budget: to `most`, member by member. Network and files: to
  * what `above` has, and what the policy's row for this very skill grants, which is told in `beyond`; the general part of the policy grants nothing
- * here, and --network none holds for all below. Discipline and cancel bound: not weaker than those of `above`, from where its data come. Pure. Returns 0, GRANT_E_REFUSED
- * when a member of the budget would be less than any region can have, -ENOMEM. */
+ * here, and --network none holds for all below. Discipline and cancel bound: not weaker than those of `above`, from where its data come. Pure.
+ * Returns 0, GRANT_E_REFUSED when a member of the budget would be less than any region can have, -ENOMEM. */
 int grant_within(Grant *g, const Grant *above, const Budget *most, const Policy *policy_or_null, Diag *reterr);
 
 /* The grant as it is recorded in region.allocated; sizes in bytes, times in usec. Arguments and values of the environment are left out:

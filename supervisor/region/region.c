@@ -65,7 +65,8 @@ static int reserve(Region *r, Diag *reterr) {
         r->budget.reserved = vault_bytes(r->vault);
         if (r->budget.reserved > 0 && r->budget.reserved + r->budget.lent.memory_bytes + MEMORY_LEAST_BYTES > most)
                 return diag(reterr, SECTION_E_BAD, "sections take %llu bytes, callbacks %llu, of the %llu of the region's memory, and a program needs %d",
-                            (unsigned long long)r->budget.reserved, (unsigned long long)r->budget.lent.memory_bytes, (unsigned long long)most, MEMORY_LEAST_BYTES);
+                            (unsigned long long)r->budget.reserved, (unsigned long long)r->budget.lent.memory_bytes, (unsigned long long)most,
+                            MEMORY_LEAST_BYTES);
         return 0;
 }
 

@@ -72,8 +72,8 @@ int spawn_go(Spawned *s);
  * killed, so that the worker ends by itself when none is left; a second call kills the worker too. Returns 0 or -errno. */
 int spawn_kill(Spawned *s);
 /* After the worker was reaped: proves that nothing of the region runs (PID namespace gone with its init; cgroup empty; tier landlock: no
- * descendant left, any that is found is killed and reaped). guard: the pid of the region's own one, 0: none; what another guard holds is another region's. Returns 0,
- * or SPAWN_E_KERNEL with the pids in the message. */
+ * descendant left, any that is found is killed and reaped). guard: the pid of the region's own one, 0: none; what another guard holds is
+ * another region's. Returns 0, or SPAWN_E_KERNEL with the pids in the message. */
 int spawn_prove_empty(Spawned *s, pid_t guard, Diag *reterr);
 /* Removes all that is in the folder, following no link; fn (may be NULL) is called with each name that is no folder before it goes.
  * Returns 0 or -errno. */

@@ -406,7 +406,7 @@ Theory((unsigned asked, unsigned allowed), grant, rights_law) {
 typedef struct Below {
         const char *what, *above, *options[4], *general; /* of above, and the policy for it */
         const char *child, *policy; /* NULL: the same as for above */
-        const char *expect, *not; /* pieces of the child's record */
+        const char *expect, *absent; /* pieces of the child's record */
 } Below;
 
 #define FILES(access) ",\"files\":[{\"path\":\"@/data/in\",\"access\":\"" access "\"}]"
@@ -503,7 +503,7 @@ Test(grant, below_another_region, .init = setup, .fini = teardown) {
                 cr_assert_eq(json_canonical(j, &record, NULL), 0);
                 for (char *s = strtok_r(pieces, "|", &at); s; s = strtok_r(NULL, "|", &at))
                         cr_expect(strstr(record, s), "%s: no %s in %s", b->what, s, record);
-                cr_expect(!b->not || !strstr(record, b->not), "%s: %s in %s", b->what, b->not, record);
+                cr_expect(!b->absent || !strstr(record, b->absent), "%s: %s in %s", b->what, b->absent, record);
         }
 }
 

@@ -432,7 +432,8 @@ static void take(Guard *g, pid_t pid, int status) {
 }
 
 void trace_report(Guard *g, pid_t pid, int status) {
-        bool waited = g->pause.active && pid == g->pause.by, over = !WIFSTOPPED(status) || status >> 16 == PTRACE_EVENT_EXEC || status >> 16 == PTRACE_EVENT_EXIT;
+        bool waited = g->pause.active && pid == g->pause.by;
+        bool over = !WIFSTOPPED(status) || status >> 16 == PTRACE_EVENT_EXEC || status >> 16 == PTRACE_EVENT_EXIT;
 
         if (waited)
                 order_take_sent(g); /* what was said before its call went on */
