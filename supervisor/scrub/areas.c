@@ -118,3 +118,42 @@ int areas_read(Scan *s, int fd) {
                 }
         }
 }
+
+/* A line of smaps: either an area's, or what there is of one kind in the area before. */
+static void take_line(Scan *s, const char *line, size_t *i) {
+        const char *p = line;
+
+        if ((*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f')) {
+                uint64_t start = hex(&p);
+
+                while (*i < s->n_areas && s->areas[*i].start < start)
+                        (*i)++;
+                if (*i < s->n_areas && s->areas[*i].start == start)
+                        s->areas[*i].flags |= AREA_EMPTY;
+                return;
+        }
+        if (*i < s->n_areas && (strncmp(line, "Anonymous:", 10) == 0 || strncmp(line, "Swap:", 5) == 0) && strtoull(strchr(line, ':') + 1, NULL, 10) > 0)
+                s->areas[*i].flags &= ~(uint32_t)AREA_EMPTY;
+}
+
+void areas_mark_empty(Scan *s, int fd) {
+        char bytes[16384], line[64];
+        size_t at = 0, i = 0;
+        ssize_t n;
+
+        while ((n = read(fd, bytes, sizeof(bytes))) > 0 || (n < 0 && errno == EINTR))
+                for (ssize_t k = 0; k < n; k++) {
+                        if (bytes[k] != '\n') {
+                                line[at] = bytes[k];
+                                at += at + 1 < sizeof(line);
+                                continue;
+                        }
+                        line[at] = 0;
+                        take_line(s, line, &i);
+                        at = 0;
+                }
+        /* The last area's lines may be missing. */
+        if (n < 0)
+                for (i = 0; i < s->n_areas; i++)
+                        s->areas[i].flags &= ~(uint32_t)AREA_EMPTY;
+}

@@ -36,6 +36,7 @@ enum {
 #define REGIONS 512
 #define WINDOW 4096 /* entries read at once */
 #define NEAR 64     /* pages between two runs that one read still bridges */
+#define RESERVED (1ULL << 30) /* bytes of an area that is looked at before its entries are read */
 #define ODD_MAX (1U << 18) /* pages that are read one by one, to see whether they are there */
 #define LOOKS_MAX 3        /* at pages that are being moved */
 
@@ -132,6 +133,8 @@ void scan_deinit(Scan *s) {
 static int read_entries(Scan *s, uint64_t start, size_t n, uint64_t *ret) {
         size_t done = 0;
 
+        if (s->beats)
+                __atomic_fetch_add(s->beats, 1, __ATOMIC_RELAXED);
         while (done < n) {
                 ssize_t k = pread(s->pagemap, ret + done, (n - done) * 8, (off_t)((start / SCAN_PAGE + done) * 8));
 
@@ -231,11 +234,28 @@ static int list_area(Scan *s, uint64_t start, uint64_t end) {
         return 0;
 }
 
+/* Programs reserve far more addresses than there is memory, and each page of them has an entry that would be read. */
+static void leave_out_reserved(Scan *s) {
+        size_t i = 0;
+        int fd;
+
+        while (i < s->n_areas && s->areas[i].end - s->areas[i].start <= RESERVED)
+                i++;
+        if (i == s->n_areas)
+                return;
+        fd = open_of(s->pid, "smaps", O_RDONLY);
+        if (fd < 0)
+                return;
+        areas_mark_empty(s, fd);
+        close(fd);
+}
+
 static int list_by_pagemap(Scan *s, uint64_t start, uint64_t end) {
+        leave_out_reserved(s);
         for (size_t i = 0; i < s->n_areas; i++) {
                 const Area *a = &s->areas[i];
                 uint64_t from = a->start > start ? a->start : start, to = a->end < end ? a->end : end;
-                int e = a->flags & (AREA_SHARED | AREA_KERNEL) || from >= to ? 0 : list_area(s, from, to);
+                int e = a->flags & (AREA_SHARED | AREA_KERNEL | AREA_EMPTY) || from >= to ? 0 : list_area(s, from, to);
 
                 if (e < 0)
                         return e;

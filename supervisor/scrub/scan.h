@@ -30,6 +30,7 @@ enum {
         AREA_DELETED = 1 << 4, /* the file has no name any more, if its name may be believed: a program can end a name like this */
         AREA_ZERO = 1 << 5,    /* shared anonymous memory, if the device is the kernel's own, too */
         AREA_BELOW = 1 << 6,   /* its file's path begins with Scan.below */
+        AREA_EMPTY = 1 << 7,   /* nothing private in it; known only after areas_mark_empty() */
 };
 
 typedef struct Area {
@@ -53,10 +54,13 @@ typedef struct Scan {
         Runs odd;         /* neither there nor in swap, because there is none: marks, and pages on the move */
         bool opened, no_ioctl, asked_swap, no_swap;
         const char *below; /* borrowed; NULL: none */
+        uint64_t *beats;   /* borrowed; grows while a scan goes on. NULL: nobody asks */
 } Scan;
 
 /* areas.c: what /proc/PID/maps says. Returns 0 or -errno. */
 int areas_read(Scan *s, int fd);
+/* What /proc/PID/smaps says of the same areas. When it cannot be read, nothing is marked. */
+void areas_mark_empty(Scan *s, int fd);
 /* May we look into it? */
 bool scan_allowed(pid_t pid);
 /* Nothing but the areas. Returns 0 or -errno; nothing is to be ended after it. */

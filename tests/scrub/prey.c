@@ -178,6 +178,37 @@ static void way_huge(const char *arg) {
         plant(p, 8 * MB);
 }
 
+/* Huge pages that a child has in common, when both have written to other parts of them. */
+static void way_huge_fork(const char *arg) {
+        char *p = area(16 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+
+        madvise(p, 16 * MB, MADV_HUGEPAGE);
+        plant(p, 16 * MB);
+        for (int child = 0; child < 2; child++)
+                if (fork() == 0) {
+                        for (size_t at = 0; at < 16 * MB; at += 64 * 1024)
+                                plant(p + at, 4096);
+                        usleep(50000);
+                        _exit(0);
+                }
+        usleep(20000);
+        for (size_t at = 32 * 1024; at < 16 * MB; at += 64 * 1024)
+                plant(p + at, 4096);
+        while (wait(NULL) > 0)
+                ;
+}
+
+/* Addresses without memory: far more than can be looked at one by one. */
+static void way_reserve(const char *arg) {
+        char *p = mmap(NULL, 64UL << 40, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+        if (p == MAP_FAILED)
+                _exit(90);
+        mprotect(p + (5UL << 40), MB, PROT_READ | PROT_WRITE);
+        plant(p + (5UL << 40), MB);
+        planted(MB);
+}
+
 static void way_areas(const char *arg) {
         for (int i = 0; i < 10000; i++) {
                 char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -389,7 +420,7 @@ static const struct {
         {"protect", way_protect}, {"lock", way_lock},     {"huge", way_huge},     {"areas", way_areas},   {"big", way_big},
         {"zero-page", way_zero_page}, {"fork", way_fork}, {"orphan", way_orphan}, {"storm", way_storm},   {"exec", way_exec},
         {"vfork", way_vfork},   {"thread-exec", way_thread_exec}, {"shared", way_shared}, {"shared-absent", way_shared_absent},
-        {"file", way_file},     {"file-kept", way_file_kept}, {"register", way_register},
+        {"file", way_file},     {"file-kept", way_file_kept}, {"register", way_register}, {"huge-fork", way_huge_fork}, {"reserve", way_reserve},
 };
 
 static const char *way, *argument;

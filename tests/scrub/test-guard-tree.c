@@ -92,6 +92,45 @@ Test(guard_tree, read_only_shared_memory) {
         }
 }
 
+/* Sixty-four terabytes of addresses, on a kernel that can only be asked about each page of them. */
+Test(guard_tree, reserved_addresses_are_not_looked_at_one_by_one) {
+        for (int i = 0; guarded_user(i); i++) {
+                Guarded g;
+
+                guarded_without_scan = true;
+                run(&g, "reserve", "");
+                cr_expect(g.evidence->bytes_overwritten > 2 * MB);
+                guarded_end(&g);
+                guarded_without_scan = false;
+        }
+}
+
+static bool huge_pages(void) {
+        char text[64] = "";
+        int fd = open("/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY | O_CLOEXEC);
+
+        if (fd >= 0) {
+                cr_assert(read(fd, text, sizeof(text) - 1) > 0);
+                close(fd);
+        }
+        return *text && !strstr(text, "[never]");
+}
+
+/* The kernel copies what is written of a huge page that fork shared, and the old bytes stay where they were: this is seen, and said (I-16).
+ * In a region there are none. */
+Test(guard_tree, moved_pages_are_missed) {
+        Guarded g;
+
+        guarded_uid = geteuid();
+        guarded_start(&g, 0, 1, 2, -1, (const char *[]){"huge-fork", "", NULL});
+        guarded_go(&g);
+        guarded_expect(&g, GUARD_EMPTY);
+        cr_expect(g.evidence->bytes_held == g.evidence->bytes_overwritten + guarded_missed(&g));
+        cr_expect((g.evidence->frames_checked > 0) == (geteuid() == 0));
+        cr_expect(!huge_pages() || geteuid() != 0 || g.evidence->bytes_missed[GUARD_MISSED_MOVED] > 0);
+        guarded_end(&g);
+}
+
 /* It makes processes faster than they are seen, until all are frozen; not one is left, and each is overwritten. */
 Test(guard_tree, fork_storm) {
         GUARDED_USERS {

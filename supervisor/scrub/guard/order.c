@@ -44,7 +44,7 @@ static int attach(Guard *g, const GuardOrder *o, const int fds[static GUARD_ATTA
         e = wipe_init(&g->wipe, o->passes);
         if (e < 0)
                 return e;
-        g->wipe.beats = &g->evidence->beats;
+        g->wipe.beats = g->scan.beats = &g->evidence->beats;
         files_start(g);
         e = trace_attach(g);
         if (e < 0)

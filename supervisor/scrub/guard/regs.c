@@ -102,12 +102,12 @@ void regs_clear(Guard *g, pid_t pid) {
 }
 
 /* A signal that ends one thread ends all of them. Else it is the call itself: exit(2) is for one thread. */
-bool regs_group_ends(pid_t pid) {
+Ends regs_how_it_ends(pid_t pid) {
         unsigned long code = 0;
         long call = -1;
 
         if (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &code) == 0 && code & 0x7f)
-                return true;
+                return ENDS_KILLED;
 #if defined(__x86_64__)
         errno = 0;
         call = ptrace(PTRACE_PEEKUSER, pid, (void *)(ORIG_RAX * sizeof(long)), NULL);
@@ -118,5 +118,5 @@ bool regs_group_ends(pid_t pid) {
         if (ptrace(PTRACE_GETREGSET, pid, (void *)NT_PRSTATUS, &v) == 0)
                 call = (long)general[8];
 #endif
-        return call == SYS_exit_group;
+        return call == SYS_exit_group ? ENDS_GROUP : ENDS_ALONE;
 }

@@ -160,8 +160,11 @@ bool end_step(Guard *g);
 /* The task that stood at the end of s is dead. */
 void end_forget(Guard *g, Space *s);
 
-/* regs.c: does the task at its exit stop know that its whole thread group ends? To be asked before its registers are overwritten. */
-bool regs_group_ends(pid_t pid);
+/* regs.c: how a task came to its exit stop. To be asked before its registers are overwritten.
+ * ALONE: as one thread, for all that is known. GROUP: it ended its whole thread group, or the process, unless another thread of it executes
+ * something at this moment. KILLED: by a signal, and so all of the group. */
+typedef enum Ends { ENDS_ALONE, ENDS_GROUP, ENDS_KILLED } Ends;
+Ends regs_how_it_ends(pid_t pid);
 /* Overwrites the registers of a task at its exit stop. */
 void regs_clear(Guard *g, pid_t pid);
 

@@ -16,7 +16,7 @@
 #define OPTIONS                                                                                                                            \
         (PTRACE_O_EXITKILL | PTRACE_O_TRACEEXIT | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC)
 
-/* A thread that waits for others of its group does not keep one from executing something for longer than this. */
+/* A thread that waits for others of its group, which was not killed, does not keep one from executing something for longer than this. */
 #define PARKED_MAX_USEC 100000
 
 /* Calls back with each child of a thread. Returns 0 or -errno. */
@@ -247,10 +247,10 @@ static bool same_files(const Task *other, const Task *t) {
         return syscall(SYS_kcmp, other->pid, t->pid, KCMP_FILES, 0, 0) == 0;
 }
 
-static void park(Guard *g, Task *t) {
+static void park(Guard *g, Task *t, Ends how) {
         task_move(g, t, TASK_ENDING);
         t->space->parked = t;
-        t->space->parked_usec = now_usec();
+        t->space->parked_usec = how == ENDS_KILLED ? UINT64_MAX : now_usec();
         g->n_parked++;
 }
 
@@ -305,11 +305,13 @@ static void look_at_leader(Guard *g, Space *s) {
 }
 
 /* t stands at its exit stop, and others use its space. They may be on their way to their end without a stop, when the whole group dies. */
-static void leaves(Guard *g, Task *t, bool group_ends) {
-        if (!task_other(g, t, same_files))
+static void leaves(Guard *g, Task *t, Ends how) {
+        const Task *parked = t->space->parked;
+
+        if (!task_other(g, t, same_files) && !(parked && same_files(parked, t)))
                 files_keep(g, t);
-        if (group_ends && !t->space->parked && task_other(g, t, same_group)) {
-                park(g, t);
+        if (how != ENDS_ALONE && !t->space->parked && task_other(g, t, same_group)) {
+                park(g, t, how);
                 look_at_leader(g, t->space);
                 return;
         }
@@ -319,7 +321,8 @@ static void leaves(Guard *g, Task *t, bool group_ends) {
 }
 
 static void on_exit_stop(Guard *g, Task *t) {
-        bool again = t->state == TASK_LEAVING, group_ends = regs_group_ends(t->pid);
+        Ends how = regs_how_it_ends(t->pid);
+        bool again = t->state == TASK_LEAVING;
 
         g->evidence->threads++;
         regs_clear(g, t->pid);
@@ -328,13 +331,13 @@ static void on_exit_stop(Guard *g, Task *t) {
         /* Left before: now it is a thread that took on this pid to execute something, and was killed before it could say so. */
         if (again)
                 space_count(g, t->space, 1);
-        if (again || (group_ends && t->space->users > 1 && !t->space->parked))
+        if (again || (how != ENDS_ALONE && t->space->users > 1 && !t->space->parked))
                 task_forget_ghosts(g, t);
-        if (g->frozen || group_ends)
+        if (g->frozen || how != ENDS_ALONE)
                 each_child(t->pid, adopt, g, t);
         space_count(g, t->space, -1);
         if (t->space->users > 0)
-                leaves(g, t, group_ends);
+                leaves(g, t, how);
         else
                 ends(g, t);
 }
@@ -377,7 +380,7 @@ void trace_unpark(Guard *g) {
                         if (!s || s->parked != t)
                                 continue;
                         look_at_leader(g, s);
-                        if (s->parked == t && now - s->parked_usec > PARKED_MAX_USEC)
+                        if (s->parked == t && !g->frozen && now > s->parked_usec && now - s->parked_usec > PARKED_MAX_USEC)
                                 let_go(g, unpark(g, s));
                 }
 }
