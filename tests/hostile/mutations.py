@@ -26,6 +26,7 @@ class Mutation:
     edits: list      # (file, text, replacement): the text must be there
     attacks: str     # all of them must be noticed as not contained; "early:A,B": ways of tests/scrub/freer to give memory back
     options: str = "--as root"
+    runner: str = "hostile/run.py"  # in tests/; a program of tests/scrub is without a suffix, and takes no options
     cases: str = ""  # instead of attacks: a file of tests/cli, of which `attacks` are cases
 
 
@@ -55,6 +56,9 @@ NO_NET_NAMESPACE = ("supervisor/spawn/spawn.c", "return g->network == NETWORK_PR
 NO_TCP_RULE = (LANDLOCK, "if (abi >= 4 && !(w->spec.flags & LAUNCH_NET_HOST))", "if (0)")
 NO_SIGNAL_SCOPE = (LANDLOCK, "LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL", "LL_SCOPE_ABSTRACT")
 NO_CHANGE_OF_ID = ("worker/identity.c", "if (!(w->spec.flags & LAUNCH_CHANGE_IDS))", "if (1)")
+
+END, SHARED, TRACE = (f"supervisor/scrub/guard/{x}.c" for x in ("end", "shared", "trace"))
+FOES = "scrub/foes.py"
 
 MUTATIONS = [
     # --- system calls
@@ -139,6 +143,46 @@ MUTATIONS = [
              "early:threads-write,vfork-free"),
     Mutation("multipass: those who stand do so until the call is through", [("supervisor/scrub/guard/pause.c", "ptrace(PTRACE_INTERRUPT, t->pid, NULL, NULL);", ";"),
              ("supervisor/scrub/guard/pause.c", "!stands_in_call(t->pid)", "0")], "early:threads-write,vfork-free"),
+    # --- the guard: foes are programs in a region, the others speak with a guard alone
+    Mutation("guard: memory is overwritten at the exit stop", [(END, "                        clear_space(g, s);\n", "")], "areas,exec,orphans", runner=FOES),
+    Mutation("guard: registers", [first_line("supervisor/scrub/guard/regs.c", "void regs_clear(Guard *g, pid_t pid)", "        return;")],
+             "general_and_floating_point_are_overwritten", runner="scrub/test-regs"),
+    Mutation("guard: shared memory as an ordinary user", [first_line(SHARED, "static void clear_through_process(Guard *g, const Area *a)", "        return;")],
+             "shared,shared-read-only", "--as user", FOES),
+    Mutation("guard: shared memory is left to the last who maps it", [(SHARED, "        if (mapped_elsewhere(g, t, a))\n                return;\n        fd = open_object(t->pid, a);\n"
+             "        if (fd < 0) {\n                clear", "        fd = open_object(t->pid, a);\n        if (fd < 0) {\n                clear")],
+             "shared_memory_is_left_to_the_last_process", runner="scrub/test-guard-tree"),
+    Mutation("guard: unread descriptors in sockets", [first_line("supervisor/scrub/guard/queues.c", "static void take_sent(Guard *g, int fd, bool keeps, unsigned depth)",
+             "        close(fd);\n        return;")], "sent-stream,sent-packet,sent-nested,sent-child", runner=FOES),
+    Mutation("guard: pipes of the host are left alone", [("supervisor/scrub/guard/queues.c", "(st->st_dev == g->scratch_dev && files_below_scratch(g, path) > 0)", "1"),
+             ("supervisor/scrub/guard/queues.c", "                only = only && poll(&p, 1, 0) >= 0 && p.revents & ends[i].gone;\n", "")],
+             "fifo-outside", "--as root --tier landlock", FOES),
+    Mutation("guard: deleted files outside the scratch are left alone", [(SHARED, "(g->tier == 2 || a->flags & AREA_BELOW)", "1")],
+             "deleted-outside", "--as root --tier landlock", FOES),
+    Mutation("guard: deleted files", [first_line("supervisor/scrub/guard/files.c", "void files_keep_link(Guard *g, const char *link)", "        return;")],
+             "deleted-thread,sent-stream", runner=FOES),
+    Mutation("guard: files of a thread's own table", [(TRACE, "        if (!task_other(g, t, same_files) && !(parked && same_files(parked, t)))\n", "        if (parked && 0)\n")],
+             "deleted-thread", runner=FOES),
+    Mutation("guard: all stand until they may go (freeze, hold)", [(END, "if (g->scrub || !(g->frozen || (g->hold && s->program)))", "if (1)")],
+             "frozen_until_scrub,held_at_its_own_end", runner="scrub/test-guard-orders"),
+    Mutation("guard: only pages that no other process maps", [("supervisor/scrub/scan.c", "        if (!(entry & ENTRY_EXCLUSIVE))", "        if (kernel_area(s, address))")],
+             "what_another_process_keeps_is_missed", runner="scrub/test-guard-orders"),
+    Mutation("guard: a space is overwritten at the end of its last user", [(TRACE, "        if (t->space->users > 0)\n                leaves", "        if (0)\n                leaves"),
+             (END, "                if (s->users == 0) {", "                if (1) {")],
+             "vfork", runner=FOES),
+    Mutation("guard: the last of a dying thread group waits", [(TRACE, "if (how != ENDS_ALONE && !t->space->parked && task_other(g, t, same_group))", "if (0)")],
+             "threads-end", runner=FOES),
+    Mutation("guard: a thread that took on its leader's pid", [first_line("supervisor/scrub/guard/task.c", "unsigned task_forget_ghosts(Guard *g, const Task *t)", "        return 0;")],
+             "thread-exec", runner=FOES),
+    Mutation("guard: what was written is read back", [("supervisor/scrub/wipe-file.c", "*(wipe_same_page(pages + at, want) ? &count->overwritten : &count->mismatched) += SCAN_PAGE;",
+             "count->overwritten += SCAN_PAGE;")], "written-outside", runner=FOES),
+    Mutation("guard: frames are compared", [(END, "moved = scan_moved(scan);", "moved = 0;")], "moved_pages_are_missed", runner="scrub/test-guard-tree"),
+    Mutation("no huge pages", [("worker/program.c", "prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0 && errno != EINVAL", "0")], "huge-fork", runner=FOES),
+    Mutation("guard: what it may not look into does not run", [(TRACE, "        if (scan_allowed(t->pid))", "        if (1)")], "unreadable", "--as user", FOES),
+    Mutation("guard: lines of any length in /proc/PID/maps", [("supervisor/scrub/areas.c", "                if (have == sizeof(text) - 1) {\n", "                if (have == sizeof(text) - 1)\n"
+             "                        return -EBADMSG;\n                if (0) {\n")], "long-path", runner=FOES),
+    Mutation("guard: the scratch after the supervisor's death", [first_line("supervisor/scrub/guard/walk.c", "void walk_scratch(Guard *g)", "        return;")],
+             "supervisor-killed", runner=FOES),
     # --- budgets
     Mutation("memory: control group", [("supervisor/region/region-cgroup.c", '"memory.limit_in_bytes", "%llu", (unsigned long long)b->memory_bytes',
              '"memory.limit_in_bytes", "%llu", 1ULL << 40'), ("supervisor/region/region-cgroup.c", '"memory.memsw.limit_in_bytes", "%llu", (unsigned long long)b->memory_bytes',
@@ -249,7 +293,7 @@ class Copy:
                     raise SystemExit(f"{name} does not hold: {old}")
                 with open(path, "w", encoding="utf-8") as f:
                     f.write(text.replace(old, new))
-            self.ninja("lethe", "lethe-worker", "lethe-guard")
+            self.ninja("all" if any("scrub/" in name for name, _, _ in edits) else "lethe", "lethe-worker", "lethe-guard")
             yield
         finally:
             for path, text in changed.items():
@@ -271,25 +315,29 @@ class Copy:
 
     def tried(self, m):
         """Each attack's name and what was said about it: '' when it was contained all the same."""
+        scrub = os.path.join(self.build, "tests", "scrub")
+        command = [sys.executable, os.path.join(self.source, "tests", m.runner), "--build", self.build, "--only", m.attacks, *m.options.split()]
+        if not m.runner.endswith(".py"):
+            command = [os.path.join(self.build, "tests", m.runner), "--tap", "-j1"]
         if m.cases:
             return self.cases(m)
         with self.changed(m.edits):
             if m.attacks.startswith("early:"):
                 return self.given_back(m.attacks[6:].split(","))
-            p = subprocess.run([sys.executable, os.path.join(self.source, "tests", "hostile", "run.py"), "--build", self.build, "--only", m.attacks,
-                                *m.options.split()], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+            p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                               env=dict(os.environ, LETHE_GUARD=os.path.join(self.build, "lethe-guard"), LETHE_PREY=os.path.join(scrub, "prey")))
         said, name = {}, None
         for line in p.stdout.decode(errors="replace").splitlines():
-            row = re.match(r"(not )?ok \d+ - (\S+)", line)
+            row = re.match(r"(not )?ok (?:\d+ )?- (?:\w+::)?(\S+)", line)
             if row:
                 name = row.group(2)
-                said[name] = []
-            elif name:
+                said[name] = ["failed"] if row.group(1) and not m.runner.endswith(".py") else []
+            elif name and m.runner.endswith(".py"):
                 said[name].append(line.lstrip("# "))
         missing = set(m.attacks.split(",")) - set(said)
         if missing:
             raise SystemExit(f"{m.defence}: {missing} did not run\n{p.stdout.decode()[-2000:]}")
-        return {n: self.verdict(lines) for n, lines in said.items()}
+        return {n: self.verdict(lines) for n, lines in said.items() if n in m.attacks.split(",")}
 
     def given_back(self, ways):
         """The same of ways to give memory back, from the test of these."""
@@ -311,7 +359,8 @@ class Copy:
         text = re.sub(r"^Bad\([\"'](.*?)(\\n.*)?[\"']\)$", r"\1", lines[0])
         if re.match("outcome|the program ended|the attack says", text):  # the program's own words say more
             text = next((x for x in lines if x.startswith("ESCAPED")), text)
-        return re.sub(r"/var/tmp/lethe-[^/ ]*", "…", re.sub(r" (in|is) \[.*", "", text)).replace("|", "/")[:100]
+        text = re.sub(r"; \{.*", "", re.sub(r"b'\\x00.*", "zeros", re.sub(r" (in|is) \[.*", "", text)))
+        return re.sub(r"/var/tmp/lethe-[^/ ]*", "…", text).replace("|", "/")[:100]
 
 
 def check():

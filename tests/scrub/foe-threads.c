@@ -28,8 +28,8 @@ void way_threads(int n) {
 }
 
 static void *executes(void *arg) {
-        usleep((unsigned)(uintptr_t)arg % 300);
-        execl(self, self, "exec", "0", NULL);
+        usleep(50);
+        execl(self, self, "wait", NULL);
         return NULL;
 }
 
@@ -41,11 +41,11 @@ void way_thread_exec(int n) {
                         pthread_t t;
 
                         planted(16 * PAGE);
-                        pthread_create(&t, NULL, executes, (void *)(uintptr_t)(unsigned)(i * 7919));
+                        pthread_create(&t, NULL, executes, NULL);
                         for (;;)
                                 pause();
                 }
-                usleep((unsigned)(i * 104729) % 1500);
+                usleep((unsigned)i * 7 % 700);
                 kill(pid, SIGKILL);
                 waitpid(pid, NULL, 0);
         }

@@ -205,7 +205,7 @@ static void way_kill(int n) {
         }
 }
 
-/* The same, and between the call and its effect lies a filter of 16,000 steps: it is killed there, and then never comes to its exit stop. */
+/* The same, and between the call and its effect lie filters of 24,000 steps: who is killed there never comes to its exit stop. */
 static void way_window(int n) {
         static struct sock_filter f[4000];
         struct sock_fprog prog = {.len = 4000, .filter = f};
@@ -219,7 +219,7 @@ static void way_window(int n) {
 
                 if (pid == 0) {
                         planted(16 * PAGE);
-                        for (int k = 0; k < 4; k++)
+                        for (int k = 0; k < 6; k++)
                                 if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) < 0)
                                         _exit(92);
                         *ready = 1;
@@ -227,7 +227,7 @@ static void way_window(int n) {
                 }
                 while (*ready != 1)
                         ;
-                spin(n > 1 ? (unsigned)i * 20 : 0);
+                spin((unsigned)i % 100 * 40);
                 kill(pid, SIGKILL);
                 waitpid(pid, NULL, 0);
         }
@@ -261,6 +261,12 @@ static void way_exec(int n) {
         snprintf(next, sizeof(next), "%d", n - 1);
         if (n > 0)
                 execl(self, self, "exec", next, NULL);
+}
+
+static void way_wait(int n) {
+        planted(64 * PAGE);
+        for (;;)
+                pause();
 }
 
 static void way_stop(int n) {
@@ -353,14 +359,14 @@ static void way_unreadable(int n) {
                 if (write(to, bytes, (size_t)k) != k)
                         _exit(93);
         close(to);
-        execl("./x", "./x", "advice", "0", NULL);
+        execl("./x", "./x", "exec", "0", NULL);
         _exit(94);
 }
 
 const Way ways[] = {
         {"areas", way_areas}, {"lock", way_lock}, {"huge", way_huge}, {"huge-fork", way_huge_fork}, {"shared", way_shared}, {"readonly", way_readonly},
         {"objects", way_objects}, {"advice", way_advice}, {"big", way_big}, {"hidden", way_hidden}, {"storm", way_storm}, {"kill", way_kill},
-        {"window", way_window}, {"vfork", way_vfork}, {"exec", way_exec}, {"stop", way_stop}, {"orphans", way_orphans}, {"cpu", way_cpu},
+        {"window", way_window}, {"vfork", way_vfork}, {"exec", way_exec}, {"wait", way_wait}, {"stop", way_stop}, {"orphans", way_orphans}, {"cpu", way_cpu},
         {"filter", way_filter}, {"grow", way_grow}, {"registers", way_registers}, {"unreadable", way_unreadable}, {"threads", way_threads},
         {"thread-exec", way_thread_exec}, {"thread-file", way_thread_file}, {"sent", way_sent}, {"sent-nested", way_sent_nested},
         {"sent-child", way_sent_child}, {"unnamed", way_unnamed}, {"deep", way_deep}, {"closed", way_closed}, {"queues", way_queues},

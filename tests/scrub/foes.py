@@ -95,12 +95,15 @@ def judge(r, least, missed=None, files=0, registers=False):
     c = t["counts"]
     released = [e for e in log("--region", r["region"]) if e["type"] == "region.released"]
     same(len(released), 1)
-    same(released[0]["teardown"]["grade"], t["grade"])
+    said = released[0]["teardown"]
+    same((said["grade"], sorted(said["bytes_missed"]), int(said["counts"]["processes_missed"])), (t["grade"], sorted(t["bytes_missed"]), c["processes_missed"]))
     same(t["bytes_held"], t["bytes_overwritten"] + sum(t["bytes_missed"].values()), t)
     same(t["bytes_verified"], t["bytes_overwritten"], t)
     check(t["bytes_overwritten"] >= least, "at least %d" % least, t)
-    same(sorted(t["bytes_missed"]) + ["processes"] * (c["processes_missed"] > 0), sorted(missed or []), t)
     lost = registers and c["registers_missed"] > 0
+    # The descriptors of a thread that has left its stop cannot be looked at any more: a page is counted for it.
+    unknown = {"file"} if lost and t["bytes_missed"].get("file", MB) < MB else set()
+    same(sorted(set(t["bytes_missed"]) - unknown) + ["processes"] * (c["processes_missed"] > 0), sorted(missed or []), t)
     check(registers or missed or c["registers_missed"] == 0, t)
     check((t["grade"] == "partial") if missed or lost else (t["grade"] in CLEARED), t)
     check(c["deleted_files"] >= files, "%d deleted files" % files, t)
@@ -144,7 +147,7 @@ foe("advice-crash", "advice", 1, outcome=KILLED, least=5 * MB)
 foe("heap-1g", "big", 1000, outcome=CANCELLED, ends=TERM, least=1000 * MB, more=["--memory", "1200m"])
 foe("hidden-memory", "hidden", least=MB)
 foe("registers", "registers", outcome=CANCELLED, ends=TERM)
-foe("unreadable", "unreadable", outcome=KILLED, user_misses=["file", "processes"])
+foe("unreadable", "unreadable", outcome=KILLED if ROOTLESS else ("exited",), user_misses=["file", "processes"])
 foe("long-path", "deep", 30, least=3 * MB // 2)
 foe("deleted-mapped", "unnamed", least=2 * MB, files=1, user_misses=["file"] if LANDLOCK else None)
 foe("deleted-thread", "thread-file", least=MB, files=1)
@@ -157,7 +160,6 @@ foe("queues", "queues", 20, least=MB)
 foe("storm", "storm", 300, outcome=CANCELLED + ("pids_exceeded",), ends=TERM, least=MB)
 foe("kill-at-exit", "kill", 200, least=200 * 16 * 4096)
 foe("threads-end", "threads", 60, least=60 * 64 * 4096, registers=True)
-foe("thread-exec", "thread-exec", 100, registers=True)
 foe("vfork", "vfork", 1, least=3 * MB)
 foe("exec", "exec", 30, least=64 * 4096)
 foe("stopped", "stop", 6, outcome=CANCELLED, ends=TERM, least=MB)
@@ -165,7 +167,24 @@ foe("orphans", "orphans", 8, least=MB + 8 * 16 * 4096)
 foe("cpu-limit", "cpu", outcome=("signaled", "cpu_exceeded"), least=MB)
 foe("filter-kill", "filter", outcome=("signaled", "denied"), least=MB)
 foe("out-of-memory", "grow", outcome=("out_of_region",), more=["--memory", "64m"], least=8 * MB)
-foe("in-the-window", "window", 200, root_misses=["processes"], user_misses=["processes"], registers=True)
+
+
+def raced(way, n, least):
+    """Some are killed between their own exit and the stop where they would be seen; the record says how many, and is not better for it."""
+    r = run("--tier", O.tier, "--exec", FOE, way, n)
+    same(r.code, 0, r)
+    c = r.receipt["teardown"]["counts"]
+    check(c["processes"] + c["processes_missed"] >= n + 1, c)
+    judge(r.receipt, least, missed=["processes"] if c["processes_missed"] else None, registers=True)
+    return c["processes_missed"]
+
+
+def killed_between_exit_and_its_stop():
+    raced("window", 300, MB)
+
+
+def killed_while_a_thread_executes():
+    check(raced("thread-exec", 800, 700 * 16 * 4096) < 40, "far more than a race explains")
 
 
 def first_process_is_killed():
@@ -274,8 +293,7 @@ def a_file_that_cannot_be_written():
     if subprocess.run(["chattr", "+i", path], stderr=subprocess.PIPE).returncode != 0:
         finish(p)
         raise Skip("this kernel has no such files in memory")
-    t = finish(p)["teardown"]
-    same((t["grade"], t["bytes_missed"]), ("partial", {"scratch": MB}), t)
+    judge(finish(p), 1, missed=["scratch"])
 
 
 def beside():
@@ -315,7 +333,8 @@ def pipe_of_the_host():
     judge(r.receipt, MB)
 
 
-rows += [("first-process-killed", first_process_is_killed), ("supervisor-killed", supervisor_is_killed),
+rows += [("in-the-window", killed_between_exit_and_its_stop), ("thread-exec", killed_while_a_thread_executes),
+         ("first-process-killed", first_process_is_killed), ("supervisor-killed", supervisor_is_killed),
          ("guard-killed-at-work", guard_is_killed_while_it_works), ("guard-stopped", guard_is_stopped),
          ("written-outside", somebody_outside_writes_meanwhile), ("immutable-file", a_file_that_cannot_be_written),
          ("deleted-outside", deleted_outside_while_mapped), ("fifo-outside", pipe_of_the_host)]
