@@ -236,7 +236,7 @@ static const Case cases[] = {
         {"a program may have more", NULL, NULL, {"discipline", "multipass"}, 0, "\"discipline\":\"multipass\"", "/bin/sh"},
         {"callbacks", "{\"version\":1,\"entry\":{\"main\":[\"run.sh\"],\"back\":[\"bin/tool\",\"-x\"]},\"budgets\":{\"memory\":\"64m\"},\"resources\":[\"seat\"],"
          "\"release\":[{\"entry\":\"back\",\"budgets\":{\"memory\":\"1g\",\"wall\":\"1s\"}}]}", NULL, {0}, 0,
-         "\"entry\":\"back\",\"program\":\"/skill/bin/tool\"|\"resources\":[\"seat\"]|\"field\":\"/release/0/budgets/memory\",\"granted\":\"64 MiB\""},
+         "\"entry\":\"back\",\"program\":\"/skill/bin/tool\"|\"resources\":[\"seat\"]|\"field\":\"/release/0/budgets/memory\",\"granted\":\"32 MiB\""},
         {"a callback that is not there", "{\"version\":1,\"entry\":{\"main\":[\"run.sh\"],\"back\":[\"./gone\"]},\"release\":[{\"entry\":\"back\"}]}", NULL, {0},
          GRANT_E_NOT_FOUND, "gone"},
         {"the rest", M(",\"reads\":[\"s\"],\"lineage\":\"stats\",\"key_scope\":\"invocation-tree\",\"sub_skills\":[\"other\"],\"gates\":[{\"slot\":\"s\",\"schema\":true}],"
