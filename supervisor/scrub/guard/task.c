@@ -143,11 +143,13 @@ unsigned task_forget_ghosts(Guard *g, const Task *t) {
         for (size_t i = 0; i < BUCKETS; i++)
                 for (Task *k = g->buckets[i], *next; k; k = next) {
                         next = k->next;
-                        if (k == t || k->group != t->group || k->space != t->space || task_is_ours(k->pid))
+                        if (k == t || k->group != t->group || task_is_ours(k->pid))
                                 continue;
                         if (moving(k->state) && k->space) {
                                 space_count(g, k->space, -1);
-                                n++;
+                                n += k->space == t->space;
+                                if (k->space != t->space && k->space->users == 0 && !k->space->given_up)
+                                        g->evidence->processes_missed++;
                         }
                         task_remove(g, k);
                 }

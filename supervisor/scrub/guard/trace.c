@@ -195,22 +195,18 @@ void trace_settle(Guard *g) {
 /* A thread that executes takes on its leader's pid; the others have ended before. What nobody but root may look into, because its file cannot
  * be read, could not be overwritten: an ordinary user's guard does not let it run its first instruction. */
 static void on_exec(Guard *g, Task *t) {
-        unsigned long former = 0;
+        bool left = t->state == TASK_LEAVING || t->state == TASK_ENDING;
+        unsigned ghosts;
         int e;
 
-        if (ptrace(PTRACE_GETEVENTMSG, t->pid, NULL, &former) == 0 && former != 0 && (pid_t)former != t->pid) {
-                Task *old = task_find(g, (pid_t)former);
-
-                if (old && old->space == t->space) {
-                        /* The leader's entry goes on as the thread that took its place. */
-                        if (t->state == TASK_LEAVING || t->state == TASK_ENDING)
-                                space_count(g, t->space, 1);
-                        task_move(g, t, TASK_RUNNING);
-                        if (old->state != TASK_LEAVING)
-                                space_count(g, old->space, -1);
-                        task_remove(g, old);
-                }
+        /* The leader's entry goes on as the thread that took its place. */
+        if (left) {
+                space_count(g, t->space, 1);
+                task_move(g, t, TASK_RUNNING);
         }
+        ghosts = task_forget_ghosts(g, t);
+        if (ghosts > 0 && !left)
+                g->evidence->registers_missed++; /* the leader's: it never came to its stop */
         e = task_exec(g, t);
         if (e < 0)
                 abort();
