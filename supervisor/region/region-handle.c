@@ -125,7 +125,7 @@ static int free_index(Vault *v, size_t *ret) {
         return 0;
 }
 
-static int bind_section(Vault *v, const Vault *by, const char *section, size_t *ret, Diag *reterr) {
+static int bind_section(Vault *v, const char *section, size_t *ret, Diag *reterr) {
         char quoted[400];
         size_t s = 0;
         int r;
@@ -135,9 +135,6 @@ static int bind_section(Vault *v, const Vault *by, const char *section, size_t *
         if (s == v->n_sections)
                 return diag(reterr, HANDLE_E_UNDECLARED, "the manifest declares no section \"%s\"",
                             diag_quote(section, strlen(section), quoted, sizeof(quoted)));
-        /* Those below cannot use up what the region itself needs. */
-        if (by != v && v->n_bound >= HANDLES_MAX / 2)
-                return diag(reterr, HANDLE_E_TOO_MANY, "%d handles are open: more are for the region itself", HANDLES_MAX / 2);
         r = free_index(v, ret);
         if (r > 0)
                 return diag(reterr, r, "%d handles are open: close one", HANDLES_MAX);
@@ -157,7 +154,7 @@ int handle_open(const Presented *p, const char *region, const char *section, cha
                 return refuse(p->by, NULL, NULL, diag(reterr, HANDLE_E_BAD, "that is no region's id"));
         r = reach(p, region, &v, reterr);
         if (r == 0)
-                r = bind_section(v, p->by, section, &index, reterr);
+                r = bind_section(v, section, &index, reterr);
         if (r != 0)
                 return refuse(p->by, NULL, NULL, r);
         text_of(v->region, index, v->handles[index].generation, ret);

@@ -8,7 +8,9 @@ import json
 import os
 import shutil
 import struct
+import subprocess
 import sys
+import time
 
 if sys.argv[3] == "user" and os.getuid() == 0:
     os.setgroups([])
@@ -16,7 +18,7 @@ if sys.argv[3] == "user" and os.getuid() == 0:
     os.setresuid(65534, 65534, 65534)
     os.environ.pop("TMPDIR", None)
 
-from tap import DIR, Skip, case, check, lethe, main, run, same  # noqa: E402
+from tap import DIR, ENV, LETHE, Skip, case, check, lethe, log, main, run, same  # noqa: E402
 
 RACER = os.path.abspath(sys.argv[2])
 PY = "/usr/bin/python3"
@@ -257,6 +259,34 @@ def a_program_that_races_gains_nothing():  # I-30
             for name in ("kept", "other"):
                 with open(os.path.join(outside, name), "rb") as f:
                     same(f.read(), b"the operator's own\n" * 5000, way, tier, name)
+
+
+@case
+def an_end_in_the_middle_of_it_is_an_end():  # I-12, I-30, I-34
+    for way in ("munmap", "cut", "stop"):
+        for ms in (20, 60, 120):
+            r = run("--discipline", "multipass", "--timeout", "%dms" % ms, "--memory", "256m", "--pids-limit", "64", "-v", "%s:%s" % (RACER, RACER),
+                    "--exec", RACER, way, "=/")
+            t = r.receipt["teardown"]
+            check((r.code, r.receipt["outcome"]) in ((124, "timed_out"), (0, "exited")), way, ms, r)
+            check(t["grade"].startswith("cleared") and t["bytes_held"] == t["bytes_overwritten"], way, ms, t)
+            truth(t)
+
+
+@case
+def the_death_of_the_supervisor_in_the_middle_of_it_leaves_nobody():  # I-30, I-60
+    for way in ("munmap", "cut", "stop"):
+        p = subprocess.Popen([LETHE, "run", "--discipline", "multipass", "--memory", "256m", "--pids-limit", "64", "-v", "%s:%s" % (RACER, RACER), "--exec",
+                              RACER, way, "=/"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENV)
+        time.sleep(0.15)
+        p.kill()
+        p.wait()
+        same(lethe("run", "--exec", "/bin/true").code, 0)
+        if p.returncode == 0:  # it was quicker
+            continue
+        region = log("--type", "region.recovered")[-1]["region"]
+        released = [e for e in log("--region", region) if e["type"] == "region.released"][0]
+        same((released["teardown"]["by"], released["teardown"]["grade"][:7]), ("guard", "cleared"), way, released)
 
 
 @case

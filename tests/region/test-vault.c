@@ -189,21 +189,6 @@ Test(vault, handles_are_bounded) {
         vault_free(a.v);
 }
 
-// I-27: who may use a region's key cannot use up its handles.
-Test(vault, handles_are_left_for_the_region) {
-        Instance above = instance(KEY_SCOPE_TREE, NULL), below = instance(KEY_SCOPE_INVOCATION, &above);
-        char handle[HANDLE_TEXT_MAX];
-
-        for (int i = 0; i < HANDLES_MAX / 2; i++)
-                cr_assert_eq(open_as(&below, above.key, above.region, "plan", handle), 0);
-        cr_assert_eq(open_as(&below, above.key, above.region, "plan", handle), HANDLE_E_TOO_MANY);
-        for (int i = HANDLES_MAX / 2; i < HANDLES_MAX; i++)
-                cr_assert_eq(open_as(&above, above.key, above.region, "plan", handle), 0);
-        cr_assert_eq(open_as(&above, above.key, above.region, "plan", handle), HANDLE_E_TOO_MANY);
-        vault_free(below.v);
-        vault_free(above.v);
-}
-
 // I-17: after teardown every handle is stale, also with the right key; unbinding is counted (I-16).
 Test(vault, teardown) {
         Instance a = instance(KEY_SCOPE_TREE, NULL), child = instance(KEY_SCOPE_INVOCATION, &a);

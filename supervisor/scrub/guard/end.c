@@ -1,10 +1,15 @@
 /* The end of an address space: its last user stands at its exit stop, nobody changes anything in it any more. */
 #include "scrub/guard/state.h"
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#define LEAVE_USEC 100000 /* it takes some tens, but for files that a granted file system is slow to close */
 
 uint64_t now_usec(void) {
         struct timespec t;
@@ -117,13 +122,48 @@ static bool held(Guard *g, const Space *s) {
         return true;
 }
 
+static bool is_dead(pid_t pid) {
+        char path[64], text[512], *p;
+        ssize_t n;
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return true;
+        n = read(fd, text, sizeof(text) - 1);
+        close(fd);
+        text[n > 0 ? n : 0] = 0;
+        p = strrchr(text, ')'); /* the name before it may hold anything */
+        return !p || !p[1] || p[2] == 'Z' || p[2] == 'X';
+}
+
+/* A thread that was let go from its exit stop still says to the others that it is gone: the kernel writes where its id was, and into locks that it
+ * held. That is not to happen while the page is overwritten and read back. */
+static bool others_leave(const Guard *g, Space *s) {
+        if (s->tasks == 1)
+                return false;
+        if (s->waits_since == 0)
+                s->waits_since = now_usec();
+        for (size_t i = 0; now_usec() - s->waits_since < LEAVE_USEC && i < BUCKETS; i++)
+                for (const Task *t = g->buckets[i]; t; t = t->next)
+                        if (t->space == s && t != s->last && t->state == TASK_LEAVING && !is_dead(t->pid))
+                                return true;
+        return false;
+}
+
 bool end_step(Guard *g) {
+        g->look_soon = false;
         for (Space **p = &g->ending; *p; p = &(*p)->next) {
                 Space *s = *p;
 
                 /* The same again when a thread of it was found late: its leader is reaped only after that. */
                 if ((g->dying && g->dying != s) || held(g, s))
                         continue;
+                if (s->users == 0 && others_leave(g, s)) {
+                        g->look_soon = true;
+                        continue;
+                }
                 unlink_space(g, p);
                 /* A user may have been found after the last one came to its end. */
                 if (s->users == 0) {

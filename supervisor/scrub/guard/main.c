@@ -118,7 +118,7 @@ static int serve(Guard *g, const sigset_t *waiting) {
                         spec_clear(g);
                         return order_leave_evidence(g);
                 }
-                if (ppoll(&p, 1, reports == REPORTS_MORE ? &now : again ? &soon : g->n_parked > 0 ? &later : NULL, waiting) > 0 && order_take(g) == 0)
+                if (ppoll(&p, 1, reports == REPORTS_MORE ? &now : again || g->look_soon ? &soon : g->n_parked > 0 ? &later : NULL, waiting) > 0 && order_take(g) == 0)
                         return 0;
         }
 }

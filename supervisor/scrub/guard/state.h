@@ -42,6 +42,7 @@ typedef struct Space {
         unsigned tasks; /* tasks not yet reaped */
         bool program;   /* the program's own process, not a child */
         bool worker;    /* still the image of lethe-worker, which has nothing of the skill's in it */
+        uint64_t waits_since; /* now_usec() when its end was first put off, or 0 */
         bool given_up;  /* by execve, or lost: family->living is already less */
         uint64_t looked_at; /* the last Guard.look in which it was looked at */
         Objects objects; /* that it maps, as it was then; final: and will be */
@@ -93,6 +94,7 @@ typedef struct Guard {
         unsigned n_early;
         unsigned n_parked;
         Space *ending, **ending_tail; /* spaces whose last user stands at its exit stop, oldest first */
+        bool look_soon;        /* a space's end waits for what reports nothing */
         Space *dying;          /* was overwritten; the next one waits until it is reaped */
         bool program_told;
         uint64_t look, init_looked_at;
