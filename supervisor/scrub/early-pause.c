@@ -8,6 +8,7 @@
 
 #define PAUSE_USEC 500000 /* a task that does not stop in this time is in the kernel, for as long as it likes; only the region waits */
 #define GOING_USEC 2000000
+#define EXECUTES_USEC 60000000
 
 static void start_turn(Early *e);
 
@@ -33,14 +34,18 @@ void early_let_go(Early *e) {
 }
 
 static void answer(Early *e, EarlyJob *j, int error, bool go_on) {
+        uint64_t wait;
+
         region_notify_answer(&e->region->notify, j->q.id, error, go_on);
         if (!j->held) {
                 drop(e, j);
                 return;
         }
+        /* Whose image is overwritten must not go on with it, however long the file takes to be read. */
+        wait = j->flags & GUARD_EXECUTES ? EXECUTES_USEC : GOING_USEC;
         j->state = EARLY_JOB_GOING;
-        j->until = clock_mono_usec() + GOING_USEC;
-        early_wake(e, GOING_USEC);
+        j->until = clock_mono_usec() + wait;
+        early_wake(e, wait);
 }
 
 static NotifyStep judge(Early *e, const struct seccomp_notif *q, EarlyCallFn call, EarlyJob *j, bool open, int *ret_error) {
