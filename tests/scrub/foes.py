@@ -5,6 +5,7 @@ record says what was not, within the bound or with the breach recorded, and noth
 usage: foes.py --build BUILD [--as root|user] [--tier namespaces|landlock] [--only NAME,NAME]
 """
 import argparse
+import atexit
 import json
 import mmap
 import os
@@ -300,6 +301,7 @@ def beside():
     """A folder on the scratch's file system in tier landlock, where /tmp in an argument would be the scratch's."""
     folder = tempfile.mkdtemp(prefix="lethe-foes-", dir="/var/tmp")
     os.chmod(folder, 0o777)
+    atexit.register(shutil.rmtree, folder, True)
     return folder
 
 
@@ -316,7 +318,6 @@ def deleted_outside_while_mapped():
     same(os.pread(eye, 1 << 20, 0), b"code" * 10000)
     os.close(eye)
     judge(r, MB)
-    os.rmdir(os.path.dirname(path))
 
 
 def pipe_of_the_host():
@@ -329,7 +330,6 @@ def pipe_of_the_host():
     r = run("--tier", O.tier, "-v", "%s:%s:rw" % (folder, folder), "--exec", FOE, "fifo", fifo)
     same((r.code, os.read(ours, 1 << 16)), (0, b"for somebody from the region "), r)
     os.close(ours)
-    shutil.rmtree(folder)
     judge(r.receipt, MB)
 
 
