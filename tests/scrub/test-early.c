@@ -298,13 +298,13 @@ Test(early, without_pagemap_scan) {
 /* Without the hook every one of them would have stayed: the look sees what it is there to see. */
 Test(early, without_the_hook) {
         for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
-                static const char *const not[] = {"file-unnamed", "free", "file-remove", "droppable"};
+                static const char *const except[] = {"file-unnamed", "free", "file-remove", "droppable"};
                 bool skip = false;
                 size_t left;
                 Freer f;
 
-                for (size_t k = 0; k < ARRAY_SIZE(not); k++)
-                        skip |= strcmp(ways[i].way, not[k]) == 0;
+                for (size_t k = 0; k < ARRAY_SIZE(except); k++)
+                        skip |= strcmp(ways[i].way, except[k]) == 0;
                 if (skip)
                         continue; /* what the program looks at is the hook's own doing */
                 start(&f, ways[i].way, false, 1);

@@ -100,6 +100,7 @@ static int serve(Guard *g, const sigset_t *waiting) {
                 struct pollfd p = {.fd = g->orphaned ? -1 : g->control, .events = POLLIN};
                 Reports reports = take_reports(g);
                 struct timespec now = {}, soon = {.tv_nsec = LOOK_NSEC}, later = {.tv_nsec = PARKED_NSEC};
+                const struct timespec *wait;
                 bool again;
 
                 if (reports != REPORTS_MORE)
@@ -118,7 +119,8 @@ static int serve(Guard *g, const sigset_t *waiting) {
                         spec_clear(g);
                         return order_leave_evidence(g);
                 }
-                if (ppoll(&p, 1, reports == REPORTS_MORE ? &now : again || g->look_soon ? &soon : g->n_parked > 0 ? &later : NULL, waiting) > 0 && order_take(g) == 0)
+                wait = reports == REPORTS_MORE ? &now : again || g->look_soon ? &soon : g->n_parked > 0 ? &later : NULL;
+                if (ppoll(&p, 1, wait, waiting) > 0 && order_take(g) == 0)
                         return 0;
         }
 }
