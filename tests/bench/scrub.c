@@ -49,25 +49,33 @@ static _Noreturn void die(const char *what) {
         exit(1);
 }
 
-/* A child with so many bytes resident, that waits to be killed. */
+/* `scrub child BYTES`: holds so many bytes, says so on standard output, and waits to be killed. */
+static int child(size_t bytes) {
+        char *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (m == MAP_FAILED || madvise(m, bytes, MADV_NOHUGEPAGE) < 0)
+                return 1;
+        for (size_t i = 0; i < bytes; i += 4096)
+                memset(m + i, 0x5a, 4096);
+        if (write(1, "x", 1) != 1)
+                return 1;
+        for (;;)
+                pause();
+}
+
+/* Executed, as a program in a region is: pages in common by fork with this process would be no region's. */
 static pid_t child_make(size_t bytes) {
+        char size[32], c;
         int ready[2];
-        char c;
         pid_t pid;
 
+        snprintf(size, sizeof(size), "%zu", bytes);
         if (pipe2(ready, O_CLOEXEC) < 0 || (pid = fork()) < 0)
                 die("fork");
         if (pid == 0) {
-                char *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-                if (m == MAP_FAILED || madvise(m, bytes, MADV_NOHUGEPAGE) < 0)
-                        _exit(1);
-                for (size_t i = 0; i < bytes; i += 4096)
-                        memset(m + i, 0x5a, 4096);
-                if (write(ready[1], "x", 1) != 1)
-                        _exit(1);
-                for (;;)
-                        pause();
+                if (dup2(ready[1], 1) == 1)
+                        execl("/proc/self/exe", "scrub", "child", size, (char *)NULL);
+                _exit(1);
         }
         close(ready[1]);
         if (read(ready[0], &c, 1) != 1)
@@ -160,20 +168,23 @@ static void attach(const Guard *g, pid_t program, unsigned passes, const char *f
 
 static uint64_t under_guard(const char *program, const char *folder, size_t bytes, unsigned passes) {
         Guard g = guard_start(program);
-        pid_t child = child_make(bytes);
+        pid_t pid = child_make(bytes);
         uint64_t begun, took;
 
-        attach(&g, child, passes, folder);
+        attach(&g, pid, passes, folder);
         begun = bench_nsec();
         order(&g, GUARD_FREEZE);
         expect(&g, GUARD_FROZEN);
         order(&g, GUARD_SCRUB);
         expect(&g, GUARD_EMPTY);
-        reap(child);
+        reap(pid);
         took = bench_nsec() - begun;
         if (g.evidence->bytes_verified < bytes || g.evidence->bytes_verified != g.evidence->bytes_held) {
-                fprintf(stderr, "scrub: of %llu bytes held, %llu were overwritten and read back\n", (unsigned long long)g.evidence->bytes_held,
+                fprintf(stderr, "scrub: of %llu bytes held, %llu were overwritten and read back; missed:", (unsigned long long)g.evidence->bytes_held,
                         (unsigned long long)g.evidence->bytes_verified);
+                for (size_t i = 0; i < GUARD_MISSED_COUNT; i++)
+                        fprintf(stderr, " %llu", (unsigned long long)g.evidence->bytes_missed[i]);
+                fprintf(stderr, "\n");
                 exit(1);
         }
         order(&g, GUARD_DONE);
@@ -185,14 +196,14 @@ static uint64_t under_guard(const char *program, const char *folder, size_t byte
 
 static uint64_t once(Way way, const char *guard, const char *folder, size_t bytes, void *warm) {
         uint64_t begun;
-        pid_t child;
+        pid_t pid;
 
         switch (way) {
         case PLAIN:
-                child = child_make(bytes);
+                pid = child_make(bytes);
                 begun = bench_nsec();
-                kill(child, SIGKILL);
-                reap(child);
+                kill(pid, SIGKILL);
+                reap(pid);
                 return bench_nsec() - begun;
         case MEMSET:
                 begun = bench_nsec();
@@ -210,7 +221,11 @@ static uint64_t once(Way way, const char *guard, const char *folder, size_t byte
 }
 
 int main(int argc, char **argv) {
-        size_t asked = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
+        size_t asked;
+
+        if (argc == 3 && strcmp(argv[1], "child") == 0)
+                return child(strtoul(argv[2], NULL, 10));
+        asked = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
 
         if (asked == 0) {
                 fprintf(stderr, "usage: scrub GUARD FOLDER ROUNDS\n");
