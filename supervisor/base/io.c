@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 int io_write_full(int fd, const void *p, size_t n) {
@@ -157,4 +158,33 @@ int io_set_nonblock(int fd) {
         if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
                 return -errno;
         return 0;
+}
+
+int io_send_fds(int fd, const void *p, size_t n, const int *fds, size_t n_fds) {
+        union {
+                struct cmsghdr head;
+                char space[CMSG_SPACE(IO_SEND_FDS_MAX * sizeof(int))];
+        } control = {0};
+        struct iovec v = {.iov_base = (void *)p, .iov_len = n};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+        ssize_t sent;
+
+        assert(n_fds <= IO_SEND_FDS_MAX);
+        if (n_fds > 0) {
+                struct cmsghdr *c;
+
+                m.msg_control = &control;
+                m.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+                c = CMSG_FIRSTHDR(&m);
+                c->cmsg_level = SOL_SOCKET;
+                c->cmsg_type = SCM_RIGHTS;
+                c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+                memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
+        }
+        do
+                sent = sendmsg(fd, &m, MSG_NOSIGNAL);
+        while (sent < 0 && errno == EINTR);
+        if (sent < 0)
+                return errno == ECONNRESET ? -EPIPE : -errno;
+        return (size_t)sent == n ? 0 : -EIO;
 }

@@ -104,33 +104,9 @@ static int gone(Guard *g) {
 }
 
 static int order(Guard *g, const GuardOrder *o, const int *fds, size_t n_fds) {
-        union {
-                struct cmsghdr head;
-                char space[CMSG_SPACE(GUARD_ATTACH_FDS * sizeof(int))];
-        } control = {0};
-        struct iovec v = {.iov_base = (void *)o, .iov_len = sizeof(*o)};
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
-        ssize_t n;
+        int e = g->control < 0 ? -EPIPE : io_send_fds(g->control, o, sizeof(*o), fds, n_fds);
 
-        if (g->control < 0)
-                return GUARD_E_GONE;
-        if (n_fds > 0) {
-                struct cmsghdr *c;
-
-                m.msg_control = &control;
-                m.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
-                c = CMSG_FIRSTHDR(&m);
-                c->cmsg_level = SOL_SOCKET;
-                c->cmsg_type = SCM_RIGHTS;
-                c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
-                memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
-        }
-        do
-                n = sendmsg(g->control, &m, MSG_NOSIGNAL);
-        while (n < 0 && errno == EINTR);
-        if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
-                return gone(g);
-        return n < 0 ? -errno : 0;
+        return e == -EPIPE ? gone(g) : e;
 }
 
 int guard_attach(Guard *g, const GuardOrder *o, const char *store_dir, int spec, int scratch, Diag *reterr) {

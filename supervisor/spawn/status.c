@@ -1,4 +1,5 @@
 /* What the worker says, and letting it go on. */
+#include "base/io.h"
 #include "schema/launch.h"
 #include "spawn/spawn.h"
 
@@ -76,22 +77,7 @@ int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratc
         return 1;
 }
 
-static int send_byte(Spawned *s, struct msghdr *m) {
-        ssize_t n;
-
-        do
-                n = sendmsg(s->lifeline, m, MSG_NOSIGNAL);
-        while (n < 0 && errno == EINTR);
-        return n == 1 ? 0 : errno == ECONNRESET ? -EPIPE : -errno;
-}
-
 int spawn_groups(Spawned *s, const char *const *cgroups) {
-        union {
-                struct cmsghdr head;
-                char space[CMSG_SPACE(LAUNCH_GROUPS_MAX * sizeof(int))];
-        } control = {0};
-        struct iovec v = {.iov_base = (char *)"c", .iov_len = 1};
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
         int fds[LAUNCH_GROUPS_MAX], e = 0;
         size_t n_fds = 0;
 
@@ -105,28 +91,15 @@ int spawn_groups(Spawned *s, const char *const *cgroups) {
                 else
                         n_fds++;
         }
-        if (e == 0 && n_fds > 0) {
-                struct cmsghdr *c;
-
-                m.msg_control = &control;
-                m.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
-                c = CMSG_FIRSTHDR(&m);
-                c->cmsg_level = SOL_SOCKET;
-                c->cmsg_type = SCM_RIGHTS;
-                c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
-                memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
-        }
         if (e == 0)
-                e = send_byte(s, &m);
+                e = io_send_fds(s->lifeline, "c", 1, fds, n_fds);
         while (n_fds > 0)
                 close(fds[--n_fds]);
         return e;
 }
 
 int spawn_go(Spawned *s) {
-        struct iovec v = {.iov_base = (char *)"g", .iov_len = 1};
-
-        return send_byte(s, &(struct msghdr){.msg_iov = &v, .msg_iovlen = 1});
+        return io_send_fds(s->lifeline, "g", 1, NULL, 0);
 }
 
 /* Which of the operator's own words the failed step was about. */
