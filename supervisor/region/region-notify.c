@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "region/region-path.h"
+#include "region/region-proc.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -62,15 +63,10 @@ void region_notify_answer(RegionNotify *n, uint64_t id, int error, bool go_on) {
 
 static pid_t thread_group(pid_t tid) {
         char path[64], text[1024], *p;
-        _cleanup_close_ int fd = -1;
-        ssize_t r;
 
         snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        r = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-        if (r <= 0)
+        if (proc_read(path, text, sizeof(text)) == 0)
                 return tid;
-        text[r] = 0;
         p = strstr(text, "\nTgid:");
         return p ? (pid_t)strtol(p + 6, NULL, 10) : tid;
 }

@@ -9,8 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Reads a small file of /proc whole. Returns bytes, or 0 when the process has gone. */
-static size_t proc_read(const char *path, char *out, size_t room) {
+size_t proc_read(const char *path, char *out, size_t room) {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
         size_t n = 0;
 

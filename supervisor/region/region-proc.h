@@ -6,6 +6,9 @@
 
 #define PROC_TREE_MAX 8192 /* processes looked at in one walk: more than any processes budget allows */
 
+/* Reads a small file of /proc whole, and ends it with a NUL. Returns bytes, or 0 when the process has gone. */
+size_t proc_read(const char *path, char *out, size_t room);
+
 /* One process as it was last seen. */
 typedef struct ProcEntry {
         pid_t pid;

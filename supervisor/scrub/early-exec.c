@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "region/region-path.h"
+#include "region/region-proc.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -197,15 +198,10 @@ static bool is_worker(const Early *e, pid_t pid) {
 
 uint64_t early_stat_field(pid_t pid, int n) {
         char path[64], text[1024], *p;
-        _cleanup_close_ int fd = -1;
-        ssize_t k;
 
         snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        k = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-        if (k <= 0)
+        if (proc_read(path, text, sizeof(text)) == 0)
                 return 0;
-        text[k] = 0;
         p = strrchr(text, ')'); /* the name before it may hold anything */
         for (int field = 2; p && field < n; field++)
                 p = strchr(p + 1, ' ');
@@ -214,15 +210,10 @@ uint64_t early_stat_field(pid_t pid, int n) {
 
 bool early_may_be_in(pid_t pid, const int *calls, size_t n_calls) {
         char path[64], text[128];
-        _cleanup_close_ int fd = -1;
-        ssize_t n;
 
         snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-        if (n <= 0)
+        if (proc_read(path, text, sizeof(text)) == 0)
                 return false;
-        text[n] = 0;
         for (size_t i = 0; i < n_calls; i++)
                 if (atoi(text) == calls[i])
                         return true;
