@@ -54,6 +54,17 @@ static int take(const Desk *d, const json_t *key, const char *text, size_t n, co
         return d->vault ? 0 : diag(reterr, RPC_E_UNDECLARED_SECTION, "this region has no sections");
 }
 
+/* Parameters that are a handle and nothing else. */
+static int take_handle(const Desk *d, json_t *params, const char **ret_handle, Presented *ret, Diag *reterr) {
+        json_t *key = NULL;
+        json_error_t err;
+        size_t n;
+
+        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s%, s?:o}", "handle", ret_handle, &n, "key", &key) < 0)
+                return desk_bad_params(&err, "{handle: string, key: string}", reterr);
+        return take(d, key, *ret_handle, n, "handle", ret, reterr);
+}
+
 int desk_do_handle_open(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
         const char *section, *region = d->region;
         char handle[HANDLE_TEXT_MAX];
@@ -77,17 +88,13 @@ int desk_do_handle_open(Desk *d, json_t *params, json_t **ret_result, Diag *rete
 }
 
 int desk_do_handle_read(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
-        json_t *key = NULL, *value = NULL;
+        json_t *value = NULL;
         const char *handle;
         uint64_t version;
-        json_error_t err;
         Presented p;
-        size_t n;
         int r;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s%, s?:o}", "handle", &handle, &n, "key", &key) < 0)
-                return desk_bad_params(&err, "{handle: string, key: string}", reterr);
-        r = take(d, key, handle, n, "handle", &p, reterr);
+        r = take_handle(d, params, &handle, &p, reterr);
         if (r == 0)
                 r = answer(handle_read(&p, handle, &value, &version, reterr));
         if (r != 0)
@@ -125,15 +132,10 @@ int desk_do_handle_write(Desk *d, json_t *params, json_t **ret_result, Diag *ret
 
 int desk_do_handle_close(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
         const char *handle;
-        json_t *key = NULL;
-        json_error_t err;
         Presented p;
-        size_t n;
         int r;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s%, s?:o}", "handle", &handle, &n, "key", &key) < 0)
-                return desk_bad_params(&err, "{handle: string, key: string}", reterr);
-        r = take(d, key, handle, n, "handle", &p, reterr);
+        r = take_handle(d, params, &handle, &p, reterr);
         if (r == 0)
                 r = answer(handle_close(&p, handle, reterr));
         if (r != 0)

@@ -14,20 +14,15 @@ static int reduce(Grant *g, const char *field, const char *asked, const char *gr
 }
 
 static int _printf_(2, 3) add_beyond(Grant *g, const char *fmt, ...) {
-        _cleanup_free_ char *text = NULL;
+        json_t *text;
         va_list ap;
-        int n;
 
         va_start(ap, fmt);
-        n = vasprintf(&text, fmt, ap);
+        text = json_vsprintf(fmt, ap);
         va_end(ap);
-        if (n < 0) {
-                text = NULL;
-                return -ENOMEM;
-        }
         if (!g->beyond)
                 g->beyond = json_array();
-        return json_array_append_new(g->beyond, json_string(text)) < 0 ? -ENOMEM : 0;
+        return json_array_append_new(g->beyond, text) < 0 ? -ENOMEM : 0;
 }
 
 static int within_budget(Grant *g, const Budget *most, Diag *reterr) {
