@@ -1,6 +1,6 @@
 /* Runs: supervisor, guard. What the supervisor and lethe-guard say to each other, and the evidence page that both map.
  *
- * One guard a region. It traces the program and all that comes from it, and overwrites what an address space holds at the exit stop of its
+ * One guard a region at a time. It traces the program and all that comes from it, and overwrites what an address space holds at the exit stop of its
  * last user, before the kernel gets the pages back. It is no part of the region: a session of its own, the supervisor's user and
  * namespaces, no control group of the region.
  *
@@ -12,7 +12,8 @@
  *           descriptors)                           socket. To be sent when the program's process has said that it exists (STATUS_BORN)
  *                                    ENDING        only with GUARD_HOLD: the program's own process is at its exit stop, held there until
  *                                                  SCRUB; code = its wait status. Not sent after FREEZE
- *   FREEZE                           FROZEN        every traced process was killed and stands at its exit stop, memory untouched
+ *   FREEZE                           FROZEN        every traced process was killed and stands at its exit stop, memory untouched. GUARD_AT_ONCE: not
+ *                                                  sent, nothing is held
  *   SCRUB                                          from now on nothing is held: each address space is overwritten and let go
  *                                    EMPTY         the last traced process was overwritten and reaped, deleted files that were kept are
  *                                                  overwritten: the evidence is complete. Sent once, also without SCRUB or FREEZE when the
@@ -24,18 +25,21 @@
                                                   GUARD_ALONE or an errno, but for GUARD_EXECUTES; error = ECHILD: it was killed, see DOOM
    DOOM (the serial)                              the image of the task that waits in execve is overwritten: if it comes out of the call in any way but
                                                   by its success, it is killed before it runs another instruction
-   DONE                             (exits 0)     the supervisor has recorded the evidence
+ *   DONE                             (exits 0)     the supervisor has recorded the evidence
+ *   DONE with GUARD_AGAIN            AS_NEW        the same, and it may serve another region: it has closed and overwritten all that it had of this
+ *                                                  one, the evidence page too, and waits for an ATTACH. After anything out of the ordinary, and
+ *                                                  now and then in any case, it exits instead
  *
  * Without GUARD_HOLD no order is needed: a process that ends, for whatever reason, is overwritten at once. FREEZE kills, without SCRUB
  * nothing that was frozen goes on. With GUARD_HOLD only the program's process is held before FREEZE: what it started ends as it likes.
  * The guard kills nobody but on FREEZE and at the end of the socket. In a PID namespace the supervisor may kill the first process at any time:
  * it can be reaped only after all others, which stand at their exit stops.
  *
- * End of the socket without DONE: the supervisor is dead. After ATTACHED the guard then kills what it traces, overwrites it, overwrites every
- * file below the scratch folder and what the program was started with, writes the evidence to GUARD_FILE in the run folder (a GuardFile, by
- * renaming), and exits. It holds the lock file's lock until then (flock; taken by the supervisor before it sends the descriptor): whoever
- * recovers the region waits for the lock and then reads the file. A lock that is free and no file: the guard was killed itself, and nothing is
- * known to be overwritten.
+ * End of the socket without DONE: the supervisor is dead. A guard that serves no region exits. After ATTACHED the guard then kills what it
+ * traces, overwrites it, overwrites every file below the scratch folder and what the program was started with, writes the evidence to
+ * GUARD_FILE in the run folder (a GuardFile, by renaming), and exits. It holds the lock file's lock until then, or until it is AS_NEW (flock;
+ * taken by the supervisor before it sends the descriptor): whoever recovers the region waits for the lock and then reads the file. A lock
+ * that is free and no file: the guard was killed itself, and nothing is known to be overwritten.
  *
  * Tier landlock where Yama's ptrace_scope is 1: the program allows its guard before its filter is installed, prctl(PR_SET_PTRACER, pid of
  * the guard). In tier namespaces the guard owns the region's user namespace and needs nothing. */
@@ -43,7 +47,7 @@
 
 #include <stdint.h>
 
-#define GUARD_VERSION 2U
+#define GUARD_VERSION 5U
 #define GUARD_FILE ".evidence" /* <region><GUARD_FILE> in the run folder */
 #define GUARD_REGION_MAX 64    /* characters of a region id, with its NUL */
 #define GUARD_PASSES_MAX 35U
@@ -56,7 +60,7 @@ enum {
 
 /* Descriptors of ATTACH, in this order; those after GUARD_ATTACH_SCRATCH do not exist. */
 enum {
-        GUARD_ATTACH_LOCK,    /* whose flock the guard keeps until it exits */
+        GUARD_ATTACH_LOCK,    /* whose flock the guard keeps until it is over with the region */
         GUARD_ATTACH_RUN,     /* folder for GUARD_FILE */
         GUARD_ATTACH_SPEC,    /* the memory file with the program's arguments and environment, sealed against changes of its size */
         GUARD_ATTACH_SCRATCH, /* the scratch's root folder: what came with STATUS_BORN, in tier landlock the host's folder */
@@ -77,11 +81,16 @@ typedef enum GuardKind {
         GUARD_EMPTY,
         GUARD_PAUSED,
         GUARD_RESUMED,
+        GUARD_AS_NEW,
 } GuardKind;
 
 enum {
+        GUARD_WARM = 1 << 4,      /* of ATTACH: the program's process was forked from a warm interpreter, which nobody traces: pages that it never wrote
+                                   * to are that one's, and hold nothing of the region */
         GUARD_HOLD = 1 << 0,      /* of ATTACH: the program's process is held at its exit stop until SCRUB */
         GUARD_EVERYBODY = 1 << 1, /* of PAUSE */
+        GUARD_AT_ONCE = 1 << 3,   /* of FREEZE: SCRUB is said with it, and the first process of a PID namespace was killed, by which all others are */
+        GUARD_AGAIN = 1 << 5,     /* of DONE */
         GUARD_EXECUTES = 1 << 2,  /* of PAUSE: the task waits in execve; after GUARD_ALONE, too, RESUMED says that it is through */
 };
 
@@ -131,6 +140,7 @@ enum {
         GUARD_FACT_SCAN = 1 << 0,   /* PAGEMAP_SCAN; else /proc/PID/pagemap */
         GUARD_FACT_FRAMES = 1 << 1, /* frame numbers were visible and were compared */
         GUARD_FACT_ORPHANED = 1 << 2, /* the control socket ended before DONE */
+        GUARD_FACT_KERNEL_SEGV = 1 << 3, /* a process was sent SIGSEGV for no address of its own: the kernel could not write into its memory, say */
 };
 
 /* Counters only grow. Bytes are whole pages. held = overwritten + the sum of missed, once the state is EMPTY; of bytes overwritten, those
@@ -144,6 +154,7 @@ typedef struct GuardEvidence {
         uint64_t processes_missed;   /* address spaces that ended without one, or could not be looked at: nothing is known of their bytes */
         uint64_t threads;            /* exit stops, of every thread */
         uint64_t registers_missed;   /* threads whose registers (general and floating point) could not be overwritten, or that ended without a stop */
+        uint64_t warm_bytes;         /* in none of the others: private pages that the last process with pages of a warm interpreter had in common with it */
         uint64_t exec_images;        /* address spaces given up by execve while running, but for the worker's own */
         uint64_t bytes_held;
         uint64_t bytes_overwritten;

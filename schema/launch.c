@@ -5,6 +5,8 @@
 #include <string.h>
 
 #define MAGIC 0x31304c4cU /* "LL01" */
+#define WORDS_MAGIC 0x57304c4cU /* "LL0W" */
+#define FLAGS_AT 5
 #define ALIGN 8
 
 typedef struct Writer {
@@ -65,6 +67,12 @@ static void put_padding(Writer *w) {
         put(w, zero, (ALIGN - w->n % ALIGN) % ALIGN);
 }
 
+static void put_texts(Writer *w, const char **v, size_t n) {
+        put_count(w, n);
+        for (size_t i = 0; i < n; i++)
+                put_text(w, v[i]);
+}
+
 int launch_encode(const LaunchSpec *s, uint8_t **ret, size_t *ret_n) {
         Writer w = {0};
 
@@ -93,16 +101,32 @@ int launch_encode(const LaunchSpec *s, uint8_t **ret, size_t *ret_n) {
                 put_number(&w, s->limits[i].soft, 8);
                 put_number(&w, s->limits[i].hard, 8);
         }
-        put_count(&w, s->n_argv);
-        for (size_t i = 0; i < s->n_argv; i++)
-                put_text(&w, s->argv[i]);
-        put_count(&w, s->n_env);
-        for (size_t i = 0; i < s->n_env; i++)
-                put_text(&w, s->env[i]);
+        put_texts(&w, s->argv, s->n_argv);
+        put_texts(&w, s->env, s->n_env);
         put_count(&w, s->n_filter);
         put_padding(&w);
         put(&w, s->filter, s->n_filter * sizeof(s->filter[0]));
         if (w.error < 0) {
+                free(w.data);
+                return w.error;
+        }
+        *ret = w.data;
+        *ret_n = w.n;
+        return 0;
+}
+
+int launch_words_encode(const LaunchSpec *s, uint8_t **ret, size_t *ret_n) {
+        Writer w = {0};
+
+        put_number(&w, WORDS_MAGIC, 4);
+        put_text(&w, s->search);
+        put_texts(&w, s->argv, s->n_argv);
+        put_texts(&w, s->env, s->n_env);
+        if (w.error == 0 && w.n > LAUNCH_WORDS_MAX)
+                w.error = -EFBIG;
+        if (w.error < 0) {
+                if (w.data)
+                        explicit_bzero(w.data, w.n);
                 free(w.data);
                 return w.error;
         }
@@ -246,7 +270,12 @@ int launch_decode(const uint8_t *bytes, size_t n, LaunchSpec *ret) {
                         r.bad = true;
                 else
                         s.filter = (const struct sock_filter *)(const void *)take(&r, s.n_filter * sizeof(struct sock_filter));
-                if (r.bad || r.at != r.n || s.n_argv == 0)
+                /* Words that come later are not in it now. */
+                if ((s.flags & (LAUNCH_LATER | LAUNCH_AHEAD)) == LAUNCH_LATER ? s.n_argv > 0 || s.n_env > 0 : s.n_argv == 0)
+                        r.bad = true;
+                if ((s.flags & (LAUNCH_LATER | LAUNCH_AHEAD)) == LAUNCH_AHEAD)
+                        r.bad = true;
+                if (r.bad || r.at != r.n)
                         e = -EBADMSG;
         }
         if (e < 0) {
@@ -255,6 +284,27 @@ int launch_decode(const uint8_t *bytes, size_t n, LaunchSpec *ret) {
         }
         *ret = s;
         return 0;
+}
+
+size_t launch_spec_bytes(const uint8_t *bytes, size_t n) {
+        return n > LAUNCH_WORDS_MAX && bytes[FLAGS_AT] & LAUNCH_LATER ? n - LAUNCH_WORDS_MAX : n;
+}
+
+int launch_words_decode(const uint8_t *bytes, size_t n, LaunchSpec *s) {
+        Reader r = {bytes, n, 0, n > LAUNCH_WORDS_MAX};
+        int e;
+
+        free(s->argv);
+        free(s->env);
+        s->argv = s->env = NULL;
+        s->n_argv = s->n_env = 0;
+        if (take_number(&r, 4) != WORDS_MAGIC)
+                return -EBADMSG;
+        s->search = take_text(&r);
+        e = take_texts(&r, &s->argv, &s->n_argv);
+        if (e == 0)
+                e = take_texts(&r, &s->env, &s->n_env);
+        return e < 0 ? e : r.bad || s->n_argv == 0 ? -EBADMSG : 0;
 }
 
 void launch_deinit(LaunchSpec *s) {

@@ -25,7 +25,14 @@ enum {
         LAUNCH_CHANGE_IDS = 1 << 0, /* the supervisor is root: drop supplementary groups, take on uid and gid */
         LAUNCH_PROC = 1 << 1,       /* mount /proc with subset=pid */
         LAUNCH_NET_HOST = 1 << 2,   /* the host's network is granted: Landlock does not judge TCP */
-        LAUNCH_ALL = LAUNCH_CHANGE_IDS | LAUNCH_PROC | LAUNCH_NET_HOST,
+        LAUNCH_NURSERY = 1 << 3,    /* no region: the worker builds its root and serves orders in it (schema/nursery.h), on LAUNCH_FD_STATUS after
+                                     * STATUS_READY. Nothing of an invocation is in its spec */
+        LAUNCH_TEMPLATE = 1 << 4,   /* made by such a one: the root stands; entries that are not LAUNCH_OWN are told for Landlock's sake */
+        LAUNCH_LATER = 1 << 5,      /* prepared before its invocation is known: search, argv and env are the words behind the spec (below) */
+        LAUNCH_WARM = 1 << 6,       /* with LAUNCH_NURSERY: it becomes an interpreter that imports what it is told to, and its children are regions
+                                     * whose program is that interpreter (shim/warm/) */
+        LAUNCH_AHEAD = 1 << 7,      /* with LAUNCH_LATER: the program is an interpreter, started before the words are there (below) */
+        LAUNCH_ALL = LAUNCH_CHANGE_IDS | LAUNCH_PROC | LAUNCH_NET_HOST | LAUNCH_NURSERY | LAUNCH_TEMPLATE | LAUNCH_LATER | LAUNCH_WARM | LAUNCH_AHEAD,
 };
 
 typedef enum LaunchKind {
@@ -41,7 +48,8 @@ enum {
         LAUNCH_OPTIONAL = 1 << 1, /* BIND: nothing happens when the source does not exist */
         LAUNCH_DEVICE = 1 << 2,   /* BIND: a device node, to be read and written */
         LAUNCH_FOLLOW = 1 << 3,   /* BIND: symbolic links in the source may be followed; else they are refused */
-        LAUNCH_ENTRY_ALL = LAUNCH_WRITE | LAUNCH_OPTIONAL | LAUNCH_DEVICE | LAUNCH_FOLLOW,
+        LAUNCH_OWN = 1 << 4,      /* with LAUNCH_TEMPLATE: stands in the scratch, so it is the region's own to make */
+        LAUNCH_ENTRY_ALL = LAUNCH_WRITE | LAUNCH_OPTIONAL | LAUNCH_DEVICE | LAUNCH_FOLLOW | LAUNCH_OWN,
 };
 
 typedef struct LaunchEntry {
@@ -70,7 +78,7 @@ typedef struct LaunchSpec {
         size_t n_entries;
         LaunchLimit *limits;
         size_t n_limits;
-        const char **argv, **env; /* NULL-terminated */
+        const char **argv, **env; /* NULL-terminated; none with LAUNCH_LATER, but for LAUNCH_AHEAD: of the bootstrap */
         size_t n_argv, n_env;
         const struct sock_filter *filter; /* the skill's system call filter */
         size_t n_filter;
@@ -82,3 +90,21 @@ int launch_encode(const LaunchSpec *s, uint8_t **ret, size_t *ret_n);
  * launch_encode would not have made are refused. Returns 0, -EBADMSG, -ENOMEM. */
 int launch_decode(const uint8_t *bytes, size_t n, LaunchSpec *ret);
 void launch_deinit(LaunchSpec *s);
+
+/* With LAUNCH_LATER the spec's file has LAUNCH_WORDS_MAX bytes more. The supervisor writes the words there before the go, and overwrites them as it
+ * does the spec; until then they are zeros. */
+#define LAUNCH_WORDS_MAX (128U * 1024)
+
+/* With LAUNCH_AHEAD the first go starts a bootstrap of ours in an interpreter (shim/warm/), confined like any program. It has LAUNCH_FD_LIFELINE and
+ * LAUNCH_FD_SPEC, says one byte on the lifeline when it has come as far as it can, and waits there for the second go: a LaunchTake. It takes the words
+ * from the spec's file, closes both descriptors, and only then anything of a skill runs. */
+typedef struct LaunchTake {
+        uint32_t offset, bytes; /* little-endian */
+} LaunchTake;
+
+/* Of a file of n bytes that begins like this: how many are the spec. */
+size_t launch_spec_bytes(const uint8_t *bytes, size_t n);
+/* search, argv and env. Returns as launch_encode(), -EFBIG beyond LAUNCH_WORDS_MAX. */
+int launch_words_encode(const LaunchSpec *s, uint8_t **ret, size_t *ret_n);
+/* Puts them into s, pointing into `bytes`, whose first ones they are. Returns as launch_decode(); s is freed all the same. */
+int launch_words_decode(const uint8_t *bytes, size_t n, LaunchSpec *s);

@@ -21,6 +21,24 @@
 #define SLOT_VALUE_MAX (512 * 1024) /* bytes of canonical JSON */
 #define SLOT_PROPOSALS_MAX 4096     /* of one invocation */
 
+/* Notes, and shared belief as regions read it. */
+#define SCOPE_NAME_BYTES 64          /* [a-z0-9][a-z0-9._-]* */
+#define NOTE_TEXT_MAX (32 * 1024)    /* bytes of one note */
+#define NOTE_REQUESTS_MAX 4096       /* note.add of one invocation */
+#define BELIEF_ROWS_MAX 1000         /* of one answer */
+#define BELIEF_ROWS_STANDARD 100     /* when the request does not say */
+#define BELIEF_ROWS_BYTES (256 * 1024) /* of one answer: what goes beyond is for the next one; one row fits always */
+#define BELIEF_READS_MAX 65536       /* canon.read of one invocation */
+
+/* Typed memory as regions reach it (memory.*). */
+#define MEMORY_WRITES_MAX 4096     /* memory.save and memory.delete of one invocation, refused ones with them */
+#define MEMORY_READS_MAX 16384     /* the other requests of one invocation */
+#define MEMORY_ROWS_MAX 1000       /* records or changes of one answer */
+#define MEMORY_ROWS_STANDARD 100   /* when the request does not say */
+#define MEMORY_LOOK_RECORDS 1000   /* that are looked at for one answer */
+#define MEMORY_LOOK_TEXT (4 * 1024 * 1024) /* bytes of their text */
+#define MEMORY_REASON_MAX 1024     /* bytes of the reason for a deletion */
+
 /* Sections: typed working state of a region, kept by the supervisor. */
 #define SECTIONS_MAX 64                    /* of one region */
 #define SECTION_BYTES_MAX (512 * 1024)     /* of canonical JSON, each */

@@ -181,6 +181,8 @@ int step_bind(Worker *w) {
         for (size_t i = 0; e == 0 && i < w->spec.n_entries; i++) {
                 const LaunchEntry *b = &w->spec.entries[i];
 
+                if (w->spec.flags & LAUNCH_TEMPLATE && !(b->flags & LAUNCH_OWN))
+                        continue;
                 w->progress->detail = (int)i;
                 e = b->kind == LAUNCH_BIND ? bind_one(w, &folder, b) : make_one(w, &folder, b);
         }

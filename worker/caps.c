@@ -19,9 +19,12 @@ int step_capabilities(Worker *w) {
         /* An ordinary user in tier landlock has no capability to begin with, and so nothing in these sets that an exec could use:
          * no_new_privs closes the bounding set for it. */
         if (may == CAP_SET) {
-                for (cap_value_t c = 0; CAP_IS_SUPPORTED(c); c++)
-                        if (cap_drop_bound(c) < 0)
-                                return -errno;
+                cap_value_t c = 0;
+
+                while (cap_drop_bound(c) == 0)
+                        c++;
+                if (errno != EINVAL || CAP_IS_SUPPORTED(c)) /* it is to be the first that this kernel does not know */
+                        return errno ? -errno : -EPERM;
                 if (prctl(PR_SET_SECUREBITS, locked) < 0)
                         return -errno;
         }

@@ -21,6 +21,8 @@ int step_signals(Worker *w) {
         } standard = {0};
         unsigned long none = 0;
 
+        if (w->forked)
+                return 0;
         /* Straight to the kernel: the C library hides the signals that it uses itself, and an ignored one would stay ignored in the
          * program. */
         for (int s = 1; s <= SIGNALS; s++)
@@ -36,10 +38,22 @@ int step_wait_maps(Worker *w) {
         int fds[LAUNCH_GROUPS_MAX];
         size_t n;
 
-        return lifeline_wait(fds, &n);
+        return w->spec.flags & LAUNCH_TEMPLATE ? maps_write_own(w->spec.uid, w->spec.gid) : lifeline_wait(fds, &n);
 }
 
 int step_identity(Worker *w) {
+        uid_t uid[3];
+        gid_t gid[3];
+
+        /* The nursery has changed them, and dropped its groups; what they are called is up to the map. */
+        if (w->spec.flags & LAUNCH_TEMPLATE) {
+                if (getresuid(&uid[0], &uid[1], &uid[2]) < 0 || getresgid(&gid[0], &gid[1], &gid[2]) < 0)
+                        return -errno;
+                for (size_t i = 0; i < 3; i++)
+                        if (uid[i] != w->spec.uid || gid[i] != w->spec.gid)
+                                return -EPERM;
+                return 0;
+        }
         if (!(w->spec.flags & LAUNCH_CHANGE_IDS))
                 return 0;
         if (setgroups(0, NULL) < 0 || setresgid(w->spec.gid, w->spec.gid, w->spec.gid) < 0 ||
@@ -62,7 +76,7 @@ int step_lifeline(Worker *w) {
 int step_hostname(Worker *w) {
         static const char name[] = "lethe";
 
-        if (w->spec.tier != 2)
+        if (w->spec.tier != 2 || w->spec.flags & LAUNCH_TEMPLATE)
                 return 0;
         if (sethostname(name, sizeof(name) - 1) < 0 || setdomainname("", 0) < 0)
                 return -errno;

@@ -2,6 +2,7 @@
  * skill can reach it (same user, same PID namespace), so it can do next to nothing and nothing that it says is believed. */
 #include "worker/worker.h"
 
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -55,9 +56,14 @@ int step_init(Worker *w) {
         /* Not dumpable: no ptrace, no /proc/1/mem, and /proc/1/exe does not lead to the worker's file. */
         if (prctl(PR_SET_DUMPABLE, 0) < 0)
                 return -errno;
-        for (int fd = 0; fd < LAUNCH_FD_STATUS; fd++)
-                close(fd);
-        if (syscall(SYS_close_range, LAUNCH_FD_LIFELINE + 1, ~0U, 0) < 0)
+        if (syscall(SYS_close_range, 0, LAUNCH_FD_STATUS - 1, 0) < 0)
+                return -errno;
+        if (w->started >= 0) {
+                if (dup3(w->started, LAUNCH_FD_LIFELINE + 1, O_CLOEXEC) < 0)
+                        return -errno;
+                w->started = LAUNCH_FD_LIFELINE + 1;
+        }
+        if (syscall(SYS_close_range, LAUNCH_FD_LIFELINE + 1 + (w->started >= 0), ~0U, 0) < 0)
                 return -errno;
         memcpy(filter, base, sizeof(base));
         n = sizeof(base) / sizeof(base[0]);
@@ -97,6 +103,17 @@ static void __attribute__((noreturn)) finish(Worker *w) {
         _exit(0);
 }
 
+/* Of a warm region. A process that fails in a step says so itself, and ends 127. */
+static void look_whether_it_began(Worker *w, int status) {
+        struct pollfd p = {.fd = w->started, .events = POLLIN};
+        const struct timespec now = {0};
+
+        if (ppoll(&p, 1, &now, NULL) > 0)
+                w->progress->step = STEP_EXEC;
+        else
+                w->progress->reported |= WIFEXITED(status) && WEXITSTATUS(status) == 127;
+}
+
 void init_run(Worker *w) {
         struct rusage usage;
         int status;
@@ -109,6 +126,8 @@ void init_run(Worker *w) {
                 if (ppoll(&p, 1, NULL, &none) > 0 && (p.revents & (POLLHUP | POLLERR)))
                         finish(w);
         }
+        if (w->started >= 0)
+                look_whether_it_began(w, status);
         if (!w->progress->reported) {
                 StatusRecord r = {.kind = STATUS_ENDED, .a = status};
 

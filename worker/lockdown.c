@@ -28,17 +28,39 @@ static const StepRow setup[] = {
         {STEP_FORK, step_fork},
 };
 
+/* A root that stands ready for many regions: the same steps as far as they go, and no privilege left in the one that keeps it. */
+static const StepRow nursery[] = {
+        {STEP_SIGNALS, step_signals},
+        {STEP_WAIT_MAPS, step_wait_maps},
+        {STEP_IDENTITY, step_identity},
+        {STEP_LIFELINE, step_lifeline},
+        {STEP_HOSTNAME, step_hostname},
+        {STEP_ROOT, step_root},
+        {STEP_SCRATCH, step_scratch}, /* the places for it */
+        {STEP_BIND, step_bind},
+        {STEP_PIVOT, step_pivot},
+        {STEP_CAPABILITIES, step_capabilities},
+        {STEP_NO_NEW_PRIVS, step_no_new_privs},
+        {STEP_NURSERY, step_nursery},
+};
+
 static const StepRow program[] = {
         {STEP_SESSION, step_session},
         {STEP_DESCRIPTORS, step_descriptors},
         {STEP_BORN, step_born}, /* the guard takes hold of this process while it goes on */
         {STEP_LANDLOCK, step_landlock}, /* tier landlock: the first process must keep seeing /proc, so only the program is confined */
         {STEP_LIMITS, step_limits},
+        {STEP_SECCOMP, step_apart}, /* what is given back after the next step may be overwritten */
         {STEP_SECCOMP, step_seccomp}, /* last: what follows must be in the filter */
         {STEP_GROUPS, step_groups},
         {STEP_READY, step_ready},
         {STEP_LIMITS, step_open_files}, /* the last limit: what it would have kept from being sent is sent */
         {STEP_WAIT_GO, step_wait_go},
+        {STEP_INIT, step_await_first}, /* it went its own way since the fork, and may have been late */
+};
+
+static const StepRow last[] = {
+        {STEP_WORDS, step_words}, /* those of the invocation, when it was not known before */
         {STEP_EXEC, step_exec},
 };
 
@@ -66,10 +88,20 @@ void lockdown(Worker *w) {
         TAKE(setup, true);
 }
 
+void lockdown_nursery(Worker *w) {
+        TAKE(nursery, true);
+}
+
+void lockdown_confine(Worker *w) {
+        TAKE(program, true);
+}
+
 void lockdown_program(Worker *w) {
         TAKE(program, true);
+        TAKE(last, true);
 }
 
 void lockdown_init(Worker *w) {
         TAKE(first, false);
+        __atomic_store_n(&w->progress->first, 1, __ATOMIC_RELEASE);
 }

@@ -3,9 +3,11 @@
 #include "worker/worker.h"
 
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -15,7 +17,8 @@ int step_fork(Worker *w) {
         /* Tier landlock: orphans of the region become ours, so that reap_all() finds them. */
         if (w->spec.tier == 1 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                 return -errno;
-        w->program = fork();
+        /* As a nursery makes its children: the C library would do for threads what is not needed for one. */
+        w->program = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
         return w->program < 0 ? -errno : 0;
 }
 
@@ -36,6 +39,11 @@ int step_descriptors(Worker *w) {
         for (size_t i = 0; i < 2; i++)
                 if (fcntl(keep[i], F_SETFD, FD_CLOEXEC) < 0)
                         return -errno;
+        if (w->spec.flags & LAUNCH_AHEAD) { /* the bootstrap has these two, and closes them before anything of the skill runs */
+                if (fcntl(LAUNCH_FD_LIFELINE, F_SETFD, 0) < 0 || fcntl(LAUNCH_FD_SPEC, F_SETFD, 0) < 0)
+                        return -errno;
+                from = LAUNCH_FD_SPEC + 1;
+        }
         /* The scratch folder is needed once more (step_born), and goes with the exec. */
         if (w->scratch >= 0) {
                 int fd = dup3(w->scratch, (int)from, O_CLOEXEC);
@@ -43,6 +51,16 @@ int step_descriptors(Worker *w) {
                 if (fd < 0 && w->scratch != (int)from)
                         return -errno;
                 w->scratch = (int)from++;
+        }
+        if (w->started >= 0) { /* both stand far above */
+                if (dup3(w->started, (int)from, O_CLOEXEC) < 0)
+                        return -errno;
+                w->started = (int)from++;
+        }
+        if (w->hand >= 0) {
+                if (dup3(w->hand, (int)from, O_CLOEXEC) < 0)
+                        return -errno;
+                w->hand = (int)from++;
         }
         if (syscall(SYS_close_range, from, ~0U, 0) < 0)
                 return -errno;
@@ -106,6 +124,29 @@ int step_open_files(Worker *w) {
         return 0;
 }
 
+/* Its filter leaves it no call with which it could wake us: it says so in memory, and mostly long before this. It does not say so when it failed, and
+ * then takes us with it. */
+int step_await_first(Worker *w) {
+        const struct timespec a_while = {.tv_nsec = 50000};
+
+        while (!__atomic_load_n(&w->progress->first, __ATOMIC_ACQUIRE))
+                ppoll(NULL, 0, &a_while, NULL);
+        return 0;
+}
+
+/* The program of a warm region is no other image: what it had in common with the first process would stay. */
+int step_apart(Worker *w) {
+        static Progress own;
+        Progress *shared = w->progress;
+
+        if (w->started < 0)
+                return 0;
+        step_await_first(w);
+        own = *shared;
+        w->progress = &own;
+        return munmap(shared, sizeof(*shared)) < 0 ? -errno : 0;
+}
+
 int step_seccomp(Worker *w) {
         int fd = filter_install(w->spec.filter, w->spec.n_filter, 1);
 
@@ -143,6 +184,10 @@ int step_wait_go(Worker *w) {
         size_t n;
 
         return lifeline_wait(fds, &n);
+}
+
+int step_words(Worker *w) {
+        return w->words && !(w->spec.flags & LAUNCH_AHEAD) ? launch_words_decode(w->words, LAUNCH_WORDS_MAX, &w->spec) : 0;
 }
 
 /* The kernel's answer for the best candidate: a file that is there but cannot be run says more than one that is not there. */

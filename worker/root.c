@@ -1,4 +1,5 @@
 /* The private root: a tmpfs that is built beside the host's tree and then takes its place. */
+#include "schema/nursery.h"
 #include "worker/sys.h"
 #include "worker/worker.h"
 
@@ -35,9 +36,28 @@ static int device_of(int fd, dev_t *ret) {
         return 0;
 }
 
+/* Its children have no /proc of their own when they write their id maps. */
+static int keep_proc(void) {
+        int fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), e;
+
+        if (fd < 0)
+                return -errno;
+        e = dup3(fd, NURSERY_FD_KEPT, O_CLOEXEC) < 0 ? -errno : 0;
+        close(fd);
+        return e;
+}
+
 int step_root(Worker *w) {
+        int e;
+
         if (w->spec.tier != 2)
                 return 0;
+        if (w->spec.flags & LAUNCH_TEMPLATE) {
+                w->root = openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+                return w->root < 0 ? -errno : device_of(w->root, &w->root_dev);
+        }
+        if (w->spec.flags & LAUNCH_NURSERY && (e = keep_proc()) < 0)
+                return e;
         w->root = new_tmpfs(1024 * 1024, 4096, "0755");
         if (w->root < 0)
                 return w->root;
@@ -58,12 +78,14 @@ int step_scratch(Worker *w) {
 
         if (w->spec.tier != 2)
                 return 0;
+        for (size_t i = 0; i < 2 && !(w->spec.flags & LAUNCH_TEMPLATE); i++)
+                if (mkdirat(w->root, folders[i].name, 0755) < 0)
+                        return -errno;
+        if (w->spec.flags & LAUNCH_NURSERY)
+                return 0;
         fs = new_tmpfs(w->spec.scratch_bytes, w->spec.scratch_inodes, "0755");
         if (fs < 0)
                 return fs;
-        for (size_t i = 0; i < 2; i++)
-                if (mkdirat(w->root, folders[i].name, 0755) < 0)
-                        return -errno;
         if (sys_move_mount(fs, w->root, folders[0].name) < 0)
                 return -errno;
         for (size_t i = 0; i < 2; i++) {
@@ -109,6 +131,11 @@ int step_pivot(Worker *w) {
 
         if (w->spec.tier != 2)
                 return 0;
+        if (w->spec.flags & LAUNCH_TEMPLATE) {
+                close(w->root);
+                w->root = -1;
+                return 0;
+        }
         /* With one folder as new and old root, the old one ends on top of the new one and can be taken off. */
         if (fchdir(w->root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
                 return -errno;

@@ -6,6 +6,7 @@
 #include "schema/status.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* Shared between init and the program's process until the program is executed. */
@@ -13,6 +14,7 @@ typedef struct Progress {
         int step;      /* the step that is being taken; STEP_EXEC from just before execve on */
         int reported;  /* the process told the supervisor itself why it ends */
         int detail;    /* of StatusRecord */
+        int first;     /* 1: the first process is confined; nothing of the skill runs before */
 } Progress;
 
 typedef struct Worker {
@@ -23,6 +25,10 @@ typedef struct Worker {
         int scratch;   /* root folder of the scratch file system, -1 when none */
         dev_t root_dev, scratch_dev;
         pid_t program; /* -1 before the fork, 0 in the process that becomes the program */
+        const uint8_t *words; /* LAUNCH_LATER: where arguments and environment will be */
+        bool forked;   /* from a nursery, whose signals are as they are to be */
+        int started;   /* of a warm region: an eventfd, which says that the program has begun; else -1 */
+        int hand;      /* of a warm region: arguments and environment for who goes on as the program, instead of an execve; else -1 */
 } Worker;
 
 /* One step: returns 0 or -errno. The list of them is in lockdown.c. */
@@ -41,17 +47,23 @@ int step_capabilities(Worker *w);
 int step_no_new_privs(Worker *w);
 int step_landlock(Worker *w);
 int step_fork(Worker *w);
+int step_nursery(Worker *w); /* instead of the fork */
 
+/* Of a process made in a user namespace below the one that its nursery is in: nobody but itself may write its id maps. */
+int maps_write_own(uint32_t uid, uint32_t gid);
 /* In the program's process. */
 int step_session(Worker *w);
 int step_limits(Worker *w);
 int step_descriptors(Worker *w);
+int step_await_first(Worker *w);
+int step_apart(Worker *w);
 int step_seccomp(Worker *w);
 int step_born(Worker *w);
 int step_groups(Worker *w);
 int step_ready(Worker *w);
 int step_open_files(Worker *w);
 int step_wait_go(Worker *w);
+int step_words(Worker *w);
 int step_exec(Worker *w);
 
 /* In the region's first process. */
@@ -59,7 +71,10 @@ int step_init(Worker *w);
 
 /* Runs the steps in order; ends the process at the first that fails. */
 void lockdown(Worker *w);
+void lockdown_nursery(Worker *w);
 void lockdown_program(Worker *w);
+/* The same but for the execve. */
+void lockdown_confine(Worker *w);
 void lockdown_init(Worker *w);
 
 /* Reports {step, errno} and ends the process. */
@@ -70,6 +85,16 @@ int report(const StatusRecord *r, int fd);
  * the supervisor is gone. */
 int lifeline_wait(int *ret_fds, size_t *n_fds);
 
+/* What a nursery's child, and each worker that was executed, does with the descriptors that it has. */
+void work(bool forked) __attribute__((noreturn));
+/* Returns 0 or -errno. */
+int spec_read(Worker *w);
+/* The spec's strings are gone. */
+void spec_forget(LaunchSpec *s);
+/* Serves as the nursery of a view, whose root stands around this process. may: see nursery_serve(). */
+void nursery_of_view(int (*may)(void)) __attribute__((noreturn));
+/* Serves orders; ends with the supervisor. */
+void nursery_work(void) __attribute__((noreturn));
 /* The region's first process after lock-down: never returns. */
 void init_run(Worker *w) __attribute__((noreturn));
 /* Tier landlock: kills every descendant of this process until none is left. */

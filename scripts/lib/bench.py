@@ -7,6 +7,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+
+
+import bench_plot
+import bench_serve
+
+TABLES = []  # all that was printed, for the drawing
 
 
 def run(argv, **kw):
@@ -20,7 +27,7 @@ def works(argv):
         return False
 
 
-def bwrap(tiny):
+def bwrap(*program):
     """The view that a region has, as bubblewrap says it: /usr read-only, few files of /etc, few devices, private scratch."""
     argv = ["/usr/bin/bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv",
             "--ro-bind", "/usr", "/usr", "--dir", "/etc", "--dir", "/dev"]
@@ -33,7 +40,8 @@ def bwrap(tiny):
         argv += ["--ro-bind-try", "/etc/" + f, "/etc/" + f]
     for d in ("null", "zero", "full", "random", "urandom"):
         argv += ["--dev-bind", "/dev/" + d, "/dev/" + d]
-    return argv + ["--tmpfs", "/work", "--tmpfs", "/tmp", "--ro-bind", tiny, tiny, "--chdir", "/work", tiny]
+    own = [] if program[0].startswith("/usr/") else ["--ro-bind", program[0], program[0]]
+    return argv + ["--tmpfs", "/work", "--tmpfs", "/tmp", *own, "--chdir", "/work", *program]
 
 
 def oci_bundle(folder, tiny, runtime):
@@ -57,9 +65,12 @@ def sandboxes(tiny, work):
     found = []
     candidates = [
         ("bubblewrap", bwrap(tiny)),
+        ("unshare, no policy", ["/usr/bin/unshare", "--user", "--pid", "--mount", "--ipc", "--uts", "--net", "--fork", tiny]),
         ("firejail", ["/usr/bin/firejail", "--quiet", "--noprofile", "--net=none", "--caps.drop=all", "--seccomp",
                       "--nonewprivs", "--private", "--private-dev", tiny]),
     ]
+    if os.geteuid() == 0:
+        candidates.append(("gVisor", ["/usr/bin/runsc", "--ignore-cgroups", "--network=none", "--root", work + "/runsc", "do", tiny]))
     for runtime in ("/usr/bin/crun", "/usr/sbin/runc"):
         bundle = "%s/oci-%s" % (work, os.path.basename(runtime))
         if os.access(runtime, os.X_OK) and oci_bundle(bundle, tiny, runtime):
@@ -90,30 +101,146 @@ def table(title, rows, base):
         print("%-44s %6d %9.1f us %9.1f us %9.1f us %10s" % (
             r["name"], r["n"], r["median_usec"], r["p90_usec"], r["p99_usec"], "%.2f" % r["ratio"] if at else "-"))
     print("(ratio: median divided by that of %s)" % base, flush=True)
+    TABLES.append((title, rows, base))
     return rows
 
 
 def launch(args, work):
     tiny = work + "/tiny"
     shutil.copy(args.build + "/tests/bench/tiny", tiny)
-    commands = [("posix_spawn, no sandbox", [tiny]),
-                ("lethe run", [args.build + "/lethe", "run", "--store", work + "/store", "--exec", tiny])]
+    commands = [("posix_spawn, no sandbox", [tiny]), ("lethe run", lethe_run(args, work, tiny))]
     if run(commands[1][1]).returncode != 0:
         sys.exit("lethe run does not work here: " + run(commands[1][1]).stderr.strip())
     others = sandboxes(tiny, work)
     if "bubblewrap" not in [name for name, _ in others]:
         sys.exit("bubblewrap does not work here: nothing to compare with")
-    argv = [args.build + "/tests/bench/launch", str(args.n)]
-    for i, (name, command) in enumerate(commands + others):
+    with served(args, work, tiny) as daemon:
+        return table("A tiny static program, from start to recorded end", in_turns(args, args.n, commands + asked(daemon, tiny) + others), "bubblewrap")
+
+
+POOL = 16
+
+
+def served(args, work, tiny):
+    """A daemon with skills of the tiny program."""
+    daemon = bench_serve.Daemon(args.build, work, {"version": 1, "pool": {"skills": {"tiny-pool": POOL, "tiny-pool-stats": POOL}}})
+    daemon.skill("tiny-cold", tiny)
+    daemon.skill("tiny-pool", tiny)
+    daemon.skill("tiny-pool-stats", tiny, lineage="stats")
+    return daemon
+
+
+def asked(daemon, tiny):
+    """Ways in which a client that is connected to it can ask for the same."""
+    return [("lethe serve, a program, cold", daemon.request(exec=tiny)), ("lethe serve, a skill, cold", daemon.request(skill="tiny-cold")),
+            ("lethe serve, pool", daemon.request(skill="tiny-pool")), ("lethe serve, pool, stats", daemon.request(skill="tiny-pool-stats"))]
+
+
+def lethe_run(args, work, *program):
+    return [args.build + "/lethe", "run", "--store", work + "/store", "--exec", *program]
+
+
+def in_turns(args, rounds, commands, *options):
+    argv = [args.build + "/tests/bench/launch", *options, str(rounds)]
+    for i, (name, command) in enumerate(commands):
         argv += (["--"] if i else []) + [name] + command
-    return table("A tiny static program, from start to recorded end", lines(argv), "bubblewrap")
+    return lines(argv)
+
+
+INTERPRETERS = [("sh", ["/usr/bin/sh", "-c", ":"]), ("perl", ["/usr/bin/perl", "-MList::Util", "-MTime::HiRes", "-e", "0"]), ("python3", ["/usr/bin/python3", "-c", "import json, re, sqlite3"]), ("node", ["/usr/bin/node", "-e", "0"])]
+
+
+def languages(args, work):
+    """What an interpreter's start costs in each; that start is the most of it."""
+    daemon = bench_serve.Daemon(args.build, work, {"version": 1, "pool": {"skills": {name + "-" + way: 3 for name in ("sh", "perl", "python3", "node") for way in ("pool", "pool-warm")}}})
+    for name, text, preload in (("sh", ":\n", None), ("perl", "use List::Util; use Time::HiRes;\n", ["List::Util", "Time::HiRes"]), ("python3", "import json, re, sqlite3\n", ["json", "re", "sqlite3"]), ("node", "0\n", None)):
+        for way in ("cold", "pool", "warm", "pool-warm"):
+            if preload or "warm" not in way:
+                daemon.script(name + "-" + way, name, text, **({"warm": {"preload": preload}} if "warm" in way else {}))
+    rows = []
+    with daemon:
+        for name, program in INTERPRETERS:
+            if not works(program):
+                print("%s is not on this machine: left out" % name, file=sys.stderr)
+                continue
+            commands = [("%s, no sandbox" % name, program), ("%s, lethe run" % name, lethe_run(args, work, *program)),
+                        ("%s, lethe serve" % name, daemon.request(exec=program[0], args=program[1:]))]
+            commands += [("%s, lethe serve, a skill, %s" % (name, way), daemon.request(skill="%s-%s" % (name, way)))
+                         for way in ("cold", "pool", "warm", "pool-warm") if "%s-%s" % (name, way) in daemon.skills]
+            commands.append(("%s, bubblewrap" % name, bwrap(*program)))
+            rows += table("From start to recorded end: %s" % " ".join(program), in_turns(args, max(5, args.n // 5), commands), "%s, bubblewrap" % name)
+    return rows
+
+
+def throughput(args, work):
+    """Rates and not times: what all clients together get through."""
+    tiny = work + "/tiny"
+    shutil.copy(args.build + "/tests/bench/tiny", tiny)
+    rows = []
+    with served(args, work, tiny) as daemon:
+        ways = [("bubblewrap", bwrap(tiny)), ("lethe run", lethe_run(args, work, tiny)), *asked(daemon, tiny)]
+        for clients in ("1", "2", "8"):
+            commands = [("%s, %s clients" % (name, clients), command) for name, command in ways]
+            part = table("A tiny static program, %s clients at once" % clients, in_turns(args, max(2, args.n // 20), commands, "-c", clients), commands[0][0])
+            for r in part:
+                r["rate_ratio"] = round(r["per_second"] / part[0]["per_second"], 3)
+                r["p99_to_median"] = round(r["p99_usec"] / r["median_usec"], 2)
+                print("%-44s %9.0f a second, %.2f of bubblewrap's; p99 %.1f of the median" % (r["name"], r["per_second"], r["rate_ratio"], r["p99_to_median"]))
+            rows += part
+    return rows
 
 
 def pipe(args, work):
     rows = lines([args.build + "/tests/bench/pingpong"])
     program = args.build + "/tests/bench/slot-roundtrip"
-    rows += lines([program], env=dict(os.environ, LETHE=args.build + "/lethe", TMPDIR=work))
+    env = dict(os.environ, LETHE=args.build + "/lethe", TMPDIR=work)
+    rows += lines([program], env=env)
+    with bench_serve.Daemon(args.build, work) as daemon:
+        rows += [r | {"name": r["name"] + ", lethe serve"} for r in lines([program], env=dict(env, STORE=daemon.store, LETHE_SOCKET=daemon.socket))]
     return table("Round trips from inside a region", rows, rows[0]["name"])
+
+
+ALIVE = (10, 100)
+
+
+def memory(args, work):
+    """What lies in memory for each region that is alive, beside the process of bubblewrap that waits for its sandbox."""
+    own = lambda pids: sum(bench_serve.private_kilobytes(p) for p in pids)
+    program = ["/usr/bin/sleep", "600"]
+    took = {}
+    for name, argv in (("bubblewrap, its own processes", bwrap(*program)), ("lethe run, supervisor and helpers", lethe_run(args, work, *program))):
+        for _ in range(max(3, min(20, args.n // 10))):
+            p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            took.setdefault(name, []).append(own(bench_serve.without(bench_serve.settled(p.pid, 1), "sleep")))
+            p.terminate()
+            p.wait()
+    with bench_serve.Daemon(args.build, work) as daemon:
+        pid = daemon.process.pid
+        run([args.build + "/lethe", "run", "--store", daemon.store, "--exec", "/usr/bin/true"], env=dict(os.environ, LETHE_SOCKET=daemon.socket))
+        idle = {"supervisor": own([pid]), "all": own(bench_serve.settled(pid, 0))}
+        for n in ALIVE:
+            for _ in range(max(3, min(20, args.n // 10)) if n < 100 else 3):
+                with daemon.connected() as s:
+                    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "run", "params": {"exec": program[0], "args": program[1:], "receipt": False}})
+                    s.sendall((request.replace('"id": 1', '"id": %d') * n % tuple(range(n))).replace("}{", "}\n{").encode() + b"\n")
+                    there = bench_serve.without(bench_serve.settled(pid, n), "sleep")
+                    took.setdefault("lethe serve, the supervisor, each of %d" % n, []).append((own([pid]) - idle["supervisor"]) / n)
+                    took.setdefault("lethe serve, with its helpers, each of %d" % n, []).append((own(there) - idle["all"]) / n)
+                bench_serve.settled(pid, 0)
+        peak = bench_serve.peak_kilobytes(pid)
+    rows = []
+    for name, kilobytes in took.items():
+        kilobytes.sort()
+        n = len(kilobytes)
+        rows.append({"name": name, "n": n, "median_kilobytes": kilobytes[n // 2], "p99_kilobytes": kilobytes[n * 99 // 100]})
+    print("\nMemory of each live region that is nobody else's, but for what its program has")
+    print("%-52s %4s %12s %12s %10s" % ("", "n", "median", "p99", "ratio"))
+    for r in rows:
+        r["ratio"] = round(r["median_kilobytes"] / rows[0]["median_kilobytes"], 3)
+        print("%-52s %4d %9.0f kB %9.0f kB %10.2f" % (r["name"], r["n"], r["median_kilobytes"], r["p99_kilobytes"], r["ratio"]))
+    print("(ratio: median divided by that of %s; the supervisor's peak: %d kB)" % (rows[0]["name"], peak), flush=True)
+    TABLES.append(("Memory of a live region", rows, rows[0]["name"]))
+    return rows + [{"name": "lethe serve, the supervisor's peak", "n": 1, "kilobytes": peak}]
 
 
 def durable(args, work):
@@ -122,9 +249,17 @@ def durable(args, work):
     for batch in ("one slot a commit", "64 slots a commit"):
         part = [r for r in measured if r["name"].endswith(batch)]
         rows += table("Slot writes that are on the disk before the answer, " + batch, part, "SQLite WAL FULL, " + batch)
+    measured = lines([args.build + "/tests/bench/slot-writers", work + "/writers", str(max(1, args.n // 20))])
+    for n in ("1 writer", "8 writers", "64 writers"):
+        part = [r for r in measured if r["name"].endswith(", " + n)]
+        rows += table("The same at once by " + n + ", each with a commit of its own", part, "SQLite WAL FULL, one connection, " + n)
+        best = max(r["per_second"] for r in part if r["name"].startswith("SQLite"))
+        for r in part:
+            r["throughput_to_sqlite"] = round(r["per_second"] / best, 3)
     print()
     for r in rows:
-        print("%-44s %9.0f a second" % (r["name"], r["per_second"]))
+        print("%-48s %9.0f a second%s" % (r["name"], r["per_second"], ", %.2f of SQLite's best" % r["throughput_to_sqlite"]
+                                          if "throughput_to_sqlite" in r else ""))
     return rows
 
 
@@ -144,6 +279,20 @@ def scrub(args, work):
             r["rate_to_memset"] = round(rates[r["name"].split(",")[0]] / rates["memset"], 3)
         for r in part[1:3]:
             print("%-44s %6.2f GB/s, %.3f of memset" % (r["name"] + ", written and read back", r["gb_per_second"], r["rate_to_memset"]))
+    return rows
+
+
+def cancel(args, work):
+    """Each size has its own base: the kill of the same tree where nobody traces, overwrites or records anything."""
+    program = work + "/cancel"
+    shutil.copy(args.build + "/tests/bench/cancel", program)
+    options = ["--quiet", "--store", work + "/store", "--pids-limit", "1100", "--timeout", "10m"]
+    measured = lines([program, str(args.n), args.build + "/lethe", "run", *options, "--exec"])
+    rows = []
+    for size in dict.fromkeys(r["name"].split(", ")[1] for r in measured):
+        part = [r for r in measured if r["name"].endswith(", " + size)]
+        rows += table("The end of a tree of %s, from the signal on" % ("one process" if size == "1" else size + " processes"), part,
+                      "bare PID namespace, " + size)
     return rows
 
 
@@ -167,13 +316,93 @@ def giveback(args, work):
     return rows
 
 
+LEDGERS = (1000, 100000, 1000000)
+
+
+def scale(args, work):
+    """What may not grow with the ledger, beside a ledger of a thousand entries; then what reads all of it, by the entry."""
+    tiny = work + "/tiny"
+    shutil.copy(args.build + "/tests/bench/tiny", tiny)
+    stores = {n: "%s/ledger-%d" % (work, n) for n in LEDGERS}
+    verbs, rows = {}, []
+    for n, store in stores.items():
+        if run([args.build + "/tests/ledger/fill", store, str(n)]).returncode != 0:
+            sys.exit("a ledger of %d entries cannot be made" % n)
+        middle = lines([args.build + "/lethe", "log", "--store", store, "--json", "--since", str(n // 2 - 10), "--type", "region.allocated"])[0]["region"]
+        for verb in (["run", "--exec", tiny], ["ps"], ["log", "--region", middle], ["why", middle], ["certificate", middle], ["slot", "get", "fill/region"]):
+            verbs.setdefault(" ".join(verb[:1 + (verb[0] in ("slot", "log"))]), []).append(("%d entries" % n, [args.build + "/lethe", verb[0], "--store", store, *verb[1:]]))
+    for verb, commands in verbs.items():
+        part = in_turns(args, max(5, args.n // 5), [("%s, %s" % (verb, name), command) for name, command in commands])
+        rows += table("lethe %s, by the length of the ledger" % verb, part, part[0]["name"])
+    for verb in ("audit", "audit regions", "export"):
+        part = []
+        for n, store in stores.items():
+            took = []
+            for i in range(3):
+                folder = [work + "/export-%d-%d" % (n, i)] if verb == "export" else []
+                begun = time.monotonic()
+                if run([args.build + "/lethe", *verb.split(), "--store", store, *folder]).returncode > 1:
+                    sys.exit("lethe %s failed" % verb)
+                took.append((time.monotonic() - begun) * 1e6)
+                shutil.rmtree(folder[0], ignore_errors=True) if folder else None
+            took.sort()
+            part.append({"name": "%s, each of %d entries" % (verb, n), "n": 3, "median_usec": took[1] / n, "p90_usec": took[2] / n,
+                         "p99_usec": took[2] / n, "entries_per_second": round(n / took[1] * 1e6)})
+        rows += table("lethe %s reads every entry: the time of one, its start with it" % verb, part, part[0]["name"])
+        for r in part:
+            print("%-44s %9.0f entries a second" % (r["name"], r["entries_per_second"]))
+    return rows
+
+
+def index(args, work):
+    """The term index over 100,000 documents at the usual number of rounds."""
+    documents = max(1000, args.n * 500)
+    measured = lines([args.build + "/tests/bench/index", work + "/index", str(documents), str(args.n * 10)])
+    rows = []
+    for ends in ("in the transaction", "64 a commit"):
+        part = [r for r in measured if r["name"].endswith(ends)]
+        rows += table("A document of 30 words into the term index, %s" % ends, part, "LMDB, the same rows, " + ends)
+    part = [r for r in measured if r["name"].startswith("search")]
+    return rows + table("Searches over %d documents, the ten best" % documents, part, part[0]["name"])
+
+
+def promote(args, work):
+    """Governed writes beside LMDB transactions of the same puts, notes that say which row they mean and notes for which it is looked for."""
+    rows = []
+    for how in ("named", "found"):
+        measured = lines([args.build + "/tests/bench/promote", work + "/promote-" + how, str(max(10, args.n // 4)), how])
+        for each in ("1 a commit", "64 a commit"):
+            part = [r for r in measured if r["name"].endswith(each)]
+            rows += table("A note promoted, %s, %s" % (how, each), part, part[0]["name"])
+    part = [r for r in measured if r["name"].startswith("fold")]
+    rows += table("lethe rebuild and verify: an event folded and compared", part, part[0]["name"])
+    print("%-44s %9.0f events a second" % (part[0]["name"], part[0]["per_second"]))
+    return rows
+
+
+def pending(args, work):
+    """The same commits into a store with nothing pending and into one with 10,000 items, in turns."""
+    measured = lines([args.build + "/tests/bench/pending", work + "/pending", str(args.n), "10000"])
+    rows = []
+    for sort in ("unrelated", "common words", "a row between two"):
+        for end, what in (("pending", "durable"), ("processor", "the processor's time")):
+            part = [r for r in measured if r["name"].startswith(sort) and r["name"].endswith(end)]
+            rows += table("A note promoted, %s, with much pending: %s" % (sort, what), part, part[0]["name"])
+    return rows
+
+
+PARTS = (launch, languages, throughput, pipe, durable, scrub, cancel, memory, giveback, scale, index, promote, pending)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="scripts/bench")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     parser.add_argument("-n", type=int, default=200, help="rounds of each command (200)")
     parser.add_argument("--json", metavar="FILE", help="also write the numbers there")
-    parser.add_argument("--only", choices=["launch", "pipe", "durable", "scrub", "giveback"], action="append")
+    parser.add_argument("--svg", metavar="FILE", help="also draw the ratios there")
+    parser.add_argument("--only", choices=[part.__name__ for part in PARTS], action="append")
     args = parser.parse_args()
+    args.build = os.path.abspath(args.build)
     if args.n < 1:
         parser.error("-n takes a number of rounds, at least 1")
 
@@ -187,7 +416,7 @@ def main():
               "user": "root" if os.geteuid() == 0 else "ordinary user"}
     print("%s, as %s; times are of this machine, compare the ratios" % (report["machine"], report["user"]))
     try:
-        for part in (launch, pipe, durable, scrub, giveback):
+        for part in PARTS:
             if not args.only or part.__name__ in args.only:
                 report[part.__name__] = part(args, work)
     finally:
@@ -196,6 +425,9 @@ def main():
         with open(args.json, "w", encoding="utf-8") as f:
             json.dump(report, f, indent=2)
             f.write("\n")
+    if args.svg:
+        with open(args.svg, "w", encoding="utf-8") as f:
+            f.write(bench_plot.draw(TABLES, report["machine"]))
     return 0
 
 

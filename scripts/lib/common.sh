@@ -32,7 +32,7 @@ packages_for() {
         case $1 in
         build)
                 echo gcc libc6-dev musl-tools meson ninja-build pkgconf python3 scdoc libcriterion-dev \
-                        libjansson-dev libsodium-dev liblmdb-dev libseccomp-dev libcap-dev libyaml-dev libpcre2-dev
+                        libjansson-dev libsodium-dev liblmdb-dev libseccomp-dev libcap-dev libyaml-dev libpcre2-dev libstemmer-dev libsystemd-dev libcurl4-openssl-dev
                 ;;
         demo)
                 echo python3 python3-lxml python3-markdown jq openssl golang-go golang-golang-x-mod-dev util-linux
@@ -40,12 +40,12 @@ packages_for() {
         test)
                 echo python3 python3-lxml python3-markdown jq openssl golang-go golang-golang-x-mod-dev util-linux nodejs \
                         stress-ng strace libsqlite3-dev libasan8 libubsan1 clang-format clang-tidy clang shellcheck git bash zsh fish man-db \
-                        chromium-headless-shell
+                        chromium-headless-shell prometheus
                 # Node.js from elsewhere than Debian brings npm along, and does not go with Debian's.
                 command -v npm >/dev/null || echo npm
                 ;;
         bench)
-                echo python3 util-linux bubblewrap firejail crun runc libsqlite3-dev
+                echo python3 util-linux bubblewrap firejail crun runc runsc libsqlite3-dev
                 ;;
         *)
                 die "no such set of packages: $1"

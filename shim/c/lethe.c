@@ -93,6 +93,10 @@ int lethe_slot_read(Lethe *l, const char *name, const char **ret_value, uint64_t
 }
 
 int lethe_slot_write(Lethe *l, const char *name, const char *value, int64_t expect, uint64_t *ret_version) {
+        return lethe_slot_propose(l, name, value, expect, -1, ret_version);
+}
+
+int lethe_slot_propose(Lethe *l, const char *name, const char *value, int64_t expect, double confidence, uint64_t *ret_version) {
         Params p = {.l = l};
         char text[24];
         Span result;
@@ -104,6 +108,8 @@ int lethe_slot_write(Lethe *l, const char *name, const char *value, int64_t expe
                 params_key(&p, "expect");
                 params_add(&p, text, (size_t)snprintf(text, sizeof(text), "%lld", (long long)expect));
         }
+        if (!(confidence < 0))
+                params_number(&p, "confidence", confidence);
         r = params_call(&p, "slot.write", &result);
         return r == LETHE_OK ? answer_version(l, result, ret_version) : r;
 }
@@ -119,6 +125,40 @@ int lethe_slot_list(Lethe *l, const char **ret_slots) {
         ((char *)slots.p)[slots.n] = 0;
         *ret_slots = slots.p;
         return LETHE_OK;
+}
+
+int lethe_note_add(Lethe *l, const char *text, const char *role, uint64_t *ret_note) {
+        Params p = {.l = l};
+        Span result, note;
+        int r;
+
+        params_text(&p, "text", text);
+        if (role)
+                params_text(&p, "role", role);
+        r = params_call(&p, "note.add", &result);
+        if (r == LETHE_OK)
+                r = answer_member(l, result, "note", &note);
+        if (r == LETHE_OK && ret_note)
+                *ret_note = strtoull(note.p, NULL, 10);
+        return r;
+}
+
+int lethe_canon_read(Lethe *l, const char *bucket, const char *id, const char *state, const char *after, unsigned limit, const char **ret_answer) {
+        static const char *const keys[] = {"bucket", "id", "state", "after"};
+        const char *const said[] = {bucket, id, state, after};
+        Params p = {.l = l};
+        Span result;
+        int r;
+
+        for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+                if (said[i])
+                        params_text(&p, keys[i], said[i]);
+        if (limit)
+                params_number(&p, "limit", limit);
+        r = params_call(&p, "canon.read", &result);
+        if (r == LETHE_OK)
+                *ret_answer = result.p;
+        return r;
 }
 
 int lethe_log(Lethe *l, const char *level, const char *message) {

@@ -46,6 +46,8 @@ int lethe_slot_read(Lethe *l, const char *name, const char **ret_value, uint64_t
 /* A proposal; recorded and durable when this returns LETHE_OK, and visible to others when the region has ended well. expect: the version
  * that the slot must have, 0 for none yet, -1 for any. ret_version (may be NULL): the version that this value gets. */
 int lethe_slot_write(Lethe *l, const char *name, const char *value, int64_t expect, uint64_t *ret_version);
+/* The same with a confidence, 0 to 1, for slots that are decided by it; negative: none. */
+int lethe_slot_propose(Lethe *l, const char *name, const char *value, int64_t expect, double confidence, uint64_t *ret_version);
 /* An array of {"name","read","write","version"?}. */
 int lethe_slot_list(Lethe *l, const char **ret_slots);
 
@@ -57,6 +59,37 @@ int lethe_handle_read(Lethe *l, const char *handle, const char **ret_value, uint
 /* expect: the version that the section must have, 0 for no value yet, -1 for any. */
 int lethe_handle_write(Lethe *l, const char *handle, const char *value, int64_t expect, uint64_t *ret_version);
 int lethe_handle_close(Lethe *l, const char *handle);
+
+/* A note of this region's own, up to 32 KiB of text; durable when this returns LETHE_OK. Nobody else sees it before it was promoted. role: "agent",
+ * "tool_result", or NULL: "agent". ret_note (may be NULL): its number, from 1. */
+int lethe_note_add(Lethe *l, const char *text, const char *role, uint64_t *ret_note);
+/* Shared belief as it is now: {"rows":[{"bucket","id","state","version","payload"?…}…],"next"?}. Each may be NULL: bucket; id, of one row (with bucket and
+ * nothing else); state; after, which is "next" of the answer before. limit: most rows, 0: 100. */
+int lethe_canon_read(Lethe *l, const char *bucket, const char *id, const char *state, const char *after, unsigned limit, const char **ret_answer);
+
+/* Typed memory (schema/memory.md) of the scopes and families that the manifest asks for. kind: "memory_substrate", "knowledge_projections", "skill_artifacts".
+ * scope NULL: the first that the manifest names. Answers are JSON text. */
+typedef struct LetheSave {
+        const char *kind;
+        const char *payload; /* JSON */
+        const char *id;      /* NULL: a new one */
+        const char *type;    /* of memory_substrate: "episodic", "semantic", "observational"; else NULL */
+        const char *refs;    /* JSON array, or NULL: none */
+        int64_t expect;      /* the version that the record must have, 0: it must not be there; -1: any */
+        const char *scope;
+} LetheSave;
+/* {"id","kind","scope","version","seq","created"}; durable when this returns LETHE_OK, and seen by others at once. */
+int lethe_memory_save(Lethe *l, const LetheSave *s, const char **ret_answer);
+/* {"record":{…}} */
+int lethe_memory_load(Lethe *l, const char *kind, const char *id, const char *scope, const char **ret_answer);
+/* {"records":[…],"next"?}. filter and after may be NULL; limit 0: 100. */
+int lethe_memory_list(Lethe *l, const char *filter, const char *after, unsigned limit, const char *scope, const char **ret_answer);
+/* {"records":[…],"cut"?}. limit 0: 20. */
+int lethe_memory_search(Lethe *l, const char *query, unsigned limit, const char *scope, const char **ret_answer);
+/* {"changes":[…],"next"?}. after: 0, or "next" of the answer before. */
+int lethe_memory_history(Lethe *l, const char *kind, const char *id, uint64_t after, unsigned limit, const char *scope, const char **ret_answer);
+/* {"deleted":[…],"scope"}; for ever. reason may be NULL. */
+int lethe_memory_delete(Lethe *l, const char *kind, const char *id, const char *reason, const char *scope, const char **ret_answer);
 
 /* level: "debug", "info", "warning", "error". */
 int lethe_log(Lethe *l, const char *level, const char *message);

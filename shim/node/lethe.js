@@ -4,6 +4,7 @@
  *     const facts = lethe.read("facts");              // the slot's value; LetheError with code "no_value" when it has none
  *     lethe.write("summary", { n: facts.length });    // a proposal, durable when the call returns
  *     lethe.section("plan").write({ steps: 2 });      // working state, typed by the manifest, gone with the region
+ *     lethe.noteAdd("decision use_lmdb: LMDB it is"); // a note of this region's own, until somebody promotes it
  *     lethe.result({ ok: true });                     // the invocation's result, for the receipt
  *
  * Every call waits for its answer, and several processes of one region may call at the same time. What is refused throws LetheError,
@@ -258,6 +259,13 @@ class Section {
         }
 }
 
+/* What was said, in this order; undefined when it was nothing. */
+function said(params) {
+        const entries = Object.entries(params).filter(([, value]) => value !== undefined && value !== null);
+
+        return entries.length > 0 ? Object.fromEntries(entries) : undefined;
+}
+
 module.exports = {
         LetheError,
         NoPipe,
@@ -271,9 +279,15 @@ module.exports = {
         },
         /* The slot's value. */
         read: (name) => module.exports.readValue(name).value,
-        /* Proposes a value; { seq, version, held }. expect: the version that the slot must have, 0 for none yet. */
-        write(name, value, expect) {
-                const result = call("slot.write", expect === undefined || expect === null ? { name, value } : { name, value, expect });
+        /* Proposes a value; { seq, version, held }. expect: the version that the slot must have, 0 for none yet. confidence: 0 to 1, for slots that
+         * are decided by it. */
+        write(name, value, expect, confidence) {
+                const params = { name, value };
+                if (expect !== undefined && expect !== null)
+                        params.expect = expect;
+                if (confidence !== undefined && confidence !== null)
+                        params.confidence = confidence;
+                const result = call("slot.write", params);
                 return { seq: member(result, "seq"), version: member(result, "version"), held: member(result, "held") };
         },
         /* An array of { name, read, write, version? }. */
@@ -299,6 +313,30 @@ module.exports = {
         },
         /* Working state that the supervisor keeps until the region's end. */
         section: (name, region) => new Section(name, region),
+        /* Adds a note of this region's own; its number, from 1. role: "agent" (default), or "tool_result" for what a tool printed. Nobody else sees
+         * it before it was promoted. */
+        noteAdd: (text, role) => member(call("note.add", role === undefined || role === null ? { text } : { text, role }), "note"),
+        /* { rows, next? }: shared belief as it is now. { bucket, id, state, after, limit }, each may be missing. id: one row (with bucket and nothing
+         * else); after: `next` of the answer before. */
+        canonRead({ bucket, id, state, after, limit } = {}) {
+                const result = call("canon.read", said({ bucket, id, state, after, limit }));
+                member(result, "rows");
+                return result;
+        },
+        /* Typed memory (schema/memory.md). kind: "memory_substrate" (which needs a type: episodic, semantic, observational), "knowledge_projections",
+         * "skill_artifacts"; scope: the first of the manifest when it is not said.
+         * { id, kind, scope, version, seq, created }; durable, and seen by others, when it returns. expect: the version that it must have, 0: none yet. */
+        memorySave: ({ kind, id, type, payload, refs, expect, scope }) => call("memory.save", said({ kind, id, type, payload, refs, expect, scope })),
+        /* The record as it is stored. */
+        memoryLoad: (kind, id, scope) => member(call("memory.load", said({ kind, id, scope })), "record"),
+        /* { records, next? }, by kind and id. */
+        memoryList: ({ filter, after, limit, scope } = {}) => call("memory.list", said({ filter, after, limit, scope })),
+        /* { records, cut? }, the best first. */
+        memorySearch: (query, { limit, scope } = {}) => call("memory.search", said({ query, limit, scope })),
+        /* { changes, next? }, oldest first. */
+        memoryHistory: (kind, id, { after, limit, scope } = {}) => call("memory.history", said({ kind, id, after, limit, scope })),
+        /* What went, for ever. */
+        memoryDelete: (kind, id, { reason, scope } = {}) => member(call("memory.delete", said({ kind, id, reason, scope })), "deleted"),
         /* Tells the operator something. level: debug, info, warning, error. */
         log(message, level = "info") {
                 call("log", { level, message });

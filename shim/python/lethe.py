@@ -5,6 +5,7 @@
     lethe.write("summary", {"n": len(facts)})       # a proposal, durable when the call returns
     with lethe.section("plan") as plan:             # working state, typed by the manifest, gone with the region
         plan.write({"steps": 2})
+    lethe.note_add("decision use_lmdb: LMDB it is") # a note of this region's own, until somebody promotes it
     lethe.result({"ok": True})                      # the invocation's result, for the receipt
 
 Values are what the json module makes of them. Every call may be made from several threads, and by several processes of one
@@ -18,13 +19,18 @@ import select
 import threading
 from collections import namedtuple
 
-__all__ = ["LetheError", "NoPipe", "Section", "Value", "Written", "close_handle", "hello", "list_slots", "log", "open_section", "progress", "read",
+__all__ = ["Belief", "Changes", "Found", "LetheError", "NoPipe", "Records", "Section", "Value", "Written", "canon_read", "close_handle", "hello", "list_slots",
+           "log", "memory_delete", "memory_history", "memory_list", "memory_load", "memory_save", "memory_search", "note_add", "open_section", "progress", "read",
            "read_handle", "read_value", "result", "section", "write", "write_handle"]
 
 LINE_MAX = 1024 * 1024
 
 Value = namedtuple("Value", "value version")
 Written = namedtuple("Written", "seq version held")
+Belief = namedtuple("Belief", "rows next")
+Records = namedtuple("Records", "records next")
+Found = namedtuple("Found", "records cut")
+Changes = namedtuple("Changes", "changes next")
 
 
 class LetheError(Exception):
@@ -241,11 +247,14 @@ def read(name):
     return read_value(name).value
 
 
-def write(name, value, expect=None):
-    """Proposes a value; Written(seq, version, held). expect: the version that the slot must have, 0 for none yet."""
+def write(name, value, expect=None, confidence=None):
+    """Proposes a value; Written(seq, version, held). expect: the version that the slot must have, 0 for none yet. confidence: 0 to 1, for slots
+    that are decided by it."""
     params = {"name": name, "value": value}
     if expect is not None:
         params["expect"] = expect
+    if confidence is not None:
+        params["confidence"] = confidence
     result = _pipe.call("slot.write", params)
     return Written(_member(result, "seq"), _member(result, "version"), _member(result, "held"))
 
@@ -311,6 +320,60 @@ class Section:
 def section(name, region=None):
     """Section(name): working state that the supervisor keeps until the region's end."""
     return Section(name, region)
+
+
+def note_add(text, role=None):
+    """Adds a note of this region's own; its number, from 1. role: agent (default), or tool_result for what a tool printed. Nobody else sees it before
+    it was promoted."""
+    params = {"text": text}
+    if role is not None:
+        params["role"] = role
+    return _member(_pipe.call("note.add", params), "note")
+
+
+def canon_read(bucket=None, id=None, state=None, after=None, limit=None):
+    """Belief(rows, next): shared belief as it is now, as dictionaries. id: one row (with bucket and nothing else). next: to be given as `after` for the
+    rows that follow, None when there are none."""
+    result = _pipe.call("canon.read", _said(bucket=bucket, id=id, state=state, after=after, limit=limit))
+    return Belief(_member(result, "rows"), result.get("next"))
+
+
+def _said(**params):
+    return {key: value for key, value in params.items() if value is not None} or None
+
+
+def memory_save(kind, payload, id=None, type=None, refs=None, expect=None, scope=None):
+    """Saves a record of typed memory; a dictionary: id, kind, scope, version, seq, created. kind: memory_substrate (which needs a type: episodic, semantic,
+    observational), knowledge_projections, skill_artifacts. Durable, and seen by others, when it returns. expect: the version that it must have, 0: none yet."""
+    return _pipe.call("memory.save", _said(kind=kind, id=id, type=type, payload=payload, refs=refs, expect=expect, scope=scope))
+
+
+def memory_load(kind, id, scope=None):
+    """The record as it is stored, a dictionary."""
+    return _member(_pipe.call("memory.load", _said(kind=kind, id=id, scope=scope)), "record")
+
+
+def memory_list(filter=None, after=None, limit=None, scope=None):
+    """Records(records, next): by kind and id. next: to be given as `after` for those that follow, None when there are none."""
+    result = _pipe.call("memory.list", _said(filter=filter, after=after, limit=limit, scope=scope))
+    return Records(_member(result, "records"), result.get("next"))
+
+
+def memory_search(query, limit=None, scope=None):
+    """Found(records, cut): the best first. cut: there was too much to look at, and what was not may have had more."""
+    result = _pipe.call("memory.search", _said(query=query, limit=limit, scope=scope))
+    return Found(_member(result, "records"), result.get("cut", False))
+
+
+def memory_history(kind, id, after=None, limit=None, scope=None):
+    """Changes(changes, next): what was done to the record, oldest first."""
+    result = _pipe.call("memory.history", _said(kind=kind, id=id, after=after, limit=limit, scope=scope))
+    return Changes(_member(result, "changes"), result.get("next"))
+
+
+def memory_delete(kind, id, reason=None, scope=None):
+    """Deletes the record for ever; a list of what went."""
+    return _member(_pipe.call("memory.delete", _said(kind=kind, id=id, reason=reason, scope=scope)), "deleted")
 
 
 def log(message, level="info"):

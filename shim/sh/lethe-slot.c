@@ -14,10 +14,21 @@ const char *const command_name = "lethe-slot";
 
 static const char help[] =
         "Usage: lethe-slot read NAME [--raw | --version]   the value as JSON; --raw: a string's text; --version: its version\n"
-        "       lethe-slot write NAME [VALUE|-] [--text] [--expect N]\n"
+        "       lethe-slot write NAME [VALUE|-] [--text] [--expect N] [--confidence C]\n"
         "                                                  VALUE is JSON, or text with --text; - or none: standard input;\n"
-        "                                                  prints the version that the value gets\n"
+        "                                                  prints the version that the value gets; C: 0 to 1, for slots\n"
+        "                                                  that are decided by it\n"
         "       lethe-slot list                            name, access (r, w, rw), version; one slot a line\n"
+        "       lethe-slot note [TEXT|-] [--role ROLE]     a note of this region's own; prints its number. ROLE: agent (default)\n"
+        "                                                  or tool_result\n"
+        "       lethe-slot canon [BUCKET [ID]] [--state STATE] [--after PLACE] [--limit N]\n"
+        "                                                  shared belief as JSON: {\"rows\":[...]}, and \"next\" when there is more:\n"
+        "                                                  what --after takes\n"
+        "       lethe-slot memory save KIND [PAYLOAD|-] [--id ID] [--type TYPE] [--refs JSON] [--expect N]\n"
+        "       lethe-slot memory load KIND ID | list [FILTER] | search QUERY | history KIND ID | delete KIND ID [--reason TEXT]\n"
+        "                  [--scope SCOPE] [--after PLACE] [--limit N]\n"
+        "                                                  typed memory; answers as JSON. KIND: memory_substrate (--type episodic,\n"
+        "                                                  semantic or observational), knowledge_projections, skill_artifacts\n"
         "       lethe-slot log [--level LEVEL] MESSAGE     LEVEL: debug, info (default), warning, error\n"
         "       lethe-slot progress DONE [TOTAL [MESSAGE]]\n"
         "       lethe-slot result [VALUE|-] [--text]       the invocation's result, once\n"
@@ -30,8 +41,10 @@ static const char help[] =
 typedef struct Args {
         const char *words[WORDS_MAX + 1]; /* NULL-terminated; verb and what is not an option */
         size_t n;
-        const char *level, *entry, *input;
+        const char *level, *entry, *input, *role, *state, *after, *id, *type, *refs, *reason, *scope;
+        unsigned limit;
         long long expect; /* -1: any */
+        double confidence; /* -1: none */
         int raw, version, text;
 } Args;
 
@@ -39,7 +52,7 @@ typedef struct Args {
 static int args_read(int argc, char **argv, Args *a) {
         int only_words = 0;
 
-        *a = (Args){.level = "info", .expect = -1};
+        *a = (Args){.level = "info", .expect = -1, .confidence = -1};
         for (int i = 1; i < argc; i++) {
                 char *s = argv[i], *end;
 
@@ -61,12 +74,39 @@ static int args_read(int argc, char **argv, Args *a) {
                         a->entry = argv[++i];
                 else if (strcmp(s, "--input") == 0 && i + 1 < argc)
                         a->input = argv[++i];
-                else if (strcmp(s, "--expect") == 0 && i + 1 < argc) {
+                else if (strcmp(s, "--role") == 0 && i + 1 < argc)
+                        a->role = argv[++i];
+                else if (strcmp(s, "--state") == 0 && i + 1 < argc)
+                        a->state = argv[++i];
+                else if (strcmp(s, "--after") == 0 && i + 1 < argc)
+                        a->after = argv[++i];
+                else if (strcmp(s, "--id") == 0 && i + 1 < argc)
+                        a->id = argv[++i];
+                else if (strcmp(s, "--type") == 0 && i + 1 < argc)
+                        a->type = argv[++i];
+                else if (strcmp(s, "--refs") == 0 && i + 1 < argc)
+                        a->refs = argv[++i];
+                else if (strcmp(s, "--reason") == 0 && i + 1 < argc)
+                        a->reason = argv[++i];
+                else if (strcmp(s, "--scope") == 0 && i + 1 < argc)
+                        a->scope = argv[++i];
+                else if (strcmp(s, "--limit") == 0 && i + 1 < argc) {
+                        unsigned long v = strtoul(argv[++i], &end, 10);
+
+                        if (*argv[i] < '1' || *argv[i] > '9' || *end || v > 1000000)
+                                return command_usage("--limit takes a number from 1 on");
+                        a->limit = (unsigned)v;
+                } else if (strcmp(s, "--expect") == 0 && i + 1 < argc) {
                         s = argv[++i];
                         errno = 0;
                         a->expect = strtoll(s, &end, 10);
                         if (*s < '0' || *s > '9' || *end || errno)
                                 return command_usage("--expect takes a version, a number from 0 on");
+                } else if (strcmp(s, "--confidence") == 0 && i + 1 < argc) {
+                        s = argv[++i];
+                        a->confidence = strtod(s, &end);
+                        if (*s < '0' || *s > '1' || *end || !(a->confidence >= 0 && a->confidence <= 1))
+                                return command_usage("--confidence takes a number from 0 to 1");
                 } else if (strcmp(s, "--help") == 0) {
                         fputs(help, stdout);
                         exit(EXIT_DONE);
@@ -99,7 +139,7 @@ static int do_write(Lethe *l, const Args *a) {
 
         if (!value)
                 return EXIT_REFUSED;
-        r = lethe_slot_write(l, a->words[1], value, a->expect, &version);
+        r = lethe_slot_propose(l, a->words[1], value, a->expect, a->confidence, &version);
         free(value);
         if (r != LETHE_OK)
                 return command_failed(l, r);
@@ -124,6 +164,91 @@ static int do_list(Lethe *l, const Args *a) {
                 p = end;
         }
         return EXIT_DONE;
+}
+
+static int do_note(Lethe *l, const Args *a) {
+        const char *word = a->n > 1 ? a->words[1] : NULL;
+        char *text = command_value(word, 0);
+        uint64_t note;
+        int r;
+
+        if (!text)
+                return EXIT_REFUSED;
+        r = lethe_note_add(l, text, a->role, &note);
+        free(text);
+        if (r != LETHE_OK)
+                return command_failed(l, r);
+        printf("%llu\n", (unsigned long long)note);
+        return EXIT_DONE;
+}
+
+static int do_canon(Lethe *l, const Args *a) {
+        const char *answer;
+        int r = lethe_canon_read(l, a->n > 1 ? a->words[1] : NULL, a->n > 2 ? a->words[2] : NULL, a->state, a->after, a->limit, &answer);
+
+        if (r != LETHE_OK)
+                return command_failed(l, r);
+        puts(answer);
+        return EXIT_DONE;
+}
+
+static int memory_save(Lethe *l, const Args *a, const char **ret) {
+        char *payload = command_value(a->n > 3 ? a->words[3] : NULL, 0);
+        int r;
+
+        if (!payload)
+                return -1;
+        r = lethe_memory_save(l, &(LetheSave){.kind = a->words[2], .payload = payload, .id = a->id, .type = a->type, .refs = a->refs, .expect = a->expect,
+                                              .scope = a->scope}, ret);
+        free(payload);
+        return r;
+}
+
+static int memory_load(Lethe *l, const Args *a, const char **ret) {
+        return lethe_memory_load(l, a->words[2], a->words[3], a->scope, ret);
+}
+
+static int memory_list(Lethe *l, const Args *a, const char **ret) {
+        return lethe_memory_list(l, a->n > 2 ? a->words[2] : NULL, a->after, a->limit, a->scope, ret);
+}
+
+static int memory_search(Lethe *l, const Args *a, const char **ret) {
+        return lethe_memory_search(l, a->words[2], a->limit, a->scope, ret);
+}
+
+static int memory_history(Lethe *l, const Args *a, const char **ret) {
+        return lethe_memory_history(l, a->words[2], a->words[3], a->after ? strtoull(a->after, NULL, 10) : 0, a->limit, a->scope, ret);
+}
+
+static int memory_delete(Lethe *l, const Args *a, const char **ret) {
+        return lethe_memory_delete(l, a->words[2], a->words[3], a->reason, a->scope, ret);
+}
+
+static int do_memory(Lethe *l, const Args *a) {
+        static const struct {
+                const char *name;
+                size_t least, most;
+                int (*ask)(Lethe *l, const Args *a, const char **ret);
+        } all[] = {{"save", 3, 4, memory_save}, {"load", 4, 4, memory_load}, {"list", 2, 3, memory_list}, {"search", 3, 3, memory_search},
+                   {"history", 4, 4, memory_history}, {"delete", 4, 4, memory_delete}};
+        const char *answer;
+
+        for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+                int r;
+
+                if (strcmp(all[i].name, a->words[1]) != 0)
+                        continue;
+                if (a->n < all[i].least || a->n > all[i].most)
+                        return command_usage("wrong number of arguments");
+                r = all[i].ask(l, a, &answer);
+                if (r < 0)
+                        return EXIT_REFUSED;
+                if (r != LETHE_OK)
+                        return command_failed(l, r);
+                puts(answer);
+                return EXIT_DONE;
+        }
+        return command_usage("memory: save, load, list, search, history or delete");
 }
 
 static int do_log(Lethe *l, const Args *a) {
@@ -205,7 +330,7 @@ static const struct {
 } verbs[] = {
         {"read", 1, 1, do_read},         {"write", 1, 2, do_write},   {"list", 0, 0, do_list}, {"log", 1, 1, do_log},
         {"progress", 1, 3, do_progress}, {"result", 0, 1, do_result}, {"hello", 0, 0, do_hello},
-        {"run", 1, WORDS_MAX - 1, do_run},
+        {"run", 1, WORDS_MAX - 1, do_run}, {"note", 0, 1, do_note},  {"canon", 0, 2, do_canon}, {"memory", 1, 3, do_memory},
 };
 
 int main(int argc, char **argv) {

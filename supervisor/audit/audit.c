@@ -90,6 +90,7 @@ static int walk(Audit *a, uint64_t size) {
                 MerkleHash leaf;
                 uint64_t seq;
                 Diag d = {0};
+                bool plain;
                 Bytes e;
 
                 r = ledger_next(&w, &seq, &e);
@@ -110,13 +111,16 @@ static int walk(Audit *a, uint64_t size) {
                 r = merkle_append(&a->edge, &leaf, check_node, a);
                 if (r < 0)
                         return r == -EBADMSG ? AUDIT_E_BROKEN : r;
-                r = json_parse(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o, &d);
+                r = json_parse_plain(e.p, e.n, JSON_DEPTH_DEFAULT, &o);
+                plain = r == 0;
+                if (r > 0)
+                        r = json_parse(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o, &d);
                 if (r > 0 || (r == 0 && !json_is_object(o))) {
                         broken(a, true, "an entry is not JSON", "an object");
                         return broken_found(a, "%s", r > 0 ? d.text : "another value");
                 }
                 if (r == 0)
-                        r = fold_entry(a, o, e);
+                        r = fold_entry(a, o, e, plain);
                 if (r == 0)
                         a->report->entries++;
         }
@@ -222,6 +226,7 @@ int audit_run(Store *s, AuditReport *ret) {
         int r;
 
         *ret = (AuditReport){0};
+        hash_many();
         snprintf(ret->origin, sizeof(ret->origin), "%s", store_origin(s));
         r = begin(s, ret, &t);
         if (r != 0)
@@ -244,6 +249,8 @@ int audit_run(Store *s, AuditReport *ret) {
                 r = broken_found(&a, "one");
         }
         if (r == 0)
+                r = erased_check(&a);
+        if (r == 0)
                 r = check_vkey(&a);
         if (r == 0)
                 r = tables_check(&a);
@@ -258,6 +265,8 @@ int audit_run(Store *s, AuditReport *ret) {
         map_deinit(&a.regions);
         map_deinit(&a.slots);
         map_deinit(&a.skills);
+        map_deinit(&a.arbiters);
+        map_deinit(&a.payloads);
         cursor_free(a.hashes);
         cursor_free(a.bodies);
         return r;

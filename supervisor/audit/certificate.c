@@ -104,7 +104,7 @@ static json_t *ledger_json(Txn *t, const RegionFacts *f, char ret_released[stati
 
 static json_t *statement(Txn *t, const RegionFacts *f, Diag *reterr) {
         char digest[HASH_HEX_MAX] = "", allocated[CLOCK_TEXT_MAX], ended[CLOCK_TEXT_MAX];
-        json_t *ledger = ledger_json(t, f, digest, reterr), *uid = json_object_get(f->by, "uid"), *host = json_object_get(f->by, "host");
+        json_t *ledger = ledger_json(t, f, digest, reterr), *uid = json_object_get(f->by, "client_uid") ?: json_object_get(f->by, "uid"), *host = json_object_get(f->by, "host");
 
         return json_pack("{s:s, s:s, s:[{s:s, s:{s:s}}], s:{s:i, s:{s:s, s:s, s:{s:s, s:s}, s:s}, s:o, s:o, s:{s:O?}, s:{s:O?}, s:{s:s, s:s, s:s, s:b}, s:O?, s:o}}",
                          "_type", CERTIFICATE_STATEMENT_TYPE, "predicateType", CERTIFICATE_PREDICATE_TYPE, "subject", "name", f->id, "digest", "sha256",

@@ -25,15 +25,19 @@ static FoldedRegion *region_of(Audit *a, const json_t *o) {
 }
 
 /* The payload of this entry: its row in table body, and the hash that the entry commits to. */
-static int check_body(Audit *a, const json_t *commitment) {
+static int check_body(Audit *a, const json_t *o, const char *type, const json_t *commitment) {
         const char *said = text_of(commitment, "sha256");
         uint64_t bytes;
         uint8_t hash[HASH_BYTES];
         char hex[HASH_HEX_MAX];
+        int r;
 
         if (!said || json_get_u64(json_object_get(commitment, "bytes"), &bytes) < 0)
                 return lacks(a, "body", "sha256 and bytes");
-        if (a->next_body != a->seq) {
+        r = erased_payload(a, o, type, a->next_body == a->seq);
+        if (r != -ENOENT && (r < 0 || a->next_body != a->seq))
+                return r;
+        if (r == -ENOENT) {
                 broken(a, true, "the entry commits to a payload that is not there", "a row %" PRIu64 " in table body",
                        a->seq);
                 return a->next_body == UINT64_MAX ? broken_found(a, "no more rows")
@@ -52,7 +56,7 @@ static int check_body(Audit *a, const json_t *commitment) {
         return body_step(a);
 }
 
-static int slot_defined(Audit *a, const char *name) {
+static int slot_defined(Audit *a, const char *name, const json_t *rule) {
         SlotRow *row;
 
         if (map_get(&a->slots, name)) {
@@ -65,8 +69,9 @@ static int slot_defined(Audit *a, const char *name) {
                 return -ENOMEM;
         }
         row->defined = a->seq;
+        row->arbitrated = rule;
         a->report->slots++;
-        return 0;
+        return rule ? arbitration_defined(a, name, rule) : 0;
 }
 
 static int wrong_version(Audit *a, const char *name, uint64_t expected, uint64_t found) {
@@ -77,6 +82,8 @@ static int wrong_version(Audit *a, const char *name, uint64_t expected, uint64_t
 static int slot_proposed(Audit *a, const json_t *o, const char *name, SlotRow *slot, uint64_t version) {
         FoldedRegion *r = region_of(a, o);
         const char *id = text_of(o, "region"), *sha = text_of(json_object_get(o, "body"), "sha256");
+        const json_t *sure = json_object_get(o, "confidence");
+        uint64_t expect;
         FoldedHeld *h;
 
         if (!r || !sha)
@@ -94,9 +101,13 @@ static int slot_proposed(Audit *a, const json_t *o, const char *name, SlotRow *s
                 r->held = h;
         }
         h = &r->held[r->n_held++];
-        *h = (FoldedHeld){.seq = a->seq, .version = version};
+        *h = (FoldedHeld){.seq = a->seq, .version = version, .expect = -1, .confidence = sure ? json_number_value(sure) : -1};
+        if (json_get_u64(json_object_get(o, "expect"), &expect) == 0)
+                h->expect = (int64_t)expect;
         strcpy(h->slot, name);
         snprintf(h->sha256, sizeof(h->sha256), "%s", sha);
+        if (slot->arbitrated) /* reserved by nobody */
+                return 0;
         slot->held_version = version;
         slot->held_seq = a->seq;
         snprintf(slot->held_by, sizeof(slot->held_by), "%s", id);
@@ -147,7 +158,11 @@ static int slot_settled(Audit *a, const json_t *o, const char *name, SlotRow *sl
         if (slot->held_seq == proposed)
                 slot->held_version = 0;
         if (!keep)
-                return 0;
+                return slot->arbitrated ? arbitration_discarded(a, o, name, r, h) : 0;
+        if (slot->arbitrated) {
+                broken(a, true, "a slot with a rule is written without its verdict", "slot.gathered");
+                return broken_found(a, "slot.written");
+        }
         if (!sha || strcmp(sha, h->sha256) != 0) {
                 broken(a, true, "what was written is not what was proposed", "payload %s", h->sha256);
                 return broken_found(a, "payload %s", sha ? sha : "none");
@@ -160,7 +175,32 @@ static int slot_settled(Audit *a, const json_t *o, const char *name, SlotRow *sl
         return check_hist(a, name, slot);
 }
 
+/* A region's proposal is gathered: in its turn, like those that are written. */
+static int slot_gathered(Audit *a, const json_t *o, const char *name) {
+        FoldedRegion *r = region_of(a, o);
+        uint64_t proposed;
+        FoldedHeld *h;
+
+        if (!r || json_get_u64(json_object_get(o, "proposed"), &proposed) < 0)
+                return lacks(a, "slot.gathered", "region and proposed");
+        if (r->n_settled >= r->n_held) {
+                broken(a, true, "a proposal is gathered that was not made", "a slot.proposed of the same region before");
+                return broken_found(a, "none that is open");
+        }
+        h = &r->held[r->n_settled++];
+        if (h->seq != proposed || strcmp(h->slot, name) != 0) {
+                broken(a, true, "a proposal is settled out of its turn", "%s, proposed at %" PRIu64, h->slot, h->seq);
+                return broken_found(a, "%s, proposed at %" PRIu64, name, proposed);
+        }
+        return arbitration_gathered(a, o, name, r, h);
+}
+
 static int slot_written(Audit *a, const json_t *o, const char *name, SlotRow *slot, uint64_t version) {
+        if (json_object_get(o, "arbitrated") && !json_object_get(o, "region") && !text_of(o, "who")) {
+                int r = arbitration_written(a, o, name, slot, version);
+
+                return r == 0 ? check_hist(a, name, slot) : r;
+        }
         if (json_object_get(o, "region"))
                 return slot_settled(a, o, name, slot, version, true);
         if (!text_of(o, "who")) {
@@ -203,14 +243,18 @@ static int fold_slot(Audit *a, const json_t *o, const char *type) {
         if (!name || !slot_name_valid(name))
                 return lacks(a, type, "slot");
         if (strcmp(type, "slot.defined") == 0)
-                return json_object_get(o, "body") ? slot_defined(a, name) : lacks(a, type, "body");
+                return json_object_get(o, "body") ? slot_defined(a, name, json_object_get(o, "arbitrate")) : lacks(a, type, "body");
         slot = map_get(&a->slots, name);
         if (!slot) {
                 broken(a, true, "an event speaks of a slot that is not defined", "slot.defined of %s before", name);
                 return broken_found(a, "none");
         }
+        if (strcmp(type, "slot.gathered") == 0)
+                return slot_gathered(a, o, name);
         if (json_get_u64(json_object_get(o, "version"), &version) < 0)
                 return lacks(a, type, "version");
+        if (strcmp(type, "slot.arbitrated") == 0)
+                return arbitration_decided(a, o, name, slot, version);
         if (strcmp(type, "slot.read") == 0)
                 return slot_read(a, slot, o, name, version);
         if (strcmp(type, "slot.proposed") == 0)
@@ -229,7 +273,7 @@ static int out_of_turn(Audit *a, const char *what, const char *expected, const c
 
 /* A sub-skill, or a release callback: both begin and end while the region above is not released. */
 static int region_allocated(Audit *a, const json_t *o, const char *id) {
-        const char *above = text_of(o, "parent");
+        const char *above = text_of(o, "parent"), *scope = text_of(json_object_get(o, "grant"), "key_scope");
         FoldedRegion *r, *parent = above ? map_get(&a->regions, above) : NULL;
 
         if (!region_id_valid(id))
@@ -243,6 +287,8 @@ static int region_allocated(Audit *a, const json_t *o, const char *id) {
                 return -ENOMEM;
         }
         r->allocated = a->seq;
+        r->callback = json_object_get(o, "callback");
+        r->lends_key = scope && strcmp(scope, "invocation-tree") == 0;
         r->parent = parent;
         if (parent)
                 parent->n_below++;
@@ -313,16 +359,11 @@ static int fold_gate(Audit *a, const json_t *o, const char *region) {
         return 0;
 }
 
-/* Order of time and the form of an entry. */
-static int fold_common(Audit *a, const json_t *o, Bytes entry) {
-        _cleanup_free_ char *canonical = NULL;
+/* Order of time. */
+static int fold_time(Audit *a, const json_t *o) {
         const char *time = text_of(o, "time");
         uint64_t usec;
-        size_t n;
 
-        if (json_canonical(o, &canonical, &n) < 0 || n != entry.n || memcmp(canonical, entry.p, n) != 0)
-                return out_of_turn(a, "an entry is not in canonical form", "canonical JSON (RFC 8785)",
-                                   "another spelling");
         if (!time || clock_parse(time, &usec) < 0)
                 return lacks(a, "the entry", "time");
         if (strcmp(time, a->last_time) < 0)
@@ -331,11 +372,24 @@ static int fold_common(Audit *a, const json_t *o, Bytes entry) {
         return 0;
 }
 
-int fold_entry(Audit *a, const json_t *o, Bytes entry) {
+/* The form of an entry as well. */
+static int fold_common(Audit *a, const json_t *o, Bytes entry) {
+        _cleanup_free_ char *canonical = NULL;
+        size_t n;
+
+        if (json_canonical(o, &canonical, &n) < 0 || n != entry.n || memcmp(canonical, entry.p, n) != 0)
+                return out_of_turn(a, "an entry is not in canonical form", "canonical JSON (RFC 8785)",
+                                   "another spelling");
+        return fold_time(a, o);
+}
+
+int fold_entry(Audit *a, const json_t *o, Bytes entry, bool canonical) {
         const char *type = text_of(o, "type"), *region = text_of(o, "region");
         const json_t *body = json_object_get(o, "body");
-        int r = fold_common(a, o, entry);
+        int r = canonical ? fold_time(a, o) : fold_common(a, o, entry);
 
+        if (r == 0)
+                r = arbitration_owed(a, o);
         if (r != 0)
                 return r;
         if (!type)
@@ -359,10 +413,13 @@ int fold_entry(Audit *a, const json_t *o, Bytes entry) {
                 return lacks(a, type, "region");
         /* slot.written of a region speaks of the payload of its proposal. */
         if (body && !json_object_get(o, "proposed")) {
-                r = check_body(a, body);
+                r = check_body(a, o, type, body);
                 if (r != 0)
                         return r;
         }
+        r = erased_entry(a, o, type);
+        if (r != 0)
+                return r;
         if (strcmp(type, "skill.registered") == 0)
                 return fold_skill(a, o);
         if (strcmp(type, "gate.evaluated") == 0)

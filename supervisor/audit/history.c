@@ -2,7 +2,9 @@
 
 #include "audit/audit-internal.h"
 #include "base/clock.h"
+#include "canon/region-events.h"
 #include "engine/engine.h"
+#include "ledger/proof.h"
 #include "store/hooks.h"
 
 #include <errno.h>
@@ -24,6 +26,7 @@ static void facts_free(RegionFacts *f) {
         free(f->asked);
         free(f->scope);
         json_decref(f->beyond);
+        json_decref(f->trace);
         free(f->outcome);
         free(f->reason);
         json_decref(f->by);
@@ -39,8 +42,7 @@ void history_deinit(History *h) {
         *h = (History){0};
 }
 
-/* Fields that were too large for the entry stand in its payload, which is outside of the tree: the entry commits to it, nonce first. */
-static int unfold(Txn *t, uint64_t seq, json_t *o) {
+int history_unfold(Txn *t, uint64_t seq, json_t *o) {
         _cleanup_json_ json_t *fields = NULL;
         uint8_t hash[HASH_BYTES];
         char hex[HASH_HEX_MAX];
@@ -72,6 +74,9 @@ static int allocated(RegionFacts *f, const json_t *o) {
         f->tier = strdup(text_of(o, "tier"));
         f->asked = strdup(text_of(grant, "discipline"));
         f->scope = strdup(*scope ? scope : "invocation");
+        f->exit_code = -1;
+        snprintf(f->parent, sizeof(f->parent), "%s", text_of(o, "parent"));
+        f->trace = json_incref(json_object_get(grant, "trace"));
         f->beyond = json_incref(json_object_get(grant, "beyond_parent"));
         f->outcome = strdup("");
         f->reason = strdup("");
@@ -88,11 +93,13 @@ static int ended(RegionFacts *f, const json_t *o) {
         free(f->reason);
         f->outcome = outcome;
         f->reason = reason;
+        if (json_is_integer(json_object_get(o, "exit_code")))
+                f->exit_code = (int)json_integer_value(json_object_get(o, "exit_code"));
         f->early_end = f->n_released == 0;
         return outcome && reason ? 0 : -ENOMEM;
 }
 
-static bool wanted(const HistoryQuery *q, const RegionFacts *f) {
+bool history_wanted(const HistoryQuery *q, const RegionFacts *f) {
         return (!q->region || strcmp(q->region, f->id) == 0) && (!q->skill || strcmp(q->skill, f->skill) == 0) &&
                (!q->scope || strcmp(q->scope, f->scope) == 0) && f->allocated_usec >= q->since_usec &&
                (q->until_usec == 0 || f->allocated_usec < q->until_usec);
@@ -110,7 +117,7 @@ static int add(History *h, Map *alive, const HistoryQuery *q, const json_t *o, u
         f->allocated_usec = usec;
         r = allocated(f, o);
         h->knows_skill |= r == 0 && q->skill && strcmp(q->skill, f->skill) == 0;
-        if (r < 0 || !wanted(q, f) || map_get(alive, id)) {
+        if (r < 0 || !history_wanted(q, f) || map_get(alive, id)) {
                 facts_free(f);
                 return r;
         }
@@ -177,7 +184,7 @@ static int fold(Txn *t, History *h, Map *alive, const HistoryQuery *q, uint64_t 
 
         if (seq > 0 && seq + 1 < h->entries && !concerns(e))
                 return 0;
-        r = json_parse(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o, NULL);
+        r = json_parse_own(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o);
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
         type = text_of(o, "type");
@@ -186,7 +193,7 @@ static int fold(Txn *t, History *h, Map *alive, const HistoryQuery *q, uint64_t 
         if (seq == 0)
                 h->first_usec = usec;
         h->last_usec = usec;
-        r = unfold(t, seq, o);
+        r = history_unfold(t, seq, o);
         if (r < 0)
                 return r;
         if (strcmp(type, "region.allocated") == 0)
@@ -255,18 +262,15 @@ static int find_orphans(Txn *t, History *h) {
         return 0;
 }
 
-int history_read(Txn *t, const HistoryQuery *q, History *ret, Diag *reterr) {
+/* All entries, and the root that they have together. */
+static int read_all(Txn *t, const HistoryQuery *q, History *h, Diag *reterr) {
         _cleanup_(map_deinit) Map alive = {0};
         _cleanup_walk_ LedgerWalk w = {0};
-        _cleanup_history_ History h = {0};
         MerkleEdge edge = {0};
-        int r;
+        int r = ledger_walk(t, 0, &w);
 
-        snprintf(h.origin, sizeof(h.origin), "%s", store_origin(txn_store(t)));
-        r = ledger_state(t, &h.entries, NULL);
-        if (r == 0)
-                r = ledger_walk(t, 0, &w);
-        for (uint64_t i = 0; r == 0 && i < h.entries; i++) {
+        hash_many();
+        for (uint64_t i = 0; r == 0 && i < h->entries; i++) {
                 MerkleHash leaf;
                 uint64_t seq;
                 Bytes e;
@@ -277,10 +281,56 @@ int history_read(Txn *t, const HistoryQuery *q, History *ret, Diag *reterr) {
                 merkle_leaf(e.p, e.n, &leaf);
                 r = merkle_append(&edge, &leaf, NULL, NULL);
                 if (r == 0)
-                        r = fold(t, &h, &alive, q, seq, e);
+                        r = fold(t, h, &alive, q, seq, e);
         }
+        return r == 0 ? check_root(t, &edge, h, reterr) : r;
+}
+
+/* One entry, which is proved by its path to the root of the checkpoint. */
+static int read_one(Txn *t, const HistoryQuery *q, History *h, Map *alive, uint64_t seq, Bytes e, Diag *reterr) {
+        int r = proof_entry(t, seq, e, reterr);
+
+        return r > 0 ? HISTORY_E_BROKEN : r < 0 ? r : fold(t, h, alive, q, seq, e);
+}
+
+/* The edge of the tree against the checkpoint, then the ledger's first entry and those of one region. */
+static int read_region(Txn *t, const HistoryQuery *q, History *h, Diag *reterr) {
+        _cleanup_region_events_ RegionEvents w = REGION_EVENTS_NULL;
+        _cleanup_(map_deinit) Map alive = {0};
+        LedgerTree tree;
+        Bytes e;
+        int r = ledger_tree_read(t, &tree);
+
         if (r == 0)
-                r = check_root(t, &edge, &h, reterr);
+                r = check_root(t, &tree.edge, h, reterr);
+        if (r == 0)
+                r = ledger_get(t, 0, &e);
+        if (r == 0)
+                r = read_one(t, q, h, &alive, 0, e, reterr);
+        if (r != 0)
+                return r;
+        r = region_events(t, q->region, &w);
+        if (r != 0)
+                return r == REGION_EVENTS_E_NONE ? 0 : r;
+        while (r == 0) {
+                _cleanup_json_ json_t *o = NULL;
+                uint64_t seq;
+
+                r = region_events_next(&w, &seq, &e, &o);
+                if (r == 0)
+                        r = read_one(t, q, h, &alive, seq, e, reterr);
+        }
+        return r == -ENOENT ? 0 : r;
+}
+
+int history_read(Txn *t, const HistoryQuery *q, History *ret, Diag *reterr) {
+        _cleanup_history_ History h = {0};
+        int r;
+
+        snprintf(h.origin, sizeof(h.origin), "%s", store_origin(txn_store(t)));
+        r = ledger_state(t, &h.entries, NULL);
+        if (r == 0)
+                r = q->region ? read_region(t, q, &h, reterr) : read_all(t, q, &h, reterr);
         if (r == 0)
                 r = find_orphans(t, &h);
         if (r == -ENOENT || r == -EUCLEAN)

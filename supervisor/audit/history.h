@@ -1,5 +1,6 @@
-/* Runs: CLI. What the ledger says of each region: one walk over its entries, from which certificate, report and `audit regions` speak. The walk
- * hashes every entry and compares the root with the signed checkpoint, so that no answer is given about entries that were not signed for. */
+/* Runs: CLI. What the ledger says of each region, from which certificate, report and `audit regions` speak. A walk over all entries hashes
+ * every one and compares the root with the signed checkpoint; of a single region each entry is proved by its path to that root. So no answer is
+ * given about entries that were not signed for. */
 #pragma once
 
 #include "base/diag.h"
@@ -36,6 +37,9 @@ typedef struct RegionFacts {
         json_t *beyond;           /* what it had and the region that started it had not, by the policy's word; NULL: nothing */
         char *outcome, *reason;   /* owned; "" when there is none */
         uint64_t bound_usec;      /* of cancellation; 0: not said */
+        char parent[REGION_ID_MAX]; /* the region that started it; "" */
+        json_t *trace;            /* {"id","parent","span"} when its caller traced; NULL */
+        int exit_code;            /* -1: none */
         json_t *by;               /* who ran it: host, uid, version; NULL when not recorded */
         json_t *teardown;         /* as recorded in region.released, whatever fields it has; NULL */
         json_t *usage;            /* NULL when not recorded */
@@ -45,7 +49,7 @@ typedef struct History {
         char origin[128];
         uint64_t entries;
         char root[HASH_HEX_MAX];
-        uint64_t first_usec, last_usec; /* of the ledger's first and last entry */
+        uint64_t first_usec, last_usec; /* of the ledger's first and last entry; of a query for one region: not set */
         RegionFacts **regions;  /* by allocation; owned */
         size_t n;
         bool refused;           /* the query's region was refused before it began */
@@ -59,8 +63,13 @@ typedef struct HistoryQuery {
         const char *region;              /* only this one, or NULL */
 } HistoryQuery;
 
+/* Fields that were too large for the entry stand in its payload, which is outside of the tree: the entry commits to it, nonce first. Adds them to o, the
+ * entry at seq; of a payload that was erased there is nothing to add. Returns 0, -EUCLEAN, -errno. */
+int history_unfold(Txn *t, uint64_t seq, json_t *o);
 /* Returns 0, HISTORY_E_BROKEN, -errno. */
 int history_read(Txn *t, const HistoryQuery *q, History *ret, Diag *reterr);
+/* The query asks for this one. */
+bool history_wanted(const HistoryQuery *q, const RegionFacts *f);
 void history_deinit(History *h);
 #define _cleanup_history_ _cleanup_(history_deinit)
 

@@ -67,6 +67,8 @@ static int check_slot(Audit *a, const char *name, const SlotRow *row) {
                 return unequal(a, "table slot differs from the ledger", name, "written at", f->written, row->written);
         if (row->body != f->body)
                 return unequal(a, "table slot differs from the ledger", name, "payload of", f->body, row->body);
+        if (row->arbitrated != f->arbitrated)
+                return unequal(a, "table slot differs from the ledger", name, "rules of arbitration", f->arbitrated, row->arbitrated);
         if (row->held_version != f->held_version)
                 return unequal(a, "table slot differs from the ledger", name, "held version", f->held_version,
                                row->held_version);
@@ -179,7 +181,7 @@ static int check_regions(Audit *a) {
 }
 
 int tables_check(Audit *a) {
-        uint64_t held = 0;
+        uint64_t held = 0, gathered = 0;
         int r = check_slots(a);
 
         if (r == 0)
@@ -188,6 +190,12 @@ int tables_check(Audit *a) {
                 r = count(a, TABLE_HELD, held);
         if (r == 0)
                 r = count(a, TABLE_HIST, a->n_hist);
+        if (r == 0)
+                r = arbitration_check(a, &gathered);
+        if (r == 0)
+                r = count(a, TABLE_GATHER, gathered);
+        if (r == 0)
+                r = count(a, TABLE_VERDICT, a->n_verdicts);
         if (r == 0)
                 r = check_regions(a);
         if (r == 0)

@@ -1,5 +1,7 @@
 #include "base/buf.h"
 
+#include "base/diag.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,23 +19,32 @@ void buf_deinit(Buf *b) {
         *b = (Buf){.max = b->max};
 }
 
-int buf_add(Buf *b, const void *bytes, size_t n) {
-        size_t max = b->max ? b->max : 64UL << 20;
+int buf_reserve(Buf *b, size_t n) {
+        size_t max = b->max ? b->max : 64UL << 20, room;
+        char *p;
 
         if (n > max || b->n > max - n)
                 return -EFBIG;
-        if (!b->data || b->room - b->n < n + 1) {
-                size_t room = MAX(b->room * 2, b->n + n + 64);
-                char *p = malloc(room);
+        if (b->data && b->room - b->n > n)
+                return 0;
+        room = MIN(MAX(b->room * 2, b->n + n + 64), max + 1);
+        p = malloc(room);
+        if (!p)
+                return -ENOMEM;
+        if (b->data)
+                memcpy(p, b->data, b->n);
+        p[b->n] = 0;
+        give_back(b->data, b->room);
+        b->data = p;
+        b->room = room;
+        return 0;
+}
 
-                if (!p)
-                        return -ENOMEM;
-                if (b->data)
-                        memcpy(p, b->data, b->n + 1);
-                give_back(b->data, b->room);
-                b->data = p;
-                b->room = room;
-        }
+int buf_add(Buf *b, const void *bytes, size_t n) {
+        int r = buf_reserve(b, n);
+
+        if (r < 0)
+                return r;
         if (n)
                 memcpy(b->data + b->n, bytes, n);
         b->n += n;
@@ -67,4 +78,24 @@ void buf_drop(Buf *b, size_t n) {
         memmove(b->data, b->data + n, b->n - n);
         b->n -= n;
         explicit_bzero(b->data + b->n, n);
+}
+
+int buf_add_plain(Buf *out, const char *p, size_t n) {
+        int e = 0;
+
+        while (n > 0 && e == 0) {
+                const char *nul = memchr(p, 0, n);
+                size_t good = nul ? (size_t)(nul - p) : n, bad;
+
+                if (!utf8_valid(p, good, &bad))
+                        good = bad;
+                e = buf_add(out, p, good);
+                if (good == n)
+                        break;
+                if (e == 0)
+                        e = buf_add_str(out, "\xef\xbf\xbd");
+                p += good + 1;
+                n -= good + 1;
+        }
+        return e;
 }

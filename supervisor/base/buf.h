@@ -16,7 +16,11 @@ void buf_deinit(Buf *b);
 
 /* Returns 0, -ENOMEM, or -EFBIG when the bound would be passed; on failure the buffer is as it was. */
 int buf_add(Buf *b, const void *bytes, size_t n);
+/* Makes room for n more, for who writes behind data[n] by itself. Returns as buf_add(). */
+int buf_reserve(Buf *b, size_t n);
 int buf_add_str(Buf *b, const char *s);
 int buf_printf(Buf *b, const char *fmt, ...) _printf_(2, 3);
+/* Text for a JSON string: what is not UTF-8, and NUL, becomes U+FFFD. */
+int buf_add_plain(Buf *b, const char *bytes, size_t n);
 /* Removes the first n bytes. */
 void buf_drop(Buf *b, size_t n);

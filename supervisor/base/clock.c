@@ -22,6 +22,11 @@ uint64_t clock_mono_usec(void) {
         return now(CLOCK_MONOTONIC);
 }
 
+static void digits(char *out, unsigned n, unsigned v) {
+        for (; n > 0; v /= 10)
+                out[--n] = (char)('0' + v % 10);
+}
+
 /* Not gmtime_r(): the C library reads the time zone's files for it, which a short run would feel. The calendar's rule repeats every 400
  * years of 146,097 days; years are counted from March here, so that a leap day is the last of its year. */
 const char *clock_format(uint64_t real_usec, char out[static CLOCK_TEXT_MAX]) {
@@ -35,34 +40,42 @@ const char *clock_format(uint64_t real_usec, char out[static CLOCK_TEXT_MAX]) {
         day = of_year - (153 * month + 2) / 5 + 1;
         month = month < 10 ? month + 3 : month - 9;
         year = days / 146097 * 400 + year_of + (month <= 2);
-        snprintf(out, CLOCK_TEXT_MAX, "%04u-%02u-%02uT%02u:%02u:%02u.%06uZ", (unsigned)(year % 10000), month % 100, day % 100,
-                 second / 3600 % 100, second / 60 % 60, second % 60, (unsigned)(real_usec % 1000000));
+        strcpy(out, "0000-00-00T00:00:00.000000Z"); /* every event has one: no printf() */
+        digits(out, 4, (unsigned)(year % 10000));
+        digits(out + 5, 2, month);
+        digits(out + 8, 2, day);
+        digits(out + 11, 2, second / 3600);
+        digits(out + 14, 2, second / 60 % 60);
+        digits(out + 17, 2, second % 60);
+        digits(out + 20, 6, (unsigned)(real_usec % 1000000));
         return out;
 }
 
 int clock_parse(const char *text, uint64_t *ret_real_usec) {
-        struct tm tm = {0};
-        char again[CLOCK_TEXT_MAX];
-        uint64_t real_usec;
-        unsigned usec;
-        int used = 0;
-        time_t s;
+        static const char form[] = "dddd-dd-ddTdd:dd:dd.ddddddZ";
+        static const unsigned char lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+        unsigned n[7] = {0}, field = 0, year, of_year, last;
+        uint64_t days;
 
-        if (strlen(text) != 27 ||
-            sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d.%6uZ%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
-                   &tm.tm_min, &tm.tm_sec, &usec, &used) != 7 ||
-            used != 27)
+        for (size_t i = 0; i < sizeof(form); i++)
+                if (form[i] != 'd') {
+                        if (text[i] != form[i])
+                                return -EINVAL;
+                        field++;
+                } else if (text[i] >= '0' && text[i] <= '9')
+                        n[field] = n[field] * 10 + (unsigned)(text[i] - '0');
+                else
+                        return -EINVAL;
+        if (n[0] < 1970 || n[1] < 1 || n[1] > 12 || n[3] > 23 || n[4] > 59 || n[5] > 59)
                 return -EINVAL;
-        tm.tm_year -= 1900;
-        tm.tm_mon -= 1;
-        s = timegm(&tm);
-        if (s < 0)
+        last = lengths[n[1] - 1] + (n[1] == 2 && n[0] % 4 == 0 && (n[0] % 100 != 0 || n[0] % 400 == 0));
+        if (n[2] < 1 || n[2] > last)
                 return -EINVAL;
-        real_usec = (uint64_t)s * 1000000 + usec;
-        /* sscanf takes signs and blanks, timegm a 13th month: only what clock_format writes is right. */
-        if (strcmp(clock_format(real_usec, again), text) != 0)
-                return -EINVAL;
-        *ret_real_usec = real_usec;
+        /* As in clock_format(): the year begins in March. */
+        year = n[0] - (n[1] <= 2);
+        of_year = (153 * (n[1] > 2 ? n[1] - 3 : n[1] + 9) + 2) / 5 + n[2] - 1;
+        days = UINT64_C(365) * year + year / 4 - year / 100 + year / 400 + of_year - 719468;
+        *ret_real_usec = (days * 86400 + n[3] * 3600 + n[4] * 60 + n[5]) * 1000000 + n[6];
         return 0;
 }
 

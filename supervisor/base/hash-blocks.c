@@ -3,15 +3,23 @@
 #ifdef __x86_64__
 #include <cpuid.h>
 #include <immintrin.h>
+#include <stdatomic.h>
+
+static atomic_int known = -1; /* a race writes the same value twice */
+
+bool hash_blocks_known(void) {
+        return atomic_load_explicit(&known, memory_order_relaxed) > 0;
+}
 
 bool hash_blocks_can(void) {
-        static int can = -1; /* a race writes the same value twice */
+        int can = atomic_load_explicit(&known, memory_order_relaxed);
         unsigned a, b, c, d;
 
         if (can < 0) {
                 can = 0;
                 if (__get_cpuid(1, &a, &b, &c, &d) && (c & bit_SSSE3) && (c & bit_SSE4_1) && __get_cpuid_count(7, 0, &a, &b, &c, &d))
                         can = (b & bit_SHA) != 0;
+                atomic_store_explicit(&known, can, memory_order_relaxed);
         }
         return can;
 }
@@ -62,6 +70,10 @@ __attribute__((target("sha,ssse3,sse4.1"))) void hash_blocks(uint32_t state[stat
 }
 #else
 bool hash_blocks_can(void) {
+        return false;
+}
+
+bool hash_blocks_known(void) {
         return false;
 }
 

@@ -6,5 +6,7 @@
 
 /* True where the processor has the SHA extensions; asked once. */
 bool hash_blocks_can(void);
+/* The same where it was asked already, else false: asking takes longer than hashing a little. */
+bool hash_blocks_known(void);
 /* Puts n_blocks of 64 bytes through the compression function (FIPS 180-4 section 6.2.2). Only where hash_blocks_can(). */
 void hash_blocks(uint32_t state[static 8], const uint8_t *p, size_t n_blocks);

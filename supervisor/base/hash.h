@@ -7,6 +7,10 @@
 #define HASH_HEX_MAX 65
 
 void hash_bytes(const void *p, size_t n, uint8_t ret[static HASH_BYTES]);
+/* Of head and p, one after the other; head has less than 64 bytes. */
+void hash_two(const void *head, size_t n_head, const void *p, size_t n, uint8_t ret[static HASH_BYTES]);
+/* For who is about to hash much: looks what the processor has for it. */
+void hash_many(void);
 /* Hashes a whole file, read from its start. Returns 0 or -errno; -EFBIG beyond max_bytes. */
 int hash_fd(int fd, uint64_t max_bytes, uint8_t ret[static HASH_BYTES], uint64_t *ret_bytes);
 /* Lower-case, NUL-terminated; out holds 2n + 1. Returns out. */

@@ -4,16 +4,20 @@
 #include "base/io.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
-const char *host_id(char out[static HOST_ID_MAX]) {
+#define HOST_FILE "/etc/machine-id"
+
+static const char *make(char out[static HOST_ID_MAX]) {
         _cleanup_free_ char *id = NULL;
         uint8_t hash[HASH_BYTES];
         char text[128];
         size_t n;
 
-        if (io_read_file(AT_FDCWD, "/etc/machine-id", 64, &id, &n) < 0)
+        if (io_read_file(AT_FDCWD, HOST_FILE, 64, &id, &n) < 0)
                 return NULL;
         id[strcspn(id, "\n")] = 0;
         if (strlen(id) < 32) /* "uninitialized", or a file that somebody emptied */
@@ -23,4 +27,36 @@ const char *host_id(char out[static HOST_ID_MAX]) {
         strcpy(out, "sha256:");
         hex_encode(hash, sizeof(hash), out + 7);
         return out;
+}
+
+/* Of the file as it was: another one, or other bytes in it, make another id. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct stat file;
+static char known[HOST_ID_MAX];
+
+static bool same(const struct stat *a, const struct stat *b) {
+        return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+               a->st_mtim.tv_nsec == b->st_mtim.tv_nsec && a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+const char *host_id(char out[static HOST_ID_MAX]) {
+        const char *id = NULL;
+        struct stat st;
+
+        if (stat(HOST_FILE, &st) < 0)
+                return NULL;
+        pthread_mutex_lock(&lock);
+        if (*known && same(&st, &file))
+                id = strcpy(out, known);
+        pthread_mutex_unlock(&lock);
+        if (id)
+                return id;
+        id = make(out);
+        pthread_mutex_lock(&lock);
+        if (id) {
+                strcpy(known, id);
+                file = st;
+        }
+        pthread_mutex_unlock(&lock);
+        return id;
 }

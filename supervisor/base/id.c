@@ -32,6 +32,21 @@ bool region_id_valid(const char *id) {
         return strlen(id) == REGION_ID_LEN && strspn(id, digits) == REGION_ID_LEN;
 }
 
+uint64_t region_id_usec(const char *id) {
+        uint64_t ms = 0;
+
+        for (int i = 0; i < 10; i++)
+                ms = ms << 5 | (uint64_t)(strchr(digits, id[i]) - digits);
+        return (ms & ((UINT64_C(1) << 48) - 1)) * 1000;
+}
+
+bool scope_name_valid(const char *name) {
+        size_t n = strlen(name);
+
+        return n > 0 && n <= SCOPE_NAME_BYTES && ((*name >= 'a' && *name <= 'z') || (*name >= '0' && *name <= '9')) &&
+               strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == n;
+}
+
 bool slot_name_valid(const char *name) {
         size_t n = strlen(name);
 

@@ -6,10 +6,15 @@
 
 #define REGION_ID_LEN 26
 #define REGION_ID_MAX 27
+typedef char RegionId[REGION_ID_MAX];
 
 /* Returns 0 or -errno of getrandom. */
 int region_id_new(uint64_t real_usec, char ret[static REGION_ID_MAX]);
 bool region_id_valid(const char *id);
+/* The time in a valid id, in steps of a millisecond. */
+uint64_t region_id_usec(const char *id);
 
 /* Slots: [a-z][a-z0-9._/-]*, at most SLOT_NAME_MAX bytes. Both wings and the command line need the rule. */
 bool slot_name_valid(const char *name);
+/* Scopes of records, and agents: "[a-z0-9][a-z0-9._-]{0,63}". */
+bool scope_name_valid(const char *name);

@@ -188,3 +188,23 @@ int io_send_fds(int fd, const void *p, size_t n, const int *fds, size_t n_fds) {
                 return errno == ECONNRESET ? -EPIPE : -errno;
         return (size_t)sent == n ? 0 : -EIO;
 }
+
+char *io_absolute(const char *path) {
+        _cleanup_free_ char *here = *path == '/' ? NULL : getcwd(NULL, 0);
+        char *out;
+
+        if (*path == '/')
+                return strdup(path);
+        return here && asprintf(&out, "%s/%s", here, path) >= 0 ? out : NULL;
+}
+
+void io_wipe(int fd) {
+        static const char zeros[65536];
+        struct stat st;
+
+        if (fstat(fd, &st) < 0)
+                return;
+        for (off_t at = 0; at < st.st_size; at += (off_t)sizeof(zeros))
+                if (pwrite(fd, zeros, MIN(sizeof(zeros), (size_t)(st.st_size - at)), at) < 0)
+                        return;
+}

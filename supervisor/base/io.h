@@ -16,9 +16,13 @@ int io_write_file(int dirfd, const char *path, const void *p, size_t n, mode_t m
 int io_write_named(const char *path, const void *p, size_t n, mode_t mode);
 /* Makes path and its missing parents with `mode`. Returns 0 or -errno. */
 int io_mkdir_parents(const char *path, mode_t mode);
+/* Overwrites a file of ours, as far as it can be written. */
+void io_wipe(int fd);
 #define IO_SEND_FDS_MAX 8
 /* Sends n bytes at once through a Unix socket, and at most IO_SEND_FDS_MAX descriptors with them, without SIGPIPE. Returns 0, -EPIPE when nobody
  * is left to take it, -errno. */
 int io_send_fds(int fd, const void *p, size_t n, const int *fds, size_t n_fds);
 /* Puts O_NONBLOCK on. Returns 0 or -errno. */
 int io_set_nonblock(int fd);
+/* The path seen from the working folder that there is now: for what is used later, or by a thread with another. Owned; NULL: none, or no memory. */
+char *io_absolute(const char *path);

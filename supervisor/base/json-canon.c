@@ -2,76 +2,143 @@
 #include "base/json.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 static int canon(const json_t *v, Buf *b);
 
-/* RFC 8785 3.2.2.2: only the escapes that JSON requires, lower-case hex. */
-static int canon_string(const char *s, size_t n, Buf *b) {
-        size_t from = 0;
-        int r = buf_add(b, "\"", 1);
+static int add_char(Buf *b, char c) {
+        int r = b->data && b->room - b->n > 1 ? 0 : buf_reserve(b, 1);
 
-        for (size_t i = 0; r == 0 && i < n; i++) {
-                unsigned char c = (unsigned char)s[i];
-                const char *named = NULL;
-
-                if (c >= 0x20 && c != '"' && c != '\\')
-                        continue;
-                r = buf_add(b, s + from, i - from);
-                from = i + 1;
-                switch (c) {
-                case '"': named = "\\\""; break;
-                case '\\': named = "\\\\"; break;
-                case '\b': named = "\\b"; break;
-                case '\f': named = "\\f"; break;
-                case '\n': named = "\\n"; break;
-                case '\r': named = "\\r"; break;
-                case '\t': named = "\\t"; break;
-                default: break;
-                }
-                if (r == 0)
-                        r = named ? buf_add_str(b, named) : buf_printf(b, "\\u%04x", c);
+        if (r == 0) {
+                b->data[b->n++] = c;
+                b->data[b->n] = 0;
         }
+        return r;
+}
+
+/* Whether one of eight bytes is a control character, a quote or a backslash. */
+static bool has_escape(const char *s) {
+        const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
+        uint64_t v, quote, backslash;
+
+        memcpy(&v, s, sizeof(v));
+        quote = v ^ ones * '"';
+        backslash = v ^ ones * '\\';
+        /* Of bytes below 0x80 the subtraction leaves those with the high bit that were too small; a borrow only comes from one of these. */
+        return ((v - ones * 0x20) & ~v & high) | ((quote - ones) & ~quote & high) | ((backslash - ones) & ~backslash & high);
+}
+
+/* The first byte from i on that must be escaped, or n. */
+static size_t next_escape(const char *s, size_t n, size_t i) {
+        while (n - i >= 8 && !has_escape(s + i))
+                i += 8;
+        while (i < n && (unsigned char)s[i] >= 0x20 && s[i] != '"' && s[i] != '\\')
+                i++;
+        return i;
+}
+
+/* RFC 8785 3.2.2.2: only the escapes that JSON requires, lower-case hex. */
+static int escape(char c, Buf *b) {
+        static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+        const char *named = c ? strchr(from, c) : NULL;
+
+        return named ? buf_add(b, (char[]){'\\', to[named - from]}, 2) : buf_printf(b, "\\u%04x", (unsigned)c);
+}
+
+static int canon_string(const char *s, size_t n, Buf *b) {
+        int r = add_char(b, '"');
+
+        for (size_t from = 0, i; r == 0; from = i + 1) {
+                i = next_escape(s, n, from);
+                r = buf_add(b, s + from, i - from);
+                if (i == n)
+                        break;
+                if (r == 0)
+                        r = escape(s[i], b);
+        }
+        return r ? r : add_char(b, '"');
+}
+
+/* Returns how many digits. */
+static int digits_of(uint64_t v, char ret[static 24]) {
+        char back[24];
+        int n = 0;
+
+        do
+                back[n++] = (char)('0' + v % 10);
+        while ((v /= 10) > 0);
+        for (int i = 0; i < n; i++)
+                ret[i] = back[n - 1 - i];
+        return n;
+}
+
+static int canon_integer(json_int_t v, Buf *b) {
+        char text[24];
+        int n = digits_of((uint64_t)(v < 0 ? -v : v), text), r = v < 0 ? add_char(b, '-') : 0;
+
+        return r ? r : buf_add(b, text, (size_t)n);
+}
+
+/* The shortest digits that are read back as d, and the power of ten behind 0.DIGITS. */
+static int shortest(double d, char ret[static 24], int *ret_exp10) {
+        double millionths = round(fabs(d) * 1e6);
+        char e[40], *p;
+        int n = 0, prec;
+
+        /* Of at most 15 digits there is one text for a double of full precision: whichever way it is found, it is the shortest one and zeros. */
+        if (millionths < 1e15 && millionths / 1e6 == fabs(d)) {
+                n = digits_of((uint64_t)millionths, ret);
+                *ret_exp10 = n - 6;
+        } else {
+                for (prec = fabs(d) >= DBL_MIN ? DBL_DIG - 1 : 0; prec < 17; prec++) {
+                        snprintf(e, sizeof(e), "%.*e", prec, d);
+                        if (strtod(e, NULL) == d)
+                                break;
+                }
+                for (p = e; *p && *p != 'e'; p++)
+                        if (*p >= '0' && *p <= '9')
+                                ret[n++] = *p;
+                *ret_exp10 = atoi(p + 1) + 1;
+        }
+        while (n > 1 && ret[n - 1] == '0')
+                n--;
+        ret[n] = 0;
+        return n;
+}
+
+static int pieces(Buf *b, const char *x, size_t n_x, const char *y, size_t n_y, const char *z, size_t n_z) {
+        int r = buf_add(b, x, n_x);
+
         if (r == 0)
-                r = buf_add(b, s + from, n - from);
-        return r ? r : buf_add(b, "\"", 1);
+                r = buf_add(b, y, n_y);
+        return r ? r : buf_add(b, z, n_z);
 }
 
 /* Number::toString of ECMAScript: the shortest digits that read back as the same double. */
 static int canon_real(double d, Buf *b) {
-        char e[40], digits[24] = "", *p;
-        int n, exp10, prec;
+        static const char zeros[] = "000000000000000000000";
+        char digits[24];
+        int n, exp10;
 
         if (!isfinite(d))
                 return -ERANGE;
         if (d == 0)
-                return buf_add(b, "0", 1);
+                return add_char(b, '0');
         /* It would be written without an exponent, and read back as an integer that is out of range. */
         if (fabs(d) > (double)JSON_INTEGER_MOST && fabs(d) < 1e21)
                 return -ERANGE;
-        for (prec = 0; prec < 17; prec++) {
-                snprintf(e, sizeof(e), "%.*e", prec, d);
-                if (strtod(e, NULL) == d)
-                        break;
-        }
-        for (p = e, n = 0; *p && *p != 'e'; p++)
-                if (*p >= '0' && *p <= '9')
-                        digits[n++] = *p;
-        while (n > 1 && digits[n - 1] == '0')
-                n--;
-        digits[n] = 0;
-        exp10 = atoi(p + 1) + 1; /* value = 0.DIGITS * 10^exp10 */
+        n = shortest(d, digits, &exp10); /* value = 0.DIGITS * 10^exp10 */
         if (d < 0 && buf_add(b, "-", 1) < 0)
                 return -ENOMEM;
         if (n <= exp10 && exp10 <= 21)
-                return buf_printf(b, "%s%.*s", digits, exp10 - n, "000000000000000000000");
+                return pieces(b, digits, (size_t)n, zeros, (size_t)(exp10 - n), "", 0);
         if (0 < exp10 && exp10 <= 21)
-                return buf_printf(b, "%.*s.%s", exp10, digits, digits + exp10);
+                return pieces(b, digits, (size_t)exp10, ".", 1, digits + exp10, (size_t)(n - exp10));
         if (-6 < exp10 && exp10 <= 0)
-                return buf_printf(b, "0.%.*s%s", -exp10, "000000", digits);
+                return pieces(b, "0.", 2, zeros, (size_t)-exp10, digits, (size_t)n);
         return buf_printf(b, "%.1s%s%se%c%d", digits, n > 1 ? "." : "", digits + 1, exp10 - 1 < 0 ? '-' : '+', abs(exp10 - 1));
 }
 
@@ -88,29 +155,58 @@ static int utf16_cmp(const void *a, const void *b) {
         return (int)*x - (int)*y;
 }
 
+typedef struct Member {
+        const char *key;
+        const json_t *value;
+} Member;
+
+static int member_cmp(const void *a, const void *b) {
+        return utf16_cmp(a, b); /* the key is the first of it */
+}
+
+/* Few are sorted where they stand, most objects have been in order before. */
+static void sort(Member *m, size_t n) {
+        if (n > 16) {
+                qsort(m, n, sizeof(*m), member_cmp);
+                return;
+        }
+        for (size_t i = 1; i < n; i++) {
+                Member one = m[i];
+                size_t k = i;
+
+                for (; k > 0 && member_cmp(&m[k - 1], &one) > 0; k--)
+                        m[k] = m[k - 1];
+                m[k] = one;
+        }
+}
+
 static int canon_object(const json_t *v, Buf *b) {
         size_t n = json_object_size(v), i = 0;
-        _cleanup_free_ const char **keys = calloc(n ? n : 1, sizeof(*keys));
+        Member few[16], *m = few;
+        _cleanup_free_ Member *many = NULL;
         const char *key;
         json_t *item;
         int r;
 
-        if (!keys)
-                return -ENOMEM;
-        json_object_foreach((json_t *)v, key, item) keys[i++] = key;
-        qsort(keys, n, sizeof(*keys), utf16_cmp);
-        r = buf_add(b, "{", 1);
+        if (n > ARRAY_SIZE(few)) {
+                m = many = calloc(n, sizeof(*many));
+                if (!many)
+                        return -ENOMEM;
+        }
+        json_object_foreach((json_t *)v, key, item) m[i++] = (Member){key, item};
+        sort(m, n);
+        r = add_char(b, '{');
         for (i = 0; r == 0 && i < n; i++) {
                 if (i > 0)
-                        r = buf_add(b, ",", 1);
+                        r = add_char(b, ',');
                 if (r == 0)
-                        r = canon_string(keys[i], strlen(keys[i]), b);
+                        r = canon_string(m[i].key, strlen(m[i].key), b);
                 if (r == 0)
-                        r = buf_add(b, ":", 1);
+                        r = add_char(b, ':');
                 if (r == 0)
-                        r = canon(json_object_get(v, keys[i]), b);
+                        r = canon(m[i].value, b);
         }
-        return r ? r : buf_add(b, "}", 1);
+        return r ? r : add_char(b, '}');
 }
 
 static int canon(const json_t *v, Buf *b) {
@@ -120,20 +216,20 @@ static int canon(const json_t *v, Buf *b) {
         case JSON_OBJECT:
                 return canon_object(v, b);
         case JSON_ARRAY:
-                r = buf_add(b, "[", 1);
+                r = add_char(b, '[');
                 for (size_t i = 0; r == 0 && i < json_array_size(v); i++) {
                         if (i > 0)
-                                r = buf_add(b, ",", 1);
+                                r = add_char(b, ',');
                         if (r == 0)
                                 r = canon(json_array_get(v, i), b);
                 }
-                return r ? r : buf_add(b, "]", 1);
+                return r ? r : add_char(b, ']');
         case JSON_STRING:
                 return canon_string(json_string_value(v), json_string_length(v), b);
         case JSON_INTEGER:
                 if (json_integer_value(v) > JSON_INTEGER_MOST || json_integer_value(v) < -JSON_INTEGER_MOST)
                         return -ERANGE;
-                return buf_printf(b, "%" PRId64, (int64_t)json_integer_value(v));
+                return canon_integer(json_integer_value(v), b);
         case JSON_REAL:
                 return canon_real(json_real_value(v), b);
         case JSON_TRUE:
@@ -148,8 +244,10 @@ static int canon(const json_t *v, Buf *b) {
 
 int json_canonical(const json_t *value, char **ret, size_t *ret_n) {
         _cleanup_buf_ Buf b = {0};
-        int r = canon(value, &b);
+        int r = buf_reserve(&b, 512);
 
+        if (r == 0)
+                r = canon(value, &b);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(b.data);

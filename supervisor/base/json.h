@@ -28,6 +28,14 @@ int json_parse(const char *text, size_t n, size_t max_bytes, unsigned max_depth,
  * invalid UTF-8 (jansson sees to it). *ret is owned, NUL-terminated. Returns 0, -ENOMEM, -ERANGE. */
 int json_canonical(const json_t *value, char **ret, size_t *ret_n);
 
+/* Reads canonical text that is plain: no escape, nothing beyond ASCII, no number with a fraction or an exponent; values are those that json_parse
+ * gives. Returns 0, JSON_E_* when it is not canonical, or not plain, or no JSON at all: json_parse tells which. -ENOMEM. */
+int json_parse_plain(const char *text, size_t n, unsigned max_depth, json_t **ret);
+/* The bytes of a member of an object in canonical text that we wrote ourselves, lent; nothing behind it is looked at. Returns 0, -ENOENT, JSON_E_SYNTAX. */
+int json_member_own(const char *text, size_t n, const char *name, const char **ret, size_t *ret_n);
+/* As json_parse, without words, and quick for what we wrote ourselves. */
+int json_parse_own(const char *text, size_t n, size_t max_bytes, unsigned max_depth, json_t **ret);
+
 #define _cleanup_json_ _cleanup_(json_decrefp) /* jansson's own json_decrefp */
 
 /* An integer for a record: a number up to 2^53-1, beyond it a decimal string. New reference or NULL. */

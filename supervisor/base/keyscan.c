@@ -11,7 +11,35 @@
 typedef struct Digits {
         char *hex, *base64, *latin, *plain; /* one allocation, owned by hex; plain is latin without the escapes of JSON */
         size_t n_hex, n_base64, n_latin, n_plain, room;
+        uint8_t *seen; /* in the same allocation: see below */
+        unsigned log2_seen;
 } Digits;
+
+/* Of which four characters a spelling of the text has some that stand side by side: a set of bits, several of which may stand for one. Nearly every
+ * key is not there, and is told so by its first four, without a search: many regions may be alive, and their keys are looked for in all
+ * that any of them says. */
+typedef enum Spelling { SPELLING_BYTES, SPELLING_HEX, SPELLING_BASE64 } Spelling;
+
+static uint32_t seen_bit(const Digits *d, Spelling spelling, const void *four) {
+        uint32_t v;
+
+        memcpy(&v, four, sizeof(v));
+        return (v + spelling) * UINT32_C(2654435761) >> (32 - d->log2_seen);
+}
+
+static void see(Digits *d, Spelling spelling, const char *s, size_t n) {
+        for (size_t i = 0; i + 4 <= n; i++) {
+                uint32_t bit = seen_bit(d, spelling, s + i);
+
+                d->seen[bit / 8] |= (uint8_t)(1U << bit % 8);
+        }
+}
+
+static bool may_have(const Digits *d, Spelling spelling, const void *four) {
+        uint32_t bit = seen_bit(d, spelling, four);
+
+        return d->seen[bit / 8] >> bit % 8 & 1;
+}
 
 static void digits_deinit(Digits *d) {
         if (d->hex)
@@ -75,12 +103,18 @@ static int plain_at(const char *s, size_t n, size_t *ret_n) {
 }
 
 static int digits_of(const char *s, size_t n, Digits *ret) {
-        char *p = malloc(5 * n);
+        unsigned log2_seen = 10;
+        char *p;
 
+        while (log2_seen < 24 && (UINT64_C(1) << log2_seen) < 128 * (uint64_t)n)
+                log2_seen++;
+        p = malloc(5 * n + (1UL << log2_seen) / 8);
         if (!p)
                 return -ENOMEM;
         /* Hexadecimal is looked for twice: as it stands, and without the digits of escapes. */
-        *ret = (Digits){.hex = p, .base64 = p + 2 * n, .latin = p + 3 * n, .plain = p + 4 * n, .room = 5 * n};
+        *ret = (Digits){.hex = p, .base64 = p + 2 * n, .latin = p + 3 * n, .plain = p + 4 * n, .room = 5 * n + (1UL << log2_seen) / 8,
+                        .seen = (uint8_t *)p + 5 * n, .log2_seen = log2_seen};
+        memset(ret->seen, 0, (1UL << log2_seen) / 8);
         for (size_t i = 0; i < n; i++) {
                 if (is_hex(s[i]))
                         ret->hex[ret->n_hex++] = (char)(s[i] | (s[i] >= 'A' ? 0x20 : 0));
@@ -104,6 +138,11 @@ static int digits_of(const char *s, size_t n, Digits *ret) {
                 if (byte >= 0)
                         ret->plain[ret->n_plain++] = (char)byte;
         }
+        see(ret, SPELLING_BYTES, s, n);
+        see(ret, SPELLING_BYTES, ret->latin, ret->n_latin);
+        see(ret, SPELLING_BYTES, ret->plain, ret->n_plain);
+        see(ret, SPELLING_HEX, ret->hex, ret->n_hex);
+        see(ret, SPELLING_BASE64, ret->base64, ret->n_base64);
         return 0;
 }
 
@@ -111,38 +150,45 @@ static bool has(const char *hay, size_t n_hay, const void *needle, size_t n) {
         return n_hay >= n && memmem(hay, n_hay, needle, n) != NULL;
 }
 
-static bool has_base64(const Digits *d, const uint8_t *key) {
+/* The character of base64 for the six bits of the key from this one on. */
+static char base64_at(const uint8_t *key, unsigned bit) {
         static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        bool found = false;
+        unsigned two = (unsigned)key[bit / 8] << 8 | (bit / 8 + 1 < KEY_BYTES ? key[bit / 8 + 1] : 0U);
 
+        return alphabet[two >> (10 - bit % 8) & 63];
+}
+
+static bool has_base64(const Digits *d, const uint8_t *key) {
+        bool found = false;
+        char text[24];
+
+        if (d->n_base64 < KEY_BYTES)
+                return false;
         /* Behind 0, 1 or 2 other bytes: the characters that are of the key alone. */
         for (unsigned offset = 0; offset < 3 && !found; offset++) {
                 unsigned from = 8 * offset, first = (from + 5) / 6, last = (from + 8 * KEY_BYTES) / 6;
-                char text[24];
 
-                for (unsigned c = first; c < last; c++) {
-                        unsigned v = 0;
-
-                        for (unsigned bit = 6 * c - from; bit < 6 * c - from + 6; bit++)
-                                v = v << 1 | (key[bit / 8] >> (7 - bit % 8) & 1);
-                        text[c - first] = alphabet[v];
-                }
-                found = has(d->base64, d->n_base64, text, last - first);
-                sodium_memzero(text, sizeof(text));
+                for (unsigned c = first; c < last && (c != first + 4 || may_have(d, SPELLING_BASE64, text)); c++)
+                        text[c - first] = base64_at(key, 6 * c - from);
+                found = may_have(d, SPELLING_BASE64, text) && has(d->base64, d->n_base64, text, last - first);
         }
+        explicit_bzero(text, sizeof(text));
         return found;
 }
 
 static bool has_key(const char *bytes, size_t n, const Digits *d, const uint8_t *key) {
         char hex[KEY_TEXT_BYTES + 1];
-        bool found;
+        bool found = false;
 
-        if (has(bytes, n, key, KEY_BYTES) || has(d->latin, d->n_latin, key, KEY_BYTES) ||
-            has(d->plain, d->n_plain, key, KEY_BYTES))
+        if (may_have(d, SPELLING_BYTES, key) && (has(bytes, n, key, KEY_BYTES) || has(d->latin, d->n_latin, key, KEY_BYTES) ||
+                                                 has(d->plain, d->n_plain, key, KEY_BYTES)))
                 return true;
-        hex_encode(key, KEY_BYTES, hex);
-        found = has(d->hex, d->n_hex, hex, KEY_TEXT_BYTES);
-        sodium_memzero(hex, sizeof(hex));
+        if (d->n_hex >= KEY_TEXT_BYTES) {
+                for (unsigned i = 0; i < 4; i++)
+                        hex[i] = "0123456789abcdef"[i % 2 ? key[i / 2] & 15 : key[i / 2] >> 4];
+                found = may_have(d, SPELLING_HEX, hex) && has(d->hex, d->n_hex, hex_encode(key, KEY_BYTES, hex), KEY_TEXT_BYTES);
+                explicit_bzero(hex, sizeof(hex));
+        }
         return found || has_base64(d, key);
 }
 

@@ -19,6 +19,20 @@ typedef struct KeySet {
         size_t n;
 } KeySet;
 
+/* Where the keys of living regions are to be had, for who holds none himself: NULL in place of it: there are none. Regions begin and end only when they are let
+ * go, so that nothing is waited for in between. */
+typedef struct KeyHold {
+        const KeySet *(*hold)(void);
+        void (*let_go)(const KeySet **held);
+} KeyHold;
+static inline const KeySet *key_hold(const KeyHold *h) {
+        return h ? h->hold() : NULL;
+}
+static inline void key_let_go(const KeyHold *h, const KeySet **held) {
+        if (h)
+                h->let_go(held);
+}
+
 /* set may be NULL or empty. Returns 1 when a key is there, 0, or -ENOMEM: who cannot look must not pass the bytes on. */
 int keyscan_text(const KeySet *set, const char *bytes, size_t n);
 /* The same for a value: its canonical form as a text, each string and name in it, each array of numbers. */

@@ -9,84 +9,115 @@
 
 #define KEPT_MAX 65536
 
-static LogLevel level_max = LOG_LEVEL_NOTE;
-static bool holding;
-static char kept[KEPT_MAX];
-static size_t n_kept;
-static unsigned long n_dropped;
+/* Each thread has a log of its own: in `lethe serve` one runs one invocation, and what is said of it is for who asked for it. */
+static _Thread_local struct {
+        int fd_or_0;     /* 0: standard error */
+        LogLevel below;  /* level + 1 of what is said at most; 0: LOG_LEVEL_NOTE */
+        bool holding;
+        char *kept;      /* KEPT_MAX bytes while something is in it, else NULL */
+        size_t n_kept;
+        unsigned long n_dropped;
+} own;
+static bool with_priority;
+
+void log_to(int fd, LogLevel most) {
+        own.fd_or_0 = fd;
+        own.below = most + 1;
+}
 
 void log_set_level(LogLevel most) {
-        level_max = most;
+        own.below = most + 1;
+}
+
+void log_with_priority(void) {
+        with_priority = true;
+}
+
+static int target(void) {
+        return own.fd_or_0 ? own.fd_or_0 : STDERR_FILENO;
 }
 
 /* A pipe of which poll(2) says so takes PIPE_BUF bytes without waiting. */
 static bool takes_more(void) {
-        struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+        struct pollfd p = {.fd = target(), .events = POLLOUT};
 
         return poll(&p, 1, 0) != 0;
 }
 
 static void write_kept(void) {
-        ssize_t n = write(STDERR_FILENO, kept, MIN(n_kept, (size_t)PIPE_BUF));
+        ssize_t n = write(target(), own.kept, MIN(own.n_kept, (size_t)PIPE_BUF));
 
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
                 return;
-        n = n < 0 ? (ssize_t)n_kept : n; /* a broken standard error is nobody's failure */
-        memmove(kept, kept + n, n_kept - (size_t)n);
-        n_kept -= (size_t)n;
+        n = n < 0 ? (ssize_t)own.n_kept : n; /* a broken standard error is nobody's failure */
+        memmove(own.kept, own.kept + n, own.n_kept - (size_t)n);
+        own.n_kept -= (size_t)n;
 }
 
 static void keep(const char *line, size_t n) {
-        if (n > KEPT_MAX - n_kept) {
-                n_dropped++;
+        if (!own.kept)
+                own.kept = malloc(KEPT_MAX);
+        if (!own.kept || n > KEPT_MAX - own.n_kept) {
+                own.n_dropped++;
                 return;
         }
-        memcpy(kept + n_kept, line, n);
-        n_kept += n;
+        memcpy(own.kept + own.n_kept, line, n);
+        own.n_kept += n;
 }
 
 void log_hold(void) {
-        holding = true;
+        own.holding = true;
+}
+
+static void drop_kept(void) {
+        free(own.kept);
+        own.kept = NULL;
+        own.n_kept = 0;
+}
+
+bool log_is_kept(void) {
+        return own.n_kept > 0;
 }
 
 void log_let_go(int stop_fd) {
-        holding = false;
-        while (n_kept > 0) {
-                struct pollfd p[] = {{.fd = STDERR_FILENO, .events = POLLOUT}, {.fd = stop_fd, .events = POLLIN}};
+        own.holding = false;
+        while (own.n_kept > 0) {
+                struct pollfd p[] = {{.fd = target(), .events = POLLOUT}, {.fd = stop_fd, .events = POLLIN}};
 
                 if (poll(p, 2, -1) < 0 && errno != EINTR)
-                        return;
+                        break;
                 if (p[0].revents)
                         write_kept();
                 else if (p[1].revents)
-                        return;
+                        break;
         }
-        if (n_dropped > 0)
-                log_warning("%lu lines were left out: nobody read standard error", n_dropped);
-        n_dropped = 0;
+        drop_kept();
+        if (own.n_dropped > 0)
+                log_warning("%lu lines were left out: nobody read standard error", own.n_dropped);
+        own.n_dropped = 0;
 }
 
 void log_line(LogLevel level, const char *fmt, ...) {
-        static const char *const words[] = {"", "warning: ", "", "debug: "};
+        static const char *const words[] = {"", "warning: ", "", "debug: "}, *const priorities[] = {"<3>", "<4>", "<6>", "<7>"}; /* sd-daemon(3) */
         char line[2048];
         va_list ap;
         int n, m;
 
-        if (level > level_max)
+        if (level + 1 > (own.below ? own.below : LOG_LEVEL_NOTE + 1))
                 return;
-        n = snprintf(line, sizeof(line), "lethe: %s", words[level]);
+        n = snprintf(line, sizeof(line), "%slethe: %s", with_priority && !own.fd_or_0 ? priorities[level] : "", words[level]);
         va_start(ap, fmt);
         m = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, ap);
         va_end(ap);
         n = (int)MIN((size_t)(n + MAX(m, 0)), sizeof(line) - 2);
         line[n++] = '\n';
-        while (holding && n_kept > 0 && takes_more())
+        while (own.holding && own.n_kept > 0 && takes_more())
                 write_kept();
-        if (holding && (n_kept > 0 || !takes_more())) {
+        if (own.holding && (own.n_kept > 0 || !takes_more())) {
                 keep(line, (size_t)n);
                 return;
         }
         /* One write, so that lines of several processes do not mix; a broken standard error is nobody's failure. */
-        if (write(STDERR_FILENO, line, (size_t)n) < 0)
+        if (write(target(), line, (size_t)n) < 0)
                 return;
 }

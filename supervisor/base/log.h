@@ -5,9 +5,15 @@
 
 typedef enum LogLevel { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_NOTE, LOG_LEVEL_DEBUG } LogLevel;
 
+/* What the calling thread says, and only that. */
 void log_set_level(LogLevel most); /* default LOG_LEVEL_NOTE */
+void log_to(int fd, LogLevel most); /* fd: borrowed; 0: standard error */
+/* Lines to standard error begin with their priority, as journald reads it (sd-daemon(3)). Before there is another thread. */
+void log_with_priority(void);
 /* From here on no line waits for who reads standard error: what it does not take at once is kept, up to some 64 KiB, and comes later. */
 void log_hold(void);
+/* Some was kept. */
+bool log_is_kept(void);
 /* Waits until what was kept is written, or stop_fd (-1: none) is readable. Lines are written at once again. */
 void log_let_go(int stop_fd);
 void log_line(LogLevel level, const char *fmt, ...) _printf_(2, 3);

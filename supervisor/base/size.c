@@ -6,8 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define MOST ((UINT64_C(1) << 53) - 1)
-
 int count_parse(const char *text, uint64_t *ret) {
         uint64_t v = 0;
 
@@ -17,9 +15,19 @@ int count_parse(const char *text, uint64_t *ret) {
                 if (!isdigit((unsigned char)*text))
                         return -EINVAL;
                 v = v * 10 + (uint64_t)(*text - '0');
-                if (v > MOST)
+                if (v > COUNT_MOST)
                         return -ERANGE;
         }
+        *ret = v;
+        return 0;
+}
+
+int fraction_parse(const char *text, double *ret) {
+        char *end;
+        double v = strtod(text, &end);
+
+        if (!*text || *end || !(v >= 0 && v <= 1))
+                return -EINVAL;
         *ret = v;
         return 0;
 }
@@ -34,7 +42,7 @@ int size_parse(const char *text, uint64_t *ret_bytes) {
                 return -EINVAL;
         for (; isdigit((unsigned char)*p); p++) {
                 v = v * 10 + (uint64_t)(*p - '0');
-                if (v > MOST)
+                if (v > COUNT_MOST)
                         return -ERANGE;
         }
         if (*p && (u = strchr(units, tolower((unsigned char)*p)))) {
@@ -48,7 +56,7 @@ int size_parse(const char *text, uint64_t *ret_bytes) {
                 p++;
         if (*p)
                 return -EINVAL;
-        if (v > MOST >> shift)
+        if (v > COUNT_MOST >> shift)
                 return -ERANGE;
         *ret_bytes = v << shift;
         return 0;
@@ -66,7 +74,7 @@ int duration_parse(const char *text, uint64_t *ret_usec) {
                 return -EINVAL;
         for (; isdigit((unsigned char)*p); p++) {
                 whole = whole * 10 + (uint64_t)(*p - '0');
-                if (whole > MOST)
+                if (whole > COUNT_MOST)
                         return -ERANGE;
         }
         if (*p == '.') {
@@ -80,10 +88,10 @@ int duration_parse(const char *text, uint64_t *ret_usec) {
         }
         for (size_t i = 0; i < ARRAY_SIZE(units); i++)
                 if (strcasecmp(p, units[i].unit) == 0) {
-                        if (whole > MOST / units[i].usec)
+                        if (whole > COUNT_MOST / units[i].usec)
                                 return -ERANGE;
                         whole = whole * units[i].usec + part * units[i].usec / scale;
-                        if (whole > MOST)
+                        if (whole > COUNT_MOST)
                                 return -ERANGE;
                         *ret_usec = whole;
                         return 0;

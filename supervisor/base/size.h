@@ -8,8 +8,11 @@ int size_parse(const char *text, uint64_t *ret_bytes);
 /* "500us", "250ms", "30s", "5m", "1h", or a bare number of seconds; each may have decimals ("0.5", "1.5s"). Returns 0, -EINVAL, or
  * -ERANGE (beyond 2^53-1 us). */
 int duration_parse(const char *text, uint64_t *ret_usec);
-/* Plain decimal. Returns 0, -EINVAL, -ERANGE. */
+/* Plain decimal. Returns 0, -EINVAL, -ERANGE (beyond COUNT_MOST). */
+#define COUNT_MOST ((UINT64_C(1) << 53) - 1)
 int count_parse(const char *text, uint64_t *ret);
+/* A number from 0 to 1. Returns 0 or -EINVAL. */
+int fraction_parse(const char *text, double *ret);
 
 #define SIZE_TEXT_MAX 32
 /* "128 MiB", "1.5 GiB", "713 B". Returns out. */

@@ -1,5 +1,6 @@
 #include "canon/slot-view.h"
 
+#include "engine/arbiter.h"
 #include "engine/event.h"
 #include "engine/rows.h"
 
@@ -35,6 +36,10 @@ static int origin_of_version(Txn *t, uint64_t version, uint64_t written, json_t 
                 if (v && json_object_set(o, keys[i], v) < 0)
                         return -ENOMEM;
         }
+        /* By a verdict: the region that proposed it had ended by then. */
+        if (json_object_get(e, "arbitrated") && (json_object_set(o, "arbitrated", json_object_get(e, "arbitrated")) < 0 ||
+                                                 json_object_set(o, "region", json_object_get(e, "from")) < 0))
+                return -ENOMEM;
         if (ret_body)
                 *ret_body = json_incref(json_object_get(e, "body"));
         *ret = TAKE_PTR(o);
@@ -83,6 +88,19 @@ int canon_slot_version(Txn *t, const char *name, uint64_t *ret, Diag *reterr) {
         return r;
 }
 
+static int add_rule(Txn *t, Bytes name, uint64_t defined, json_t *o) {
+        GatherRow rows[ARBITER_PROPOSALS_MAX];
+        char text[SLOT_NAME_MAX + 1] = "";
+        _cleanup_json_ json_t *e = NULL;
+        int n;
+
+        memcpy(text, name.p, MIN(name.n, sizeof(text) - 1));
+        n = gather_rows(t, text, rows, ARRAY_SIZE(rows));
+        if (n < 0 || event_get(t, defined, &e) < 0)
+                return -EUCLEAN;
+        return json_object_set(o, "rule", json_object_get(e, "arbitrate")) | json_object_set_new(o, "gathered", json_integer(n));
+}
+
 int canon_slot_list(Txn *t, json_t **ret) {
         _cleanup_json_ json_t *list = json_array();
         _cleanup_cursor_ Cursor *c = NULL;
@@ -102,6 +120,8 @@ int canon_slot_list(Txn *t, json_t **ret) {
                         return -ENOMEM;
                 if (row.version && json_object_set_new(o, "seq", json_u64(row.written)) < 0)
                         return -ENOMEM;
+                if (row.arbitrated && add_rule(t, k, row.defined, o) < 0)
+                        return -EUCLEAN;
                 if (row.held_version && json_object_set_new(o, "held",
                                                             json_pack("{s:s, s:o}", "region", row.held_by, "version",
                                                                       json_u64(row.held_version))) < 0)

@@ -3,12 +3,12 @@
 
 #include "engine/engine.h"
 
-/* {"slot","version","seq","time","region"|"who","value"}; version 0 asks for the newest. Returns 0, ENGINE_E_BAD_NAME, ENGINE_E_UNDEFINED,
+/* {"slot","version","seq","time","region"|"who","arbitrated"?,"value"}, arbitrated being the seq of the verdict by which it is the value; version 0 asks for the newest. Returns 0, ENGINE_E_BAD_NAME, ENGINE_E_UNDEFINED,
  * ENGINE_E_NO_VALUE (also: no such version; the message says which there are), -errno. */
 int canon_slot_get(Txn *t, const char *name, uint64_t version, json_t **ret, Diag *reterr);
 /* The newest version's number, 0 when there is none. */
 int canon_slot_version(Txn *t, const char *name, uint64_t *ret, Diag *reterr);
-/* Array of {"slot","version","defined","seq"?,"held"?:{"region","version"}} by name. */
+/* Array of {"slot","version","defined","seq"?,"held"?:{"region","version"},"rule"?,"gathered"?: number} by name. */
 int canon_slot_list(Txn *t, json_t **ret);
-/* Array of {"version","seq","time","region"|"who","bytes","sha256"}, oldest first. */
+/* Array of {"version","seq","time","region"|"who","arbitrated"?,"bytes","sha256"}, oldest first. */
 int canon_slot_history(Txn *t, const char *name, json_t **ret, Diag *reterr);

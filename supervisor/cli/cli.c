@@ -1,53 +1,84 @@
 #include "cli/cli.h"
 
 #include "base/io.h"
+#include "cli/with-store.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-char *cli_store_path(const char *given, Diag *reterr) {
-        const char *env = getenv("LETHE_STORE"), *base;
-        char *s = NULL;
+/* What main() tells of a verb that had no answer. */
+static struct {
+        bool wanted, answered;
+        const char *word; /* NULL: nothing was said */
+        Diag said;
+} answer;
 
-        if (!given && env && *env)
-                given = env;
-        if (given) {
-                if (!*given) {
-                        diag(reterr, EXIT_USAGE, "--store is empty: it names a folder");
-                        return NULL;
-                }
-                return strdup(given);
+void cli_wants_json(void) {
+        answer.wanted = true;
+}
+
+void cli_answered(void) {
+        answer.answered = true;
+}
+
+void cli_goes_on(void) {
+        answer.answered = false;
+}
+
+int cli_end(int code) {
+        _cleanup_json_ json_t *o = NULL;
+
+        if (code == EXIT_OK || !answer.wanted || answer.answered || !answer.word)
+                return code;
+        o = json_pack("{s:i, s:{s:s, s:s}}", "version", 1, "error", "code", answer.word, "message", answer.said.text);
+        if (print_json(stdout, o) < 0)
+                fprintf(stderr, "lethe: %s\n", strerror(ENOMEM));
+        return cli_done("lethe", code);
+}
+
+static void _printf_(3, 0) say(const char *verb, const char *word, const char *fmt, va_list ap) {
+        char text[sizeof(answer.said.text)];
+        va_list again;
+
+        if (!answer.word) {
+                va_copy(again, ap);
+                vsnprintf(text, sizeof(text), fmt, again);
+                va_end(again);
+                answer.word = word;
+                diag(&answer.said, 0, "%s", text); /* which sees to it that it is UTF-8 */
         }
-        base = getenv("XDG_STATE_HOME");
-        if (base && *base == '/')
-                return asprintf(&s, "%s/lethe", base) < 0 ? NULL : s;
-        base = getenv("HOME");
-        if (base && *base == '/')
-                return asprintf(&s, "%s/.local/state/lethe", base) < 0 ? NULL : s;
-        diag(reterr, EXIT_USAGE, "no place for the store: give --store DIR, or set LETHE_STORE, XDG_STATE_HOME or HOME");
-        return NULL;
+        fprintf(stderr, "lethe %s: ", verb);
+        vfprintf(stderr, fmt, ap);
+        fputc('\n', stderr);
 }
 
 int cli_usage(const char *verb, const char *fmt, ...) {
         va_list ap;
 
-        fprintf(stderr, "lethe %s: ", verb);
         va_start(ap, fmt);
-        vfprintf(stderr, fmt, ap);
+        say(verb, "usage", fmt, ap);
         va_end(ap);
-        fprintf(stderr, "\n'lethe %s --help' shows how it is used\n", verb);
+        fprintf(stderr, "'lethe %s --help' shows how it is used\n", verb);
         return EXIT_USAGE;
 }
 
 int cli_fail(const char *verb, int code, const char *fmt, ...) {
         va_list ap;
 
-        fprintf(stderr, "lethe %s: ", verb);
         va_start(ap, fmt);
-        vfprintf(stderr, fmt, ap);
+        say(verb, "failed", fmt, ap);
         va_end(ap);
-        fputc('\n', stderr);
+        return code;
+}
+
+int cli_refuse(const char *verb, int code, const char *word, const char *fmt, ...) {
+        va_list ap;
+
+        va_start(ap, fmt);
+        say(verb, word, fmt, ap);
+        va_end(ap);
         return code;
 }
 

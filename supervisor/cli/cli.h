@@ -33,14 +33,21 @@ int cmd_audit_regions(int argc, char **argv);
 extern const char audit_regions_help[];
 int audit_help(void);
 
-/* Where the store is: `given` (--store) or LETHE_STORE or $XDG_STATE_HOME/lethe or ~/.local/state/lethe.
- * Owned string or NULL with a message. */
-char *cli_store_path(const char *given, Diag *reterr);
-
 /* Prints "lethe VERB: message" and the hint for --help; returns EXIT_USAGE. */
 int cli_usage(const char *verb, const char *fmt, ...) _printf_(2, 3);
 /* Prints "lethe VERB: message"; returns code. */
 int cli_fail(const char *verb, int code, const char *fmt, ...) _printf_(3, 4);
+/* The same with a word for programs: "no_store" … */
+int cli_refuse(const char *verb, int code, const char *word, const char *fmt, ...) _printf_(4, 5);
+
+/* With --json a verb prints an object whatever comes of it: main() prints {"version":1,"error":{"code","message"}} where the verb did not end with EXIT_OK and
+ * has printed no object itself. It tells of what was said first: by cli_usage() as "usage", by cli_fail() as "failed". */
+void cli_wants_json(void);
+/* An object was printed (print_json() says so); it was one of several, and is not the answer. */
+void cli_answered(void);
+void cli_goes_on(void);
+/* Returns code, having printed what is wanted. */
+int cli_end(int code);
 
 /* Writes what a verb made: to `file`, or to standard output when it is NULL or "-". Returns EXIT_OK, or EXIT_NOT having said why. */
 int cli_write(const char *verb, const char *file, const char *text, size_t n);

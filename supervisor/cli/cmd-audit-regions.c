@@ -161,7 +161,7 @@ int cmd_audit_regions(int argc, char **argv) {
                 if (r < 0)
                         return cli_usage("audit", "%s", d.text);
                 if (r == 0 && !store_option(&o, opt, optarg))
-                        return cli_usage("audit", "'%s' is not one of its options, or lacks its value", argv[optind - 1]);
+                        return store_option_wrong(argv);
         }
         if (optind < argc) {
                 if (region_question_parse(argv[optind], &question) < 0)

@@ -2,6 +2,7 @@
 #include "audit/audit.h"
 #include "audit/regions.h"
 #include "cli/with-store.h"
+#include "daemon/places.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -31,7 +32,7 @@ static bool is_out_of_reach(const StoreOptions *o) {
         _cleanup_free_ char *path = NULL, *data = NULL;
         Diag d = {0};
 
-        path = cli_store_path(o->store, &d);
+        path = place_of_store(o->store, &d);
         if (!path || asprintf(&data, "%s/data.mdb", path) < 0) {
                 data = NULL;
                 return false;
@@ -42,8 +43,12 @@ static bool is_out_of_reach(const StoreOptions *o) {
 int audit_not_opened(const StoreOptions *o, const char *member, int code) {
         if (code == EXIT_NOT && is_out_of_reach(o))
                 return EXIT_USAGE;
-        if (o->json && code == EXIT_NOT) /* the reason stands on standard error */
-                printf("{\"%s\":false,\"problem\":{\"what\":\"the store cannot be opened\"},\"version\":1}\n", member);
+        if (o->json && code == EXIT_NOT) { /* the reason stands on standard error */
+                _cleanup_json_ json_t *out = json_pack("{s:b, s:{s:s}, s:i}", member, 0, "problem", "what", "the store cannot be opened", "version", 1);
+
+                if (print_json(stdout, out) < 0)
+                        return cli_fail("audit", EXIT_USAGE, "out of memory");
+        }
         return code;
 }
 

@@ -1,6 +1,7 @@
 /* Runs: CLI. */
 #include "base/size.h"
 #include "cli/with-store.h"
+#include "daemon/places.h"
 #include "engine/skill.h"
 #include "policy/capacity.h"
 
@@ -136,7 +137,7 @@ static int run(Mix *m, const char *policy_path, const char *store_given, bool js
                 if ((r = add_argument(m, *names)))
                         return r;
         if (m->n == 0) {
-                _cleanup_free_ char *store = cli_store_path(store_given, &d);
+                _cleanup_free_ char *store = place_of_store(store_given, &d);
 
                 for (size_t i = 0; i < p->n_skills; i++)
                         add(m, p->skills[i].name, 0);

@@ -1,5 +1,6 @@
 /* Runs: CLI. */
 #include "cli/with-store.h"
+#include "daemon/places.h"
 #include "region/region-cgroup.h"
 #include "spawn/probe-full.h"
 
@@ -124,7 +125,7 @@ int cmd_doctor(int argc, char **argv) {
         }
         if (optind < argc)
                 return cli_usage(VERB, "'%s' is one argument too many", argv[optind]);
-        store = cli_store_path(o.store, &d);
+        store = place_of_store(o.store, &d);
         probe_full(&report);
         budgets(&report);
         if (store)

@@ -1,9 +1,12 @@
 /* Runs: CLI, with the supervisor's recovery in it. */
 #include "base/clock.h"
 #include "base/id.h"
+#include "cli/through.h"
 #include "cli/with-store.h"
+#include "daemon/places.h"
 #include "daemon/recover.h"
 #include "engine/engine.h"
+#include "schema/serve.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -44,6 +47,30 @@ static int look(Store *s, const char *region, RegionRow *ret) {
 
 static int no_region(const char *region) {
         return cli_fail("kill", EXIT_NOT, "region %s is not alive in this store", region);
+}
+
+/* A daemon has other regions, too, and is asked. Returns 0, EXIT_NOT after a message, -ESRCH when its region ended, -ENOENT when it is none. */
+static int ask_daemon(Store *s, const RegionRow *row) {
+        char path[STORE_SOCKET_MAX];
+        _cleanup_close_ int fd = -1;
+        _cleanup_json_ json_t *answer = NULL;
+        const json_t *error;
+        int e;
+
+        store_place_socket(s, row->supervisor_lock, path);
+        fd = place_connect(path);
+        if (fd == -ENOENT || fd == -ECONNREFUSED)
+                return -ENOENT;
+        e = fd < 0 ? fd : through_call(fd, "kill", json_pack("{s:s}", "region", row->region), &answer);
+        if (e == -EPIPE)
+                return -ESRCH;
+        error = json_object_get(answer, "error");
+        if (e == 0 && !error)
+                return 0;
+        if (e == 0 && -json_integer_value(json_object_get(error, "code")) == SERVE_E_NO_REGION)
+                return -ESRCH;
+        return cli_fail("kill", EXIT_NOT, "the supervisor of region %s, process %" PRIu64 ", cannot be asked: %s", row->region, row->supervisor_pid,
+                        json_string_value(json_object_get(error, "message")) ?: strerror(-e));
 }
 
 /* The supervisor holds its lock as long as it lives; so when the lock is held after the pidfd was opened, the pidfd is the supervisor's
@@ -132,7 +159,11 @@ int cmd_kill(int argc, char **argv) {
         r = look(s, region, &row);
         if (r != 0)
                 return r == ENGINE_E_NO_REGION ? no_region(region) : EXIT_NOT;
-        r = signal_supervisor(s, &row);
+        r = ask_daemon(s, &row);
+        if (r == -ENOENT)
+                r = signal_supervisor(s, &row);
+        else if (r == -ESRCH && !store_lock_is_free(s, row.supervisor_lock))
+                return no_region(region); /* it ended in between */
         if (r > 0)
                 return r;
         if (r == 0 && wait)

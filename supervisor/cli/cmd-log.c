@@ -1,6 +1,7 @@
 /* Runs: CLI. */
 #include "base/id.h"
 #include "base/size.h"
+#include "canon/region-events.h"
 #include "cli/with-store.h"
 #include "engine/rows.h"
 #include "ledger/ledger.h"
@@ -73,21 +74,22 @@ static int with_fields(Txn *t, uint64_t seq, json_t *o) {
         return json_object_update_missing(o, fields) < 0 ? -ENOMEM : 0;
 }
 
-static int show(Txn *t, const Filter *f, uint64_t seq, Bytes e) {
-        _cleanup_json_ json_t *o = NULL;
+/* parsed: the entry as JSON, taken; or NULL. */
+static int show(Txn *t, const Filter *f, uint64_t seq, Bytes e, json_t *parsed) {
+        _cleanup_json_ json_t *o = parsed;
         _cleanup_free_ char *rest = NULL;
         const char *region;
         size_t n;
         int r;
 
-        if ((f->region && !mentions(e, "region", f->region)) || !wanted_type(f, e, NULL))
+        if (!o && !wanted_type(f, e, NULL))
                 return 0;
-        r = json_parse(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o, NULL);
+        r = o ? 0 : json_parse_own(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o);
         if (r == 0 && !json_is_object(o))
                 r = -EUCLEAN;
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
-        if ((f->region && !is(o, "region", f->region)) || !wanted_type(f, e, o))
+        if (!wanted_type(f, e, o))
                 return 0;
         r = with_fields(t, seq, o);
         if (r < 0)
@@ -95,7 +97,9 @@ static int show(Txn *t, const Filter *f, uint64_t seq, Bytes e) {
         if (f->json) {
                 if (json_object_set_new(o, "seq", json_u64(seq)) < 0)
                         return -ENOMEM;
-                return print_json(stdout, o);
+                r = print_json(stdout, o);
+                cli_goes_on();
+                return r;
         }
         region = json_string_value(json_object_get(o, "region"));
         printf("%8" PRIu64 "  %s  %-26s  %-18s", seq, json_string_value(json_object_get(o, "time")),
@@ -112,33 +116,29 @@ static int show(Txn *t, const Filter *f, uint64_t seq, Bytes e) {
         return 0;
 }
 
-/* Whether anything occurred in the region, filters apart. */
-static int is_known(Txn *t, const char *region, uint64_t size, bool *ret) {
-        _cleanup_walk_ LedgerWalk w = {0};
-        int r = ledger_walk(t, 0, &w);
+static int no_region(const char *region, Diag *reterr) {
+        return diag(reterr, LOG_E_NO_REGION, "region %s is not in this store's ledger", region);
+}
 
-        *ret = false;
-        for (uint64_t i = 0; r == 0 && i < size && !*ret; i++) {
+/* What there is of the region from *next on. */
+static int print_region(Txn *t, const Filter *f, uint64_t *next, Diag *reterr) {
+        _cleanup_region_events_ RegionEvents w = REGION_EVENTS_NULL;
+        int r = region_events(t, f->region, &w);
+
+        if (r == REGION_EVENTS_E_NONE)
+                return no_region(f->region, reterr);
+        while (r == 0 && !ferror(stdout)) {
+                _cleanup_json_ json_t *o = NULL;
                 uint64_t seq;
                 Bytes e;
 
-                r = ledger_next(&w, &seq, &e);
-                *ret = r == 0 && mentions(e, "region", region);
+                r = region_events_next(&w, &seq, &e, &o);
+                if (r == 0 && seq >= *next) {
+                        r = show(t, f, seq, e, TAKE_PTR(o));
+                        *next = seq + 1;
+                }
         }
-        return r == -ENOENT ? -EUCLEAN : r;
-}
-
-static int check_region(Store *s, const char *region, Diag *reterr) {
-        _cleanup_txn_ Txn *t = NULL;
-        uint64_t size;
-        bool known;
-        int r = store_begin(s, false, &t, reterr);
-
-        if (r == 0)
-                r = ledger_state(t, &size, NULL);
-        if (r == 0)
-                r = is_known(t, region, size, &known);
-        return r != 0 || known ? r : diag(reterr, LOG_E_NO_REGION, "region %s is not in this store's ledger", region);
+        return r == -ENOENT ? 0 : r;
 }
 
 /* Prints what there is from *next on. */
@@ -151,6 +151,8 @@ static int print_from(Store *s, const Filter *f, uint64_t *next, Diag *reterr) {
 
         if (r != 0)
                 return r;
+        if (f->region)
+                return print_region(t, f, next, reterr);
         r = ledger_state(t, &size, NULL);
         if (r < 0 || size <= *next)
                 return r;
@@ -158,7 +160,7 @@ static int print_from(Store *s, const Filter *f, uint64_t *next, Diag *reterr) {
         while (r == 0 && *next < size && !ferror(stdout)) {
                 r = ledger_next(&w, &seq, &e);
                 if (r == 0)
-                        r = show(t, f, seq, e);
+                        r = show(t, f, seq, e, NULL);
                 if (r == 0)
                         *next = seq + 1;
         }
@@ -238,9 +240,6 @@ int cmd_log(int argc, char **argv) {
         r = with_store("log", &o, STORE_READ, &s);
         if (r != EXIT_OK)
                 return r;
-        r = f.region ? check_region(s, f.region, &d) : 0;
-        if (r != 0)
-                return with_store_failed("log", s, r, &d);
         r = go_on ? follow(s, &f, &next, &d) : print_from(s, &f, &next, &d);
         if (r != 0)
                 return with_store_failed("log", s, r, &d);

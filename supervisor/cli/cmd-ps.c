@@ -38,7 +38,10 @@ static int show_json(const RegionRow *r, bool orphan) {
                           "tier", json_object_get(r->detail, "tier"), "since", clock_format(id_real_usec(r->region), since), "supervisor",
                           json_u64(r->supervisor_pid), "pid", r->pid ? json_u64(r->pid) : json_null(), "orphan", orphan);
 
-        return o ? print_json(stdout, o) : -ENOMEM;
+        int e = o ? print_json(stdout, o) : -ENOMEM;
+
+        cli_goes_on();
+        return e;
 }
 
 static void show_text(const RegionRow *r, bool orphan) {

@@ -1,7 +1,9 @@
 /* Runs: CLI, with the supervisor in it. */
 #include "base/log.h"
 #include "cli/cli.h"
-#include "daemon/registry.h"
+#include "cli/through.h"
+#include "daemon/ask.h"
+#include "daemon/places.h"
 #include "daemon/receipt.h"
 #include "daemon/run.h"
 #include "ledger/anchor.h"
@@ -9,6 +11,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +44,9 @@ static const char help[] =
         "  --tier TIER           namespaces or landlock: exactly this one\n"
         "  --proc                give the region a /proc of its own processes\n"
         "  --discipline NAME     zero, multipass, multipass:N or none: how its memory is overwritten\n"
+        "  --socket PATH         where 'lethe serve' is looked for\n"
+        "  --no-serve            do not look for it\n"
+        "  --promote             promote the notes that it kept when it has ended, as 'lethe promote' would\n"
         "  --dry-run             print the effective policy and run nothing\n"
         "  --json                with --dry-run: as JSON\n"
         "  --quiet               say nothing but errors\n"
@@ -49,7 +55,7 @@ static const char help[] =
 
 /* Those that request_option() knows have the value OPTION_POLICY; its name is the long one. */
 enum { OPTION_POLICY = 256, OPTION_STORE, OPTION_ANCHOR, OPTION_RECEIPT, OPTION_POLICY_FILE, OPTION_EXEC, OPTION_DRY_RUN, OPTION_JSON,
-       OPTION_QUIET, OPTION_VERBOSE, OPTION_CPUS };
+       OPTION_QUIET, OPTION_VERBOSE, OPTION_CPUS, OPTION_SOCKET, OPTION_NO_SERVE, OPTION_PROMOTE };
 
 static const struct option options[] = {
         {"store", required_argument, NULL, OPTION_STORE},
@@ -57,11 +63,14 @@ static const struct option options[] = {
         {"receipt", required_argument, NULL, OPTION_RECEIPT},
         {"policy", required_argument, NULL, OPTION_POLICY_FILE},
         {"exec", required_argument, NULL, OPTION_EXEC},
+        {"promote", no_argument, NULL, OPTION_PROMOTE},
         {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
         {"json", no_argument, NULL, OPTION_JSON},
         {"quiet", no_argument, NULL, OPTION_QUIET},
         {"verbose", no_argument, NULL, OPTION_VERBOSE},
         {"cpus", required_argument, NULL, OPTION_CPUS},
+        {"socket", required_argument, NULL, OPTION_SOCKET},
+        {"no-serve", no_argument, NULL, OPTION_NO_SERVE},
         {"help", no_argument, NULL, 'h'},
         {"volume", required_argument, NULL, 'v'},
         {"env", required_argument, NULL, 'e'},
@@ -82,11 +91,15 @@ static const struct option options[] = {
         {"discipline", required_argument, NULL, OPTION_POLICY},
         {}};
 
+#define HEAP_BYTES (512 * 1024)
+
 typedef struct Command {
-        RunRequest request;
+        Ask ask;
         RunOptions run;
-        const char *store, *policy, *skill; /* skill NULL: --exec */
-        bool dry_run, json;
+        Through through;
+        const char *store, *policy, *exec, *socket;
+        char *path;                         /* of the store, owned */
+        bool dry_run, json, no_serve;
 } Command;
 
 static int refuse(const Command *c, const char *name, bool by_policy, int code, const Diag *d, int e) {
@@ -106,21 +119,18 @@ static int wrong(const Command *c, const char *fmt, ...) {
         vsnprintf(text, sizeof(text), fmt, ap);
         va_end(ap);
         cli_usage("run", "%s", text);
-        return run_refused(&c->run, c->skill ?: c->request.exec, NULL, false, EXIT_LETHE, text);
+        return run_refused(&c->run, ask_name(&c->ask) ?: c->exec, NULL, false, EXIT_LETHE, text);
 }
 
-/* Exit codes of what request.h can say. */
+static int refused(const Command *c, const Refusal *r) {
+        return r->usage ? wrong(c, "%s", r->why.text) : refuse(c, ask_name(&c->ask), r->by_policy, r->code, &r->why, 0);
+}
+
 static int request_failed(const Command *c, const char *name, int e, const Diag *d) {
-        switch (e) {
-        case REQUEST_E_BAD:
-                return wrong(c, "%s", d->text);
-        case REQUEST_E_NOT_FOUND:
-                return refuse(c, name, false, EXIT_NOT_FOUND, d, e);
-        case REQUEST_E_NOT_EXECUTABLE:
-                return refuse(c, name, false, EXIT_NOT_EXECUTABLE, d, e);
-        default:
-                return refuse(c, name, false, EXIT_LETHE, d, e);
-        }
+        Refusal r = {.why = *d};
+
+        ask_request_failed(e, &r);
+        return r.usage ? wrong(c, "%s", r.why.text) : refuse(c, name, false, r.code, &r.why, 0);
 }
 
 /* The receipt tells of a mistake that stands before it, too: else the one of an earlier run would be taken for this one's. */
@@ -137,7 +147,7 @@ static const char *find_receipt(int argc, char **argv) {
 
 /* Returns -1 when the command is complete, else the exit code. */
 static int parse(int argc, char **argv, Command *c) {
-        const char *exec = NULL;
+        const char *traceparent;
         int o, index, e;
         Diag d = {};
 
@@ -146,7 +156,7 @@ static int parse(int argc, char **argv, Command *c) {
         c->run.receipt = find_receipt(argc, argv);
         if (c->run.receipt && receipt_check(c->run.receipt, &d) < 0)
                 return cli_fail("run", EXIT_LETHE, "%s", d.text);
-        while (!exec && (index = -1, o = getopt_long(argc, argv, "+:hv:e:w:", options, &index)) != -1) {
+        while (!c->exec && (index = -1, o = getopt_long(argc, argv, "+:hv:e:w:", options, &index)) != -1) {
                 const char *name = o == 'v' ? "volume" : o == 'e' ? "env" : o == 'w' ? "workdir" : index >= 0 ? options[index].name : "";
 
                 switch (o) {
@@ -171,7 +181,10 @@ static int parse(int argc, char **argv, Command *c) {
                         c->policy = optarg;
                         break;
                 case OPTION_EXEC:
-                        exec = optarg;
+                        c->exec = optarg;
+                        break;
+                case OPTION_PROMOTE:
+                        c->run.promote = true;
                         break;
                 case OPTION_DRY_RUN:
                         c->dry_run = true;
@@ -186,30 +199,41 @@ static int parse(int argc, char **argv, Command *c) {
                         c->run.verbose = true;
                         log_set_level(LOG_LEVEL_DEBUG); /* what the skill says with log and progress */
                         break;
+                case OPTION_SOCKET:
+                        c->socket = optarg;
+                        break;
+                case OPTION_NO_SERVE:
+                        c->no_serve = true;
+                        break;
                 case OPTION_CPUS:
                         return wrong(c, "--cpus is not there: a share of processors cannot be promised on every machine; --cpu-time bounds CPU time");
                 default:
-                        e = request_option(&c->request, name, optarg, &d);
+                        e = request_option(&c->ask.request, name, optarg, &d);
                         if (e != 0)
                                 return request_failed(c, NULL, e, &d);
+                        through_option(&c->through, name, optarg);
                 }
         }
         if (c->json && !c->dry_run)
                 return wrong(c, "--json goes with --dry-run; what a run has to tell goes to --receipt FILE");
-        if (exec) {
-                e = request_exec(&c->request, exec, &d);
-                if (e != 0)
-                        return request_failed(c, exec, e, &d);
-        } else {
+        c->path = place_of_store(c->store, &d);
+        if (!c->path)
+                return wrong(c, "%s", *d.text ? d.text : "out of memory");
+        c->ask.request.store_dir = c->dry_run ? NULL : c->path; /* --dry-run changes nothing */
+        traceparent = getenv("TRACEPARENT");
+        e = traceparent ? trace_take_in(traceparent, &c->ask.request.trace) : 0;
+        if (e == -EIO)
+                return wrong(c, "no random numbers are to be had");
+        if (!c->exec) {
                 if (optind >= argc)
                         return wrong(c, "what to run is missing: SKILL, DIR or --exec PROGRAM");
-                c->skill = argv[optind++];
-                if (!*c->skill)
+                c->ask.skill = argv[optind++];
+                if (!*c->ask.skill)
                         return wrong(c, "SKILL is empty");
                 if (optind < argc && strcmp(argv[optind], "--") == 0)
                         optind++;
         }
-        c->request.args = argv + optind;
+        c->ask.request.args = argv + optind;
         return -1;
 }
 
@@ -228,82 +252,56 @@ static int show(const Command *c, const Grant *g) {
         return cli_done("run", EXIT_OK);
 }
 
-static int load_skill(const Command *c, Store *store, Skill **ret) {
-        _cleanup_txn_ Txn *t = NULL;
-        Diag d = {};
-        int e = store ? store_begin(store, false, &t, &d) : 0;
-
-        if (e == 0)
-                e = registry_load(t, c->skill, ret, &d);
-        else if (e > 0)
-                e = REGISTRY_E_SKILL;
-        if (e == 0) {
-                for (char **w = (*ret)->warnings; w && *w && !c->run.quiet; w++)
-                        log_warning("%s", *w);
-                return -1;
-        }
-        return refuse(c, c->skill, false, e == REGISTRY_E_UNKNOWN ? EXIT_NOT_FOUND : EXIT_LETHE, &d, e);
-}
-
-static int make_grant(const Command *c, Store *store, const Policy *policy, Grant *ret) {
-        _cleanup_skill_ Skill *skill = NULL;
-        const char *name = c->skill ? c->skill : c->request.exec;
-        Diag d = {};
-        int e;
-
-        if (c->skill && (e = load_skill(c, store, &skill)) >= 0)
-                return e;
-        e = policy_grant(skill, &c->request, policy, ret, &d);
-        switch (e) {
-        case 0:
-                return -1;
-        case GRANT_E_USAGE:
-                return wrong(c, "%s", d.text);
-        case GRANT_E_NOT_FOUND:
-                return refuse(c, name, false, EXIT_NOT_FOUND, &d, e);
-        case GRANT_E_NOT_EXECUTABLE:
-                return refuse(c, name, false, EXIT_NOT_EXECUTABLE, &d, e);
-        default:
-                return refuse(c, name, e == GRANT_E_REFUSED, EXIT_LETHE, &d, e);
-        }
-}
-
 static int run(Command *c) {
-        _cleanup_free_ char *path = NULL;
         _cleanup_store_ Store *store = NULL;
         _cleanup_policy_ Policy *policy = NULL;
         _cleanup_grant_ Grant grant = {};
         _cleanup_close_ int signals = -1;
+        Refusal refusal = {};
         Diag d = {};
         int e;
 
-        path = cli_store_path(c->store, &d);
-        if (!path)
-                return wrong(c, "%s", *d.text ? d.text : "out of memory");
         signals = run_take_signals();
         if (signals < 0)
                 return cli_fail("run", EXIT_LETHE, "signals: %s", strerror(-signals));
+        if (!c->dry_run && !c->policy && !c->no_serve && (e = through_serve(&c->through, &c->ask, c->exec, &c->run, c->path, c->socket, signals)) >= 0)
+                return e;
+        if (c->exec && (e = request_exec(&c->ask.request, c->exec, &d)) != 0)
+                return request_failed(c, c->exec, e, &d);
         store_set_fault_exit(EXIT_LETHE);
         /* A skill is looked up in the store's registry first. --dry-run changes nothing, and needs no store but for that. */
-        e = c->skill ? store_open(path, c->dry_run ? STORE_READ : STORE_SUPERVISE, &store, &d) : 0;
+        e = c->ask.skill ? store_open(c->path, c->dry_run ? STORE_READ : STORE_SUPERVISE, &store, &d) : 0;
         if (e != 0 && !(c->dry_run && e == STORE_E_MISSING))
-                return refuse(c, c->skill, false, EXIT_LETHE, &d, e);
+                return refuse(c, c->ask.skill, false, EXIT_LETHE, &d, e);
         e = policy_load(c->policy, &policy, &d);
         if (e != 0)
-                return refuse(c, c->skill ? c->skill : c->request.exec, false, EXIT_LETHE, &d, e);
+                return refuse(c, ask_name(&c->ask), false, EXIT_LETHE, &d, e);
         c->run.policy = policy;
-        e = make_grant(c, store, policy, &grant);
-        if (e >= 0)
-                return e;
-        return c->dry_run ? show(c, &grant) : run_invocation(&c->run, store, path, &grant, signals);
+        if (!ask_grant(&c->ask, store, policy, c->run.quiet, &grant, &refusal))
+                return refused(c, &refusal);
+        return c->dry_run ? show(c, &grant) : run_invocation(&c->run, store, c->path, &grant, signals);
+}
+
+/* A run takes and gives back some hundred kilobytes, once: one heap for all threads, made in one piece and given back by the exit. */
+static void set_heap(void) {
+        mallopt(M_ARENA_MAX, 1);
+        mallopt(M_TOP_PAD, HEAP_BYTES);
+        mallopt(M_TRIM_THRESHOLD, 64 * HEAP_BYTES);
+        mallopt(M_MMAP_THRESHOLD, HEAP_BYTES);
 }
 
 int cmd_run(int argc, char **argv) {
         Command c = {};
-        int code = parse(argc, argv, &c);
+        int code;
 
+        set_heap();
+        code = parse(argc, argv, &c);
+        if (c.json && c.dry_run) /* else standard output is the program's */
+                cli_wants_json();
         if (code < 0)
                 code = run(&c);
-        request_deinit(&c.request);
+        request_deinit(&c.ask.request);
+        through_deinit(&c.through);
+        free(c.path);
         return code;
 }

@@ -1,6 +1,7 @@
 /* Runs: CLI. */
+#include "cli/actions.h"
+#include "daemon/places.h"
 #include "daemon/registry.h"
-#include "cli/with-store.h"
 #include "policy/grant.h"
 
 #include <errno.h>
@@ -48,18 +49,26 @@ static json_t *row_json(const SkillRow *row) {
                          "manifest", row->manifest, "time", row->time, "seq", json_u64(row->seq), "files", (json_int_t)json_array_size(row->files));
 }
 
+typedef struct Registering {
+        SkillRecord skill;
+        uint64_t seq;
+        bool fresh;
+} Registering;
+
+static int do_register(Txn *t, void *user, Diag *reterr) {
+        Registering *g = user;
+
+        return engine_skill_register(t, action_who(), &g->skill, &g->seq, &g->fresh);
+}
+
 static int add(const char *dir, const char *policy_file, const StoreOptions *o) {
         _cleanup_policy_ Policy *policy = NULL;
-        _cleanup_store_ Store *store = NULL;
-        _cleanup_txn_ Txn *t = NULL;
         _cleanup_skill_ Skill *s = NULL;
         _cleanup_json_ json_t *files = NULL;
         const BundleFile *manifest;
-        char who[32];
+        Registering g;
         Diag d = {0};
-        uint64_t seq;
-        bool fresh;
-        int r = skill_load(dir, &s, &d);
+        int r = skill_load(dir, &s, &d), refused;
 
         if (r)
                 return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : strerror(-r));
@@ -75,26 +84,16 @@ static int add(const char *dir, const char *policy_file, const StoreOptions *o) 
         files = bundle_to_json(&s->bundle);
         if (!files)
                 return cli_fail(VERB, EXIT_NOT, "out of memory");
-        r = with_store(VERB, o, STORE_WRITE, &store);
+        manifest = bundle_find(&s->bundle, MANIFEST_NAME);
+        g = (Registering){.skill = {.name = s->md.name, .folder = s->dir, .digest = s->bundle.digest, .files = files}};
+        g.skill.manifest = manifest ? manifest->digest : NULL;
+        r = with_store_write(VERB, o, do_register, &g, &refused, &d); /* which refuses nothing */
         if (r != EXIT_OK)
                 return r;
-        r = store_begin(store, true, &t, &d);
-        if (r)
-                return with_store_failed(VERB, store, r, &d);
-        manifest = bundle_find(&s->bundle, MANIFEST_NAME);
-        snprintf(who, sizeof(who), "uid:%u", getuid());
-        r = engine_skill_register(t, who,
-                                  &(SkillRecord){.name = s->md.name, .folder = s->dir, .digest = s->bundle.digest,
-                                                 .manifest = manifest ? manifest->digest : NULL, .files = files},
-                                  &seq, &fresh);
-        if (r == 0 && fresh)
-                r = store_commit(TAKE_PTR(t), &d);
-        if (r)
-                return with_store_failed(VERB, store, r, &d);
         if (o->json)
                 return answer(json_pack("{s:i, s:s, s:s, s:s, s:o, s:b}", "version", 1, "name", s->md.name, "digest", s->bundle.digest, "folder",
-                                            s->dir, "seq", json_u64(seq), "new", fresh));
-        printf("%s %s, event %" PRIu64 "\n%s\n", s->md.name, fresh ? "registered" : "was registered already", seq, s->bundle.digest);
+                                            s->dir, "seq", json_u64(g.seq), "new", g.fresh));
+        printf("%s %s, event %" PRIu64 "\n%s\n", s->md.name, g.fresh ? "registered" : "was registered already", g.seq, s->bundle.digest);
         return EXIT_OK;
 }
 
@@ -104,7 +103,7 @@ static int open_read(const StoreOptions *o, Store **store, Txn **ret_t) {
         Diag d = {0};
         int r;
 
-        path = cli_store_path(o->store, &d);
+        path = place_of_store(o->store, &d);
         if (!path)
                 return cli_usage(VERB, "%s", *d.text ? d.text : "out of memory");
         store_set_fault_exit(EXIT_NOT);
@@ -159,7 +158,7 @@ static int show(const char *name, const StoreOptions *o) {
                 return cli_fail(VERB, EXIT_NOT, "no skill \"%s\" is registered", diag_quote(name, strlen(name), shown, sizeof(shown)));
         if (r)
                 return with_store_failed(VERB, store, r, &d);
-        changed = registry_load_row(&row, &s, &d);
+        changed = registry_load_row(&row, NULL, &s, &d);
         if (changed < 0)
                 return cli_fail(VERB, EXIT_NOT, "%s", strerror(-changed));
         if (o->json) {

@@ -2,7 +2,10 @@
 #include "base/io.h"
 #include "base/size.h"
 #include "canon/slot-view.h"
-#include "cli/with-store.h"
+#include "canon/verdict.h"
+#include "cli/actions.h"
+#include "cli/verdict.h"
+#include "engine/arbiter.h"
 #include "schema/jsonschema.h"
 #include "schema/limits.h"
 
@@ -15,16 +18,25 @@
 #include <string.h>
 
 static const char help[] =
-        "Usage: lethe slot define NAME --schema FILE|-\n"
+        "Usage: lethe slot define NAME --schema FILE|- [--arbitrate RULE]\n"
         "       lethe slot put NAME VALUE|- [--expect VERSION]\n"
         "       lethe slot get NAME [--version VERSION]\n"
         "       lethe slot list\n"
+        "       lethe slot show NAME\n"
         "       lethe slot history NAME\n"
+        "       lethe slot decide NAME\n"
         "       lethe slot watch NAME [--count N]\n\n"
         "Slots are what persists: named values, each typed by a JSON Schema, with every version kept.\n"
         "VALUE is JSON (a string needs its quotes: '\"text\"'; put -- before a negative number);\n"
         "- reads standard input. put with --expect "
-        "writes only over that version (0: none yet). watch prints each new version as it is written.\n\n" HELP_STORE
+        "writes only over that version (0: none yet). watch prints each new version as it is written.\n\n"
+        "With --arbitrate many regions may write the slot at once. What those that ended well wrote is gathered, N of\n"
+        "them, or until decide; then one value is taken by the rule, or none:\n"
+        "  first/N           the earliest\n"
+        "  cas/N             the earliest that expects the version that the slot has\n"
+        "  priority:A,B/N    that of skill A, else of B; the earliest of several\n"
+        "  quorum:K/N        the value that at least K regions wrote, that of most\n"
+        "  confidence:F/N    the one of the highest confidence, F at least\n\n" HELP_STORE
         "  --json            objects with all that is known\n"
         "  -h, --help        this text\n";
 
@@ -32,9 +44,11 @@ static const char help[] =
 
 typedef struct Slot {
         StoreOptions o;
-        const char *name, *value, *schema;
+        const char *name, *value, *schema, *rule;
         int64_t expect;
-        uint64_t version, count;
+        uint64_t version, count, seq;
+        const json_t *typed, *ruled; /* what is written: a schema or a value, and its rule */
+        json_t *verdict;
 } Slot;
 
 /* The text of `arg`, or of standard input, or of a file, as JSON. Returns EXIT_*. */
@@ -66,85 +80,79 @@ static int read_json(const char *what, const char *arg, bool is_file, unsigned d
 }
 
 /* Prints one object (stolen) of a verb that ended well. */
-static int print_object(Store *s, json_t *o) {
-        Diag d = {0};
+static int print_object(json_t *o) {
         int r = print_json(stdout, o);
 
         json_decref(o);
-        return r < 0 ? with_store_failed("slot", s, r, &d) : cli_done("slot", EXIT_OK);
+        return r < 0 ? cli_fail("slot", EXIT_NOT, "out of memory") : cli_done("slot", EXIT_OK);
+}
+
+static int write_slot(Slot *a, StoreFn fn) {
+        Diag d = {0};
+        int refused, r = with_store_write("slot", &a->o, fn, a, &refused, &d);
+
+        return r == EXIT_OK && refused ? with_store_failed("slot", NULL, refused, &d) : r;
+}
+
+static int do_define(Txn *t, void *user, Diag *reterr) {
+        Slot *a = user;
+
+        return engine_slot_define_ruled(t, action_who(), a->name, a->typed, a->ruled, &a->seq, reterr);
 }
 
 static int define(Slot *a) {
-        _cleanup_json_ json_t *schema = NULL;
-        _cleanup_store_ Store *s = NULL;
-        Txn *t;
-        uint64_t seq;
-        char who[32];
+        _cleanup_json_ json_t *schema = NULL, *rule = NULL;
         Diag d = {0};
         int r;
 
         if (!a->schema)
                 return cli_usage("slot", "define needs --schema FILE");
+        if (a->rule) {
+                ArbiterRule parsed;
+
+                if (arbiter_rule_parse_text(a->rule, &parsed, &d) != 0)
+                        return cli_usage("slot", "--arbitrate: %s", d.text);
+                rule = arbiter_rule_json(&parsed);
+                if (!rule)
+                        return cli_fail("slot", EXIT_NOT, "%s", strerror(ENOMEM));
+        }
         r = read_json("the schema", a->schema, true, JSONSCHEMA_DEPTH_MAX, &schema);
+        a->typed = schema;
+        a->ruled = rule;
         if (r == EXIT_OK)
-                r = with_store("slot", &a->o, STORE_WRITE, &s);
+                r = write_slot(a, do_define);
         if (r != EXIT_OK)
                 return r;
-        snprintf(who, sizeof(who), "uid:%u", (unsigned)getuid());
-        r = store_begin(s, true, &t, &d);
-        if (r != 0)
-                return with_store_failed("slot", s, r, &d);
-        r = engine_slot_define(t, who, NULL, a->name, schema, &seq, &d);
-        if (r != 0) {
-                store_abort(t);
-                return with_store_failed("slot", s, r, &d);
-        }
-        r = store_commit(t, &d);
-        if (r != 0)
-                return with_store_failed("slot", s, r, &d);
         if (!a->o.json) {
-                printf("%s is defined (seq %" PRIu64 ")\n", a->name, seq);
+                printf("%s is defined (seq %" PRIu64 ")\n", a->name, a->seq);
                 return cli_done("slot", EXIT_OK);
         }
-        return print_object(s, json_pack("{s:i, s:s, s:o}", "version", 1, "slot", a->name, "seq", json_u64(seq)));
+        return print_object(json_pack("{s:i, s:s, s:o}", "version", 1, "slot", a->name, "seq", json_u64(a->seq)));
+}
+
+static int do_put(Txn *t, void *user, Diag *reterr) {
+        Slot *a = user;
+
+        return engine_slot_put(t, action_who(), a->name, a->typed, a->expect, &a->seq, &a->version, reterr);
 }
 
 static int put(Slot *a) {
         _cleanup_json_ json_t *value = NULL;
-        _cleanup_store_ Store *s = NULL;
-        Txn *t;
-        uint64_t seq, version;
-        char who[32];
-        Diag d = {0}, d_commit = {0};
-        int r, c;
+        int r;
 
         if (!a->value)
                 return cli_usage("slot", "put needs a value");
         r = read_json("the value", a->value, false, JSON_DEPTH_DEFAULT, &value);
+        a->typed = value;
         if (r == EXIT_OK)
-                r = with_store("slot", &a->o, STORE_WRITE, &s);
+                r = write_slot(a, do_put);
         if (r != EXIT_OK)
                 return r;
-        snprintf(who, sizeof(who), "uid:%u", (unsigned)getuid());
-        r = store_begin(s, true, &t, &d);
-        if (r != 0)
-                return with_store_failed("slot", s, r, &d);
-        r = engine_slot_put(t, who, a->name, value, a->expect, &seq, &version, &d);
-        if (r < 0) {
-                store_abort(t);
-                return with_store_failed("slot", s, r, &d);
-        }
-        c = store_commit(t, &d_commit); /* a refusal is recorded, too */
-        if (c != 0)
-                return with_store_failed("slot", s, c, &d_commit);
-        if (r > 0)
-                return with_store_failed("slot", s, r, &d);
         if (!a->o.json) {
-                printf("%s is at version %" PRIu64 " (seq %" PRIu64 ")\n", a->name, version, seq);
+                printf("%s is at version %" PRIu64 " (seq %" PRIu64 ")\n", a->name, a->version, a->seq);
                 return cli_done("slot", EXIT_OK);
         }
-        return print_object(s, json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "slot", a->name, "slot_version",
-                                         json_u64(version), "seq", json_u64(seq)));
+        return print_object(json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "slot", a->name, "slot_version", json_u64(a->version), "seq", json_u64(a->seq)));
 }
 
 /* canon/'s objects say "version" for the slot's; at the top of what we print that word is the format's. */
@@ -179,13 +187,6 @@ static int get(Slot *a) {
         return r != 0 ? with_store_failed("slot", s, r, &d) : cli_done("slot", EXIT_OK);
 }
 
-static uint64_t number(const json_t *o, const char *key) {
-        uint64_t v = 0;
-
-        json_get_u64(json_object_get(o, key), &v);
-        return v;
-}
-
 static int list(Slot *a) {
         _cleanup_json_ json_t *l = NULL;
         _cleanup_store_ Store *s = NULL;
@@ -203,18 +204,88 @@ static int list(Slot *a) {
         if (r != 0)
                 return with_store_failed("slot", s, r, &d);
         if (a->o.json)
-                return print_object(s, json_pack("{s:i, s:O}", "version", 1, "slots", l));
+                return print_object(json_pack("{s:i, s:O}", "version", 1, "slots", l));
         json_array_foreach(l, i, o) {
                 const char *held = json_string_value(json_object_get(json_object_get(o, "held"), "region"));
 
-                printf("%-32s  version %-6" PRIu64 "%s%s\n", json_string_value(json_object_get(o, "slot")),
-                       number(o, "version"), held ? "  held by region " : "", held ? held : "");
+                const json_t *rule = json_object_get(o, "rule");
+
+                printf("%-32s  version %-6" PRIu64 "%s%s", json_string_value(json_object_get(o, "slot")),
+                       said_number(o, "version"), held ? "  held by region " : "", held ? held : "");
+                if (rule)
+                        printf("  %s: %" PRIu64 " of %" PRIu64 " gathered", json_string_value(json_object_get(rule, "rule")), said_number(o, "gathered"),
+                               said_number(rule, "of"));
+                putchar('\n');
         }
         return cli_done("slot", EXIT_OK);
 }
 
+static int do_decide(Txn *t, void *user, Diag *reterr) {
+        Slot *a = user;
+
+        return engine_slot_decide(t, action_who(), a->name, &a->seq, &a->verdict, reterr);
+}
+
+static int decide(Slot *a) {
+        _cleanup_json_ json_t *verdict = NULL;
+        int r = write_slot(a, do_decide);
+
+        verdict = a->verdict;
+        if (r != EXIT_OK)
+                return r;
+        if (json_object_set_new(verdict, "seq", json_u64(a->seq)) < 0)
+                return cli_fail("slot", EXIT_NOT, "out of memory");
+        if (a->o.json) {
+                r = rename_version(verdict);
+                return r < 0 ? cli_fail("slot", EXIT_NOT, "out of memory") : print_object(TAKE_PTR(verdict));
+        }
+        if (json_is_null(json_object_get(verdict, "winner")))
+                printf("nothing is taken for %s: %s (seq %" PRIu64 ")\n", a->name, said_text(verdict, "reason"), a->seq);
+        else
+                printf("%s is at version %" PRIu64 " (verdict at seq %" PRIu64 ")\n", a->name, said_number(verdict, "version") + 1, a->seq);
+        return cli_done("slot", EXIT_OK);
+}
+
+/* All but values: what it is, what holds, and who has proposed what is not decided yet. */
+static int show(Slot *a) {
+        _cleanup_json_ json_t *l = NULL, *o = NULL, *waits = NULL, *verdict = NULL;
+        _cleanup_store_ Store *s = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        Diag d = {0};
+        int r = with_store("slot", &a->o, STORE_READ, &s);
+
+        if (r != EXIT_OK)
+                return r;
+        r = store_begin(s, false, &t, &d);
+        if (r == 0)
+                r = canon_gathered(t, a->name, &waits, &d);
+        if (r == 0)
+                r = canon_verdict_newest(t, a->name, &verdict, &d);
+        if (r == 0)
+                r = canon_slot_list(t, &l);
+        for (size_t i = 0; r == 0 && i < json_array_size(l); i++)
+                if (strcmp(said_text(json_array_get(l, i), "slot"), a->name) == 0)
+                        o = json_incref(json_array_get(l, i));
+        if (r == 0 && (json_object_update(o, waits ? waits : o) < 0 || (waits && json_object_set(o, "verdict", verdict) < 0) || rename_version(o) < 0))
+                r = -ENOMEM;
+        if (r != 0)
+                return with_store_failed("slot", s, r, &d);
+        if (a->o.json)
+                return print_object(TAKE_PTR(o));
+        printf("%s\n  version  %" PRIu64 "\n  defined  seq %" PRIu64 "\n", a->name, said_number(o, "slot_version"), said_number(o, "defined"));
+        if (json_object_get(o, "held"))
+                printf("  held     by region %s, version %" PRIu64 "\n", said_text(json_object_get(o, "held"), "region"), said_number(json_object_get(o, "held"), "version"));
+        if (!waits)
+                return cli_done("slot", EXIT_OK);
+        r = print_waiting(o);
+        if (!json_is_null(verdict))
+                print_verdict(verdict);
+        return r < 0 ? with_store_failed("slot", s, r, &d) : cli_done("slot", EXIT_OK);
+}
+
 static int history(Slot *a) {
-        _cleanup_json_ json_t *l = NULL;
+        _cleanup_json_ json_t *l = NULL, *verdicts = NULL;
+        size_t next = 0;
         _cleanup_store_ Store *s = NULL;
         _cleanup_txn_ Txn *t = NULL;
         Diag d = {0};
@@ -227,22 +298,28 @@ static int history(Slot *a) {
         r = store_begin(s, false, &t, &d);
         if (r == 0)
                 r = canon_slot_history(t, a->name, &l, &d);
+        if (r == 0)
+                r = canon_verdict_list(t, a->name, &verdicts, &d);
         if (r != 0)
                 return with_store_failed("slot", s, r, &d);
         if (a->o.json)
-                return print_object(s, json_pack("{s:i, s:s, s:O}", "version", 1, "slot", a->name, "history", l));
+                return print_object(json_pack("{s:i, s:s, s:O, s:O}", "version", 1, "slot", a->name, "history", l, "verdicts", verdicts));
         json_array_foreach(l, i, o) {
                 const char *region = json_string_value(json_object_get(o, "region")),
                            *who = json_string_value(json_object_get(o, "who"));
 
+                for (; said_number(json_array_get(verdicts, next), "seq") < said_number(o, "seq") && next < json_array_size(verdicts); next++)
+                        print_verdict(json_array_get(verdicts, next));
                 printf("version %-6" PRIu64 " seq %-8" PRIu64 " %s  %s%s  %" PRIu64 " bytes  sha256 %s\n",
-                       number(o, "version"), number(o, "seq"), json_string_value(json_object_get(o, "time")),
+                       said_number(o, "version"), said_number(o, "seq"), json_string_value(json_object_get(o, "time")),
                        region ? "region " : "",
                        region ? region
                        : who  ? who
                               : "?",
-                       number(o, "bytes"), json_string_value(json_object_get(o, "sha256")));
+                       said_number(o, "bytes"), json_string_value(json_object_get(o, "sha256")));
         }
+        for (; next < json_array_size(verdicts); next++)
+                print_verdict(json_array_get(verdicts, next));
         return cli_done("slot", EXIT_OK);
 }
 
@@ -302,18 +379,19 @@ static int watch(Slot *a) {
         return r != 0 ? with_store_failed("slot", s, r, &d) : stopped ? EXIT_OK : cli_done("slot", EXIT_OK);
 }
 
-static const struct Action {
+static const struct SlotAction {
         const char *name;
         int (*fn)(Slot *a);
         int n_least, n_most; /* arguments behind its name */
 } actions[] = {
         {"define", define, 1, 1}, {"put", put, 2, 2},         {"get", get, 1, 1},
-        {"list", list, 0, 0},     {"history", history, 1, 1}, {"watch", watch, 1, 1},
+        {"list", list, 0, 0},     {"history", history, 1, 1}, {"watch", watch, 1, 1}, {"show", show, 1, 1}, {"decide", decide, 1, 1},
 };
 
 int cmd_slot(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE,
                                                 {"schema", required_argument, NULL, 'S'},
+                                                {"arbitrate", required_argument, NULL, 'R'},
                                                 {"expect", required_argument, NULL, 'e'},
                                                 {"version", required_argument, NULL, 'v'},
                                                 {"count", required_argument, NULL, 'n'},
@@ -329,6 +407,9 @@ int cmd_slot(int argc, char **argv) {
                         return cli_done("slot", EXIT_OK);
                 case 'S':
                         a.schema = optarg;
+                        break;
+                case 'R':
+                        a.rule = optarg;
                         break;
                 case 'e':
                         if (count_parse(optarg, &v) < 0)
@@ -348,7 +429,7 @@ int cmd_slot(int argc, char **argv) {
                                 return store_option_wrong(argv);
                 }
         if (optind == argc)
-                return cli_usage("slot", "define, put, get, list, history or watch?");
+                return cli_usage("slot", "define, put, get, list, show, history, decide or watch?");
         n = argc - optind - 1;
         a.name = n > 0 ? argv[optind + 1] : NULL;
         a.value = n > 1 ? argv[optind + 2] : NULL;
@@ -359,5 +440,5 @@ int cmd_slot(int argc, char **argv) {
                                                  actions[i].n_least, actions[i].n_least == 1 ? "" : "s", n);
                         return actions[i].fn(&a);
                 }
-        return cli_usage("slot", "'%s' is none of define, put, get, list, history, watch", argv[optind]);
+        return cli_usage("slot", "'%s' is none of define, put, get, list, show, history, decide, watch", argv[optind]);
 }

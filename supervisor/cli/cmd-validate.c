@@ -110,7 +110,7 @@ int cmd_validate(int argc, char **argv) {
 
         while ((c = getopt_long(argc, argv, ":h", options, NULL)) >= 0)
                 switch (c) {
-                case 'j': json = true; break;
+                case 'j': json = true; cli_wants_json(); break;
                 case 'p': policy = optarg; break;
                 case 'h':
                         fputs(help, stdout);

@@ -1,6 +1,8 @@
 /* Runs: CLI. */
 #include "base/id.h"
 #include "base/size.h"
+#include "canon/region-events.h"
+#include "canon/verdict.h"
 #include "cli/with-store.h"
 #include "engine/engine.h"
 #include "ledger/ledger.h"
@@ -52,21 +54,48 @@ static json_t **story_place(Story *s, const char *type) {
         return NULL;
 }
 
+/* What became of a proposal that was gathered, when it is decided: {"seq","reason","verdict","winner":{"seq","region","skill"}|null}. */
+static int add_verdict(Txn *t, uint64_t gathered, json_t *o, Diag *reterr) {
+        const char *slot = json_string_value(json_object_get(o, "slot"));
+        _cleanup_json_ json_t *verdict = NULL, *said = NULL, *taken = NULL;
+        const json_t *list, *winner;
+        uint64_t seq;
+        Bytes entry;
+        int r = slot ? canon_verdict_after(t, slot, gathered, &verdict) : -EUCLEAN;
+
+        if (r == -ENOENT)
+                return 0;
+        if (r == 0 && json_get_u64(json_object_get(verdict, "seq"), &seq) < 0)
+                r = -EUCLEAN;
+        if (r == 0)
+                r = ledger_get(t, seq, &entry);
+        if (r == 0)
+                r = proof_entry(t, seq, entry, reterr);
+        if (r != 0)
+                return r;
+        list = json_object_get(verdict, "proposals");
+        winner = json_object_get(verdict, "winner");
+        for (size_t i = 0; i < json_array_size(list); i++) {
+                json_t *p = json_array_get(list, i), *at = json_object_get(p, "seq");
+
+                if (!said && json_equal(at, json_object_get(o, "proposed")))
+                        said = json_incref(json_object_get(p, "verdict"));
+                if (!taken && json_equal(at, winner))
+                        taken = json_pack("{s:O, s:O?, s:O?}", "seq", at, "region", json_object_get(p, "region"), "skill", json_object_get(p, "skill"));
+        }
+        return json_object_set_new(o, "verdict", json_pack("{s:o, s:O?, s:O?, s:O?}", "seq", json_u64(seq), "reason", json_object_get(verdict, "reason"), "verdict",
+                                                           said, "winner", taken)) < 0
+                       ? -ENOMEM
+                       : 0;
+}
+
 /* Nothing is told that was not signed for. */
-static int story_take(Story *s, Txn *t, const char *region, uint64_t seq, Bytes entry, Diag *reterr) {
-        _cleanup_json_ json_t *o = NULL;
-        const char *type, *of;
+static int story_take(Story *s, Txn *t, uint64_t seq, Bytes entry, json_t *o, Diag *reterr) {
+        const char *type = json_string_value(json_object_get(o, "type"));
         json_t **place;
         int r;
 
-        if (!memmem(entry.p, entry.n, region, REGION_ID_LEN)) /* most entries are passed over without parsing */
-                return 0;
-        r = json_parse(entry.p, entry.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o, NULL);
-        if (r != 0)
-                return r > 0 ? -EUCLEAN : r;
-        type = json_string_value(json_object_get(o, "type"));
-        of = json_string_value(json_object_get(o, "region"));
-        if (!type || !of || strcmp(of, region) != 0)
+        if (!type)
                 return 0;
         r = proof_entry(t, seq, entry, reterr);
         if (r != 0)
@@ -76,34 +105,35 @@ static int story_take(Story *s, Txn *t, const char *region, uint64_t seq, Bytes 
         place = story_place(s, type);
         if (place) {
                 json_decref(*place);
-                *place = TAKE_PTR(o);
+                *place = json_incref(o);
         } else if (strncmp(type, "slot.", 5) == 0) {
                 if (json_array_append(s->slots, o) < 0)
                         return -ENOMEM;
+                return strcmp(type, "slot.gathered") == 0 ? add_verdict(t, seq, o, reterr) : 0;
         }
         return 0;
 }
 
 static int story_read(Store *s, const char *region, Story *ret, Diag *reterr) {
-        _cleanup_walk_ LedgerWalk w = {0};
+        _cleanup_region_events_ RegionEvents w = REGION_EVENTS_NULL;
         _cleanup_txn_ Txn *t = NULL;
-        uint64_t size, seq;
-        Bytes e;
         int r = store_begin(s, false, &t, reterr);
 
         ret->slots = json_array();
         if (r == 0)
-                r = ret->slots ? ledger_state(t, &size, NULL) : -ENOMEM;
-        if (r == 0)
-                r = ledger_walk(t, 0, &w);
-        for (uint64_t i = 0; r == 0 && i < size; i++) {
-                r = ledger_next(&w, &seq, &e);
+                r = ret->slots ? region_events(t, region, &w) : -ENOMEM;
+        if (r == REGION_EVENTS_E_NONE)
+                return 0;
+        while (r == 0) {
+                _cleanup_json_ json_t *o = NULL;
+                uint64_t seq;
+                Bytes e;
+
+                r = region_events_next(&w, &seq, &e, &o);
                 if (r == 0)
-                        r = story_take(ret, t, region, seq, e, reterr);
-                if (ret->ended) /* the last event of a region */
-                        break;
+                        r = story_take(ret, t, seq, e, o, reterr);
         }
-        return r == -ENOENT ? -EUCLEAN : r;
+        return r == -ENOENT ? 0 : r;
 }
 
 static const char *text_of(const json_t *o, const char *key) {
@@ -220,15 +250,40 @@ static void end_line(const Story *s) {
         putchar('\n');
 }
 
+/* What the region proposed for a slot with a rule, and what the verdict said of it. */
+static void gathered_line(const json_t *e) {
+        const json_t *verdict = json_object_get(e, "verdict"), *winner = json_object_get(verdict, "winner");
+        const char *said = text_of(verdict, "verdict"), *region = text_of(winner, "region"), *skill = text_of(winner, "skill"), *reason = text_of(verdict, "reason");
+
+        if (!verdict) {
+                printf(": gathered, and not decided yet");
+                return;
+        }
+        printf(": %s", said ? said : "?");
+        if (said && strcmp(said, "won") != 0 && region) {
+                printf("; taken was that of region %s, skill ", region);
+                print_text(skill ? skill : "?");
+        } else if (!region)
+                printf("; none was taken (%s)", reason ? reason : "?");
+        printf("  (verdict %" JSON_INTEGER_FORMAT ")", json_integer_value(json_object_get(verdict, "seq")));
+}
+
 static void slot_lines(const Story *s) {
+        bool first = true;
+
         for (size_t i = 0; i < json_array_size(s->slots); i++) {
                 const json_t *e = json_array_get(s->slots, i);
                 const char *type = text_of(e, "type"), *slot = text_of(e, "slot"), *code = text_of(e, "code"), *message = text_of(e, "message");
 
-                if (strcmp(type, "slot.refused") != 0 && strcmp(type, "slot.discarded") != 0)
+                if (strcmp(type, "slot.refused") != 0 && strcmp(type, "slot.discarded") != 0 && strcmp(type, "slot.gathered") != 0)
                         continue;
-                printf("  %-10s  %s ", i == 0 ? "slots" : "", type);
+                printf("  %-10s  %s ", first ? "slots" : "", type);
+                first = false;
                 print_text(slot ? slot : "");
+                if (strcmp(type, "slot.gathered") == 0)
+                        gathered_line(e);
+                else if (text_of(e, "reason"))
+                        printf(": %s", text_of(e, "reason"));
                 if (code)
                         printf(": %s", code);
                 if (message) {

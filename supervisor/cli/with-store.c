@@ -1,5 +1,6 @@
 #include "cli/with-store.h"
 
+#include "daemon/places.h"
 #include "ledger/anchor.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@ bool store_option(StoreOptions *o, int option, const char *arg) {
                 return true;
         case 'j':
                 o->json = true;
+                cli_wants_json();
                 return true;
         default:
                 return false;
@@ -23,7 +25,12 @@ bool store_option(StoreOptions *o, int option, const char *arg) {
 }
 
 int store_option_wrong(char **argv) {
-        return cli_usage(argv[0], "'%s' is not one of its options, or lacks its value", argv[optind - 1]);
+        const char *wrong = argv[optind - 1];
+
+        for (char **rest = argv + optind; *rest; rest++)
+                if (strcmp(*rest, "--json") == 0)
+                        cli_wants_json();
+        return cli_usage(argv[0], "'%s' is not one of its options, or lacks its value", wrong);
 }
 
 int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **ret) {
@@ -31,20 +38,44 @@ int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **
         Diag d = {0};
         int r;
 
-        path = cli_store_path(o->store, &d);
+        path = place_of_store(o->store, &d);
         if (!path)
                 return cli_usage(verb, "%s", *d.text ? d.text : "out of memory");
         store_set_fault_exit(EXIT_NOT);
         r = store_open(path, mode, ret, &d);
         if (r == 0)
                 return EXIT_OK;
-        return cli_fail(verb, EXIT_NOT, "%s", *d.text ? d.text : store_strerror(r));
+        return cli_refuse(verb, EXIT_NOT, r == STORE_E_MISSING ? "no_store" : "store", "%s", *d.text ? d.text : store_strerror(r));
+}
+
+int with_store_write(const char *verb, const StoreOptions *o, StoreFn fn, void *user, int *ret_refused, Diag *reterr) {
+        _cleanup_store_ Store *s = NULL;
+        Diag d = {0};
+        Txn *t;
+        int r = with_store(verb, o, STORE_WRITE, &s), c;
+
+        *ret_refused = 0;
+        if (r != EXIT_OK)
+                return r;
+        r = store_begin(s, true, &t, &d);
+        if (r != 0)
+                return with_store_failed(verb, s, r, &d);
+        r = fn(t, user, reterr);
+        if (r < 0) {
+                store_abort(t);
+                return with_store_failed(verb, s, r, reterr);
+        }
+        c = store_commit(t, &d);
+        if (c != 0)
+                return with_store_failed(verb, s, c, &d);
+        *ret_refused = r;
+        return EXIT_OK;
 }
 
 int with_store_failed(const char *verb, const Store *s, int r, const Diag *d) {
         if (r > 0)
-                return cli_fail(verb, EXIT_NOT, "%s", d->text);
-        return cli_fail(verb, EXIT_NOT, "store %s: %s", store_dir(s), store_strerror(r));
+                return cli_refuse(verb, EXIT_NOT, "store", "%s", d->text);
+        return cli_refuse(verb, EXIT_NOT, "store", "store %s: %s", store_dir(s), store_strerror(r));
 }
 
 /* Whether a terminal obeys the character, or it turns the direction of text: then its code point and its length, 1 to 3 bytes. */
@@ -100,5 +131,7 @@ int print_json(FILE *out, const json_t *v) {
                 return r;
         print_safe(out, text, n);
         fputc('\n', out);
+        if (out == stdout)
+                cli_answered();
         return 0;
 }

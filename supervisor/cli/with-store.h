@@ -26,6 +26,10 @@ int store_option_wrong(char **argv);
 
 /* Opens the store or says why not. Returns EXIT_OK, EXIT_USAGE (no place for a store) or EXIT_NOT. */
 int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **ret);
+/* Runs fn in a transaction that writes. What fn refuses (a positive code, and the words for it in reterr) is committed all the same, because the
+ * refusal is in it; what fails is not. Returns EXIT_OK with the code or 0 in *ret_refused, EXIT_USAGE or EXIT_NOT having said why. */
+typedef int (*StoreFn)(Txn *t, void *user, Diag *reterr);
+int with_store_write(const char *verb, const StoreOptions *o, StoreFn fn, void *user, int *ret_refused, Diag *reterr);
 /* For both forms of `lethe audit`, in which 1 means that something does not hold and 2 that this could not be found out. The first makes
  * with_store's code theirs, and says that there is no answer (member is what --json calls it); the second says why reading failed. */
 int audit_not_opened(const StoreOptions *o, const char *member, int code);

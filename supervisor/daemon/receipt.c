@@ -70,7 +70,7 @@ json_t *receipt_teardown(const Evidence *evidence, const json_t *callbacks) {
         return o;
 }
 
-json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_t *result) {
+json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_t *result, const json_t *notes) {
         _cleanup_json_ json_t *o = NULL;
         uint64_t now = clock_mono_usec(), run_from = r->go_usec ?: r->ended_usec; /* a region that never went was being spawned to its end */
         bool recorded = r->state == REGION_RECORDED;
@@ -85,6 +85,11 @@ json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_
                       (json_int_t)(r->ended_usec > run_from ? r->ended_usec - run_from : 0), "teardown",
                       (json_int_t)(evidence ? evidence->usec : 0), "total", (json_int_t)(now - r->declared_usec));
         if (!o || merge(o, receipt_ending(r)) < 0)
+                return NULL;
+        if (json_object_set_new(o, "start", json_string(r->start)) < 0 ||
+            (r->begun_ahead && json_object_set_new(o, "started_ahead", json_string(r->grant->interpreter)) < 0))
+                return NULL;
+        if (notes && json_object_set(o, "notes", (json_t *)notes) < 0)
                 return NULL;
         /* An output like standard output: it is handed over here and nowhere kept (I-2). */
         if (result && json_object_set(o, "result", (json_t *)result) < 0)

@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/groups.h"
+#include "daemon/pool-notes.h"
 #include "daemon/receipt.h"
 #include "daemon/run.h"
 #include "engine/engine.h"
@@ -113,7 +115,7 @@ static int clear_one(Store *s, const RegionRow *row, Evidence *ret, Diag *reterr
         if (e == 0)
                 e = take_evidence(s, row, ret, reterr);
         if (e == 0 && row->cgroup) {
-                e = region_cgroup_clear_text(row->cgroup, row->region);
+                e = region_cgroup_clear_text(row->cgroup, row->region, groups_name(s));
                 if (e < 0)
                         return diag(reterr, e, "region %s: control group cannot be removed: %s", row->region, strerror(-e));
         }
@@ -146,20 +148,37 @@ static int by_age(const void *a, const void *b) {
         return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* Clears one region and records it, before the ones above it. */
-static int recover_row(Store *s, const Policy *policy, const RegionRow *row, Diag *reterr) {
+/* The region's row as it is. Returns 0, RECOVER_E_NONE, RECOVER_E_STORE, -errno. */
+static int read_row(Store *s, const char *region, RegionRow *ret, Diag *reterr) {
+        _cleanup_txn_ Txn *t = NULL;
+        int e = store_begin(s, false, &t, reterr);
+
+        if (e == 0)
+                e = engine_region_get(t, region, ret);
+        return e == ENGINE_E_NO_REGION ? RECOVER_E_NONE : e > 0 ? RECOVER_E_STORE : e;
+}
+
+/* Clears one region and records it, before the ones above it. Its row is read again once its supervisor is seen to be gone: that one may have
+ * recorded the end, callbacks and all, and left, since the row was read first. */
+static int recover_row(Store *s, const Policy *policy, Spawner *spawner, const RegionRow *seen, Diag *reterr) {
+        _cleanup_(region_row_deinit) RegionRow row = {};
         _cleanup_json_ json_t *callbacks = NULL;
         _cleanup_txn_ Txn *t = NULL;
         Evidence evidence;
-        int e = clear_one(s, row, &evidence, reterr);
+        int e;
 
+        if (!store_lock_is_free(s, seen->supervisor_lock))
+                return RECOVER_E_OWNED;
+        e = read_row(s, seen->region, &row, reterr);
         if (e == 0)
-                e = run_release_left(s, policy, row, &callbacks);
+                e = clear_one(s, &row, &evidence, reterr);
+        if (e == 0)
+                e = run_release_left(s, policy, spawner, &row, &callbacks);
         if (e != 0)
                 return e;
         e = store_begin(s, true, &t, reterr);
         if (e == 0)
-                e = record_one(t, row, callbacks, &evidence, reterr);
+                e = record_one(t, &row, callbacks, &evidence, reterr);
         if (e == 0)
                 e = store_commit(TAKE_PTR(t), reterr);
         return e > 0 ? RECOVER_E_STORE : e;
@@ -173,9 +192,10 @@ static bool not_over(const char *region, void *userdata) {
         return store_begin(userdata, false, &t, NULL) != 0 || engine_region_get(t, region, &row) != ENGINE_E_NO_REGION;
 }
 
-int recover_all(Store *s, const Policy *policy, unsigned *ret_n, Diag *reterr) {
+int recover_all(Store *s, const Policy *policy, Spawner *spawner, unsigned *ret_n, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         RegionRow *rows = NULL;
+        uint64_t alive = 0; /* the last supervisor that was seen to live: one may have a thousand regions */
         size_t n = 0;
         int e;
 
@@ -191,32 +211,26 @@ int recover_all(Store *s, const Policy *policy, unsigned *ret_n, Diag *reterr) {
         if (n > 1)
                 qsort(rows, n, sizeof(*rows), by_age);
         for (size_t i = 0; i < n && e == 0; i++) {
-                if (!store_lock_is_free(s, rows[i].supervisor_lock))
+                if (alive != 0 && rows[i].supervisor_lock == alive)
                         continue;
-                e = recover_row(s, policy, &rows[i], reterr);
+                e = recover_row(s, policy, spawner, &rows[i], reterr);
                 if (e == 0) {
                         ++*ret_n;
                         log_debug("region %s: its supervisor had died; recovered", rows[i].region);
+                } else if (e == RECOVER_E_OWNED || e == RECOVER_E_NONE) {
+                        alive = e == RECOVER_E_OWNED ? rows[i].supervisor_lock : alive;
+                        e = 0;
                 }
         }
         rows_free(rows, n);
+        if (e == 0 && ((e = groups_clear_left(s)) < 0 || (e = pool_notes_recover(s)) < 0))
+                diag(reterr, e, "control groups of a supervisor that died cannot be removed: %s", strerror(-e));
         return e;
 }
 
 int recover_one(Store *s, const char *region, Diag *reterr) {
         _cleanup_(region_row_deinit) RegionRow row = {};
-        _cleanup_txn_ Txn *t = NULL;
-        int e = store_begin(s, false, &t, reterr);
+        int e = read_row(s, region, &row, reterr);
 
-        if (e == 0)
-                e = engine_region_get(t, region, &row);
-        if (t)
-                store_abort(TAKE_PTR(t));
-        if (e == ENGINE_E_NO_REGION)
-                return RECOVER_E_NONE;
-        if (e != 0)
-                return e > 0 ? RECOVER_E_STORE : e;
-        if (!store_lock_is_free(s, row.supervisor_lock))
-                return RECOVER_E_OWNED;
-        return recover_row(s, NULL, &row, reterr);
+        return e != 0 ? e : recover_row(s, NULL, NULL, &row, reterr);
 }

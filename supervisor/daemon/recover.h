@@ -4,6 +4,7 @@
 
 #include "base/diag.h"
 #include "policy/policy.h"
+#include "spawn/spawner.h"
 #include "store/store.h"
 
 enum {
@@ -15,5 +16,5 @@ enum {
 
 /* Every region whose supervisor is gone, those below before the ones above; release callbacks that had not begun are run, by this policy (NULL: the
  * operator's standard one). *ret_n: how many regions. Returns 0, RECOVER_E_*, -errno. */
-int recover_all(Store *s, const Policy *policy_or_null, unsigned *ret_n, Diag *reterr);
+int recover_all(Store *s, const Policy *policy_or_null, Spawner *spawner_or_null, unsigned *ret_n, Diag *reterr);
 int recover_one(Store *s, const char *region, Diag *reterr);

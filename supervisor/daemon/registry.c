@@ -5,16 +5,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int load(const char *dir, Skill **ret, Diag *reterr) {
-        int r = skill_load(dir, ret, reterr);
+static int load(SkillsKept *kept, const char *dir, Skill **ret, Diag *reterr) {
+        int r = skill_load_kept(kept, dir, ret, reterr);
 
         return r <= 0 ? r : r == SKILL_E_MISSING ? REGISTRY_E_UNKNOWN : REGISTRY_E_SKILL;
 }
 
-int registry_load_row(const SkillRow *row, Skill **ret, Diag *reterr) {
+int registry_load_row(const SkillRow *row, SkillsKept *kept, Skill **ret, Diag *reterr) {
         _cleanup_skill_ Skill *s = NULL;
         _cleanup_free_ char *difference = NULL;
-        int r = load(row->folder, &s, reterr);
+        int r = load(kept, row->folder, &s, reterr);
 
         if (r > 0) {
                 diag_prefix(reterr, "skill %s, registered at %s", row->name, row->folder);
@@ -31,22 +31,24 @@ int registry_load_row(const SkillRow *row, Skill **ret, Diag *reterr) {
         return 0;
 }
 
-int registry_load(Txn *t, const char *skill, Skill **ret, Diag *reterr) {
+int registry_load(Txn *t, SkillsKept *kept, const char *skill, bool registered, Skill **ret, Diag *reterr) {
         char shown[256];
         struct stat st;
 
         diag_quote(skill, strlen(skill), shown, sizeof(shown));
-        if (!strchr(skill, '/') && strcmp(skill, ".") != 0 && strcmp(skill, "..") != 0) {
+        if (registered || (!strchr(skill, '/') && strcmp(skill, ".") != 0 && strcmp(skill, "..") != 0)) {
                 _cleanup_skill_row_ SkillRow row = {0};
                 int r = t ? engine_skill_get(t, skill, &row) : -ENOENT;
 
                 if (r == 0)
-                        return registry_load_row(&row, ret, reterr);
+                        return registry_load_row(&row, kept, ret, reterr);
                 if (r != -ENOENT)
                         return r;
+                if (registered)
+                        return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": no skill is registered by that name; `lethe skill list` shows what is", shown);
                 if (stat(skill, &st) < 0 && errno == ENOENT)
                         return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": neither a registered skill nor a folder; `lethe skill list` shows what is registered",
                                     shown);
         }
-        return load(skill, ret, reterr);
+        return load(kept, skill, ret, reterr);
 }

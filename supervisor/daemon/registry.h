@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/skill.h"
-#include "manifest/skill.h"
+#include "manifest/skill-kept.h"
 
 enum {
         REGISTRY_E_UNKNOWN = 1, /* neither a registered name nor a folder: 127 */
@@ -11,7 +11,7 @@ enum {
 };
 
 /* Text with a '/' (also "." and "..") is a folder; else a registered name; else a folder of that name. t NULL: no store is there yet.
- * Returns 0, REGISTRY_E_*, -errno. */
-int registry_load(Txn *t_or_null, const char *skill, Skill **ret, Diag *reterr);
+ * registered: whatever it looks like, it is the name of a registered skill or nothing. Returns 0, REGISTRY_E_*, -errno. */
+int registry_load(Txn *t_or_null, SkillsKept *kept_or_null, const char *skill, bool registered, Skill **ret, Diag *reterr);
 /* Loads the folder of a registered skill and holds it against its record. */
-int registry_load_row(const SkillRow *row, Skill **ret, Diag *reterr);
+int registry_load_row(const SkillRow *row, SkillsKept *kept_or_null, Skill **ret, Diag *reterr);

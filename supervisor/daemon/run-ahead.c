@@ -48,7 +48,7 @@ static bool step(Ahead *a) {
 }
 
 static void start_guard(Ahead *a) {
-        a->e_guard = guard_start(&a->run->region.guard, &a->d_guard);
+        a->e_guard = guard_start(&a->run->region.guard, a->run->options->spawner, &a->d_guard);
         eventfd_write(a->started, 1);
 }
 
@@ -65,7 +65,8 @@ void ahead_begin(Ahead *a, Run *run) {
         pthread_attr_t attr;
 
         *a = (Ahead){.run = run, .wake = -1, .started = -1, .scratch = -1};
-        if (run->region.grant->discipline == DISCIPLINE_NONE)
+        a->later = run->options->spawner;
+        if (run->region.grant->discipline == DISCIPLINE_NONE || a->later)
                 return;
         a->wake = eventfd(0, EFD_CLOEXEC);
         a->started = eventfd(0, EFD_CLOEXEC);
@@ -102,6 +103,10 @@ static void tell(Ahead *a, unsigned what) {
 }
 
 void ahead_worker(Ahead *a) {
+        if (a->later && a->run->region.grant->discipline != DISCIPLINE_NONE)
+                a->e_guard = guard_start(&a->run->region.guard, a->run->options->spawner, &a->d_guard);
+        if (a->later)
+                return;
         run_attach_order(a->run, &a->order);
         tell(a, TOLD_WORKER);
 }

@@ -1,5 +1,6 @@
 /* Runs: supervisor. What of a region's start needs neither its record nor its control groups is done beside them, in a thread: its guard is
- * started, and takes hold of the program's process as soon as that exists. */
+ * started, and takes hold of the program's process as soon as that exists. Where a Spawner makes the guard, a thread would cost more than it
+ * gains: it is made while the worker confines itself, and the loop does the rest. */
 #pragma once
 
 #include "daemon/run-internal.h"
@@ -13,6 +14,7 @@ typedef struct Ahead {
         int wake, started;    /* eventfds: the thread is told something; guard_start() is done. -1: nothing is done ahead */
         atomic_uint told;
         pthread_t thread;
+        bool later;           /* there is a Spawner: no thread */
         bool running, born, sent;
         int scratch;          /* what came with STATUS_BORN, or -1 */
         int e_guard, e;       /* of guard_start(), to be read once that is done; of what the thread did after it, once it has ended */

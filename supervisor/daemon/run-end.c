@@ -61,6 +61,7 @@ static void begin_stop(Run *run) {
 
 /* What was set going is done, or will not be: the rest then finds out why. */
 static bool stands(Run *run) {
+        teardown_go_on(&run->region);
         return run->step_no_use || teardown_is_ready(&run->region);
 }
 
@@ -95,6 +96,11 @@ static void begin_clear(Run *run) {
         enter(run, RUN_CLEAR);
 }
 
+/* Nothing is left to be done but to say so to somebody who waits for it. */
+static bool answers_next(const Run *run) {
+        return run->options->over && !run->parent && run->tree->n_runs == 1;
+}
+
 /* STOPPED -> RECORDED or UNRECORDED. */
 static void clear(Run *run) {
         Region *r = &run->region;
@@ -109,7 +115,7 @@ static void clear(Run *run) {
                 log_warning("%s", *d.text ? d.text : strerror(-e));
         run->torn_down = true;
         region_move(r, REGION_RELEASED);
-        if (!run->store_failed && (e = record_end(run->store, r, &run->evidence, &d)) != 0)
+        if (!run->store_failed && (e = record_end(run->store, r, &run->evidence, answers_next(run) ? &run->rest : NULL, &d)) != 0)
                 run_store_trouble(run, "the store cannot record the region's end", e, &d);
         guard_done(&r->guard);
         region_move(r, run->store_failed ? REGION_UNRECORDED : REGION_RECORDED);
@@ -125,7 +131,7 @@ static bool move(Run *run) {
                 begin_stop(run);
                 return true;
         case RUN_STOP:
-                if (run_has_below(run) || !stands(run))
+                if (!stands(run) || run_has_below(run))
                         return false;
                 run->store_failed |= run->tree->runs[0]->store_failed;
                 stop(run);

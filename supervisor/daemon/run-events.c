@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "schema/launch.h"
 #include "scrub/teardown.h"
+#include "spawn/facts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +13,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 static_assert(GUARD_PROGRAM_FDS == LAUNCH_FD_TREES, "the descriptors of a process that was just born");
@@ -20,7 +23,7 @@ static_assert(GUARD_PROGRAM_FDS == LAUNCH_FD_TREES, "the descriptors of a proces
 static const short poll_in = POLLIN;
 
 /* ALLOCATED -> RUNNING, when the worker is ready and the guard has taken hold of the program's process. */
-static void let_go(Run *run) {
+void run_let_go(Run *run) {
         Region *r = &run->region;
         int e;
 
@@ -33,6 +36,8 @@ static void let_go(Run *run) {
         e = spawn_go(&r->spawned);
         if (e < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "the worker cannot be let go: %s", strerror(-e));
+        else
+                kernel_facts_ahead(); /* while it runs */
 }
 
 void run_attach_order(Run *run, GuardOrder *ret) {
@@ -40,7 +45,7 @@ void run_attach_order(Run *run, GuardOrder *ret) {
 
         r->hold = r->grant->n_releases > 0 || json_object_size(r->grant->sections) > 0;
         *ret = (GuardOrder){.version = GUARD_VERSION, .kind = GUARD_ATTACH, .passes = r->grant->passes, .tier = (uint32_t)r->spawned.tier,
-                            .init = r->spawned.pid, .flags = r->hold ? GUARD_HOLD : 0};
+                            .init = r->spawned.pid, .flags = (r->hold ? GUARD_HOLD : 0) | (r->spawned.warm ? GUARD_WARM : 0)};
         snprintf(ret->region, sizeof(ret->region), "%s", r->id);
 }
 
@@ -52,8 +57,14 @@ static int attach(Run *run, Diag *d) {
         GuardOrder o;
 
         run_attach_order(run, &o);
-        run->attach_deadline = clock_mono_usec() + RUN_ATTACH_USEC_MAX;
+        if (!run->preparing)
+                run->attach_deadline = clock_mono_usec() + RUN_ATTACH_USEC_MAX;
         return guard_attach(&run->region.guard, &o, store_dir(run->store), run->region.spawned.memory, run->region.budget.scratch, d);
+}
+
+/* The program has yet to be executed: the region is recorded, or is being prepared. */
+static bool awaits_program(const Run *run) {
+        return run->region.state == (run->preparing ? REGION_DECLARED : REGION_ALLOCATED);
 }
 
 void run_born(Run *run, int scratch, bool attached) {
@@ -61,7 +72,7 @@ void run_born(Run *run, int scratch, bool attached) {
         Diag d = {};
         int e;
 
-        if (r->state != REGION_ALLOCATED) { /* a cancel came in the same moment */
+        if (!awaits_program(run)) { /* a cancel came in the same moment */
                 closep(&scratch);
                 return;
         }
@@ -78,7 +89,7 @@ static void ready(Run *run, int notify) {
         Region *r = &run->region;
         int e;
 
-        if (r->state != REGION_ALLOCATED) {
+        if (!awaits_program(run)) {
                 closep(&notify);
                 return;
         }
@@ -89,17 +100,24 @@ static void ready(Run *run, int notify) {
         else if (r->cgroup.made && r->cgroup.v2 && (e = region_cgroup_attach_tree(&r->cgroup, r->spawned.pid)) < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
         else
-                let_go(run);
+                run_let_go(run);
 }
 
 /* Handlers: each turns an event into at most one move of the region. */
+
+static bool next_signal(const Tree *tree, struct signalfd_siginfo *ret) {
+        const RunOptions *o = tree->runs[0]->options;
+        ssize_t n = read(tree->signals, ret, sizeof(*ret));
+
+        return n == (ssize_t)sizeof(*ret) || (n == (ssize_t)sizeof(eventfd_t) && o->ordered && o->ordered(o->userdata, ret));
+}
 
 /* A signal to us is meant for the whole invocation. */
 static void on_signal(void *userdata, short revents) {
         Tree *tree = userdata;
         struct signalfd_siginfo si;
 
-        while (read(tree->signals, &si, sizeof(si)) == (ssize_t)sizeof(si))
+        while (next_signal(tree, &si))
                 region_end(&tree->runs[0]->region, OUTCOME_CANCELLED, (int)si.ssi_signo, "%s from process %u of uid %u",
                            strsignal((int)si.ssi_signo), si.ssi_pid, si.ssi_uid);
 }
@@ -201,7 +219,7 @@ static void on_guard(void *userdata, short revents) {
                         guard_explain(a.error, &d);
                         region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", d.text);
                 } else if (a.kind == GUARD_ATTACHED) {
-                        let_go(run);
+                        run_let_go(run);
                 } else if (a.kind == GUARD_ENDING) {
                         program_ended(r, &(StatusRecord){.kind = STATUS_ENDED, .a = a.code});
                 } else if (a.kind == GUARD_PAUSED && run->early) {
@@ -314,41 +332,6 @@ static void on_pipe_time(void *userdata, uint64_t now) {
         ((Run *)userdata)->pipe_deadline = LOOP_NEVER;
 }
 
-/* Hands what the pipe has to the desk. */
-static void judge_lines(Run *run) {
-        Region *r = &run->region;
-        const char *line;
-        LineKind kind;
-        size_t n;
-
-        while ((kind = conn_next(&r->pipe, clock_mono_usec(), &line, &n)) != LINE_NONE) {
-                Diag d = {};
-                int e;
-
-                run->reply.n = 0;
-                if (kind == LINE_WHOLE)
-                        e = desk_line(run->desk, line, n, &run->reply, &d);
-                else
-                        e = desk_bad_frame(run->desk, kind, n, &run->reply, &d);
-                if (run->reply.n > 0)
-                        conn_answer(&r->pipe, run->reply.data, run->reply.n);
-                if (e == 0)
-                        continue;
-                if (e == DESK_E_END) {
-                        Breach b = {OUTCOME_DENIED, "pipe", PIPE_BAD_LINES_MAX, PIPE_BAD_LINES_MAX + 1};
-
-                        if (region_end_breach(r, &b) || (r->state == REGION_ENDED && region_end_late(r, &b)) ||
-                            (r->state == REGION_STOPPED && region_end_late(r, &b)))
-                                snprintf(r->reason, sizeof(r->reason), "%s", d.text);
-                } else {
-                        run->store_failed = true;
-                        region_end(r, OUTCOME_CANCELLED, 0, "the store cannot record: %s", e < 0 ? strerror(-e) : d.text);
-                        log_error("%s", e < 0 ? strerror(-e) : d.text);
-                }
-                return;
-        }
-}
-
 void run_watch(Run *run) {
         Region *r = &run->region;
         Loop *l = &run->tree->loop;
@@ -373,6 +356,55 @@ void run_watch(Run *run) {
         loop_add_fd(l, &r->io.in.poll_fd, &r->io.in.poll_events, on_stdin, run);
         loop_add_fd(l, &r->spawned.status, &poll_in, on_status, run);
         loop_add_fd(l, &r->guard.control, &poll_in, on_guard, run);
+}
+
+static void on_settle(void *userdata, uint64_t now) {
+        store_settle(userdata);
+}
+
+/* It outlives each Run's own sources. */
+void run_watch_store(Run *run, const uint64_t *due) {
+        loop_add_timer(&run->tree->loop, due, on_settle, run->store);
+}
+
+/* Its bootstrap has come as far as it can without its words. */
+static void on_lifeline(void *userdata, short revents) {
+        Region *r = &((Run *)userdata)->region;
+        char byte;
+
+        if (recv(r->spawned.lifeline, &byte, 1, MSG_DONTWAIT) == 1)
+                r->begun_ahead = true;
+        else
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "the interpreter that was started ahead does not wait");
+}
+
+static bool is_held(const Region *r) {
+        return r->spawned.ready && (r->grant->discipline == DISCIPLINE_NONE || r->guard.attached);
+}
+
+void run_wait_prepared(Run *run, uint64_t until_usec) {
+        Region *r = &run->region;
+        Loop *l = &run->tree->loop;
+        int e = 0;
+
+        run->attach_deadline = until_usec;
+        loop_add_timer(l, &run->attach_deadline, on_attach_time, run);
+        loop_add_fd(l, &r->spawned.status, &poll_in, on_status, run);
+        loop_add_fd(l, &r->guard.control, &poll_in, on_guard, run);
+        while (e >= 0 && r->state == REGION_DECLARED && !is_held(r))
+                e = loop_once(l);
+        if (e >= 0 && r->state == REGION_DECLARED && r->spawned.ahead) {
+                e = spawn_go(&r->spawned);
+                loop_add_fd(l, &r->notify.fd, &poll_in, on_notify, run);
+                loop_add_fd(l, &r->notify.connects, &poll_in, on_connect, run);
+                loop_add_fd(l, &r->spawned.lifeline, &poll_in, on_lifeline, run);
+        }
+        while (e >= 0 && r->state == REGION_DECLARED && r->spawned.ahead && !r->begun_ahead)
+                e = loop_once(l);
+        if (e < 0)
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "while it was prepared: %s", strerror(-e));
+        loop_drop(l, run);
+        run->attach_deadline = LOOP_NEVER;
 }
 
 /* After the end nothing counts but the guard's answers and the worker's death. */
@@ -449,25 +481,6 @@ void run_until_over(Tree *tree) {
                 wait_once(tree);
                 for (size_t i = 0; i < tree->n_runs; i++)
                         if (tree->runs[i]->region.state == REGION_RUNNING)
-                                judge_lines(tree->runs[i]);
+                                run_judge_lines(tree->runs[i]);
         }
-}
-
-/* Processes that are held at their exit still have their end open: then there is no end of file, but nobody who could write more. */
-static bool has_rest(const Conn *c) {
-        struct pollfd p = {.fd = c->fd_in, .events = POLLIN};
-
-        return c->fd_in >= 0 && poll(&p, 1, 0) > 0 && p.revents;
-}
-
-void run_judge_rest(Run *run) {
-        Region *r = &run->region;
-
-        if (!run->desk || outcome_is_breach(r->outcome) || run->store_failed)
-                return;
-        conn_drain(&r->pipe);
-        while (has_rest(&r->pipe) && conn_readable(&r->pipe) == 0 && !run->store_failed && !outcome_is_breach(r->outcome))
-                judge_lines(run);
-        if (!run->store_failed && !outcome_is_breach(r->outcome))
-                judge_lines(run);
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "daemon/loop.h"
+#include "daemon/record.h"
 #include "daemon/run.h"
 #include "desk/desk.h"
 #include "region/region.h"
@@ -81,6 +82,10 @@ struct Run {
         uint64_t began_usec;    /* of a callback */
         Grant lent_grant;       /* of a callback: of its owner's members, but its environment */
         char **lent_env;
+        bool grouped;           /* its control groups were made, or e_groups says why not */
+        int e_groups;           /* 0 or -errno */
+        Txn *rest;              /* of the commit that the invocation need not wait for: done before anything is waited for */
+        bool preparing;         /* before its invocation is known: it is DECLARED, or recorded as ALLOCATED (run-prepare.h) */
         bool too_many;          /* refused: as many regions live as the policy allows */
         bool store_failed;      /* the store can record no more: whatever the region did, we did not succeed */
 };
@@ -99,12 +104,26 @@ int run_scratch(const Spawned *s, int scratch);
 void run_born(Run *run, int scratch, bool attached);
 /* A Run that is ALLOCATED, or was when it ended, joins its tree: everything that a living region waits for is registered. */
 void run_watch(Run *run);
+/* What is left of the store's commits is brought in at that time, as long as the tree has anything to wait for. */
+void run_watch_store(Run *run, const uint64_t *due);
 /* From there on it waits for its teardown, and for nothing that the region does. */
 void run_watch_end(Run *run);
 /* Until the first Run of the tree is over, and with it all others. */
 void run_until_over(Tree *tree);
 /* DECLARED -> ALLOCATED, or an end. */
 void run_begin(Run *run);
+/* Its parts, for who does them in another order. run_allocate: as record_start(); run_not_recorded: what follows from its failure. */
+int run_start_worker(Run *run, const Probe *probe, bool later, Diag *d);
+int run_allocate(Run *run, Tier tier, bool with_pid, const RecordAhead *ahead, Diag *d);
+/* Who asked for it is told of the region: by run_allocate(), unless it is being prepared. */
+void run_allocated(Run *run);
+void run_not_recorded(Run *run, int e, const Diag *d);
+void run_make_groups(Run *run); /* unless they were made when its record was written */
+/* Waits until the worker is ready and the guard has taken hold of the program's process; when its interpreter is to start ahead, until that waits, too.
+ * Or the region is at an end. */
+void run_wait_prepared(Run *run, uint64_t until_usec);
+/* ALLOCATED -> RUNNING, when all that it waits for is there. */
+void run_let_go(Run *run);
 /* All moves after an end that can be made without waiting, of all Runs. */
 void run_end_moves(Tree *tree);
 /* It was not allocated: nothing of the skill ran, nothing was recorded. */
@@ -146,3 +165,5 @@ void run_leave_tree(Run *run);
 void run_free_subs(Tree *tree);
 /* What the region wrote to its pipe before it died is judged like all else (a breach would discard it anyway). */
 void run_judge_rest(Run *run);
+/* Hands what the pipe has to the desk. */
+void run_judge_lines(Run *run);

@@ -74,6 +74,9 @@ static int make(const Owner *o, const ReleaseGrant *rel, Tree *tree, Run *run) {
         if (!run->lent_env)
                 return -ENOMEM;
         run->lent_grant = grant_of(o, rel, run->lent_env, o->until > now ? o->until - now : 1);
+        e = trace_below(&o->grant->trace, &run->lent_grant.trace);
+        if (e < 0)
+                return e;
         memcpy(run->region.parent, o->region, REGION_ID_MAX);
         run->region.callback = rel->entry;
         run->region.vault_parent = o->vault;
@@ -217,8 +220,11 @@ static int grant_again(const Policy *policy, const RegionRow *row, Grant *ret) {
                 e = grant_recorded(json_object_get(row->detail, "grant"), &had);
         if (e == 0)
                 e = grant_within(ret, &had, &had.budget, NULL, &d);
-        if (e != 0)
+        if (e != 0) {
+                grant_deinit(ret); /* it may be cut half: none of them is to run with that */
+                *ret = (Grant){};
                 log_warning("region %s: its release callbacks cannot be run: %s", row->region, *d.text ? d.text : strerror(e < 0 ? -e : EINVAL));
+        }
         return e == -ENOMEM ? e : e != 0;
 }
 
@@ -247,9 +253,9 @@ static int call_alone(const Owner *o, const ReleaseGrant *rel, json_t *list, boo
         return e;
 }
 
-int run_release_left(Store *store, const Policy *policy, const RegionRow *row, json_t **ret) {
+int run_release_left(Store *store, const Policy *policy, Spawner *spawner, const RegionRow *row, json_t **ret) {
         const json_t *names = json_object_get(row->detail, "release");
-        const RunOptions options = {.quiet = true};
+        const RunOptions options = {.quiet = true, .spawner = spawner};
         _cleanup_json_ json_t *list = NULL;
         _cleanup_grant_ Grant grant = {};
         Owner o = {.options = &options, .store = store, .region = row->region, .outcome = outcome_name(OUTCOME_CANCELLED), .grant = &grant};

@@ -44,36 +44,43 @@ static int load_skill(Run *parent, const DeskStart *s, Skill **ret, Diag *reterr
                 if (e == -ENOENT)
                         return diag(reterr, DESK_START_E_SKILL, "skill %s is not registered", s->skill);
                 if (e == 0)
-                        e = registry_load_row(&row, ret, &d);
+                        e = registry_load_row(&row, NULL, ret, &d);
                 return e > 0 ? told(parent, s, DESK_START_E_SKILL, d.text, reterr) : e;
         }
         return diag(reterr, e > 0 ? DESK_START_E_STORE : e, "%s", d.text);
 }
 
-static int within_parent(Run *parent, Grant *g, Diag *reterr) {
+static int within_parent(Run *parent, const DeskStart *s, Grant *g, Diag *reterr) {
         Region *p = &parent->region;
+        Diag d = {};
         Budget left = region_budget_left(&p->budget, clock_mono_usec());
         int e;
 
         left.output_bytes = p->io.output_max > p->io.output_used ? p->io.output_max - p->io.output_used : 0;
-        e = grant_within(g, p->grant, &left, parent->options->policy, reterr);
-        return e > 0 ? DESK_START_E_BUDGET : e;
+        e = grant_within(g, p->grant, &left, parent->options->policy, &d);
+        if (e == GRANT_E_GATE)
+                return told(parent, s, DESK_START_E_REFUSED, d.text, reterr);
+        return e > 0 ? diag(reterr, DESK_START_E_BUDGET, "%s", d.text) : e;
 }
 
 static int make_grant(Run *parent, const DeskStart *s, Grant *ret, Diag *reterr) {
-        const RunRequest request = {.args = (char **)s->args, .entry = (char *)s->entry, .tier = parent->region.grant->tier};
+        RunRequest request = {.args = (char **)s->args, .entry = (char *)s->entry, .tier = parent->region.grant->tier,
+                              .client = parent->region.grant->client};
         _cleanup_skill_ Skill *skill = NULL;
         Diag d = {};
         int e = load_skill(parent, s, &skill, reterr);
 
         if (e != 0)
                 return e;
+        e = trace_below(&parent->region.grant->trace, &request.trace);
+        if (e < 0)
+                return e;
         e = policy_grant(skill, &request, parent->options->policy, ret, &d);
         if (e == GRANT_E_USAGE || e == GRANT_E_NOT_FOUND || e == GRANT_E_NOT_EXECUTABLE)
                 return told(parent, s, DESK_START_E_SKILL, d.text, reterr);
         if (e != 0)
                 return e > 0 ? told(parent, s, DESK_START_E_REFUSED, d.text, reterr) : e;
-        return within_parent(parent, ret, reterr);
+        return within_parent(parent, s, ret, reterr);
 }
 
 static int check_counts(const Run *parent, Diag *reterr) {
@@ -112,33 +119,12 @@ void run_leave_tree(Run *run) {
         child_free(run);
 }
 
-/* Text for a JSON string: what is not UTF-8, and NUL, becomes U+FFFD. */
-static int plain_text(const char *p, size_t n, Buf *out) {
-        int e = 0;
-
-        while (n > 0 && e == 0) {
-                const char *nul = memchr(p, 0, n);
-                size_t good = nul ? (size_t)(nul - p) : n, bad;
-
-                if (!utf8_valid(p, good, &bad))
-                        good = bad;
-                e = buf_add(out, p, good);
-                if (good == n)
-                        break;
-                if (e == 0)
-                        e = buf_add_str(out, "\xef\xbf\xbd");
-                p += good + 1;
-                n -= good + 1;
-        }
-        return e;
-}
-
 /* How it ended, without the words that are for the operator. */
 static json_t *answer_of(const Run *run) {
         const Region *r = &run->region;
         json_t *o = receipt_ending(r);
         _cleanup_buf_ Buf text = {};
-        int e = plain_text(r->io.out.kept, r->io.out.n_kept, &text);
+        int e = buf_add_plain(&text, r->io.out.kept, r->io.out.n_kept);
 
         json_object_del(o, "reason");
         if (!o || e < 0 || json_object_set_new(o, "region", json_string(r->id)) < 0 ||
@@ -237,7 +223,7 @@ void run_hide_keys(Run *run) {
         Relay *out = &run->region.io.out;
         Diag d = {};
 
-        if (out->n_kept == 0 || keyscan_text(region_keys(), out->kept, out->n_kept) == 0)
+        if (out->n_kept == 0 || region_keys_in_text(out->kept, out->n_kept) == 0)
                 return;
         if (desk_output_refused(run->desk, out->n_kept, &d) != 0) {
                 run->store_failed = true;

@@ -1,12 +1,15 @@
 /* Runs: supervisor. */
 #include "daemon/run-ahead.h"
+#include "daemon/run-prepare.h"
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/notes.h"
 #include "daemon/receipt.h"
 #include "daemon/record.h"
 #include "daemon/recover.h"
 #include "scrub/teardown.h"
+#include "spawn/kept.h"
 #include "spawn/plan.h"
 
 #include <errno.h>
@@ -14,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 int run_take_signals(void) {
         sigset_t set;
@@ -38,10 +42,10 @@ void run_store_trouble(Run *run, const char *what, int e, const Diag *d) {
 
 /* Allocated before the worker exists where recovery could not find its traces otherwise (tier landlock: the scratch is a host folder),
  * else together with its pid, in one transaction while the worker confines itself. */
-static int allocate(Run *run, Tier tier, bool with_pid, Diag *d) {
+int run_allocate(Run *run, Tier tier, bool with_pid, const RecordAhead *ahead, Diag *d) {
         Region *r = &run->region;
         _cleanup_json_ json_t *copies = NULL, *evidence = NULL;
-        int e = record_start(run->store, r, tier_name(tier), with_pid, &copies, &evidence, d);
+        int e = record_start(run->store, r, tier_name(tier), with_pid, &copies, &evidence, ahead, d);
 
         if (e != 0)
                 return e;
@@ -52,12 +56,19 @@ static int allocate(Run *run, Tier tier, bool with_pid, Diag *d) {
                 e = desk_new(run->store, r->grant, r->id, copies, &run->desk);
         if (e == 0)
                 desk_use_vault(run->desk, r->vault);
-        if (e == 0 && run->options->policy)
-                desk_set_starter(run->desk, run_start_sub, run);
+        if (!run->preparing)
+                run_allocated(run);
         return e > 0 ? RECORD_E_SLOTS : e;
 }
 
-static int start_worker(Run *run, const Probe *probe, Diag *d) {
+void run_allocated(Run *run) {
+        if (run->options->begun)
+                run->options->begun(run->options->userdata, run->region.id);
+        if (run->desk && run->options->policy)
+                desk_set_starter(run->desk, run_start_sub, run);
+}
+
+int run_start_worker(Run *run, const Probe *probe, bool later, Diag *d) {
         Region *r = &run->region;
         Spawned s = SPAWNED_NULL;
         const SpawnRequest request = {
@@ -67,6 +78,8 @@ static int start_worker(Run *run, const Probe *probe, Diag *d) {
                 .store_dir = run->store_path,
                 .memory_in_cgroup = r->cgroup.memory,
                 .tasks_in_cgroup = r->cgroup.pids,
+                .spawner = run->options->spawner,
+                .later = later,
                 .io = {r->io.region_in, r->io.region_out, r->io.region_err, r->region_pipe_in, r->region_pipe_out},
         };
         int e = spawn_start(&request, &s, d);
@@ -78,7 +91,7 @@ static int start_worker(Run *run, const Probe *probe, Diag *d) {
 
 /* The store, with nothing in it that a dead supervisor left half done. Returns 0, STORE_E_* or RECOVER_E_* with a message, -errno. */
 static int ready_store(Run *run, Diag *d) {
-        unsigned recovered;
+        unsigned recovered = 0;
         int e = 0;
 
         if (*run->region.parent) /* seen to when the first of the tree began */
@@ -87,33 +100,79 @@ static int ready_store(Run *run, Diag *d) {
                 e = store_open(run->store_path, STORE_SUPERVISE, &run->own_store, d);
                 run->store = run->own_store;
         }
-        if (e == 0)
-                e = recover_all(run->store, run->options->policy, &recovered, d);
+        if (run->options->recovered) /* it is a daemon's, which has others to think of */
+                return e;
+        if (e == 0) {
+                run_watch_store(run, store_keep_ahead_in_loop(run->store, RECORD_KEEP_AHEAD));
+                e = recover_all(run->store, run->options->policy, run->options->spawner, &recovered, d);
+        }
         if (e == 0 && recovered > 0 && !run->options->quiet)
                 log_note("%u region%s of a supervisor that died %s recovered", recovered, recovered == 1 ? "" : "s", recovered == 1 ? "was" : "were");
         return e;
 }
 
 /* The program's process enters groups of version 1 by itself, and may do so from now on. */
-static void enter_groups(Region *r) {
-        const char *groups[REGION_CGROUPS_MAX + 1];
+static int enter_groups(Region *r) {
+        CgroupTasks t;
+        int e = region_cgroup_tasks(&r->cgroup, &t);
+
+        if (e == 0)
+                e = spawn_groups(&r->spawned, t.fd, t.n);
+        region_cgroup_tasks_close(&t);
+        return e == -EPIPE ? 0 : e; /* a worker that is gone has said why */
+}
+
+/* Only when a row names them: a control group that nobody knows of would be left behind by a crash. Its region may not be ALLOCATED yet. */
+static void make_groups(void *userdata) {
+        Run *run = userdata;
+        Region *r = &run->region;
+        Budget within = r->grant->budget; /* what its processes may use: the sections are here, and the callbacks have theirs */
+        int e = 0;
+
+        within.memory_bytes -= MIN(r->budget.reserved + r->budget.lent.memory_bytes, within.memory_bytes);
+        if (region_cgroup_any(&r->cgroup))
+                e = region_cgroup_make(&r->cgroup, &within);
+        run->e_groups = e < 0 ? e : enter_groups(r);
+        run->grouped = true;
+}
+
+void run_make_groups(Run *run) {
+        if (!run->grouped)
+                make_groups(run);
+        if (run->e_groups < 0)
+                region_end(&run->region, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-run->e_groups));
+}
+
+void run_not_recorded(Run *run, int e, const Diag *d) {
+        bool limit = e == RECORD_E_LIMIT || e == RECORD_E_GATE;
+
+        run->too_many = e == RECORD_E_LIMIT;
+        if (e == RECORD_E_STORE || e < 0)
+                run_store_trouble(run, "the store cannot record the region", e, d);
+        region_end(&run->region, limit ? OUTCOME_DENIED : OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d->text ? d->text : store_strerror(e));
+}
+
+/* False when the region has ended. */
+static bool ready(Run *run, Diag *d) {
+        Region *r = &run->region;
         int e;
 
-        region_cgroup_list(&r->cgroup, groups);
-        e = spawn_groups(&r->spawned, r->cgroup.made && !r->cgroup.v2 ? groups : NULL);
-        if (e < 0 && e != -EPIPE) /* a worker that is gone has said why */
-                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
+        if ((e = ready_store(run, d)) != 0)
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d->text ? d->text : store_strerror(e));
+        return e == 0;
 }
 
 static void begin(Run *run, Ahead *ahead) {
         Region *r = &run->region;
-        Budget within; /* what the processes of the region may use: its budget without the sections, which are here, and the callbacks' memory */
+        /* What gates read becomes sections, which are taken off the group's memory: only then is it known. */
+        const RecordAhead record = {&run->rest, json_array_size(r->grant->gates) == 0 ? make_groups : NULL, run};
         Probe probe;
         Diag d = {};
         Tier tier;
         int e;
 
-        if ((e = region_open(r, run->feed)) < 0) {
+        r->groups = run->options->groups;
+        if ((e = region_open(r, run->feed, run->options->streams)) < 0) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "pipes: %s", strerror(-e));
                 return;
         }
@@ -121,30 +180,26 @@ static void begin(Run *run, Ahead *ahead) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(-e));
                 return;
         }
-        probe_quick(&probe);
+        kept_probe(spawner_kept(run->options->spawner), &probe);
         e = plan_tier(r->grant, &probe, &tier, &d);
         if (e != 0) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(EIO));
                 return;
         }
         if (tier == TIER_LANDLOCK) {
-                if ((e = ready_store(run, &d)) != 0) {
-                        region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : store_strerror(e));
+                if (!ready(run, &d))
                         return;
-                }
-                e = allocate(run, tier, false, &d);
+                e = run_allocate(run, tier, false, NULL, &d);
         }
-        if (e == 0 && (e = start_worker(run, &probe, &d)) != 0) {
+        if (e == 0 && (e = run_start_worker(run, &probe, false, &d)) != 0) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(e < 0 ? -e : EIO));
                 return;
         }
         if (e == 0)
                 ahead_worker(ahead);
         /* The worker confines itself meanwhile; it is told to go on only when the region is recorded. */
-        if (tier != TIER_LANDLOCK && (e = ready_store(run, &d)) != 0) {
-                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : store_strerror(e));
+        if (tier != TIER_LANDLOCK && !ready(run, &d))
                 return;
-        }
         if (e == 0) {
                 ahead_store(ahead);
                 if ((e = ahead_guard(ahead, &d)) != 0) {
@@ -153,23 +208,11 @@ static void begin(Run *run, Ahead *ahead) {
                 }
         }
         if (e == 0)
-                e = r->recorded_start ? record_pid(run->store, r, &d) : allocate(run, r->spawned.tier, true, &d);
-        if (e != 0) {
-                bool limit = e == RECORD_E_LIMIT || e == RECORD_E_GATE;
-
-                run->too_many = e == RECORD_E_LIMIT;
-                if (e == RECORD_E_STORE || e < 0)
-                        run_store_trouble(run, "the store cannot record the region", e, &d);
-                region_end(r, limit ? OUTCOME_DENIED : OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : store_strerror(e));
-                return;
-        }
-        /* Only now, when the row names them: a control group that nobody knows of would be left behind by a crash. */
-        within = r->grant->budget;
-        within.memory_bytes -= MIN(r->budget.reserved + r->budget.lent.memory_bytes, within.memory_bytes);
-        if (region_cgroup_any(&r->cgroup) && (e = region_cgroup_make(&r->cgroup, &within)) < 0)
-                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
+                e = r->recorded_start ? record_pid(run->store, r, &d) : run_allocate(run, r->spawned.tier, true, &record, &d);
+        if (e != 0)
+                run_not_recorded(run, e, &d);
         else
-                enter_groups(r);
+                run_make_groups(run);
 }
 
 void run_begin(Run *run) {
@@ -177,6 +220,7 @@ void run_begin(Run *run) {
 
         ahead_begin(&ahead, run);
         begin(run, &ahead);
+        store_commit_rest(TAKE_PTR(run->rest));
         ahead_end(&ahead);
 }
 
@@ -223,27 +267,42 @@ void run_tell(const Run *run) {
         }
 }
 
-int run_refused(const RunOptions *o, const char *name, const char *digest, bool by_policy, int code, const char *reason) {
-        _cleanup_json_ json_t *receipt = NULL;
+static bool wants_receipt(const RunOptions *o) {
+        return o->receipt || o->ret_receipt;
+}
+
+/* False when it could not be written, which was said. */
+static bool give_receipt(const RunOptions *o, json_t *receipt) {
+        _cleanup_json_ json_t *owned = receipt;
         Diag d = {};
 
-        if (!o->receipt)
-                return code;
-        receipt = receipt_of_refusal(name, digest, by_policy ? OUTCOME_DENIED : OUTCOME_SETUP_FAILED, reason);
-        if (receipt_write(o->receipt, receipt, &d) < 0)
-                log_error("%s", d.text);
+        if (o->ret_receipt) {
+                *o->ret_receipt = TAKE_PTR(owned);
+                return *o->ret_receipt;
+        }
+        if (receipt_write(o->receipt, owned, &d) == 0)
+                return true;
+        log_error("%s", d.text);
+        return false;
+}
+
+int run_refused(const RunOptions *o, const char *name, const char *digest, bool by_policy, int code, const char *reason) {
+        if (wants_receipt(o))
+                give_receipt(o, receipt_of_refusal(name, digest, by_policy ? OUTCOME_DENIED : OUTCOME_SETUP_FAILED, reason));
         return code;
 }
 
 void run_deinit(Run *run) {
+        assert(!run->rest);
         desk_free(run->desk);
         buf_deinit(&run->reply);
         json_decref(run->call);
         early_free(run->early);
+        guard_done(&run->region.guard);
+        store_free(run->own_store); /* while the guard ends */
         region_deinit(&run->region);
         grant_deinit(&run->own_grant);
         strv_free(run->lent_env);
-        store_free(run->own_store);
 }
 
 static int refuse(const RunOptions *o, const Grant *g, const char *reason) {
@@ -251,40 +310,84 @@ static int refuse(const RunOptions *o, const Grant *g, const char *reason) {
         return run_refused(o, g->skill_name, g->skill_digest, false, EXIT_OURS, reason);
 }
 
+/* What became of the notes of a region that has ended, for the receipt; NULL: it may keep none. *ret_failed: they were to be promoted, and were not. */
+static json_t *end_of_notes(Run *run, int signals, bool *ret_failed) {
+        const Region *r = &run->region;
+        uint64_t added = run->desk ? desk_notes(run->desk) : 0;
+        bool dropped = outcome_is_breach(r->outcome);
+        json_t *o = r->grant->notes ? json_pack("{s:o, s:o}", "added", json_u64(added), "dropped", json_u64(dropped ? added : 0)) : NULL;
+        Diag d;
+
+        if (!o || !run->options->promote || added == 0 || dropped || r->state != REGION_RECORDED)
+                return o;
+        store_commit_rest(TAKE_PTR(run->rest)); /* its own record comes first */
+        if (notes_promote(run->store, r->id, r->grant->client ? r->grant->client : getuid(), signals, o, &d) != 0) {
+                log_error("notes of region %s: %s; `lethe promote %s` goes on with them", r->id, d.text, r->id);
+                *ret_failed = true;
+        }
+        return o;
+}
+
+/* One that waits, unless it was recorded ahead and as many regions live as may: the one that is begun anew then says so. */
+static Run *take_prepared(const RunOptions *o, const Grant *g) {
+        Run *run = pool_take(o->pool, g);
+        Diag d;
+
+        if (run && run->region.ahead && record_taken(run->store, &run->region, &d) != 0) {
+                pool_give_back(o->pool, run);
+                return NULL;
+        }
+        return run;
+}
+
 int run_invocation(const RunOptions *o, Store *store, const char *store_path, const Grant *g, int signals) {
         Tree tree = {.signals = signals};
-        Run run = run_new(&tree, o, store, store_path);
-        Region *r = &run.region;
-        Diag d = {};
+        Run cold = run_new(&tree, o, store, store_path), *prepared = take_prepared(o, g), *run = prepared ?: &cold;
+        Region *r = &run->region;
+        bool failed = false;
+        json_t *notes;
         int e, code;
 
-        e = region_init(r, g);
+        e = prepared ? 0 : region_init(r, g);
         if (e != 0)
                 return refuse(o, g, strerror(-e));
         log_hold(); /* who does not read standard error holds up no region's end */
-        run_begin(&run);
+        if (prepared)
+                run_bind(run, &tree, o, g);
+        else
+                run_begin(run);
         if (r->recorded_start) {
-                run_watch(&run);
+                run_watch(run);
+                run_let_go(run);
+                store_commit_rest(TAKE_PTR(run->rest));
                 run_until_over(&tree);
         } else
-                run_drop(&run);
-        code = run.store_failed ? EXIT_OURS : region_exit_code(r);
-        if (o->receipt) {
-                _cleanup_json_ json_t *receipt = receipt_of_region(r, run.torn_down ? &run.evidence : NULL, run.desk ? desk_result(run.desk) : NULL);
-
-                if (receipt_write(o->receipt, receipt, &d) < 0) {
-                        log_error("%s", d.text);
-                        code = EXIT_OURS;
-                }
-        }
+                run_drop(run);
+        notes = end_of_notes(run, signals, &failed);
+        code = run->store_failed || failed ? EXIT_OURS : region_exit_code(r);
+        if (wants_receipt(o) && !give_receipt(o, receipt_of_region(r, run->torn_down ? &run->evidence : NULL, run->desk ? desk_result(run->desk) : NULL,
+                                                                    notes)))
+                code = EXIT_OURS;
+        json_decref(notes);
+        if (!region_io_is_flushed(&r->io))
+                store_commit_rest(TAKE_PTR(run->rest));
         region_io_flush(&r->io, signals, UINT64_MAX);
         if (r->io.out.lost || r->io.err.lost) {
                 log_error("output of the skill is lost: %s", strerror(r->io.out.lost ? r->io.out.lost : r->io.err.lost));
                 code = EXIT_OURS;
         }
         run_free_subs(&tree);
-        run_tell(&run);
-        run_deinit(&run);
+        run_tell(run);
+        if (log_is_kept())
+                store_commit_rest(TAKE_PTR(run->rest));
         log_let_go(signals);
+        if (o->over)
+                o->over(o->userdata, code);
+        store_commit_rest(TAKE_PTR(run->rest));
+        if (prepared)
+                pool_over(o->pool, r->id);
+        run_deinit(run);
+        free(prepared);
+        pool_leave(o->pool);
         return code;
 }

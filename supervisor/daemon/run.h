@@ -4,13 +4,35 @@
 #include "base/diag.h"
 #include "policy/grant.h"
 #include "engine/engine.h"
+#include "region/region-cgroup.h"
+#include "spawn/spawner.h"
 #include "store/store.h"
+
+#include <sys/signalfd.h>
+
+typedef struct Pool Pool; /* daemon/pool.h */
 
 typedef struct RunOptions {
         const Policy *policy;/* borrowed: what sub-skills may have; NULL: none can be started */
         const char *receipt; /* file, or NULL */
+        Pool *pool;          /* borrowed; NULL: each region is started when it is asked for */
+        Spawner *spawner;    /* borrowed; NULL: the region's worker and guard are executed */
+        CgroupPool *groups;  /* borrowed; NULL: each region's control groups are made for it and removed */
         bool verbose;        /* one line also when all went well */
         bool quiet;          /* errors only */
+        bool promote;        /* the notes that the region left are promoted when it was recorded (G-5); not those of what it started */
+
+        /* Of an invocation that is one of several in this process (`lethe serve`). */
+        const int *streams;  /* its standard input, output and error, borrowed; NULL: our own */
+        json_t **ret_receipt; /* not NULL: where the receipt is put, new reference or NULL, instead of into a file */
+        bool recovered;      /* somebody else sees to what dead supervisors left */
+        void (*begun)(void *userdata, const char *region); /* a region of it was allocated, below its first one too; or NULL */
+        /* All that the caller gets of it is there: its record, its output, the receipt in *ret_receipt, the code that run_invocation() will return; what
+         * follows is ours to clear away. Or NULL: nobody waits for that. */
+        void (*over)(void *userdata, int code);
+        /* What the descriptor `signals` is about when it is an eventfd: false: nothing that was not told already. */
+        bool (*ordered)(void *userdata, struct signalfd_siginfo *ret);
+        void *userdata;
 } RunOptions;
 
 /* Blocks SIGTERM, SIGINT and SIGHUP and returns a signalfd for them, or -errno: before anything is made that a signal must not leave
@@ -18,10 +40,11 @@ typedef struct RunOptions {
 int run_take_signals(void);
 /* Finishes what dead supervisors left, runs the invocation, tears it down, records it, writes the receipt. Errors are told on standard
  * error. Returns what `lethe run` exits with. The store (STORE_SUPERVISE) is borrowed; NULL: the one at store_path is opened, while the
- * worker confines itself, and closed at the end. */
+ * worker confines itself, and closed at the end. signals: a signalfd, or an eventfd of
+ * which o->ordered knows what it is about; what is read there ends the region. */
 int run_invocation(const RunOptions *o, Store *store, const char *store_path, const Grant *g, int signals);
 /* Release callbacks of a region whose supervisor died, that had not begun; all that ran in it is gone. policy NULL: the operator's. *ret: what
  * became of each of its callbacks, new reference, NULL when it has none. Returns 0 or -errno: that one fails is in *ret. */
-int run_release_left(Store *store, const Policy *policy_or_null, const RegionRow *row, json_t **ret);
-/* For an invocation that ends before it has a grant: writes the receipt of a refusal, when one is asked for, and returns code. */
+int run_release_left(Store *store, const Policy *policy_or_null, Spawner *spawner_or_null, const RegionRow *row, json_t **ret);
+/* For an invocation that ends before it has a grant: gives the receipt of a refusal, when one is asked for, and returns code. */
 int run_refused(const RunOptions *o, const char *name, const char *digest, bool by_policy, int code, const char *reason);

@@ -145,7 +145,7 @@ int desk_do_handle_close(Desk *d, json_t *params, json_t **ret_result, Diag *ret
 }
 
 int desk_key_escape(const json_t *value, Diag *reterr) {
-        int r = keyscan_json(region_keys(), value);
+        int r = region_keys_in_json(value);
 
         return r > 0 ? diag(reterr, RPC_E_KEY_ESCAPE, "a region's key must not leave its region: nothing of this was taken") : r;
 }

@@ -1,13 +1,14 @@
 /* Runs: supervisor. What the desk's files share: the Desk, the frame, and the shape of a method's handler.
  *
  *         line -> desk-frame.c (pure) -> permit table -> desk-hello.c desk-slot.c desk-log.c desk-result.c -> desk-reply.c
- *                                                             desk-handle.c desk-run.c
+ *                                                             desk-handle.c desk-run.c desk-note.c desk-memory.c
  *                                   \-> desk-refuse.c: what was refused is counted and recorded; desk-lineage.c: traces of handles
  */
 #pragma once
 
 #include "base/id.h"
 #include "desk/desk.h"
+#include "engine/engine.h"
 #include "region/region-section.h"
 #include "schema/limits.h"
 
@@ -45,7 +46,11 @@ struct Desk {
         void *starter_data;
         const json_t *id;    /* of the request at hand, NULL: a notification; borrowed */
         uint64_t proposals;  /* slot.write requests that reached the store */
-        bool recorded;       /* the engine has recorded the refusal that is being answered (slot.refused) */
+        uint64_t notes, note_requests;      /* added; asked for */
+        uint64_t belief_reads, belief_rows; /* canon.read requests that reached the store, and what they were answered */
+        uint64_t memory_writes;             /* memory.save and memory.delete requests that reached the store */
+        uint64_t memory_reads, memory_records; /* other memory.* requests that did, and the records that they were answered */
+        bool recorded;       /* the engine has recorded the refusal that is being answered (slot.refused, mutation.refused) */
         uint64_t violations;
         uint64_t refused[RPC_CODES];
         uint64_t logs[LOG_LEVELS], log_bytes, log_dropped;
@@ -73,8 +78,25 @@ typedef int (*DeskHandler)(Desk *d, json_t *params, json_t **ret_result, Diag *r
 #include "schema/methods.def"
 #undef METHOD
 
+/* What a region reads of a slot: {"version","value"}, borrowed. Returns 0, RpcCode with a message. */
+int desk_slot_value(Desk *d, const char *name, size_t n, json_t **ret, Diag *reterr);
+
+/* A slot.read as the shims write it. */
+typedef struct QuickRead {
+        const char *id; /* in the line: a number in its shortest form */
+        size_t n_id, n_name;
+        char name[SLOT_NAME_MAX + 1];
+} QuickRead;
+/* Is the line such a one? Its name need not be one of a slot. Pure. */
+bool quick_read(const char *line, size_t n, QuickRead *ret);
+/* Answers the line if it is one, and granted. The permit table was asked. Returns 1, 0: not answered, -ENOMEM. */
+int desk_answer_quickly(Desk *d, const char *line, size_t n, Buf *out);
+
 /* The message for parameters that json_unpack_ex() refused; returns RPC_E_INVALID_PARAMS. */
 int desk_bad_params(const json_error_t *err, const char *expected, Diag *reterr);
+
+/* What a refusal of the engine is at the pipe; RPC_E_INTERNAL: nothing that the request of a living region can meet. */
+RpcCode rpc_of_engine(EngineCode code);
 
 /* Counts a refused line, and records the first of each code at once; the rest waits for desk_finish(), so that a flood of bad lines is
  * not a flood of fsyncs. Returns 0, DESK_E_END, DESK_E_STORE, -errno. */
@@ -83,6 +105,12 @@ int desk_refuse(Desk *d, RpcCode code, const char *method_or_null, size_t n_line
 int desk_record(Desk *d, const char *type, const json_t *fields, Diag *reterr);
 /* What was logged, for the event region.log; *ret is NULL when nothing was. Returns 0 or -ENOMEM. */
 int desk_log_summary(const Desk *d, json_t **ret);
+
+/* What was read of shared belief, for the event belief.read; *ret is NULL when nothing was. Returns 0 or -ENOMEM. */
+int desk_belief_summary(const Desk *d, json_t **ret);
+
+/* What was read of typed memory, for the event memory.read; the same. */
+int desk_memory_summary(const Desk *d, json_t **ret);
 
 /* Refuses a value that holds the key of a region (I-11). Returns 0, RPC_E_KEY_ESCAPE, -ENOMEM. */
 int desk_key_escape(const json_t *value, Diag *reterr);
@@ -93,5 +121,6 @@ void desk_trace(void *desk, const HandleTrace *t);
 int desk_trace_flush(Desk *d, bool all, Diag *reterr);
 
 /* Answers, newline included. id NULL stands for the JSON null that JSON-RPC wants when the request's id is not known. 0, -ENOMEM. */
+int reply_with_id(Buf *reply, const char *id, size_t n_id, const json_t *result); /* id: its canonical text */
 int reply_result(Buf *reply, const json_t *id, json_t *result);
 int reply_error(Buf *reply, const json_t *id, RpcCode code, const char *message);

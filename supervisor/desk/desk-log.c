@@ -56,7 +56,7 @@ static void tell(Desk *d, const char *word, const char *text, size_t n) {
 
 /* What is shown leaves the region, too (I-11). */
 static int message_escape(const char *text, size_t n, Diag *reterr) {
-        int r = keyscan_text(region_keys(), text, n);
+        int r = region_keys_in_text(text, n);
 
         return r > 0 ? diag(reterr, RPC_E_KEY_ESCAPE, "a region's key must not leave its region: the message was not shown") : r;
 }

@@ -39,43 +39,51 @@ int desk_refuse(Desk *d, RpcCode code, const char *method, size_t n_line, Diag *
         return 0;
 }
 
+/* One more event of the region at its end, in the transaction of all of them; fields NULL: none. */
+static int finish_with(Desk *d, Txn **t, const char *type, const json_t *fields, Diag *reterr) {
+        int r;
+
+        if (!fields)
+                return 0;
+        r = *t ? 0 : store_begin(d->store, true, t, reterr);
+        if (r == 0) {
+                r = engine_event(*t, d->region, type, fields, NULL);
+                if (r < 0)
+                        diag(reterr, r, "events of the pipe: %s", store_strerror(r));
+        }
+        return r == 0 ? 0 : DESK_E_STORE;
+}
+
 int desk_finish(Desk *d, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
-        _cleanup_json_ json_t *logged = NULL;
+        _cleanup_json_ json_t *logged = NULL, *believed = NULL, *remembered = NULL;
         int r;
 
         r = desk_trace_flush(d, true, reterr);
-        if (r != 0)
-                return r;
-        r = desk_log_summary(d, &logged);
-        if (r < 0)
-                return r;
-        for (size_t code = 0; code <= RPC_CODES; code++) {
+        if (r == 0)
+                r = desk_log_summary(d, &logged);
+        if (r == 0)
+                r = desk_belief_summary(d, &believed);
+        if (r == 0)
+                r = desk_memory_summary(d, &remembered);
+        for (size_t code = 0; r == 0 && code < RPC_CODES; code++) {
                 _cleanup_json_ json_t *fields = NULL;
 
-                if (code == RPC_CODES)
-                        fields = json_incref(logged);
-                else if (d->refused[code] > 1)
-                        fields = json_pack("{s:s, s:o, s:b}", "code", rpc_word(code), "count", json_u64(d->refused[code] - 1), "further", 1);
-                else
+                if (d->refused[code] <= 1)
                         continue;
-                if (!fields) {
-                        if (code == RPC_CODES)
-                                continue;
-                        return -ENOMEM;
-                }
-                r = t ? 0 : store_begin(d->store, true, &t, reterr);
-                if (r == 0) {
-                        r = engine_event(t, d->region, code == RPC_CODES ? "region.logged" : "request.refused", fields, NULL);
-                        if (r < 0)
-                                diag(reterr, r, "events of the pipe: %s", store_strerror(r));
-                }
-                if (r != 0)
-                        return DESK_E_STORE;
-                if (code < RPC_CODES)
-                        d->refused[code] = 1;
+                fields = json_pack("{s:s, s:o, s:b}", "code", rpc_word(code), "count", json_u64(d->refused[code] - 1), "further", 1);
+                r = fields ? finish_with(d, &t, "request.refused", fields, reterr) : -ENOMEM;
+                d->refused[code] = 1;
         }
-        if (t && store_commit(TAKE_PTR(t), reterr) != 0)
+        if (r == 0)
+                r = finish_with(d, &t, "belief.read", believed, reterr);
+        if (r == 0)
+                r = finish_with(d, &t, "memory.read", remembered, reterr);
+        if (r == 0)
+                r = finish_with(d, &t, "region.logged", logged, reterr);
+        if (r == 0)
+                d->belief_reads = d->belief_rows = d->memory_reads = d->memory_records = 0;
+        if (r == 0 && t && store_commit(TAKE_PTR(t), reterr) != 0)
                 return DESK_E_STORE;
-        return 0;
+        return r;
 }

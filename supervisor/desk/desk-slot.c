@@ -26,16 +26,10 @@ static int check_name(const char *name, size_t n, Diag *reterr) {
                     diag_quote(name, n, quoted, sizeof(quoted)), SLOT_NAME_MAX);
 }
 
-int desk_do_slot_read(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
-        json_error_t err;
-        const char *name;
+int desk_slot_value(Desk *d, const char *name, size_t n, json_t **ret, Diag *reterr) {
         json_t *value;
-        size_t n;
-        int r;
+        int r = check_name(name, n, reterr);
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s%}", "name", &name, &n) < 0)
-                return desk_bad_params(&err, "{name: string}", reterr);
-        r = check_name(name, n, reterr);
         if (r != 0)
                 return r;
         value = json_object_get(d->held, name);
@@ -45,11 +39,26 @@ int desk_do_slot_read(Desk *d, json_t *params, json_t **ret_result, Diag *reterr
                 value = json_object_get(d->copies, name);
         if (!json_is_object(value))
                 return diag(reterr, RPC_E_NO_VALUE, "slot %s had no value when the region began", name);
-        *ret_result = json_incref(value);
+        *ret = value;
         return 0;
 }
 
-static RpcCode from_engine(EngineCode code) {
+int desk_do_slot_read(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
+        json_error_t err;
+        const char *name;
+        json_t *value;
+        size_t n;
+        int r;
+
+        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s%}", "name", &name, &n) < 0)
+                return desk_bad_params(&err, "{name: string}", reterr);
+        r = desk_slot_value(d, name, n, &value, reterr);
+        if (r == 0)
+                *ret_result = json_incref(value);
+        return r;
+}
+
+RpcCode rpc_of_engine(EngineCode code) {
         switch (code) {
         case ENGINE_E_BAD_NAME:
                 return RPC_E_BAD_NAME;
@@ -69,30 +78,57 @@ static RpcCode from_engine(EngineCode code) {
                 return RPC_E_NO_VALUE;
         case ENGINE_E_KEY_ESCAPE:
                 return RPC_E_KEY_ESCAPE;
+        case ENGINE_E_RULE:
+                return RPC_E_RULE;
+        case ENGINE_E_NO_SCOPE:
+                return RPC_E_NO_SCOPE;
+        case ENGINE_E_NO_RECORD:
+                return RPC_E_NO_RECORD;
+        case ENGINE_E_BAD_STATE:
+                return RPC_E_BAD_STATE;
+        case ENGINE_E_BAD_REF:
+                return RPC_E_BAD_REF;
+        case ENGINE_E_CROSS_SCOPE:
+                return RPC_E_CROSS_SCOPE;
+        case ENGINE_E_BAD_PAYLOAD:
+                return RPC_E_BAD_PAYLOAD;
+        case ENGINE_E_SERVICE_FIELD:
+                return RPC_E_SERVICE_FIELD;
+        case ENGINE_E_BLOCKED:
+                return RPC_E_BLOCKED;
+        case ENGINE_E_DEPENDENTS:
+                return RPC_E_DEPENDENTS;
+        case ENGINE_E_BAD_QUERY:
+                return RPC_E_BAD_QUERY;
         case ENGINE_E_GATE:
         case ENGINE_OK:
         case ENGINE_E_BAD_SCHEMA:
         case ENGINE_E_EXISTS:
         case ENGINE_E_NO_REGION:
+        case ENGINE_E_BAD_OPERATION:
                 break;
         }
-        return RPC_E_INTERNAL; /* nothing that a proposal of a living region can meet */
+        return RPC_E_INTERNAL;
 }
 
 /* One transaction: the proposal, or its refusal, is durable before it is answered. */
-static int propose(Desk *d, const char *name, json_t *value, int64_t expect, uint64_t *ret_seq, uint64_t *ret_version, Diag *reterr) {
+static int propose(Desk *d, const SlotProposal *said, uint64_t *ret_seq, uint64_t *ret_version, bool *ret_arbitrated, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
+        _cleanup_keys_ const KeySet *keys = NULL;
+        SlotProposal p = *said;
         EngineCode code;
         int r;
 
         r = store_begin(d->store, true, &t, reterr);
         if (r != 0)
                 return RPC_E_INTERNAL;
-        r = engine_propose(t, d->region, name, value, expect, region_keys(), ret_seq, ret_version, reterr);
+        p.keys = keys = region_keys_hold();
+        r = engine_slot_propose(t, &p, ret_seq, ret_version, ret_arbitrated, reterr);
+        region_keys_let_go(&keys);
         if (r < 0)
-                return diag(reterr, RPC_E_INTERNAL, "slot %s: %s", name, store_strerror(r));
+                return diag(reterr, RPC_E_INTERNAL, "slot %s: %s", p.name, store_strerror(r));
         code = (EngineCode)r;
-        if (code == ENGINE_OK || from_engine(code) != RPC_E_INTERNAL) {
+        if (code == ENGINE_OK || rpc_of_engine(code) != RPC_E_INTERNAL) {
                 Diag failed;
 
                 r = store_commit(TAKE_PTR(t), &failed);
@@ -100,7 +136,7 @@ static int propose(Desk *d, const char *name, json_t *value, int64_t expect, uin
                         return diag(reterr, RPC_E_INTERNAL, "%s", failed.text);
         }
         d->recorded = code != ENGINE_OK;
-        return code == ENGINE_OK ? RPC_OK : (int)from_engine(code);
+        return code == ENGINE_OK ? RPC_OK : (int)rpc_of_engine(code);
 }
 
 int desk_do_slot_write(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
@@ -109,16 +145,25 @@ int desk_do_slot_write(Desk *d, json_t *params, json_t **ret_result, Diag *reter
         json_int_t expect = -1;
         json_error_t err;
         const char *name;
-        json_t *value, *expected = NULL;
+        json_t *value, *expected = NULL, *sure = NULL;
+        double confidence = 0;
+        SlotProposal said;
+        bool arbitrated;
         size_t n;
         int r;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s%, s:o, s?:o}", "name", &name, &n, "value", &value, "expect", &expected) < 0)
-                return desk_bad_params(&err, "{name: string, value: any, expect?: integer}", reterr);
+        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s%, s:o, s?:o, s?:o}", "name", &name, &n, "value", &value, "expect", &expected, "confidence",
+                           &sure) < 0)
+                return desk_bad_params(&err, "{name: string, value: any, expect?: integer, confidence?: number}", reterr);
         if (expected) {
                 expect = json_is_integer(expected) ? json_integer_value(expected) : -1;
                 if (expect < 0 || expect > JSON_INTEGER_MOST)
                         return diag(reterr, RPC_E_INVALID_PARAMS, "expect is to be a version: an integer from 0 to 2^53-1");
+        }
+        if (sure) {
+                confidence = json_is_number(sure) ? json_number_value(sure) : -1;
+                if (!(confidence >= 0 && confidence <= 1))
+                        return diag(reterr, RPC_E_INVALID_PARAMS, "confidence is to be a number from 0 to 1");
         }
         r = check_name(name, n, reterr);
         if (r != 0)
@@ -127,13 +172,16 @@ int desk_do_slot_write(Desk *d, json_t *params, json_t **ret_result, Diag *reter
         if (d->proposals >= SLOT_PROPOSALS_MAX)
                 return diag(reterr, RPC_E_TOO_MANY, "%d slot writes of one invocation are the most, the refused ones with them", SLOT_PROPOSALS_MAX);
         d->proposals++;
-        r = propose(d, name, value, expect, &seq, &version, reterr);
+        said = (SlotProposal){.region = d->region, .name = name, .value = value, .expect = expect, .confidence = sure ? &confidence : NULL};
+        r = propose(d, &said, &seq, &version, &arbitrated, reterr);
         if (r != 0)
                 return r;
         kept = json_pack("{s:o, s:O}", "version", json_u64(version), "value", value);
         if (!kept || json_object_set(d->held, name, kept) < 0)
                 return -ENOMEM;
         *ret_result = json_pack("{s:o, s:o, s:b}", "seq", json_u64(seq), "version", json_u64(version), "held", 1);
+        if (*ret_result && arbitrated && json_object_set_new(*ret_result, "arbitrated", json_true()) < 0)
+                return -ENOMEM;
         return *ret_result ? 0 : -ENOMEM;
 }
 

@@ -108,9 +108,21 @@ static int answer_line(Desk *d, const char *line, size_t n, Buf *out, Diag *rete
         return desk_refuse(d, (RpcCode)code, method, n, reterr);
 }
 
-int desk_line(Desk *d, const char *line, size_t n, Buf *out, Diag *reterr) {
-        int r = n == 0 ? 0 : answer_line(d, line, n, out, reterr);
+static bool permits(const Desk *d, DeskHandler handler) {
+        size_t i = 0;
 
+        while (methods[i].handler != handler)
+                i++;
+        return methods[i].allowed[d->state];
+}
+
+int desk_line(Desk *d, const char *line, size_t n, Buf *out, Diag *reterr) {
+        int r = n > 0 && permits(d, desk_do_slot_read) ? desk_answer_quickly(d, line, n, out) : 0;
+
+        if (r == 0 && n > 0)
+                r = answer_line(d, line, n, out, reterr);
+        else
+                r = MIN(r, 0);
         return r == 0 ? desk_trace_flush(d, false, reterr) : r;
 }
 

@@ -55,6 +55,9 @@ int desk_answer_started(const json_t *id, json_t *result, Buf *reply);
 int desk_output_refused(Desk *d, size_t n, Diag *reterr);
 /* What the region said with `result`, or NULL: borrowed. */
 const json_t *desk_result(const Desk *d);
-/* Records what was only counted so far: further refusals of each code (request.refused) and the summary of log messages
- * (region.logged). Called once before the region's end; also right after it was ended as `denied`. Returns 0, DESK_E_STORE, -errno. */
+/* How many notes the region added: of the run that has its id. */
+uint64_t desk_notes(const Desk *d);
+/* Records what was only counted so far: further refusals of each code (request.refused), the summary of log messages (region.logged) and
+ * of what was read of shared belief and of memory (belief.read, memory.read). Called once before the region's end; also right after it was ended as `denied`.
+ * Returns 0, DESK_E_STORE, -errno. */
 int desk_finish(Desk *d, Diag *reterr);

@@ -30,6 +30,30 @@ const char *engine_code_name(EngineCode c) {
                 return "key_escape";
         case ENGINE_E_GATE:
                 return "gate";
+        case ENGINE_E_NO_SCOPE:
+                return "no_scope";
+        case ENGINE_E_NO_RECORD:
+                return "no_record";
+        case ENGINE_E_BAD_OPERATION:
+                return "bad_operation";
+        case ENGINE_E_BAD_STATE:
+                return "bad_state";
+        case ENGINE_E_BAD_REF:
+                return "bad_ref";
+        case ENGINE_E_CROSS_SCOPE:
+                return "cross_scope";
+        case ENGINE_E_BAD_PAYLOAD:
+                return "bad_payload";
+        case ENGINE_E_SERVICE_FIELD:
+                return "service_metadata";
+        case ENGINE_E_BLOCKED:
+                return "blocked";
+        case ENGINE_E_DEPENDENTS:
+                return "dependents";
+        case ENGINE_E_BAD_QUERY:
+                return "bad_query";
+        case ENGINE_E_RULE:
+                return "rule";
         }
         return "unknown";
 }

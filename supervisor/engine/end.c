@@ -1,6 +1,9 @@
 #include "engine/engine.h"
 
+#include "engine/fold-slot.h"
+#include "engine/gather.h"
 #include "engine/lineage.h"
+#include "engine/note.h"
 #include "engine/region-row.h"
 #include "engine/slot.h"
 #include "ledger/ledger.h"
@@ -8,74 +11,100 @@
 #include <errno.h>
 #include <string.h>
 
-/* What becomes of one held proposal. The row of table slot is let go when this is the newest of the region's proposals
- * for it. */
-static int settle(Txn *t, const HeldRow *h, bool keep, const char *reason) {
-        _cleanup_json_ json_t *fields = NULL, *proposed = NULL;
-        uint8_t key[HELD_KEY_BYTES];
-        SlotRow row;
-        uint64_t seq;
+/* The region's first proposal from `seq` on. -ENOENT: none. */
+static int next_held(Txn *t, const char *region, uint64_t seq, const char *name_or_null, HeldRow *ret) {
+        _cleanup_cursor_ Cursor *c = NULL;
+        uint8_t from[HELD_KEY_BYTES];
+        HeldRow h;
+        Bytes k, v;
         int r;
 
+        held_key(region, seq, from);
+        r = cursor_open(t, TABLE_HELD, BYTES(from, sizeof(from)), &c);
+        while (r == 0 && (r = cursor_next(c, &k, &v)) == 0) {
+                r = held_row_decode(k, v, &h);
+                if (r == 0 && strcmp(h.region, region) != 0)
+                        return -ENOENT;
+                if (r == 0 && (!name_or_null || strcmp(h.name, name_or_null) == 0)) {
+                        *ret = h;
+                        return 0;
+                }
+        }
+        return r;
+}
+
+/* What becomes of one held proposal. *ret_full: it is time for the slot's verdict. */
+static int settle(Txn *t, const HeldRow *h, bool keep, const char *reason, bool *ret_full) {
+        _cleanup_json_ json_t *fields = NULL, *proposed = NULL;
+        SlotRow row;
+        int r;
+
+        *ret_full = false;
         r = event_get(t, h->seq, &proposed);
         if (r == 0)
                 r = slot_row_get(t, h->name, &row);
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
+        if (row.arbitrated && keep) {
+                HeldRow newer;
+
+                r = next_held(t, h->region, h->seq + 1, h->name, &newer);
+                return r < 0 && r != -ENOENT ? r : gather_take(t, h, &row, r == 0, ret_full);
+        }
         fields = json_pack("{s:s, s:o, s:o}", "slot", h->name, "version", json_u64(h->version), "proposed",
                            json_u64(h->seq));
         if (!fields)
                 return -ENOMEM;
         if (!keep && reason && json_object_set_new(fields, "reason", json_string(reason)) < 0)
                 return -ENOMEM;
-        r = event_append(t,
-                         &(Event){.type = keep ? "slot.written" : "slot.discarded",
-                                  .region = h->region,
-                                  .fields = fields,
-                                  .commitment = keep ? json_object_get(proposed, "body") : NULL},
-                         &seq, NULL);
-        if (r < 0)
-                return r;
-        if (row.held_seq == h->seq)
-                row.held_version = 0;
-        r = keep ? slot_project(t, h->name, &row, h->version, seq, h->seq) : slot_row_put(t, h->name, &row);
-        if (r == 0) {
-                held_key(h->region, h->seq, key);
-                r = table_del(t, TABLE_HELD, BYTES(key, sizeof(key)));
-        }
-        return r == -ENOENT ? -EUCLEAN : r;
+        return fold_slot_append(t,
+                                &(Event){.type = keep ? "slot.written" : "slot.discarded",
+                                         .region = h->region,
+                                         .fields = fields,
+                                         .commitment = keep ? json_object_get(proposed, "body") : NULL},
+                                NULL);
 }
 
-/* All of a region's proposals, in their order. */
-static int settle_all(Txn *t, const char *region, bool keep, const char *reason) {
+/* All of a region's proposals, in their order. full: names of slots for which enough is gathered now. */
+static int settle_all(Txn *t, const char *region, bool keep, const char *reason, json_t *full) {
         for (;;) {
-                _cleanup_cursor_ Cursor *c = NULL;
+                bool is_full;
                 HeldRow h;
-                Bytes k, v;
-                int r = cursor_open(t, TABLE_HELD, BYTES(region, REGION_ID_LEN), &c);
+                int r = next_held(t, region, 0, NULL, &h);
 
                 if (r == 0)
-                        r = cursor_next(c, &k, &v);
-                if (r == -ENOENT)
-                        return 0;
-                if (r == 0)
-                        r = held_row_decode(k, v, &h);
+                        r = settle(t, &h, keep, reason, &is_full);
                 if (r < 0)
-                        return r;
-                if (strcmp(h.region, region) != 0)
-                        return 0;
-                cursor_free(TAKE_PTR(c)); /* before its table is written */
-                r = settle(t, &h, keep, reason);
-                if (r < 0)
-                        return r;
+                        return r == -ENOENT ? 0 : r;
+                if (is_full && json_array_append_new(full, json_string(h.name)) < 0)
+                        return -ENOMEM;
         }
+}
+
+/* The verdicts that this end brings about, when the invocation is over: they are not of its region. */
+static int decide_all(Txn *t, const json_t *full) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < json_array_size(full); i++)
+                r = gather_decide(t, json_string_value(json_array_get(full, i)), NULL, NULL, NULL, NULL);
+        return r > 0 ? -EUCLEAN : r;
+}
+
+/* Working memory of a region that broke a budget goes as its proposals do (I-24). */
+static int drop_notes(Txn *t, const char *region) {
+        uint64_t dropped;
+        int r = engine_run_end(t, NULL, region, region, true, &dropped, NULL);
+
+        return r == ENGINE_E_NO_RECORD ? 0 : r;
 }
 
 static int end(Txn *t, const json_t *row, const RegionEnd *e, const json_t *recovered, uint64_t *ret_released, uint64_t *ret_ended) {
         const char *outcome = json_string_value(json_object_get(e->ended, "outcome"));
-        _cleanup_json_ json_t *released = lineage_released(row, e->released);
-        int r = released ? settle_all(t, e->region, e->keep, outcome) : -ENOMEM;
+        _cleanup_json_ json_t *released = lineage_released(row, e->released), *full = json_array();
+        int r = released && full ? settle_all(t, e->region, e->keep, outcome, full) : -ENOMEM;
 
+        if (r == 0 && !e->keep)
+                r = drop_notes(t, e->region);
         if (r == 0)
                 r = event_append(t, &(Event){.type = "region.released", .region = e->region, .fields = released},
                                  ret_released, NULL);
@@ -87,6 +116,8 @@ static int end(Txn *t, const json_t *row, const RegionEnd *e, const json_t *reco
                                  ret_ended, NULL);
         if (r == 0)
                 r = region_json_del(t, e->region);
+        if (r == 0)
+                r = decide_all(t, full);
         if (r == 0)
                 r = ledger_want_anchor(t);
         return r;

@@ -6,18 +6,8 @@
 #include "ledger/ledger.h"
 
 #include <errno.h>
-#include <sodium.h>
 #include <string.h>
 #include <sys/random.h>
-
-void body_hash(Bytes nonce, Bytes payload, uint8_t ret[static 32]) {
-        crypto_hash_sha256_state st;
-
-        crypto_hash_sha256_init(&st);
-        crypto_hash_sha256_update(&st, nonce.p, nonce.n);
-        crypto_hash_sha256_update(&st, payload.p, payload.n);
-        crypto_hash_sha256_final(&st, ret);
-}
 
 /* Puts the payload under seq and returns its commitment: the hash is over a nonce too, so that it gives nothing away
  * about a payload that was erased. */
@@ -62,8 +52,14 @@ static int stamp(json_t *o, const Event *e, uint64_t now, uint64_t last) {
         return r ? -ENOMEM : 0;
 }
 
-int event_append(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_commitment) {
-        _cleanup_json_ json_t *o = e->fields ? json_copy((json_t *)e->fields) : json_object(), *commitment = NULL;
+static json_t *fields_of(const Event *e) {
+        if (!e->fields)
+                return json_object();
+        return e->takes_fields && e->payload ? json_incref((json_t *)e->fields) : json_copy((json_t *)e->fields);
+}
+
+static int append(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_commitment, json_t **ret_entry) {
+        _cleanup_json_ json_t *o = fields_of(e), *commitment = NULL;
         _cleanup_free_ char *entry = NULL;
         uint64_t seq, last, now = clock_real_usec();
         size_t n;
@@ -100,6 +96,8 @@ int event_append(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_commitm
                 free(TAKE_PTR(entry));
                 if (r == 0)
                         r = json_canonical(small, &entry, &n);
+                json_decref(o);
+                o = TAKE_PTR(small);
         }
         if (r == 0)
                 r = ledger_append(t, entry, n, now, &seq);
@@ -109,7 +107,17 @@ int event_append(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_commitm
                 *ret_seq = seq;
         if (ret_commitment)
                 *ret_commitment = TAKE_PTR(commitment);
+        if (ret_entry)
+                *ret_entry = TAKE_PTR(o);
         return 0;
+}
+
+int event_append(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_commitment) {
+        return append(t, e, ret_seq, ret_commitment, NULL);
+}
+
+int event_record(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_entry) {
+        return append(t, e, ret_seq, NULL, ret_entry);
 }
 
 int event_get(Txn *t, uint64_t seq, json_t **ret) {
@@ -118,6 +126,6 @@ int event_get(Txn *t, uint64_t seq, json_t **ret) {
 
         if (r < 0)
                 return r;
-        r = json_parse(v.p, v.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, ret, NULL);
+        r = json_parse_own(v.p, v.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, ret);
         return r > 0 ? -EUCLEAN : r;
 }

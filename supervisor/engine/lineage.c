@@ -19,7 +19,7 @@ static Level level_of_type(const char *type) {
                 "region.allocated", "region.released", "region.recovered", "region.refused", "invocation.ended",
                 "region.faulted",      /* I-24: nothing of the region is kept from here on */
                 "region.bound_passed", /* I-33 */
-                "slot.defined", "slot.proposed", "slot.written", "slot.discarded", /* what canonical state is folded from */
+                "slot.defined", "slot.proposed", "slot.written", "slot.discarded", "slot.gathered", /* what canonical state is folded from */
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(always); i++)

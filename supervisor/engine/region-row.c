@@ -4,12 +4,13 @@
 #include "store/table.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define ROW_MAX (512 * 1024)
 
 static int parse(Bytes v, json_t **ret) {
-        int r = json_parse(v.p, v.n, ROW_MAX, JSON_DEPTH_DEFAULT, ret, NULL);
+        int r = json_parse_own(v.p, v.n, ROW_MAX, JSON_DEPTH_DEFAULT, ret);
 
         return r > 0 ? -EUCLEAN : r;
 }
@@ -92,6 +93,15 @@ int engine_region_get(Txn *t, const char *region, RegionRow *ret) {
         int r = region_json_get(t, region, &row);
 
         return r != 0 ? r : decode(region, row, ret);
+}
+
+int engine_region_count(Txn *t, uint64_t *ret) {
+        uint64_t ahead = atomic_load(store_regions_ahead(txn_store(t))), rows;
+        int r = table_rows(t, TABLE_REGION, &rows);
+
+        if (r == 0)
+                *ret = rows - MIN(ahead, rows);
+        return r;
 }
 
 int engine_region_list(Txn *t, RegionRow **ret, size_t *ret_n) {

@@ -2,7 +2,9 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "engine/fold-slot.h"
 #include "engine/gate.h"
+#include "engine/gather.h"
 #include "engine/lineage.h"
 #include "engine/region-row.h"
 #include "engine/slot.h"
@@ -84,14 +86,27 @@ static int refuse_start(Txn *t, const RegionStart *s, const Gates *g, Diag *rete
         return r < 0 ? r : diag(reterr, ENGINE_E_GATE, "%s", g->why.text);
 }
 
+/* The uppermost of the regions above whose key the new one may use, or whose release callback it is. Regions with one such region above them share its
+ * sections, or are of one invocation: they are not disjoint, and what they propose counts as one (I-55). Empty when there is none. */
+static void find_tree(const RegionStart *s, const json_t *above, char ret[static REGION_ID_MAX]) {
+        const char *tree = json_string_value(json_object_get(above, "tree"));
+
+        if (tree)
+                snprintf(ret, REGION_ID_MAX, "%s", tree);
+        else if (s->callback || json_object_get(above, "lends_key"))
+                snprintf(ret, REGION_ID_MAX, "%s", s->parent);
+}
+
 /* The region that starts another is alive; a release callback that begins is noted in its row. */
-static int check_parent(Txn *t, const RegionStart *s, Diag *reterr) {
+static int check_parent(Txn *t, const RegionStart *s, char ret_tree[static REGION_ID_MAX], Diag *reterr) {
         _cleanup_json_ json_t *row = NULL;
         json_t *list;
         int r = region_json_get(t, s->parent, &row);
 
         if (r == ENGINE_E_NO_REGION)
                 return diag(reterr, r, "region %s, which starts another, is not alive", s->parent);
+        if (r == 0)
+                find_tree(s, row, ret_tree);
         if (r < 0 || !s->callback)
                 return r;
         list = json_object_get(row, "callbacks");
@@ -117,13 +132,15 @@ static int set_parent(json_t *o, const RegionStart *s) {
 int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t **ret_copies, Diag *reterr) {
         _cleanup_gates_ Gates gates = {0};
         _cleanup_json_ json_t *fields = NULL, *row = NULL, *copies = json_object();
+        char tree[REGION_ID_MAX] = "";
+        const char *scope;
         uint64_t seq, alive;
         int r;
 
         if (!copies)
                 return -ENOMEM;
         assert(region_id_valid(s->region));
-        r = table_rows(t, TABLE_REGION, &alive);
+        r = engine_region_count(t, &alive);
         if (r < 0)
                 return r;
         if (s->max_regions > 0 && alive >= s->max_regions)
@@ -139,9 +156,13 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
         fields = json_pack("{s:{s:s, s:s}, s:s, s:O?, s:o, s:o, s:o}", "skill", "name", s->skill_name, "digest",
                            s->skill_digest, "tier", s->tier, "grant", s->grant, "reads", strings(s->reads), "writes",
                            strings(s->writes), "supervisor", json_u64(s->supervisor_pid));
+        if (fields && s->start && json_object_set_new(fields, "start", json_string(s->start)) < 0)
+                return -ENOMEM;
+        if (fields && s->started_ahead && json_object_set_new(fields, "started_ahead", json_string(s->started_ahead)) < 0)
+                return -ENOMEM;
         if (!fields || set_parent(fields, s) < 0 || (s->by && json_object_set(fields, "by", s->by) < 0))
                 return -ENOMEM;
-        r = s->parent ? check_parent(t, s, reterr) : 0;
+        r = s->parent ? check_parent(t, s, tree, reterr) : 0;
         if (r != 0)
                 return r;
         r = event_append(t, &(Event){.type = "region.allocated", .region = s->region, .fields = fields}, &seq, NULL);
@@ -154,6 +175,11 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                         json_object_get(fields, "skill"), "tier", s->tier, "writes", strings(s->writes), "proposals",
                         json_integer(0), "lineage", s->lineage ? s->lineage : "events", "discipline",
                         json_object_get(s->grant, "discipline"));
+        scope = json_string_value(json_object_get(s->grant, "key_scope"));
+        if (row && scope && strcmp(scope, "invocation-tree") == 0 && json_object_set_new(row, "lends_key", json_true()) < 0)
+                return -ENOMEM;
+        if (row && *tree && json_object_set_new(row, "tree", json_string(tree)) < 0)
+                return -ENOMEM;
         if (!row || set_parent(row, s) < 0 || (s->folder && json_object_set_new(row, "folder", json_string(s->folder)) < 0) ||
             (s->folder && json_object_set(row, "grant", (json_t *)s->grant) < 0) || (s->release && json_object_set(row, "release", (json_t *)s->release) < 0))
                 return -ENOMEM;
@@ -231,26 +257,32 @@ static int check_escape(const KeySet *keys, const char **name, const json_t *val
 
 int engine_propose(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect, const KeySet *keys, uint64_t *ret_seq,
                    uint64_t *ret_version, Diag *reterr) {
+        const SlotProposal p = {.region = region, .name = name, .value = value, .expect = expect, .keys = keys};
+
+        return engine_slot_propose(t, &p, ret_seq, ret_version, NULL, reterr);
+}
+
+int engine_slot_propose(Txn *t, const SlotProposal *p, uint64_t *ret_seq, uint64_t *ret_version, bool *ret_arbitrated, Diag *reterr) {
         _cleanup_(slot_checked_deinit) SlotChecked c = {0};
         _cleanup_json_ json_t *row = NULL, *fields = NULL;
-        HeldRow held = {0};
+        const char *name = p->name;
         uint64_t proposals;
         Diag own;
         int r;
 
         reterr = reterr ? reterr : &own;
-        r = region_json_get(t, region, &row);
+        r = region_json_get(t, p->region, &row);
         if (r == ENGINE_E_NO_REGION)
-                return diag(reterr, r, "region %s is not alive", region);
+                return diag(reterr, r, "region %s is not alive", p->region);
         if (r < 0)
                 return r;
         if (json_get_u64(json_object_get(row, "proposals"), &proposals) < 0)
                 return -EUCLEAN;
-        r = check_escape(keys, &name, value, reterr);
+        r = check_escape(p->keys, &name, p->value, reterr);
         if (r < 0)
                 return r;
         if (r > 0)
-                return engine_refuse(t, row, region, NULL, name, r, reterr);
+                return engine_refuse(t, row, p->region, NULL, name, r, reterr);
         if (proposals >= SLOT_PROPOSALS_MAX)
                 r = diag(reterr, ENGINE_E_TOO_MANY, "%d slot writes of one invocation are the most",
                          SLOT_PROPOSALS_MAX);
@@ -258,40 +290,29 @@ int engine_propose(Txn *t, const char *region, const char *name, const json_t *v
                 r = diag(reterr, ENGINE_E_NOT_GRANTED, "slot %s is not among the slots that this region may write",
                          name);
         else
-                r = slot_check(t, region, name, value, expect, &c, reterr);
+                r = slot_check(t, p->region, name, p->value, p->expect, &c, reterr);
+        if (r == 0)
+                r = gather_may(t, name, &c.row, p->expect, p->confidence, reterr);
         if (r > 0)
-                return engine_refuse(t, row, region, NULL, name, r, reterr);
+                return engine_refuse(t, row, p->region, NULL, name, r, reterr);
         if (r < 0)
                 return r;
 
-        fields = json_pack("{s:s, s:o}", "slot", name, "version", json_u64(c.version));
+        /* What a verdict will look at is in the entry. */
+        fields = json_pack("{s:s, s:o, s:o*, s:o*}", "slot", name, "version", json_u64(c.version), "expect",
+                           c.row.arbitrated && p->expect >= 0 ? json_u64((uint64_t)p->expect) : NULL, "confidence",
+                           p->confidence ? json_real(*p->confidence) : NULL);
         if (!fields)
                 return -ENOMEM;
-        r = event_append(t,
-                         &(Event){.type = "slot.proposed",
-                                  .region = region,
-                                  .fields = fields,
-                                  .payload = c.text,
-                                  .n_payload = c.n},
-                         &held.seq, NULL);
-        if (r < 0)
-                return r;
-        held.version = c.version;
-        strcpy(held.region, region);
-        strcpy(held.name, name);
-        c.row.held_version = c.version;
-        c.row.held_seq = held.seq;
-        strcpy(c.row.held_by, region);
-        r = held_row_put(t, &held);
-        if (r == 0)
-                r = slot_row_put(t, name, &c.row);
+        r = fold_slot_append(t, &(Event){.type = "slot.proposed", .region = p->region, .fields = fields, .payload = c.text, .n_payload = c.n}, ret_seq);
         if (r == 0 && json_object_set_new(row, "proposals", json_u64(proposals + 1)) < 0)
                 r = -ENOMEM;
         if (r == 0)
-                r = region_json_put(t, region, row, false);
+                r = region_json_put(t, p->region, row, false);
         if (r < 0)
                 return r;
-        *ret_seq = held.seq;
-        *ret_version = held.version;
+        *ret_version = c.version;
+        if (ret_arbitrated)
+                *ret_arbitrated = c.row.arbitrated;
         return 0;
 }

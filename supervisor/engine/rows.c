@@ -8,11 +8,12 @@
 int slot_row_decode(Bytes v, SlotRow *ret) {
         const uint8_t *p = v.p;
 
-        if (v.n != SLOT_ROW_BYTES)
+        /* One byte more says that there is a rule: rows without one are those of stores that know no rules. */
+        if (v.n != SLOT_ROW_BYTES && !(v.n == SLOT_ROW_BYTES + 1 && p[SLOT_ROW_BYTES] == 1))
                 return -EUCLEAN;
         *ret = (SlotRow){
                 be64_get(p), be64_get(p + 8), be64_get(p + 16), be64_get(p + 24), be64_get(p + 32), be64_get(p + 40),
-                ""};
+                "", v.n > SLOT_ROW_BYTES};
         memcpy(ret->held_by, p + 48, REGION_ID_LEN);
         return 0;
 }
@@ -25,7 +26,7 @@ int slot_row_get(Txn *t, const char *name, SlotRow *ret) {
 }
 
 int slot_row_put(Txn *t, const char *name, const SlotRow *row) {
-        uint8_t v[SLOT_ROW_BYTES] = {0};
+        uint8_t v[SLOT_ROW_BYTES + 1] = {0};
 
         be64_put(v, row->defined);
         be64_put(v + 8, row->version);
@@ -36,16 +37,21 @@ int slot_row_put(Txn *t, const char *name, const SlotRow *row) {
                 be64_put(v + 40, row->held_seq);
                 memcpy(v + 48, row->held_by, REGION_ID_LEN);
         }
-        return table_put(t, TABLE_SLOT, BYTES_STR(name), BYTES(v, sizeof(v)));
+        v[SLOT_ROW_BYTES] = 1;
+        return table_put(t, TABLE_SLOT, BYTES_STR(name), BYTES(v, SLOT_ROW_BYTES + row->arbitrated));
 }
 
-size_t hist_key(const char *name, uint64_t version, uint8_t ret[static HIST_KEY_MAX]) {
+size_t slot_seq_key(const char *name, uint64_t seq, uint8_t ret[static HIST_KEY_MAX]) {
         size_t n = strlen(name) + 1;
 
         assert(n <= SLOT_NAME_MAX + 1);
         memcpy(ret, name, n);
-        be64_put(ret + n, version);
+        be64_put(ret + n, seq);
         return n + 8;
+}
+
+size_t hist_key(const char *name, uint64_t version, uint8_t ret[static HIST_KEY_MAX]) {
+        return slot_seq_key(name, version, ret);
 }
 
 int hist_row_put(Txn *t, const char *name, uint64_t version, uint64_t written, uint64_t body) {
@@ -94,6 +100,65 @@ int held_row_decode(Bytes k, Bytes v, HeldRow *ret) {
         *ret = (HeldRow){.seq = be64_get((const uint8_t *)k.p + REGION_ID_LEN), .version = be64_get(v.p)};
         memcpy(ret->region, k.p, REGION_ID_LEN);
         memcpy(ret->name, (const uint8_t *)v.p + 8, v.n - 8);
+        return 0;
+}
+
+#define GATHER_ROW_BYTES (8 + 2 * REGION_ID_LEN)
+
+int gather_row_put(Txn *t, const char *name, const GatherRow *row) {
+        uint8_t k[HIST_KEY_MAX], v[GATHER_ROW_BYTES];
+        size_t n = slot_seq_key(name, row->seq, k);
+
+        be64_put(v, row->gathered);
+        memcpy(v + 8, row->region, REGION_ID_LEN);
+        memcpy(v + 8 + REGION_ID_LEN, row->tree, REGION_ID_LEN);
+        return table_add(t, TABLE_GATHER, BYTES(k, n), BYTES(v, sizeof(v)));
+}
+
+int gather_rows(Txn *t, const char *name, GatherRow *ret, size_t room) {
+        _cleanup_cursor_ Cursor *c = NULL;
+        uint8_t from[HIST_KEY_MAX];
+        size_t n_from = slot_seq_key(name, 0, from), n = 0;
+        Bytes k, v;
+        int r = cursor_open(t, TABLE_GATHER, BYTES(from, n_from), &c);
+
+        while (r == 0 && (r = cursor_next(c, &k, &v)) == 0 && bytes_begin(k, BYTES(from, n_from - 8))) {
+                const uint8_t *p = v.p;
+
+                if (k.n != n_from || v.n != GATHER_ROW_BYTES || n == room)
+                        return -EUCLEAN;
+                ret[n] = (GatherRow){.seq = be64_get((const uint8_t *)k.p + k.n - 8), .gathered = be64_get(p)};
+                memcpy(ret[n].region, p + 8, REGION_ID_LEN);
+                memcpy(ret[n++].tree, p + 8 + REGION_ID_LEN, REGION_ID_LEN);
+        }
+        return r < 0 && r != -ENOENT ? r : (int)n;
+}
+
+int verdict_row_put(Txn *t, const char *name, uint64_t seq, uint64_t winner) {
+        uint8_t k[HIST_KEY_MAX], v[8];
+        size_t n = slot_seq_key(name, seq, k);
+
+        be64_put(v, winner);
+        return table_add(t, TABLE_VERDICT, BYTES(k, n), BYTES(v, sizeof(v)));
+}
+
+int verdict_row_next(Txn *t, const char *name, uint64_t seq, uint64_t *ret_seq, uint64_t *ret_winner) {
+        _cleanup_cursor_ Cursor *c = NULL;
+        uint8_t from[HIST_KEY_MAX];
+        size_t n = slot_seq_key(name, seq, from);
+        Bytes k, v;
+        int r = cursor_open(t, TABLE_VERDICT, BYTES(from, n), &c);
+
+        if (r == 0)
+                r = cursor_next(c, &k, &v);
+        if (r < 0)
+                return r;
+        if (!bytes_begin(k, BYTES(from, n - 8)))
+                return -ENOENT;
+        if (k.n != n || v.n != 8)
+                return -EUCLEAN;
+        *ret_seq = be64_get((const uint8_t *)k.p + k.n - 8);
+        *ret_winner = be64_get(v.p);
         return 0;
 }
 

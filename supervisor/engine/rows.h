@@ -14,6 +14,7 @@ typedef struct SlotRow {
         uint64_t held_version; /* 0: no region holds it */
         uint64_t held_seq;     /* of the newest slot.proposed */
         char held_by[REGION_ID_MAX];
+        bool arbitrated;       /* it has a rule of arbitration (in its slot.defined): no region ever holds it */
 } SlotRow;
 int slot_row_get(Txn *t, const char *name, SlotRow *ret);
 int slot_row_put(Txn *t, const char *name, const SlotRow *row);
@@ -36,6 +37,21 @@ typedef struct HeldRow {
 } HeldRow;
 int held_row_put(Txn *t, const HeldRow *row);
 int held_row_decode(Bytes k, Bytes v, HeldRow *ret);
+
+/* Key of gather and verdict: name, NUL, seq (of slot.proposed, of slot.arbitrated). */
+size_t slot_seq_key(const char *name, uint64_t seq, uint8_t ret[static HIST_KEY_MAX]);
+typedef struct GatherRow {
+        uint64_t seq;                 /* of slot.proposed */
+        uint64_t gathered;            /* of slot.gathered */
+        char region[REGION_ID_MAX];
+        char tree[REGION_ID_MAX];     /* the uppermost region whose key this one could use, or whose callback it is; else the region itself */
+} GatherRow;
+int gather_row_put(Txn *t, const char *name, const GatherRow *row);
+/* Up to `room` of a slot's rows, by seq. Returns their number or -errno; -EUCLEAN when there are more. */
+int gather_rows(Txn *t, const char *name, GatherRow *ret, size_t room);
+int verdict_row_put(Txn *t, const char *name, uint64_t seq, uint64_t winner);
+/* The slot's first verdict that is not older than `seq`. 0, -ENOENT, -errno. */
+int verdict_row_next(Txn *t, const char *name, uint64_t seq, uint64_t *ret_seq, uint64_t *ret_winner);
 
 #define BODY_NONCE_BYTES 16
 /* The payload of an entry without its nonce: borrowed. */

@@ -1,6 +1,6 @@
 #include "engine/skill.h"
 
-#include "engine/event.h"
+#include "engine/fold-slot.h"
 #include "engine/rows.h"
 
 #include <errno.h>
@@ -101,8 +101,6 @@ int engine_skill_register(Txn *t, const char *who, const SkillRecord *s, uint64_
         _cleanup_skill_row_ SkillRow old = {0};
         _cleanup_json_ json_t *fields = NULL;
         _cleanup_free_ char *files = NULL;
-        uint8_t seq_text[8];
-        uint64_t seq;
         size_t n;
         int r = engine_skill_get(t, s->name, &old);
 
@@ -123,14 +121,9 @@ int engine_skill_register(Txn *t, const char *who, const SkillRecord *s, uint64_
                 return -ENOMEM;
         r = json_canonical(s->files, &files, &n);
         if (r == 0)
-                r = event_append(t, &(Event){.type = TYPE, .who = who, .fields = fields, .payload = files, .n_payload = n}, &seq, NULL);
-        if (r == 0) {
-                be64_put(seq_text, seq);
-                r = table_put(t, TABLE_SKILL, BYTES_STR(s->name), BYTES(seq_text, 8));
-        }
+                r = fold_slot_append(t, &(Event){.type = TYPE, .who = who, .fields = fields, .payload = files, .n_payload = n}, ret_seq);
         if (r < 0)
                 return r;
-        *ret_seq = seq;
         *ret_new = true;
         return 0;
 }

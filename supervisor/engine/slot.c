@@ -1,5 +1,7 @@
 #include "engine/engine.h"
 
+#include "engine/fold-slot.h"
+#include "engine/gather.h"
 #include "engine/region-row.h"
 #include "engine/slot.h"
 #include "ledger/ledger.h"
@@ -85,6 +87,7 @@ int slot_check(Txn *t, const char *region, const char *name, const json_t *value
                 return diag(reterr, ENGINE_E_UNDEFINED, "slot %s is not defined", name);
         if (r < 0)
                 return r;
+        /* Of a slot with a rule nobody holds anything: the version that counts is the one that others see. */
         if (row.held_version && (!region || strcmp(row.held_by, region) != 0))
                 return diag(reterr, ENGINE_E_CONFLICT, "slot %s is held by region %s, which wrote it and has not ended",
                             name, row.held_by);
@@ -115,24 +118,34 @@ void slot_checked_deinit(SlotChecked *c) {
         c->text = NULL;
 }
 
-int slot_project(Txn *t, const char *name, SlotRow *row, uint64_t version, uint64_t written, uint64_t body) {
-        int r = hist_row_put(t, name, version, written, body);
+/* Of a slot that is there: whether it has this very rule; NULL: none. */
+static int check_rule(Txn *t, const char *name, const SlotRow *row, const json_t *rule, Diag *reterr) {
+        _cleanup_json_ json_t *has = NULL;
+        ArbiterRule r;
+        int e;
 
-        if (r < 0)
-                return r == -EEXIST ? -EUCLEAN : r;
-        row->version = version;
-        row->written = written;
-        row->body = body;
-        return slot_row_put(t, name, row);
+        if (!row->arbitrated && !rule)
+                return 0;
+        if (!row->arbitrated)
+                return diag(reterr, ENGINE_E_EXISTS, "slot %s is defined already, without a rule of arbitration (seq %" PRIu64 ")", name, row->defined);
+        e = gather_rule(t, row, &r);
+        if (e < 0)
+                return e;
+        has = arbiter_rule_json(&r);
+        if (!has)
+                return -ENOMEM;
+        if (rule && json_equal(has, rule))
+                return 0;
+        return diag(reterr, ENGINE_E_EXISTS, "slot %s is defined already, with another rule of arbitration (seq %" PRIu64 ")", name, row->defined);
 }
 
-int engine_slot_define(Txn *t, const char *who, const char *region, const char *name, const json_t *schema,
-                       uint64_t *ret_seq, Diag *reterr) {
+/* by_rule: the operator's word on the rule counts, also when there is none. */
+static int define(Txn *t, const char *who, const char *region, const char *name, const json_t *schema, bool by_rule, const json_t *rule, uint64_t *ret_seq,
+                  Diag *reterr) {
         _cleanup_jsonschema_ JsonSchema *compiled = NULL;
         _cleanup_free_ char *text = NULL;
         _cleanup_json_ json_t *fields = NULL;
         SlotRow row = {0};
-        uint64_t seq;
         size_t n;
         int r;
 
@@ -167,29 +180,61 @@ int engine_slot_define(Txn *t, const char *who, const char *region, const char *
                         return diag(reterr, ENGINE_E_EXISTS,
                                     "slot %s is defined already, with another schema (seq %" PRIu64 ")", name,
                                     row.defined);
-                if (ret_seq)
+                r = by_rule ? check_rule(t, name, &row, rule, reterr) : 0;
+                if (r == 0 && ret_seq)
                         *ret_seq = row.defined;
-                return 0;
+                return r;
         }
         if (r != -ENOENT)
                 return r;
-        fields = json_pack("{s:s}", "slot", name);
+        fields = json_pack("{s:s, s:O*}", "slot", name, "arbitrate", rule);
         if (!fields)
                 return -ENOMEM;
-        r = event_append(t,
-                         &(Event){.type = "slot.defined",
-                                  .region = region,
-                                  .who = who,
-                                  .fields = fields,
-                                  .payload = text,
-                                  .n_payload = n},
-                         &seq, NULL);
-        if (r < 0)
-                return r;
-        row = (SlotRow){.defined = seq};
-        if (ret_seq)
-                *ret_seq = seq;
-        return slot_row_put(t, name, &row);
+        return fold_slot_append(
+                t, &(Event){.type = "slot.defined", .region = region, .who = who, .fields = fields, .payload = text, .n_payload = n}, ret_seq);
+}
+
+int engine_slot_define(Txn *t, const char *who, const char *region, const char *name, const json_t *schema,
+                       uint64_t *ret_seq, Diag *reterr) {
+        return define(t, who, region, name, schema, false, NULL, ret_seq, reterr);
+}
+
+int engine_slot_define_ruled(Txn *t, const char *who, const char *name, const json_t *schema, const json_t *rule, uint64_t *ret_seq, Diag *reterr) {
+        _cleanup_json_ json_t *same = NULL;
+        ArbiterRule parsed;
+
+        if (rule) {
+                Diag why;
+
+                if (arbiter_rule_parse(rule, &parsed, &why) != 0)
+                        return diag(reterr, ENGINE_E_RULE, "%s", why.text);
+                same = arbiter_rule_json(&parsed);
+                if (!same)
+                        return -ENOMEM;
+        }
+        return define(t, who, NULL, name, schema, true, same, ret_seq, reterr);
+}
+
+int engine_slot_decide(Txn *t, const char *who, const char *name, uint64_t *ret_seq, json_t **ret, Diag *reterr) {
+        SlotRow row;
+        Diag own;
+        int r;
+
+        reterr = reterr ? reterr : &own;
+        if (!slot_name_valid(name))
+                r = bad_name(name, reterr);
+        else {
+                r = slot_row_get(t, name, &row);
+                if (r == -ENOENT)
+                        r = diag(reterr, ENGINE_E_UNDEFINED, "slot %s is not defined", name);
+                else if (r == 0 && !row.arbitrated)
+                        r = diag(reterr, ENGINE_E_RULE, "slot %s has no rule of arbitration: nothing is gathered for it", name);
+        }
+        if (r == 0)
+                r = gather_decide(t, name, who, ret_seq, ret, reterr);
+        if (r > 0)
+                return engine_refuse(t, NULL, NULL, who, name, r, reterr);
+        return r == 0 ? ledger_want_anchor(t) : r;
 }
 
 int engine_slot_put(Txn *t, const char *who, const char *name, const json_t *value, int64_t expect, uint64_t *ret_seq,
@@ -209,11 +254,8 @@ int engine_slot_put(Txn *t, const char *who, const char *name, const json_t *val
         fields = json_pack("{s:s, s:o}", "slot", name, "version", json_u64(c.version));
         if (!fields)
                 return -ENOMEM;
-        r = event_append(
-                t, &(Event){.type = "slot.written", .who = who, .fields = fields, .payload = c.text, .n_payload = c.n},
-                &seq, NULL);
-        if (r == 0)
-                r = slot_project(t, name, &c.row, c.version, seq, seq);
+        r = fold_slot_append(
+                t, &(Event){.type = "slot.written", .who = who, .fields = fields, .payload = c.text, .n_payload = c.n}, &seq);
         if (r == 0)
                 r = ledger_want_anchor(t);
         if (r < 0)

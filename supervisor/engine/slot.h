@@ -16,8 +16,5 @@ typedef struct SlotChecked {
 int slot_check(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect, SlotChecked *ret, Diag *reterr);
 void slot_checked_deinit(SlotChecked *c);
 
-/* Makes version `version` the current one: rows slot and hist. */
-int slot_project(Txn *t, const char *name, SlotRow *row, uint64_t version, uint64_t written, uint64_t body);
-
 /* Appends or counts slot.refused; row: of the region, put when it counted; NULL for the operator. Returns code or -errno. */
 int engine_refuse(Txn *t, json_t *row, const char *region, const char *who, const char *name, EngineCode code, Diag *why);

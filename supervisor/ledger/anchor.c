@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,9 +21,14 @@ void anchor_set_path(const char *file) {
         given = file;
 }
 
+const char *anchor_said(void) {
+        const char *env = given ? given : getenv("LETHE_ANCHOR");
+
+        return env && *env ? env : NULL;
+}
+
 char *anchor_path(const Store *s, bool *ret_inside) {
-        const char *env = given ? given : getenv("LETHE_ANCHOR"), *state = getenv("XDG_STATE_HOME"),
-                   *home = getenv("HOME");
+        const char *said = anchor_said(), *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
         _cleanup_free_ char *real = NULL;
         uint8_t hash[HASH_BYTES];
         char hex[2 * 8 + 1], *path = NULL;
@@ -30,8 +36,8 @@ char *anchor_path(const Store *s, bool *ret_inside) {
 
         if (ret_inside)
                 *ret_inside = false;
-        if (env && *env)
-                return strdup(env);
+        if (said)
+                return io_absolute(said);
         real = realpath(store_dir(s), NULL);
         if (!real)
                 return NULL;
@@ -63,7 +69,7 @@ static int write_over(const char *path, const char *note, size_t n) {
 
 void anchor_write(Store *s, const char *note, size_t n) {
         const char *path = store_anchor(s);
-        static bool said;
+        static atomic_flag said = ATOMIC_FLAG_INIT;
         int r = path ? write_over(path, note, n) : -ENOENT;
 
         if (path && r < 0)
@@ -79,8 +85,7 @@ void anchor_write(Store *s, const char *note, size_t n) {
                                 r = io_write_file(AT_FDCWD, path, note, n, 0600, false);
                 }
         }
-        if (r < 0 && !said) {
-                said = true;
+        if (r < 0 && !atomic_flag_test_and_set(&said)) {
                 log_warning("anchor %s cannot be written (%s): a rollback of the store would not be noticed",
                             path ? path : "?", strerror(-r));
         }
@@ -102,9 +107,9 @@ static int read_anchor(const char *path, char **ret, size_t *ret_n, Checkpoint *
         return r;
 }
 
-int anchor_check(Store *s, Diag *reterr) {
+/* Does the store have all that the anchor saw? Returns 0, STORE_E_*, -errno; *ret_late: and more. */
+static int hold_against(Store *s, const char *path, bool *ret_late, Diag *reterr) {
         _cleanup_free_ char *note = NULL;
-        const char *path = anchor_path(s, NULL);
         _cleanup_txn_ Txn *t = NULL;
         Checkpoint anchor, now;
         LedgerTree tree;
@@ -112,12 +117,9 @@ int anchor_check(Store *s, Diag *reterr) {
         Bytes newest;
         Diag why;
         size_t n;
-        int r;
+        int r = read_anchor(path, &note, &n, &anchor, &why);
 
-        if (!path)
-                return -ENOMEM;
-        store_set_anchor(s, (char *)path);
-        r = read_anchor(path, &note, &n, &anchor, &why);
+        *ret_late = false;
         if (r == -ENOENT || r == -EACCES || r == -ENOTDIR)
                 return 0;
         if (r != 0) {
@@ -168,5 +170,23 @@ int anchor_check(Store *s, Diag *reterr) {
                             store_dir(s), path, anchor.size, hex_encode(anchor.root.b, 32, had),
                             hex_encode(root.b, 32, has));
         }
+        *ret_late = now.size > anchor.size;
+        return 0;
+}
+
+int anchor_check(Store *s, Diag *reterr) {
+        _cleanup_free_ char *path = anchor_path(s, NULL);
+        bool late;
+        int r;
+
+        if (!path)
+                return -ENOMEM;
+        r = hold_against(s, path, &late, reterr);
+        if (r != 0)
+                return r;
+        store_set_anchor(s, TAKE_PTR(path));
+        /* A supervisor that was killed had told of more than it wrote here. */
+        if (late && store_mode(s) != STORE_READ)
+                txn_bring_in(s);
         return 0;
 }

@@ -8,9 +8,8 @@
 
 typedef struct State {
         LedgerTree tree;
-        uint64_t begun; /* size at the start of the transaction */
+        uint64_t begun; /* size at the start of the batch */
         bool anchor;
-        Txn *txn;
         char note[NOTE_MAX]; /* set by before_commit */
         size_t n_note;
 } State;
@@ -59,18 +58,22 @@ static int state_get(Txn *t, State **ret) {
         State *s = txn_ledger(t);
 
         if (!s) {
+                const State *before = txn_ledger_before(t);
                 int r;
 
                 s = calloc(1, sizeof(*s));
                 if (!s)
                         return -ENOMEM;
-                r = ledger_tree_read(t, &s->tree);
-                if (r < 0) {
-                        free(s);
-                        return r;
+                if (before) /* its tree is not in the table yet: that is written once for all, before the commit */
+                        *s = *before;
+                else {
+                        r = ledger_tree_read(t, &s->tree);
+                        if (r < 0) {
+                                free(s);
+                                return r;
+                        }
+                        s->begun = s->tree.edge.size;
                 }
-                s->begun = s->tree.edge.size;
-                s->txn = t;
                 txn_set_ledger(t, s);
         }
         *ret = s;
@@ -202,7 +205,7 @@ void ledger_walk_deinit(LedgerWalk *w) {
         w->cursor = NULL;
 }
 
-static int before_commit(Txn *t, Diag *reterr) {
+static int before_commit(Txn *t) {
         State *s = txn_ledger(t);
         Store *store = txn_store(t);
         Checkpoint c = {.size = s->tree.edge.size};
@@ -226,11 +229,25 @@ static int before_commit(Txn *t, Diag *reterr) {
         return r;
 }
 
-static void after_commit(Txn *t) {
+static void after_commit(Txn *t, bool more) {
         State *s = txn_ledger(t);
 
-        if (s->anchor && s->n_note > 0)
+        if ((s->anchor || more) && s->n_note > 0)
                 anchor_write(txn_store(t), s->note, s->n_note);
+}
+
+static void brought_in(Store *store) {
+        _cleanup_txn_ Txn *t = NULL;
+        Diag d = {};
+        Checkpoint c;
+        LedgerTree tree;
+        Bytes note;
+
+        if (!store_anchor(store) || store_begin_at_once(store, &t, &d) != 0 || ledger_checkpoint(t, &note) != 0 || ledger_tree_read(t, &tree) < 0)
+                return;
+        /* It is a row of the tables: one that is not of this tree, an older one say, must not take the anchor back. */
+        if (note_open((const char *)note.p, note.n, store_public_key(store), &c, &d) == 0 && c.size == tree.edge.size)
+                anchor_write(store, note.p, note.n);
 }
 
 static void ended(Txn *t) {
@@ -243,5 +260,6 @@ const StoreHooks store_hooks = {
         .opened = anchor_check,
         .before_commit = before_commit,
         .after_commit = after_commit,
+        .brought_in = brought_in,
         .ended = ended,
 };

@@ -1,16 +1,10 @@
 #include "ledger/merkle.h"
 
 #include <errno.h>
-#include <sodium.h>
 #include <string.h>
 
 void merkle_leaf(const void *entry, size_t n, MerkleHash *ret) {
-        crypto_hash_sha256_state st;
-
-        crypto_hash_sha256_init(&st);
-        crypto_hash_sha256_update(&st, (const uint8_t[]){0}, 1);
-        crypto_hash_sha256_update(&st, entry, n);
-        crypto_hash_sha256_final(&st, ret->b);
+        hash_two((const uint8_t[]){0}, 1, entry, n, ret->b);
 }
 
 void merkle_node(const MerkleHash *left, const MerkleHash *right, MerkleHash *ret) {
@@ -18,7 +12,7 @@ void merkle_node(const MerkleHash *left, const MerkleHash *right, MerkleHash *re
 
         memcpy(both + 1, left->b, HASH_BYTES);
         memcpy(both + 1 + HASH_BYTES, right->b, HASH_BYTES);
-        crypto_hash_sha256(ret->b, both, sizeof(both));
+        hash_bytes(both, sizeof(both), ret->b);
 }
 
 int merkle_append(MerkleEdge *e, const MerkleHash *leaf,

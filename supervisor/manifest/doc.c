@@ -260,3 +260,23 @@ void doc_connects(Doc *d, const json_t *v, const char *pointer, NetGrant **ret, 
         *ret = list;
         *ret_n = n;
 }
+
+void doc_slot_names(Doc *d, const json_t *v, const char *pointer, char ***ret) {
+        if (!doc_array(d, v, pointer, SLOT_LIST_MAX))
+                return;
+        for (size_t i = 0; i < json_array_size(v); i++) {
+                char at[POINTER_MAX], shown[256];
+                const char *s;
+
+                pointer_item(at, pointer, i);
+                if (!doc_string(d, json_array_get(v, i), at, 1, SLOT_NAME_MAX, &s))
+                        continue;
+                if (!slot_name_valid(s))
+                        doc_fault(d, at, "slot-name", "\"%s\": a slot's name has lower-case letters, digits and \"._/-\", a letter first",
+                                  diag_quote(s, strlen(s), shown, sizeof(shown)));
+                else if (strv_has(*ret, s))
+                        doc_fault(d, at, "twice", "\"%s\" stands there twice", s);
+                else
+                        d->no_memory |= strv_add(ret, s) < 0;
+        }
+}

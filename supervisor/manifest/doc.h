@@ -39,4 +39,6 @@ bool doc_word(Doc *d, const json_t *v, const char *pointer, const char *const *w
 bool doc_tier(Doc *d, const json_t *v, const char *pointer, Tier *ret);
 void doc_budgets(Doc *d, const json_t *v, const char *pointer, Budget *ret);
 bool doc_path(Doc *d, const json_t *v, const char *pointer, char **ret); /* absolute, normalised; owned */
+#define SLOT_LIST_MAX 256
+void doc_slot_names(Doc *d, const json_t *v, const char *pointer, char ***ret); /* NULL-terminated; owned */
 void doc_connects(Doc *d, const json_t *v, const char *pointer, NetGrant **ret, size_t *ret_n);

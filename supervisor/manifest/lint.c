@@ -159,6 +159,16 @@ static void add_budgets(Sum *s, const Manifest *m) {
         }
 }
 
+static void add_memory(Sum *s, const Manifest *m) {
+        static const unsigned points[] = {[MEMORY_READ] = 2, [MEMORY_WRITE] = 5, [MEMORY_DELETE] = 10};
+        static const char *const does[] = {[MEMORY_READ] = "reads", [MEMORY_WRITE] = "saves", [MEMORY_DELETE] = "deletes"};
+
+        for (size_t i = 0; i < m->n_memory; i++)
+                for (size_t a = 0; a < MEMORY_ACCESSES; a++)
+                        if (m->memory[i].may[a])
+                                add(s, points[a], "%s typed memory of scope %s", does[a], m->memory[i].scope);
+}
+
 json_t *skill_exposure(const Skill *skill) {
         const Manifest *m = &skill->manifest;
         Sum s = {.parts = json_array()};
@@ -191,6 +201,11 @@ json_t *skill_exposure(const Skill *skill) {
                 add(&s, 5, "shows its key to the skills that it starts");
         if ((n = strv_length(m->sub_skills)) > 0)
                 add(&s, 2 * (unsigned)MIN(n, 5), "starts %zu other skill%s", n, n == 1 ? "" : "s");
+        if (m->notes)
+                add(&s, 2, "keeps notes that may be promoted to shared belief of scope %s", m->notes);
+        if (m->canon)
+                add(&s, 2, "reads shared belief of scope %s", m->canon);
+        add_memory(&s, m);
         if ((n = strv_length(m->resources)) > 0)
                 add(&s, 2 * (unsigned)MIN(n, 5), "holds %zu resource%s outside its region", n, n == 1 ? "" : "s");
         if (skill->bundle.bytes > 16 * 1024 * 1024)

@@ -18,6 +18,6 @@ void manifest_add_text(Doc *d, char ***v, const char *s);
 /* A schema as it stands there, or of the file that is named there, in the subset that Lethe knows. New reference or NULL with a fault. */
 json_t *manifest_schema(Doc *d, const json_t *v, const char *pointer, const Folder *folder);
 
-/* The fields about the life and end of a region: teardown, lineage, key_scope, sections, resources, release, sub_skills, gates. After the
+/* The fields about the life and end of a region: teardown, lineage, key_scope, sections, resources, release, sub_skills, notes, canon, memory, gates. After the
  * entries and reads. */
 void manifest_read_region(Doc *d, const json_t *j, const Folder *folder, Manifest *m);

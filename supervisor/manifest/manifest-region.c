@@ -11,6 +11,7 @@
 #define RELEASES_MAX 16
 #define SUB_SKILLS_MAX 64
 #define GATES_MAX 64
+#define PRELOAD_MAX 64
 
 static void read_teardown(Doc *d, const json_t *v, Manifest *m) {
         static const char *const known[] = {"discipline", NULL};
@@ -190,6 +191,68 @@ static void read_gates(Doc *d, const json_t *v, const Folder *folder, Manifest *
         }
 }
 
+/* One segment of a module's name after the other. */
+/* json, xml.sax; List::Util; libsqlite3.so.0 */
+static bool module_name_valid(const char *s) {
+        bool first = true;
+
+        for (const char *begin = s; *s; s++) {
+                bool letter = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || *s == '_', digit = *s >= '0' && *s <= '9';
+
+                if (s[0] == ':' && s[1] == ':' && !first)
+                        s++;
+                else if (s == begin ? !letter : !letter && !digit && (first || !strchr(".+-", *s)))
+                        return false;
+                first = *s == '.' || *s == ':';
+        }
+        return !first;
+}
+
+static void read_warm(Doc *d, const json_t *v, Manifest *m) {
+        static const char *const known[] = {"preload", NULL};
+        const json_t *preload = json_object_get(v, "preload");
+
+        if (!v || !doc_fields(d, v, "/warm", known))
+                return;
+        if (!json_is_array(preload) || json_array_size(preload) == 0)
+                doc_fault(d, "/warm", "required", "\"preload\" is required: the modules that are imported ahead, at least one");
+        else
+                read_names(d, preload, "/warm/preload", PRELOAD_MAX, module_name_valid, "module-name",
+                           "a module's name has letters, digits, _, + and -, and dots or :: between its parts", &m->preload);
+}
+
+/* true: scope "default"; {"scope": NAME}: that one. */
+static void read_scope(Doc *d, const json_t *v, const char *pointer, char **ret) {
+        static const char *const known[] = {"scope", NULL};
+        char at[POINTER_MAX], shown[256];
+        const char *scope = "default";
+
+        if (!v || json_is_false(v))
+                return;
+        if (!json_is_true(v)) {
+                if (!json_is_object(v)) {
+                        doc_fault(d, pointer, "type", "%s: must be true, false or {\"scope\": NAME}", doc_show(v, shown));
+                        return;
+                }
+                pointer_key(at, pointer, "scope");
+                if (!doc_fields(d, v, pointer, known))
+                        return;
+                if (!json_object_get(v, "scope")) {
+                        doc_fault(d, pointer, "required", "\"scope\" is required, or true: scope default");
+                        return;
+                }
+                if (!doc_string(d, json_object_get(v, "scope"), at, 1, SCOPE_NAME_BYTES, &scope))
+                        return;
+                if (!scope_name_valid(scope)) {
+                        doc_fault(d, at, "scope-name", "%s: a scope's name has 1 to 64 of a-z 0-9 . _ -, a letter or digit first",
+                                  doc_show(json_object_get(v, "scope"), shown));
+                        return;
+                }
+        }
+        *ret = strdup(scope);
+        d->no_memory |= !*ret;
+}
+
 void manifest_read_region(Doc *d, const json_t *j, const Folder *folder, Manifest *m) {
         static const char *const details[] = {"events", "stats", "handles", NULL}, *const scopes[] = {"invocation", "invocation-tree", NULL};
         static const LineageDetail lineages[] = {LINEAGE_EVENTS, LINEAGE_STATS, LINEAGE_HANDLES};
@@ -211,5 +274,9 @@ void manifest_read_region(Doc *d, const json_t *j, const Folder *folder, Manifes
                           json_array_size(json_object_get(j, "resources")) == 1 ? "" : "s");
         read_names(d, json_object_get(j, "sub_skills"), "/sub_skills", SUB_SKILLS_MAX, skill_name_valid, "skill-name",
                    "a skill's name has 1 to 64 lower-case letters, digits and single hyphens inside", &m->sub_skills);
+        read_scope(d, json_object_get(j, "notes"), "/notes", &m->notes);
+        read_scope(d, json_object_get(j, "canon"), "/canon", &m->canon);
+        doc_memory_rights(d, json_object_get(j, "memory"), "/memory", &m->memory, &m->n_memory);
         read_gates(d, json_object_get(j, "gates"), folder, m);
+        read_warm(d, json_object_get(j, "warm"), m);
 }

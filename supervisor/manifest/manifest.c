@@ -11,7 +11,6 @@
 
 #define ENTRIES_MAX 32
 #define ARGS_MAX 64
-#define SLOT_LIST_MAX 256
 #define FILES_MAX 64
 #define ENV_MAX 64
 
@@ -38,6 +37,10 @@ void manifest_deinit(Manifest *m) {
                 free(m->releases[i].entry);
         free(m->releases);
         strv_free(m->sub_skills);
+        free(m->notes);
+        free(m->canon);
+        memory_rights_free(m->memory, m->n_memory);
+        strv_free(m->preload);
         json_decref(m->gates);
         *m = (Manifest){0};
 }
@@ -99,26 +102,6 @@ static void read_entries(Doc *d, const json_t *v, Manifest *m) {
                                           diag_quote(s, strlen(s), (char[256]){0}, 256));
                         manifest_add_text(d, &e->argv, s);
                 }
-        }
-}
-
-static void read_slot_names(Doc *d, const json_t *v, const char *pointer, char ***ret) {
-        if (!doc_array(d, v, pointer, SLOT_LIST_MAX))
-                return;
-        for (size_t i = 0; i < json_array_size(v); i++) {
-                char at[POINTER_MAX], shown[256];
-                const char *s;
-
-                pointer_item(at, pointer, i);
-                if (!doc_string(d, json_array_get(v, i), at, 1, SLOT_NAME_MAX, &s))
-                        continue;
-                if (!slot_name_valid(s))
-                        doc_fault(d, at, "slot-name", "\"%s\": a slot's name has lower-case letters, digits and \"._/-\", a letter first",
-                                  diag_quote(s, strlen(s), shown, sizeof(shown)));
-                else if (strv_has(*ret, s))
-                        doc_fault(d, at, "twice", "\"%s\" stands there twice", s);
-                else
-                        manifest_add_text(d, ret, s);
         }
 }
 
@@ -289,7 +272,8 @@ static void read_cancel_bound(Doc *d, const json_t *v, Manifest *m) {
 static void read_all(Doc *d, const json_t *j, const Folder *folder, Manifest *m) {
         static const char *const known[] = {"$schema", "version", "entry", "budgets", "reads", "writes", "slots", "files", "network",
                                             "environment", "proc", "min_tier", "on_denial", "report", "cancel_bound", "teardown", "lineage",
-                                            "key_scope", "sections", "resources", "release", "sub_skills", "gates", NULL};
+                                            "key_scope", "sections", "resources", "release", "sub_skills", "notes", "canon", "memory",
+                                            "gates", "warm", NULL};
         static const char *const denials[] = {"continue", "end", NULL}, *const reports[] = {"calls", "paths", NULL};
         const char *ignored;
         size_t word = 0;
@@ -298,8 +282,8 @@ static void read_all(Doc *d, const json_t *j, const Folder *folder, Manifest *m)
         doc_string(d, json_object_get(j, "$schema"), "/$schema", 0, 1024, &ignored);
         read_entries(d, json_object_get(j, "entry"), m);
         doc_budgets(d, json_object_get(j, "budgets"), "/budgets", &m->budget);
-        read_slot_names(d, json_object_get(j, "reads"), "/reads", &m->reads);
-        read_slot_names(d, json_object_get(j, "writes"), "/writes", &m->writes);
+        doc_slot_names(d, json_object_get(j, "reads"), "/reads", &m->reads);
+        doc_slot_names(d, json_object_get(j, "writes"), "/writes", &m->writes);
         read_slots(d, json_object_get(j, "slots"), folder, m);
         read_files(d, json_object_get(j, "files"), m);
         read_network(d, json_object_get(j, "network"), m);

@@ -6,6 +6,7 @@
 #include "base/util.h"
 #include "manifest/bundle.h"
 #include "manifest/finding.h"
+#include "manifest/memory-right.h"
 #include "manifest/terms.h"
 
 #define MANIFEST_NAME "lethe.json"
@@ -58,6 +59,10 @@ typedef struct Manifest {
         ReleaseAsk *releases;
         size_t n_releases;
         char **sub_skills;
+        char *notes, *canon; /* scope that its notes speak of, and the one whose shared belief it reads; NULL: not asked */
+        MemoryRight *memory; /* typed memory that it asks for, each scope once */
+        size_t n_memory;
+        char **preload;      /* of "warm" */
         json_t *gates;       /* array of {"slot", "schema": JSON Schema}, or NULL */
 } Manifest;
 

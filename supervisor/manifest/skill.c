@@ -5,13 +5,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define SKILL_MD_NAME "SKILL.md"
 #define SKILL_MD_OTHER "skill.md" /* what the reference reader takes too */
 
+Skill *skill_use(Skill *s) {
+        atomic_fetch_add(&s->more_users, 1);
+        return s;
+}
+
 void skill_free(Skill *s) {
-        if (!s)
+        if (!s || atomic_fetch_sub(&s->more_users, 1) > 0)
                 return;
         free(s->dir);
         skill_md_deinit(&s->md);

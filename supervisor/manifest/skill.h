@@ -21,6 +21,7 @@ typedef struct Skill {
         Manifest manifest;  /* without lethe.json: nothing is asked for */
         Bundle bundle;      /* files and the digest over them */
         char **warnings;    /* NULL-terminated; what `lethe validate` would call errors but a run can live with */
+        _Atomic unsigned more_users; /* but the first: skill_free() frees it for the last. What several use does not change */
 } Skill;
 
 /* Loads `dir` (lenient about SKILL.md). Returns 0, SKILL_E_* with a message that names file, line or pointer, value and rule; -errno. */
@@ -28,6 +29,7 @@ int skill_load(const char *dir, Skill **ret, Diag *reterr);
 /* The same for `lethe validate`: everything that was found, nothing decided. What could not be read is empty in *ret.
  * Returns 0, SKILL_E_MISSING (no folder), SKILL_E_BUNDLE, -errno. */
 int skill_inspect(const char *dir, Skill **ret, Findings *findings, Diag *reterr);
+Skill *skill_use(Skill *s);
 void skill_free(Skill *s);
 static inline void skill_freep(Skill **s) {
         skill_free(*s);

@@ -53,3 +53,9 @@ bool filter_call_frees(const char *call);
 
 /* True when a row allows the call with these arguments. */
 bool filter_rows_allow(const char *call, unsigned when, const uint64_t *args);
+
+/* libseccomp's program as it comes. *ret is owned. Returns 0 or -errno. */
+int filter_build(const FilterInput *in, struct sock_filter **ret, size_t *ret_n);
+/* Puts a shorter program in its place that answers the same to every call; arch is the AUDIT_ARCH_* that it judges, all others get one answer. Returns
+ * 0 (it may have stayed as it was), -EOPNOTSUPP for instructions that it does not know, -EINVAL, -ENOMEM: then it is as it was. */
+int filter_shorten(uint32_t arch, struct sock_filter **filter, size_t *n_filter);

@@ -1,18 +1,26 @@
 #include "policy/filter-private.h"
 
-#include "base/buf.h"
+#include "base/cache.h"
 #include "base/hash.h"
 #include "base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/audit.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define CACHE_FILE_MAX (HASH_BYTES + BPF_MAXINSNS * sizeof(struct sock_filter))
+#if defined(__x86_64__)
+#define FILTER_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define FILTER_ARCH AUDIT_ARCH_AARCH64
+#else
+#error "the audit number of this architecture is not known"
+#endif
+#define MAKER_VERSION 2 /* of what filter_shorten() makes */
 
 void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_in_cgroup, FilterInput *ret) {
         *ret = (FilterInput){
@@ -100,7 +108,7 @@ static int add_rules(scmp_filter_ctx ctx, const FilterInput *in) {
         return e;
 }
 
-int filter_compile(const FilterInput *in, struct sock_filter **ret, size_t *ret_n) {
+int filter_build(const FilterInput *in, struct sock_filter **ret, size_t *ret_n) {
         _cleanup_(release) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_NOTIFY);
         _cleanup_close_ int fd = -1;
         _cleanup_free_ char *bytes = NULL;
@@ -133,45 +141,17 @@ int filter_compile(const FilterInput *in, struct sock_filter **ret, size_t *ret_
         return 0;
 }
 
-/* The hash covers the name, too: the program of another input under this name is not taken for it. */
-static void cache_hash(const char *name, uint8_t *program, size_t n, uint8_t ret[static HASH_BYTES]) {
-        uint8_t parts[2 * HASH_BYTES];
-
-        hash_bytes(name, strlen(name), parts);
-        hash_bytes(program, n, parts + HASH_BYTES);
-        hash_bytes(parts, sizeof(parts), ret);
-}
-
-/* A cache file is that hash, and the program. Returns 0, or negative when it is not to be used. */
-static int cache_read(int dir, const char *name, struct sock_filter **ret, size_t *ret_n) {
-        _cleanup_free_ char *bytes = NULL;
-        uint8_t hash[HASH_BYTES];
-        size_t n;
-        int e = io_read_file(dir, name, CACHE_FILE_MAX, &bytes, &n);
+int filter_compile(const FilterInput *in, struct sock_filter **ret, size_t *ret_n) {
+        int e = filter_build(in, ret, ret_n);
 
         if (e < 0)
                 return e;
-        if (n <= HASH_BYTES || (n - HASH_BYTES) % sizeof(struct sock_filter) != 0)
-                return -EBADMSG;
-        cache_hash(name, (uint8_t *)bytes + HASH_BYTES, n - HASH_BYTES, hash);
-        if (memcmp(hash, bytes, HASH_BYTES) != 0)
-                return -EBADMSG;
-        n -= HASH_BYTES;
-        memmove(bytes, bytes + HASH_BYTES, n);
-        *ret = (struct sock_filter *)(void *)TAKE_PTR(bytes);
-        *ret_n = n / sizeof(struct sock_filter);
+        e = filter_shorten(FILTER_ARCH, ret, ret_n);
+        if (e < 0 && e != -EOPNOTSUPP) { /* another libseccomp may make what is not known here: its program does as well */
+                free(TAKE_PTR(*ret));
+                return e;
+        }
         return 0;
-}
-
-static void cache_write(int dir, const char *name, const struct sock_filter *filter, size_t n) {
-        size_t size = n * sizeof(*filter);
-        _cleanup_free_ uint8_t *bytes = malloc(HASH_BYTES + size);
-
-        if (!bytes)
-                return;
-        memcpy(bytes + HASH_BYTES, filter, size);
-        cache_hash(name, bytes + HASH_BYTES, size, bytes);
-        io_write_file(dir, name, bytes, HASH_BYTES + size, 0600, false);
 }
 
 static void hash_add(crypto_generichash_state *h, const void *p, size_t n) {
@@ -193,7 +173,7 @@ static void cache_name(const FilterInput *in, char name[static 80]) {
 #undef DENY
                 ;
         const struct scmp_version *v = seccomp_version();
-        const uint32_t library[] = {v->major, v->minor, v->micro, seccomp_arch_native()};
+        const uint32_t library[] = {v->major, v->minor, v->micro, seccomp_arch_native(), MAKER_VERSION};
         crypto_generichash_state h;
         uint8_t hash[HASH_BYTES];
         char hex[HASH_HEX_MAX];
@@ -222,23 +202,22 @@ static void cache_name(const FilterInput *in, char name[static 80]) {
 }
 
 int filter_cached(const FilterInput *in, const char *store_dir, struct sock_filter **ret, size_t *ret_n) {
-        _cleanup_close_ int store = open(store_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), dir = -1;
+        _cleanup_close_ int dir = cache_open(store_dir);
+        _cleanup_free_ uint8_t *bytes = NULL;
         char name[80];
+        size_t n;
         int e;
 
-        if (store < 0)
-                return filter_compile(in, ret, ret_n);
-        dir = openat(store, "cache", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        /* Nothing is put into a folder that is not a store yet, and may never be one. */
-        if (dir < 0 && errno == ENOENT && faccessat(store, "data.mdb", F_OK, 0) == 0 && mkdirat(store, "cache", 0700) == 0)
-                dir = openat(store, "cache", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (dir < 0)
                 return filter_compile(in, ret, ret_n);
         cache_name(in, name);
-        if (cache_read(dir, name, ret, ret_n) == 0)
+        if (cache_get(dir, name, BPF_MAXINSNS * sizeof(struct sock_filter), &bytes, &n) == 0 && n > 0 && n % sizeof(struct sock_filter) == 0) {
+                *ret = (struct sock_filter *)(void *)TAKE_PTR(bytes);
+                *ret_n = n / sizeof(struct sock_filter);
                 return 0;
+        }
         e = filter_compile(in, ret, ret_n);
         if (e == 0)
-                cache_write(dir, name, *ret, *ret_n);
+                cache_put(dir, name, *ret, *ret_n * sizeof(**ret));
         return e;
 }

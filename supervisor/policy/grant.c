@@ -29,6 +29,11 @@ void grant_deinit(Grant *g) {
         }
         free(g->releases);
         strv_free(g->sub_skills);
+        free(g->notes);
+        free(g->canon);
+        memory_rights_free(g->memory, g->n_memory);
+        strv_free(g->preload);
+        free(g->interpreter);
         json_decref(g->gates);
         json_decref(g->reductions);
         json_decref(g->beyond);
@@ -70,17 +75,22 @@ static int env_set(char ***env, const char *line) {
 }
 
 static int set_env(Grant *g, const Manifest *m, const RunRequest *q) {
-        char in[32], out[32];
-        /* Python would try to keep the byte code of each module in /skill and /lethe: a denial for nothing, and the end with "on_denial": "end". */
-        const char *const standard[] = {"PATH=" REGION_LETHE_DIR "/bin:" REGION_PATH, "HOME=" REGION_WORK_DIR, "TMPDIR=" REGION_TMP_DIR,
-                                        "LANG=C.UTF-8", "PYTHONPATH=" REGION_LETHE_DIR "/python", "PYTHONDONTWRITEBYTECODE=1",
-                                        "NODE_PATH=" REGION_LETHE_DIR "/node", in, out};
+        char in[32], out[32], trace[12 + TRACE_TEXT_MAX];
         int r = 0;
 
         snprintf(in, sizeof(in), "LETHE_IN=%d", REGION_PIPE_IN_FD);
         snprintf(out, sizeof(out), "LETHE_OUT=%d", REGION_PIPE_OUT_FD);
-        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(standard); i++)
-                r = strv_add(&g->env, standard[i]);
+        for (size_t i = 0; r == 0 && grant_usual_env[i]; i++)
+                r = strv_add(&g->env, grant_usual_env[i]);
+        if (r == 0)
+                r = strv_add(&g->env, in);
+        if (r == 0)
+                r = strv_add(&g->env, out);
+        if (r == 0 && q->trace.set) {
+                memcpy(trace, "TRACEPARENT=", 12);
+                trace_text(&q->trace, trace + 12);
+                r = strv_add(&g->env, trace);
+        }
         for (size_t i = 0; r == 0 && m->env && m->env[i]; i++)
                 r = env_set(&g->env, m->env[i]);
         for (size_t i = 0; r == 0 && q->env && q->env[i]; i++)
@@ -185,6 +195,12 @@ static int set_own(Grant *g, const Manifest *m, const RunRequest *q) {
         if (r == 0)
                 r = copy_list(&g->sub_skills, m->sub_skills);
         if (r == 0)
+                r = copy_list(&g->preload, m->preload);
+        if (r == 0 && m->notes)
+                r = copy(&g->notes, m->notes);
+        if (r == 0 && m->canon)
+                r = copy(&g->canon, m->canon);
+        if (r == 0)
                 r = copy(&g->workdir, q->workdir ?: REGION_WORK_DIR);
         if (r == 0)
                 r = set_env(g, m, q);
@@ -195,9 +211,11 @@ static int set_own(Grant *g, const Manifest *m, const RunRequest *q) {
         g->cancel_bound_usec = m->cancel_bound_usec ?: CANCEL_BOUND_STANDARD_USEC;
         g->lineage = m->lineage;
         g->key_scope = m->key_scope;
+        g->trace = q->trace;
+        g->client = q->client;
         g->sections = json_incref(m->sections);
         g->gates = json_incref(m->gates);
-        return r;
+        return r ? r : grant_find_interpreter(g);
 }
 
 int policy_grant(const Skill *s, const RunRequest *q, const Policy *p, Grant *ret, Diag *reterr) {
@@ -235,6 +253,8 @@ int policy_grant(const Skill *s, const RunRequest *q, const Policy *p, Grant *re
                 r = merge_network(&merge);
         if (r == 0)
                 r = merge_files(&merge);
+        if (r == 0)
+                r = merge_memory(&merge);
         if (r == 0)
                 r = merge_discipline(&merge);
         if (r == 0 && s)

@@ -4,6 +4,7 @@
 
 #include "base/diag.h"
 #include "base/json.h"
+#include "base/trace.h"
 #include "base/util.h"
 #include "manifest/skill.h"
 #include "manifest/terms.h" /* Tier, Budget, FileGrant, NetworkMode, NetGrant, DenialMode */
@@ -46,21 +47,39 @@ typedef struct Grant {
         char **resources;     /* names of what the skill holds outside its region, NULL-terminated; may be NULL */
         ReleaseGrant *releases; /* in the manifest's order; they run in reverse */
         size_t n_releases;
+        char **preload;       /* modules that an interpreter has imported before the skill's data come, NULL-terminated; NULL: none is warm */
+        char *interpreter;    /* the entry's program, when it is an interpreter of the system that can be started before it is told what to run: its
+                               * environment is the usual one, its first argument a file. NULL: no such */
         char **sub_skills;    /* names that skill.run may start, NULL-terminated; may be NULL */
+        char *notes;          /* scope of the notes that it may add; NULL: none */
+        char *canon;          /* scope whose shared belief it may read; NULL: none */
+        MemoryRight *memory;  /* of typed memory: scopes, and what it may do there; none: n_memory 0 */
+        size_t n_memory;
         json_t *gates;        /* array of {"slot": name, "schema": JSON Schema}; may be NULL */
         char **reads, **writes; /* slot names, NULL-terminated */
         json_t *slots;        /* object name -> JSON Schema that the manifest defines; may be NULL */
         uint64_t max_regions;   /* policy: regions alive at once in the store; 0: no limit */
         uint64_t max_of_skill;  /* policy: regions of this skill alive at once; 0: no limit of its own */
+        Trace trace;          /* of the invocation, when its caller is in one; TRACEPARENT is in env */
+        uid_t client;         /* for whom the invocation is, when it is another user's; 0: the supervisor's own, or root's */
         json_t *reductions;   /* array of {field, asked, granted, rule}: where the operator gave less */
         json_t *beyond;       /* array of strings: what a sub-skill has and the region that started it has not; NULL: nothing */
 } Grant;
 
 void grant_deinit(Grant *g);
+/* What each skill's environment begins with: NAME=VALUE, NULL-terminated. */
+extern const char *const grant_usual_env[];
+/* Sets g->interpreter, by the members that are set already. Returns 0 or -ENOMEM. */
+int grant_find_interpreter(Grant *g);
 /* Memory of the budget that the region's own processes do not get, so that a callback has it while the region stands there and holds its own: what the
  * largest of them may have. One runs at a time. */
 uint64_t grant_set_aside(const Grant *g);
 #define _cleanup_grant_ _cleanup_(grant_deinit)
+
+/* What a region may, without what it is told: no arguments, no environment, no trace, and nothing of how the grant came about. Returns 0 or -ENOMEM. */
+int grant_copy_untold(const Grant *g, Grant *ret);
+/* Two grants that allow the same, member by member; what grant_copy_untold() leaves out is not looked at. */
+bool grant_same(const Grant *a, const Grant *b);
 
 enum {
         GRANT_E_REFUSED = 1,    /* policy forbids what the command line asks, or this skill at all: exit code 125 */
@@ -68,6 +87,7 @@ enum {
         GRANT_E_SOURCE,         /* a granted file does not exist on the host */
         GRANT_E_NOT_FOUND,      /* the entry's program is not in the skill's folder: exit code 127 */
         GRANT_E_NOT_EXECUTABLE, /* it is there but not an executable file: exit code 126 */
+        GRANT_E_GATE,           /* grant_within(): a gate consults a slot that is not to be read */
 };
 
 /* The intersection of what the skill asks (NULL with --exec), what the command line says and what the policy allows. Pure: it looks at
@@ -79,18 +99,18 @@ int policy_grant(const Skill *skill_or_null, const RunRequest *request, const Po
  * 0, or GRANT_E_REFUSED with a message. */
 int policy_allows_discipline(const Policy *p, const Skill *skill_or_null, Discipline d, Diag *reterr);
 
-/* Cuts a grant down for a region that another one starts; what is cut is in `reductions`. Budget: to `most`, member by member. Network and files: to
- * what `above` has, and what the policy's row for this very skill grants, which is told in `beyond`; the general part of the policy grants nothing
- * here, and --network none holds for all below. Discipline and cancel bound: not weaker than those of `above`, from where its data come. Pure.
- * Returns 0, GRANT_E_REFUSED when a member of the budget would be less than any region can have, -ENOMEM. */
+/* Cuts a grant down for a region that another one starts; what is cut is in `reductions`. Budget: to `most`, member by member. Network, files, slots, typed
+ * memory, notes and shared belief: to what `above` has, and what the policy's row for this very skill grants, which is told in `beyond`; the general part of
+ * the policy grants nothing here, and --network none holds for all below. Discipline and cancel bound: not weaker than those of `above`, from where its data
+ * come. Pure. Returns 0, GRANT_E_REFUSED when a member of the budget would be less than any region can have, GRANT_E_GATE, -ENOMEM. */
 int grant_within(Grant *g, const Grant *above, const Budget *most, const Policy *policy_or_null, Diag *reterr);
 
 /* The grant as it is recorded in region.allocated; sizes in bytes, times in usec. Arguments and values of the environment are left out:
  * they may hold what the user asked the skill, and the ledger never forgets (I-2). At most GRANT_RECORD_MAX bytes. New reference. */
 #define GRANT_RECORD_MAX 32768
 json_t *grant_to_json(const Grant *g);
-/* The other way, for grant_within(): budget, files, network and discipline of a recorded grant, nothing else. What cannot be read, or was left out because
- * it was too long, is not granted. Returns 0 or -ENOMEM. */
+/* The other way, for grant_within(): budget, files, network, discipline, slots, memory, notes and belief of a recorded grant, nothing else. What cannot be
+ * read, or was left out because it was too long, is not granted. Returns 0 or -ENOMEM. */
 int grant_recorded(const json_t *o, Grant *ret);
 /* `run --dry-run --json`: the same with "version", arguments and environment. New reference. */
 json_t *grant_show_json(const Grant *g);

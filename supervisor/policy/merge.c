@@ -34,6 +34,10 @@ static bool says_files(const Limits *l) {
         return l->files_said;
 }
 
+static bool says_memory(const Limits *l) {
+        return l->memory_said;
+}
+
 /* "FILE#/network" or "FILE#/skills/NAME/network". Return out. */
 static const char *where(const Merge *m, const Limits *l, const char *what, char out[static 512]) {
         snprintf(out, 512, "%s#%s%s/%s", m->policy->path ?: "policy", l == &m->policy->limits ? "" : "/skills/",
@@ -281,4 +285,46 @@ int merge_files(Merge *m) {
         if (m->grant->n_files > 1)
                 qsort(m->grant->files, m->grant->n_files, sizeof(*m->grant->files), by_target);
         return r;
+}
+
+/* What nothing brings back needs the operator's word: a deletion. All else is as asked where the policy is silent. */
+static int memory_access(Merge *m, const Limits *l, size_t i, MemoryAccess a, unsigned *ret) {
+        const MemoryRight *asked = &m->manifest->memory[i], *row = memory_right_of(l->memory, l->n_memory, asked->scope);
+        const unsigned allowed = l->memory_said ? (row ? row->may[a] : 0) : a == MEMORY_DELETE ? 0 : MEMORY_ALL;
+        char field[64], place[512], want[MEMORY_FAMILIES_TEXT], have[MEMORY_FAMILIES_TEXT];
+
+        *ret = asked->may[a] & allowed;
+        if (*ret == asked->may[a])
+                return 0;
+        snprintf(field, sizeof(field), "/memory/%zu/%s", i, memory_access_words[a]);
+        memory_families_text(asked->may[a], want);
+        memory_families_text(*ret, have);
+        if (!l->memory_said)
+                return merge_reduce(m, field, want, have, "deleting records of memory is granted by a policy file alone");
+        return merge_reduce(m, field, want, have, "%s does not allow it in scope %s", where(m, l, "memory", place), asked->scope);
+}
+
+int merge_memory(Merge *m) {
+        const Limits *l = limits_of(m, says_memory);
+        Grant *g = m->grant;
+
+        if (m->manifest->n_memory == 0)
+                return 0;
+        g->memory = calloc(m->manifest->n_memory, sizeof(*g->memory));
+        for (size_t i = 0; g->memory && i < m->manifest->n_memory; i++) {
+                MemoryRight got = {0};
+
+                for (MemoryAccess a = 0; a < MEMORY_ACCESSES; a++) {
+                        int r = memory_access(m, l, i, a, &got.may[a]);
+
+                        if (r < 0)
+                                return r;
+                }
+                /* Also when nothing of it is left: the first is what requests mean that name none, and no other takes its place. */
+                got.scope = strdup(m->manifest->memory[i].scope);
+                if (!got.scope)
+                        return -ENOMEM;
+                g->memory[g->n_memory++] = got;
+        }
+        return g->memory ? 0 : -ENOMEM;
 }

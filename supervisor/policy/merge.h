@@ -19,6 +19,7 @@ int merge_budget(Merge *m);
 int merge_tier(Merge *m);
 int merge_network(Merge *m);
 int merge_files(Merge *m);
+int merge_memory(Merge *m);
 int merge_discipline(Merge *m);
 /* After merge_budget(). `s` is the skill, whose entries the callbacks are. */
 int merge_releases(Merge *m, const Skill *s);

@@ -1,7 +1,8 @@
 #include "policy/policy.h"
 
 #include "base/io.h"
-#include "manifest/doc.h"
+#include "base/id.h"
+#include "policy/policy-private.h"
 #include "schema/limits.h"
 
 #include <errno.h>
@@ -12,6 +13,9 @@
 
 #define SKILLS_MAX 1024
 #define ROOTS_MAX 256
+#define CLIENTS_MAX 1024
+#define DIGEST_MAX 256
+#define UID_MOST 4294967294ULL
 #define REGIONS_MOST 100000
 #define SYSTEM_POLICY "/etc/lethe/policy.json"
 
@@ -20,6 +24,7 @@ static void limits_deinit(Limits *l) {
         for (size_t i = 0; i < l->n_files; i++)
                 free(l->files[i].path);
         free(l->files);
+        memory_rights_free(l->memory, l->n_memory);
         *l = (Limits){0};
 }
 
@@ -32,8 +37,15 @@ void policy_free(Policy *p) {
                 free(p->skills[i].name);
                 free(p->skills[i].digest);
                 limits_deinit(&p->skills[i].limits);
+                policy_sub_skill_deinit(&p->skills[i].as_sub_skill);
         }
         free(p->skills);
+        for (size_t i = 0; i < p->n_clients; i++)
+                strv_free(p->clients[i].skills);
+        free(p->clients);
+        for (size_t i = 0; i < p->n_digest; i++)
+                free(p->digest[i].scope);
+        free(p->digest);
         free(p);
 }
 
@@ -52,6 +64,13 @@ uint64_t policy_concurrency(const Policy *p, const char *name) {
         const SkillPolicy *s = find(p, name);
 
         return s && s->concurrency ? s->concurrency : p->concurrency;
+}
+
+bool policy_client(const Policy *p, uid_t uid, const char *skill) {
+        for (size_t i = 0; i < p->n_clients; i++)
+                if (p->clients[i].uid == uid)
+                        return !skill || !p->clients[i].skills || strv_has(p->clients[i].skills, skill);
+        return false;
 }
 
 Budget policy_max(const Policy *p, const SkillPolicy *s) {
@@ -147,6 +166,8 @@ static void read_limits(Doc *d, const json_t *v, const char *pointer, Limits *l)
         doc_tier(d, json_object_get(v, "min_tier"), pointer_key(at, pointer, "min_tier"), &l->min_tier);
         read_network(d, json_object_get(v, "network"), pointer_key(at, pointer, "network"), l);
         read_files(d, json_object_get(v, "files"), pointer_key(at, pointer, "files"), l);
+        l->memory_said = json_object_get(v, "memory");
+        doc_memory_rights(d, json_object_get(v, "memory"), pointer_key(at, pointer, "memory"), &l->memory, &l->n_memory);
 }
 
 static bool skill_name(Doc *d, const char *pointer, const char *name) {
@@ -177,12 +198,165 @@ static void read_concurrency(Doc *d, const json_t *v, Policy *p) {
         }
 }
 
+static void read_pool_skills(Doc *d, const json_t *v, Policy *p) {
+        const char *key;
+        json_t *item;
+
+        if (!doc_object(d, v, "/pool/skills", SKILLS_MAX))
+                return;
+        json_object_foreach((json_t *)v, key, item) {
+                SkillPolicy *s;
+                char at[POINTER_MAX];
+                uint64_t n;
+
+                pointer_key(at, "/pool/skills", key);
+                if (!doc_count(d, item, at, 0, POLICY_POOL_MOST, &n))
+                        continue;
+                if (strcmp(key, "*") == 0)
+                        p->pool = n;
+                else if (skill_name(d, at, key) && (s = row(d, p, key))) {
+                        s->pool_said = true;
+                        s->pool = n;
+                }
+        }
+}
+
+/* A size or a time, written as that member of a budget is. */
+static void read_as(Doc *d, const json_t *v, const char *pointer, const char *member, uint64_t *ret) {
+        Diag message = {0};
+
+        for (size_t i = 0; v && i < BUDGET_FIELDS; i++)
+                if (strcmp(budget_fields[i].name, member) == 0)
+                        doc_judge(d, budget_parse_json(&budget_fields[i], v, ret, &message), pointer, "pool", &message);
+}
+
+static void read_pool(Doc *d, const json_t *v, Policy *p) {
+        static const char *const known[] = {"skills", "memory", "idle", NULL};
+
+        if (!v || !doc_fields(d, v, "/pool", known))
+                return;
+        if (!json_object_get(v, "skills"))
+                doc_fault(d, "/pool", "required", "\"skills\" is required: for which ones regions are prepared, and how many");
+        read_pool_skills(d, json_object_get(v, "skills"), p);
+        read_as(d, json_object_get(v, "memory"), "/pool/memory", "memory", &p->pools.memory_bytes);
+        read_as(d, json_object_get(v, "idle"), "/pool/idle", "wall", &p->pools.idle_usec);
+}
+
+static void read_client_skills(Doc *d, const json_t *v, const char *pointer, ClientPolicy *c) {
+        if (!v || !doc_array(d, v, pointer, SKILLS_MAX))
+                return;
+        c->skills = calloc(1, sizeof(*c->skills)); /* an empty list is none */
+        d->no_memory |= !c->skills;
+        for (size_t i = 0; i < json_array_size(v); i++) {
+                char at[POINTER_MAX];
+                const char *name;
+
+                pointer_item(at, pointer, i);
+                if (doc_string(d, json_array_get(v, i), at, 1, 64, &name) && skill_name(d, at, name) && strv_add(&c->skills, name) < 0)
+                        d->no_memory = true;
+        }
+}
+
+static void read_clients(Doc *d, const json_t *v, Policy *p) {
+        static const char *const known[] = {"uid", "skills", NULL};
+
+        if (!v || !doc_array(d, v, "/clients", CLIENTS_MAX))
+                return;
+        p->clients = calloc(json_array_size(v) + 1, sizeof(*p->clients));
+        if (!p->clients) {
+                d->no_memory = true;
+                return;
+        }
+        for (size_t i = 0; i < json_array_size(v); i++) {
+                const json_t *o = json_array_get(v, i), *uid = json_object_get(o, "uid");
+                ClientPolicy *c = &p->clients[p->n_clients];
+                char at[POINTER_MAX], field[POINTER_MAX];
+                uint64_t n;
+
+                pointer_item(at, "/clients", i);
+                if (!doc_fields(d, o, at, known))
+                        continue;
+                pointer_key(field, at, "uid");
+                if (!uid)
+                        doc_fault(d, field, "required", "\"uid\" is required: the number of the user");
+                if (!uid || !doc_count(d, uid, field, 1, UID_MOST, &n))
+                        continue;
+                if (policy_client(p, (uid_t)n, NULL))
+                        doc_fault(d, field, "unique", "user %llu has a row already", (unsigned long long)n);
+                c->uid = (uid_t)n;
+                p->n_clients++;
+                read_client_skills(d, json_object_get(o, "skills"), pointer_key(field, at, "skills"), c);
+        }
+}
+
+const char *const policy_reason_words[] = {"broken_ref", "superseded_by", "retired_dependency", "unsupported_since", NULL};
+
+const DigestPolicy *policy_digest(const Policy *p, const char *scope) {
+        for (size_t i = 0; i < p->n_digest; i++)
+                if (strcmp(p->digest[i].scope, scope) == 0)
+                        return &p->digest[i];
+        return NULL;
+}
+
+static void read_reasons(Doc *d, const json_t *v, const char *pointer, unsigned *ret) {
+        if (!v || !doc_array(d, v, pointer, 4))
+                return;
+        for (size_t i = 0; i < json_array_size(v); i++) {
+                char at[POINTER_MAX];
+                size_t word = 0;
+
+                pointer_item(at, pointer, i);
+                if (!doc_word(d, json_array_get(v, i), at, policy_reason_words, &word))
+                        continue;
+                if (*ret & 1U << word)
+                        doc_fault(d, at, "twice", "\"%s\" stands there twice", policy_reason_words[word]);
+                *ret |= 1U << word;
+        }
+}
+
+static void read_digest_row(Doc *d, const json_t *v, const char *pointer, Policy *p) {
+        static const char *const known[] = {"scope", "archive", "remove", NULL};
+        DigestPolicy row = {0};
+        char at[POINTER_MAX];
+        const char *scope;
+
+        if (!doc_fields(d, v, pointer, known))
+                return;
+        read_reasons(d, json_object_get(v, "archive"), pointer_key(at, pointer, "archive"), &row.archive);
+        read_reasons(d, json_object_get(v, "remove"), pointer_key(at, pointer, "remove"), &row.remove);
+        pointer_key(at, pointer, "scope");
+        if (!json_object_get(v, "scope"))
+                doc_fault(d, pointer, "required", "\"scope\" is required");
+        if (!doc_string(d, json_object_get(v, "scope"), at, 1, SCOPE_NAME_BYTES, &scope))
+                return;
+        if (!scope_name_valid(scope))
+                doc_fault(d, at, "scope-name", "a scope's name has 1 to 64 of a-z 0-9 . _ -, a letter or digit first");
+        else if (policy_digest(p, scope))
+                doc_fault(d, at, "twice", "scope \"%s\" stands there twice", scope);
+        else if (!(row.scope = strdup(scope)))
+                d->no_memory = true;
+        else
+                p->digest[p->n_digest++] = row;
+}
+
+static void read_digest(Doc *d, const json_t *v, Policy *p) {
+        if (!v || !doc_array(d, v, "/digest", DIGEST_MAX))
+                return;
+        p->digest = calloc(json_array_size(v) + 1, sizeof(*p->digest));
+        d->no_memory |= !p->digest;
+        for (size_t i = 0; p->digest && i < json_array_size(v); i++) {
+                char at[POINTER_MAX];
+
+                read_digest_row(d, json_array_get(v, i), pointer_item(at, "/digest", i), p);
+        }
+}
+
 static bool digest_valid(const char *s) {
         return strncmp(s, "sha256:", 7) == 0 && strlen(s) == 71 && strspn(s + 7, "0123456789abcdef") == 64;
 }
 
 static void read_skills(Doc *d, const json_t *v, Policy *p) {
-        static const char *const known[] = {"digest", "trusted", "max", "min_tier", "network", "files", NULL};
+        static const char *const known[] = {"digest", "trusted", "max", "min_tier", "network", "files", "memory", "as_sub_skill", NULL};
         const char *key, *digest;
         json_t *item;
 
@@ -196,10 +370,11 @@ static void read_skills(Doc *d, const json_t *v, Policy *p) {
                 if (!skill_name(d, at, key) || !doc_fields(d, item, at, known) || !(s = row(d, p, key)))
                         continue;
                 read_limits(d, item, at, &s->limits);
+                policy_read_sub_skill(d, json_object_get(item, "as_sub_skill"), pointer_key(field, at, "as_sub_skill"), &s->as_sub_skill);
                 /* The name in SKILL.md is only a claim by whoever wrote it; what is given to one skill needs its digest. */
                 doc_bool(d, json_object_get(item, "trusted"), pointer_key(field, at, "trusted"), &s->trusted);
-                if (!json_object_get(item, "digest") && (s->limits.network_said || s->limits.files_said || s->trusted))
-                        doc_fault(d, at, "digest-required", "\"network\", \"files\" and \"trusted\" of one skill need its \"digest\", because any "
+                if (!json_object_get(item, "digest") && (s->limits.network_said || s->limits.files_said || s->limits.memory_said || s->as_sub_skill.said || s->trusted))
+                        doc_fault(d, at, "digest-required", "\"network\", \"files\", \"memory\", \"as_sub_skill\" and \"trusted\" of one skill need its \"digest\", because any "
                                   "folder can claim a name");
                 if (!doc_string(d, json_object_get(item, "digest"), pointer_key(field, at, "digest"), 1, 128, &digest))
                         continue;
@@ -211,7 +386,8 @@ static void read_skills(Doc *d, const json_t *v, Policy *p) {
 }
 
 static void read_all(Doc *d, const json_t *j, Policy *p) {
-        static const char *const known[] = {"$schema", "version", "max", "min_tier", "network", "files", "max_regions", "concurrency", "skills", NULL};
+        static const char *const known[] = {"$schema", "version", "max", "min_tier", "network", "files", "memory", "max_regions", "concurrency", "pool", "clients",
+                                            "digest", "skills", NULL};
         const char *ignored;
 
         doc_fields(d, j, "", known);
@@ -219,6 +395,9 @@ static void read_all(Doc *d, const json_t *j, Policy *p) {
         read_limits(d, j, "", &p->limits);
         doc_count(d, json_object_get(j, "max_regions"), "/max_regions", 1, REGIONS_MOST, &p->max_regions);
         read_concurrency(d, json_object_get(j, "concurrency"), p);
+        read_pool(d, json_object_get(j, "pool"), p);
+        read_clients(d, json_object_get(j, "clients"), p);
+        read_digest(d, json_object_get(j, "digest"), p);
         read_skills(d, json_object_get(j, "skills"), p);
 }
 
@@ -226,7 +405,7 @@ static Policy *policy_new(void) {
         Policy *p = calloc(1, sizeof(*p));
 
         if (p)
-                p->max_regions = POLICY_MAX_REGIONS_STANDARD;
+                *p = (Policy){.max_regions = POLICY_MAX_REGIONS_STANDARD, .pools = {POLICY_POOL_MEMORY_STANDARD, POLICY_POOL_IDLE_STANDARD}};
         return p;
 }
 
@@ -256,8 +435,7 @@ int policy_parse(const char *text, size_t n, const char *path, Policy **ret, Dia
         return 0;
 }
 
-/* The first of the usual places where a policy file lies: an owned path, or NULL in *ret when there is none. */
-static int usual_place(char **ret) {
+int policy_place(char **ret) {
         const char *env = getenv("LETHE_POLICY"), *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
         _cleanup_free_ char *s = NULL;
         int n = 0;
@@ -296,7 +474,7 @@ int policy_load(const char *given, Policy **ret, Diag *reterr) {
         if (given)
                 r = (path = strdup(given)) ? 0 : -ENOMEM;
         else
-                r = usual_place(&path);
+                r = policy_place(&path);
         if (r < 0)
                 return r;
         if (!path) {

@@ -1,14 +1,20 @@
 #include "policy/program.h"
 
+#include "base/cache.h"
 #include "manifest/terms.h"
 #include "policy/request.h"
 #include "schema/limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+
+#define WORTH_BYTES 8192 /* a smaller file is hashed sooner than its digest is looked up */
+#define SETTLED_SEC 2
 
 static bool in_system_folder(const char *path) {
         static const char *const folders[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
@@ -42,8 +48,83 @@ static int search(const char *name, char **ret) {
         return 0;
 }
 
+/* What a digest was taken of. */
+typedef struct Seen {
+        uint64_t bytes;
+        int64_t mtime_sec, mtime_nsec, ctime_sec, ctime_nsec;
+} Seen;
+
+typedef struct KnownDigest {
+        Seen seen;
+        char digest[DIGEST_TEXT_MAX];
+} KnownDigest;
+
+static Seen seen_of(const struct stat *st) {
+        return (Seen){(uint64_t)st->st_size, st->st_mtim.tv_sec, st->st_mtim.tv_nsec, st->st_ctim.tv_sec, st->st_ctim.tv_nsec};
+}
+
+/* A program of a system package is large (node has 95 MB) and changes when the package does. Its digest may be remembered when only root can write
+ * it: whoever else can write may hold a mapping of it, and what is written there leaves the times as they were. A file that changed within the
+ * last seconds may change once more without another time. */
+static bool may_be_known(const struct stat *st) {
+        struct timespec now;
+
+        clock_gettime(CLOCK_REALTIME, &now);
+        return st->st_uid == 0 && !(st->st_mode & 022) && st->st_ctim.tv_sec + SETTLED_SEC < now.tv_sec;
+}
+
+static void known_name(const struct stat *st, char ret[static NAME_MAX]) {
+        snprintf(ret, NAME_MAX, "program-%llx-%llx", (unsigned long long)st->st_dev, (unsigned long long)st->st_ino);
+}
+
+static bool known_digest(int cache, const struct stat *st, char ret[static DIGEST_TEXT_MAX]) {
+        _cleanup_free_ uint8_t *bytes = NULL;
+        const Seen seen = seen_of(st);
+        char name[NAME_MAX];
+        KnownDigest k;
+        size_t n;
+
+        known_name(st, name);
+        if (cache_get(cache, name, sizeof(k), &bytes, &n) < 0 || n != sizeof(k))
+                return false;
+        memcpy(&k, bytes, sizeof(k));
+        if (memcmp(&k.seen, &seen, sizeof(seen)) != 0 || memchr(k.digest, 0, sizeof(k.digest)) == NULL)
+                return false;
+        strcpy(ret, k.digest);
+        return true;
+}
+
+/* As it was before and after it was read, or it is not remembered. */
+static void remember(int cache, int fd, const struct stat *before, const char *digest) {
+        KnownDigest k = {.seen = seen_of(before)};
+        char name[NAME_MAX];
+        struct stat after;
+        Seen now;
+
+        if (fstat(fd, &after) < 0)
+                return;
+        now = seen_of(&after);
+        if (memcmp(&now, &k.seen, sizeof(now)) != 0)
+                return;
+        known_name(before, name);
+        strcpy(k.digest, digest);
+        cache_put(cache, name, &k, sizeof(k));
+}
+
+static int digest(int fd, const char *path, const struct stat *st, const char *store_dir, char ret[static DIGEST_TEXT_MAX], Diag *reterr) {
+        _cleanup_close_ int cache = store_dir && st->st_size >= WORTH_BYTES && may_be_known(st) ? cache_open(store_dir) : -1;
+        int r;
+
+        if (cache >= 0 && known_digest(cache, st, ret))
+                return 0;
+        r = bundle_program_digest(fd, path, ret, reterr);
+        if (r == 0 && cache >= 0)
+                remember(cache, fd, st, ret);
+        return r;
+}
+
 /* Opens, judges and hashes the file itself: one descriptor for all three, so that they speak of the same file. */
-static int judge(const char *path, const char *shown, char ret_digest[static DIGEST_TEXT_MAX], Diag *reterr) {
+static int judge(const char *path, const char *shown, const char *store_dir, char ret_digest[static DIGEST_TEXT_MAX], Diag *reterr) {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         struct stat st;
         int r;
@@ -57,11 +138,11 @@ static int judge(const char *path, const char *shown, char ret_digest[static DIG
                 return diag(reterr, REQUEST_E_NOT_EXECUTABLE, "--exec \"%s\": not a file", shown);
         if (!(st.st_mode & 0111))
                 return diag(reterr, REQUEST_E_NOT_EXECUTABLE, "--exec \"%s\": not executable", shown);
-        r = bundle_program_digest(fd, path, ret_digest, reterr);
+        r = digest(fd, path, &st, store_dir, ret_digest, reterr);
         return r > 0 ? REQUEST_E_BAD : r;
 }
 
-int program_find(const char *program, char **ret_path, bool *ret_bind, char ret_digest[static DIGEST_TEXT_MAX], Diag *reterr) {
+int program_find(const char *program, const char *store_dir, char **ret_path, bool *ret_bind, char ret_digest[static DIGEST_TEXT_MAX], Diag *reterr) {
         _cleanup_free_ char *found = NULL, *real = NULL, *plain = NULL;
         char shown[256];
         int r;
@@ -80,7 +161,7 @@ int program_find(const char *program, char **ret_path, bool *ret_bind, char ret_
         real = realpath(found, NULL);
         if (!real)
                 return errno == ENOMEM ? -ENOMEM : diag(reterr, REQUEST_E_NOT_FOUND, "--exec \"%s\": %s", shown, strerror(errno));
-        r = judge(real, shown, ret_digest, reterr);
+        r = judge(real, shown, store_dir, ret_digest, reterr);
         if (r)
                 return r;
         *ret_bind = !in_system_folder(real);

@@ -1,4 +1,5 @@
 /* A grant's rights as they stand in a record, for who goes on with a region whose supervisor died. Pure. */
+#include "manifest/doc.h"
 #include "policy/grant.h"
 
 #include <errno.h>
@@ -57,12 +58,45 @@ static void read_budget(const json_t *o, Budget *ret) {
         }
 }
 
+static int read_names(const json_t *list, char ***ret) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < json_array_size(list); i++)
+                if (json_is_string(json_array_get(list, i)))
+                        r = strv_add(ret, json_string_value(json_array_get(list, i)));
+        return r;
+}
+
+static int read_scope(const char *scope, char **ret) {
+        *ret = *scope ? strdup(scope) : NULL;
+        return *scope && !*ret ? -ENOMEM : 0;
+}
+
+static int read_state(const json_t *o, Grant *g) {
+        _cleanup_findings_ Findings ignored = {0};
+        Doc d = {.file = "", .findings = &ignored};
+        int r = read_names(json_object_get(o, "reads"), &g->reads);
+
+        if (r == 0)
+                r = read_names(json_object_get(o, "writes"), &g->writes);
+        if (r == 0)
+                r = read_scope(text(o, "notes"), &g->notes);
+        if (r == 0)
+                r = read_scope(text(o, "canon"), &g->canon);
+        if (r == 0)
+                doc_memory_rights(&d, json_object_get(o, "memory"), "/memory", &g->memory, &g->n_memory);
+        return d.no_memory ? -ENOMEM : r;
+}
+
 int grant_recorded(const json_t *o, Grant *ret) {
         _cleanup_grant_ Grant g = {.discipline = DISCIPLINE_MULTIPASS, .passes = PASSES_STANDARD};
         int r = read_files(json_object_get(o, "files"), &g);
 
         if (r == 0)
                 r = read_network(json_object_get(o, "network"), &g);
+        if (r < 0)
+                return r;
+        r = read_state(o, &g);
         if (r < 0)
                 return r;
         read_budget(json_object_get(o, "budgets"), &g.budget);

@@ -207,11 +207,18 @@ int request_option(RunRequest *r, const char *option, const char *value, Diag *r
         return diag(reterr, REQUEST_E_BAD, "--%s: no such option", quote(option, shown));
 }
 
+bool request_option_is_plain(const char *option) {
+        for (size_t i = 0; i < BUDGET_FIELDS; i++)
+                if (strcmp(option, budget_fields[i].option) == 0)
+                        return true;
+        return strcmp(option, "entry") == 0 || strcmp(option, "discipline") == 0;
+}
+
 int request_exec(RunRequest *r, const char *program, Diag *reterr) {
         _cleanup_free_ char *path = NULL;
         char digest[DIGEST_TEXT_MAX];
         bool bind;
-        int q = program_find(program, &path, &bind, digest, reterr);
+        int q = program_find(program, r->store_dir, &path, &bind, digest, reterr);
 
         if (q == 0)
                 q = set_text(&r->exec, program);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/diag.h"
+#include "base/trace.h"
 #include "base/util.h"
 #include "manifest/terms.h"
 
@@ -16,6 +17,9 @@ enum {
 typedef struct RunRequest {
         /* Set directly by the caller. */
         char **args;         /* after SKILL or PROGRAM, NULL-terminated, borrowed; may be NULL */
+        const char *store_dir; /* borrowed: whose cache request_exec() may use; NULL: none */
+        Trace trace;         /* the invocation's own span; not set: nobody traces */
+        uid_t client;        /* the user of another uid for whom it is asked; 0: the supervisor's own, or root */
         /* Set through the functions below. */
         char *exec;          /* --exec as written; NULL when a skill runs */
         char *exec_path;     /* its path on the host, resolved */
@@ -42,6 +46,8 @@ typedef struct RunRequest {
  * network connect entry tier proc discipline. value is NULL for proc. -v: the source is looked up and resolved now.
  * Returns 0, REQUEST_E_*, -errno. An option that is not policy's is REQUEST_E_BAD. */
 int request_option(RunRequest *r, const char *option, const char *value, Diag *reterr);
+/* An option that names no file, no address and no variable, and can only choose among what the skill has or make it less. */
+bool request_option_is_plain(const char *option);
 /* --exec PROGRAM: with a slash a path, else searched in the PATH that the region has. Resolves and digests it. */
 int request_exec(RunRequest *r, const char *program, Diag *reterr);
 void request_deinit(RunRequest *r);

@@ -1,4 +1,5 @@
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/size.h"
 #include "policy/grant.h"
 
@@ -99,11 +100,19 @@ static json_t *gates(const Grant *g) {
         return TAKE_PTR(a);
 }
 
-/* Everything but what may be the user's words. */
+static json_t *trace(const Trace *t) {
+        char id[2 * TRACE_ID_BYTES + 1], parent[2 * TRACE_SPAN_BYTES + 1], span[2 * TRACE_SPAN_BYTES + 1];
+
+        return json_pack("{s:s, s:s, s:s}", "id", hex_encode(t->id, sizeof(t->id), id), "parent", hex_encode(t->parent, sizeof(t->parent), parent),
+                         "span", hex_encode(t->span, sizeof(t->span), span));
+}
+
+/* Everything but what may be the user's words. Of an invocation that is yet to come (grant_copy_untold()) there is no program and no number of
+ * arguments. */
 static json_t *common(const Grant *g) {
-        _cleanup_json_ json_t *o = json_pack("{s:{s:s, s:s, s:s?}, s:s, s:i, s:s, s:s, s:s?, s:b, s:s, s:s}", "skill", "name", g->skill_name, "digest",
-                                             g->skill_digest, "folder", g->skill_dir, "program", g->argv[0], "arguments",
-                                             (int)strv_length(g->argv) - 1, "workdir", g->workdir, "min_tier", tier_name(g->min_tier), "tier",
+        _cleanup_json_ json_t *o = json_pack("{s:{s:s, s:s, s:s?}, s:s*, s:o*, s:s, s:s, s:s?, s:b, s:s, s:s}", "skill", "name", g->skill_name, "digest",
+                                             g->skill_digest, "folder", g->skill_dir, "program", g->argv ? g->argv[0] : NULL, "arguments",
+                                             g->argv ? json_integer((json_int_t)strv_length(g->argv) - 1) : NULL, "workdir", g->workdir, "min_tier", tier_name(g->min_tier), "tier",
                                              g->tier ? tier_name(g->tier) : NULL, "proc", g->proc, "on_denial",
                                              g->on_denial == DENIAL_END ? "end" : "continue", "report", g->report_paths ? "paths" : "calls");
 
@@ -112,9 +121,12 @@ static json_t *common(const Grant *g) {
             set(o, "discipline", json_string(discipline_name(g->discipline))) < 0 || set(o, "passes", json_integer(g->passes)) < 0 ||
             set(o, "lineage", json_string(lineage_name(g->lineage))) < 0 || set(o, "key_scope", json_string(key_scope_name(g->key_scope))) < 0 ||
             set(o, "sections", sections(g)) < 0 || set(o, "resources", list(g->resources)) < 0 || set(o, "release", releases(g)) < 0 ||
-            set(o, "sub_skills", list(g->sub_skills)) < 0 || set(o, "gates", gates(g)) < 0 ||
+            set(o, "sub_skills", list(g->sub_skills)) < 0 || (g->preload && set(o, "preload", list(g->preload)) < 0) ||
+            (g->notes && set(o, "notes", json_string(g->notes)) < 0) || (g->canon && set(o, "canon", json_string(g->canon)) < 0) ||
+            (g->n_memory > 0 && set(o, "memory", memory_rights_json(g->memory, g->n_memory)) < 0) ||
+            set(o, "gates", gates(g)) < 0 ||
             set(o, "cancel_bound_usec", json_u64(g->cancel_bound_usec)) < 0 || set(o, "max_regions", json_u64(g->max_regions)) < 0 ||
-            set(o, "max_of_skill", json_u64(g->max_of_skill)) < 0 || json_object_set(o, "reductions", g->reductions) < 0 ||
+            set(o, "max_of_skill", json_u64(g->max_of_skill)) < 0 || set(o, "reductions", g->reductions ? json_incref(g->reductions) : json_array()) < 0 ||
             (g->beyond && json_object_set(o, "beyond_parent", g->beyond) < 0))
                 return NULL;
         return TAKE_PTR(o);
@@ -122,9 +134,11 @@ static json_t *common(const Grant *g) {
 
 json_t *grant_to_json(const Grant *g) {
         static const char *const lists[] = {"reductions", "files", "slots", "reads", "writes", "network",
-                                            "release", "sections", "sub_skills", "gates", "resources", "beyond_parent"};
+                                            "release", "sections", "sub_skills", "gates", "resources", "preload", "memory", "beyond_parent"};
         _cleanup_json_ json_t *o = common(g);
 
+        if (o && g->trace.set && set(o, "trace", trace(&g->trace)) < 0)
+                return NULL;
         /* A ledger entry has a bound; where lists would pass it, their numbers are kept, the longest-winded list first. */
         for (size_t i = 0; o && i < ARRAY_SIZE(lists) && json_dumpb(o, NULL, 0, JSON_COMPACT | JSON_SORT_KEYS) > GRANT_RECORD_MAX; i++) {
                 json_t *v = json_object_get(o, lists[i]);
@@ -183,6 +197,22 @@ static int add_reductions(Buf *b, const Grant *g) {
         return r;
 }
 
+static int show_memory(Buf *b, const MemoryRight *m) {
+        char families[MEMORY_FAMILIES_TEXT];
+        int r = buf_printf(b, "%-14sof scope %s:", "memory", m->scope);
+        bool first = true;
+
+        for (size_t k = 0; r == 0 && k < MEMORY_ACCESSES; k++) {
+                if (!m->may[k])
+                        continue;
+                r = buf_printf(b, "%s %s %s", first ? "" : ",", memory_access_words[k], memory_families_text(m->may[k], families));
+                first = false;
+        }
+        if (r == 0 && first)
+                r = buf_add_str(b, " nothing");
+        return r ? r : buf_add_str(b, "\n");
+}
+
 /* The life and end of the region. */
 static int show_region(Buf *b, const Grant *g) {
         char text[DISCIPLINE_TEXT_MAX], size[SIZE_TEXT_MAX];
@@ -202,7 +232,15 @@ static int show_region(Buf *b, const Grant *g) {
                 r = add_list(b, "resources", g->resources);
         for (size_t i = 0; r == 0 && i < g->n_releases; i++)
                 r = buf_printf(b, "%-14s%s\n", i == 0 ? "release" : "", g->releases[i].entry);
-        return r ? r : add_list(b, "sub-skills", g->sub_skills);
+        if (r == 0)
+                r = add_list(b, "sub-skills", g->sub_skills);
+        if (r == 0 && g->notes)
+                r = buf_printf(b, "%-14sof scope %s\n", "notes", g->notes);
+        if (r == 0 && g->canon)
+                r = buf_printf(b, "%-14sof scope %s\n", "belief read", g->canon);
+        for (size_t i = 0; r == 0 && i < g->n_memory; i++)
+                r = show_memory(b, &g->memory[i]);
+        return r ? r : add_list(b, "preload", g->preload);
 }
 
 static int show(Buf *b, const Grant *g) {

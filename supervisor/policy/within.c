@@ -1,19 +1,18 @@
 /* What a region may have that another one starts. Pure. */
 #include "policy/merge.h"
+#include "policy/within.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define RULE "the region that started it does not have it, and no row of the policy grants it to this skill"
-
-static int reduce(Grant *g, const char *field, const char *asked, const char *granted, const char *rule) {
+int within_reduce(Grant *g, const char *field, const char *asked, const char *granted, const char *rule) {
         return json_array_append_new(g->reductions, json_pack("{s:s, s:s, s:s, s:s}", "field", field, "asked", asked, "granted", granted, "rule",
                                                               rule)) < 0 ? -ENOMEM : 0;
 }
 
-static int _printf_(2, 3) add_beyond(Grant *g, const char *fmt, ...) {
+int within_beyond(Grant *g, const char *fmt, ...) {
         json_t *text;
         va_list ap;
 
@@ -39,7 +38,7 @@ static int within_budget(Grant *g, const Budget *most, Diag *reterr) {
                                     granted, budget_format(f, f->least, asked));
                 budget_format(f, *have, asked);
                 snprintf(field, sizeof(field), "/budgets/%s", f->name);
-                if (reduce(g, field, asked, granted, "what was left of the region that started it") < 0)
+                if (within_reduce(g, field, asked, granted, "what was left of the region that started it") < 0)
                         return -ENOMEM;
                 *have = left;
         }
@@ -59,12 +58,12 @@ static int within_connects(Grant *g, const Grant *above, const Limits *own) {
                 const bool given = own && (own->network_host || merge_has_connect(own->connects, own->n_connects, c));
 
                 if (r == 0 && !g->network_closed && (had || given)) {
-                        r = had ? 0 : add_beyond(g, "connect %s", c->text);
+                        r = had ? 0 : within_beyond(g, "connect %s", c->text);
                         g->connects[n++] = *c;
                         continue;
                 }
                 if (r == 0)
-                        r = reduce(g, "/network/connect", c->text, "none", g->network_closed ? "command line --network none" : RULE);
+                        r = within_reduce(g, "/network/connect", c->text, "none", g->network_closed ? "command line --network none" : WITHIN_RULE);
                 free(c->text);
         }
         g->n_connects = n;
@@ -78,18 +77,18 @@ static int within_network(Grant *g, const Grant *above, const SkillPolicy *row) 
         int r;
 
         g->network_closed |= above->network_closed;
-        rule = g->network_closed ? "command line --network none" : RULE;
+        rule = g->network_closed ? "command line --network none" : WITHIN_RULE;
         r = within_connects(g, above, own);
         if (r < 0)
                 return r;
         if (asked == NETWORK_HOST && !g->network_closed && (above->network == NETWORK_HOST || (own && own->network_host)))
-                return above->network == NETWORK_HOST ? 0 : add_beyond(g, "network host");
+                return above->network == NETWORK_HOST ? 0 : within_beyond(g, "network host");
         if (asked == NETWORK_PRIVATE && !g->network_closed && above->network != NETWORK_NONE)
                 return 0;
         if (asked == NETWORK_PRIVATE && !g->network_closed && own) /* less than any network that a row can grant */
-                return add_beyond(g, "network private");
+                return within_beyond(g, "network private");
         g->network = g->n_connects > 0 ? NETWORK_CONNECT : NETWORK_NONE;
-        return g->network == asked || asked == NETWORK_CONNECT ? 0 : reduce(g, "/network", network_name(asked), network_name(g->network), rule);
+        return g->network == asked || asked == NETWORK_CONNECT ? 0 : within_reduce(g, "/network", network_name(asked), network_name(g->network), rule);
 }
 
 /* 0: none, 1: to read, 2: to write. */
@@ -116,8 +115,8 @@ static int within_file(Grant *g, FileGrant *f, const Grant *above, const Limits 
         *ret_keep = right > 0;
         f->write = right == 2;
         if (right > had)
-                r = add_beyond(g, "%s %s", words[right], f->source);
-        return r == 0 && right < asked ? reduce(g, "/files", text, words[right], RULE) : r;
+                r = within_beyond(g, "%s %s", words[right], f->source);
+        return r == 0 && right < asked ? within_reduce(g, "/files", text, words[right], WITHIN_RULE) : r;
 }
 
 static int within_files(Grant *g, const Grant *above, const SkillPolicy *row) {
@@ -151,7 +150,7 @@ static int within_discipline(Grant *g, const Grant *above) {
         discipline_format(g->discipline, g->passes, asked);
         g->discipline = above->discipline;
         g->passes = above->passes;
-        return reduce(g, "/teardown/discipline", asked, discipline_format(g->discipline, g->passes, granted),
+        return within_reduce(g, "/teardown/discipline", asked, discipline_format(g->discipline, g->passes, granted),
                       "no weaker than that of the region that started it");
 }
 
@@ -166,5 +165,5 @@ int grant_within(Grant *g, const Grant *above, const Budget *most, const Policy 
                 r = within_files(g, above, row);
         if (r == 0)
                 r = within_discipline(g, above);
-        return r;
+        return r == 0 ? within_state(g, above, row, reterr) : r;
 }

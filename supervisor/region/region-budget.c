@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -19,6 +20,8 @@
 #define WALK_FILES_MAX 20000  /* files looked at in one walk of the scratch */
 #define WALK_DEPTH_MAX 64
 
+#define FULL_ROOM (4 << 20) /* copies of pages that the kernel's own lists still count as shared are fewer */
+
 #define SHARE_OF(left) ((left) / 4 * 3) /* a region below gets no more of what is left */
 
 static const Breach no_breach = {.outcome = OUTCOME_NONE};
@@ -27,7 +30,7 @@ static Breach breach(Outcome o, const char *resource, uint64_t limit, uint64_t u
         return (Breach){o, resource, limit, used};
 }
 
-void region_budget_init(RegionBudget *b, const Grant *g, const RegionCgroup *c) {
+void region_budget_init(RegionBudget *b, const Grant *g, RegionCgroup *c) {
         *b = (RegionBudget){.grant = g, .cgroup = c, .scratch = -1, .wall_deadline = NEVER, .tick_deadline = NEVER,
                             .lent.memory_bytes = grant_set_aside(g)};
 }
@@ -180,23 +183,63 @@ static Breach look_memory(RegionBudget *b) {
         return used > max ? breach(OUTCOME_OUT_OF_REGION, "memory", max, used) : no_breach;
 }
 
-Breach region_budget_tick(RegionBudget *b, uint64_t now) {
-        const Budget *max = &b->grant->budget;
-        uint64_t cost, next, cpu_left;
-        static long cpus;
-        unsigned look = PROC_LOOK_TASKS | PROC_LOOK_FDS;
-        Breach r;
+/* What is left of the memory to the program. */
+static uint64_t own_memory(const RegionBudget *b) {
+        return left_of(b->grant->budget.memory_bytes, b->reserved + b->lent.memory_bytes);
+}
 
-        if (cpus <= 0)
-                cpus = MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+/* Who reads a file that is removed, or given up, later leaves no sign of it. */
+static void look_full(RegionBudget *b) {
+        CgroupFull f = b->full ? CGROUP_NOT_FULL : region_cgroup_full(b->cgroup, own_memory(b));
+
+        b->full_of_files |= f == CGROUP_FULL_OF_FILES;
+        b->full |= f == CGROUP_FULL;
+}
+
+static int look_fds(pid_t pid, void *arg) {
+        RegionBudget *b = arg;
+
+        if (pid > 0 && pid != b->worker)
+                b->tree.most_fds = MAX(b->tree.most_fds, proc_fd_count(pid));
+        return 0;
+}
+
+/* Where control groups tell all else, their list of processes spares the walk from parents to children: that takes a dozen system calls for each process
+ * instead of one, and leaves the kernel with six files of /proc instead of two, which it has to forget at the process's end. */
+static int look_at_group(RegionBudget *b) {
+        if (!b->cgroup->cpu || !b->cgroup->memory || !b->cgroup->pids)
+                return -ENOENT;
+        b->tree.most_fds = 0;
+        return region_cgroup_each(b->cgroup, look_fds, b);
+}
+
+static void look_at_tree(RegionBudget *b) {
+        unsigned look = PROC_LOOK_TASKS | PROC_LOOK_FDS;
+
         if (!b->cgroup->cpu)
                 look |= PROC_LOOK_CPU;
         if (!b->cgroup->memory)
                 look |= PROC_LOOK_MEMORY;
-        r = look_scratch(b, FILES_WHEN_CHANGED);
         if (proc_tree_walk(&b->tree, b->worker, look) < 0)
                 b->tree.tasks = 0; /* out of memory here: the kernel's own limits still hold */
         b->tasks_bound = b->tree.tasks;
+}
+
+Breach region_budget_tick(RegionBudget *b, uint64_t now) {
+        const Budget *max = &b->grant->budget;
+        uint64_t cost, next, cpu_left;
+        static atomic_long known;
+        long cpus = atomic_load_explicit(&known, memory_order_relaxed);
+        Breach r;
+
+        if (cpus <= 0) {
+                cpus = MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+                atomic_store_explicit(&known, cpus, memory_order_relaxed);
+        }
+        look_full(b);
+        r = look_scratch(b, FILES_WHEN_CHANGED);
+        if (look_at_group(b) < 0)
+                look_at_tree(b);
         b->opens = 0;
         if (!b->cgroup->cpu || region_cgroup_cpu_usec(b->cgroup, &b->cpu_usec) < 0)
                 b->cpu_usec = MAX(b->cpu_usec, b->tree.cpu_usec);
@@ -303,15 +346,25 @@ Budget region_budget_left(RegionBudget *b, uint64_t now) {
         };
 }
 
+/* Of a new limit it is to be seen whether that was reached. */
+static void note_peak(RegionBudget *b) {
+        uint64_t v;
+
+        if (!b->cgroup->v2 && region_cgroup_memory_peak(b->cgroup, &v) == 0) {
+                b->peak_memory_bytes = MAX(b->peak_memory_bytes, v + b->reserved);
+                region_cgroup_peak_anew(b->cgroup);
+        }
+}
+
 static int set_limits(RegionBudget *b) {
-        return region_cgroup_limit(b->cgroup, left_of(b->grant->budget.memory_bytes, b->reserved + b->lent.memory_bytes),
-                                   left_of(b->grant->budget.processes, b->lent.processes));
+        return region_cgroup_limit(b->cgroup, own_memory(b), left_of(b->grant->budget.processes, b->lent.processes));
 }
 
 int region_budget_lend(RegionBudget *lender, RegionBudget *b) {
         const RegionLoan before = lender->lent;
         int e;
 
+        look_full(lender);
         lender->lent.memory_bytes += b->grant->budget.memory_bytes;
         lender->lent.processes += b->grant->budget.processes;
         lender->lent.scratch_bytes += b->grant->budget.scratch_bytes;
@@ -321,6 +374,7 @@ int region_budget_lend(RegionBudget *lender, RegionBudget *b) {
                 set_limits(lender);
                 return e;
         }
+        note_peak(lender);
         b->above = lender;
         return 0;
 }
@@ -331,15 +385,17 @@ void region_budget_give_back(RegionBudget *b) {
         if (!lender)
                 return;
         charge_above(b);
+        if (!lender->over)
+                look_full(lender);
         lender->lent.memory_bytes -= b->grant->budget.memory_bytes;
         lender->lent.processes -= b->grant->budget.processes;
         lender->lent.scratch_bytes -= b->grant->budget.scratch_bytes;
         b->above = NULL;
-        /* That the lender has ended, and its groups with it, is no trouble: nothing in it asks for more. */
-        set_limits(lender);
+        if (!lender->over) /* else who sleeps at the limit would go on in it, killed but not dead yet */
+                set_limits(lender);
 }
 
-void region_budget_last_look(RegionBudget *b) {
+static void last_look(RegionBudget *b) {
         unsigned look = (b->cgroup->cpu ? 0 : PROC_LOOK_CPU) | (b->cgroup->memory ? 0 : PROC_LOOK_MEMORY);
 
         if (b->worker <= 0 || !look || b->tasks_bound > LAST_LOOK_TASKS_MAX)
@@ -351,6 +407,14 @@ void region_budget_last_look(RegionBudget *b) {
                 b->cpu_usec = MAX(b->cpu_usec, b->tree.cpu_usec);
         if (!b->cgroup->memory)
                 look_memory(b);
+}
+
+void region_budget_over(RegionBudget *b, bool killed) {
+        if (killed)
+                last_look(b);
+        else
+                look_full(b);
+        b->over = true;
 }
 
 Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker_max_rss) {
@@ -377,6 +441,20 @@ Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker
         if (r.outcome == OUTCOME_NONE && !b->cgroup->memory && worker_max_rss + b->reserved + b->lent.memory_bytes > b->grant->budget.memory_bytes)
                 r = breach(OUTCOME_OUT_OF_REGION, "memory", b->grant->budget.memory_bytes, worker_max_rss + b->reserved + b->lent.memory_bytes);
         return r;
+}
+
+bool region_budget_is_full(const RegionBudget *b) {
+        uint64_t now;
+
+        return b->cgroup->made && region_cgroup_memory_now(b->cgroup, &now) == 0 && now + FULL_ROOM > own_memory(b);
+}
+
+Breach region_budget_refused(const RegionBudget *b, BudgetEnd end) {
+        uint64_t max = b->grant->budget.memory_bytes;
+
+        if (!b->full || end == BUDGET_END_WELL || (b->full_of_files && end != BUDGET_END_CRASHED))
+                return no_breach;
+        return breach(OUTCOME_OUT_OF_REGION, "memory", max, max + 4096); /* as region_budget_memory_event() */
 }
 
 void region_budget_deinit(RegionBudget *b) {

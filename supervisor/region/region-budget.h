@@ -25,7 +25,7 @@ struct RegionBudget {
         uint64_t below_cpu_usec;     /* used by all regions below, also by those that have ended */
         uint64_t charged_cpu_usec;   /* of cpu_usec: what those above were told of */
         const Grant *grant;          /* borrowed */
-        const RegionCgroup *cgroup;  /* borrowed */
+        RegionCgroup *cgroup;  /* borrowed */
         pid_t worker;
         int scratch;                 /* folder of the scratch, owned; -1 when not known */
         bool scratch_on_host;        /* tier landlock: a folder of the host, whose use must be summed up */
@@ -40,10 +40,13 @@ struct RegionBudget {
         uint64_t tasks_bound;        /* no more tasks than this: last count plus every fork since */
         uint64_t opens;              /* opens since descriptors were last counted */
         uint64_t reserved;           /* bytes of the memory budget that the region's sections take in the supervisor, used or not */
+        bool over;                   /* the region has ended: no limit is raised any more */
+        bool full;                   /* the control group of memory was full of what cannot be given back: more was refused */
+        bool full_of_files;          /* it was seen full of pages of files, which may be gone since */
         uint64_t peak_memory_bytes, cpu_usec, scratch_bytes; /* measured so far */
 };
 
-void region_budget_init(RegionBudget *b, const Grant *g, const RegionCgroup *c);
+void region_budget_init(RegionBudget *b, const Grant *g, RegionCgroup *c);
 /* The worker was let go: clocks start. scratch_fd is taken over. */
 void region_budget_start(RegionBudget *b, pid_t worker, int scratch_fd, bool scratch_on_host, uint64_t now_usec);
 /* Periodic accounting; moves tick_deadline on. */
@@ -67,9 +70,17 @@ Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes);
 Breach region_budget_ask_task(RegionBudget *b);
 Breach region_budget_ask_open(RegionBudget *b, pid_t pid);
 Breach region_budget_ask_change(RegionBudget *b);
-/* The region is about to be killed: what it uses is looked at while it is there, because nobody tells it afterwards. */
-void region_budget_last_look(RegionBudget *b);
+/* The region has ended. killed: it is about to be: what it uses is looked at while it is there, because nobody tells it afterwards. Else: it ended
+ * by itself, and nothing is overwritten yet that its group would be charged for. */
+void region_budget_over(RegionBudget *b, bool killed);
 /* All processes are gone: what was only reached at the very end. The control groups must still be there.
  * worker_cpu_usec and worker_max_rss are what the worker told of the program, used where nothing better is known. */
 Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu_usec, uint64_t worker_max_rss);
+/* The same, of a program that ended by itself: it had been refused memory in a system call, of which the kernel of a group of version 1 tells nobody. One
+ * that ended well (0) got along with what it had: then a full group may just as well have been one that gave pages back in time. CRASHED: the kernel ended it
+ * because it could not write into its memory. */
+typedef enum BudgetEnd { BUDGET_END_WELL, BUDGET_END_FAILED, BUDGET_END_CRASHED } BudgetEnd;
+Breach region_budget_refused(const RegionBudget *b, BudgetEnd end);
+/* The control group of memory has next to no room left. */
+bool region_budget_is_full(const RegionBudget *b);
 void region_budget_deinit(RegionBudget *b);

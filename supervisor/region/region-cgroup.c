@@ -1,5 +1,5 @@
 /* Runs: supervisor. */
-#include "region/region-cgroup.h"
+#include "region/region-cgroup-private.h"
 
 #include "base/clock.h"
 #include "base/io.h"
@@ -16,61 +16,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-static int group_write(const char *dir, const char *file, const char *fmt, ...) _printf_(3, 4);
-static int group_write(const char *dir, const char *file, const char *fmt, ...) {
-        char path[PATH_MAX], text[256];
-        _cleanup_close_ int fd = -1;
-        va_list ap;
-        int n;
-
-        if (snprintf(path, sizeof(path), "%s/%s", dir, file) >= (int)sizeof(path))
-                return -ENAMETOOLONG;
-        fd = open(path, O_WRONLY | O_CLOEXEC);
-        if (fd < 0)
-                return -errno;
-        va_start(ap, fmt);
-        n = vsnprintf(text, sizeof(text), fmt, ap);
-        va_end(ap);
-        return write(fd, text, (size_t)n) < 0 ? -errno : 0;
-}
-
-static int group_read(const char *dir, const char *file, char *text, size_t room) {
-        char path[PATH_MAX];
-        _cleanup_close_ int fd = -1;
-        ssize_t n;
-
-        if (!dir)
-                return -ENOENT;
-        if (snprintf(path, sizeof(path), "%s/%s", dir, file) >= (int)sizeof(path))
-                return -ENAMETOOLONG;
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-                return -errno;
-        n = read(fd, text, room - 1);
-        if (n < 0)
-                return -errno;
-        text[n] = 0;
-        return 0;
-}
-
-static int group_open(const char *dir, const char *file) {
-        char path[PATH_MAX];
-        int fd;
-
-        if (snprintf(path, sizeof(path), "%s/%s", dir, file) >= (int)sizeof(path))
-                return -ENAMETOOLONG;
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        return fd < 0 ? -errno : fd;
-}
-
-static int group_number(const char *dir, const char *file, uint64_t *ret) {
-        char text[64];
-        int e = group_read(dir, file, text, sizeof(text));
-
-        if (e == 0)
-                *ret = strtoull(text, NULL, 10);
-        return e;
-}
+#define FULL_FILES_MAX (1 << 20)
 
 /* The number in the line "key N". */
 static uint64_t keyed(char *text, const char *key) {
@@ -196,22 +142,12 @@ char *region_cgroup_text(const RegionCgroup *c, int *reterr) {
         return s;
 }
 
-static int make_memory_v1(RegionCgroup *c, const Budget *b) {
-        _cleanup_close_ int control = -1;
-        int e;
+/* The one who asks for the page waits and we are told: no SIGKILL that could be mistaken for another, and no reaper that frees pages before anyone
+ * has seen them. */
+static int arm_memory_v1(RegionCgroup *c) {
+        _cleanup_close_ int control = group_open(c->memory, "memory.oom_control", O_RDONLY);
 
-        e = group_write(c->memory, "memory.limit_in_bytes", "%llu", (unsigned long long)b->memory_bytes);
-        if (e < 0)
-                return e;
-        /* With swap accounting the same limit holds for memory and swap together; the file is absent without it. */
-        e = group_write(c->memory, "memory.memsw.limit_in_bytes", "%llu", (unsigned long long)b->memory_bytes);
-        if (e < 0 && e != -ENOENT && e != -EACCES)
-                return e;
-        /* The one who asks for the page waits and we are told: no SIGKILL that could be mistaken for another, and no reaper that
-         * frees pages before anyone has seen them. */
-        if ((e = group_write(c->memory, "memory.oom_control", "1")) < 0)
-                return e;
-        if ((control = group_open(c->memory, "memory.oom_control")) < 0)
+        if (control < 0)
                 return control;
         if ((c->oom = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
                 return -errno;
@@ -219,26 +155,76 @@ static int make_memory_v1(RegionCgroup *c, const Budget *b) {
         return group_write(c->memory, "cgroup.event_control", "%d %d", c->oom, control);
 }
 
+static int arm_tasks(RegionCgroup *c) {
+        c->pids_events = group_open(c->pids, "pids.events", O_RDONLY);
+        if (c->pids_events < 0)
+                return c->pids_events;
+        c->pids_poll = POLLPRI;
+        region_cgroup_pids_max_count(c); /* the first read is what arms it */
+        return 0;
+}
+
+static int make_memory_v1(RegionCgroup *c, const Budget *b) {
+        int e;
+
+        e = group_file_write(c, GROUP_MEMORY_LIMIT, "%llu", (unsigned long long)b->memory_bytes);
+        if (e < 0)
+                return e;
+        /* With swap accounting the same limit holds for memory and swap together; the file is absent without it. */
+        e = group_file_write(c, GROUP_SWAP_LIMIT, "%llu", (unsigned long long)b->memory_bytes);
+        if (e < 0 && e != -ENOENT && e != -EACCES)
+                return e;
+        e = group_write(c->memory, "memory.oom_control", "1");
+        return e < 0 ? e : arm_memory_v1(c);
+}
+
 static int make_memory_v2(RegionCgroup *c, const Budget *b) {
         int e;
 
-        if ((e = group_write(c->memory, "memory.max", "%llu", (unsigned long long)b->memory_bytes)) < 0)
+        if ((e = group_file_write(c, GROUP_MEMORY_LIMIT, "%llu", (unsigned long long)b->memory_bytes)) < 0)
                 return e;
-        e = group_write(c->memory, "memory.swap.max", "0");
+        e = group_file_write(c, GROUP_SWAP_LIMIT, "0");
         if (e < 0 && e != -ENOENT)
                 return e;
         e = group_write(c->memory, "memory.oom.group", "1");
         if (e < 0 && e != -ENOENT)
                 return e;
-        c->oom = group_open(c->memory, "memory.events");
+        c->oom = group_open(c->memory, "memory.events", O_RDONLY);
         c->oom_poll = POLLPRI;
         return c->oom < 0 ? c->oom : 0;
+}
+
+/* A group that regions had before: limits and counters as a new one has them. */
+static int make_again(RegionCgroup *c, const Budget *b) {
+        int e = region_cgroup_limit(c, b->memory_bytes, b->processes);
+        uint64_t before = 0;
+
+        if (e == 0 && c->memory)
+                e = region_cgroup_peak_anew(c);
+        if (e == 0 && c->memory && c->oom < 0)
+                e = arm_memory_v1(c);
+        if (e == 0 && c->pids && c->pids_events < 0)
+                e = arm_tasks(c);
+        c->cpu_before = 0;
+        if (e == 0 && c->cpu)
+                e = region_cgroup_cpu_usec(c, &before);
+        c->cpu_before = before;
+        return e;
 }
 
 int region_cgroup_make(RegionCgroup *c, const Budget *b) {
         const char *dirs[] = {c->memory, c->v2 ? NULL : c->pids, c->v2 ? NULL : c->cpu};
         int e = 0;
 
+        if (c->made && make_again(c, b) == 0)
+                return 0;
+        if (c->made) { /* what is still charged to it may be more than this region's budget: a new one at the same place */
+                CgroupPool *pool = TAKE_PTR(c->pool);
+
+                e = region_cgroup_remove(c);
+                c->pool = pool;
+                c->cpu_before = 0;
+        }
         for (size_t i = 0; i < ARRAY_SIZE(dirs) && e == 0; i++)
                 if (dirs[i] && mkdir(dirs[i], 0755) < 0)
                         e = -errno;
@@ -246,12 +232,9 @@ int region_cgroup_make(RegionCgroup *c, const Budget *b) {
         if (e == 0 && c->memory)
                 e = c->v2 ? make_memory_v2(c, b) : make_memory_v1(c, b);
         if (e == 0 && c->pids) {
-                e = group_write(c->pids, "pids.max", "%llu", (unsigned long long)b->processes + (c->v2 ? 1 : 0));
-                if (e == 0 && (c->pids_events = group_open(c->pids, "pids.events")) < 0)
-                        e = c->pids_events;
-                c->pids_poll = POLLPRI;
+                e = group_file_write(c, GROUP_PIDS_MAX, "%llu", (unsigned long long)b->processes + (c->v2 ? 1 : 0));
                 if (e == 0)
-                        region_cgroup_pids_max_count(c); /* the first read is what arms it */
+                        e = arm_tasks(c);
         }
         if (e < 0)
                 region_cgroup_remove(c);
@@ -263,15 +246,17 @@ int region_cgroup_limit(const RegionCgroup *c, uint64_t memory, uint64_t process
 
         if (!c->made)
                 return 0;
-        /* Version 1: memory with swap is never to be below memory, on the way up nor on the way down. */
-        if (c->memory && !c->v2)
-                group_write(c->memory, "memory.memsw.limit_in_bytes", "%llu", (unsigned long long)memory);
-        if (c->memory)
-                e = group_write(c->memory, c->v2 ? "memory.max" : "memory.limit_in_bytes", "%llu", (unsigned long long)memory);
-        if (c->memory && !c->v2 && e == 0)
-                group_write(c->memory, "memory.memsw.limit_in_bytes", "%llu", (unsigned long long)memory);
+        if (c->memory && (e = group_file_write(c, GROUP_MEMORY_LIMIT, "%llu", (unsigned long long)memory)) < 0 && e != -EINVAL)
+                return e;
+        /* Version 1: memory with swap, which may be absent, is never to be below memory: on the way up it goes first. */
+        if (c->memory && !c->v2 && e == -EINVAL)
+                group_file_write(c, GROUP_SWAP_LIMIT, "%llu", (unsigned long long)memory);
+        if (c->memory && e == -EINVAL)
+                e = group_file_write(c, GROUP_MEMORY_LIMIT, "%llu", (unsigned long long)memory);
+        else if (c->memory && !c->v2)
+                group_file_write(c, GROUP_SWAP_LIMIT, "%llu", (unsigned long long)memory);
         if (c->pids && e == 0)
-                e = group_write(c->pids, "pids.max", "%llu", (unsigned long long)processes + (c->v2 ? 1 : 0));
+                e = group_file_write(c, GROUP_PIDS_MAX, "%llu", (unsigned long long)processes + (c->v2 ? 1 : 0));
         return e;
 }
 
@@ -321,31 +306,55 @@ static size_t events_read(int fd, char *text, size_t room) {
         return (size_t)MAX(n, 0);
 }
 
-uint64_t region_cgroup_oom_count(const RegionCgroup *c) {
+uint64_t region_cgroup_oom_count(RegionCgroup *c) {
         char text[1024];
         uint64_t n = 0;
 
         if (c->oom < 0)
                 return 0;
-        if (!c->v2)
-                return read(c->oom, &n, sizeof(n)) == (ssize_t)sizeof(n) ? n : 0;
+        if (!c->v2) {
+                n = read(c->oom, &n, sizeof(n)) == (ssize_t)sizeof(n) ? n : 0;
+                c->counted |= n > 0;
+                return n;
+        }
         if (events_read(c->oom, text, sizeof(text)))
                 n = keyed(text, "oom");
         return n;
 }
 
-uint64_t region_cgroup_pids_max_count(const RegionCgroup *c) {
+uint64_t region_cgroup_pids_max_count(RegionCgroup *c) {
         char text[256];
+        uint64_t n = events_read(c->pids_events, text, sizeof(text)) ? keyed(text, "max") : 0;
 
-        return events_read(c->pids_events, text, sizeof(text)) ? keyed(text, "max") : 0;
+        c->counted |= n > 0;
+        return n;
 }
 
 int region_cgroup_memory_now(const RegionCgroup *c, uint64_t *ret) {
-        return group_number(c->memory, c->v2 ? "memory.current" : "memory.usage_in_bytes", ret);
+        return group_file_number(c, GROUP_MEMORY_NOW, ret);
 }
 
 int region_cgroup_memory_peak(const RegionCgroup *c, uint64_t *ret) {
-        return group_number(c->memory, c->v2 ? "memory.peak" : "memory.max_usage_in_bytes", ret);
+        return group_file_number(c, GROUP_MEMORY_PEAK, ret);
+}
+
+int region_cgroup_peak_anew(const RegionCgroup *c) {
+        return group_file_write(c, GROUP_MEMORY_PEAK, "0");
+}
+
+CgroupFull region_cgroup_full(const RegionCgroup *c, uint64_t limit_bytes) {
+        static const char *const of_files[] = {"total_inactive_file", "total_active_file"};
+        uint64_t peak, files = 0;
+        char text[4096];
+
+        if (!c->made || c->v2 || region_cgroup_memory_peak(c, &peak) < 0 || peak < (limit_bytes & ~UINT64_C(4095)))
+                return CGROUP_NOT_FULL;
+        for (size_t i = 0; i < ARRAY_SIZE(of_files); i++) {
+                if (group_read(c->memory, "memory.stat", text, sizeof(text)) < 0)
+                        return CGROUP_NOT_FULL;
+                files += keyed(text, of_files[i]);
+        }
+        return files < FULL_FILES_MAX ? CGROUP_FULL : CGROUP_FULL_OF_FILES;
 }
 
 int region_cgroup_cpu_usec(const RegionCgroup *c, uint64_t *ret) {
@@ -354,155 +363,13 @@ int region_cgroup_cpu_usec(const RegionCgroup *c, uint64_t *ret) {
         if (c->v2) {
                 char text[1024];
 
-                e = group_read(c->cpu, "cpu.stat", text, sizeof(text));
+                e = group_file_read(c, GROUP_CPU_USAGE, text, sizeof(text));
                 if (e == 0)
                         *ret = keyed(text, "usage_usec");
                 return e;
         }
-        e = group_number(c->cpu, "cpuacct.usage", ret);
+        e = group_file_number(c, GROUP_CPU_USAGE, ret);
         if (e == 0)
-                *ret /= 1000;
-        return e;
-}
-
-/* Sends SIGKILL to each process that a group lists. Returns how many there were, or -errno. */
-static int kill_listed(const char *dir) {
-        _cleanup_free_ char *text = NULL, *path = NULL;
-        size_t n;
-        int e, count = 0;
-
-        if (asprintf(&path, "%s/cgroup.procs", dir) < 0) {
-                path = NULL;
-                return -ENOMEM;
-        }
-        e = io_read_file(AT_FDCWD, path, 1 << 20, &text, &n);
-        if (e < 0)
-                return e == -ENOENT || e == -ENODEV ? 0 : e;
-        for (char *p = text; *p;) {
-                char *end;
-                long pid = strtol(p, &end, 10);
-
-                if (end == p)
-                        break;
-                /* 0: a process of another PID namespace that we cannot name; 1 would be everything. */
-                if (pid > 1 && kill((pid_t)pid, SIGKILL) < 0 && errno == EPERM)
-                        return -EPERM;
-                count++;
-                p = *end ? end + 1 : end;
-        }
-        return count;
-}
-
-static int kill_dir(const char *dir) {
-        struct timespec pause = {0, 1000000};
-        uint64_t until = clock_mono_usec() + 2000000;
-        int n;
-
-        if (group_write(dir, "cgroup.kill", "1") == 0)
-                return 0;
-        while ((n = kill_listed(dir)) > 0 && clock_mono_usec() < until)
-                nanosleep(&pause, NULL);
-        return n > 0 ? -EBUSY : n;
-}
-
-void region_cgroup_kill_once(const RegionCgroup *c) {
-        const char *dir = c->memory ? c->memory : c->pids ? c->pids : c->cpu;
-
-        if (c->made && dir && group_write(dir, "cgroup.kill", "1") < 0)
-                kill_listed(dir);
-}
-
-int region_cgroup_kill(const RegionCgroup *c) {
-        const char *dir = c->memory ? c->memory : c->pids ? c->pids : c->cpu;
-
-        return c->made && dir ? kill_dir(dir) : 0;
-}
-
-/* The groups are entered together: what is in one is in all of them. That the others are empty their removal proves again. */
-bool region_cgroup_empty(const RegionCgroup *c) {
-        const char *dir = c->memory ? c->memory : c->pids ? c->pids : c->cpu;
-        char text[64];
-
-        return !dir || group_read(dir, "cgroup.procs", text, sizeof(text)) < 0 || !*text;
-}
-
-/* A group stays busy for a moment after its last process was reaped. Once recorded as released nobody would look for it again, so a
- * passing lack of memory is not taken for an answer either. */
-static int remove_dir(const char *dir) {
-        struct timespec pause = {0, 200000};
-        uint64_t until = clock_mono_usec() + 2000000;
-
-        for (unsigned tries = 1; rmdir(dir) < 0; tries++) {
-                int e = errno;
-
-                if (e == ENOENT)
-                        return 0;
-                if ((e != EBUSY && tries >= 3) || clock_mono_usec() > until)
-                        return -e;
-                nanosleep(&pause, NULL);
-        }
-        return 0;
-}
-
-/* At its limit a write to a page that is shared since a fork waits for memory, and the kernel's reaper frees after two seconds, with all
- * bytes in it, what an out-of-memory kill has picked. */
-void region_cgroup_unlimit(const RegionCgroup *c) {
-        if (!c->made || !c->memory)
-                return;
-        if (c->v2) {
-                group_write(c->memory, "memory.max", "max");
-                return;
-        }
-        group_write(c->memory, "memory.memsw.limit_in_bytes", "-1"); /* first: it must not be below the other */
-        group_write(c->memory, "memory.limit_in_bytes", "-1");
-}
-
-int region_cgroup_remove(RegionCgroup *c) {
-        const char *dirs[] = {c->memory, c->v2 ? NULL : c->pids, c->v2 ? NULL : c->cpu};
-        int e = 0;
-
-        closep(&c->oom);
-        closep(&c->pids_events);
-        for (size_t i = 0; c->made && i < ARRAY_SIZE(dirs); i++)
-                if (dirs[i]) {
-                        int r = remove_dir(dirs[i]);
-
-                        e = e < 0 ? e : r;
-                }
-        if (e == 0)
-                c->made = false;
-        return e;
-}
-
-void region_cgroup_deinit(RegionCgroup *c) {
-        closep(&c->oom);
-        closep(&c->pids_events);
-        free(c->memory);
-        free(c->pids);
-        free(c->cpu);
-        *c = (RegionCgroup){.oom = -1, .pids_events = -1};
-}
-
-int region_cgroup_clear_text(const char *text, const char *region) {
-        _cleanup_free_ char *copy = strdup(text);
-        char *save = NULL;
-        int e = 0;
-
-        if (!copy)
-                return -ENOMEM;
-        for (char *dir = strtok_r(copy, ":", &save); dir; dir = strtok_r(NULL, ":", &save)) {
-                const char *name = strrchr(dir, '/');
-                int r;
-
-                if (!name || strncmp(name + 1, CGROUP_NAME, strlen(CGROUP_NAME)) != 0 ||
-                    strcmp(name + 1 + strlen(CGROUP_NAME), region) != 0)
-                        continue;
-                if (access(dir, F_OK) < 0)
-                        continue;
-                r = kill_dir(dir);
-                if (r == 0)
-                        r = remove_dir(dir);
-                e = e < 0 ? e : r;
-        }
+                *ret = *ret / 1000 > c->cpu_before ? *ret / 1000 - c->cpu_before : 0;
         return e;
 }

@@ -34,7 +34,7 @@ int denials_add(Denials *d, const char *rule, const char *operation, const char 
         bool exact;
 
         /* A path that a program makes up is in the record for ever: one that spells a key must not be (I-10, I-11). */
-        if (keyscan_text(region_keys(), object, n_object) != 0) {
+        if (region_keys_in_text(object, n_object) != 0) {
                 object = WITHHELD;
                 n_object = strlen(WITHHELD);
                 allow_with = NULL;

@@ -182,12 +182,14 @@ int handle_read(const Presented *p, const char *handle, json_t **ret_value, uint
 /* What a region writes into its own sections goes nowhere. Into another's it may bring that region's key, and no other that lives. */
 static int check_escape(const Vault *by, const Vault *v, const json_t *value, Diag *reterr) {
         _cleanup_free_ const uint8_t **room = NULL;
+        _cleanup_keys_ const KeySet *all = NULL;
         KeySet others;
         int r;
 
         if (by == v)
                 return 0;
-        room = calloc(region_keys()->n, sizeof(*room));
+        all = region_keys_hold();
+        room = calloc(all->n, sizeof(*room));
         if (!room)
                 return -ENOMEM;
         others = region_keys_but(v, room);

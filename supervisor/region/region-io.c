@@ -60,6 +60,26 @@ static int reopen_nonblock(int fd, int flags) {
         return r < 0 ? -errno : r;
 }
 
+/* Which terminal it is, whatever it was opened as: /dev/tty is another one for each who opens it, and each opening of /dev/ptmx makes one. */
+static bool terminal_of(int fd, unsigned *ret) {
+        return ioctl(fd, TIOCGDEV, ret) == 0;
+}
+
+/* The same for a pipe, or for a terminal when it leads to the same one. Of other devices nobody knows what it does to open them. */
+static int own_description(int fd, mode_t mode, int flags) {
+        unsigned given = 0, own;
+        int copy;
+
+        if (!S_ISFIFO(mode) && !(S_ISCHR(mode) && terminal_of(fd, &given)))
+                return -ENOTTY;
+        copy = reopen_nonblock(fd, flags);
+        if (copy >= 0 && S_ISCHR(mode) && !(terminal_of(copy, &own) && own == given)) {
+                close(copy);
+                return -ENOTTY;
+        }
+        return copy;
+}
+
 static void target_look(Relay *r) {
         struct stat st;
 
@@ -73,7 +93,7 @@ static void target_look(Relay *r) {
         } else if (S_ISSOCK(st.st_mode)) {
                 r->kind = RELAY_TARGET_SOCKET;
         } else if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)) {
-                int copy = reopen_nonblock(r->to, O_WRONLY);
+                int copy = own_description(r->to, st.st_mode, O_WRONLY);
 
                 if (copy >= 0) {
                         r->own_copy = copy;
@@ -155,8 +175,10 @@ static ssize_t relay_read(Relay *r, size_t most) {
 
         if (!r->buf && !(r->buf = malloc(RELAY_CHUNK)))
                 return -ENOMEM;
+        /* A socket that somebody else reads, or that is to give many bytes at once (SO_RCVLOWAT), is ready for poll(2) and holds a reader up all the same. */
         do
-                n = read(r->from, r->buf, MIN(most, (size_t)RELAY_CHUNK));
+                n = r->from_socket ? recv(r->from, r->buf, MIN(most, (size_t)RELAY_CHUNK), MSG_DONTWAIT)
+                                   : read(r->from, r->buf, MIN(most, (size_t)RELAY_CHUNK));
         while (n < 0 && errno == EINTR);
         if (n < 0)
                 return -errno;
@@ -195,8 +217,33 @@ static int feed_open(RegionIo *io, const RegionFeed *feed) {
         return 0;
 }
 
-int region_io_open(RegionIo *io, uint64_t output_max, const RegionFeed *feed) {
+const int region_io_later[3] = {-1, -1, -1};
+
+void region_io_aim(RegionIo *io, const int *streams) {
+        static const int own[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+        const int *std = streams ? streams : own;
         struct stat st;
+
+        io->out.to = std[1];
+        io->err.to = std[2];
+        if (fstat(std[0], &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3))) {
+                relay_close_to(&io->in);
+        } else {
+                /* Someone else may read the same pipe or terminal: after poll(2) said ready, it may be empty again. */
+                if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)) {
+                        io->in.from = own_description(std[0], st.st_mode, O_RDONLY);
+                        io->in.own_from = io->in.from >= 0;
+                }
+                if (io->in.from < 0)
+                        io->in.from = std[0];
+                io->in.from_socket = S_ISSOCK(st.st_mode);
+        }
+        relay_aim(&io->in);
+        relay_aim(&io->out);
+        relay_aim(&io->err);
+}
+
+int region_io_open(RegionIo *io, uint64_t output_max, const RegionFeed *feed, const int *streams) {
         int e;
 
         *io = (RegionIo){.region_in = -1, .region_out = -1, .region_err = -1, .output_max = output_max};
@@ -210,24 +257,13 @@ int region_io_open(RegionIo *io, uint64_t output_max, const RegionFeed *feed) {
                 region_io_deinit(io);
                 return e;
         }
-        io->out.to = feed ? -1 : STDOUT_FILENO;
-        io->err.to = STDERR_FILENO;
         if (feed) {
+                io->err.to = streams ? streams[2] : STDERR_FILENO;
                 relay_aim(&io->in);
-        } else if (fstat(STDIN_FILENO, &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3))) {
-                relay_close_to(&io->in);
-        } else {
-                /* Someone else may read the same pipe or terminal: after poll(2) said ready, it may be empty again. */
-                if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)) {
-                        io->in.from = reopen_nonblock(STDIN_FILENO, O_RDONLY);
-                        io->in.own_from = io->in.from >= 0;
-                }
-                if (io->in.from < 0)
-                        io->in.from = STDIN_FILENO;
-        }
-        relay_aim(&io->in);
-        relay_aim(&io->out);
-        relay_aim(&io->err);
+                relay_aim(&io->out);
+                relay_aim(&io->err);
+        } else if (streams != region_io_later)
+                region_io_aim(io, streams);
         return 0;
 }
 
@@ -358,6 +394,15 @@ int region_io_hand_on(RegionIo *to, RegionIo *from) {
         drop_buffer(b);
         relay_aim(a);
         return 0;
+}
+
+bool region_io_is_flushed(RegionIo *io) {
+        Relay *both[] = {&io->out, &io->err};
+
+        for (size_t i = 0; i < ARRAY_SIZE(both); i++)
+                if (both[i]->at < both[i]->n && both[i]->to >= 0)
+                        return false;
+        return true;
 }
 
 void region_io_flush(RegionIo *io, int stop_fd, uint64_t until) {

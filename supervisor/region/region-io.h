@@ -18,7 +18,7 @@ typedef enum RelayTarget {
 
 typedef struct Relay {
         int from, to;      /* from: read end; to: write end. Owned when `own_` says so; -1 when closed */
-        bool own_from, own_to;
+        bool own_from, own_to, from_socket;
         RelayTarget kind;
         int own_copy;      /* RELAY_TARGET_NONBLOCK: the descriptor that we opened, or -1 */
         char *buf;
@@ -46,8 +46,11 @@ typedef struct RegionFeed {
         size_t keep_max;   /* bytes of standard output that are kept; what is beyond them is counted and forgotten */
 } RegionFeed;
 
-/* Makes the pipes. feed NULL: our own standard streams; an input that is /dev/null gives the region an empty pipe. Returns 0 or -errno. */
-int region_io_open(RegionIo *io, uint64_t output_max, const RegionFeed *feed_or_null);
+/* Makes the pipes. streams: standard input, output and error of the invocation, borrowed; NULL: our own. feed NULL: all three; an input that is
+ * /dev/null gives the region an empty pipe. Returns 0 or -errno. */
+extern const int region_io_later[3]; /* streams that come with region_io_aim() */
+int region_io_open(RegionIo *io, uint64_t output_max, const RegionFeed *feed_or_null, const int *streams_or_null);
+void region_io_aim(RegionIo *io, const int *streams_or_null);
 /* After spawn_start(): closes the region's ends here. */
 void region_io_started(RegionIo *io);
 /* One step of a relay after its poll_fd was ready. */
@@ -59,6 +62,8 @@ bool region_io_drain(RegionIo *io);
 /* After the region was recorded: delivers what is left, waiting for a slow reader, until stop_fd is readable (a signal) or it is that late
  * (CLOCK_MONOTONIC usec; UINT64_MAX: however long it takes). */
 void region_io_flush(RegionIo *io, int stop_fd, uint64_t until_usec);
+/* Nothing is left to be delivered: region_io_flush() would not wait. */
+bool region_io_is_flushed(RegionIo *io);
 /* What `from` could not deliver of its standard error so far is from here on for `to` to deliver. Both are drained. Returns 0 or -ENOMEM. */
 int region_io_hand_on(RegionIo *to, RegionIo *from);
 void region_io_deinit(RegionIo *io);

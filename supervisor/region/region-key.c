@@ -3,17 +3,20 @@
 #include "base/hash.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sodium.h>
 #include <string.h>
 
 /* The living vaults of this process, and beside them their keys. One list for all, whoever made the region: a key that is not in it is not
- * looked for. */
+ * looked for. Keys are looked for under the lock: none is wiped before it left the list. */
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static _Thread_local char here; /* its address names the thread */
 static Vault **living;
 static const uint8_t **keys;
 static KeySet all;
 static size_t room;
 
-int vault_enlist(Vault *v) {
+static int enlist(Vault *v) {
         if (all.n == room) {
                 size_t more = room ? 2 * room : 8;
                 Vault **l = reallocarray(living, more, sizeof(*l));
@@ -34,7 +37,18 @@ int vault_enlist(Vault *v) {
         return 0;
 }
 
+int vault_enlist(Vault *v) {
+        int e;
+
+        v->owner = &here;
+        pthread_rwlock_wrlock(&lock);
+        e = enlist(v);
+        pthread_rwlock_unlock(&lock);
+        return e;
+}
+
 void vault_delist(Vault *v) {
+        pthread_rwlock_wrlock(&lock);
         for (size_t i = 0; i < all.n; i++) {
                 if (living[i]->parent == v)
                         living[i]->parent = NULL;
@@ -52,17 +66,49 @@ void vault_delist(Vault *v) {
                 all = (KeySet){0};
                 room = 0;
         }
+        pthread_rwlock_unlock(&lock);
 }
 
 Vault *vault_find(const char *region) {
-        for (size_t i = 0; i < all.n; i++)
-                if (strcmp(living[i]->region, region) == 0)
-                        return living[i];
-        return NULL;
+        Vault *v = NULL;
+
+        pthread_rwlock_rdlock(&lock);
+        for (size_t i = 0; i < all.n && !v; i++)
+                if (living[i]->owner == &here && strcmp(living[i]->region, region) == 0)
+                        v = living[i];
+        pthread_rwlock_unlock(&lock);
+        return v;
 }
 
-const KeySet *region_keys(void) {
+const KeySet *region_keys_hold(void) {
+        pthread_rwlock_rdlock(&lock);
         return &all;
+}
+
+void region_keys_let_go(const KeySet **held) {
+        if (*held)
+                pthread_rwlock_unlock(&lock);
+        *held = NULL;
+}
+
+const KeyHold region_keys = {region_keys_hold, region_keys_let_go};
+
+int region_keys_in_text(const char *bytes, size_t n) {
+        _cleanup_keys_ const KeySet *held = region_keys_hold();
+
+        return keyscan_text(held, bytes, n);
+}
+
+int region_keys_in_json(const json_t *value) {
+        _cleanup_keys_ const KeySet *held = region_keys_hold();
+
+        return keyscan_json(held, value);
+}
+
+size_t region_keys_count(void) {
+        _cleanup_keys_ const KeySet *held = region_keys_hold();
+
+        return held->n;
 }
 
 KeySet region_keys_but(const Vault *v, const uint8_t **others) {

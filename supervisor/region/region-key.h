@@ -19,9 +19,18 @@ typedef struct Presented {
         size_t n_key;
 } Presented;
 
-/* The keys of all regions that live in this process, for keyscan: borrowed until the next region is made or ends. */
-const KeySet *region_keys(void);
-/* As region_keys(), without the key of one region: what may be written into a section of its own. `room` holds region_keys()->n. */
+/* The keys of all regions that live in this process, for keyscan. No region of the process, in whatever thread, is made or ends before they
+ * are let go. */
+const KeySet *region_keys_hold(void);
+void region_keys_let_go(const KeySet **held);
+#define _cleanup_keys_ _cleanup_(region_keys_let_go)
+/* The two, for who may not know of regions. */
+extern const KeyHold region_keys;
+/* keyscan_text() and keyscan_json() with them. */
+int region_keys_in_text(const char *bytes, size_t n);
+int region_keys_in_json(const json_t *value);
+size_t region_keys_count(void);
+/* Of held ones, without the key of one region: what may be written into a section of its own. `room` holds as many. */
 KeySet region_keys_but(const Vault *v, const uint8_t **room);
 
 /* Whether v may use the key of `owner`. */

@@ -9,51 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-size_t proc_read(const char *path, char *out, size_t room) {
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-        size_t n = 0;
-
-        if (fd < 0)
-                return 0;
-        while (n < room - 1) {
-                ssize_t r = read(fd, out + n, room - 1 - n);
-
-                if (r <= 0)
-                        break;
-                n += (size_t)r;
-        }
-        out[n] = 0;
-        return n;
-}
-
-/* The fields of /proc/PID/stat behind the name, which may itself hold spaces and brackets. ret[0] is field 3. */
-static bool stat_fields(pid_t pid, unsigned long long ret[static 20]) {
-        char path[64], text[1024], *p;
-
-        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-        if (proc_read(path, text, sizeof(text)) == 0 || !(p = strrchr(text, ')')))
-                return false;
-        p++;
-        for (size_t i = 0; i < 20; i++) {
-                while (*p == ' ')
-                        p++;
-                if (!*p)
-                        return false;
-                if (i == 0) {
-                        ret[0] = (unsigned char)*p++; /* the state letter */
-                        continue;
-                }
-                ret[i] = strtoull(p, &p, 10); /* a negative number wraps: none of ours is one */
-        }
-        return true;
-}
-
-uint64_t proc_start_ticks(pid_t pid) {
-        unsigned long long f[20];
-
-        return stat_fields(pid, f) ? f[19] : 0;
-}
-
 uint64_t proc_fd_count(pid_t pid) {
         char path[64];
         struct stat st;
@@ -105,20 +60,16 @@ static ProcEntry *tree_entry(ProcTree *t, pid_t pid, uint64_t start_ticks) {
 }
 
 static uint64_t ticks_usec(uint64_t ticks) {
-        static uint64_t hz;
-
-        if (!hz)
-                hz = (uint64_t)MAX(sysconf(_SC_CLK_TCK), 1L);
-        return ticks * 1000000 / hz;
+        return ticks * 1000000 / (uint64_t)MAX(sysconf(_SC_CLK_TCK), 1L); /* no system call */
 }
 
 static int look_at(ProcTree *t, pid_t pid, unsigned look) {
-        unsigned long long f[20];
+        uint64_t f[20];
         char path[64], text[4096];
 
-        if (!stat_fields(pid, f))
+        if (!proc_stat(pid, f, ARRAY_SIZE(f)))
                 return 0;
-        t->tasks += MAX(f[17], 1ULL);
+        t->tasks += MAX(f[17], UINT64_C(1));
         if (look & PROC_LOOK_CPU) {
                 ProcEntry *e = tree_entry(t, pid, f[19]);
 
@@ -237,9 +188,9 @@ int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
                 return e;
         if (look & PROC_LOOK_CPU) {
                 /* Orphans of the region are waited for by the worker. */
-                unsigned long long f[20];
+                uint64_t f[20];
 
-                if (stat_fields(root, f)) {
+                if (proc_stat(root, f, ARRAY_SIZE(f))) {
                         ProcEntry *r = tree_entry(t, root, f[19]);
 
                         if (!r)
@@ -271,6 +222,8 @@ size_t proc_kill_below(pid_t root) {
         return n;
 }
 
+#define PROC_ENV_MAX 65536
+
 /* name=value stands in the environment, which is a list of NUL-terminated strings. */
 static bool has_variable(const char *env, size_t n, const char *want) {
         for (const char *p = env; p < env + n; p += strlen(p) + 1)
@@ -280,7 +233,7 @@ static bool has_variable(const char *env, size_t n, const char *want) {
 }
 
 size_t proc_kill_by_region(const char *region) {
-        static char env[65536];
+        _cleanup_free_ char *env = malloc(PROC_ENV_MAX);
         char want[64], path[64], status[4096];
         struct dirent *de;
         size_t n = 0;
@@ -294,7 +247,7 @@ size_t proc_kill_by_region(const char *region) {
                 if (pid <= 1 || pid == getpid())
                         continue;
                 snprintf(path, sizeof(path), "/proc/%ld/environ", pid);
-                k = proc_read(path, env, sizeof(env));
+                k = env ? proc_read(path, env, PROC_ENV_MAX) : 0;
                 if (k == 0 || !has_variable(env, k, want))
                         continue;
                 snprintf(path, sizeof(path), "/proc/%ld/status", pid);

@@ -2,12 +2,9 @@
  * nothing that the region says about itself. */
 #pragma once
 
-#include "base/util.h"
+#include "base/proc.h"
 
 #define PROC_TREE_MAX 8192 /* processes looked at in one walk: more than any processes budget allows */
-
-/* Reads a small file of /proc whole, and ends it with a NUL. Returns bytes, or 0 when the process has gone. */
-size_t proc_read(const char *path, char *out, size_t room);
 
 /* One process as it was last seen. */
 typedef struct ProcEntry {
@@ -44,8 +41,6 @@ typedef enum ProcLook {
 int proc_tree_walk(ProcTree *t, pid_t root, unsigned look);
 void proc_tree_deinit(ProcTree *t);
 
-/* Field 22 of /proc/PID/stat: 0 when there is no such process. With the pid it names a process for as long as the machine runs. */
-uint64_t proc_start_ticks(pid_t pid);
 /* Number of descriptors that the process has open, 0 when unknown. */
 uint64_t proc_fd_count(pid_t pid);
 /* VmData of the process in bytes, 0 when unknown. */

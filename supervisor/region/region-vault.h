@@ -26,6 +26,7 @@ typedef struct HandleSlot {
 struct Vault {
         char region[REGION_ID_MAX];
         KeyScope scope;
+        const void *owner;    /* the thread that made it: it alone uses the vault, and others only look for its key */
         const Vault *parent;  /* borrowed; NULL: none */
         Locked key;           /* KEY_BYTES at its start */
         Section *sections;
@@ -38,7 +39,7 @@ struct Vault {
         void *trace_userdata;
 };
 
-/* The living vault of this region, or NULL. */
+/* The living vault of this region, when this thread made it, or NULL: an invocation and all below it is one thread's. */
 Vault *vault_find(const char *region);
 /* Enters and leaves the list of the living. */
 int vault_enlist(Vault *v);

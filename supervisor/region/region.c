@@ -18,6 +18,7 @@ int region_init(Region *r, const Grant *g) {
         *r = (Region){
                 .state = REGION_DECLARED,
                 .grant = g,
+                .start = "cold",
                 .spawned = SPAWNED_NULL,
                 .guard = GUARD_NULL,
                 .pipe = {.fd_in = -1, .fd_out = -1},
@@ -36,12 +37,12 @@ int region_init(Region *r, const Grant *g) {
         return region_id_new(clock_real_usec(), r->id);
 }
 
-int region_open(Region *r, const RegionFeed *feed) {
+int region_open(Region *r, const RegionFeed *feed, const int *streams) {
         _cleanup_close_ int in = -1, out = -1;
         int p[2], e;
 
-        if ((e = region_io_open(&r->io, r->grant->budget.output_bytes, feed)) < 0 ||
-            (e = region_cgroup_plan_here(r->id, &r->cgroup)) < 0)
+        if ((e = region_io_open(&r->io, r->grant->budget.output_bytes, feed, streams)) < 0 ||
+            (e = r->groups ? cgroup_pool_take(r->groups, &r->cgroup) : region_cgroup_plan_here(r->id, &r->cgroup)) < 0)
                 return e;
         if (pipe2(p, O_CLOEXEC) < 0)
                 return -errno;
@@ -93,8 +94,20 @@ void region_sections_wipe(Region *r, VaultWiped *ret) {
         vault_free(TAKE_PTR(r->vault));
 }
 
+void region_bind(Region *r, const Grant *g, const int *streams) {
+        assert((r->state == REGION_DECLARED || r->state == REGION_ALLOCATED) && grant_same(r->grant, g));
+        r->grant = g;
+        r->budget.grant = g;
+        r->notify.grant = g;
+        r->start = r->spawned.warm ? "warm" : "pool"; /* how it began, as far as it matters to what it shares */
+        r->declared_usec = clock_mono_usec();
+        region_io_aim(&r->io, streams);
+}
+
 void region_started(Region *r, Spawned *s) {
         r->spawned = *s;
+        if (s->warm)
+                r->start = "warm";
         *s = SPAWNED_NULL;
         r->has_worker = true;
         r->tier = r->spawned.tier;
@@ -138,8 +151,8 @@ static bool end_set(Region *r, Outcome o, int status) {
         if (r->outcome != OUTCOME_NONE)
                 return false;
         assert(o != OUTCOME_NONE);
-        if (r->state == REGION_RUNNING && o != OUTCOME_EXITED && o != OUTCOME_SIGNALED)
-                region_budget_last_look(&r->budget);
+        if (r->state == REGION_RUNNING)
+                region_budget_over(&r->budget, o != OUTCOME_EXITED && o != OUTCOME_SIGNALED);
         r->outcome = o;
         r->status = status;
         if (r->state == REGION_DECLARED)
@@ -218,6 +231,8 @@ void region_deinit(Region *r) {
         vault_free(TAKE_PTR(r->vault));
         region_notify_deinit(&r->notify);
         region_budget_deinit(&r->budget);
+        if (r->cgroup.made) /* of a pool, and nothing ever ran in it */
+                region_cgroup_remove(&r->cgroup);
         region_cgroup_deinit(&r->cgroup);
         region_io_deinit(&r->io);
         denials_deinit(&r->denials);

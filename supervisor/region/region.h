@@ -21,6 +21,7 @@ typedef struct Region {
         const Grant *grant;      /* borrowed */
 
         char parent[REGION_ID_MAX]; /* of the region that this one stands below; empty: none */
+        const char *start;       /* "cold", "pool", "warm": static */
         const char *callback;    /* borrowed: it is the parent's release callback of this entry; NULL: it is not */
         json_t *callbacks;       /* what became of its own ones: array of {entry, region, outcome, exit_code, usec}; NULL: it has none */
 
@@ -31,9 +32,11 @@ typedef struct Region {
         Guard guard;             /* none with discipline none */
         bool hold;               /* the program's process is held at its exit stop until its callbacks have run and its handles are unbound */
         bool freezing;           /* the guard was told to hold it */
+        bool stands_first;       /* killed where it has no memory left: overwritten when all of it stands, and its limit is lifted only then */
         Conn pipe;               /* our ends of the skill's pipe */
         int region_pipe_in, region_pipe_out; /* the region's ends, closed once the worker has them */
         RegionIo io;
+        CgroupPool *groups;      /* borrowed, set before region_open(); NULL: its control groups are made for it alone */
         RegionCgroup cgroup;
         RegionBudget budget;
         RegionNotify notify;
@@ -53,17 +56,21 @@ typedef struct Region {
 
         uint64_t declared_usec, go_usec, ended_usec, stopped_usec; /* CLOCK_MONOTONIC; 0: not yet */
         bool recorded_start;     /* region.allocated is durable */
+        bool ahead;              /* it was, or is to be, recorded before an invocation has it */
+        bool begun_ahead;        /* its interpreter was started before an invocation had it */
         uint64_t seq_allocated, seq_released, seq_ended;
 } Region;
 
 /* A fresh region with an id of its own (I-1, I-53). Returns 0 or -errno. */
 int region_init(Region *r, const Grant *g);
-/* Makes the pipes (feed: as region_io_open) and plans the control groups; nothing outlives region_deinit(). Returns 0 or -errno. */
-int region_open(Region *r, const RegionFeed *feed_or_null);
+/* Makes the pipes (feed, streams: as region_io_open) and plans the control groups; nothing outlives region_deinit(). Returns 0 or -errno. */
+int region_open(Region *r, const RegionFeed *feed_or_null, const int *streams_or_null);
 /* Makes the key and the sections that the grant declares, within the region's memory budget. Returns 0, SECTION_E_BAD with a message, -errno. */
 int region_vault_open(Region *r, Diag *reterr);
 /* What the region's gates read (I-50): object slot -> value, or NULL. Returns as region_vault_open(). */
 int region_add_evidence(Region *r, const json_t *evidence, Diag *reterr);
+/* A region that was prepared is from here on this grant's, which allows the same; its life begins now. */
+void region_bind(Region *r, const Grant *g, const int *streams_or_null);
 /* Of teardown (I-13): unbinds every handle, overwrites key and sections as the grant's discipline wants, gives them back. */
 void region_sections_wipe(Region *r, VaultWiped *ret);
 /* spawn_start() succeeded: the region's ends of all pipes are closed here. */

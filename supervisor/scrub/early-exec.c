@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "region/region-path.h"
-#include "region/region-proc.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -194,18 +194,6 @@ static bool is_worker(const Early *e, pid_t pid) {
         if (stat(path, &st) < 0)
                 return errno == EACCES;
         return st.st_dev == e->worker.st_dev && st.st_ino == e->worker.st_ino;
-}
-
-uint64_t early_stat_field(pid_t pid, int n) {
-        char path[64], text[1024], *p;
-
-        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-        if (proc_read(path, text, sizeof(text)) == 0)
-                return 0;
-        p = strrchr(text, ')'); /* the name before it may hold anything */
-        for (int field = 2; p && field < n; field++)
-                p = strchr(p + 1, ' ');
-        return p ? strtoull(p + 1, NULL, 10) : 0;
 }
 
 bool early_may_be_in(pid_t pid, const int *calls, size_t n_calls) {

@@ -90,8 +90,6 @@ bool early_maps_file(Early *e, const struct seccomp_notif *q, const Run *r);
 void early_count_copies(Early *e, const struct stat *file, uint64_t length);
 /* False when the task is surely out of these calls, or dead: what runs just now may be one of them. */
 bool early_may_be_in(pid_t pid, const int *calls, size_t n_calls);
-/* Field n of /proc/PID/stat; 0 when it cannot be had. */
-uint64_t early_stat_field(pid_t pid, int n);
 
 typedef enum EarlyKind { EARLY_MEMORY, EARLY_FILE, EARLY_IMAGE } EarlyKind;
 

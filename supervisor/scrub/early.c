@@ -2,6 +2,7 @@
 #include "scrub/early-internal.h"
 
 #include "base/clock.h"
+#include "base/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +88,7 @@ static uint64_t highest_break(Early *e, uint64_t start_brk, uint64_t asked) {
 /* What a program maps at the end of its heap, or names, is no longer called the heap, though a shorter one takes it, too. So whatever else lies
  * there is as good as missed. */
 static NotifyStep on_brk(Early *e, const struct seccomp_notif *q, int *ret_error) {
-        uint64_t start_brk, highest, start, end, inode;
+        uint64_t stat[47 - 2], start_brk, highest, start, end, inode; /* stat: to field 47, start_brk */
         bool other = false;
         Run r = {};
         char path[64], line[512];
@@ -95,7 +96,7 @@ static NotifyStep on_brk(Early *e, const struct seccomp_notif *q, int *ret_error
 
         if (e->asking)
                 return NOTIFY_LATER;
-        start_brk = early_stat_field((pid_t)q->pid, 47);
+        start_brk = proc_stat((pid_t)q->pid, stat, ARRAY_SIZE(stat)) ? stat[ARRAY_SIZE(stat) - 1] : 0;
         r.start = (q->data.args[0] + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
         if (start_brk > 0 && q->data.args[0] < start_brk) /* it fails */
                 return NOTIFY_GO_ON;

@@ -148,10 +148,10 @@ fail:
 static json_t *counts_json(const Evidence *e) {
         const GuardEvidence *g = &e->guard;
 
-        return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "processes", (json_int_t)g->processes, "processes_missed",
+        return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "processes", (json_int_t)g->processes, "processes_missed",
                          (json_int_t)g->processes_missed, "threads", (json_int_t)g->threads, "registers_missed", (json_int_t)g->registers_missed,
                          "exec_images", (json_int_t)g->exec_images, "shared_bytes", (json_int_t)g->shared_bytes, "deleted_files", (json_int_t)g->files,
-                         "scratch_files", (json_int_t)g->scratch_files + (json_int_t)e->scratch.files);
+                         "scratch_files", (json_int_t)g->scratch_files + (json_int_t)e->scratch.files, "warm_bytes", (json_int_t)g->warm_bytes);
 }
 
 json_t *evidence_to_json(const Evidence *e) {

@@ -26,6 +26,17 @@ enum {
         IS_ZERO_PAGE = 1 << 5,
 };
 
+struct procmap_query_ {
+        uint64_t size, flags, address, start, end, area_flags, page_size, offset, inode;
+        uint32_t major, minor, name_size, build_id_size;
+        uint64_t name, build_id;
+};
+#define PROCMAP_QUERY_ _IOWR('f', 17, struct procmap_query_)
+enum {
+        AREA_IS_SHARED = 1 << 3,
+        AREA_OR_NEXT = 1 << 4,
+};
+
 /* Bits of an entry of /proc/PID/pagemap. */
 #define ENTRY_PRESENT (1ULL << 63)
 #define ENTRY_SWAPPED (1ULL << 62)
@@ -99,11 +110,43 @@ int areas_of(Scan *s, pid_t pid) {
         return e;
 }
 
+int scan_open(pid_t pid, const char *name) {
+        return open_of(pid, name, O_RDONLY);
+}
+
+static int take(int *ahead, pid_t pid, const char *name) {
+        int fd = *ahead > 0 ? *ahead : scan_open(pid, name);
+
+        *ahead = 0;
+        return fd;
+}
+
+bool areas_plain(pid_t pid, int *maps) {
+        struct procmap_query_ shared = {.size = sizeof(shared), .flags = AREA_IS_SHARED | AREA_OR_NEXT};
+        int fd = take(maps, pid, "maps");
+        bool plain;
+
+        if (fd < 0)
+                return false;
+        plain = ioctl(fd, PROCMAP_QUERY_, &shared) < 0 && errno == ENOENT;
+        close(fd);
+        return plain;
+}
+
+int scan_begin_plain(Scan *s, pid_t pid, int *pagemap) {
+        s->pid = pid;
+        s->n_areas = 0;
+        s->opened = s->plain = true;
+        s->pagemap = take(pagemap, pid, "pagemap");
+        return s->pagemap < 0 ? s->pagemap : 0;
+}
+
 int scan_begin(Scan *s, pid_t pid) {
         int e;
 
         s->pagemap = -1;
         s->opened = true;
+        s->plain = false;
         e = areas_of(s, pid);
         if (e < 0)
                 return e;
@@ -123,6 +166,8 @@ void scan_deinit(Scan *s) {
         scan_end(s);
         free(s->areas);
         free(s->frames);
+        free(s->common_frames);
+        free(s->kernel_frames);
         runs_deinit(&s->own);
         runs_deinit(&s->common);
         runs_deinit(&s->found);
@@ -278,17 +323,17 @@ static bool kernel_area(const Scan *s, uint64_t address) {
         return lo < s->n_areas && s->areas[lo].start <= address && s->areas[lo].flags & AREA_KERNEL;
 }
 
-static int keep_frame(Scan *s, uint64_t entry) {
-        if (s->n_frames == s->max_frames) {
-                size_t max = s->max_frames ? s->max_frames * 2 : 1024;
-                uint64_t *v = realloc(s->frames, max * sizeof(*v));
+static int keep_frame(uint64_t **frames, size_t *n, size_t *have, uint64_t entry) {
+        if (*n == *have) {
+                size_t max = *have ? *have * 2 : 1024;
+                uint64_t *v = realloc(*frames, max * sizeof(*v));
 
                 if (!v)
                         return -ENOMEM;
-                s->frames = v;
-                s->max_frames = max;
+                *frames = v;
+                *have = max;
         }
-        s->frames[s->n_frames++] = entry;
+        (*frames)[(*n)++] = entry;
         return 0;
 }
 
@@ -326,12 +371,34 @@ static int each_page(Scan *s, const Runs *r, int (*f)(Scan *s, uint64_t address,
 static int sort_page(Scan *s, uint64_t address, uint64_t entry, void *arg) {
         int e;
 
-        if (!(entry & ENTRY_EXCLUSIVE))
-                return kernel_area(s, address) ? 0 : runs_add(&s->common, address, address + SCAN_PAGE);
+        if (!(entry & ENTRY_EXCLUSIVE)) {
+                if (kernel_area(s, address))
+                        return entry & ENTRY_FRAME ? keep_frame(&s->kernel_frames, &s->n_kernel_frames, &s->max_kernel_frames, entry) : 0;
+                e = runs_add(&s->common, address, address + SCAN_PAGE);
+                if (e == 0 && entry & ENTRY_FRAME)
+                        e = keep_frame(&s->common_frames, &s->n_common_frames, &s->max_common_frames, entry);
+                return e;
+        }
         e = runs_add(&s->own, address, address + SCAN_PAGE);
         if (e == 0 && entry & ENTRY_FRAME)
-                e = keep_frame(s, entry);
+                e = keep_frame(&s->frames, &s->n_frames, &s->max_frames, entry);
         return e;
+}
+
+/* Programs get no addresses above 47 bits unless they ask for them, and the processor has them. */
+static uint64_t end_of_addresses(Scan *s) {
+        static const unsigned bits[] = {56, 52, 48, 47};
+
+        for (size_t i = 0; s->addresses == 0 && i < sizeof(bits) / sizeof(*bits); i++) {
+                uint64_t end = (1ULL << bits[i]) - SCAN_PAGE;
+                struct page_region_ one;
+                struct pm_scan_arg_ a = {.size = sizeof(a), .start = end - SCAN_PAGE, .end = end, .vec = (uintptr_t)&one, .vec_len = 1,
+                                         .category_anyof_mask = IS_PRESENT, .return_mask = IS_PRESENT};
+
+                if (ioctl(s->pagemap, PAGEMAP_SCAN_, &a) >= 0)
+                        s->addresses = end;
+        }
+        return s->addresses;
 }
 
 static int list(Scan *s, uint64_t start, uint64_t end) {
@@ -358,7 +425,12 @@ int scan_private(Scan *s, uint64_t start, uint64_t end) {
 
         runs_clear(&s->own);
         runs_clear(&s->common);
-        s->n_frames = 0;
+        s->n_frames = s->n_common_frames = s->n_kernel_frames = 0;
+        if (s->plain) {
+                end = end_of_addresses(s);
+                if (end == 0)
+                        return -EOPNOTSUPP;
+        }
         for (size_t n = s->n_areas; n > 0; n--)
                 if (!(s->areas[n - 1].flags & AREA_KERNEL)) {
                         end = end < s->areas[n - 1].end ? end : s->areas[n - 1].end;
@@ -373,10 +445,13 @@ int scan_private(Scan *s, uint64_t start, uint64_t end) {
                 e = each_page(s, &s->found, sort_page, NULL);
         if (s->n_frames * SCAN_PAGE != s->own.bytes)
                 s->n_frames = 0;
+        if (s->n_common_frames * SCAN_PAGE != s->common.bytes)
+                s->n_common_frames = 0;
         return e;
 }
 
 typedef struct Moved {
+        const uint64_t *frames;
         size_t i;
         uint64_t bytes;
 } Moved;
@@ -384,20 +459,22 @@ typedef struct Moved {
 static int compare_page(Scan *s, uint64_t address, uint64_t entry, void *arg) {
         Moved *m = arg;
 
-        if (!(entry & ENTRY_PRESENT) || (entry & ENTRY_FRAME) != (s->frames[m->i] & ENTRY_FRAME))
+        if (!(entry & ENTRY_PRESENT) || (entry & ENTRY_FRAME) != (m->frames[m->i] & ENTRY_FRAME))
                 m->bytes += SCAN_PAGE;
         m->i++;
         return 0;
 }
 
-uint64_t scan_moved(Scan *s) {
-        Moved m = {};
+uint64_t scan_moved_since(Scan *s, const Runs *pages, const uint64_t *frames) {
+        Moved m = {.frames = frames};
 
-        if (s->n_frames == 0)
-                return 0;
-        if (each_page(s, &s->own, compare_page, &m) < 0)
-                m.bytes += (s->n_frames - m.i) * SCAN_PAGE;
+        if (each_page(s, pages, compare_page, &m) < 0)
+                m.bytes += pages->bytes - m.i * SCAN_PAGE;
         return m.bytes;
+}
+
+uint64_t scan_moved(Scan *s) {
+        return s->n_frames > 0 ? scan_moved_since(s, &s->own, s->frames) : 0;
 }
 
 int scan_shared(Scan *s, const Area *a, Runs *runs, Runs *absent) {

@@ -50,9 +50,14 @@ typedef struct Scan {
         uint64_t swapped_bytes;
         uint64_t *frames; /* owned: the pagemap entry of each page of `own`, in order; n_frames is 0 where frames are not shown */
         size_t n_frames, max_frames;
+        uint64_t *common_frames; /* owned: the same of `common` */
+        size_t n_common_frames, max_common_frames;
+        uint64_t *kernel_frames; /* owned: of the kernel's own pages in it */
+        size_t n_kernel_frames, max_kernel_frames;
         Runs found;       /* what the kernel listed, before it is told apart */
         Runs odd;         /* neither there nor in swap, because there is none: marks, and pages on the move */
-        bool opened, no_ioctl, asked_swap, no_swap;
+        uint64_t addresses; /* where those of a process end: 0 until it was found out */
+        bool opened, plain, no_ioctl, asked_swap, no_swap;
         const char *below; /* borrowed; NULL: none */
         uint64_t *beats;   /* borrowed; grows while a scan goes on. NULL: nobody asks */
 } Scan;
@@ -65,6 +70,13 @@ void areas_mark_empty(Scan *s, int fd);
 bool scan_allowed(pid_t pid);
 /* Nothing but the areas. Returns 0 or -errno; nothing is to be ended after it. */
 int areas_of(Scan *s, pid_t pid);
+/* Is nothing of it shared? Told without reading its areas (Linux 6.11); else, and where it cannot be told, false. maps: see below. */
+bool areas_plain(pid_t pid, int *maps);
+/* Opens /proc/PID/NAME ahead of a look. Returns a descriptor or -errno. */
+int scan_open(pid_t pid, const char *name);
+/* Goes without the areas: all is taken for the process's own, the kernel's pages, too. As scan_begin(). Not where there is no PAGEMAP_SCAN.
+ * pagemap: a descriptor that was opened ahead, which it takes, or 0. */
+int scan_begin_plain(Scan *s, pid_t pid, int *pagemap);
 /* Opens pid's files and reads its areas. Returns 0 or -errno; to be followed by scan_end() also on failure. */
 int scan_begin(Scan *s, pid_t pid);
 /* Fills own, common and swapped_bytes for the pages between the two addresses. Returns 0 or -errno. */
@@ -72,6 +84,8 @@ int scan_private(Scan *s, uint64_t start, uint64_t end);
 /* Looks at the frames of `own` again. Returns the bytes of pages that have another frame now, or none: what was written is not where the old
  * content was. 0 where frames are not shown. */
 uint64_t scan_moved(Scan *s);
+/* The same with pages and frames of an earlier look: `frames` has the entry of each page of `pages`, in order. */
+uint64_t scan_moved_since(Scan *s, const Runs *pages, const uint64_t *frames);
 /* Present pages of one shared area are appended to *runs, the others to *absent (NULL: not asked). Returns 0 or -errno. */
 int scan_shared(Scan *s, const Area *a, Runs *runs, Runs *absent);
 /* Closes what is of the process. */

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -17,13 +18,32 @@ static void kill_groups(const Region *r) {
                 region_cgroup_kill_once(&r->cgroup);
 }
 
+/* Where no memory is left its limit would be in the way of whoever overwrites it. It is lifted when nothing of the region runs any more: who sleeps at it
+ * would go on beyond it until the kill has reached it, which in a PID namespace is after the first process has come to its end. So the guard kills each
+ * by itself, and overwrites when all of them stand. Returns whether that is to be waited for. */
+static bool must_stand_first(Region *r) {
+        if (!r->guard.sent || r->guard.empty || r->guard.scrub || !region_budget_is_full(&r->budget))
+                return false;
+        if (guard_living(&r->guard) > 0)
+                return guard_freeze(&r->guard) == 0;
+        region_cgroup_unlimit(&r->cgroup);
+        return false;
+}
+
 void teardown_kill(Region *r) {
         if (!r->has_worker || r->killed)
                 return;
         r->killed = true;
-        region_cgroup_unlimit(&r->cgroup);
+        r->stands_first = must_stand_first(r); /* before the kill: no exit stop is seen before the order */
         spawn_kill(&r->spawned);
         kill_groups(r);
+}
+
+void teardown_go_on(Region *r) {
+        if (!r->stands_first || r->freezing || r->guard.scrub || !r->guard.frozen)
+                return;
+        region_cgroup_unlimit(&r->cgroup);
+        guard_scrub(&r->guard);
 }
 
 /* Waits for the worker's death and reaps it. In tier namespaces the kernel lets it be reaped only after every process of its PID
@@ -58,14 +78,19 @@ static int reap_worker(Region *r) {
 
 static void kill_all(Region *r) {
         teardown_kill(r);
-        /* Without a PID namespace nobody but the guard finds every process at once. */
-        if (r->guard.sent && !r->guard.empty && r->tier == TIER_LANDLOCK && !r->guard.scrub && guard_freeze(&r->guard) == 0)
+        if (!r->guard.sent || r->guard.empty || r->guard.scrub || r->stands_first)
+                return;
+        /* Without a PID namespace nobody but the guard finds every process at once. In one, a guard that knows that all of many are on their way
+         * takes them together. */
+        if (r->tier == TIER_NAMESPACES && guard_living(&r->guard) > 1)
+                guard_freeze_at_once(&r->guard);
+        else if (r->tier == TIER_LANDLOCK && guard_freeze(&r->guard) == 0)
                 guard_scrub(&r->guard);
 }
 
-/* Held: nothing of it runs from here on, and nothing of it is overwritten before teardown_clear(). */
+/* Held: nothing of it runs from here on, and nothing of it is overwritten before teardown_clear(). It keeps its limit until then: the guard's kill ends the
+ * sleep of who sleeps at it, and what callbacks have beside it must fit into the budget (I-35). */
 static void freeze(Region *r) {
-        region_cgroup_unlimit(&r->cgroup);
         r->hold = guard_freeze(&r->guard) == 0;
         r->freezing = r->hold;
 }
@@ -82,6 +107,7 @@ void teardown_begin_stop(Region *r) {
 void teardown_begin_clear(Region *r) {
         if (!r->has_worker)
                 return;
+        region_cgroup_unlimit(&r->cgroup);
         if (!r->guard.scrub)
                 guard_scrub(&r->guard);
         kill_all(r);
@@ -120,6 +146,8 @@ static int end_all(Region *r, Diag *reterr) {
         int e;
 
         kill_all(r);
+        if (r->stands_first && !r->guard.scrub && guard_wait_frozen(&r->guard, STOP_WAIT_USEC) == 0)
+                teardown_go_on(r);
         if (r->guard.sent && !r->guard.empty)
                 guard_wait_empty(&r->guard, STOP_WAIT_USEC);
         e = reap_worker(r);
@@ -134,6 +162,12 @@ static int end_all(Region *r, Diag *reterr) {
                 return diag(reterr, TEARDOWN_E_ALIVE, "a process is left in the region's control group");
         r->has_worker = false;
         return 0;
+}
+
+static BudgetEnd how_it_ended(const Region *r) {
+        if (r->outcome == OUTCOME_SIGNALED && r->status == SIGSEGV && guard_facts(&r->guard) & GUARD_FACT_KERNEL_SEGV)
+                return BUDGET_END_CRASHED;
+        return r->outcome == OUTCOME_EXITED && r->status == 0 ? BUDGET_END_WELL : BUDGET_END_FAILED;
 }
 
 int teardown_stop(Region *r, Diag *reterr) {
@@ -152,6 +186,8 @@ int teardown_stop(Region *r, Diag *reterr) {
         if (region_io_drain(&r->io))
                 region_end_late(r, &(Breach){OUTCOME_OUTPUT_EXCEEDED, "output", r->io.output_max, r->io.output_used});
         late = region_budget_final(&r->budget, r->program_cpu_usec, r->program_max_rss);
+        if (late.outcome == OUTCOME_NONE)
+                late = region_budget_refused(&r->budget, how_it_ended(r));
         region_end_late(r, &late);
         region_move(r, REGION_STOPPED);
         return 0;
@@ -160,6 +196,8 @@ int teardown_stop(Region *r, Diag *reterr) {
 int teardown_drop(Region *r, Diag *reterr) {
         int e = end_all(r, reterr);
 
+        spawn_wipe_spec(&r->spawned); /* it may have been told its arguments */
+        region_cgroup_remove(&r->cgroup);
         if (r->spawned.scratch)
                 spawn_scratch_remove(r->spawned.scratch);
         r->has_worker = false;

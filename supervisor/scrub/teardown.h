@@ -22,6 +22,8 @@ enum {
  * they change nothing. */
 void teardown_begin_stop(Region *r);
 void teardown_begin_clear(Region *r);
+/* Overwrites what was killed at its limit of memory, once all of it stands. To be called when the guard has answered. */
+void teardown_go_on(Region *r);
 /* What was set going is done: teardown_stop(), then teardown_clear(), will not wait. */
 bool teardown_is_ready(Region *r);
 /* What was set going is not done yet. Every TEARDOWN_AGAIN_USEC until it is. Returns false when it is no use to wait on. */

@@ -26,7 +26,7 @@ int wipe_init(Wipe *w, unsigned passes) {
                 return -EINVAL;
         if (passes < 3)
                 return 0;
-        w->random = aligned_alloc(64, SOURCE);
+        w->random = malloc(SOURCE);
         if (!w->random)
                 return -ENOMEM;
         for (size_t have = 0; have < SCAN_PAGE;) {
@@ -178,9 +178,14 @@ static void take_batch(Job *j, Batch *b) {
         }
 }
 
+static uint8_t buffers[THREADS_MAX][CHUNK] __attribute__((aligned(64)));
+static size_t used; /* of the first */
+
 static void verify_batch(Job *j, const Batch *b, const uint8_t *want, uint32_t unwritten) {
         uint32_t unread = transfer(j, b, false, j->buffer, CHUNK);
 
+        if (j->buffer == buffers[0])
+                used = used < b->bytes ? b->bytes : used;
         for (size_t at = 0; at < b->bytes; at += SCAN_PAGE) {
                 uint32_t bit = 1U << (at / SCAN_PAGE);
 
@@ -212,7 +217,10 @@ static void *work(void *arg) {
         return NULL;
 }
 
-static uint8_t buffers[THREADS_MAX][CHUNK] __attribute__((aligned(64)));
+void wipe_forget(void) {
+        explicit_bzero(buffers[0], used);
+        used = 0;
+}
 
 static size_t threads_for(uint64_t bytes) {
         cpu_set_t set;

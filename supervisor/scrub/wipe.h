@@ -33,6 +33,8 @@ const uint8_t *wipe_pattern(const Wipe *w, unsigned pass);
 bool wipe_same_page(const uint8_t *a, const uint8_t *b);
 /* Large amounts are shared out to one thread a CPU. Not to be called by two threads at once. */
 void wipe_runs(const Wipe *w, const Scan *s, const Runs *runs, WipeCount *count);
+/* What the thread that calls wipe_runs() read back is forgotten; what its threads read back stays. */
+void wipe_forget(void);
 /* The data of a file, not its holes; fd is open for reading and writing. Its size grows to whole pages, because what was written beyond the
  * end through a mapping is in the last one. On a file system that is not
  * in memory each pass is forced out. Of a range that cannot be written the rest of its extent is denied. Returns 0, or -errno when its

@@ -1,16 +1,17 @@
 #include "spawn/clone.h"
 
+#include "spawn/own.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define STACK_BYTES (64 * 1024)
+#define STACK_BYTES (16 * 1024)
 
 /* The child starts on a stack of its own, so a plain call to syscall() cannot return in it: these few lines start fn(arg) there. */
 long clone_raw(struct clone_args *args, size_t n, int (*fn)(void *), void *arg);
@@ -93,7 +94,7 @@ _leaves_by_exec_ static int hold_capabilities(CloneExec *c) {
 _leaves_by_exec_ static int child_exec(void *arg) {
         static char *const env[] = {NULL};
         CloneExec *c = arg;
-        char *const argv[] = {(char *)c->name, NULL};
+        char *const argv[] = {(char *)c->name, (char *)c->arg, NULL};
         int n = (int)c->n_fds, moved[CLONE_EXEC_FDS_MAX], exec_fd;
 
         /* First out of the way, then into place: a source may stand where another one has to go. */
@@ -121,18 +122,14 @@ _leaves_by_exec_ static int child_exec(void *arg) {
 }
 
 pid_t clone_exec(CloneExec *c, uint64_t flags, int cgroup, int *ret_pidfd) {
+        uint8_t stack[STACK_BYTES] __attribute__((aligned(16))); /* we stand still until the child has left it */
         struct clone_args args = {0};
         sigset_t all, before;
         int pidfd = -1;
-        void *stack;
+        bool noted;
         long pid;
 
         assert(c->n_fds < CLONE_EXEC_FDS_MAX);
-        stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-        if (stack == MAP_FAILED) {
-                c->what = "mmap";
-                return -errno;
-        }
         args.flags = flags | CLONE_VM | CLONE_VFORK | CLONE_PIDFD | (cgroup >= 0 ? CLONE_INTO_CGROUP : 0);
         args.pidfd = (uintptr_t)&pidfd;
         args.exit_signal = SIGCHLD;
@@ -144,9 +141,15 @@ pid_t clone_exec(CloneExec *c, uint64_t flags, int cgroup, int *ret_pidfd) {
         /* A handler of ours must not run in the child, where it would write into our memory. */
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
+        own_begin();
         pid = clone_raw(&args, sizeof(args), child_exec, c);
+        noted = pid < 0 || c->error != 0 || own_note((pid_t)pid);
+        own_done();
         pthread_sigmask(SIG_SETMASK, &before, NULL);
-        munmap(stack, STACK_BYTES);
+        if (!noted) {
+                syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+                c->error = ENOMEM;
+        }
         if (pid < 0)
                 return (pid_t)pid;
         if (c->error != 0) {

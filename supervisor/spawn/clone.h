@@ -9,6 +9,7 @@
 
 typedef struct CloneExec {
         const char *name; /* its argv[0] */
+        const char *arg;  /* its only other argument; NULL: none */
         int exec_fd;     /* of the program; close-on-exec */
         const int *fds;  /* fds[i] becomes descriptor i; all others are closed */
         size_t n_fds;
@@ -20,7 +21,7 @@ typedef struct CloneExec {
 #define CLONE_EXEC_FDS_MAX 1024
 
 /* clone3() with the flags and cgroup in `flags` and `cgroup` (-1: none), then exec. Returns the pid and sets *ret_pidfd, or -errno; a child
- * that could not exec is reaped, and c->what names the call. */
+ * that could not exec is reaped, and c->what names the call. Until own_forget() it is known as one of our own (own.h). */
 pid_t clone_exec(CloneExec *c, uint64_t flags, int cgroup, int *ret_pidfd);
 
 /* A child in a new user namespace that does nothing until it is killed; it shares our memory and runs on `stack`. Returns pid or -errno. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -21,7 +22,7 @@ static int boot_word(const char *line, const char *name) {
         return v;
 }
 
-static bool init_on_free(void) {
+static bool find_init_on_free(void) {
         _cleanup_free_ char *line = NULL, *text = NULL;
         char path[256];
         struct utsname u;
@@ -33,6 +34,20 @@ static bool init_on_free(void) {
         uname(&u);
         snprintf(path, sizeof(path), "/boot/config-%s", u.release);
         return io_read_file(AT_FDCWD, path, 8 << 20, &text, &n) == 0 && strstr(text, "\nCONFIG_INIT_ON_FREE_DEFAULT_ON=y");
+}
+
+/* Of a kernel that is booted it does not change. */
+static bool init_on_free(void) {
+        static atomic_int known = -1;
+        int v = atomic_load(&known);
+
+        if (v < 0)
+                atomic_store(&known, v = find_init_on_free());
+        return v;
+}
+
+void kernel_facts_ahead(void) {
+        init_on_free();
 }
 
 void kernel_facts(KernelFacts *ret) {

@@ -9,3 +9,5 @@ typedef struct KernelFacts {
 } KernelFacts;
 
 void kernel_facts(KernelFacts *ret);
+/* Looks up what does not change, for who has nothing else to do now and will be in a hurry then: a kernel's configuration may be a long file. */
+void kernel_facts_ahead(void);

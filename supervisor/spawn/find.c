@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,28 +15,31 @@ void find_set_folder(const char *folder) {
         folder_first = folder;
 }
 
-/* The folder of the running program. Returns 0 or -errno. */
-static int own_folder(char out[static PATH_MAX]) {
-        ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
-        char *slash;
+static char own[PATH_MAX]; /* the folder of the running program; empty: not known */
 
-        if (n < 0)
-                return -errno;
-        out[n] = 0;
-        slash = strrchr(out, '/');
-        if (!slash)
-                return -ENOENT;
-        *slash = 0;
-        return 0;
+static void find_own(void) {
+        ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+        char *slash = n > 0 ? strrchr(own, '/') : NULL;
+
+        if (slash)
+                *slash = 0;
+        else
+                *own = 0;
+}
+
+static const char *own_folder(void) {
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+        pthread_once(&once, find_own);
+        return *own ? own : NULL;
 }
 
 /* Opens what belongs to Lethe. A tree that was installed below another prefix, or moved as a whole, is found from its own bin folder. */
 static int find(const char *name, int flags, char path[static PATH_MAX + 64]) {
-        char own[PATH_MAX];
-        bool known = own_folder(own) == 0;
+        const char *beside = own_folder();
         const struct {
                 const char *folder, *below;
-        } places[] = {{folder_first, ""}, {known ? own : NULL, ""}, {known ? own : NULL, "/../libexec/lethe"}, {LETHE_LIBEXECDIR, ""}};
+        } places[] = {{folder_first, ""}, {beside, ""}, {beside, "/../libexec/lethe"}, {LETHE_LIBEXECDIR, ""}};
         int fd = -1;
 
         for (size_t i = 0; fd < 0 && i < ARRAY_SIZE(places); i++) {
@@ -65,4 +69,14 @@ char *find_shims(void) {
         _cleanup_close_ int fd = find("shim-root", O_DIRECTORY, path);
 
         return fd < 0 ? NULL : realpath(path, NULL); /* it is opened without following a link */
+}
+
+char *find_skill(const char *name) {
+        char path[PATH_MAX + 64], below[NAME_MAX];
+        _cleanup_close_ int fd = -1;
+
+        if (snprintf(below, sizeof(below), "skills/%s", name) >= (int)sizeof(below))
+                return NULL;
+        fd = find(below, O_DIRECTORY, path);
+        return fd < 0 ? NULL : realpath(path, NULL);
 }

@@ -9,5 +9,7 @@ int find_program(const char *name, char **ret_path);
 int find_worker(char **ret_path);
 /* The host folder that is bound at /lethe: bin/, python/, node/. Owned, or NULL when there is none. */
 char *find_shims(void);
+/* The folder of a skill that comes with Lethe. Owned, or NULL when there is none. */
+char *find_skill(const char *name);
 /* For tests, whose program stands elsewhere: looked at before all other places. Borrowed for ever. */
 void find_set_folder(const char *folder);

@@ -4,6 +4,8 @@
 #include "base/io.h"
 #include "spawn/clone.h"
 #include "spawn/find.h"
+#include "spawn/own.h"
+#include "spawn/spawner-private.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,21 +25,31 @@
 #define EXIT_MS 5000
 #define LOOK_MS 200 /* how often progress is looked for while nothing is said */
 
-static int start(Guard *g, Diag *reterr) {
-        _cleanup_close_ int exe = -1, null = open("/dev/null", O_RDWR | O_CLOEXEC), page = memfd_create("lethe-evidence", MFD_CLOEXEC);
-        _cleanup_close_ int theirs = -1;
+static int execute(Guard *g, const int *fds, Diag *reterr) {
+        _cleanup_close_ int exe = -1;
         _cleanup_free_ char *path = NULL;
-        CloneExec c = {.name = "lethe-guard", .n_fds = GUARD_FD_EVIDENCE + 1};
-        int pair[2], fds[GUARD_FD_EVIDENCE + 1];
-        void *p;
+        CloneExec c = {.name = "lethe-guard", .fds = fds, .n_fds = GUARD_FD_EVIDENCE + 1};
         pid_t pid;
 
-        if (null < 0 || page < 0 || ftruncate(page, sizeof(GuardEvidence)) < 0)
-                return -errno;
         exe = find_program("lethe-guard", &path);
         if (exe < 0)
                 return diag(reterr, GUARD_E_START, "lethe-guard, which overwrites a region's memory at its end, is not beside lethe and not at %s; fix: "
                                                    "install it there", path ?: "its place");
+        c.exec_fd = exe;
+        pid = clone_exec(&c, 0, -1, &g->pidfd);
+        if (pid < 0)
+                return diag(reterr, GUARD_E_START, "lethe-guard cannot be started: %s: %s", c.what, strerror(-pid));
+        g->pid = pid;
+        return 0;
+}
+
+static int start(Guard *g, Spawner *spawner, Diag *reterr) {
+        _cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC), page = memfd_create("lethe-evidence", MFD_CLOEXEC), theirs = -1;
+        int pair[2], fds[GUARD_FD_EVIDENCE + 1];
+        void *p;
+
+        if (null < 0 || page < 0 || ftruncate(page, sizeof(GuardEvidence)) < 0)
+                return -errno;
         p = mmap(NULL, sizeof(GuardEvidence), PROT_READ, MAP_SHARED, page, 0);
         if (p == MAP_FAILED)
                 return -errno;
@@ -52,19 +64,19 @@ static int start(Guard *g, Diag *reterr) {
                 fds[i] = null;
         fds[GUARD_FD_CONTROL] = theirs;
         fds[GUARD_FD_EVIDENCE] = page;
-        c.exec_fd = exe;
-        c.fds = fds;
-        pid = clone_exec(&c, 0, -1, &g->pidfd);
-        if (pid < 0)
-                return diag(reterr, GUARD_E_START, "lethe-guard cannot be started: %s: %s", c.what, strerror(-pid));
-        g->pid = pid;
-        return 0;
+        if (spawner && spawner_guard(spawner, fds, ARRAY_SIZE(fds), &g->pid, &g->pidfd) == 0)
+                return 0;
+        return execute(g, fds, reterr);
 }
 
-int guard_start(Guard *ret, Diag *reterr) {
+int guard_start(Guard *ret, Spawner *spawner, Diag *reterr) {
         Guard g = GUARD_NULL;
-        int e = start(&g, reterr);
+        int e;
 
+        if (spawner && spawner_take_guard(spawner, ret))
+                return 0;
+        e = start(&g, spawner, reterr);
+        g.spawner = spawner;
         if (e == 0)
                 *ret = g;
         else
@@ -145,6 +157,7 @@ int guard_answer(Guard *g, GuardAnswer *ret) {
         g->attached |= ret->kind == GUARD_ATTACHED && ret->error == 0;
         g->frozen |= ret->kind == GUARD_FROZEN;
         g->empty |= ret->kind == GUARD_EMPTY;
+        g->as_new |= ret->kind == GUARD_AS_NEW;
         return 1;
 }
 
@@ -160,6 +173,19 @@ int guard_explain(int error, Diag *reterr) {
 
 int guard_freeze(Guard *g) {
         return order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_FREEZE}, NULL, 0);
+}
+
+int guard_freeze_at_once(Guard *g) {
+        g->scrub = true;
+        return order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_FREEZE, .flags = GUARD_AT_ONCE}, NULL, 0);
+}
+
+unsigned guard_facts(const Guard *g) {
+        return g->page ? __atomic_load_n(&g->page->facts, __ATOMIC_ACQUIRE) : 0;
+}
+
+unsigned guard_living(const Guard *g) {
+        return g->page ? __atomic_load_n(&g->page->living, __ATOMIC_ACQUIRE) : 0;
 }
 
 int guard_scrub(Guard *g) {
@@ -234,13 +260,25 @@ void guard_evidence(const Guard *g, GuardEvidence *ret) {
 }
 
 void guard_done(Guard *g) {
-        if (g->control >= 0 && !g->done)
-                order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_DONE}, NULL, 0);
+        if (g->control >= 0 && !g->done) {
+                g->again = g->spawner && g->attached && g->empty;
+                order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_DONE, .flags = g->again ? GUARD_AGAIN : 0}, NULL, 0);
+        }
         g->done = true;
 }
 
 void guard_deinit(Guard *g) {
         guard_done(g);
+        if (g->again && g->control >= 0 && spawner_keep_guard(g->spawner, g)) {
+                *g = GUARD_NULL;
+                return;
+        }
+        guard_end(g);
+}
+
+void guard_end(Guard *g) {
+        if (!g->done || g->again) /* as new, it serves nobody */
+                order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_DONE}, NULL, 0);
         if (g->pid > 0) {
                 struct pollfd p = {.fd = g->pidfd, .events = POLLIN};
 
@@ -249,6 +287,7 @@ void guard_deinit(Guard *g) {
                         syscall(SYS_pidfd_send_signal, g->pidfd, SIGKILL, NULL, 0);
                 while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
                         ;
+                own_forget(g->pid);
         }
         closep(&g->control);
         closep(&g->pidfd);

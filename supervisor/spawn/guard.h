@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "base/util.h"
 #include "schema/guard.h"
+#include "spawn/spawner.h"
 
 #include <sys/types.h>
 
@@ -22,13 +23,17 @@ typedef struct Guard {
         GuardEvidence *page;   /* mapped, written by the guard */
         bool sent, attached;   /* ATTACH was sent; was answered without an error */
         bool done;             /* DONE was sent */
+        bool again;            /* with GUARD_AGAIN: it is the Spawner's when it is given up here */
+        bool as_new;           /* it said so */
+        Spawner *spawner;      /* borrowed: who made it, or NULL */
         bool frozen, scrub, empty;
         uint64_t seen, since;  /* its progress when last looked at, and CLOCK_MONOTONIC usec of the last change; since 0: not looked at */
 } Guard;
 #define GUARD_NULL ((Guard){.pidfd = -1, .control = -1})
 
-/* It runs when this returns, and waits for its order. Returns 0, GUARD_E_START, -errno. */
-int guard_start(Guard *ret, Diag *reterr);
+/* It runs when this returns, and waits for its order. It may have served other regions before, and is as new. spawner NULL: it is executed.
+ * Returns 0, GUARD_E_START, -errno. */
+int guard_start(Guard *ret, Spawner *spawner, Diag *reterr);
 /* Sends ATTACH. store_dir: see above; spec: Spawned.memory; scratch may be -1. Does not wait for the answer. Returns 0, GUARD_E_GONE, -errno. */
 int guard_attach(Guard *g, const GuardOrder *order, const char *store_dir, int spec, int scratch, Diag *reterr);
 /* Takes one answer and keeps what it says. Returns 1, 0 at the end of the socket, -EAGAIN, -EPROTO. */
@@ -36,6 +41,12 @@ int guard_answer(Guard *g, GuardAnswer *ret);
 /* What an answer's error means for who reads it. */
 int guard_explain(int error, Diag *reterr);
 int guard_freeze(Guard *g);
+/* The first process of its PID namespace was killed, and nothing is to be held. For regions of more than one process. */
+int guard_freeze_at_once(Guard *g);
+/* How many of the traced tasks may run. */
+unsigned guard_living(const Guard *g);
+/* GUARD_FACT_* so far. */
+unsigned guard_facts(const Guard *g);
 int guard_scrub(Guard *g);
 /* For who waits in a loop of its own: it made no progress for stall_usec, and is killed, and with it all that it traces. Asked now and then. */
 bool guard_stalled(Guard *g, uint64_t stall_usec);
@@ -51,10 +62,12 @@ int guard_wait_empty(Guard *g, uint64_t stall_usec);
 int guard_wait_frozen(Guard *g, uint64_t stall_usec);
 /* What it did so far; zeros without a guard. */
 void guard_evidence(const Guard *g, GuardEvidence *ret);
-/* The evidence is recorded, or nothing was attached: it exits. */
+/* The evidence is recorded, or nothing was attached: it exits, or serves another region. The evidence is gone then. */
 void guard_done(Guard *g);
-/* The same, unless that was said, and it is reaped. */
+/* The same, unless that was said, and it is given to its Spawner, or reaped. */
 void guard_deinit(Guard *g);
+/* It exits and is reaped, whatever was said to it. */
+void guard_end(Guard *g);
 
 /* Removes the evidence of regions that known() says are over: their end was recorded before their supervisor died. */
 void guard_sweep(const char *store_dir, bool (*known)(const char *region, void *userdata), void *userdata);

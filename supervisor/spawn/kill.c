@@ -1,8 +1,11 @@
 /* Ending a region and proving that nothing of it is left. */
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/proc.h"
+#include "spawn/own.h"
 #include "spawn/private.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,64 +17,44 @@
 #include <sys/wait.h>
 
 #define ROUNDS_MAX 1000
+#define KILL_DEPTH_MAX 256 /* generations: a thread of the daemon has a small stack */
 #define REAP_MS 5000
-
-static pid_t living[SPAWN_LIVING_MAX];
-static size_t n_living;
-
-int spawn_note_worker(pid_t pid) {
-        if (n_living >= SPAWN_LIVING_MAX)
-                return -EAGAIN;
-        living[n_living++] = pid;
-        return 0;
-}
-
-static bool is_worker(pid_t pid) {
-        for (size_t i = 0; i < n_living; i++)
-                if (living[i] == pid)
-                        return true;
-        return false;
-}
-
-static void forget_worker(pid_t pid) {
-        for (size_t i = 0; i < n_living; i++)
-                if (living[i] == pid) {
-                        living[i] = living[--n_living];
-                        return;
-                }
-}
 
 void spawn_wipe_spec(Spawned *s) {
         if (s->spec) {
                 sodium_memzero(s->spec, s->n_spec);
-                if (s->memory >= 0 && lseek(s->memory, 0, SEEK_SET) == 0)
-                        io_write_full(s->memory, s->spec, s->n_spec);
+                /* Words are seldom longer than the spec before them. */
+                if (s->memory >= 0 && lseek(s->memory, 0, SEEK_SET) == 0 && io_write_full(s->memory, s->spec, s->n_spec) == 0)
+                        for (size_t at = 0; at < s->n_words; at += s->n_spec)
+                                io_write_full(s->memory, s->spec, MIN(s->n_spec, s->n_words - at));
         }
         closep(&s->memory);
 }
 
 void spawned_deinit(Spawned *s) {
-        forget_worker(s->pid);
+        if (s->pid > 0)
+                own_forget(s->pid);
         if (s->spec)
                 sodium_memzero(s->spec, s->n_spec);
         closep(&s->memory);
         closep(&s->pidfd);
         closep(&s->status);
         closep(&s->lifeline);
+        view_marks_deinit(&s->view);
         free(s->scratch);
         free(s->spec);
         free(s->cgroup);
         *s = SPAWNED_NULL;
 }
 
-/* Calls fn for each direct child of pid that /proc tells. Returns how many. */
-static size_t each_child(pid_t pid, void (*fn)(pid_t child, void *arg), void *arg) {
+/* Calls fn for each child of one thread that /proc tells. Returns how many. */
+static size_t each_child_of(pid_t pid, pid_t thread, void (*fn)(pid_t child, void *arg), void *arg) {
         char path[64];
         _cleanup_free_ char *text = NULL;
         size_t n_text, n = 0;
         char *p, *end;
 
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)thread);
         if (io_read_file(AT_FDCWD, path, 1 << 20, &text, &n_text) < 0)
                 return 0;
         for (p = text; *p; p = end) {
@@ -89,8 +72,28 @@ static size_t each_child(pid_t pid, void (*fn)(pid_t child, void *arg), void *ar
         return n;
 }
 
+static size_t each_child(pid_t pid, void (*fn)(pid_t child, void *arg), void *arg) {
+        return each_child_of(pid, pid, fn, arg);
+}
+
+/* A child belongs to the thread that made it, and an orphan to whichever the kernel chose. */
+static void each_own_child(void (*fn)(pid_t child, void *arg), void *arg) {
+        DIR *d = opendir("/proc/self/task");
+        struct dirent *e;
+
+        while (d && (e = readdir(d)))
+                if (e->d_name[0] != '.')
+                        each_child_of(getpid(), (pid_t)strtol(e->d_name, NULL, 10), fn, arg);
+        if (d)
+                closedir(d);
+}
+
+/* arg: how deep it stands. What is below the deepest that is looked at falls to the subreaper, and is found there. */
 static void kill_tree(pid_t pid, void *arg) {
-        each_child(pid, kill_tree, arg);
+        uintptr_t depth = (uintptr_t)arg;
+
+        if (depth < KILL_DEPTH_MAX)
+                each_child(pid, kill_tree, (void *)(depth + 1));
         kill(pid, SIGKILL);
 }
 
@@ -153,7 +156,7 @@ static bool is_orphan(pid_t pid, const Spawned *s, pid_t guard) {
         _cleanup_free_ char *text = status_of(pid);
         uint64_t ticks;
 
-        return text && strstr(text, "\nNoNewPrivs:\t1") && strstr(text, "\nSeccomp:\t2") && spawn_start_ticks(pid, &ticks) == 0 &&
+        return text && strstr(text, "\nNoNewPrivs:\t1") && strstr(text, "\nSeccomp:\t2") && (ticks = proc_start_ticks(pid)) > 0 &&
                ticks >= s->start_ticks && !is_held_by_another(text, guard);
 }
 
@@ -177,7 +180,7 @@ typedef struct Hunt {
 static void hunt(pid_t pid, void *arg) {
         Hunt *h = arg;
 
-        if ((pid != h->s->pid && is_worker(pid)) || !is_orphan(pid, h->s, h->guard))
+        if ((pid != h->s->pid && own_is(pid)) || !is_orphan(pid, h->s, h->guard))
                 return;
         h->found++;
         kill_tree(pid, NULL);
@@ -215,7 +218,9 @@ int spawn_prove_empty(Spawned *s, pid_t guard, Diag *reterr) {
 
                 for (size_t i = 0; i < ROUNDS_MAX; i++) {
                         h.found = 0;
-                        each_child(getpid(), hunt, &h);
+                        own_hold();
+                        each_own_child(hunt, &h);
+                        own_done();
                         if (h.found == 0 || clock_mono_usec() > until)
                                 break;
                 }

@@ -11,6 +11,7 @@
 
 #define ENTRIES_OWN 64 /* entries that a plan has besides the grant's files */
 #define PAGE 4096ULL
+#define ENV_USUAL_MAX 16
 #define HOST_ID 65534  /* what a region's user is on the host when the supervisor is root */
 
 int plan_tier(const Grant *g, const Probe *p, Tier *ret, Diag *reterr) {
@@ -181,7 +182,15 @@ static const char *list_to_host(Plan *p, const PlanInput *in, const char *s) {
         return all ?: "";
 }
 
-static void add_strings(Plan *p, const PlanInput *in) {
+static size_t count(char *const *v) {
+        size_t n = 0;
+
+        while (v && v[n])
+                n++;
+        return n;
+}
+
+static void add_words(Plan *p, const PlanInput *in) {
         const Grant *g = in->grant;
         bool host = in->tier == TIER_LANDLOCK;
 
@@ -198,9 +207,6 @@ static void add_strings(Plan *p, const PlanInput *in) {
                 p->spec.env[p->spec.n_env++] = line;
         }
         p->spec.env[p->spec.n_env++] = text(p, "LETHE_REGION=%s", in->region);
-        p->spec.workdir = g->workdir ?: REGION_WORK_DIR;
-        if (host)
-                p->spec.workdir = to_host(p, in, p->spec.workdir);
         if (g->skill_dir) {
                 const char *skill = host ? g->skill_dir : REGION_SKILL_DIR;
 
@@ -210,12 +216,69 @@ static void add_strings(Plan *p, const PlanInput *in) {
         }
 }
 
-static size_t count(char *const *v) {
-        size_t n = 0;
+int plan_words(const PlanInput *in, Plan *ret) {
+        const Grant *g = in->grant;
+        Plan p = {0};
 
-        while (v && v[n])
-                n++;
-        return n;
+        p.spec.argv = calloc(count(g->argv) + 1, sizeof(*p.spec.argv));
+        p.spec.env = calloc(count(g->env) + 2, sizeof(*p.spec.env));
+        if (p.spec.argv && p.spec.env)
+                add_words(&p, in);
+        if (!p.spec.argv || !p.spec.env || p.failed) {
+                plan_deinit(&p);
+                return -ENOMEM;
+        }
+        *ret = p;
+        return 0;
+}
+
+const PlanWarm plan_warm[PLAN_WARM_N] = {
+        {"python3", "/usr/bin/python3", REGION_LETHE_DIR "/warm/warm.py", true},
+        {"perl", "/usr/bin/perl", REGION_LETHE_DIR "/warm/warm.pl", false},
+        {"lethe-load", REGION_LETHE_DIR "/bin/lethe-load", "--warm", false},
+};
+
+/* An interpreter that can go on in a child of its own. Where it is looked up by its name, the system's is meant; with another one of that name it will
+ * be executed in the region after all. */
+static const char *interpreter(const PlanInput *in) {
+        const Grant *g = in->grant;
+        const char *program = in->later ? g->interpreter : g->argv[0], *slash = program ? strrchr(program, '/') : NULL, *name = slash ? slash + 1 : program;
+
+        if (!program || !g->preload || in->tier != TIER_NAMESPACES || !in->shim_dir || (slash && program[0] != '/'))
+                return NULL;
+        for (size_t i = 0; i < ARRAY_SIZE(plan_warm); i++)
+                if (strcmp(name, plan_warm[i].name) == 0 && (plan_warm[i].judges || g->interpreter))
+                        return slash ? program : plan_warm[i].program;
+        return NULL;
+}
+
+/* The bootstrap of an interpreter that is started before its words are there. What goes on in a child of a warm one has it already. */
+static int add_ahead(Plan *p, const PlanInput *in) {
+        static const char *const node[] = {"-r", REGION_LETHE_DIR "/warm/ahead.js", REGION_LETHE_DIR "/warm/ahead.js"};
+        LaunchSpec *s = &p->spec;
+
+        s->argv = calloc(ARRAY_SIZE(node) + strv_length(in->grant->preload) + 2, sizeof(*s->argv));
+        s->env = calloc(ENV_USUAL_MAX, sizeof(*s->env));
+        if (!s->argv || !s->env)
+                return -ENOMEM;
+        s->argv[s->n_argv++] = in->grant->interpreter;
+        for (size_t i = 0; !p->interpreter && i < ARRAY_SIZE(node); i++)
+                s->argv[s->n_argv++] = node[i];
+        for (size_t i = 0; !p->interpreter && in->grant->preload && in->grant->preload[i]; i++)
+                s->argv[s->n_argv++] = in->grant->preload[i];
+        for (size_t i = 0; grant_usual_env[i] && i + 1 < ENV_USUAL_MAX; i++)
+                s->env[s->n_env++] = grant_usual_env[i];
+        s->search = strchr(grant_usual_env[0], '=') + 1; /* PATH */
+        s->flags |= LAUNCH_AHEAD;
+        return 0;
+}
+
+void plan_not_ahead(Plan *p) {
+        if (!(p->spec.flags & LAUNCH_AHEAD))
+                return;
+        p->spec.flags &= (uint8_t)~LAUNCH_AHEAD;
+        p->spec.n_argv = p->spec.n_env = 0;
+        p->spec.search = "";
 }
 
 int plan_make(const PlanInput *in, Plan *ret) {
@@ -223,18 +286,20 @@ int plan_make(const PlanInput *in, Plan *ret) {
         Plan p = {0};
         LaunchSpec *s = &p.spec;
 
+        if (!in->later && plan_words(in, &p) < 0)
+                return -ENOMEM;
+        p.spec.search = in->later ? "" : p.spec.search;
         s->entries = calloc(ENTRIES_OWN + g->n_files, sizeof(*s->entries));
         s->limits = calloc(16, sizeof(*s->limits));
-        s->argv = calloc(count(g->argv) + 1, sizeof(*s->argv));
-        s->env = calloc(count(g->env) + 2, sizeof(*s->env));
         p.trees = calloc(4 + g->n_files, sizeof(*p.trees));
-        if (!s->entries || !s->limits || !s->argv || !s->env || !p.trees) {
+        if (!s->entries || !s->limits || !p.trees) {
                 plan_deinit(&p);
                 return -ENOMEM;
         }
         s->tier = (uint8_t)in->tier;
         s->flags = (in->probe->root && (in->tier == TIER_NAMESPACES || in->probe->has_nobody) ? LAUNCH_CHANGE_IDS : 0) |
-                   (g->proc && in->tier == TIER_NAMESPACES ? LAUNCH_PROC : 0) | (g->network == NETWORK_HOST ? LAUNCH_NET_HOST : 0);
+                   (g->proc && in->tier == TIER_NAMESPACES ? LAUNCH_PROC : 0) | (in->later ? LAUNCH_LATER : 0) |
+                   (g->network == NETWORK_HOST ? LAUNCH_NET_HOST : 0);
         s->uid = in->tier == TIER_NAMESPACES ? REGION_UID : HOST_ID;
         s->gid = in->tier == TIER_NAMESPACES ? REGION_GID : HOST_ID;
         /* One page more than the budget: that a page beyond it could be written is the breach's proof. */
@@ -253,8 +318,14 @@ int plan_make(const PlanInput *in, Plan *ret) {
         for (size_t i = 0; i < g->n_files; i++)
                 add_granted(&p, in, g->files[i].target, g->files[i].source, g->files[i].write);
         add_limits(&p, in);
-        add_strings(&p, in);
+        s->workdir = g->workdir ?: REGION_WORK_DIR;
+        if (in->tier == TIER_LANDLOCK)
+                s->workdir = to_host(&p, in, s->workdir);
+        p.interpreter = interpreter(in);
+        p.preload = g->preload;
         s->n_trees = (uint16_t)p.n_trees;
+        if (in->later && g->interpreter && in->shim_dir && add_ahead(&p, in) < 0)
+                p.failed = true;
         if (p.failed) {
                 plan_deinit(&p);
                 return -ENOMEM;

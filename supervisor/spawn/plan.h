@@ -26,6 +26,7 @@ typedef struct PlanInput {
         bool trees;            /* the supervisor may make detached mounts: it is root */
         const struct sock_filter *filter; /* borrowed */
         size_t n_filter;
+        bool later;            /* arguments and environment are not known yet: plan_words() */
 } PlanInput;
 
 typedef struct Plan {
@@ -35,11 +36,32 @@ typedef struct Plan {
         char **texts;    /* owned strings */
         size_t n_texts;
         bool failed;     /* out of memory while it was built */
+        const char *interpreter; /* what can be warm, absolute; NULL: the program is executed */
+        char *const *preload;    /* borrowed from the grant: what it imports */
 } Plan;
+
+/* What can be warm. */
+typedef struct PlanWarm {
+        const char *name;
+        const char *program; /* which one a bare name means */
+        const char *bootstrap; /* its first argument; behind it come the names of what it is to load */
+        bool judges;         /* it executes what it cannot go on as; of the others the grant says so (Grant.interpreter) */
+} PlanWarm;
+#define PLAN_WARM_N 3
+extern const PlanWarm plan_warm[PLAN_WARM_N];
 
 /* Which tier this grant gets on this machine. Returns 0 or SPAWN_E_TIER (1) with what is missing and the fix. */
 int plan_tier(const Grant *g, const Probe *p, Tier *ret, Diag *reterr);
 /* Returns 0 or -ENOMEM. */
 int plan_make(const PlanInput *in, Plan *ret);
+/* A view is what many regions see alike: all but what stands in a region's own scratch. Two halves of one plan: the entries and trees of the view
+ * (to be freed with plan_deinit(); its strings are borrowed from p), and, in p itself, what is left for a region of it. */
+int plan_of_view(const Plan *p, Plan *ret);
+void plan_use_view(Plan *p);
+bool plan_is_own(const LaunchEntry *e);
+/* Nothing is started before its words are there after all; without LAUNCH_AHEAD nothing changes. */
+void plan_not_ahead(Plan *p);
+/* Of the same input, but for the grant's argv and env, which are known now: a plan with search, argv and env alone. Returns 0 or -ENOMEM. */
+int plan_words(const PlanInput *in, Plan *ret);
 void plan_deinit(Plan *p);
 #define _cleanup_plan_ _cleanup_(plan_deinit)

@@ -32,7 +32,7 @@ static int follow(Spawned *s, Diag *reterr) {
                         return r;
                 if (got.kind == STATUS_BORN) {
                         scratch = n2;
-                        if (spawn_groups(s, NULL) < 0)
+                        if (spawn_groups(s, NULL, 0) < 0)
                                 return r;
                 } else if (got.kind == STATUS_READY) {
                         notify = n1;

@@ -44,7 +44,9 @@ static bool is_mapped(const char *path, uint64_t id) {
         return false;
 }
 
-static int userns_denied(void) {
+int probe_userns(bool root) {
+        if (root)
+                return USERNS_MAY_WORK;
         if (read_number("/proc/sys/user/max_user_namespaces", 1) == 0)
                 return USERNS_DENIED_COUNT;
         if (read_number("/proc/sys/kernel/unprivileged_userns_clone", 1) == 0)
@@ -67,8 +69,7 @@ void probe_quick(Probe *ret) {
         ret->root = ret->uid == 0;
         if (ret->root)
                 ret->has_nobody = is_mapped("/proc/self/uid_map", NOBODY) && is_mapped("/proc/self/gid_map", NOBODY);
-        else
-                ret->userns_denied = userns_denied();
+        ret->userns_denied = probe_userns(ret->root);
         for (size_t i = 0; i < PROBE_LINKS; i++) {
                 ssize_t n = readlink(probe_system_names[i], ret->system[i].text, sizeof(ret->system[i].text) - 1);
                 struct stat st;

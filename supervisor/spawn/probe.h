@@ -31,5 +31,7 @@ typedef enum ProbeUserns {
 extern const char *const probe_system_names[PROBE_LINKS]; /* "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" */
 
 void probe_quick(Probe *ret);
+/* Of it, whether an ordinary user may have user namespaces: ProbeUserns. */
+int probe_userns(bool root);
 /* Why and the fix, as one sentence each; "" for USERNS_MAY_WORK. */
 const char *probe_userns_reason(int denied);

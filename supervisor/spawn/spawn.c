@@ -1,16 +1,21 @@
 #include "spawn/spawn.h"
 
 #include "base/io.h"
+#include "base/proc.h"
 #include "schema/limits.h"
 #include "spawn/clone.h"
 #include "spawn/find.h"
+#include "spawn/kept.h"
+#include "spawn/own.h"
 #include "spawn/plan.h"
 #include "spawn/private.h"
+#include "spawn/spawner-private.h"
 #include "spawn/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,9 +32,15 @@
 
 int spawn_fault;
 
+/* From the quickest to the one that always remains. */
+typedef enum Way { WAY_TEMPLATE, WAY_NURSERY, WAY_EXEC } Way;
+#define E_NEXT_WAY 100 /* this way cannot be gone: nothing was started */
+
 /* What a start holds until it has become a Spawned. */
 typedef struct Start {
         const SpawnRequest *r;
+        Way way;
+        Nursery *template; /* taken from the Spawner, or NULL */
         Plan plan;
         struct sock_filter *filter;
         size_t n_filter;
@@ -47,6 +58,8 @@ static void close_pair(int fd[2]) {
 }
 
 static void start_deinit(Start *t) {
+        if (t->template)
+                spawner_give_back(t->r->spawner, t->template, false);
         for (size_t i = LAUNCH_FD_TREES; i < t->n_fds; i++)
                 closep(&t->fds[i]);
         plan_deinit(&t->plan);
@@ -64,31 +77,9 @@ static void start_deinit(Start *t) {
                 syscall(SYS_pidfd_send_signal, t->s.pidfd, SIGKILL, NULL, 0);
                 while (waitpid(t->s.pid, NULL, 0) < 0 && errno == EINTR)
                         ;
+                own_forget(t->s.pid);
         }
         spawned_deinit(&t->s);
-}
-
-int spawn_start_ticks(pid_t pid, uint64_t *ret) {
-        char path[64], text[1024], *p;
-        ssize_t n;
-        int fd;
-
-        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-                return -errno;
-        n = read(fd, text, sizeof(text) - 1);
-        close(fd);
-        if (n <= 0)
-                return -EIO;
-        text[n] = 0;
-        p = strrchr(text, ')'); /* the name before it may hold anything */
-        for (int field = 2; p && field < 22; field++)
-                p = strchr(p + 1, ' ');
-        if (!p)
-                return -EBADMSG;
-        *ret = strtoull(p, NULL, 10);
-        return 0;
 }
 
 /* Tier landlock: a folder of the host stands for the scratch file system. Root puts it where user 65534 can reach it. */
@@ -157,39 +148,41 @@ static int check_sources(Start *t, Diag *reterr) {
         return 0;
 }
 
-static int open_trees(Start *t, Diag *reterr) {
-        for (size_t i = 0; i < t->plan.n_trees; i++) {
-                const PlanTree *p = &t->plan.trees[i];
+int spawn_open_trees(const Plan *plan, const Probe *probe, int *fds, size_t *n_fds, Diag *reterr) {
+        for (size_t i = 0; i < plan->n_trees; i++) {
+                const PlanTree *p = &plan->trees[i];
                 struct stat st;
                 bool plain = p->uniform && stat(p->source, &st) == 0 && (st.st_mode & 05) == 05;
-                int fd = spawn_fails() ? diag(reterr, -EIO, "injected")
-                                       : tree_open(p->source, p->write, t->r->probe->has_nobody && !plain, reterr);
+                int fd = spawn_fails() ? diag(reterr, -EIO, "injected") : tree_open(p->source, p->write, probe->has_nobody && !plain, reterr);
 
                 if (fd < 0)
                         return fd == -ENOENT || fd == -ELOOP || fd == -EACCES ? SPAWN_E_SOURCE : SPAWN_E_KERNEL;
-                t->fds[t->n_fds++] = fd;
+                fds[(*n_fds)++] = fd;
         }
         return 0;
 }
 
-static int seal_spec(Start *t) {
+int spawn_seal(const LaunchSpec *s, uint8_t **ret_bytes, size_t *ret_n) {
         _cleanup_free_ uint8_t *bytes = NULL;
+        _cleanup_close_ int fd = -1;
         size_t n;
-        int e = spawn_fails() ? -EIO : launch_encode(&t->plan.spec, &bytes, &n);
+        int e = launch_encode(s, &bytes, &n);
 
         if (e < 0)
                 return e;
-        t->spec = memfd_create("lethe-spec", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-        if (t->spec < 0)
+        fd = memfd_create("lethe-spec", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        if (fd < 0)
                 return -errno;
-        e = io_write_full(t->spec, bytes, n);
-        if (e == 0 && fcntl(t->spec, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
+        e = io_write_full(fd, bytes, n);
+        if (e == 0 && s->flags & LAUNCH_LATER && ftruncate(fd, (off_t)(n + LAUNCH_WORDS_MAX)) < 0)
                 e = -errno;
-        if (e == 0) {
-                t->s.spec = TAKE_PTR(bytes);
-                t->s.n_spec = n;
-        }
-        return e;
+        if (e == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
+                e = -errno;
+        if (e < 0)
+                return e;
+        *ret_bytes = TAKE_PTR(bytes);
+        *ret_n = n;
+        return TAKE_FD(fd);
 }
 
 static int open_channels(Start *t) {
@@ -242,40 +235,94 @@ static bool needs_net_namespace(const Grant *g) {
         return g->network == NETWORK_PRIVATE || (g->network == NETWORK_NONE && g->proc);
 }
 
+/* A nursery that is gone is another matter than a kernel that refuses; of a template's refusal the host's own may know nothing. */
+static int from_nursery(Start *t, uint64_t flags, CloneExec *c) {
+        int e = t->template ? nursery_child(t->template, flags, t->fds, t->n_fds, &t->s.pid, &t->s.pidfd)
+                            : spawner_worker(t->r->spawner, flags, t->fds, t->n_fds, &t->s.pid, &t->s.pidfd);
+
+        c->what = "clone3";
+        if (t->template && e == 0)
+                spawner_give_back(t->r->spawner, TAKE_PTR(t->template), true);
+        return e == NURSERY_E_GONE || e == -E2BIG || (t->template && e < 0) ? E_NEXT_WAY : e;
+}
+
 static int start_process(Start *t, Diag *reterr) {
-        CloneExec c = {.name = "lethe-worker", .exec_fd = t->worker, .fds = t->fds, .n_fds = t->n_fds, .keep_caps = t->s.tier == TIER_NAMESPACES};
+        CloneExec c = {.name = "lethe-worker", .exec_fd = t->worker, .fds = t->fds, .n_fds = t->n_fds, .keep_caps = t->s.tier == TIER_NAMESPACES,
+                       .what = "clone3"};
         uint64_t flags = 0;
-        pid_t pid;
+        int e;
 
         if (t->s.tier == TIER_NAMESPACES)
                 flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
                         (needs_net_namespace(t->r->grant) ? CLONE_NEWNET : 0);
-        c.what = "clone3";
-        pid = spawn_fails() ? -EIO : clone_exec(&c, flags, t->v2, &t->s.pidfd);
-        if (pid < 0)
-                return explain_clone(t, &c, -pid, reterr);
-        t->s.pid = pid;
-        return 0;
+        if (spawn_fails())
+                e = -EIO;
+        else if (t->way != WAY_EXEC)
+                e = from_nursery(t, flags, &c);
+        else
+                e = t->s.pid = clone_exec(&c, flags, t->v2, &t->s.pidfd);
+        if (e == E_NEXT_WAY)
+                return e;
+        return e < 0 ? explain_clone(t, &c, -e, reterr) : 0;
 }
 
-/* Between the worker's exec and its first step that needs an id. */
-static int admit(Start *t, Diag *reterr) {
-        const Probe *p = t->r->probe;
+int spawn_write_maps(pid_t pid, const Probe *p) {
         char uids[64], gids[64];
         bool nobody = p->root && p->has_nobody;
+
+        snprintf(uids, sizeof(uids), "%u %u 1\n", REGION_UID, nobody ? HOST_ID : p->uid);
+        snprintf(gids, sizeof(gids), "%u %u 1\n", REGION_GID, nobody ? HOST_ID : p->gid);
+        return tree_write_maps(pid, uids, gids, !p->root);
+}
+
+/* Before the worker's first step that needs an id. Below a template it writes its maps itself. */
+static int admit(Start *t, Diag *reterr) {
+        bool own_maps = t->plan.spec.flags & LAUNCH_TEMPLATE;
         int e;
 
-        if (t->s.tier == TIER_NAMESPACES) {
-                snprintf(uids, sizeof(uids), "%u %u 1\n", REGION_UID, nobody ? HOST_ID : p->uid);
-                snprintf(gids, sizeof(gids), "%u %u 1\n", REGION_GID, nobody ? HOST_ID : p->gid);
-                e = spawn_fails() ? -EIO : tree_write_maps(t->s.pid, uids, gids, !p->root);
+        if (t->s.tier == TIER_NAMESPACES && !own_maps) {
+                e = spawn_fails() ? -EIO : spawn_write_maps(t->s.pid, t->r->probe);
                 if (e < 0)
                         return diag(reterr, SPAWN_E_TIER, "tier namespaces cannot be had: the user map cannot be written: %s", strerror(-e));
         }
-        e = spawn_fails() ? -EIO : spawn_start_ticks(t->s.pid, &t->s.start_ticks);
-        if (e < 0)
+        t->s.start_ticks = proc_start_ticks(t->s.pid);
+        e = spawn_fails() || t->s.start_ticks == 0 ? -EIO : 0;
+        if (e < 0 || own_maps)
                 return e;
         return send(t->lifeline[1], "m", 1, MSG_NOSIGNAL) == 1 ? 0 : -errno;
+}
+
+/* The view's own nursery, when there is one or is to be one: then nothing is to be bound for this region. */
+static bool take_template(Start *t) {
+        uint8_t view[VIEW_BYTES], again[VIEW_BYTES];
+        Nursery made;
+        bool wanted;
+        Diag d = {};
+        int e;
+
+        if (!view_of(&t->plan, t->r->probe, view))
+                return false;
+        t->template = spawner_take(t->r->spawner, view, &wanted);
+        if (wanted) {
+                e = template_make(t->r->spawner, &t->plan, t->r->probe, &made, &d);
+                /* What is named by a path may have become another thing while it was bound. */
+                if (e == 0 && (!view_of(&t->plan, t->r->probe, again) || memcmp(view, again, sizeof(view)) != 0)) {
+                        nursery_end(&made);
+                        e = -ESTALE;
+                }
+                spawner_made(t->r->spawner, view, e == 0 ? &made : NULL);
+                t->template = e == 0 ? spawner_take(t->r->spawner, view, &wanted) : NULL;
+        }
+        /* What cannot be imported, or starts a thread, is executed; in the same view. */
+        if (!t->template && !wanted && t->plan.interpreter) {
+                t->plan.interpreter = NULL;
+                plan_not_ahead(&t->plan);
+                return take_template(t);
+        }
+        if (t->template)
+                plan_use_view(&t->plan);
+        t->s.warm = t->template && t->plan.interpreter;
+        return t->template;
 }
 
 static int start(Start *t, Diag *reterr) {
@@ -293,8 +340,8 @@ static int start(Start *t, Diag *reterr) {
         }
         if (e != 0)
                 return e;
-        t->worker = find_worker(NULL);
-        if (t->worker < 0 || spawn_fails()) {
+        t->worker = t->way == WAY_EXEC ? find_worker(NULL) : -1;
+        if ((t->way == WAY_EXEC && t->worker < 0) || spawn_fails()) {
                 _cleanup_free_ char *path = NULL;
                 int fd = find_worker(&path);
 
@@ -302,22 +349,32 @@ static int start(Start *t, Diag *reterr) {
                 return diag(reterr, SPAWN_E_WORKER, "lethe-worker is not beside lethe and not at %s; fix: install it there", path ?: "its place");
         }
         filter_input(r->grant, t->s.tier, r->memory_in_cgroup, r->tasks_in_cgroup, &t->s.filter);
-        e = spawn_fails() ? -EIO : filter_cached(&t->s.filter, r->store_dir, &t->filter, &t->n_filter);
+        e = spawn_fails() ? -EIO : kept_filter(spawner_kept(r->spawner), &t->s.filter, r->store_dir, &t->filter, &t->n_filter);
         if (e < 0)
                 return e;
-        t->shims = find_shims();
+        t->shims = kept_shims(spawner_kept(r->spawner));
         in.shim_dir = t->shims;
         in.scratch = t->scratch;
         in.memory_in_cgroup = r->memory_in_cgroup;
         in.tasks_in_cgroup = r->tasks_in_cgroup;
         in.trees = r->probe->root;
+        in.later = r->later;
         in.filter = t->filter;
         in.n_filter = t->n_filter;
         e = spawn_fails() ? -EIO : plan_make(&in, &t->plan);
+        if (e == 0 && r->later) /* before anything is bound */
+                e = view_mark(&t->plan, &t->s.view);
+        if (e == 0 && t->way == WAY_TEMPLATE && !take_template(t))
+                t->way = WAY_NURSERY;
+        if (e == 0 && t->plan.interpreter && !t->s.warm) /* only a warm one has its bootstrap */
+                plan_not_ahead(&t->plan);
+        t->s.ahead = e == 0 && t->plan.spec.flags & LAUNCH_AHEAD;
         if (e == 0)
-                e = open_trees(t, reterr);
-        if (e == 0)
-                e = seal_spec(t);
+                e = spawn_open_trees(&t->plan, r->probe, t->fds, &t->n_fds, reterr);
+        if (e == 0) {
+                t->spec = spawn_fails() ? -EIO : spawn_seal(&t->plan.spec, &t->s.spec, &t->s.n_spec);
+                e = MIN(t->spec, 0);
+        }
         if (e == 0)
                 e = open_channels(t);
         if (e != 0)
@@ -327,8 +384,8 @@ static int start(Start *t, Diag *reterr) {
         return e != 0 ? e : admit(t, reterr);
 }
 
-int spawn_start(const SpawnRequest *r, Spawned *ret, Diag *reterr) {
-        Start t = {.r = r, .worker = -1, .spec = -1, .status = {-1, -1}, .lifeline = {-1, -1}, .v2 = -1, .s = SPAWNED_NULL,
+static int start_by(Way way, const SpawnRequest *r, Spawned *ret, Diag *reterr) {
+        Start t = {.r = r, .way = way, .worker = -1, .spec = -1, .status = {-1, -1}, .lifeline = {-1, -1}, .v2 = -1, .s = SPAWNED_NULL,
                    .n_fds = LAUNCH_FD_TREES};
         int e;
 
@@ -337,8 +394,6 @@ int spawn_start(const SpawnRequest *r, Spawned *ret, Diag *reterr) {
         e = plan_tier(r->grant, r->probe, &t.s.tier, reterr);
         if (e == 0)
                 e = start(&t, reterr);
-        if (e == 0)
-                e = spawn_note_worker(t.s.pid);
         /* What only a try can tell: the namespaces were refused, and the grant may do without them. */
         if (e == SPAWN_E_TIER && t.s.tier == TIER_NAMESPACES && r->grant->tier == 0 && r->grant->min_tier == TIER_LANDLOCK) {
                 Probe p = *r->probe;
@@ -348,6 +403,10 @@ int spawn_start(const SpawnRequest *r, Spawned *ret, Diag *reterr) {
                 p.userns_denied = USERNS_DENIED_COUNT;
                 again.probe = &p;
                 return spawn_start(&again, ret, reterr);
+        }
+        if (e == E_NEXT_WAY) {
+                start_deinit(&t);
+                return start_by(t.way + 1, r, ret, reterr);
         }
         if (e == 0) {
                 t.s.status = TAKE_FD(t.status[0]);
@@ -359,4 +418,30 @@ int spawn_start(const SpawnRequest *r, Spawned *ret, Diag *reterr) {
         }
         start_deinit(&t);
         return e;
+}
+
+int spawn_words(Spawned *s, const Grant *g, const char *region) {
+        const PlanInput in = {.grant = g, .tier = s->tier, .region = region};
+        _cleanup_(plan_deinit) Plan p = {0};
+        uint8_t *bytes;
+        size_t n;
+        int e = plan_words(&in, &p);
+
+        assert(s->tier == TIER_NAMESPACES); /* where no path is the host's */
+        if (e == 0)
+                e = launch_words_encode(&p.spec, &bytes, &n);
+        if (e < 0)
+                return e;
+        s->n_words = n;
+        s->told = true;
+        if (pwrite(s->memory, bytes, n, (off_t)s->n_spec) != (ssize_t)n)
+                e = -EIO;
+        sodium_memzero(bytes, n);
+        free(bytes);
+        return e;
+}
+
+int spawn_start(const SpawnRequest *r, Spawned *ret, Diag *reterr) {
+        /* A cgroup of version 2 is entered by being born in it, which a nursery does not do. */
+        return start_by(r->spawner && !r->cgroup ? WAY_TEMPLATE : WAY_EXEC, r, ret, reterr);
 }

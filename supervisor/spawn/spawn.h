@@ -8,6 +8,7 @@
 #include "policy/grant.h"
 #include "schema/status.h"
 #include "spawn/probe.h"
+#include "spawn/spawner.h"
 
 enum {
         SPAWN_E_TIER = 1,   /* this machine cannot give the grant's tier: message says what is missing and the fix */
@@ -31,7 +32,23 @@ typedef struct SpawnRequest {
         bool memory_in_cgroup;         /* a cgroup will bound memory: else RLIMIT_DATA is set and large mappings are notified */
         bool tasks_in_cgroup;          /* a cgroup will bound tasks: else clone and fork are notified */
         SpawnIo io;
+        Spawner *spawner;              /* NULL: lethe-worker is executed */
+        bool later;                    /* the grant's argv and env are not known yet: spawn_words() before spawn_go(). Tier namespaces only */
 } SpawnRequest;
+
+/* What a region that waits was shown of the host: which file each path was. */
+typedef struct ViewMark {
+        char *path; /* owned */
+        bool follow;
+        uint64_t dev, inode; /* 0: it was not there */
+        uint64_t below;      /* mounts_below() */
+} ViewMark;
+typedef struct ViewMarks {
+        ViewMark *v; /* owned */
+        size_t n;
+} ViewMarks;
+/* Each path still is the same file, with the same mounts below it. */
+bool view_still_is(const ViewMarks *m);
 
 typedef struct Spawned {
         Tier tier;
@@ -46,11 +63,17 @@ typedef struct Spawned {
         int memory;           /* the memory file in which the worker reads its spec */
         uint8_t *spec;        /* owned: the launch spec as it was sent, for spawn_explain() */
         size_t n_spec;
+        ViewMarks view;       /* of a start with `later` */
+        size_t n_words;       /* bytes that spawn_words() wrote behind it */
         bool born, ready;     /* STATUS_BORN, STATUS_READY were taken */
+        bool ahead;           /* the program is an interpreter that starts before spawn_words(): with a first spawn_go(), up to a byte on the
+                               * lifeline; with the second one it takes the words */
+        bool told;            /* spawn_words() was called */
+        bool warm;            /* the program is a child of a warm interpreter (LAUNCH_WARM): pages of it that nobody wrote to are that one's */
 } Spawned;
 
 /* Everything up to the worker that confines itself. Returns 0, SPAWN_E_*, -errno; nothing is left behind on failure. The calling thread
- * must live as long as the region: its end kills the region (PR_SET_PDEATHSIG). */
+ * must live as long as the region: its end kills the region (PR_SET_PDEATHSIG), unless the Spawner's thread made it. */
 int spawn_start(const SpawnRequest *r, Spawned *ret, Diag *reterr);
 
 /* Takes one record. ret_notify and ret_scratch (a folder, for fstatfs and clean-up) are -1 unless they came with it; they are the
@@ -61,12 +84,14 @@ int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratc
 int spawn_explain(const Spawned *s, const StatusRecord *failed, Diag *reterr);
 const char *spawn_step_name(int step); /* "pivot"; "unknown" beyond the list */
 
-/* Once, at any time before spawn_go(), also with an empty list: before it says STATUS_READY the program's process enters the cgroups of
- * version 1 in this NULL-terminated list of folders (at most LAUNCH_GROUPS_MAX) by itself. That costs microseconds, while moving it from outside
+/* Once, at any time before spawn_go(), also with none: before it says STATUS_READY the program's process enters the cgroups of version 1
+ * whose files `tasks` these are, open for writing (at most LAUNCH_GROUPS_MAX, borrowed), by itself. That costs microseconds, while moving it from outside
  * costs 10 to 20 ms. The worker stays outside: only the program and what it starts are counted. Returns 0, -EPIPE when the worker is
  * gone (its status says why), -errno. */
-int spawn_groups(Spawned *s, const char *const *cgroups);
-/* After STATUS_READY: lets the worker start the program. Returns 0 or -errno. */
+int spawn_groups(Spawned *s, const int *tasks, size_t n);
+/* Of a start with `later`: what the program is started with. Returns 0, -EFBIG when it is more than fits, -errno. */
+int spawn_words(Spawned *s, const Grant *g, const char *region);
+/* After STATUS_READY: lets the worker start the program; with `ahead` twice, before and after spawn_words(). Returns 0 or -errno. */
 int spawn_go(Spawned *s);
 /* Ends the region now: SIGKILL to the worker by pidfd, and cgroup.kill. In tier landlock the lifeline is closed and all descendants are
  * killed, so that the worker ends by itself when none is left; a second call kills the worker too. Returns 0 or -errno. */

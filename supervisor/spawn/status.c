@@ -3,6 +3,7 @@
 #include "schema/launch.h"
 #include "spawn/spawn.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -77,29 +78,14 @@ int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratc
         return 1;
 }
 
-int spawn_groups(Spawned *s, const char *const *cgroups) {
-        int fds[LAUNCH_GROUPS_MAX], e = 0;
-        size_t n_fds = 0;
-
-        for (; e == 0 && cgroups && *cgroups; cgroups++) {
-                char path[512];
-
-                if (n_fds == LAUNCH_GROUPS_MAX || snprintf(path, sizeof(path), "%s/tasks", *cgroups) >= (int)sizeof(path))
-                        e = -E2BIG;
-                else if ((fds[n_fds] = open(path, O_WRONLY | O_CLOEXEC)) < 0)
-                        e = -errno;
-                else
-                        n_fds++;
-        }
-        if (e == 0)
-                e = io_send_fds(s->lifeline, "c", 1, fds, n_fds);
-        while (n_fds > 0)
-                close(fds[--n_fds]);
-        return e;
+int spawn_groups(Spawned *s, const int *tasks, size_t n) {
+        return n > LAUNCH_GROUPS_MAX ? -E2BIG : io_send_fds(s->lifeline, "c", 1, tasks, n);
 }
 
 int spawn_go(Spawned *s) {
-        return io_send_fds(s->lifeline, "g", 1, NULL, 0);
+        const LaunchTake take = {htole32((uint32_t)s->n_spec), htole32((uint32_t)s->n_words)};
+
+        return s->ahead && s->told ? io_send_fds(s->lifeline, &take, sizeof(take), NULL, 0) : io_send_fds(s->lifeline, "g", 1, NULL, 0);
 }
 
 /* Which of the operator's own words the failed step was about. */

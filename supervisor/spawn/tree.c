@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include <time.h>
 
 #define HOST_ID 65534U
+#define WAIT_NSEC_MAX 200000000 /* of one wait: about two seconds in all */
 #define AT_RECURSIVE_TREE 0x8000
 #define PROPAGATION_PRIVATE (1ULL << 18) /* MS_PRIVATE: sys/mount.h and linux/mount.h cannot both be included */
 
@@ -33,12 +35,12 @@ static int write_proc(pid_t pid, const char *name, const char *text) {
 }
 
 /* The kernel wakes us in the middle of the child's exec. When we are not dumpable ourselves (we changed ids, or protect a key), its /proc
- * files belong to root until that exec is through, a few microseconds later. */
+ * files belong to root until that exec is through, a few microseconds later; a nursery's child has yet to come to it. */
 static int write_first(pid_t pid, const char *name, const char *text) {
         int e;
 
-        for (int i = 0; (e = write_proc(pid, name, text)) == -EACCES && i < 400; i++)
-                nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+        for (long nsec = 50000; (e = write_proc(pid, name, text)) == -EACCES && nsec < WAIT_NSEC_MAX; nsec += nsec / 8)
+                nanosleep(&(struct timespec){.tv_nsec = nsec}, NULL);
         return e;
 }
 
@@ -89,7 +91,9 @@ static int make_idmap(uint32_t uid, uint32_t gid) {
         return e < 0 ? e : ns;
 }
 
-/* Most sources of one run belong to one user: the last map is kept. */
+static pthread_mutex_t idmap_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Most sources of one run belong to one user: the last map is kept. Under the lock, and the descriptor is used under it. */
 static int idmap_for(uint32_t uid, uint32_t gid) {
         static struct {
                 int fd;
@@ -133,12 +137,16 @@ int tree_open(const char *source, bool write, bool map_owner, Diag *reterr) {
         if (tree < 0)
                 return diag(reterr, -errno, "\"%s\" cannot be bound: open_tree: %s", source, strerror(errno));
         if (map_owner && needs_map(&st, write)) {
-                int ns = idmap_for(st.st_uid, st.st_gid);
-                struct mount_attr map = {.attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)(unsigned)ns};
+                struct mount_attr map = {.attr_set = MOUNT_ATTR_IDMAP};
+                int ns;
 
+                pthread_mutex_lock(&idmap_lock);
+                ns = idmap_for(st.st_uid, st.st_gid);
+                map.userns_fd = (uint64_t)(unsigned)ns;
                 /* A file system that cannot do it is bound plainly: then its modes decide. */
                 if (ns >= 0)
                         syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &map, sizeof(map));
+                pthread_mutex_unlock(&idmap_lock);
         }
         if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE_TREE, &attr, sizeof(attr)) < 0)
                 return diag(reterr, -errno, "\"%s\" cannot be bound: mount_setattr: %s", source, strerror(errno));

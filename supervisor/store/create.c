@@ -1,3 +1,4 @@
+#include "store/redo.h"
 #include "store/store-internal.h"
 
 #include "base/io.h"
@@ -19,7 +20,7 @@
 
 static void remove_made(int parent, const char *name) {
         int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        static const char *const files[] = {"data.mdb", "lock.mdb", "key", "vkey", "anchor"};
+        static const char *const files[] = {"data.mdb", "lock.mdb", "key", "vkey", "redo", "anchor"};
 
         if (fd < 0)
                 return;
@@ -63,6 +64,9 @@ static int fill(Store *s, const char *path, Diag *reterr) {
         r = key_load(s, reterr);
         if (r != 0)
                 return r;
+        r = redo_make(s->dir_fd);
+        if (r < 0)
+                return store_refusal(s, r, "cannot make its redo file", reterr);
         if (mkdirat(s->dir_fd, "run", 0700) < 0)
                 return store_refusal(s, -errno, "cannot make folder run", reterr);
         r = env_open(s, path, true, reterr);
@@ -115,7 +119,7 @@ int store_create(const char *dir, Diag *reterr) {
         _cleanup_close_ int parent = -1, made = -1;
         char path[PATH_MAX], name[NAME_MAX + 1], prefix[NAME_MAX + 1];
         const char *slash = strrchr(dir, '/'), *base = slash ? slash + 1 : dir;
-        Store s = {.dir = (char *)dir, .mode = STORE_WRITE, .dir_fd = -1, .lock_fd = -1};
+        Store s = {.dir = (char *)dir, .mode = STORE_WRITE, .dir_fd = -1, .lock_fd = -1, .redo_fd = -1};
         int r;
 
         if (!*base || snprintf(prefix, sizeof(prefix), "%s.new.", base) >= (int)sizeof(prefix) - 8)

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define GROW_BYTES_MOST (256U * 1024)
+
 int datafile_read(int fd, uint64_t at, void *p, size_t n) {
         ssize_t r;
 
@@ -104,6 +106,24 @@ int datafile_check(int dir_fd, const char *dir, Diag *reterr) {
                 r = check_once(dir_fd, dir, reterr);
         }
         return r;
+}
+
+void datafile_grow(Store *s) {
+        static const uint8_t zeros[GROW_BYTES_MOST];
+        MDB_envinfo info;
+        MDB_stat st;
+        struct stat file;
+        uint64_t used, more;
+        int fd;
+
+        mdb_env_info(s->env, &info);
+        mdb_env_stat(s->env, &st);
+        used = (info.me_last_pgno + 1) * st.ms_psize;
+        more = MIN(used / 4 / st.ms_psize * st.ms_psize, sizeof(zeros));
+        if (more == 0 || mdb_env_get_fd(s->env, &fd) != 0 || fstat(fd, &file) < 0 || (uint64_t)file.st_size >= used + more / 2)
+                return;
+        if (pwrite(fd, zeros, more, file.st_size) < 0) /* LMDB does without, and says when there is no room for what counts */
+                return;
 }
 
 int store_check_pages(Txn *t, Diag *reterr) {

@@ -47,8 +47,57 @@ static int wait_for_lock(Store *s, Diag *reterr) {
         return 0;
 }
 
+/* Of a store that an older version made, tables are missing: they are empty (dbi 0) until env_upgrade(). */
+static int open_tables(Store *s, MDB_txn *txn, bool create) {
+        for (Table t = 0; t < TABLE_COUNT_; t++) {
+                int r = lmdb_to_errno(LMDB(mdb_dbi_open(txn, table_name(t), create ? MDB_CREATE : 0, &s->dbi[t])));
+
+                if (r == -ENOENT && t > TABLE_OLDEST_LAST) {
+                        s->dbi[t] = 0;
+                        s->lacks_tables = true;
+                } else if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* Where there were no records what is made of them is of today's form. */
+static int version_raise(Store *s, MDB_txn *txn) {
+        uint8_t version[8];
+        MDB_val k = {7, "version"}, v;
+        int r = lmdb_to_errno(LMDB(mdb_get(txn, s->dbi[TABLE_META], &k, &v)));
+
+        if (r < 0 || v.mv_size != 8 || be64_get(v.mv_data) != 1)
+                return r;
+        be64_put(version, STORE_VERSION);
+        v = (MDB_val){8, version};
+        return lmdb_to_errno(LMDB(mdb_put(txn, s->dbi[TABLE_META], &k, &v, 0)));
+}
+
+int env_upgrade(Store *s) {
+        MDB_txn *txn;
+        int r;
+
+        if (!s->lacks_tables || !s->may_write)
+                return 0;
+        r = txn_bring_in(s); /* what the redo file has follows exactly the state that is there */
+        if (r == 0)
+                r = lmdb_to_errno(LMDB(mdb_txn_begin(s->env, NULL, 0, &txn)));
+        if (r < 0)
+                return r;
+        r = open_tables(s, txn, true);
+        if (r == 0)
+                r = version_raise(s, txn);
+        if (r < 0) {
+                LMDB((mdb_txn_abort(txn), 0));
+                return r;
+        }
+        s->lacks_tables = false;
+        return lmdb_to_errno(LMDB(mdb_txn_commit(txn)));
+}
+
 int env_open(Store *s, const char *path, bool create, Diag *reterr) {
-        unsigned flags = s->mode == STORE_READ ? MDB_RDONLY : 0;
+        unsigned flags = 0; /* also to read, where that is allowed: what a dead writer left in the redo file is brought in */
         size_t map = MAP_BYTES;
         MDB_txn *txn = NULL;
         struct statvfs st;
@@ -61,15 +110,15 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr) {
                 r = open_once(s, path, flags, map);
                 if (r == -ENOMEM && map > MAP_BYTES_LEAST)
                         map /= 2; /* little address space (RLIMIT_AS): the store is rarely that large */
-                else if ((r == -EACCES || r == -EROFS || r == -EPERM) &&
-                         (flags & (MDB_RDONLY | MDB_NOLOCK)) == MDB_RDONLY)
-                        flags |= MDB_NOLOCK; /* whoever may read the data may not write the lock file */
+                else if ((r == -EACCES || r == -EROFS || r == -EPERM) && s->mode == STORE_READ && !(flags & MDB_NOLOCK))
+                        flags |= flags & MDB_RDONLY ? MDB_NOLOCK : MDB_RDONLY; /* whoever may read the data may not write the lock file */
                 else
                         break;
         }
         if (r < 0)
                 return store_refusal(s, r, "cannot be opened", reterr);
         s->no_lock = flags & MDB_NOLOCK;
+        s->may_write = !(flags & MDB_RDONLY);
         if (mdb_env_get_fd(s->env, &fd) == 0) {
                 fcntl(fd, F_SETFD, FD_CLOEXEC);
                 /* There LMDB goes without its lock file by itself; the same folder may be writable for others by
@@ -83,8 +132,8 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr) {
                 LMDB(mdb_reader_check(s->env, &dead)); /* a reader that was killed would make the file grow for ever */
         }
         r = lmdb_to_errno(LMDB(mdb_txn_begin(s->env, NULL, create ? 0 : MDB_RDONLY, &txn)));
-        for (Table t = 0; r == 0 && t < TABLE_COUNT_; t++)
-                r = lmdb_to_errno(LMDB(mdb_dbi_open(txn, table_name(t), create ? MDB_CREATE : 0, &s->dbi[t])));
+        if (r == 0)
+                r = open_tables(s, txn, create);
         if (r < 0) {
                 if (txn)
                         mdb_txn_abort(txn);

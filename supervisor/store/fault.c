@@ -1,6 +1,9 @@
 #include "store/store-internal.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,9 +14,15 @@ _Thread_local volatile int lmdb_depth;
 
 static const int signals[] = {SIGBUS, SIGSEGV, SIGABRT};
 static struct sigaction before[ARRAY_SIZE(signals)];
-static char message[600];
-static size_t n_message;
-static uintptr_t map_from, map_to;
+/* Which stores are open: a handler cannot lock, so it reads a table whose rows are set and cleared whole. */
+#define STORES_MAX 256
+typedef struct Row {
+        _Atomic uintptr_t from, to; /* of the map */
+        _Atomic size_t n_message;   /* 0: a free row */
+        char message[600];
+} Row;
+static Row rows[STORES_MAX];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int exit_code = 125;
 static unsigned users;
 
@@ -21,11 +30,25 @@ void store_set_fault_exit(int code) {
         exit_code = code;
 }
 
-static void handler(int sig, siginfo_t *info, void *context) {
-        uintptr_t at = (uintptr_t)info->si_addr;
+/* The store whose map has the address, or, for a fault inside of LMDB that is nowhere, any that is open. */
+static const Row *row_of(uintptr_t at) {
+        const Row *any = NULL;
 
-        if (lmdb_depth > 0 || (sig != SIGABRT && at >= map_from && at < map_to)) {
-                if (write(STDERR_FILENO, message, n_message) < 0)
+        for (size_t i = 0; i < STORES_MAX; i++) {
+                if (atomic_load(&rows[i].n_message) == 0)
+                        continue;
+                any = &rows[i];
+                if (at >= atomic_load(&rows[i].from) && at < atomic_load(&rows[i].to))
+                        return any;
+        }
+        return lmdb_depth > 0 ? any : NULL;
+}
+
+static void handler(int sig, siginfo_t *info, void *context) {
+        const Row *row = sig == SIGABRT && lmdb_depth == 0 ? NULL : row_of((uintptr_t)info->si_addr);
+
+        if (row) {
+                if (write(STDERR_FILENO, row->message, atomic_load(&row->n_message)) < 0)
                         _exit(exit_code);
                 _exit(exit_code);
         }
@@ -37,32 +60,53 @@ static void handler(int sig, siginfo_t *info, void *context) {
         /* On return the faulting instruction runs again, and meets what was there before us. */
 }
 
-void fault_guard_install(const char *dir) {
-        struct sigaction sa = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_NODEFER};
-        int n = snprintf(message, sizeof(message),
-                         "lethe: store %.400s: data.mdb is damaged or cannot be read: one of its pages does not hold\n",
-                         dir);
-
-        n_message = (size_t)n;
-        if (users++ > 0)
-                return;
-        for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
-                sigaction(signals[i], &sa, &before[i]);
-        /* A file size limit is an error of write(2) for us, not a signal; a handler, unlike SIG_IGN, does not outlive
-         * exec. */
+static Row *free_row(void) {
+        for (size_t i = 0; i < STORES_MAX; i++)
+                if (atomic_load(&rows[i].n_message) == 0)
+                        return &rows[i];
+        return NULL;
 }
 
-void fault_guard_map(const void *p, size_t n_file, size_t n_map) {
+int fault_guard_install(Store *s) {
+        struct sigaction sa = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_NODEFER};
+        Row *row;
+
+        pthread_mutex_lock(&lock);
+        row = free_row();
+        if (row) {
+                int n = snprintf(row->message, sizeof(row->message),
+                                 "lethe: store %.400s: data.mdb is damaged or cannot be read: one of its pages does not hold\n", s->dir);
+
+                atomic_store(&row->n_message, (size_t)n);
+                for (size_t i = 0; users == 0 && i < ARRAY_SIZE(signals); i++)
+                        sigaction(signals[i], &sa, &before[i]);
+                users++;
+        }
+        pthread_mutex_unlock(&lock);
+        s->guard = row;
+        return row ? 0 : -EMFILE;
+}
+
+void fault_guard_map(Store *s, const void *p, size_t n_file, size_t n_map) {
+        Row *row = s->guard;
         uintptr_t at = (uintptr_t)p;
 
-        map_from = at > n_file ? at - n_file : 0;
-        map_to = at + n_map;
+        atomic_store(&row->from, at > n_file ? at - n_file : 0);
+        atomic_store(&row->to, at + n_map);
 }
 
-void fault_guard_remove(void) {
-        if (users == 0 || --users > 0)
+void fault_guard_remove(Store *s) {
+        Row *row = s->guard;
+
+        if (!row)
                 return;
-        for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+        pthread_mutex_lock(&lock);
+        atomic_store(&row->n_message, 0);
+        atomic_store(&row->from, 0);
+        atomic_store(&row->to, 0);
+        for (size_t i = 0; users == 1 && i < ARRAY_SIZE(signals); i++)
                 sigaction(signals[i], &before[i], NULL);
-        map_from = map_to = 0;
+        users--;
+        pthread_mutex_unlock(&lock);
+        s->guard = NULL;
 }

@@ -4,33 +4,86 @@
 #include "store/hooks.h"
 #include "store/store.h"
 #include "store/table.h"
+#include "store/turn.h"
 
 #include <lmdb.h>
 
-#define STORE_VERSION 1
+#define STORE_VERSION 3 /* 1 had no tables of records; 2 did not say in the index which rows have ended (engine/fold.h) */
 #define ORIGIN_MAX 32
+
+/* Records that follow one another in the redo file (redo.h). */
+typedef struct RedoChain {
+        unsigned n;
+        size_t end;       /* where the next one goes */
+        uint8_t last[32]; /* digest of the last one */
+} RedoChain;
 
 struct Store {
         char *dir;
         StoreMode mode;
         MDB_env *env;
-        MDB_dbi dbi[TABLE_COUNT_];
+        MDB_dbi dbi[TABLE_COUNT_]; /* 0: a table that this store lacks */
+        bool lacks_tables;
         int dir_fd;
         bool no_lock;     /* read without LMDB's lock file: a snapshot holds only until the second commit after it */
+        bool may_write;   /* the file, whatever the mode */
         uint8_t public_key[32];
         uint8_t *secret;  /* 64 bytes in locked memory, NULL with STORE_READ */
         char origin[ORIGIN_MAX];
         int lock_fd;      /* STORE_SUPERVISE, else -1 */
         uint64_t lock;
         char *anchor;     /* path, found when opened */
+        void *guard;      /* fault.c */
+        Turn turn;        /* to write; who has it may use `batch` */
+        struct Batch *batch; /* open, or NULL */
+        int redo_fd;      /* redo.h; -1: no file */
+        uint8_t *redo;    /* its bytes, for who has the turn */
+        RedoChain chain;  /* in the open batch, for who has the turn */
+        unsigned keeps;   /* so many records may be left for one commit of LMDB */
+        struct Settler *settler; /* settle.c; NULL while nothing was ever left */
+        bool in_loop;            /* there will be none: whoever has the store looks at settle_due */
+        uint64_t settle_due;     /* CLOCK_MONOTONIC usec; UINT64_MAX: nothing is left */
+        _Atomic uint32_t behind; /* odd while what was told of is not committed by LMDB: readers wait for that */
+        _Atomic bool said;       /* that what the redo file has cannot be brought in */
+        unsigned commits;
+        _Atomic uint64_t regions_ahead;
 };
 
+typedef struct Batch Batch;
 struct Txn {
         Store *store;
-        MDB_txn *mdb;
+        MDB_txn *mdb;  /* of the batch, when it writes */
         bool write;
+        bool leads;    /* opened the batch, and commits it */
+        bool ahead;    /* is told as soon as it is sure to be kept */
+        bool slots;    /* changed one: then it is not */
+        Batch *batch;  /* NULL when it reads */
+        struct Change *changes; /* journal.h: of one that does not lead, or since table_save() */
+        unsigned saves; /* table_save() without its end */
         void *ledger;
+        void *kept; /* hooks.h, or NULL */
+        void (*release)(void *kept);
+        void (*written)(void *userdata); /* of one that leads; NULL: nobody waits for it */
+        void *written_userdata;
 };
+
+/* txn.c: passes r on; an LMDB that failed within a batch has failed for all of its members. */
+int txn_result(Txn *t, int r);
+/* This row was written. */
+void txn_wrote(Txn *t, Table table, Bytes key);
+
+/* read.c: a snapshot. at_once: without what was told of and is not committed by LMDB. */
+int read_begin(Txn *t, bool at_once);
+/* Readers of this process wait from the one to the other; nobody else may be in between. */
+void read_hold_up(Store *s);
+void read_let_go(Store *s);
+
+/* settle.c: brings in what is left, soon, unless LMDB's commit was sooner, or forgets what came with one. For who has the turn. Returns 0, or -errno:
+ * nothing is to be left then. */
+int settle_soon(Store *s);
+void settle_done(Store *s);
+/* Brings it in now, and ends what was set going. */
+void settle_close(Store *s);
 
 /* Each call into LMDB goes through this, so that a fault inside it is known to be the store's (fault.c). */
 extern _Thread_local volatile int lmdb_depth;
@@ -49,15 +102,21 @@ int lmdb_to_errno(int rc);
 int store_refusal(const Store *s, int r, const char *what, Diag *reterr);
 
 /* fault.c */
-void fault_guard_install(const char *dir);
-void fault_guard_map(const void *p, size_t n_file, size_t n_map);
-void fault_guard_remove(void);
+int fault_guard_install(Store *s); /* 0, or -EMFILE when too many stores are open */
+void fault_guard_map(Store *s, const void *p, size_t n_file, size_t n_map);
+void fault_guard_remove(Store *s);
 
 /* datafile.c: reads the meta pages with pread before anything is mapped. 0, STORE_E_DAMAGED, STORE_E_MISSING, -errno. */
 int datafile_check(int dir_fd, const char *dir, Diag *reterr);
 
+/* For who has LMDB's lock. Where the file is nearly used up it gets longer, by zeros and at most a quarter: a file system that has to write down a
+ * new length, and new blocks, with a commit takes a fifth longer for it, and every second commit needs a page more. */
+void datafile_grow(Store *s);
+
 /* env.c: opens LMDB in `path` with the tables; `create` makes them. */
 int env_open(Store *s, const char *path, bool create, Diag *reterr);
+/* Makes the tables that a store of an older version lacks, where the store can be written. 0 or -errno. */
+int env_upgrade(Store *s);
 void env_close(Store *s);
 
 /* create.c: makes a whole store beside `dir` and renames it there; 0 also when another process was faster. */
@@ -69,6 +128,6 @@ int key_load(Store *s, Diag *reterr);
 void key_free(Store *s);
 void origin_of(const uint8_t public_key[static 32], char ret[static ORIGIN_MAX]);
 
-/* place.c: lock files in run/. */
+/* place.c: who is alive. */
 int place_take(Store *s, Diag *reterr);
 void place_leave(Store *s);

@@ -1,9 +1,9 @@
+#include "store/redo.h"
 #include "store/store-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 const char *store_dir(const Store *s) {
         return s->dir;
@@ -24,11 +24,13 @@ StoreMode store_mode(const Store *s) {
 void store_free(Store *s) {
         if (!s)
                 return;
+        settle_close(s);
         place_leave(s);
+        redo_close(s);
         env_close(s);
         key_free(s);
         closep(&s->dir_fd);
-        fault_guard_remove();
+        fault_guard_remove(s);
         free(s->anchor);
         free(s->dir);
         free(s);
@@ -60,7 +62,7 @@ static int find(Store *s, bool make, Diag *reterr) {
 static int identify(Store *s, Diag *reterr) {
         Txn *t;
         Bytes v;
-        int r = store_begin(s, false, &t, reterr);
+        int r = store_begin_at_once(s, &t, reterr);
 
         if (r != 0)
                 return r;
@@ -76,7 +78,7 @@ static int identify(Store *s, Diag *reterr) {
                 map = info.me_mapsize;
                 if (mdb_env_get_fd(s->env, &fd) == 0)
                         file = (size_t)lseek(fd, 0, SEEK_END);
-                fault_guard_map(v.p, file, map);
+                fault_guard_map(s, v.p, file, map);
                 if (be64_get(v.p) > STORE_VERSION) {
                         r = diag(reterr, STORE_E_VERSION,
                                  "store %s: made by a newer Lethe (version %llu, this one knows %d)", s->dir,
@@ -96,6 +98,23 @@ static int identify(Store *s, Diag *reterr) {
         return store_refusal(s, r == -ENOENT ? -EUCLEAN : r, "its table meta", reterr);
 }
 
+int store_is_newest(Txn *t, bool *ret) {
+        Bytes v;
+        int r = table_get(t, TABLE_META, BYTES_STR("version"), &v);
+
+        if (r < 0 || v.n != 8)
+                return r < 0 && r != -ENOENT ? r : -EUCLEAN;
+        *ret = be64_get(v.p) == STORE_VERSION;
+        return 0;
+}
+
+int store_made_newest(Txn *t) {
+        uint8_t version[8];
+
+        be64_put(version, STORE_VERSION);
+        return table_put(t, TABLE_META, BYTES_STR("version"), BYTES(version, sizeof(version)));
+}
+
 int store_open(const char *dir, StoreMode mode, Store **ret, Diag *reterr) {
         _cleanup_store_ Store *s = calloc(1, sizeof(*s));
         size_t n = strlen(dir);
@@ -103,21 +122,28 @@ int store_open(const char *dir, StoreMode mode, Store **ret, Diag *reterr) {
 
         if (!s)
                 return -ENOMEM;
-        s->dir_fd = s->lock_fd = -1;
+        s->dir_fd = s->lock_fd = s->redo_fd = -1;
+        s->turn = TURN_NULL;
+        s->settle_due = UINT64_MAX;
         s->mode = mode;
         while (n > 1 && dir[n - 1] == '/')
                 n--;
         s->dir = strndup(dir, n);
         if (!s->dir)
                 return -ENOMEM;
-        fault_guard_install(s->dir);
-        r = find(s, mode != STORE_READ, reterr);
+        r = fault_guard_install(s);
+        if (r == 0)
+                r = find(s, mode != STORE_READ, reterr);
         if (r == 0)
                 r = env_open(s, s->dir, false, reterr);
         if (r == 0)
                 r = identify(s, reterr);
+        if (r == 0)
+                r = redo_open(s, reterr);
         if (r == 0 && mode != STORE_READ)
                 r = key_load(s, reterr);
+        if (r == 0 && mode != STORE_READ)
+                r = store_refusal(s, env_upgrade(s), "its new tables cannot be made", reterr);
         if (r == 0)
                 r = store_hooks.opened(s, reterr);
         if (r == 0 && mode == STORE_SUPERVISE)
@@ -128,74 +154,14 @@ int store_open(const char *dir, StoreMode mode, Store **ret, Diag *reterr) {
         return 0;
 }
 
-int store_begin(Store *s, bool write, Txn **ret, Diag *reterr) {
-        _cleanup_free_ Txn *t = calloc(1, sizeof(*t));
-        int r;
-
-        if (!t)
-                return -ENOMEM;
-        if (write && s->mode == STORE_READ)
-                return diag(reterr, STORE_E_READ_ONLY, "store %s: opened for reading only", s->dir);
-        t->store = s;
-        t->write = write;
-        r = lmdb_to_errno(LMDB(mdb_txn_begin(s->env, NULL, write ? 0 : MDB_RDONLY, &t->mdb)));
-        if (r < 0)
-                return store_refusal(s, r, write ? "cannot begin to write" : "cannot begin to read", reterr);
-        *ret = TAKE_PTR(t);
-        return 0;
+void store_keep_ahead(Store *s, unsigned n) {
+        s->keeps = n;
 }
 
-/* LMDB calls a write that was cut short an EIO; mostly it is the disk that is full. */
-static bool disk_is_full(const Store *s) {
-        struct statvfs st;
-
-        return fstatvfs(s->dir_fd, &st) == 0 && (uint64_t)st.f_bavail * st.f_frsize < 256 * 1024;
-}
-
-int store_commit(Txn *t, Diag *reterr) {
-        Store *s = t->store;
-        int r = 0;
-
-        if (t->write && t->ledger)
-                r = store_hooks.before_commit(t, reterr);
-        if (r < 0) {
-                store_abort(t);
-                return store_refusal(s, r, "cannot sign the ledger", reterr);
-        }
-        r = lmdb_to_errno(LMDB(mdb_txn_commit(t->mdb)));
-        if (r == 0 && t->write && t->ledger)
-                store_hooks.after_commit(t);
-        t->mdb = NULL;
-        store_abort(t);
-        if (r == -EIO && disk_is_full(s))
-                r = -ENOSPC;
-        return store_refusal(s, r, "cannot commit", reterr);
-}
-
-void store_abort(Txn *t) {
-        if (!t)
-                return;
-        if (t->mdb)
-                LMDB((mdb_txn_abort(t->mdb), 0));
-        if (t->ledger)
-                store_hooks.ended(t);
-        free(t);
-}
-
-void *txn_ledger(const Txn *t) {
-        return t->ledger;
-}
-
-void txn_set_ledger(Txn *t, void *state) {
-        t->ledger = state;
-}
-
-Store *txn_store(const Txn *t) {
-        return t->store;
-}
-
-bool txn_writes(const Txn *t) {
-        return t->write;
+const uint64_t *store_keep_ahead_in_loop(Store *s, unsigned n) {
+        s->keeps = n;
+        s->in_loop = true;
+        return &s->settle_due;
 }
 
 int store_dir_fd(const Store *s) {

@@ -1,12 +1,15 @@
+#include "store/journal.h"
 #include "store/store-internal.h"
 
 #include <errno.h>
 #include <string.h>
 
 static const char *const names[TABLE_COUNT_] = {
-        [TABLE_META] = "meta", [TABLE_EVENT] = "event",   [TABLE_BODY] = "body",
-        [TABLE_HASH] = "hash", [TABLE_SLOT] = "slot",     [TABLE_HIST] = "hist",
-        [TABLE_HELD] = "held", [TABLE_REGION] = "region", [TABLE_SKILL] = "skill",
+        [TABLE_META] = "meta",     [TABLE_EVENT] = "event", [TABLE_BODY] = "body", [TABLE_HASH] = "hash",           [TABLE_SLOT] = "slot",
+        [TABLE_HIST] = "hist",     [TABLE_HELD] = "held",   [TABLE_REGION] = "region", [TABLE_SKILL] = "skill",     [TABLE_SCOPE] = "scope",
+        [TABLE_REC] = "rec",       [TABLE_CHANGE] = "change", [TABLE_REF] = "ref",  [TABLE_RREF] = "rref",           [TABLE_TERM] = "term",
+        [TABLE_DOC] = "doc",       [TABLE_WAIT] = "wait",   [TABLE_UNAPPLIED] = "unapplied", [TABLE_RUN] = "run",   [TABLE_NOTE] = "note",
+        [TABLE_GATHER] = "gather", [TABLE_VERDICT] = "verdict",
 };
 
 const char *table_name(Table t) {
@@ -16,6 +19,7 @@ const char *table_name(Table t) {
 struct Cursor {
         MDB_cursor *mdb;
         Txn *txn;
+        Table table;
         bool moved;
         size_t n_from;
         uint8_t from[512];
@@ -34,7 +38,11 @@ static int still_there(Txn *t) {
 
 int table_get(Txn *t, Table table, Bytes key, Bytes *ret) {
         MDB_val k = {key.n, (void *)key.p}, v;
-        int r = lmdb_to_errno(LMDB(mdb_get(t->mdb, t->store->dbi[table], &k, &v)));
+        int r;
+
+        if (!t->store->dbi[table])
+                return -ENOENT;
+        r = txn_result(t, lmdb_to_errno(LMDB(mdb_get(t->mdb, t->store->dbi[table], &k, &v))));
 
         if (t->store->no_lock && still_there(t) < 0)
                 return -ESTALE;
@@ -43,11 +51,36 @@ int table_get(Txn *t, Table table, Bytes key, Bytes *ret) {
         return r;
 }
 
+/* Whoever writes after others in one batch must be able to take back what it wrote. */
+static bool keeps_journal(const Txn *t) {
+        return !t->leads || t->saves;
+}
+
+static int may_write(Txn *t, Table table, Bytes key) {
+        assert(t->write);
+        if (!t->store->dbi[table])
+                return -EROFS; /* a store of an older version, opened where nothing can be made */
+        return keeps_journal(t) ? journal_note(t, table, key) : 0;
+}
+
+/* r: of the write. */
+static int written(Txn *t, Table table, Bytes key, int r) {
+        if (r == 0)
+                txn_wrote(t, table, key);
+        else if (keeps_journal(t))
+                journal_drop(t);
+        return r;
+}
+
 static int put(Txn *t, Table table, Bytes key, Bytes value, unsigned flags) {
         MDB_val k = {key.n, (void *)key.p}, v = {value.n, (void *)value.p};
 
-        assert(t->write);
-        return lmdb_to_errno(LMDB(mdb_put(t->mdb, t->store->dbi[table], &k, &v, flags)));
+        int r = may_write(t, table, key);
+
+        if (r < 0)
+                return r;
+        r = txn_result(t, lmdb_to_errno(LMDB(mdb_put(t->mdb, t->store->dbi[table], &k, &v, flags))));
+        return written(t, table, key, r);
 }
 
 int table_put(Txn *t, Table table, Bytes key, Bytes value) {
@@ -61,13 +94,50 @@ int table_add(Txn *t, Table table, Bytes key, Bytes value) {
 int table_del(Txn *t, Table table, Bytes key) {
         MDB_val k = {key.n, (void *)key.p};
 
+        int r = may_write(t, table, key);
+
+        if (r < 0)
+                return r;
+        r = txn_result(t, lmdb_to_errno(LMDB(mdb_del(t->mdb, t->store->dbi[table], &k, NULL))));
+        return written(t, table, key, r);
+}
+
+int cursor_update(Cursor *cursor, Bytes key, int (*change)(void *user, Bytes was, Bytes *ret), void *user) {
+        MDB_cursor *c = cursor->mdb;
+        Table table = cursor->table;
+        Txn *t = cursor->txn;
+        MDB_val k = {key.n, (void *)key.p}, v;
+        Bytes was = {0}, now = {0};
+        bool there;
+        int r;
+
         assert(t->write);
-        return lmdb_to_errno(LMDB(mdb_del(t->mdb, t->store->dbi[table], &k, NULL)));
+        if (!c)
+                return -EROFS;
+        r = txn_result(t, lmdb_to_errno(LMDB(mdb_cursor_get(c, &k, &v, MDB_SET_KEY))));
+        if (r < 0 && r != -ENOENT)
+                return r;
+        there = r == 0;
+        if (there)
+                was = BYTES(v.mv_data, v.mv_size);
+        r = change(user, was, &now);
+        if (r < 0 || (r == 0 && !there))
+                return r;
+        if (keeps_journal(t)) {
+                int noted = journal_note_read(t, table, key, was);
+
+                if (noted < 0)
+                        return noted;
+        }
+        k = (MDB_val){key.n, (void *)key.p};
+        v = (MDB_val){now.n, (void *)now.p};
+        r = r == 0 ? LMDB(mdb_cursor_del(c, 0)) : LMDB(mdb_cursor_put(c, &k, &v, there ? MDB_CURRENT : 0));
+        return written(t, table, key, txn_result(t, lmdb_to_errno(r)));
 }
 
 int table_rows(Txn *t, Table table, uint64_t *ret) {
-        MDB_stat st;
-        int r = lmdb_to_errno(LMDB(mdb_stat(t->mdb, t->store->dbi[table], &st)));
+        MDB_stat st = {0};
+        int r = t->store->dbi[table] ? lmdb_to_errno(LMDB(mdb_stat(t->mdb, t->store->dbi[table], &st))) : 0;
 
         if (r == 0)
                 *ret = st.ms_entries;
@@ -82,12 +152,15 @@ int cursor_open(Txn *t, Table table, Bytes from, Cursor **ret) {
         if (!c)
                 return -ENOMEM;
         c->txn = t;
+        c->table = table;
         c->n_from = from.n;
         if (from.n)
                 memcpy(c->from, from.p, from.n);
-        r = lmdb_to_errno(LMDB(mdb_cursor_open(t->mdb, t->store->dbi[table], &c->mdb)));
-        if (r < 0)
-                return r;
+        if (t->store->dbi[table]) {
+                r = txn_result(t, lmdb_to_errno(LMDB(mdb_cursor_open(t->mdb, t->store->dbi[table], &c->mdb))));
+                if (r < 0)
+                        return r;
+        }
         *ret = TAKE_PTR(c);
         return 0;
 }
@@ -96,30 +169,14 @@ int cursor_next(Cursor *c, Bytes *ret_key, Bytes *ret_value) {
         MDB_val k = {c->n_from, c->from}, v;
         int r;
 
-        r = lmdb_to_errno(LMDB(mdb_cursor_get(c->mdb, &k, &v,
-                                              c->moved    ? MDB_NEXT
-                                              : c->n_from ? MDB_SET_RANGE
-                                                          : MDB_FIRST)));
+        if (!c->mdb)
+                return -ENOENT;
+        r = txn_result(c->txn, lmdb_to_errno(LMDB(mdb_cursor_get(c->mdb, &k, &v,
+                                                                 c->moved    ? MDB_NEXT
+                                                                 : c->n_from ? MDB_SET_RANGE
+                                                                             : MDB_FIRST))));
         c->moved = true;
         if (still_there(c->txn) < 0)
-                return -ESTALE;
-        if (r < 0)
-                return r;
-        *ret_key = BYTES(k.mv_data, k.mv_size);
-        *ret_value = BYTES(v.mv_data, v.mv_size);
-        return 0;
-}
-
-int cursor_last(Txn *t, Table table, Bytes *ret_key, Bytes *ret_value) {
-        MDB_cursor *c;
-        MDB_val k, v;
-        int r = lmdb_to_errno(LMDB(mdb_cursor_open(t->mdb, t->store->dbi[table], &c)));
-
-        if (r < 0)
-                return r;
-        r = lmdb_to_errno(LMDB(mdb_cursor_get(c, &k, &v, MDB_LAST)));
-        mdb_cursor_close(c);
-        if (still_there(t) < 0)
                 return -ESTALE;
         if (r < 0)
                 return r;
@@ -134,4 +191,48 @@ void cursor_free(Cursor *c) {
         if (c->mdb)
                 mdb_cursor_close(c->mdb);
         free(c);
+}
+
+bool bytes_begin(Bytes b, Bytes prefix) {
+        return b.n >= prefix.n && (prefix.n == 0 || memcmp(b.p, prefix.p, prefix.n) == 0);
+}
+
+int table_del_prefix(Txn *t, Table table, Bytes prefix) {
+        for (;;) {
+                _cleanup_cursor_ Cursor *c = NULL;
+                uint8_t key[512];
+                Bytes k, v;
+                int r = cursor_open(t, table, prefix, &c);
+
+                if (r == 0)
+                        r = cursor_next(c, &k, &v);
+                if (r == -ENOENT || (r == 0 && !bytes_begin(k, prefix)))
+                        return 0;
+                if (r < 0)
+                        return r;
+                assert(k.n <= sizeof(key));
+                memcpy(key, k.p, k.n); /* LMDB's page may move with the delete */
+                r = table_del(t, table, BYTES(key, k.n));
+                if (r < 0)
+                        return r;
+        }
+}
+
+void table_save(Txn *t, Save *ret) {
+        *ret = (Save){.at = t->changes};
+        t->saves++;
+}
+
+int table_restore(Txn *t, const Save *save) {
+        assert(t->saves > 0);
+        t->saves--;
+        return journal_undo(t, save->at);
+}
+
+void table_keep(Txn *t, const Save *save) {
+        assert(t->saves > 0);
+        t->saves--;
+        if (t->leads && !t->saves)
+                while (t->changes != save->at)
+                        journal_drop(t);
 }

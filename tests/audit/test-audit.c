@@ -5,6 +5,7 @@
 #include "engine/event.h"
 #include "engine/rows.h"
 #include "ledger/ledger.h"
+#include "tests/audit/say.h"
 #include "tests/support/store-fixture.h"
 
 #include <string.h>
@@ -45,24 +46,6 @@ static void fill(StoreFixture *f) {
         store_fixture_commit(f, t);
 }
 
-static void say(Txn *t, const char *type, const char *region, const char *more) {
-        char text[600], time[CLOCK_TEXT_MAX];
-        uint64_t now = clock_real_usec();
-        _cleanup_json_ json_t *o = NULL;
-        _cleanup_free_ char *canonical = NULL;
-        Diag d;
-        int n = snprintf(text, sizeof(text), "{\"time\":\"%s\",\"type\":\"%s\"%s%s%s%s}", clock_format(now, time), type,
-                         region ? ",\"region\":\"" : "", region ? region : "", region ? "\"" : "", more);
-
-        cr_assert_eq(json_parse(text, (size_t)n, sizeof(text), 8, &o, &d), 0, "%s: %s", text, d.text);
-        cr_assert_eq(json_canonical(o, &canonical, NULL), 0);
-        cr_assert_eq(ledger_append(t, canonical, strlen(canonical), now, NULL), 0);
-}
-
-#define SAYS(name, type, region, more)                                                                                 \
-        static void name(Txn *t) {                                                                                     \
-                say(t, type, region, more);                                                                            \
-        }
 SAYS(ended_without_release, "invocation.ended", B, "")
 SAYS(released_with_open_proposal, "region.released", B, "")
 SAYS(event_after_end, "request.refused", A, "")

@@ -37,6 +37,25 @@ Test(hash, files_of_every_length_around_the_joints) {
                 }
 }
 
+/* Short texts in two parts, by libsodium and, once it is known to be there, by the processor. */
+Test(hash, of_two_parts) {
+        _cleanup_free_ uint8_t *p = bytes();
+        uint8_t want[HASH_BYTES], got[HASH_BYTES];
+
+        for (int many = 0; many < 2; many++) {
+                if (many)
+                        hash_many();
+                for (size_t n = 0; n < 300; n++)
+                        for (size_t head = 0; head < MIN(n + 1, 64UL); head += head < 2 ? 1 : 5) {
+                                crypto_hash_sha256(want, p, n);
+                                hash_two(p, head, p + head, n - head, got);
+                                cr_assert_arr_eq(got, want, HASH_BYTES, "%zu of %zu bytes in front", head, n);
+                                hash_bytes(p, n, got);
+                                cr_assert_arr_eq(got, want, HASH_BYTES, "%zu bytes", n);
+                        }
+        }
+}
+
 /* FIPS 180-4's own example of a long message: a million times "a". */
 Test(hash, a_million_letters) {
         static const char want[] = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";

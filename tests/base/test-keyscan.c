@@ -13,9 +13,28 @@ static const uint8_t other[KEY_BYTES] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 
 static const uint8_t *const both[] = {other, key};
 static const KeySet set = {both, 2}, without = {both, 1};
 
+/* As many as there may be regions alive, the one that is there behind all others. */
+enum { CROWD = 1000 };
+static uint8_t others[CROWD][KEY_BYTES];
+static const uint8_t *crowd[CROWD + 1];
+
+static KeySet of_many(bool with) {
+        if (!crowd[CROWD]) {
+                randombytes_buf(others, sizeof(others));
+                for (size_t i = 0; i < CROWD; i++)
+                        crowd[i] = others[i];
+                crowd[CROWD] = key;
+        }
+        return (KeySet){crowd, with ? CROWD + 1 : CROWD};
+}
+
 static void found(const char *how, const char *bytes, size_t n) {
+        KeySet many = of_many(true), none = of_many(false);
+
         cr_assert_eq(keyscan_text(&set, bytes, n), 1, "%s: not found in %.200s", how, bytes);
         cr_assert_eq(keyscan_text(&without, bytes, n), 0, "%s: found although it is no key", how);
+        cr_assert_eq(keyscan_text(&many, bytes, n), 1, "%s: not found among many in %.200s", how, bytes);
+        cr_assert_eq(keyscan_text(&none, bytes, n), 0, "%s: one of many is found that is not there", how);
 }
 
 static void found_text(const char *how, const char *text) {

@@ -1,7 +1,9 @@
 /* Runs: benchmarks. Slot reads and writes as a skill sees them: it makes a skill of itself in a temporary folder, lets `lethe run` start
  * that, and inside the region asks and waits, one request after the other.
  *
- *   LETHE=build/lethe slot-roundtrip [WRITES] */
+ *   LETHE=build/lethe [STORE=FOLDER] slot-roundtrip [WRITES]
+ *
+ * STORE: that one, with a daemon that serves it if there is one; else a new one, and none. */
 #include "lethe.h"
 #include "stats.h"
 
@@ -80,7 +82,7 @@ static int run(char *const *argv) {
 }
 
 int main(int argc, char **argv) {
-        const char *lethe = getenv("LETHE"), *tmp = getenv("TMPDIR");
+        const char *lethe = getenv("LETHE"), *tmp = getenv("TMPDIR"), *served = getenv("STORE");
         char folder[4096], skill[4200], store[4200], manifest[512];
         size_t writes = argc > 1 ? strtoul(argv[1], NULL, 10) : WRITES;
         int dir, r = 1;
@@ -105,7 +107,7 @@ int main(int argc, char **argv) {
         if (dir < 0 || put(dir, "SKILL.md", "---\nname: bench\ndescription: Slot round trips.\n---\n") < 0 || put(dir, "lethe.json", manifest) < 0 || copy_self(dir) < 0)
                 fail(skill);
         else
-                r = run((char *[]){(char *)lethe, "run", "--store", store, skill, NULL});
+                r = run((char *[]){(char *)lethe, "run", served ? "--quiet" : "--no-serve", "--store", served ? (char *)served : store, skill, NULL});
         run((char *[]){"rm", "-rf", folder, NULL});
         return r;
 }

@@ -58,6 +58,79 @@ static void memory_shared(void) {
         pause();
 }
 
+static void on_signal(int signal) {
+}
+
+/* Only the kernel touches what is new: a system call, until no more is given; then it is to write signals' frames where no page is. */
+static void memory_by_the_kernel(void) {
+        size_t n = 256UL << 20, at = 0;
+        char *m = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+        int fd = open("/dev/zero", O_RDONLY);
+
+        sigaction(SIGUSR1, &act, NULL);
+        for (int refused = 0; at < n && refused < 20;) {
+                ssize_t k = read(fd, m + at, n - at);
+
+                refused += k <= 0;
+                at += k > 0 ? (size_t)k : 0;
+        }
+        for (size_t end = n; end > n - (64 << 20); end -= 256 << 10) {
+                stack_t stack = {.ss_sp = m + end - (256 << 10), .ss_size = 256 << 10};
+
+                if (sigaltstack(&stack, NULL) == 0)
+                        raise(SIGUSR1);
+        }
+}
+
+/* The kernel refuses the page in the middle of a system call, and the program never touches another one. */
+static void until_refused(int status) {
+        int fd = open("/work/f", O_WRONLY | O_CREAT, 0600);
+
+        for (int i = 0; i < 768; i++)
+                if (write(fd, block, sizeof(block)) != (ssize_t)sizeof(block)) {
+                        unlink("/work/f");
+                        _exit(status);
+                }
+        pause();
+}
+
+static void memory_by_a_file(void) {
+        until_refused(1);
+}
+
+static void gets_along(void) {
+        until_refused(0);
+}
+
+/* What was read, page by page up to the limit, can be had again, and is given up. */
+static void read_and_drop(void) {
+        int fd = open("/file", O_RDONLY);
+
+        if (fd < 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM) != 0)
+                _exit(9);
+        while (read(fd, block, sizeof(block)) > 0)
+                ;
+        sleep(1); /* long enough to be seen as it is */
+        if (posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) != 0)
+                _exit(8);
+}
+
+/* A crash of its own, after files filled what it may use with pages that can be had again: no breach. */
+static void crash_after_files(void) {
+        int fd = open("/file", O_RDONLY);
+
+        if (fd < 0)
+                _exit(9);
+        while (read(fd, block, sizeof(block)) > 0)
+                ;
+#if defined(__x86_64__)
+        *(volatile char *)0x8000000000000000 = 1; /* no address at all: the kernel tells none */
+#else
+        *(volatile char *)NULL = 1;
+#endif
+}
+
 static void burn(void) {
         for (;;)
                 ;
@@ -167,6 +240,8 @@ int main(int argc, char **argv) {
         } ways[] = {
                 {"memory-at-once", memory_at_once}, {"memory-in-small-pieces", memory_in_small_pieces},
                 {"memory-of-many", memory_of_many}, {"memory-shared", memory_shared},
+                {"memory-by-the-kernel", memory_by_the_kernel}, {"crash-after-files", crash_after_files},
+                {"memory-by-a-file", memory_by_a_file}, {"gets-along", gets_along}, {"read-and-drop", read_and_drop},
                 {"cpu", burn},                      {"cpu-of-children", cpu_of_children},
                 {"processes", processes},           {"threads", threads},
                 {"scratch", scratch},               {"file-size", file_size},

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from tap import ENV, LETHE, add, case, cgroups_left, check, lethe, log, main, run, same
+from tap import DIR, ENV, LETHE, Skip, add, case, cgroups_left, check, lethe, log, main, run, same
 
 BREACH = os.path.abspath(sys.argv[2])
 PY = "/usr/bin/python3"
@@ -18,11 +18,14 @@ TABLE = [
     ("memory in small pieces", "out_of_region", "memory", 137, ["--memory", "64m"], [BREACH, "memory-in-small-pieces"]),
     ("memory of many processes", "out_of_region", "memory", 137, ["--memory", "64m"], [BREACH, "memory-of-many"]),
     ("memory that is shared", "out_of_region", "memory", 137, ["--memory", "64m"], [BREACH, "memory-shared"]),
+    ("memory that only system calls touch", "out_of_region", "memory", 137, ["--memory", "64m"], [BREACH, "memory-by-the-kernel"]),
     ("memory in python", "out_of_region", "memory", 137, ["--memory", "64m"], [PY, "-c", "x = [bytearray(1 << 20) for _ in range(300)]"]),
     ("memory in python, caught", "out_of_region", "memory", 137, ["--memory", "64m"],
      [PY, "-c", "try:\n  x = bytearray(300 << 20)\nexcept MemoryError: pass"]),
     ("scratch files are memory", "out_of_region", "memory", 137, ["--memory", "32m", "--scratch", "64m"],
      [PY, "-c", "import time; f = open('/work/x', 'wb'); f.write(bytes(48 << 20)); f.flush(); time.sleep(5)"]),
+    ("scratch files are memory that only system calls touch", "out_of_region", "memory", 137, ["--memory", "32m", "--scratch", "64m", "--file-size", "64m"],
+     [BREACH, "memory-by-a-file"]),
     ("cpu", "cpu_exceeded", "cpu", 137, ["--cpu-time", "300ms"], [BREACH, "cpu"]),
     ("cpu of children that nobody waits for", "cpu_exceeded", "cpu", 137, ["--cpu-time", "500ms", "--timeout", "20s"], [BREACH, "cpu-of-children"]),
     ("cpu in python", "cpu_exceeded", "cpu", 137, ["--cpu-time", "300ms"], [PY, "-c", "while True: pass"]),
@@ -82,6 +85,27 @@ def standing_at_the_limit_is_no_breach():
             (["--nofile", "64"], [PY, "-c", "import os\nwhile os.dup(0) < 63: pass"])]:
         r = run(*options, "--exec", *what)
         same((r.receipt["outcome"], r.code), ("exited", 0), options, r)
+
+
+# What the limit refused, it did without. Where no group counts memory, files of the scratch are looked at, and count.
+@case
+def who_gets_along_with_its_memory_breaks_no_budget():
+    if os.geteuid() != 0 or not os.path.exists("/sys/fs/cgroup/memory"):
+        raise Skip("no memory control group of version 1 for this user")
+    r = run("--memory", "32m", "--scratch", "64m", "--file-size", "64m", "--exec", BREACH, "gets-along")
+    same((r.receipt["outcome"], r.code), ("exited", 0), r)
+
+
+@case
+def an_end_is_no_breach_though_files_filled_the_memory():
+    path = os.path.join(DIR, "file")
+    for what, end in (("crash-after-files", ("signaled", 11, 139)), ("read-and-drop", ("exited", None, 0))):
+        with open(path, "wb") as f:
+            f.write(bytes(48 << 20))
+            os.fsync(f.fileno())
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)  # who reads it first pays for it
+        r = run("--memory", "32m", "-v", path + ":/file", "--exec", BREACH, what)
+        same((r.receipt["outcome"], r.receipt["signal"], r.code), end, what, r)
 
 
 @case

@@ -2,6 +2,7 @@
 """Runs: tests. check-state-verbs.py LETHE: what log, audit, export, prove, checkpoint and slot print and how they end."""
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -107,6 +108,8 @@ with tempfile.TemporaryDirectory() as top:
         time.sleep(0.5)
         n = int(json.loads(expect(0, "slot", "get", "a", "--json"))["slot_version"])
         expect(0, "slot", "put", "a", json.dumps({"n": n}))
+        while not select.select([p.stdout], [], [], 2)[0]:  # it began too late for that
+            expect(0, "slot", "put", "a", json.dumps({"n": n}))
         seen = [p.stdout.readline()]
         while word not in seen[-1] or (args[0] == "log" and '"version":%d' % (n + 1) not in seen[-1]):
             seen.append(p.stdout.readline())

@@ -7,6 +7,7 @@ usage: multipass.py LETHE RACER root|user
 import json
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -18,7 +19,7 @@ if sys.argv[3] == "user" and os.getuid() == 0:
     os.setresuid(65534, 65534, 65534)
     os.environ.pop("TMPDIR", None)
 
-from tap import DIR, ENV, LETHE, Skip, case, check, lethe, log, main, run, same  # noqa: E402
+from tap import DIR, ENV, LETHE, Skip, alone, case, check, lethe, log, main, run, same, wait_runs  # noqa: E402
 
 RACER = os.path.abspath(sys.argv[2])
 PY = "/usr/bin/python3"
@@ -127,10 +128,26 @@ def node_with_its_threads():  # I-30
         check(t["early"]["bytes"] > 16 << 20 and t["early"]["unheld"] == 0, tier, t)
 
 
+# Python takes a thread for over while it has yet to end. One that the end of its process meets on the way can be killed between its own exit and the
+# stop at which its registers are taken, which is counted, and the grade is `partial`: here all of them are gone first.
+THREADS = """
+import threading, mmap, os, time
+def f():
+    for i in range(50): mmap.mmap(-1, 1 << 18).write(b'x' * (1 << 18))
+t = [threading.Thread(target=f) for _ in range(4)]
+for x in t: x.start()
+for x in t: x.join()
+for x in t:
+    try:
+        while os.sched_getaffinity(x.native_id): time.sleep(0.001)
+    except ProcessLookupError:
+        pass
+"""
+
+
 @case
 def what_has_many_threads_can_be_cleared_early():  # I-30
-    programs = [[PY, "-c", "import threading, mmap\ndef f():\n  for i in range(50): mmap.mmap(-1, 1 << 18).write(b'x' * (1 << 18))\n"
-                 "t = [threading.Thread(target=f) for _ in range(4)]\n[x.start() for x in t]\n[x.join() for x in t]"]]
+    programs = [[PY, "-c", THREADS]]
     if os.path.exists(NODE):
         programs.append([NODE, "-e", "let a = []; for (let i = 0; i < 50; i++) a[i % 5] = Buffer.alloc(1 << 20, i)"])
     for p in programs:
@@ -214,11 +231,11 @@ def an_execve_that_fails_takes_nothing():  # I-30
 @case
 def an_execve_that_fails_too_late_ends_its_process():  # I-30
     d = skill("late", {"main.py": "import os, sys\ntry:\n    os.execv('/skill/program', ['x'])\nexcept OSError as e:\n    print(e.errno, flush=True)\n"
-                       "while True: pass\n", "program": "#!/bin/true\n"}, budgets={"wall": "20s"})
+                       "sys.exit(9)\n", "program": "#!/bin/true\n"})
     shutil.copy("/bin/true", os.path.join(d, "program"))
     with open(os.path.join(d, "program"), "r+b"):  # who writes to a program keeps it from being run
-        zero = run("--discipline", "zero", "--timeout", "1s", d)
-        same((zero.code, zero.out), (124, b"26\n"), zero)
+        zero = run("--discipline", "zero", d)
+        same((zero.code, zero.out), (9, b"26\n"), zero)
         r = run("--discipline", "multipass", d)
     same((r.code, r.out, r.receipt["outcome"], r.receipt["signal"]), (137, b"", "signaled", 9), r)
     same(r.receipt["teardown"]["early"]["exec_failed"], 1, r)
@@ -261,32 +278,47 @@ def a_program_that_races_gains_nothing():  # I-30
                     same(f.read(), b"the operator's own\n" * 5000, way, tier, name)
 
 
+def killed_twice(way, t):
+    """The program kills its own child just when the region's end kills it again: the second kill can cut short the stop at which the child's registers
+    are taken. Such a one is counted and the grade is `partial`; every byte that was held is overwritten all the same."""
+    return way == "stop" and t["grade"] == "partial" and t["counts"]["registers_missed"] == 1 and not t["bytes_missed"]
+
+
 @case
 def an_end_in_the_middle_of_it_is_an_end():  # I-12, I-30, I-34
+    races = 0
     for way in ("munmap", "cut", "stop"):
         for ms in (20, 60, 120):
             r = run("--discipline", "multipass", "--timeout", "%dms" % ms, "--memory", "256m", "--pids-limit", "64", "-v", "%s:%s" % (RACER, RACER),
                     "--exec", RACER, way, "=/")
             t = r.receipt["teardown"]
             check((r.code, r.receipt["outcome"]) in ((124, "timed_out"), (0, "exited")), way, ms, r)
-            check(t["grade"].startswith("cleared") and t["bytes_held"] == t["bytes_overwritten"], way, ms, t)
+            race = killed_twice(way, t)
+            races += race
+            check((t["grade"].startswith("cleared") or race and races == 1) and t["bytes_held"] == t["bytes_overwritten"], way, ms, t)
             truth(t)
 
 
 @case
+@alone
 def the_death_of_the_supervisor_in_the_middle_of_it_leaves_nobody():  # I-30, I-60
     for way in ("munmap", "cut", "stop"):
-        p = subprocess.Popen([LETHE, "run", "--discipline", "multipass", "--memory", "256m", "--pids-limit", "64", "-v", "%s:%s" % (RACER, RACER), "--exec",
-                              RACER, way, "=/"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENV)
-        time.sleep(0.15)
-        p.kill()
-        p.wait()
-        same(lethe("run", "--exec", "/bin/true").code, 0)
-        if p.returncode == 0:  # it was quicker
-            continue
+        for _ in range(10):
+            p = subprocess.Popen([LETHE, "run", "--discipline", "multipass", "--memory", "256m", "--pids-limit", "64", "-v", "%s:%s" % (RACER, RACER), "--exec",
+                                  RACER, way, "=/"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENV)
+            wait_runs(p, "racer")  # before, nothing may be there that a guard could overwrite
+            time.sleep(0.05)
+            p.kill()
+            p.wait()
+            same(lethe("run", "--exec", "/bin/true").code, 0)
+            if p.returncode != 0:  # else it was quicker
+                break
+        same(p.returncode, -signal.SIGKILL, way)
         region = log("--type", "region.recovered")[-1]["region"]
         released = [e for e in log("--region", region) if e["type"] == "region.released"][0]
-        same((released["teardown"]["by"], released["teardown"]["grade"][:7]), ("guard", "cleared"), way, released)
+        t = released["teardown"]
+        same((t["by"], t["bytes_held"]), ("guard", t["bytes_overwritten"]), way, released)
+        check(t["grade"].startswith("cleared") or killed_twice(way, t), way, released)
 
 
 @case

@@ -1,10 +1,16 @@
 """What the command line's tests share: cases in TAP, a store of their own, lethe."""
+import functools
 import json
 import os
+import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 LETHE = os.path.abspath(sys.argv[1])
 DIR = tempfile.mkdtemp(prefix="cli-")
@@ -13,6 +19,50 @@ ENV = {"PATH": "/usr/bin:/bin", "HOME": DIR, "LETHE_ANCHOR": os.path.join(DIR, "
        "TMPDIR": os.environ.get("TMPDIR", "/tmp")}
 ROOT = os.geteuid() == 0
 _cases = []
+_daemon = None
+
+
+def ask_daemon(method, socket_path=None, **params):
+    """One call of a method of lethe serve: its result."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+        s.settimeout(30)
+        s.connect(socket_path or ENV["LETHE_SOCKET"])
+        s.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n")
+        with s.makefile() as f:
+            answer = json.loads(f.readline())
+    if "error" in answer:
+        raise RuntimeError(answer["error"])
+    return answer["result"]
+
+
+def start_daemon(env, *argv, wrap=()):
+    """lethe serve, when it answers; started by the command `wrap`."""
+    p = subprocess.Popen([*wrap, LETHE, "serve", *argv], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env, text=True)
+    first = p.early = p.stderr.readline()
+    while first and " serves " not in first:
+        first = p.stderr.readline()
+        p.early += first
+    if not first:
+        raise RuntimeError("lethe serve does not start")
+    p.drain = threading.Thread(target=lambda: setattr(p, "said", p.stderr.read()), daemon=True)
+    p.drain.start()
+    return p
+
+
+def stop_daemon(p, signum=signal.SIGTERM):
+    p.send_signal(signum)
+    p.wait(60)
+    p.drain.join(10)
+    p.stderr.close()
+    return p.returncode
+
+
+def _through_daemon():
+    """LETHE_TEST_SERVE=1: every `lethe run` of the suite goes through a daemon, unless it asks for another store or policy."""
+    global _daemon
+    ENV["LETHE_SOCKET"] = os.path.join(DIR, "socket")
+    if os.environ.get("LETHE_TEST_SERVE") == "1" and _daemon is None:
+        _daemon = start_daemon(ENV)
 
 
 class Skip(Exception):
@@ -23,6 +73,18 @@ def case(fn):
     """A test: its name is the function's."""
     _cases.append((fn.__name__.replace("_", " "), fn))
     return fn
+
+
+def alone(fn):
+    """A case in which what becomes of the process of `lethe run` matters, because it is the supervisor: never through a daemon."""
+    @functools.wraps(fn)
+    def without():
+        ENV["LETHE_SERVE"] = "0"
+        try:
+            fn()
+        finally:
+            del ENV["LETHE_SERVE"]
+    return without
 
 
 def add(name, fn):
@@ -60,6 +122,20 @@ def log(*argv):
     return [json.loads(line) for line in lethe("log", "--json", *argv).out.splitlines()]
 
 
+def python_skill(name, text, **manifest):
+    """Registers a skill whose program is this text."""
+    d = os.path.join(DIR, name)
+    os.makedirs(d, exist_ok=True)
+    with open(os.path.join(d, "SKILL.md"), "w", encoding="utf-8") as f:
+        f.write("---\nname: %s\ndescription: A test.\n---\n" % name)
+    with open(os.path.join(d, "lethe.json"), "w", encoding="utf-8") as f:
+        json.dump(dict({"version": 1, "entry": {"main": ["/usr/bin/python3", "/skill/main.py"]}}, **manifest), f)
+    with open(os.path.join(d, "main.py"), "w", encoding="utf-8") as f:
+        f.write(text)
+    r = lethe("skill", "add", d)
+    same(r.code, 0, r)
+
+
 def check(condition, *what):
     if not condition:
         raise AssertionError("; ".join(str(w) for w in what))
@@ -69,15 +145,60 @@ def same(got, want, *what):
     check(got == want, "got %r, want %r" % (got, want), *what)
 
 
+def wait_for(fn, what):
+    for _ in range(3000):
+        if fn():
+            return
+        time.sleep(0.01)
+    raise AssertionError("not seen: " + what)
+
+
+def processes_below(pid):
+    """Every process below pid, with its name."""
+    found = []
+    try:
+        for task in os.listdir("/proc/%d/task" % pid):
+            with open("/proc/%d/task/%s/children" % (pid, task), encoding="utf-8") as f:
+                children = [int(x) for x in f.read().split()]
+            for child in children:
+                with open("/proc/%d/comm" % child, encoding="utf-8") as f:
+                    found.append((child, f.read().strip()))
+                found += processes_below(child)
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return found
+
+
+def wait_runs(p, name, n=1):
+    """Until n processes of that name run below p, the supervisor of a region: its program is executed then. Or until p is over."""
+    wait_for(lambda: p.poll() is not None or [x for _, x in processes_below(p.pid)].count(name) >= n, "%d of %s below %s" % (n, name, p.args))
+
+
+def _is_empty(group):
+    with open(group + "/cgroup.procs", encoding="utf-8") as f:
+        return not f.read()
+
+
 def cgroups_left():
-    """Control groups of regions of our store: none may be left."""
+    """Control groups of regions of our store, or of a pool of it: none may be left, but what lies idle in that of our daemon."""
     ids = {e["region"] for e in log("--type", "region.allocated")}
+    pools = re.match("lethe/([0-9a-f]{16})\n", lethe("checkpoint").out.decode()).group(1) + "-"
     left = []
     for base, dirs, _ in os.walk("/sys/fs/cgroup"):
         for d in dirs:
-            if d.startswith("lethe-") and d[6:] in ids:
+            if d.startswith("lethe-") and (d[6:] in ids or d[6:].startswith(pools) and not (_daemon and _is_empty(os.path.join(base, d)))):
                 left.append(os.path.join(base, d))
     return left
+
+
+def end_daemon():
+    """Before a case that looks at what is left. Raises when the daemon did not serve, or did not end well."""
+    global _daemon
+    if _daemon:
+        daemon, _daemon = _daemon, None
+        served, code = ask_daemon("status")["served"], stop_daemon(daemon)
+        print("# the daemon served %d runs and ended with %d" % (served, code), flush=True)
+        check(code == 0 and served > 0, daemon.said[-2000:])
 
 
 def main():
@@ -86,6 +207,7 @@ def main():
     if only:
         _cases[:] = [c for c in _cases if c[0] in only.split(",")]
     print("TAP version 13\n1..%d" % len(_cases), flush=True)
+    _through_daemon()
     for i, (name, fn) in enumerate(_cases, 1):
         try:
             fn()
@@ -95,5 +217,10 @@ def main():
         except Exception as e:  # a case that breaks must not hide the ones after it
             failed += 1
             print("not ok %d - %s\n# %s: %s" % (i, name, type(e).__name__, str(e).replace("\n", "\n# ")), flush=True)
+    try:
+        end_daemon()
+    except Exception as e:
+        failed += 1
+        print("# the daemon: %s: %s" % (type(e).__name__, str(e).replace("\n", "\n# ")), flush=True)
     shutil.rmtree(DIR, ignore_errors=True)
     sys.exit(1 if failed else 0)

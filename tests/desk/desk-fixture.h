@@ -87,7 +87,11 @@ static inline void desk_fixture_init(DeskFixture *d) {
         static char *reads[] = {"facts", "notes/a", "empty", NULL}, *writes[] = {"facts", "out", NULL},
                     *sub_skills[] = {"helper", NULL};
 
-        *d = (DeskFixture){.grant = {.skill_name = "vectors", .reads = reads, .writes = writes, .sub_skills = sub_skills}};
+        static MemoryRight memory[] = {{(char *)"default", {[MEMORY_READ] = MEMORY_ALL, [MEMORY_WRITE] = 3, [MEMORY_DELETE] = 1}},
+                                       {(char *)"pages", {[MEMORY_READ] = 2, [MEMORY_WRITE] = 1}}};
+
+        *d = (DeskFixture){.grant = {.skill_name = "vectors", .reads = reads, .writes = writes, .sub_skills = sub_skills, .notes = (char *)"default", .canon = (char *)"default",
+                                     .memory = memory, .n_memory = ARRAY_SIZE(memory)}};
         d->grant.sections = desk_json("{\"note\":{\"schema\":{\"type\":\"string\"},\"bytes\":64},\"plan\":{\"schema\":{\"type\":\"object\"},\"bytes\":256}}");
         d->grant.gates = desk_json("[{\"slot\":\"facts\",\"schema\":true}]");
         store_fixture_init(&d->f, STORE_SUPERVISE);

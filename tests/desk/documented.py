@@ -35,7 +35,11 @@ errors = re.findall(r'^ERROR\(\w+, "(\w+)", (-\d+), (\w+)\)', text("errors.def")
 case("error table", [(row[1], row[0], row[2].upper()) for row in tables if re.fullmatch(r"-32\d+", row[0])], errors)
 for start, name in (("bytes of a line", "PIPE_LINE_MAX"), ("nesting of a message", "PIPE_DEPTH_MAX"), ("bytes of a slot's name", "SLOT_NAME_MAX"),
                     ("bytes of a value", "SLOT_VALUE_MAX"), ("slot.write` requests", "SLOT_PROPOSALS_MAX"),
-                    ("handles of a region", "HANDLES_MAX"),
+                    ("handles of a region", "HANDLES_MAX"), ("bytes of a note", "NOTE_TEXT_MAX"),
+                    ("note.add` requests", "NOTE_REQUESTS_MAX"), ("rows of an answer", "BELIEF_ROWS_MAX"), ("bytes of the rows", "BELIEF_ROWS_BYTES"),
+                    ("canon.read` requests", "BELIEF_READS_MAX"),
+                    ("memory.save` and", "MEMORY_WRITES_MAX"), ("other `memory.*`", "MEMORY_READS_MAX"), ("records or changes", "MEMORY_ROWS_MAX"),
+                    ("records that are looked at", "MEMORY_LOOK_RECORDS"), ("bytes of their text", "MEMORY_LOOK_TEXT"), ("bytes of the reason", "MEMORY_REASON_MAX"),
                     ("arguments of a `skill", "SUBSKILL_ARGS_MAX"), ("sub-skills in a row", "SUBSKILL_DEPTH_MAX"),
                     ("sub-skills of an invocation at once", "SUBSKILL_ALIVE_MAX"), ("sub-skills of an invocation in all", "SUBSKILL_CALLS_MAX"),
                     ("bytes of a sub-skill's", "SUBSKILL_OUTPUT_MAX"),

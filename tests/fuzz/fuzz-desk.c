@@ -7,7 +7,10 @@
 #include "base/id.h"
 #include "canon/slot-view.h"
 #include "desk/desk.h"
+#include "engine/arbiter.h"
 #include "engine/engine.h"
+#include "engine/mutate.h"
+#include "memory/records.h"
 #include "pipe/conn.h"
 #include "schema/jsonschema.h"
 #include "tests/fuzz/fuzz.h"
@@ -24,14 +27,16 @@ static Store *store;
 static unsigned regions;
 
 static const struct {
-        const char *name, *schema;
+        const char *name, *schema, *rule; /* rule: of arbitration */
 } slots[] = {
         {"facts", "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}},\"required\":[\"n\"],\"additionalProperties\":false}"},
         {"notes/a", "{\"type\":\"string\",\"maxLength\":20,\"pattern\":\"^[a-z ]*$\"}"},
         {"out", "{}"},
         {"secret", "{}"},
+        {"sure", "{\"type\":\"integer\"}", "confidence:0.5/2"},
+        {"same", "{}", "quorum:2/3"},
 };
-static char *reads[] = {"facts", "notes/a", "empty", NULL}, *writes[] = {"facts", "notes/a", "out", NULL};
+static char *reads[] = {"facts", "notes/a", "empty", NULL}, *writes[] = {"facts", "notes/a", "out", "sure", "same", NULL};
 
 static json_t *parse(const char *text, size_t n) {
         json_t *v = NULL;
@@ -60,6 +65,30 @@ static void drop_store(void) {
         temp_dir_remove(&temp);
 }
 
+/* A record in a scope that regions may read and nothing else. */
+static void keep_record(Txn *t) {
+        _cleanup_json_ json_t *payload = json_pack("{s:s, s:s, s:s}", "subject", "s", "predicate", "p", "object", "kept as it is");
+        uint64_t scope;
+        Mutated done;
+        Diag why;
+
+        fuzz_check(engine_scope_create(t, "uid:0", "kept", &scope, &why) == 0, "%s", why.text);
+        fuzz_check(engine_mutate(t, &(Mutation){.scope = "kept", .kind = KIND_MEMORY, .op = OP_SAVE, .id = "kept", .type = "semantic", .expect = 0,
+                                                .payload = payload, .who = "uid:0"}, &done, &why) == 0, "%s", why.text);
+}
+
+/* M-21: it is there as it was, and alone. */
+static void check_kept(void) {
+        _cleanup_json_ json_t *list = NULL;
+        const RecordFilter all = {0};
+        Txn *t = begin(false);
+        Diag why = {0};
+
+        fuzz_check(memory_list(t, "kept", &all, &list, &why) == 0, "%s", why.text);
+        fuzz_check(json_array_size(list) == 1 && json_integer_value(json_object_get(json_array_get(list, 0), "version")) == 1, "a region wrote where it may not");
+        store_abort(t);
+}
+
 static void fresh_store(void) {
         char dir[PATH_MAX];
         uint64_t seq;
@@ -74,10 +103,16 @@ static void fresh_store(void) {
         fuzz_check(store_open(dir, STORE_SUPERVISE, &store, &why) == 0, "%s", why.text);
         t = begin(true);
         for (size_t i = 0; i < ARRAY_SIZE(slots); i++) {
-                _cleanup_json_ json_t *schema = parse(slots[i].schema, strlen(slots[i].schema));
+                _cleanup_json_ json_t *schema = parse(slots[i].schema, strlen(slots[i].schema)), *rule = NULL;
+                ArbiterRule parsed;
 
-                fuzz_check(engine_slot_define(t, "uid:0", NULL, slots[i].name, schema, &seq, &why) == 0, "%s", why.text);
+                if (slots[i].rule) {
+                        fuzz_check(arbiter_rule_parse_text(slots[i].rule, &parsed, &why) == 0, "%s", why.text);
+                        rule = arbiter_rule_json(&parsed);
+                }
+                fuzz_check(engine_slot_define_ruled(t, "uid:0", slots[i].name, schema, rule, &seq, &why) == 0, "%s", why.text);
         }
+        keep_record(t);
         commit(t);
         regions = 0;
 }
@@ -202,7 +237,10 @@ static void check_slots(void) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-        Grant grant = {.skill_name = "fuzz", .reads = reads, .writes = writes};
+        static MemoryRight memory[] = {{(char *)"default", {[MEMORY_READ] = MEMORY_ALL, [MEMORY_WRITE] = 3, [MEMORY_DELETE] = 1}},
+                                       {(char *)"kept", {[MEMORY_READ] = 1}}};
+        Grant grant = {.skill_name = "fuzz", .reads = reads, .writes = writes, .notes = (char *)"default", .canon = (char *)"default",
+                       .memory = memory, .n_memory = ARRAY_SIZE(memory)};
         _cleanup_json_ json_t *copies = NULL, *none = json_object();
         int in[2], out[2];
         char id[REGION_ID_MAX];
@@ -245,6 +283,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         fuzz_check(engine_region_get(t, id, &row) == ENGINE_E_NO_REGION);
         store_abort(t);
         check_slots();
+        check_kept();
         if (regions++ % 50 == 0) {
                 AuditReport report;
                 int r = audit_run(store, &report);

@@ -26,14 +26,15 @@ class Mutation:
     edits: list      # (file, text, replacement): the text must be there
     attacks: str     # all of them must be noticed as not contained; "early:A,B": ways of tests/scrub/freer to give memory back
     options: str = "--as root"
-    runner: str = "hostile/run.py"  # in tests/; a program of tests/scrub is without a suffix, and takes no options
+    runner: str = "hostile/run.py"  # in tests/; a program of unit tests is without a suffix, and takes no options
     cases: str = ""  # instead of attacks: a file of tests/cli, of which `attacks` are cases
+    before: str = ""  # cases that these need, and which pass
 
 
 def allow(*calls):
     """These calls join the allow-list."""
     body = "".join(f'        if (e == 0) e = allow(ctx, "{c}", NULL);\n' for c in calls)
-    return ("supervisor/policy/filter.c", "        return e;\n}\n\nint filter_compile", body + "        return e;\n}\n\nint filter_compile")
+    return ("supervisor/policy/filter.c", "        return e;\n}\n\nint filter_build", body + "        return e;\n}\n\nint filter_build")
 
 
 def without_hook(*calls):
@@ -57,7 +58,12 @@ NO_TCP_RULE = (LANDLOCK, "if (abi >= 4 && !(w->spec.flags & LAUNCH_NET_HOST))", 
 NO_SIGNAL_SCOPE = (LANDLOCK, "LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL", "LL_SCOPE_ABSTRACT")
 NO_CHANGE_OF_ID = ("worker/identity.c", "if (!(w->spec.flags & LAUNCH_CHANGE_IDS))", "if (1)")
 
-END, SHARED, TRACE = (f"supervisor/scrub/guard/{x}.c" for x in ("end", "shared", "trace"))
+MUTATE, REF, NOTE = "supervisor/engine/mutate.c", "supervisor/engine/ref.c", "supervisor/desk/desk-note.c"
+WAIT, WITHIN = "supervisor/engine/wait.c", "supervisor/policy/within-state.c"
+LESS_BELOW, SAVED = "a sub skill has nothing that the region above has not", "what a skill saves is there for all"
+INTERPRET, FOREIGN = "supervisor/canon/interpret.c", "supervisor/serve/foreign.c"
+AGAIN, END, ROUND, SHARED, TRACE = (f"supervisor/scrub/guard/{x}.c" for x in ("again", "end", "round", "shared", "trace"))
+FORGETS = "nothing_of_one_region_is_in_it_when_it_serves_the_next"
 FOES = "scrub/foes.py"
 
 MUTATIONS = [
@@ -144,7 +150,7 @@ MUTATIONS = [
     Mutation("multipass: those who stand do so until the call is through", [("supervisor/scrub/guard/pause.c", "ptrace(PTRACE_INTERRUPT, t->pid, NULL, NULL);", ";"),
              ("supervisor/scrub/guard/pause.c", "!stands_in_call(t->pid)", "0")], "early:threads-write,vfork-free"),
     # --- the guard: foes are programs in a region, the others speak with a guard alone
-    Mutation("guard: memory is overwritten at the exit stop", [(END, "                        clear_space(g, s);\n", "")], "areas,exec,orphans", runner=FOES),
+    Mutation("guard: memory is overwritten at the exit stop", [(END, "                clear_space(g, s, seen, plain);\n", "                ;\n")], "areas,exec,orphans", runner=FOES),
     Mutation("guard: registers", [first_line("supervisor/scrub/guard/regs.c", "void regs_clear(Guard *g, pid_t pid)", "        return;")],
              "general_and_floating_point_are_overwritten", runner="scrub/test-regs"),
     Mutation("guard: shared memory as an ordinary user", [first_line(SHARED, "static void clear_through_process(Guard *g, const Area *a)", "        return;")],
@@ -167,6 +173,16 @@ MUTATIONS = [
              "frozen_until_scrub,held_at_its_own_end", runner="scrub/test-guard-orders"),
     Mutation("guard: only pages that no other process maps", [("supervisor/scrub/scan.c", "        if (!(entry & ENTRY_EXCLUSIVE))", "        if (kernel_area(s, address))")],
              "what_another_process_keeps_is_missed", runner="scrub/test-guard-orders"),
+    Mutation("guard: in a round, one that has pages of a few others stays", [(ROUND, "        if (!all)\n                stay(g, s);\n        return all;", "        return true;")],
+             "what_few_of_many_have", runner="scrub/test-guard-tree"),
+    Mutation("guard: in a round, shared memory is looked for", [("supervisor/scrub/scan.c", "plain = ioctl(fd, PROCMAP_QUERY_, &shared) < 0 && errno == ENOENT;", "plain = shared.size > 0;")],
+             "what_few_of_many_have", runner="scrub/test-guard-tree"),
+    Mutation("guard: in a round, what is open is compared", [("supervisor/scrub/guard/queues.c", "!count_only && i < g->n_model_fds", "0")],
+             "what_few_of_many_have", runner="scrub/test-guard-tree"),
+    Mutation("warm: a region has nothing open that is its interpreter's", [("worker/warm.c", "|| syscall(SYS_close_range, WORDS_FD + 1, ~0U, 0) < 0", "")],
+             "nothing_of_one_is_in_the_other", runner="spawn/test-warm"),
+    Mutation("warm: an interpreter with threads is none", [("worker/warm.c", "return st.st_nlink == 3 ? 0 : EBUSY;", "return 0;")],
+             "an_interpreter_with_a_thread_serves_nobody", runner="spawn/test-warm"),
     Mutation("guard: a space is overwritten at the end of its last user", [(TRACE, "        if (t->space->users > 0)\n                leaves", "        if (0)\n                leaves"),
              (END, "                if (s->users == 0) {", "                if (1) {")],
              "vfork", runner=FOES),
@@ -181,21 +197,30 @@ MUTATIONS = [
     Mutation("guard: what it may not look into does not run", [(TRACE, "        if (scan_allowed(t->pid))", "        if (1)")], "unreadable", "--as user", FOES),
     Mutation("guard: lines of any length in /proc/PID/maps", [("supervisor/scrub/areas.c", "                if (have == sizeof(text) - 1) {\n", "                if (have == sizeof(text) - 1)\n"
              "                        return -EBADMSG;\n                if (0) {\n")], "long-path", runner=FOES),
+    Mutation("guard: between two regions, its stack", [(AGAIN, "        forget_stack();\n", "        (void)forget_stack;\n")], FORGETS, runner="scrub/test-guard-again"),
+    Mutation("guard: between two regions, what it knew", [(AGAIN, "        explicit_bzero(g, sizeof(*g));\n        *g = (Guard){.control = was.control, "
+             ".evidence = was.evidence, .fd_max = was.fd_max, .pipe_dev = was.pipe_dev, .regions = was.regions + 1,\n                     .scan = scan};\n", "        g->attached = g->empty = false;\n        g->scan = scan;\n")],
+             FORGETS, runner="scrub/test-guard-again"),
+    Mutation("guard: between two regions, its descriptors", [(AGAIN, "syscall(SYS_close_range, GUARD_FD_EVIDENCE, ~0U, 0) < 0", "0")], FORGETS,
+             runner="scrub/test-guard-again"),
+    Mutation("guard: between two regions, the evidence", [(AGAIN, "        explicit_bzero(g->evidence, sizeof(*g->evidence));\n", "")], FORGETS,
+             runner="scrub/test-guard-again"),
+    Mutation("guard: in doubt it serves no other region", [(AGAIN, "        return odd == 0 && ", "        return ")], "in_doubt_it_serves_no_other",
+             runner="scrub/test-guard-again"),
     Mutation("guard: the scratch after the supervisor's death", [first_line("supervisor/scrub/guard/walk.c", "void walk_scratch(Guard *g)", "        return;")],
              "supervisor-killed", runner=FOES),
     # --- budgets
-    Mutation("memory: control group", [("supervisor/region/region-cgroup.c", '"memory.limit_in_bytes", "%llu", (unsigned long long)b->memory_bytes',
-             '"memory.limit_in_bytes", "%llu", 1ULL << 40'), ("supervisor/region/region-cgroup.c", '"memory.memsw.limit_in_bytes", "%llu", (unsigned long long)b->memory_bytes',
-             '"memory.memsw.limit_in_bytes", "%llu", 1ULL << 40'), ("supervisor/region/region-cgroup.c", '"memory.max", "%llu", (unsigned long long)b->memory_bytes',
-             '"memory.max", "%llu", 1ULL << 40')], "mem-touch,mem-shared,mem-many,mem-pipes"),
+    Mutation("memory: control group", [("supervisor/region/region-cgroup.c", 'GROUP_MEMORY_LIMIT, "%llu", (unsigned long long)b->memory_bytes',
+             'GROUP_MEMORY_LIMIT, "%llu", 1ULL << 40'), ("supervisor/region/region-cgroup.c", 'GROUP_SWAP_LIMIT, "%llu", (unsigned long long)b->memory_bytes',
+             'GROUP_SWAP_LIMIT, "%llu", 1ULL << 40')], "mem-touch,mem-shared,mem-many,mem-pipes"),
     Mutation("memory without a group: refusals, looks and RLIMIT_DATA",
              [without_limit("RLIMIT_DATA"), first_line(BUDGET, "Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes)", "        return no_breach;"),
               first_line(BUDGET, "static Breach look_memory(RegionBudget *b)", "        return no_breach;"),
               (BUDGET, "!b->cgroup->memory && worker_max_rss + b->reserved + b->lent.memory_bytes > b->grant->budget.memory_bytes", "0")], "mem-touch,mem-creep,mem-many", "--as user"),
     Mutation("memory without a group: looks alone", [first_line(BUDGET, "static Breach look_memory(RegionBudget *b)", "        return no_breach;")],
              "mem-many", "--as user"),
-    Mutation("processes: control group", [("supervisor/region/region-cgroup.c", '"pids.max", "%llu", (unsigned long long)b->processes',
-             '"pids.max", "%llu", 10000 + (unsigned long long)b->processes'), without_limit("RLIMIT_NPROC"),
+    Mutation("processes: control group", [("supervisor/region/region-cgroup.c", 'GROUP_PIDS_MAX, "%llu", (unsigned long long)b->processes',
+             'GROUP_PIDS_MAX, "%llu", 10000 + (unsigned long long)b->processes'), without_limit("RLIMIT_NPROC"),
              (BUDGET, "b->tree.tasks + b->lent.processes > max->processes", "0")], "bomb-fork,bomb-thread,bomb-tree"),
     Mutation("processes without a group: refusals, looks and RLIMIT_NPROC",
              [first_line(BUDGET, "Breach region_budget_ask_task(RegionBudget *b)", "        return no_breach;"), without_limit("RLIMIT_NPROC"),
@@ -223,7 +248,7 @@ MUTATIONS = [
              "pipe-garbage-long"),
     Mutation("a breach commits nothing", [("supervisor/engine/end.c", 'keep ? "slot.written" : "slot.discarded"', '"slot.written"')], "pipe-breach"),
     # --- keys, sub-skills, callbacks
-    Mutation("a key does not leave with a proposal", [("supervisor/desk/desk-handle.c", "int r = keyscan_json(region_keys(), value);", "int r = 0;")],
+    Mutation("a key does not leave with a proposal", [("supervisor/desk/desk-handle.c", "int r = region_keys_in_json(value);", "int r = 0;")],
              "keys do not leave", cases="keys.py"),
     Mutation("a key does not leave with the output of a sub-skill", [("supervisor/daemon/run-end.c", "if (run->parent && run->desk)", "if (0)")],
              "a key does not go with the output", cases="tree.py"),
@@ -233,17 +258,112 @@ MUTATIONS = [
              ";")], "callbacks that a later start runs have no more than the region", cases="tree.py"),
     Mutation("what is lent the lender cannot use", [(BUDGET, "lender->lent.memory_bytes += b->grant->budget.memory_bytes;", ""),
              (BUDGET, "lender->lent.memory_bytes -= b->grant->budget.memory_bytes;", "")], "what is lent the lender cannot use", cases="tree.py"),
+    Mutation("the limit of memory stays until all of the region stands",
+             [("supervisor/scrub/teardown.c", "        kill_groups(r);\n}\n\nvoid teardown_go_on", "        kill_groups(r);\n        region_cgroup_unlimit(&r->cgroup);\n}\n\nvoid teardown_go_on")],
+             "nothing grows after the breach", cases="tree.py"),
     Mutation("the memory of callbacks is set aside", [(BUDGET, ".lent.memory_bytes = grant_set_aside(g)", ".lent.memory_bytes = 0")],
              "the memory of callbacks is inside the budget", cases="tree.py"),
     Mutation("callbacks within the cancel bound", [("supervisor/daemon/run-release.c", "g.budget.wall_usec = MIN(g.budget.wall_usec, left);", "")],
              "callbacks share the cancel bound", cases="tree.py"),
     Mutation("nothing begins below an end", [("supervisor/daemon/run-sub.c", "if (parent->region.state != REGION_RUNNING)", "if (0)")],
              "nothing begins below a region that has ended", cases="tree.py"),
-    Mutation("those below end first", [("supervisor/daemon/run-end.c", "if (run_has_below(run) || !stands(run))", "if (!stands(run))")],
+    Mutation("those below end first", [("supervisor/daemon/run-end.c", "if (!stands(run) || run_has_below(run))", "if (!stands(run))")],
              "a child does not outlive its parent", cases="tree.py"),
     Mutation("what another region's guard holds is left alone (tier landlock)", [("supervisor/spawn/kill.c", " && !is_held_by_another(text, guard)", "")],
              "what stands still is left alone", cases="tree.py"),
-    Mutation("nobody waits for who reads standard error", [("supervisor/base/log.c", "        holding = true;\n", ""),], "nobody reads what a callback says", cases="tree.py"),
+    Mutation("nobody waits for who reads standard error", [("supervisor/base/log.c", "        own.holding = true;\n", ""),], "nobody reads what a callback says", cases="tree.py"),
+    # --- what is prepared ahead
+    Mutation("pool: only for a grant that is the same", [("supervisor/policy/grant-copy.c", "same_text(a->workdir, b->workdir) && same_budget(&a->budget, &b->budget) &&", "")],
+             "only a grant that is the same gets one", cases="../daemon/pool.py"),
+    Mutation("pool: not what sees a file that was replaced", [("supervisor/daemon/pool.c", " || !run_prepared_is_true(run)", "")],
+             "what was killed or replaced is nobodys", cases="../daemon/pool.py"),
+    Mutation("ahead: the bootstrap's descriptors are closed before anything of the skill runs", [("shim/warm/ahead.js", "        fs.closeSync(LIFELINE);\n        fs.closeSync(SPEC);\n", "")],
+             "node runs what it is told as one that is executed", cases="../daemon/ahead.py"),
+    Mutation("ahead: only in the environment that it was started with", [("supervisor/policy/interpreter.c", "if (!usual)\n                        return false;", "")],
+             "what node cannot be told later is executed", cases="../daemon/ahead.py"),
+    Mutation("pool: another policy ends what waits", [("supervisor/daemon/pool.c", "        p->turn++;\n        while (p->n_kinds > 0)\n                drop_kind(p, 0);\n", "")],
+             "another policy and time end them", cases="../daemon/pool.py"),
+    # --- the one write path
+    Mutation("records: references stay in their scope", [(REF, "if (scope_name && strcmp(scope, scope_name) != 0)", "if (0)")], "refuses_with_a_code",
+             runner="engine/test-engine-record"),
+    Mutation("records: references lead to something", [(MUTATE, "if (r == -ENOENT || (r == 0 && target.state == RECORD_REMOVED))",
+             "if (r == -ENOENT)\n                        r = 0;\n                if (0)")], "refuses_with_a_code", runner="engine/test-engine-record"),
+    Mutation("records: an id is one that its kind has", [(MUTATE, "if (!record_id_valid(m->kind, m->id))", "if (0)")], "refuses_with_a_code",
+             runner="engine/test-engine-record"),
+    Mutation("records: only a state that the operation accepts", [(MUTATE, "if (to == RECORD_NONE)\n", "if (0)\n")], "refuses_with_a_code",
+             runner="engine/test-engine-record"),
+    Mutation("records: what failed to be projected comes first", [(MUTATE, "        r = unapplied_of(t, key, &seq);\n", "        r = -ENOENT;\n")],
+             "an_event_survives_its_projection", runner="engine/test-engine-record"),
+    Mutation("records: a failed projection leaves its mark", [("supervisor/engine/unapplied.c", "                r = put(t, seq, entry, reason);\n        return r < 0 ? r : 1;",
+             "                reason = NULL;\n        return r < 0 || reason ? r : 1;")], "an_event_survives_its_projection", runner="engine/test-engine-record"),
+    Mutation("records: a failed projection is undone", [("supervisor/engine/unapplied.c", "        r = table_restore(t, &save);\n", "        table_keep(t, &save);\n        r = 0;\n")],
+             "an_event_survives_its_projection", runner="engine/test-engine-record"),
+    Mutation("records: no key of a region that lives", [(MUTATE, "for (size_t i = 0; r == 0 && i < ARRAY_SIZE(parts); i++)\n                r = parts[i]",
+             "for (size_t i = 0; r == 0 && i < ARRAY_SIZE(parts); i++)\n                r = 0 && parts[i]")], "hostile_requests_write_nothing", runner="desk/test-desk-memory"),
+    Mutation("records: what others lean on stays", [("supervisor/engine/delete.c", "if (holding > 0 && !d->cascade)", "if (0)")],
+             "deletion says who depends and leaves a trace", cases="../memory/service.py"),
+    Mutation("records: a deletion erases the payloads", [("supervisor/engine/delete.c", "                r = engine_erase(t, k, &erased);", "                r = 0;")],
+             "what was deleted is nowhere", cases="../memory/service.py"),
+    Mutation("compaction: a copy of what is in use alone", [("supervisor/store/compact.c", "MDB_CP_COMPACT", "0")], "what was deleted is nowhere", cases="../memory/service.py"),
+    Mutation("digest: nothing without --apply", [("supervisor/cli/cmd-digest.c", ".apply = c->a->option['Y']", ".apply = true")],
+             "nothing changes without apply or approval", cases="../memory/digest.py"),
+    Mutation("notes: only with the grant", [(NOTE, "if (!d->grant->notes)", "if (0)")], "who did not ask has neither", cases="notes.py"),
+    Mutation("shared belief: only with the grant", [(NOTE, "if (!d->grant->canon)", "if (0)")], "who did not ask has neither", cases="notes.py"),
+    Mutation("notes: no key of a region that lives", [("supervisor/engine/note.c", "r = keyscan_text(keys, text, n);", "r = 0;")],
+             "floods and bad notes are bounded", cases="notes.py"),
+    Mutation("notes: no longer than is allowed", [("supervisor/engine/note.c", "if (n == 0 || n > NOTE_TEXT_MAX)", "if (0)"), (NOTE, "if (n > NOTE_TEXT_MAX)", "if (0)")],
+             "floods and bad notes are bounded", cases="notes.py"),
+    Mutation("notes: no longer than is allowed, whoever adds them", [("supervisor/engine/note.c", "if (n == 0 || n > NOTE_TEXT_MAX)", "if (0)")], "notes",
+             runner="governed/test-governed-bounds"),
+    Mutation("notes: so many of a run", [("supervisor/engine/note.c", "if (run.notes >= NOTES_MAX)", "if (0)")], "notes", runner="governed/test-governed-bounds"),
+    Mutation("records: no more than a body may be", [(MUTATE, "if (r == 0 && *ret_n > MUTATION_BODY_MAX)", "if (0)")], "the_body_of_a_record",
+             runner="governed/test-governed-bounds"),
+    Mutation("pending: what is stuck is not lost", [(WAIT, "                        r = index_out(t, &w);\n                }\n", "                        r = table_del(t, TABLE_WAIT, "
+             "BYTES(&(uint64_t){__builtin_bswap64(w.id)}, 8));\n                        continue;\n                }\n")], "none_is_ever_lost", runner="governed/test-governed-pending"),
+    Mutation("pending: what was decided is not lost", [(WAIT, "        w.last = seq;\n        r = index_out(t, &w);\n        return r < 0 ? r : put(t, &w);",
+             "        r = index_out(t, &w);\n        return r < 0 ? r : table_del(t, TABLE_WAIT, BYTES(&(uint64_t){__builtin_bswap64(w.id)}, 8));")], "none_is_ever_lost",
+             runner="governed/test-governed-pending"),
+    Mutation("pending: a key that came later stays there", [("supervisor/canon/settle.c", ".region = by->region, .keys = keys}", ".region = by->region}")],
+             "holds_the_key_of_a_region_that_came_later", runner="governed/test-governed-pending"),
+    Mutation("canon: no row of another scope by its id", [("supervisor/canon/apply.c", "if (c.outcome.reason == RESOLVE_NO_CANDIDATE && q->target && !a->pending)", "if (0)")],
+             "rows_of_other_scopes", runner="governed/test-governed-outcomes"),
+    Mutation("sub-skill: no slot that is not above", [(WITHIN, "keep = above || strv_has(given, names[i]);", "keep = true;")], LESS_BELOW, cases="memory.py", before=SAVED),
+    Mutation("sub-skill: no memory that is not above", [(WITHIN, "kept = asked & (above | (given ? given->may[a] : 0));", "kept = asked;")], LESS_BELOW, cases="memory.py",
+             before=SAVED),
+    Mutation("sub-skill: no notes and no belief that are not above", [(WITHIN, "if (!*scope || (had && strcmp(had, *scope) == 0))", "if (true)")], LESS_BELOW,
+             cases="memory.py", before=SAVED),
+    Mutation("sub-skill: no gate on what it may not read", [(WITHIN, "if (slot && !strv_has(g->reads, slot))", "if (0)")], "gates_below_another_region",
+             runner="policy/test-policy-grant"),
+    Mutation("verify: runs and their notes", [("supervisor/audit/state.c", "return r == 0 && bad ? say(", "return 0 ? say(")], "runs_and_their_notes",
+             runner="governed/test-governed-verify"),
+    Mutation("canon: a tool's output ends nothing", [(INTERPRET, "if (role == CUE_TOOL_RESULT && ", "if (0 && ")], "from_a_tool", runner="canon/test-interpret"),
+    Mutation("canon: no cue is rejected", [("supervisor/canon/cues.c", '"reject", "rationale", CUE_NO_CUE', '"accept", "rationale", CUE_NO_CUE')], "no_cue",
+             runner="canon/test-cues"),
+    Mutation("canon: what does not answer is not asked again", [(INTERPRET, "                if (!can_be_repaired(r))\n                        break;\n", "")],
+             "repair_and_fallback", runner="canon/test-interpret"),
+    Mutation("canon: a failed advisor is told", [(INTERPRET, "        i->degraded = true;\n", "")], "repair_and_fallback", runner="canon/test-interpret"),
+    Mutation("canon: no cue is no answer of a failed advisor", [(INTERPRET, "if (r == 0 && i->degraded && !i->request.accept)", "if (0)")], "no_cue_when_degraded",
+             runner="canon/test-interpret"),
+    Mutation("canon: tau", [("supervisor/engine/resolve.c", "return best + EXACTNESS >= tau && ", "return ")], "the_best_one_is_bound_only_when_it_is_clear", runner="engine/test-engine-resolve"),
+    Mutation("canon: delta", [("supervisor/engine/resolve.c", " && best - second + EXACTNESS >= delta;", ";")], "the_best_one_is_bound_only_when_it_is_clear", runner="engine/test-engine-resolve"),
+    Mutation("canon: no key is queued", [("supervisor/canon/interpret.c", "        if (r > 0) /* not kept, and not said again */", "        if (0)")], "key", runner="canon/test-interpret"),
+    Mutation("canon: no control characters", [("supervisor/canon/request.c", "return clean_check(field, text, n, one_line, reterr) ? CANON_E_CONTROL : 0;", "return 0;")],
+             "refused", runner="canon/test-request"),
+    Mutation("canon: an id is one of this scope", [("supervisor/canon/request.c", "if (!record_id_valid(kind, s)) {", "if (0) {")], "refused", runner="canon/test-request"),
+    Mutation("canon: nothing is tried without end", [("supervisor/engine/wait.c", "if (++w.attempts >= WAIT_ATTEMPTS_MAX && w.state == WAIT_OPEN)", "if (0)")],
+             "stuck_after_20_attempts", runner="governed/test-governed-pending"),
+    Mutation("verify: each table beside the fold of the ledger", [("supervisor/audit/state.c", "if (r == 0 && f.how)", "if (0)")], "projections",
+             runner="governed/test-governed-verify"),
+    Mutation("rebuild: what differs is put in order", [("supervisor/engine/fold.c", 'differs(ret, table, c < 0 ? a.k : b.k', 'if (0) differs(ret, table, c < 0 ? a.k : b.k')],
+             "finds_and_mends_each_damage", runner="engine/test-engine-fold"),
+    Mutation("serve: whom the policy does not name", [("supervisor/serve/server.c", "else if (peer_is_foreign(&cred) && !policy_client(s->policy->policy, cred.uid, NULL))",
+             "else if (0)"), (FOREIGN, "if (!policy_client(c->server->policy->policy, c->peer->uid, NULL))", "if (0)")],
+             "without policy nobody else is served", cases="../daemon/clients.py"),
+    Mutation("serve: what the policy does not name", [(FOREIGN, "if (!policy_client(c->server->policy->policy, c->peer->uid, skill))", "if (0)")],
+             "who is named may have what is named run", cases="../daemon/clients.py", before="skills are there"),
+    Mutation("serve: only what is a client's own", [(FOREIGN, "return !c->peer->foreign || c->peer == j->peer;", "return true;")], "nobody reaches anothers region",
+             cases="../daemon/clients.py", before="skills are there"),
+    Mutation("serve: a client's uid", [("supervisor/serve/peer.c", "return p->uid == cred->uid && ", "return ")], "nobody reaches anothers region", cases="../daemon/clients.py", before="skills are there"),
     # --- the operator's side
     Mutation("connect by the supervisor, with Landlock's TCP rule", [("supervisor/region/region-notify.c",
              "        pidfd = (int)syscall(SYS_pidfd_open, thread_group((pid_t)q->pid), 0);\n        if (pidfd < 0 || !region_notify_waits(n, q->id)) {",
@@ -280,8 +400,8 @@ class Copy:
             raise SystemExit(p.stdout.decode()[-3000:])
 
     @contextlib.contextmanager
-    def changed(self, edits):
-        """Lethe without a defence, built, as long as the context lasts."""
+    def changed(self, edits, *more):
+        """Lethe without a defence, built, and `more`, as long as the context lasts."""
         changed = {}
         try:
             for name, old, new in edits:
@@ -293,7 +413,7 @@ class Copy:
                     raise SystemExit(f"{name} does not hold: {old}")
                 with open(path, "w", encoding="utf-8") as f:
                     f.write(text.replace(old, new))
-            self.ninja("all" if any("scrub/" in name for name, _, _ in edits) else "lethe", "lethe-worker", "lethe-guard")
+            self.ninja("all" if any("scrub/" in name for name, _, _ in edits) else "lethe", "lethe-serve", "lethe-worker", "lethe-guard", *more)
             yield
         finally:
             for path, text in changed.items():
@@ -307,8 +427,9 @@ class Copy:
         """Each case's name and why it failed: '' when it passed all the same."""
         with self.changed(m.edits):
             p = subprocess.run([sys.executable, os.path.join(self.source, "tests", "cli", m.cases), os.path.join(self.build, "lethe"), m.options.split()[1]],
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, env=dict(os.environ, LETHE_CASES=m.attacks))
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, env=dict(os.environ, LETHE_CASES=",".join(filter(None, (m.before, m.attacks)))))
         rows = re.findall(r"^(not )?ok \d+ - (.*)\n(?:# (.*))?", p.stdout.decode(errors="replace"), re.M)
+        rows = [row for row in rows if row[0] or row[1] not in m.before.split(",")]
         if {name for _, name, _ in rows} != set(m.attacks.split(",")):
             raise SystemExit(f"{m.defence}: not all cases ran\n{p.stdout.decode()[-2000:]}")
         return {name: re.sub(r"\b01[0-9a-z]{24}\b|/tmp/[^/ ]*", "…", why).replace("|", "/")[:100] if failed else "" for failed, name, why in rows}
@@ -321,7 +442,7 @@ class Copy:
             command = [os.path.join(self.build, "tests", m.runner), "--tap", "-j1"]
         if m.cases:
             return self.cases(m)
-        with self.changed(m.edits):
+        with self.changed(m.edits, *([] if m.runner.endswith(".py") else [f"tests/{m.runner}"])):
             if m.attacks.startswith("early:"):
                 return self.given_back(m.attacks[6:].split(","))
             p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,

@@ -223,7 +223,7 @@ BUDGETS = [
         control_args="200 {base}", tiers=NS_ONLY),
     Row("mem-memfd", "I-24", "200", opts="--memory 64m --file-size 400m", denial=("memfd_create", "")),
     # The kernel's own memory is counted by a memory cgroup only: without one (an ordinary user) lethe-isolation(7) says that it is not.
-    # At the limit the kernel may refuse the next buffer instead of telling that memory is out.
+    # At the limit the kernel may refuse the next buffer instead of telling that memory is out, some pages before the limit when the buffer has more than one.
     Row("mem-pipes", "I-24", "60", opts="--memory 32m", outcome="out_of_region|exited", who=(ROOT,)),
     Row("mem-sockets", "I-24", "60", opts="--memory 32m", outcome="out_of_region|exited", who=(ROOT,)),
     Row("cpu-burn", "I-24", "3", opts="--cpu-time 1s", outcome="cpu_exceeded", limiting="cpu"),
@@ -232,7 +232,7 @@ BUDGETS = [
     Row("out-flood", "I-24", "32 1", opts="--output-limit 1m", outcome="output_exceeded", limiting="output"),
     Row("err-flood", "I-24", "32 2", program="out-flood", opts="--output-limit 1m", outcome="output_exceeded", limiting="output"),
     Row("free-unlink", "I-30", ".", opts="--discipline multipass"),
-    Row("scratch-flood", "I-24", "80 .", program="mem-tmpfs", opts="--scratch 8m", outcome="scratch_exceeded", limiting="scratch",
+    Row("scratch-flood", "I-24", "400 .", program="mem-tmpfs", opts="--scratch 8m", outcome="scratch_exceeded", limiting="scratch",
         control_args="80 {base}"),
     Row("scratch-inodes", "I-24", "200000 .", opts="--memory 64m --scratch 8m", outcome="scratch_exceeded|out_of_region|exited",
         control_args="2000 {base}"),

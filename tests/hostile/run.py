@@ -3,10 +3,12 @@
 contained, be named in the receipt, and leave the host as it was. Prints TAP.
 
     run.py --build BUILD --controls
-    run.py --build BUILD --as root|user --tier namespaces|landlock [--lineage stats|events|handles] [--only NAME,NAME]
+    run.py --build BUILD --as root|user --tier namespaces|landlock [--lineage stats|events|handles] [--pool | --served [--warm]] [--only NAME,NAME]
 
 With --lineage each attack that can be a skill is one, with that detail in its manifest, and has to end in the same way: the detail changes
 what is recorded, not what occurs (I-38).
+
+With --pool a `lethe serve` runs them, and each one again and again until it was in a region that had been prepared before.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -29,6 +32,11 @@ from world import CANARY, NOBODY, World, as_user  # noqa: E402
 PR_SET_CHILD_SUBREAPER = 36
 OUTCOMES = {"exited", "signaled", "timed_out", "out_of_region", "cpu_exceeded", "pids_exceeded", "output_exceeded", "scratch_exceeded",
             "file_size_exceeded", "denied", "cancelled", "setup_failed"}
+
+
+# From a warm interpreter: what the attack finds is what such a region gives to what runs in it.
+WARM = {"entry": {"main": ["python3", "/skill/attack.py"]}, "warm": {"preload": ["json"]}}
+FROM_WARM = "import os, sys\nif sys.argv[1:] != ['warm-up']:\n    os.execv('/skill/attack', ['/skill/attack'] + sys.argv[1:])\n"
 
 
 class Bad(Exception):
@@ -46,8 +54,9 @@ def arguments(given, words):
 
 
 class Attacker:
-    def __init__(self, world, tier, lineage=None):
+    def __init__(self, world, tier, lineage=None, warm=False):
         self.lineage = lineage
+        self.warm = warm
         self.w = world
         self.tier = tier
         self.store = world.path("store")
@@ -56,6 +65,49 @@ class Attacker:
                     "LETHE_TOKEN": CANARY.decode(), "TOKEN": CANARY.decode(), "LD_BIND_NOW": "1", "LANG": "C.UTF-8"}
         if "ASAN_OPTIONS" in os.environ:
             self.env["ASAN_OPTIONS"] = os.environ["ASAN_OPTIONS"]
+        self.daemon, self.pool = None, False
+
+    # --- a daemon that it all goes through ---------------------------------------------------------------------------------------
+    def serve(self, pool=False):
+        """In the world, as the user who runs the attacks: it knows the operator's secrets, too."""
+        folder = self.w.path("serve")
+        os.mkdir(folder, 0o700)
+        os.chown(folder, self.w.uid, self.w.uid)
+        self.env["LETHE_SOCKET"] = os.path.join(folder, "socket")
+        self.pool = pool
+        if pool:
+            self.env["LETHE_POLICY"] = os.path.join(folder, "policy.json")
+            with open(self.env["LETHE_POLICY"], "w", encoding="utf-8") as f:
+                # What is prepared when an attack begins is for the next try: no attack is longer than the wall budget.
+                json.dump({"version": 1, "pool": {"skills": {"*": 1}, "idle": "30s"}}, f)
+            os.chown(self.env["LETHE_POLICY"], self.w.uid, self.w.uid)
+        self.daemon = subprocess.Popen(as_user(self.w.uid, [self.w.lethe, "serve", "--store", self.store]), stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=self.env, start_new_session=True)
+        self.w.children.add(self.daemon.pid)
+        self.w.daemons = {self.daemon.pid}
+        said = []
+        while not said or said[-1] and b" serves " not in said[-1]: # what it warns of comes first
+            said.append(self.daemon.stderr.readline())
+        if not said[-1]:
+            raise Bad("lethe serve does not start: " + b"".join(said).decode(errors="replace").strip())
+
+    def end_daemon(self):
+        """Returns what is wrong with it, or None."""
+        try:
+            with socket.socket(socket.AF_UNIX) as s:
+                s.settimeout(30)
+                s.connect(self.env["LETHE_SOCKET"])
+                s.sendall(b'{"jsonrpc":"2.0","id":1,"method":"status"}\n')
+                with s.makefile() as f:
+                    served = json.loads(f.readline())["result"]["served"]
+        except OSError as e:
+            served = str(e)
+        self.daemon.terminate()
+        said = self.daemon.stderr.read().decode(errors="replace")
+        code = self.daemon.wait(60)
+        self.daemon.stderr.close()
+        print(f"# the daemon served {served} runs and ended with {code}", flush=True)
+        return None if code == 0 and isinstance(served, int) and served > 0 else said[-3000:]
 
     # --- one run of lethe ------------------------------------------------------------------------------------------------------
     def lethe(self, *argv, **kw):
@@ -68,6 +120,8 @@ class Attacker:
     def make_skill(self, row):
         """A skill's folder whose only program is the attack."""
         folder = self.w.path("skill-" + row.name)
+        if self.pool and os.path.exists(folder):  # one that is made anew is another one, for which nothing is prepared
+            return folder
         shutil.rmtree(folder, ignore_errors=True)
         os.mkdir(folder)
         os.mkdir(os.path.join(folder, "sub"))
@@ -78,7 +132,10 @@ class Attacker:
         with open(os.path.join(folder, "SKILL.md"), "w", encoding="utf-8") as f:
             f.write(f"---\nname: {os.path.basename(folder)}\ndescription: An attack.\n---\n")
         with open(os.path.join(folder, "lethe.json"), "w", encoding="utf-8") as f:
-            json.dump({"version": 1, "entry": {"main": ["./attack"]}, **config}, f)
+            json.dump({"version": 1, "entry": {"main": ["./attack"]}, **config, **(WARM if self.warm else {})}, f)
+        if self.warm:
+            with open(os.path.join(folder, "attack.py"), "w", encoding="utf-8") as f:
+                f.write(FROM_WARM)
         shutil.copy2(self.program(row), os.path.join(folder, "attack"))
         for top, _, names in os.walk(folder):
             for p in [top] + [os.path.join(top, n) for n in names]:
@@ -94,7 +151,9 @@ class Attacker:
         # A rule of its own in the tier's name: "namespaces" is what is there without being asked for.
         tier = ["--tier", self.tier] if self.tier == LANDLOCK else []
         argv = ["run", "--store", self.store, "--receipt", receipt, *tier, *arguments(row.opts, words), *more_opts]
-        argv += [self.make_skill(row), "--"] if row.skill is not None or self.lineage else ["--exec", self.program(row)]
+        argv += [self.make_skill(row), "--"] if row.skill is not None or self.lineage or self.warm else ["--exec", self.program(row)]
+        if self.warm:  # the first one is executed
+            self.lethe(*[a for a in argv if a not in (receipt, "--receipt")], "warm-up")
         args = row.landlock.get("args", row.args) if self.tier == LANDLOCK else row.args
         argv = as_user(self.w.uid, [self.w.lethe, *argv, *arguments(args, words)])
         started = time.monotonic()
@@ -136,6 +195,9 @@ class Attacker:
         rec = r["receipt"]
         if rec["outcome"] not in OUTCOMES or not re.fullmatch(row.outcome, rec["outcome"]):
             raise Bad(f"outcome {rec['outcome']}, not {row.outcome}")
+        # What is not UTF-8 cannot be asked of a daemon: then lethe itself runs it. With /proc nothing is warm.
+        if self.warm and rec["start"] != "warm" and "--proc" not in row.opts and not re.search("[\udc80-\udcff]", "".join(row.args)):
+            raise Bad(f"a {rec['start']} start")
         if rec["tier"] != self.tier:
             raise Bad(f"tier {rec['tier']}")
         if rec["outcome"] == "exited" and row.exit is not None and rec["exit_code"] != row.exit:
@@ -238,6 +300,20 @@ class Attacker:
             raise Bad(f"no receipt was written, exit code {r['code']}")
 
     def region_row(self, row):
+        for _ in range(8):
+            start = self.region_row_once(row)
+            if not self.pool or start != "cold" or self.is_never_prepared(row):
+                return
+            time.sleep(0.25)
+        raise Bad("never in a region that was prepared")
+
+    @staticmethod
+    def is_never_prepared(row):
+        """What the daemon is not asked for, because it is not text, and what no pool has."""
+        text = str(row.args).encode("ascii", "backslashreplace").decode()
+        return bool(re.search("--policy|multipass|--no-serve", str(row.opts)) or "\\udc" in text or (row.skill or {}).get("release"))
+
+    def region_row_once(self, row):
         if row.check == "planted-before":
             plant = next(r for r in ROWS if r.name == "fs-shadow")
             plant = type(plant)("canary-plant", "I-3", row.args, exit=0, denial=None)
@@ -252,6 +328,7 @@ class Attacker:
             harm = self.w.harm()
         if harm:
             raise Bad(harm)
+        return (r["receipt"] or {}).get("start")
 
     # --- the same without Lethe --------------------------------------------------------------------------------------------------
     def control_row(self, row):
@@ -301,6 +378,9 @@ def main():
     p.add_argument("--as", dest="who", choices=(ROOT, USER), default=ROOT)
     p.add_argument("--tier", choices=(NAMESPACES, LANDLOCK), default=NAMESPACES)
     p.add_argument("--lineage", choices=("stats", "events", "handles"))
+    p.add_argument("--served", action="store_true", help="through a daemon")
+    p.add_argument("--pool", action="store_true")
+    p.add_argument("--warm", action="store_true", help="with --served: started by a warm interpreter")
     p.add_argument("--only", default="", help="names, with commas; a shell pattern's * at the end is allowed")
     o = p.parse_args()
     root = os.getuid() == 0
@@ -314,13 +394,15 @@ def main():
         return not names or any(row.name == n or (n.endswith("*") and row.name.startswith(n[:-1])) for n in names)
 
     rows = [r for r in ROWS if wanted(r) and (r.control if o.controls else o.tier in r.tiers and o.who in r.who)]
-    if o.lineage:  # a program of the host as a whole cannot be put into a skill's folder
+    if o.lineage or o.warm:  # a program of the host as a whole cannot be put into a skill's folder
         rows = [r for r in rows if not r.program.startswith("/")]
     world = World(os.path.abspath(o.build), 0 if o.who == ROOT else (NOBODY if root else os.getuid()))
     failed = 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the World must not be left behind
     try:
-        attacker = Attacker(world, o.tier, o.lineage)
+        attacker = Attacker(world, o.tier, o.lineage, o.warm)
+        if o.served or o.pool:
+            attacker.serve(o.pool)
         print(f"1..{len(rows)}", flush=True)
         attacker.words["anchor"] = attacker.anchor()
         for i, row in enumerate(rows, 1):
@@ -334,7 +416,14 @@ def main():
                 for line in str(e).splitlines():
                     print("# " + line[:2000], flush=True)
             attacker.words["anchor"] = attacker.anchor()
+        wrong = attacker.end_daemon() if attacker.daemon else None
+        if wrong:
+            failed += 1
+            print("# " + wrong.replace("\n", "\n# "), flush=True)
     finally:
+        if (o.served or o.pool) and attacker.daemon and attacker.daemon.returncode is None:
+            attacker.daemon.kill()
+            attacker.daemon.wait()
         world.close()
     return 1 if failed else 0
 

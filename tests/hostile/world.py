@@ -78,8 +78,12 @@ class World:
         self.folder("bin")
         self.folder("out", mode=0o777)  # in tier landlock a root's region has another uid than its starter
         # The programs belong to the user who runs them: the worst case, since then a skill of that uid might write them.
-        for name in ("lethe", "lethe-worker", "lethe-guard"):
+        for name in ("lethe", "lethe-serve", "lethe-worker", "lethe-guard"):
             self.own(shutil.copy2(os.path.join(build, name), self.path("bin", name)), 0o755)
+        shims = shutil.copytree(os.path.join(build, "shim-root"), self.path("bin", "shim-root"))
+        for top, _, names in os.walk(shims):
+            for path in [top] + [os.path.join(top, n) for n in names]:
+                self.own(path, os.stat(path).st_mode & 0o777)
         self.lethe = self.path("bin", "lethe")
         self.worker = self.path("bin", "lethe-worker")
         self.suid = shutil.copy2(os.path.join(self.attacks, "priv-euid"), self.path("bin", "priv-euid"))
@@ -174,9 +178,11 @@ class World:
         seen["hostname"] = socket.gethostname()
         return seen
 
+    daemons = frozenset()
+
     def left_behind(self):
         """Processes that the last run left: this process is a subreaper, so they are its children. They are ended and reaped."""
-        found = []
+        found, parents = [], {}
         for name in os.listdir("/proc"):
             if not name.isdigit() or int(name) in self.children:
                 continue
@@ -185,6 +191,7 @@ class World:
                     head, _, rest = f.read().rpartition(")")
             except OSError:
                 continue
+            parents[int(name)] = int(rest.split()[1]), head.partition("(")[2]
             if int(rest.split()[1]) == os.getpid():
                 found.append(f"{name} {head.partition('(')[2]} {rest.split()[0]}")
                 try:
@@ -192,6 +199,11 @@ class World:
                     os.waitpid(int(name), 0)
                 except OSError:
                     pass
+        for pid, (above, name) in parents.items():  # below a daemon stands what makes its regions, and nothing else
+            while above in parents:
+                above = parents[above][0]
+            if above in self.daemons and name not in ("lethe-worker", "lethe-guard", "lethe-warm"):
+                found.append(f"{pid} {name} below the daemon")
         return found
 
     def victim_was_hit(self):
@@ -209,7 +221,7 @@ class World:
         now = self.fingerprint()
         for k in sorted(set(now) | set(self.before)):
             if now.get(k) != self.before.get(k):
-                return f"{k} was changed"
+                return f"{k} was changed: {self.before.get(k)} {now.get(k)}"
         left = self.left_behind()
         if left:
             return "processes are left: " + ", ".join(left)

@@ -162,6 +162,12 @@ static const Case cases[] = {
         {"a skill can raise what policy lowered", M(",\"min_tier\":\"namespaces\""), P(",\"min_tier\":\"landlock\""), {0}, 0, "\"min_tier\":\"namespaces\""},
         {"not below the skill's", M(",\"min_tier\":\"namespaces\""), NULL, {"tier", "landlock"}, GRANT_E_REFUSED, "lethe.json#/min_tier"},
         {"not below policy's", M(""), P(",\"min_tier\":\"namespaces\""), {"tier", "landlock"}, GRANT_E_REFUSED, "policy.json#/min_tier"},
+        /* Typed memory (M-21, M-52): what nothing brings back takes the operator's word, and a list of the policy is complete. */
+        {"memory as asked, but for deletion", M(",\"memory\":[{\"scope\":\"a\",\"read\":[\"memory_substrate\"],\"delete\":[\"memory_substrate\"]}]"), NULL, {0}, 0,
+         "\"memory\":[{\"read\":[\"memory_substrate\"],\"scope\":\"a\"}]|\"field\":\"/memory/0/delete\""},
+        {"memory by the policy", M(",\"memory\":[{\"scope\":\"a\",\"read\":[\"memory_substrate\"]},{\"scope\":\"b\",\"delete\":[\"skill_artifacts\"]}]"),
+         P(",\"memory\":[{\"scope\":\"b\",\"delete\":[\"skill_artifacts\",\"memory_substrate\"]}]"), {0}, 0,
+         "\"memory\":[{\"scope\":\"a\"},{\"delete\":[\"skill_artifacts\"],\"scope\":\"b\"}]|\"field\":\"/memory/0/read\"|policy.json#/memory does not allow it in scope a"},
         /* Network. */
         {"a manifest grants itself nothing", M(",\"network\":\"host\""), NULL, {0}, 0, "\"mode\":\"none\"|\"field\":\"/network\"|a policy file"},
         {"nor addresses", M(",\"network\":{\"connect\":[\"127.0.0.1:80\"]}"), NULL, {0}, 0, "\"mode\":\"none\"|\"field\":\"/network/connect/0\""},
@@ -416,6 +422,10 @@ typedef struct Below {
 #define HOST ",\"network\":{\"host\":true}"
 #define ASK_HOST ",\"network\":\"host\""
 #define PRIVATE ",\"network\":\"private\""
+#define MEMORY_OF(scope, access, family) ",\"memory\":[{\"scope\":\"" scope "\",\"" access "\":[\"" family "\"]}]"
+#define SEES(x) ",\"reads\":[" x "]"
+#define KEEPS(x) ",\"writes\":[" x "]"
+#define AS_SUB(x) ROW(",\"as_sub_skill\":{" x "}")
 #define TEARDOWN(x) ",\"teardown\":{\"discipline\":\"" x "\"}"
 static const Below below[] = {
         {"files: the general policy is not enough", M(""), {0}, P(GENERAL_FILES), M(FILES("read")),
@@ -449,6 +459,38 @@ static const Below below[] = {
         {"private: as above", M(PRIVATE), {0}, NULL, M(PRIVATE), NULL, "\"mode\":\"private\"|\"reductions\":[]", "beyond"},
         {"private: a row with a network", M(""), {0}, NULL, M(PRIVATE),
          P(ROW(CONNECT)), "\"mode\":\"private\"|\"beyond_parent\":[\"network private\"]", NULL},
+        {"slots: not above", M(""), {0}, NULL, M(SEES("\"a\"") KEEPS("\"b\"")), NULL,
+         "\"reads\":[]|\"writes\":[]|{\"asked\":\"a\",\"field\":\"/reads\",\"granted\":\"none\",\"rule\":\"the region that started it|\"asked\":\"b\",\"field\":\"/writes\"",
+         "beyond"},
+        {"slots: as above", M(SEES("\"a\"") KEEPS("\"b\"")), {0}, NULL, M(SEES("\"a\"") KEEPS("\"b\"")), NULL, "\"reads\":[\"a\"]|\"writes\":[\"b\"]|\"reductions\":[]", "beyond"},
+        {"slots: above writes what it wants to read, and reads what it wants to write", M(SEES("\"a\"") KEEPS("\"b\"")), {0}, NULL,
+         M(SEES("\"b\",\"a\"") KEEPS("\"a\",\"b\"")), NULL, "\"reads\":[\"a\"]|\"writes\":[\"b\"]", "beyond"},
+        {"slots: a row of its own", M(SEES("\"a\"")), {0}, NULL, M(SEES("\"a\",\"c\",\"d\"") KEEPS("\"b\"")), P(AS_SUB("\"reads\":[\"c\",\"x\"],\"writes\":[\"b\"]")),
+         "\"reads\":[\"a\",\"c\"]|\"writes\":[\"b\"]|\"beyond_parent\":[\"slot read c\",\"slot write b\"]|\"asked\":\"d\"", NULL},
+        {"slots: definitions go with them", M(KEEPS("\"b\"")), {0}, NULL, M(KEEPS("\"b\",\"c\"") ",\"slots\":{\"b\":{},\"c\":{}}"), NULL,
+         "\"slots\":[\"b\"]|\"asked\":\"c\",\"field\":\"/slots\"", "beyond"},
+        {"memory: not above", M(""), {0}, NULL, M(MEMORY_OF("default", "read", "memory_substrate")), NULL,
+         "\"memory\":[{\"scope\":\"default\"}]|\"asked\":\"memory_substrate\",\"field\":\"/memory/0/read\",\"granted\":\"none\",\"rule\":\"the region that started it", "beyond"},
+        {"memory: the general policy is not enough", M(""), {0}, P(MEMORY_OF("default", "write", "memory_substrate")), M(MEMORY_OF("default", "write", "memory_substrate")),
+         NULL, "\"memory\":[{\"scope\":\"default\"}]", "beyond"},
+        {"memory: as above", M(MEMORY_OF("default", "write", "skill_artifacts")), {0}, NULL, M(MEMORY_OF("default", "write", "skill_artifacts")), NULL,
+         "\"memory\":[{\"scope\":\"default\",\"write\":[\"skill_artifacts\"]}]|\"reductions\":[]", "beyond"},
+        {"memory: another family", M(MEMORY_OF("default", "write", "skill_artifacts")), {0}, NULL, M(MEMORY_OF("default", "write", "memory_substrate\",\"skill_artifacts")), NULL,
+         "\"memory\":[{\"scope\":\"default\",\"write\":[\"skill_artifacts\"]}]|\"granted\":\"skill_artifacts\"", "beyond"},
+        {"memory: another access", M(MEMORY_OF("default", "read", "memory_substrate")), {0}, NULL, M(MEMORY_OF("default", "write", "memory_substrate")), NULL,
+         "\"memory\":[{\"scope\":\"default\"}]", "beyond"},
+        {"memory: another scope", M(MEMORY_OF("default", "read", "memory_substrate")), {0}, NULL, M(MEMORY_OF("other", "read", "memory_substrate")), NULL,
+         "\"memory\":[{\"scope\":\"other\"}]", "beyond"},
+        {"memory: a row of its own", M(MEMORY_OF("default", "read", "memory_substrate")), {0}, NULL, M(MEMORY_OF("default", "read", "memory_substrate\",\"skill_artifacts")),
+         P(ROW(MEMORY_OF("default", "read", "memory_substrate\",\"skill_artifacts"))),
+         "\"read\":[\"memory_substrate\",\"skill_artifacts\"]|\"beyond_parent\":[\"memory read skill_artifacts of default\"]|\"reductions\":[]", NULL},
+        {"notes and belief: not above", M(""), {0}, NULL, M(",\"notes\":true,\"canon\":true"), NULL, "\"field\":\"/notes\"|\"field\":\"/canon\"", "\"canon\":\"default\""},
+        {"notes and belief: as above", M(",\"notes\":true,\"canon\":true"), {0}, NULL, M(",\"notes\":true,\"canon\":true"), NULL,
+         "\"notes\":\"default\"|\"canon\":\"default\"|\"reductions\":[]", "beyond"},
+        {"notes and belief: of another scope", M(",\"notes\":true,\"canon\":true"), {0}, NULL, M(",\"notes\":{\"scope\":\"other\"},\"canon\":{\"scope\":\"other\"}"), NULL,
+         "\"field\":\"/notes\"|\"field\":\"/canon\"", "\"notes\":\"other\""},
+        {"notes and belief: a row of its own", M(""), {0}, NULL, M(",\"notes\":{\"scope\":\"other\"},\"canon\":true"),
+         P(AS_SUB("\"notes\":\"other\",\"canon\":\"default\"")), "\"notes\":\"other\"|\"canon\":\"default\"|\"beyond_parent\":[\"notes of other\",\"canon of default\"]", NULL},
         {"discipline: as strong as above", M(""), {"discipline", "multipass:5"}, NULL, M(""),
          NULL, "\"discipline\":\"multipass\"|\"passes\":5", "beyond"},
         {"discipline: stronger than above", M(""), {0}, NULL, M(TEARDOWN("multipass")), NULL, "\"passes\":3|\"reductions\":[]", "beyond"},
@@ -507,13 +549,32 @@ Test(grant, below_another_region, .init = setup, .fini = teardown) {
         }
 }
 
+// I-20, I-23: a gate's evidence is what stands in its slot
+Test(grant, gates_below_another_region, .init = setup, .fini = teardown) {
+        static const struct {
+                const char *above;
+                int code;
+        } rows[] = {{M(""), GRANT_E_GATE}, {M(SEES("\"ok\"")), 0}};
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_grant_ Grant above = {0}, g = {0};
+                const Budget most = budget_most();
+                Diag d = {0};
+
+                cr_assert_eq(make(&(Case){.what = "above", .manifest = rows[i].above}, &above, &d), 0, "%s", d.text);
+                cr_assert_eq(make(&(Case){.what = "below", .manifest = M(SEES("\"ok\"") ",\"gates\":[{\"slot\":\"ok\",\"schema\":{}}]")}, &g, &d), 0, "%s", d.text);
+                cr_expect_eq(grant_within(&g, &above, &most, NULL, &d), rows[i].code, "row %zu: %s", i, d.text);
+        }
+}
+
 /* What is read back from a record is at most what was recorded. */
 Test(grant, recorded, .init = setup, .fini = teardown) {
         _cleanup_grant_ Grant g = {0}, back = {0};
         _cleanup_json_ json_t *j = NULL, *cut = NULL;
         Diag d = {0};
 
-        cr_assert_eq(make(&(Case){.what = "recorded", .manifest = M(FILES("write") CONNECT), .policy = P(GENERAL_FILES CONNECT), .options = {"memory", "77m"}}, &g,
+        cr_assert_eq(make(&(Case){.what = "recorded", .manifest = M(FILES("write") CONNECT SEES("\"a\"") KEEPS("\"b\",\"c\"")
+                                                                    MEMORY_OF("default", "write", "skill_artifacts") ",\"notes\":true"), .policy = P(GENERAL_FILES CONNECT), .options = {"memory", "77m"}}, &g,
                           &d), 0, "%s", d.text);
         j = grant_to_json(&g);
         cr_assert_eq(grant_recorded(j, &back), 0);
@@ -521,9 +582,15 @@ Test(grant, recorded, .init = setup, .fini = teardown) {
         cr_expect(back.n_files == 1 && strcmp(back.files[0].source, g.files[0].source) == 0 && back.files[0].write);
         cr_expect(back.network == NETWORK_CONNECT && back.n_connects == 1 && net_same(&back.connects[0], &g.connects[0]));
         cr_expect(back.discipline == g.discipline && back.passes == g.passes);
+        cr_expect(strv_has(back.reads, "a") && strv_length(back.reads) == 1 && strv_has(back.writes, "c") && strv_length(back.writes) == 2);
+        cr_expect(memory_rights_same(back.memory, back.n_memory, g.memory, g.n_memory) && back.n_memory == 1);
+        cr_expect(back.notes && strcmp(back.notes, "default") == 0 && !back.canon);
         grant_deinit(&back);
         back = (Grant){0};
         cut = json_pack("{s:{s:i}, s:{s:i}, s:s}", "files", "cut", 9, "network", "cut", 9, "discipline", "of another version");
+        json_object_set_new(cut, "reads", json_pack("{s:i}", "cut", 9));
+        json_object_set_new(cut, "memory", json_pack("{s:i}", "cut", 9));
         cr_assert_eq(grant_recorded(cut, &back), 0);
         cr_expect(back.n_files == 0 && back.network == NETWORK_NONE && back.n_connects == 0 && back.discipline == DISCIPLINE_MULTIPASS);
+        cr_expect(!back.reads && back.n_memory == 0);
 }

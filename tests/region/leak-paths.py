@@ -33,7 +33,12 @@ YIELDS = {
     "handle_close": "key",
     "handle_code_name": "words",
     "handle_unbind": "nothing",
-    "region_keys": "search",         # keys, to look for them in what leaves; see who calls it below
+    "region_keys_hold": "search",    # keys, to look for them in what leaves; see who calls it below
+    "region_keys_let_go": "nothing",
+    "region_keys": "search",         # these two, for who may not name them: promotion
+    "region_keys_in_text": "yes or no",
+    "region_keys_in_json": "yes or no",
+    "region_keys_count": "a number",
     "region_keys_but": "search",
     "vault_hand_over": "own key",    # to the region itself and to whom its scope reaches
     "vault_key_is": "yes or no",
@@ -99,13 +104,16 @@ case("no vault is reached before key and scope were looked at", -1 not in order 
 case("a handle is looked up only through that", body("look_up").count("reach(p, ") == 1)
 case("the key is compared in constant time", "sodium_memcmp" in body("vault_key_is") and not re.search(r"\bmemcmp|strcmp", body("vault_key_is")))
 case("a key is handed over only within its scope", re.search(r"if \(!vault_may_use\(to, owner\)", body("vault_hand_over")))
-declared = set(re.findall(r"\b(\w+)\(", headers)) & set(YIELDS)
+declared = set(re.findall(r"\b(\w+)\(|\bextern const KeyHold (\w+);", headers))
+declared = {name for names in declared for name in names} & set(YIELDS)
 case("the rest of the list is declared, but for what is inside", {n for n, y in YIELDS.items() if y == "inside"} == set(YIELDS) - declared, set(YIELDS) - declared)
 case("bytes of a section leave in one function", [f for f in YIELDS if re.search(r"json_parse\(\(const char \*\)s->memory", body(f))] == ["handle_read"])
 
 # Who may search for keys, and who may be given one.
-searchers = {"desk_desk-slot.c", "desk_desk-handle.c", "desk_desk-log.c", "region_region-handle.c", "region_region-denial.c", "daemon_run-sub.c"}
-case("keys are looked for at the ways out alone", users.get("region_keys", set()) <= searchers, users.get("region_keys"))
+searchers = {"desk_desk-slot.c", "desk_desk-note.c", "desk_desk-memory.c", "region_region-handle.c"}
+case("keys are looked for at the ways out alone", users.get("region_keys_hold", set()) <= searchers, users.get("region_keys_hold"))
+borrowers = {"daemon_notes.c", "cli_cmd-promote.c"}
+case("they are lent to promotion alone", users.get("region_keys", set()) <= borrowers, users.get("region_keys"))
 case("keys are handed over by hello alone", users.get("vault_hand_over") == {"desk_desk-hello.c"}, users.get("vault_hand_over"))
 case("nobody outside takes handles away or lists vaults", all(users.get(n, set()) <= {"region_" + v for v in VAULT} for n, y in YIELDS.items() if y in ("inside",) or n == "handle_unbind"))
 

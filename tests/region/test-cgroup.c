@@ -1,6 +1,7 @@
 /* Runs: tests. Planning on a made-up hierarchy; the rest on this machine's own, where it lets us. */
 #include "base/id.h"
 #include "base/clock.h"
+#include "region/region-budget.h"
 #include "region/region-cgroup.h"
 #include "tests/support/child.h"
 #include "tests/support/temp.h"
@@ -8,6 +9,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -98,11 +100,16 @@ Test(region_cgroup, recovery_leaves_foreign_folders_alone) {
         folder(&t, "precious");
         folder(&t, "lethe-other");
         folder(&t, "lethe-r1");
-        snprintf(text, sizeof(text), "%.2000s/precious:%.2000s/lethe-other:%.2000s/lethe-r1:/no/such/lethe-r1", t.path, t.path, t.path);
-        cr_assert_eq(region_cgroup_clear_text(text, "r1"), 0);
+        folder(&t, "lethe-pools-1-7");
+        folder(&t, "lethe-poolsx-1-7");
+        snprintf(text, sizeof(text), "%.700s/precious:%.700s/lethe-other:%.700s/lethe-r1:/no/such/lethe-r1:%.700s/lethe-pools-1-7:%.700s/lethe-poolsx-1-7",
+                 t.path, t.path, t.path, t.path, t.path);
+        cr_assert_eq(region_cgroup_clear_text(text, "r1", "pools"), 0);
         cr_assert_eq(fstatat(t.fd, "precious", &st, 0), 0);
         cr_assert_eq(fstatat(t.fd, "lethe-other", &st, 0), 0);
         cr_assert_lt(fstatat(t.fd, "lethe-r1", &st, 0), 0);
+        cr_assert_lt(fstatat(t.fd, "lethe-pools-1-7", &st, 0), 0);
+        cr_assert_eq(fstatat(t.fd, "lethe-poolsx-1-7", &st, 0), 0);
 }
 
 static Budget small(void) {
@@ -178,11 +185,58 @@ Test(region_cgroup, memory_at_the_limit_is_told) { // I-24
         cr_assert_eq(region_cgroup_memory_peak(&c, &peak), 0);
         cr_assert(peak > 12 << 20 && peak <= 16 << 20, "%llu", (unsigned long long)peak);
         cr_assert(!region_cgroup_empty(&c));
-        cr_assert_eq(region_cgroup_kill(&c), 0);
+        region_cgroup_kill_once(&c);
         waitpid(pid, NULL, 0);
         cr_assert(region_cgroup_empty(&c));
         cr_assert_eq(region_cgroup_remove(&c), 0);
         cr_assert_lt(access(c.memory, F_OK), 0);
+        region_cgroup_deinit(&c);
+}
+
+#define ODD_LIMIT 12000001 /* bytes: the kernel counts pages */
+
+/* The kernel asks for the pages; until it gets no more. */
+static void read_much(size_t n) {
+        char *m = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+        for (size_t at = 0; at < n; at += 4096)
+                if (read(fd, m + at, 4096) != 4096)
+                        _exit(1);
+        _exit(0);
+}
+
+static void read_too_much(void) {
+        read_much(2 * ODD_LIMIT);
+}
+
+static void read_half(void) {
+        read_much(ODD_LIMIT / 2);
+}
+
+Test(region_cgroup, a_refusal_in_a_system_call_is_seen_afterwards) { // I-24
+        RegionCgroup c;
+        char id[REGION_ID_MAX];
+        int status;
+        pid_t pid;
+
+        if (!real(&c, id))
+                cr_skip_test("no memory and pids control group for this user");
+        if (c.v2) {
+                region_cgroup_remove(&c);
+                cr_skip_test("this kernel has no memory control group of version 1 for us: version 2 tells of it");
+        }
+        cr_assert_eq(region_cgroup_limit(&c, ODD_LIMIT, 4), 0);
+        pid = start_in(&c, read_half);
+        cr_assert(waitpid(pid, &status, 0) == pid && status == 0);
+        cr_expect_eq(region_cgroup_full(&c, ODD_LIMIT), CGROUP_NOT_FULL);
+        pid = start_in(&c, read_too_much);
+        cr_assert(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 1);
+        cr_expect_eq(region_cgroup_oom_count(&c), 0, "it is told, too");
+        cr_expect_eq(region_cgroup_full(&c, ODD_LIMIT), CGROUP_FULL);
+        cr_assert_eq(region_cgroup_peak_anew(&c), 0);
+        cr_expect_eq(region_cgroup_full(&c, ODD_LIMIT), CGROUP_NOT_FULL);
+        cr_assert_eq(region_cgroup_remove(&c), 0);
         region_cgroup_deinit(&c);
 }
 
@@ -202,10 +256,93 @@ Test(region_cgroup, one_task_too_many_is_told_and_recovery_clears_up) { // I-60
         cr_assert_gt(region_cgroup_pids_max_count(&c), 0);
         text = region_cgroup_text(&c, &e);
         cr_assert_not_null(text);
-        cr_assert_eq(region_cgroup_clear_text(text, id), 0, "%s", text);
+        cr_assert_eq(region_cgroup_clear_text(text, id, "pools"), 0, "%s", text);
         waitpid(pid, NULL, 0);
         cr_assert_lt(access(c.pids, F_OK), 0);
         cr_assert_lt(access(c.memory, F_OK), 0);
         free(text);
         region_cgroup_deinit(&c);
+}
+
+static void open_some(void) {
+        for (int i = 0; i < 20; i++)
+                if (dup(0) < 0)
+                        _exit(1);
+        pause();
+}
+
+static int count_one(pid_t pid, void *arg) {
+        unsigned *n = arg;
+
+        return pid > 0 && ++*n > 1 ? -E2BIG : 0;
+}
+
+/* Where control groups tell all else, who is in them is looked at without a walk from parents to children: `worker` is nobody's parent here. */
+Test(region_cgroup, who_is_in_it_is_looked_at) { // I-23
+        const Grant grant = {.budget = {.open_files = 10, .processes = 16, .cpu_usec = UINT64_MAX, .wall_usec = UINT64_MAX}};
+        Breach breach = {.outcome = OUTCOME_NONE};
+        RegionBudget b;
+        RegionCgroup c;
+        char id[REGION_ID_MAX];
+        unsigned n = 0;
+        pid_t pid;
+
+        if (!real(&c, id))
+                cr_skip_test("no memory and pids control group for this user");
+        cr_assert_eq(region_cgroup_each(&c, count_one, &n), 0);
+        cr_expect_eq(n, 0);
+        pid = start_in(&c, open_some);
+        cr_assert_eq(region_cgroup_each(&c, count_one, &n), 0);
+        cr_expect_eq(n, 1);
+        cr_expect_eq(region_cgroup_each(&c, count_one, &n), -E2BIG);
+        region_budget_init(&b, &grant, &c);
+        region_budget_start(&b, INT_MAX, -1, false, 0);
+        for (unsigned i = 0; i < 1000 && breach.outcome == OUTCOME_NONE; i++) {
+                usleep(10000);
+                breach = region_budget_tick(&b, clock_mono_usec());
+        }
+        if (c.cpu) {
+                cr_expect_eq(breach.outcome, OUTCOME_DENIED);
+                cr_expect_str_eq(breach.resource, "open_files");
+        }
+        region_budget_deinit(&b);
+        region_cgroup_kill_once(&c);
+        waitpid(pid, NULL, 0);
+        cr_assert_eq(region_cgroup_remove(&c), 0);
+        region_cgroup_deinit(&c);
+}
+
+static uint64_t memory_limit(const RegionCgroup *c) {
+        char path[512], text[64] = "";
+        int fd;
+
+        snprintf(path, sizeof(path), "%s/%s", c->memory, c->v2 ? "memory.max" : "memory.limit_in_bytes");
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        cr_assert(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+        close(fd);
+        return strtoull(text, NULL, 10);
+}
+
+Test(region_cgroup, who_has_ended_gets_no_memory_back) { // I-23, I-24
+        const Grant lender = {.budget = {.memory_bytes = 16 << 20, .processes = 8}}, other = {.budget = {.memory_bytes = 4 << 20, .processes = 2}};
+
+        for (int over = 0; over < 2; over++) {
+                RegionCgroup c, none = {.oom = -1, .pids_events = -1};
+                RegionBudget a, b;
+                char id[REGION_ID_MAX];
+
+                if (!real(&c, id))
+                        cr_skip_test("no memory and pids control group for this user");
+                region_budget_init(&a, &lender, &c);
+                region_budget_init(&b, &other, &none);
+                cr_assert_eq(region_budget_lend(&a, &b), 0);
+                cr_assert_eq(memory_limit(&c), 12 << 20);
+                a.over = over;
+                region_budget_give_back(&b);
+                cr_assert_eq(memory_limit(&c), over ? 12 << 20 : 16 << 20, "over %d", over);
+                region_budget_deinit(&a);
+                region_budget_deinit(&b);
+                cr_assert_eq(region_cgroup_remove(&c), 0);
+                region_cgroup_deinit(&c);
+        }
 }

@@ -7,8 +7,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 typedef struct World {
         RegionIo io;
@@ -28,7 +34,7 @@ static void world(World *w, uint64_t output_max) {
         child_check(pipe2(p, O_CLOEXEC) == 0 && dup2(p[1], 2) == 2);
         close(p[1]);
         w->err = p[0];
-        child_check(region_io_open(&w->io, output_max, NULL) == 0);
+        child_check(region_io_open(&w->io, output_max, NULL, NULL) == 0);
 }
 
 static short ready(int fd, short events) {
@@ -84,7 +90,7 @@ static int a_feed_is_given_and_output_is_kept(void *arg) {
 
         world(&w, 1000);
         region_io_deinit(&w.io);
-        child_check(region_io_open(&w.io, 9, &feed) == 0);
+        child_check(region_io_open(&w.io, 9, &feed, NULL) == 0);
         child_check(write(w.io.region_out, "ans", 3) == 3);
         child_check(!pump(&w));
         child_check(read(w.io.region_in, b, sizeof(b)) == 8 && memcmp(b, "question", 8) == 0);
@@ -97,7 +103,7 @@ static int a_feed_is_given_and_output_is_kept(void *arg) {
         region_io_flush(&w.io, -1, UINT64_MAX);
         child_check(ready(w.out, POLLIN) == 0 && read(w.err, b, sizeof(b)) == 2);
         region_io_deinit(&w.io);
-        child_check(region_io_open(&w.io, 3, &feed) == 0);
+        child_check(region_io_open(&w.io, 3, &feed, NULL) == 0);
         child_check(write(w.io.region_out, "answer", 6) == 6);
         child_check(pump(&w)); /* the budget of output holds as ever */
         region_io_deinit(&w.io);
@@ -141,7 +147,7 @@ static int dev_null_is_an_empty_input(void *arg) {
         region_io_deinit(&w.io);
         null = open("/dev/null", O_RDWR | O_CLOEXEC);
         child_check(dup2(null, 0) == 0);
-        child_check(region_io_open(&w.io, 10, NULL) == 0);
+        child_check(region_io_open(&w.io, 10, NULL, NULL) == 0);
         child_check(read(w.io.region_in, b, sizeof(b)) == 0);
         child_check(w.io.in.poll_fd == -1);
         region_io_deinit(&w.io);
@@ -245,6 +251,85 @@ static int to_a_socket(void *arg) {
         return 0;
 }
 
+/* poll(2) says that it is ready from the first byte on, and a read that may wait would wait for all that the socket is to give at once. */
+static int a_socket_that_gives_much_at_once_holds_nobody_up(void *arg) {
+        const int much = 1 << 20;
+        char b[16];
+        World w;
+        int s[2];
+
+        alarm(20);
+        child_check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) == 0);
+        world(&w, 1000);
+        child_check(dup2(s[1], 0) == 0 && setsockopt(s[1], SOL_SOCKET, SO_RCVLOWAT, &much, sizeof(much)) == 0);
+        region_io_deinit(&w.io);
+        child_check(region_io_open(&w.io, 1000, NULL, NULL) == 0);
+        child_check(write(s[0], "x", 1) == 1);
+        child_check(!pump(&w) && read(w.io.region_in, b, sizeof(b)) == 1 && *b == 'x');
+        region_io_deinit(&w.io);
+        return 0;
+}
+
+/* A terminal that this process has as its own one: the other end. */
+static int make_terminal(void) {
+        int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), slave;
+
+        child_check(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+        child_check(setsid() >= 0 && (slave = open(ptsname(master), O_RDWR | O_CLOEXEC)) >= 0);
+        child_check(ioctl(slave, TIOCSCTTY, 0) == 0 || errno == EPERM); /* the first that a session's leader opens is it already */
+        return master;
+}
+
+/* Of who asks a daemon: its standard input is what it opened as /dev/tty, where the daemon would open its own one. (I-3) */
+static int the_terminal_is_that_of_who_opened_it(void *arg) {
+        char b[64] = "";
+        int p[2], q[2], ours, theirs;
+        pid_t pid;
+        World w;
+
+        alarm(20);
+        child_check(pipe2(p, O_CLOEXEC) == 0 && pipe2(q, O_CLOEXEC) == 0);
+        pid = fork();
+        child_check(pid >= 0);
+        if (pid == 0) {
+                int fds[2];
+
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                fds[1] = make_terminal();
+                fds[0] = open("/dev/tty", O_RDWR | O_CLOEXEC);
+
+                if (fds[0] < 0 || write(p[1], fds, sizeof(fds)) != sizeof(fds))
+                        _exit(1);
+                _exit(read(q[0], b, 1) != 1);
+        }
+        {
+                int fds[2], pidfd;
+
+                child_check(read(p[0], fds, sizeof(fds)) == sizeof(fds));
+                pidfd = pidfd_open(pid, 0);
+                theirs = pidfd_getfd(pidfd, fds[1], 0);
+                child_check(theirs >= 0);
+                signal(SIGHUP, SIG_IGN);
+                ours = make_terminal();
+                world(&w, 1000);
+                region_io_deinit(&w.io);
+                child_check(dup2(pidfd_getfd(pidfd, fds[0], 0), 0) == 0 && dup2(0, 1) == 1);
+                close(pidfd);
+        }
+        child_check(region_io_open(&w.io, 1000, NULL, NULL) == 0);
+        child_check(write(ours, "ours\n", 5) == 5 && write(theirs, "theirs\n", 7) == 7 && write(w.io.region_out, "said", 4) == 4);
+        while (!ready(w.io.region_in, POLLIN)) /* a terminal hands on by and by */
+                child_check(!pump(&w));
+        child_check(read(w.io.region_in, b, sizeof(b)) == 7 && memcmp(b, "theirs\n", 7) == 0);
+        for (size_t n = 0; memset(b + n, 0, sizeof(b) - n), !strstr(b, "said"); n = strlen(b))
+                child_check(read(theirs, b + n, sizeof(b) - 1 - n) > 0);
+        memset(b, 0, sizeof(b));
+        child_check(read(ours, b, sizeof(b) - 1) > 0 && !strstr(b, "said"));
+        region_io_deinit(&w.io);
+        child_check(write(q[1], "e", 1) == 1 && waitpid(pid, NULL, 0) == pid);
+        return 0;
+}
+
 #define CHILD_TEST(f)                                                                                                  \
         Test(region_io, f) {                                                                                           \
                 child_assert_ok(f, NULL);                                                                              \
@@ -260,3 +345,5 @@ CHILD_TEST(output_budget_in_the_last_bytes)
 CHILD_TEST(slow_reader)
 CHILD_TEST(reader_gone)
 CHILD_TEST(to_a_socket)
+CHILD_TEST(a_socket_that_gives_much_at_once_holds_nobody_up)
+CHILD_TEST(the_terminal_is_that_of_who_opened_it)

@@ -302,6 +302,23 @@ static void way_orphans(int n) {
         usleep(20000);
 }
 
+/* They all end at once, with memory of their own, in common with all, and in common with one other that is its child. */
+static void way_many(int n) {
+        planted(MB);
+        for (int i = 0; i < n; i += 2)
+                if (fork() == 0) {
+                        char *with_child = planted(16 * PAGE);
+
+                        if (fork() > 0)
+                                munmap(with_child, 8 * PAGE);
+                        planted(8 * PAGE);
+                        for (;;)
+                                pause();
+                }
+        usleep(50000);
+        wait_for_end();
+}
+
 static void way_cpu(int n) {
         struct rlimit r = {1, 1};
 
@@ -366,7 +383,7 @@ static void way_unreadable(int n) {
 const Way ways[] = {
         {"areas", way_areas}, {"lock", way_lock}, {"huge", way_huge}, {"huge-fork", way_huge_fork}, {"shared", way_shared}, {"readonly", way_readonly},
         {"objects", way_objects}, {"advice", way_advice}, {"big", way_big}, {"hidden", way_hidden}, {"storm", way_storm}, {"kill", way_kill},
-        {"window", way_window}, {"vfork", way_vfork}, {"exec", way_exec}, {"wait", way_wait}, {"stop", way_stop}, {"orphans", way_orphans}, {"cpu", way_cpu},
+        {"window", way_window}, {"vfork", way_vfork}, {"exec", way_exec}, {"wait", way_wait}, {"stop", way_stop}, {"orphans", way_orphans}, {"many", way_many}, {"cpu", way_cpu},
         {"filter", way_filter}, {"grow", way_grow}, {"registers", way_registers}, {"unreadable", way_unreadable}, {"threads", way_threads},
         {"thread-exec", way_thread_exec}, {"thread-file", way_thread_file}, {"sent", way_sent}, {"sent-nested", way_sent_nested},
         {"sent-child", way_sent_child}, {"unnamed", way_unnamed}, {"deep", way_deep}, {"closed", way_closed}, {"queues", way_queues},

@@ -11,6 +11,7 @@ import mmap
 import os
 import shutil
 import signal
+import socket  # noqa: F401  tap.py needs it, and a Python of root's own is out of reach for an ordinary user
 import subprocess
 import sys
 import tempfile
@@ -30,7 +31,7 @@ if O.who == "user" and os.getuid() == 0:
     os.environ.pop("TMPDIR", None)
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 sys.argv[1] = os.path.join(O.build, "lethe")
-from tap import DIR, ENV, LETHE, ROOT, STORE, Skip, add, cgroups_left, check, lethe, log, main, run, same  # noqa: E402
+from tap import DIR, ENV, LETHE, ROOT, STORE, Skip, add, cgroups_left, check, lethe, log, main, processes_below, run, same, wait_for  # noqa: E402
 
 FOE = os.path.join(os.path.abspath(O.build), "tests", "scrub", "foe")
 ROOTLESS, LANDLOCK = not ROOT, O.tier == "landlock"
@@ -66,17 +67,7 @@ def start(*argv, more=()):
 
 def below(pid, name):
     """The processes of that name below pid."""
-    found = []
-    try:
-        with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
-            children = [int(x) for x in f.read().split()]
-        for child in children:
-            with open("/proc/%d/comm" % child) as f:
-                found += [child] if f.read().strip() == name else []
-            found += below(child, name)
-    except FileNotFoundError:
-        pass
-    return found
+    return [child for child, its_name in processes_below(pid) if its_name == name]
 
 
 def ready(p):
@@ -164,6 +155,7 @@ foe("vfork", "vfork", 1, least=3 * MB)
 foe("exec", "exec", 30, least=64 * 4096)
 foe("stopped", "stop", 6, outcome=CANCELLED, ends=TERM, least=MB)
 foe("orphans", "orphans", 8, least=MB + 8 * 16 * 4096)
+foe("many", "many", 100, outcome=CANCELLED, ends=TERM, more=["--pids-limit", "200"], least=MB + 100 * 16 * 4096)
 foe("cpu-limit", "cpu", outcome=("signaled", "cpu_exceeded"), least=MB)
 foe("filter-kill", "filter", outcome=("signaled", "denied"), least=MB)
 foe("out-of-memory", "grow", outcome=("out_of_region",), more=["--memory", "64m"], least=8 * MB)
@@ -230,12 +222,19 @@ def supervisor_is_killed():
     check("supervisor_memory" in t["not_covered"] or t["grade"] == "cleared_kernel", t)
 
 
+def used(pid):
+    """Processor time, in hundredths of a second."""
+    with open("/proc/%d/stat" % pid) as f:
+        return sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13]))
+
+
 def guard_is_killed_while_it_works():
     p = start("big", 600, more=["--memory", "800m"])
     ready(p)
     guard = below(p.pid, "lethe-guard")[0]
+    before = used(guard)
     p.terminate()
-    time.sleep(0.03)
+    wait_for(lambda: used(guard) >= before + 2, "that it works")
     os.kill(guard, signal.SIGKILL)
     r = finish(p, None)
     t = r["teardown"]

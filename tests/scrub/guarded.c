@@ -95,7 +95,7 @@ static void start_guard(Guarded *g) {
 
 static void attach(Guarded *g, unsigned flags, unsigned passes, unsigned tier) {
         GuardOrder o = {.version = GUARD_VERSION, .kind = GUARD_ATTACH, .flags = flags, .passes = passes, .tier = tier,
-                        .program = g->traced, .region = "r-test"};
+                        .program = g->traced};
         int fds[GUARD_ATTACH_FDS] = {g->lock, g->run, g->spec, g->scratch};
         size_t n = g->scratch >= 0 ? GUARD_ATTACH_FDS : GUARD_ATTACH_SCRATCH;
         union {
@@ -106,6 +106,7 @@ static void attach(Guarded *g, unsigned flags, unsigned passes, unsigned tier) {
         struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE(n * sizeof(int))};
         struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
+        snprintf(o.region, sizeof(o.region), "%s", g->region);
         c->cmsg_level = SOL_SOCKET;
         c->cmsg_type = SCM_RIGHTS;
         c->cmsg_len = CMSG_LEN(n * sizeof(int));
@@ -142,23 +143,19 @@ static void await_pause(pid_t pid) {
         }
 }
 
-void guarded_start(Guarded *g, unsigned flags, unsigned passes, unsigned tier, int scratch, const char *const *args) {
-        int in[2], out[2];
-        char line[32], path[300];
+static void take_lock(Guarded *g) {
+        char path[300];
 
-        *g = (Guarded){.scratch = scratch, .spec = memfd_create("spec", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
-        cr_assert(g->spec >= 0 && write(g->spec, GUARDED_SPEC, sizeof(GUARDED_SPEC)) == sizeof(GUARDED_SPEC) &&
-                  fcntl(g->spec, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) == 0);
-        snprintf(g->run_path, sizeof(g->run_path), "%s/run-XXXXXX", getenv("TMPDIR") ?: "/tmp");
-        cr_assert(mkdtemp(g->run_path) != NULL);
-        g->run = open(g->run_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         snprintf(path, sizeof(path), "%s/lock", g->run_path);
         g->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-        if (geteuid() == 0)
-                cr_assert(fchown(g->run, guarded_uid, guarded_gid()) == 0);
-        cr_assert(g->lock >= 0 && flock(g->lock, LOCK_EX) == 0);
+        cr_assert(g->lock >= 0 && flock(g->lock, LOCK_EX | LOCK_NB) == 0);
+}
+
+static void start_prey(Guarded *g, unsigned flags, unsigned passes, unsigned tier, const char *const *args) {
+        int in[2], out[2];
+        char line[32];
+
         cr_assert(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
-        start_guard(g);
         g->prey = start(getenv("LETHE_PREY"), args, (int[]){in[0], out[1], 2}, 3, true);
         g->go = in[1];
         g->said = out[0];
@@ -173,6 +170,40 @@ void guarded_start(Guarded *g, unsigned flags, unsigned passes, unsigned tier, i
         close(g->lock);
         g->lock = -1;
         guarded_expect(g, GUARD_ATTACHED);
+}
+
+static void end_prey(Guarded *g) {
+        kill(g->prey, SIGKILL);
+        waitpid(g->prey, NULL, 0);
+        close(g->go);
+        close(g->said);
+}
+
+void guarded_start(Guarded *g, unsigned flags, unsigned passes, unsigned tier, int scratch, const char *const *args) {
+        *g = (Guarded){.scratch = scratch, .region = "r-test", .spec = memfd_create("spec", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+        cr_assert(g->spec >= 0 && write(g->spec, GUARDED_SPEC, sizeof(GUARDED_SPEC)) == sizeof(GUARDED_SPEC) &&
+                  fcntl(g->spec, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) == 0);
+        snprintf(g->run_path, sizeof(g->run_path), "%s/run-XXXXXX", getenv("TMPDIR") ?: "/tmp");
+        cr_assert(mkdtemp(g->run_path) != NULL);
+        g->run = open(g->run_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (geteuid() == 0)
+                cr_assert(fchown(g->run, guarded_uid, guarded_gid()) == 0);
+        take_lock(g);
+        start_guard(g);
+        start_prey(g, flags, passes, tier, args);
+}
+
+void guarded_next(Guarded *g, const char *region, const char *const *args) {
+        end_prey(g);
+        g->region = region;
+        take_lock(g);
+        start_prey(g, 0, 1, 2, args);
+}
+
+void guarded_again(Guarded *g) {
+        const GuardOrder o = {.version = GUARD_VERSION, .kind = GUARD_DONE, .flags = GUARD_AGAIN};
+
+        cr_assert(send(g->control, &o, sizeof(o), MSG_NOSIGNAL) == sizeof(o));
 }
 
 void guarded_go(Guarded *g) {
@@ -204,10 +235,7 @@ void guarded_end(Guarded *g) {
         }
         if (g->guard > 0)
                 cr_assert(waitpid(g->guard, &status, 0) == g->guard && status == 0, "the guard ends with %x", status);
-        kill(g->prey, SIGKILL);
-        waitpid(g->prey, NULL, 0);
-        close(g->go);
-        close(g->said);
+        end_prey(g);
         close(g->run);
         close(g->spec);
 }

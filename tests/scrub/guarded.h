@@ -16,6 +16,7 @@ typedef struct Guarded {
         int go, said;   /* to and from the prey */
         int lock, run, spec, scratch;
         char run_path[256];
+        const char *region;
 } Guarded;
 
 #define GUARDED_SPEC "--password=what the program was started with" /* in the memory file `spec` */
@@ -35,6 +36,10 @@ void guarded_go(Guarded *g);
 void guarded_order(Guarded *g, GuardKind kind);
 /* The guard's next word must be this one, within 30 seconds. Returns its code. */
 int guarded_expect(Guarded *g, GuardKind kind);
+/* DONE with GUARD_AGAIN. */
+void guarded_again(Guarded *g);
+/* As guarded_start(), with the guard that there is. */
+void guarded_next(Guarded *g, const char *region, const char *const *args);
 /* DONE; the guard must exit with 0. Ends and reaps the prey. */
 void guarded_end(Guarded *g);
 /* A line that the prey wrote. */

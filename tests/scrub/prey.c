@@ -258,6 +258,36 @@ static void way_orphan(const char *arg) {
 }
 
 /* Should nobody end it, it ends by itself: a machine that nothing else can run on helps no test. */
+/* Twins have pages in common that their parent has no more; one of them has shared memory of its own, the other one a pipe that nobody reads, in
+ * the place of one that all others have. */
+static void way_twins(const char *arg) {
+        int n = atoi(arg), all[2];
+
+        if (pipe(all) < 0)
+                _exit(91);
+        for (int i = 0; i < n; i++) {
+                char *both = planted(2 * MB);
+
+                for (int twin = 0; twin < 2; twin++)
+                        if (fork() == 0) {
+                                if (twin == 0)
+                                        plant(area(MB / 16, PROT_READ | PROT_WRITE, MAP_SHARED), MB / 16);
+                                else {
+                                        close(all[0]);
+                                        close(all[1]);
+                                        if (pipe(all) < 0 || write(all[1], both, 4096) != 4096)
+                                                _exit(92);
+                                }
+                                say(0);
+                                for (;;)
+                                        pause();
+                        }
+                munmap(both, 2 * MB);
+        }
+        for (;;)
+                pause();
+}
+
 static void way_storm(const char *arg) {
         char *made = area(4096, PROT_READ | PROT_WRITE, MAP_SHARED);
         time_t deadline = time(NULL) + 20;
@@ -418,7 +448,7 @@ static const struct {
         {"exit", way_exit},     {"segv", way_segv},       {"abort", way_abort},   {"cpu", way_cpu},       {"wait", way_wait},
         {"spin", way_spin},     {"stop", way_stop},       {"signal", way_signal}, {"threads", way_threads}, {"leader", way_leader},
         {"protect", way_protect}, {"lock", way_lock},     {"huge", way_huge},     {"areas", way_areas},   {"big", way_big},
-        {"zero-page", way_zero_page}, {"fork", way_fork}, {"orphan", way_orphan}, {"storm", way_storm},   {"exec", way_exec},
+        {"zero-page", way_zero_page}, {"fork", way_fork}, {"orphan", way_orphan}, {"storm", way_storm}, {"twins", way_twins},   {"exec", way_exec},
         {"vfork", way_vfork},   {"thread-exec", way_thread_exec}, {"shared", way_shared}, {"shared-absent", way_shared_absent},
         {"file", way_file},     {"file-kept", way_file_kept}, {"register", way_register}, {"huge-fork", way_huge_fork}, {"reserve", way_reserve},
 };

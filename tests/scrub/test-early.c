@@ -121,7 +121,7 @@ static void start_guard(Freer *f) {
         cr_assert(folder && strrchr(folder, '/') && mkdtemp(f->store));
         *strrchr(folder, '/') = 0;
         find_set_folder(folder);
-        cr_assert_eq(guard_start(&f->region.guard, &d), 0, "%s", d.text);
+        cr_assert_eq(guard_start(&f->region.guard, NULL, &d), 0, "%s", d.text);
         cr_assert_eq(guard_attach(&f->region.guard, &o, f->store, spec, f->region.budget.scratch, &d), 0, "%s", d.text);
         for (int i = 0; i < 10000 && !hear_guard(f); i++)
                 usleep(1000);

@@ -173,6 +173,22 @@ Test(guard_orders, what_another_process_keeps_is_missed) {
         }
 }
 
+/* What it has in common with a process outside may be what that one had before, and told so: then that is no loss, and is counted apart. */
+Test(guard_orders, what_a_warm_interpreter_keeps_is_its_own) {
+        GUARDED_USERS {
+                char line[64];
+                Guarded g;
+
+                guarded_start(&g, GUARD_WARM, 1, 2, -1, (const char *[]){"outside", NULL});
+                guarded_go(&g);
+                guarded_expect(&g, GUARD_EMPTY);
+                cr_expect(guarded_missed(&g) == 0 && g.evidence->warm_bytes >= MB - 64 * 1024, "%lu", g.evidence->warm_bytes);
+                cr_expect(g.evidence->bytes_overwritten >= 64 * 1024 && g.evidence->bytes_overwritten < MB);
+                guarded_hear(&g, line, sizeof(line)); /* it saw its own pages as they were */
+                guarded_end(&g);
+        }
+}
+
 /* An order of another version, a second program, a name that leads out of the folder. */
 Test(guard_orders, bad_orders) {
         static const GuardOrder bad[] = {

@@ -131,9 +131,46 @@ Test(guard_tree, moved_pages_are_missed) {
         guarded_end(&g);
 }
 
+/* Either all stand before the first is overwritten, or the first goes while others come. */
+static void end_all(Guarded *g, bool stand_first) {
+        guarded_order(g, GUARD_FREEZE);
+        if (stand_first)
+                guarded_expect(g, GUARD_FROZEN);
+        guarded_order(g, GUARD_SCRUB);
+        if (!stand_first)
+                guarded_expect(g, GUARD_FROZEN);
+        guarded_expect(g, GUARD_EMPTY);
+}
+
+#define STAND_OR_NOT for (int stand = 0; stand < 2; stand++)
+
+/* All of them end at once, and most of them in one round: what only two of them have in common, what is shared by none of the others, and what
+ * nobody read is found all the same (I-12, I-29). */
+Test(guard_tree, what_few_of_many_have) {
+        enum { TWINS = 6 };
+
+        GUARDED_USERS STAND_OR_NOT {
+                const GuardEvidence *v;
+                char line[64];
+                Guarded g;
+
+                guarded_start(&g, 0, 1, 2, -1, (const char *[]){"twins", "6", NULL});
+                guarded_go(&g);
+                for (int i = 0; i < 2 * TWINS; i++)
+                        guarded_hear(&g, line, sizeof(line));
+                end_all(&g, stand);
+                v = g.evidence;
+                cr_expect(v->processes == 2 * TWINS + 1 && guarded_missed(&g) == 0 && v->registers_missed == 0, "%lu", v->processes);
+                cr_expect(v->bytes_overwritten - v->shared_bytes > TWINS * 2 * MB, "%lu bytes", v->bytes_overwritten - v->shared_bytes);
+                cr_expect(v->shared_bytes == TWINS * MB / 16, "%lu bytes shared", v->shared_bytes);
+                cr_expect(v->queue_bytes == TWINS * 4096, "%lu bytes in pipes", v->queue_bytes);
+                guarded_end(&g);
+        }
+}
+
 /* It makes processes faster than they are seen, until all are frozen; not one is left, and each is overwritten. */
 Test(guard_tree, fork_storm) {
-        GUARDED_USERS {
+        GUARDED_USERS STAND_OR_NOT {
                 char line[64];
                 Guarded g;
 
@@ -141,10 +178,7 @@ Test(guard_tree, fork_storm) {
                 guarded_go(&g);
                 guarded_hear(&g, line, sizeof(line));
                 usleep(50000);
-                guarded_order(&g, GUARD_FREEZE);
-                guarded_expect(&g, GUARD_FROZEN);
-                guarded_order(&g, GUARD_SCRUB);
-                guarded_expect(&g, GUARD_EMPTY);
+                end_all(&g, stand);
                 cr_expect(g.evidence->processes > 1 && guarded_missed(&g) == 0, "%lu processes, missed %lu", g.evidence->processes,
                           guarded_missed(&g));
                 guarded_end(&g);

@@ -44,6 +44,38 @@ __attribute__((format(printf, 3, 4))) static void outcome(Lethe *l, int r, const
         fflush(stdout);
 }
 
+static int do_memory(Lethe *l, const char *op, json_t *call) {
+        const char *a[8] = {0}, *text = "";
+        int n[8] = {0}, r;
+
+        for (size_t i = 0; i < 8; i++) {
+                a[i] = text_or_null(call, i);
+                n[i] = (int)json_integer_value(json_array_get(call, i));
+        }
+        if (strcmp(op, "save") == 0) {
+                json_t *references = json_array_get(call, 5);
+                char *payload = value_text(json_array_get(call, 2)), *refs = json_is_array(references) ? value_text(references) : NULL;
+
+                r = lethe_memory_save(l, &(LetheSave){.kind = a[1], .payload = payload, .id = a[3], .type = a[4], .refs = refs,
+                                                      .expect = json_is_integer(json_array_get(call, 6)) ? n[6] : -1, .scope = a[7]}, &text);
+                free(payload);
+                free(refs);
+        } else if (strcmp(op, "load") == 0)
+                r = lethe_memory_load(l, a[1], a[2], a[3], &text);
+        else if (strcmp(op, "records") == 0)
+                r = lethe_memory_list(l, a[1], a[2], (unsigned)n[3], a[4], &text);
+        else if (strcmp(op, "search") == 0)
+                r = lethe_memory_search(l, a[1], (unsigned)n[2], a[3], &text);
+        else if (strcmp(op, "history") == 0)
+                r = lethe_memory_history(l, a[1], a[2], (uint64_t)n[3], (unsigned)n[4], a[5], &text);
+        else if (strcmp(op, "delete") == 0)
+                r = lethe_memory_delete(l, a[1], a[2], a[3], a[4], &text);
+        else
+                return 0;
+        outcome(l, r, "%s", text);
+        return 1;
+}
+
 static void do_call(Lethe *l, json_t *call) {
         const char *op = text_or_null(call, 0), *text = "";
         json_t *third = json_array_get(call, 3), *total = json_array_get(call, 2);
@@ -62,7 +94,8 @@ static void do_call(Lethe *l, json_t *call) {
                 int r;
 
                 value = value_text(json_array_get(call, 2));
-                r = lethe_slot_write(l, text_or_null(call, 1), value, json_is_integer(third) ? json_integer_value(third) : -1, &version);
+                r = lethe_slot_propose(l, text_or_null(call, 1), value, json_is_integer(third) ? json_integer_value(third) : -1,
+                                       json_array_size(call) > 4 ? json_number_value(json_array_get(call, 4)) : -1, &version);
                 outcome(l, r, "{\"held\":true,\"seq\":0,\"version\":%llu}", (unsigned long long)version);
         } else if (strcmp(op, "list") == 0) {
                 int r = lethe_slot_list(l, &text);
@@ -83,6 +116,16 @@ static void do_call(Lethe *l, json_t *call) {
                 value = value_text(json_array_get(call, 2));
                 r = lethe_handle_write(l, text_or_null(call, 1), value, json_is_integer(third) ? json_integer_value(third) : -1, &version);
                 outcome(l, r, "{\"version\":%llu}", (unsigned long long)version);
+        } else if (strcmp(op, "note") == 0) {
+                int r = lethe_note_add(l, text_or_null(call, 1), text_or_null(call, 2), &version);
+
+                outcome(l, r, "{\"note\":%llu}", (unsigned long long)version);
+        } else if (strcmp(op, "canon") == 0) {
+                int r = lethe_canon_read(l, text_or_null(call, 1), text_or_null(call, 2), text_or_null(call, 3), text_or_null(call, 4),
+                                         (unsigned)json_integer_value(json_array_get(call, 5)), &text);
+
+                outcome(l, r, "%s", text);
+        } else if (do_memory(l, op, call)) {
         } else if (strcmp(op, "close") == 0)
                 outcome(l, lethe_handle_close(l, text_or_null(call, 1)), "{}");
         else if (strcmp(op, "log") == 0)

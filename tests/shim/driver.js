@@ -22,6 +22,22 @@ function call(op, ...args) {
         case "close":
                 lethe.closeHandle(args[0]);
                 return {};
+        case "note":
+                return { note: lethe.noteAdd(...args) };
+        case "canon":
+                return lethe.canonRead({ bucket: args[0], id: args[1], state: args[2], after: args[3], limit: args[4] });
+        case "save":
+                return { ...lethe.memorySave({ kind: args[0], payload: args[1], id: args[2], type: args[3], refs: args[4], expect: args[5], scope: args[6] }), seq: 0 };
+        case "load":
+                return { record: lethe.memoryLoad(...args) };
+        case "records":
+                return lethe.memoryList({ filter: args[0], after: args[1], limit: args[2], scope: args[3] });
+        case "search":
+                return lethe.memorySearch(args[0], { limit: args[1], scope: args[2] });
+        case "history":
+                return lethe.memoryHistory(args[0], args[1], { after: args[2], limit: args[3], scope: args[4] });
+        case "delete":
+                return { deleted: lethe.memoryDelete(args[0], args[1], { reason: args[2], scope: args[3] }), scope: "default" };
         case "log":
                 lethe.log(args[1], args[0]);
                 return {};

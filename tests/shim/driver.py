@@ -12,7 +12,7 @@ def call(op, *args):
     if op == "read":
         return lethe.read_value(args[0])._asdict()
     if op == "write":
-        return dict(lethe.write(args[0], args[1], args[2])._asdict(), seq=0)
+        return dict(lethe.write(*args)._asdict(), seq=0)
     if op == "list":
         return {"slots": lethe.list_slots()}
     if op == "open":
@@ -23,6 +23,22 @@ def call(op, *args):
         return {"version": lethe.write_handle(*args)}
     if op == "close":
         lethe.close_handle(args[0])
+    elif op == "note":
+        return {"note": lethe.note_add(*args)}
+    elif op == "canon":
+        return {key: value for key, value in lethe.canon_read(*args)._asdict().items() if value is not None}
+    elif op == "save":
+        return dict(lethe.memory_save(*args), seq=0)
+    elif op == "load":
+        return {"record": lethe.memory_load(*args)}
+    elif op == "records":
+        return {key: value for key, value in lethe.memory_list(*args)._asdict().items() if value is not None}
+    elif op == "search":
+        return {key: value for key, value in lethe.memory_search(*args)._asdict().items() if value is not False}
+    elif op == "history":
+        return {key: value for key, value in lethe.memory_history(*args)._asdict().items() if value is not None}
+    elif op == "delete":
+        return {"deleted": lethe.memory_delete(*args), "scope": "default"}
     elif op == "log":
         lethe.log(args[1], args[0])
     elif op == "run":

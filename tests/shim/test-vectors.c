@@ -224,11 +224,49 @@ static const char *section_verb(const char *op) {
         return NULL;
 }
 
+/* A call about typed memory as a command line; NULL names are words. Returns false when it is none. */
+static bool memory_argv(json_t *call, const char **argv, char *owned[4]) {
+        static const struct {
+                const char *op, *verb, *names[8];
+        } all[] = {{"save", "save", {NULL, "", "", "--id", "--type", "--refs", "--expect", "--scope"}},
+                   {"load", "load", {NULL, "", "", "--scope"}},
+                   {"records", "list", {NULL, "", "--after", "--limit", "--scope"}},
+                   {"search", "search", {NULL, "", "--limit", "--scope"}},
+                   {"history", "history", {NULL, "", "", "--after", "--limit", "--scope"}},
+                   {"delete", "delete", {NULL, "", "", "--reason", "--scope"}}};
+        const char *op = json_string_value(json_array_get(call, 0));
+        size_t n = 0, used = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+                if (strcmp(all[i].op, op) != 0)
+                        continue;
+                argv[n++] = "lethe-slot";
+                argv[n++] = "memory";
+                argv[n++] = all[i].verb;
+                for (size_t k = 1; k < json_array_size(call); k++) {
+                        json_t *v = json_array_get(call, k);
+
+                        if (json_is_null(v))
+                                continue;
+                        if (*all[i].names[k])
+                                argv[n++] = all[i].names[k];
+                        argv[n++] = json_is_string(v) && strcmp(op, "save") != 0 ? json_string_value(v)
+                                    : json_is_string(v) && k != 2                 ? json_string_value(v)
+                                                                                  : (owned[used++] = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT));
+                }
+                argv[n] = NULL;
+                return true;
+        }
+        return false;
+}
+
 /* lethe-slot and lethe-section: the same call as a command line. Returns false for what a command line cannot say. */
 static bool slot_argv(json_t *call, const char **argv, char *owned[4]) {
         const char *op = json_string_value(json_array_get(call, 0));
         size_t n = 0, used = 0;
 
+        if (memory_argv(call, argv, owned))
+                return true;
         argv[n++] = section_verb(op) ? "lethe-section" : "lethe-slot";
         op = section_verb(op) ?: op;
         argv[n++] = op;
@@ -247,6 +285,22 @@ static bool slot_argv(json_t *call, const char **argv, char *owned[4]) {
                 argv[n] = NULL;
                 return true;
         }
+        if (strcmp(op, "note") == 0 || strcmp(op, "canon") == 0) {
+                static const char *const of_note[] = {"", "", "--role"}, *const of_canon[] = {"", "", "", "--state", "--after", "--limit"};
+                const char *const *names = *op == 'n' ? of_note : of_canon;
+
+                for (size_t i = 1; i < json_array_size(call); i++) {
+                        json_t *v = json_array_get(call, i);
+
+                        if (json_is_null(v))
+                                continue;
+                        if (*names[i])
+                                argv[n++] = names[i];
+                        argv[n++] = json_is_string(v) ? json_string_value(v) : (owned[used++] = json_dumps(v, JSON_ENCODE_ANY));
+                }
+                argv[n] = NULL;
+                return true;
+        }
         for (size_t i = 1; i < json_array_size(call); i++) {
                 json_t *v = json_array_get(call, i);
                 bool value = (strcmp(op, "write") == 0 && i == 2) || strcmp(op, "result") == 0;
@@ -260,6 +314,8 @@ static bool slot_argv(json_t *call, const char **argv, char *owned[4]) {
                                 continue;
                         argv[n++] = "--expect";
                 }
+                if (strcmp(op, "write") == 0 && i == 4)
+                        argv[n++] = "--confidence";
                 if (json_is_null(v) && !value)
                         continue;
                 if (json_is_string(v)) {
@@ -297,7 +353,9 @@ static void check_slot_output(json_t *call, json_t *expect, const char *output, 
                 cr_assert_eq(atoll(output), json_integer_value(json_object_get(ok, "version")), "%s: %s", name, output);
         else if (strcmp(op, "list") == 0)
                 cr_assert_str_eq(output, "facts\trw\t1\nnotes/a\tr\t1\nempty\tr\t-\nout\tw\t-\n", "%s", name);
-        else if (strcmp(op, "run") == 0) {
+        else if (strcmp(op, "note") == 0)
+                cr_assert_eq(atoll(output), json_integer_value(json_object_get(ok, "note")), "%s: %s", name, output);
+        else if (strcmp(op, "run") == 0 || strcmp(op, "canon") == 0 || strcmp(op, "save") == 0 || strcmp(op, "records") == 0 || strcmp(op, "search") == 0) {
                 _cleanup_json_ json_t *answer = json_loads(output, 0, NULL);
 
                 cr_assert(json_equal(answer, ok), "%s: %s", name, output);

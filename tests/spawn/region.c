@@ -1,9 +1,12 @@
+/* REGION_WAY: 0 executes each worker, 1 has it from a nursery, 2 from the nursery of its view where there can be one; 3 likewise, and what it is
+ * started with is said when it is ready. */
 #include "tests/spawn/region.h"
 
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/io.h"
 #include "spawn/find.h"
+#include "spawn/spawner-private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +56,23 @@ static void take(int fd, RunEnd *e, bool *open_) {
         *open_ = r > 0;
 }
 
-static void loop(const RunWish *w, Spawned *s, int out, RunEnd *e) {
+static void enter_groups(Spawned *s, const char *const *folders) {
+        int tasks[LAUNCH_GROUPS_MAX];
+        size_t n = 0;
+
+        for (; folders && *folders; folders++) {
+                char path[512];
+
+                snprintf(path, sizeof(path), "%s/tasks", *folders);
+                tasks[n] = open(path, O_WRONLY | O_CLOEXEC);
+                n += tasks[n] >= 0;
+        }
+        spawn_groups(s, tasks, n);
+        while (n > 0)
+                close(tasks[--n]);
+}
+
+static void loop(const RunWish *w, const SpawnRequest *q, const Grant *g, Spawned *s, int out, RunEnd *e) {
         bool out_open = true, status_open = true;
         int notify = -1, scratch = -1;
 
@@ -95,13 +114,15 @@ static void loop(const RunWish *w, Spawned *s, int out, RunEnd *e) {
                                 continue;
                         if (r.kind == STATUS_BORN) {
                                 scratch = n2;
-                                spawn_groups(s, w->cgroups);
+                                enter_groups(s, w->cgroups);
                         } else if (r.kind == STATUS_READY) {
                                 notify = n1;
                                 if (w->kill_when_ready)
                                         spawn_kill(s);
-                                else
+                                else if (!q->later || (e->start = spawn_words(s, g, q->region)) == 0)
                                         spawn_go(s);
+                                else
+                                        spawn_kill(s);
                         } else if (r.kind == STATUS_ENDED)
                                 e->status = r.a;
                         else {
@@ -118,11 +139,14 @@ static void loop(const RunWish *w, Spawned *s, int out, RunEnd *e) {
         closep(&scratch);
 }
 
-void region_try(const RunWish *w, RunEnd *e) {
-        static char *const env[] = {"PATH=/lethe/bin:/usr/local/bin:/usr/bin:/bin", "HOME=/work", "TMPDIR=/tmp", "LANG=C.UTF-8", NULL};
+void region_try_with(Spawner *spawner, const RunWish *w, RunEnd *e) {
+        static char *const env[] = {"PATH=/lethe/bin:/usr/local/bin:/usr/bin:/bin", "HOME=/work", "TMPDIR=/tmp", "LANG=C.UTF-8",
+                                  "PYTHONPATH=/lethe/python", "PYTHONDONTWRITEBYTECODE=1", NULL};
         Grant g = {.argv = (char **)w->argv, .env = (char **)env, .program = (char *)w->program, .skill_dir = (char *)w->skill_dir,
+                   .preload = (char **)w->preload,
                    .files = (FileGrant *)w->files, .n_files = w->n_files, .network = w->network, .proc = w->proc,
                    .report_paths = w->report_paths, .tier = w->tier, .min_tier = w->tier ?: TIER_NAMESPACES, .budget = w->budget};
+        Grant unknown;
         Spawned s = SPAWNED_NULL;
         Diag d = {0};
         Probe p;
@@ -137,6 +161,7 @@ void region_try(const RunWish *w, RunEnd *e) {
         g.budget.open_files = g.budget.open_files ?: 256;
         g.budget.file_bytes = g.budget.file_bytes ?: 8 << 20;
         g.budget.scratch_bytes = g.budget.scratch_bytes ?: 8 << 20;
+        unknown = g;
         find_set_folder(LETHE_BUILD_DIR);
         probe_quick(&p);
         if (region_id_new(clock_real_usec(), id) < 0 || pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 ||
@@ -147,6 +172,12 @@ void region_try(const RunWish *w, RunEnd *e) {
         r = (SpawnRequest){.grant = &g, .probe = &p, .region = w->region ?: id, .store_dir = w->store ?: region_store(), .cgroup = w->cgroup,
                            .memory_in_cgroup = !w->no_memory_cgroup, .tasks_in_cgroup = !w->no_tasks_cgroup,
                            .io = {in[0], out[1], out[1], pipes[0], pipes[1]}};
+        r.spawner = spawner;
+        if ((REGION_WAY == 3 || w->later) && w->tier != TIER_LANDLOCK) {
+                r.later = true;
+                r.grant = &unknown;
+                unknown.argv = unknown.env = NULL;
+        }
         e->start = spawn_start(&r, &s, &d);
         snprintf(e->message, sizeof(e->message), "%s", d.text);
         close(in[0]);
@@ -155,10 +186,12 @@ void region_try(const RunWish *w, RunEnd *e) {
         close(pipes[0]);
         if (e->start == 0) {
                 e->tier = s.tier;
-                loop(w, &s, out[0], e);
+                e->warm = s.warm;
+                loop(w, &r, &g, &s, out[0], e);
                 while (waitpid(s.pid, NULL, 0) < 0 && errno == EINTR)
                         ;
-                e->orphans = waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0;
+                if (!spawner)
+                        e->orphans = waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0;
                 e->prove = spawn_prove_empty(&s, 0, &d);
                 if (e->prove != 0)
                         snprintf(e->message, sizeof(e->message), "%s", d.text);
@@ -168,4 +201,23 @@ void region_try(const RunWish *w, RunEnd *e) {
         }
         close(out[0]);
         close(pipes[1]);
+}
+
+void region_try(const RunWish *w, RunEnd *e) {
+        Spawner *spawner = NULL;
+        Diag d = {0};
+        int r = 0;
+
+        find_set_folder(LETHE_BUILD_DIR);
+        spawner_eager = REGION_WAY >= 2;
+        if (REGION_WAY > 0)
+                r = spawner_new(&spawner, &d);
+        if (r != 0) {
+                *e = (RunEnd){.status = -1, .start = r};
+                return;
+        }
+        region_try_with(spawner, w, e);
+        spawner_free(spawner);
+        if (spawner)
+                e->orphans = waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0;
 }

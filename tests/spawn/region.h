@@ -8,6 +8,7 @@ typedef struct RunWish {
         const char *const *argv;
         const char *program;      /* bound at its own path; NULL: none */
         const char *skill_dir;
+        const char *const *preload; /* of a warm interpreter; NULL: none */
         const FileGrant *files;
         size_t n_files;
         NetworkMode network;
@@ -15,6 +16,7 @@ typedef struct RunWish {
         const char *const *cgroups;     /* version 1, entered at go */
         bool proc, report_paths, no_memory_cgroup, no_tasks_cgroup;
         Tier tier;                /* 0: namespaces */
+        bool later;               /* it is told its arguments when it is ready */
         bool kill_when_ready;     /* spawn_kill() instead of spawn_go() */
         bool kill_when_running;   /* spawn_kill() once something was written */
         bool close_lifeline;      /* the supervisor "dies" once something was written */
@@ -35,11 +37,14 @@ typedef struct RunEnd {
         int n_path, n_memory, n_task;
         char peeked[256];
         int prove;         /* of spawn_prove_empty() */
+        bool warm;
         bool hung;         /* it had to be killed because nothing happened any more */
         bool orphans;      /* something was left when the worker had ended by itself */
         Tier tier;
 } RunEnd;
 
 void region_try(const RunWish *w, RunEnd *ret);
+/* The same from a Spawner, or by execution when that is NULL. */
+void region_try_with(Spawner *spawner, const RunWish *w, RunEnd *ret);
 /* A store folder that the current user owns: below $TMPDIR, made by this call. Returns it. */
 const char *region_store(void);

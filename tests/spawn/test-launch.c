@@ -131,6 +131,44 @@ Test(launch, what_no_plan_makes_is_refused) {
         REFUSED(e.target = "out", "a relative target");
 }
 
+/* What comes with the go is not in the spec, and a spec without words says when they come. */
+Test(launch, words_that_come_later) {
+        LaunchSpec s = sample(), later = s, d, back = {0};
+        uint8_t *bytes, *spec, *file;
+        size_t n, n_spec;
+
+        later.flags |= LAUNCH_LATER;
+        cr_assert(launch_encode(&later, &spec, &n_spec) == 0);
+        cr_assert(launch_decode(spec, n_spec, &d) == -EBADMSG, "words twice");
+        free(spec);
+        later.flags |= LAUNCH_AHEAD; /* those of a bootstrap */
+        cr_assert(launch_encode(&later, &spec, &n_spec) == 0 && launch_decode(spec, n_spec, &d) == 0 && d.n_argv == s.n_argv);
+        launch_deinit(&d);
+        free(spec);
+        later.flags &= (uint8_t)~LAUNCH_LATER;
+        cr_assert(launch_encode(&later, &spec, &n_spec) == 0 && launch_decode(spec, n_spec, &d) == -EBADMSG, "ahead of nothing");
+        free(spec);
+        later.flags ^= LAUNCH_LATER | LAUNCH_AHEAD;
+        later.n_argv = later.n_env = 0;
+        cr_assert(launch_encode(&later, &spec, &n_spec) == 0 && launch_decode(spec, n_spec, &d) == 0);
+        file = calloc(1, n_spec + LAUNCH_WORDS_MAX);
+        memcpy(file, spec, n_spec);
+        cr_assert(launch_spec_bytes(file, n_spec + LAUNCH_WORDS_MAX) == n_spec);
+        cr_assert(launch_words_decode(file + n_spec, LAUNCH_WORDS_MAX, &d) == -EBADMSG, "zeros are no words");
+        cr_assert(launch_words_encode(&s, &bytes, &n) == 0);
+        memcpy(file + n_spec, bytes, n);
+        cr_assert(launch_words_decode(file + n_spec, LAUNCH_WORDS_MAX, &d) == 0);
+        d.flags = s.flags;
+        same(&s, &d);
+        launch_deinit(&d);
+        for (size_t i = 0; i < n; i++)
+                cr_assert(launch_words_decode(bytes, i, &back) == -EBADMSG, "prefix of %zu", i);
+        launch_deinit(&back);
+        free(bytes);
+        free(spec);
+        free(file);
+}
+
 Test(launch, too_much_is_refused_by_the_writer) {
         LaunchSpec s = sample();
         char *big = malloc(LAUNCH_MAX + 1);
@@ -143,5 +181,8 @@ Test(launch, too_much_is_refused_by_the_writer) {
         s.argv = argv;
         s.n_argv = 1;
         cr_assert(launch_encode(&s, &bytes, &n) == -EFBIG);
+        cr_assert(launch_words_encode(&s, &bytes, &n) == -EFBIG);
+        big[LAUNCH_WORDS_MAX] = 0;
+        cr_assert(launch_words_encode(&s, &bytes, &n) == -EFBIG);
         free(big);
 }

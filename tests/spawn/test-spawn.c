@@ -139,7 +139,7 @@ Test(spawn, program_is_confined_by_landlock) {
 Test(spawn, nothing_of_the_host_is_visible_but_the_list) {
         static const char *const may[] = {
                 "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/work", "/tmp", "/lethe", "/lethe/bin", "/lethe/python",
-                "/lethe/node", "/dev", "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm", "/etc",
+                "/lethe/node", "/lethe/warm", "/dev", "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm", "/etc",
                 "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/ssl", "/etc/passwd", "/etc/group", "/etc/hosts",
         };
         const RunWish w = {.argv = PROBE_ARGV("list"), .program = LETHE_PROBE};

@@ -50,6 +50,7 @@ Test(faults, every_failure_point_of_commit) {
 
                                 store_fixture_init(&f, STORE_SUPERVISE);
                                 snprintf(file, sizeof(file), "%.4000s/data.mdb", f.dir);
+                                lengthen(file);
                                 for (int i = 0; i < 3; i++)
                                         acknowledged += one(&f, i);
                                 cr_assert_eq(acknowledged, 3);

@@ -4,6 +4,7 @@
 #include "ledger/anchor.h"
 #include "ledger/ledger.h"
 #include "store/hooks.h"
+#include "store/store-internal.h"
 #include "tests/support/child.h"
 #include "tests/support/store-fixture.h"
 
@@ -67,12 +68,88 @@ Test(open, a_newer_version_is_refused) {
 
         store_fixture_init(&f, STORE_WRITE);
         t = store_fixture_begin(&f, true);
-        be64_put(version, 2);
+        be64_put(version, STORE_VERSION + 1);
         cr_assert_eq(table_put(t, TABLE_META, BYTES_STR("version"), BYTES(version, 8)), 0);
         store_fixture_commit(&f, t);
         store_fixture_close(&f);
         expect(f.dir, STORE_READ, STORE_E_VERSION, "newer Lethe");
         expect(f.dir, STORE_WRITE, STORE_E_VERSION, "newer Lethe");
+}
+
+/* A store of version 2 that lacks a table which came later gets it, and stays one: what else differs is not store/'s to put right. */
+Test(open, a_store_of_version_2_stays_one) {
+        _cleanup_store_fixture_ StoreFixture f;
+        bool newest = true;
+        uint8_t version[8];
+        MDB_txn *txn;
+        Txn *t;
+
+        store_fixture_init(&f, STORE_WRITE);
+        cr_assert_eq(mdb_txn_begin(f.store->env, NULL, 0, &txn), 0);
+        cr_assert_eq(mdb_drop(txn, f.store->dbi[TABLE_VERDICT], 1), 0);
+        cr_assert_eq(mdb_txn_commit(txn), 0);
+        t = store_fixture_begin(&f, true);
+        be64_put(version, 2);
+        cr_assert_eq(table_put(t, TABLE_META, BYTES_STR("version"), BYTES(version, 8)), 0);
+        store_fixture_commit(&f, t);
+        store_fixture_close(&f);
+
+        store_fixture_open(&f, STORE_WRITE);
+        t = store_fixture_begin(&f, true);
+        cr_expect_eq(table_put(t, TABLE_VERDICT, BYTES_STR("x"), BYTES_STR("y")), 0);
+        cr_expect_eq(store_is_newest(t, &newest), 0);
+        cr_expect_not(newest);
+        cr_expect_eq(store_made_newest(t), 0);
+        cr_expect_eq(store_is_newest(t, &newest), 0);
+        cr_expect(newest);
+        store_abort(t);
+}
+
+/* What a Lethe of version 1 left: no tables of records. Who reads finds them empty, who writes makes them, and what the redo file has is kept. */
+Test(open, a_store_of_version_1_goes_on) {
+        static const char *const dropped[] = {"scope", "rec", "change", "ref", "rref", "term", "doc", "wait", "unapplied", "run", "note"};
+        _cleanup_store_fixture_ StoreFixture f;
+        uint8_t version[8];
+        uint64_t n;
+        Bytes v;
+        Txn *t;
+
+        store_fixture_init(&f, STORE_WRITE);
+        for (size_t i = 0; i < ARRAY_SIZE(dropped); i++) {
+                MDB_txn *txn;
+                MDB_dbi dbi;
+
+                cr_assert_eq(mdb_txn_begin(f.store->env, NULL, 0, &txn), 0);
+                cr_assert_eq(mdb_dbi_open(txn, dropped[i], 0, &dbi), 0);
+                cr_assert_eq(mdb_drop(txn, dbi, 1), 0);
+                cr_assert_eq(mdb_txn_commit(txn), 0);
+        }
+        t = store_fixture_begin(&f, true);
+        be64_put(version, 1);
+        cr_assert_eq(table_put(t, TABLE_META, BYTES_STR("version"), BYTES(version, 8)), 0);
+        store_fixture_commit(&f, t);
+        store_fixture_close(&f);
+
+        store_fixture_open(&f, STORE_READ);
+        t = store_fixture_begin(&f, false);
+        cr_expect_eq(table_get(t, TABLE_REC, BYTES_STR("x"), &v), -ENOENT);
+        cr_expect_eq(table_rows(t, TABLE_NOTE, &n), 0);
+        cr_expect_eq(n, 0);
+        store_abort(t);
+        store_fixture_close(&f);
+
+        store_fixture_open(&f, STORE_WRITE);
+        t = store_fixture_begin(&f, true);
+        cr_expect_eq(table_put(t, TABLE_REC, BYTES_STR("x"), BYTES_STR("y")), 0);
+        cr_assert_eq(table_get(t, TABLE_META, BYTES_STR("version"), &v), 0);
+        cr_expect_eq(be64_get(v.p), STORE_VERSION);
+        store_fixture_commit(&f, t);
+        store_fixture_close(&f);
+
+        store_fixture_open(&f, STORE_READ);
+        t = store_fixture_begin(&f, false);
+        cr_expect_eq(table_get(t, TABLE_REC, BYTES_STR("x"), &v), 0);
+        store_abort(t);
 }
 
 Test(open, the_key_file_must_be_the_key_and_private) {
@@ -247,6 +324,7 @@ static int as_another_user(void *arg) {
 Test(open, a_store_of_another_user_can_be_read) {
         _cleanup_store_fixture_ StoreFixture f;
         char path[PATH_MAX];
+        struct stat above;
 
         if (geteuid() != 0)
                 cr_skip_test("needs root to become another user");
@@ -254,7 +332,8 @@ Test(open, a_store_of_another_user_can_be_read) {
         put(&f, 1);
         store_fixture_close(&f);
         cr_assert_eq(chmod(f.temp.path, 0755), 0);
-        cr_assert_eq(chmod(dirname(strcpy(path, f.temp.path)), 0755), 0);
+        cr_assert_eq(stat(dirname(strcpy(path, f.temp.path)), &above), 0);
+        cr_assert_eq(chmod(path, (above.st_mode & 07777) | 0055), 0); /* may be everybody's /tmp: nothing is taken from it */
         cr_assert_eq(chmod(f.dir, 0755), 0);
         snprintf(path, sizeof(path), "%.4000s/data.mdb", f.dir);
         cr_assert_eq(chmod(path, 0644), 0);
@@ -275,6 +354,47 @@ Test(place, a_lock_is_free_when_its_owner_ended) {
         cr_assert_neq(store_own_lock(f.store), lock);
         cr_assert(store_lock_is_free(f.store, lock));
         cr_assert(!store_lock_is_free(f.store, store_own_lock(f.store)));
+}
+
+// However it ends: of supervisors in processes of their own each is alive until it is killed, and nothing of them is left to clear away.
+Test(place, a_lock_is_free_when_its_owner_was_killed) {
+        enum { N = 3 };
+        _cleanup_store_fixture_ StoreFixture f;
+        char alive[PATH_MAX];
+        uint64_t lock[N];
+        struct stat st;
+        pid_t pid[N];
+        int p[2];
+
+        store_fixture_init(&f, STORE_SUPERVISE);
+        cr_assert_eq(pipe(p), 0);
+        for (int i = 0; i < N; i++) {
+                pid[i] = fork();
+                if (pid[i] == 0) {
+                        Store *s;
+                        Diag d;
+
+                        if (store_open(f.dir, STORE_SUPERVISE, &s, &d) != 0)
+                                _exit(1);
+                        lock[i] = store_own_lock(s);
+                        if (write(p[1], &lock[i], sizeof(lock[i])) == sizeof(lock[i]))
+                                pause();
+                        _exit(1);
+                }
+                cr_assert_eq(read(p[0], &lock[i], sizeof(lock[i])), sizeof(lock[i]));
+        }
+        for (int i = 0; i < N; i++) {
+                for (int k = 0; k < N; k++)
+                        cr_assert_eq(store_lock_is_free(f.store, lock[k]), k < i, "%d of %d killed: %d", i, N, k);
+                kill(pid[i], SIGKILL);
+                waitpid(pid[i], NULL, 0);
+        }
+        cr_assert(store_lock_is_free(f.store, lock[N - 1]));
+        cr_assert(!store_lock_is_free(f.store, store_own_lock(f.store)));
+        snprintf(alive, sizeof(alive), "%.4000s/run/alive", f.dir);
+        cr_assert(stat(alive, &st) == 0 && st.st_size == 0);
+        close(p[0]);
+        close(p[1]);
 }
 
 static int hold_lock(void *arg) {

@@ -5,13 +5,19 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
-static dev_t dev;
-static ino_t ino;
+#define FILES_MAX 2
+static struct {
+        dev_t dev;
+        ino_t ino;
+} files[FILES_MAX];
+static unsigned n_files;
 static bool on;
 static Op *ops;
 static size_t n_ops, room;
@@ -23,18 +29,33 @@ static void watch(const char *file) {
         struct stat st;
         int r = stat(file, &st);
 
-        assert(r == 0);
-        dev = st.st_dev;
-        ino = st.st_ino;
+        assert(r == 0 && n_files < FILES_MAX);
+        files[n_files].dev = st.st_dev;
+        files[n_files++].ino = st.st_ino;
+}
+
+/* Which one it is of, or FILES_MAX. */
+static unsigned file_of(int fd) {
+        struct stat st;
+        unsigned i = 0;
+
+        if (fstat(fd, &st) < 0)
+                return FILES_MAX;
+        while (i < n_files && (st.st_dev != files[i].dev || st.st_ino != files[i].ino))
+                i++;
+        return i < n_files ? i : FILES_MAX;
 }
 
 static bool watched(int fd) {
-        struct stat st;
+        return file_of(fd) < FILES_MAX;
+}
 
-        return fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+void write_log_also(const char *file) {
+        watch(file);
 }
 
 void fail_after(const char *file, unsigned countdown, int error, bool half) {
+        n_files = 0;
         watch(file);
         left = countdown;
         with_error = error;
@@ -66,14 +87,15 @@ static Op *add(void) {
         return &ops[n_ops++];
 }
 
-static void record(int fd, const void *p, size_t n, off_t at) {
+static void record(int fd, const void *p, size_t n, off_t at, int flags) {
         Op *o;
 
         if (!ours(fd))
                 return;
         o = add();
         o->kind = OP_WRITE;
-        o->durable = fcntl(fd, F_GETFL) & O_DSYNC;
+        o->file = file_of(fd);
+        o->durable = flags & RWF_DSYNC || fcntl(fd, F_GETFL) & O_DSYNC;
         o->at = (uint64_t)at;
         o->n = n;
         o->data = malloc(n);
@@ -81,19 +103,35 @@ static void record(int fd, const void *p, size_t n, off_t at) {
         memcpy(o->data, p, n);
 }
 
-ssize_t pwrite(int fd, const void *p, size_t n, off_t at) {
+static ssize_t write_at(int fd, const void *p, size_t n, off_t at, int flags) {
+        struct iovec v = {(void *)p, n};
         ssize_t r;
 
         if (fails(fd)) {
-                if (with_half && n > 1 && syscall(SYS_pwrite64, fd, p, n / 2, at) > 0)
-                        record(fd, p, n / 2, at);
+                v.iov_len = n / 2;
+                if (with_half && n > 1 && syscall(SYS_pwritev2, fd, &v, 1, at, 0, flags) > 0)
+                        record(fd, p, n / 2, at, flags);
                 errno = with_error;
                 return -1;
         }
-        r = syscall(SYS_pwrite64, fd, p, n, at);
+        r = syscall(SYS_pwritev2, fd, &v, 1, at, 0, flags);
         if (r > 0)
-                record(fd, p, (size_t)r, at);
+                record(fd, p, (size_t)r, at, flags);
         return r;
+}
+
+ssize_t pwrite(int fd, const void *p, size_t n, off_t at) {
+        return write_at(fd, p, n, at, 0);
+}
+
+/* The redo file's: one piece. */
+ssize_t pwritev2(int fd, const struct iovec *v, int n_v, off_t at, int flags) {
+        assert(n_v == 1);
+        return write_at(fd, v->iov_base, v->iov_len, at, flags);
+}
+
+ssize_t pwritev64v2(int fd, const struct iovec *v, int n_v, off_t at, int flags) {
+        return pwritev2(fd, v, n_v, at, flags);
 }
 
 ssize_t pwrite64(int fd, const void *p, size_t n, off_t at) {
@@ -135,8 +173,12 @@ static int sync_of(int fd, long number) {
                 errno = with_error;
                 return -1;
         }
-        if (ours(fd))
-                add()->kind = OP_SYNC;
+        if (ours(fd)) {
+                Op *o = add();
+
+                o->kind = OP_SYNC;
+                o->file = file_of(fd);
+        }
         return (int)syscall(number, fd);
 }
 
@@ -149,6 +191,7 @@ int fsync(int fd) {
 }
 
 void write_log_start(const char *data_file) {
+        n_files = 0;
         watch(data_file);
         on = true;
 }
@@ -172,4 +215,12 @@ void write_log_free(Op *list, size_t n) {
         for (size_t i = 0; i < n; i++)
                 free(list[i].data);
         free(list);
+}
+
+void lengthen(const char *file) {
+        static const char zeros[1024 * 1024];
+        int fd = open(file, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+        if (fd < 0 || write(fd, zeros, sizeof(zeros)) != (ssize_t)sizeof(zeros) || close(fd) < 0)
+                abort();
 }

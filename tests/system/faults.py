@@ -26,7 +26,8 @@ DISK = {c: "ENOSPC" for c in ("write", "pwrite64", "writev", "pwritev", "fdatasy
 # Not failed: what cannot fail, what ends the process, what only the C library's start calls before there is anyone to be told.
 LEAVE = {"exit_group", "execve", "brk", "arch_prctl", "set_tid_address", "set_robust_list", "rseq", "prlimit64", "close", "munmap", "getpid",
          "geteuid", "getegid", "getuid", "getgid", "restart_syscall", "rt_sigreturn", "exit",
-         "getrandom", "mprotect"}  # the last two: libsodium ends the process itself when they fail
+         "getrandom", "mprotect",  # libsodium ends the process itself when they fail
+         "futex"}  # the C library ends it
 
 
 def lethe(*argv, prefix=(), timeout=60):

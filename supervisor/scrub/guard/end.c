@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define ONE_BY_ONE 64 /* of more processes, what each has open is only counted */
+#define COME_USEC 20000 /* for what was killed to come to its exit stop, after the one before */
 #define LEAVE_USEC 100000 /* it takes some tens, but for files that a granted file system is slow to close */
 
 uint64_t now_usec(void) {
@@ -28,14 +30,12 @@ void count_wiped(Guard *g, const WipeCount *c) {
         v->bytes_missed[GUARD_MISSED_VERIFY] += c->mismatched;
 }
 
-static void miss(Guard *g, GuardMissed why, uint64_t bytes) {
+void count_missed(Guard *g, GuardMissed why, uint64_t bytes) {
         g->evidence->bytes_held += bytes;
         g->evidence->bytes_missed[why] += bytes;
 }
 
-/* A page that was shared by fork and is no longer is written in place only while nothing else refers to it for a moment; each processor
- * keeps such references for pages that it touched lately. This call, which moves nothing, makes all of them give those up. */
-static void drain(void) {
+void drain(void) {
         int node = 0, status;
         void *page = NULL;
 
@@ -47,6 +47,8 @@ static void clear_private(Guard *g, const Space *s) {
         WipeCount count = {};
         uint64_t moved;
 
+        if (scan->own.bytes > HURRY_BYTES)
+                hurry(g, false);
         wipe_runs(&g->wipe, scan, &scan->own, &count);
         if (scan->n_frames > 0) {
                 g->evidence->facts |= GUARD_FACT_FRAMES;
@@ -54,40 +56,48 @@ static void clear_private(Guard *g, const Space *s) {
                 moved = scan_moved(scan);
                 moved = moved < count.overwritten ? moved : count.overwritten;
                 count.overwritten -= moved;
-                miss(g, GUARD_MISSED_MOVED, moved);
+                count_missed(g, GUARD_MISSED_MOVED, moved);
         }
         count_wiped(g, &count);
-        miss(g, GUARD_MISSED_SWAPPED, scan->swapped_bytes);
+        count_missed(g, GUARD_MISSED_SWAPPED, scan->swapped_bytes);
         /* The last process that has a page overwrites it. When no other is left that may have it, somebody outside does. The worker's own
          * image is shared with the region's first process. */
-        if (s->family->living == 1 && !(s->worker && g->init > 0))
-                miss(g, GUARD_MISSED_SHARED, wipe_count_nonzero(scan, &scan->common));
+        if (s->family->living == 1 && s->family->warm)
+                g->evidence->warm_bytes += scan->common.bytes;
+        else if (s->family->living == 1 && !(s->worker && g->init > 0))
+                count_missed(g, GUARD_MISSED_SHARED, wipe_count_nonzero(scan, &scan->common));
 }
 
-static void clear_space(Guard *g, const Space *s) {
-        uint64_t began = now_usec();
+/* What there is. Returns 0 or -errno. */
+static int look(Guard *g, Space *s, bool plain) {
         int e;
 
-        g->evidence->processes++;
-        if (s->family->forked)
+        if (s->family->forked && !round_drained(s))
                 drain();
-        e = scan_begin(&g->scan, s->last->pid);
+        e = plain ? scan_begin_plain(&g->scan, s->last->pid, &s->pagemap) : scan_begin(&g->scan, s->last->pid);
         if (e == 0)
                 e = scan_private(&g->scan, 0, UINT64_MAX);
         if (!g->scan.no_ioctl)
                 g->evidence->facts |= GUARD_FACT_SCAN;
-        files_keep(g, s->last);
-        if (e == 0) {
+        return e;
+}
+
+/* seen: what look() said. */
+static void clear_space(Guard *g, const Space *s, int seen, bool plain) {
+        g->evidence->processes++;
+        if (!plain)
+                files_keep(g, s->last);
+        if (seen == 0) {
                 clear_private(g, s);
-                shared_clear(g, s->last);
+                if (!plain)
+                        shared_clear(g, s->last);
         } else
                 g->evidence->processes_missed++;
         /* Until the region's end is certain, what one process leaves unread another one may read. */
-        if (s->program || g->frozen || g->n_tasks == 1)
+        if ((s->program || g->frozen || g->n_tasks == 1) && !(plain && queues_same(g, s->last->pid, s->family->living > ONE_BY_ONE)))
                 queues_keep(g, s->last->pid);
-        queues_look(g, s->last->pid);
-        scan_end(&g->scan);
-        g->evidence->scrub_usec += now_usec() - began;
+        if (!plain)
+                queues_look(g, s->last->pid);
 }
 
 static void unlink_space(Guard *g, Space **p) {
@@ -97,6 +107,8 @@ static void unlink_space(Guard *g, Space **p) {
         if (g->ending_tail == &s->next)
                 g->ending_tail = p;
         s->next = NULL;
+        s->family->ending--;
+        round_forget(s);
 }
 
 void end_forget(Guard *g, Space *s) {
@@ -152,27 +164,75 @@ static bool others_leave(const Guard *g, Space *s) {
         return false;
 }
 
+/* Some that were killed are still on the way to their end: are they worth to wait for? */
+static bool more_come(Guard *g) {
+        if (!g->scrub || !g->frozen || now_usec() - g->report_usec >= COME_USEC)
+                return false;
+        g->look_soon = true;
+        return true;
+}
+
+/* Those that it shares pages with by fork come and go one after the other, so that the last one that has a page is known; or in a round. */
+static bool others_first(Guard *g, Space *s) {
+        Family *f = s->family;
+        bool come = f->living > f->ending + f->leaving;
+
+        if ((s->alone && g->n_leaving > s->leaving) || (g->shares && g->n_moving > 0 && more_come(g)))
+                return true;
+        if (!f->forked)
+                return false;
+        if (round_take(g, s))
+                return round_waits(s, come && more_come(g));
+        return (come && more_come(g)) || f->leaving > s->leaving;
+}
+
+static void let_go(Guard *g, Space *s) {
+        task_move(g, s->last, TASK_LEAVING);
+        trace_release(s->last);
+        s->last = NULL;
+}
+
+/* Returns whether it is to be let go. */
+static bool overwrite(Guard *g, Space *s) {
+        uint64_t began = now_usec();
+        bool plain = round_plain(s), late, goes;
+        int seen = look(g, s, plain);
+
+        late = seen == 0 && g->killed && g->n_moving > 0 && !g->shares && shared_some(g);
+        g->shares |= late;
+        goes = seen != 0 || (!late && round_covers(g, s));
+        /* The kernel writes to locks of one that leaves, which may be in shared memory. */
+        s->alone = seen == 0 && g->n_leaving > s->leaving && shared_any(g, s->last);
+        goes = goes && !s->alone;
+        if (goes)
+                clear_space(g, s, seen, plain);
+        scan_end(&g->scan);
+        g->evidence->scrub_usec += now_usec() - began;
+        return goes;
+}
+
 bool end_step(Guard *g) {
         g->look_soon = false;
         for (Space **p = &g->ending; *p; p = &(*p)->next) {
                 Space *s = *p;
 
-                /* The same again when a thread of it was found late: its leader is reaped only after that. */
-                if ((g->dying && g->dying != s) || held(g, s))
+                if (held(g, s) || others_first(g, s))
                         continue;
                 if (s->users == 0 && others_leave(g, s)) {
                         g->look_soon = true;
                         continue;
                 }
-                unlink_space(g, p);
                 /* A user may have been found after the last one came to its end. */
                 if (s->users == 0) {
-                        clear_space(g, s);
-                        g->dying = s;
+                        if (!overwrite(g, s))
+                                return true;
+                        /* The same again when a thread of it was found late: its leader is reaped only after that. */
+                        s->family->leaving += !s->leaving;
+                        g->n_leaving += !s->leaving;
+                        s->leaving = true;
                 }
-                task_move(g, s->last, TASK_LEAVING);
-                trace_release(s->last);
-                s->last = NULL;
+                unlink_space(g, p);
+                let_go(g, s);
                 return true;
         }
         return false;

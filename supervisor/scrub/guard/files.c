@@ -2,7 +2,6 @@
  * overwrites them when nobody else has them open, at the latest when the last process is gone. */
 #include "scrub/guard/state.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -127,22 +126,20 @@ bool files_any(const Guard *g) {
 
 void files_keep(Guard *g, const Task *t) {
         char path[64];
-        struct dirent *d;
-        DIR *folder;
+        const char *name;
+        Fds fds;
 
         if (!files_any(g))
                 return;
-        snprintf(path, sizeof(path), "/proc/%d/fd", (int)t->pid);
-        folder = opendir(path);
-        while (folder && (d = readdir(folder)))
-                if (d->d_name[0] != '.') {
-                        snprintf(path, sizeof(path), "/proc/%d/fd/%.20s", (int)t->pid, d->d_name);
-                        files_keep_link(g, path);
-                }
-        if (folder)
-                closedir(folder);
-        else
+        if (!fds_open(&fds, t->pid)) {
                 files_miss(g, &(struct stat){});
+                return;
+        }
+        while ((name = fds_next(&fds))) {
+                snprintf(path, sizeof(path), "/proc/%d/fd/%.20s", (int)t->pid, name);
+                files_keep_link(g, path);
+        }
+        fds_close(&fds);
 }
 
 /* A lease for writing is given only to who is alone with a file. */

@@ -31,9 +31,12 @@ static int attach(Guard *g, const GuardOrder *o, const int fds[static GUARD_ATTA
         int e;
 
         if (o->version != GUARD_VERSION || g->attached || memchr(o->region, 0, sizeof(o->region)) == NULL || strchr(o->region, '/') ||
-            !o->region[0])
+            !o->region[0]) {
+                g->odd = true;
                 return -EPROTO;
+        }
         g->hold = o->flags & GUARD_HOLD;
+        g->warm = o->flags & GUARD_WARM;
         g->tier = o->tier;
         g->init = o->init;
         g->program = o->program;
@@ -59,20 +62,30 @@ static int attach(Guard *g, const GuardOrder *o, const int fds[static GUARD_ATTA
 static void freeze(Guard *g) {
         if (!g->frozen) {
                 pause_end(g, 0);
+                hurry(g, g->n_tasks >= HURRY_MIN);
                 g->frozen = true;
-                trace_kill_all(g);
+                g->report_usec = now_usec();
         }
+        if (!g->killed)
+                trace_kill_all(g);
+        g->killed = true;
 }
 
-/* Returns 1, or 0 when the guard is to end: after DONE, or when nothing was ever attached. */
+/* The supervisor killed the first process of the region's PID namespace, and so the kernel kills all others. */
+static void freeze_at_once(Guard *g) {
+        g->killed = g->frozen_told = g->scrub = true;
+        freeze(g);
+}
+
+/* To be asked when the socket ends, or after DONE: the guard is to end when nothing was ever attached, too. */
 static int end_of_socket(Guard *g, bool done) {
         if (done || !g->attached)
-                return 0;
+                return ORDER_END;
         g->orphaned = true;
         g->evidence->facts |= GUARD_FACT_ORPHANED;
         freeze(g);
         g->scrub = true;
-        return 1;
+        return ORDER_TAKEN;
 }
 
 int order_take(Guard *g) {
@@ -87,38 +100,45 @@ int order_take(Guard *g) {
         ssize_t n = recvmsg(g->control, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
-                return 1;
+                return ORDER_TAKEN;
         if (n <= 0)
                 return end_of_socket(g, false);
-        if (n != sizeof(o))
-                return 1;
+        if (n != sizeof(o)) {
+                g->odd = true;
+                return ORDER_TAKEN;
+        }
         switch (o.kind) {
         case GUARD_ATTACH:
                 take_fds(&m, fds);
                 e = attach(g, &o, fds);
                 order_tell(g, GUARD_ATTACHED, -e, 0);
-                return 1;
+                break;
         case GUARD_FREEZE:
-                freeze(g);
-                return 1;
+                if (o.flags & GUARD_AT_ONCE)
+                        freeze_at_once(g);
+                else
+                        freeze(g);
+                break;
         case GUARD_SCRUB:
                 g->scrub = true;
-                return 1;
+                break;
         case GUARD_PAUSE:
+                g->odd = true;
                 pause_start(g, o.program, o.flags, o.serial);
-                return 1;
+                break;
         case GUARD_RESUME:
                 if (g->pause.serial == o.serial)
                         pause_end(g, 0);
-                return 1;
+                break;
         case GUARD_DOOM:
                 g->pause.doomed = g->pause.active && g->pause.serial == o.serial;
-                return 1;
+                break;
         case GUARD_DONE:
-                return end_of_socket(g, g->empty || !g->attached);
+                return o.flags & GUARD_AGAIN && again_may(g) ? ORDER_AGAIN : end_of_socket(g, g->empty || !g->attached);
         default:
-                return 1;
+                g->odd = true;
         }
+        return ORDER_TAKEN;
 }
 
 void order_take_sent(Guard *g) {

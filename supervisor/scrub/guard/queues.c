@@ -4,9 +4,9 @@
  * while it ran was freed then, and is not reached. */
 #include "scrub/guard/state.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,22 +48,19 @@ static bool new_queue(const Guard *g, int folder, const char *name, struct stat 
 
 /* Calls back with the path of each descriptor that is a pipe or a socket and not in the table. */
 static void each_queue(Guard *g, pid_t pid, void (*f)(Guard *g, pid_t pid, const char *name, const char *path, const struct stat *st)) {
+        const char *name;
         char path[64];
-        struct dirent *d;
         struct stat st;
-        DIR *folder;
+        Fds fds;
 
-        snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-        folder = opendir(path);
-        while (folder && (d = readdir(folder))) {
-                if (d->d_name[0] == '.')
-                        continue;
-                snprintf(path, sizeof(path), "/proc/%d/fd/%.20s", (int)pid, d->d_name);
-                if (new_queue(g, dirfd(folder), d->d_name, &st))
-                        f(g, pid, d->d_name, path, &st);
+        if (!fds_open(&fds, pid))
+                return;
+        while ((name = fds_next(&fds))) {
+                snprintf(path, sizeof(path), "/proc/%d/fd/%.20s", (int)pid, name);
+                if (new_queue(g, fds.folder, name, &st))
+                        f(g, pid, name, path, &st);
         }
-        if (folder)
-                closedir(folder);
+        fds_close(&fds);
 }
 
 void queues_start(Guard *g, pid_t program) {
@@ -82,12 +79,13 @@ void queues_start(Guard *g, pid_t program) {
                         add(g, &st, -1);
         }
         close(folder);
-        if (pipe2(own, O_CLOEXEC) < 0)
-                return;
-        if (fstat(own[0], &st) == 0)
-                g->pipe_dev = st.st_dev;
-        close(own[0]);
-        close(own[1]);
+        if (g->pipe_dev == 0 && pipe2(own, O_CLOEXEC) == 0) {
+                if (fstat(own[0], &st) == 0)
+                        g->pipe_dev = st.st_dev;
+                close(own[0]);
+                close(own[1]);
+        }
+        g->queues_known = g->pipe_dev != 0;
 }
 
 /* A named one of a folder that the region was given is the host's. */
@@ -187,12 +185,42 @@ static void look(Guard *g, pid_t pid, const char *name, const char *path, const 
 }
 
 void queues_keep(Guard *g, pid_t pid) {
-        if (g->pipe_dev)
+        if (g->queues_known)
                 each_queue(g, pid, keep);
 }
 
+bool queues_model(Guard *g, pid_t pid) {
+        const char *name;
+        Fds fds;
+
+        g->n_model_fds = 0;
+        g->model = pid;
+        queues_keep(g, pid);
+        if (!fds_open(&fds, pid))
+                return false;
+        while ((name = fds_next(&fds)) && g->n_model_fds <= MODEL_FDS)
+                if (g->n_model_fds++ < MODEL_FDS)
+                        g->model_fds[g->n_model_fds - 1] = (int)strtol(name, NULL, 10);
+        fds_close(&fds);
+        return g->n_model_fds <= MODEL_FDS;
+}
+
+/* The size of the folder is how many there are (Linux 6.2; before that it is 0). */
+bool queues_same(const Guard *g, pid_t pid, bool count_only) {
+        char path[64];
+        struct stat st;
+
+        snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+        if (stat(path, &st) < 0 || st.st_size != (off_t)g->n_model_fds)
+                return false;
+        for (size_t i = 0; !count_only && i < g->n_model_fds; i++)
+                if (syscall(SYS_kcmp, pid, g->model, KCMP_FILE, g->model_fds[i], g->model_fds[i]) != 0)
+                        return false;
+        return true;
+}
+
 void queues_look(Guard *g, pid_t pid) {
-        if (g->pipe_dev && files_any(g))
+        if (g->queues_known && files_any(g))
                 each_queue(g, pid, look);
 }
 
@@ -275,7 +303,6 @@ bool queues_clear(Guard *g) {
         int own[2] = {-1, -1};
         bool any = false;
 
-        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, own);
         for (int pipes = 0; pipes < 2; pipes++)
                 for (size_t i = 0; i < g->n_queues; i++) {
                         int fd = g->queues[i].fd;
@@ -287,6 +314,8 @@ bool queues_clear(Guard *g) {
                         if (pipes)
                                 g->evidence->queue_bytes += clear_pipe(fd);
                         else {
+                                if (own[0] < 0)
+                                        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, own);
                                 g->evidence->queue_bytes += clear_socket(g, fd, own);
                                 close(fd);
                         }

@@ -22,6 +22,7 @@ enum { CODE_SEGMENT = 17, FLAGS, STACK_POINTER, STACK_SEGMENT, FS_BASE, GS_BASE 
 #define HEADER_AT 512
 #define HEADER_END 576
 #define PKRU (1ULL << 9) /* not a secret, and it governs access to memory */
+#define TILES (1ULL << 18) /* AMX: a process has room for them from its first use of them on, and then for good */
 
 #ifndef NT_X86_XSTATE
 #define NT_X86_XSTATE 0x202
@@ -29,13 +30,13 @@ enum { CODE_SEGMENT = 17, FLAGS, STACK_POINTER, STACK_SEGMENT, FS_BASE, GS_BASE 
 
 static uint8_t image[XSTATE_MAX] __attribute__((aligned(64)));
 static size_t image_size;
+static uint64_t features; /* that are overwritten: all that the processor has */
 
 /* The image is made from the first process's state, whose layout is that of all on this machine. */
 static int make_image(pid_t pid) {
         struct iovec v = {image, sizeof(image)};
         uint16_t control = 0x37f;
         uint32_t mxcsr = 0x1f80;
-        uint64_t features;
 
         if (ptrace(PTRACE_GETREGSET, pid, (void *)NT_X86_XSTATE, &v) < 0)
                 return -errno;
@@ -46,15 +47,22 @@ static int make_image(pid_t pid) {
         memcpy(image, &control, sizeof(control));
         memcpy(image + 24, &mxcsr, sizeof(mxcsr));
         memset(image + FX_END, 0, HEADER_END - FX_END);
-        memcpy(image + HEADER_AT, &features, sizeof(features));
         image_size = v.iov_len;
         return 0;
 }
 
-static int set_image(pid_t pid) {
+static int set_features(pid_t pid, uint64_t which) {
         struct iovec v = {image, image_size};
 
+        memcpy(image + HEADER_AT, &which, sizeof(which));
         return ptrace(PTRACE_SETREGSET, pid, (void *)NT_X86_XSTATE, &v) < 0 ? -errno : 0;
+}
+
+/* With the tiles first: who has room for them may have something left there that is no longer told of, and without them would keep it. */
+static int set_image(pid_t pid) {
+        int e = set_features(pid, features);
+
+        return e == -EINVAL && features & TILES ? set_features(pid, features & ~TILES) : e;
 }
 
 static int clear_extended(pid_t pid) {
@@ -101,22 +109,33 @@ void regs_clear(Guard *g, pid_t pid) {
                 g->evidence->registers_missed++;
 }
 
-/* A signal that ends one thread ends all of them. Else it is the call itself: exit(2) is for one thread. */
-Ends regs_how_it_ends(pid_t pid) {
-        unsigned long code = 0;
-        long call = -1;
-
-        if (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &code) == 0 && code & 0x7f)
-                return ENDS_KILLED;
+static long call_of(pid_t pid) {
 #if defined(__x86_64__)
         errno = 0;
-        call = ptrace(PTRACE_PEEKUSER, pid, (void *)(ORIG_RAX * sizeof(long)), NULL);
+        return ptrace(PTRACE_PEEKUSER, pid, (void *)(ORIG_RAX * sizeof(long)), NULL);
 #elif defined(__aarch64__)
         uint64_t general[GENERAL_WORDS];
         struct iovec v = {general, sizeof(general)};
 
-        if (ptrace(PTRACE_GETREGSET, pid, (void *)NT_PRSTATUS, &v) == 0)
-                call = (long)general[8];
+        return ptrace(PTRACE_GETREGSET, pid, (void *)NT_PRSTATUS, &v) == 0 ? (long)general[8] : -1;
 #endif
+}
+
+static bool makes_tasks(long call) {
+#if defined(__x86_64__)
+        if (call == SYS_fork || call == SYS_vfork)
+                return true;
+#endif
+        return call == SYS_clone || call == SYS_clone3;
+}
+
+/* A signal that ends one thread ends all of them. Else it is the call itself: exit(2) is for one thread. */
+Ends regs_how_it_ends(const Guard *g, pid_t pid, bool *ret_made) {
+        unsigned long code = 0;
+        long call = call_of(pid);
+
+        *ret_made = makes_tasks(call);
+        if (g->killed || (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &code) == 0 && code & 0x7f))
+                return ENDS_KILLED;
         return call == SYS_exit_group ? ENDS_GROUP : ENDS_ALONE;
 }

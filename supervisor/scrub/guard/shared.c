@@ -196,6 +196,25 @@ static void keep_file(Guard *g, const Task *t, const Area *a) {
         }
 }
 
+static bool is_shared(const Area *a) {
+        return a->flags & AREA_SHARED && a->flags & AREA_ZERO && kernel_device(a);
+}
+
+bool shared_any(Guard *g, const Task *t) {
+        g->look++;
+        for (size_t i = 0; i < g->scan.n_areas; i++)
+                if (is_shared(&g->scan.areas[i]) && !mapped_elsewhere(g, t, &g->scan.areas[i]))
+                        return true;
+        return false;
+}
+
+bool shared_some(const Guard *g) {
+        for (size_t i = 0; i < g->scan.n_areas; i++)
+                if (is_shared(&g->scan.areas[i]))
+                        return true;
+        return false;
+}
+
 void shared_clear(Guard *g, const Task *t) {
         uint64_t bits[SEEN_BITS / 64] = {};
 
@@ -203,7 +222,7 @@ void shared_clear(Guard *g, const Task *t) {
         for (size_t i = 0; i < g->scan.n_areas; i++) {
                 const Area *a = &g->scan.areas[i];
 
-                if (a->flags & AREA_SHARED && a->flags & AREA_ZERO && kernel_device(a))
+                if (is_shared(a))
                         clear_anonymous(g, t, i, bits);
                 else if (a->flags & AREA_DELETED && on_scratch(g, a))
                         keep_file(g, t, a);

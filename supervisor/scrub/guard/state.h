@@ -21,8 +21,12 @@ typedef enum TaskHeld { TASK_NOT_HELD, TASK_HELD, TASK_HELD_GROUP } TaskHeld;
 
 /* Address spaces that may have pages in common, because one was forked from the other and neither executed anything since. */
 typedef struct Family {
-        unsigned living; /* spaces not yet given back */
+        unsigned living;  /* spaces not yet given back */
+        unsigned ending;  /* of these, those whose last user stands at its exit stop */
+        unsigned leaving; /* of these, those that were overwritten and let go, and are not reaped yet */
         bool forked;
+        bool warm;        /* its pages were a warm interpreter's, which lives on and is not traced */
+        struct Round *round; /* round.c: all of it stands at its end. Owned */
 } Family;
 
 /* Something that several processes can map. */
@@ -42,6 +46,10 @@ typedef struct Space {
         unsigned tasks; /* tasks not yet reaped */
         bool program;   /* the program's own process, not a child */
         bool worker;    /* still the image of lethe-worker, which has nothing of the skill's in it */
+        bool leaving;   /* was overwritten and let go */
+        bool alone;     /* waits until no other one is leaving: it overwrites what these may map, too */
+        int maps, pagemap; /* opened ahead: see round_ahead(). 0: not */
+        struct Stay *stays; /* round.c: until the others of its family are gone. Owned */
         uint64_t waits_since; /* now_usec() when its end was first put off, or 0 */
         bool given_up;  /* by execve, or lost: family->living is already less */
         uint64_t looked_at; /* the last Guard.look in which it was looked at */
@@ -64,6 +72,7 @@ typedef struct Task {
 
 #define BUCKETS 1024
 #define QUEUES_MAX 512
+#define MODEL_FDS 16 /* of one with more, each comparison is no cheaper than a look */
 
 typedef struct Kept {
         int fd;
@@ -83,7 +92,9 @@ typedef struct Pause {
 typedef struct Guard {
         GuardEvidence *evidence; /* shared with the supervisor */
         int control, run, spec, scratch;
-        bool attached, hold, frozen, frozen_told, scrub, orphaned, empty;
+        unsigned regions;      /* that it served before this one */
+        bool odd;              /* something was ordered or found that no region ordinarily comes with: it serves no other one */
+        bool attached, hold, warm, killed, frozen, frozen_told, scrub, orphaned, empty;
         unsigned tier;
         pid_t init, program;
         Pause pause;
@@ -93,9 +104,15 @@ typedef struct Guard {
         unsigned n_moving;     /* tasks not at or past their exit stop */
         unsigned n_early;
         unsigned n_parked;
+        size_t asked;          /* bucket: see task_report() */
+        size_t ahead;          /* bucket: see round_ahead() */
         Space *ending, **ending_tail; /* spaces whose last user stands at its exit stop, oldest first */
         bool look_soon;        /* a space's end waits for what reports nothing */
-        Space *dying;          /* was overwritten; the next one waits until it is reaped */
+        bool shares;           /* killed: shared memory was seen. Who else maps it is told quickly of those that stand at their end */
+        unsigned n_leaving;    /* spaces that were overwritten and let go, and are not reaped yet */
+        uint64_t report_usec;  /* frozen: when the last one came to its exit stop */
+        bool no_rounds;        /* frames are not shown */
+        bool hurries;
         bool program_told;
         uint64_t look, init_looked_at;
         Objects init_objects;
@@ -108,7 +125,11 @@ typedef struct Guard {
         size_t n_kept, max_kept;
         Kept queues[QUEUES_MAX]; /* fd -1: the host's, left alone */
         size_t n_queues;
-        dev_t pipe_dev;
+        pid_t model;           /* queues_model() */
+        int model_fds[MODEL_FDS];
+        size_t n_model_fds;
+        dev_t pipe_dev;        /* of all nameless pipes of this machine */
+        bool queues_known;     /* which ones are the host's */
 } Guard;
 
 Task *task_find(Guard *g, pid_t pid);
@@ -117,6 +138,9 @@ Task *task_add(Guard *g, pid_t pid, TaskState state);
 void task_move(Guard *g, Task *t, TaskState state);
 /* Forgets a reaped task, and its space with the last of them. */
 void task_remove(Guard *g, Task *t);
+/* What one of the tasks reports that are on their way to their end, looked for where the last one was found, or 0. For many tasks that report in
+ * about this order: to ask the kernel for any one makes it look at all that have nothing to say. */
+pid_t task_report(Guard *g, int *ret_status);
 /* One user more, or less, of the space. */
 void space_count(Guard *g, Space *s, int by);
 /* Makes t a user of the space. */
@@ -162,16 +186,40 @@ bool end_step(Guard *g);
 /* The task that stood at the end of s is dead. */
 void end_forget(Guard *g, Space *s);
 
+/* round.c: see there. Whether one begins, or goes on, for the family of s, which stands at its end. */
+bool round_take(Guard *g, Space *s);
+/* Were references that would be in the way given up when the round began? */
+bool round_drained(const Space *s);
+/* s was looked at (g->scan): may it be let go, all that is its own overwritten? Else it stays, or comes later. */
+bool round_covers(Guard *g, Space *s);
+/* Is s so like one that stays that its areas need not be read: is all of it private? What is the kernel's must be among the pages of that one. */
+bool round_plain(Space *s);
+/* Nothing happens, and there are many: opens what a round would have to open, for some. Returns whether there are more. */
+bool round_ahead(Guard *g);
+void round_close(Space *s);
+/* Is s to wait for others of its family? more_come: not all stand at their end. */
+bool round_waits(const Space *s, bool more_come);
+/* s is no more among those that stand at their end. */
+void round_forget(Space *s);
+void round_end(Family *f);
+
 /* regs.c: how a task came to its exit stop. To be asked before its registers are overwritten.
  * ALONE: as one thread, for all that is known. GROUP: it ended its whole thread group, or the process, unless another thread of it executes
- * something at this moment. KILLED: by a signal, and so all of the group. */
+ * something at this moment. KILLED: by a signal, and so all of the group. ret_made: in a call that makes tasks, of which nothing may have been said. */
 typedef enum Ends { ENDS_ALONE, ENDS_GROUP, ENDS_KILLED } Ends;
-Ends regs_how_it_ends(pid_t pid);
+Ends regs_how_it_ends(const Guard *g, pid_t pid, bool *ret_made);
 /* Overwrites the registers of a task at its exit stop. */
 void regs_clear(Guard *g, pid_t pid);
 
+/* restart.c: a task that is about to take a signal. A call of it that was cut short, as it never is outside a region, is made again afterwards. */
+void restart_call(pid_t pid);
+
 /* shared.c: the shared memory of the scanned space of t, a task at its exit stop. */
 void shared_clear(Guard *g, const Task *t);
+/* Would it overwrite some? */
+bool shared_any(Guard *g, const Task *t);
+/* Does the space map some? */
+bool shared_some(const Guard *g);
 
 /* files.c: keeps the deleted files of the scratch that t has open. */
 void files_keep(Guard *g, const Task *t);
@@ -203,6 +251,10 @@ void spec_clear(Guard *g);
 void queues_start(Guard *g, pid_t program);
 /* Keeps the pipes and sockets that a task at its exit stop has open. Nobody else of the region may go on to use them. */
 void queues_keep(Guard *g, pid_t pid);
+/* The same, and it becomes the model: what is open in another one may be told by it. False when it has too many. */
+bool queues_model(Guard *g, pid_t pid);
+/* Has the task open what the model has, and nothing else? The model stands at its exit stop. count_only: has it as many open? */
+bool queues_same(const Guard *g, pid_t pid, bool count_only);
 /* Keeps deleted files that lie in its sockets as descriptors that were sent and not taken; the sockets themselves are left as they are. */
 void queues_look(Guard *g, pid_t pid);
 /* Overwrites what was not read from them. Returns whether there was any. */
@@ -211,12 +263,42 @@ bool queues_clear(Guard *g);
 /* refill.c: what the kernel hands out next, filled with zeros. */
 void refill(const Guard *g, bool all_kinds);
 
-/* order.c */
+/* fds.c: the descriptors of a process, one after the other. */
+typedef struct Fds {
+        int folder;
+        ssize_t n, at;
+        _Alignas(8) char bytes[2048];
+} Fds;
+bool fds_open(Fds *f, pid_t pid);
+/* NULL: no more. Good until the next call. */
+const char *fds_next(Fds *f);
+void fds_close(Fds *f);
+
+/* main.c: what is set before anything is attached. */
+void guard_begin(Guard *g);
+
+/* again.c: is the region over, and was it so ordinary that this guard may serve another one? */
+bool again_may(const Guard *g);
+/* Forgets the region. Returns 0 or -errno: then the guard has to end. */
+int again(Guard *g);
+
+/* order.c. AGAIN: the region is recorded, and the guard is wanted for another one. */
+enum { ORDER_END, ORDER_TAKEN, ORDER_AGAIN };
 int order_take(Guard *g);
 /* Takes what was sent until now. */
 void order_take_sent(Guard *g);
 void order_tell(Guard *g, GuardKind kind, int error, int code);
 int order_leave_evidence(Guard *g);
 
+#define HURRY_MIN 8              /* tasks */
+#define HURRY_BYTES (8ULL << 20) /* of one: nobody else is to wait for so long */
+/* main.c: goes before all that are not in a hurry, too. */
+void hurry(Guard *g, bool on);
+
 void count_wiped(Guard *g, const WipeCount *c);
+/* A page that was shared by fork and is no longer is written in place only while nothing else refers to it for a moment; each processor
+ * keeps such references for pages that it touched lately. This makes all of them give those up. */
+void drain(void);
+/* Counts bytes that were not overwritten. */
+void count_missed(Guard *g, GuardMissed why, uint64_t bytes);
 uint64_t now_usec(void);

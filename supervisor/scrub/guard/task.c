@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define MISSES_MAX 8
+
 static Task **bucket(Guard *g, pid_t pid) {
         return &g->buckets[(unsigned)pid % BUCKETS];
 }
@@ -57,16 +59,21 @@ void task_move(Guard *g, Task *t, TaskState state) {
         g->n_early += state == TASK_EARLY;
 }
 
-static void leave_family(Space *s) {
-        if (!s->given_up && --s->family->living == 0)
-                free(s->family);
+static void leave_family(Guard *g, Space *s) {
+        if (s->given_up)
+                return;
         s->given_up = true;
+        s->family->leaving -= s->leaving;
+        g->n_leaving -= s->leaving;
+        if (--s->family->living == 0) {
+                round_end(s->family);
+                free(s->family);
+        }
 }
 
 static void drop_space(Guard *g, Space *s) {
-        leave_family(s);
-        if (g->dying == s)
-                g->dying = NULL;
+        leave_family(g, s);
+        round_close(s);
         free(s->objects.v);
         free(s);
 }
@@ -83,6 +90,20 @@ void task_remove(Guard *g, Task *t) {
         free(t);
         if (s && --s->tasks == 0)
                 drop_space(g, s);
+}
+
+pid_t task_report(Guard *g, int *ret_status) {
+        unsigned misses = 0;
+
+        for (size_t n = 0; n < BUCKETS && misses < MISSES_MAX; n++, g->asked = (g->asked + 1) % BUCKETS)
+                for (const Task *t = g->buckets[g->asked]; t; t = t->next) {
+                        pid_t pid = t->state == TASK_ENDING ? 0 : wait4(t->pid, ret_status, __WALL | WNOHANG, NULL);
+
+                        if (pid > 0)
+                                return pid;
+                        misses += t->state != TASK_ENDING;
+                }
+        return 0;
 }
 
 void task_join(Guard *g, Task *t, Space *s) {
@@ -118,7 +139,7 @@ int task_exec(Guard *g, Task *t) {
         space_count(g, old, -1);
         if (old->users == 0) {
                 given_up = !old->worker;
-                leave_family(old);
+                leave_family(g, old);
         }
         if (--old->tasks == 0)
                 drop_space(g, old);

@@ -1,4 +1,5 @@
-/* What the tracer is told, and how it answers. A task that stops for no end is let go at once: the guard changes nothing of what it does. */
+/* What the tracer is told, and how it answers. A task that stops for no end is let go at once: the guard changes nothing of what it
+ * does, but for restart_call(). */
 #include "scrub/guard/state.h"
 
 #include <errno.h>
@@ -63,7 +64,9 @@ int trace_attach(Guard *g) {
         t = task_add(g, g->program, TASK_RUNNING);
         if (!t || task_new_space(g, t, NULL) < 0)
                 return -ENOMEM;
-        t->space->program = t->space->worker = true;
+        t->space->program = true;
+        t->space->worker = !g->warm;
+        t->space->family->warm = g->warm;
         if (ptrace(PTRACE_SEIZE, g->program, NULL, (void *)(uintptr_t)OPTIONS) == 0)
                 return 0;
         e = -errno;
@@ -280,6 +283,8 @@ static void ends(Guard *g, Task *t) {
         s->next = NULL;
         *g->ending_tail = s;
         g->ending_tail = &s->next;
+        s->family->ending++;
+        g->report_usec = g->frozen ? now_usec() : 0;
 }
 
 /* A leader that ended without a stop is reported only after its threads: one that waits for it would wait for itself. */
@@ -317,8 +322,8 @@ static void leaves(Guard *g, Task *t, Ends how) {
 }
 
 static void on_exit_stop(Guard *g, Task *t) {
-        Ends how = regs_how_it_ends(t->pid);
-        bool again = t->state == TASK_LEAVING;
+        bool again = t->state == TASK_LEAVING, made;
+        Ends how = regs_how_it_ends(g, t->pid, &made);
 
         g->evidence->threads++;
         regs_clear(g, t->pid);
@@ -329,7 +334,7 @@ static void on_exit_stop(Guard *g, Task *t) {
                 space_count(g, t->space, 1);
         if (again || (how != ENDS_ALONE && t->space->users > 1 && !t->space->parked))
                 task_forget_ghosts(g, t);
-        if (g->frozen || how != ENDS_ALONE)
+        if (made)
                 each_child(t->pid, adopt, g, t);
         space_count(g, t->space, -1);
         if (t->space->users > 0)
@@ -343,7 +348,7 @@ static void on_dead(Guard *g, Task *t) {
         unsigned lost = 0;
 
         /* The kernel leaves the exit stop out when the task is killed between its own exit and the stop. */
-        if (s && t->group == t->pid)
+        if (s && s->tasks > 1 && t->group == t->pid)
                 lost = task_forget_ghosts(g, t);
         if (s && t->state != TASK_LEAVING && t->state != TASK_ENDING) {
                 space_count(g, s, -1);
@@ -394,6 +399,14 @@ static void on_stop(Guard *g, Task *t, int signal, bool new) {
                 ptrace(PTRACE_LISTEN, t->pid, NULL, NULL); /* its group is stopped, and stays so until SIGCONT */
 }
 
+/* A fault of the program's own has its address. */
+static void note_signal(Guard *g, pid_t pid, int signal) {
+        siginfo_t info;
+
+        if (signal == SIGSEGV && ptrace(PTRACE_GETSIGINFO, pid, NULL, &info) == 0 && info.si_code == SI_KERNEL)
+                g->evidence->facts |= GUARD_FACT_KERNEL_SEGV;
+}
+
 static void take(Guard *g, pid_t pid, int status) {
         Task *t = task_find(g, pid);
         bool new = !t;
@@ -426,6 +439,8 @@ static void take(Guard *g, pid_t pid, int status) {
                 on_stop(g, t, WSTOPSIG(status), new);
                 return;
         default:
+                note_signal(g, pid, WSTOPSIG(status));
+                restart_call(pid);
                 go_on(g, t, WSTOPSIG(status));
         }
 }

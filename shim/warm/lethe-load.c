@@ -1,0 +1,140 @@
+/* Runs: region. A skill in C as a shared object: `lethe-load FILE ARGUMENTS...` loads FILE and calls its lethe_main(), as a program's main(). What such
+ * a skill gains: with "warm" in its manifest this program starts once, loads the libraries of the system that "preload" names, and each
+ * region is forked from it before anything of the skill is loaded (worker/warm.c). */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WORDS_FD 5 /* where fork() leaves arguments; the environment is set then */
+enum { LIFELINE_FD = 6, SPEC_FD }; /* of a region that waits for its words (schema/launch.h) */
+#define WORDS_MAX (1U << 20)
+
+static char *take(int fd, off_t at, size_t most, size_t *ret_n) {
+        char *all = malloc(most + 1);
+        size_t n = 0;
+        ssize_t k = all ? 1 : 0;
+
+        while (k > 0 && n < most) {
+                k = pread(fd, all + n, most - n, at + (off_t)n);
+                n += k > 0 ? (size_t)k : 0;
+        }
+        if (!all)
+                _exit(127);
+        all[n] = 0;
+        *ret_n = n;
+        return all;
+}
+
+/* Texts with a NUL behind each, from `at` on. Returns a list that ends with NULL. */
+static char **list(char *at, size_t n) {
+        char **v = calloc(n + 1, sizeof(*v));
+
+        if (!v)
+                _exit(127);
+        for (size_t i = 0; i < n; i++, at += strlen(at) + 1)
+                v[i] = at;
+        return v;
+}
+
+static char **told(int *ret_argc) {
+        size_t n, count;
+        char *words = take(WORDS_FD, 0, WORDS_MAX, &n), *zeros = calloc(1, n + 1);
+
+        if (!zeros || pwrite(WORDS_FD, zeros, n, 0) != (ssize_t)n)
+                _exit(127);
+        free(zeros);
+        close(WORDS_FD);
+        count = strtoul(words, NULL, 10);
+        *ret_argc = (int)count;
+        return list(words + strlen(words) + 1, count);
+}
+
+static uint32_t number(const char **at) {
+        const unsigned char *p = (const unsigned char *)*at;
+
+        *at += 4;
+        return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static char *text(const char **at) {
+        uint32_t n = number(at);
+        char *own = strdup(*at);
+
+        *at += n + 1;
+        if (!own)
+                _exit(127);
+        return own;
+}
+
+static char **wait_until_told(int *ret_argc) {
+        char take_bytes[8];
+        const char *at = take_bytes;
+        uint32_t offset, n, count;
+        size_t got;
+        char **argv, *words;
+
+        if (write(LIFELINE_FD, "w", 1) != 1 || read(LIFELINE_FD, take_bytes, sizeof(take_bytes)) != (ssize_t)sizeof(take_bytes))
+                _exit(127);
+        offset = number(&at);
+        n = number(&at);
+        words = take(SPEC_FD, (off_t)offset, n, &got);
+        close(LIFELINE_FD);
+        close(SPEC_FD);
+        if (got != n)
+                _exit(127);
+        at = words + 4; /* the magic */
+        free(text(&at));
+        count = number(&at);
+        argv = calloc(count + 1, sizeof(*argv));
+        if (!argv)
+                _exit(127);
+        for (uint32_t i = 0; i < count; i++)
+                argv[i] = text(&at);
+        for (uint32_t left = number(&at); left > 0; left--)
+                if (putenv(text(&at)) != 0)
+                        _exit(127);
+        explicit_bzero(words, n);
+        free(words);
+        *ret_argc = (int)count;
+        return argv;
+}
+
+static int run(int argc, char **argv) {
+        int (*skill_main)(int, char **);
+        void *object;
+
+        if (argc < 2) {
+                fputs("usage: lethe-load FILE ARGUMENTS...\n", stderr);
+                return 2;
+        }
+        object = dlopen(argv[1], RTLD_NOW);
+        *(void **)&skill_main = object ? dlsym(object, "lethe_main") : NULL;
+        if (!skill_main) {
+                fprintf(stderr, "lethe-load: %s\n", dlerror());
+                return access(argv[1], F_OK) < 0 ? 127 : 126;
+        }
+        return skill_main(argc - 1, argv + 1);
+}
+
+static void get_warm(int n, char **libraries) {
+        for (int i = 0; i < n; i++)
+                if (!dlopen(libraries[i], RTLD_NOW | RTLD_NODELETE)) {
+                        fprintf(stderr, "lethe-load: %s\n", dlerror());
+                        _exit(127);
+                }
+        if (setenv("LETHE_WARM", "1", 1) < 0 || fork() != 0)
+                _exit(127);
+}
+
+int main(int argc, char **argv) {
+        if (argc > 1 && strcmp(argv[1], "--warm") == 0) {
+                get_warm(argc - 2, argv + 2);
+                argv = fcntl(SPEC_FD, F_GETFD) < 0 ? told(&argc) : wait_until_told(&argc);
+        }
+        return run(argc, argv);
+}

@@ -1,0 +1,1 @@
+BEGIN { require "/lethe/warm/LetheWarm.pm"; LetheWarm::begin() }

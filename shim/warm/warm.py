@@ -1,0 +1,223 @@
+"""Runs in a warm interpreter: imports what the manifest names, then goes on in each region that is forked from it as the program that the skill's
+entry names. Random numbers are seeded anew by those who make them: Python's module and OpenSSL see that they were forked. What an
+interpreter cannot do once it has started, other options or another environment of its own, is done by executing it.
+
+Each page that a region's part of this touches is copied for it, and overwritten in the end: so it does little, and some of it beforehand."""
+import atexit
+import gc
+import importlib
+import importlib.machinery
+import os
+import sys
+import threading
+import types
+
+WORDS_FD = 5
+LIFELINE, SPEC = 6, 7  # of one that is there before its words are (schema/launch.h)
+OWN = (b"LANG", b"LANGUAGE", b"PYTHON", b"LC_", b"LD_")
+WORDS = b"LL0W\5\0\0\0/bin:\0" + 2 * (b"\1\0\0\0" + b"\11\0\0\0PATH=/bin\0")
+REHEARSALS = 20  # by then the interpreter has made of each function here what it makes of one that is called often
+
+
+def own(environment):
+    """What the interpreter has looked at when it started, but for the library that is preloaded into this one."""
+    return {k: v for k, v in environment.items() if k.startswith(OWN) and k != b"LD_PRELOAD"}
+
+
+def take_words():
+    """The file that arguments and environment came in is overwritten."""
+    words = b""
+    while part := os.pread(WORDS_FD, 1 << 20, len(words)):
+        words += part
+    os.pwrite(WORDS_FD, bytes(len(words)), 0)
+    os.close(WORDS_FD)
+    return words
+
+
+def parse(words):
+    """Arguments as text, the environment as bytes."""
+    count, *words = words.split(b"\0")[:-1]
+    count = int(count)
+    return [os.fsdecode(w) for w in words[:count]], dict(w.split(b"=", 1) for w in words[count:] if b"=" in w)
+
+
+def decode(words):
+    """The same from what a launch spec has (schema/launch.h): search, argv, env."""
+    at, lists = 4 + 4 + int.from_bytes(words[4:8], "little") + 1, []
+    for _ in range(2):
+        count, at, texts = int.from_bytes(words[at:at + 4], "little"), at + 4, []
+        for _ in range(count):
+            n = int.from_bytes(words[at:at + 4], "little")
+            texts.append(words[at + 4:at + 4 + n])
+            at += n + 5
+        lists.append(texts)
+    return [os.fsdecode(w) for w in lists[0]], dict(w.split(b"=", 1) for w in lists[1] if b"=" in w)
+
+
+def is_ahead():
+    """Whether its words are still to come."""
+    try:
+        os.fstat(SPEC)
+    except OSError:
+        return False
+    return True
+
+
+def wait_for_words():
+    """Returns as parse(). The C library has no environment yet."""
+    os.write(LIFELINE, b"w")
+    take = os.read(LIFELINE, 8)
+    if len(take) != 8:
+        os._exit(127)
+    argv, environment = decode(os.pread(SPEC, int.from_bytes(take[4:], "little"), int.from_bytes(take[:4], "little")))
+    os.close(LIFELINE)
+    os.close(SPEC)
+    put_all(environment)
+    return argv, environment
+
+
+def put_all(environment):
+    for name, value in environment.items():
+        os.putenv(name, value)
+
+
+def look_up(program, path):
+    for place in [program] if "/" in program else [d + "/" + program for d in os.fsdecode(path).split(":")]:
+        if os.access(place, os.X_OK):
+            return os.path.samefile(place, sys.executable)
+    return False
+
+
+def read_all(name):
+    """A file's bytes, or None."""
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    text = b""
+    try:
+        while part := os.read(fd, 1 << 16):
+            text += part
+    except OSError:  # a folder
+        text = None
+    os.close(fd)
+    return text
+
+
+def folder_of(name):
+    """Where the interpreter looks first for what a script imports."""
+    folder, _, base = name.rpartition("/")
+    if folder == "/skill" and base not in ("", ".", ".."):
+        try:
+            os.readlink(name)
+        except OSError:
+            return folder
+    return os.path.dirname(os.path.realpath(name))
+
+
+def source(argv, this):
+    """What is to run: (name, code text), or None when only an interpreter of its own can."""
+    if len(argv) < 2 or not this:
+        return None
+    if argv[1] == "-c" and len(argv) > 2:
+        sys.argv, sys.path[0] = ["-c"] + argv[3:], ""
+        return "<string>", argv[2]
+    if argv[1].startswith("-"):
+        return None
+    text = read_all(argv[1])
+    if text is None or text[:2] == b"PK":
+        return None
+    sys.argv, sys.path[0] = argv[1:], folder_of(argv[1])
+    return argv[1], text
+
+
+def run(name, text):
+    """As the interpreter runs its main module. Returns the exit status."""
+    main = types.ModuleType("__main__")
+    main.__builtins__, main.__annotations__ = sys.modules["builtins"], {}
+    if name != "<string>":
+        main.__file__, main.__cached__, main.__loader__ = name, None, importlib.machinery.SourceFileLoader("__main__", name)
+    else:
+        main.__loader__ = importlib.machinery.BuiltinImporter
+    sys.modules["__main__"] = main
+    code = 0
+    try:
+        exec(compile(text, name, "exec", dont_inherit=True), main.__dict__)
+    except SystemExit as e:
+        code = e.code
+        if code is not None and not isinstance(code, int):
+            print(code, file=sys.stderr)
+            code = 1
+    except BaseException as e:
+        e = e.with_traceback(e.__traceback__.tb_next)
+        sys.excepthook(type(e), e, e.__traceback__)
+        code = 1
+    return code or 0
+
+
+def flush(code):
+    for f in (sys.stdout, sys.stderr):
+        try:
+            f.flush()
+        except (OSError, ValueError, AttributeError):
+            code = code or 120
+    return code
+
+
+def rehearse(names):
+    """All that comes between the words and the end of what runs, with others."""
+    main_module, argv, first = sys.modules["__main__"], sys.argv, sys.path[0]
+    own(parse(b"2\0python3\0/skill/main.py\0PATH=/bin\0PYTHONPATH=\0")[1])
+    environment = decode(WORDS)[1]
+    put_all(environment)
+    for name in environment:
+        os.unsetenv(name)
+    source(["python3", "-c", ""], True)
+    source(["python3", __file__], True)
+    flush(run(__file__, "import sys\n" + "".join("import %s\n" % n for n in names)))
+    folder_of("/skill/none"), read_all("/skill/none")
+    sys.modules["__main__"], sys.argv, sys.path[0] = main_module, argv, first
+
+
+def begin(mine, path, this, names):
+    """The library has set the environment already, but Python keeps its own copy. this: whether the name `python3` is this interpreter in `path`."""
+    ahead = is_ahead()
+    if ahead:  # what is written to before the words come need not be copied after
+        rehearse(names)
+    argv, environment = wait_for_words() if ahead else parse(take_words())
+    os.environ._data.clear()
+    os.environ._data.update(environment)
+    before = list(sys.path)
+    what = None
+    if own(environment) == mine:
+        known = argv[0] == sys.executable or (argv[0] == "python3" and environment.get(b"PATH") == path)
+        what = source(argv, argv[0] == sys.executable or this if known else look_up(argv[0], environment.get(b"PATH", b"")))
+    sys.orig_argv = argv
+    if what is None:
+        sys.path[:] = before
+        try:
+            os.execvpe(argv[0], argv, environment)
+        except OSError as e:
+            print("%s: %s" % (argv[0], e.strerror), file=sys.stderr)
+            os._exit(127 if isinstance(e, FileNotFoundError) else 126)
+    code = run(*what)
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    os._exit(flush(code) & 0xff)
+
+
+def main():
+    for name in sys.argv[1:]:
+        importlib.import_module(name)
+    mine, path = own(os.environ._data), os.environ._data[b"PATH"]
+    this = look_up("python3", path)
+    for _ in range(REHEARSALS):
+        rehearse(sys.argv[1:])
+    gc.collect()
+    gc.freeze()
+    os.environ["LETHE_WARM"] = "1"
+    if os.fork() == 0:
+        begin(mine, path, this, sys.argv[1:])
+
+
+main()

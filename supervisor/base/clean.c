@@ -1,0 +1,52 @@
+#include "base/clean.h"
+
+/* One character of valid UTF-8. */
+static unsigned decode(const unsigned char *s, size_t n, size_t *ret_n) {
+        static const unsigned char first[] = {0x7F, 0x1F, 0x0F, 0x07};
+        size_t k = s[0] < 0x80 ? 1 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : 4;
+        unsigned c;
+
+        if (k > n) {
+                *ret_n = n;
+                return 0;
+        }
+        c = s[0] & first[k - 1];
+        for (size_t i = 1; i < k; i++)
+                c = c << 6 | (s[i] & 0x3FU);
+        *ret_n = k;
+        return c;
+}
+
+/* Not seen: marks that turn, break or end a line, that hide where a word ends, and the tags in which whole texts can be hidden. Not those that letters of some
+ * scripts and emoji need (U+200C and U+200D, looked at apart; variation selectors). */
+static bool is_mark(unsigned c) {
+        return c == 0xAD || c == 0x61C || c == 0x180E || c == 0x200B || c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) ||
+               (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF || (c >= 0xFFF9 && c <= 0xFFFB) || (c >= 0xE0000 && c <= 0xE007F);
+}
+
+static bool joins(unsigned c) {
+        return c == 0x200C || c == 0x200D;
+}
+
+int clean_check(const char *field, const char *text, size_t n, bool one_line, Diag *reterr) {
+        const unsigned char *s = (const unsigned char *)text;
+
+        for (size_t i = 0; i < n; i++) {
+                bool white = s[i] == '\n' || s[i] == '\t' || s[i] == '\r';
+
+                if ((s[i] < 0x20 && (one_line || !white)) || s[i] == 0x7F)
+                        return diag(reterr, CLEAN_E_CONTROL, "%s has the control character 0x%02x at byte %zu%s", field, s[i], i, white ? ": it is one line" : "");
+                if (s[i] == 0xC2 && n - i >= 2 && s[i + 1] < 0xA0)
+                        return diag(reterr, CLEAN_E_CONTROL, "%s has the control character U+%04X at byte %zu", field, s[i + 1], i);
+                if (s[i] >= 0xC2) {
+                        size_t k;
+                        unsigned c = decode(s + i, n - i, &k);
+
+                        if (is_mark(c))
+                                return diag(reterr, CLEAN_E_CONTROL, "%s has the mark U+%04X at byte %zu, which cannot be seen", field, c, i);
+                        if (joins(c) && (i == 0 || s[i - 1] < 0x80 || i + k >= n || s[i + k] < 0x80))
+                                return diag(reterr, CLEAN_E_CONTROL, "%s has U+%04X at byte %zu, which joins no two letters there and cannot be seen", field, c, i);
+                }
+        }
+        return 0;
+}

@@ -1,0 +1,218 @@
+#include "base/json.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* What the store itself wrote is in canonical form, and nearly all of it is plain: no escapes, no byte beyond ASCII, no fractions. That is
+ * read here in one pass that also sees that it is canonical, at a third of the cost of a reader for everything. */
+
+typedef struct Plain {
+        const char *p, *end;
+        unsigned depth; /* levels that are still allowed */
+} Plain;
+
+static int value(Plain *s, json_t **ret);
+
+static bool take(Plain *s, char c) {
+        if (s->p == s->end || *s->p != c)
+                return false;
+        s->p++;
+        return true;
+}
+
+/* What stands between quotes: borrowed. */
+static bool string(Plain *s, const char **ret, size_t *ret_n) {
+        const char *from;
+
+        if (!take(s, '"'))
+                return false;
+        for (from = s->p; s->p < s->end && *s->p != '"'; s->p++)
+                if (*s->p < 0x20 || *s->p > 0x7e || *s->p == '\\') /* a byte beyond ASCII is negative */
+                        return false;
+        *ret = from;
+        *ret_n = (size_t)(s->p - from);
+        return take(s, '"');
+}
+
+static int number(Plain *s, json_t **ret) {
+        bool negative = take(s, '-');
+        const char *from = s->p;
+        json_int_t v = 0;
+
+        while (s->p < s->end && *s->p >= '0' && *s->p <= '9' && s->p - from < 16)
+                v = v * 10 + (*s->p++ - '0');
+        if (s->p == from || (*from == '0' && (negative || s->p - from > 1)) || v > JSON_INTEGER_MOST)
+                return JSON_E_SYNTAX;
+        *ret = json_integer(negative ? -v : v);
+        return *ret ? 0 : -ENOMEM;
+}
+
+static int array(Plain *s, json_t **ret) {
+        _cleanup_json_ json_t *a = json_array();
+        int r = a ? 0 : -ENOMEM;
+
+        for (bool first = true; r == 0 && !take(s, ']'); first = false) {
+                json_t *item = NULL;
+
+                if (!first && !take(s, ','))
+                        return JSON_E_SYNTAX;
+                r = value(s, &item);
+                if (r == 0 && json_array_append_new(a, item) < 0)
+                        r = -ENOMEM;
+        }
+        if (r == 0)
+                *ret = json_incref(a);
+        return r;
+}
+
+/* Keys are in ascending order, none twice. */
+static int object(Plain *s, json_t **ret) {
+        _cleanup_json_ json_t *o = json_object();
+        const char *key, *before = NULL;
+        size_t n, n_before = 0;
+        int r = o ? 0 : -ENOMEM;
+
+        for (; r == 0 && !take(s, '}'); before = key, n_before = n) {
+                json_t *item = NULL;
+                int order;
+
+                if (before && !take(s, ','))
+                        return JSON_E_SYNTAX;
+                if (!string(s, &key, &n) || !take(s, ':'))
+                        return JSON_E_SYNTAX;
+                order = before ? memcmp(before, key, MIN(n_before, n)) : -1;
+                if (order > 0 || (order == 0 && n_before >= n))
+                        return JSON_E_SYNTAX;
+                r = value(s, &item);
+                if (r == 0 && json_object_setn_new_nocheck(o, key, n, item) < 0)
+                        r = -ENOMEM;
+        }
+        if (r == 0)
+                *ret = json_incref(o);
+        return r;
+}
+
+static int word(Plain *s, const char *text, json_t *v, json_t **ret) {
+        size_t n = strlen(text);
+
+        if ((size_t)(s->end - s->p) < n || memcmp(s->p, text, n) != 0)
+                return JSON_E_SYNTAX;
+        s->p += n;
+        *ret = v;
+        return 0;
+}
+
+static int value(Plain *s, json_t **ret) {
+        const char *text;
+        size_t n;
+        int r;
+
+        if (s->p == s->end)
+                return JSON_E_SYNTAX;
+        switch (*s->p) {
+        case '"':
+                if (!string(s, &text, &n))
+                        return JSON_E_SYNTAX;
+                *ret = json_stringn_nocheck(text, n);
+                return *ret ? 0 : -ENOMEM;
+        case '{':
+        case '[':
+                if (s->depth == 0)
+                        return JSON_E_DEPTH;
+                s->depth--;
+                r = *s->p++ == '{' ? object(s, ret) : array(s, ret);
+                s->depth++;
+                return r;
+        case 't':
+                return word(s, "true", json_true(), ret);
+        case 'f':
+                return word(s, "false", json_false(), ret);
+        case 'n':
+                return word(s, "null", json_null(), ret);
+        default:
+                return number(s, ret);
+        }
+}
+
+int json_parse_plain(const char *text, size_t n, unsigned max_depth, json_t **ret) {
+        Plain s = {text, text + n, max_depth};
+        json_t *v = NULL;
+        int r = value(&s, &v);
+
+        if (r == 0 && s.p != s.end) {
+                json_decref(v);
+                r = JSON_E_SYNTAX;
+        }
+        if (r == 0)
+                *ret = v;
+        return r;
+}
+
+int json_parse_own(const char *text, size_t n, size_t max_bytes, unsigned max_depth, json_t **ret) {
+        int r = n <= max_bytes ? json_parse_plain(text, n, max_depth, ret) : JSON_E_SIZE;
+
+        return r > 0 ? json_parse(text, n, max_bytes, max_depth, ret, NULL) : r;
+}
+
+/* From a quote to the one that ends the string: behind an even number of backslashes. NULL: none does. */
+static const char *string_end(const char *from, const char *end) {
+        const char *p = from;
+
+        while ((p = memchr(p + 1, '"', (size_t)(end - p - 1)))) {
+                const char *before = p;
+
+                while (before[-1] == '\\')
+                        before--;
+                if ((p - before) % 2 == 0)
+                        return p;
+        }
+        return NULL;
+}
+
+/* Goes behind a key or a value: to the colon, the comma, or the bracket of who holds it. */
+static bool skip(const char **p, const char *end) {
+        unsigned depth = 0;
+
+        for (; *p < end; (*p)++) {
+                char c = **p;
+
+                if (c == '"') {
+                        *p = string_end(*p, end);
+                        if (!*p)
+                                return false;
+                } else if (c == '{' || c == '[')
+                        depth++;
+                else if (depth == 0 && (c == ',' || c == ':' || c == '}' || c == ']'))
+                        return true;
+                else if (c == '}' || c == ']')
+                        depth--;
+        }
+        return false;
+}
+
+int json_member_own(const char *text, size_t n, const char *name, const char **ret, size_t *ret_n) {
+        const char *p = text, *end = text + n;
+        size_t n_name = strlen(name);
+
+        if (n < 2 || *p != '{')
+                return JSON_E_SYNTAX;
+        do {
+                const char *key = ++p, *v;
+                size_t n_key;
+
+                if (p < end && *p == '}' && p == text + 1)
+                        break;
+                if (!skip(&p, end) || *p != ':')
+                        return JSON_E_SYNTAX;
+                n_key = (size_t)(p - key);
+                v = ++p;
+                if (!skip(&p, end) || p == v || *p == ':' || *p == ']')
+                        return JSON_E_SYNTAX;
+                if (n_key == n_name + 2 && memcmp(key + 1, name, n_name) == 0) {
+                        *ret = v;
+                        *ret_n = (size_t)(p - v);
+                        return 0;
+                }
+        } while (*p == ',');
+        return -ENOENT;
+}

@@ -1,0 +1,47 @@
+#include "base/proc.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+size_t proc_read(const char *path, char *out, size_t room) {
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+        size_t n = 0;
+
+        if (fd < 0)
+                return 0;
+        while (n < room - 1) {
+                ssize_t r = read(fd, out + n, room - 1 - n);
+
+                if (r <= 0)
+                        break;
+                n += (size_t)r;
+        }
+        out[n] = 0;
+        return n;
+}
+
+bool proc_stat(pid_t pid, uint64_t *ret, size_t n) {
+        char path[64], text[1024], *p;
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        if (proc_read(path, text, sizeof(text)) == 0 || !(p = strrchr(text, ')'))) /* the name may itself hold spaces and brackets */
+                return false;
+        p++;
+        for (size_t i = 0; i < n; i++) {
+                while (*p == ' ')
+                        p++;
+                if (!*p || *p == '\n')
+                        return false;
+                ret[i] = i == 0 ? (unsigned char)*p++ : strtoull(p, &p, 10);
+        }
+        return true;
+}
+
+uint64_t proc_start_ticks(pid_t pid) {
+        uint64_t f[20];
+
+        return proc_stat(pid, f, ARRAY_SIZE(f)) ? f[19] : 0;
+}

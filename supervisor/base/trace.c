@@ -1,0 +1,72 @@
+#include "base/trace.h"
+
+#include "base/hash.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+static bool is_zero(const uint8_t *p, size_t n) {
+        uint8_t any = 0;
+
+        for (size_t i = 0; i < n; i++)
+                any |= p[i];
+        return any == 0;
+}
+
+/* n bytes of lower-case hexadecimal, then the character. */
+static bool field(const char **p, uint8_t *ret, size_t n, char then) {
+        char digits[2 * TRACE_ID_BYTES + 1];
+
+        if (strspn(*p, "0123456789abcdef") != 2 * n || (*p)[2 * n] != then)
+                return false;
+        memcpy(digits, *p, 2 * n);
+        digits[2 * n] = 0;
+        *p += 2 * n + (then != 0);
+        return hex_decode(digits, ret, n) == 0;
+}
+
+static int new_span(Trace *t) {
+        do
+                if (getrandom(t->span, sizeof(t->span), 0) != (ssize_t)sizeof(t->span))
+                        return -EIO;
+        while (is_zero(t->span, sizeof(t->span)));
+        return 0;
+}
+
+/* Version 00 has just these four fields; a later one may have more behind them, and ff is none. */
+int trace_take_in(const char *traceparent, Trace *ret) {
+        Trace t = {.set = true};
+        const char *p = traceparent;
+        uint8_t version;
+        int r;
+
+        if (!field(&p, &version, 1, '-') || version == 0xff || !field(&p, t.id, sizeof(t.id), '-') || !field(&p, t.parent, sizeof(t.parent), '-'))
+                return -EINVAL;
+        if (!field(&p, &t.flags, 1, 0) && (version == 0 || !field(&p, &t.flags, 1, '-')))
+                return -EINVAL;
+        if (is_zero(t.id, sizeof(t.id)) || is_zero(t.parent, sizeof(t.parent)))
+                return -EINVAL;
+        r = new_span(&t);
+        if (r == 0)
+                *ret = t;
+        return r;
+}
+
+int trace_below(const Trace *t, Trace *ret) {
+        Trace below = *t;
+        int r;
+
+        memcpy(below.parent, t->span, sizeof(below.parent));
+        r = t->set ? new_span(&below) : 0;
+        if (r == 0)
+                *ret = below;
+        return r;
+}
+
+void trace_text(const Trace *t, char ret[static TRACE_TEXT_MAX]) {
+        char id[2 * TRACE_ID_BYTES + 1], span[2 * TRACE_SPAN_BYTES + 1];
+
+        snprintf(ret, TRACE_TEXT_MAX, "00-%s-%s-%02x", hex_encode(t->id, sizeof(t->id), id), hex_encode(t->span, sizeof(t->span), span), t->flags & 1U);
+}

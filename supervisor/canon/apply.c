@@ -1,0 +1,289 @@
+#include "canon/apply.h"
+
+#include "canon/candidates.h"
+#include "canon/cues.h"
+#include "engine/payload.h"
+#include "engine/scope.h"
+#include "engine/slug.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+void applied_deinit(Applied *a) {
+        json_decref(a->source_ref);
+        a->source_ref = NULL;
+        bucket_row_free(a->was);
+        a->was = NULL;
+}
+
+static int settle(Applied *ret, NoteOutcome outcome, const char *code) {
+        ret->outcome = outcome;
+        snprintf(ret->code, sizeof(ret->code), "%s", code);
+        return 0;
+}
+
+/* What the row is to be called, or the note calls it: kept with the row when it is bound or made (G-43). */
+static int add_names(const Applying *a, json_t *body) {
+        const char *clause;
+        size_t n_clause;
+        json_t *phrases;
+        int r = 0;
+
+        cues_first_clause(a->note, a->n_note, &clause, &n_clause);
+        if (a->request->aliases && json_object_set(body, "aliases", a->request->aliases) < 0)
+                return -ENOMEM;
+        if (json_object_set_new(body, "phrases", json_array()) < 0)
+                return -ENOMEM;
+        phrases = json_object_get(body, "phrases");
+        if (a->request->reference)
+                r |= json_array_append_new(phrases, json_string(a->request->reference));
+        if (n_clause > 0)
+                r |= json_array_append_new(phrases, json_stringn(clause, n_clause));
+        return r ? -ENOMEM : 0;
+}
+
+/* By which thresholds: those of source_ref, or where none were asked (a plan, a person), those of the policy. */
+static json_t *event_fields(const Applying *a, const json_t *source_ref) {
+        bool creates = a->request->op == OP_UPSERT || a->request->op == OP_APPEND;
+        const json_t *said_tau = json_object_get(source_ref, "tau"), *said_delta = json_object_get(source_ref, "delta");
+        double tau = said_tau ? json_number_value(said_tau) : creates ? a->policy->create_tau : a->policy->tau;
+        double delta = said_delta ? json_number_value(said_delta) : creates ? a->policy->create_delta : a->policy->delta;
+        json_t *fields = json_pack("{s:s*, s:s*}", "agent", a->agent, "run", a->run);
+
+        if (fields && ((a->number && json_object_set_new(fields, "note", json_u64(a->number)) < 0) ||
+                       (a->pending && json_object_set_new(fields, "pending", json_u64(a->pending)) < 0) ||
+                       json_object_set_new(fields, "tau", json_real(tau)) < 0 || json_object_set_new(fields, "delta", json_real(delta)) < 0)) {
+                json_decref(fields);
+                return NULL;
+        }
+        return fields;
+}
+
+static int to_queue(Txn *t, const Applying *a, const char *reason, Applied *ret) {
+        _cleanup_json_ json_t *fields = NULL, *body = NULL;
+        const CanonRequest *q = a->request;
+
+        settle(ret, NOTE_PENDING, reason);
+        if (a->pending)
+                return 0;
+        fields = event_fields(a, ret->source_ref);
+        body = json_pack("{s:O, s:s%, s:O*, s:O*}", "request", q->value, "note", a->note, a->n_note, "source_ref", ret->source_ref, "candidates",
+                         json_object_get(ret->source_ref, "candidate_matches"));
+        if (!fields || !body || json_object_set_new(fields, "reason", json_string(reason)) < 0 ||
+            (a->interpreted && json_object_set(body, "interpreted", (json_t *)a->interpreted) < 0))
+                return -ENOMEM;
+        return engine_wait(t, a->who, a->region, a->scope, q->kind, q->op, fields, body, &ret->seq);
+}
+
+/* A row's id made of what it is about, so that people can name it: a few words of its text, and a number when there is such a row. */
+static int new_id(Txn *t, const Applying *a, char ret[static RECORD_ID_MAX]) {
+        const char *text = json_string_value(json_object_get(a->request->payload, payload_main(a->request->kind, a->request->op)));
+
+        return slug_new(t, a->scope, a->request->kind, text ? text : "", ret);
+}
+
+/* What waits may have waited for the row to become another one than it was. */
+static int keep_old(Txn *t, const Applying *a, const char *id, Applied *ret) {
+        int r = wait_any(t, a->scope, a->request->kind);
+
+        return r > 0 || (r == 0 && a->bucket->lexicon) ? bucket_take(a->bucket, id, &ret->was) : r;
+}
+
+static int commit(Txn *t, const Applying *a, const char *id, bool was_closed, Applied *ret) {
+        _cleanup_json_ json_t *body = json_pack("{s:s%, s:O*}", "raw_input", a->note, a->n_note, "source_ref", ret->source_ref), *fields = event_fields(a, ret->source_ref);
+        const CanonRequest *q = a->request;
+        Mutated m;
+        int r = body && fields ? add_names(a, body) : -ENOMEM;
+
+        if (r == 0 && a->interpreted && json_object_set(body, "interpreted", (json_t *)a->interpreted) < 0)
+                r = -ENOMEM;
+        if (r == 0)
+                r = keep_old(t, a, id, ret);
+        if (r < 0)
+                return r;
+        r = engine_mutate(t,
+                          &(Mutation){.scope = a->scope_name, .kind = q->kind, .op = q->op, .id = id, .expect = MUTATION_ANY, .payload = q->payload,
+                                      .more = body, .fields = fields, .who = a->who, .region = a->region, .keys = a->keys, .takes = true, .one_of_many = true},
+                          &m, &ret->why);
+        if (r == ENGINE_E_BLOCKED)
+                return to_queue(t, a, "blocked", ret);
+        if (r > 0)
+                return settle(ret, a->pending ? NOTE_PENDING : NOTE_INVALID, engine_code_name(r));
+        if (r < 0)
+                return r;
+        settle(ret, NOTE_COMMITTED, "");
+        ret->seq = m.seq;
+        ret->state = m.state;
+        ret->created = m.created;
+        ret->applied = m.applied;
+        ret->reactivated = was_closed && !m.created;
+        strcpy(ret->id, m.id);
+        return 0;
+}
+
+/* The plan is one row, and a task's state goes by the task: what such a request is about is never looked for (G-32, G-37). */
+static int fixed_target(const Applying *a, const char **ret_id, Applied *ret) {
+        const CanonRequest *q = a->request;
+
+        *ret_id = NULL;
+        if (q->kind == KIND_PLAN) {
+                if (q->target && strcmp(q->target, "main") != 0) {
+                        diag(&ret->why, 0, "target_id is \"%s\": the plan's one row is main", q->target);
+                        return settle(ret, NOTE_INVALID, "bad_target");
+                }
+                *ret_id = "main";
+        } else if (q->kind == KIND_TASK_STATE) {
+                if (!q->target) {
+                        diag(&ret->why, 0, "target_id is needed: the task whose state this is");
+                        return settle(ret, NOTE_INVALID, "missing_target");
+                }
+                *ret_id = q->target;
+        }
+        return 0;
+}
+
+/* The row's history says who it was that knew (G-48, G-50). */
+static int said_by_person(const Applying *a, const char **ret_id, Applied *ret) {
+        *ret_id = a->target;
+        ret->source_ref = json_pack("{s:s, s:[], s:s, s:s*, s:o}", "matched_target_id", a->target, "candidate_matches", "resolution_reason", "person", "who", a->who,
+                                    "pending", json_u64(a->pending));
+        return ret->source_ref ? 0 : -ENOMEM;
+}
+
+/* Had the row ended when the item began to wait? Then it was opened again since, and the item's note is not about that. Returns 1, 0 or -errno. */
+static int ended_before(Txn *t, const Applying *a, const char *id) {
+        RecordKey key = record_key_of(a->scope, a->request->kind, id);
+        _cleanup_change_walk_ ChangeWalk w = {0};
+        Op op, last = OP_NONE;
+        uint64_t seq;
+        int r = change_walk(t, &key, &w);
+
+        while (r == 0 && (r = change_walk_next(&w, &seq, &op)) == 0 && seq < a->pending)
+                last = op;
+        return r < 0 && r != -ENOENT ? r : last == OP_RESOLVE || last == OP_INVALIDATE;
+}
+
+static bool ends(Op op) {
+        return op == OP_RESOLVE || op == OP_INVALIDATE;
+}
+
+/* What ends a row that is not in its own scope may wait for one that comes; but not when it names a row of somebody else's (M-23). */
+static int of_another_scope(Txn *t, const Applying *a, Applied *ret) {
+        const CanonRequest *q = a->request;
+        int r = scope_others_have(t, a->scope, q->kind, q->target);
+
+        if (r <= 0)
+                return r;
+        diag(&ret->why, 0, "target_id is \"%s\": scope %s has no such row of %s, and another scope's is not written from here", q->target, a->scope_name,
+             kind_name(q->kind));
+        return settle(ret, NOTE_INVALID, engine_code_name(ENGINE_E_CROSS_SCOPE));
+}
+
+static int decide(Txn *t, const Applying *a, Applied *ret) {
+        const CanonRequest *q = a->request;
+        _cleanup_candidates_ Candidates c = {0};
+        Asked asked = asked_by(q, a->note, a->n_note);
+        char id[RECORD_ID_MAX];
+        int r = candidates_find(a->bucket, &asked, a->policy, &c);
+
+        if (r < 0)
+                return r;
+        ret->source_ref = resolve_source_ref(q->op, &c.outcome, c.v, c.n, a->policy);
+        if (!ret->source_ref || (a->pending && json_object_set_new(ret->source_ref, "pending", json_u64(a->pending)) < 0))
+                return -ENOMEM;
+        if (*c.past && (c.n == 0 || (!c.v[0].exact && !c.v[0].named))) { /* neither another one that is as like, nor the same one when it is open again */
+                diag(&ret->why, 0, "%s %s is %s, which \"%s\" does not accept", kind_name(q->kind), c.past, record_state_name(c.past_state), op_name(q->op));
+                return settle(ret, a->pending ? NOTE_PENDING : NOTE_INVALID, engine_code_name(ENGINE_E_BAD_STATE));
+        }
+        if (c.outcome.reason == RESOLVE_NO_CANDIDATE && q->target && !a->pending) {
+                r = of_another_scope(t, a, ret);
+                if (r != 0 || ret->outcome)
+                        return r;
+        }
+        switch (c.outcome.verdict) {
+        case RESOLVE_BIND: {
+                RecordState state = candidates_state(&c, 0);
+                bool closed = state == RECORD_RESOLVED || state == RECORD_INVALIDATED;
+
+                if (state == RECORD_RESOLVED && c.outcome.reason != RESOLVE_EXPLICIT) /* G-34 */
+                        return to_queue(t, a, "reopen", ret);
+                if (a->pending && ends(q->op)) {
+                        r = ended_before(t, a, c.v[0].id);
+                        if (r != 0)
+                                return r < 0 ? r : settle(ret, NOTE_PENDING, engine_code_name(ENGINE_E_BAD_STATE));
+                }
+                return commit(t, a, c.v[0].id, closed && q->op == OP_UPSERT, ret);
+        }
+        case RESOLVE_NEW:
+                if (q->confidence < APPLY_CONFIDENCE_LEAST) {
+                        diag(&ret->why, 0, "confidence is %.2f: what is new and bound to nothing needs %.2f", q->confidence, APPLY_CONFIDENCE_LEAST);
+                        return settle(ret, NOTE_INVALID, "low_confidence");
+                }
+                if (q->target)
+                        return commit(t, a, q->target, false, ret);
+                r = new_id(t, a, id);
+                return r < 0 ? r : commit(t, a, id, false, ret);
+        case RESOLVE_WAIT:
+                break;
+        }
+        return to_queue(t, a, resolve_reason_name(c.outcome.reason), ret);
+}
+
+int canon_apply(Txn *t, const Applying *a, Applied *ret) {
+        const CanonRequest *q = a->request;
+        _cleanup_applied_ Applied out = {.kind = q->kind, .op = q->op};
+        const char *id = NULL;
+        int r = keyscan_text(a->keys, a->note, a->n_note);
+
+        /* What is queued does not pass by the engine's own look. */
+        if (r == 0)
+                r = keyscan_json(a->keys, q->value);
+        if (r > 0) {
+                r = settle(&out, NOTE_INVALID, engine_code_name(ENGINE_E_KEY_ESCAPE));
+                diag(&out.why, 0, "it holds the key of a region that lives");
+        } else if (r == 0 && !q->accept) {
+                /* A code is ours: an advisor's words are a message, whatever they say. */
+                settle(&out, NOTE_REJECTED, q->rationale && strcmp(q->rationale, CUE_NO_CUE) == 0 ? CUE_NO_CUE : "rejected");
+                diag(&out.why, 0, "%s", q->rationale ? q->rationale : "");
+        } else if (r == 0) {
+                r = fixed_target(a, &id, &out);
+                if (r == 0 && !out.outcome) {
+                        if (a->target)
+                                r = said_by_person(a, &id, &out);
+                }
+                if (r == 0 && !out.outcome)
+                        r = id ? commit(t, a, id, false, &out) : decide(t, a, &out);
+        }
+        if (r < 0)
+                return r;
+        *ret = out;
+        out.source_ref = NULL;
+        out.was = NULL;
+        return 0;
+}
+
+json_t *applied_json(const Applied *a) {
+        json_t *o = json_pack("{s:s, s:s*, s:s*}", "outcome", note_outcome_name(a->outcome), "code", *a->code ? a->code : NULL, "message",
+                              *a->why.text ? a->why.text : NULL);
+        int r = 0;
+
+        if (!o)
+                return NULL;
+        if (a->kind)
+                r |= json_object_set_new(o, "bucket", json_string(kind_name(a->kind))) | json_object_set_new(o, "operation", json_string(op_name(a->op)));
+        if (a->seq)
+                r |= json_object_set_new(o, a->outcome == NOTE_PENDING ? "pending" : "seq", json_u64(a->seq));
+        if (a->outcome == NOTE_COMMITTED)
+                r |= json_object_set_new(o, "id", json_string(a->id)) | json_object_set_new(o, "state", json_string(record_state_name(a->state))) |
+                     json_object_set_new(o, "created", json_boolean(a->created)) | json_object_set_new(o, "applied", json_boolean(a->applied));
+        if (a->reactivated)
+                r |= json_object_set_new(o, "reactivated", json_true());
+        if (a->source_ref)
+                r |= json_object_set(o, "source_ref", a->source_ref);
+        if (r) {
+                json_decref(o);
+                return NULL;
+        }
+        return o;
+}

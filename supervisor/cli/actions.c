@@ -1,0 +1,166 @@
+#include "cli/actions.h"
+
+#include "base/io.h"
+#include "base/size.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+#include <unistd.h>
+
+static const Action *find(const Action *actions, size_t n, const char *name) {
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(actions[i].name, name) == 0)
+                        return &actions[i];
+        return NULL;
+}
+
+static int wrong_option(const ActionArgs *a, const Action *action, const struct option *options, int letter) {
+        for (; options->name; options++)
+                if (options->val == letter)
+                        return cli_usage(a->verb, "--%s is no option of %s", options->name, action->name);
+        return EXIT_USAGE;
+}
+
+int actions_main(const char *verb, const char *help, const Action *actions, size_t n, const struct option *options, int argc, char **argv) {
+        ActionArgs a = {.verb = verb};
+        const Action *action;
+        int opt;
+
+        while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
+                if (opt == 'h') {
+                        fputs(help, stdout);
+                        return cli_done(verb, EXIT_OK);
+                }
+                if (store_option(&a.o, opt, optarg))
+                        continue;
+                if (opt == '?' || opt == ':' || opt >= (int)ARRAY_SIZE(a.option))
+                        return store_option_wrong(argv);
+                a.option[opt] = optarg ? optarg : "";
+        }
+        if (optind >= argc)
+                return cli_usage(verb, "which action?");
+        action = find(actions, n, argv[optind]);
+        if (!action)
+                return cli_usage(verb, "'%s' is not an action of it", argv[optind]);
+        a.action = action->name;
+        a.argv = argv + optind + 1;
+        a.argc = argc - optind - 1;
+        for (size_t i = 0; i < ARRAY_SIZE(a.option); i++)
+                if (a.option[i] && !strchr(action->options, (int)i))
+                        return wrong_option(&a, action, options, (int)i);
+        if (a.argc < action->least || a.argc > action->most)
+                return cli_usage(verb, "%s takes %s", action->name, *action->arguments ? action->arguments : "no argument");
+        return action->fn(&a);
+}
+
+const char *action_who(void) {
+        static char who[32];
+
+        snprintf(who, sizeof(who), "uid:%u", (unsigned)getuid());
+        return who;
+}
+
+int action_number(const ActionArgs *a, const char *what, const char *text, uint64_t *ret) {
+        return count_parse(text, ret) == 0 ? EXIT_OK : cli_usage(a->verb, "%s: '%s' is not a number", what, text);
+}
+
+int action_fraction(const ActionArgs *a, const char *what, const char *text, double *ret) {
+        return !text || fraction_parse(text, ret) == 0 ? EXIT_OK : cli_usage(a->verb, "%s: '%s' is not a number from 0 to 1", what, text);
+}
+
+int action_text(ActionArgs *a, const char *arg, size_t most, char **ret, size_t *ret_n) {
+        int r = 0;
+
+        if (strcmp(arg, "-") == 0)
+                r = io_read_all(STDIN_FILENO, most, ret, ret_n);
+        else {
+                *ret = strdup(arg);
+                *ret_n = strlen(arg);
+                r = *ret ? *ret_n > most ? -EFBIG : 0 : -ENOMEM;
+        }
+        if (r == -EFBIG) {
+                char message[64];
+
+                snprintf(message, sizeof(message), "%s: more than %zu bytes", a->action, most);
+                return action_refused(a, engine_code_name(ENGINE_E_TOO_LARGE), message);
+        }
+        return r < 0 ? cli_fail(a->verb, EXIT_NOT, "%s: standard input: %s", a->action, strerror(-r)) : EXIT_OK;
+}
+
+int action_refused(ActionArgs *a, const char *code, const char *message) {
+        json_t *o = a->more ? a->more : json_object();
+
+        a->more = NULL;
+        if (a->o.json && o && json_object_set_new(o, "error", json_pack("{s:s, s:s}", "code", code, "message", message)) == 0)
+                action_print(a, json_incref(o));
+        json_decref(o);
+        return cli_fail(a->verb, EXIT_NOT, "%s (%s)", message, code);
+}
+
+int action_failed(ActionArgs *a, const Store *s, int r, const Diag *d) {
+        return r > 0 ? action_refused(a, engine_code_name((EngineCode)r), d->text) : with_store_failed(a->verb, s, r, d);
+}
+
+int action_write(ActionArgs *a, StoreFn fn, void *user) {
+        Diag d = {0};
+        int refused, r = with_store_write(a->verb, &a->o, fn, user, &refused, &d);
+
+        return r == EXIT_OK && refused ? action_refused(a, engine_code_name((EngineCode)refused), d.text) : r;
+}
+
+int action_read(ActionArgs *a, StoreFn fn, void *user) {
+        _cleanup_store_ Store *s = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        Diag d = {0};
+        int r = with_store(a->verb, &a->o, STORE_READ, &s);
+
+        if (r != EXIT_OK)
+                return r;
+        r = store_begin(s, false, &t, &d);
+        if (r != 0)
+                return with_store_failed(a->verb, s, r, &d);
+        r = fn(t, user, &d);
+        return r == 0 ? EXIT_OK : action_failed(a, s, r, &d);
+}
+
+int action_json(ActionArgs *a, const char *what, const char *arg, size_t most, json_t **ret) {
+        _cleanup_free_ char *text = NULL;
+        Diag d = {0};
+        size_t n;
+        int r = action_text(a, arg, most, &text, &n);
+
+        if (r != EXIT_OK)
+                return r;
+        r = json_parse(text, n, most, JSON_DEPTH_DEFAULT, ret, &d);
+        if (r > 0) {
+                char message[sizeof(d.text) + 64];
+
+                snprintf(message, sizeof(message), "%s is not JSON: %s", what, d.text);
+                return action_refused(a, "syntax", message);
+        }
+        return r < 0 ? cli_fail(a->verb, EXIT_NOT, "%s: %s", what, strerror(-r)) : EXIT_OK;
+}
+
+int action_dump(const ActionArgs *a, json_t *o) {
+        _cleanup_free_ char *text = json_dumps(o, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(6));
+
+        json_decref(o);
+        if (!text)
+                return cli_fail(a->verb, EXIT_NOT, "out of memory");
+        for (const char *line = text; *line;) {
+                size_t n = strcspn(line, "\n");
+
+                print_safe(stdout, line, n);
+                putchar('\n');
+                line += n + (line[n] == '\n');
+        }
+        return cli_done(a->verb, EXIT_OK);
+}
+
+int action_print(const ActionArgs *a, json_t *o) {
+        bool ok = o && json_object_set_new(o, "version", json_integer(1)) == 0 && print_json(stdout, o) >= 0;
+
+        json_decref(o);
+        return ok ? cli_done(a->verb, EXIT_OK) : cli_fail(a->verb, EXIT_NOT, "out of memory");
+}

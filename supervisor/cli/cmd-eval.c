@@ -1,0 +1,306 @@
+/* Runs: CLI. */
+#include "base/io.h"
+#include "base/json.h"
+#include "cli/eval-curve.h"
+#include "cli/with-store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#define VERB "eval"
+#define FILE_MAX ((size_t)256 * 1024 * 1024)
+
+static const char help[] =
+        "Usage: lethe eval identity [OPTIONS] FILE\n\n"
+        "Replays a history of changes as notes and tells how many of them are bound to the row that they\n"
+        "are about, to a wrong one, or wait. Needs no store. FILE has a row a line, columns between tabs:\n"
+        "id, time, subject, ids of the earlier rows that it fixes (the right answers), body.\n\n"
+        "  --masked          only without hashes and quoted subjects\n"
+        "  --plain           only with the explicit reference that each note's author gave\n"
+        "  --curve           also other thresholds, and the best match always taken\n"
+        "  --svg FILE        that curve as a picture; - is standard output\n"
+        "  --titles FILE     also titles of issues, which must not be merged: id, time, resolution, title\n"
+        "  --pairs FILE      pairs \"id,id\" of those that are duplicates\n"
+        "  --json            print JSON\n"
+        "  -h, --help        this text\n";
+
+typedef struct Want {
+        bool masked, plain, curve, json;
+        const char *file, *svg, *titles, *pairs;
+} Want;
+
+/* What was measured; notes without elements were not asked for. */
+typedef struct Measured {
+        Changes changes;
+        Replay *replay;
+        ReplayNotes plain, mentioned, masked, remembering;
+        Curve curve;
+        ReplayTitles titles;
+} Measured;
+static void measured_deinit(Measured *m) {
+        replay_notes_deinit(&m->plain);
+        replay_notes_deinit(&m->mentioned);
+        replay_notes_deinit(&m->masked);
+        replay_notes_deinit(&m->remembering);
+        replay_free(m->replay);
+        changes_deinit(&m->changes);
+}
+
+static int read_file(const char *file, char **ret, size_t *ret_n) {
+        int r = io_read_file(AT_FDCWD, file, FILE_MAX, ret, ret_n);
+
+        return r == 0 ? EXIT_OK : cli_fail(VERB, EXIT_NOT, "%s: %s", file, strerror(-r));
+}
+
+static int no_memory(void) {
+        return cli_fail(VERB, EXIT_NOT, "out of memory");
+}
+
+static int measure_notes(const Want *w, Measured *m) {
+        const ResolvePolicy policy = RESOLVE_POLICY_DEFAULT;
+        int r = 0;
+
+        if (w->plain) {
+                r = replay_notes(m->replay, NOTE_PLAIN, true, &policy, &m->plain);
+                if (r == 0)
+                        r = replay_notes(m->replay, NOTE_AS_IS, true, &policy, &m->mentioned);
+        }
+        if (r == 0 && w->masked) {
+                r = replay_notes(m->replay, NOTE_MASKED, false, &policy, &m->masked);
+                if (r == 0)
+                        r = replay_notes(m->replay, NOTE_MASKED, true, &policy, &m->remembering);
+                if (r == 0 && w->curve)
+                        r = curve_measure(m->replay, &m->masked, &m->curve);
+        }
+        return r < 0 ? no_memory() : EXIT_OK;
+}
+
+static int measure_titles(const Want *w, Measured *m) {
+        _cleanup_free_ char *pairs = NULL;
+        _cleanup_changes_ Changes titles = {0};
+        _cleanup_replay_ Replay *replay = NULL;
+        const ResolvePolicy policy = RESOLVE_POLICY_DEFAULT;
+        char *text;
+        size_t n, n_pairs;
+        Diag d = {0};
+        int r = w->pairs ? read_file(w->pairs, &pairs, &n_pairs) : EXIT_OK;
+
+        if (r != EXIT_OK)
+                return r;
+        r = read_file(w->titles, &text, &n);
+        if (r != EXIT_OK)
+                return r;
+        r = changes_read_titles(text, n, pairs, &titles, &d);
+        if (r > 0)
+                return cli_fail(VERB, EXIT_NOT, "%s: %s", w->titles, d.text);
+        if (r == 0)
+                r = replay_new(&titles, &replay);
+        if (r == 0)
+                r = replay_titles(replay, &policy, &m->titles);
+        return r < 0 ? no_memory() : EXIT_OK;
+}
+
+/* Of the replay with memory, as production runs; without it, halves in order of time, and how far down the right row is. */
+static json_t *masked_json(const Measured *m) {
+        _cleanup_json_ json_t *o = count_json(replay_count(&m->remembering, 0, m->remembering.n)), *halves = json_array(), *right = json_object();
+        static const size_t places[] = {1, 5, 10, 100};
+        size_t half = m->remembering.n / 2;
+
+        if (!o || !halves || !right || json_array_append_new(halves, count_json(replay_count(&m->remembering, 0, half))) < 0 ||
+            json_array_append_new(halves, count_json(replay_count(&m->remembering, half, m->remembering.n))) < 0)
+                return NULL;
+        for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+                size_t within = 0;
+                char name[24];
+
+                for (size_t k = 0; k < m->masked.n; k++)
+                        within += m->masked.notes[k].place > 0 && m->masked.notes[k].place <= places[i];
+                snprintf(name, sizeof(name), "%zu", places[i]);
+                if (json_object_set_new(right, name, json_real(m->masked.n ? (double)within / (double)m->masked.n : 0)) < 0)
+                        return NULL;
+        }
+        if (json_object_set(o, "halves", halves) < 0 || json_object_set(o, "right_within", right) < 0 ||
+            json_object_set_new(o, "without_memory", count_json(replay_count(&m->masked, 0, m->masked.n))) < 0)
+                return NULL;
+        return TAKE_PTR(o);
+}
+
+/* Of the notes as they are, those that name an earlier row in whatever way. */
+static ReplayCount count_mentioned(const Measured *m) {
+        ReplayCount c = {0};
+
+        for (size_t i = 0; i < m->mentioned.n; i++) {
+                const ReplayNote *x = &m->mentioned.notes[i];
+
+                if (!x->mentions)
+                        continue;
+                c.notes++;
+                c.bound += x->bound;
+                c.wrong += x->bound && !x->right;
+        }
+        return c;
+}
+
+static json_t *titles_json(const ReplayTitles *t) {
+        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "titles", json_u64(t->titles), "created", json_u64(t->created), "pending", json_u64(t->waiting),
+                         "merged", json_u64(t->merged), "merged_not_listed", json_u64(t->merged_wrong), "invalid", json_u64(t->unread));
+}
+
+static bool set(json_t *o, const char *name, json_t *value) {
+        return json_object_set_new(o, name, value) == 0;
+}
+
+static int print_as_json(const Want *w, const Measured *m) {
+        _cleanup_json_ json_t *o = json_pack("{s:i, s:o, s:o, s:f, s:f}", "version", 1, "rows", json_u64(m->changes.n), "outside",
+                                              json_u64(m->changes.n_outside), "tau", RESOLVE_TAU, "delta", RESOLVE_DELTA);
+        bool ok = o != NULL;
+
+        if (w->plain)
+                ok = ok && set(o, "plain", count_json(replay_count(&m->plain, 0, m->plain.n))) && set(o, "mentioned", count_json(count_mentioned(m)));
+        if (w->masked)
+                ok = ok && set(o, "masked", masked_json(m)) && set(o, "curve", curve_json(&m->curve));
+        if (w->titles)
+                ok = ok && set(o, "titles", titles_json(&m->titles));
+        return ok && print_json(stdout, o) == 0 ? EXIT_OK : no_memory();
+}
+
+static void print_count(const char *what, ReplayCount c) {
+        double all = c.notes > 0 ? (double)c.notes / 100 : 1;
+
+        printf("%-34s %6zu  %6.1f %%  %6.2f %%  %6.1f %%\n", what, c.notes, (double)c.bound / all, (double)c.wrong / all, (double)(c.notes - c.bound) / all);
+}
+
+static void print_curve(const Curve *c) {
+        for (size_t i = 0; i < c->n; i++) {
+                const CurvePoint *p = &c->points[i];
+                char what[64];
+
+                snprintf(what, sizeof(what), "tau %.2f, delta %.2f%s", p->tau, p->delta, p->memory ? ", with memory" : "");
+                print_count(p->always_best ? "the best match, always" : what, p->count);
+        }
+}
+
+static void print_text(const Want *w, const Measured *m) {
+        printf("%zu rows, %zu notes; tau %.2f, delta %.2f\n", m->changes.n, m->changes.n_notes, RESOLVE_TAU, RESOLVE_DELTA);
+        if (m->changes.n_outside)
+                printf("%zu right answers are rows that the file does not have: passed over\n", m->changes.n_outside);
+        putchar('\n');
+        printf("%-34s %6s  %8s  %8s  %8s\n", "", "notes", "bound", "wrong", "pending");
+        if (w->plain) {
+                print_count("plain: with its reference", replay_count(&m->plain, 0, m->plain.n));
+                print_count("as written, where it names a row", count_mentioned(m));
+        }
+        if (w->masked) {
+                print_count("masked", replay_count(&m->remembering, 0, m->remembering.n));
+                print_count("masked, the first half", replay_count(&m->remembering, 0, m->remembering.n / 2));
+                print_count("masked, the second half", replay_count(&m->remembering, m->remembering.n / 2, m->remembering.n));
+                print_count("masked, without reference memory", replay_count(&m->masked, 0, m->masked.n));
+                if (w->curve)
+                        print_curve(&m->curve);
+        }
+        if (w->titles)
+                printf("\n%zu titles: %zu created, %zu pending, %zu merged, %zu of these not listed as duplicates, %zu invalid\n", m->titles.titles,
+                       m->titles.created, m->titles.waiting, m->titles.merged, m->titles.merged_wrong, m->titles.unread);
+}
+
+static int write_picture(const Want *w, const Measured *m) {
+        _cleanup_buf_ Buf svg = {0};
+        char about[160];
+        int r;
+
+        snprintf(about, sizeof(about), "%zu rows, %zu notes, hashes and quoted subjects masked; lethe eval identity", m->changes.n, m->masked.n);
+        r = curve_plot(&m->curve, about, &svg);
+        return r < 0 ? no_memory() : cli_write(VERB, w->svg, svg.data, svg.n);
+}
+
+static int run(const Want *w) {
+        _cleanup_(measured_deinit) Measured m = {0};
+        char *text;
+        size_t n;
+        Diag d = {0};
+        int r = read_file(w->file, &text, &n);
+
+        if (r != EXIT_OK)
+                return r;
+        r = changes_read(text, n, &m.changes, &d);
+        if (r > 0)
+                return cli_fail(VERB, EXIT_NOT, "%s: %s", w->file, d.text);
+        if (r == 0)
+                r = replay_new(&m.changes, &m.replay);
+        if (r < 0)
+                return no_memory();
+        if (m.changes.n_notes == 0)
+                return cli_fail(VERB, EXIT_NOT, "%s: no row says what it fixes", w->file);
+        r = measure_notes(w, &m);
+        if (r == EXIT_OK && w->titles)
+                r = measure_titles(w, &m);
+        if (r == EXIT_OK && w->svg)
+                r = write_picture(w, &m);
+        if (r != EXIT_OK)
+                return r;
+        if (w->json)
+                r = print_as_json(w, &m);
+        else if (!w->svg || strcmp(w->svg, "-") != 0)
+                print_text(w, &m);
+        return cli_done(VERB, r);
+}
+
+int cmd_eval(int argc, char **argv) {
+        enum { MASKED = 1000, PLAIN, CURVE, SVG, TITLES, PAIRS, JSON };
+        static const struct option options[] = {{"masked", no_argument, NULL, MASKED},   {"plain", no_argument, NULL, PLAIN},
+                                                {"curve", no_argument, NULL, CURVE},     {"svg", required_argument, NULL, SVG},
+                                                {"titles", required_argument, NULL, TITLES}, {"pairs", required_argument, NULL, PAIRS},
+                                                {"json", no_argument, NULL, JSON},       {"help", no_argument, NULL, 'h'},
+                                                {0}};
+        Want w = {0};
+        int opt;
+
+        while ((opt = getopt_long(argc, argv, ":h", options, NULL)) != -1)
+                switch (opt) {
+                case MASKED:
+                        w.masked = true;
+                        break;
+                case PLAIN:
+                        w.plain = true;
+                        break;
+                case CURVE:
+                        w.curve = true;
+                        break;
+                case SVG:
+                        w.svg = optarg;
+                        break;
+                case TITLES:
+                        w.titles = optarg;
+                        break;
+                case PAIRS:
+                        w.pairs = optarg;
+                        break;
+                case JSON:
+                        w.json = true;
+                        cli_wants_json();
+                        break;
+                case 'h':
+                        fputs(help, stdout);
+                        return EXIT_OK;
+                default:
+                        return store_option_wrong(argv);
+                }
+        if (optind == argc || strcmp(argv[optind], "identity") != 0)
+                return cli_usage(VERB, "what to measure? There is: identity");
+        if (argc - optind != 2)
+                return cli_usage(VERB, argc - optind < 2 ? "FILE is missing" : "more than one FILE");
+        w.file = argv[optind + 1];
+        if (!w.masked && !w.plain)
+                w.masked = w.plain = true;
+        if (w.pairs && !w.titles)
+                return cli_usage(VERB, "--pairs says which of --titles are duplicates");
+        if ((w.curve || w.svg) && !w.masked)
+                return cli_usage(VERB, "the curve is of masked notes");
+        if (w.json && w.svg && strcmp(w.svg, "-") == 0)
+                return cli_usage(VERB, "--json and --svg - would both go to standard output");
+        w.curve |= w.svg || (w.json && w.masked);
+        return run(&w);
+}

@@ -1,0 +1,230 @@
+/* Runs: CLI. */
+#include "base/size.h"
+#include "canon/promote.h"
+#include "cli/actions.h"
+#include "daemon/advise.h"
+#include "region/region-key.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define VERB "promote"
+
+static const char help[] =
+        "Usage: lethe promote RUN [--most N] [--batch N] [--tau X] [--delta X] [--advisor SKILL [--set NAME=VALUE]...]\n\n"
+        "Looks at the notes of a run in order: each is interpreted (what kind of statement is it?), resolved (which\n"
+        "row is it about?), validated and written to shared belief; or it goes to the pending queue, or is refused.\n"
+        "What was pending is looked at again after each change. Prints what became of each note.\n\n"
+        "Without --advisor what is built in interprets: a note grammar and a few plain cues (schema/governed.md).\n"
+        "With it a skill does, in a region of its own: one JSON line in, one out. An answer that is not in order is\n"
+        "asked for once more; then what is built in takes over, and the outcome says \"degraded\".\n\n" HELP_STORE
+        "  --most N          at most N notes\n"
+        "  --batch N         N notes in one transaction, 1 to 64 (default: 64; with an advisor 1)\n"
+        "  --tau X           bind only when the best row's score is at least X (0 to 1)\n"
+        "  --delta X         and ahead of the second by at least X (0 to 1)\n"
+        "  --advisor SKILL   a registered skill, or a skill's folder\n"
+        "  --set NAME=VALUE  an option of `lethe run` for the advisor: timeout=30s, volume=/etc/advisor:/etc/advisor …\n"
+        "  --policy FILE     the policy file (default: $LETHE_POLICY, else the usual places)\n"
+        "  --json            one object a note, then one with the sums\n"
+        "  -h, --help        this text\n\n"
+        "Exit status: 0, whatever became of the notes; 1 no such run, or it cannot be done; 2 usage.\n";
+
+typedef struct Call {
+        StoreOptions o;
+        Promoting p;
+        ResolvePolicy policy;
+        const char *advisor, *policy_file;
+        Advise advise;
+} Call;
+
+static void show(const json_t *o, const char *member, const char *before) {
+        const json_t *v = json_object_get(o, member);
+
+        if (!json_is_string(v) || json_string_length(v) == 0)
+                return;
+        fputs(before, stdout);
+        print_safe(stdout, json_string_value(v), json_string_length(v));
+}
+
+static const char *word(const json_t *o, const char *member) {
+        const char *s = json_string_value(json_object_get(o, member));
+
+        return s ? s : "";
+}
+
+static int told(void *user, uint64_t note, const json_t *outcome) {
+        const Call *c = user;
+
+        if (c->o.json) {
+                _cleanup_json_ json_t *o = json_copy((json_t *)outcome);
+
+                if (!o || json_object_set_new(o, "version", json_integer(1)) < 0 || json_object_set_new(o, "note", json_u64(note)) < 0 || print_json(stdout, o) < 0)
+                        return -ENOMEM;
+                cli_goes_on();
+                return 0;
+        }
+        printf("%4" PRIu64 " ", note);
+        show(outcome, "outcome", "");
+        show(outcome, "bucket", " ");
+        show(outcome, "id", " ");
+        show(outcome, "state", " ");
+        show(outcome, "code", ": ");
+        if (strcmp(word(outcome, "code"), word(outcome, "message")) != 0)
+                show(outcome, "message", ", ");
+        if (json_is_true(json_object_get(json_object_get(outcome, "interpreted"), "degraded")))
+                fputs(" (degraded)", stdout);
+        putchar('\n');
+        return 0;
+}
+
+static int fraction(const char *name, const char *text, double *ret) {
+        return fraction_parse(text, ret) == 0 ? EXIT_OK : cli_usage(VERB, "%s: '%s' is not a number from 0 to 1", name, text);
+}
+
+static int number(const char *name, const char *text, uint64_t most, uint64_t *ret) {
+        return count_parse(text, ret) == 0 && *ret >= 1 && *ret <= most ? EXIT_OK
+                                                                        : cli_usage(VERB, "%s: '%s' is not a number from 1 to %" PRIu64, name, text, most);
+}
+
+/* "timeout=30s" as `lethe run --timeout 30s` takes it. */
+static int set(Call *c, char *text) {
+        char *equals = strchr(text, '='), option[64];
+        Diag d = {0};
+        int r;
+
+        if (!equals || equals == text || (size_t)(equals - text) >= sizeof(option))
+                return cli_usage(VERB, "--set: '%s' is not NAME=VALUE", text);
+        snprintf(option, sizeof(option), "%.*s", (int)(equals - text), text);
+        r = request_option(&c->advise.ask.request, option, equals + 1, &d);
+        if (r != 0)
+                return cli_usage(VERB, "--set: %s", *d.text ? d.text : "out of memory");
+        return EXIT_OK;
+}
+
+static int options_of(int argc, char **argv, Call *c, bool *ret_done) {
+        static const struct option options[] = {OPTIONS_STORE, {"most", required_argument, NULL, 'm'}, {"batch", required_argument, NULL, 'b'},
+                                                {"tau", required_argument, NULL, 't'}, {"delta", required_argument, NULL, 'd'},
+                                                {"advisor", required_argument, NULL, 'A'}, {"set", required_argument, NULL, 'e'},
+                                                {"policy", required_argument, NULL, 'p'}, {0}};
+        bool settings = false;
+        uint64_t batch = PROMOTE_BATCH_MAX;
+        int opt, r = EXIT_OK;
+
+        while (r == EXIT_OK && (opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
+                if (opt == 'h') {
+                        fputs(help, stdout);
+                        *ret_done = true;
+                        return cli_done(VERB, EXIT_OK);
+                }
+                if (store_option(&c->o, opt, optarg))
+                        continue;
+                switch (opt) {
+                case 'm':
+                        r = number("--most", optarg, COUNT_MOST, &c->p.most);
+                        break;
+                case 'b':
+                        r = number("--batch", optarg, PROMOTE_BATCH_MAX, &batch);
+                        break;
+                case 't':
+                        r = fraction("--tau", optarg, &c->policy.tau);
+                        break;
+                case 'd':
+                        r = fraction("--delta", optarg, &c->policy.delta);
+                        break;
+                case 'A':
+                        c->advisor = optarg;
+                        break;
+                case 'e':
+                        settings = true;
+                        r = set(c, optarg);
+                        break;
+                case 'p':
+                        c->policy_file = optarg;
+                        break;
+                default:
+                        return store_option_wrong(argv);
+                }
+        }
+        if (r != EXIT_OK)
+                return r;
+        if (settings && !c->advisor)
+                return cli_usage(VERB, "--set is for an advisor: there is none without --advisor");
+        if (optind + 1 != argc)
+                return cli_usage(VERB, optind < argc ? "it takes one RUN" : "which run?");
+        c->p.run = argv[optind];
+        c->p.batch = (unsigned)batch;
+        return EXIT_OK;
+}
+
+static int promote(Call *c, Store *s) {
+        Promoted sum = {0};
+        bool of_store = false;
+        Diag d = {0};
+        int r = canon_promote(s, &c->p, &sum, &of_store, &d);
+
+        if (r == -ECANCELED)
+                return cli_refuse(VERB, EXIT_NOT, "cancelled", "ended by a signal after %" PRIu64 " notes; the others are as they were", sum.notes);
+        if (r > 0 && !of_store)
+                return action_refused(&(ActionArgs){.verb = VERB, .o = c->o}, engine_code_name((EngineCode)r), d.text);
+        if (r != 0)
+                return with_store_failed(VERB, s, r, &d);
+        if (c->o.json) {
+                _cleanup_json_ json_t *o = json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1, "run", c->p.run, "notes", json_u64(sum.notes),
+                                                     "committed", json_u64(sum.committed), "pending", json_u64(sum.pending), "rejected", json_u64(sum.rejected),
+                                                     "invalid", json_u64(sum.invalid), "resolved", json_u64(sum.resolved));
+
+                if (!o || print_json(stdout, o) < 0)
+                        return cli_fail(VERB, EXIT_NOT, "out of memory");
+        } else {
+                printf("%" PRIu64 " notes: %" PRIu64 " committed, %" PRIu64 " pending, %" PRIu64 " rejected, %" PRIu64 " invalid", sum.notes, sum.committed,
+                       sum.pending, sum.rejected, sum.invalid);
+                if (sum.resolved)
+                        printf("; %" PRIu64 " that had been pending resolved", sum.resolved);
+                putchar('\n');
+        }
+        return cli_done(VERB, EXIT_OK);
+}
+
+/* With an advisor: its skill is looked up before the first note is. */
+static int advised(Call *c, Store *s) {
+        _cleanup_policy_ Policy *policy = NULL;
+        Advisor advisor = {.name = c->advisor, .ask = advise_ask, .userdata = &c->advise, .keys = &region_keys};
+        Diag d = {0};
+        int r = policy_load(c->policy_file, &policy, &d);
+
+        if (r != 0)
+                return cli_refuse(VERB, EXIT_NOT, "policy", "%s", r > 0 ? d.text : strerror(-r));
+        c->advise.store = s;
+        c->advise.policy = policy;
+        c->advise.ask.skill = c->advisor;
+        if (advise_check(&c->advise, &d) != 0)
+                return cli_refuse(VERB, EXIT_NOT, "advisor", "%s", d.text);
+        c->p.advisor = &advisor;
+        return promote(c, s);
+}
+
+int cmd_promote(int argc, char **argv) {
+        Call c = {.policy = RESOLVE_POLICY_DEFAULT};
+        _cleanup_store_ Store *s = NULL;
+        char who[32];
+        bool done = false;
+        int r = options_of(argc, argv, &c, &done);
+
+        snprintf(who, sizeof(who), "uid:%u", (unsigned)getuid());
+        c.p.who = who;
+        c.p.policy = &c.policy;
+        c.p.keys = &region_keys;
+        c.p.told = told;
+        c.p.user = &c;
+        if (r == EXIT_OK && !done) {
+                if (c.advisor)
+                        c.advise.signals = run_take_signals();
+                r = with_store(VERB, &c.o, c.advisor ? STORE_SUPERVISE : STORE_WRITE, &s);
+                if (r == EXIT_OK)
+                        r = c.advisor ? advised(&c, s) : promote(&c, s);
+        }
+        request_deinit(&c.advise.ask.request);
+        return r;
+}

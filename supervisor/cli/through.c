@@ -1,0 +1,207 @@
+#include "cli/through.h"
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "daemon/places.h"
+#include "daemon/receipt.h"
+#include "ledger/anchor.h"
+#include "schema/serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+
+#define CHUNK 65536
+#define ANSWER_DEPTH_MAX 32
+
+void through_deinit(Through *t) {
+        json_decref(t->options);
+        *t = (Through){};
+}
+
+void through_option(Through *t, const char *name, const char *value) {
+        const char *here = value && strcmp(name, "env") == 0 && !strchr(value, '=') ? getenv(value) : NULL;
+        _cleanup_free_ char *line = NULL;
+        json_t *v;
+
+        if (!t->options)
+                t->options = json_array();
+        if (here && asprintf(&line, "%s=%s", value, here) < 0)
+                line = NULL;
+        v = value ? json_string(line ?: value) : json_null();
+        t->cannot |= (here && !line) || json_array_append_new(t->options, json_pack("[s, o]", name, v)) < 0;
+}
+
+/* Who reads a terminal in the background is stopped by it; a daemon would not be, and takes nothing from there. */
+static int input_of(int *ret_own) {
+        *ret_own = -1;
+        if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp())
+                *ret_own = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        return *ret_own >= 0 ? *ret_own : STDIN_FILENO;
+}
+
+static json_t *make_args(char **args) {
+        json_t *list = json_array();
+
+        for (; list && args && *args; args++)
+                if (json_array_append_new(list, json_string(*args)) < 0) { /* not UTF-8, for one */
+                        json_decref(list);
+                        return NULL;
+                }
+        return list;
+}
+
+static json_t *make_request(const Through *t, const Ask *a, const char *exec, const RunOptions *o, const char *store, const char *policy) {
+        char cwd[PATH_MAX];
+        json_t *args = make_args(a->request.args), *params;
+
+        if (!args || !getcwd(cwd, sizeof(cwd)) || *cwd != '/') {
+                json_decref(args);
+                return NULL;
+        }
+        params = json_pack("{s:s, s:o, s:s, s:O*, s:[s, s, s], s:b, s:b, s:b, s:o*, s:s, s:s*, s:s, s:s*}", exec ? "exec" : "skill", exec ?: a->skill, "args", args, "cwd", cwd,
+                           "options", t->options, "stdio", "stdin", "stdout", "stderr", "receipt", o->receipt != NULL, "verbose", o->verbose, "quiet", o->quiet,
+                           "promote", o->promote ? json_true() : NULL, /* not said to a daemon that need not know it */
+                           "store", store, "anchor", anchor_said(), "policy", policy ?: "", "traceparent", a->request.trace.set ? getenv("TRACEPARENT") : NULL);
+        return json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", 1, "method", "run", "params", params);
+}
+
+static int send_line(int fd, json_t *request, const int *fds, size_t n_fds) {
+        _cleanup_json_ json_t *owned = request;
+        _cleanup_buf_ Buf line = {};
+        char *text = owned ? json_dumps(owned, JSON_COMPACT) : NULL;
+        int e = text ? buf_add_str(&line, text) : -ENOMEM;
+
+        free(text);
+        if (e == 0)
+                e = buf_add(&line, "\n", 1);
+        if (e < 0 || line.n > SERVE_LINE_MAX)
+                return e < 0 ? e : -E2BIG;
+        /* The descriptors go with the first byte. */
+        e = n_fds > 0 ? io_send_fds(fd, line.data, 1, fds, n_fds) : 0;
+        return e == 0 ? io_write_full(fd, line.data + (n_fds > 0), line.n - (n_fds > 0)) : e;
+}
+
+/* The answer is waited for all the same: it comes when the region was torn down. */
+static int cancel(int fd, int signals) {
+        struct signalfd_siginfo si;
+        int e = 0;
+
+        while (e == 0 && read(signals, &si, sizeof(si)) == (ssize_t)sizeof(si))
+                e = send_line(fd, json_pack("{s:s, s:s, s:{s:i, s:i}}", "jsonrpc", "2.0", "method", "cancel", "params", "id", 1, "signal", (int)si.ssi_signo), NULL, 0);
+        return e;
+}
+
+/* Waits for a whole line. Returns 0, -EPIPE when the daemon is gone, -errno. */
+static int receive(int fd, int signals, Buf *line) {
+        for (;;) {
+                struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+                char chunk[4096];
+                ssize_t n;
+                int e;
+
+                if (poll(p, ARRAY_SIZE(p), -1) < 0 && errno != EINTR)
+                        return -errno;
+                if (signals >= 0 && p[1].revents && (e = cancel(fd, signals)) < 0)
+                        return e;
+                if (!p[0].revents)
+                        continue;
+                n = recv(fd, chunk, sizeof(chunk), MSG_DONTWAIT);
+                if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+                        return -EPIPE;
+                if (n <= 0)
+                        continue;
+                e = buf_add(line, chunk, (size_t)n);
+                explicit_bzero(chunk, (size_t)n);
+                if (e < 0)
+                        return e;
+                if (line->data[line->n - 1] == '\n')
+                        return 0;
+        }
+}
+
+/* It said that nothing ran, and we can do it ourselves. */
+static bool is_not_for_it(json_int_t code) {
+        return code == SERVE_E_OTHER_STORE || code == SERVE_E_STREAMS || code == SERVE_E_STOPPING || code == SERVE_E_NOT_ALLOWED ||
+               code == SERVE_E_INVALID_PARAMS ||
+               code == SERVE_E_UNKNOWN_METHOD;
+}
+
+static int failed(const Ask *a, const char *exec, const RunOptions *o, const char *why) {
+        cli_fail("run", EXIT_LETHE, "%s", why);
+        return run_refused(o, a->skill ?: exec, NULL, false, EXIT_LETHE, why);
+}
+
+static int tell(const Ask *a, const char *exec, const RunOptions *o, const json_t *answer) {
+        const json_t *error = json_object_get(answer, "error"), *result = json_object_get(answer, "result"), *refusal = json_object_get(result, "refusal");
+        const json_t *receipt = json_object_get(result, "receipt"), *code = json_object_get(result, "exit_code");
+        const char *why = json_string_value(json_object_get(refusal, "message"));
+        Diag d = {};
+
+        if (error && is_not_for_it(-json_integer_value(json_object_get(error, "code"))))
+                return -1;
+        if (error || !json_is_integer(code)) {
+                diag(&d, 0, "lethe serve: %s", json_string_value(json_object_get(error, "message")) ?: "its answer is no answer");
+                return failed(a, exec, o, d.text);
+        }
+        if (why && json_is_true(json_object_get(refusal, "usage")))
+                cli_usage("run", "%s", why);
+        else if (why)
+                cli_fail("run", EXIT_LETHE, "%s", why);
+        if (o->receipt && (!receipt || receipt_write(o->receipt, receipt, &d) < 0)) {
+                log_error("%s", *d.text ? d.text : "lethe serve gave no receipt");
+                return EXIT_LETHE;
+        }
+        return (int)json_integer_value(code) & 0xFF;
+}
+
+static int answer(const Ask *a, const char *exec, const RunOptions *o, int fd, int signals) {
+        _cleanup_json_ json_t *v = NULL;
+        _cleanup_buf_ Buf line = {.max = SERVE_ANSWER_MAX};
+        Diag d = {};
+        int e = receive(fd, signals, &line);
+
+        if (e == 0)
+                e = json_parse(line.data, line.n, line.n, ANSWER_DEPTH_MAX, &v, &d);
+        if (e == -EPIPE)
+                return failed(a, exec, o, "lethe serve ended before it answered: what became of this run is in the store once it is recovered ('lethe audit regions')");
+        if (e != 0)
+                return failed(a, exec, o, *d.text ? d.text : strerror(-e));
+        return tell(a, exec, o, v);
+}
+
+int through_call(int fd, const char *method, json_t *params, json_t **ret) {
+        _cleanup_buf_ Buf line = {.max = SERVE_ANSWER_MAX};
+        int e = send_line(fd, json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", 1, "method", method, "params", params), NULL, 0);
+
+        if (e == 0)
+                e = receive(fd, -1, &line);
+        if (e == 0)
+                e = json_parse(line.data, line.n, line.n, ANSWER_DEPTH_MAX, ret, NULL);
+        return e > 0 ? -EPROTO : e;
+}
+
+int through_serve(Through *t, const Ask *a, const char *exec, const RunOptions *o, const char *store, const char *given, int signals) {
+        const char *wanted = getenv("LETHE_SERVE");
+        _cleanup_free_ char *socket = NULL, *policy = NULL;
+        _cleanup_close_ int fd = -1, own = -1;
+        Diag d = {};
+        int e;
+
+        if (t->cannot || (wanted && strcmp(wanted, "0") == 0))
+                return -1;
+        socket = place_of_socket(given, &d);
+        fd = socket ? place_connect(socket) : -ENOENT;
+        if (fd < 0 || policy_place(&policy) < 0)
+                return -1;
+        e = send_line(fd, make_request(t, a, exec, o, store, policy), (const int[]){input_of(&own), STDOUT_FILENO, STDERR_FILENO}, SERVE_STREAMS);
+        return e < 0 ? -1 : answer(a, exec, o, fd, signals);
+}

@@ -1,0 +1,24 @@
+/* Runs: CLI, supervisor. An advisor (canon/interpret.h) that is a skill: each question is an invocation of it, in a region of its own. */
+#pragma once
+
+#include "canon/interpret.h"
+#include "daemon/ask.h"
+#include "daemon/run.h"
+
+#define ADVISE_TIMEOUT "60s" /* wall time of one question, where neither manifest, policy nor command line say less */
+
+typedef struct Advise {
+        Store *store;           /* STORE_SUPERVISE, borrowed; this thread has no transaction on it while it asks */
+        const Policy *policy;   /* borrowed */
+        Spawner *spawner;       /* as in RunOptions */
+        Ask ask;                /* skill, and what the operator grants it on the command line; borrowed. No output limit: there is one */
+        int signals;            /* of run_take_signals(): a signal ends the question */
+        bool recovered;         /* as in RunOptions */
+        char region[REGION_ID_MAX]; /* of the last question; empty: there was none */
+} Advise;
+
+/* The skill is looked up, and what it may do: for who wants to know before the first question. Returns 0, or CANON_E_ADVISOR_REFUSED with a message. */
+int advise_check(const Advise *a, Diag *reterr);
+
+/* An InterpretFn; userdata is an Advise. Returns 0, CANON_E_ADVISOR_*, -ECANCELED after a signal, -EIO when the store failed, -errno. */
+int advise_ask(void *userdata, const char *line, char **ret_line, Diag *reterr);

@@ -1,0 +1,78 @@
+#include "daemon/ask.h"
+
+#include "base/log.h"
+#include "daemon/registry.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { CODE_OURS = 125, CODE_NOT_EXECUTABLE = 126, CODE_NOT_FOUND = 127 };
+
+const char *ask_name(const Ask *a) {
+        return a->skill ?: a->request.exec;
+}
+
+static bool refuse(Refusal *r, int code, int e) {
+        r->code = code;
+        if (!*r->why.text)
+                diag(&r->why, 0, "%s", strerror(e < 0 ? -e : EIO));
+        return false;
+}
+
+static bool wrong(Refusal *r) {
+        r->usage = true;
+        return refuse(r, CODE_OURS, 0);
+}
+
+void ask_request_failed(int e, Refusal *r) {
+        switch (e) {
+        case REQUEST_E_BAD:
+                wrong(r);
+                break;
+        case REQUEST_E_NOT_FOUND:
+                refuse(r, CODE_NOT_FOUND, e);
+                break;
+        case REQUEST_E_NOT_EXECUTABLE:
+                refuse(r, CODE_NOT_EXECUTABLE, e);
+                break;
+        default:
+                refuse(r, CODE_OURS, e);
+        }
+}
+
+static bool load_skill(const Ask *a, Store *store, bool quiet, Skill **ret, Refusal *r) {
+        _cleanup_txn_ Txn *t = NULL;
+        int e = store ? store_begin_at_once(store, &t, &r->why) : 0;
+
+        if (e == 0)
+                e = registry_load(t, a->kept, a->skill, a->registered, ret, &r->why);
+        else if (e > 0)
+                e = REGISTRY_E_SKILL;
+        if (e != 0)
+                return refuse(r, e == REGISTRY_E_UNKNOWN ? CODE_NOT_FOUND : CODE_OURS, e);
+        for (char **w = (*ret)->warnings; w && *w && !quiet; w++)
+                log_warning("%s", *w);
+        return true;
+}
+
+bool ask_grant(const Ask *a, Store *store, const Policy *policy, bool quiet, Grant *ret, Refusal *r) {
+        _cleanup_skill_ Skill *skill = NULL;
+        int e;
+
+        if (a->skill && !load_skill(a, store, quiet, &skill, r))
+                return false;
+        e = policy_grant(skill, &a->request, policy, ret, &r->why);
+        switch (e) {
+        case 0:
+                return true;
+        case GRANT_E_USAGE:
+                return wrong(r);
+        case GRANT_E_NOT_FOUND:
+                return refuse(r, CODE_NOT_FOUND, e);
+        case GRANT_E_NOT_EXECUTABLE:
+                return refuse(r, CODE_NOT_EXECUTABLE, e);
+        default:
+                r->by_policy = e == GRANT_E_REFUSED;
+                return refuse(r, CODE_OURS, e);
+        }
+}

@@ -1,0 +1,66 @@
+#include "daemon/places.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+char *place_of_store(const char *given, Diag *reterr) {
+        const char *env = getenv("LETHE_STORE"), *base;
+        char *s = NULL;
+
+        if (!given && env && *env)
+                given = env;
+        if (given) {
+                if (!*given) {
+                        diag(reterr, 0, "--store is empty: it names a folder");
+                        return NULL;
+                }
+                return strdup(given);
+        }
+        base = getenv("XDG_STATE_HOME");
+        if (base && *base == '/')
+                return asprintf(&s, "%s/lethe", base) < 0 ? NULL : s;
+        base = getenv("HOME");
+        if (base && *base == '/')
+                return asprintf(&s, "%s/.local/state/lethe", base) < 0 ? NULL : s;
+        diag(reterr, 0, "no place for the store: give --store DIR, or set LETHE_STORE, XDG_STATE_HOME or HOME");
+        return NULL;
+}
+
+char *place_of_socket(const char *given, Diag *reterr) {
+        const char *env = getenv("LETHE_SOCKET"), *base = getenv("XDG_RUNTIME_DIR");
+        char *s = NULL;
+
+        if (!given && env && *env)
+                given = env;
+        if (given) {
+                if (!*given) {
+                        diag(reterr, 0, "--socket is empty: it names a socket");
+                        return NULL;
+                }
+                return strdup(given);
+        }
+        if (geteuid() == 0)
+                return strdup("/run/lethe/socket");
+        if (base && *base == '/')
+                return asprintf(&s, "%s/lethe/socket", base) < 0 ? NULL : s;
+        diag(reterr, 0, "no place for the socket: give --socket PATH, or set LETHE_SOCKET or XDG_RUNTIME_DIR");
+        return NULL;
+}
+
+int place_connect(const char *path) {
+        struct sockaddr_un a = {.sun_family = AF_UNIX};
+        _cleanup_close_ int fd = -1;
+
+        if (strlen(path) >= sizeof(a.sun_path))
+                return -ENAMETOOLONG;
+        strcpy(a.sun_path, path);
+        if (access(path, F_OK) < 0) /* nearly always, where none serves: without a socket for it */
+                return -errno;
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
+                return -errno;
+        return TAKE_FD(fd);
+}

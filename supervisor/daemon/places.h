@@ -1,0 +1,12 @@
+/* Runs: CLI, supervisor. Where things of a user lie when the command line does not say. */
+#pragma once
+
+#include "base/diag.h"
+
+/* The store: `given` (--store) or LETHE_STORE or $XDG_STATE_HOME/lethe or ~/.local/state/lethe. Owned string, or NULL with a message (none:
+ * out of memory). */
+char *place_of_store(const char *given, Diag *reterr);
+/* The socket of `lethe serve`: `given` (--socket) or LETHE_SOCKET or, for root, /run/lethe/socket, else $XDG_RUNTIME_DIR/lethe/socket. The same. */
+char *place_of_socket(const char *given, Diag *reterr);
+/* Connects to it. Returns a descriptor, or -errno: -ENOENT and -ECONNREFUSED when nobody is there. */
+int place_connect(const char *path);

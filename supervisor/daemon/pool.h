@@ -1,0 +1,22 @@
+/* Runs: supervisor that lives long. Regions that are prepared ahead for grants that come again, as many as the policy says ("pool"). Each is taken by
+ * one invocation, whose grant allows the same, and never used again. A thread makes the next ones: at once when fewer than half are
+ * left, else when no invocation is in its way. */
+#pragma once
+
+#include "base/diag.h"
+#include "daemon/run.h"
+
+/* What waits in a pool waits in tier namespaces, is not overwritten while it runs (discipline multipass), and has a Spawner. */
+int pool_new(Store *store, Spawner *spawner, CgroupPool *groups_or_null, const Policy *policy, Pool **ret, Diag *reterr);
+/* Another policy: what waits is given up. The policy is borrowed during the call. */
+void pool_reload(Pool *p, const Policy *policy);
+void pool_free(Pool *p);
+/* A prepared Run whose grant allows what g does, or NULL. From then on one is prepared for the next of its kind, when the policy says so. Pool NULL:
+ * NULL. */
+struct Run *pool_take(Pool *p, const Grant *g);
+/* An invocation has ended, whether pool_take() had one for it or not. */
+void pool_leave(Pool *p);
+/* What pool_take() gave is not wanted, and is given up. */
+void pool_give_back(Pool *p, struct Run *run);
+/* What pool_take() gave is at its end, recorded or not. */
+void pool_over(Pool *p, const char *region);

@@ -1,0 +1,186 @@
+#include "engine/fold.h"
+
+#include "base/clock.h"
+#include "engine/event.h"
+#include "engine/fold-slot.h"
+#include "engine/project.h"
+#include "engine/record.h"
+#include "engine/unapplied.h"
+#include "ledger/ledger.h"
+#include "store/hooks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One event: what the live path did with it. */
+static int fold_event(Txn *from, Txn *to, uint64_t seq, Bytes entry) {
+        _cleanup_json_ json_t *o = NULL, *body = NULL;
+        const char *type;
+        int r = json_parse_own(entry.p, entry.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o);
+
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        type = json_string_value(json_object_get(o, "type"));
+        if (!type)
+                return -EUCLEAN;
+        if (!project_concerns(type))
+                return fold_slot_event(to, seq, o);
+        r = record_body(from, seq, &body);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        r = unapplied_project(to, seq, o, body);
+        return r > 0 ? 0 : r;
+}
+
+static int fold_all(Txn *from, Txn *to, uint64_t *ret_events) {
+        _cleanup_cursor_ Cursor *c = NULL;
+        uint64_t n = 0;
+        Bytes k, v;
+        int r = cursor_open(from, TABLE_EVENT, BYTES(NULL, 0), &c);
+
+        for (; r == 0 && (r = cursor_next(c, &k, &v)) == 0; n++)
+                r = k.n == 8 ? fold_event(from, to, be64_get(k.p), v) : -EUCLEAN;
+        *ret_events = n;
+        return r == -ENOENT ? 0 : r;
+}
+
+/* A key as people can read it: printable bytes as they are, others as \xNN. */
+static void show(Bytes k, char *out, size_t n_out) {
+        const uint8_t *p = k.p;
+        size_t n = 0;
+
+        for (size_t i = 0; i < k.n && n + 5 < n_out; i++)
+                if (p[i] > ' ' && p[i] < 0x7f && p[i] != '\\')
+                        out[n++] = (char)p[i];
+                else
+                        n += (size_t)snprintf(out + n, n_out - n, "\\x%02x", p[i]);
+        out[n] = '\0';
+}
+
+static void differs(FoldResult *ret, Table table, Bytes key, const char *how) {
+        if (ret->differ++ > 0)
+                return;
+        ret->table = table;
+        ret->how = how;
+        show(key, ret->key, sizeof(ret->key));
+}
+
+typedef struct Side {
+        Cursor *cursor;
+        Bytes k, v;
+        bool over;
+} Side;
+
+static int step(Side *s) {
+        int r = cursor_next(s->cursor, &s->k, &s->v);
+
+        s->over = r == -ENOENT;
+        return s->over ? 0 : r;
+}
+
+static int open_side(Txn *t, Table table, Bytes from, Side *ret) {
+        cursor_free(TAKE_PTR(ret->cursor));
+        *ret = (Side){0};
+        return cursor_open(t, table, from, &ret->cursor);
+}
+
+static int order(const Side *a, const Side *b) {
+        size_t n = a->over || b->over ? 0 : MIN(a->k.n, b->k.n);
+        int c = n ? memcmp(a->k.p, b->k.p, n) : 0;
+
+        if (a->over || b->over)
+                return a->over - b->over;
+        return c ? c : (a->k.n > b->k.n) - (a->k.n < b->k.n);
+}
+
+/* Makes the row of t that of the fold; the cursor of t is opened anew behind it, because LMDB's page may have moved. */
+static int mend(Txn *t, Table table, Side *ours, const Side *fold, int c) {
+        uint8_t key[512];
+        Bytes at = c < 0 ? ours->k : fold->k;
+        int r;
+
+        assert(at.n < sizeof(key));
+        memcpy(key, at.p, at.n);
+        key[at.n] = 0; /* the least key that comes after it */
+        r = c < 0 ? table_del(t, table, BYTES(key, at.n)) : table_put(t, table, BYTES(key, at.n), fold->v);
+        if (r == 0)
+                r = open_side(t, table, BYTES(key, at.n + 1), ours);
+        return r < 0 ? r : step(ours);
+}
+
+static int compare_table(Txn *t, Txn *fold, Table table, bool repair, FoldResult *ret) {
+        Side a = {0}, b = {0};
+        int r = open_side(t, table, BYTES(NULL, 0), &a);
+
+        if (r == 0)
+                r = open_side(fold, table, BYTES(NULL, 0), &b);
+        if (r == 0)
+                r = step(&a);
+        if (r == 0)
+                r = step(&b);
+        while (r == 0 && !(a.over && b.over)) {
+                int c = order(&a, &b);
+                bool same = c == 0 && a.v.n == b.v.n && memcmp(a.v.p, b.v.p, a.v.n) == 0;
+
+                ret->rows += c >= 0;
+                if (!same)
+                        differs(ret, table, c < 0 ? a.k : b.k, c < 0 ? "extra" : c > 0 ? "missing" : "differs");
+                if (!same && repair)
+                        r = mend(t, table, &a, &b, c);
+                else if (c <= 0)
+                        r = step(&a);
+                if (r == 0 && c >= 0)
+                        r = step(&b);
+        }
+        cursor_free(a.cursor);
+        cursor_free(b.cursor);
+        return r;
+}
+
+static int run(Txn *t, const Table *tables, bool repair, FoldResult *ret, Diag *reterr) {
+        _cleanup_store_ Store *beside = NULL;
+        FoldResult f = {0};
+        uint64_t began = clock_mono_usec();
+        Txn *fold;
+        int r = store_scratch(txn_store(t), &beside, reterr);
+
+        if (r == 0)
+                r = store_begin(beside, true, &fold, reterr);
+        if (r != 0)
+                return r;
+        r = fold_all(t, fold, &f.events);
+        for (const Table *table = tables; r == 0 && *table != TABLE_COUNT_; table++)
+                r = compare_table(t, fold, *table, repair, &f);
+        store_abort(fold);
+        f.usec = clock_mono_usec() - began;
+        if (r == 0)
+                *ret = f;
+        return r;
+}
+
+int engine_fold_compare(Txn *t, FoldResult *ret, Diag *reterr) {
+        return run(t, projected_tables, false, ret, reterr);
+}
+
+int engine_fold_rebuild(Txn *t, FoldResult *ret, Diag *reterr) {
+        bool newest;
+        int r = run(t, projected_tables, true, ret, reterr);
+
+        if (r == 0)
+                r = store_is_newest(t, &newest);
+        return r == 0 && !newest ? store_made_newest(t) : r;
+}
+
+int engine_index_need(Txn *t) {
+        static const Table index[] = {TABLE_TERM, TABLE_DOC, TABLE_COUNT_};
+        FoldResult f;
+        bool newest;
+        Diag d;
+        int r = store_is_newest(t, &newest);
+
+        if (r < 0 || newest)
+                return r;
+        r = run(t, index, true, &f, &d);
+        return r == 0 ? store_made_newest(t) : r > 0 ? -EIO : r;
+}

@@ -1,0 +1,183 @@
+#include "engine/gather.h"
+
+#include "engine/event.h"
+#include "engine/fold-slot.h"
+#include "engine/region-row.h"
+
+#include <errno.h>
+#include <string.h>
+
+int gather_rule(Txn *t, const SlotRow *row, ArbiterRule *ret) {
+        _cleanup_json_ json_t *entry = NULL;
+        int r = event_get(t, row->defined, &entry);
+
+        if (r == 0)
+                r = arbiter_rule_parse(json_object_get(entry, "arbitrate"), ret, NULL);
+        return r > 0 || r == -ENOENT ? -EUCLEAN : r;
+}
+
+int gather_may(Txn *t, const char *name, const SlotRow *row, int64_t expect, const double *confidence, Diag *reterr) {
+        ArbiterRule rule = {.kind = ARBITER_KINDS_};
+        int r;
+
+        if (!row->arbitrated && !confidence)
+                return 0;
+        r = row->arbitrated ? gather_rule(t, row, &rule) : 0;
+        if (r < 0)
+                return r;
+        if (confidence && rule.kind != ARBITER_CONFIDENCE)
+                return diag(reterr, ENGINE_E_RULE, "slot %s is not decided by confidence: a write of it has none", name);
+        if (!confidence && rule.kind == ARBITER_CONFIDENCE)
+                return diag(reterr, ENGINE_E_RULE, "slot %s is decided by confidence: a write of it is to have one, from 0 to 1", name);
+        if (confidence && !(*confidence >= 0 && *confidence <= 1))
+                return diag(reterr, ENGINE_E_RULE, "slot %s: a confidence is a number from 0 to 1", name);
+        if (rule.kind == ARBITER_CAS && expect < 0)
+                return diag(reterr, ENGINE_E_RULE, "slot %s is decided by compare-and-swap: a write of it is to expect a version", name);
+        return 0;
+}
+
+static int drop(Txn *t, const HeldRow *h, const char *reason) {
+        _cleanup_json_ json_t *fields = json_pack("{s:s, s:o, s:o, s:s}", "slot", h->name, "version", json_u64(h->version), "proposed", json_u64(h->seq),
+                                                  "reason", reason);
+
+        return fields ? fold_slot_append(t, &(Event){.type = "slot.discarded", .region = h->region, .fields = fields}, NULL) : -ENOMEM;
+}
+
+int gather_take(Txn *t, const HeldRow *h, const SlotRow *row, bool newer, bool *ret_full) {
+        _cleanup_json_ json_t *fields = NULL, *region = NULL;
+        GatherRow rows[ARBITER_PROPOSALS_MAX];
+        const char *skill, *tree;
+        ArbiterRule rule;
+        int r, n;
+
+        *ret_full = false;
+        if (newer)
+                return drop(t, h, "superseded");
+        r = gather_rule(t, row, &rule);
+        if (r == 0)
+                r = region_json_get(t, h->region, &region);
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        tree = json_string_value(json_object_get(region, "tree")) ?: h->region;
+        n = gather_rows(t, h->name, rows, ARRAY_SIZE(rows));
+        if (n < 0)
+                return n;
+        for (int i = 0; i < n; i++)
+                if (strcmp(rows[i].tree, tree) == 0)
+                        return drop(t, h, "not_disjoint");
+        skill = json_string_value(json_object_get(json_object_get(region, "skill"), "name"));
+        if (!skill || strlen(skill) >= ARBITER_SKILL_MAX)
+                skill = "(long name)"; /* of a program; a rule names skills, and a verdict has room for this many */
+        fields = json_pack("{s:s, s:o, s:s}", "slot", h->name, "proposed", json_u64(h->seq), "skill", skill);
+        if (!fields || (strcmp(tree, h->region) != 0 && json_object_set_new(fields, "tree", json_string(tree)) < 0))
+                return -ENOMEM;
+        *ret_full = (unsigned)n + 1 >= rule.of;
+        return fold_slot_append(t, &(Event){.type = "slot.gathered", .region = h->region, .fields = fields}, NULL);
+}
+
+/* What the arbiter looks at, and what the record says of it. */
+typedef struct Gathered {
+        size_t n;
+        GatherRow rows[ARBITER_PROPOSALS_MAX];
+        ArbiterProposal proposals[ARBITER_PROPOSALS_MAX];
+        json_t *skills[ARBITER_PROPOSALS_MAX]; /* owned: entries slot.gathered */
+        json_t *entries[ARBITER_PROPOSALS_MAX]; /* owned: slot.proposed */
+} Gathered;
+
+static void gathered_free(Gathered **g) {
+        for (size_t i = 0; *g && i < (*g)->n; i++) {
+                json_decref((*g)->skills[i]);
+                json_decref((*g)->entries[i]);
+        }
+        free(*g);
+}
+
+static int read_one(Txn *t, Gathered *g, size_t i) {
+        ArbiterProposal *p = &g->proposals[i];
+        const json_t *v;
+        uint64_t expect;
+        Bytes body;
+        int r = event_get(t, g->rows[i].gathered, &g->skills[i]);
+
+        if (r == 0)
+                r = event_get(t, g->rows[i].seq, &g->entries[i]);
+        if (r == 0)
+                r = body_get(t, g->rows[i].seq, NULL, &body);
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        *p = (ArbiterProposal){.seq = g->rows[i].seq, .region = g->rows[i].region, .expect = -1, .confidence = -1};
+        p->skill = json_string_value(json_object_get(g->skills[i], "skill"));
+        v = json_object_get(g->entries[i], "expect");
+        if (!p->skill || (v && json_get_u64(v, &expect) < 0))
+                return -EUCLEAN;
+        if (v)
+                p->expect = (int64_t)expect;
+        v = json_object_get(g->entries[i], "confidence");
+        if (v)
+                p->confidence = json_number_value(v);
+        hash_bytes(body.p, body.n, p->hash);
+        return 0;
+}
+
+static json_t *said_of(const Gathered *g, size_t i, ArbiterWord word) {
+        static const char *const keys[] = {"expect", "confidence"};
+        json_t *o = json_pack("{s:o, s:s, s:s, s:s}", "seq", json_u64(g->rows[i].seq), "region", g->rows[i].region, "skill", g->proposals[i].skill, "verdict",
+                              arbiter_word(word));
+
+        for (size_t k = 0; o && k < ARRAY_SIZE(keys); k++) {
+                json_t *v = json_object_get(g->entries[i], keys[k]);
+
+                if (v && json_object_set(o, keys[k], v) < 0) {
+                        json_decref(o);
+                        return NULL;
+                }
+        }
+        return o;
+}
+
+static int record(Txn *t, const char *name, const char *who, const SlotRow *row, const ArbiterRule *rule, const Gathered *g, uint64_t *ret_seq,
+                  json_t **ret) {
+        _cleanup_json_ json_t *fields = NULL, *list = json_array(), *written = NULL;
+        ArbiterVerdict v;
+        json_t *value;
+        int r;
+
+        arbiter_decide(rule, row->version, g->proposals, g->n, &v);
+        for (size_t i = 0; i < g->n; i++)
+                if (json_array_append_new(list, said_of(g, i, v.each[i])) < 0)
+                        return -ENOMEM;
+        fields = json_pack("{s:s, s:o, s:o, s:O, s:o, s:s}", "slot", name, "version", json_u64(row->version), "rule", arbiter_rule_json(rule), "proposals",
+                           list, "winner", v.winner == ARBITER_NOBODY ? json_null() : json_u64(g->rows[v.winner].seq), "reason", arbiter_word(v.reason));
+        if (!fields)
+                return -ENOMEM;
+        r = fold_slot_append(t, &(Event){.type = "slot.arbitrated", .who = who, .fields = fields}, ret_seq);
+        if (r == 0 && v.winner != ARBITER_NOBODY) {
+                written = json_pack("{s:s, s:o, s:o, s:o, s:s}", "slot", name, "version", json_u64(row->version + 1), "proposed",
+                                    json_u64(g->rows[v.winner].seq), "arbitrated", json_u64(*ret_seq), "from", g->rows[v.winner].region);
+                value = json_object_get(g->entries[v.winner], "body");
+                r = written ? fold_slot_append(t, &(Event){.type = "slot.written", .fields = written, .commitment = value}, NULL) : -ENOMEM;
+        }
+        if (r == 0 && ret)
+                *ret = TAKE_PTR(fields);
+        return r;
+}
+
+int gather_decide(Txn *t, const char *name, const char *who, uint64_t *ret_seq, json_t **ret, Diag *reterr) {
+        _cleanup_(gathered_free) Gathered *g = calloc(1, sizeof(*g));
+        ArbiterRule rule;
+        uint64_t seq;
+        SlotRow row;
+        int r = g ? slot_row_get(t, name, &row) : -ENOMEM, n;
+
+        if (r == 0)
+                r = gather_rule(t, &row, &rule);
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        n = gather_rows(t, name, g->rows, ARBITER_PROPOSALS_MAX);
+        if (n <= 0)
+                return n < 0 ? n : diag(reterr, ENGINE_E_NO_VALUE, "slot %s: nothing is gathered, so that there is nothing to decide", name);
+        g->n = (size_t)n;
+        for (size_t i = 0; r == 0 && i < g->n; i++)
+                r = read_one(t, g, i);
+        return r == 0 ? record(t, name, who, &row, &rule, g, ret_seq ? ret_seq : &seq, ret) : r;
+}

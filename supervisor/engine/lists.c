@@ -1,0 +1,76 @@
+#include "engine/lists.h"
+
+#include <errno.h>
+#include <string.h>
+
+void lists_deinit(Lists *l) {
+        free(l->list);
+        free(l->all);
+        *l = (Lists){0};
+}
+
+static int add_chunk(Lists *l, uint64_t number, Bytes v) {
+        if (!chunk_sane(v))
+                return -EUCLEAN;
+        if (l->n_all == l->room_all) {
+                size_t room = 2 * l->room_all + 256;
+                Chunk *p = realloc(l->all, room * sizeof(*p));
+
+                if (!p)
+                        return -ENOMEM;
+                l->all = p;
+                l->room_all = room;
+        }
+        l->all[l->n_all++] = (Chunk){.number = number, .p = v.p, .n = (uint32_t)(v.n / POSTING_BYTES)};
+        return 0;
+}
+
+static int read_list(Lists *l, Txn *t, Bytes prefix, unsigned term, unsigned field, size_t rows_most) {
+        _cleanup_cursor_ Cursor *c = NULL;
+        size_t first = l->n_all;
+        uint64_t df = 0;
+        Bytes key, v;
+        int r = cursor_open(t, TABLE_TERM, prefix, &c);
+
+        while (r == 0 && l->n_all - first < rows_most && (r = cursor_next(c, &key, &v)) == 0 && bytes_begin(key, prefix)) {
+                if (key.n != prefix.n + 8)
+                        return -EUCLEAN;
+                r = add_chunk(l, be64_get((const uint8_t *)key.p + prefix.n), v);
+                df += v.n / POSTING_BYTES;
+        }
+        if ((r < 0 && r != -ENOENT) || l->n_all == first)
+                return r == -ENOENT ? 0 : r;
+        l->list[l->n++] = (List){.first = first, .n = l->n_all - first, .df = df, .term = term, .field = field,
+                                 .cut = l->n_all - first == rows_most};
+        return 0;
+}
+
+int lists_read(Lists *l, Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *terms, size_t n, size_t rows_most) {
+        size_t need = l->n + n * INDEX_FIELDS;
+        uint8_t k[TERM_KEY_MAX];
+        int r = 0;
+
+        if (need > l->room) {
+                List *p = realloc(l->list, need * sizeof(*p));
+
+                if (!p)
+                        return -ENOMEM;
+                l->list = p;
+                l->room = need;
+        }
+        for (unsigned f = 0; f < INDEX_FIELDS && r == 0; f++)
+                for (size_t i = 0; i < n && fields >> f & 1 && r == 0; i++)
+                        r = read_list(l, t, BYTES(k, term_key(scope, kind, (uint8_t)f, terms[i].p, terms[i].n, k)), (unsigned)i, f, rows_most ?: SIZE_MAX);
+        return r;
+}
+
+void lists_complete(Lists *l) {
+        for (size_t i = 0; i < l->n; i++)
+                l->list[i].chunks = l->all + l->list[i].first;
+}
+
+const Chunk *list_seek(List *l, uint64_t number) {
+        while (l->at < l->n && l->chunks[l->at].number < number)
+                l->at++;
+        return l->at < l->n ? &l->chunks[l->at] : NULL;
+}

@@ -1,0 +1,36 @@
+/* Runs: supervisor, CLI. Inside of engine/rank: the rows of terms, side by side, chunk by chunk. */
+#pragma once
+
+#include "engine/rank.h"
+
+typedef struct Chunk {
+        uint64_t number;  /* of the chunk */
+        const uint8_t *p; /* borrowed from the store's map */
+        uint32_t n;       /* entries */
+} Chunk;
+
+/* One term in one field of one kind. */
+typedef struct List {
+        Chunk *chunks; /* in `all` of its set, once that is complete */
+        size_t first, n, at;
+        uint64_t df;
+        unsigned term, field;
+        double weight;
+        bool cut; /* there may be further chunks, behind those that were found */
+} List;
+
+typedef struct Lists {
+        List *list;
+        size_t n, room;
+        Chunk *all; /* of all lists, one behind the other */
+        size_t n_all, room_all;
+} Lists;
+void lists_deinit(Lists *l);
+#define _cleanup_lists_ _cleanup_(lists_deinit)
+
+/* Adds a list for each term and field that has any, and finds their chunks, the first rows_most of each (0: all). 0, -EUCLEAN, -errno. */
+int lists_read(Lists *l, Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *terms, size_t n, size_t rows_most);
+/* Sets `chunks`: after the last lists_read(). */
+void lists_complete(Lists *l);
+/* The first chunk >= number, or NULL. Goes on from where it was. */
+const Chunk *list_seek(List *l, uint64_t number);

@@ -1,0 +1,32 @@
+/* Runs: supervisor, CLI. Records of some kinds in the order in which they were made (M-13): the documents of the term index are numbered so, and what was
+ * removed, which has no terms any more, is kept there as a document of a kind of its own. */
+#pragma once
+
+#include "engine/record.h"
+
+#define MADE_KINDS_MAX 4
+
+/* Where one kind has come to, of those that live or of those that were removed. */
+typedef struct MadeStream {
+        Cursor *cursor;
+        Kind kind;
+        uint8_t prefix[RECORD_KEY_HEAD];
+        uint64_t number; /* of the next one; 0: there is none */
+        char id[RECORD_ID_MAX];
+} MadeStream;
+
+typedef struct MadeWalk {
+        Txn *txn;
+        MadeStream streams[2 * MADE_KINDS_MAX];
+        size_t n;
+} MadeWalk;
+/* Those that were made after the event `after` (0: all), and of removed ones those, too, if `removed`. n: at most MADE_KINDS_MAX. *ret is to be freed also on
+ * failure. Returns 0, -EUCLEAN, -errno. */
+int made_walk(Txn *t, uint64_t scope, const Kind *of, size_t n, bool removed, uint64_t after, MadeWalk *ret);
+int made_walk_next(MadeWalk *w, Record *ret); /* 0, -ENOENT at the end, -EUCLEAN: the index has what is not there */
+void made_walk_deinit(MadeWalk *w);
+#define _cleanup_made_walk_ _cleanup_(made_walk_deinit)
+
+/* For refmem.c: the record, whose document is out of the index, has become a tombstone, or is gone altogether. */
+int made_put_removed(Txn *t, const Record *rec);
+int made_del_removed(Txn *t, const Record *rec); /* 0 also when it was none */

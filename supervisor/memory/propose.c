@@ -1,0 +1,191 @@
+#include "memory/propose.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SUPERSEDES "supersedes"
+#define STRONG 1.0
+#define WEAK 0.35
+
+static const char *word(const json_t *o, const char *member) {
+        const char *s = json_string_value(json_object_get(o, member));
+
+        return s ? s : "";
+}
+
+static bool is(const json_t *o, const char *member, const char *value) {
+        return strcmp(word(o, member), value) == 0;
+}
+
+static bool wanted(const json_t *scan, const char *reason) {
+        const json_t *list = json_object_get(scan, "reasons");
+
+        for (size_t i = 0; i < json_array_size(list); i++) {
+                const char *s = json_string_value(json_array_get(list, i));
+
+                if (s && strcmp(s, reason) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static bool strong(const json_t *edge) {
+        return is(edge, "strength", "strong");
+}
+
+static bool gone(const json_t *edge) {
+        return is(edge, "state", "deleted") || is(edge, "state", "removed");
+}
+
+static bool of_kernel(const json_t *edge) {
+        const char *kind = word(edge, "kind");
+        size_t n = strlen(kind), tail = strlen("_kernel");
+
+        return n > tail && strcmp(kind + n - tail, "_kernel") == 0;
+}
+
+static double score_of(const json_t *record) {
+        const json_t *in = json_object_get(record, "in");
+        double score = 0;
+
+        for (size_t i = 0; i < json_array_size(in); i++) {
+                const json_t *edge = json_array_get(in, i);
+
+                if (!gone(edge) && !is(edge, "role", SUPERSEDES))
+                        score += strong(edge) ? STRONG : WEAK;
+        }
+        return score;
+}
+
+static int add(json_t *reasons, const char *name, const json_t *edge, const char *member, json_t *value) {
+        json_t *o = json_pack("{s:s, s:O*, s:O*, s:O*}", "reason", name, "kind", json_object_get(edge, "kind"), "id", json_object_get(edge, "id"),
+                              member ? member : "event", value);
+
+        for (size_t i = 0; o && i < json_array_size(reasons); i++)
+                if (json_equal(json_array_get(reasons, i), o)) { /* by another role */
+                        json_decref(o);
+                        return 0;
+                }
+        return o && json_array_append_new(reasons, o) == 0 ? 0 : -ENOMEM;
+}
+
+/* In the order of the admitted types. */
+static int reasons_of(const json_t *scan, const json_t *record, json_t *reasons) {
+        const json_t *out = json_object_get(record, "out"), *in = json_object_get(record, "in");
+        json_t *since = json_object_get(record, "since"), *edge;
+        size_t i;
+        int r = 0;
+
+        if (wanted(scan, "broken_ref"))
+                json_array_foreach((json_t *)out, i, edge)
+                        if (r == 0 && gone(edge) && !is(edge, "role", SUPERSEDES))
+                                r = add(reasons, "broken_ref", edge, NULL, NULL);
+        if (wanted(scan, "superseded_by"))
+                json_array_foreach((json_t *)in, i, edge)
+                        if (r == 0 && is(edge, "state", "active") && is(edge, "role", SUPERSEDES))
+                                r = add(reasons, "superseded_by", edge, NULL, NULL);
+        if (wanted(scan, "retired_dependency"))
+                json_array_foreach((json_t *)out, i, edge)
+                        if (r == 0 && is(edge, "state", "archived") && strong(edge) && !is(edge, "role", SUPERSEDES))
+                                r = add(reasons, "retired_dependency", edge, "event", json_object_get(edge, "event"));
+        if (r == 0 && since && score_of(record) == 0 && wanted(scan, "unsupported_since"))
+                r = add(reasons, "unsupported_since", NULL, "pass", since);
+        return r;
+}
+
+static int blockers_of(const json_t *record, json_t *blockers) {
+        const json_t *in = json_object_get(record, "in");
+
+        for (size_t i = 0; i < json_array_size(in); i++) {
+                const json_t *edge = json_array_get(in, i);
+
+                if (gone(edge) || is(edge, "role", SUPERSEDES) || !(strong(edge) || of_kernel(edge) || is(edge, "state", "active")))
+                        continue;
+                if (json_array_append_new(blockers, json_pack("{s:O, s:O, s:O, s:O}", "kind", json_object_get(edge, "kind"), "id", json_object_get(edge, "id"),
+                                                              "strength", json_object_get(edge, "strength"), "role", json_object_get(edge, "role"))) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+/* One record: a proposal, a blocked one, or nothing. */
+static int judge(const json_t *scan, const json_t *record, json_t *proposals, json_t *blocked) {
+        json_t *reasons = json_array(), *blockers = json_array(), *first, *o = NULL;
+        bool archived = is(record, "state", "archived");
+        int r = reasons && blockers ? reasons_of(scan, record, reasons) : -ENOMEM;
+
+        if (r == 0 && archived)
+                r = blockers_of(record, blockers);
+        if (r == 0 && json_array_size(reasons) > 0) {
+                first = json_incref(json_array_get(reasons, 0));
+                json_array_remove(reasons, 0);
+                o = json_pack("{s:s, s:O, s:O, s:f, s:o, s:O}", "op", archived ? "remove" : "archive", "kind", json_object_get(record, "kind"), "id",
+                              json_object_get(record, "id"), "score", score_of(record), "reason", first, "also", reasons);
+                if (!o || (json_array_size(blockers) > 0 && json_object_set(o, "blockers", blockers) < 0) ||
+                    json_array_append(json_array_size(blockers) > 0 ? blocked : proposals, o) < 0)
+                        r = -ENOMEM;
+        }
+        json_decref(o);
+        json_decref(reasons);
+        json_decref(blockers);
+        return r;
+}
+
+static int lane(const json_t *o) {
+        return is(o, "kind", "knowledge_projections") ? 0 : is(o, "kind", "skill_artifacts") ? 1 : 2;
+}
+
+static int compare(const void *a, const void *b) {
+        const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+        double s = json_number_value(json_object_get(x, "score")), t = json_number_value(json_object_get(y, "score"));
+
+        if (lane(x) != lane(y))
+                return lane(x) - lane(y);
+        if (s != t)
+                return s < t ? -1 : 1;
+        return strcmp(word(x, "id"), word(y, "id"));
+}
+
+static int sorted(const json_t *list, json_t **ret) {
+        size_t n = json_array_size(list);
+        json_t **v = calloc(n + 1, sizeof(*v)), *out = json_array();
+        int r = v && out ? 0 : -ENOMEM;
+
+        for (size_t i = 0; r == 0 && i < n; i++)
+                v[i] = json_array_get(list, i);
+        if (r == 0)
+                qsort(v, n, sizeof(*v), compare);
+        for (size_t i = 0; r == 0 && i < n; i++)
+                r = json_array_append(out, v[i]) < 0 ? -ENOMEM : 0;
+        free(v);
+        if (r < 0)
+                json_decref(out);
+        else
+                *ret = out;
+        return r;
+}
+
+int propose(const json_t *scan, json_t **ret) {
+        const json_t *records = json_object_get(scan, "records");
+        json_t *proposals = json_array(), *blocked = json_array(), *a = NULL, *b = NULL;
+        int r = proposals && blocked ? 0 : -ENOMEM;
+
+        if (json_integer_value(json_object_get(scan, "version")) != PROPOSE_VERSION || !json_is_array(records) || !json_object_get(scan, "pass"))
+                r = -EINVAL;
+        for (size_t i = 0; r == 0 && i < json_array_size(records); i++)
+                r = judge(scan, json_array_get(records, i), proposals, blocked);
+        if (r == 0)
+                r = sorted(proposals, &a);
+        if (r == 0)
+                r = sorted(blocked, &b);
+        if (r == 0 && !(*ret = json_pack("{s:i, s:O, s:O, s:O}", "version", PROPOSE_VERSION, "pass", json_object_get(scan, "pass"), "proposals", a,
+                                         "blocked", b)))
+                r = -ENOMEM;
+        json_decref(a);
+        json_decref(b);
+        json_decref(proposals);
+        json_decref(blocked);
+        return r;
+}

@@ -1,0 +1,166 @@
+/* Runs: supervisor. A grant for a region that is prepared before its invocation: what it may, without what it is told. */
+#include "policy/grant.h"
+
+#include <errno.h>
+#include <string.h>
+
+static char *text(const char *s, bool *failed) {
+        char *t = s ? strdup(s) : NULL;
+
+        *failed |= s && !t;
+        return t;
+}
+
+static char **list(char *const *v, bool *failed) {
+        char **l = NULL;
+
+        for (size_t i = 0; v && v[i] && !*failed; i++)
+                *failed |= strv_add(&l, v[i]) < 0;
+        return l;
+}
+
+static json_t *json(const json_t *j, bool *failed) {
+        json_t *copy = j ? json_deep_copy(j) : NULL;
+
+        *failed |= j && !copy;
+        return copy;
+}
+
+static FileGrant *files(const Grant *g, bool *failed) {
+        FileGrant *v = calloc(g->n_files + 1, sizeof(*v));
+
+        *failed |= !v;
+        for (size_t i = 0; v && i < g->n_files; i++)
+                v[i] = (FileGrant){text(g->files[i].source, failed), text(g->files[i].target, failed), g->files[i].write};
+        return v;
+}
+
+static NetGrant *connects(const Grant *g, bool *failed) {
+        NetGrant *v = calloc(g->n_connects + 1, sizeof(*v));
+
+        *failed |= !v;
+        for (size_t i = 0; v && i < g->n_connects; i++) {
+                v[i] = g->connects[i];
+                v[i].text = text(g->connects[i].text, failed);
+        }
+        return v;
+}
+
+static ReleaseGrant *releases(const Grant *g, bool *failed) {
+        ReleaseGrant *v = calloc(g->n_releases + 1, sizeof(*v));
+
+        *failed |= !v;
+        for (size_t i = 0; v && i < g->n_releases; i++)
+                v[i] = (ReleaseGrant){text(g->releases[i].entry, failed), list(g->releases[i].argv, failed), g->releases[i].budget};
+        return v;
+}
+
+static MemoryRight *memory(const Grant *g, bool *failed) {
+        MemoryRight *v = NULL;
+
+        *failed |= memory_rights_copy(g->memory, g->n_memory, &v) < 0;
+        return v;
+}
+
+int grant_copy_untold(const Grant *g, Grant *ret) {
+        Grant c = *g;
+        bool failed = false;
+
+        c.argv = c.env = NULL;
+        c.trace = (Trace){0};
+        c.client = 0;
+        c.reductions = c.beyond = NULL;
+        c.skill_name = text(g->skill_name, &failed);
+        c.skill_digest = text(g->skill_digest, &failed);
+        c.skill_dir = text(g->skill_dir, &failed);
+        c.program = text(g->program, &failed);
+        c.workdir = text(g->workdir, &failed);
+        c.files = files(g, &failed);
+        c.n_files = c.files ? g->n_files : 0;
+        c.connects = connects(g, &failed);
+        c.n_connects = c.connects ? g->n_connects : 0;
+        c.sections = json(g->sections, &failed);
+        c.resources = list(g->resources, &failed);
+        c.releases = releases(g, &failed);
+        c.n_releases = c.releases ? g->n_releases : 0;
+        c.sub_skills = list(g->sub_skills, &failed);
+        c.notes = text(g->notes, &failed);
+        c.canon = text(g->canon, &failed);
+        c.memory = memory(g, &failed);
+        c.n_memory = c.memory ? g->n_memory : 0;
+        c.preload = list(g->preload, &failed);
+        c.interpreter = text(g->interpreter, &failed);
+        c.gates = json(g->gates, &failed);
+        c.reads = list(g->reads, &failed);
+        c.writes = list(g->writes, &failed);
+        c.slots = json(g->slots, &failed);
+        if (failed) {
+                grant_deinit(&c);
+                return -ENOMEM;
+        }
+        *ret = c;
+        return 0;
+}
+
+static bool same_text(const char *a, const char *b) {
+        return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_list(char *const *a, char *const *b) {
+        size_t n = strv_length(a);
+
+        if (n != strv_length(b))
+                return false;
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(a[i], b[i]) != 0)
+                        return false;
+        return true;
+}
+
+static bool same_json(const json_t *a, const json_t *b) {
+        return a == b || (a && b && json_equal(a, b));
+}
+
+static bool same_budget(const Budget *a, const Budget *b) {
+        for (size_t i = 0; i < BUDGET_FIELDS; i++)
+                if (budget_get(a, &budget_fields[i]) != budget_get(b, &budget_fields[i]))
+                        return false;
+        return true;
+}
+
+static bool same_reach(const Grant *a, const Grant *b) {
+        if (a->n_files != b->n_files || a->n_connects != b->n_connects || a->network != b->network || a->network_closed != b->network_closed ||
+            a->proc != b->proc)
+                return false;
+        for (size_t i = 0; i < a->n_files; i++)
+                if (!same_text(a->files[i].source, b->files[i].source) || !same_text(a->files[i].target, b->files[i].target) ||
+                    a->files[i].write != b->files[i].write)
+                        return false;
+        for (size_t i = 0; i < a->n_connects; i++)
+                if (!same_text(a->connects[i].text, b->connects[i].text))
+                        return false;
+        return true;
+}
+
+static bool same_releases(const Grant *a, const Grant *b) {
+        if (a->n_releases != b->n_releases)
+                return false;
+        for (size_t i = 0; i < a->n_releases; i++)
+                if (!same_text(a->releases[i].entry, b->releases[i].entry) || !same_list(a->releases[i].argv, b->releases[i].argv) ||
+                    !same_budget(&a->releases[i].budget, &b->releases[i].budget))
+                        return false;
+        return true;
+}
+
+bool grant_same(const Grant *a, const Grant *b) {
+        return same_text(a->skill_name, b->skill_name) && same_text(a->skill_digest, b->skill_digest) && same_text(a->skill_dir, b->skill_dir) &&
+               same_text(a->program, b->program) && same_text(a->workdir, b->workdir) && same_budget(&a->budget, &b->budget) &&
+               a->min_tier == b->min_tier && a->tier == b->tier && same_reach(a, b) && a->on_denial == b->on_denial &&
+               a->report_paths == b->report_paths && a->cancel_bound_usec == b->cancel_bound_usec && a->discipline == b->discipline &&
+               a->passes == b->passes && a->lineage == b->lineage && a->key_scope == b->key_scope && same_json(a->sections, b->sections) &&
+               same_list(a->resources, b->resources) && same_releases(a, b) && same_list(a->sub_skills, b->sub_skills) && same_list(a->preload, b->preload) &&
+               same_text(a->interpreter, b->interpreter) && same_text(a->notes, b->notes) && same_text(a->canon, b->canon) &&
+               memory_rights_same(a->memory, a->n_memory, b->memory, b->n_memory) &&
+               same_json(a->gates, b->gates) && same_list(a->reads, b->reads) && same_list(a->writes, b->writes) && same_json(a->slots, b->slots) &&
+               a->max_regions == b->max_regions && a->max_of_skill == b->max_of_skill;
+}

@@ -1,0 +1,188 @@
+/* Runs: supervisor. Files of control groups: opened for one use, or kept open from one region to the next. */
+#include "region/region-cgroup-private.h"
+
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What each region writes or reads at least once. A list of processes is none of them: whoever reads it again through the same descriptor may be told
+ * what it said up to a second ago. */
+static const struct {
+        const char *v1, *v2;
+        int flags;
+} names[GROUP_FILES] = {
+        [GROUP_MEMORY_LIMIT] = {"memory.limit_in_bytes", "memory.max", O_WRONLY},
+        [GROUP_SWAP_LIMIT] = {"memory.memsw.limit_in_bytes", "memory.swap.max", O_WRONLY},
+        [GROUP_MEMORY_PEAK] = {"memory.max_usage_in_bytes", "memory.peak", O_RDWR},
+        [GROUP_MEMORY_NOW] = {"memory.usage_in_bytes", "memory.current", O_RDONLY},
+        [GROUP_PIDS_MAX] = {"pids.max", "pids.max", O_WRONLY},
+        [GROUP_CPU_USAGE] = {"cpuacct.usage", "cpu.stat", O_RDONLY},
+        [GROUP_MEMORY_TASKS] = {"tasks", NULL, O_WRONLY},
+        [GROUP_PIDS_TASKS] = {"tasks", NULL, O_WRONLY},
+        [GROUP_CPU_TASKS] = {"tasks", NULL, O_WRONLY},
+};
+
+int group_open(const char *dir, const char *file, int flags) {
+        char path[PATH_MAX];
+        int fd;
+
+        if (snprintf(path, sizeof(path), "%s/%s", dir, file) >= (int)sizeof(path))
+                return -ENAMETOOLONG;
+        fd = open(path, flags | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+int group_write(const char *dir, const char *file, const char *fmt, ...) {
+        _cleanup_close_ int fd = group_open(dir, file, O_WRONLY);
+        char text[256];
+        va_list ap;
+        int n;
+
+        if (fd < 0)
+                return fd;
+        va_start(ap, fmt);
+        n = vsnprintf(text, sizeof(text), fmt, ap);
+        va_end(ap);
+        return write(fd, text, (size_t)n) < 0 ? -errno : 0;
+}
+
+int group_read(const char *dir, const char *file, char *text, size_t room) {
+        _cleanup_close_ int fd = dir ? group_open(dir, file, O_RDONLY) : -ENOENT;
+        ssize_t n;
+
+        if (fd < 0)
+                return fd;
+        n = read(fd, text, room - 1);
+        if (n < 0)
+                return -errno;
+        text[n] = 0;
+        return 0;
+}
+
+static const char *folder_of(const RegionCgroup *c, GroupFile f) {
+        switch (f) {
+        case GROUP_MEMORY_LIMIT:
+        case GROUP_SWAP_LIMIT:
+        case GROUP_MEMORY_PEAK:
+        case GROUP_MEMORY_NOW:
+        case GROUP_MEMORY_TASKS:
+                return c->memory;
+        case GROUP_PIDS_MAX:
+        case GROUP_PIDS_TASKS:
+                return c->pids;
+        case GROUP_CPU_USAGE:
+        case GROUP_CPU_TASKS:
+        case GROUP_FILES:
+        default:
+                return c->cpu;
+        }
+}
+
+/* *ret_own is the same descriptor when it is the caller's to close, else -1. Returns it, or -errno. */
+static int file_of(const RegionCgroup *c, GroupFile f, int *ret_own) {
+        const int flags = c->v2 && f == GROUP_MEMORY_PEAK ? O_RDONLY : names[f].flags;
+        const char *dir = folder_of(c, f);
+        int fd;
+
+        *ret_own = -1;
+        if (c->files && c->files->fd[f] >= 0)
+                return c->files->fd[f];
+        fd = dir ? group_open(dir, c->v2 ? names[f].v2 : names[f].v1, flags) : -ENOENT;
+        if (fd < 0)
+                return fd;
+        if (c->files)
+                c->files->fd[f] = fd;
+        else
+                *ret_own = fd;
+        return fd;
+}
+
+int group_file_write(const RegionCgroup *c, GroupFile f, const char *fmt, ...) {
+        _cleanup_close_ int own = -1;
+        int fd = file_of(c, f, &own), n;
+        char text[64];
+        va_list ap;
+
+        if (fd < 0)
+                return fd;
+        va_start(ap, fmt);
+        n = vsnprintf(text, sizeof(text), fmt, ap);
+        va_end(ap);
+        return pwrite(fd, text, (size_t)n, 0) < 0 ? -errno : 0;
+}
+
+int group_file_read(const RegionCgroup *c, GroupFile f, char *text, size_t room) {
+        _cleanup_close_ int own = -1;
+        int fd = file_of(c, f, &own);
+        ssize_t n;
+
+        if (fd < 0)
+                return fd;
+        n = pread(fd, text, room - 1, 0);
+        if (n < 0)
+                return -errno;
+        text[n] = 0;
+        return 0;
+}
+
+int group_file_number(const RegionCgroup *c, GroupFile f, uint64_t *ret) {
+        char text[64];
+        int e = group_file_read(c, f, text, sizeof(text));
+
+        if (e == 0)
+                *ret = strtoull(text, NULL, 10);
+        return e;
+}
+
+int region_cgroup_tasks(const RegionCgroup *c, CgroupTasks *ret) {
+        static const GroupFile files[REGION_CGROUPS_MAX] = {GROUP_MEMORY_TASKS, GROUP_PIDS_TASKS, GROUP_CPU_TASKS};
+
+        *ret = (CgroupTasks){0};
+        for (size_t i = 0; c->made && !c->v2 && i < REGION_CGROUPS_MAX; i++) {
+                int fd;
+
+                if (!folder_of(c, files[i]))
+                        continue;
+                ret->own[ret->n] = -1;
+                fd = file_of(c, files[i], &ret->own[ret->n]);
+                if (fd < 0) {
+                        region_cgroup_tasks_close(ret);
+                        return fd;
+                }
+                ret->fd[ret->n++] = fd;
+        }
+        return 0;
+}
+
+void region_cgroup_tasks_close(CgroupTasks *t) {
+        while (t->n > 0)
+                closep(&t->own[--t->n]);
+}
+
+void group_keep_files(RegionCgroup *c, atomic_uint *kept) {
+        c->files = malloc(sizeof(*c->files));
+        if (!c->files)
+                return;
+        c->files->kept = kept;
+        for (size_t i = 0; i < GROUP_FILES; i++)
+                c->files->fd[i] = -1;
+        atomic_fetch_add(kept, 1);
+}
+
+void group_close_files(RegionCgroup *c) {
+        for (size_t i = 0; c->files && i < GROUP_FILES; i++)
+                closep(&c->files->fd[i]);
+        if (c->files)
+                atomic_fetch_sub(c->files->kept, 1);
+        free(c->files);
+        c->files = NULL;
+        closep(&c->oom);
+        closep(&c->pids_events);
+}

@@ -1,0 +1,224 @@
+/* Runs: supervisor. */
+#include "region/region-cgroup-private.h"
+
+#include "base/clock.h"
+#include "base/io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define IDLE_MAX 64
+#define KEPT_MAX 32 /* groups whose files stay open from one region to the next: each is a dozen descriptors */
+/* What stays charged to an empty group: a share for each processor that nobody uses, some kernel objects. More are pages of files, which the next one
+ * would have to make do without. */
+#define CHARGED_MAX (1024 * 1024)
+
+struct CgroupPool {
+        pthread_mutex_t lock;
+        char *name;   /* what the groups' names begin with */
+        char *self;   /* of /proc/self/cgroup */
+        char *places;
+        RegionCgroup idle[IDLE_MAX];
+        size_t n_idle;
+        uint64_t n_made;
+        atomic_uint kept; /* groups whose files stay open */
+};
+
+static int plan(CgroupPool *p, uint64_t n, RegionCgroup *ret) {
+        char name[128];
+
+        snprintf(name, sizeof(name), "%s%llu", p->name + strlen(CGROUP_NAME), (unsigned long long)n);
+        return region_cgroup_plan(CGROUP_ROOT, p->self, name, ret);
+}
+
+/* Each group's folder without its own name. */
+static int find_places(CgroupPool *p, const RegionCgroup *c) {
+        const char *dirs[REGION_CGROUPS_MAX + 1];
+        _cleanup_free_ char *s = NULL;
+
+        region_cgroup_list(c, dirs);
+        for (size_t i = 0; dirs[i]; i++) {
+                char *more;
+
+                if (asprintf(&more, "%s%s%.*s", s ? s : "", s ? ":" : "", (int)(strrchr(dirs[i], '/') - dirs[i]), dirs[i]) < 0)
+                        return -ENOMEM;
+                free(s);
+                s = more;
+        }
+        p->places = TAKE_PTR(s);
+        return 0;
+}
+
+int cgroup_pool_new(const char *store, const char *owner, CgroupPool **ret) {
+        CgroupPool *p = calloc(1, sizeof(*p));
+        RegionCgroup c = {.oom = -1, .pids_events = -1};
+        size_t n;
+        int e;
+
+        if (!p)
+                return -ENOMEM;
+        pthread_mutex_init(&p->lock, NULL);
+        e = asprintf(&p->name, CGROUP_POOL_NAME, store, owner) < 0 ? (p->name = NULL, -ENOMEM) : 0;
+        if (e == 0)
+                e = io_read_file(AT_FDCWD, "/proc/self/cgroup", 65536, &p->self, &n);
+        if (e == 0)
+                e = plan(p, 0, &c);
+        if (e == 0 && (c.v2 || !region_cgroup_any(&c)))
+                e = -ENOENT;
+        if (e == 0)
+                e = find_places(p, &c);
+        region_cgroup_deinit(&c);
+        if (e < 0) {
+                cgroup_pool_free(p);
+                return e;
+        }
+        *ret = p;
+        return 0;
+}
+
+const char *cgroup_pool_places(const CgroupPool *p) {
+        return p->places;
+}
+
+int cgroup_pool_take(CgroupPool *p, RegionCgroup *ret) {
+        uint64_t n = 0;
+        bool found;
+        int e;
+
+        pthread_mutex_lock(&p->lock);
+        found = p->n_idle > 0;
+        if (found)
+                *ret = p->idle[--p->n_idle];
+        else
+                n = p->n_made++;
+        pthread_mutex_unlock(&p->lock);
+        e = found ? 0 : plan(p, n, ret);
+        if (e < 0)
+                return e;
+        ret->pool = p;
+        if (!ret->files && atomic_load(&p->kept) < KEPT_MAX) /* a few more do no harm */
+                group_keep_files(ret, &p->kept);
+        return 0;
+}
+
+/* In none of the groups is a process: unlike its removal, its next use would not show that. */
+static bool all_empty(const RegionCgroup *c) {
+        const char *dirs[REGION_CGROUPS_MAX + 1];
+        char text[64];
+
+        region_cgroup_list(c, dirs);
+        for (size_t i = 0; dirs[i]; i++)
+                if (group_read(dirs[i], "cgroup.procs", text, sizeof(text)) < 0 || *text)
+                        return false;
+        return true;
+}
+
+bool cgroup_pool_give(CgroupPool *p, RegionCgroup *c) {
+        uint64_t charged = 0;
+        bool taken;
+
+        if (!c->made || c->v2 || region_cgroup_oom_count(c) > 0 || region_cgroup_pids_max_count(c) > 0 || c->counted || !all_empty(c))
+                return false;
+        if (c->memory && (region_cgroup_memory_now(c, &charged) < 0 || charged > CHARGED_MAX))
+                return false;
+        if (!c->files) {
+                closep(&c->oom);
+                closep(&c->pids_events);
+        }
+        c->idle_since = clock_mono_usec();
+        pthread_mutex_lock(&p->lock);
+        taken = p->n_idle < IDLE_MAX;
+        if (taken)
+                p->idle[p->n_idle++] = *c;
+        pthread_mutex_unlock(&p->lock);
+        if (taken)
+                *c = (RegionCgroup){.oom = -1, .pids_events = -1};
+        return taken;
+}
+
+static void drop(RegionCgroup *c) {
+        c->pool = NULL;
+        region_cgroup_remove(c);
+        region_cgroup_deinit(c);
+}
+
+/* The one used last is taken first, so that those unused for longest are the first ones. */
+void cgroup_pool_trim(CgroupPool *p, uint64_t unused_usec) {
+        uint64_t now = clock_mono_usec();
+
+        for (;;) {
+                RegionCgroup c = {.oom = -1, .pids_events = -1};
+                bool found;
+
+                pthread_mutex_lock(&p->lock);
+                found = p->n_idle > 0 && now - p->idle[0].idle_since >= unused_usec;
+                if (found) {
+                        c = p->idle[0];
+                        memmove(p->idle, p->idle + 1, --p->n_idle * sizeof(p->idle[0]));
+                }
+                pthread_mutex_unlock(&p->lock);
+                if (!found)
+                        return;
+                drop(&c);
+        }
+}
+
+void cgroup_pool_free(CgroupPool *p) {
+        if (!p)
+                return;
+        for (size_t i = 0; i < p->n_idle; i++)
+                drop(&p->idle[i]);
+        pthread_mutex_destroy(&p->lock);
+        free(p->name);
+        free(p->self);
+        free(p->places);
+        free(p);
+}
+
+static int clear_place(const char *place, const char *name) {
+        DIR *d = opendir(place);
+        struct dirent *entry;
+        int e = 0;
+
+        if (!d)
+                return errno == ENOENT ? 0 : -errno;
+        while ((entry = readdir(d))) {
+                _cleanup_free_ char *dir = NULL;
+                int r;
+
+                if (strncmp(entry->d_name, name, strlen(name)) != 0)
+                        continue;
+                if (asprintf(&dir, "%s/%s", place, entry->d_name) < 0) {
+                        dir = NULL;
+                        e = -ENOMEM;
+                        break;
+                }
+                r = group_clear(dir);
+                e = e < 0 ? e : r;
+        }
+        closedir(d);
+        return e;
+}
+
+int cgroup_pool_clear(const char *places, const char *store, const char *owner) {
+        _cleanup_free_ char *copy = strdup(places), *name = NULL;
+        char *save = NULL;
+        int e = 0;
+
+        if (!copy || asprintf(&name, CGROUP_POOL_NAME, store, owner) < 0) {
+                name = NULL;
+                return -ENOMEM;
+        }
+        for (char *place = strtok_r(copy, ":", &save); place; place = strtok_r(NULL, ":", &save)) {
+                int r = strncmp(place, CGROUP_ROOT "/", strlen(CGROUP_ROOT) + 1) == 0 ? clear_place(place, name) : 0;
+
+                e = e < 0 ? e : r;
+        }
+        return e;
+}

@@ -1,0 +1,318 @@
+/* Runs: lethe-serve. One connection: lines in, descriptors with them, answers out. Whatever a client sends or does not read costs bounded memory
+ * and bounded time of the front. */
+#include "serve/serve.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define CHUNK 65536
+#define LINES_AT_ONCE 16                /* then others have their turn */
+#define OUT_BOUND (4 * 1024 * 1024)     /* bytes that wait to be read by a client */
+#define HELD_MAX (64 * 1024 * 1024)     /* bytes of unfinished requests, of all clients together */
+#define BAD_MAX 16                      /* wrong requests of one connection */
+
+void fd_set_close(FdSet *f) {
+        for (size_t i = 0; i < f->n; i++)
+                closep(&f->fds[i]);
+        f->n = 0;
+}
+
+static uint64_t n_taken(const Client *c) {
+        return c->n_fed - (c->in.end - c->in.start);
+}
+
+FdSet client_take_fds(Client *c) {
+        FdSet f = {};
+
+        while (c->n_sets > 0 && c->sets[0].at < n_taken(c)) {
+                fd_set_close(&f); /* those of an earlier line, which did not want them */
+                f = c->sets[0];
+                c->server->held_fds -= f.n;
+                memmove(c->sets, c->sets + 1, --c->n_sets * sizeof(c->sets[0]));
+        }
+        return f;
+}
+
+static void drop_fds(Client *c) {
+        FdSet f = client_take_fds(c);
+
+        fd_set_close(&f);
+}
+
+static void drop_sets(Client *c) {
+        for (; c->n_sets > 0; c->n_sets--) {
+                c->server->held_fds -= c->sets[c->n_sets - 1].n;
+                fd_set_close(&c->sets[c->n_sets - 1]);
+        }
+}
+
+static void unlink_client(Client *c) {
+        if (c->link) {
+                *c->link = c->next;
+                if (c->next)
+                        c->next->link = c->link;
+                c->server->n_clients--;
+        }
+        c->link = NULL;
+}
+
+void client_free(Client *c) {
+        Server *s = c->server;
+
+        jobs_cancel_of(c, SIGHUP);
+        unlink_client(c);
+        sd_event_source_disable_unref(c->source);
+        sd_event_source_disable_unref(c->again);
+        drop_sets(c);
+        s->held -= c->in.room;
+        line_reader_deinit(&c->in);
+        line_queue_deinit(&c->out);
+        closep(&c->fd);
+        if (c->peer) {
+                c->peer->n_clients--;
+                peer_drop(s, c->peer);
+        }
+        free(c);
+        server_may_end(s);
+}
+
+/* What the loop is to wake us for. */
+static void aim(Client *c) {
+        const char *bytes;
+        bool more = line_queue_peek(&c->out, &bytes) > 0, take = !c->at_end && !c->closing && !c->again && !line_queue_full(&c->out);
+
+        sd_event_source_set_io_events(c->source, (take ? EPOLLIN : 0U) | (more ? EPOLLOUT : 0U));
+}
+
+static void flush(Client *c) {
+        const char *bytes;
+        size_t n;
+
+        while (!c->broken && (n = line_queue_peek(&c->out, &bytes)) > 0) {
+                ssize_t w = send(c->fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+                if (w < 0 && errno == EAGAIN)
+                        return;
+                if (w >= 0)
+                        line_queue_sent(&c->out, (size_t)w);
+                else
+                        c->broken = errno != EINTR;
+        }
+}
+
+/* Nothing is left to be done for it. */
+static bool is_over(const Client *c) {
+        const char *bytes;
+
+        return c->broken || (line_queue_peek(&c->out, &bytes) == 0 && (c->closing || (c->at_end && !c->more && c->n_jobs == 0)));
+}
+
+static int on_again(sd_event_source *source, void *userdata);
+
+/* A client is freed, and lines are taken, by the loop alone: who calls here may still hold it. */
+static void settle(Client *c) {
+        flush(c);
+        if (!c->again && (is_over(c) || (c->more && !c->closing && !line_queue_full(&c->out))))
+                c->closing |= sd_event_add_defer(c->server->event, &c->again, on_again, c) < 0;
+        aim(c);
+}
+
+void client_send(Client *c, json_t *o) {
+        _cleanup_json_ json_t *owned = o;
+        char *text = owned ? json_dumps(owned, JSON_COMPACT) : NULL; /* overwritten when it is freed (json_wipe_freed()) */
+
+        if (!text || line_queue_add(&c->out, text, strlen(text)) < 0 || line_queue_add(&c->out, "\n", 1) < 0 ||
+            c->out.bytes.n - c->out.sent > OUT_BOUND + SERVE_ANSWER_MAX) {
+                c->closing = true;
+                line_queue_clear(&c->out);
+        }
+        free(text);
+        settle(c);
+}
+
+void client_result(Client *c, const json_t *id, json_t *result) {
+        client_send(c, json_pack("{s:s, s:O?, s:o}", "jsonrpc", "2.0", "id", id ?: json_null(), "result", result));
+}
+
+void client_error(Client *c, const json_t *id, int code, const char *fmt, ...) {
+        Diag d = {};
+        va_list ap;
+
+        va_start(ap, fmt);
+        vsnprintf(d.text, sizeof(d.text), fmt, ap);
+        va_end(ap);
+        client_send(c, json_pack("{s:s, s:O?, s:{s:i, s:{s:s}, s:s}}", "jsonrpc", "2.0", "id", id ?: json_null(), "error", "code", -code, "data", "code",
+                                 serve_error_word(code), "message", d.text));
+}
+
+void client_finish(Client *c) {
+        c->closing = true;
+        settle(c);
+}
+
+void client_bad(Client *c) {
+        if (++c->n_bad == BAD_MAX)
+                client_finish(c);
+}
+
+/* Returns true when there is more to take. */
+static bool take_lines(Client *c) {
+        for (unsigned i = 0; i < LINES_AT_ONCE && !c->closing && !line_queue_full(&c->out); i++) {
+                const char *line;
+                size_t n;
+
+                switch (line_reader_next(&c->in, &line, &n)) {
+                case LINE_WHOLE:
+                        if (n > 0)
+                                method_call(c, line, n);
+                        drop_fds(c);
+                        break;
+                case LINE_TOO_LONG:
+                        drop_fds(c);
+                        client_error(c, NULL, SERVE_E_LINE_TOO_LONG, "a request has at most %d bytes", SERVE_LINE_MAX);
+                        client_bad(c);
+                        break;
+                case LINE_PARTIAL:
+                case LINE_NONE:
+                default:
+                        return false;
+                }
+        }
+        return true;
+}
+
+/* More descriptors are held for requests that are not whole than there is room for: whoever has let its own wait for longest loses them. */
+static void bound_fds(Server *s) {
+        while (s->held_fds > SERVE_HELD_FDS_MAX) {
+                Client *slowest = NULL;
+
+                for (Client *c = s->clients; c; c = c->next)
+                        if (c->n_sets > 0 && (!slowest || c->last_usec < slowest->last_usec))
+                                slowest = c;
+                assert(slowest);
+                drop_sets(slowest);
+                client_error(slowest, NULL, SERVE_E_BUSY, "too many descriptors of unfinished requests are held: all of them together have at most %d",
+                             SERVE_HELD_FDS_MAX);
+                client_finish(slowest);
+        }
+}
+
+static void go_on(Client *c) {
+        c->more = take_lines(c);
+        settle(c);
+        bound_fds(c->server);
+}
+
+static int on_again(sd_event_source *source, void *userdata) {
+        Client *c = userdata;
+
+        c->again = sd_event_source_disable_unref(c->again);
+        flush(c);
+        if (is_over(c))
+                client_free(c);
+        else
+                go_on(c);
+        return 0;
+}
+
+static bool keep_fds(Client *c, struct msghdr *m) {
+        FdSet f = {.at = c->n_fed - 1};
+        bool fits = !(m->msg_flags & MSG_CTRUNC);
+
+        for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
+                size_t n = h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS ? (h->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+
+                for (size_t i = 0; i < n; i++) {
+                        int fd;
+
+                        memcpy(&fd, CMSG_DATA(h) + i * sizeof(int), sizeof(fd));
+                        if (f.n < SERVE_STREAMS)
+                                f.fds[f.n++] = fd;
+                        else
+                                close(fd);
+                }
+        }
+        if (f.n == 0)
+                return fits;
+        if (!fits || c->n_sets == CLIENT_FD_SETS) {
+                fd_set_close(&f);
+                return false;
+        }
+        c->sets[c->n_sets++] = f;
+        c->server->held_fds += f.n;
+        return true;
+}
+
+/* Returns false when nothing more will come. */
+static bool receive(Client *c) {
+        char control[CMSG_SPACE(SERVE_STREAMS * sizeof(int))] __attribute__((aligned(8)));
+        size_t room = c->in.room;
+        struct iovec v = {.iov_len = CHUNK};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+        ssize_t n;
+
+        if (line_reader_space(&c->in, CHUNK, (char **)&v.iov_base) < 0)
+                return false;
+        c->server->held += c->in.room - room;
+        n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        if (n < 0)
+                return errno == EAGAIN || errno == EINTR;
+        if (n == 0)
+                return false;
+        line_reader_fed(&c->in, (size_t)n);
+        c->n_fed += (uint64_t)n;
+        c->last_usec = clock_mono_usec();
+        if (!keep_fds(c, &m)) {
+                client_error(c, NULL, SERVE_E_STREAMS, "a request brings at most %d descriptors", SERVE_STREAMS);
+                client_finish(c);
+        } else if (c->server->held > HELD_MAX && c->in.end - c->in.start > 2 * CHUNK) {
+                client_error(c, NULL, SERVE_E_BUSY, "too many unfinished requests are held: all of them together have at most %d bytes", HELD_MAX);
+                client_finish(c);
+        }
+        return true;
+}
+
+static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Client *c = userdata;
+
+        if (revents & (EPOLLHUP | EPOLLERR)) { /* both ends are closed: nobody waits for anything */
+                client_free(c);
+                return 0;
+        }
+        flush(c);
+        if (revents & EPOLLIN && !receive(c))
+                c->at_end = true;
+        go_on(c);
+        return 0;
+}
+
+int client_new(Server *s, int fd, const struct ucred *cred) {
+        Client *c = calloc(1, sizeof(*c));
+        int e;
+
+        if (!c) {
+                close(fd);
+                return -ENOMEM;
+        }
+        *c = (Client){.server = s, .fd = fd, .peer = peer_use(s, cred), .last_usec = clock_mono_usec()};
+        line_reader_init(&c->in, SERVE_LINE_MAX);
+        line_queue_init(&c->out, OUT_BOUND);
+        if (c->peer)
+                c->peer->n_clients++;
+        e = c->peer ? sd_event_add_io(s->event, &c->source, fd, EPOLLIN, on_io, c) : -ENOMEM;
+        if (e < 0) {
+                client_free(c);
+                return e;
+        }
+        c->next = s->clients;
+        if (c->next)
+                c->next->link = &c->next;
+        c->link = &s->clients;
+        s->clients = c;
+        s->n_clients++;
+        return 0;
+}

@@ -1,0 +1,38 @@
+/* Runs: lethe-serve. The processes behind the connections: the number of a pid and a uid, as the kernel tells it (SO_PEERCRED). */
+#include "serve/serve.h"
+
+bool peer_is(const Peer *p, const struct ucred *cred) {
+        return p->uid == cred->uid && (p->foreign || p->pid == cred->pid);
+}
+
+bool peer_is_foreign(const struct ucred *cred) {
+        return cred->uid != 0 && cred->uid != geteuid();
+}
+
+Peer *peer_use(Server *s, const struct ucred *cred) {
+        Peer *p;
+
+        for (p = s->peers; p; p = p->next)
+                if (peer_is(p, cred))
+                        break;
+        if (!p) {
+                p = calloc(1, sizeof(*p));
+                if (!p)
+                        return NULL;
+                *p = (Peer){.next = s->peers, .pid = cred->pid, .uid = cred->uid, .foreign = peer_is_foreign(cred)};
+                s->peers = p;
+        }
+        p->users++;
+        return p;
+}
+
+void peer_drop(Server *s, Peer *p) {
+        if (--p->users > 0)
+                return;
+        for (Peer **link = &s->peers; *link; link = &(*link)->next)
+                if (*link == p) {
+                        *link = p->next;
+                        break;
+                }
+        free(p);
+}

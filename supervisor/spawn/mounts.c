@@ -1,0 +1,93 @@
+#include "spawn/mounts.h"
+
+#include "base/io.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sodium.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define LIST_MAX (16 * 1024 * 1024)
+
+static atomic_uint changes; /* 0: nobody watches */
+static atomic_uint_fast64_t unknown;
+static struct {
+        pthread_mutex_t lock;
+        char *list; /* owned */
+        unsigned at; /* of `changes`, before it was read */
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void mounts_changed(void) {
+        if (atomic_fetch_add(&changes, 1) + 1 == 0)
+                atomic_store(&changes, 1);
+}
+
+/* With the lock held. */
+static const char *list(void) {
+        unsigned now = atomic_load(&changes);
+        size_t n;
+
+        if (kept.list && now != 0 && now == kept.at)
+                return kept.list;
+        free(TAKE_PTR(kept.list));
+        if (io_read_file(AT_FDCWD, "/proc/self/mountinfo", LIST_MAX, &kept.list, &n) < 0)
+                kept.list = NULL;
+        kept.at = now;
+        return kept.list;
+}
+
+/* The fifth field of a line, in which a space, a tab, a newline and a backslash are octal. */
+static bool is_below(const char *line, const char *path, size_t n_path) {
+        for (int i = 0; i < 4; i++) {
+                line += strcspn(line, " \n");
+                if (*line != ' ')
+                        return false;
+                line++;
+        }
+        if (n_path == 1) /* all but the root itself */
+                return line[0] == '/' && line[1] != ' ';
+        for (size_t i = 0; i < n_path; i++) {
+                char c = *line++;
+
+                if (c == '\\' && line[0] >= '0' && line[0] <= '3' && line[1] >= '0' && line[1] <= '7' && line[2] >= '0' && line[2] <= '7') {
+                        c = (char)((line[0] - '0') << 6 | (line[1] - '0') << 3 | (line[2] - '0'));
+                        line += 3;
+                }
+                if (c != path[i])
+                        return false;
+        }
+        return *line == '/';
+}
+
+uint64_t mounts_below(const char *path) {
+        size_t n_path = strlen(path);
+        crypto_generichash_state h;
+        uint64_t digest = 0;
+        bool any = false;
+        const char *p;
+
+        pthread_mutex_lock(&kept.lock);
+        p = list();
+        if (!p)
+                digest = 1 | (uint64_t)atomic_fetch_add(&unknown, 1) << 1;
+        crypto_generichash_init(&h, NULL, 0, crypto_generichash_BYTES_MIN);
+        while (p && *p) {
+                size_t n = strcspn(p, "\n");
+
+                if (is_below(p, path, n_path)) {
+                        crypto_generichash_update(&h, (const uint8_t *)p, n + 1);
+                        any = true;
+                }
+                p += n + (p[n] == '\n');
+        }
+        pthread_mutex_unlock(&kept.lock);
+        if (any) {
+                uint8_t out[crypto_generichash_BYTES_MIN];
+
+                crypto_generichash_final(&h, out, sizeof(out));
+                memcpy(&digest, out, sizeof(digest));
+                digest |= digest == 0;
+        }
+        return digest;
+}

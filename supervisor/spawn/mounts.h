@@ -1,0 +1,10 @@
+/* Runs: supervisor. What is mounted below a folder of the host. */
+#pragma once
+
+#include "base/util.h"
+
+/* For who is told when the mounts change (POLLPRI on /proc/self/mountinfo): from the first call on the list is read again only after another one. */
+void mounts_changed(void);
+/* A number for the mounts below `path`, absolute and without links: 0 when there are none, the same as long as they are the same; when they
+ * cannot be read never the same. */
+uint64_t mounts_below(const char *path);

@@ -1,0 +1,187 @@
+#include "spawn/nursery.h"
+
+#include "base/io.h"
+#include "schema/nursery.h"
+#include "spawn/clone.h"
+#include "spawn/find.h"
+#include "spawn/own.h"
+#include "spawn/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define ANSWER_MS 10000 /* a fork takes a tenth of a millisecond */
+#define END_MS 1000
+
+void nursery_init(Nursery *n) {
+        *n = (Nursery){.control = -1};
+        pthread_mutex_init(&n->lock, NULL);
+}
+
+int nursery_start(Nursery *n, const char *name, Diag *reterr) {
+        _cleanup_close_ int exe = -1, theirs = -1;
+        _cleanup_free_ char *path = NULL;
+        _cleanup_close_ int ours = -1;
+        CloneExec c = {.name = name, .arg = NURSERY_ARG, .n_fds = NURSERY_FDS};
+        int pair[2], fds[NURSERY_FDS], pidfd;
+        pid_t pid;
+
+        exe = find_program(name, &path);
+        if (exe < 0)
+                return diag(reterr, SPAWN_E_WORKER, "%s is not beside lethe and not at %s; fix: install it there", name, path ?: "its place");
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        ours = pair[0];
+        theirs = pair[1];
+        fds[NURSERY_SOCKET] = theirs;
+        fds[NURSERY_PROGRAM] = exe;
+        c.exec_fd = exe;
+        c.fds = fds;
+        pid = clone_exec(&c, 0, -1, &pidfd);
+        if (pid < 0)
+                return diag(reterr, SPAWN_E_KERNEL, "%s as a nursery: %s: %s", name, c.what, strerror(-pid));
+        close(pidfd);
+        pthread_mutex_lock(&n->lock);
+        n->pid = pid;
+        n->control = TAKE_FD(ours);
+        pthread_mutex_unlock(&n->lock);
+        return 0;
+}
+
+static bool order(int fd, uint64_t flags, const int *fds, size_t n_fds) {
+        const NurseryOrder o = {.version = NURSERY_VERSION, .n_fds = (uint32_t)n_fds, .flags = flags};
+        union {
+                struct cmsghdr head;
+                char space[CMSG_SPACE(NURSERY_FDS_MAX * sizeof(int))];
+        } control = {};
+        struct iovec v = {.iov_base = (void *)&o, .iov_len = sizeof(o)};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE(n_fds * sizeof(int))};
+        struct cmsghdr *c = &control.head;
+        ssize_t n;
+
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+        memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
+        do
+                n = sendmsg(fd, &m, MSG_NOSIGNAL);
+        while (n < 0 && errno == EINTR);
+        return n == (ssize_t)sizeof(o);
+}
+
+/* Returns false when none comes, or one that makes no sense. */
+static bool answer(int fd, NurseryAnswer *ret, int *ret_pidfd) {
+        union {
+                struct cmsghdr head;
+                char space[CMSG_SPACE(sizeof(int))];
+        } control;
+        struct iovec v = {.iov_base = ret, .iov_len = sizeof(*ret)};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        struct cmsghdr *c;
+        ssize_t n;
+
+        *ret_pidfd = -1;
+        while ((n = poll(&p, 1, ANSWER_MS)) < 0 && errno == EINTR)
+                ;
+        if (n <= 0)
+                return false;
+        n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+        c = n < 0 ? NULL : CMSG_FIRSTHDR(&m);
+        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+                memcpy(ret_pidfd, CMSG_DATA(c), sizeof(int));
+        if (n == (ssize_t)sizeof(*ret) && ret->version == NURSERY_VERSION && (ret->error > 0) == (*ret_pidfd < 0) && (ret->error > 0 || ret->pid > 1))
+                return true;
+        closep(ret_pidfd);
+        return false;
+}
+
+static void kill_and_reap(pid_t pid) {
+        kill(pid, SIGKILL);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+}
+
+int nursery_child(Nursery *n, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd) {
+        NurseryAnswer a;
+        bool answered, noted;
+        int pidfd = -1;
+
+        if (n_fds == 0 || n_fds > NURSERY_FDS_MAX)
+                return -E2BIG;
+        own_begin();
+        pthread_mutex_lock(&n->lock);
+        answered = n->control >= 0 && order(n->control, flags, fds, n_fds) && answer(n->control, &a, &pidfd);
+        if (!answered && n->control >= 0) {
+                /* What it may have made all the same waits for a lifeline that nobody holds. */
+                kill(n->pid, SIGKILL);
+                closep(&n->control);
+        }
+        pthread_mutex_unlock(&n->lock);
+        noted = !answered || a.error > 0 || own_note(a.pid);
+        own_done();
+        if (!answered)
+                return NURSERY_E_GONE;
+        if (a.error > 0)
+                return -a.error;
+        if (!noted) {
+                kill_and_reap(a.pid);
+                close(pidfd);
+                return -ENOMEM;
+        }
+        *ret_pid = a.pid;
+        *ret_pidfd = pidfd;
+        return 0;
+}
+
+void nursery_reap_strays(void) {
+        _cleanup_free_ char *text = NULL;
+        char *end;
+        size_t n;
+
+        own_hold(); /* what is just being made is noted before it is looked for here */
+        if (io_read_file(AT_FDCWD, "/proc/thread-self/children", 1 << 20, &text, &n) == 0)
+                for (char *p = text; *p; p = end) {
+                        long pid = strtol(p, &end, 10);
+
+                        if (end == p)
+                                break;
+                        if (pid > 1 && !own_is((pid_t)pid))
+                                kill_and_reap((pid_t)pid);
+                        while (*end == ' ')
+                                end++;
+                }
+        own_done();
+}
+
+bool nursery_is_there(Nursery *n) {
+        bool there;
+
+        pthread_mutex_lock(&n->lock);
+        there = n->control >= 0;
+        pthread_mutex_unlock(&n->lock);
+        return there;
+}
+
+void nursery_end(Nursery *n) {
+        int ms = 0;
+        pid_t r = 0;
+
+        pthread_mutex_lock(&n->lock);
+        closep(&n->control);
+        pthread_mutex_unlock(&n->lock);
+        if (n->pid <= 0)
+                return;
+        while (ms++ < END_MS && (r = waitpid(n->pid, NULL, WNOHANG)) == 0)
+                poll(NULL, 0, 1);
+        if (r == 0)
+                kill_and_reap(n->pid);
+        own_forget(n->pid);
+        n->pid = 0;
+}

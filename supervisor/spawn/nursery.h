@@ -1,0 +1,28 @@
+/* Runs: supervisor. One nursery (schema/nursery.h) as the supervisor has it: who it is, and asking it for a process. Several threads may ask. */
+#pragma once
+
+#include "base/diag.h"
+#include "base/util.h"
+
+#include <pthread.h>
+#include <sys/types.h>
+
+enum { NURSERY_E_GONE = 1 }; /* it has ended, or does not answer */
+
+typedef struct Nursery {
+        pthread_mutex_t lock;
+        pid_t pid;     /* our child, which nobody else reaps: so it names nothing else until nursery_end(). 0: none */
+        int control;   /* -1: gone */
+} Nursery;
+
+void nursery_init(Nursery *n);
+/* Executes `name` (found as find_program() does) as one. The calling thread must live as long as it and all of its children: its end kills them.
+ * Returns 0, SPAWN_E_WORKER or SPAWN_E_KERNEL with a message, -errno. */
+int nursery_start(Nursery *n, const char *name, Diag *reterr);
+/* A child with exactly these descriptors, noted as one of our own. Returns 0, NURSERY_E_GONE, or -errno of clone3 in the nursery. */
+int nursery_child(Nursery *n, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd);
+/* By the thread that started nurseries, after one was gone: what it had made when it died, and told nobody of, is killed and reaped. */
+void nursery_reap_strays(void);
+bool nursery_is_there(Nursery *n);
+/* Ends it and reaps it. */
+void nursery_end(Nursery *n);

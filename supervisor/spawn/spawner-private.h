@@ -1,0 +1,39 @@
+/* Runs: supervisor. What spawn.c, template.c and guard.c ask of a Spawner. */
+#pragma once
+
+#include "schema/nursery.h"
+#include "spawn/guard.h"
+#include "spawn/idle.h"
+#include "spawn/nursery.h"
+#include "spawn/plan.h"
+#include "spawn/spawner.h"
+
+#define VIEW_BYTES 32
+#define NURSERY_TREES_MAX (NURSERY_FDS_MAX - LAUNCH_FD_TREES)
+
+/* What a region sees of the host, and as whom: regions of one view can have copies of one root. It follows links, and names each file by its
+ * inode, so that what was replaced is another view. Returns false when this plan's root cannot be shared. */
+bool view_of(const Plan *p, const Probe *probe, uint8_t ret[static VIEW_BYTES]);
+
+/* A process like nursery_child(), from the nursery for workers or the one for guards. One that is gone is started again. */
+int spawner_worker(Spawner *s, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd);
+int spawner_guard(Spawner *s, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd);
+
+/* One that served another region and said that it is as new. False: there is none. */
+bool spawner_take_guard(Spawner *s, Guard *ret);
+/* Takes over a guard that was told GUARD_AGAIN. False: there are enough. */
+bool spawner_keep_guard(Spawner *s, const Guard *g);
+
+/* The view's nursery, to be given back, or NULL; then *ret_wanted says whether the caller is to make one (and to tell what became of it). */
+Nursery *spawner_take(Spawner *s, const uint8_t view[static VIEW_BYTES], bool *ret_wanted);
+void spawner_give_back(Spawner *s, Nursery *n, bool works);
+/* made NULL: it cannot be had. Else it is the Spawner's from now on. */
+void spawner_made(Spawner *s, const uint8_t view[static VIEW_BYTES], const Nursery *made);
+
+/* For tests: one that there is; NULL: none. */
+Nursery *spawner_any_template(Spawner *s);
+/* For tests: a view gets its nursery with its first region. */
+extern bool spawner_eager;
+
+/* Makes the nursery of a view with the plan's entries. Returns as spawn_start(). */
+int template_make(Spawner *s, const Plan *p, const Probe *probe, Nursery *ret, Diag *reterr);

@@ -1,0 +1,364 @@
+#include "spawn/spawner-private.h"
+
+#include "base/clock.h"
+#include "spawn/kept.h"
+#include "spawn/spawn.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#define STACK (128 * 1024)
+#define TEMPLATES_MAX 8
+#define SEEN_MAX 64                    /* views of which it is known that they came once */
+#define TEMPLATE_IDLE_USEC 60000000ULL
+#define LOOK_SEC 20                    /* how often for idle ones */
+
+bool spawner_eager;
+
+typedef struct Template {
+        uint8_t view[VIEW_BYTES];
+        Nursery nursery;
+        unsigned users;    /* that ask it just now */
+        uint64_t used_usec;
+        bool doomed;       /* nobody else is to ask it */
+} Template;
+
+struct Spawner {
+        Nursery worker, guard;
+        Kept *kept;           /* owned; NULL: out of memory */
+        Idle idle;
+        pthread_t keeper;
+        pthread_mutex_t lock; /* of all below */
+        pthread_cond_t wake, done;
+        bool stop;
+        unsigned restart, restarted; /* turns that were asked for; that are through */
+        int started;          /* of the first turn */
+        Diag why;
+        Template *templates[TEMPLATES_MAX]; /* owned */
+        uint8_t seen[SEEN_MAX][VIEW_BYTES];
+        size_t next_seen;
+        bool making;          /* somebody makes a template */
+        unsigned turn, making_turn; /* how often all was forgotten: now; when making it began */
+        uint8_t failed[VIEW_BYTES]; /* of this view none could be made */
+        uint64_t not_before;        /* and none is tried */
+};
+
+static void template_free(Template *t) {
+        nursery_end(&t->nursery);
+        pthread_mutex_destroy(&t->nursery.lock);
+        free(t);
+}
+
+/* With the lock held, which is let go meanwhile. Those that nobody asks just now, and that are doomed or have been idle since `before`. */
+static void end_templates(Spawner *s, uint64_t before) {
+        Template *over[TEMPLATES_MAX];
+        size_t n = 0;
+
+        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
+                Template *t = s->templates[i];
+
+                if (t && t->users == 0 && (t->doomed || t->used_usec < before)) {
+                        s->templates[i] = NULL;
+                        over[n++] = t;
+                }
+        }
+        if (n == 0)
+                return;
+        pthread_mutex_unlock(&s->lock);
+        while (n > 0)
+                template_free(over[--n]);
+        pthread_mutex_lock(&s->lock);
+}
+
+/* One that died is reaped, and another one takes its place. */
+static int start_missing(Spawner *s, Diag *reterr) {
+        struct {
+                Nursery *nursery;
+                const char *name;
+        } all[] = {{&s->worker, "lethe-worker"}, {&s->guard, "lethe-guard"}};
+        int e = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(all) && e == 0; i++) {
+                if (nursery_is_there(all[i].nursery))
+                        continue;
+                nursery_end(all[i].nursery);
+                nursery_reap_strays();
+                e = nursery_start(all[i].nursery, all[i].name, reterr);
+        }
+        return e;
+}
+
+/* The parent of everything that is started here: it neither ends nor does anything else. */
+static void *keep(void *arg) {
+        Spawner *s = arg;
+
+        pthread_mutex_lock(&s->lock);
+        while (!s->stop) {
+                struct timespec until;
+
+                if (s->restart != s->restarted) {
+                        unsigned turn = s->restart;
+                        Diag d = {};
+                        int e;
+
+                        pthread_mutex_unlock(&s->lock);
+                        e = start_missing(s, &d);
+                        pthread_mutex_lock(&s->lock);
+                        s->started = e;
+                        s->why = d;
+                        s->restarted = turn;
+                        pthread_cond_broadcast(&s->done);
+                        continue;
+                }
+                end_templates(s, clock_mono_usec() - MIN(TEMPLATE_IDLE_USEC, clock_mono_usec()));
+                pthread_mutex_unlock(&s->lock);
+                idle_end(&s->idle, clock_mono_usec() - MIN(TEMPLATE_IDLE_USEC, clock_mono_usec()));
+                pthread_mutex_lock(&s->lock);
+                if (s->stop || s->restart != s->restarted)
+                        continue;
+                clock_gettime(CLOCK_MONOTONIC, &until);
+                until.tv_sec += LOOK_SEC;
+                pthread_cond_timedwait(&s->wake, &s->lock, &until);
+        }
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                if (s->templates[i])
+                        s->templates[i]->doomed = true;
+        end_templates(s, 0);
+        pthread_mutex_unlock(&s->lock);
+        nursery_end(&s->worker);
+        nursery_end(&s->guard);
+        return NULL;
+}
+
+/* Lets the keeper look for what is missing. Returns its answer. */
+static int restart(Spawner *s, Diag *reterr) {
+        unsigned turn;
+        int e;
+
+        pthread_mutex_lock(&s->lock);
+        turn = ++s->restart;
+        pthread_cond_signal(&s->wake);
+        while ((int)(s->restarted - turn) < 0)
+                pthread_cond_wait(&s->done, &s->lock);
+        e = s->started;
+        if (reterr)
+                *reterr = s->why;
+        pthread_mutex_unlock(&s->lock);
+        return e;
+}
+
+static int start_keeper(Spawner *s) {
+        pthread_attr_t attr;
+        sigset_t all, before;
+        int e = pthread_attr_init(&attr);
+
+        if (e != 0)
+                return -e;
+        pthread_attr_setstacksize(&attr, STACK);
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        e = pthread_create(&s->keeper, &attr, keep, s);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        pthread_attr_destroy(&attr);
+        return -e;
+}
+
+int spawner_new(Spawner **ret, Diag *reterr) {
+        Spawner *s = calloc(1, sizeof(*s));
+        pthread_condattr_t attr;
+        int e;
+
+        if (!s)
+                return -ENOMEM;
+        s->kept = kept_new();
+        nursery_init(&s->worker);
+        nursery_init(&s->guard);
+        idle_init(&s->idle);
+        pthread_mutex_init(&s->lock, NULL);
+        pthread_condattr_init(&attr);
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        pthread_cond_init(&s->wake, &attr);
+        pthread_cond_init(&s->done, NULL);
+        pthread_condattr_destroy(&attr);
+        e = start_keeper(s);
+        if (e < 0) {
+                kept_free(s->kept);
+                free(s);
+                return e;
+        }
+        e = restart(s, reterr);
+        if (e != 0)
+                spawner_free(s);
+        else
+                *ret = s;
+        return e;
+}
+
+Kept *spawner_kept(Spawner *s) {
+        return s ? s->kept : NULL;
+}
+
+bool spawner_works(Spawner *s) {
+        return nursery_is_there(&s->worker) && nursery_is_there(&s->guard);
+}
+
+void spawner_forget(Spawner *s) {
+        pthread_mutex_lock(&s->lock);
+        s->turn++;
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                if (s->templates[i])
+                        s->templates[i]->doomed = true;
+        pthread_cond_signal(&s->wake);
+        pthread_mutex_unlock(&s->lock);
+}
+
+void spawner_free(Spawner *s) {
+        if (!s)
+                return;
+        pthread_mutex_lock(&s->lock);
+        s->stop = true;
+        pthread_cond_signal(&s->wake);
+        pthread_mutex_unlock(&s->lock);
+        pthread_join(s->keeper, NULL);
+        idle_close(&s->idle);
+        idle_deinit(&s->idle);
+        pthread_cond_destroy(&s->wake);
+        pthread_cond_destroy(&s->done);
+        pthread_mutex_destroy(&s->lock);
+        pthread_mutex_destroy(&s->worker.lock);
+        pthread_mutex_destroy(&s->guard.lock);
+        kept_free(s->kept);
+        free(s);
+}
+
+static int child(Spawner *s, Nursery *n, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd) {
+        int e = nursery_child(n, flags, fds, n_fds, ret_pid, ret_pidfd);
+
+        if (e == NURSERY_E_GONE && restart(s, NULL) == 0)
+                e = nursery_child(n, flags, fds, n_fds, ret_pid, ret_pidfd);
+        return e;
+}
+
+int spawner_worker(Spawner *s, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd) {
+        return child(s, &s->worker, flags, fds, n_fds, ret_pid, ret_pidfd);
+}
+
+int spawner_guard(Spawner *s, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd) {
+        return child(s, &s->guard, 0, fds, n_fds, ret_pid, ret_pidfd);
+}
+
+bool spawner_take_guard(Spawner *s, Guard *ret) {
+        return idle_take(&s->idle, ret);
+}
+
+bool spawner_keep_guard(Spawner *s, const Guard *g) {
+        return idle_keep(&s->idle, g);
+}
+
+/* One that comes for the first time may be the only one. */
+static bool came_before(Spawner *s, const uint8_t view[static VIEW_BYTES]) {
+        for (size_t i = 0; i < SEEN_MAX; i++)
+                if (memcmp(s->seen[i], view, VIEW_BYTES) == 0)
+                        return true;
+        memcpy(s->seen[s->next_seen++ % SEEN_MAX], view, VIEW_BYTES);
+        return false;
+}
+
+Nursery *spawner_take(Spawner *s, const uint8_t view[static VIEW_BYTES], bool *ret_wanted) {
+        Nursery *found = NULL;
+        bool failed;
+
+        *ret_wanted = false;
+        pthread_mutex_lock(&s->lock);
+        for (size_t i = 0; i < TEMPLATES_MAX && !found; i++) {
+                Template *t = s->templates[i];
+
+                if (!t || t->doomed || memcmp(t->view, view, VIEW_BYTES) != 0)
+                        continue;
+                t->users++;
+                t->used_usec = clock_mono_usec();
+                found = &t->nursery;
+        }
+        failed = memcmp(s->failed, view, VIEW_BYTES) == 0 && clock_mono_usec() < s->not_before;
+        if (!found && !s->making && !failed && (came_before(s, view) || spawner_eager)) {
+                s->making = *ret_wanted = true;
+                s->making_turn = s->turn;
+        }
+        pthread_mutex_unlock(&s->lock);
+        return found;
+}
+
+void spawner_give_back(Spawner *s, Nursery *n, bool works) {
+        Template *t = (Template *)(void *)((char *)n - offsetof(Template, nursery));
+
+        pthread_mutex_lock(&s->lock);
+        t->users--;
+        if (!works)
+                t->doomed = true;
+        if (t->doomed)
+                pthread_cond_signal(&s->wake);
+        pthread_mutex_unlock(&s->lock);
+}
+
+Nursery *spawner_any_template(Spawner *s) {
+        Nursery *found = NULL;
+
+        pthread_mutex_lock(&s->lock);
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                found = s->templates[i] ? &s->templates[i]->nursery : found;
+        pthread_mutex_unlock(&s->lock);
+        return found;
+}
+
+/* With the lock held: puts it into a free place, if need be that of the one that nobody asked for longest. Returns the one that is to go, which may be
+ * the same. */
+static Template *put(Spawner *s, Template *new) {
+        Template **at = NULL, *old;
+
+        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
+                Template **t = &s->templates[i];
+
+                if (!*t) {
+                        *t = new;
+                        return NULL;
+                }
+                if ((*t)->users == 0 && (!at || (*t)->used_usec < (*at)->used_usec))
+                        at = t;
+        }
+        if (!at)
+                return new;
+        old = *at;
+        *at = new;
+        return old;
+}
+
+void spawner_made(Spawner *s, const uint8_t view[static VIEW_BYTES], const Nursery *made) {
+        Template *t = made ? calloc(1, sizeof(*t)) : NULL, *old;
+
+        if (t) {
+                t->nursery = *made;
+                pthread_mutex_init(&t->nursery.lock, NULL);
+                memcpy(t->view, view, VIEW_BYTES);
+                t->used_usec = clock_mono_usec();
+        } else if (made) {
+                Nursery lost = *made;
+
+                nursery_end(&lost);
+        }
+        pthread_mutex_lock(&s->lock);
+        s->making = false;
+        if (t && s->making_turn != s->turn) { /* what it shows may be what was before */
+                t->doomed = true;
+                pthread_cond_signal(&s->wake);
+        }
+        if (!t) {
+                memcpy(s->failed, view, VIEW_BYTES);
+                s->not_before = clock_mono_usec() + TEMPLATE_IDLE_USEC;
+        }
+        old = t ? put(s, t) : NULL;
+        pthread_mutex_unlock(&s->lock);
+        if (old)
+                template_free(old);
+}

@@ -1,0 +1,29 @@
+/* Runs: supervisor that lives long (`lethe serve`). Starts regions and their guards without executing a program for each: it keeps a nursery of
+ * either kind (schema/nursery.h) and, for views that come again, one whose root is built already. Many threads may ask at once.
+ *
+ *   Spawner -> lethe-worker nursery -> worker of a region: all steps
+ *                                   -> a view's nursery (template) -> worker of a region: what is its own
+ *           -> lethe-guard nursery  -> guard of a region
+ *
+ * All of them are children of one thread of the Spawner, which lives as long as it does: the parent-death signal of a region is that thread's end,
+ * not the end of the thread that asked. A nursery that dies is started again; where none can be had the region is started as in a supervisor
+ * without a Spawner, by execution: a layer is never left out. */
+#pragma once
+
+#include "base/diag.h"
+#include "base/util.h"
+
+typedef struct Spawner Spawner;
+
+/* To be called before the supervisor confines itself: what it may not do any more, its nurseries still may. Returns 0, SPAWN_E_WORKER or SPAWN_E_KERNEL
+ * with a message, -errno. */
+int spawner_new(Spawner **ret, Diag *reterr);
+/* What a view shows may have changed: the next region of each is started anew from the host's tree. Living regions are not touched. */
+void spawner_forget(Spawner *s);
+/* Its nurseries are there; what one that died has to do is done by the next call that needs it, where that may still execute a program. */
+bool spawner_works(Spawner *s);
+/* What it keeps of the machine for its regions; NULL: nothing, as without a Spawner. */
+struct Kept;
+struct Kept *spawner_kept(Spawner *s_or_null);
+/* No region lives any more that it started. NULL: nothing. */
+void spawner_free(Spawner *s);

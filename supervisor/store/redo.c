@@ -1,0 +1,425 @@
+#include "store/redo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#define MAGIC "lethered"
+#define DIGEST 32
+#define PAGE 4096U
+#define ROW_HEAD 8 /* table, there, be16, be32 */
+
+typedef struct Head {
+        uint8_t magic[8];
+        uint8_t version[8], txn[8], n_rows[8], n[8]; /* big-endian; n: bytes of rows */
+        uint8_t store[32];                          /* its public key */
+        uint8_t before[DIGEST];
+        uint8_t digest[DIGEST];                     /* BLAKE2b of all before it, and of the rows */
+} Head;
+static_assert(sizeof(Head) == 136 && REDO_BYTES % PAGE == 0, "the file's format");
+
+void redo_keys_deinit(RedoKeys *k) {
+        free(k->p);
+        *k = (RedoKeys){0};
+}
+
+/* Stored: table, length (host order), key. */
+void redo_note(RedoKeys *k, Table table, Bytes key) {
+        uint16_t n_key = (uint16_t)key.n;
+        size_t need = 1 + sizeof(n_key) + key.n;
+
+        if (k->lost || k->n + need > REDO_BYTES) {
+                k->lost = true;
+                return;
+        }
+        if (k->n + need > k->room) {
+                size_t room = MAX(2 * k->room, k->n + need + 1024);
+                uint8_t *p = realloc(k->p, room);
+
+                if (!p) {
+                        k->lost = true;
+                        return;
+                }
+                k->p = p;
+                k->room = room;
+        }
+        k->p[k->n] = (uint8_t)table;
+        memcpy(k->p + k->n + 1, &n_key, sizeof(n_key));
+        memcpy(k->p + k->n + 3, key.p, key.n);
+        k->n += need;
+        k->count++;
+}
+
+static int fill(int dir_fd, const char *name) {
+        _cleanup_close_ int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        static const uint8_t zeros[REDO_BYTES];
+
+        /* Written, not only allocated: blocks that were never written cost the file system a transaction of its own each. */
+        if (fd < 0 || pwrite(fd, zeros, sizeof(zeros), 0) != (ssize_t)sizeof(zeros) || fsync(fd) < 0)
+                return -(errno ?: EIO);
+        return 0;
+}
+
+int redo_make(int dir_fd) {
+        char name[64];
+        uint64_t rnd;
+        int r;
+
+        if (faccessat(dir_fd, REDO_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+                return 0;
+        if (getrandom(&rnd, sizeof(rnd), 0) != (ssize_t)sizeof(rnd))
+                return -EIO;
+        snprintf(name, sizeof(name), REDO_FILE ".new.%016llx", (unsigned long long)rnd);
+        r = fill(dir_fd, name);
+        if (r == 0 && linkat(dir_fd, name, dir_fd, REDO_FILE, 0) < 0 && errno != EEXIST)
+                r = -errno;
+        unlinkat(dir_fd, name, 0);
+        if (r == 0 && fsync(dir_fd) < 0)
+                r = -errno;
+        return r;
+}
+
+int redo_open(Store *s, Diag *reterr) {
+        bool write = s->mode != STORE_READ;
+        struct stat st;
+        int fd;
+
+        if (write)
+                redo_make(s->dir_fd);
+        fd = openat(s->dir_fd, REDO_FILE, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd < 0 && errno == ELOOP)
+                return diag(reterr, STORE_E_DAMAGED, "store %s: " REDO_FILE " is a symbolic link: it is not ours, remove it", s->dir);
+        if (fd < 0)
+                return 0;
+        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+                close(fd);
+                return diag(reterr, STORE_E_DAMAGED, "store %s: " REDO_FILE " is not a regular file: it is not ours, remove it", s->dir);
+        }
+        s->redo_fd = fd;
+        return 0;
+}
+
+void redo_close(Store *s) {
+        closep(&s->redo_fd);
+        free(TAKE_PTR(s->redo));
+}
+
+/* What tells the state that t sees from any other that a transaction of this number could follow. */
+static int digest_state(Store *s, MDB_txn *t, uint8_t ret[static DIGEST]) {
+        static const char *const rows[] = {"tree", "checkpoint"};
+        crypto_generichash_state h;
+
+        crypto_generichash_init(&h, NULL, 0, DIGEST);
+        for (Table i = 0; i < TABLE_COUNT_; i++) {
+                MDB_stat st;
+                uint64_t v[5];
+                uint8_t bytes[sizeof(v)];
+                int r;
+
+                if (!s->dbi[i])
+                        continue;
+                r = lmdb_to_errno(LMDB(mdb_stat(t, s->dbi[i], &st)));
+                if (r < 0)
+                        return r;
+                memcpy(v, (uint64_t[]){st.ms_entries, st.ms_depth, st.ms_branch_pages, st.ms_leaf_pages, st.ms_overflow_pages}, sizeof(v));
+                for (size_t k = 0; k < ARRAY_SIZE(v); k++)
+                        be64_put(bytes + 8 * k, v[k]);
+                crypto_generichash_update(&h, bytes, sizeof(bytes));
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                MDB_val k = {strlen(rows[i]), (void *)rows[i]}, v = {0};
+                int r = lmdb_to_errno(LMDB(mdb_get(t, s->dbi[TABLE_META], &k, &v)));
+                uint8_t n[8];
+
+                if (r < 0 && r != -ENOENT)
+                        return r;
+                be64_put(n, v.mv_size);
+                crypto_generichash_update(&h, n, sizeof(n));
+                if (v.mv_size > 0)
+                        crypto_generichash_update(&h, v.mv_data, v.mv_size);
+        }
+        crypto_generichash_final(&h, ret, DIGEST);
+        return 0;
+}
+
+/* The state before the transaction that holds LMDB's lock is the one that a reader sees. */
+static int digest_before(Store *s, uint64_t next, uint8_t ret[static DIGEST]) {
+        MDB_txn *t;
+        int r = lmdb_to_errno(LMDB(mdb_txn_begin(s->env, NULL, MDB_RDONLY, &t)));
+
+        if (r < 0)
+                return r;
+        r = mdb_txn_id(t) + 1 == next ? digest_state(s, t, ret) : -EUCLEAN;
+        LMDB((mdb_txn_abort(t), 0));
+        return r;
+}
+
+static void digest_record(const Head *h, const uint8_t *rows, size_t n, uint8_t ret[static DIGEST]) {
+        crypto_generichash_state st;
+
+        crypto_generichash_init(&st, NULL, 0, DIGEST);
+        crypto_generichash_update(&st, (const uint8_t *)h, offsetof(Head, digest));
+        crypto_generichash_update(&st, rows, n);
+        crypto_generichash_final(&st, ret, DIGEST);
+}
+
+static uint16_t key_length(const uint8_t *k) {
+        uint16_t n;
+
+        memcpy(&n, k + 1, sizeof(n));
+        return n;
+}
+
+static int by_key(const void *a, const void *b) {
+        const uint8_t *x = *(const uint8_t *const *)a, *y = *(const uint8_t *const *)b;
+        uint16_t n = key_length(x), m = key_length(y);
+        int c = *x != *y ? *x - *y : memcmp(x + 3, y + 3, MIN(n, m));
+
+        return c ? c : n - m;
+}
+
+/* One row as it is at the end. Returns its bytes, 0 when there is no room, -errno. */
+static ssize_t row(Store *s, MDB_txn *t, const uint8_t *key, uint8_t *out, size_t room, bool *ret_there) {
+        MDB_val k = {key_length(key), (void *)(key + 3)}, v = {0};
+        int r = lmdb_to_errno(LMDB(mdb_get(t, s->dbi[*key], &k, &v)));
+
+        if (r < 0 && r != -ENOENT)
+                return r;
+        if (v.mv_size > UINT32_MAX || ROW_HEAD + k.mv_size + v.mv_size > room)
+                return 0;
+        out[0] = *key;
+        out[1] = *ret_there = r == 0;
+        out[2] = (uint8_t)(k.mv_size >> 8);
+        out[3] = (uint8_t)k.mv_size;
+        for (int i = 0; i < 4; i++)
+                out[4 + i] = (uint8_t)(v.mv_size >> (24 - 8 * i));
+        memcpy(out + ROW_HEAD, k.mv_data, k.mv_size);
+        if (v.mv_size > 0)
+                memcpy(out + ROW_HEAD + k.mv_size, v.mv_data, v.mv_size);
+        return (ssize_t)(ROW_HEAD + k.mv_size + v.mv_size);
+}
+
+/* All rows behind the header. Returns 0 or -errno; -EFBIG when they do not fit. */
+static int rows(Store *s, MDB_txn *t, const RedoKeys *keys, size_t room, size_t *ret_n, uint64_t *ret_rows) {
+        _cleanup_free_ const uint8_t **list = calloc(keys->count, sizeof(*list));
+        const uint8_t *k = keys->p;
+        size_t at = sizeof(Head);
+        bool any = false;
+        uint64_t n = 0;
+
+        if (!list)
+                return -ENOMEM;
+        for (unsigned i = 0; i < keys->count; i++, k += 3 + key_length(k))
+                list[i] = k;
+        qsort(list, keys->count, sizeof(*list), by_key);
+        for (unsigned i = 0; i < keys->count; i++) {
+                bool there;
+                ssize_t used;
+
+                if (i > 0 && by_key(&list[i - 1], &list[i]) == 0)
+                        continue;
+                used = at < room ? row(s, t, list[i], s->redo + at, room - at, &there) : 0;
+                if (used <= 0)
+                        return used < 0 ? (int)used : -EFBIG;
+                at += (size_t)used;
+                any |= there;
+                n++;
+        }
+        if (!any) /* LMDB does not count a transaction that changes nothing: the number would come again */
+                return -ENODATA;
+        *ret_n = at - sizeof(Head);
+        *ret_rows = n;
+        return 0;
+}
+
+/* For who has written or found the record of `n` bytes at its end. */
+static void lengthen(RedoChain *c, size_t n, const Head *h) {
+        c->n++;
+        c->end += (n + PAGE - 1) / PAGE * PAGE;
+        memcpy(c->last, h->digest, DIGEST);
+}
+
+/* The record that begins there counts no more; the disk is not waited for. A whole page: it need not be read first. */
+static int wipe(Store *s, off_t at) {
+        static const uint8_t zeros[PAGE];
+
+        return pwrite(s->redo_fd, zeros, sizeof(zeros), at) == (ssize_t)sizeof(zeros) ? 0 : -EIO;
+}
+
+/* In one call, unless somebody waits for the moment between the two. */
+static int write_down(Store *s, const Txn *t, size_t n, off_t at) {
+        const struct iovec v = {s->redo, n};
+
+        bool done = pwritev2(s->redo_fd, &v, 1, at, t->written ? 0 : RWF_DSYNC) == (ssize_t)n;
+
+        if (done && t->written) {
+                t->written(t->written_userdata);
+                done = fdatasync(s->redo_fd) == 0;
+        }
+        if (!done) /* what LMDB may not commit either must not be brought in by the next one */
+                wipe(s, at);
+        return done ? 0 : -EIO;
+}
+
+int redo_write(Txn *t, const RedoKeys *keys) {
+        Store *s = t->store;
+        MDB_txn *mdb = t->mdb;
+        uint64_t next = mdb_txn_id(mdb), n_rows = 0;
+        RedoChain *c = &s->chain;
+        struct stat st;
+        Head h = {0};
+        size_t n = 0;
+        int r;
+
+        if (s->redo_fd < 0 || keys->lost || keys->count == 0)
+                return -ENODATA;
+        if (fstat(s->redo_fd, &st) < 0 || st.st_nlink == 0) /* nobody would find it */
+                return -ENOENT;
+        if (!s->redo && !(s->redo = malloc(REDO_BYTES)))
+                return -ENOMEM;
+        r = rows(s, mdb, keys, REDO_BYTES - c->end, &n, &n_rows);
+        if (r == 0 && c->n > 0)
+                memcpy(h.before, c->last, DIGEST);
+        else if (r == 0)
+                r = digest_before(s, next, h.before);
+        if (r < 0)
+                return r;
+        memcpy(h.magic, MAGIC, sizeof(h.magic));
+        be64_put(h.version, REDO_VERSION);
+        be64_put(h.txn, next);
+        be64_put(h.n_rows, n_rows);
+        be64_put(h.n, n);
+        memcpy(h.store, s->public_key, sizeof(h.store));
+        digest_record(&h, s->redo + sizeof(h), n, h.digest);
+        memcpy(s->redo, &h, sizeof(h));
+        n += sizeof(h);
+        for (; n % PAGE > 0; n++) /* a page that is written whole need not be read first */
+                s->redo[n] = 0;
+        r = write_down(s, t, n, (off_t)c->end);
+        if (r == 0)
+                lengthen(c, n, &h);
+        return r;
+}
+
+static int read_all(int fd, uint8_t *p, size_t n, size_t from) {
+        ssize_t k;
+
+        for (size_t at = 0; at < n; at += (size_t)k) {
+                k = pread(fd, p + at, n - at, (off_t)(from + at));
+                if (k < 0 && errno == EINTR)
+                        k = 0;
+                else if (k <= 0)
+                        return k < 0 ? -errno : -ENODATA;
+        }
+        return 0;
+}
+
+/* The record behind those of c. Returns 1 with *ret (owned), header and rows, 0 when it does not hold together, -errno. */
+static int load(Store *s, uint64_t next, const RedoChain *c, uint8_t **ret) {
+        _cleanup_free_ uint8_t *p = NULL;
+        uint8_t digest[DIGEST];
+        uint64_t n;
+        Head h;
+        int r = c->end + sizeof(h) > REDO_BYTES ? -ENODATA : read_all(s->redo_fd, (uint8_t *)&h, sizeof(h), c->end);
+
+        if (r < 0)
+                return r == -ENODATA ? 0 : r;
+        n = be64_get(h.n);
+        if (memcmp(h.magic, MAGIC, sizeof(h.magic)) != 0 || be64_get(h.version) != REDO_VERSION || be64_get(h.txn) != next ||
+            n > REDO_BYTES - sizeof(h) - c->end || memcmp(h.store, s->public_key, sizeof(h.store)) != 0 ||
+            (c->n > 0 && memcmp(h.before, c->last, DIGEST) != 0))
+                return 0;
+        p = malloc(sizeof(h) + n);
+        if (!p)
+                return -ENOMEM;
+        r = read_all(s->redo_fd, p, sizeof(h) + n, c->end);
+        if (r < 0)
+                return r == -ENODATA ? 0 : r;
+        if (memcmp(p, &h, sizeof(h)) != 0) /* a writer is at it right now */
+                return 0;
+        digest_record(&h, p + sizeof(h), n, digest);
+        if (memcmp(digest, h.digest, DIGEST) != 0)
+                return 0;
+        *ret = TAKE_PTR(p);
+        return 1;
+}
+
+uint64_t redo_number(const Store *s) {
+        uint8_t first[offsetof(Head, n_rows)];
+
+        if (s->redo_fd < 0 || pread(s->redo_fd, first, sizeof(first), 0) != (ssize_t)sizeof(first))
+                return 0;
+        return be64_get(first + offsetof(Head, txn));
+}
+
+int redo_forget(Store *s, MDB_txn *t) {
+        uint64_t number = s->mode == STORE_READ ? 0 : redo_number(s);
+
+        return number > 0 && number < mdb_txn_id(t) ? wipe(s, 0) : 0;
+}
+
+int redo_is_left(Store *s, MDB_txn *t, uint64_t next) {
+        _cleanup_free_ uint8_t *p = NULL;
+        uint8_t before[DIGEST];
+        int r = s->redo_fd < 0 ? 0 : load(s, next, &(RedoChain){0}, &p);
+
+        if (r <= 0)
+                return r;
+        r = digest_state(s, t, before);
+        return r < 0 ? r : memcmp(((const Head *)p)->before, before, DIGEST) == 0;
+}
+
+/* Returns 0 or -errno; -EUCLEAN: they are not what was written, whatever the digest says. */
+static int apply_row(Store *s, MDB_txn *t, const uint8_t **at, const uint8_t *end) {
+        const uint8_t *p = *at;
+        MDB_val k, v;
+        int r;
+
+        if (end - p < ROW_HEAD || p[0] >= TABLE_COUNT_ || p[1] > 1)
+                return -EUCLEAN;
+        k = (MDB_val){(size_t)(p[2] << 8 | p[3]), (void *)(p + ROW_HEAD)};
+        v.mv_size = (size_t)p[4] << 24 | (size_t)p[5] << 16 | (size_t)p[6] << 8 | p[7];
+        if (k.mv_size + v.mv_size > (size_t)(end - p - ROW_HEAD))
+                return -EUCLEAN;
+        v.mv_data = (uint8_t *)k.mv_data + k.mv_size;
+        *at = p + ROW_HEAD + k.mv_size + v.mv_size;
+        r = lmdb_to_errno(p[1] ? LMDB(mdb_put(t, s->dbi[p[0]], &k, &v, 0)) : LMDB(mdb_del(t, s->dbi[p[0]], &k, NULL)));
+        return !p[1] && r == -ENOENT ? 0 : r; /* it came and went within the batch */
+}
+
+static int apply(Store *s, MDB_txn *t, const uint8_t *p) {
+        const Head *h = (const Head *)p;
+        const uint8_t *at = p + sizeof(*h), *end = at + be64_get(h->n);
+        uint64_t n = be64_get(h->n_rows);
+        int r = 0;
+
+        for (uint64_t i = 0; i < n && r >= 0; i++)
+                r = apply_row(s, t, &at, end);
+        return r < 0 ? r : at == end ? 0 : -EUCLEAN;
+}
+
+int redo_apply(Store *s, MDB_txn *t) {
+        RedoChain c = {0};
+
+        for (;;) {
+                _cleanup_free_ uint8_t *p = NULL;
+                int r = load(s, mdb_txn_id(t), &c, &p);
+
+                if (r == 0 && c.n > 0) {
+                        s->chain = c;
+                        return 0;
+                }
+                if (r > 0)
+                        r = apply(s, t, p);
+                else if (r == 0)
+                        r = -EUCLEAN;
+                if (r < 0)
+                        return r;
+                lengthen(&c, sizeof(Head) + be64_get(((const Head *)p)->n), (const Head *)p);
+        }
+}

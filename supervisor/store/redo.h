@@ -1,0 +1,53 @@
+/* Runs: supervisor, CLI. Inside of store/: the redo file. What a batch changes, whole, in one place and one write: that is kept as surely as
+ * after LMDB's commit, and sooner. LMDB commits it all the same: right after, or together with some batches more (store_keep_ahead()), each of which
+ * has its record behind the one before. When that does not come to pass (SIGKILL, power cut, full disk) the records are what is left, and whoever
+ * takes LMDB's lock to write next writes them into the tables first.
+ *
+ *   record:  header (below), then for each changed row, in order of tables and keys: table, 1 (there) or 0 (deleted), length of the key (be16) and
+ *            of the value (be32), key, value as it is at the end of the batch
+ *
+ * LMDB's lock is held from the beginning of a batch to its record or to the end of its commit, so that there is never more than one chain of records
+ * that counts: the one whose transaction is the next one of exactly the state that is there. The first says which: the store by its public key, the
+ * transaction by LMDB's number, the state before it by a hash over the ledger's tree, its signed checkpoint and the size of each table. Each further one
+ * begins on the next page and is of the same transaction; the state before it is the digest of the record before. Any other record (torn, of another
+ * store, of an older or newer copy of data.mdb, of a transaction that was committed) does not count, and is written over, or taken out by a batch
+ * without a record: of an older copy of data.mdb, put back alone, it would be the next transaction again, and what came without a record since
+ * would be missing behind it. */
+#pragma once
+
+#include "store/store-internal.h"
+
+#define REDO_FILE "redo"
+#define REDO_BYTES (256U * 1024) /* of the file; a batch that needs more has no record, and is told of when LMDB has committed it */
+#define REDO_VERSION 1
+
+/* Keys of the rows that a batch wrote, as often as it wrote them. */
+typedef struct RedoKeys {
+        uint8_t *p;
+        size_t n, room;
+        unsigned count;
+        bool lost; /* too many, or out of memory */
+} RedoKeys;
+void redo_note(RedoKeys *k, Table table, Bytes key);
+void redo_keys_deinit(RedoKeys *k);
+
+/* Makes the file in a store's folder, whole or not at all, and does nothing when it is there. Returns 0 or -errno. */
+int redo_make(int dir_fd);
+/* Opens it; to write, it is made when it is not there. Returns 0, STORE_E_*, -errno; 0 without a file where none can be had: then nothing is
+ * told of early, and to who may not read it there is nothing to bring in. */
+int redo_open(Store *s, Diag *reterr);
+void redo_close(Store *s);
+
+/* Writes the record of the batch that t leads, as it is now, behind those that redo_apply() found there. Returns 0 when it is on the disk; else -errno, and
+ * LMDB's commit is all there is. */
+int redo_write(Txn *t, const RedoKeys *keys);
+/* Of the transaction whose record is in the file, as it says; 0: none. Nearly always this one read is all: that transaction was committed. */
+uint64_t redo_number(const Store *s);
+/* Takes out the record of a transaction that was committed, so that it counts for no state any more. For who has LMDB's lock by t; the disk is not waited
+ * for. Returns 0, or -errno: then it stays until the next one is written over it. */
+int redo_forget(Store *s, MDB_txn *t);
+/* Does the record hold together, is it of transaction number `next`, and does it follow the state that t sees? Returns 1, 0 or -errno. */
+int redo_is_left(Store *s, MDB_txn *t, uint64_t next);
+/* Writes the rows of that record, which redo_is_left() found in the same transaction, in which nothing else was written, and of those behind it; s->chain
+ * says then where they end. Returns 0 or -errno. */
+int redo_apply(Store *s, MDB_txn *t);

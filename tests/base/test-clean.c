@@ -1,0 +1,26 @@
+#include "base/clean.h"
+#include <criterion/criterion.h>
+
+#include <string.h>
+
+// G-11, M-6: what cannot be seen is in no text that is kept; what scripts and emoji need is no such thing
+Test(clean, marks_that_cannot_be_seen) {
+        static const struct {
+                const char *text;
+                bool fine;
+        } rows[] = {
+                {"plain", true},           {"two\nlines", true},          {"\xC3\xA9t\xC3\xA9", true}, {"a\x07", false},           {"a\x7F", false},
+                {"a\xC2\x85z", false},     {"a\xC2\xADz", false},        {"a\xD8\x9Cz", false},       {"a\xE1\xA0\x8Ez", false}, {"a\xE2\x80\x8Bz", false},
+                {"a\xE2\x80\x8Ez", false}, {"a\xE2\x80\x8Fz", false},    {"a\xE2\x80\xA8z", false},   {"a\xE2\x80\xAEz", false}, {"a\xE2\x81\xA0z", false},
+                {"a\xE2\x81\xA6z", false}, {"a\xE2\x81\xAFz", false},    {"a\xEF\xBB\xBFz", false},   {"a\xEF\xBF\xB9z", false}, {"a\xF3\xA0\x81\x81z", false},
+                {"a\xE2\x80\x8Dz", false}, {"\xE2\x80\x8C", false},      {"\xD9\x85\xE2\x80\x8C\xD8\xB1", true}, {"\xD9\x85\xE2\x80\x8C", false},
+                {"\xF0\x9F\x91\xA8\xE2\x80\x8D\xF0\x9F\x91\xA9", true}, {"\xE2\x9D\xA4\xEF\xB8\x8F", true}, {"a \xE2\x80\x93 b\xE2\x80\xA6", true},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                Diag d = {0};
+
+                cr_expect_eq(clean_check("it", rows[i].text, strlen(rows[i].text), false, &d), rows[i].fine ? 0 : CLEAN_E_CONTROL, "row %zu: %s", i, d.text);
+        }
+        cr_expect_eq(clean_check("it", "two\nlines", 9, true, NULL), CLEAN_E_CONTROL);
+}

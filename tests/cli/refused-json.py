@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+"""Runs: tests. refused-json.py LETHE: with --json a verb that cannot do what it was asked for prints one object, which has a code. TAP."""
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from tap import DIR, case, check, lethe, main, same  # noqa: E402
+
+REGION = "01" + "a" * 24
+# What each verb could be asked for, were there a store with something in it.
+ASKED = {
+    "audit": ["", "regions"], "canon": ["list", "show issues x", "history issues x"], "capacity": [""], "certificate": [REGION, "--key", "--verify nowhere"],
+    "checkpoint": [""], "compact": [""], "context": [""], "digest": ["run", "passes", "why memory x"], "doctor": [""], "eval": ["identity nowhere"], "export": ["out"],
+    "kernel": ["status", "show agent", "patch agent {} --base 1", "diff agent 1 2", "log agent"], "log": ["", "--region " + REGION],
+    "memory": ["list", "load memory x", "search word", "history memory x", "view memory x", "refs", "restore memory x", "delete memory x", "working get"],
+    "metrics": [""], "note": ["list x", "runs", "add x text", "end x"], "pending": ["list", "show 1", "retry", "bind 1 x", "drop 1 --reason r"], "promote": ["x"],
+    "prove": ["0"], "ps": [""], "rebuild": [""], "report": ["-o page"], "scope": ["list", "delete x"], "skill": ["list", "show x"],
+    "slot": ["list", "get x", "show x", "history x"], "trace": [""], "validate": ["nowhere"], "verify": [""], "why": [REGION],
+}
+# These make a store where there is none, or need none: what they say is looked at with one.
+NEED_NONE = {"doctor", "ps", "capacity", "eval", "validate", "metrics"}
+
+
+def verbs():
+    words = re.findall(r"^  ([a-z]+) {2,}\S", lethe("--help").out.decode(), re.M)
+    return [v for v in words if "--json" in lethe(v, "--help").out.decode() and v != "run"]
+
+
+def refusal(r, *what):
+    """The object of a verb that ended otherwise than with 0: the only line."""
+    lines = r.out.decode().splitlines()
+    same(len(lines), 1, *what, r)
+    said = json.loads(lines[0])
+    same(said["version"], 1, *what)
+    return said["error"]
+
+
+@case
+def every_verb_is_looked_at():
+    same(sorted(ASKED), sorted(verbs()))
+
+
+@case
+def a_wrong_command_line():
+    for verb in verbs():
+        for argv in ((verb, "--json", "--zork"), (verb, "--zork", "--json"), (verb, "--json", "--store", "", *ASKED[verb][0].split())):
+            if "" in argv and verb in NEED_NONE | {"compact"}:
+                continue
+            r = lethe(*argv)
+            same((r.code, refusal(r, *argv)["code"]), (2, "usage"), *argv)
+        same(lethe(verb, "--zork").out, b"", verb)
+    r = lethe("run", "--dry-run", "--json", "--zork")
+    same((r.code, refusal(r)["code"]), (125, "usage"))
+    same(lethe("run", "--json", "--zork").out, b"", "standard output is the program's")
+
+
+@case
+def no_store():
+    for verb, all_of_it in ASKED.items():
+        for asked in all_of_it:
+            r = lethe(verb, *asked.split(), "--json", "--store", os.path.join(DIR, "none-%s-%s" % (verb, asked.split(" ")[0])))
+            if r.code == 0:
+                check(verb in NEED_NONE | {"compact", "note", "pending", "promote", "memory", "rebuild", "scope", "skill"}, verb, asked, r)
+            elif verb == "audit":
+                same(r.code, 2, r)
+            else:
+                error = refusal(r, verb, asked)
+                check(error["code"] and error["message"] and error["message"].encode() in r.err, verb, asked, r)
+
+
+@case
+def what_is_not_there():
+    same(lethe("scope", "create", "here").code, 0)
+    for code, *argv in (("no_scope", "digest", "run", "--scope", "none"), ("no_scope", "digest", "passes", "--scope", "none"),
+                        ("no_scope", "digest", "run", "--scope", "none", "--apply"), ("bad_operation", "digest", "why", "dreams", "x"),
+                        ("no_record", "digest", "why", "memory", "x", "--scope", "here"), ("policy", "digest", "run", "--scope", "here", "--policy", "none"),
+                        ("usage", "digest", "run", "--reasons", "age"), ("usage", "digest", "zork"), ("usage", "digest"),
+                        ("no_serve", "memory", "working", "get", "--scope", "here"), ("no_scope", "context", "--scope", "none"),
+                        ("no_scope", "memory", "list", "--scope", "none"), ("no_scope", "kernel", "status", "--scope", "none"),
+                        ("no_record", "promote", "none"), ("policy", "promote", "none", "--advisor", "x", "--policy", "none"),
+                        ("no_record", "note", "list", "none"), ("no_record", "pending", "show", "1"), ("usage", "pending", "drop", "1"),
+                        ("usage", "pending", "show", "one"), ("no_scope", "pending", "list", "--scope", "none"), ("no_scope", "scope", "delete", "none"),
+                        ("failed", "why", REGION), ("failed", "skill", "show", "none"), ("failed", "slot", "put", "none", "{"),
+                        ("failed", "certificate", "--verify", "none"), ("failed", "eval", "identity", "none")):
+        r = lethe(*argv, "--json")
+        check(r.code != 0, *argv)
+        same(refusal(r, *argv)["code"], code, *argv, r)
+        same(lethe(*argv).out, b"", *argv)
+
+
+main()

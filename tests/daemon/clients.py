@@ -1,0 +1,383 @@
+#!/usr/bin/python3
+"""`lethe serve` and users who are not its own: without the policy's word nobody, with it what it names, and of others nothing. TAP.
+
+usage: clients.py LETHE
+"""
+import array
+import base64
+import ctypes
+import json
+import os
+import socket
+import subprocess
+import time
+
+import served
+from served import SOCKET
+from tap import DIR, ENV, LETHE, STORE, Skip, ask_daemon, case, check, lethe, log, main, same
+
+os.chmod(DIR, 0o711)
+POLICY = os.path.join(DIR, "policy.json")
+ENV |= {"LETHE_SOCKET": SOCKET, "LETHE_SERVE": "1", "LETHE_POLICY": POLICY}
+ALICE, BOB, EVE = 61001, 61002, 61003
+
+
+def policy(*clients, **more):
+    with open(POLICY, "w", encoding="utf-8") as f:
+        json.dump({"version": 1, **({"clients": list(clients)} if clients else {}), **more}, f)
+    os.chmod(POLICY, 0o644)
+
+
+def skill(name, script, **manifest):
+    d = os.path.join(DIR, name)
+    os.mkdir(d)
+    for file, text in (("SKILL.md", "---\nname: %s\ndescription: A test.\n---\n" % name), ("main.sh", script),
+                       ("lethe.json", json.dumps({"version": 1, "entry": {"main": ["/bin/sh", "/skill/main.sh"]}, **manifest}))):
+        with open(os.path.join(d, file), "w", encoding="utf-8") as f:
+            f.write(text)
+    same(lethe("skill", "add", d).code, 0)
+
+
+class Daemon(served.Daemon):
+    def __enter__(self):
+        if os.getuid() != 0:
+            raise Skip("needs root: others are to be other users")
+        return super().__enter__()
+
+
+def as_user(uid, fn):
+    """What fn returns, as JSON, in a process of that user."""
+    r, w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            out = fn()
+        except Exception as e:  # pylint: disable=broad-except
+            out = {"exception": repr(e)}
+        os.write(w, json.dumps(out).encode())
+        os._exit(0)
+    os.close(w)
+    with os.fdopen(r) as f:
+        text = f.read()
+    os.waitpid(pid, 0)
+    return json.loads(text)
+
+
+def ask(uid, *requests):
+    """The answers to requests on one connection of that user, in order."""
+    def fn():
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.settimeout(60)
+            s.connect(SOCKET)
+            f = s.makefile("rwb")
+            out = []
+            for i, (method, params) in enumerate(requests):
+                try:
+                    f.write(json.dumps({"jsonrpc": "2.0", "id": i, "method": method, "params": params}).encode() + b"\n")
+                    f.flush()
+                except BrokenPipeError:
+                    pass
+                line = f.readline()
+                out.append(json.loads(line) if line else None)
+            return out
+    return as_user(uid, fn)
+
+
+def word(a):
+    return a["error"]["data"]["code"]
+
+
+def start(uid, name):
+    """A run that sleeps, asked for by that user, and its region once it is alive."""
+    r, w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.connect(SOCKET)
+            s.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "run", "params": {"skill": name, "args": ["sleep"]}}).encode() + b"\n")
+            line = s.makefile("rb").readline()
+            os.write(w, line)
+        os._exit(0)
+    os.close(w)
+    for _ in range(4000):
+        runs = [x for x in ask_daemon("ps")["runs"] if x["uid"] == uid and x["regions"]]
+        if runs:
+            return pid, r, runs[0]["regions"][0]
+        time.sleep(0.005)
+    raise AssertionError("no region of %d" % uid)
+
+
+def answer(pid, r):
+    with os.fdopen(r) as f:
+        text = f.read()
+    os.waitpid(pid, 0)
+    return json.loads(text)
+
+
+@case
+def skills_are_there():
+    if os.getuid() != 0:
+        raise Skip("needs root: others are to be other users")
+    policy()
+    skill("greet", 'if [ "$1" = sleep ]; then sleep 60; fi; id -u; echo "hello $*"; cat\n')
+    skill("other", "echo other\n")
+
+
+@case
+def without_policy_nobody_else_is_served():  # I-3
+    policy()
+    with Daemon():
+        same(oct(os.stat(SOCKET).st_mode & 0o777), "0o600")
+        check("PermissionError" in ask(ALICE, ("ping", {}))["exception"])
+        os.chmod(SOCKET, 0o666)  # as a socket unit of the operator's may make it
+        a = ask(ALICE, ("run", {"skill": "greet"}))
+        same(word(a[0]), "not_allowed")
+        check("its own user and root" in a[0]["error"]["message"], a)
+    same(log("--type", "region.allocated"), [])
+
+
+@case
+def who_is_named_may_have_what_is_named_run():
+    policy({"uid": ALICE, "skills": ["greet"]}, {"uid": BOB})
+    with Daemon():
+        a = ask(ALICE, ("run", {"skill": "greet", "args": ["you"], "stdin": "in\n"}), ("run", {"skill": "other"}), ("ping", {}))
+        same(a[0]["result"]["stdout"].splitlines()[1:], ["hello you", "in"])
+        same((word(a[1]), "does not let user %d" % ALICE in a[1]["error"]["message"]), ("not_allowed", True))
+        check("result" in a[2])
+        same(ask(BOB, ("run", {"skill": "other"}))[0]["result"]["stdout"], "other\n")
+        same(word(ask(EVE, ("run", {"skill": "greet"}))[0]), "not_allowed")
+        region = a[0]["result"]["region"]
+        same(log("--region", region)[0]["by"]["client_uid"], ALICE)
+        certificate = json.loads(lethe("certificate", region).out)
+        same(json.loads(base64.b64decode(certificate["payload"]))["predicate"]["person"], {"uid": ALICE})
+        # `lethe run` of that user comes to the same.
+        r = subprocess.run(["/usr/bin/setpriv", "--reuid=%d" % ALICE, "--regid=%d" % ALICE, "--clear-groups", LETHE, "run", "--store", STORE, "greet", "there"],
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={k: v for k, v in ENV.items() if k != "LETHE_POLICY"},
+                           check=False)
+        same((r.returncode, r.stdout.decode().splitlines()[1:]), (0, ["hello there"]), r)
+
+
+@case
+def nothing_is_looked_up_with_the_daemons_rights():  # I-3
+    policy({"uid": ALICE})
+    with open(os.path.join(DIR, "secret"), "w", encoding="utf-8") as f:
+        f.write("root's own")
+    os.chmod(os.path.join(DIR, "secret"), 0o600)
+    bad = [{"exec": "/bin/cat", "args": ["/etc/shadow"]}, {"skill": os.path.join(DIR, "greet")}, {"skill": "./greet", "cwd": DIR}, {"skill": "."},
+           {"skill": "greet/"}, {"skill": ""}]
+    bad += [{"skill": "greet", "options": [o]} for o in (["volume", DIR + "/secret:/data/s"], ["env", "LD_PRELOAD=/x"], ["workdir", "/tmp"], ["network", "host"],
+                                                         ["connect", "127.0.0.1:1"], ["tier", "landlock"], ["proc", None], ["nonsense", "1"])]
+    bad += [{"skill": "greet", "promote": True}]  # G-9: what is believed is for the owner to say
+    with Daemon():
+        seen = len(log("--type", "region.allocated"))
+        for params in bad:
+            a = ask(ALICE, ("run", params))
+            same(word(a[0]), "not_allowed", params, a)
+        # A folder of that name where it asks from is none of the registered ones, whoever made it.
+        os.makedirs(os.path.join(DIR, "place", "planted"))
+        a = ask(ALICE, ("run", {"skill": "planted", "cwd": os.path.join(DIR, "place")}))
+        same((a[0]["result"]["exit_code"], "no skill is registered" in a[0]["result"]["refusal"]["message"]), (127, True), a)
+        same(len(log("--type", "region.allocated")), seen)
+        a = ask(ALICE, ("run", {"skill": "greet", "options": [["timeout", "10s"], ["memory", "64m"], ["discipline", "zero"]], "cwd": "/nowhere"}))
+        same(a[0]["result"]["exit_code"], 0, a)
+
+
+@case
+def nobody_reaches_anothers_region():  # I-3
+    policy({"uid": ALICE}, {"uid": BOB})
+    with Daemon():
+        pid, r, region = start(ALICE, "greet")
+        a = ask(BOB, ("ps", {}), ("kill", {"region": region}), ("cancel", {"id": 1}))
+        same(a[0]["result"], {"runs": []})
+        same((word(a[1]), word(a[2])), ("no_region", "no_request"))
+        same([x["regions"] for x in ask(ALICE, ("ps", {}))[0]["result"]["runs"]], [[region]])
+        same([x["uid"] for x in ask_daemon("ps")["runs"]], [ALICE])
+        same(ask(ALICE, ("kill", {"region": region}))[0]["result"], {}, "another connection of the same user")
+        same(answer(pid, r)["result"]["exit_code"], 143)
+        for method in ("status", "reload", "stop", "takeover"):
+            same(word(ask(BOB, (method, {}))[0]), "not_allowed", method)
+        check(ask_daemon("ping")["pid"])
+
+
+def run_with(uid, path, stream, argument):
+    """The answer to a run of greet with that file as its stream, opened by that user, and what then is in the user's own oom_score_adj."""
+    def fn():
+        ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: the change of ids has made its own /proc files root's
+        fd = os.open(path, os.O_RDWR if stream != "stdin" and not path.startswith("/proc/1/") else os.O_RDONLY)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.settimeout(60)
+            s.connect(SOCKET)
+            line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "run", "params": {"skill": "say", "args": [argument], "stdio": [stream]}}).encode() + b"\n"
+            s.sendmsg([line], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))])
+            with open("/proc/self/oom_score_adj", encoding="utf-8") as f:
+                return json.loads(s.makefile("rb").readline()), f.read().strip()
+    return as_user(uid, fn)
+
+
+@case
+def what_asks_who_writes_is_no_stream_of_theirs():  # I-3
+    """The kernel asks who reads and who writes such files, and that would be the daemon."""
+    skill("say", 'printf %s "$1"; cat\n')
+    policy({"uid": ALICE})
+    with open("/proc/self/oom_score_adj", encoding="utf-8") as f:
+        before = f.read().strip()
+    with Daemon():
+        a, now = run_with(ALICE, "/proc/self/oom_score_adj", "stdout", "-999")
+        same((a.get("error", {}).get("data"), now), ({"code": "streams"}, before), a)
+        for path, stream in (("/proc/1/stat", "stdin"), ("/proc/self/mem", "stdin"), ("/dev/tty0", "stdin"), ("/dev/ptmx", "stdin"), ("/dev/ptmx", "stdout")):
+            if os.path.exists(path) and (path != "/dev/tty0" or os.stat(path).st_mode & 0o006):
+                a, _ = run_with(ALICE, path, stream, "x")
+                same(a.get("error", {}).get("data"), {"code": "streams"}, path, a)
+        own = os.path.join(DIR, "alices")
+        open(own, "w", encoding="utf-8").close()
+        os.chown(own, ALICE, ALICE)
+        same(run_with(ALICE, own, "stdout", "words")[0]["result"]["exit_code"], 0)
+        with open(own, encoding="utf-8") as f:
+            same(f.read(), "words")
+        same(run_with(ALICE, own, "stdin", "more ")[0]["result"]["stdout"], "more words")
+        same(run_with(ALICE, "/dev/null", "stdin", "nothing")[0]["result"]["stdout"], "nothing")
+
+
+def hold(uid, fn):
+    """fn in a process of that user, which then holds what it has; a function that ends it."""
+    r, w = os.pipe()
+    stop, stopped = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(stopped)
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            held = fn()
+            os.write(w, b"x")
+            os.read(stop, 1)
+            os._exit(held is None)
+        finally:
+            os._exit(1)
+    os.close(stop)
+    os.close(w)
+    same(os.read(r, 1), b"x")
+    os.close(r)
+
+    def end():
+        os.write(stopped, b"x")
+        os.close(stopped)
+        os.waitpid(pid, 0)
+    return end
+
+
+def connect(n, line, fds=(), times=1):
+    out = []
+    for _ in range(n):
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        s.connect(SOCKET)
+        try:
+            for _ in range(times):
+                s.sendmsg([line], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the daemon gave it up already
+        if line.endswith(b'"ping"}\n'):
+            s.recv(4096)  # what came before it was taken: the connection is no idle one
+        out.append(s)
+    return out
+
+
+SLEEP = b'{"jsonrpc":"2.0","id":1,"method":"run","params":{"skill":"greet","args":["sleep"]}}\n{"jsonrpc":"2.0","id":2,"method":"ping"}\n'
+
+
+@case
+def they_take_no_place_from_those_who_could_end_them():  # I-3
+    policy({"uid": ALICE}, {"uid": BOB})
+    with Daemon("--max-running", "4", "--max-clients", "8"):
+        end = hold(ALICE, lambda: connect(4, SLEEP))
+        end_too = hold(BOB, lambda: connect(4, SLEEP))
+        for _ in range(2000):
+            runs = ask_daemon("ps")["runs"]
+            if len(runs) == 8 and sum(1 for r in runs if r["regions"]) == 3:
+                break
+            time.sleep(0.005)
+        same(sorted(r["state"] for r in runs), ["queued"] * 5 + ["running"] * 3)
+        r = subprocess.run([LETHE, "run", "--store", STORE, "greet", "me"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV,
+                           timeout=50, check=False)
+        same((r.returncode, r.stdout.decode().splitlines()[1:]), (0, ["hello me"]), r)
+        end()
+        end_too()
+
+
+@case
+def descriptors_of_half_requests_are_few():  # I-3
+    policy({"uid": ALICE})
+    with Daemon() as d:
+        ask_daemon("ping")
+        folder = "/proc/%d/fd" % d.p.pid
+        before = len(os.listdir(folder))
+        end = hold(ALICE, lambda: connect(60, b"x", [0, 0, 0], 4))
+        time.sleep(0.3)
+        r = subprocess.run([LETHE, "run", "--store", STORE, "greet", "me"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV,
+                           timeout=50, check=False)
+        same((r.returncode, r.stdout.decode().splitlines()[1:]), (0, ["hello me"]), r)
+        held = len(os.listdir(folder)) - before
+        check(held < 60 + 64 + 80, held)
+        end()
+
+
+@case
+def a_policy_that_is_read_again_counts_at_once():
+    policy({"uid": ALICE})
+    with Daemon():
+        def fn():
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+                s.connect(SOCKET)
+                f = s.makefile("rwb")
+                out = []
+                for i in range(2):
+                    f.write(b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n' % i)
+                    f.flush()
+                    out.append(json.loads(f.readline()))
+                    if i == 0:
+                        open(os.path.join(DIR, "flags", "asked"), "w", encoding="utf-8").close()
+                        while not os.path.exists(os.path.join(DIR, "flags", "read")):
+                            time.sleep(0.005)
+                return out
+        os.mkdir(os.path.join(DIR, "flags"))
+        os.chmod(os.path.join(DIR, "flags"), 0o777)
+        pid = os.fork()
+        if pid == 0:
+            while not os.path.exists(os.path.join(DIR, "flags", "asked")):
+                time.sleep(0.005)
+            policy({"uid": BOB})
+            ask_daemon("reload")
+            open(os.path.join(DIR, "flags", "read"), "w", encoding="utf-8").close()
+            os._exit(0)
+        a = as_user(ALICE, fn)
+        os.waitpid(pid, 0)
+        check("result" in a[0] and word(a[1]) == "not_allowed", a)
+        check("result" in ask(BOB, ("ping", {}))[0])
+        policy()
+        ask_daemon("reload")
+        same(oct(os.stat(SOCKET).st_mode & 0o777), "0o600")
+
+
+@case
+def a_policy_that_is_not_in_order_is_refused():
+    for clients, where in (({}, "/clients"), ([{"uid": 0}], "/clients/0/uid"), ([{"uid": "alice"}], "/clients/0/uid"), ([{"skills": []}], "/clients/0/uid"),
+                           ([{"uid": 7}, {"uid": 7}], "/clients/1/uid"), ([{"uid": 7, "skills": ["../x"]}], "/clients/0/skills/0"),
+                           ([{"uid": 7, "name": "x"}], "/clients/0/name"), ([{"uid": 4294967295}], "/clients/0/uid")):
+        policy()
+        with open(POLICY, "w", encoding="utf-8") as f:
+            json.dump({"version": 1, "clients": clients}, f)
+        r = lethe("run", "--no-serve", "--exec", "/bin/true")
+        check(r.code == 125 and where.encode() in r.err, clients, r)
+    policy({"uid": ALICE, "skills": []})
+    with Daemon():
+        same(word(ask(ALICE, ("run", {"skill": "greet"}))[0]), "not_allowed", "an empty list names none")
+
+
+main()

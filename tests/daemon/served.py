@@ -1,0 +1,72 @@
+"""What tests of `lethe serve` have in common: they go on as an ordinary user where the second argument says so, find tests/cli/tap.py, and speak to a socket."""
+import array
+import json
+import os
+import socket
+import sys
+
+if sys.argv[2:3] == ["user"] and os.getuid() == 0:
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from tap import DIR, ENV, same, start_daemon, stop_daemon  # noqa: E402
+
+SOCKET = os.path.join(DIR, "socket")
+
+
+class Daemon:
+    """One that lives as long as the `with`, and must end well."""
+
+    def __init__(self, *argv, code=0, wrap=(), **env):
+        self.argv, self.code, self.wrap, self.env = argv, code, wrap, env
+
+    def __enter__(self):
+        self.p = start_daemon(dict(ENV, **self.env), *self.argv, wrap=self.wrap)
+        self.pid = self.p.pid
+        return self
+
+    def __exit__(self, kind, *rest):
+        if self.p.returncode is None:
+            code = stop_daemon(self.p)
+            if not kind:
+                same(code, self.code, self.p.said)
+
+
+class Connection:
+    """One connection: requests with numbers of their own, and what is answered."""
+
+    def __init__(self, path=SOCKET, wait=60):
+        self.s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.s.settimeout(wait)
+        self.s.connect(path)
+        self.f = self.s.makefile("rb")
+        self.n = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.f.close()
+        self.s.close()
+
+    def send(self, method, fds=(), **params):
+        self.n += 1
+        line = json.dumps({"jsonrpc": "2.0", "id": self.n, "method": method, "params": params}).encode() + b"\n"
+        if fds:
+            self.s.sendmsg([line], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
+        else:
+            self.s.sendall(line)
+        return self.n
+
+    def read(self):
+        line = self.f.readline()
+        return json.loads(line) if line else None
+
+    def call(self, method, **kw):
+        self.send(method, **kw)
+        return self.read()

@@ -1,0 +1,348 @@
+#include "tests/governed/pipeline.h"
+
+#include "engine/event.h"
+
+static const Trying by_me = {.policy = &RESOLVE_POLICY_DEFAULT, .who = PIPE_WHO}, by_77 = {.policy = &RESOLVE_POLICY_DEFAULT, .who = "uid:77"};
+
+/* One row that the words of two notes can be about, and what waits between such rows. */
+static uint64_t pending(Pipe *p, const char *note) {
+        pipe_say(p, note, NULL);
+        cr_assert_str_eq(pipe_word(p->last, "outcome"), "pending", "%s: %s %s", note, pipe_word(p->last, "outcome"), pipe_word(p->last, "code"));
+        return (uint64_t)json_integer_value(json_object_get(p->last, "pending"));
+}
+
+static void committed(Pipe *p, const char *note) {
+        pipe_say(p, note, NULL);
+        pipe_expect(p->last, "committed", "");
+}
+
+static json_t *event(Pipe *p, uint64_t seq) {
+        _cleanup_txn_ Txn *t = store_fixture_begin(&p->f, false);
+        json_t *entry = NULL;
+
+        cr_assert_eq(event_get(t, seq, &entry), 0);
+        return entry;
+}
+
+// G-44, G-45: what the queue keeps
+Test(pending, keeps_all_that_it_takes) {
+        static const char *const members[] = {"pending", "request", "note", "agent", "run", "reason", "candidates", "created", "attempts", "last", "state"};
+        _cleanup_json_ json_t *o = NULL;
+        _cleanup_pipe_ Pipe p;
+        uint64_t id;
+        Wait w;
+
+        pipe_init(&p);
+        committed(&p, "issue disk_full_a: the disk of server one is full");
+        committed(&p, "issue disk_full_b: the disk of server two is full");
+        id = pending(&p, "resolved: the disk of a server");
+        {
+                _cleanup_txn_ Txn *t = store_fixture_begin(&p.f, false);
+
+                cr_assert_eq(wait_get(t, id, &w), 0);
+                cr_assert_eq(wait_show(t, &w, &o), 0);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+                cr_expect(json_object_get(o, members[i]), "%s", members[i]);
+        cr_expect_str_eq(pipe_word(o, "note"), "resolved: the disk of a server");
+        cr_expect_str_eq(pipe_word(o, "agent"), "alice");
+        cr_expect_str_eq(pipe_word(o, "state"), "open");
+        cr_expect_str_eq(pipe_word(json_object_get(o, "request"), "operation"), "resolve");
+        cr_expect_eq(json_integer_value(json_object_get(o, "attempts")), 0);
+        cr_expect_eq(json_array_size(json_object_get(o, "candidates")), 2);
+}
+
+// G-46, G-48, G-59: a row that comes later decides it, without the note, in the same transaction, as an ordinary event
+Test(pending, decided_by_a_later_row) {
+        _cleanup_json_ json_t *change = NULL, *row = NULL;
+        uint64_t id, dropped;
+        _cleanup_pipe_ Pipe p;
+        Txn *t;
+        Diag d;
+        Run other;
+        Wait w;
+
+        pipe_init(&p);
+        id = pending(&p, "resolve late_row: it works now");
+        t = store_fixture_begin(&p.f, true); /* the note goes with its run */
+        cr_assert_eq(engine_run_end(t, PIPE_WHO, NULL, p.run.id, false, &dropped, &d), 0);
+        store_fixture_commit(&p.f, t);
+        other = pipe_begin(&p, "bob");
+        pipe_note(&p, other.id, NOTE_AGENT, "issue late_row: it does not work");
+        pipe_promote(&p, other.id, 1, NULL);
+        cr_expect_eq(p.sum.resolved, 1);
+        row = pipe_row(&p, "issues", "late_row");
+        cr_expect_str_eq(pipe_word(row, "state"), "resolved");
+        w = pipe_wait(&p, id);
+        cr_expect_eq(w.state, WAIT_RESOLVED);
+        change = pipe_change(&p, "issues", "late_row");
+        cr_expect_eq(json_integer_value(json_object_get(change, "seq")), (json_int_t)w.last);
+        cr_expect_eq(json_integer_value(json_object_get(change, "pending")), (json_int_t)id);
+        cr_expect_eq(json_integer_value(json_object_get(json_object_get(change, "source_ref"), "pending")), (json_int_t)id);
+        cr_expect_str_eq(pipe_word(change, "agent"), "alice", "whose note it was");
+        cr_expect_str_eq(pipe_word(change, "raw_input"), "resolve late_row: it works now");
+        pipe_holds(&p);
+}
+
+// G-46, G-47: what is decided decides more, also what had failed just before
+Test(pending, chains) {
+        _cleanup_pipe_ Pipe p;
+        uint64_t older, newer;
+
+        pipe_init(&p);
+        committed(&p, "decision dec_x: alpha beta\nalias: alpha, beta");
+        committed(&p, "decision dec_1: beta alpha\nalias: alpha, beta");
+        committed(&p, "decision dec_2: beta delta\nalias: beta, delta");
+        older = pending(&p, "invalidate decision: beta\nref: beta\nalias: beta");   /* any of them */
+        newer = pending(&p, "invalidate decision: alpha\nref: alpha\nalias: alpha"); /* dec_x or dec_1 */
+        /* dec_x goes: so the newer one is about dec_1; that goes: so the older one, which alpha's row touches, too, is about dec_2 */
+        committed(&p, "invalidate decision dec_x: of last year");
+        cr_expect_eq(p.sum.resolved, 2);
+        cr_expect_eq(pipe_wait(&p, newer).state, WAIT_RESOLVED);
+        cr_expect_eq(pipe_wait(&p, older).state, WAIT_RESOLVED);
+        pipe_holds(&p);
+}
+
+/* Attempts of the events from `from` on: those that failed and those that did not. */
+static unsigned attempts(Pipe *p, uint64_t from) {
+        _cleanup_txn_ Txn *t = store_fixture_begin(&p->f, false);
+        unsigned n = 0;
+        uint64_t seq, last;
+
+        cr_assert_eq(ledger_state(t, &seq, &last), 0);
+        for (uint64_t i = from; i < seq; i++) {
+                _cleanup_json_ json_t *entry = NULL;
+
+                cr_assert_eq(event_get(t, i, &entry), 0);
+                n += (unsigned)json_array_size(json_object_get(entry, "failed"));
+                n += json_object_get(entry, "pending") && strncmp(pipe_word(entry, "type"), "canon.", 6) == 0;
+        }
+        return n;
+}
+
+// G-47: 64 attempts of one commit, those that it triggers included; a chain that is longer goes on when it is asked for
+Test(pending, at_most_64_attempts_of_a_commit) {
+        enum { LINKS = 90 };
+        uint64_t before, tried, resolved, first = 0;
+        _cleanup_pipe_ Pipe p;
+        char text[300];
+        Txn *t;
+
+        pipe_init(&p);
+        for (unsigned i = 0; i <= LINKS; i++) {
+                snprintf(text, sizeof(text), "decision link_%u: thing%u thing%u\nalias: thing%u, thing%u", i, i, i + 1, i, i + 1);
+                committed(&p, text);
+        }
+        for (unsigned i = 1; i <= LINKS; i++) {
+                uint64_t id;
+
+                snprintf(text, sizeof(text), "invalidate decision: thing%u\nref: thing%u\nalias: thing%u", i, i, i);
+                id = pending(&p, text);
+                first = first ? first : id;
+        }
+        before = pipe_rows(&p, TABLE_EVENT);
+        committed(&p, "invalidate decision link_0: no more");
+        cr_expect_eq(p.sum.resolved, SETTLE_ATTEMPTS_MAX);
+        cr_expect_eq(attempts(&p, before), SETTLE_ATTEMPTS_MAX);
+        cr_expect_eq(pipe_wait(&p, first + 63).state, WAIT_RESOLVED);
+        t = store_fixture_begin(&p.f, true);
+        cr_assert_eq(canon_retry(t, 0, 1, &by_me, &tried, &resolved), 0);
+        cr_expect(tried == 1 && resolved == LINKS - SETTLE_ATTEMPTS_MAX, "%lu %lu", tried, resolved);
+        store_fixture_commit(&p.f, t);
+        pipe_holds(&p);
+}
+
+static const uint8_t living[KEY_BYTES] = {0xde, 0xad, 0xbe, 0xef, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+static const uint8_t *const living_keys[] = {living};
+#define LIVING_KEY "deadbeef0102030405060708090a0b0c"
+
+// I-11, G-47, G-49, G-50: what waits was queued when the region did not live yet whose key it holds: while it lives, nobody's commit, nobody's request and
+// no person makes a row of it; afterwards it is a note like any other
+Test(pending, holds_the_key_of_a_region_that_came_later) {
+        static const KeyHold hold = {pipe_hold, pipe_let_go};
+        const Trying by = {.policy = &RESOLVE_POLICY_DEFAULT, .who = PIPE_WHO, .keys = &hold};
+        _cleanup_json_ json_t *before = NULL, *after = NULL;
+        _cleanup_applied_ Applied done = {0};
+        uint64_t id, tried, resolved;
+        _cleanup_pipe_ Pipe p;
+        Txn *t;
+        Diag d;
+
+        pipe_init(&p);
+        id = pending(&p, "resolve late_row: it works with " LIVING_KEY);
+        pipe_note(&p, p.run.id, NOTE_AGENT, "issue late_row: it does not work");
+        pipe_promote(&p, p.run.id, 1, &(KeySet){living_keys, 1});
+        pipe_expect(p.last, "committed", "");
+        cr_expect_eq(p.sum.resolved, 0);
+        cr_expect_eq(pipe_wait(&p, id).attempts, 1);
+        pipe_keys = &(KeySet){living_keys, 1};
+        t = store_fixture_begin(&p.f, true);
+        cr_assert_eq(canon_retry(t, 0, 0, &by, &tried, &resolved), 0);
+        cr_expect(tried == 1 && resolved == 0, "%lu %lu", tried, resolved);
+        cr_assert_eq(canon_bind(t, id, "late_row", &by, &done, &d), 0);
+        cr_expect(done.outcome == NOTE_INVALID && strcmp(done.code, "key_escape") == 0, "%s", done.code);
+        store_fixture_commit(&p.f, t);
+        before = pipe_row(&p, "issues", "late_row");
+        cr_expect_str_eq(pipe_word(before, "state"), "open");
+        cr_expect(pipe_wait(&p, id).state == WAIT_OPEN && pipe_wait(&p, id).attempts == 2, "%lu", pipe_wait(&p, id).attempts);
+        pipe_keys = NULL;
+        t = store_fixture_begin(&p.f, true);
+        cr_assert_eq(canon_retry(t, 0, 0, &by, &tried, &resolved), 0);
+        cr_expect(tried == 1 && resolved == 1, "%lu %lu", tried, resolved);
+        store_fixture_commit(&p.f, t);
+        after = pipe_row(&p, "issues", "late_row");
+        cr_expect_str_eq(pipe_word(after, "state"), "resolved");
+        pipe_holds(&p);
+}
+
+// G-49: after 20 attempts it is stuck: nothing retries it, it is there, and a person can still decide
+Test(pending, stuck_after_20_attempts) {
+        uint64_t id, tried, resolved;
+        _cleanup_applied_ Applied done = {0};
+        _cleanup_pipe_ Pipe p;
+        Txn *t;
+        Diag d;
+        Wait w;
+
+        pipe_init(&p);
+        committed(&p, "issue disk_full_a: the disk of server one is full");
+        committed(&p, "issue disk_full_b: the disk of server two is full");
+        id = pending(&p, "resolved: the disk of a server");
+        for (unsigned i = 0; i < 25; i++) {
+                w = pipe_wait(&p, id);
+                cr_expect(w.attempts == MIN(i, 20U) && w.state == (i < 20 ? WAIT_OPEN : WAIT_STUCK), "%u: %lu", i, w.attempts);
+                committed(&p, "issue disk_full_a: the disk of server one is full");
+        }
+        t = store_fixture_begin(&p.f, true);
+        cr_assert_eq(canon_retry(t, 0, 0, &by_me, &tried, &resolved), 0);
+        cr_expect_eq(tried, 0);
+        cr_assert_eq(canon_bind(t, id, "disk_full_b", &by_me, &done, &d), 0);
+        cr_expect_eq(done.outcome, NOTE_COMMITTED);
+        store_fixture_commit(&p.f, t);
+        cr_expect_eq(pipe_wait(&p, id).state, WAIT_RESOLVED);
+        pipe_holds(&p);
+}
+
+// G-50: a person binds or drops: an event that names the person; what is decided stays so
+Test(pending, bound_and_dropped_by_a_person) {
+        _cleanup_applied_ Applied done = {0}, again = {0};
+        _cleanup_json_ json_t *bound = NULL, *gone = NULL, *change = NULL;
+        uint64_t one, two, seq;
+        _cleanup_pipe_ Pipe p;
+        Txn *t;
+        Diag d;
+
+        pipe_init(&p);
+        committed(&p, "issue disk_full_a: the disk of server one is full");
+        committed(&p, "issue disk_full_b: the disk of server two is full");
+        one = pending(&p, "resolved: the disk of a server");
+        two = pending(&p, "resolved: the disk of a server");
+        t = store_fixture_begin(&p.f, true);
+        cr_expect_eq(canon_bind(t, one, "Not An Id", &by_77, &done, &d), ENGINE_E_BAD_NAME);
+        cr_expect_eq(canon_bind(t, one + 1000, "disk_full_b", &by_77, &done, &d), ENGINE_E_NO_RECORD);
+        cr_assert_eq(canon_bind(t, one, "disk_full_b", &by_77, &done, &d), 0);
+        cr_expect_eq(done.outcome, NOTE_COMMITTED);
+        store_fixture_commit(&p.f, t);
+        bound = event(&p, done.seq);
+        cr_expect_str_eq(pipe_word(bound, "who"), "uid:77");
+        cr_expect_eq(json_integer_value(json_object_get(bound, "pending")), (json_int_t)one);
+        change = pipe_change(&p, "issues", "disk_full_b");
+        cr_expect_str_eq(pipe_word(json_object_get(change, "source_ref"), "resolution_reason"), "person");
+        t = store_fixture_begin(&p.f, true);
+        cr_expect_eq(canon_bind(t, one, "disk_full_a", &by_77, &again, &d), ENGINE_E_BAD_STATE);
+        cr_expect_eq(engine_wait_drop(t, "uid:77", one, "no", &seq, &d), ENGINE_E_BAD_STATE);
+        /* the one that is left may have been decided by what the person said: there is one row less */
+        if (pipe_wait(&p, two).state == WAIT_OPEN) {
+                cr_assert_eq(engine_wait_drop(t, "uid:77", two, "nobody knows", &seq, &d), 0);
+                store_fixture_commit(&p.f, t);
+                gone = event(&p, seq);
+                cr_expect_str_eq(pipe_word(gone, "type"), "pending.dropped");
+                cr_expect_str_eq(pipe_word(gone, "who"), "uid:77");
+                cr_expect_eq(pipe_wait(&p, two).state, WAIT_DROPPED);
+        } else
+                store_abort(t);
+        pipe_holds(&p);
+}
+
+static unsigned roll(uint32_t *dice, unsigned n) {
+        *dice = *dice * 1664525U + 1013904223U;
+        return (*dice >> 16) % n;
+}
+
+/* Each item that was ever told is there, once, with what it takes to decide it. */
+static void none_lost(Pipe *p, const uint64_t *ids, size_t n) {
+        _cleanup_txn_ Txn *t = store_fixture_begin(&p->f, false);
+        uint64_t from = 0;
+        size_t seen = 0;
+        Wait w;
+
+        for (; wait_next(t, from, 0, 0, &w) == 0; from = w.id + 1) {
+                _cleanup_json_ json_t *body = NULL;
+
+                cr_assert(seen < n && w.id == ids[seen], "item %lu is there, item %lu is wanted", w.id, seen < n ? ids[seen] : 0);
+                cr_assert_eq(record_body(t, w.id, &body), 0, "item %lu", w.id);
+                cr_assert(json_is_object(json_object_get(body, "request")), "item %lu", w.id);
+                seen++;
+        }
+        cr_assert_eq(seen, n);
+}
+
+// G-44, G-49, G-50: whatever is done, nothing that waits or waited is lost: opened, tried, stuck, decided by a row or by a person, dropped, its run ended
+Test(pending, none_is_ever_lost) {
+        enum { MOST = 60 };
+        static const char *const states[] = {"", "open", "resolved", "stuck", "dropped"};
+        size_t of[ARRAY_SIZE(states)] = {0}, n = 0;
+        uint64_t ids[MOST], tried, resolved, seq;
+        _cleanup_pipe_ Pipe p;
+        uint32_t dice = 7;
+        char text[200];
+
+        pipe_init(&p);
+        committed(&p, "issue disk_full_a: the disk of server one is full");
+        committed(&p, "issue disk_full_b: the disk of server two is full");
+        for (unsigned i = 0; i < 400; i++) {
+                _cleanup_applied_ Applied done = {0};
+                uint64_t id = n ? ids[roll(&dice, (unsigned)n)] : 0;
+                Txn *t;
+                Diag d;
+
+                switch (roll(&dice, 12)) {
+                case 0:
+                case 1:
+                        snprintf(text, sizeof(text), roll(&dice, 2) ? "resolve late_%u: it works" : "resolved: the disk of a server, say %u", roll(&dice, 20));
+                        pipe_say(&p, text, NULL);
+                        if (n < MOST && strcmp(pipe_word(p.last, "outcome"), "pending") == 0)
+                                ids[n++] = (uint64_t)json_integer_value(json_object_get(p.last, "pending"));
+                        break;
+                case 2:
+                        snprintf(text, sizeof(text), "issue late_%u: it does not work", roll(&dice, 20));
+                        pipe_say(&p, text, NULL);
+                        break;
+                case 3:
+                case 4:
+                        t = store_fixture_begin(&p.f, true);
+                        if (id && roll(&dice, 2))
+                                (void)engine_wait_drop(t, PIPE_WHO, id, "nobody knows", &seq, &d);
+                        else if (id)
+                                (void)canon_bind(t, id, "disk_full_b", &by_me, &done, &d);
+                        store_fixture_commit(&p.f, t);
+                        break;
+                case 5:
+                        t = store_fixture_begin(&p.f, true);
+                        cr_assert_eq(canon_retry(t, 0, 0, &by_me, &tried, &resolved), 0);
+                        store_fixture_commit(&p.f, t);
+                        break;
+                default:
+                        pipe_say(&p, "issue disk_full_a: the disk of server one is full", NULL); /* an attempt for each that is about it */
+                }
+                if (n == MOST)
+                        break;
+                none_lost(&p, ids, n);
+        }
+        none_lost(&p, ids, n);
+        for (size_t i = 0; i < n; i++)
+                of[pipe_wait(&p, ids[i]).state]++;
+        for (size_t i = 1; i < ARRAY_SIZE(states); i++)
+                cr_expect_gt(of[i], 0, "none is %s", states[i]);
+        pipe_holds(&p);
+}

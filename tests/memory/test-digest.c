@@ -1,0 +1,151 @@
+#include "memory/digest.h"
+#include "memory/propose.h"
+#include "memory/scan.h"
+#include "tests/engine/cleanup-fixture.h"
+
+#include <criterion/criterion.h>
+
+#define OF(pass, more) "{\"version\":1,\"pass\":" pass ",\"blocked\":[],\"proposals\":[" more "]}"
+#define STEP(op, kind, id, reason) "{\"op\":\"" op "\",\"kind\":\"" kind "\",\"id\":\"" id "\",\"reason\":" reason "}"
+#define MEMORY "memory_substrate"
+#define SUPERSEDED "{\"reason\":\"superseded_by\",\"kind\":\"" MEMORY "\",\"id\":\"new\"}"
+
+static int digest(Txn *t, const char *proposed, json_t **ret_scan, Diag *d) {
+        _cleanup_json_ json_t *scan = NULL, *answer = NULL, *report = NULL;
+        int r;
+
+        cr_assert_eq(memory_scan(t, SCOPE_DEFAULT, REASONS_DEFAULT, &scan, d), 0, "%s", d->text);
+        if (proposed)
+                answer = json_loads(proposed, 0, NULL);
+        else
+                cr_assert_eq(propose(scan, &answer), 0);
+        cr_assert_not_null(answer, "%s", proposed);
+        r = memory_digest(t, &(Digest){.scope = SCOPE_DEFAULT, .reasons = REASONS_DEFAULT, .automatic = REASONS_DEFAULT,
+                                         .automatic_removal = REASONS_DEFAULT, .apply = true, .scan = scan,
+                                       .proposed = answer,
+                                       .who = ME}, &report, d);
+        if (ret_scan)
+                *ret_scan = json_incref(scan);
+        return r;
+}
+
+// M-27, M-37, M-40, M-43, M-47: whatever the routine says is judged; what is refused changes nothing, and what is wrong is no proposal
+Test(digest, a_routine_may_say_anything) {
+        static const struct {
+                const char *proposed;
+                int code;
+        } rows[] = {
+                {"{}", ENGINE_E_BAD_PAYLOAD},
+                {OF("2", ""), ENGINE_E_BAD_PAYLOAD},                     /* another pass */
+                {OF("\"1\"", ""), ENGINE_E_BAD_PAYLOAD},
+                {OF("1", "1"), ENGINE_E_BAD_PAYLOAD},
+                {OF("1", STEP("delete", MEMORY, "old", SUPERSEDED)), ENGINE_E_BAD_PAYLOAD},
+                {OF("1", STEP("save", MEMORY, "old", SUPERSEDED)), ENGINE_E_BAD_PAYLOAD},
+                {OF("1", STEP("archive", "dreams", "old", SUPERSEDED)), ENGINE_E_BAD_PAYLOAD},
+                {OF("1", STEP("archive", MEMORY, "Old One", SUPERSEDED)), ENGINE_E_BAD_PAYLOAD},
+                {OF("1", STEP("archive", MEMORY, "old", "\"because\"")), ENGINE_E_BAD_PAYLOAD},
+                {OF("1", STEP("archive", MEMORY, "old", "{\"reason\":\"old_age\"}")), ENGINE_E_BAD_PAYLOAD},
+                {OF("1", STEP("archive", MEMORY, "old", "{\"reason\":\"superseded_by\"}")), ENGINE_E_BAD_PAYLOAD},
+                {OF("1", STEP("archive", MEMORY, "old", "{\"reason\":\"superseded_by\",\"kind\":\"" MEMORY "\",\"id\":\"new\",\"note\":\"trust me\"}")),
+                 ENGINE_E_BAD_PAYLOAD},
+                {OF("1", STEP("archive", MEMORY, "old", "{\"reason\":\"unsupported_since\",\"pass\":1}")), ENGINE_E_BAD_PAYLOAD}, /* not asked for */
+                {OF("1", STEP("archive", MEMORY, "new", SUPERSEDED)), ENGINE_E_CONFLICT}, /* does not hold */
+                {OF("1", STEP("remove", MEMORY, "old", SUPERSEDED)), ENGINE_E_BAD_STATE},
+                {OF("1", STEP("archive", "world_model_kernel", "kernel", SUPERSEDED)), ENGINE_E_BAD_OPERATION},
+                {OF("1", STEP("archive", "issues", "an_issue", SUPERSEDED)), ENGINE_E_BAD_OPERATION},
+                {OF("1", STEP("archive", MEMORY, "old", SUPERSEDED) "," STEP("remove", MEMORY, "old", SUPERSEDED)), ENGINE_E_BAD_STATE},
+                {OF("1", STEP("archive", MEMORY, "old", SUPERSEDED) "," STEP("archive", MEMORY, "old", SUPERSEDED)), ENGINE_E_CONFLICT},
+        };
+        _cleanup_store_fixture_ StoreFixture f;
+        uint64_t before, after;
+        Diag d = {0};
+        Txn *t;
+
+        store_fixture_init(&f, STORE_WRITE);
+        t = store_fixture_begin(&f, true);
+        cr_assert_eq(save(t, 'm', "old", "", &d), 0);
+        cr_assert_eq(save(t, 'm', "new", "m/old strong supersedes", &d), 0);
+        cr_assert_eq(table_rows(t, TABLE_CHANGE, &before), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                cr_expect_eq(digest(t, rows[i].proposed, NULL, &d), rows[i].code, "row %zu: %s", i, d.text);
+                cr_assert_eq(table_rows(t, TABLE_CHANGE, &after), 0);
+                cr_expect_eq(before, after, "row %zu", i);
+        }
+        cr_expect_eq(digest(t, NULL, NULL, &d), 0, "%s", d.text); /* what propose() makes of it is taken */
+        cr_expect_eq(state_of(t, 'm', "old"), RECORD_ARCHIVED);
+        store_fixture_commit(&f, t);
+}
+
+static unsigned roll(uint32_t *dice, unsigned n) {
+        *dice = *dice * 1664525U + 1013904223U;
+        return (*dice >> 16) % n;
+}
+
+// M-42, M-44, M-45, M-46, M-49: what is proposed is what the engine finds, reason by reason, over many graphs; and the same each time
+Test(digest, proposes_what_holds) {
+        static const char *const ids[] = {"a", "b", "c", "d", "e", "f"}, *const strengths[] = {"strong", "weak"}, *const roles[] = {"ref", "supersedes",
+                                                                                                                                    "about"};
+        static const char letters[] = "mks";
+        uint32_t dice = 1;
+        size_t all = 0;
+
+        for (int world = 0; world < 60; world++) {
+                _cleanup_json_ json_t *scan = NULL, *first = NULL, *again = NULL;
+                _cleanup_store_fixture_ StoreFixture f;
+                Diag d = {0};
+                json_t *o;
+                size_t i;
+                Txn *t;
+
+                store_fixture_init(&f, STORE_WRITE);
+                t = store_fixture_begin(&f, true);
+                for (int k = 0; k < 30; k++) {
+                        char refs[128] = "";
+                        int n;
+
+                        n = roll(&dice, 3);
+                        for (int e = 0; e < n; e++)
+                                snprintf(refs + strlen(refs), sizeof(refs) - strlen(refs), "%c/%s %s %s;", letters[roll(&dice, 3)], ids[roll(&dice, 6)],
+                                         strengths[roll(&dice, 2)], roles[roll(&dice, 3)]);
+                        save(t, letters[roll(&dice, 3)], ids[roll(&dice, 6)], refs, &d); /* some are refused */
+                        if (roll(&dice, 4) == 0) {
+                                _cleanup_json_ json_t *went = NULL;
+
+                                engine_delete(t, &(Deletion){.kind = kind_of(letters[roll(&dice, 3)]), .id = ids[roll(&dice, 6)], .cascade = roll(&dice, 2),
+                                                             .who = ME}, &went, &d);
+                        }
+                        if (roll(&dice, 12) == 0)
+                                cr_expect_eq(digest(t, NULL, NULL, &d), 0, "world %d: %s", world, d.text);
+                }
+                cr_assert_eq(memory_scan(t, SCOPE_DEFAULT, REASONS_DEFAULT, &scan, &d), 0);
+                cr_assert_eq(propose(scan, &first), 0);
+                cr_assert_eq(propose(scan, &again), 0);
+                cr_expect(json_equal(first, again));
+                json_array_foreach(json_object_get(scan, "records"), i, o) {
+                        const char *id = json_string_value(json_object_get(o, "id")), *kind = json_string_value(json_object_get(o, "kind"));
+                        Reason v[REASONS_MAX];
+                        size_t n = 0, proposed = 0;
+                        uint64_t scope;
+                        RecordKey key;
+
+                        cr_assert_eq(scope_get(t, SCOPE_DEFAULT, &scope), 0);
+                        key = record_key_of(scope, kind_from_name(kind), id);
+                        cr_assert_eq(reasons_of(t, &key, REASONS_DEFAULT, v, &n), 0);
+                        for (size_t list = 0; list < 2; list++) {
+                                const json_t *steps = json_object_get(first, list ? "blocked" : "proposals");
+
+                                for (size_t s = 0; s < json_array_size(steps); s++) {
+                                        const json_t *p = json_array_get(steps, s);
+
+                                        if (strcmp(json_string_value(json_object_get(p, "id")), id) == 0 && strcmp(json_string_value(json_object_get(p,
+                                                                                                                                                     "kind")), kind) == 0)
+                                                proposed += 1 + json_array_size(json_object_get(p, "also"));
+                                }
+                        }
+                        all += n;
+                        cr_expect_eq(proposed, n, "world %d: %s %s: %zu proposed, %zu hold", world, kind, id, proposed, n);
+                }
+                store_fixture_commit(&f, t);
+        }
+        cr_expect_gt(all, 25, "%zu", all); /* it was about something */
+}
