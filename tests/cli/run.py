@@ -35,7 +35,8 @@ def skill(name, manifest, files=None):
 
 
 def counter():
-    return skill("counter", {"entry": {"main": ["writer"]}, "writes": ["count"], "slots": {"count": {"type": "integer"}}})
+    return skill("counter", {"entry": {"main": ["writer"], "stays": ["/bin/sh", "-c", "/skill/writer $1 200; sleep 60", "sh"]},
+                             "writes": ["count"], "slots": {"count": {"type": "integer"}}})
 
 
 def start(*argv, **kw):
@@ -268,13 +269,13 @@ def slots_are_written_unless_a_budget_is_broken():  # I-24
     r = run(s, "--", "1", "3")
     same((r.code, r.out), (0, b"acked 1\nacked 2\nacked 3\n"), r)
     same(lethe("slot", "get", "count").out, b"3\n")
-    r = run("--timeout", "2s", s, "--", "100", "1000000")
+    r = run("--timeout", "2s", "--entry", "stays", s, "--", "100")
     same((r.code, r.receipt["outcome"]), (124, "timed_out"), r)
     check(b"acked 100\n" in r.out, r)
     same(lethe("slot", "get", "count").out, b"3\n", "a region that broke its budget commits nothing")
     types = {e["type"] for e in log("--region", r.receipt["region"])}
     check("slot.discarded" in types and "slot.written" not in types, types)
-    p = start(s, "--", "200", "1000000")
+    p = start("--entry", "stays", s, "--", "200")
     while p.stdout.readline() != b"acked 203\n":
         pass
     p.send_signal(signal.SIGTERM)
