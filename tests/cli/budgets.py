@@ -123,7 +123,8 @@ def what_a_killed_region_used_is_measured():
     r = run("--memory", "256m", "--output-limit", "10", "--exec", PY, "-c", code)
     same(r.receipt["outcome"], "output_exceeded", r)
     check(100 << 20 <= r.receipt["usage"]["peak_memory_bytes"] <= 130 << 20, r)
-    check(100000 <= r.receipt["usage"]["cpu_usec"] <= 1000000, r)
+    u = r.receipt["usage"]  # one thread
+    check(100000 <= u["cpu_usec"] <= 2 * u["wall_usec"], r)
     r = run("--output-limit", "1", "--exec", "/bin/sh", "-c", "echo before the first tick; sleep 9")
     same(r.receipt["outcome"], "output_exceeded", r)
     check(r.receipt["usage"]["peak_memory_bytes"] > 0, r)

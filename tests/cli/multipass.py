@@ -20,12 +20,12 @@ if sys.argv[3] == "user" and os.getuid() == 0:
     os.environ.pop("TMPDIR", None)
 
 from tap import DIR, ENV, LETHE, Skip, alone, case, check, lethe, log, main, run, same, wait_runs  # noqa: E402
+from tiers import TIERS  # noqa: E402
 
 RACER = os.path.abspath(sys.argv[2])
 PY = "/usr/bin/python3"
 NODE = "/usr/bin/node"
 os.chmod(DIR, 0o755)  # in tier landlock root's regions are those of another user
-TIERS = [t for t in ("namespaces", "landlock") if lethe("run", "--tier", t, "--exec", "/bin/true").code == 0]
 
 FREES = r"""
 import ctypes, mmap, os, subprocess, sys, threading

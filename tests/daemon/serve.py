@@ -16,7 +16,7 @@ import time
 
 import served
 from served import SOCKET, Connection
-from tap import DIR, ENV, LETHE, STORE, case, cgroups_left, check, lethe, log, main, same, wait_for
+from tap import DIR, ENV, LETHE, STORE, Skip, case, cgroups_left, check, lethe, log, main, same, wait_for
 
 ENV["LETHE_SOCKET"] = SOCKET
 ENV["LETHE_SERVE"] = "1"
@@ -695,9 +695,13 @@ def control_groups_serve_one_region_after_another():
     same(cgroups_left(), idle)
     same(lethe("run", "--no-serve", "--exec", "/bin/true").code, 0)
     same(cgroups_left(), [])
-    check(idle or os.geteuid() != 0, "root had none: the case showed nothing")
     with Daemon():
         pass  # takes away the dead one's socket
+    with open("/proc/self/cgroup") as f:
+        first_version = any(":memory:" in line for line in f)
+    if os.geteuid() == 0 and not first_version:
+        raise Skip("no memory control group of version 1: others are not kept for the next region")
+    check(idle or os.geteuid() != 0, "root had none: the case showed nothing")
 
 
 def stacks_hold(pid, what):

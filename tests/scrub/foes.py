@@ -32,6 +32,11 @@ if O.who == "user" and os.getuid() == 0:
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 sys.argv[1] = os.path.join(O.build, "lethe")
 from tap import DIR, ENV, LETHE, ROOT, STORE, Skip, add, cgroups_left, check, lethe, log, main, processes_below, run, same, wait_for  # noqa: E402
+from tiers import TIERS, WHY_NOT  # noqa: E402
+
+if O.tier not in TIERS:
+    print("1..0 # SKIP " + WHY_NOT)
+    sys.exit(0)
 
 FOE = os.path.join(os.path.abspath(O.build), "tests", "scrub", "foe")
 ROOTLESS, LANDLOCK = not ROOT, O.tier == "landlock"

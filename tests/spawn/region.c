@@ -16,7 +16,15 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+const Tier region_tiers[2] = {TIER_NAMESPACES, TIER_LANDLOCK};
+
+size_t region_tiers_here(void) {
+        return syscall(SYS_landlock_create_ruleset, NULL, 0, 1) >= 6 ? 2 : 1;
+}
 
 const char *region_store(void) {
         static char path[512];

@@ -46,5 +46,8 @@ typedef struct RunEnd {
 void region_try(const RunWish *w, RunEnd *ret);
 /* The same from a Spawner, or by execution when that is NULL. */
 void region_try_with(Spawner *spawner, const RunWish *w, RunEnd *ret);
+/* How many of these tiers the kernel can have: 1 (namespaces) where its Landlock is older than ABI 6. Asked of the kernel itself. */
+extern const Tier region_tiers[2];
+size_t region_tiers_here(void);
 /* A store folder that the current user owns: below $TMPDIR, made by this call. Returns it. */
 const char *region_store(void);

@@ -18,8 +18,6 @@
 
 #define PROBE_ARGV(...) ((const char *const[]){LETHE_PROBE, __VA_ARGS__, NULL})
 
-static const Tier tiers[] = {TIER_NAMESPACES, TIER_LANDLOCK};
-
 static void run_in_child(const RunWish *w, int (*body)(void *)) {
         child_assert_ok(body, (void *)w);
 }
@@ -36,8 +34,8 @@ static RunEnd run(const RunWish *w) {
 }
 
 static int exit_codes(void *arg) {
-        for (size_t t = 0; t < ARRAY_SIZE(tiers); t++) {
-                RunWish w = {.argv = PROBE_ARGV("exit", "7"), .program = LETHE_PROBE, .tier = tiers[t]};
+        for (size_t t = 0; t < region_tiers_here(); t++) {
+                RunWish w = {.argv = PROBE_ARGV("exit", "7"), .program = LETHE_PROBE, .tier = region_tiers[t]};
                 RunEnd e = run(&w);
 
                 child_check(WIFEXITED(e.status) && WEXITSTATUS(e.status) == 7);
@@ -76,8 +74,8 @@ Test(spawn_life, a_program_that_cannot_be_executed_is_told_apart) {
 
 /* I-34: what ignores signals, has a session of its own or is stopped ends with the region, too. */
 static int left_behind(void *arg) {
-        for (size_t t = 0; t < ARRAY_SIZE(tiers); t++) {
-                const RunWish w = {.argv = PROBE_ARGV("leave"), .program = LETHE_PROBE, .tier = tiers[t]};
+        for (size_t t = 0; t < region_tiers_here(); t++) {
+                const RunWish w = {.argv = PROBE_ARGV("leave"), .program = LETHE_PROBE, .tier = region_tiers[t]};
                 RunEnd e = run(&w);
 
                 child_check(WIFEXITED(e.status) && WEXITSTATUS(e.status) == 0 && strstr(e.out, "left"));
@@ -92,9 +90,9 @@ Test(spawn_life, what_a_program_leaves_behind_ends_with_it) {
 }
 
 static int killed(void *arg) {
-        for (size_t t = 0; t < ARRAY_SIZE(tiers); t++) {
+        for (size_t t = 0; t < region_tiers_here(); t++) {
                 RunWish w = {.argv = (const char *const[]){"sh", "-c", "(trap '' TERM HUP; sleep 1000 & sleep 1000) & echo on; sleep 1000", NULL},
-                             .tier = tiers[t], .kill_when_running = true};
+                             .tier = region_tiers[t], .kill_when_running = true};
                 RunEnd e = run(&w);
 
                 child_check(strstr(e.out, "on"));
@@ -118,7 +116,7 @@ Test(spawn_life, kill_and_a_closed_lifeline_end_the_whole_tree) {
 /* The supervisor is a child of this one and is killed while its region runs; we, a subreaper, inherit what it leaves. */
 static int supervisor_dies(void *arg) {
         child_check(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
-        for (size_t t = 0; t < ARRAY_SIZE(tiers); t++) {
+        for (size_t t = 0; t < region_tiers_here(); t++) {
                 char name[32], scratch[64], c;
                 int seen[2], status;
                 pid_t pid;
@@ -127,7 +125,7 @@ static int supervisor_dies(void *arg) {
                 child_check(pipe2(seen, O_CLOEXEC) == 0);
                 pid = fork();
                 if (pid == 0) {
-                        const RunWish w = {.argv = PROBE_ARGV("hang"), .program = LETHE_PROBE, .tier = tiers[t], .tell = seen[1],
+                        const RunWish w = {.argv = PROBE_ARGV("hang"), .program = LETHE_PROBE, .tier = region_tiers[t], .tell = seen[1],
                                            .region = name};
                         RunEnd e;
 
@@ -144,7 +142,7 @@ static int supervisor_dies(void *arg) {
                 child_check(errno == ECHILD);
                 /* Tier landlock: the scratch is what recovery finds and removes. An ordinary user's is in the store. */
                 snprintf(scratch, sizeof(scratch), "/tmp/lethe-%s", name);
-                child_check(geteuid() != 0 || tiers[t] == TIER_NAMESPACES || access(scratch, F_OK) == 0);
+                child_check(geteuid() != 0 || region_tiers[t] == TIER_NAMESPACES || access(scratch, F_OK) == 0);
                 child_check(spawn_scratch_remove(scratch) == 0 && access(scratch, F_OK) < 0);
         }
         return 0;
@@ -242,10 +240,10 @@ static size_t count_entries(const char *path) {
 
 /* Fails at the first point that can fail, then at the second, until a start succeeds: each time nothing is left behind. */
 static int faults(void *arg) {
-        for (size_t t = 0; t < ARRAY_SIZE(tiers); t++) {
+        for (size_t t = 0; t < region_tiers_here(); t++) {
                 TempDir store = TEMP_DIR_NULL;
                 char scratch[PATH_MAX + 16], name[32], outside[64];
-                RunWish w = {.argv = PROBE_ARGV("exit", "0"), .program = LETHE_PROBE, .tier = tiers[t], .region = name};
+                RunWish w = {.argv = PROBE_ARGV("exit", "0"), .program = LETHE_PROBE, .tier = region_tiers[t], .region = name};
                 RunEnd e;
                 int point;
 

@@ -15,6 +15,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from tiers import TIERS  # noqa: E402
+
 LETHE, WRITER = map(os.path.abspath, sys.argv[1:3])
 COUNT = int(sys.argv[3]) if len(sys.argv) > 3 else 200
 SEED = int(sys.argv[4]) if len(sys.argv) > 4 else random.randrange(1 << 30)
@@ -82,7 +85,7 @@ def one(rng, i, before):
     wait = rng.choice((rng.uniform(0, 0.02), rng.uniform(0, 0.06), rng.uniform(0, 0.2)))
     argv = [a.format(first=i * 1000000) if a == "{first}" else a for a in KINDS[kind]]
     if rng.random() < 0.2:
-        argv = ["--tier", "landlock"] + argv if kind != "writer" else argv
+        argv = ["--tier", TIERS[-1]] + argv if kind != "writer" else argv
     p = subprocess.Popen([LETHE, "run", "--quiet", *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
     if kind == "output":  # its reader goes on reading, or the supervisor would only wait
         drain = subprocess.Popen(["/bin/cat"], stdin=p.stdout, stdout=subprocess.DEVNULL)
@@ -188,7 +191,7 @@ def main():
     try:
         for i in range(COUNT):
             acked += one(rng, i, before)
-        for tier in ("namespaces", "landlock"):
+        for tier in TIERS:
             what_its_guard_does(tier, False)
             what_its_guard_does(tier, True)
         recovered = len(must("log", "--json", "--type", "region.recovered").splitlines())

@@ -48,6 +48,7 @@ if sys.argv[1:] == ["--broken"]:
 
 sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 from tap import DIR, case, check, lethe, log, main, run, same  # noqa: E402
+from tiers import TIERS  # noqa: E402
 
 LAB = """import json, os, sys
 import lethe
@@ -115,7 +116,7 @@ def sleepers():
 @case
 def teardown_is_done_when_the_end_is():
     same(sleepers(), [])
-    for tier in ("landlock", "namespaces"):
+    for tier in reversed(TIERS):
         r = run("--tier", tier, "--exec", "/bin/sh", "-c", "(setsid sh -c 'sleep %s' </dev/null >/dev/null 2>&1 &); sleep 0.2" % MARK)
         left = sleepers()
         for pid in left:
