@@ -9,32 +9,49 @@
 
 static int canon(const json_t *v, Buf *b);
 
-static int add_char(Buf *b, char c) {
-        int r = b->data && b->room - b->n > 1 ? 0 : buf_reserve(b, 1);
+/* b was reserved once: it has bytes, and room for the NUL behind them, which is set at the end. */
+static inline int room_for(Buf *b, size_t n) {
+        return b->room - b->n > n ? 0 : buf_reserve(b, n);
+}
 
-        if (r == 0) {
+static inline int add_char(Buf *b, char c) {
+        int r = room_for(b, 1);
+
+        if (r == 0)
                 b->data[b->n++] = c;
-                b->data[b->n] = 0;
-        }
         return r;
 }
 
-/* Whether one of eight bytes is a control character, a quote or a backslash. */
-static bool has_escape(const char *s) {
-        const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
-        uint64_t v, quote, backslash;
+static inline uint64_t eight(const char *s) {
+        uint64_t v;
 
         memcpy(&v, s, sizeof(v));
-        quote = v ^ ones * '"';
-        backslash = v ^ ones * '\\';
+        return v;
+}
+
+static inline uint64_t four(const char *s) {
+        uint32_t v;
+
+        memcpy(&v, s, sizeof(v));
+        return v;
+}
+
+/* Whether one of eight bytes is a control character, a quote or a backslash. */
+static inline bool has_escape(uint64_t v) {
+        const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
+        uint64_t quote = v ^ ones * '"', backslash = v ^ ones * '\\';
+
         /* Of bytes below 0x80 the subtraction leaves those with the high bit that were too small; a borrow only comes from one of these. */
         return ((v - ones * 0x20) & ~v & high) | ((quote - ones) & ~quote & high) | ((backslash - ones) & ~backslash & high);
 }
 
 /* The first byte from i on that must be escaped, or n. */
 static size_t next_escape(const char *s, size_t n, size_t i) {
-        while (n - i >= 8 && !has_escape(s + i))
+        while (n - i >= 8 && !has_escape(eight(s + i)))
                 i += 8;
+        /* Fewer than eight are left: together with some that were looked at before, or twice the same four. */
+        if (n - i < 8 && n - i >= 4 && !has_escape(four(s + i) | four(s + n - 4) << 32))
+                return n;
         while (i < n && (unsigned char)s[i] >= 0x20 && s[i] != '"' && s[i] != '\\')
                 i++;
         return i;
@@ -49,10 +66,24 @@ static int escape(char c, Buf *b) {
 }
 
 static int canon_string(const char *s, size_t n, Buf *b) {
-        int r = add_char(b, '"');
+        size_t i = next_escape(s, n, 0);
+        int r;
 
-        for (size_t from = 0, i; r == 0; from = i + 1) {
-                i = next_escape(s, n, from);
+        if (i == n) { /* most of them */
+                char *to;
+
+                r = room_for(b, n + 2);
+                if (r < 0)
+                        return r;
+                to = b->data + b->n;
+                to[0] = '"';
+                memcpy(to + 1, s, n);
+                to[n + 1] = '"';
+                b->n += n + 2;
+                return 0;
+        }
+        r = add_char(b, '"');
+        for (size_t from = 0; r == 0; from = i + 1, i = next_escape(s, n, from)) {
                 r = buf_add(b, s + from, i - from);
                 if (i == n)
                         break;
@@ -157,6 +188,7 @@ static int utf16_cmp(const void *a, const void *b) {
 
 typedef struct Member {
         const char *key;
+        size_t n_key;
         const json_t *value;
 } Member;
 
@@ -184,8 +216,6 @@ static int canon_object(const json_t *v, Buf *b) {
         size_t n = json_object_size(v), i = 0;
         Member few[16], *m = few;
         _cleanup_free_ Member *many = NULL;
-        const char *key;
-        json_t *item;
         int r;
 
         if (n > ARRAY_SIZE(few)) {
@@ -193,14 +223,15 @@ static int canon_object(const json_t *v, Buf *b) {
                 if (!many)
                         return -ENOMEM;
         }
-        json_object_foreach((json_t *)v, key, item) m[i++] = (Member){key, item};
+        for (void *at = json_object_iter((json_t *)v); at; at = json_object_iter_next((json_t *)v, at))
+                m[i++] = (Member){json_object_iter_key(at), json_object_iter_key_len(at), json_object_iter_value(at)};
         sort(m, n);
         r = add_char(b, '{');
         for (i = 0; r == 0 && i < n; i++) {
                 if (i > 0)
                         r = add_char(b, ',');
                 if (r == 0)
-                        r = canon_string(m[i].key, strlen(m[i].key), b);
+                        r = canon_string(m[i].key, m[i].n_key, b);
                 if (r == 0)
                         r = add_char(b, ':');
                 if (r == 0)
@@ -250,6 +281,7 @@ int json_canonical(const json_t *value, char **ret, size_t *ret_n) {
                 r = canon(value, &b);
         if (r < 0)
                 return r;
+        b.data[b.n] = 0;
         *ret = TAKE_PTR(b.data);
         if (ret_n)
                 *ret_n = b.n;

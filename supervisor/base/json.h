@@ -36,6 +36,9 @@ int json_member_own(const char *text, size_t n, const char *name, const char **r
 /* As json_parse, without words, and quick for what we wrote ourselves. */
 int json_parse_own(const char *text, size_t n, size_t max_bytes, unsigned max_depth, json_t **ret);
 
+/* Sets a member whose name is a literal of ours, which nobody needs to look through. Takes v; -1 when it is NULL, too. */
+#define json_put(o, name, v) json_object_setn_new_nocheck((o), "" name, sizeof("" name) - 1, (v))
+
 #define _cleanup_json_ _cleanup_(json_decrefp) /* jansson's own json_decrefp */
 
 /* An integer for a record: a number up to 2^53-1, beyond it a decimal string. New reference or NULL. */

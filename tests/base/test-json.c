@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -219,4 +220,67 @@ Test(json, u64_round_trip) {
                 cr_assert(parse(bad[i], 99, 9, &v, NULL) == 0, "%s", bad[i]);
                 cr_expect(json_get_u64(v, &back) == -EINVAL && back == 7, "%s gave %" PRIu64, bad[i], back);
         }
+}
+
+// RFC 8785 3.2.2.2: whatever stands around it, a character that must be escaped is, and no other one.
+Test(json, canonical_escapes_anywhere) {
+        static const struct {
+                char c;
+                const char *text;
+        } rows[] = {{'"', "\\\""}, {'\\', "\\\\"}, {'\n', "\\n"}, {'\b', "\\b"}, {1, "\\u0001"}, {0x1f, "\\u001f"}, {0x7f, "\x7f"}, {' ', " "}, {'!', "!"}, {'#', "#"}};
+
+        for (size_t row = 0; row < ARRAY_SIZE(rows); row++)
+                for (size_t n = 1; n < 40; n++)
+                        for (size_t at = 0; at < n; at++) {
+                                _cleanup_json_ json_t *v = NULL, *o = json_object();
+                                _cleanup_free_ char *text = NULL;
+                                char s[64], want[128];
+
+                                memset(s, 'x', n);
+                                s[at] = rows[row].c;
+                                v = json_stringn(s, n);
+                                snprintf(want, sizeof(want), "{\"%.*s%s%.*s\":\"%.*s%s%.*s\"}", (int)at, s, rows[row].text, (int)(n - at - 1), s + at + 1, (int)at, s,
+                                         rows[row].text, (int)(n - at - 1), s + at + 1);
+                                cr_assert_eq(json_object_setn(o, s, n, v), 0);
+                                cr_assert_eq(json_canonical(o, &text, NULL), 0);
+                                cr_assert_str_eq(text, want);
+                        }
+}
+
+static void *make_and_free(void *seed) {
+        for (unsigned i = 0; i < 200; i++) {
+                _cleanup_json_ json_t *v = json_pack("{s:[i,i,s], s:s}", "numbers", (int)i, *(int *)seed, "three", "text", "a text that takes more than one word");
+
+                cr_assert_eq(json_integer_value(json_array_get(json_object_get(v, "numbers"), 1)), *(int *)seed);
+        }
+        return NULL;
+}
+
+// What a value held is overwritten when it is freed, whether its pieces are kept for the next one or not; and each thread has pieces of its own.
+Test(json, what_is_freed_is_overwritten) {
+        json_malloc_t take;
+        json_free_t give;
+        pthread_t threads[4];
+        int seeds[4] = {1, 2, 3, 4};
+
+        json_wipe_freed();
+        json_wipe_freed();
+        json_get_alloc_funcs(&take, &give);
+        for (size_t n = 0; n <= 300; n++) {
+                char *p = take(n), *q;
+
+                cr_assert(p);
+                memset(p, 'k', n);
+                give(p);
+                q = take(n);
+                cr_assert(q);
+                for (size_t i = sizeof(void *); q == p && i < n; i++) /* in front it may stand which piece is the next */
+                        cr_assert_neq(q[i], 'k', "byte %zu of %zu", i, n);
+                give(q);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+                cr_assert_eq(pthread_create(&threads[i], NULL, make_and_free, &seeds[i]), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+                cr_assert_eq(pthread_join(threads[i], NULL), 0);
+        make_and_free(&seeds[0]);
 }
