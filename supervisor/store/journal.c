@@ -20,8 +20,24 @@ int journal_note(Txn *t, Table table, Bytes key) {
         return r < 0 && r != -ENOENT ? r : journal_note_read(t, table, key, was);
 }
 
+/* The newest goes first, so that most of them stand one behind the other in one piece; what does not fit is of the heap. */
+#define STACK_BYTES (32 * 1024)
+
+static Change *make(Txn *t, size_t n) {
+        Change *c;
+
+        n = (n + 7) & ~(size_t)7;
+        if (!t->journal && n <= STACK_BYTES)
+                t->journal = malloc(STACK_BYTES);
+        if (!t->journal || n > STACK_BYTES - t->n_journal)
+                return malloc(n);
+        c = (Change *)(t->journal + t->n_journal);
+        t->n_journal += n;
+        return c;
+}
+
 int journal_note_read(Txn *t, Table table, Bytes key, Bytes was) {
-        Change *c = malloc(sizeof(*c) + key.n + was.n);
+        Change *c = make(t, sizeof(*c) + key.n + was.n);
 
         if (!c)
                 return -ENOMEM;
@@ -37,7 +53,10 @@ void journal_drop(Txn *t) {
         Change *c = t->changes;
 
         t->changes = c->before;
-        free(c);
+        if (t->journal && (uint8_t *)c >= t->journal && (uint8_t *)c < t->journal + STACK_BYTES)
+                t->n_journal = (size_t)((uint8_t *)c - t->journal);
+        else
+                free(c);
 }
 
 int journal_undo(Txn *t, const Change *until) {
@@ -56,4 +75,5 @@ int journal_undo(Txn *t, const Change *until) {
 void journal_free(Txn *t) {
         while (t->changes)
                 journal_drop(t);
+        free(TAKE_PTR(t->journal));
 }

@@ -59,6 +59,8 @@ struct Txn {
         bool slots;    /* changed one: then it is not */
         Batch *batch;  /* NULL when it reads */
         struct Change *changes; /* journal.h: of one that does not lead, or since table_save() */
+        uint8_t *journal; /* owned: where these stand, n_journal bytes of it, as long as there is room; or NULL */
+        size_t n_journal;
         unsigned saves; /* table_save() without its end */
         void *ledger;
         void *kept; /* hooks.h, or NULL */

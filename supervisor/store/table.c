@@ -144,18 +144,24 @@ int table_rows(Txn *t, Table table, uint64_t *ret) {
         return r;
 }
 
-int cursor_open(Txn *t, Table table, Bytes from, Cursor **ret) {
-        _cleanup_cursor_ Cursor *c = calloc(1, sizeof(*c));
-        int r;
-
+void cursor_seek(Cursor *c, Bytes from) {
         assert(from.n <= sizeof(c->from));
-        if (!c)
-                return -ENOMEM;
-        c->txn = t;
-        c->table = table;
+        c->moved = false;
         c->n_from = from.n;
         if (from.n)
                 memcpy(c->from, from.p, from.n);
+}
+
+int cursor_open(Txn *t, Table table, Bytes from, Cursor **ret) {
+        _cleanup_cursor_ Cursor *c = malloc(sizeof(*c));
+        int r;
+
+        if (!c)
+                return -ENOMEM;
+        c->mdb = NULL; /* and not all of it cleared: there is room for a long key */
+        c->txn = t;
+        c->table = table;
+        cursor_seek(c, from);
         if (t->store->dbi[table]) {
                 r = txn_result(t, lmdb_to_errno(LMDB(mdb_cursor_open(t->mdb, t->store->dbi[table], &c->mdb))));
                 if (r < 0)

@@ -63,6 +63,8 @@ typedef struct Cursor Cursor;
 /* Walks upwards from the first key >= `from` (empty: the first). cursor_next gives rows until -ENOENT. */
 int cursor_open(Txn *t, Table table, Bytes from, Cursor **ret);
 int cursor_next(Cursor *c, Bytes *ret_key, Bytes *ret_value);
+/* Walks from there instead, as a new one would. */
+void cursor_seek(Cursor *c, Bytes from);
 /* A row from what it was, wherever the cursor stands, with one search for its place, and none where it is near the one before. change() gets what is there (p
  * NULL: nothing), and says what is to be: 1: *ret, which is not of the store's map; 0: nothing; -errno: the row stays as it is, and that is returned. It does
  * nothing with the store. The cursor is not walked with after that. */
