@@ -2,6 +2,7 @@
 
 #include "engine/index.h"
 #include "engine/lexicon.h"
+#include "engine/lists.h"
 #include "engine/payload.h"
 
 #include <errno.h>
@@ -33,7 +34,8 @@ static int count_rows(void *user, uint32_t number, const char *term, size_t n, u
         const Bucket *b = user;
         int r = 0;
 
-        (void)number;
+        if (b->counting)
+                return lists_count(b->counting, b->txn, b->scope, (uint8_t)b->kind, BUCKET_FIELDS, &(RankTerm){.p = term, .n = (uint8_t)n}, number, ret);
         *ret = 0;
         for (size_t i = 0; i < ARRAY_SIZE(fields) && r == 0; i++) {
                 uint64_t rows;
@@ -107,9 +109,8 @@ static int read_row(Bucket *b, const Record *rec, BucketRow **ret) {
         row->state = rec->state;
         memcpy(row->id, rec->key.id, sizeof(row->id));
         row->title = strdup(title ? title : "");
-        r = row->title ? evidence_row_init(b->lexicon, row->id, row->title, &row->evidence) : -ENOMEM;
-        if (r == 0)
-                r = evidence_row_known_as(b->lexicon, &row->evidence, json_object_get(rec->row, "aliases"), json_object_get(rec->row, "phrases"));
+        r = !row->title ? -ENOMEM : evidence_row_init(b->lexicon, row->id, row->title, json_object_get(rec->row, "aliases"), json_object_get(rec->row, "phrases"),
+                                                      &row->evidence);
         if (r < 0) {
                 bucket_row_free(row);
                 return r;
@@ -119,11 +120,17 @@ static int read_row(Bucket *b, const Record *rec, BucketRow **ret) {
 }
 
 int bucket_row(Bucket *b, const char *id, const BucketRow **ret) {
-        RecordKey key = record_key_of(b->scope, b->kind, id);
         _cleanup_record_ Record rec = RECORD_NULL;
         BucketRow **at;
-        int r = record_get(b->txn, &key, &rec);
+        RecordKey key;
+        int r;
 
+        if (b->last && strcmp(b->last->id, id) == 0) {
+                *ret = b->last;
+                return 0;
+        }
+        key = record_key_of(b->scope, b->kind, id);
+        r = record_get(b->txn, &key, &rec);
         if (r == 0)
                 r = make_room(b);
         if (r < 0)
@@ -139,7 +146,7 @@ int bucket_row(Bucket *b, const char *id, const BucketRow **ret) {
                 bucket_row_free(*at);
                 *at = row;
         }
-        *ret = *at;
+        *ret = b->last = *at;
         return 0;
 }
 
@@ -166,7 +173,7 @@ int bucket_numbered(Bucket *b, uint64_t number, const BucketRow **ret) {
         int r;
 
         if (there && there->title) {
-                *ret = there;
+                *ret = b->last = there;
                 return 0;
         }
         r = id_of(b, number, id);
@@ -188,6 +195,7 @@ int bucket_take(Bucket *b, const char *id, BucketRow **ret) {
         r = bucket_row(b, id, &row);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
+        b->last = NULL;
         unread = calloc(1, sizeof(*unread));
         if (!unread)
                 return -ENOMEM;

@@ -5,6 +5,9 @@
 #include "canon/evidence.h"
 #include "engine/record.h"
 
+/* In which a row can have a term that it is found by. */
+#define BUCKET_FIELDS (1U << INDEX_TEXT | 1U << INDEX_ALIAS | 1U << INDEX_PHRASE)
+
 typedef struct BucketRow {
         char id[RECORD_ID_MAX];
         uint64_t number; /* in the index */
@@ -20,8 +23,10 @@ typedef struct Bucket {
         Kind kind;
         Lexicon *lexicon; /* owned; NULL: nothing was asked yet */
         bool counted;     /* the lexicon knows how many rows there are */
+        struct Lists *counting; /* engine/lists.h: what is read of the terms that are counted now stays there; or NULL */
         BucketRow **rows; /* owned, by number: a hash table */
         size_t n, room;
+        const BucketRow *last; /* that was asked for, one of rows: mostly it is the one that is committed next; or NULL */
 } Bucket;
 Bucket bucket_of(Txn *t, uint64_t scope, Kind kind);
 void bucket_deinit(Bucket *b);

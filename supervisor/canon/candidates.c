@@ -2,6 +2,7 @@
 
 #include "canon/shortlist.h"
 #include "engine/lexicon.h"
+#include "engine/lists.h"
 #include "engine/rank.h"
 #include "engine/refmem.h"
 
@@ -52,26 +53,36 @@ static Reach reach_of(Kind kind, Op op) {
         return reach;
 }
 
+/* A term that was counted for another request, and read then. */
+static int count_again(Bucket *b, const Lexicon *l, uint32_t number) {
+        RankTerm term = {0};
+        uint64_t rows;
+        size_t n;
+
+        term.p = lexicon_term(l, number, &n);
+        term.n = (uint8_t)n;
+        return lists_count(b->counting, b->txn, b->scope, (uint8_t)b->kind, BUCKET_FIELDS, &term, number, &rows);
+}
+
 /* The rows that share the most with what was asked, by the index alone. Those that have ended, most of them, are not on the list where the operation is not
  * for them: they would keep others off it. */
 static int find_alike(Bucket *b, Lexicon *l, const Evidence *e, Op op, Finding *f) {
         Reach reach = reach_of(b->kind, op);
         ShortlistTerm asked[SHORTLIST_TERMS];
-        RankTerm terms[SHORTLIST_TERMS] = {0};
+        unsigned as[SHORTLIST_TERMS];
         size_t n;
         int r = reach == REACH_NONE ? 0 : shortlist_terms(l, &e->saying, asked, &n);
 
         if (r < 0 || reach == REACH_NONE || n == 0)
                 return r;
         for (size_t i = 0; i < n; i++) {
-                size_t bytes;
-
-                terms[i].p = lexicon_term(l, asked[i].number, &bytes);
-                terms[i].n = (uint8_t)bytes;
+                as[i] = asked[i].number;
                 f->weight[i] = asked[i].weight;
+                r = lists_have(b->counting, as[i]) ? 0 : count_again(b, l, as[i]);
+                if (r < 0)
+                        return r;
         }
-        return rank_overlap(b->txn, b->scope, (uint8_t)b->kind, 1U << INDEX_TEXT | 1U << INDEX_ALIAS | 1U << INDEX_PHRASE, terms, f->weight, n, 0,
-                            reach == REACH_LIVE, add, f);
+        return rank_overlap_counted(b->txn, b->scope, (uint8_t)b->kind, b->counting, as, f->weight, n, reach == REACH_LIVE, add, f);
 }
 
 /* What ends something is said of a row by its id, and that row has ended. */
@@ -161,6 +172,7 @@ static int take_target(Bucket *b, const Asked *asked, Candidates *c) {
 
 static int look(Bucket *b, const Asked *asked, Candidates *c) {
         _cleanup_evidence_ Evidence e = {0};
+        _cleanup_lists_ Lists counted = {0};
         Finding f = {0};
         Lexicon *l;
         int r = bucket_lexicon(b, &l);
@@ -168,9 +180,14 @@ static int look(Bucket *b, const Asked *asked, Candidates *c) {
         if (r <= 0)
                 return r;
         r = evidence_init(l, asked, &e);
+        if (r < 0)
+                return r;
+        b->counting = &counted;
+        r = find_alike(b, l, &e, asked->op, &f);
         if (r == 0)
-                r = find_alike(b, l, &e, asked->op, &f);
-        return r < 0 ? r : consider_all(b, l, &e, &f.list, asked, c);
+                r = consider_all(b, l, &e, &f.list, asked, c);
+        b->counting = NULL;
+        return r;
 }
 
 int candidates_find(Bucket *b, const Asked *asked, const ResolvePolicy *policy, Candidates *ret) {

@@ -60,6 +60,12 @@ typedef struct Sentence {
 /* Takes the next sentence off *rest; it may have no word. A line feed alone is a blank; an empty line, and a line that begins as an item of a list, end a
  * sentence. False at the end. */
 bool sentence_next(Piece *rest, Sentence *ret);
+/* Most are another one from the first letter on. */
+static inline bool word_may_be(const Word *w, char first) {
+        char c = w->n > 0 ? *w->s : 0;
+
+        return c == first || (c | 0x20) == first || (unsigned char)c >= 0x80;
+}
 bool word_is(const Word *w, const char *word); /* letters in either case; a typographic apostrophe is one */
 bool word_is_part(const Word *w, const char *word, size_t n); /* the same, of the first n bytes at `word` */
 /* From the first to before the last one, as it stands in the note, with the brackets and quotes that belong to them. */

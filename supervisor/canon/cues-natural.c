@@ -111,7 +111,7 @@ static const char *const trigger_words[] = {"fixed", "resolved", "solved", "clos
 
 static bool is_one_of(const Word *w, const char *const *words) {
         for (; *words; words++)
-                if (word_is(w, *words))
+                if (word_may_be(w, **words) && word_is(w, *words))
                         return true;
         return false;
 }
@@ -126,7 +126,7 @@ static bool in_choice(const Word *w, const char *choice, size_t n) {
                 const char *bar = memchr(choice, '|', n);
                 size_t length = bar ? (size_t)(bar - choice) : n;
 
-                if (word_is_part(w, choice, length))
+                if (word_may_be(w, *choice) && word_is_part(w, choice, length))
                         return true;
                 choice += length + (bar != NULL);
                 n -= length + (bar != NULL);

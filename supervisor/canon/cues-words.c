@@ -39,12 +39,7 @@ bool word_is_part(const Word *w, const char *word, size_t n) {
 }
 
 bool word_is(const Word *w, const char *word) {
-        char c = w->n > 0 ? *w->s : 0;
-
-        /* Most are another one from the first letter on. */
-        if (c != *word && (c | 0x20) != *word && (unsigned char)c < 0x80)
-                return false;
-        return word_is_part(w, word, strlen(word));
+        return word_may_be(w, *word) && word_is_part(w, word, strlen(word));
 }
 
 /* Whether the line feed at s ends a sentence. */

@@ -110,7 +110,7 @@ int evidence_row_known_as(Lexicon *l, EvidenceRow *row, const json_t *aliases, c
         for (size_t i = 0; i < n && r == 0; i++) {
                 const json_t *phrase = i < n_aliases ? json_array_get(aliases, i) : json_array_get(phrases, i - n_aliases);
 
-                if (!json_is_string(phrase))
+                if (!json_is_string(phrase) || strcmp(json_string_value(phrase), row->title) == 0) /* which says the same as the title's own words */
                         continue;
                 r = naming_read(l, json_string_value(phrase), json_string_length(phrase), &row->memory[row->n_memory]);
                 row->n_memory += r == 0;
@@ -118,12 +118,12 @@ int evidence_row_known_as(Lexicon *l, EvidenceRow *row, const json_t *aliases, c
         return r;
 }
 
-int evidence_row_init(Lexicon *l, const char *id, const char *title, EvidenceRow *ret) {
+int evidence_row_init(Lexicon *l, const char *id, const char *title, const json_t *aliases, const json_t *phrases, EvidenceRow *ret) {
         _cleanup_evidence_row_ EvidenceRow row = {.id = id, .title = title};
         int r = naming_read(l, title, strlen(title), &row.naming);
 
         if (r == 0)
-                r = evidence_row_known_as(l, &row, NULL, NULL);
+                r = evidence_row_known_as(l, &row, aliases, phrases);
         if (r < 0)
                 return r;
         *ret = row;

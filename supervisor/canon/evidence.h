@@ -39,8 +39,9 @@ typedef struct EvidenceRow {
         Naming *memory;         /* the words of its id, where there are several; aliases and phrases that it was known by */
         size_t n_memory;
 } EvidenceRow;
-int evidence_row_init(Lexicon *l, const char *id, const char *title, EvidenceRow *ret);
-/* aliases and phrases as the record's row has them; either may be NULL. In place of what was there. */
+/* aliases and phrases as the record's row has them; either may be NULL. */
+int evidence_row_init(Lexicon *l, const char *id, const char *title, const json_t *aliases, const json_t *phrases, EvidenceRow *ret);
+/* In place of what was there. */
 int evidence_row_known_as(Lexicon *l, EvidenceRow *row, const json_t *aliases, const json_t *phrases);
 void evidence_row_deinit(EvidenceRow *row);
 #define _cleanup_evidence_row_ _cleanup_(evidence_row_deinit)

@@ -98,7 +98,7 @@ int replay_new(const Changes *h, Replay **ret) {
         if (!r->rows || !r->titles || !r->known || !r->seen || !r->remembering || !r->candidates || !r->weights || !r->met)
                 return -ENOMEM;
         for (uint32_t i = 0; i < h->n; i++) {
-                k = evidence_row_init(r->lexicon, h->rows[i].slug, h->rows[i].subject, &r->rows[i]);
+                k = evidence_row_init(r->lexicon, h->rows[i].slug, h->rows[i].subject, NULL, NULL, &r->rows[i]);
                 if (k == 0)
                         k = read_title(r, i);
                 if (k < 0)

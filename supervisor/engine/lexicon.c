@@ -218,7 +218,7 @@ int lexicon_read(Lexicon *l, const char *text, size_t n, LexiconTake take, uint3
         sorted = terms_sorted(l->terms, &n_terms);
         if (!sorted)
                 return -ENOMEM;
-        numbers = calloc(n_terms + 1, sizeof(*numbers));
+        numbers = malloc((n_terms + 1) * sizeof(*numbers));
         if (!numbers)
                 return -ENOMEM;
         for (size_t i = 0; i < n_terms; i++) {

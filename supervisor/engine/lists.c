@@ -4,6 +4,7 @@
 #include <string.h>
 
 void lists_deinit(Lists *l) {
+        cursor_free(l->cursor);
         free(l->list);
         free(l->all);
         *l = (Lists){0};
@@ -26,13 +27,16 @@ static int add_chunk(Lists *l, uint64_t number, Bytes v) {
 }
 
 static int read_list(Lists *l, Txn *t, Bytes prefix, unsigned term, unsigned field, size_t rows_most) {
-        _cleanup_cursor_ Cursor *c = NULL;
         size_t first = l->n_all;
         uint64_t df = 0;
         Bytes key, v;
-        int r = cursor_open(t, TABLE_TERM, prefix, &c);
+        int r = 0;
 
-        while (r == 0 && l->n_all - first < rows_most && (r = cursor_next(c, &key, &v)) == 0 && bytes_begin(key, prefix)) {
+        if (l->cursor)
+                cursor_seek(l->cursor, prefix);
+        else
+                r = cursor_open(t, TABLE_TERM, prefix, &l->cursor);
+        while (r == 0 && l->n_all - first < rows_most && (r = cursor_next(l->cursor, &key, &v)) == 0 && bytes_begin(key, prefix)) {
                 if (key.n != prefix.n + 8)
                         return -EUCLEAN;
                 r = add_chunk(l, be64_get((const uint8_t *)key.p + prefix.n), v);
@@ -45,23 +49,62 @@ static int read_list(Lists *l, Txn *t, Bytes prefix, unsigned term, unsigned fie
         return 0;
 }
 
+static int make_room(Lists *l, size_t n) {
+        size_t need = l->n + n;
+        List *p;
+
+        if (need <= l->room)
+                return 0;
+        need = MAX(need, 2 * l->room);
+        p = realloc(l->list, need * sizeof(*p));
+        if (!p)
+                return -ENOMEM;
+        l->list = p;
+        l->room = need;
+        return 0;
+}
+
 int lists_read(Lists *l, Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *terms, size_t n, size_t rows_most) {
-        size_t need = l->n + n * INDEX_FIELDS;
         uint8_t k[TERM_KEY_MAX];
-        int r = 0;
+        int r = make_room(l, n * INDEX_FIELDS);
 
-        if (need > l->room) {
-                List *p = realloc(l->list, need * sizeof(*p));
-
-                if (!p)
-                        return -ENOMEM;
-                l->list = p;
-                l->room = need;
-        }
         for (unsigned f = 0; f < INDEX_FIELDS && r == 0; f++)
                 for (size_t i = 0; i < n && fields >> f & 1 && r == 0; i++)
                         r = read_list(l, t, BYTES(k, term_key(scope, kind, (uint8_t)f, terms[i].p, terms[i].n, k)), (unsigned)i, f, rows_most ?: SIZE_MAX);
         return r;
+}
+
+int lists_count(Lists *l, Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *term, unsigned as, uint64_t *ret) {
+        size_t first = l->n;
+        int r = lists_read(l, t, scope, kind, fields, term, 1, 0);
+
+        *ret = 0;
+        for (size_t i = first; i < l->n; i++) {
+                l->list[i].term = as;
+                *ret = MAX(*ret, l->list[i].df);
+        }
+        return r;
+}
+
+bool lists_have(const Lists *l, unsigned term) {
+        for (size_t i = 0; i < l->n; i++)
+                if (l->list[i].term == term)
+                        return true;
+        return false;
+}
+
+int lists_take(Lists *l, const Lists *from, unsigned as, unsigned term) {
+        int found = 0, r = make_room(l, INDEX_FIELDS);
+
+        for (size_t i = 0; r == 0 && i < from->n; i++)
+                if (from->list[i].term == as) {
+                        assert(found < INDEX_FIELDS);
+                        l->list[l->n] = from->list[i];
+                        l->list[l->n].term = term;
+                        l->list[l->n++].chunks = from->all + from->list[i].first;
+                        found++;
+                }
+        return r < 0 ? r : found;
 }
 
 void lists_complete(Lists *l) {

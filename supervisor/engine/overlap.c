@@ -99,21 +99,42 @@ static int overlap(Lists *l, Lists *live, const double *weight, Overlaps *o, int
         return r;
 }
 
-int rank_overlap(Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *terms, const double *weight, size_t n,
-                 size_t rows_most, bool live, int (*each)(void *user, const RankOverlap *o), void *user) {
+static int overlap_live(Txn *t, uint64_t scope, uint8_t kind, Lists *l, const double *weight, bool live, int (*each)(void *user, const RankOverlap *o),
+                        void *user) {
         const RankTerm on = {.p = INDEX_LIVE_TERM, .n = sizeof(INDEX_LIVE_TERM) - 1};
-        _cleanup_free_ Overlaps *o = malloc(sizeof(*o));
-        _cleanup_lists_ Lists l = {0}, of_live = {0};
-        int r;
+        _cleanup_lists_ Lists of_live = {0};
+        Overlaps *o;
+        int r = live ? lists_read(&of_live, t, scope, kind, 1U << INDEX_LIVE, &on, 1, 0) : 0;
 
-        assert(n <= RANK_TERMS_MAX);
-        if (!o)
-                return -ENOMEM;
-        r = live ? lists_read(&of_live, t, scope, kind, 1U << INDEX_LIVE, &on, 1, 0) : 0;
         lists_complete(&of_live);
         if (r < 0 || (live && of_live.n == 0))
                 return r;
+        o = malloc(sizeof(*o));
+        if (!o)
+                return -ENOMEM;
+        r = overlap(l, live ? &of_live : NULL, weight, o, each, user);
+        free(o);
+        return r;
+}
+
+int rank_overlap(Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *terms, const double *weight, size_t n,
+                 size_t rows_most, bool live, int (*each)(void *user, const RankOverlap *o), void *user) {
+        _cleanup_lists_ Lists l = {0};
+        int r;
+
+        assert(n <= RANK_TERMS_MAX);
         r = lists_read(&l, t, scope, kind, fields, terms, n, rows_most);
         lists_complete(&l);
-        return r < 0 ? r : overlap(&l, live ? &of_live : NULL, weight, o, each, user);
+        return r < 0 ? r : overlap_live(t, scope, kind, &l, weight, live, each, user);
+}
+
+int rank_overlap_counted(Txn *t, uint64_t scope, uint8_t kind, const Lists *counted, const unsigned *as, const double *weight, size_t n, bool live,
+                         int (*each)(void *user, const RankOverlap *o), void *user) {
+        _cleanup_lists_ Lists l = {0};
+        int r = 0;
+
+        assert(n <= RANK_TERMS_MAX);
+        for (unsigned i = 0; r >= 0 && i < n; i++)
+                r = lists_take(&l, counted, as[i], i);
+        return r < 0 ? r : overlap_live(t, scope, kind, &l, weight, live, each, user);
 }

@@ -60,3 +60,7 @@ typedef struct RankOverlap {
  * are looked at, those of the lowest numbers, 0: all. live: only documents with INDEX_LIVE_TERM; others cost next to nothing. */
 int rank_overlap(Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *terms, const double *weight, size_t n,
                  size_t rows_most, bool live, int (*each)(void *user, const RankOverlap *o), void *user);
+/* The same of terms whose rows were read when they were counted (engine/lists.h): as[i] is what term i was called there. Nothing was written since. */
+struct Lists;
+int rank_overlap_counted(Txn *t, uint64_t scope, uint8_t kind, const struct Lists *counted, const unsigned *as, const double *weight, size_t n, bool live,
+                         int (*each)(void *user, const RankOverlap *o), void *user);

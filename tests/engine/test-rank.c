@@ -1,4 +1,5 @@
 /* Runs: tests. Ranking and overlaps against the plain way over all documents of the model. */
+#include "engine/lists.h"
 #include "tests/engine/index-model.h"
 
 #include <errno.h>
@@ -306,6 +307,28 @@ static int see(void *user, const RankOverlap *o) {
         return o->number == s->stop ? 77 : 0;
 }
 
+/* The same with what was read when the terms were counted, under names of its own and in another order. */
+static void overlaps_counted(Txn *t, const Model *m, const RankTerm *terms, const unsigned *words, size_t wanted) {
+        static const unsigned order[] = {2, 0, 3, 1};
+        unsigned as[4];
+        _cleanup_lists_ Lists counted = {0};
+        Seen s = {.m = m, .words = words, .n_words = 4};
+
+        for (unsigned i = 0; i < 4; i++) {
+                uint64_t text, alias, most;
+
+                as[order[i]] = 70 - 7 * i;
+                cr_expect_not(lists_have(&counted, as[order[i]]));
+                cr_assert_eq(lists_count(&counted, t, SCOPE, 1, 3, &terms[order[i]], as[order[i]], &most), 0);
+                cr_assert_eq(index_df(t, SCOPE, 1, INDEX_TEXT, terms[order[i]].p, terms[order[i]].n, 0, &text), 0);
+                cr_assert_eq(index_df(t, SCOPE, 1, INDEX_ALIAS, terms[order[i]].p, terms[order[i]].n, 0, &alias), 0);
+                cr_expect_eq(most, MAX(text, alias));
+                cr_expect_eq(lists_have(&counted, as[order[i]]), most > 0);
+        }
+        cr_expect_eq(rank_overlap_counted(t, SCOPE, 1, &counted, as, weights, 4, false, see, &s), 0);
+        cr_expect_eq(s.n, wanted);
+}
+
 // G-15, G-17: the documents that have any of the terms, in order, with the weights of those that they have, by field.
 Test(rank, overlaps) {
         static const unsigned words[] = {20, 3, 0, 11};
@@ -335,6 +358,7 @@ Test(rank, overlaps) {
                 s.stop++;
         cr_expect_eq(rank_overlap(t, SCOPE, 1, 3, terms, weights, 4, 0, false, see, &s), 77);
         cr_expect_eq(s.last, s.stop);
+        overlaps_counted(t, &m, terms, words, wanted);
         terms_free(m.bag);
         store_abort(t);
 }
