@@ -33,9 +33,9 @@ static int add_names(const Applying *a, json_t *body) {
         cues_first_clause(a->note, a->n_note, &clause, &n_clause);
         if (a->request->aliases && json_object_set(body, "aliases", a->request->aliases) < 0)
                 return -ENOMEM;
-        if (json_object_set_new(body, "phrases", json_array()) < 0)
+        phrases = json_array();
+        if (json_put(body, "phrases", phrases) < 0)
                 return -ENOMEM;
-        phrases = json_object_get(body, "phrases");
         if (a->request->reference)
                 r |= json_array_append_new(phrases, json_string(a->request->reference));
         if (n_clause > 0)
@@ -49,15 +49,13 @@ static json_t *event_fields(const Applying *a, const json_t *source_ref) {
         const json_t *said_tau = json_object_get(source_ref, "tau"), *said_delta = json_object_get(source_ref, "delta");
         double tau = said_tau ? json_number_value(said_tau) : creates ? a->policy->create_tau : a->policy->tau;
         double delta = said_delta ? json_number_value(said_delta) : creates ? a->policy->create_delta : a->policy->delta;
-        json_t *fields = json_pack("{s:s*, s:s*}", "agent", a->agent, "run", a->run);
+        _cleanup_json_ json_t *fields = json_object();
 
-        if (fields && ((a->number && json_object_set_new(fields, "note", json_u64(a->number)) < 0) ||
-                       (a->pending && json_object_set_new(fields, "pending", json_u64(a->pending)) < 0) ||
-                       json_object_set_new(fields, "tau", json_real(tau)) < 0 || json_object_set_new(fields, "delta", json_real(delta)) < 0)) {
-                json_decref(fields);
+        if (!fields || (a->agent && json_put(fields, "agent", json_string(a->agent)) < 0) || (a->run && json_put(fields, "run", json_string(a->run)) < 0) ||
+            (a->number && json_put(fields, "note", json_u64(a->number)) < 0) || (a->pending && json_put(fields, "pending", json_u64(a->pending)) < 0) ||
+            json_put(fields, "tau", json_real(tau)) < 0 || json_put(fields, "delta", json_real(delta)) < 0)
                 return NULL;
-        }
-        return fields;
+        return TAKE_PTR(fields);
 }
 
 static int to_queue(Txn *t, const Applying *a, const char *reason, Applied *ret) {
@@ -91,10 +89,11 @@ static int keep_old(Txn *t, const Applying *a, const char *id, Applied *ret) {
 }
 
 static int commit(Txn *t, const Applying *a, const char *id, bool was_closed, Applied *ret) {
-        _cleanup_json_ json_t *body = json_pack("{s:s%, s:O*}", "raw_input", a->note, a->n_note, "source_ref", ret->source_ref), *fields = event_fields(a, ret->source_ref);
+        _cleanup_json_ json_t *body = json_object(), *fields = event_fields(a, ret->source_ref);
         const CanonRequest *q = a->request;
         Mutated m;
-        int r = body && fields ? add_names(a, body) : -ENOMEM;
+        int r = body && fields && json_put(body, "raw_input", json_stringn(a->note, a->n_note)) == 0 &&
+                        (!ret->source_ref || json_put(body, "source_ref", json_incref(ret->source_ref)) == 0) ? add_names(a, body) : -ENOMEM;
 
         if (r == 0 && a->interpreted && json_object_set(body, "interpreted", (json_t *)a->interpreted) < 0)
                 r = -ENOMEM;
@@ -264,26 +263,26 @@ int canon_apply(Txn *t, const Applying *a, Applied *ret) {
 }
 
 json_t *applied_json(const Applied *a) {
-        json_t *o = json_pack("{s:s, s:s*, s:s*}", "outcome", note_outcome_name(a->outcome), "code", *a->code ? a->code : NULL, "message",
-                              *a->why.text ? a->why.text : NULL);
-        int r = 0;
+        _cleanup_json_ json_t *o = json_object();
+        int r;
 
         if (!o)
                 return NULL;
+        r = json_put(o, "outcome", json_string_nocheck(note_outcome_name(a->outcome)));
+        if (*a->code)
+                r |= json_put(o, "code", json_string(a->code));
+        if (*a->why.text)
+                r |= json_put(o, "message", json_string(a->why.text));
         if (a->kind)
-                r |= json_object_set_new(o, "bucket", json_string(kind_name(a->kind))) | json_object_set_new(o, "operation", json_string(op_name(a->op)));
+                r |= json_put(o, "bucket", json_string_nocheck(kind_name(a->kind))) | json_put(o, "operation", json_string_nocheck(op_name(a->op)));
         if (a->seq)
                 r |= json_object_set_new(o, a->outcome == NOTE_PENDING ? "pending" : "seq", json_u64(a->seq));
         if (a->outcome == NOTE_COMMITTED)
-                r |= json_object_set_new(o, "id", json_string(a->id)) | json_object_set_new(o, "state", json_string(record_state_name(a->state))) |
-                     json_object_set_new(o, "created", json_boolean(a->created)) | json_object_set_new(o, "applied", json_boolean(a->applied));
+                r |= json_put(o, "id", json_string(a->id)) | json_put(o, "state", json_string_nocheck(record_state_name(a->state))) |
+                     json_put(o, "created", json_boolean(a->created)) | json_put(o, "applied", json_boolean(a->applied));
         if (a->reactivated)
-                r |= json_object_set_new(o, "reactivated", json_true());
+                r |= json_put(o, "reactivated", json_true());
         if (a->source_ref)
-                r |= json_object_set(o, "source_ref", a->source_ref);
-        if (r) {
-                json_decref(o);
-                return NULL;
-        }
-        return o;
+                r |= json_put(o, "source_ref", json_incref(a->source_ref));
+        return r ? NULL : TAKE_PTR(o);
 }

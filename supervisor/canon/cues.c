@@ -52,10 +52,13 @@ json_t *piece_json_line(Piece p) {
 }
 
 int draft_init(Draft *d, Kind kind, Op op, double confidence) {
-        *d = (Draft){.value = json_pack("{s:s, s:s, s:s, s:f}", "decision", "accept", "bucket", kind_name(kind), "operation", op_name(op), "confidence",
-                                        confidence),
-                     .payload = json_object(), .aliases = json_array()};
-        return d->value && d->payload && d->aliases ? 0 : -ENOMEM;
+        *d = (Draft){.value = json_object(), .payload = json_object(), .aliases = json_array()};
+        if (!d->value || !d->payload || !d->aliases)
+                return -ENOMEM;
+        return (json_put(d->value, "decision", json_string_nocheck("accept")) | json_put(d->value, "bucket", json_string_nocheck(kind_name(kind))) |
+                json_put(d->value, "operation", json_string_nocheck(op_name(op))) | json_put(d->value, "confidence", json_real(confidence)))
+                       ? -ENOMEM
+                       : 0;
 }
 
 void draft_deinit(Draft *d) {

@@ -191,10 +191,10 @@ int interpret(const Advisor *advisor, const char *note, size_t n, CueRole role, 
 }
 
 json_t *interpreted_outcome(const Interpreted *i) {
-        _cleanup_json_ json_t *o = json_pack("{s:s, s:b, s:b}", "by", i->by, "degraded", i->degraded, "repaired", i->repaired);
-        _cleanup_json_ json_t *raw = json_array();
+        _cleanup_json_ json_t *o = json_object(), *raw = json_array();
 
-        if (!o || !raw)
+        if (!o || !raw || json_put(o, "by", json_string(i->by)) < 0 || json_put(o, "degraded", json_boolean(i->degraded)) < 0 ||
+            json_put(o, "repaired", json_boolean(i->repaired)) < 0)
                 return NULL;
         for (size_t k = 0; k < ARRAY_SIZE(i->raw); k++)
                 if (i->raw[k] && json_array_append_new(raw, json_string(i->raw[k])) < 0)

@@ -13,17 +13,20 @@
 
 /* A note that was read and interpreted, outside of any write transaction. */
 typedef struct Ready {
-        uint64_t number;
-        char *text; /* owned */
-        size_t n;
+        Note note;  /* owned, as is note.raw */
         Interpreted made;
         json_t *outcome; /* owned; what is told */
         uint64_t resolved;
         NoteOutcome is;
 } Ready;
 
+static void note_drop(Note *n) {
+        free((void *)n->raw.p);
+        note_deinit(n);
+}
+
 static void ready_deinit(Ready *r) {
-        free(r->text);
+        note_drop(&r->note);
         interpreted_deinit(&r->made);
         json_decref(r->outcome);
         *r = (Ready){0};
@@ -83,10 +86,16 @@ static int take(Store *s, const Promoting *p, uint64_t from, size_t most, Ready 
         if (r == 0 && p->advisor)
                 r = canon_context(t, run->scope, &context);
         while (r == 0 && n < most && (r = engine_note_next(t, p->run, from, true, &note)) == 0) {
-                ready[n] = (Ready){.number = note.number, .text = strdup(note_words(&note)), .n = json_string_length(json_object_get(note.row, "text"))};
+                void *raw = malloc(note.raw.n);
+
+                if (raw)
+                        memcpy(raw, note.raw.p, note.raw.n);
                 roles[n] = note.role == NOTE_TOOL_RESULT ? CUE_TOOL_RESULT : CUE_AGENT;
                 from = note.number + 1;
-                r = ready[n++].text ? 0 : -ENOMEM;
+                ready[n] = (Ready){.note = note};
+                ready[n++].note.raw.p = raw;
+                note = NOTE_NULL;
+                r = raw ? 0 : -ENOMEM;
         }
         if (r == 0 && n == most)
                 r = engine_note_next(t, p->run, from, true, &note);
@@ -99,13 +108,16 @@ static int take(Store *s, const Promoting *p, uint64_t from, size_t most, Ready 
         if (n >= HASH_MANY)
                 hash_many();
         for (size_t i = 0; r == 0 && i < n; i++)
-                r = interpret(p->advisor, ready[i].text, ready[i].n, roles[i], context, &ready[i].made);
+                r = interpret(p->advisor, note_words(&ready[i].note), note_length(&ready[i].note), roles[i], context, &ready[i].made);
         return r;
 }
 
 /* What nobody needs once it is persisted, or is to be read again: given back while the processor still has it, not with the whole batch. */
 static void drop(Ready *r, bool told) {
-        free(TAKE_PTR(r->text));
+        uint64_t number = r->note.number;
+
+        note_drop(&r->note);
+        r->note.number = number;
         interpreted_deinit(&r->made);
         if (!told)
                 json_decref(TAKE_PTR(r->outcome));
@@ -125,9 +137,9 @@ static int one(Txn *t, const Promoting *p, const Run *run, const char *scope_nam
         } else if (r == 0) {
                 keys = key_hold(p->keys);
                 r = canon_apply(t,
-                                &(Applying){.scope = run->scope, .scope_name = scope_name, .request = &ready->made.request, .note = ready->text,
-                                            .n_note = ready->n, .agent = run->agent, .run = run->id, .number = ready->number, .bucket = &b,
-                                            .policy = p->policy, .who = p->who, .region = p->region, .keys = keys,
+                                &(Applying){.scope = run->scope, .scope_name = scope_name, .request = &ready->made.request, .note = note_words(&ready->note),
+                                            .n_note = note_length(&ready->note), .agent = run->agent, .run = run->id, .number = ready->note.number,
+                                            .bucket = &b, .policy = p->policy, .who = p->who, .region = p->region, .keys = keys,
                                             .interpreted = p->advisor ? interpreted : NULL},
                                 &done);
                 key_let_go(p->keys, &keys);
@@ -140,7 +152,7 @@ static int one(Txn *t, const Promoting *p, const Run *run, const char *scope_nam
         ready->outcome = applied_json(&done);
         if (!ready->outcome || json_object_set(ready->outcome, "interpreted", interpreted) < 0)
                 return -ENOMEM;
-        r = engine_note_settle(t, run->id, ready->number, done.outcome, ready->outcome);
+        r = engine_note_settle(t, run->id, ready->note.number, &ready->note, done.outcome, ready->outcome);
         drop(ready, p->told != NULL);
         return r;
 }
@@ -164,7 +176,7 @@ static int persist(Store *s, const Promoting *p, const Run *run, Ready *ready, s
                 }
         }
         if (r == 0) /* they were the first without an outcome, one after the other */
-                r = engine_run_settled(t, run->id, n, ready[n - 1].number);
+                r = engine_run_settled(t, run->id, n, ready[n - 1].note.number);
         if (r == 0 && last)
                 r = ledger_want_anchor(t);
         if (r != 0)
@@ -203,10 +215,10 @@ int canon_promote(Store *s, const Promoting *p, Promoted *ret, bool *ret_store, 
                 for (size_t i = 0; r == 0 && i < n; i++) {
                         count(&sum, &ready[i]);
                         if (p->told)
-                                r = p->told(p->user, ready[i].number, ready[i].outcome);
+                                r = p->told(p->user, ready[i].note.number, ready[i].outcome);
                 }
                 if (r == 0 && n > 0)
-                        from = ready[n - 1].number + 1;
+                        from = ready[n - 1].note.number + 1;
                 for (size_t i = 0; i < n; i++)
                         ready_deinit(&ready[i]);
                 if (r == -EAGAIN && again++ < 100) {

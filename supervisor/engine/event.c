@@ -14,8 +14,8 @@
 static int body_put(Txn *t, uint64_t seq, const void *p, size_t n, json_t **ret) {
         _cleanup_free_ uint8_t *v = malloc(BODY_NONCE_BYTES + n);
         uint8_t key[8], hash[HASH_BYTES];
+        _cleanup_json_ json_t *c = NULL;
         char hex[HASH_HEX_MAX];
-        json_t *c;
         int r;
 
         if (!v)
@@ -28,23 +28,22 @@ static int body_put(Txn *t, uint64_t seq, const void *p, size_t n, json_t **ret)
         r = table_add(t, TABLE_BODY, BYTES(key, 8), BYTES(v, BODY_NONCE_BYTES + n));
         if (r < 0)
                 return r == -EEXIST ? -EUCLEAN : r;
-        c = json_pack("{s:s, s:o}", "sha256", hex_encode(hash, sizeof(hash), hex), "bytes", json_u64(n));
-        if (!c)
+        c = json_object();
+        if (!c || (json_put(c, "sha256", json_string_nocheck(hex_encode(hash, sizeof(hash), hex))) | json_put(c, "bytes", json_u64(n))) != 0)
                 return -ENOMEM;
-        *ret = c;
+        *ret = TAKE_PTR(c);
         return 0;
 }
 
 /* Members that every entry has. */
 static int stamp(json_t *o, const Event *e, uint64_t now, uint64_t last) {
         char time[CLOCK_TEXT_MAX];
-        int r = json_object_set_new(o, "type", json_string(e->type)) |
-                json_object_set_new(o, "time", json_string(clock_format(MAX(now, last), time)));
+        int r = json_put(o, "type", json_string(e->type)) | json_put(o, "time", json_string_nocheck(clock_format(MAX(now, last), time)));
 
         if (e->region)
-                r |= json_object_set_new(o, "region", json_string(e->region));
+                r |= json_put(o, "region", json_string(e->region));
         if (e->who)
-                r |= json_object_set_new(o, "who", json_string(e->who));
+                r |= json_put(o, "who", json_string(e->who));
         /* The clock was set back: the order of entries is the truth, and the entry says by how much the clock
          * disagrees. */
         if (now < last)

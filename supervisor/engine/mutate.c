@@ -145,12 +145,12 @@ static int append(Txn *t, const Mutation *m, const Record *rec, RecordState to, 
         char type[32];
 
         snprintf(type, sizeof(type), "%s.%s", prefix, op_name(m->op));
-        if (!fields || (json_object_set_new_nocheck(fields, "scope", json_u64(rec->key.scope)) |
-                        json_object_set_new_nocheck(fields, "kind", json_string(kind_name(m->kind))) |
-                        json_object_set_new_nocheck(fields, "id", json_string(rec->key.id)) |
-                        json_object_set_new_nocheck(fields, "version", json_u64(rec->version + 1)) |
-                        json_object_set_new_nocheck(fields, "state", json_string(record_state_name(to))) |
-                        (!rec->state && m->type ? json_object_set_new_nocheck(fields, "of", json_string(m->type)) : 0)) != 0)
+        if (!fields || (json_put(fields, "scope", json_u64(rec->key.scope)) |
+                        json_put(fields, "kind", json_string_nocheck(kind_name(m->kind))) |
+                        json_put(fields, "id", json_string(rec->key.id)) |
+                        json_put(fields, "version", json_u64(rec->version + 1)) |
+                        json_put(fields, "state", json_string_nocheck(record_state_name(to))) |
+                        (!rec->state && m->type ? json_put(fields, "of", json_string(m->type)) : 0)) != 0)
                 return -ENOMEM;
         return event_record(t,
                             &(Event){.type = type, .region = m->region, .who = m->who, .fields = fields, .takes_fields = true, .payload = text, .n_payload = n},

@@ -32,6 +32,10 @@ const char *note_words(const Note *n) {
         return json_string_value(json_object_get(n->row, "text"));
 }
 
+size_t note_length(const Note *n) {
+        return json_string_length(json_object_get(n->row, "text"));
+}
+
 static int put(Txn *t, Table table, Bytes key, const json_t *row) {
         _cleanup_free_ char *text = NULL;
         size_t n;
@@ -240,6 +244,7 @@ static int note_decode(Bytes k, Bytes v, Note *ret) {
                 return -EUCLEAN;
         n.number = be64_get((const uint8_t *)k.p + RUN_ID_MAX);
         n.row = TAKE_PTR(row);
+        n.raw = v;
         *ret = n;
         return 0;
 }
@@ -262,18 +267,26 @@ int engine_note_next(Txn *t, const char *run, uint64_t from, bool unprocessed, N
         return r;
 }
 
-int engine_note_settle(Txn *t, const char *id, uint64_t number, NoteOutcome outcome, const json_t *more) {
+int engine_note_settle(Txn *t, const char *id, uint64_t number, const Note *read, NoteOutcome outcome, const json_t *more) {
         _cleanup_note_ Note n = NOTE_NULL;
         uint8_t key[NOTE_KEY];
-        int r = engine_note_next(t, id, number, false, &n);
+        Bytes k, v;
+        int r;
 
-        if (r == 0 && n.number != number)
-                r = -ENOENT;
+        if (!region_id_valid(id))
+                return -ENOENT;
+        k = note_key(id, number, key);
+        r = table_get(t, TABLE_NOTE, k, &v);
+        if (r == 0 && read && read->raw.n == v.n && memcmp(read->raw.p, v.p, v.n) == 0) {
+                n = *read;
+                json_incref(n.row);
+        } else if (r == 0)
+                r = note_decode(k, v, &n);
         if (r < 0)
                 return r;
         if (n.outcome != NOTE_UNPROCESSED)
                 return -EALREADY;
-        if ((more && json_object_update(n.row, (json_t *)more) < 0) || json_object_set_new(n.row, "outcome", json_string(outcomes[outcome])) < 0)
+        if ((more && json_object_update(n.row, (json_t *)more) < 0) || json_put(n.row, "outcome", json_string_nocheck(outcomes[outcome])) < 0)
                 return -ENOMEM;
         return put(t, TABLE_NOTE, note_key(id, number, key), n.row);
 }

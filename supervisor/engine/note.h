@@ -5,6 +5,7 @@
 
 #include "base/id.h"
 #include "engine/engine.h"
+#include "store/table.h"
 #include "schema/limits.h" /* NOTE_TEXT_MAX */
 
 #define RUN_ID_MAX REGION_ID_MAX
@@ -31,11 +32,13 @@ typedef struct Note {
         NoteOutcome outcome;
         uint64_t usec;   /* real time */
         json_t *row;     /* all of it, owned: "text", and when it was looked at "outcome", "code", "message", "raw", "seq", "degraded" … */
+        Bytes raw;       /* its bytes in the table, borrowed until the next write or the end of the transaction */
 } Note;
 #define NOTE_NULL ((Note){0})
 void note_deinit(Note *n);
 #define _cleanup_note_ _cleanup_(note_deinit)
 const char *note_words(const Note *n); /* borrowed */
+size_t note_length(const Note *n);     /* of these, in bytes */
 
 /* Begins a run of `agent` ([a-z0-9][a-z0-9._-]{0,63}) in a scope; id NULL: a new one. Returns 0, ENGINE_E_BAD_NAME, ENGINE_E_NO_SCOPE,
  * ENGINE_E_EXISTS, -errno. */
@@ -51,9 +54,10 @@ int engine_run_end(Txn *t, const char *who, const char *region, const char *id, 
 int engine_note_add(Txn *t, const char *run, NoteRole role, const char *text, size_t n, const KeySet *keys_or_null, uint64_t *ret_number, Diag *reterr);
 /* The first with a number of at least `from`, unprocessed ones only when asked. Returns 0, -ENOENT. */
 int engine_note_next(Txn *t, const char *run, uint64_t from, bool unprocessed, Note *ret);
-/* The outcome of a note that has none yet; `more` becomes members of its row. Returns 0, -EALREADY when it has one, -ENOENT. The run
+/* The outcome of a note that has none yet; `more` becomes members of its row. `read`: the note as it was read before, with a copy of raw, so that it is
+ * not taken apart again when its bytes are still these: its row is changed then; or NULL. Returns 0, -EALREADY when it has one, -ENOENT. The run
  * counts it when engine_run_settled() says, in the same transaction, how many there were, and up to which number (0: not known) now all have one. */
-int engine_note_settle(Txn *t, const char *run, uint64_t number, NoteOutcome outcome, const json_t *more);
+int engine_note_settle(Txn *t, const char *run, uint64_t number, const Note *read, NoteOutcome outcome, const json_t *more);
 int engine_run_settled(Txn *t, const char *run, uint64_t notes, uint64_t upto);
 
 /* For scope.c: ends all runs of the scope. ENGINE_E_CONFLICT, and none is ended: one has notes that nobody looked at (G-4). */

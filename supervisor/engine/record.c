@@ -72,9 +72,9 @@ int record_put(Txn *t, const Record *rec) {
         uint8_t key[RECORD_KEY_MAX];
         _cleanup_free_ char *text = NULL;
         size_t n;
-        int r = json_object_set_new(rec->row, "state", json_string(record_state_name(rec->state))) |
-                json_object_set_new(rec->row, "version", json_u64(rec->version)) | json_object_set_new(rec->row, "created", json_u64(rec->created)) |
-                json_object_set_new(rec->row, "last", json_u64(rec->last)) | json_object_set_new(rec->row, "content", json_u64(rec->content));
+        int r = json_put(rec->row, "state", json_string_nocheck(record_state_name(rec->state))) | json_put(rec->row, "version", json_u64(rec->version)) |
+                json_put(rec->row, "created", json_u64(rec->created)) | json_put(rec->row, "last", json_u64(rec->last)) |
+                json_put(rec->row, "content", json_u64(rec->content));
 
         r = r ? -ENOMEM : json_canonical(rec->row, &text, &n);
         return r < 0 ? r : table_put(t, TABLE_REC, BYTES(key, record_key(&rec->key, key)), BYTES(text, n));

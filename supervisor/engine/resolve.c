@@ -134,7 +134,10 @@ json_t *resolve_source_ref(Op op, const ResolveOutcome *o, const ResolveCandidat
         for (size_t i = 0; i < MIN(MIN(n, o->n), (size_t)RESOLVE_SHOWN) && c[i].score > 0; i++)
                 if (json_array_append_new(matches, shown(&c[i])) < 0)
                         return NULL;
-        made = json_pack("{s:s*, s:O, s:s, s:f, s:f}", "matched_target_id", o->verdict == RESOLVE_BIND ? c[0].id : NULL, "candidate_matches", matches,
-                         "resolution_reason", reasons[o->reason], "tau", tau, "delta", delta);
+        made = json_object();
+        if (!made || (o->verdict == RESOLVE_BIND && json_put(made, "matched_target_id", json_string(c[0].id)) < 0) ||
+            json_put(made, "candidate_matches", TAKE_PTR(matches)) < 0 || json_put(made, "resolution_reason", json_string_nocheck(reasons[o->reason])) < 0 ||
+            json_put(made, "tau", json_real(tau)) < 0 || json_put(made, "delta", json_real(delta)) < 0)
+                return NULL;
         return TAKE_PTR(made);
 }

@@ -223,13 +223,20 @@ Test(note, lives_and_dies_with_its_run) {
         cr_assert_eq(engine_note_next(t, a.id, 1, true, &n), 0);
         cr_expect_str_eq(note_words(&n), "first");
         cr_expect_eq(n.role, NOTE_AGENT);
-        cr_expect_eq(engine_note_settle(t, a.id, 1, NOTE_REJECTED, NULL), 0);
+        {
+                const Note stale = {.number = 1, .row = n.row, .raw = BYTES("{}", 2)};
+
+                json_put(n.row, "text", json_string("not what stands there")); /* and so it is not what is written */
+                cr_expect_eq(engine_note_settle(t, a.id, 1, &stale, NOTE_REJECTED, NULL), 0);
+        }
+        cr_assert_eq(engine_note_next(t, a.id, 1, false, &n), 0);
+        cr_expect_str_eq(note_words(&n), "first");
         cr_expect_eq(engine_run_settled(t, a.id, 1, 1), 0);
         cr_expect_eq(engine_run_settled(t, a.id, 0, 0), 0); /* what is settled stays so */
         cr_assert_eq(engine_run_get(t, a.id, &now, &d), 0);
         cr_expect(now.processed == 1 && now.settled == 1);
-        cr_expect_eq(engine_note_settle(t, a.id, 1, NOTE_COMMITTED, NULL), -EALREADY);
-        cr_expect_eq(engine_note_settle(t, a.id, 7, NOTE_COMMITTED, NULL), -ENOENT);
+        cr_expect_eq(engine_note_settle(t, a.id, 1, NULL, NOTE_COMMITTED, NULL), -EALREADY);
+        cr_expect_eq(engine_note_settle(t, a.id, 7, NULL, NOTE_COMMITTED, NULL), -ENOENT);
         cr_assert_eq(engine_note_next(t, a.id, 1, true, &n), 0);
         cr_expect_eq(n.number, 2);
         cr_expect_eq(engine_note_next(t, b.id, 1, false, &n), -ENOENT); /* another run has none of them */
