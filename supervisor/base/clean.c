@@ -1,5 +1,7 @@
 #include "base/clean.h"
 
+#include <string.h>
+
 /* One character of valid UTF-8. */
 static unsigned decode(const unsigned char *s, size_t n, size_t *ret_n) {
         static const unsigned char first[] = {0x7F, 0x1F, 0x0F, 0x07};
@@ -28,11 +30,27 @@ static bool joins(unsigned c) {
         return c == 0x200C || c == 0x200D;
 }
 
+/* Eight bytes of which each is a character of ASCII that can be seen, or a blank. */
+static bool is_plain(const unsigned char *s) {
+        const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
+        uint64_t v;
+
+        memcpy(&v, s, sizeof(v));
+        /* Below 0x80, all of them: then none borrows or carries beyond itself that is from 0x20 to 0x7E. */
+        return !((v | (v - ones * 0x20) | (v + ones)) & high);
+}
+
 int clean_check(const char *field, const char *text, size_t n, bool one_line, Diag *reterr) {
         const unsigned char *s = (const unsigned char *)text;
 
         for (size_t i = 0; i < n; i++) {
-                bool white = s[i] == '\n' || s[i] == '\t' || s[i] == '\r';
+                bool white;
+
+                while (n - i >= 8 && is_plain(s + i))
+                        i += 8;
+                if (i == n)
+                        break;
+                white = s[i] == '\n' || s[i] == '\t' || s[i] == '\r';
 
                 if ((s[i] < 0x20 && (one_line || !white)) || s[i] == 0x7F)
                         return diag(reterr, CLEAN_E_CONTROL, "%s has the control character 0x%02x at byte %zu%s", field, s[i], i, white ? ": it is one line" : "");

@@ -30,17 +30,18 @@ void bucket_deinit(Bucket *b) {
 
 /* A word that rows are only called by is none that no row has. */
 static int count_rows(void *user, uint32_t number, const char *term, size_t n, uint64_t *ret) {
-        static const uint8_t fields[] = {INDEX_TEXT, INDEX_ALIAS, INDEX_PHRASE};
         const Bucket *b = user;
         int r = 0;
 
         if (b->counting)
-                return lists_count(b->counting, b->txn, b->scope, (uint8_t)b->kind, BUCKET_FIELDS, &(RankTerm){.p = term, .n = (uint8_t)n}, number, ret);
+                return lists_count(b->counting, b->txn, b->scope, (uint8_t)b->kind, b->fields, &(RankTerm){.p = term, .n = (uint8_t)n}, number, ret);
         *ret = 0;
-        for (size_t i = 0; i < ARRAY_SIZE(fields) && r == 0; i++) {
+        for (uint8_t f = 0; f < INDEX_FIELDS && r == 0; f++) {
                 uint64_t rows;
 
-                r = index_df(b->txn, b->scope, (uint8_t)b->kind, fields[i], term, n, 0, &rows);
+                if (!(b->fields >> f & 1))
+                        continue;
+                r = index_df(b->txn, b->scope, (uint8_t)b->kind, f, term, n, 0, &rows);
                 if (r == 0)
                         *ret = MAX(*ret, rows);
         }
@@ -63,6 +64,11 @@ int bucket_lexicon(Bucket *b, Lexicon **ret) {
         if (!b->counted)
                 lexicon_rows(b->lexicon, stats.docs);
         b->counted = true;
+        b->fields = 0;
+        for (unsigned f = 0; f < INDEX_FIELDS; f++)
+                if (stats.field[f].docs > 0)
+                        b->fields |= 1U << f;
+        b->fields &= 1U << INDEX_TEXT | 1U << INDEX_ALIAS | 1U << INDEX_PHRASE;
         *ret = b->lexicon;
         return stats.docs > 0;
 }

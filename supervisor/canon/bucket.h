@@ -5,9 +5,6 @@
 #include "canon/evidence.h"
 #include "engine/record.h"
 
-/* In which a row can have a term that it is found by. */
-#define BUCKET_FIELDS (1U << INDEX_TEXT | 1U << INDEX_ALIAS | 1U << INDEX_PHRASE)
-
 typedef struct BucketRow {
         char id[RECORD_ID_MAX];
         uint64_t number; /* in the index */
@@ -23,6 +20,7 @@ typedef struct Bucket {
         Kind kind;
         Lexicon *lexicon; /* owned; NULL: nothing was asked yet */
         bool counted;     /* the lexicon knows how many rows there are */
+        unsigned fields;  /* 1 << INDEX_TEXT …: in which a row can have a term that it is found by, and some row has any */
         struct Lists *counting; /* engine/lists.h: what is read of the terms that are counted now stays there; or NULL */
         BucketRow **rows; /* owned, by number: a hash table */
         size_t n, room;

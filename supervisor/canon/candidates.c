@@ -61,7 +61,7 @@ static int count_again(Bucket *b, const Lexicon *l, uint32_t number) {
 
         term.p = lexicon_term(l, number, &n);
         term.n = (uint8_t)n;
-        return lists_count(b->counting, b->txn, b->scope, (uint8_t)b->kind, BUCKET_FIELDS, &term, number, &rows);
+        return lists_count(b->counting, b->txn, b->scope, (uint8_t)b->kind, b->fields, &term, number, &rows);
 }
 
 /* The rows that share the most with what was asked, by the index alone. Those that have ended, most of them, are not on the list where the operation is not

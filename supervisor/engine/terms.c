@@ -320,6 +320,34 @@ static int compare(const void *a, const void *b) {
         return r ? r : (int)x->n - (int)y->n;
 }
 
+/* The field and the first seven bytes, in the order of compare(): where they differ, nothing else needs to be looked at. */
+static uint64_t rank_of(const Term *t) {
+        uint64_t v = t->field;
+
+        for (size_t i = 0; i < 7; i++)
+                v = v << 8 | (i < t->n ? (uint8_t)t->p[i] : 0);
+        return v;
+}
+
+/* A text has few terms. */
+#define FEW 48
+static void sort_few(Term *terms, size_t n) {
+        uint64_t ranks[FEW];
+
+        for (size_t i = 0; i < n; i++) {
+                Term one = terms[i];
+                uint64_t rank = rank_of(&one);
+                size_t k = i;
+
+                for (; k > 0 && (ranks[k - 1] > rank || (ranks[k - 1] == rank && compare(&terms[k - 1], &one) > 0)); k--) {
+                        ranks[k] = ranks[k - 1];
+                        terms[k] = terms[k - 1];
+                }
+                ranks[k] = rank;
+                terms[k] = one;
+        }
+}
+
 int terms_take(Terms *b, const Term *t) {
         int r = add(b, t->field, t->p, t->n, t->whole);
 
@@ -340,8 +368,10 @@ const Term *terms_sorted(Terms *b, size_t *ret_n) {
 
                 b->sorted[i] = (Term){.p = b->bytes + e->at, .n = e->n, .field = e->field, .times = (uint8_t)MIN(e->times, TERM_TIMES_MAX), .whole = e->whole};
         }
-        if (b->n > 1)
+        if (b->n > FEW)
                 qsort(b->sorted, b->n, sizeof(*b->sorted), compare);
+        else
+                sort_few(b->sorted, b->n);
         *ret_n = b->n;
         return b->sorted;
 }

@@ -24,3 +24,26 @@ Test(clean, marks_that_cannot_be_seen) {
         }
         cr_expect_eq(clean_check("it", "two\nlines", 9, true, NULL), CLEAN_E_CONTROL);
 }
+
+// G-11, M-6: wherever it stands, and whatever else stands there
+Test(clean, every_byte_anywhere) {
+        for (unsigned c = 0; c < 0x80; c++)
+                for (size_t n = 1; n < 20; n++)
+                        for (size_t at = 0; at < n; at++) {
+                                bool white = c == '\n' || c == '\t' || c == '\r', fine = (c >= 0x20 && c != 0x7F) || white;
+                                char s[24];
+
+                                memset(s, at % 2 ? '~' : ' ', n);
+                                s[at] = (char)c;
+                                cr_assert_eq(clean_check("it", s, n, false, NULL), fine ? 0 : CLEAN_E_CONTROL, "byte 0x%02x at %zu of %zu", c, at, n);
+                                cr_assert_eq(clean_check("it", s, n, true, NULL), fine && !white ? 0 : CLEAN_E_CONTROL, "byte 0x%02x at %zu of %zu", c, at, n);
+                        }
+        for (size_t n = 3; n < 20; n++) /* U+0085 is two bytes, none of ASCII */
+                for (size_t at = 0; at + 2 <= n; at++) {
+                        char s[24];
+
+                        memset(s, 'x', n);
+                        memcpy(s + at, "\xC2\x85", 2);
+                        cr_assert_eq(clean_check("it", s, n, false, NULL), CLEAN_E_CONTROL, "at %zu of %zu", at, n);
+                }
+}

@@ -165,3 +165,32 @@ Test(terms, phrases) {
                              rows[i].phrase, rows[i].text);
         cr_expect_eq(terms_phrase_words("one two-three", 13), 3);
 }
+
+/* However many there are, they come by field, then by bytes, a beginning first (engine/postings.h). */
+Test(terms, in_order) {
+        static const unsigned many[] = {2, 20, 47, 48, 49, 200};
+        uint64_t seed = 7;
+
+        for (size_t round = 0; round < 300; round++) {
+                _cleanup_terms_ Terms *b = NULL;
+                const Term *t;
+                size_t n;
+
+                cr_assert_eq(terms_new(&b), 0);
+                for (unsigned i = 0; i < many[round % ARRAY_SIZE(many)]; i++) {
+                        char p[12];
+
+                        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+                        for (size_t k = 0; k < sizeof(p); k++)
+                                p[k] = (seed >> (20 + k)) % 3 ? 'a' : (seed >> (30 + k)) % 2 ? 'b' : '\xC3';
+                        cr_assert_eq(terms_take(b, &(Term){.p = p, .n = (uint8_t)(1 + (seed >> 50) % sizeof(p)), .field = (seed >> 60) % 3, .times = 1}), 0);
+                }
+                t = terms_sorted(b, &n);
+                cr_assert(t);
+                for (size_t i = 1; i < n; i++) {
+                        int bytes = memcmp(t[i - 1].p, t[i].p, MIN(t[i - 1].n, t[i].n));
+
+                        cr_assert(t[i - 1].field < t[i].field || (t[i - 1].field == t[i].field && (bytes < 0 || (bytes == 0 && t[i - 1].n < t[i].n))));
+                }
+        }
+}
