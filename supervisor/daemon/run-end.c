@@ -117,7 +117,8 @@ static void clear(Run *run) {
         region_move(r, REGION_RELEASED);
         if (!run->store_failed && (e = record_end(run->store, r, &run->evidence, answers_next(run) ? &run->rest : NULL, &d)) != 0)
                 run_store_trouble(run, "the store cannot record the region's end", e, &d);
-        guard_done(&r->guard);
+        if (!answers_next(run))
+                guard_done(&r->guard);
         region_move(r, run->store_failed ? REGION_UNRECORDED : REGION_RECORDED);
         enter(run, RUN_OVER);
 }

@@ -310,6 +310,13 @@ static int refuse(const RunOptions *o, const Grant *g, const char *reason) {
         return run_refused(o, g->skill_name, g->skill_digest, false, EXIT_OURS, reason);
 }
 
+/* What was put off for one who waits for the answer, before somebody else is waited for. The guard is told behind the answer: it is before all others on
+ * the processor. */
+static void catch_up(Run *run) {
+        store_commit_rest(TAKE_PTR(run->rest));
+        guard_done(&run->region.guard);
+}
+
 /* What became of the notes of a region that has ended, for the receipt; NULL: it may keep none. *ret_failed: they were to be promoted, and were not. */
 static json_t *end_of_notes(Run *run, int signals, bool *ret_failed) {
         const Region *r = &run->region;
@@ -320,7 +327,7 @@ static json_t *end_of_notes(Run *run, int signals, bool *ret_failed) {
 
         if (!o || !run->options->promote || added == 0 || dropped || r->state != REGION_RECORDED)
                 return o;
-        store_commit_rest(TAKE_PTR(run->rest)); /* its own record comes first */
+        catch_up(run); /* its own record comes first */
         if (notes_promote(run->store, r->id, r->grant->client ? r->grant->client : getuid(), signals, o, &d) != 0) {
                 log_error("notes of region %s: %s; `lethe promote %s` goes on with them", r->id, d.text, r->id);
                 *ret_failed = true;
@@ -370,7 +377,7 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
                 code = EXIT_OURS;
         json_decref(notes);
         if (!region_io_is_flushed(&r->io))
-                store_commit_rest(TAKE_PTR(run->rest));
+                catch_up(run);
         region_io_flush(&r->io, signals, UINT64_MAX);
         if (r->io.out.lost || r->io.err.lost) {
                 log_error("output of the skill is lost: %s", strerror(r->io.out.lost ? r->io.out.lost : r->io.err.lost));
@@ -379,11 +386,11 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
         run_free_subs(&tree);
         run_tell(run);
         if (log_is_kept())
-                store_commit_rest(TAKE_PTR(run->rest));
+                catch_up(run);
         log_let_go(signals);
         if (o->over)
                 o->over(o->userdata, code);
-        store_commit_rest(TAKE_PTR(run->rest));
+        catch_up(run);
         if (prepared)
                 pool_over(o->pool, r->id);
         run_deinit(run);
