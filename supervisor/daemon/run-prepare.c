@@ -141,4 +141,6 @@ void run_bind(Run *run, Tree *tree, const RunOptions *o, const Grant *g) {
         e = r->recorded_start ? 0 : run_allocate(run, r->spawned.tier, true, &(RecordAhead){.ret_rest = &run->rest}, &d);
         if (e != 0)
                 run_not_recorded(run, e, &d);
+        else if (json_array_size(g->gates) > 0 && (e = region_budget_limit(&r->budget)) < 0) /* what they read is in sections now */
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
 }

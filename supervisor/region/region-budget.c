@@ -356,8 +356,12 @@ static void note_peak(RegionBudget *b) {
         }
 }
 
-static int set_limits(RegionBudget *b) {
-        return region_cgroup_limit(b->cgroup, own_memory(b), left_of(b->grant->budget.processes, b->lent.processes));
+int region_budget_limit(RegionBudget *b) {
+        int e = region_cgroup_limit(b->cgroup, own_memory(b), left_of(b->grant->budget.processes, b->lent.processes));
+
+        if (e == 0)
+                note_peak(b);
+        return e;
 }
 
 int region_budget_lend(RegionBudget *lender, RegionBudget *b) {
@@ -368,13 +372,12 @@ int region_budget_lend(RegionBudget *lender, RegionBudget *b) {
         lender->lent.memory_bytes += b->grant->budget.memory_bytes;
         lender->lent.processes += b->grant->budget.processes;
         lender->lent.scratch_bytes += b->grant->budget.scratch_bytes;
-        e = set_limits(lender);
+        e = region_budget_limit(lender);
         if (e < 0) {
                 lender->lent = before;
-                set_limits(lender);
+                region_budget_limit(lender);
                 return e;
         }
-        note_peak(lender);
         b->above = lender;
         return 0;
 }
@@ -392,7 +395,7 @@ void region_budget_give_back(RegionBudget *b) {
         lender->lent.scratch_bytes -= b->grant->budget.scratch_bytes;
         b->above = NULL;
         if (!lender->over) /* else who sleeps at the limit would go on in it, killed but not dead yet */
-                set_limits(lender);
+                region_budget_limit(lender);
 }
 
 static void last_look(RegionBudget *b) {

@@ -57,6 +57,8 @@ Breach region_budget_tasks_event(RegionBudget *b);
 /* What a region below this one may have at most: three quarters of the memory, tasks and scratch that are left, because this region goes on
  * meanwhile; all of the wall and CPU time that is left; as many open files in a process, and as large a file, as this one. Output: UINT64_MAX. */
 Budget region_budget_left(RegionBudget *b, uint64_t now_usec);
+/* Sets the limits of the control groups, where they are made, to what is left for the program. Returns 0 or -errno: more may be in use (-EBUSY). */
+int region_budget_limit(RegionBudget *b);
 /* Gives `b`, of a new region, its budget out of the lender's: what is lent the lender cannot use, and CPU time that b uses counts for all
  * above. Returns 0 or -errno, with nothing lent. */
 int region_budget_lend(RegionBudget *lender, RegionBudget *b);

@@ -13,7 +13,7 @@ import time
 
 import served
 from served import SOCKET
-from tap import DIR, ENV, STORE, ask_daemon, case, cgroups_left, check, lethe, log, main, same, wait_for
+from tap import DIR, ENV, STORE, Skip, ask_daemon, case, cgroups_left, check, lethe, log, main, same, wait_for
 
 POLICY = os.path.join(DIR, "policy.json")
 ENV |= {"LETHE_SOCKET": SOCKET, "LETHE_SERVE": "1", "LETHE_POLICY": POLICY}
@@ -313,6 +313,47 @@ def what_is_recorded_ahead_does_not_count_until_it_is_taken():
                 break
         same(r["stdout"], "c\n")
     same(lethe("audit").code, 0)
+
+
+def what_gates_read_is_taken_off_its_memory():
+    """I-5, I-50: its control groups were made before its gates were looked at."""
+    limit = "/sys/fs/cgroup/memory/%s/memory.limit_in_bytes"
+    with open(DIR + "/any.json", "w", encoding="utf-8") as f:
+        f.write("{}")
+    same(lethe("slot", "define", "wide", "--schema", DIR + "/any.json").code, 0)
+    same(lethe("slot", "put", "--", "wide", json.dumps("x" * 100000)).code, 0)
+    folder = stats_skill("gated", reads=["wide"], gates=[{"slot": "wide", "schema": {}}], entry={"main": ["/bin/sh", "-c", "sleep 1000 & echo $!; wait"]})
+    found = {}
+
+    def look(start):
+        p = {pid for pid, (_, name) in processes().items() if name == "sleep"} - before
+        if not p:
+            return False
+        with open("/proc/%d/cgroup" % p.pop(), encoding="utf-8") as f:
+            own = re.search(r":memory:/(.*lethe-.*)", f.read())
+        if own:
+            with open(limit % own.group(1), encoding="utf-8") as f:
+                found[start] = int(f.read())
+        return True
+
+    with Daemon(skills={"*": 1}) as d:
+        for start in ("cold", "pool"):
+            before = {pid for pid, (_, name) in processes().items() if name == "sleep"}
+            s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            s.connect(SOCKET)
+            s.sendall(json.dumps({"id": 1, "jsonrpc": "2.0", "method": "run", "params": {"skill": folder}}).encode() + b"\n")
+            wait_for(lambda: look(start), "the skill")
+            s.close()
+            wait_for(lambda: not lethe("ps", "--json").out, "its end")
+            same([e["start"] for e in log("--type", "region.allocated")][-1], start)
+            d.waits(1)
+    if not found:
+        raise Skip("no control groups of version 1")
+    same(found["pool"], found["cold"])
+
+
+if os.getuid() == 0:  # who has control groups
+    case(what_gates_read_is_taken_off_its_memory)
 
 
 def guards_of(d):
