@@ -18,11 +18,15 @@ static void kill_groups(const Region *r) {
                 region_cgroup_kill_once(&r->cgroup);
 }
 
+static bool guard_is_needed(const Region *r) {
+        return r->guard.sent && !r->guard.empty && !r->guard.scrub;
+}
+
 /* Where no memory is left its limit would be in the way of whoever overwrites it. It is lifted when nothing of the region runs any more: who sleeps at it
  * would go on beyond it until the kill has reached it, which in a PID namespace is after the first process has come to its end. So the guard kills each
  * by itself, and overwrites when all of them stand. Returns whether that is to be waited for. */
 static bool must_stand_first(Region *r) {
-        if (!r->guard.sent || r->guard.empty || r->guard.scrub || !region_budget_is_full(&r->budget))
+        if (!guard_is_needed(r) || !region_budget_is_full(&r->budget))
                 return false;
         if (guard_living(&r->guard) > 0)
                 return guard_freeze(&r->guard) == 0;
@@ -34,7 +38,10 @@ void teardown_kill(Region *r) {
         if (!r->has_worker || r->killed)
                 return;
         r->killed = true;
-        r->stands_first = must_stand_first(r); /* before the kill: no exit stop is seen before the order */
+        /* Before the kill: no exit stop is seen before the order. Without a PID namespace nobody but the guard finds every process at once. */
+        r->stands_first = must_stand_first(r);
+        if (r->tier == TIER_LANDLOCK && guard_is_needed(r) && !r->stands_first)
+                guard_freeze(&r->guard);
         spawn_kill(&r->spawned);
         kill_groups(r);
 }
@@ -78,13 +85,12 @@ static int reap_worker(Region *r) {
 
 static void kill_all(Region *r) {
         teardown_kill(r);
-        if (!r->guard.sent || r->guard.empty || r->guard.scrub || r->stands_first)
+        if (!guard_is_needed(r) || r->stands_first)
                 return;
-        /* Without a PID namespace nobody but the guard finds every process at once. In one, a guard that knows that all of many are on their way
-         * takes them together. */
+        /* In a PID namespace, a guard that knows that all of many are on their way takes them together. */
         if (r->tier == TIER_NAMESPACES && guard_living(&r->guard) > 1)
                 guard_freeze_at_once(&r->guard);
-        else if (r->tier == TIER_LANDLOCK && guard_freeze(&r->guard) == 0)
+        else if (r->tier == TIER_LANDLOCK)
                 guard_scrub(&r->guard);
 }
 

@@ -23,6 +23,7 @@
 
 uid_t guarded_uid;
 bool guarded_without_scan;
+pid_t guarded_init;
 
 void guarded_lose_scan(void) {
         struct sock_filter f[] = {
@@ -95,7 +96,7 @@ static void start_guard(Guarded *g) {
 
 static void attach(Guarded *g, unsigned flags, unsigned passes, unsigned tier) {
         GuardOrder o = {.version = GUARD_VERSION, .kind = GUARD_ATTACH, .flags = flags, .passes = passes, .tier = tier,
-                        .program = g->traced};
+                        .init = guarded_init, .program = g->traced};
         int fds[GUARD_ATTACH_FDS] = {g->lock, g->run, g->spec, g->scratch};
         size_t n = g->scratch >= 0 ? GUARD_ATTACH_FDS : GUARD_ATTACH_SCRATCH;
         union {

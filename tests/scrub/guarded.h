@@ -28,6 +28,7 @@ gid_t guarded_gid(void);
 bool guarded_user(int i);
 #define GUARDED_USERS for (int user_ = 0; guarded_user(user_); user_++)
 extern bool guarded_without_scan;
+extern pid_t guarded_init; /* the first process of what would be its PID namespace; 0: there is none */
 
 /* Starts a guard and tests/scrub/prey with these arguments, and attaches the one to the other. flags: GUARD_HOLD. scratch: a folder or -1. */
 void guarded_start(Guarded *g, unsigned flags, unsigned passes, unsigned tier, int scratch, const char *const *args);

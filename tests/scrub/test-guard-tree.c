@@ -144,6 +144,16 @@ static void end_all(Guarded *g, bool stand_first) {
 
 #define STAND_OR_NOT for (int stand = 0; stand < 2; stand++)
 
+static void start_twins(Guarded *g, int n, unsigned tier) {
+        char count[16], line[64];
+
+        snprintf(count, sizeof(count), "%d", n);
+        guarded_start(g, 0, 1, tier, -1, (const char *[]){"twins", count, NULL});
+        guarded_go(g);
+        for (int i = 0; i < 2 * n; i++)
+                guarded_hear(g, line, sizeof(line));
+}
+
 /* All of them end at once, and most of them in one round: what only two of them have in common, what is shared by none of the others, and what
  * nobody read is found all the same (I-12, I-29). */
 Test(guard_tree, what_few_of_many_have) {
@@ -151,19 +161,90 @@ Test(guard_tree, what_few_of_many_have) {
 
         GUARDED_USERS STAND_OR_NOT {
                 const GuardEvidence *v;
-                char line[64];
                 Guarded g;
 
-                guarded_start(&g, 0, 1, 2, -1, (const char *[]){"twins", "6", NULL});
-                guarded_go(&g);
-                for (int i = 0; i < 2 * TWINS; i++)
-                        guarded_hear(&g, line, sizeof(line));
+                start_twins(&g, TWINS, 2);
                 end_all(&g, stand);
                 v = g.evidence;
                 cr_expect(v->processes == 2 * TWINS + 1 && guarded_missed(&g) == 0 && v->registers_missed == 0, "%lu", v->processes);
                 cr_expect(v->bytes_overwritten - v->shared_bytes > TWINS * 2 * MB, "%lu bytes", v->bytes_overwritten - v->shared_bytes);
                 cr_expect(v->shared_bytes == TWINS * MB / 16, "%lu bytes shared", v->shared_bytes);
                 cr_expect(v->queue_bytes == TWINS * 4096, "%lu bytes in pipes", v->queue_bytes);
+                guarded_end(&g);
+        }
+}
+
+static void kill_children(const Guarded *g) {
+        char path[64], text[512] = "", *p = text, *end;
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)g->traced, (int)g->traced);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        cr_assert(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+        close(fd);
+        for (long child; (child = strtol(p, &end, 10)) > 0; p = end)
+                cr_assert(kill((pid_t)child, SIGKILL) == 0);
+}
+
+/* A first process that waits for its end: dead or alive. */
+static pid_t first_process(bool dead) {
+        siginfo_t info;
+        pid_t pid = fork();
+
+        if (pid == 0)
+                for (;;)
+                        pause();
+        cr_assert(pid > 0);
+        if (dead)
+                cr_assert(kill(pid, SIGKILL) == 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0);
+        return pid;
+}
+
+/* The end of a PID namespace's first process kills all others, and no order comes before them: what they leave unread is overwritten all the same
+ * (I-12). As long as that one lives, somebody may yet read, and none of their pipes is held open. */
+Test(guard_tree, what_is_unread_at_the_end_of_a_pid_namespace) {
+        enum { TWINS = 6 };
+
+        GUARDED_USERS STAND_OR_NOT {
+                bool dead = stand;
+                Guarded g;
+
+                guarded_init = first_process(dead);
+                start_twins(&g, TWINS, 2);
+                kill_children(&g);
+                for (int i = 0; __atomic_load_n(&g.evidence->processes, __ATOMIC_ACQUIRE) < 2 * TWINS; i++) {
+                        cr_assert(i < 30000, "%lu processes", g.evidence->processes);
+                        usleep(1000);
+                }
+                kill(g.traced, SIGKILL);
+                guarded_expect(&g, GUARD_EMPTY);
+                cr_expect(g.evidence->queue_bytes == (dead ? TWINS * 4096 : 0), "%lu bytes in pipes", g.evidence->queue_bytes);
+                guarded_end(&g);
+                kill(guarded_init, SIGKILL);
+                waitpid(guarded_init, NULL, 0);
+                guarded_init = 0;
+        }
+}
+
+/* An order that was given before they were killed is known before any of them is overwritten. */
+Test(guard_tree, what_is_unread_when_an_order_was_on_its_way) {
+        enum { TWINS = 6 };
+
+        GUARDED_USERS {
+                int status;
+                Guarded g;
+
+                start_twins(&g, TWINS, 1);
+                cr_assert(kill(g.guard, SIGSTOP) == 0 && waitpid(g.guard, &status, WUNTRACED) == g.guard && WIFSTOPPED(status));
+                guarded_order(&g, GUARD_FREEZE);
+                guarded_order(&g, GUARD_SCRUB);
+                kill_children(&g);
+                kill(g.traced, SIGKILL);
+                usleep(20000); /* to where they stand; it fails no sooner without */
+                kill(g.guard, SIGCONT);
+                guarded_expect(&g, GUARD_FROZEN);
+                guarded_expect(&g, GUARD_EMPTY);
+                cr_expect(g.evidence->queue_bytes == TWINS * 4096, "%lu bytes in pipes", g.evidence->queue_bytes);
                 guarded_end(&g);
         }
 }

@@ -1,8 +1,7 @@
 /* The end of an address space: its last user stands at its exit stop, nobody changes anything in it any more. */
 #include "scrub/guard/state.h"
 
-#include <fcntl.h>
-#include <stdio.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -82,6 +81,16 @@ static int look(Guard *g, Space *s, bool plain) {
         return e;
 }
 
+/* Is the region's end certain? The first process of a PID namespace takes all others with it, and nobody has to say so: whoever was killed when that one is
+ * killed, or on its way to its end, is not the only one. */
+static bool is_over(Guard *g, const Space *s) {
+        unsigned long code = 0;
+
+        if (!g->over && g->tier == 2 && g->init > 0 && ptrace(PTRACE_GETEVENTMSG, s->last->pid, NULL, &code) == 0 && (code & 0x7f) == SIGKILL)
+                g->over = task_is_doomed(g->init);
+        return g->over || g->frozen || s->program || g->n_tasks == 1;
+}
+
 /* seen: what look() said. */
 static void clear_space(Guard *g, const Space *s, int seen, bool plain) {
         g->evidence->processes++;
@@ -94,7 +103,7 @@ static void clear_space(Guard *g, const Space *s, int seen, bool plain) {
         } else
                 g->evidence->processes_missed++;
         /* Until the region's end is certain, what one process leaves unread another one may read. */
-        if ((s->program || g->frozen || g->n_tasks == 1) && !(plain && queues_same(g, s->last->pid, s->family->living > ONE_BY_ONE)))
+        if (is_over(g, s) && !(plain && queues_same(g, s->last->pid, s->family->living > ONE_BY_ONE)))
                 queues_keep(g, s->last->pid);
         if (!plain)
                 queues_look(g, s->last->pid);
@@ -135,19 +144,10 @@ static bool held(Guard *g, const Space *s) {
 }
 
 static bool is_dead(pid_t pid) {
-        char path[64], text[512], *p;
-        ssize_t n;
-        int fd;
+        char text[512];
+        const char *state = task_state(pid, text);
 
-        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-        fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-                return true;
-        n = read(fd, text, sizeof(text) - 1);
-        close(fd);
-        text[n > 0 ? n : 0] = 0;
-        p = strrchr(text, ')'); /* the name before it may hold anything */
-        return !p || !p[1] || p[2] == 'Z' || p[2] == 'X';
+        return !state || *state == 'Z' || *state == 'X';
 }
 
 /* A thread that was let go from its exit stop still says to the others that it is gone: the kernel writes where its id was, and into locks that it

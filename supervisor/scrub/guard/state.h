@@ -95,6 +95,7 @@ typedef struct Guard {
         unsigned regions;      /* that it served before this one */
         bool odd;              /* something was ordered or found that no region ordinarily comes with: it serves no other one */
         bool attached, hold, warm, killed, frozen, frozen_told, scrub, orphaned, empty;
+        bool over;             /* its first process is at its end, and all others with it */
         unsigned tier;
         pid_t init, program;
         Pause pause;
@@ -152,6 +153,10 @@ int task_exec(Guard *g, Task *t);
 /* Do both, alive, use one address space? -errno when the kernel does not say. */
 int same_space(pid_t a, pid_t b);
 
+/* What /proc/PID/stat says from the state on, NULL when there is none. */
+const char *task_state(pid_t pid, char text[static 512]);
+/* Is pid, which need not be traced, killed or on its way to its end? */
+bool task_is_doomed(pid_t pid);
 /* Does the kernel still know it as traced by us? A thread that executes takes on its leader's pid, and nothing is reported of its own. */
 bool task_is_ours(pid_t pid);
 /* Forgets the tasks of t's thread group, but t, that are no more without a report. Returns how many of them had not left their space. */

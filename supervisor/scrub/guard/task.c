@@ -1,13 +1,18 @@
 #include "scrub/guard/state.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/kcmp.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define MISSES_MAX 8
+#define EXITING 4 /* PF_EXITING of the kernel */
 
 static Task **bucket(Guard *g, pid_t pid) {
         return &g->buckets[(unsigned)pid % BUCKETS];
@@ -37,6 +42,36 @@ void space_count(Guard *g, Space *s, int by) {
         s->users += (unsigned)by;
         after = s->users > 1 ? s->users - 1 : 0;
         __atomic_store_n(&g->evidence->sharing, g->evidence->sharing + after - before, __ATOMIC_RELEASE);
+}
+
+const char *task_state(pid_t pid, char text[static 512]) {
+        const char *p;
+        char path[64];
+        ssize_t n;
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return NULL;
+        n = read(fd, text, 511);
+        close(fd);
+        text[n > 0 ? n : 0] = 0;
+        p = strrchr(text, ')'); /* the name before it may hold anything */
+        return p && p[1] && p[2] ? p + 2 : NULL;
+}
+
+bool task_is_doomed(pid_t pid) {
+        enum { STATE = 3, FLAGS = 9, SIGNALS = 31 };
+        char text[512];
+        const char *p = task_state(pid, text);
+        bool doomed = !p || *p == 'Z' || *p == 'X';
+
+        for (int field = STATE; p && !doomed && field <= SIGNALS; field++, p = strchr(p, ' '), p += p != NULL) {
+                doomed = field == FLAGS && strtoul(p, NULL, 10) & EXITING;
+                doomed = doomed || (field == SIGNALS && strtoul(p, NULL, 10) >> (SIGKILL - 1) & 1);
+        }
+        return doomed;
 }
 
 Task *task_add(Guard *g, pid_t pid, TaskState state) {

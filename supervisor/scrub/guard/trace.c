@@ -158,28 +158,10 @@ static void find_space(Guard *g, Task *t, const Task *parent) {
         t->space->family->forked = true;
 }
 
-/* What /proc/PID/stat says from the state on; NULL when there is none. */
-static const char *state_of(pid_t pid, char text[static 512]) {
-        const char *p;
-        char path[64];
-        ssize_t n;
-        int fd;
-
-        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-        fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-                return NULL;
-        n = read(fd, text, 511);
-        close(fd);
-        text[n > 0 ? n : 0] = 0;
-        p = strrchr(text, ')'); /* the name before it may hold anything */
-        return p && p[1] && p[2] ? p + 2 : NULL;
-}
-
 /* The traced process that made it, if that is still there. */
 static Task *parent_of(Guard *g, pid_t pid) {
         char text[512];
-        const char *p = state_of(pid, text);
+        const char *p = task_state(pid, text);
         Task *parent = p && p[1] ? task_find(g, (pid_t)strtol(p + 2, NULL, 10)) : NULL;
 
         return parent && parent->space ? parent : NULL;
@@ -295,7 +277,7 @@ static void look_at_leader(Guard *g, Space *s) {
 
         if (!leader || leader->space != s || leader->state == TASK_LEAVING || leader->state == TASK_ENDING)
                 return;
-        state = state_of(leader->pid, text);
+        state = task_state(leader->pid, text);
         if (!state || (*state != 'Z' && *state != 'X'))
                 return;
         task_move(g, leader, TASK_LEAVING);
@@ -325,6 +307,9 @@ static void on_exit_stop(Guard *g, Task *t) {
         bool again = t->state == TASK_LEAVING, made;
         Ends how = regs_how_it_ends(g, t->pid, &made);
 
+        /* Who killed it may have said before that all of them end, and that is to be known by who looks what it leaves. */
+        if (how == ENDS_KILLED && !g->frozen)
+                order_take_sent(g);
         g->evidence->threads++;
         regs_clear(g, t->pid);
         if (!t->space)
