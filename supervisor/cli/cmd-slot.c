@@ -43,12 +43,12 @@ static const char help[] =
 #define WATCH_USEC 100000
 
 typedef struct Slot {
-        StoreOptions o;
+        ActionArgs in;
         const char *name, *value, *schema, *rule;
         int64_t expect;
         uint64_t version, count, seq;
         const json_t *typed, *ruled; /* what is written: a schema or a value, and its rule */
-        json_t *verdict;
+        json_t *o, *list, *verdict;  /* what was read; owned */
 } Slot;
 
 /* The text of `arg`, or of standard input, or of a file, as JSON. Returns EXIT_*. */
@@ -87,13 +87,6 @@ static int print_object(json_t *o) {
         return r < 0 ? cli_fail("slot", EXIT_NOT, "out of memory") : cli_done("slot", EXIT_OK);
 }
 
-static int write_slot(Slot *a, StoreFn fn) {
-        Diag d = {0};
-        int refused, r = with_store_write("slot", &a->o, fn, a, &refused, &d);
-
-        return r == EXIT_OK && refused ? with_store_failed("slot", NULL, refused, &d) : r;
-}
-
 static int do_define(Txn *t, void *user, Diag *reterr) {
         Slot *a = user;
 
@@ -120,10 +113,10 @@ static int define(Slot *a) {
         a->typed = schema;
         a->ruled = rule;
         if (r == EXIT_OK)
-                r = write_slot(a, do_define);
+                r = action_write(&a->in, do_define, a);
         if (r != EXIT_OK)
                 return r;
-        if (!a->o.json) {
+        if (!a->in.o.json) {
                 printf("%s is defined (seq %" PRIu64 ")\n", a->name, a->seq);
                 return cli_done("slot", EXIT_OK);
         }
@@ -145,10 +138,10 @@ static int put(Slot *a) {
         r = read_json("the value", a->value, false, JSON_DEPTH_DEFAULT, &value);
         a->typed = value;
         if (r == EXIT_OK)
-                r = write_slot(a, do_put);
+                r = action_write(&a->in, do_put, a);
         if (r != EXIT_OK)
                 return r;
-        if (!a->o.json) {
+        if (!a->in.o.json) {
                 printf("%s is at version %" PRIu64 " (seq %" PRIu64 ")\n", a->name, a->version, a->seq);
                 return cli_done("slot", EXIT_OK);
         }
@@ -161,7 +154,7 @@ static int rename_version(json_t *o) {
                json_object_set_new(o, "version", json_integer(1));
 }
 
-static int print_value(Store *s, json_t *o, bool json) {
+static int print_value(json_t *o, bool json) {
         int r;
 
         if (!json)
@@ -170,42 +163,34 @@ static int print_value(Store *s, json_t *o, bool json) {
         return r < 0 ? -ENOMEM : print_json(stdout, o);
 }
 
+static int do_get(Txn *t, void *user, Diag *reterr) {
+        Slot *a = user;
+
+        return canon_slot_get(t, a->name, a->version, &a->o, reterr);
+}
+
 static int get(Slot *a) {
-        _cleanup_json_ json_t *o = NULL;
-        _cleanup_store_ Store *s = NULL;
-        _cleanup_txn_ Txn *t = NULL;
-        Diag d = {0};
-        int r = with_store("slot", &a->o, STORE_READ, &s);
+        int r = action_read(&a->in, do_get, a);
 
         if (r != EXIT_OK)
                 return r;
-        r = store_begin(s, false, &t, &d);
-        if (r == 0)
-                r = canon_slot_get(t, a->name, a->version, &o, &d);
-        if (r == 0)
-                r = print_value(s, o, a->o.json);
-        return r != 0 ? with_store_failed("slot", s, r, &d) : cli_done("slot", EXIT_OK);
+        return print_value(a->o, a->in.o.json) < 0 ? cli_fail("slot", EXIT_NOT, "out of memory") : cli_done("slot", EXIT_OK);
+}
+
+static int do_list(Txn *t, void *user, Diag *reterr) {
+        return canon_slot_list(t, &((Slot *)user)->list);
 }
 
 static int list(Slot *a) {
-        _cleanup_json_ json_t *l = NULL;
-        _cleanup_store_ Store *s = NULL;
-        _cleanup_txn_ Txn *t = NULL;
-        Diag d = {0};
+        int r = action_read(&a->in, do_list, a);
         json_t *o;
         size_t i;
-        int r = with_store("slot", &a->o, STORE_READ, &s);
 
         if (r != EXIT_OK)
                 return r;
-        r = store_begin(s, false, &t, &d);
-        if (r == 0)
-                r = canon_slot_list(t, &l);
-        if (r != 0)
-                return with_store_failed("slot", s, r, &d);
-        if (a->o.json)
-                return print_object(json_pack("{s:i, s:O}", "version", 1, "slots", l));
-        json_array_foreach(l, i, o) {
+        if (a->in.o.json)
+                return print_object(json_pack("{s:i, s:O}", "version", 1, "slots", a->list));
+        json_array_foreach(a->list, i, o) {
                 const char *held = json_string_value(json_object_get(json_object_get(o, "held"), "region"));
 
                 const json_t *rule = json_object_get(o, "rule");
@@ -227,17 +212,17 @@ static int do_decide(Txn *t, void *user, Diag *reterr) {
 }
 
 static int decide(Slot *a) {
-        _cleanup_json_ json_t *verdict = NULL;
-        int r = write_slot(a, do_decide);
+        json_t *verdict;
+        int r = action_write(&a->in, do_decide, a);
 
-        verdict = a->verdict;
         if (r != EXIT_OK)
                 return r;
+        verdict = a->verdict;
         if (json_object_set_new(verdict, "seq", json_u64(a->seq)) < 0)
                 return cli_fail("slot", EXIT_NOT, "out of memory");
-        if (a->o.json) {
+        if (a->in.o.json) {
                 r = rename_version(verdict);
-                return r < 0 ? cli_fail("slot", EXIT_NOT, "out of memory") : print_object(TAKE_PTR(verdict));
+                return r < 0 ? cli_fail("slot", EXIT_NOT, "out of memory") : print_object(json_incref(verdict));
         }
         if (json_is_null(json_object_get(verdict, "winner")))
                 printf("nothing is taken for %s: %s (seq %" PRIu64 ")\n", a->name, said_text(verdict, "reason"), a->seq);
@@ -247,64 +232,62 @@ static int decide(Slot *a) {
 }
 
 /* All but values: what it is, what holds, and who has proposed what is not decided yet. */
+static int do_show(Txn *t, void *user, Diag *reterr) {
+        _cleanup_json_ json_t *waits = NULL;
+        Slot *a = user;
+        json_t *o;
+        int r = canon_gathered(t, a->name, &waits, reterr);
+
+        if (r == 0)
+                r = canon_verdict_newest(t, a->name, &a->verdict, reterr);
+        if (r == 0)
+                r = canon_slot_list(t, &a->list);
+        for (size_t i = 0; r == 0 && i < json_array_size(a->list); i++)
+                if (strcmp(said_text(o = json_array_get(a->list, i), "slot"), a->name) == 0)
+                        a->o = json_incref(o);
+        if (r == 0 && (json_object_update(a->o, waits ? waits : a->o) < 0 || (waits && json_object_set(a->o, "verdict", a->verdict) < 0) ||
+                       rename_version(a->o) < 0))
+                r = -ENOMEM;
+        return r;
+}
+
 static int show(Slot *a) {
-        _cleanup_json_ json_t *l = NULL, *o = NULL, *waits = NULL, *verdict = NULL;
-        _cleanup_store_ Store *s = NULL;
-        _cleanup_txn_ Txn *t = NULL;
-        Diag d = {0};
-        int r = with_store("slot", &a->o, STORE_READ, &s);
+        int r = action_read(&a->in, do_show, a);
+        const json_t *o = a->o;
 
         if (r != EXIT_OK)
                 return r;
-        r = store_begin(s, false, &t, &d);
-        if (r == 0)
-                r = canon_gathered(t, a->name, &waits, &d);
-        if (r == 0)
-                r = canon_verdict_newest(t, a->name, &verdict, &d);
-        if (r == 0)
-                r = canon_slot_list(t, &l);
-        for (size_t i = 0; r == 0 && i < json_array_size(l); i++)
-                if (strcmp(said_text(json_array_get(l, i), "slot"), a->name) == 0)
-                        o = json_incref(json_array_get(l, i));
-        if (r == 0 && (json_object_update(o, waits ? waits : o) < 0 || (waits && json_object_set(o, "verdict", verdict) < 0) || rename_version(o) < 0))
-                r = -ENOMEM;
-        if (r != 0)
-                return with_store_failed("slot", s, r, &d);
-        if (a->o.json)
-                return print_object(TAKE_PTR(o));
+        if (a->in.o.json)
+                return print_object(TAKE_PTR(a->o));
         printf("%s\n  version  %" PRIu64 "\n  defined  seq %" PRIu64 "\n", a->name, said_number(o, "slot_version"), said_number(o, "defined"));
         if (json_object_get(o, "held"))
                 printf("  held     by region %s, version %" PRIu64 "\n", said_text(json_object_get(o, "held"), "region"), said_number(json_object_get(o, "held"), "version"));
-        if (!waits)
+        if (!json_object_get(o, "verdict")) /* it has no rule */
                 return cli_done("slot", EXIT_OK);
         r = print_waiting(o);
-        if (!json_is_null(verdict))
-                print_verdict(verdict);
-        return r < 0 ? with_store_failed("slot", s, r, &d) : cli_done("slot", EXIT_OK);
+        if (!json_is_null(a->verdict))
+                print_verdict(a->verdict);
+        return r < 0 ? cli_fail("slot", EXIT_NOT, "out of memory") : cli_done("slot", EXIT_OK);
+}
+
+static int do_history(Txn *t, void *user, Diag *reterr) {
+        Slot *a = user;
+        int r = canon_slot_history(t, a->name, &a->list, reterr);
+
+        return r == 0 ? canon_verdict_list(t, a->name, &a->verdict, reterr) : r;
 }
 
 static int history(Slot *a) {
-        _cleanup_json_ json_t *l = NULL, *verdicts = NULL;
-        size_t next = 0;
-        _cleanup_store_ Store *s = NULL;
-        _cleanup_txn_ Txn *t = NULL;
-        Diag d = {0};
+        int r = action_read(&a->in, do_history, a);
+        const json_t *verdicts = a->verdict;
+        size_t next = 0, i;
         json_t *o;
-        size_t i;
-        int r = with_store("slot", &a->o, STORE_READ, &s);
 
         if (r != EXIT_OK)
                 return r;
-        r = store_begin(s, false, &t, &d);
-        if (r == 0)
-                r = canon_slot_history(t, a->name, &l, &d);
-        if (r == 0)
-                r = canon_verdict_list(t, a->name, &verdicts, &d);
-        if (r != 0)
-                return with_store_failed("slot", s, r, &d);
-        if (a->o.json)
-                return print_object(json_pack("{s:i, s:s, s:O, s:O}", "version", 1, "slot", a->name, "history", l, "verdicts", verdicts));
-        json_array_foreach(l, i, o) {
+        if (a->in.o.json)
+                return print_object(json_pack("{s:i, s:s, s:O, s:O}", "version", 1, "slot", a->name, "history", a->list, "verdicts", verdicts));
+        json_array_foreach(a->list, i, o) {
                 const char *region = json_string_value(json_object_get(o, "region")),
                            *who = json_string_value(json_object_get(o, "who"));
 
@@ -342,7 +325,7 @@ static int print_since(Store *s, const Slot *a, uint64_t *seen, uint64_t *printe
 
                 r = canon_slot_get(t, a->name, *seen + 1, &o, reterr);
                 if (r == 0)
-                        r = print_value(s, o, a->o.json);
+                        r = print_value(o, a->in.o.json);
                 ++*seen;
                 ++*printed;
         }
@@ -355,7 +338,7 @@ static int watch(Slot *a) {
         uint64_t seen = 0, printed = 0;
         Diag d = {0};
         Txn *t;
-        int r = with_store("slot", &a->o, STORE_READ, &s);
+        int r = with_store("slot", &a->in.o, STORE_READ, &s);
 
         if (r != EXIT_OK)
                 return r;
@@ -376,7 +359,7 @@ static int watch(Slot *a) {
                     (gone.revents & (POLLERR | POLLHUP)))
                         break; /* nobody reads any more */
         }
-        return r != 0 ? with_store_failed("slot", s, r, &d) : stopped ? EXIT_OK : cli_done("slot", EXIT_OK);
+        return r != 0 ? action_failed(&a->in, s, r, &d) : stopped ? EXIT_OK : cli_done("slot", EXIT_OK);
 }
 
 static const struct SlotAction {
@@ -396,9 +379,9 @@ int cmd_slot(int argc, char **argv) {
                                                 {"version", required_argument, NULL, 'v'},
                                                 {"count", required_argument, NULL, 'n'},
                                                 {0}};
-        Slot a = {.expect = -1};
+        Slot a = {.in.verb = "slot", .expect = -1};
         uint64_t v;
-        int opt, n;
+        int opt, n, r;
 
         while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0)
                 switch (opt) {
@@ -425,7 +408,7 @@ int cmd_slot(int argc, char **argv) {
                                 return cli_usage("slot", "--count '%s': must be a whole number from 1", optarg);
                         break;
                 default:
-                        if (!store_option(&a.o, opt, optarg))
+                        if (!store_option(&a.in.o, opt, optarg))
                                 return store_option_wrong(argv);
                 }
         if (optind == argc)
@@ -438,7 +421,12 @@ int cmd_slot(int argc, char **argv) {
                         if (n < actions[i].n_least || n > actions[i].n_most)
                                 return cli_usage("slot", "%s takes %d argument%s, not %d", actions[i].name,
                                                  actions[i].n_least, actions[i].n_least == 1 ? "" : "s", n);
-                        return actions[i].fn(&a);
+                        a.in.action = actions[i].name;
+                        r = actions[i].fn(&a);
+                        json_decref(a.o);
+                        json_decref(a.list);
+                        json_decref(a.verdict);
+                        return r;
                 }
         return cli_usage("slot", "'%s' is none of define, put, get, list, show, history, decide, watch", argv[optind]);
 }

@@ -83,6 +83,8 @@ def what_is_not_there():
                         ("no_record", "note", "list", "none"), ("no_record", "pending", "show", "1"), ("usage", "pending", "drop", "1"),
                         ("usage", "pending", "show", "one"), ("no_scope", "pending", "list", "--scope", "none"), ("no_scope", "scope", "delete", "none"),
                         ("failed", "why", REGION), ("failed", "skill", "show", "none"), ("failed", "slot", "put", "none", "{"),
+                        ("undefined_slot", "slot", "get", "none"), ("undefined_slot", "slot", "show", "none"), ("undefined_slot", "slot", "history", "none"),
+                        ("undefined_slot", "slot", "put", "none", "1"), ("undefined_slot", "slot", "watch", "none"), ("bad_name", "slot", "get", "../x"),
                         ("failed", "certificate", "--verify", "none"), ("failed", "eval", "identity", "none")):
         r = lethe(*argv, "--json")
         check(r.code != 0, *argv)
