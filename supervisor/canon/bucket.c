@@ -41,7 +41,7 @@ static int count_rows(void *user, uint32_t number, const char *term, size_t n, u
 
                 if (!(b->fields >> f & 1))
                         continue;
-                r = index_df(b->txn, b->scope, (uint8_t)b->kind, f, term, n, 0, &rows);
+                r = index_df(b->txn, b->scope, (uint8_t)b->kind, f, term, n, &rows);
                 if (r == 0)
                         *ret = MAX(*ret, rows);
         }

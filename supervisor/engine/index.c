@@ -225,40 +225,21 @@ int index_del(Txn *t, uint64_t scope, uint8_t kind, uint64_t number) {
         return replace(t, &(Doc){.scope = scope, .kind = kind, .number = number}, NULL, NULL);
 }
 
-int index_del_kind(Txn *t, uint64_t scope, uint8_t kind) {
-        uint8_t prefix[9];
-        int r;
-
-        be64_put(prefix, scope);
-        prefix[8] = kind;
-        r = table_del_prefix(t, TABLE_TERM, BYTES(prefix, 9));
-        return r < 0 ? r : table_del_prefix(t, TABLE_DOC, BYTES(prefix, 9));
-}
-
-int index_del_scope(Txn *t, uint64_t scope) {
-        uint8_t prefix[8];
-        int r;
-
-        be64_put(prefix, scope);
-        r = table_del_prefix(t, TABLE_TERM, BYTES(prefix, 8));
-        return r < 0 ? r : table_del_prefix(t, TABLE_DOC, BYTES(prefix, 8));
-}
-
-int index_df(Txn *t, uint64_t scope, uint8_t kind, uint8_t field, const char *term, size_t n, uint64_t most, uint64_t *ret) {
+int index_df(Txn *t, uint64_t scope, uint8_t kind, uint8_t field, const char *term, size_t n, uint64_t *ret) {
         _cleanup_cursor_ Cursor *c = NULL;
         uint8_t k[TERM_KEY_MAX];
         Bytes prefix = BYTES(k, term_key(scope, kind, field, term, n, k)), key, v;
         uint64_t df = 0;
         int r = cursor_open(t, TABLE_TERM, prefix, &c);
 
-        while (r == 0 && (most == 0 || df < most) && (r = cursor_next(c, &key, &v)) == 0 && bytes_begin(key, prefix)) {
+        while (r == 0 && (r = cursor_next(c, &key, &v)) == 0 && bytes_begin(key, prefix)) {
                 if (!chunk_sane(v))
                         return -EUCLEAN;
                 df += v.n / POSTING_BYTES;
         }
         if (r < 0 && r != -ENOENT)
                 return r;
-        *ret = most ? MIN(df, most) : df;
+        *ret = df;
         return 0;
 }
 

@@ -30,13 +30,10 @@ int index_bag(Txn *t, Terms **ret); /* 0, -ENOMEM */
 int index_put(Txn *t, uint64_t scope, uint8_t kind, uint64_t number, const char *id, Terms *terms);
 /* Takes it out: nothing of it is left, in no row (M-56). -ENOENT: it is not there. */
 int index_del(Txn *t, uint64_t scope, uint8_t kind, uint64_t number);
-/* All documents of a scope, or of one kind of it. */
-int index_del_scope(Txn *t, uint64_t scope);
-int index_del_kind(Txn *t, uint64_t scope, uint8_t kind);
 
 /* Sums of a kind; all 0 when it has no documents. */
 int index_stats(Txn *t, uint64_t scope, uint8_t kind, IndexStats *ret);
-/* How many documents have the term in the field. It is not counted beyond `most` (0: it is), so that a common term costs no more than that says. */
-int index_df(Txn *t, uint64_t scope, uint8_t kind, uint8_t field, const char *term, size_t n, uint64_t most, uint64_t *ret);
+/* How many documents have the term in the field. */
+int index_df(Txn *t, uint64_t scope, uint8_t kind, uint8_t field, const char *term, size_t n, uint64_t *ret);
 /* The row of a document, for doc_open(): borrowed until the next write. -ENOENT. */
 int index_doc(Txn *t, uint64_t scope, uint8_t kind, uint64_t number, Bytes *ret);

@@ -213,16 +213,18 @@ static int look_at_group(RegionBudget *b) {
         return region_cgroup_each(b->cgroup, look_fds, b);
 }
 
-static void look_at_tree(RegionBudget *b) {
-        unsigned look = PROC_LOOK_TASKS | PROC_LOOK_FDS;
+/* What no control group tells of. */
+static unsigned look_without_groups(const RegionBudget *b) {
+        return (b->cgroup->cpu ? 0 : PROC_LOOK_CPU) | (b->cgroup->memory ? 0 : PROC_LOOK_MEMORY);
+}
 
-        if (!b->cgroup->cpu)
-                look |= PROC_LOOK_CPU;
-        if (!b->cgroup->memory)
-                look |= PROC_LOOK_MEMORY;
-        if (proc_tree_walk(&b->tree, b->worker, look) < 0)
-                b->tree.tasks = 0; /* out of memory here: the kernel's own limits still hold */
-        b->tasks_bound = b->tree.tasks;
+/* Tasks are counted, and what else is asked for. Returns 0 or -errno, the count then being what it was. */
+static int look_at_tree(RegionBudget *b, unsigned more) {
+        int e = proc_tree_walk(&b->tree, b->worker, PROC_LOOK_TASKS | more);
+
+        if (e == 0)
+                b->tasks_bound = b->tree.tasks;
+        return e;
 }
 
 Breach region_budget_tick(RegionBudget *b, uint64_t now) {
@@ -238,8 +240,8 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         }
         look_full(b);
         r = look_scratch(b, FILES_WHEN_CHANGED);
-        if (look_at_group(b) < 0)
-                look_at_tree(b);
+        if (look_at_group(b) < 0 && look_at_tree(b, PROC_LOOK_FDS | look_without_groups(b)) < 0)
+                b->tree.tasks = b->tasks_bound = 0; /* out of memory here: the kernel's own limits still hold */
         b->opens = 0;
         if (!b->cgroup->cpu || region_cgroup_cpu_usec(b->cgroup, &b->cpu_usec) < 0)
                 b->cpu_usec = MAX(b->cpu_usec, b->tree.cpu_usec);
@@ -296,9 +298,8 @@ Breach region_budget_ask_task(RegionBudget *b) {
         uint64_t max = b->grant->budget.processes, lent = b->lent.processes;
 
         if (b->tasks_bound + lent + 1 > max) { /* perhaps: some may have ended */
-                if (proc_tree_walk(&b->tree, b->worker, PROC_LOOK_TASKS) < 0)
+                if (look_at_tree(b, 0) < 0)
                         return no_breach;
-                b->tasks_bound = b->tree.tasks;
                 if (b->tasks_bound + lent + 1 > max)
                         return breach(OUTCOME_PIDS_EXCEEDED, "processes", max, b->tasks_bound + lent + 1);
         }
@@ -323,12 +324,10 @@ Breach region_budget_ask_change(RegionBudget *b) {
 
 Budget region_budget_left(RegionBudget *b, uint64_t now) {
         const Budget *max = &b->grant->budget;
-        unsigned look = PROC_LOOK_TASKS | (b->cgroup->cpu ? 0 : PROC_LOOK_CPU) | (b->cgroup->memory ? 0 : PROC_LOOK_MEMORY);
         uint64_t memory, cpu;
 
         look_scratch(b, b->scratch_on_host ? FILES_WHEN_CHANGED : FILES_NO);
-        if (proc_tree_walk(&b->tree, b->worker, look) == 0)
-                b->tasks_bound = b->tree.tasks;
+        look_at_tree(b, look_without_groups(b));
         if (region_cgroup_memory_now(b->cgroup, &memory) < 0)
                 memory = b->tree.resident_bytes + (b->scratch_on_host ? 0 : b->scratch_now);
         if (region_cgroup_cpu_usec(b->cgroup, &cpu) < 0)
@@ -399,7 +398,7 @@ void region_budget_give_back(RegionBudget *b) {
 }
 
 static void last_look(RegionBudget *b) {
-        unsigned look = (b->cgroup->cpu ? 0 : PROC_LOOK_CPU) | (b->cgroup->memory ? 0 : PROC_LOOK_MEMORY);
+        unsigned look = look_without_groups(b);
 
         if (b->worker <= 0 || !look || b->tasks_bound > LAST_LOOK_TASKS_MAX)
                 return;

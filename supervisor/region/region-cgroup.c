@@ -19,11 +19,10 @@
 #define FULL_FILES_MAX (1 << 20)
 
 /* The number in the line "key N". */
-static uint64_t keyed(char *text, const char *key) {
-        char *save = NULL;
+static uint64_t keyed(const char *text, const char *key) {
         size_t n = strlen(key);
 
-        for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL)
                 if (strncmp(line, key, n) == 0 && line[n] == ' ')
                         return strtoull(line + n + 1, NULL, 10);
         return 0;
@@ -343,17 +342,15 @@ int region_cgroup_peak_anew(const RegionCgroup *c) {
 }
 
 CgroupFull region_cgroup_full(const RegionCgroup *c, uint64_t limit_bytes) {
-        static const char *const of_files[] = {"total_inactive_file", "total_active_file"};
-        uint64_t peak, files = 0;
+        uint64_t peak, files;
         char text[4096];
 
         if (!c->made || c->v2 || region_cgroup_memory_peak(c, &peak) < 0 || peak < (limit_bytes & ~UINT64_C(4095)))
                 return CGROUP_NOT_FULL;
-        for (size_t i = 0; i < ARRAY_SIZE(of_files); i++) {
-                if (group_read(c->memory, "memory.stat", text, sizeof(text)) < 0)
-                        return CGROUP_NOT_FULL;
-                files += keyed(text, of_files[i]);
-        }
+        if (group_read(c->memory, "memory.stat", text, sizeof(text)) < 0)
+                return CGROUP_NOT_FULL;
+        files = keyed(text, "total_inactive_file");
+        files += keyed(text, "total_active_file");
         return files < FULL_FILES_MAX ? CGROUP_FULL : CGROUP_FULL_OF_FILES;
 }
 
