@@ -3,13 +3,16 @@
 
 usage: run.py LETHE WRITER
 """
+import ctypes
 import json
 import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import threading
 import time
 
 from tap import DIR, ENV, LETHE, ROOT, STORE, Skip, alone, case, cgroups_left, check, end_daemon, lethe, log, main, run, same, wait_for
@@ -537,6 +540,70 @@ def a_call_that_is_asked_about_is_not_cut_short():
     for tier in TIERS:
         r = run("--tier", tier, "--timeout", "20s", "--exec", PY, "-c", CUT_SHORT)
         same((r.code, r.out), (0, b"True {}\n[(-1, 4), (-1, 4)]\n"), tier, r)
+
+
+ASKS = """import ctypes, os, signal
+libc = ctypes.CDLL(None, use_errno=True)
+signal.signal(signal.SIGCHLD, lambda *_: None)
+living = 0
+for i in range(300):
+    if os.fork() == 0:
+        os._exit(0)
+    living += 1
+    libc.open(b'/asks/%d' % i, os.O_RDWR | os.O_CREAT, 0o600)
+    while living > 8:
+        os.wait()
+        living -= 1"""
+
+
+def answer_fuse(fuse, seen):
+    """A file system in which nothing is, and nothing can be made; it notes by which programs it is asked."""
+    INIT, GETATTR, LOOKUP = 26, 3, 1
+    while True:
+        try:
+            q = os.read(fuse, 1 << 17)
+        except OSError:
+            return  # unmounted
+        _, opcode, unique, _, _, _, pid, _ = struct.unpack_from("<IIQQIIII", q)
+        try:
+            with open("/proc/%d/comm" % pid, encoding="utf-8") as f:
+                seen.append((opcode, f.read().strip()))
+        except OSError:
+            pass
+        error, body = 0, b""
+        if opcode == INIT:
+            body = struct.pack("<4I2H2I36x", 7, 31, 0, 0, 0, 0, 4096, 1)
+        elif opcode == GETATTR:
+            body = struct.pack("<QII", 1000, 0, 0) + struct.pack("<6Q10I", 1, 0, 0, 0, 0, 0, 0, 0, 0, 0o40777, 2, 0, 0, 0, 4096, 0)
+        else:
+            error = -2 if opcode == LOOKUP else -38
+        try:
+            os.write(fuse, struct.pack("<IiQ", 16 + len(body), error, unique) + body)
+        except OSError:
+            pass
+
+
+@case
+def a_file_system_that_was_granted_is_not_asked_by_the_guard():
+    """It may answer late or never, and who overwrites the memory waits for nobody."""
+    if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
+        raise Skip("this user can mount no file system of its own")
+    libc, where, seen = ctypes.CDLL(None, use_errno=True), os.path.join(DIR, "asks"), []
+    os.mkdir(where)
+    fuse = os.open("/dev/fuse", os.O_RDWR)
+    if libc.mount(b"asks", where.encode(), b"fuse", 0, b"fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other" % fuse) != 0:
+        raise Skip("a FUSE cannot be mounted")
+    server = threading.Thread(target=answer_fuse, args=(fuse, seen))
+    server.start()
+    try:
+        r = run("--tier", "namespaces", "--timeout", "60s", "-v", where + ":/asks:rw", "--exec", PY, "-c", ASKS)
+        same(r.code, 0, r)
+    finally:
+        libc.umount2(where.encode(), 2)
+        server.join(30)
+        os.close(fuse)
+    names = {name for _, name in seen}
+    check("python3" in {n[:7] for n in names} and "lethe-guard" not in names, names)
 
 
 @case

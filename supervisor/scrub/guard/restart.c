@@ -13,7 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -40,6 +42,7 @@ static Call kind_of(long call) {
         case SYS_truncate: case SYS_ftruncate: case SYS_fallocate: case SYS_mknod: case SYS_mknodat: case SYS_rename: case SYS_renameat:
         case SYS_renameat2: case SYS_mkdir: case SYS_mkdirat: case SYS_rmdir: case SYS_unlink: case SYS_unlinkat: case SYS_link: case SYS_linkat:
         case SYS_symlink: case SYS_symlinkat: case SYS_chmod: case SYS_fchmodat: case SYS_chown: case SYS_lchown: case SYS_fchownat:
+        case SYS_fchmod: case SYS_fchown: case SYS_fsetxattr: case SYS_fremovexattr: case SYS_memfd_create: case SYS_openat2: /* answered, never made */
         case SYS_utime: case SYS_utimes: case SYS_futimesat: case SYS_utimensat: case SYS_setxattr: case SYS_lsetxattr: case SYS_removexattr:
         case SYS_lremovexattr:
                 return CALL_NEVER_CUT_SHORT;
@@ -57,53 +60,125 @@ static bool read_name(pid_t pid, uint64_t at, char text[static PATH_MAX]) {
         return n > 0 && memchr(text, 0, (size_t)n);
 }
 
-/* Is what it opens nothing that an open waits for, as it does for the other end of a FIFO, and may be cut short in? Looked at from the region's own
- * root, without opening it. False when that is not known: of a relative name that goes through a symbolic link. */
-static bool opens_at_once(pid_t pid, Call kind) {
+/* What it opens, from the region's root on, without the dots and slashes at the end. Links of /proc tell where a folder is without a question to the file
+ * system that it is of. */
+static bool read_path(pid_t pid, Call kind, char path[static PATH_MAX]) {
+        int dirfd = kind == CALL_OPENS_AT ? (int)word(pid, RDI) : AT_FDCWD;
+        uint64_t at = (uint64_t)word(pid, kind == CALL_OPENS_AT ? RSI : RDI);
         char name[PATH_MAX], folder[64];
-        struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
-        int dirfd = kind == CALL_OPENS_AT ? (int)word(pid, RDI) : AT_FDCWD, at, fd = -1;
-        bool absolute, known = false;
-        struct stat st;
+        ssize_t n = 0;
+        size_t end;
+        bool whole = read_name(pid, at, name);
 
-        if (!read_name(pid, (uint64_t)word(pid, kind == CALL_OPENS_AT ? RSI : RDI), name))
-                return false;
-        absolute = name[0] == '/';
-        how.resolve |= absolute ? RESOLVE_IN_ROOT : RESOLVE_NO_SYMLINKS;
-        if (absolute || dirfd == AT_FDCWD)
-                snprintf(folder, sizeof(folder), "/proc/%d/%s", (int)pid, absolute ? "root" : "cwd");
-        else
-                snprintf(folder, sizeof(folder), "/proc/%d/fd/%d", (int)pid, dirfd);
-        at = openat(AT_FDCWD, folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (at >= 0) {
-                fd = (int)syscall(SYS_openat2, at, name, &how, sizeof(how));
-                if (fd < 0 && errno == ENOENT && absolute) { /* /proc/self, to which /dev/fd leads, is not there for us: only without links is it sure */
-                        how.resolve |= RESOLVE_NO_SYMLINKS;
-                        fd = (int)syscall(SYS_openat2, at, name, &how, sizeof(how));
-                }
-                known = fd < 0 ? errno == ENOENT : fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISCHR(st.st_mode));
+        if (whole && name[0] != '/') {
+                snprintf(folder, sizeof(folder), dirfd == AT_FDCWD ? "/proc/%d/cwd" : "/proc/%d/fd/%d", (int)pid, dirfd);
+                n = readlink(folder, path, PATH_MAX - 1);
+                whole = n > 0 && path[0] == '/';
         }
-        if (fd >= 0)
-                close(fd);
-        if (at >= 0)
-                close(at);
+        whole = whole && name[0] && (size_t)n + strlen(name) + 2 < PATH_MAX;
+        if (whole) {
+                path[n] = '/';
+                strcpy(path + n + 1, name);
+                end = strlen(path);
+                while (end > 1 && (path[end - 1] == '/' || (path[end - 1] == '.' && path[end - 2] == '/')))
+                        path[--end] = 0;
+                whole = end < 3 || strcmp(path + end - 3, "/..") != 0;
+        }
         explicit_bzero(name, sizeof(name)); /* a name is a thing of the region, too */
+        return whole;
+}
+
+static int look_up(int folder, const char *name, uint64_t resolve) {
+        struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS | resolve};
+
+        return (int)syscall(SYS_openat2, folder, name, &how, sizeof(how));
+}
+
+/* As the kernel has it in memory: a file system that asks somebody else, as FUSE and NFS do, is not asked. */
+static bool known_status(int fd, uint32_t *ret_mode, dev_t *ret_dev) {
+        struct {
+                uint32_t mask, blksize;
+                uint64_t attributes;
+                uint32_t nlink, uid, gid;
+                uint16_t mode, spare;
+                uint64_t numbers[4], times[8];
+                uint32_t rdev_major, rdev_minor, dev_major, dev_minor;
+                uint64_t more[14];
+        } st; /* struct statx, which not every C library has */
+
+        _Static_assert(sizeof(st) == 256, "struct statx");
+        if (syscall(SYS_statx, fd, "", 0x1000 | 0x4000, 1, &st) < 0) /* AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE */
+                return false;
+        *ret_mode = st.mode;
+        *ret_dev = makedev(st.dev_major, st.dev_minor);
+        return true;
+}
+
+/* What the kernel does not have in memory is looked for in the scratch, which is in memory or Lethe's own, and nowhere else: a file system that was granted
+ * may answer late or never, and the guard waits for nobody. Returns a descriptor or -1 with errno. */
+static int look_up_in_scratch(const Guard *g, int root, char *path) {
+        char *slash = strrchr(path, '/');
+        uint32_t mode;
+        dev_t dev = 0;
+        int folder, fd = -1;
+
+        *slash = 0;
+        folder = look_up(root, slash > path ? path : "/", RESOLVE_IN_ROOT | RESOLVE_CACHED);
+        *slash = '/';
+        if (slash[1] && folder >= 0 && known_status(folder, &mode, &dev) && S_ISDIR(mode) && dev == g->scratch_dev)
+                fd = look_up(folder, slash + 1, RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS);
+        else
+                errno = EAGAIN;
+        if (folder >= 0) {
+                int e = errno;
+
+                close(folder);
+                errno = e;
+        }
+        return fd;
+}
+
+/* Is what it opens nothing that an open waits for, as it does for the other end of a FIFO, and may be cut short in? Looked at from the region's own
+ * root, without opening it. False when that is not known. */
+static bool opens_at_once(const Guard *g, pid_t pid, Call kind) {
+        char path[PATH_MAX], folder[64];
+        bool known = false;
+        uint32_t mode;
+        int root, fd;
+        dev_t dev;
+
+        if (!read_path(pid, kind, path))
+                return false;
+        snprintf(folder, sizeof(folder), "/proc/%d/root", (int)pid);
+        root = openat(AT_FDCWD, folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (root >= 0) {
+                fd = look_up(root, path, RESOLVE_IN_ROOT | RESOLVE_CACHED);
+                if (fd < 0 && errno == ENOENT) /* /proc/self, to which /dev/fd leads, is not there for us: only without links is it sure */
+                        fd = look_up(root, path, RESOLVE_IN_ROOT | RESOLVE_CACHED | RESOLVE_NO_SYMLINKS);
+                if (fd < 0 && errno == EAGAIN)
+                        fd = look_up_in_scratch(g, root, path);
+                known = fd < 0 ? errno == ENOENT : known_status(fd, &mode, &dev) && (S_ISREG(mode) || S_ISDIR(mode) || S_ISCHR(mode));
+                if (fd >= 0)
+                        close(fd);
+                close(root);
+        }
+        explicit_bzero(path, sizeof(path));
         return known;
 }
 
-void restart_call(pid_t pid) {
+void restart_call(const Guard *g, pid_t pid) {
         Call kind;
 
         if (word(pid, RAX) != -ERESTARTSYS)
                 return;
         kind = kind_of(word(pid, ORIG_RAX));
-        if (kind == CALL_NEVER_CUT_SHORT || (kind != CALL_OTHER && opens_at_once(pid, kind)))
+        if (kind == CALL_NEVER_CUT_SHORT || (kind != CALL_OTHER && opens_at_once(g, pid, kind)))
                 ptrace(PTRACE_POKEUSER, pid, (void *)(RAX * sizeof(long)), (void *)-ERESTARTNOINTR);
 }
 
 #else
 
-void restart_call(pid_t pid) {
+void restart_call(const Guard *g, pid_t pid) {
 }
 
 #endif

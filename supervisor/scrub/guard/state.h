@@ -217,7 +217,7 @@ Ends regs_how_it_ends(const Guard *g, pid_t pid, bool *ret_made);
 void regs_clear(Guard *g, pid_t pid);
 
 /* restart.c: a task that is about to take a signal. A call of it that was cut short, as it never is outside a region, is made again afterwards. */
-void restart_call(pid_t pid);
+void restart_call(const Guard *g, pid_t pid);
 
 /* shared.c: the shared memory of the scanned space of t, a task at its exit stop. */
 void shared_clear(Guard *g, const Task *t);

@@ -425,7 +425,7 @@ static void take(Guard *g, pid_t pid, int status) {
                 return;
         default:
                 note_signal(g, pid, WSTOPSIG(status));
-                restart_call(pid);
+                restart_call(g, pid);
                 go_on(g, t, WSTOPSIG(status));
         }
 }
