@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -97,87 +96,13 @@ int json_get_u64(const json_t *v, uint64_t *ret) {
         return 0;
 }
 
-/* Small pieces of values that were freed and overwritten, by size: a value is hundreds of them, and the heap keeps seven of a size at hand. Each thread has
- * its own, and gives them back at its end. */
-#define KEPT_SIZES 8 /* of 24, 40 … 136 usable bytes, which malloc() makes of a request */
-#define KEPT_MOST 64 /* of each */
-typedef struct Kept {
-        struct Piece {
-                struct Piece *next;
-        } *first[KEPT_SIZES];
-        unsigned n[KEPT_SIZES];
-        bool known; /* who ends the thread knows of it */
-} Kept;
-static _Thread_local Kept kept;
-static pthread_key_t kept_key;
-static bool keeps;
-
-static size_t usable_of(size_t i) {
-        return 24 + 16 * i;
-}
-
-static void give_back(void *arg) {
-        Kept *k = arg;
-
-        for (size_t i = 0; i < KEPT_SIZES; i++)
-                while (k->first[i]) {
-                        struct Piece *p = k->first[i];
-
-                        k->first[i] = p->next;
-                        free(p);
-                }
-        *k = (Kept){0};
-}
-
-static void *kept_malloc(size_t n) {
-        size_t i = n <= usable_of(0) ? 0 : (n - usable_of(0) + 15) / 16;
-        Kept *k = &kept;
-        struct Piece *p;
-
-        if (i >= KEPT_SIZES || !k->first[i])
-                return malloc(n);
-        p = k->first[i];
-        k->first[i] = p->next;
-        k->n[i]--;
-        return p;
-}
-
-/* As explicit_bzero(), which is called for pieces that are not small. malloc()'s sizes are of whole words. */
-static void wipe(void *p, size_t n) {
-        uint64_t *at = p;
-
-        if (n > usable_of(KEPT_SIZES - 1) || n % sizeof(*at)) {
-                explicit_bzero(p, n);
-                return;
-        }
-        for (size_t i = 0; i < n / sizeof(*at); i++)
-                at[i] = 0;
-        __asm__ volatile("" : : "r"(p) : "memory");
-}
-
 static void wipe_free(void *p) {
-        size_t usable, i;
-        Kept *k = &kept;
-
         if (!p)
                 return;
-        usable = malloc_usable_size(p);
-        wipe(p, usable);
-        i = (usable - usable_of(0)) / 16;
-        if (!keeps || usable < usable_of(0) || i >= KEPT_SIZES || usable != usable_of(i) || k->n[i] == KEPT_MOST ||
-            (!k->known && pthread_setspecific(kept_key, k) != 0)) {
-                free(p);
-                return;
-        }
-        k->known = true;
-        ((struct Piece *)p)->next = k->first[i];
-        k->first[i] = p;
-        k->n[i]++;
+        explicit_bzero(p, malloc_usable_size(p));
+        free(p);
 }
 
 void json_wipe_freed(void) {
-#ifndef __SANITIZE_ADDRESS__ /* which is to see who uses what was freed */
-        keeps = keeps || pthread_key_create(&kept_key, give_back) == 0;
-#endif
-        json_set_alloc_funcs(kept_malloc, wipe_free);
+        json_set_alloc_funcs(malloc, wipe_free);
 }

@@ -320,8 +320,8 @@ static void overlaps_counted(Txn *t, const Model *m, const RankTerm *terms, cons
                 as[order[i]] = 70 - 7 * i;
                 cr_expect_not(lists_have(&counted, as[order[i]]));
                 cr_assert_eq(lists_count(&counted, t, SCOPE, 1, 3, &terms[order[i]], as[order[i]], &most), 0);
-                cr_assert_eq(index_df(t, SCOPE, 1, INDEX_TEXT, terms[order[i]].p, terms[order[i]].n, 0, &text), 0);
-                cr_assert_eq(index_df(t, SCOPE, 1, INDEX_ALIAS, terms[order[i]].p, terms[order[i]].n, 0, &alias), 0);
+                cr_assert_eq(index_df(t, SCOPE, 1, INDEX_TEXT, terms[order[i]].p, terms[order[i]].n, &text), 0);
+                cr_assert_eq(index_df(t, SCOPE, 1, INDEX_ALIAS, terms[order[i]].p, terms[order[i]].n, &alias), 0);
                 cr_expect_eq(most, MAX(text, alias));
                 cr_expect_eq(lists_have(&counted, as[order[i]]), most > 0);
         }
