@@ -164,6 +164,8 @@ const FilterRow filter_rows[] = {
         {"prctl", 0, 1, {MASK(0, INT & ~3U, PR_SET_CHILD_SUBREAPER)}}, /* 36..39: subreaper, no_new_privs */
         {"prctl", 0, 1, {IS(0, PR_GET_TID_ADDRESS)}}, /* not PR_SET_THP_DISABLE: worker/program.c says why */
         {"prctl", 0, 1, {IS(0, PR_GET_THP_DISABLE)}},
+        /* Landlock of its own: no rules about files, because a rule keeps a deleted file's data where no descriptor shows it. */
+        {"landlock_add_rule", 0, 1, {IS(1, 2)}}, /* a port */
         {"prctl", 0, 2, {IS(0, PR_CAP_AMBIENT), IS(1, PR_CAP_AMBIENT_IS_SET)}},
         {"prctl", 0, 1, {IS(0, PR_GET_SPECULATION_CTRL)}},
         {"prctl", 0, 1, {IS(0, 65)}}, /* PR_SET_MDWE */

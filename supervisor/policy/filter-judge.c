@@ -65,6 +65,7 @@ static const DenyRow deny_rows[] = {
         {"fcntl", "file-leases", EPERM},
         {"prctl", "process-attributes", EPERM},
         {"personality", "process-attributes", EPERM},
+        {"landlock_add_rule", "hidden-files", EOPNOTSUPP},
         {"seccomp", "nested-listener", EPERM},
         {"setrlimit", "core-files", EPERM},
         {"prlimit64", "core-files", EPERM},

@@ -74,6 +74,7 @@ MUTATIONS = [
     Mutation("filter: memfd_create", [allow("memfd_create")], "mem-memfd"),
     Mutation("filter: seals", [allow("fcntl")], "sys-seal"),
     Mutation("filter: merged memory", [allow("madvise")], "sys-merge"),
+    Mutation("filter: rules about files", [allow("landlock_add_rule")], "sys-landlock-file"),
     Mutation("filter: userfaultfd", [allow("userfaultfd")], "sys-userfaultfd"),
     Mutation("filter: perf_event_open", [allow("perf_event_open")], "sys-perf"),
     Mutation("filter: ptrace", [allow("ptrace")], "trace-child"),

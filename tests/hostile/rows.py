@@ -184,6 +184,7 @@ CALLS = [
     call("sys-memfd-secret", "memfd_secret", req="I-29"),
     call("sys-seal", "fcntl", "command 1033", req="I-29"),
     call("sys-merge", "madvise", "advice 12", req="I-29"),
+    call("sys-landlock-file", "landlock_add_rule", req="I-29"),
     call("sys-fanotify", "fanotify_init"),
     call("sys-module", "init_module"),
     call("sys-kexec", "kexec_load"),

@@ -321,6 +321,8 @@ static long try(const char *what) {
         TRY("hugetlb", mmap(NULL, 1 << 21, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0) == MAP_FAILED ? -1 : 0);
         TRY("memfd", syscall(SYS_memfd_create, "x", 0));
         TRY("seals", fcntl(1, F_ADD_SEALS, F_SEAL_WRITE));
+        TRY("landlock-file", syscall(SYS_landlock_add_rule, -1, 1, NULL, 0));
+        TRY("landlock-file-high", syscall(SYS_landlock_add_rule, -1, HIGH | 1, NULL, 0));
         TRY("merge", madvise(NULL, 4096, MADV_MERGEABLE));
         TRY("merge-high", syscall(SYS_madvise, NULL, 4096UL, HIGH | MADV_MERGEABLE));
         TRY("give-back", try_give_back());

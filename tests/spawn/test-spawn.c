@@ -370,6 +370,7 @@ static const TryRow tries[] = {
         {"semget", EPERM, "semget/sysv-ipc"}, {"msgget", EPERM, "msgget/sysv-ipc"}, {"mq_open", EPERM, "mq_open/posix-mq"},
         {"dumpable", EPERM, "prctl/process-attributes"}, {"ptracer", EPERM, "prctl/process-attributes"},
         {"set-mm", EPERM, "prctl/process-attributes"}, {"keepcaps", EPERM, "prctl/process-attributes"},
+        {"landlock-file", EOPNOTSUPP, "landlock_add_rule/hidden-files"}, {"landlock-file-high", EOPNOTSUPP, "landlock_add_rule/hidden-files"},
         {"nested-listener", EPERM, "seccomp/nested-listener"}, {"fanotify", EPERM, "fanotify_init/file-watch"},
         {"name_to_handle", EPERM, "name_to_handle_at/file-handles"}, {"open_by_handle", EPERM, "open_by_handle_at/file-handles"},
         {"openat2", ENOSYS, "openat2/hidden-arguments"}, {"affinity", EPERM, "sched_setaffinity/scheduling"},
