@@ -16,8 +16,14 @@
 typedef struct Wipe {
         unsigned passes;
         uint8_t *pattern, *back; /* PIECE bytes each; made for the first file that holds anything */
+        uint64_t named; /* bytes of all that had a name */
         ScratchWiped *said;
 } Wipe;
+
+static void miss(Wipe *w, uint64_t bytes) {
+        w->said->bytes_held += bytes;
+        w->said->bytes_missed += bytes;
+}
 
 static void fill(Wipe *w, unsigned pass) {
         switch (pass % 3) {
@@ -107,7 +113,12 @@ static void wipe_file(int dir, const char *name, void *arg) {
         struct stat st, opened;
         Wipe *w = arg;
 
-        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
+        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_nlink > 1)
+                return;
+        w->named += (uint64_t)st.st_blocks * 512;
+        if (S_ISLNK(st.st_mode) && st.st_blocks > 0 && !w->said->on_disk) /* a long one is in a page that nobody can write to */
+                miss(w, (uint64_t)st.st_blocks * 512);
+        if (!S_ISREG(st.st_mode))
                 return;
         w->said->files++;
         if (st.st_size == 0 && st.st_blocks == 0)
@@ -116,8 +127,7 @@ static void wipe_file(int dir, const char *name, void *arg) {
         if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0600, 0) == 0)
                 fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &opened) < 0 || opened.st_ino != st.st_ino || opened.st_dev != st.st_dev) {
-                w->said->bytes_held += (uint64_t)st.st_blocks * 512;
-                w->said->bytes_missed += (uint64_t)st.st_blocks * 512;
+                miss(w, (uint64_t)st.st_blocks * 512);
                 return;
         }
         wipe_open(w, fd, st.st_size);
@@ -126,6 +136,9 @@ static void wipe_file(int dir, const char *name, void *arg) {
 int scratch_wipe(int root, unsigned passes, ScratchWiped *ret) {
         Wipe w = {.passes = passes, .said = ret};
         struct statfs fs;
+        struct statx x;
+        uint64_t used;
+        bool own;
         int e;
 
         *ret = (ScratchWiped){0};
@@ -133,8 +146,13 @@ int scratch_wipe(int root, unsigned passes, ScratchWiped *ret) {
                 return -errno;
         if (fs.f_type == TMPFS_MAGIC && fs.f_blocks > 0 && fs.f_bfree == fs.f_blocks)
                 return 0; /* nothing was ever written that is not gone: the file system goes with its last descriptor, or is removed */
+        used = (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+        own = fs.f_type == TMPFS_MAGIC && fs.f_blocks > 0 && statx(root, "", AT_EMPTY_PATH, STATX_TYPE, &x) == 0 &&
+              x.stx_attributes & STATX_ATTR_MOUNT_ROOT; /* no folder among others */
         ret->on_disk = fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC;
         e = spawn_scratch_empty(root, wipe_file, &w);
+        if (own && used > w.named) /* held by what nobody sees */
+                miss(&w, used - w.named);
         free(w.pattern); /* holds what was written; what was read back instead is cleared where that is seen */
         return e;
 }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 static int filled(const char *name) {
         char *p = planted(MB);
@@ -23,22 +24,29 @@ static int deleted(const char *name) {
         return fd;
 }
 
-static void send_away(int through, int fd) {
+#define SENT_MAX 253 /* descriptors in one message */
+
+/* fd is the last of n in one message; the others are standard input. */
+static void send_as_last(int through, int fd, size_t n) {
         union {
                 struct cmsghdr align;
-                char bytes[CMSG_SPACE(sizeof(int))];
+                char bytes[CMSG_SPACE(sizeof(int) * SENT_MAX)];
         } control = {};
         struct iovec v = {"x", 1};
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE(sizeof(int) * n)};
         struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
         c->cmsg_level = SOL_SOCKET;
         c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+        c->cmsg_len = CMSG_LEN(sizeof(int) * n);
+        memcpy(CMSG_DATA(c) + sizeof(int) * (n - 1), &fd, sizeof(fd));
         if (sendmsg(through, &m, 0) != 1)
                 _exit(96);
         close(fd);
+}
+
+static void send_away(int through, int fd) {
+        send_as_last(through, fd, 1);
 }
 
 static void pair(int type, int s[2]) {
@@ -63,6 +71,86 @@ void way_sent_nested(int n) {
         pair(SOCK_STREAM, inner);
         send_away(inner[0], deleted("a"));
         send_away(outer[0], inner[1]);
+}
+
+/* Who sent it is said before the descriptors, and takes room. */
+void way_sent_by(int n) {
+        int s[2], one = 1;
+
+        pair(SOCK_STREAM, s);
+        if (setsockopt(s[1], SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)) < 0)
+                _exit(97);
+        send_as_last(s[0], deleted("a"), SENT_MAX);
+}
+
+/* In more sockets than anybody looks into, one in the other. */
+void way_sent_deep(int n) {
+        int s[2], fd;
+
+        for (int i = 0; i < 300; i++)
+                pair(SOCK_STREAM, s);
+        fd = deleted("a");
+        for (int i = 0; i < n; i++) {
+                pair(SOCK_STREAM, s);
+                send_away(s[0], fd);
+                close(s[0]);
+                fd = s[1];
+        }
+}
+
+/* Through a connection that nobody accepts. */
+void way_sent_waiting(int n) {
+        struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0waiting"};
+        int from = socket(AF_UNIX, SOCK_STREAM, 0), to = socket(AF_UNIX, SOCK_STREAM, 0);
+
+        if (bind(to, (struct sockaddr *)&name, sizeof(name)) < 0 || listen(to, 1) < 0 || connect(from, (struct sockaddr *)&name, sizeof(name)) < 0)
+                _exit(97);
+        send_away(from, deleted("a"));
+        close(from);
+}
+
+/* A deleted file that is neither open nor mapped: it is what is executed, and the image is given back. */
+void way_executed(int n) {
+        extern char __executable_start, _end;
+        static const unsigned char code[] = {0xb8, 11, 0, 0, 0, 0x0f, 0x05, 0xb8, 231, 0, 0, 0, 0x31, 0xff, 0x0f, 0x05}; /* munmap, exit_group(0) */
+        uintptr_t start = (uintptr_t)&__executable_start & ~(PAGE - 1), end = ((uintptr_t)&_end + PAGE - 1) & ~(PAGE - 1);
+        char bytes[65536], *p;
+        ssize_t k;
+        int from, to;
+
+        if (n == 0) {
+                from = open(self, O_RDONLY | O_CLOEXEC);
+                to = open("x", O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+                while ((k = read(from, bytes, sizeof(bytes))) > 0)
+                        if (write(to, bytes, (size_t)k) != k)
+                                _exit(93);
+                if (write(to, planted(MB), MB) != (ssize_t)MB)
+                        _exit(93);
+                close(to);
+                execl("./x", "./x", "executed", "1", NULL);
+                _exit(94);
+        }
+        unlink("x");
+#if defined(__x86_64__)
+        p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memcpy(p, code, sizeof(code));
+        mprotect(p, PAGE, PROT_READ | PROT_EXEC);
+        __asm__ volatile("jmp *%0" : : "r"(p), "D"(start), "S"(end - start));
+#endif
+}
+
+/* Links so long that each is in a page, which nobody can write to. */
+void way_links(int n) {
+        char target[4000], name[16];
+
+        for (size_t i = 0; i < sizeof(target); i++)
+                target[i] = (char)('a' + i % 26);
+        target[sizeof(target) - 1] = 0;
+        for (int i = 0; i < n; i++) {
+                snprintf(name, sizeof(name), "%d", i);
+                if (symlink(target, name) < 0)
+                        _exit(95);
+        }
 }
 
 /* A child has them; the region ends while parent and child live. */

@@ -387,7 +387,8 @@ const Way ways[] = {
         {"filter", way_filter}, {"grow", way_grow}, {"registers", way_registers}, {"unreadable", way_unreadable}, {"threads", way_threads},
         {"thread-exec", way_thread_exec}, {"thread-file", way_thread_file}, {"sent", way_sent}, {"sent-nested", way_sent_nested},
         {"sent-child", way_sent_child}, {"unnamed", way_unnamed}, {"deep", way_deep}, {"closed", way_closed}, {"queues", way_queues},
-        {"mapped", way_mapped}, {"fifo", way_fifo},
+        {"mapped", way_mapped}, {"fifo", way_fifo}, {"sent-by", way_sent_by}, {"sent-deep", way_sent_deep}, {"sent-waiting", way_sent_waiting},
+        {"executed", way_executed}, {"links", way_links},
 };
 
 const char *self, *argument = "";

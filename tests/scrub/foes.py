@@ -152,6 +152,11 @@ foe("sent-stream", "sent", 0, least=2 * MB, files=2)
 foe("sent-packet", "sent", 1, least=2 * MB, files=2)
 foe("sent-nested", "sent-nested", least=MB, files=1)
 foe("sent-child", "sent-child", outcome=CANCELLED, ends=TERM, least=2 * MB, files=2)
+foe("sent-by", "sent-by", least=MB, files=1)
+if not LANDLOCK:
+    foe("sent-waiting", "sent-waiting", more=["--network", "private"], least=MB, files=1)
+    foe("long-links", "links", 20, root_misses=["scratch"], user_misses=["scratch"])
+foe("executed", "executed", least=MB, files=1)
 foe("queues", "queues", 20, least=MB)
 # What ends in a way that is hard to catch.
 foe("storm", "storm", 300, outcome=CANCELLED + ("pids_exceeded",), ends=TERM, least=MB)
@@ -188,6 +193,14 @@ def killed_between_exit_and_its_stop():
 
 def killed_while_a_thread_executes():
     check(raced("thread-exec", 800, 700 * 16 * 4096) < 40, "far more than a race explains")
+
+
+def sent_too_deep():
+    """What nobody looked into is missed, where the scratch is a file system of its own to its last byte."""
+    r = run("--tier", O.tier, "--nofile", "1024", "--exec", FOE, "sent-deep", 6)
+    same(r.code, 0, r)
+    judge(r.receipt, 4096, missed=["file"])
+    check(r.receipt["teardown"]["bytes_missed"]["file"] >= (4096 if LANDLOCK else MB), r.receipt["teardown"])
 
 
 def first_process_is_killed():
@@ -338,7 +351,7 @@ def pipe_of_the_host():
     judge(r.receipt, MB)
 
 
-rows += [("kill-at-exit", killed_at_exit), ("in-the-window", killed_between_exit_and_its_stop), ("thread-exec", killed_while_a_thread_executes),
+rows += [("sent-deep", sent_too_deep), ("kill-at-exit", killed_at_exit), ("in-the-window", killed_between_exit_and_its_stop), ("thread-exec", killed_while_a_thread_executes),
          ("first-process-killed", first_process_is_killed), ("supervisor-killed", supervisor_is_killed),
          ("guard-killed-at-work", guard_is_killed_while_it_works), ("guard-stopped", guard_is_stopped),
          ("deleted-outside", deleted_outside_while_mapped), ("fifo-outside", pipe_of_the_host)]

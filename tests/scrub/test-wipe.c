@@ -120,6 +120,29 @@ Test(wipe, files_are_written_as_often_as_was_asked) {
         }
 }
 
+/* I-16: a file that only somebody else's descriptor shows. */
+Test(wipe, what_has_no_name_is_missed) {
+        _cleanup_close_ int made = (int)syscall(SYS_fsopen, "tmpfs", 1), root = -1, held = -1;
+        const char *kept = "x";
+        ScratchWiped said;
+
+        if (made < 0)
+                cr_skip("only root makes a file system");
+        cr_assert_eq(syscall(SYS_fsconfig, made, 1, "size", "1m", 0), 0);
+        cr_assert_eq(syscall(SYS_fsconfig, made, 6, NULL, NULL, 0), 0); /* that is all: make it */
+        root = (int)syscall(SYS_fsmount, made, 1, 0);
+        cr_assert_geq(root, 0);
+        for (int i = 0; i < 2; i++, kept = "y") {
+                closep(&held);
+                held = openat(root, kept, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+                fill(held);
+        }
+        cr_assert_eq(unlinkat(root, "y", 0), 0);
+        cr_assert_eq(scratch_wipe(root, 1, &said), 0);
+        cr_assert(said.files == 1 && said.bytes_overwritten == PAGES_N * 4096 && said.bytes_missed == PAGES_N * 4096, "%llu missed",
+                  (unsigned long long)said.bytes_missed);
+}
+
 /* Two regions are not overwritten with the same bytes: what stands there says nothing. */
 Test(wipe, random_is_random) {
         uint8_t first[4096];

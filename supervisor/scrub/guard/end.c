@@ -187,6 +187,7 @@ static bool others_first(Guard *g, Space *s) {
 }
 
 static void let_go(Guard *g, Space *s) {
+        files_count(g);
         task_move(g, s->last, TASK_LEAVING);
         trace_release(s->last);
         s->last = NULL;

@@ -10,6 +10,35 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+static uint64_t bytes_used(const Guard *g) {
+        struct statfs st;
+
+        return fstatfs(g->scratch, &st) == 0 ? (uint64_t)(st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize : 0;
+}
+
+static bool files_nobody_runs(const Guard *g) {
+        return g->tier == 2 && g->scratch >= 0 && g->wipe.passes == 1 && (g->frozen || g->n_moving == 0);
+}
+
+void files_count(Guard *g) {
+        uint64_t bytes = files_nobody_runs(g) ? bytes_used(g) : 0;
+
+        if (bytes > g->scratch_bytes)
+                g->scratch_bytes = bytes;
+}
+
+void files_known(Guard *g, uint64_t bytes) {
+        if (files_nobody_runs(g))
+                g->scratch_known += bytes;
+}
+
+void files_account(Guard *g) {
+        uint64_t left = g->scratch_bytes > 0 ? bytes_used(g) + g->scratch_known : 0;
+
+        if (left < g->scratch_bytes)
+                count_missed(g, GUARD_MISSED_FILE, g->scratch_bytes - left);
+}
+
 static uint64_t files_used(const Guard *g) {
         struct statfs st;
 
@@ -75,13 +104,29 @@ int files_keep_fd(Guard *g, int fd) {
         return 0;
 }
 
-/* A file of the region's, whatever mode the program gave it. */
-static int open_writable(const char *path) {
+/* A file of the region's, whatever mode the program gave it. One that is executed is open for writing only when its last process is gone. */
+static int open_own(const char *path) {
         int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
         if (fd < 0 && errno == EACCES && chmod(path, 0600) == 0)
                 fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (fd < 0 && errno == ETXTBSY)
+                fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         return fd < 0 ? -errno : fd;
+}
+
+static void make_writable(Kept *k) {
+        char link[64];
+        int fd;
+
+        if ((fcntl(k->fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
+                return;
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", k->fd);
+        fd = open(link, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (fd < 0)
+                return; /* each write will fail, and is counted */
+        close(k->fd);
+        k->fd = fd;
 }
 
 int files_below_scratch(const Guard *g, const char *link) {
@@ -115,7 +160,7 @@ void files_keep_link(Guard *g, const char *link) {
         below = files_below_scratch(g, link);
         if (below == 0)
                 return;
-        fd = below > 0 ? open_writable(link) : -1;
+        fd = below > 0 ? open_own(link) : -1;
         if (fd < 0 || files_keep_fd(g, fd) < 0)
                 files_miss(g, &st);
 }
@@ -140,6 +185,9 @@ void files_keep(Guard *g, const Task *t) {
                 files_keep_link(g, path);
         }
         fds_close(&fds);
+        /* What it executes, also when nothing of that is mapped any more. */
+        snprintf(path, sizeof(path), "/proc/%d/exe", (int)t->pid);
+        files_keep_link(g, path);
 }
 
 /* A lease for writing is given only to who is alone with a file. */
@@ -167,11 +215,15 @@ uint64_t files_overwrite(Guard *g, int fd) {
 void files_clear(Guard *g, bool all) {
         for (size_t i = 0; i < g->n_kept;) {
                 Kept *k = &g->kept[i];
+                struct stat st;
 
                 if (!all && !alone(k->fd)) {
                         i++;
                         continue;
                 }
+                if (fstat(k->fd, &st) == 0 && g->scratch_bytes > 0)
+                        files_known(g, (uint64_t)st.st_blocks * 512);
+                make_writable(k);
                 g->evidence->file_bytes += files_overwrite(g, k->fd);
                 g->evidence->files++;
                 close(k->fd);

@@ -109,6 +109,7 @@ static void finish(Guard *g) {
 
         hurry(g, false);
         files_clear(g, true); /* after the queues, in which there may have been some more */
+        files_account(g);
         if (queues || g->evidence->passes > 1)
                 refill(g, g->evidence->passes > 1);
         g->evidence->empty_usec = now_usec();

@@ -146,9 +146,10 @@ static void take_sent(Guard *g, int fd, bool keeps, unsigned depth) {
 
 /* As recv(2), and with the descriptors that came. */
 static ssize_t receive(Guard *g, int fd, int flags, bool keeps, unsigned depth) {
+        /* A socket can be set to say who sent, which comes before the descriptors. */
         union {
                 struct cmsghdr align;
-                char bytes[CMSG_SPACE(sizeof(int) * SENT_MAX)];
+                char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int) * SENT_MAX) + 512];
         } control;
         struct iovec v = {chunk, sizeof(chunk)};
         struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
@@ -161,6 +162,8 @@ static ssize_t receive(Guard *g, int fd, int flags, bool keeps, unsigned depth) 
                         memcpy(&sent, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
                         take_sent(g, sent, keeps, depth);
                 }
+        if (n >= 0 && m.msg_flags & MSG_CTRUNC && files_any(g)) /* we have no room for them: nothing is known of the rest */
+                files_miss(g, &(struct stat){});
         return n;
 }
 
@@ -168,6 +171,9 @@ static ssize_t receive(Guard *g, int fd, int flags, bool keeps, unsigned depth) 
 static void look_into(Guard *g, int fd, unsigned depth) {
         int from = 0, off = -1;
 
+        /* Not looked into: what lies there may be a deleted file. */
+        if (depth > DEPTH_MAX && files_any(g))
+                files_miss(g, &(struct stat){});
         if (depth > DEPTH_MAX || setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof(from)) < 0)
                 return;
         for (unsigned n = 0; n < EMPTY_MAX && receive(g, fd, MSG_PEEK, false, depth) >= 0; n++)
@@ -276,10 +282,23 @@ static uint64_t clear_pipe(int both) {
         return (uint64_t)(all - left);
 }
 
+/* Connections that nobody accepted, with what was sent through them. */
+static void take_waiting(Guard *g, int fd) {
+        socklen_t n = sizeof(int);
+        int listens = 0, family = 0, one;
+
+        if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &n) < 0 || !listens || getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &n) < 0 ||
+            family != AF_UNIX || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+                return;
+        while ((one = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+                take_sent(g, one, true, 0);
+}
+
 static uint64_t clear_socket(Guard *g, int fd, const int own[2]) {
         uint64_t all = 0;
         ssize_t n;
 
+        take_waiting(g, fd);
         /* 0 is the end of a stream, or an empty message before others. */
         for (unsigned empty = 0; empty < EMPTY_MAX && (n = receive(g, fd, 0, true, 0)) >= 0; empty += n == 0) {
                 all += (uint64_t)n;

@@ -143,6 +143,8 @@ static void clear_through_process(Guard *g, const Area *a) {
         runs_deinit(&absent);
         g->evidence->shared_bytes += count.overwritten;
         count_wiped(g, &count);
+        if (!(a->flags & AREA_ZERO))
+                files_known(g, count.overwritten + count.denied + count.mismatched);
 }
 
 /* An object that is mapped in several areas is cleared once through its file; through the process each area is its own part. `bits` spares most

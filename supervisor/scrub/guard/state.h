@@ -122,6 +122,8 @@ typedef struct Guard {
         int fd_max;            /* descriptors from here on are for looking at processes: none is kept */
         dev_t scratch_dev;
         uint64_t scratch_files; /* used inodes of an empty scratch */
+        uint64_t scratch_bytes; /* files_count() */
+        uint64_t scratch_known; /* of these: given back since, and overwritten or counted before */
         Kept *kept;
         size_t n_kept, max_kept;
         Kept queues[QUEUES_MAX]; /* fd -1: the host's, left alone */
@@ -226,7 +228,7 @@ bool shared_any(Guard *g, const Task *t);
 /* Does the space map some? */
 bool shared_some(const Guard *g);
 
-/* files.c: keeps the deleted files of the scratch that t has open. */
+/* files.c: keeps the deleted files of the scratch that t has open, or executes. */
 void files_keep(Guard *g, const Task *t);
 /* The same with what the link of a descriptor leads to. */
 void files_keep_link(Guard *g, const char *link);
@@ -235,6 +237,14 @@ bool files_any(const Guard *g);
 bool files_kept(const Guard *g, dev_t dev, ino_t ino);
 /* Takes fd. Returns 0 or -errno; a file that is kept already is closed. */
 int files_keep_fd(Guard *g, int fd);
+/* A task is about to be let go from its exit stop: what the scratch holds is counted, as soon as nobody else runs. A file that has no name can be held
+ * by what no descriptor and no mapping shows: what the scratch gives back from then on without having been overwritten is missed. Only where the scratch
+ * is a file system of its own; under multipass the supervisor keeps what loses its last name. */
+void files_count(Guard *g);
+/* All tasks are gone, and all that was kept was overwritten and closed: counts what was missed. */
+void files_account(Guard *g);
+/* Pages of files of the scratch were overwritten, or counted as missed, through the process that maps them. */
+void files_known(Guard *g, uint64_t bytes);
 /* Overwrites those that nobody else has open; `all`: all of them. */
 void files_clear(Guard *g, bool all);
 void files_start(Guard *g);
