@@ -269,6 +269,8 @@ static NotifyStep image(Early *e, const struct seccomp_notif *q, const Keep *k) 
         e->region->notify.freed.images++;
         if (k && (r < 0 || !early_doom(e)))
                 k = NULL;
+        if (r == 0)
+                early_count_shared(e, q);
         if (r == 0 && k)
                 r = split_own(e, k);
         if (r == 0 && k)

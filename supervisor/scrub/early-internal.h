@@ -84,6 +84,8 @@ bool early_write_slice(Early *e, EarlyJob *j);
 /* Overwrites what e->scan.own lists of e->scan.pid, with all passes. */
 void early_wipe_own(Early *e, bool zeros);
 
+/* Shared anonymous memory of an image that goes, of which e->scan has the areas: what nobody else maps is missed. */
+void early_count_shared(Early *e, const struct seccomp_notif *q);
 /* Whether a part of the range is a shared mapping of a file. */
 bool early_maps_file(Early *e, const struct seccomp_notif *q, const Run *r);
 /* Who maps a file privately loses its own pages of what is cut off: they are missed. */

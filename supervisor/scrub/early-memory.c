@@ -80,36 +80,63 @@ static void count_unseen(Early *e, const struct seccomp_notif *q, const Run *r) 
                 count(e, r->end - r->start, 0);
 }
 
-/* One that other areas, of this process or of another one of the region, map too is theirs. */
-static bool mapped_elsewhere(const Scan *s, const Area *a, const Run *r) {
-        for (size_t i = 0; i < s->n_areas; i++) {
-                const Area *b = &s->areas[i];
+/* What other areas, of this process or of another one of the region, map of the object that `part` is of. */
+typedef enum Elsewhere { ELSEWHERE_NOTHING, ELSEWHERE_SOME, ELSEWHERE_PART } Elsewhere;
 
-                if (b->inode == a->inode && b->major == a->major && b->minor == a->minor && (!r || b->start < r->start || b->end > r->end))
-                        return true;
-        }
-        return false;
+static Elsewhere part_within(const Area *part, const Area *b, uint64_t start, uint64_t end) {
+        uint64_t from = b->offset + (start - b->start);
+
+        if (start >= end)
+                return ELSEWHERE_NOTHING;
+        return from <= part->offset && from + (end - start) >= part->offset + (part->end - part->start) ? ELSEWHERE_PART : ELSEWHERE_SOME;
 }
 
-static bool mapped_by_others(Early *e, pid_t pid, const Area *a) {
+/* r: what goes; NULL: nothing of this process. */
+static Elsewhere mapped_elsewhere(const Scan *s, const Area *part, const Run *r) {
+        Elsewhere most = ELSEWHERE_NOTHING;
+
+        for (size_t i = 0; i < s->n_areas; i++) {
+                const Area *b = &s->areas[i];
+                uint64_t below = r ? MIN(b->end, r->start) : b->end, above = r ? MAX(b->start, r->end) : b->end;
+
+                if (b->inode != part->inode || b->major != part->major || b->minor != part->minor)
+                        continue;
+                most = MAX(most, part_within(part, b, b->start, below));
+                most = MAX(most, part_within(part, b, above, b->end));
+        }
+        return most;
+}
+
+static Elsewhere mapped_by_others(Early *e, pid_t pid, const Area *part) {
         ProcTree tree = {};
+        Elsewhere most = ELSEWHERE_NOTHING;
         Scan s = {};
         struct stat st;
         char path[64];
-        bool found = false;
 
         if (proc_tree_walk(&tree, e->region->spawned.pid, PROC_LOOK_CPU) < 0) /* which keeps the list */
-                found = true;
-        for (size_t i = 0; !found && i < tree.n; i++) {
+                most = ELSEWHERE_SOME;
+        for (size_t i = 0; most < ELSEWHERE_PART && i < tree.n; i++) {
                 snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)tree.v[i].pid, (int)pid);
                 if (!tree.v[i].alive || stat(path, &st) == 0)
                         continue;
-                found = scan_begin(&s, tree.v[i].pid) == 0 && mapped_elsewhere(&s, a, NULL);
+                if (scan_begin(&s, tree.v[i].pid) == 0)
+                        most = MAX(most, mapped_elsewhere(&s, part, NULL));
                 scan_end(&s);
         }
         scan_deinit(&s);
         proc_tree_deinit(&tree);
-        return found;
+        return most;
+}
+
+/* The object behind an area: root is allowed that. */
+static int open_object(pid_t pid, const Area *a) {
+        char path[96];
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)a->start, (unsigned long long)a->end);
+        fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        return fd < 0 ? -errno : fd;
 }
 
 static bool has_file_pages(const Scan *s, const Run *r) {
@@ -122,27 +149,76 @@ static bool has_file_pages(const Scan *s, const Run *r) {
         for (ssize_t i = 0; i < k / 8; i++)
                 if ((entries[i] & (ENTRY_PRESENT | ENTRY_FILE)) == (ENTRY_PRESENT | ENTRY_FILE))
                         return true;
-        return k < 0;
+        return k < 0 || scan_shares(s->pid, r->start, r->end);
+}
+
+static bool is_shared(const Area *a) {
+        return (a->flags & (AREA_SHARED | AREA_ZERO)) == (AREA_SHARED | AREA_ZERO);
+}
+
+static Area part_of(const Area *a, const Run *r) {
+        Area part = *a;
+
+        part.start = MAX(a->start, r->start);
+        part.end = MIN(a->end, r->end);
+        part.offset += part.start - a->start;
+        return part;
+}
+
+static void wipe_object(Early *e, int fd) {
+        WipeCount c = {};
+
+        if (wipe_file(&e->wipe, fd, &c) < 0)
+                c.denied += SCAN_PAGE;
+        count(e, c.overwritten + c.denied + c.mismatched, c.overwritten);
+}
+
+/* An object has pages that the process has no entry for: another one wrote them, or it gave the entries back. */
+static void wipe_through_process(Early *e, const struct seccomp_notif *q, const Area *part, bool hole) {
+        Runs runs = {}, absent = {};
+
+        if (scan_shared(&e->scan, part, &runs, &absent) < 0)
+                count_unseen(e, q, &(Run){part->start, part->end});
+        else {
+                wipe(e, &runs, hole);
+                count(e, absent.bytes, 0);
+        }
+        runs_deinit(&runs);
+        runs_deinit(&absent);
+}
+
+void early_count_shared(Early *e, const struct seccomp_notif *q) {
+        for (size_t i = 0; i < e->scan.n_areas; i++) {
+                const Area *a = &e->scan.areas[i];
+
+                if (is_shared(a) && mapped_by_others(e, (pid_t)q->pid, a) == ELSEWHERE_NOTHING)
+                        count(e, a->end - a->start, 0);
+        }
 }
 
 /* Shared anonymous memory in the range; the areas of e->scan are read. */
 static void wipe_shared(Early *e, const struct seccomp_notif *q, const Run *r, bool hole) {
         for (size_t i = 0; i < e->scan.n_areas; i++) {
-                const Area *a = &e->scan.areas[i];
-                Area part = *a;
-                Runs runs = {};
+                const Area *a = &e->scan.areas[i], part = part_of(a, r);
+                _cleanup_close_ int object = -1;
+                Elsewhere others;
 
-                if ((a->flags & (AREA_SHARED | AREA_ZERO)) != (AREA_SHARED | AREA_ZERO) || a->end <= r->start || a->start >= r->end)
+                if (!is_shared(a) || part.start >= part.end)
                         continue;
-                if (!hole && (mapped_elsewhere(&e->scan, a, r) || mapped_by_others(e, (pid_t)q->pid, a)))
+                others = hole ? ELSEWHERE_NOTHING : mapped_elsewhere(&e->scan, &part, r);
+                if (!hole && others < ELSEWHERE_PART)
+                        others = MAX(others, mapped_by_others(e, (pid_t)q->pid, &part));
+                if (others == ELSEWHERE_PART)
                         continue;
-                part.start = MAX(a->start, r->start);
-                part.end = MIN(a->end, r->end);
-                if (scan_shared(&e->scan, &part, &runs, NULL) < 0)
-                        count_unseen(e, q, r);
-                else
-                        wipe(e, &runs, hole);
-                runs_deinit(&runs);
+                object = hole ? -1 : open_object((pid_t)q->pid, a);
+                if (!region_notify_waits(&e->region->notify, q->id))
+                        return; /* dead, and its pid may be another's */
+                if (others == ELSEWHERE_NOTHING && object >= 0)
+                        wipe_object(e, object); /* all of it, also what nobody maps any more */
+                else if (others == ELSEWHERE_NOTHING)
+                        wipe_through_process(e, q, &part, hole);
+                else if (object < 0)
+                        count(e, part.end - part.start, 0); /* whoever is the last to map some of it does not reach this */
         }
 }
 

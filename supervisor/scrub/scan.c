@@ -133,6 +133,18 @@ bool areas_plain(pid_t pid, int *maps) {
         return plain;
 }
 
+bool scan_shares(pid_t pid, uint64_t start, uint64_t end) {
+        struct procmap_query_ shared = {.size = sizeof(shared), .flags = AREA_IS_SHARED | AREA_OR_NEXT, .address = start};
+        int none = 0, fd = take(&none, pid, "maps");
+        bool shares;
+
+        if (fd < 0)
+                return true;
+        shares = ioctl(fd, PROCMAP_QUERY_, &shared) < 0 ? errno != ENOENT : shared.start < end;
+        close(fd);
+        return shares;
+}
+
 int scan_begin_plain(Scan *s, pid_t pid, int *pagemap) {
         s->pid = pid;
         s->n_areas = 0;

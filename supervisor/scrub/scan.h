@@ -72,6 +72,8 @@ bool scan_allowed(pid_t pid);
 int areas_of(Scan *s, pid_t pid);
 /* Is nothing of it shared? Told without reading its areas (Linux 6.11); else, and where it cannot be told, false. maps: see below. */
 bool areas_plain(pid_t pid, int *maps);
+/* Is something shared mapped between the two addresses? Where it cannot be told (before Linux 6.11), true. */
+bool scan_shares(pid_t pid, uint64_t start, uint64_t end);
 /* Opens /proc/PID/NAME ahead of a look. Returns a descriptor or -errno. */
 int scan_open(pid_t pid, const char *name);
 /* Goes without the areas: all is taken for the process's own, the kernel's pages, too. As scan_begin(). Not where there is no PAGEMAP_SCAN.

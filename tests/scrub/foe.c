@@ -366,6 +366,12 @@ static void way_registers(int n) {
         wait_for_end();
 }
 
+static void way_shared_exec(int n) {
+        plant(shared(MB), MB);
+        execl(self, self, "exec", "0", NULL);
+        _exit(94);
+}
+
 /* What cannot be read cannot be traced by its own user. */
 static void way_unreadable(int n) {
         char bytes[65536];
@@ -388,7 +394,7 @@ const Way ways[] = {
         {"thread-exec", way_thread_exec}, {"thread-file", way_thread_file}, {"sent", way_sent}, {"sent-nested", way_sent_nested},
         {"sent-child", way_sent_child}, {"unnamed", way_unnamed}, {"deep", way_deep}, {"closed", way_closed}, {"queues", way_queues},
         {"mapped", way_mapped}, {"fifo", way_fifo}, {"sent-by", way_sent_by}, {"sent-deep", way_sent_deep}, {"sent-waiting", way_sent_waiting},
-        {"executed", way_executed}, {"links", way_links},
+        {"shared-exec", way_shared_exec}, {"executed", way_executed}, {"links", way_links},
 };
 
 const char *self, *argument = "";

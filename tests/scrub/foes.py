@@ -203,6 +203,13 @@ def sent_too_deep():
     check(r.receipt["teardown"]["bytes_missed"]["file"] >= (4096 if LANDLOCK else MB), r.receipt["teardown"])
 
 
+def shared_memory_goes_with_its_image():
+    r = run("--tier", O.tier, "--discipline", "multipass", "--exec", FOE, "shared-exec")
+    t = r.receipt["teardown"]
+    same((r.code, t["grade"]), (0, "cleared"), r)
+    check("freed_memory" in t["not_covered"] and t["early"]["missed"] >= MB, t)
+
+
 def first_process_is_killed():
     """The region's first process, by the operator."""
     p = start("storm", 30)
@@ -351,7 +358,7 @@ def pipe_of_the_host():
     judge(r.receipt, MB)
 
 
-rows += [("sent-deep", sent_too_deep), ("kill-at-exit", killed_at_exit), ("in-the-window", killed_between_exit_and_its_stop), ("thread-exec", killed_while_a_thread_executes),
+rows += [("sent-deep", sent_too_deep), ("shared-exec", shared_memory_goes_with_its_image), ("kill-at-exit", killed_at_exit), ("in-the-window", killed_between_exit_and_its_stop), ("thread-exec", killed_while_a_thread_executes),
          ("first-process-killed", first_process_is_killed), ("supervisor-killed", supervisor_is_killed),
          ("guard-killed-at-work", guard_is_killed_while_it_works), ("guard-stopped", guard_is_stopped),
          ("deleted-outside", deleted_outside_while_mapped), ("fifo-outside", pipe_of_the_host)]

@@ -218,6 +218,10 @@ static void memory(const char *way) {
                 check(munmap(p, 2 * n) == 0);
         else if (strcmp(way, "shared-part") == 0) /* the other half is the same object: it keeps the pages, for nobody */
                 check(munmap(q, n) == 0 && intact(p, n));
+        else if (strcmp(way, "shared-halves") == 0)
+                check(munmap(q, n) == 0 && munmap(p, n) == 0);
+        else if (strcmp(way, "shared-unseen") == 0) /* no entry of the process's leads to the pages any more */
+                check(madvise(p, 2 * n, MADV_DONTNEED) == 0 && munmap(p, 2 * n) == 0);
         else if (strcmp(way, "shared-advice") == 0)
                 check(madvise(p, 2 * n, MADV_DONTNEED) == 0 && intact(p, 2 * n));
         else if (strcmp(way, "shared-remove") == 0)
