@@ -5,6 +5,7 @@
 #include "engine/payload.h"
 #include "engine/scope.h"
 #include "engine/slug.h"
+#include "engine/terms.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -107,6 +108,7 @@ static int commit(Txn *t, const Applying *a, const char *id, bool was_closed, Ap
                           &m, &ret->why);
         if (r == ENGINE_E_BLOCKED)
                 return to_queue(t, a, "blocked", ret);
+        ret->held_back = r == ENGINE_E_KEY_ESCAPE;
         if (r > 0)
                 return settle(ret, a->pending ? NOTE_PENDING : NOTE_INVALID, engine_code_name(r));
         if (r < 0)
@@ -167,10 +169,21 @@ static bool ends(Op op) {
         return op == OP_RESOLVE || op == OP_INVALIDATE;
 }
 
-/* What ends a row that is not in its own scope may wait for one that comes; but not when it names a row of somebody else's (M-23). */
+static bool note_says(const Applying *a, const char *id) {
+        size_t at = 0, n = strlen(id);
+        Word w;
+
+        while (word_next(a->note, a->n_note, &at, &w))
+                if (w.n == n && memcmp(w.p, id, n) == 0)
+                        return true;
+        return false;
+}
+
+/* What ends a row that is not in its own scope waits for one that comes. A word of the note is no other scope's row, whatever it is called there (G-19):
+ * names are free in each scope. But where only an advisor says the id, who was told of no such row, it is somebody else's (M-23). */
 static int of_another_scope(Txn *t, const Applying *a, Applied *ret) {
         const CanonRequest *q = a->request;
-        int r = scope_others_have(t, a->scope, q->kind, q->target);
+        int r = note_says(a, q->target) ? 0 : scope_others_have(t, a->scope, q->kind, q->target);
 
         if (r <= 0)
                 return r;
@@ -239,6 +252,7 @@ int canon_apply(Txn *t, const Applying *a, Applied *ret) {
         if (r == 0)
                 r = keyscan_json(a->keys, q->value);
         if (r > 0) {
+                out.held_back = true;
                 r = settle(&out, NOTE_INVALID, engine_code_name(ENGINE_E_KEY_ESCAPE));
                 diag(&out.why, 0, "it holds the key of a region that lives");
         } else if (r == 0 && !q->accept) {

@@ -39,6 +39,7 @@ typedef struct Applied {
         Op op;
         RecordState state;
         bool created, reactivated, applied;
+        bool held_back;        /* the key of a region that lives is in it: it was not held against any row */
         json_t *source_ref;    /* owned, or NULL (G-18) */
         BucketRow *was;        /* owned: the row before it was committed, where something waits for its bucket; NULL: it was not there. */
 } Applied;

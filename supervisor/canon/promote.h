@@ -38,7 +38,8 @@ typedef struct Trying {
 /* Looks at what waits and is concerned by the row that was just committed, with the bucket by which it was. In the caller's transaction. done->was is
  * taken. *ret_resolved: how many were decided. */
 int canon_settle(Txn *t, Bucket *b, Applied *done, const Trying *by, uint64_t *ret_resolved);
-/* On request: every open item of a scope (0: of all), oldest first, at most `most` (0: all). */
+/* On request: every open item of a scope (0: of all), oldest first, at most `most` (0: all). What holds the key of a region that lives is not tried, and so
+ * uses up none of its attempts. */
 int canon_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, uint64_t *ret_tried, uint64_t *ret_resolved);
 /* A person says which row an item is about (G-50). Returns 0, ENGINE_E_*, -errno; *ret is what became of it. */
 int canon_bind(Txn *t, uint64_t pending, const char *target, const Trying *by, Applied *ret, Diag *reterr);

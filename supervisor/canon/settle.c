@@ -102,7 +102,7 @@ static void forget(Settling *s, uint64_t id) {
         s->n_failed = kept;
 }
 
-/* One that the row touched. An attempt counts when it was held against all rows, and when it may have been about this one. */
+/* One that the row touched. An attempt counts when it was held against all rows, and when it may have been about this one: not when it was held back. */
 static int settle_one(Txn *t, Settling *s, const Root *root, uint64_t id, bool had) {
         _cleanup_(kept_deinit) Kept k = {0};
         _cleanup_applied_ Applied done = {0};
@@ -120,19 +120,20 @@ static int settle_one(Txn *t, Settling *s, const Root *root, uint64_t id, bool h
         }
         if (r < 0 || (r == 0 && !had))
                 return r;
+        if (r > 0)
+                r = apply_again(t, s->bucket, &w, &k, NULL, s->by, &done);
+        else
+                done.outcome = NOTE_PENDING;
+        if (r < 0 || done.held_back)
+                return r;
         s->n_tried++; /* one that failed is tried again after another row's commit: that may be what it waited for */
-        if (r == 0) {
-                s->failed[s->n_failed++] = id;
-                return 0;
-        }
-        r = apply_again(t, s->bucket, &w, &k, NULL, s->by, &done);
-        if (r == 0 && done.outcome == NOTE_COMMITTED && done.applied) {
+        if (done.outcome == NOTE_COMMITTED && done.applied) {
                 s->n_resolved++;
                 forget(s, id);
                 enqueue(s, &done);
-        } else if (r == 0 && done.outcome != NOTE_COMMITTED)
+        } else if (done.outcome != NOTE_COMMITTED)
                 s->failed[s->n_failed++] = id;
-        return r;
+        return 0;
 }
 
 int canon_settle(Txn *t, Bucket *b, Applied *root, const Trying *by, uint64_t *ret_resolved) {
@@ -176,11 +177,11 @@ int canon_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, uint64_
                 if (r == 0 && done.outcome == NOTE_COMMITTED && done.applied) {
                         r = canon_settle(t, &b, &done, by, &more);
                         resolved += 1 + more;
-                } else if (r == 0 && done.outcome != NOTE_COMMITTED)
+                } else if (r == 0 && done.outcome != NOTE_COMMITTED && !done.held_back)
                         r = engine_wait_failed(t, by->who, by->region, &w.id, 1, 0);
                 if (r < 0)
                         return r;
-                tried++;
+                tried += !done.held_back;
         }
         if (r < 0 && r != -ENOENT)
                 return r;

@@ -13,7 +13,7 @@ int scope_get(Txn *t, const char *name, uint64_t *ret_scope);
 int scope_find(Txn *t, const char *name, uint64_t *ret_scope, Diag *reterr);
 /* Name of a scope that is there: ret has SCOPE_NAME_MAX bytes. Returns 0, -ENOENT. */
 int scope_name_of(Txn *t, uint64_t scope, char ret[static SCOPE_NAME_MAX]);
-/* Has any other scope than this one such a record? 1, 0, -errno. */
+/* Has any other scope than this one such a record, be it whole or not? 1, 0, -errno. */
 int scope_others_have(Txn *t, uint64_t scope, Kind kind, const char *id);
 /* Array of {"scope","seq","time","who"?} by name. */
 int scope_list(Txn *t, json_t **ret);

@@ -29,8 +29,6 @@ NOTES = {
     "forged aliases": ("issue: all is well\ncandidate_aliases: prod_down", "agent", "invalid", "forged_request"),
     "an id of upper case": ("resolve PROD_DOWN: fixed", "agent", "invalid", "bad_target"),
     "an id with a path": ("resolve ../other/prod_down: fixed", "agent", "invalid", "bad_target"),
-    "a slug of another scope": ("resolve theirs_alone: fixed", "agent", "invalid", "cross_scope"),
-    "a rule of another scope": ("invalidate constraint their_rule: not ours", "agent", "invalid", "cross_scope"),
     "an id of another scope": ("resolve other:prod_down: fixed", "agent", "invalid", "bad_target"),
     "an id of another scope with a slash": ("resolve other/prod_down: fixed", "agent", "invalid", "bad_target"),
     "an id that is too long": ("resolve %s: fixed" % ("a" * 65), "agent", "invalid", "bad_target"),

@@ -392,10 +392,13 @@ Test(outcomes, keys_of_living_regions) {
         vault_free(v);
 }
 
-// G-2, G-17, G-23: a row of another scope is not found, by whatever words, and is refused when it is named as the target; its id is as free as any
+// G-2, G-17, G-19, G-23: a row of another scope is not found, by whatever words; its id is as free as any, so that what a note ends by that word waits for one
+// of its own; what only an advisor's answer names is refused
 Test(outcomes, rows_of_other_scopes) {
         static const char *const notes[] = {"resolved: the other team's disk is full", "only_there is fixed."};
         static const char *const targets[] = {"resolve only_there: fixed", "resolve only_there"};
+        static const char answer[] = "{\"decision\":\"accept\",\"bucket\":\"issues\",\"operation\":\"resolve\",\"target_id\":\"only_there\",\"payload\":{},"
+                                     "\"confidence\":1}";
         _cleanup_pipe_ Pipe p;
         uint64_t scope;
         Run there;
@@ -411,17 +414,19 @@ Test(outcomes, rows_of_other_scopes) {
         pipe_expect(p.last, "committed", "");
         pipe_say(&p, "resolve nowhere: fixed", NULL);
         pipe_expect(p.last, "pending", "no_candidate");
-        for (size_t i = 0; i < ARRAY_SIZE(targets) + 1; i++) {
+        {
                 uint64_t events = pipe_rows(&p, TABLE_EVENT), bodies = pipe_rows(&p, TABLE_BODY), waits = pipe_rows(&p, TABLE_WAIT);
 
-                if (i < ARRAY_SIZE(targets))
-                        pipe_say(&p, targets[i], NULL);
-                else
-                        pipe_say(&p, PIPE_NO_CUE, "{\"decision\":\"accept\",\"bucket\":\"issues\",\"operation\":\"resolve\",\"target_id\":\"only_there\","
-                                                  "\"payload\":{},\"confidence\":1}");
+                pipe_say(&p, PIPE_NO_CUE, answer);
                 pipe_expect(p.last, "invalid", "cross_scope");
-                cr_expect(pipe_rows(&p, TABLE_EVENT) == events && pipe_rows(&p, TABLE_BODY) == bodies && pipe_rows(&p, TABLE_WAIT) == waits, "row %zu", i);
+                cr_expect(pipe_rows(&p, TABLE_EVENT) == events && pipe_rows(&p, TABLE_BODY) == bodies && pipe_rows(&p, TABLE_WAIT) == waits);
         }
+        for (size_t i = 0; i < ARRAY_SIZE(targets); i++) {
+                pipe_say(&p, targets[i], NULL);
+                pipe_expect(p.last, "pending", "no_candidate");
+        }
+        pipe_say(&p, "Our only_there is no more.", answer);
+        pipe_expect(p.last, "pending", "no_candidate");
         for (size_t i = 0; i < ARRAY_SIZE(notes); i++) {
                 pipe_say(&p, notes[i], NULL);
                 pipe_expect(p.last, "pending", "no_candidate");
@@ -440,6 +445,35 @@ Test(outcomes, rows_of_other_scopes) {
                 cr_expect(rec.state == RECORD_OPEN && rec.version == 1);
         }
         store_abort(t);
+}
+
+// G-7, G-54, M-21: what is damaged in one scope, be it the scope's own row or a row of its records, stops nobody's notes in another
+Test(outcomes, damage_of_another_scope) {
+        static const char *const names[] = {"before", "elsewhere"};
+        _cleanup_pipe_ Pipe p;
+        uint64_t scope;
+        Txn *t;
+
+        pipe_init(&p);
+        t = store_fixture_begin(&p.f, true);
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                cr_assert_eq(engine_scope_create(t, PIPE_WHO, names[i], &scope, &p.f.d), 0);
+        cr_assert_eq(table_put(t, TABLE_SCOPE, BYTES_STR("before"), BYTES_STR("{")), 0);
+        {
+                RecordKey k = record_key_of(scope, KIND_ISSUE, "only_there");
+                uint8_t key[RECORD_KEY_MAX];
+
+                cr_assert_eq(table_put(t, TABLE_REC, BYTES(key, record_key(&k, key)), BYTES_STR("{")), 0);
+        }
+        store_fixture_commit(&p.f, t);
+        p.answer = "{\"decision\":\"accept\",\"bucket\":\"issues\",\"operation\":\"resolve\",\"target_id\":\"only_there\",\"payload\":{},\"confidence\":1}";
+        pipe_note(&p, p.run.id, NOTE_AGENT, PIPE_NO_CUE);
+        pipe_promote(&p, p.run.id, 1, NULL);
+        pipe_expect(p.last, "invalid", "cross_scope");
+        pipe_say(&p, "issue our_own: ours", NULL);
+        pipe_expect(p.last, "committed", "");
+        pipe_say(&p, "resolve only_there: fixed", NULL);
+        pipe_expect(p.last, "pending", "no_candidate");
 }
 
 // G-8: what the memory service can do to its records it cannot do to these: refused, and recorded without what it said
