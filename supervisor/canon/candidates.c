@@ -22,7 +22,8 @@ RecordState candidates_state(const Candidates *c, size_t i) {
 
 typedef struct Finding {
         double weight[SHORTLIST_TERMS];
-        Shortlist list;
+        Shortlist list, live; /* live: of those that have not ended alone, where the other one is full, and may be full of those that have */
+        Shortlist *fill;
 } Finding;
 
 /* A term that a row has in several fields counts once. */
@@ -33,7 +34,7 @@ static int add(void *user, const RankOverlap *o) {
 
         for (; terms; terms &= terms - 1)
                 sum += f->weight[__builtin_ctzll(terms)];
-        shortlist_add(&f->list, o->number, sum);
+        shortlist_add(f->fill, o->number, sum);
         return 0;
 }
 
@@ -41,7 +42,8 @@ static int add(void *user, const RankOverlap *o) {
 typedef enum Reach {
         REACH_NONE,
         REACH_LIVE, /* those that have not ended, which the index knows */
-        REACH_ALL,
+        REACH_BOTH, /* those, and those that have ended */
+        REACH_ALL,  /* nobody knows which have */
 } Reach;
 
 static Reach reach_of(Kind kind, Op op) {
@@ -49,7 +51,7 @@ static Reach reach_of(Kind kind, Op op) {
 
         for (RecordState s = RECORD_OPEN; s < RECORD_STATE_COUNT_; s++)
                 if (candidates_apply(kind, op, s))
-                        reach = MAX(reach, record_state_live(s) && refmem_remembers(kind) ? REACH_LIVE : REACH_ALL);
+                        reach = MAX(reach, !refmem_remembers(kind) ? REACH_ALL : record_state_live(s) ? REACH_LIVE : REACH_BOTH);
         return reach;
 }
 
@@ -65,7 +67,7 @@ static int count_again(Bucket *b, const Lexicon *l, uint32_t number) {
 }
 
 /* The rows that share the most with what was asked, by the index alone. Those that have ended, most of them, are not on the list where the operation is not
- * for them: they would keep others off it. */
+ * for them, and on no other list where it is: they would keep others off it. */
 static int find_alike(Bucket *b, Lexicon *l, const Evidence *e, Op op, Finding *f) {
         Reach reach = reach_of(b->kind, op);
         ShortlistTerm asked[SHORTLIST_TERMS];
@@ -82,7 +84,12 @@ static int find_alike(Bucket *b, Lexicon *l, const Evidence *e, Op op, Finding *
                 if (r < 0)
                         return r;
         }
-        return rank_overlap_counted(b->txn, b->scope, (uint8_t)b->kind, b->counting, as, f->weight, n, reach == REACH_LIVE, add, f);
+        f->fill = &f->list;
+        r = rank_overlap_counted(b->txn, b->scope, (uint8_t)b->kind, b->counting, as, f->weight, n, reach == REACH_LIVE, add, f);
+        if (r < 0 || reach != REACH_BOTH || f->list.n < SHORTLIST_ROWS)
+                return r;
+        f->fill = &f->live;
+        return rank_overlap_counted(b->txn, b->scope, (uint8_t)b->kind, b->counting, as, f->weight, n, true, add, f);
 }
 
 /* What ends something is said of a row by its id, and that row has ended. */
@@ -123,11 +130,26 @@ static int make_room(Candidates *c, size_t n) {
         return c->v && c->ids && c->states ? 0 : -ENOMEM;
 }
 
+/* Those of a list that are not among the first n_named, nor on the other list (or NULL). */
+static int consider(Bucket *b, Lexicon *l, const Evidence *e, const Shortlist *list, const Shortlist *other, Op op, size_t n_named, Candidates *c) {
+        const BucketRow *row;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < list->n; i++) {
+                if (other && shortlist_has(other, list->rows[i].number))
+                        continue;
+                r = bucket_numbered(b, list->rows[i].number, &row);
+                if (r == 0 && candidates_apply(b->kind, op, row->state) && !among(c, n_named, row->id))
+                        r = weigh(l, e, row, c);
+        }
+        return r;
+}
+
 /* Those that the text has the ids of, and those that were found; each once. */
-static int consider_all(Bucket *b, Lexicon *l, const Evidence *e, const Shortlist *list, const Asked *asked, Candidates *c) {
+static int consider_all(Bucket *b, Lexicon *l, const Evidence *e, const Finding *f, const Asked *asked, Candidates *c) {
         const BucketRow *row;
         size_t n_named;
-        int r = make_room(c, list->n + 1 + e->n_slugs);
+        int r = make_room(c, f->live.n + f->list.n + 1 + e->n_slugs);
 
         for (size_t i = 0; r == 0 && i < e->n_slugs; i++) {
                 if (!record_id_valid(b->kind, e->slugs[i]) || among(c, c->n, e->slugs[i]))
@@ -141,11 +163,10 @@ static int consider_all(Bucket *b, Lexicon *l, const Evidence *e, const Shortlis
                         is_past(asked->op, row->id, row->state, c);
         }
         n_named = c->n;
-        for (size_t i = 0; r == 0 && i < list->n; i++) {
-                r = bucket_numbered(b, list->rows[i].number, &row);
-                if (r == 0 && candidates_apply(b->kind, asked->op, row->state) && !among(c, n_named, row->id))
-                        r = weigh(l, e, row, c);
-        }
+        if (r == 0)
+                r = consider(b, l, e, &f->live, NULL, asked->op, n_named, c);
+        if (r == 0)
+                r = consider(b, l, e, &f->list, &f->live, asked->op, n_named, c);
         return r == -ENOENT ? -EUCLEAN : r;
 }
 
@@ -185,7 +206,7 @@ static int look(Bucket *b, const Asked *asked, Candidates *c) {
         b->counting = &counted;
         r = find_alike(b, l, &e, asked->op, &f);
         if (r == 0)
-                r = consider_all(b, l, &e, &f.list, asked, c);
+                r = consider_all(b, l, &e, &f, asked, c);
         b->counting = NULL;
         return r;
 }

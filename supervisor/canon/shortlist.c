@@ -81,3 +81,10 @@ void shortlist_add(Shortlist *x, uint64_t number, double weight) {
                 x->rows[i] = x->rows[i - 1];
         x->rows[i] = (ShortlistRow){number, weight};
 }
+
+bool shortlist_has(const Shortlist *x, uint64_t number) {
+        for (size_t i = 0; i < x->n; i++)
+                if (x->rows[i].number == number)
+                        return true;
+        return false;
+}

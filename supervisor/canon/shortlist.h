@@ -24,3 +24,4 @@ typedef struct Shortlist {
 } Shortlist;
 /* Each row once, in whatever order. */
 void shortlist_add(Shortlist *x, uint64_t number, double weight);
+bool shortlist_has(const Shortlist *x, uint64_t number);
