@@ -100,8 +100,11 @@ static int ready_store(Run *run, Diag *d) {
                 e = store_open(run->store_path, STORE_SUPERVISE, &run->own_store, d);
                 run->store = run->own_store;
         }
-        if (run->options->recovered) /* it is a daemon's, which has others to think of */
+        if (run->options->recovered) { /* it is a daemon's, which has others to think of, or this process has done so */
+                if (store_settle_due(run->store))
+                        run_watch_store(run, store_settle_due(run->store));
                 return e;
+        }
         if (e == 0) {
                 run_watch_store(run, store_keep_ahead_in_loop(run->store, RECORD_KEEP_AHEAD));
                 e = recover_all(run->store, run->options->policy, run->options->spawner, &recovered, d);

@@ -164,6 +164,10 @@ const uint64_t *store_keep_ahead_in_loop(Store *s, unsigned n) {
         return &s->settle_due;
 }
 
+const uint64_t *store_settle_due(const Store *s) {
+        return s->in_loop ? &s->settle_due : NULL;
+}
+
 int store_dir_fd(const Store *s) {
         return s->dir_fd;
 }

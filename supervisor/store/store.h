@@ -97,6 +97,8 @@ void store_keep_ahead(Store *s, unsigned n);
  * is to be called (CLOCK_MONOTONIC usec), UINT64_MAX while nothing is left. That starts a thread, which does from then on what store_keep_ahead()'s does. */
 const uint64_t *store_keep_ahead_in_loop(Store *s, unsigned n);
 void store_settle(Store *s);
+/* That time, for another loop of the same process; NULL where no loop sees to it. */
+const uint64_t *store_settle_due(const Store *s);
 extern unsigned settle_after_usec; /* that twentieth; tests change it */
 /* To read slots and skills, without waiting for a commit: of other tables, what is on its way into them may not be seen yet. */
 int store_begin_at_once(Store *s, Txn **ret, Diag *reterr);

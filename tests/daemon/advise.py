@@ -17,7 +17,7 @@ if sys.argv[3] == "user" and os.getuid() == 0:
     os.environ.pop("TMPDIR", None)
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-from tap import DIR, ENV, LETHE, STORE, add, case, check, lethe, log, main, same, wait_runs  # noqa: E402
+from tap import DIR, ENV, LETHE, STORE, add, case, check, lethe, log, main, same, wait_for, wait_runs  # noqa: E402
 
 ASK = os.path.abspath(sys.argv[2])
 NOTE = "The parser is fixed."
@@ -182,6 +182,32 @@ def a_signal_ends_the_question_and_nothing_is_made_of_the_note():
     same(json.loads(out), {"r": -125}, err)
     check(time.monotonic() - began < 10)
     same(log()[-1]["type"], "invocation.ended")
+
+
+def newest_of_tables():
+    """Number of the transaction that data.mdb is at, by its two meta pages."""
+    with open(os.path.join(STORE, "data.mdb"), "rb") as f:
+        pages = f.read(4096 + 152)
+    return max(int.from_bytes(pages[at + 144:at + 152], sys.byteorder) for at in (0, 4096))
+
+
+def newest_of_redo():
+    with open(os.path.join(STORE, "redo"), "rb") as f:
+        return int.from_bytes(f.read(24)[16:24], "big")
+
+
+# I-60 G-12: what a region's beginning left in the redo file is brought into the tables while the region runs, whoever started it
+@case
+def what_a_question_leaves_is_seen_to_while_it_lasts():
+    folder = skill("second", "if 'first' not in line:\n    os.execvp('sleep', ['sleep', '60'])\nprint(json.dumps(good))")
+    for first in ((), ("--first", "This is the first note.")):
+        p = start(folder, NOTE, *first)
+        wait_runs(p, "sleep")
+        same(p.poll(), None)
+        wait_for(lambda: newest_of_redo() <= newest_of_tables(), "the second question's record in the tables")
+        p.send_signal(signal.SIGTERM)
+        out, err = p.communicate(timeout=30)
+        same((p.returncode, json.loads(out)), (0, {"r": -125}), err)
 
 
 main()

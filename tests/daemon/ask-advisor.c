@@ -1,7 +1,8 @@
 /* Runs: tests. interpret() with a skill as the advisor:
  *
- *   ask-advisor STORE SKILL NOTE [--role tool_result] [--context JSON] [OPTION VALUE]...     options as of `lethe run`, without dashes
+ *   ask-advisor STORE SKILL NOTE [--role tool_result] [--context JSON] [--first NOTE] [OPTION VALUE]...     options as of `lethe run`, without dashes
  *
+ * --first: asked about before, by the same process; nothing is printed of it.
  * Prints one line of JSON: what interpret() returned, the request or the code, and what is kept with the outcome. SKILL "-" is nobody. */
 #include "canon/interpret.h"
 #include "daemon/advise.h"
@@ -16,6 +17,7 @@ int main(int argc, char **argv) {
         _cleanup_policy_ Policy *policy = NULL;
         _cleanup_json_ json_t *context = NULL, *out = NULL;
         _cleanup_free_ char *text = NULL;
+        const char *first = NULL;
         CueRole role = CUE_AGENT;
         Advise a = {0};
         Diag d = {0};
@@ -31,6 +33,8 @@ int main(int argc, char **argv) {
                         role = strcmp(argv[k + 1], "agent") == 0 ? CUE_AGENT : CUE_TOOL_RESULT;
                 else if (strcmp(argv[k], "--context") == 0)
                         context = json_loads(argv[k + 1], 0, NULL);
+                else if (strcmp(argv[k], "--first") == 0)
+                        first = argv[k + 1];
                 else if ((r = request_option(&a.ask.request, argv[k], argv[k + 1], &d)) != 0) {
                         fprintf(stderr, "%s: %d %s\n", argv[k], r, d.text);
                         return 2;
@@ -43,6 +47,12 @@ int main(int argc, char **argv) {
         a.store = store;
         a.policy = policy;
         a.ask.skill = argv[2];
+        if (first) {
+                _cleanup_interpreted_ Interpreted before = {0};
+
+                if (interpret(&(Advisor){"skill", advise_ask, &a, NULL}, first, strlen(first), role, context, &before) != 0)
+                        return 1;
+        }
         if (strcmp(argv[2], "-") == 0)
                 r = interpret(NULL, argv[3], strlen(argv[3]), role, context, &i);
         else
