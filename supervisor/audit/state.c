@@ -40,7 +40,7 @@ static int check_fold(Txn *t, json_t *found, Diag *reterr) {
         if (r == 0)
                 r = store_is_newest(t, &newest);
         if (r == 0 && f.how && !newest && (f.table == TABLE_TERM || f.table == TABLE_DOC))
-                r = say(found, "projection", "the index is of an older Lethe's form: `lethe rebuild` makes it anew, and so does the next promotion");
+                r = say(found, "projection", "the index is of an older Lethe's form: `lethe rebuild` makes it anew, and so does the next command that writes, when nobody else has the store open");
         else if (r == 0 && f.how)
                 r = say(found, "projection", "table %s, key %s: the row is %s beside the fold of the ledger (%" PRIu64 " such rows); `lethe rebuild` puts it in order",
                         table_name(f.table), f.key, strcmp(f.how, "differs") == 0 ? "another one" : f.how, f.differ);

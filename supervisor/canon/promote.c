@@ -165,7 +165,7 @@ static int persist(Store *s, const Promoting *p, const Run *run, Ready *ready, s
 
         *ret_store = r != 0;
         if (r == 0)
-                r = engine_index_need(t);
+                r = engine_index_need(t, reterr);
         if (r == 0)
                 r = scope_name_of(t, run->scope, scope_name);
         for (size_t i = 0; r == 0 && i < n; i++) {
@@ -199,8 +199,9 @@ int canon_promote(Store *s, const Promoting *p, Promoted *ret, bool *ret_store, 
         size_t batch = p->advisor ? 1 : MIN(MAX(p->batch, 1U), (unsigned)PROMOTE_BATCH_MAX);
         uint64_t from = 1;
         Promoted sum = {0};
-        int r = 0;
+        int r = engine_index_renew(s, reterr);
 
+        *ret_store = r != 0;
         for (unsigned again = 0; r == 0;) {
                 Ready ready[PROMOTE_BATCH_MAX]; /* large, and not cleared: take() sets those that it counts */
                 size_t n = 0, most = p->most ? MIN(batch, p->most - sum.notes) : batch;

@@ -39,8 +39,8 @@ typedef struct Trying {
  * taken. *ret_resolved: how many were decided. */
 int canon_settle(Txn *t, Bucket *b, Applied *done, const Trying *by, uint64_t *ret_resolved);
 /* On request: every open item of a scope (0: of all), oldest first, at most `most` (0: all). What holds the key of a region that lives is not tried, and so
- * uses up none of its attempts. */
-int canon_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, uint64_t *ret_tried, uint64_t *ret_resolved);
+ * uses up none of its attempts. Returns 0, ENGINE_E_OLD_INDEX, -errno. */
+int canon_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, uint64_t *ret_tried, uint64_t *ret_resolved, Diag *reterr);
 /* A person says which row an item is about (G-50). Returns 0, ENGINE_E_*, -errno; *ret is what became of it. */
 int canon_bind(Txn *t, uint64_t pending, const char *target, const Trying *by, Applied *ret, Diag *reterr);
 

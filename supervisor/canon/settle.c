@@ -160,13 +160,15 @@ int canon_settle(Txn *t, Bucket *b, Applied *root, const Trying *by, uint64_t *r
 
 #define RETRY_ROWS_MOST 4096
 
-int canon_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, uint64_t *ret_tried, uint64_t *ret_resolved) {
+int canon_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, uint64_t *ret_tried, uint64_t *ret_resolved, Diag *reterr) {
         uint64_t from = 0, tried = 0, resolved = 0, more;
         _cleanup_bucket_ Bucket b = {0};
         Wait w;
-        int r = engine_index_need(t);
+        int r = engine_index_need(t, reterr);
 
-        for (; r == 0 && (most == 0 || tried < most) && (r = wait_next(t, from, scope, WAIT_OPEN, &w)) == 0; from = w.id + 1) {
+        if (r != 0)
+                return r;
+        for (; (most == 0 || tried < most) && (r = wait_next(t, from, scope, WAIT_OPEN, &w)) == 0; from = w.id + 1) {
                 _cleanup_applied_ Applied done = {0};
 
                 if (b.scope != w.scope || b.kind != w.kind || b.n > RETRY_ROWS_MOST) {
@@ -202,8 +204,8 @@ int canon_bind(Txn *t, uint64_t pending, const char *target, const Trying *by, A
                 return r;
         if (w.state != WAIT_OPEN && w.state != WAIT_STUCK)
                 return diag(reterr, ENGINE_E_BAD_STATE, "pending item %" PRIu64 " is %s", pending, wait_state_name(w.state));
-        r = engine_index_need(t);
-        if (r < 0)
+        r = engine_index_need(t, reterr);
+        if (r != 0)
                 return r;
         if (!record_id_valid(w.kind, target))
                 return diag(reterr, ENGINE_E_BAD_NAME, "that is not an id of %s: %s", kind_name(w.kind), record_id_rule(w.kind));

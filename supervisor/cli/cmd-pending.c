@@ -116,7 +116,7 @@ static int do_retry(Txn *t, void *user, Diag *reterr) {
         uint64_t scope;
         int r = scope_of(t, c->a, &scope, reterr);
 
-        return r ? r : canon_retry(t, scope, c->most, &by, &c->tried, &c->resolved);
+        return r ? r : canon_retry(t, scope, c->most, &by, &c->tried, &c->resolved, reterr);
 }
 
 static int retry(ActionArgs *a) {

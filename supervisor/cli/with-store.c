@@ -1,6 +1,7 @@
 #include "cli/with-store.h"
 
 #include "daemon/places.h"
+#include "engine/fold.h"
 #include "ledger/anchor.h"
 
 #include <errno.h>
@@ -43,6 +44,8 @@ int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **
                 return cli_usage(verb, "%s", *d.text ? d.text : "out of memory");
         store_set_fault_exit(EXIT_NOT);
         r = store_open(path, mode, ret, &d);
+        if (r == 0 && mode != STORE_READ)
+                r = engine_index_renew_now(*ret, &d);
         if (r == 0)
                 return EXIT_OK;
         return cli_refuse(verb, EXIT_NOT, r == STORE_E_MISSING ? "no_store" : "store", "%s", *d.text ? d.text : store_strerror(r));

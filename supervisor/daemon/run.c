@@ -8,6 +8,7 @@
 #include "daemon/receipt.h"
 #include "daemon/record.h"
 #include "daemon/recover.h"
+#include "engine/fold.h"
 #include "scrub/teardown.h"
 #include "spawn/kept.h"
 #include "spawn/plan.h"
@@ -105,6 +106,8 @@ static int ready_store(Run *run, Diag *d) {
                         run_watch_store(run, store_settle_due(run->store));
                 return e;
         }
+        if (e == 0)
+                e = engine_index_renew_now(run->store, d);
         if (e == 0) {
                 run_watch_store(run, store_keep_ahead_in_loop(run->store, RECORD_KEEP_AHEAD));
                 e = recover_all(run->store, run->options->policy, run->options->spawner, &recovered, d);

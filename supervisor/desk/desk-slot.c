@@ -106,6 +106,7 @@ RpcCode rpc_of_engine(EngineCode code) {
         case ENGINE_E_EXISTS:
         case ENGINE_E_NO_REGION:
         case ENGINE_E_BAD_OPERATION:
+        case ENGINE_E_OLD_INDEX:
                 break;
         }
         return RPC_E_INTERNAL;

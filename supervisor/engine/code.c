@@ -40,6 +40,8 @@ const char *engine_code_name(EngineCode c) {
                 return "bad_state";
         case ENGINE_E_BAD_REF:
                 return "bad_ref";
+        case ENGINE_E_OLD_INDEX:
+                return "old_index";
         case ENGINE_E_CROSS_SCOPE:
                 return "cross_scope";
         case ENGINE_E_BAD_PAYLOAD:

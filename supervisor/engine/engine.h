@@ -38,6 +38,7 @@ typedef enum EngineCode {
         ENGINE_E_BAD_OPERATION,  /* bad_operation: not one of this kind of record (G-39) */
         ENGINE_E_BAD_STATE,      /* bad_state: the record's state does not accept it (M-39) */
         ENGINE_E_BAD_REF,        /* bad_ref: a reference that cannot be: to nothing, to itself, to a kind that takes none */
+        ENGINE_E_OLD_INDEX,      /* old_index: the store's index is of an older form, and cannot be made anew now (engine/fold.h) */
         ENGINE_E_CROSS_SCOPE,    /* cross_scope: a reference into another scope (M-23) */
         ENGINE_E_BAD_PAYLOAD,    /* bad_payload: unknown or missing field, wrong type, out of range */
         ENGINE_E_SERVICE_FIELD,  /* service_metadata: a field that only the service fills in (M-18) */

@@ -1,8 +1,10 @@
 #include "engine/made.h"
 
 #include "engine/index.h"
+#include "store/hooks.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Of kinds in the index: another one than the record's own, in which no search looks. */
@@ -61,17 +63,57 @@ static int open_stream(MadeWalk *w, uint64_t scope, Kind kind, uint8_t in_index,
         return step(s);
 }
 
-int made_walk(Txn *t, uint64_t scope, const Kind *of, size_t n, bool removed, uint64_t after, MadeWalk *ret) {
+static int compare(const void *a, const void *b) {
+        const MadeRemoved *x = a, *y = b;
+
+        return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static int keep_removed(MadeWalk *w, const Record *rec) {
+        MadeRemoved *more = w->removed;
+
+        if ((w->n_removed & (w->n_removed - 1)) == 0) /* a power of two: full */
+                more = reallocarray(w->removed, w->n_removed ? 2 * w->n_removed : 1, sizeof(*more));
+        if (!more)
+                return -ENOMEM;
+        w->removed = more;
+        more[w->n_removed] = (MadeRemoved){.number = rec->created, .kind = rec->key.kind};
+        strcpy(more[w->n_removed++].id, rec->key.id);
+        return 0;
+}
+
+/* Each record is looked at. */
+static int find_removed(MadeWalk *w, const Kind *of, size_t n, uint64_t after) {
+        _cleanup_record_ Record rec = RECORD_NULL;
         int r = 0;
 
+        for (size_t i = 0; r == 0 && i < n; i++) {
+                _cleanup_record_walk_ RecordWalk all = {0};
+
+                r = record_walk(w->txn, w->scope, of[i], &all);
+                while (r == 0 && (r = record_walk_next(&all, &rec)) == 0)
+                        if (rec.state == RECORD_REMOVED && rec.created > after)
+                                r = keep_removed(w, &rec);
+                r = r == -ENOENT ? 0 : r;
+        }
+        if (r == 0 && w->n_removed > 1)
+                qsort(w->removed, w->n_removed, sizeof(*w->removed), compare);
+        return r;
+}
+
+int made_walk(Txn *t, uint64_t scope, const Kind *of, size_t n, bool removed, uint64_t after, MadeWalk *ret) {
+        bool newest = true;
+        int r;
+
         assert(n <= MADE_KINDS_MAX);
-        *ret = (MadeWalk){.txn = t};
+        *ret = (MadeWalk){.txn = t, .scope = scope};
+        r = removed ? store_is_newest(t, &newest) : 0;
         for (size_t i = 0; r == 0 && i < n; i++) {
                 r = open_stream(ret, scope, of[i], (uint8_t)of[i], after);
-                if (r == 0 && removed)
+                if (r == 0 && removed && newest)
                         r = open_stream(ret, scope, of[i], removed_kind(of[i]), after);
         }
-        return r;
+        return r == 0 && !newest ? find_removed(ret, of, n, after) : r;
 }
 
 int made_walk_next(MadeWalk *w, Record *ret) {
@@ -83,6 +125,11 @@ int made_walk_next(MadeWalk *w, Record *ret) {
         for (size_t i = 0; i < w->n; i++)
                 if (w->streams[i].number > 0 && (!first || w->streams[i].number < first->number))
                         first = &w->streams[i];
+        if (w->at < w->n_removed && (!first || w->removed[w->at].number < first->number)) {
+                key = record_key_of(w->scope, w->removed[w->at].kind, w->removed[w->at].id);
+                w->at++;
+                return record_get(w->txn, &key, ret);
+        }
         if (!first)
                 return -ENOENT;
         key = record_key_of(be64_get(first->prefix), first->kind, first->id);
@@ -95,5 +142,6 @@ int made_walk_next(MadeWalk *w, Record *ret) {
 void made_walk_deinit(MadeWalk *w) {
         for (size_t i = 0; i < w->n; i++)
                 cursor_free(w->streams[i].cursor);
+        free(w->removed);
         *w = (MadeWalk){0};
 }

@@ -15,10 +15,20 @@ typedef struct MadeStream {
         char id[RECORD_ID_MAX];
 } MadeStream;
 
+/* A record that was removed, by its number. */
+typedef struct MadeRemoved {
+        uint64_t number;
+        Kind kind;
+        char id[RECORD_ID_MAX];
+} MadeRemoved;
+
 typedef struct MadeWalk {
         Txn *txn;
         MadeStream streams[2 * MADE_KINDS_MAX];
         size_t n;
+        uint64_t scope;
+        MadeRemoved *removed; /* owned: of a store of an older version, whose index may not have them all; in order */
+        size_t n_removed, at;
 } MadeWalk;
 /* Those that were made after the event `after` (0: all), and of removed ones those, too, if `removed`. n: at most MADE_KINDS_MAX. *ret is to be freed also on
  * failure. Returns 0, -EUCLEAN, -errno. */

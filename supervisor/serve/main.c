@@ -10,6 +10,7 @@
 #include "daemon/places.h"
 #include "daemon/record.h"
 #include "daemon/recover.h"
+#include "engine/fold.h"
 #include "ledger/anchor.h"
 
 #include <errno.h>
@@ -213,6 +214,10 @@ static int open_store(Server *s, Diag *d) {
                 e = -ENOMEM;
         if (e == 0)
                 e = store_open(path, STORE_SUPERVISE, &s->store, d);
+        if (e == 0 && (e = engine_index_renew(s->store, d)) == STORE_E_LOCKED) {
+                log_warning("%s", d->text);
+                e = 0;
+        }
         if (e == 0)
                 store_keep_ahead(s->store, RECORD_KEEP_AHEAD);
         if (e == 0 && !(s->store_path = realpath(path, NULL)))

@@ -9,23 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Whoever has the environment open holds byte 0 of lock.mdb locked, shared (LMDB does that). This takes it for ourselves alone: those who are
- * about to open it wait (env.c: for a while), and nobody has the old file in use when the new one takes its place. */
-
 #define DATA_NEW "data.mdb.new"
-
-static int take_alone(const Store *s, int fd, Diag *reterr) {
-        struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
-
-        if (fcntl(fd, F_SETLK, &l) == 0)
-                return 0;
-        if (errno != EAGAIN && errno != EACCES)
-                return -errno;
-        l = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
-        if (fcntl(fd, F_GETLK, &l) < 0 || l.l_type == F_UNLCK)
-                return diag(reterr, STORE_E_LOCKED, "store %s: another process has it open: try again", s->dir);
-        return diag(reterr, STORE_E_LOCKED, "store %s: process %d has it open: it can be compacted when nobody has", s->dir, (int)l.l_pid);
-}
 
 static uint64_t size_at(const Store *s, const char *name) {
         struct stat st;
@@ -76,7 +60,6 @@ static int replace(Store *s) {
 }
 
 int store_compact(const char *dir, StoreCompacted *ret, Diag *reterr) {
-        _cleanup_close_ int lock = -1; /* closed last: closing drops LMDB's own locks, too */
         _cleanup_store_ Store *s = NULL;
         uint64_t before;
         int r = store_open(dir, STORE_WRITE, &s, reterr);
@@ -86,8 +69,7 @@ int store_compact(const char *dir, StoreCompacted *ret, Diag *reterr) {
         r = txn_bring_in(s); /* what a dead writer left: it is in the tables, and so in the copy */
         if (r < 0)
                 return store_refusal(s, r, "cannot be written", reterr);
-        lock = openat(s->dir_fd, "lock.mdb", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-        r = lock < 0 ? -errno : take_alone(s, lock, reterr);
+        r = store_alone(s, "it can be compacted", reterr); /* nobody has the old file in use when the new one takes its place */
         before = size_at(s, "data.mdb");
         if (r == 0)
                 r = replace(s);

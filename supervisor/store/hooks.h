@@ -28,6 +28,11 @@ void txn_keep(Txn *t, void *kept, void (*release)(void *kept));
 int store_is_newest(Txn *t, bool *ret);
 int store_made_newest(Txn *t);
 
+/* Nobody else has the store open from the one to the other: whoever is about to waits. why: what is done when nobody has, for the message. 0, STORE_E_LOCKED
+ * with a message that names who has, -errno. */
+int store_alone(Store *s, const char *why, Diag *reterr);
+void store_not_alone(Store *s);
+
 Store *txn_store(const Txn *t);
 bool txn_writes(const Txn *t);
 

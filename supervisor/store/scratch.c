@@ -27,7 +27,7 @@ int store_scratch(const Store *beside, Store **ret, Diag *reterr) {
 
         if (!s)
                 return -ENOMEM;
-        s->dir_fd = s->lock_fd = s->redo_fd = -1;
+        s->dir_fd = s->lock_fd = s->redo_fd = s->alone_fd = -1;
         s->turn = TURN_NULL;
         s->settle_due = UINT64_MAX;
         s->mode = STORE_WRITE;

@@ -30,6 +30,7 @@ struct Store {
         uint8_t public_key[32];
         uint8_t *secret;  /* 64 bytes in locked memory, NULL with STORE_READ */
         char origin[ORIGIN_MAX];
+        int alone_fd;     /* alone.c, or -1 */
         int lock_fd;      /* STORE_SUPERVISE, else -1 */
         uint64_t lock;
         char *anchor;     /* path, found when opened */
@@ -69,6 +70,8 @@ struct Txn {
         void *written_userdata;
 };
 
+/* Is it of a version that this Lethe knows? A newer one may have been here since it was opened. 0, or STORE_E_VERSION with a message. */
+int store_known(Txn *t, Diag *reterr);
 /* txn.c: passes r on; an LMDB that failed within a batch has failed for all of its members. */
 int txn_result(Txn *t, int r);
 /* This row was written. */

@@ -28,6 +28,7 @@ void store_free(Store *s) {
         place_leave(s);
         redo_close(s);
         env_close(s);
+        closep(&s->alone_fd);
         key_free(s);
         closep(&s->dir_fd);
         fault_guard_remove(s);
@@ -79,13 +80,6 @@ static int identify(Store *s, Diag *reterr) {
                 if (mdb_env_get_fd(s->env, &fd) == 0)
                         file = (size_t)lseek(fd, 0, SEEK_END);
                 fault_guard_map(s, v.p, file, map);
-                if (be64_get(v.p) > STORE_VERSION) {
-                        r = diag(reterr, STORE_E_VERSION,
-                                 "store %s: made by a newer Lethe (version %llu, this one knows %d)", s->dir,
-                                 (unsigned long long)be64_get(v.p), STORE_VERSION);
-                        store_abort(t);
-                        return r;
-                }
                 r = table_get(t, TABLE_META, BYTES_STR("public"), &v);
                 if (r == 0 && v.n != 32)
                         r = -EUCLEAN;
@@ -96,6 +90,16 @@ static int identify(Store *s, Diag *reterr) {
         }
         store_abort(t);
         return store_refusal(s, r == -ENOENT ? -EUCLEAN : r, "its table meta", reterr);
+}
+
+int store_known(Txn *t, Diag *reterr) {
+        Bytes v;
+        int r = table_get(t, TABLE_META, BYTES_STR("version"), &v);
+
+        if (r < 0 || v.n != 8 || be64_get(v.p) <= STORE_VERSION) /* what is damaged is found by who reads it */
+                return 0;
+        return diag(reterr, STORE_E_VERSION, "store %s: made by a newer Lethe (version %llu, this one knows %d)", t->store->dir,
+                    (unsigned long long)be64_get(v.p), STORE_VERSION);
 }
 
 int store_is_newest(Txn *t, bool *ret) {
@@ -122,7 +126,7 @@ int store_open(const char *dir, StoreMode mode, Store **ret, Diag *reterr) {
 
         if (!s)
                 return -ENOMEM;
-        s->dir_fd = s->lock_fd = s->redo_fd = -1;
+        s->dir_fd = s->lock_fd = s->redo_fd = s->alone_fd = -1;
         s->turn = TURN_NULL;
         s->settle_due = UINT64_MAX;
         s->mode = mode;

@@ -146,6 +146,11 @@ static int begin(Store *s, bool write, bool at_once, Txn **ret, Diag *reterr) {
         r = write ? begin_write(t) : read_begin(t, at_once);
         if (r < 0)
                 return store_refusal(s, r, write ? "cannot begin to write" : "cannot begin to read", reterr);
+        r = store_known(t, reterr);
+        if (r != 0) {
+                store_abort(TAKE_PTR(t));
+                return r;
+        }
         *ret = TAKE_PTR(t);
         return 0;
 }

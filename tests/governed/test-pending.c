@@ -146,7 +146,7 @@ Test(pending, at_most_64_attempts_of_a_commit) {
         cr_expect_eq(attempts(&p, before), SETTLE_ATTEMPTS_MAX);
         cr_expect_eq(pipe_wait(&p, first + 63).state, WAIT_RESOLVED);
         t = store_fixture_begin(&p.f, true);
-        cr_assert_eq(canon_retry(t, 0, 1, &by_me, &tried, &resolved), 0);
+        cr_assert_eq(canon_retry(t, 0, 1, &by_me, &tried, &resolved, &p.f.d), 0);
         cr_expect(tried == 1 && resolved == LINKS - SETTLE_ATTEMPTS_MAX, "%lu %lu", tried, resolved);
         store_fixture_commit(&p.f, t);
         pipe_holds(&p);
@@ -180,7 +180,7 @@ Test(pending, holds_the_key_of_a_region_that_came_later) {
                 uint64_t events, last, events_after;
 
                 cr_assert_eq(ledger_state(t, &events, &last), 0);
-                cr_assert_eq(canon_retry(t, 0, 0, &by, &tried, &resolved), 0);
+                cr_assert_eq(canon_retry(t, 0, 0, &by, &tried, &resolved, &p.f.d), 0);
                 cr_assert_eq(ledger_state(t, &events_after, &last), 0);
                 cr_expect(tried == 0 && resolved == 0 && events_after == events, "%lu %lu", tried, resolved);
         }
@@ -192,7 +192,7 @@ Test(pending, holds_the_key_of_a_region_that_came_later) {
         cr_expect(pipe_wait(&p, id).state == WAIT_OPEN && pipe_wait(&p, id).attempts == 0, "%lu", pipe_wait(&p, id).attempts);
         pipe_keys = NULL;
         t = store_fixture_begin(&p.f, true);
-        cr_assert_eq(canon_retry(t, 0, 0, &by, &tried, &resolved), 0);
+        cr_assert_eq(canon_retry(t, 0, 0, &by, &tried, &resolved, &p.f.d), 0);
         cr_expect(tried == 1 && resolved == 1, "%lu %lu", tried, resolved);
         store_fixture_commit(&p.f, t);
         after = pipe_row(&p, "issues", "late_row");
@@ -219,7 +219,7 @@ Test(pending, stuck_after_20_attempts) {
                 committed(&p, "issue disk_full_a: the disk of server one is full");
         }
         t = store_fixture_begin(&p.f, true);
-        cr_assert_eq(canon_retry(t, 0, 0, &by_me, &tried, &resolved), 0);
+        cr_assert_eq(canon_retry(t, 0, 0, &by_me, &tried, &resolved, &p.f.d), 0);
         cr_expect_eq(tried, 0);
         cr_assert_eq(canon_bind(t, id, "disk_full_b", &by_me, &done, &d), 0);
         cr_expect_eq(done.outcome, NOTE_COMMITTED);
@@ -334,7 +334,7 @@ Test(pending, none_is_ever_lost) {
                         break;
                 case 5:
                         t = store_fixture_begin(&p.f, true);
-                        cr_assert_eq(canon_retry(t, 0, 0, &by_me, &tried, &resolved), 0);
+                        cr_assert_eq(canon_retry(t, 0, 0, &by_me, &tried, &resolved, &p.f.d), 0);
                         store_fixture_commit(&p.f, t);
                         break;
                 default:

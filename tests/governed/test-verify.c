@@ -156,8 +156,9 @@ Test(verify, rows_that_have_not_ended) {
         change(&p, TABLE_TERM, live_key(&p, key), NULL);
         cr_expect_str_eq(found(&p), "projection");
         t = store_fixture_begin(&p.f, true);
-        cr_expect_eq(engine_index_need(t), 0);
+        cr_expect_eq(engine_index_need(t, &p.f.d), 0);
         store_fixture_commit(&p.f, t);
+        cr_expect_eq(engine_index_renew(p.f.store, &p.f.d), 0);
         cr_expect_str_eq(found(&p), "projection", "made anew behind the operator's back");
         rebuild(&p);
         cr_expect_str_eq(found(&p), "");

@@ -1,9 +1,12 @@
 /* Lists come in the order in which records were made, whole or in parts, whatever became of the records since. */
 #include "engine/fold.h"
+#include "ledger/ledger.h"
 #include "memory/records.h"
+#include "store/store-internal.h"
 #include "tests/engine/cleanup-fixture.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <limits.h>
 
 #define ALL (1U << RECORD_ACTIVE | 1U << RECORD_ARCHIVED | 1U << RECORD_REMOVED)
@@ -154,6 +157,75 @@ Test(lists, places) {
         cr_assert_eq(memory_page(w.t, SCOPE_DEFAULT, &f, &b, "18446744073709551615", 10, &list, next, &w.d), 0);
         cr_expect(json_array_size(list) == 0 && !*next);
         json_decref(list);
+        store_abort(w.t);
+        store_fixture_deinit(&w.f);
+}
+
+static size_t transactions(const World *w) {
+        MDB_envinfo info;
+
+        mdb_env_info(w->f.store->env, &info);
+        return info.me_last_txnid;
+}
+
+// M-13, G-29: an index of whatever length is made anew in several transactions, so that no more than a part of it is in memory; none of them says that it is
+// done before all of it is
+Test(lists, a_long_index_is_made_anew_in_parts) {
+        enum { MANY = 4200 };
+        static const Table index[] = {TABLE_TERM, TABLE_DOC};
+        World w = {0};
+        uint8_t version[8];
+        bool newest = false;
+        FoldResult fold;
+        size_t before;
+
+        store_fixture_init(&w.f, STORE_WRITE);
+        w.t = store_fixture_begin(&w.f, true);
+        for (unsigned i = 0; i < MANY; i++) {
+                char id[16];
+
+                snprintf(id, sizeof(id), "r%u", i);
+                cr_assert_eq(save(w.t, 'm', id, "", &w.d), 0, "%s", w.d.text);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(index); i++)
+                cr_assert_eq(table_del_prefix(w.t, index[i], BYTES(NULL, 0)), 0);
+        be64_put(version, 2);
+        cr_assert_eq(table_put(w.t, TABLE_META, BYTES_STR("version"), BYTES(version, 8)), 0);
+        store_fixture_commit(&w.f, w.t);
+        before = transactions(&w);
+        cr_assert_eq(engine_index_renew(w.f.store, &w.d), 0, "%s", w.d.text);
+        cr_expect_geq(transactions(&w), before + 2);
+        w.t = store_fixture_begin(&w.f, false);
+        cr_expect_eq(store_is_newest(w.t, &newest), 0);
+        cr_expect(newest);
+        cr_assert_eq(engine_fold_compare(w.t, &fold, &w.d), 0, "%s", w.d.text);
+        cr_expect_null(fold.how, "table %s, key %s: %s", table_name(fold.table), fold.key, fold.how);
+        store_abort(w.t);
+        store_fixture_deinit(&w.f);
+}
+
+// G-29: what cannot be told from the ledger is not made up, and is not tried for ever
+Test(lists, no_index_is_made_of_a_ledger_with_a_hole) {
+        World w = {0};
+        uint8_t key[8];
+        uint64_t n, last;
+        bool newest = true;
+
+        store_fixture_init(&w.f, STORE_WRITE);
+        w.t = store_fixture_begin(&w.f, true);
+        cr_assert_eq(save(w.t, 'm', "one", "", &w.d), 0, "%s", w.d.text);
+        cr_assert_eq(ledger_state(w.t, &n, &last), 0);
+        be64_put(key, 2);
+        cr_assert_eq(table_put(w.t, TABLE_META, BYTES_STR("version"), BYTES(key, 8)), 0);
+        store_fixture_commit(&w.f, w.t);
+        w.t = store_fixture_begin(&w.f, true);
+        be64_put(key, n - 1);
+        cr_assert_eq(table_del(w.t, TABLE_EVENT, BYTES(key, 8)), 0);
+        store_fixture_commit(&w.f, w.t);
+        cr_expect_eq(engine_index_renew(w.f.store, &w.d), -EUCLEAN);
+        w.t = store_fixture_begin(&w.f, false);
+        cr_expect_eq(store_is_newest(w.t, &newest), 0);
+        cr_expect_not(newest);
         store_abort(w.t);
         store_fixture_deinit(&w.f);
 }

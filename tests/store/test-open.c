@@ -105,6 +105,25 @@ Test(open, a_store_of_version_2_stays_one) {
         store_abort(t);
 }
 
+// G-25: who has the store open while a newer Lethe makes it its own neither writes to it nor reads of it any more, and says why
+Test(open, a_newer_lethe_comes_while_it_is_open) {
+        _cleanup_store_fixture_ StoreFixture f;
+        uint8_t version[8];
+        Txn *t;
+
+        store_fixture_init(&f, STORE_WRITE);
+        t = store_fixture_begin(&f, true);
+        be64_put(version, STORE_VERSION + 1);
+        cr_assert_eq(table_put(t, TABLE_META, BYTES_STR("version"), BYTES(version, 8)), 0);
+        store_fixture_commit(&f, t);
+        for (int write = 0; write < 2; write++) {
+                cr_expect_eq(store_begin(f.store, write, &t, &f.d), STORE_E_VERSION);
+                cr_expect(strstr(f.d.text, "made by a newer Lethe"), "%s", f.d.text);
+        }
+        store_fixture_close(&f);
+        cr_expect_eq(store_open(f.dir, STORE_READ, &f.store, &f.d), STORE_E_VERSION);
+}
+
 /* What a Lethe of version 1 left: no tables of records. Who reads finds them empty, who writes makes them, and what the redo file has is kept. */
 Test(open, a_store_of_version_1_goes_on) {
         static const char *const dropped[] = {"scope", "rec", "change", "ref", "rref", "term", "doc", "wait", "unapplied", "run", "note"};
