@@ -48,6 +48,13 @@ static int begin(ActionArgs *a, Call *ret) {
         return EXIT_OK;
 }
 
+/* Versions are counted from 1. */
+static int version_number(const ActionArgs *a, const char *what, const char *text, uint64_t *ret) {
+        int r = action_number(a, what, text, ret);
+
+        return r == EXIT_OK && *ret == 0 ? cli_usage(a->verb, "%s: '%s': versions are counted from 1", what, text) : r;
+}
+
 static int do_status(Txn *t, void *user, Diag *reterr) {
         static const char *const names[] = {"agent", "world"};
         Call *c = user;
@@ -103,7 +110,7 @@ static int show(ActionArgs *a) {
         json_t *o;
 
         if (r == EXIT_OK && a->option['A'])
-                r = action_number(a, "--at", a->option['A'], &c.from);
+                r = version_number(a, "--at", a->option['A'], &c.from);
         if (r == EXIT_OK)
                 r = action_read(a, do_show, &c);
         if (r != EXIT_OK)
@@ -129,9 +136,9 @@ static int diff(ActionArgs *a) {
         int r = begin(a, &c);
 
         if (r == EXIT_OK)
-                r = action_number(a, "FROM", a->argv[1], &c.from);
+                r = version_number(a, "FROM", a->argv[1], &c.from);
         if (r == EXIT_OK && a->argc > 2)
-                r = action_number(a, "TO", a->argv[2], &c.to);
+                r = version_number(a, "TO", a->argv[2], &c.to);
         if (r == EXIT_OK)
                 r = action_read(a, do_diff, &c);
         if (r != EXIT_OK)

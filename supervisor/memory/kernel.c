@@ -2,6 +2,7 @@
 
 #include "engine/event.h"
 #include "engine/scope.h"
+#include "memory/kernel-refs.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -159,11 +160,11 @@ static int check_patch(const json_t *patch, Diag *reterr) {
 }
 
 int kernel_apply(const json_t *rules, const json_t *patch, json_t **ret, Diag *reterr) {
-        _cleanup_json_ json_t *map = mapped(rules);
+        _cleanup_json_ json_t *map = mapped(rules), *seen = json_object();
         char quoted[400];
         json_t *v;
         size_t i;
-        int r = map ? check_patch(patch, reterr) : -ENOMEM;
+        int r = map && seen ? check_patch(patch, reterr) : -ENOMEM;
 
         if (r != 0)
                 return r;
@@ -179,7 +180,10 @@ int kernel_apply(const json_t *rules, const json_t *patch, json_t **ret, Diag *r
 
                 if (!id)
                         return diag(reterr, ENGINE_E_BAD_PAYLOAD, "set[%zu] has no id", i);
-                if (json_object_set(map, id, v) < 0)
+                if (json_object_get(seen, id))
+                        return diag(reterr, ENGINE_E_BAD_PAYLOAD, "set[%zu] is \"%s\", which is set already: a rule is set once", i,
+                                    diag_quote(id, strlen(id), quoted, sizeof(quoted)));
+                if (json_object_set(map, id, v) < 0 || json_object_set(seen, id, v) < 0)
                         return -ENOMEM;
         }
         *ret = listed(map);
@@ -244,47 +248,140 @@ static int before_fields(Txn *t, const char *scope, const KernelPatch *p, json_t
         return *ret ? 0 : -ENOMEM;
 }
 
-/* Others were faster. */
-static int late(const KernelPatch *p, uint64_t now, const json_t *base, const json_t *theirs, json_t **ret_conflicts, Diag *reterr) {
-        int r = kernel_diff(base, theirs, ret_conflicts);
+/* A kernel at one version, or what a patch makes of it. */
+typedef struct State {
+        json_t *rules, *refs; /* refs: as kernel_refs_named() */
+} State;
 
-        return r < 0 ? r
-                     : diag(reterr, ENGINE_E_CONFLICT,
-                            "%s is at version %" PRIu64 ", the patch was made for %" PRIu64 ": %zu rule%s changed since; look, or merge",
-                            kind_name(p->kind), now, p->base, json_array_size(*ret_conflicts), json_array_size(*ret_conflicts) == 1 ? "" : "s");
+static void state_deinit(State *s) {
+        json_decref(s->rules);
+        json_decref(s->refs);
+}
+
+/* Others were faster. */
+static int late(const KernelPatch *p, uint64_t now, const State *base, const State *theirs, json_t **ret_conflicts, Diag *reterr) {
+        _cleanup_json_ json_t *refs = NULL;
+        size_t rules;
+        int r = kernel_diff(base->rules, theirs->rules, ret_conflicts);
+
+        if (r == 0)
+                r = kernel_diff(base->refs, theirs->refs, &refs);
+        if (r < 0)
+                return r;
+        rules = json_array_size(*ret_conflicts);
+        if (json_array_extend(*ret_conflicts, refs) < 0)
+                return -ENOMEM;
+        return diag(reterr, ENGINE_E_CONFLICT,
+                    "%s is at version %" PRIu64 ", the patch was made for %" PRIu64 ": %zu rule%s and %zu reference%s changed since; look, or merge",
+                    kind_name(p->kind), now, p->base, rules, rules == 1 ? "" : "s", json_array_size(refs), json_array_size(refs) == 1 ? "" : "s");
+}
+
+/* What says which side is meant names rules and references that both sides changed, and nothing else. */
+static int check_resolve(const json_t *resolve, const State *base, const State *mine, const State *theirs, Diag *reterr) {
+        _cleanup_json_ json_t *rules = NULL, *refs = NULL, *left = NULL, *left_refs = NULL;
+        char quoted[400];
+        const char *id;
+        json_t *side;
+        int r;
+
+        if (!resolve)
+                return 0;
+        if (!json_is_object(resolve))
+                return diag(reterr, ENGINE_E_BAD_PAYLOAD, "resolve is not an object {\"ID\":\"mine\"|\"theirs\"}");
+        r = kernel_merge(base->rules, mine->rules, theirs->rules, NULL, &rules, &left);
+        if (r == 0)
+                r = kernel_merge(base->refs, mine->refs, theirs->refs, NULL, &refs, &left_refs);
+        if (r == 0 && json_array_extend(left, left_refs) < 0)
+                r = -ENOMEM;
+        if (r < 0)
+                return r;
+        json_object_foreach((json_t *)resolve, id, side) {
+                const char *word = json_string_value(side);
+                bool both = false;
+                json_t *one;
+                size_t i;
+
+                json_array_foreach(left, i, one)
+                        both = both || strcmp(json_string_value(json_object_get(one, "id")), id) == 0;
+                if (!both)
+                        return diag(reterr, ENGINE_E_BAD_PAYLOAD, "resolve has \"%s\", which is nothing that both sides changed",
+                                    diag_quote(id, strlen(id), quoted, sizeof(quoted)));
+                if (!word || (strcmp(word, "mine") != 0 && strcmp(word, "theirs") != 0))
+                        return diag(reterr, ENGINE_E_BAD_PAYLOAD, "resolve.%s is %s%s%s: it is mine or theirs", id, word ? "\"" : "",
+                                    word ? diag_quote(word, strlen(word), quoted, sizeof(quoted)) : "no text", word ? "\"" : "");
+        }
+        return 0;
+}
+
+/* Rules and references each for themselves: none of one side is lost because the other has changed another. */
+static int put_together(const KernelPatch *p, const State *base, const State *mine, const State *theirs, State *ret, json_t **ret_conflicts, Diag *reterr) {
+        _cleanup_json_ json_t *conflicts = NULL, *of_refs = NULL;
+        size_t n;
+        int r = check_resolve(p->resolve, base, mine, theirs, reterr);
+
+        if (r == 0)
+                r = kernel_merge(base->rules, mine->rules, theirs->rules, p->resolve, &ret->rules, &conflicts);
+        if (r == 0)
+                r = kernel_merge(base->refs, mine->refs, theirs->refs, p->resolve, &ret->refs, &of_refs);
+        if (r != 0)
+                return r;
+        if (json_array_extend(conflicts, of_refs) < 0)
+                return -ENOMEM;
+        n = json_array_size(conflicts);
+        if (n == 0)
+                return 0;
+        diag(reterr, ENGINE_E_CONFLICT, "%zu %s%s changed on both sides, first \"%s\": say for each whether mine or theirs", n,
+             n > json_array_size(of_refs) ? "rule" : "reference", n == 1 ? " was" : "s were", json_string_value(json_object_get(json_array_get(conflicts, 0), "id")));
+        *ret_conflicts = TAKE_PTR(conflicts);
+        return ENGINE_E_CONFLICT;
+}
+
+/* The state at the patch's base version, what the patch makes of it, and the newest one. */
+static int three_sides(Txn *t, const KernelPatch *p, State *base, State *mine, State *theirs, json_t **ret_refs, uint64_t *ret_now, Diag *reterr) {
+        _cleanup_json_ json_t *base_refs = NULL;
+        const json_t *refs = json_object_get(p->patch, "refs");
+        uint64_t version;
+        int r = kernel_rules(t, p->scope, p->kind, 0, &theirs->rules, ret_refs, ret_now, reterr);
+
+        if (r == 0 && p->base == 0)
+                return diag(reterr, ENGINE_E_CONFLICT, "a patch names the version that it was made for: from 1, the newest is %" PRIu64, *ret_now);
+        if (r == 0)
+                r = kernel_rules(t, p->scope, p->kind, p->base, &base->rules, &base_refs, &version, reterr);
+        if (r == 0)
+                r = kernel_apply(base->rules, p->patch, &mine->rules, reterr);
+        if (r != 0)
+                return r;
+        theirs->refs = kernel_refs_named(*ret_refs);
+        base->refs = kernel_refs_named(base_refs);
+        mine->refs = kernel_refs_named(refs ? refs : base_refs);
+        return theirs->refs && base->refs && mine->refs ? 0 : -ENOMEM;
 }
 
 int kernel_patch(Txn *t, const KernelPatch *p, Mutated *ret, json_t **ret_conflicts, Diag *reterr) {
-        _cleanup_json_ json_t *base = NULL, *mine = NULL, *theirs = NULL, *merged = NULL, *conflicts = NULL, *refs = NULL, *fields = NULL, *payload = NULL;
-        uint64_t now, version;
-        int r = kernel_rules(t, p->scope, p->kind, 0, &theirs, &refs, &now, reterr);
+        _cleanup_(state_deinit) State base = {0}, mine = {0}, theirs = {0}, merged = {0};
+        _cleanup_json_ json_t *refs = NULL, *fields = NULL, *payload = NULL;
+        json_t *written = json_object_get(p->patch, "refs");
+        uint64_t now;
+        int r;
 
         *ret_conflicts = NULL;
-        if (r == 0 && p->base == 0)
-                return diag(reterr, ENGINE_E_CONFLICT, "a patch names the version that it was made for: from 1, the newest is %" PRIu64, now);
-        if (r == 0)
-                r = kernel_rules(t, p->scope, p->kind, p->base, &base, NULL, &version, reterr);
-        if (r == 0)
-                r = kernel_apply(base, p->patch, &mine, reterr);
+        r = three_sides(t, p, &base, &mine, &theirs, &refs, &now, reterr);
         if (r == 0 && now != p->base && !p->merge)
-                return late(p, now, base, theirs, ret_conflicts, reterr);
+                return late(p, now, &base, &theirs, ret_conflicts, reterr);
         if (r == 0)
-                r = kernel_merge(base, mine, theirs, p->resolve, &merged, &conflicts);
+                r = put_together(p, &base, &mine, &theirs, &merged, ret_conflicts, reterr);
         if (r != 0)
                 return r;
-        if (json_array_size(conflicts) > 0) {
-                *ret_conflicts = json_incref(conflicts);
-                return diag(reterr, ENGINE_E_CONFLICT, "%zu rule%s changed on both sides, first \"%s\": say for each whether mine or theirs",
-                            json_array_size(conflicts),
-                            json_array_size(conflicts) == 1 ? " was" : "s were", json_string_value(json_object_get(json_array_get(conflicts, 0), "id")));
+        if (written) { /* as they are written, where nobody else's are to be put with them, or one is none, which is refused then */
+                json_decref(refs);
+                refs = now == p->base || json_array_size(written) > json_array_size(mine.refs) ? json_incref(written) : kernel_refs_of(merged.refs);
         }
-        payload = json_pack("{s:O}", "rules", merged);
+        payload = refs ? json_pack("{s:O}", "rules", merged.rules) : NULL;
         r = payload ? before_fields(t, p->scope, p, &fields) : -ENOMEM;
         if (r < 0)
                 return r;
         return engine_mutate(t, &(Mutation){.scope = p->scope, .kind = p->kind, .op = OP_PATCH, .id = ID, .expect = now, .payload = payload, .fields = fields,
-                                            .refs = json_object_get(p->patch, "refs") ? json_object_get(p->patch, "refs") : refs, .who = p->who,
-                                            .region = p->region}, ret, reterr);
+                                            .refs = refs, .who = p->who, .region = p->region}, ret, reterr);
 }
 
 int kernel_log(Txn *t, const char *scope, Kind kind, json_t **ret, Diag *reterr) {

@@ -18,7 +18,7 @@ int kernel_diff(const json_t *from, const json_t *to, json_t **ret);
 /* What a patch {"set"?:[rule…],"remove"?:[id…],"refs"?:[…]} makes of the rules. Returns 0, ENGINE_E_BAD_PAYLOAD (also: removes what is not there), -ENOMEM.
  * */
 int kernel_apply(const json_t *rules, const json_t *patch, json_t **ret, Diag *reterr);
-/* Three ways: base is what both began with. resolve: {id:"mine"|"theirs"} for rules that both changed, or NULL. *ret_conflicts: array of
+/* Three ways, of rules or of references with ids (kernel-refs.h): base is what both began with. resolve: {id:"mine"|"theirs"} for what both changed, or NULL. *ret_conflicts: array of
  * {"id","base","mine","theirs"}
  * (null: not there) of what is left; *ret_rules are merged only when it is empty. Returns 0 or -ENOMEM. */
 int kernel_merge(const json_t *base, const json_t *mine, const json_t *theirs, const json_t *resolve, json_t **ret_rules, json_t **ret_conflicts);

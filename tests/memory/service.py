@@ -232,6 +232,39 @@ def kernels_change_by_patches_alone():  # M-27, M-28, M-29, M-30, M-31
     patch("agent", {"set": [rule("a", "x")]}, "99", code=1)
 
 
+# M-28: what a kernel refers to is put together as its rules are, and nothing of another's is overwritten
+@case
+def references_of_kernels_are_merged():
+    call("scope", "create", "merging")
+    here = ("--scope", "merging")
+    for ident in "abc":
+        fact(ident, scope="merging")
+    patch = lambda verb, refs, base, *more, code=0: lethe("kernel", verb, "agent", json.dumps({"refs": refs}), "--base", base, *here, *more, "--json").out
+    told = lambda out: json.loads(out)
+    names = lambda: [(r["id"], r.get("strength", "strong")) for r in call("kernel", "show", "agent", *here)["refs"]]
+    same(told(patch("patch", [ref("a")], "1"))["kernel_version"], 2)
+    late = told(patch("patch", [ref("b")], "1"))
+    same((late["error"]["code"], [(c["id"], c["change"]) for c in late["conflicts"]]), ("conflict", [("memory_substrate/a ref", "added")]))
+    same(told(patch("merge", [ref("b")], "1"))["kernel_version"], 3)
+    same(names(), [("a", "strong"), ("b", "strong")])
+    same(told(patch("patch", [ref("a", strength="weak"), ref("b")], "3"))["kernel_version"], 4)
+    both = told(patch("merge", [ref("b"), ref("c")], "3"))  # one took a away, the other made it weak
+    same((both["error"]["code"], [c["id"] for c in both["conflicts"]]), ("conflict", ["memory_substrate/a ref"]))
+    for resolve, word in (('{"memory_substrate/a ref":"ours"}', "mine or theirs"), ('{"memory_substrate/b ref":"mine"}', "both sides"), ("[]", "not an object"),
+                          ('{"memory_substrate/a ref":1}', "mine or theirs")):
+        wrong = told(patch("merge", [ref("b"), ref("c")], "3", "--resolve", resolve))["error"]
+        check(wrong["code"] == "bad_payload" and word in wrong["message"], resolve, wrong)
+    same(told(patch("merge", [ref("b"), ref("c")], "3", "--resolve", '{"memory_substrate/a ref":"theirs"}'))["kernel_version"], 5)
+    same(names(), [("a", "weak"), ("b", "strong"), ("c", "strong")])
+    for bad, code in (([1], "bad_ref"), ([{"kind": "memory_substrate"}], "bad_ref"), ([ref("a", scope="default")], "cross_scope"), ([ref("a", foo=1)], "bad_ref")):
+        same(told(patch("merge", bad, "4"))["error"]["code"], code, bad)
+    twice = {"set": [{"id": "r", "statement": s, "lifecycle": "active"} for s in "xy"]}
+    check(b"set already" in lethe("kernel", "patch", "agent", json.dumps(twice), "--base", "5", *here).err)
+    for argv in (("show", "agent", "--at", "0"), ("diff", "agent", "0"), ("diff", "agent", "1", "0")):
+        same(lethe("kernel", *argv, *here).code, 2, argv)
+    same(lethe("verify").code, 0)
+
+
 # M-11, M-12, M-14: with --json a refusal is an object with its code, and its words for people have the code, too
 @case
 def refusals_have_their_code():
