@@ -44,6 +44,7 @@ int actions_main(const char *verb, const char *help, const Action *actions, size
         if (!action)
                 return cli_usage(verb, "'%s' is not an action of it", argv[optind]);
         a.action = action->name;
+        a.o.must_exist = !action->makes_store;
         a.argv = argv + optind + 1;
         a.argc = argc - optind - 1;
         for (size_t i = 0; i < ARRAY_SIZE(a.option); i++)

@@ -21,6 +21,7 @@ typedef struct Action {
         int least, most;
         const char *options;   /* letters of those that it takes besides those of the store */
         int (*fn)(ActionArgs *a); /* returns EXIT_* */
+        bool makes_store;      /* it can be the first that is done */
 } Action;
 
 struct option;

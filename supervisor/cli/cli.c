@@ -11,12 +11,25 @@
 /* What main() tells of a verb that had no answer. */
 static struct {
         bool wanted, answered;
+        char **asked;     /* the arguments, or NULL */
         const char *word; /* NULL: nothing was said */
         Diag said;
 } answer;
 
 void cli_wants_json(void) {
         answer.wanted = true;
+}
+
+void cli_asked(char **argv) {
+        answer.asked = argv;
+}
+
+/* Also behind what is wrong, but not behind "--", where no options are. */
+static bool asked_for_json(void) {
+        for (char **a = answer.asked; a && *a && strcmp(*a, "--") != 0; a++)
+                if (strcmp(*a, "--json") == 0)
+                        return true;
+        return false;
 }
 
 void cli_answered(void) {
@@ -30,7 +43,9 @@ void cli_goes_on(void) {
 int cli_end(int code) {
         _cleanup_json_ json_t *o = NULL;
 
-        if (code == EXIT_OK || !answer.wanted || answer.answered || !answer.word)
+        if (code == EXIT_OK || answer.answered || !answer.word)
+                return code;
+        if (!answer.wanted && (strcmp(answer.word, "usage") != 0 || code != EXIT_USAGE || !asked_for_json()))
                 return code;
         o = json_pack("{s:i, s:{s:s, s:s}}", "version", 1, "error", "code", answer.word, "message", answer.said.text);
         if (print_json(stdout, o) < 0)

@@ -37,12 +37,13 @@ int cmd_compact(int argc, char **argv) {
         path = place_of_store(o.store, &d);
         if (!path)
                 return cli_usage("compact", "%s", *d.text ? d.text : "out of memory");
-        if (access(path, F_OK) < 0) /* made by who writes something, not by who cleans up */
-                return cli_fail("compact", EXIT_NOT, "store %s: there is none", path);
+        r = with_store_there("compact", path); /* made by who writes something, not by who cleans up */
+        if (r != EXIT_OK)
+                return r;
         store_set_fault_exit(EXIT_NOT);
         r = store_compact(path, &done, &d);
         if (r != 0)
-                return cli_fail("compact", EXIT_NOT, "%s", *d.text ? d.text : store_strerror(r));
+                return cli_refuse("compact", EXIT_NOT, r == STORE_E_MISSING ? "no_store" : "store", "%s", *d.text ? d.text : store_strerror(r));
         if (o.json) {
                 _cleanup_json_ json_t *out = json_pack("{s:i, s:o, s:o}", "version", 1, "bytes_before", json_u64(done.bytes_before), "bytes_after",
                                                        json_u64(done.bytes_after));

@@ -363,7 +363,7 @@ int cmd_memory(int argc, char **argv) {
                                                 {"socket", required_argument, NULL, 'P'},
                                                 {0}};
         static const Action actions[] = {
-                {"save", "FAMILY PAYLOAD|-", 2, 2, "SITRE", save},
+                {"save", "FAMILY PAYLOAD|-", 2, 2, "SITRE", save, true},
                 {"load", "FAMILY ID", 2, 2, "S", load},
                 {"list", "one FILTER at most", 0, 1, "S", list},
                 {"search", "QUERY", 1, 1, "SL", search},

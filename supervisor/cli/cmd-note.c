@@ -188,7 +188,7 @@ int cmd_note(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, {"agent", required_argument, NULL, 'A'}, {"scope", required_argument, NULL, 'S'},
                                                 {"role", required_argument, NULL, 'R'}, {"drop", no_argument, NULL, 'D'}, {0}};
         static const Action actions[] = {
-                {"begin", "", 0, 0, "AS", begin}, {"add", "RUN TEXT", 2, 2, "R", add}, {"list", "RUN", 1, 1, "", list},
+                {"begin", "", 0, 0, "AS", begin, true}, {"add", "RUN TEXT", 2, 2, "R", add}, {"list", "RUN", 1, 1, "", list},
                 {"runs", "", 0, 0, "", runs},     {"end", "RUN", 1, 1, "D", end},
         };
 

@@ -206,7 +206,7 @@ static int advised(Call *c, Store *s) {
 }
 
 int cmd_promote(int argc, char **argv) {
-        Call c = {.policy = RESOLVE_POLICY_DEFAULT};
+        Call c = {.o.must_exist = true, .policy = RESOLVE_POLICY_DEFAULT};
         _cleanup_store_ Store *s = NULL;
         char who[32];
         bool done = false;

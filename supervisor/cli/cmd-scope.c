@@ -85,7 +85,7 @@ static int delete (ActionArgs *a) {
 int cmd_scope(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, {"reason", required_argument, NULL, 'R'}, {0}};
         static const Action actions[] = {
-                {"create", "NAME", 1, 1, "", create},
+                {"create", "NAME", 1, 1, "", create, true},
                 {"list", "", 0, 0, "", list},
                 {"delete", "NAME", 1, 1, "R", delete},
         };

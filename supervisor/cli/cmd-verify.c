@@ -87,7 +87,7 @@ int cmd_verify(int argc, char **argv) {
 
 int cmd_rebuild(int argc, char **argv) {
         _cleanup_store_ Store *s = NULL;
-        StoreOptions o = {0};
+        StoreOptions o = {.must_exist = true};
         uint64_t applied = 0, left = 0;
         bool done = false;
         FoldResult f;

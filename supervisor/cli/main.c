@@ -50,8 +50,10 @@ int main(int argc, char **argv) {
         if (strcmp(argv[1], "--version") == 0)
                 return cmd_version(1, argv);
         for (size_t i = 0; i < cli_n_verbs; i++)
-                if (strcmp(argv[1], cli_verbs[i].name) == 0)
+                if (strcmp(argv[1], cli_verbs[i].name) == 0) {
+                        cli_asked(argv + 2);
                         return cli_end(cli_verbs[i].fn(argc - 1, argv + 1));
+                }
         fprintf(stderr, "lethe: '%s' is not a verb; 'lethe --help' lists them\n", argv[1]);
         return EXIT_USAGE;
 }

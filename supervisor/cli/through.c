@@ -182,7 +182,7 @@ int through_call(int fd, const char *method, json_t *params, json_t **ret) {
         _cleanup_buf_ Buf line = {.max = SERVE_ANSWER_MAX};
         int e = send_line(fd, json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", 1, "method", method, "params", params), NULL, 0);
 
-        if (e == 0)
+        if (e == 0 || e == -EPIPE) /* one that hangs up at once has said why */
                 e = receive(fd, -1, &line);
         if (e == 0)
                 e = json_parse(line.data, line.n, line.n, ANSWER_DEPTH_MAX, ret, NULL);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <string.h>
+#include <unistd.h>
 
 bool store_option(StoreOptions *o, int option, const char *arg) {
         switch (option) {
@@ -26,12 +27,25 @@ bool store_option(StoreOptions *o, int option, const char *arg) {
 }
 
 int store_option_wrong(char **argv) {
-        const char *wrong = argv[optind - 1];
+        /* Of several letters behind one '-' getopt has not gone on to the next argument before the last of them. */
+        const char *wrong = argv[optind - 1], *at = argv[optind];
 
-        for (char **rest = argv + optind; *rest; rest++)
-                if (strcmp(*rest, "--json") == 0)
-                        cli_wants_json();
+        if (optopt > 0 && optopt < 0x80 && at && at[0] == '-' && at[1] != '-' && strchr(at + 1, optopt) && !(wrong[0] == '-' && wrong[1] == optopt && !wrong[2]))
+                wrong = at;
         return cli_usage(argv[0], "'%s' is not one of its options, or lacks its value", wrong);
+}
+
+int with_store_there(const char *verb, const char *path) {
+        _cleanup_free_ char *data = NULL;
+
+        if (asprintf(&data, "%s/data.mdb", path) < 0) {
+                data = NULL;
+                return cli_fail(verb, EXIT_NOT, "out of memory");
+        }
+        if (access(data, F_OK) == 0 || errno != ENOENT)
+                return EXIT_OK;
+        return access(path, F_OK) == 0 ? cli_refuse(verb, EXIT_NOT, "no_store", "%s is not a store: it has no data.mdb", path)
+                                       : cli_refuse(verb, EXIT_NOT, "no_store", "store %s: there is none", path);
 }
 
 int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **ret) {
@@ -42,6 +56,8 @@ int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **
         path = place_of_store(o->store, &d);
         if (!path)
                 return cli_usage(verb, "%s", *d.text ? d.text : "out of memory");
+        if (o->must_exist && mode != STORE_READ && (r = with_store_there(verb, path)) != EXIT_OK)
+                return r;
         store_set_fault_exit(EXIT_NOT);
         r = store_open(path, mode, ret, &d);
         if (r == 0 && mode != STORE_READ)

@@ -18,6 +18,7 @@
 typedef struct StoreOptions {
         const char *store; /* --store or NULL */
         bool json;
+        bool must_exist;   /* who changes what is there makes no store where there is none: its folder is a mistake */
 } StoreOptions;
 /* Takes 's', 'a' and 'j'. True when it was one of them. */
 bool store_option(StoreOptions *o, int option, const char *arg);
@@ -26,6 +27,8 @@ int store_option_wrong(char **argv);
 
 /* Opens the store or says why not. Returns EXIT_OK, EXIT_USAGE (no place for a store) or EXIT_NOT. */
 int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **ret);
+/* EXIT_OK where there is a store, or where only opening it tells; else EXIT_NOT, said as opening one to read says it. */
+int with_store_there(const char *verb, const char *path);
 /* Runs fn in a transaction that writes. What fn refuses (a positive code, and the words for it in reterr) is committed all the same, because the
  * refusal is in it; what fails is not. Returns EXIT_OK with the code or 0 in *ret_refused, EXIT_USAGE or EXIT_NOT having said why. */
 typedef int (*StoreFn)(Txn *t, void *user, Diag *reterr);

@@ -139,6 +139,10 @@ def without_policy_nobody_else_is_served():  # I-3
         a = ask(ALICE, ("run", {"skill": "greet"}))
         same(word(a[0]), "not_allowed")
         check("its own user and root" in a[0]["error"]["message"], a)
+        for _ in range(8):  # which the command line says, also when it was hung up on before it had asked
+            r = subprocess.run([LETHE, "memory", "working", "get", "--json", "--store", "/"], user=ALICE, group=ALICE, extra_groups=[], cwd="/",
+                               env={"PATH": "/usr/bin:/bin", "LETHE_SOCKET": SOCKET}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            same((r.returncode, json.loads(r.stdout)["error"]["code"]), (1, "not_allowed"), r)
     same(log("--type", "region.allocated"), [])
 
 
