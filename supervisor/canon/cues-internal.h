@@ -27,7 +27,7 @@ void draft_deinit(Draft *d);
 #define _cleanup_draft_ _cleanup_(draft_deinit)
 void draft_set(Draft *d, const char *name, Piece text);
 void draft_pay(Draft *d, const char *name, Piece text);
-void draft_alias(Draft *d, Piece text); /* one beyond what fits is left out, and so is what is there already */
+void draft_alias(Draft *d, Piece text); /* a hint: one beyond what fits is left out, and so is what is there already */
 /* Judged like anybody's. Returns 0, CANON_E_*, -ENOMEM. */
 int draft_finish(Draft *d, CanonRequest *ret, Diag *reterr);
 

@@ -78,18 +78,21 @@ void draft_pay(Draft *d, const char *name, Piece text) {
                 d->failed = true;
 }
 
-void draft_alias(Draft *d, Piece text) {
+static void add_alias(Draft *d, Piece text) {
         json_t *entry;
         size_t i;
 
-        text = piece_trim(text);
-        if (text.n == 0 || text.n > CANON_ALIAS_BYTES || json_array_size(d->aliases) == CANON_ALIASES_MAX)
-                return;
         json_array_foreach(d->aliases, i, entry)
                 if (piece_is(text, json_string_value(entry)))
                         return;
         if (json_array_append_new(d->aliases, piece_json(text)) < 0)
                 d->failed = true;
+}
+
+void draft_alias(Draft *d, Piece text) {
+        text = piece_trim(text);
+        if (text.n > 0 && text.n <= CANON_ALIAS_BYTES && json_array_size(d->aliases) < CANON_ALIASES_MAX)
+                add_alias(d, text);
 }
 
 int draft_finish(Draft *d, CanonRequest *ret, Diag *reterr) {
@@ -126,7 +129,10 @@ void cues_add_aliases(Draft *d, Piece list) {
                 const char *comma = memchr(list.s, ',', list.n);
                 size_t n = comma ? (size_t)(comma - list.s) : list.n;
 
-                draft_alias(d, (Piece){list.s, n});
+                Piece one = piece_trim((Piece){list.s, n});
+
+                if (one.n > 0 && json_array_size(d->aliases) <= CANON_ALIASES_MAX) /* one too many is enough to be refused for */
+                        add_alias(d, one);
                 list.s += n + (comma != NULL);
                 list.n -= n + (comma != NULL);
         }

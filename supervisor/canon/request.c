@@ -58,13 +58,6 @@ static bool says_member(const char *text, size_t n, const char *name) {
         return false;
 }
 
-static bool has_text(const char *s, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                if (!strchr(" \t\r\n", s[i]) || s[i] == 0)
-                        return true;
-        return false;
-}
-
 int canon_note_check(const char *text, size_t n, Diag *reterr) {
         static const char *const members[] = {"decision", "bucket", "operation", "target_id", "payload", "candidate_aliases", "reference_text", "confidence"};
         unsigned said = 0;
@@ -73,7 +66,7 @@ int canon_note_check(const char *text, size_t n, Diag *reterr) {
 
         if (n > CANON_NOTE_MAX)
                 return diag(reterr, CANON_E_TOO_LARGE, "the note has %zu bytes: at most %d are allowed", n, CANON_NOTE_MAX);
-        if (!has_text(text, n))
+        if (clean_blank(text, n))
                 return diag(reterr, CANON_E_EMPTY, "the note is empty");
         if (!utf8_valid(text, n, &bad))
                 return diag(reterr, CANON_E_ENCODING, "the note is not UTF-8 at byte %zu", bad);
@@ -105,7 +98,7 @@ static int read_line(const char *name, const json_t *v, size_t max, const char *
         if (n > max)
                 return diag(reterr, CANON_E_TOO_LARGE, "%s has %zu bytes: at most %zu are allowed", name, n, max);
         r = text_check(name, s, n, true, reterr);
-        if (r == 0 && s[strspn(s, " ")] == 0)
+        if (r == 0 && clean_blank(s, n))
                 r = diag(reterr, CANON_E_EMPTY, "%s is empty: leave it out", name);
         if (r == 0)
                 *ret = s;

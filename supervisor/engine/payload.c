@@ -38,7 +38,7 @@ static int check_text(const char *at, const json_t *v, size_t max, bool one_line
                 return diag(reterr, PAYLOAD_E_TOO_LARGE, "%s has %zu bytes: at most %zu are allowed", at, n, max);
         if (clean_check(at, s, n, one_line, reterr))
                 return PAYLOAD_E_CONTROL;
-        return s[strspn(s, " \t\r\n")] == 0 ? diag(reterr, PAYLOAD_E_EMPTY, "%s is empty", at) : 0;
+        return clean_blank(s, n) ? diag(reterr, PAYLOAD_E_EMPTY, "%s is empty", at) : 0;
 }
 
 static int check_id(const char *at, Kind kind, const json_t *v, Diag *reterr) {

@@ -22,6 +22,12 @@ Test(cues, refused) {
         } rows[] = {
                 {"nothing", "", "empty", "the note is empty"},
                 {"white space", " \n\t ", "empty", "the note is empty"},
+                {"white space of other scripts", "\xC2\xA0\xE3\x80\x80", "empty", "the note is empty"},
+                {"a blank title", "issue parser_crash: \xC2\xA0", "empty", "payload.title is empty"},
+                {"a filler for a title", "issue parser_crash: \xE3\x85\xA4", "control_character", "U+3164"},
+                {"hidden behind a heart", "issue parser_crash: \xE2\x9D\xA4\xF3\xA0\x84\x80\xF3\xA0\x84\x81", "control_character", "U+E0101"},
+                {"17 aliases", "issue parser_crash: x\nalias: a, b, c, d, e, f, g, h\nalias: i, j, k, l, m, n, o, p, q", "too_large", "candidate_aliases has 17"},
+                {"17 aliases in English", "The parser is fixed.\nalias: a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q", "too_large", "candidate_aliases has 17"},
                 {"not UTF-8", "issue parser_crash: \xff", "bad_utf8", "byte 20"},
                 {"an overlong form", "The parser \xC0\xAE is fixed.", "bad_utf8", "byte 11"},
                 {"a surrogate", "\xED\xA0\x80", "bad_utf8", "byte 0"},
@@ -73,6 +79,10 @@ Test(cues, refused) {
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
                 refused(rows[i].name, rows[i].note, strlen(rows[i].note), CUE_AGENT, rows[i].code, rows[i].says);
+        char alias[200] = "resolve parser_crash: x\nalias: ";
+
+        memset(alias + strlen(alias), 'z', 129);
+        refused("an alias of 129 bytes", alias, strlen(alias), CUE_AGENT, "too_large", "candidate_aliases[0] has 129 bytes");
         refused("NUL", "issue parser_crash: a\0b", 23, CUE_AGENT, "control_character", "0x00");
 }
 
