@@ -229,7 +229,7 @@ static int decide(Txn *t, const Applying *a, Applied *ret) {
         }
         case RESOLVE_NEW:
                 if (q->confidence < APPLY_CONFIDENCE_LEAST) {
-                        diag(&ret->why, 0, "confidence is %.2f: what is new and bound to nothing needs %.2f", q->confidence, APPLY_CONFIDENCE_LEAST);
+                        diag(&ret->why, 0, "confidence is %.15g: what is new and bound to nothing needs %.15g", q->confidence + 0.0, APPLY_CONFIDENCE_LEAST);
                         return settle(ret, NOTE_INVALID, "low_confidence");
                 }
                 if (q->target)

@@ -1,5 +1,6 @@
 #include "cli/actions.h"
 
+#include "base/clean.h"
 #include "base/io.h"
 #include "base/size.h"
 
@@ -64,6 +65,19 @@ const char *action_who(void) {
 
 int action_number(const ActionArgs *a, const char *what, const char *text, uint64_t *ret) {
         return count_parse(text, ret) == 0 ? EXIT_OK : cli_usage(a->verb, "%s: '%s' is not a number", what, text);
+}
+
+int action_line(const ActionArgs *a, const char *what, const char *text) {
+        size_t bad, n = text ? strlen(text) : 0;
+        Diag d = {0};
+
+        if (!text)
+                return EXIT_OK;
+        if (!utf8_valid(text, n, &bad))
+                return cli_usage(a->verb, "%s is not UTF-8 at byte %zu", what, bad);
+        if (clean_check(what, text, n, true, &d) != 0)
+                return cli_usage(a->verb, "%s", d.text);
+        return clean_blank(text, n) ? cli_usage(a->verb, "%s is empty: it is a line of text", what) : EXIT_OK;
 }
 
 int action_fraction(const ActionArgs *a, const char *what, const char *text, double *ret) {

@@ -32,6 +32,9 @@ int actions_main(const char *verb, const char *help, const Action *actions, size
 const char *action_who(void);
 /* A number in an argument. Returns EXIT_OK or EXIT_USAGE having said what it is not. */
 int action_number(const ActionArgs *a, const char *what, const char *text, uint64_t *ret);
+/* One line of text for people, or NULL: UTF-8, not blank, nothing in it that cannot be seen. Returns EXIT_OK or EXIT_USAGE having said what is wrong
+ * with it. */
+int action_line(const ActionArgs *a, const char *what, const char *text_or_null);
 /* A number from 0 to 1, of an option or its default. */
 int action_fraction(const ActionArgs *a, const char *what, const char *text_or_null, double *ret);
 /* The argument, or standard input for "-". *ret is owned. Returns EXIT_OK, EXIT_NOT having said why. */

@@ -43,7 +43,8 @@ int cli_refuse(const char *verb, int code, const char *word, const char *fmt, ..
 /* With --json a verb prints an object whatever comes of it: main() prints {"version":1,"error":{"code","message"}} where the verb did not end with EXIT_OK and
  * has printed no object itself. It tells of what was said first: by cli_usage() as "usage", by cli_fail() as "failed". */
 void cli_wants_json(void);
-/* The arguments behind the verb, NULL behind the last, for as long as it runs: on a command line that is wrong, --json counts also where nobody came to read it. */
+/* The arguments behind the verb, NULL behind the last, for as long as it runs: on a command line that is wrong, --json counts also where nobody came
+ * to read it. */
 void cli_asked(char **argv);
 /* An object was printed (print_json() says so); it was one of several, and is not the answer. */
 void cli_answered(void);

@@ -307,6 +307,9 @@ static int delete (ActionArgs *a) {
 
         if (a->option['K'])
                 return check(a);
+        r = action_line(a, "--reason", a->option['W']);
+        if (r != EXIT_OK)
+                return r;
         r = named(a, &c);
         if (r == EXIT_OK)
                 r = action_write(a, do_delete, &c);

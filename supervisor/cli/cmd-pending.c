@@ -123,6 +123,8 @@ static int retry(ActionArgs *a) {
         Call c = {.a = a};
         int r = a->option['M'] ? action_number(a, "--most", a->option['M'], &c.most) : EXIT_OK;
 
+        if (r == EXIT_OK && a->option['M'] && c.most == 0) /* which is how all of them are asked for, below */
+                r = cli_usage(a->verb, "--most: '%s' is not a number from 1", a->option['M']);
         if (r == EXIT_OK)
                 r = action_write(a, do_retry, &c);
         if (r != EXIT_OK)
@@ -170,6 +172,8 @@ static int drop(ActionArgs *a) {
 
         if (r == EXIT_OK && !a->option['R'])
                 r = cli_usage(a->verb, "drop needs --reason TEXT");
+        if (r == EXIT_OK)
+                r = action_line(a, "--reason", a->option['R']);
         if (r == EXIT_OK)
                 r = action_write(a, do_drop, &c);
         if (r != EXIT_OK)

@@ -71,8 +71,10 @@ static int do_delete(Txn *t, void *user, Diag *reterr) {
 
 static int delete (ActionArgs *a) {
         Call c = {.a = a};
-        int r = action_write(a, do_delete, &c);
+        int r = action_line(a, "--reason", a->option['R']);
 
+        if (r == EXIT_OK)
+                r = action_write(a, do_delete, &c);
         if (r != EXIT_OK)
                 return r;
         if (a->o.json)

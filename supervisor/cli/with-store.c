@@ -30,7 +30,8 @@ int store_option_wrong(char **argv) {
         /* Of several letters behind one '-' getopt has not gone on to the next argument before the last of them. */
         const char *wrong = argv[optind - 1], *at = argv[optind];
 
-        if (optopt > 0 && optopt < 0x80 && at && at[0] == '-' && at[1] != '-' && strchr(at + 1, optopt) && !(wrong[0] == '-' && wrong[1] == optopt && !wrong[2]))
+        if (optopt > 0 && optopt < 0x80 && at && at[0] == '-' && at[1] != '-' && strchr(at + 1, optopt) &&
+            !(wrong[0] == '-' && wrong[1] == optopt && !wrong[2]))
                 wrong = at;
         return cli_usage(argv[0], "'%s' is not one of its options, or lacks its value", wrong);
 }

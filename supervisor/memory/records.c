@@ -88,11 +88,13 @@ json_t *memory_text(const json_t *payload, size_t most) {
         return json_stringn(text, n);
 }
 
-/* Checked once more: bytes that were changed in the store are an error, and no answer. Which characters a text may have is judged when it is saved alone: that has
+/* Checked once more: bytes that were changed in the store are an error, and no answer. Which characters a text may have is judged when it is saved
+ * alone: that has
  * become less since older records were. */
 static int sound_payload(Txn *t, const Record *rec, json_t **ret) {
         int r = record_payload(t, rec, ret);
-        int e = r == 0 && rec->content ? payload_check(rec->key.kind, kind_class(rec->key.kind) == CLASS_KERNEL ? OP_PATCH : OP_SAVE, record_type(rec), *ret, NULL) : 0;
+        Op op = kind_class(rec->key.kind) == CLASS_KERNEL ? OP_PATCH : OP_SAVE;
+        int e = r == 0 && rec->content ? payload_check(rec->key.kind, op, record_type(rec), *ret, NULL) : 0;
 
         if (e != 0 && e != PAYLOAD_E_CONTROL && e != PAYLOAD_E_EMPTY) {
                 json_decref(TAKE_PTR(*ret));
