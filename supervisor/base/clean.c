@@ -5,7 +5,9 @@
 /* One character of valid UTF-8. */
 static unsigned decode(const unsigned char *s, size_t n, size_t *ret_n) {
         static const unsigned char first[] = {0x7F, 0x1F, 0x0F, 0x07};
-        size_t k = s[0] < 0x80 ? 1 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : 4;
+        size_t k = s[0] < 0x80 ? 1 : s[0] < 0xE0 ? 2
+                             : s[0] < 0xF0       ? 3
+                                                 : 4;
         unsigned c;
 
         if (k > n) {
@@ -73,12 +75,13 @@ int clean_check(const char *field, const char *text, size_t n, bool one_line, Di
         for (size_t i = 0; i < n; i++) {
                 bool white;
 
-                while (n - i >= 8 && is_plain(s + i))
+                while (n - i >= 8 && is_plain(s + i)) {
                         i += 8;
+                        last = s[i - 1];
+                }
                 if (i == n)
                         break;
                 white = s[i] == '\n' || s[i] == '\t' || s[i] == '\r';
-
                 if ((s[i] < 0x20 && (one_line || !white)) || s[i] == 0x7F)
                         return diag(reterr, CLEAN_E_CONTROL, "%s has the control character 0x%02x at byte %zu%s", field, s[i], i, white ? ": it is one line" : "");
                 if (s[i] == 0xC2 && n - i >= 2 && s[i + 1] < 0xA0)
