@@ -139,6 +139,7 @@ int guard_attach(Guard *g, const GuardOrder *o, const char *store_dir, int spec,
 }
 
 int guard_answer(Guard *g, GuardAnswer *ret) {
+        bool refused;
         ssize_t n;
 
         if (g->control < 0)
@@ -155,8 +156,9 @@ int guard_answer(Guard *g, GuardAnswer *ret) {
         if (n != sizeof(*ret) || ret->version != GUARD_VERSION)
                 return -EPROTO;
         g->attached |= ret->kind == GUARD_ATTACHED && ret->error == 0;
-        g->frozen |= ret->kind == GUARD_FROZEN;
-        g->empty |= ret->kind == GUARD_EMPTY;
+        refused = ret->kind == GUARD_ATTACHED && ret->error != 0;
+        g->frozen |= refused || ret->kind == GUARD_FROZEN;
+        g->empty |= refused || ret->kind == GUARD_EMPTY;
         g->as_new |= ret->kind == GUARD_AS_NEW;
         return 1;
 }

@@ -26,7 +26,7 @@ typedef struct Guard {
         bool again;            /* with GUARD_AGAIN: it is the Spawner's when it is given up here */
         bool as_new;           /* it said so */
         Spawner *spawner;      /* borrowed: who made it, or NULL */
-        bool frozen, scrub, empty;
+        bool frozen, scrub, empty; /* frozen, empty: it said so, or that it traces nothing because it could not be attached (its page says what it did) */
         uint64_t seen, since;  /* its progress when last looked at, and CLOCK_MONOTONIC usec of the last change; since 0: not looked at */
 } Guard;
 #define GUARD_NULL ((Guard){.pidfd = -1, .control = -1})
