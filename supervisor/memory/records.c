@@ -71,26 +71,36 @@ static json_t *in_reading_order(const json_t *payload) {
         return json_array_append(parts, rest) < 0 ? NULL : TAKE_PTR(parts);
 }
 
-json_t *memory_text(const json_t *payload, size_t most) {
+/* In one line. */
+static int text_as_read(const json_t *payload, char **ret, size_t *ret_n) {
         _cleanup_json_ json_t *ordered = in_reading_order(payload);
-        _cleanup_free_ char *text = NULL;
-        size_t n;
+        int r = ordered ? payload_text(ordered, ret, ret_n) : -ENOMEM;
 
-        if (!ordered || payload_text(ordered, &text, &n) < 0)
-                return NULL;
-        for (char *line = strchr(text, '\n'); line; line = strchr(line, '\n'))
+        if (r < 0)
+                return r;
+        for (char *line = strchr(*ret, '\n'); line; line = strchr(line, '\n'))
                 *line = ' ';
-        if (n > 0)
-                n--; /* the last line's end */
+        if (*ret_n > 0)
+                (*ret)[--*ret_n] = 0; /* the last line's end */
+        return 0;
+}
+
+static json_t *begin_of(const char *text, size_t n, size_t most) {
         if (n > most)
                 for (n = most; n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80;)
                         n--;
         return json_stringn(text, n);
 }
 
-/* Checked once more: bytes that were changed in the store are an error, and no answer. Which characters a text may have is judged when it is saved
- * alone: that has
- * become less since older records were. */
+json_t *memory_text(const json_t *payload, size_t most) {
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+
+        return text_as_read(payload, &text, &n) == 0 ? begin_of(text, n, most) : NULL;
+}
+
+/* Checked once more: bytes that were changed in the store are an error, and no answer. Which characters a text may have is judged when it is saved alone: that
+ * has become less since older records were. */
 static int sound_payload(Txn *t, const Record *rec, json_t **ret) {
         int r = record_payload(t, rec, ret);
         Op op = kind_class(rec->key.kind) == CLASS_KERNEL ? OP_PATCH : OP_SAVE;
@@ -159,9 +169,9 @@ static int refers_to(Txn *t, const Record *rec, Kind kind, const char *id) {
 int memory_row(Txn *t, const RecordFilter *f, const Query *q, const Record *rec, json_t **ret_row, size_t *ret_text) {
         _cleanup_json_ json_t *payload = NULL, *entry = NULL, *begin = NULL;
         _cleanup_free_ char *text = NULL;
-        const char *time;
+        const char *time, *said;
         uint64_t usec;
-        size_t n;
+        size_t n = 0;
         int r;
 
         *ret_text = 0;
@@ -178,14 +188,15 @@ int memory_row(Txn *t, const RecordFilter *f, const Query *q, const Record *rec,
                 r = -EUCLEAN;
         if (r == 0 && rec->state != RECORD_REMOVED)
                 r = sound_payload(t, rec, &payload);
-        if (r == 0)
-                r = payload_text(payload, &text, &n);
+        if (r == 0 && payload)
+                r = text_as_read(payload, &text, &n);
         if (r < 0)
                 return r;
+        said = text ?: ""; /* a tombstone says nothing */
         *ret_text = n;
-        if (!filter_takes_time(f, usec) || !filter_takes_text(f, text, n) || (q && !query_phrases_in(q, (const char *const[]){text}, &n, 1)))
+        if (!filter_takes_time(f, usec) || !filter_takes_text(f, said, n) || (q && !query_phrases_in(q, &said, &n, 1)))
                 return 0;
-        begin = payload ? memory_text(payload, TEXT_MAX) : json_string(""); /* a tombstone says nothing */
+        begin = begin_of(said, n, TEXT_MAX);
         *ret_row = json_pack("{s:s, s:s, s:s*, s:s, s:o, s:o, s:s, s:O*}", "kind", kind_name(rec->key.kind), "id", rec->key.id, "type",
                              *record_type(rec) ? record_type(rec) : NULL, "state", record_state_name(rec->state), "version", json_u64(rec->version), "created",
                              json_u64(rec->created), "time", time, "text", begin);

@@ -117,7 +117,11 @@ def list_is_typed_and_in_order():  # M-13, M-33
     fact("referring", [ref("base")])
     same([r["id"] for r in call("memory", "list", "ref:memory_substrate/base")["records"]], ["referring"])
     same(call("memory", "list", "created<2001-01-01")["records"], [])
-    check(call("memory", "list", 'prefix:"11 March"')["records"])
+    row = call("memory", "list", "id:referring")["records"][0]
+    same(row["text"], "Ann has birthday on 11 March")
+    check("referring" in [r["id"] for r in call("memory", "list", 'prefix:"Ann has birthday"')["records"]])
+    same(call("memory", "list", 'prefix:"11 March"')["records"], [])
+    check("referring" in [r["id"] for r in call("memory", "search", '"birthday on 11"')["records"]])
     for bad in ("zork:1", "kind:", "kind:zork", "created>yesterday", "words"):
         check("filter" in call("memory", "list", bad, code=1), bad)
     same(events(), n + 1)
