@@ -47,7 +47,7 @@
 
 #include <stdint.h>
 
-#define GUARD_VERSION 5U
+#define GUARD_VERSION 6U
 #define GUARD_FILE ".evidence" /* <region><GUARD_FILE> in the run folder */
 #define GUARD_REGION_MAX 64    /* characters of a region id, with its NUL */
 #define GUARD_PASSES_MAX 35U
@@ -163,6 +163,7 @@ typedef struct GuardEvidence {
         uint64_t shared_bytes;       /* of bytes_overwritten: shared memory */
         uint64_t files;              /* deleted files overwritten */
         uint64_t file_bytes;         /* of bytes_overwritten: in deleted files */
+        uint64_t file_bytes_lent;    /* of deleted files that were overwritten, or counted as missed: what somebody who is not of the region has open */
         uint64_t scratch_files;      /* only of an orphaned guard: files below the scratch folder that it overwrote */
         uint64_t scratch_bytes;      /* of bytes_overwritten */
         uint64_t frames_checked;     /* pages whose frame was compared before and after */

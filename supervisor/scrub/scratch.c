@@ -133,7 +133,7 @@ static void wipe_file(int dir, const char *name, void *arg) {
         wipe_open(w, fd, st.st_size);
 }
 
-int scratch_wipe(int root, unsigned passes, ScratchWiped *ret) {
+int scratch_wipe(int root, unsigned passes, uint64_t lent, ScratchWiped *ret) {
         Wipe w = {.passes = passes, .said = ret};
         struct statfs fs;
         struct statx x;
@@ -151,8 +151,8 @@ int scratch_wipe(int root, unsigned passes, ScratchWiped *ret) {
               x.stx_attributes & STATX_ATTR_MOUNT_ROOT; /* no folder among others */
         ret->on_disk = fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC;
         e = spawn_scratch_empty(root, wipe_file, &w);
-        if (own && used > w.named) /* held by what nobody sees */
-                miss(&w, used - w.named);
+        if (own && used > w.named + lent) /* held by what nobody sees */
+                miss(&w, used - w.named - lent);
         free(w.pattern); /* holds what was written; what was read back instead is cleared where that is seen */
         return e;
 }

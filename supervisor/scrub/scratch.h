@@ -14,5 +14,6 @@ typedef struct ScratchWiped {
 } ScratchWiped;
 
 /* root: the folder; all below it is gone afterwards. passes: 1 zeros; more: 0x00, 0xFF, random bytes, and again. Only a file's last name is
- * overwritten, and a file that still has another one somewhere is not touched: it may be somebody's. Returns 0 or -errno. */
-int scratch_wipe(int root, unsigned passes, ScratchWiped *ret);
+ * overwritten, and a file that still has another one somewhere is not touched: it may be somebody's. lent: bytes of files without a name that were seen to,
+ * and that somebody else has open; what more a file system of the region's own holds beside all names is missed. Returns 0 or -errno. */
+int scratch_wipe(int root, unsigned passes, uint64_t lent, ScratchWiped *ret);

@@ -212,10 +212,13 @@ int teardown_drop(Region *r, Diag *reterr) {
 
 /* The scratch's files, and what the program was started with. */
 static void overwrite_rest(Region *r, ScratchWiped *ret) {
+        GuardEvidence said;
+
         *ret = (ScratchWiped){0};
         if (r->grant->discipline == DISCIPLINE_NONE || r->go_usec == 0)
                 return;
-        if (r->budget.scratch < 0 || scratch_wipe(r->budget.scratch, r->grant->passes, ret) < 0)
+        guard_evidence(&r->guard, &said);
+        if (r->budget.scratch < 0 || scratch_wipe(r->budget.scratch, r->grant->passes, said.file_bytes_lent, ret) < 0)
                 ret->failed = true;
         spawn_wipe_spec(&r->spawned);
 }

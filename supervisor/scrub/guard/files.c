@@ -212,10 +212,25 @@ uint64_t files_overwrite(Guard *g, int fd) {
         return count.overwritten;
 }
 
+/* Nobody of the region is left when all are given up: what the scratch keeps of a file then is for somebody else, who sees it overwritten. */
+static void give_up(Guard *g, int fd, const struct stat *st, bool all) {
+        uint64_t bytes = (uint64_t)st->st_blocks * 512, before, after;
+
+        if (!all || g->scratch_bytes == 0 || st->st_nlink > 0) {
+                close(fd);
+                return;
+        }
+        before = bytes_used(g);
+        close(fd);
+        after = bytes_used(g);
+        if (before < after + bytes)
+                g->evidence->file_bytes_lent += after + bytes - before;
+}
+
 void files_clear(Guard *g, bool all) {
         for (size_t i = 0; i < g->n_kept;) {
                 Kept *k = &g->kept[i];
-                struct stat st;
+                struct stat st = {};
 
                 if (!all && !alone(k->fd)) {
                         i++;
@@ -226,7 +241,7 @@ void files_clear(Guard *g, bool all) {
                 make_writable(k);
                 g->evidence->file_bytes += files_overwrite(g, k->fd);
                 g->evidence->files++;
-                close(k->fd);
+                give_up(g, k->fd, &st, all);
                 *k = g->kept[--g->n_kept];
         }
 }
