@@ -91,7 +91,7 @@ def standing_at_the_limit_is_no_breach():
 @case
 def who_gets_along_with_its_memory_breaks_no_budget():
     if os.geteuid() != 0 or not os.path.exists("/sys/fs/cgroup/memory"):
-        raise Skip("no memory control group of version 1 for this user")
+        raise Skip("this kernel has no memory control group of version 1 for this user")
     r = run("--memory", "32m", "--scratch", "64m", "--file-size", "64m", "--exec", BREACH, "gets-along")
     same((r.receipt["outcome"], r.code), ("exited", 0), r)
 

@@ -587,7 +587,7 @@ def answer_fuse(fuse, seen):
 def a_file_system_that_was_granted_is_not_asked_by_the_guard():
     """It may answer late or never, and who overwrites the memory waits for nobody."""
     if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
-        raise Skip("this user can mount no file system of its own")
+        raise Skip("needs root: mounts a file system" if os.geteuid() else "this kernel has no FUSE")
     libc, where, seen = ctypes.CDLL(None, use_errno=True), os.path.join(DIR, "asks"), []
     os.mkdir(where)
     fuse = os.open("/dev/fuse", os.O_RDWR)

@@ -18,4 +18,4 @@ def landlock_abi():
 
 ABI = landlock_abi()
 TIERS = ("namespaces", "landlock") if ABI >= NEEDED else ("namespaces",)
-WHY_NOT = "tier landlock needs Landlock ABI %d: this kernel has %d" % (NEEDED, ABI)
+WHY_NOT = "this kernel has no Landlock of ABI %d, which tier landlock needs: its own is %d" % (NEEDED, ABI)

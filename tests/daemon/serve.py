@@ -700,7 +700,7 @@ def control_groups_serve_one_region_after_another():
     with open("/proc/self/cgroup") as f:
         first_version = any(":memory:" in line for line in f)
     if os.geteuid() == 0 and not first_version:
-        raise Skip("no memory control group of version 1: others are not kept for the next region")
+        raise Skip("this kernel has no memory control group of version 1: others are not kept for the next region")
     check(idle or os.geteuid() != 0, "root had none: the case showed nothing")
 
 

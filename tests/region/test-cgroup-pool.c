@@ -27,7 +27,7 @@ static CgroupPool *pool(void) {
         snprintf(store, sizeof(store), "test%d", (int)getpid());
         e = cgroup_pool_new(store, OWNER, &p);
         if (e == -ENOENT)
-                cr_skip_test("no control groups of version 1 for this user");
+                cr_skip_test("this kernel has no control groups of version 1 for this user");
         cr_assert_eq(e, 0);
         return p;
 }

@@ -6,12 +6,14 @@ usage: foes.py --build BUILD [--as root|user] [--tier namespaces|landlock] [--on
 """
 import argparse
 import atexit
+import ctypes  # noqa: F401  tiers.py and tap.py need these, and a Python of root's own is out of reach for an ordinary user
+import errno  # noqa: F401
 import json
 import mmap
 import os
 import shutil
 import signal
-import socket  # noqa: F401  tap.py needs it, and a Python of root's own is out of reach for an ordinary user
+import socket  # noqa: F401
 import subprocess
 import sys
 import tempfile
