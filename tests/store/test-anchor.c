@@ -126,3 +126,34 @@ Test(anchor, an_older_copy_with_something_left) {
                 cr_assert_eq(anchored(&f), told, "mode %d: the anchor went back", m);
         }
 }
+
+// An anchor whose text was changed under its signature says nothing: neither that the store is behind it, nor what comes after it.
+Test(anchor, one_that_was_changed_is_not_used) {
+        _cleanup_store_fixture_ StoreFixture f;
+        _cleanup_free_ char *note = NULL, *changed = NULL;
+        char path[PATH_MAX], *size, *rest;
+        uint64_t told;
+        size_t n;
+        Txn *t;
+
+        redo_init(&f);
+        store_fixture_close(&f);
+        told = anchored(&f);
+        snprintf(path, sizeof(path), "%.4000s/anchor", f.temp.path);
+        cr_assert_eq(io_read_file(AT_FDCWD, path, NOTE_MAX, &note, &n), 0);
+        size = strchr(note, '\n'); /* the second line */
+        rest = size ? strchr(size + 1, '\n') : NULL;
+        cr_assert(rest);
+        *size = 0;
+        cr_assert_gt(asprintf(&changed, "%s\n%llu%s", note, (unsigned long long)told + 100, rest), 0);
+        cr_assert_eq(io_write_file(AT_FDCWD, path, changed, strlen(changed), 0600, false), 0);
+        cr_assert_eq(anchored(&f), told + 100);
+        store_fixture_open(&f, STORE_READ);
+        store_fixture_close(&f);
+        store_fixture_open(&f, STORE_SUPERVISE);
+        cr_assert_eq(live_ahead(f.store, &t, &f.d), 0);
+        store_commit_rest(t);
+        told = size_of(f.store);
+        store_fixture_close(&f);
+        cr_assert_eq(anchored(&f), told, "a true one takes its place");
+}
