@@ -5,9 +5,7 @@
 /* One character of valid UTF-8. */
 static unsigned decode(const unsigned char *s, size_t n, size_t *ret_n) {
         static const unsigned char first[] = {0x7F, 0x1F, 0x0F, 0x07};
-        size_t k = s[0] < 0x80 ? 1 : s[0] < 0xE0 ? 2
-                             : s[0] < 0xF0       ? 3
-                                                 : 4;
+        size_t k = s[0] < 0x80 ? 1 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : 4;
         unsigned c;
 
         if (k > n) {
