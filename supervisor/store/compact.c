@@ -32,16 +32,79 @@ static int wipe_redo(const Store *s) {
         return fdatasync(s->redo_fd) < 0 ? -errno : 0;
 }
 
-/* LMDB copies the rows of each page, and not what lies between them. */
-static int write_new(Store *s) {
-        _cleanup_close_ int fd = -1;
+#define COMMIT_BYTES (16U << 20)
+
+/* Rows in their order. What fills `to` is committed in parts, so that it need not fit into memory. */
+static int copy_table(MDB_txn *from, MDB_dbi of, const char *name, MDB_env *to) {
+        MDB_cursor *c = NULL;
+        MDB_txn *t = NULL;
+        MDB_dbi dbi = 0;
+        size_t n = 0;
+        MDB_val k, v;
         int r;
 
+        r = LMDB(mdb_txn_begin(to, NULL, 0, &t));
+        if (r == 0)
+                r = LMDB(mdb_dbi_open(t, name, MDB_CREATE, &dbi));
+        if (r == 0)
+                r = LMDB(mdb_cursor_open(from, of, &c));
+        while (r == 0 && (r = LMDB(mdb_cursor_get(c, &k, &v, MDB_NEXT))) == 0) {
+                r = LMDB(mdb_put(t, dbi, &k, &v, MDB_APPEND));
+                n += k.mv_size + v.mv_size;
+                if (r == 0 && n > COMMIT_BYTES) {
+                        r = LMDB(mdb_txn_commit(TAKE_PTR(t)));
+                        n = 0;
+                        if (r == 0)
+                                r = LMDB(mdb_txn_begin(to, NULL, 0, &t));
+                }
+        }
+        if (c)
+                LMDB((mdb_cursor_close(c), 0));
+        if (r == MDB_NOTFOUND)
+                r = LMDB(mdb_txn_commit(TAKE_PTR(t)));
+        if (t)
+                LMDB((mdb_txn_abort(t), 0));
+        return r == MDB_KEYEXIST ? -EUCLEAN : lmdb_to_errno(r); /* rows that are not in their order */
+}
+
+static int copy_tables(Store *s, MDB_env *to) {
+        MDB_txn *from;
+        int r = lmdb_to_errno(LMDB(mdb_txn_begin(s->env, NULL, MDB_RDONLY, &from)));
+
+        if (r < 0)
+                return r;
+        for (Table t = 0; t < TABLE_COUNT_ && r == 0; t++)
+                if (s->dbi[t])
+                        r = copy_table(from, s->dbi[t], table_name(t), to);
+        LMDB((mdb_txn_abort(from), 0));
+        return r < 0 ? r : lmdb_to_errno(LMDB(mdb_env_sync(to, 1)));
+}
+
+/* Row by row into an empty file. LMDB's own copy leaves out what lies between the rows, but takes over the pages that lead to them, and there stand
+ * keys of rows that are gone: in the index these are words of what was deleted. */
+static int write_new(Store *s) {
+        _cleanup_close_ int fd = -1;
+        _cleanup_free_ char *path = NULL;
+        MDB_env *to = NULL;
+        int r;
+
+        if (asprintf(&path, "%s/" DATA_NEW, s->dir) < 0) {
+                path = NULL;
+                return -ENOMEM;
+        }
         unlinkat(s->dir_fd, DATA_NEW, 0); /* of one that died */
         fd = openat(s->dir_fd, DATA_NEW, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
                 return -errno;
-        r = lmdb_to_errno(LMDB(mdb_env_copyfd2(s->env, fd, MDB_CP_COMPACT)));
+        r = lmdb_to_errno(mdb_env_create(&to));
+        if (r < 0)
+                return r;
+        mdb_env_set_maxdbs(to, TABLE_COUNT_);
+        mdb_env_set_mapsize(to, 2 * size_at(s, "data.mdb") + 2 * COMMIT_BYTES); /* it is not larger than the old one, but for what a commit lets go */
+        r = lmdb_to_errno(LMDB(mdb_env_open(to, path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC, 0600)));
+        if (r == 0)
+                r = copy_tables(s, to);
+        mdb_env_close(to);
         if (r == 0 && fsync(fd) < 0)
                 r = -errno;
         return r;

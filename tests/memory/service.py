@@ -3,6 +3,7 @@
 
 usage: service.py LETHE
 """
+import hashlib
 import json
 import os
 import subprocess
@@ -344,6 +345,26 @@ def what_was_deleted_is_nowhere():  # M-56, M-25
     same(lethe("audit").code, 0)
     same(lethe("verify").code, 0)
     same(load("memory", "filler-7")["payload"], FACT)
+
+
+@case
+def words_of_what_was_deleted_lead_to_nothing_that_stays():  # M-56
+    def words(name):
+        return [hashlib.sha256(b"%s %d" % (name, i)).hexdigest()[:16] for i in range(6000)]
+
+    # So many that the index needs pages which only lead to others: there, too, stand words.
+    save("knowledge", {"title": "stays", "text": " ".join(words(b"stays"))}, "wordy-stays")
+    save("knowledge", {"title": "goes", "text": " ".join(words(b"goes"))}, "wordy-goes")
+    call("memory", "delete", "knowledge", "wordy-goes")
+    same(lethe("compact").code, 0)
+    for folder, _, files in os.walk(STORE):
+        for name in files:
+            with open(os.path.join(folder, name), "rb") as f:
+                data = f.read()
+            same([w for w in words(b"goes") if w.encode() in data], [], folder, name)
+    same(lethe("audit").code, 0)
+    same(lethe("verify").code, 0)
+    same(call("memory", "search", words(b"stays")[1234])["records"][0]["id"], "wordy-stays")
 
 
 @case
