@@ -1,5 +1,7 @@
 #include "engine/lexicon.h"
 
+#include "base/scatter.h"
+
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -117,11 +119,7 @@ void lexicon_free(Lexicon *l) {
 }
 
 static size_t bucket_of(const Lexicon *l, const char *term, size_t n) {
-        uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
-
-        for (size_t i = 0; i < n; i++)
-                h = (h ^ (uint8_t)term[i]) * UINT64_C(1099511628211);
-        return (size_t)(h ^ h >> 32) & (l->n_buckets - 1);
+        return scatter(0, term, n) & (l->n_buckets - 1);
 }
 
 static int more_buckets(Lexicon *l) {

@@ -1,3 +1,4 @@
+#include "base/scatter.h"
 #include "engine/stem.h"
 #include "engine/terms.h"
 
@@ -105,16 +106,8 @@ static int more_buckets(Terms *b) {
         return 0;
 }
 
-static uint32_t hash_of(unsigned field, const char *p, size_t n) {
-        uint32_t h = 2166136261U ^ field; /* FNV-1a */
-
-        for (size_t i = 0; i < n; i++)
-                h = (h ^ (uint8_t)p[i]) * 16777619U;
-        return h ^ h >> 15;
-}
-
 static int add(Terms *b, unsigned field, const char *p, size_t n, bool whole) {
-        uint32_t h = hash_of(field, p, n);
+        uint32_t h = scatter(field, p, n);
         size_t k;
         Entry *e;
         int r;
@@ -155,7 +148,7 @@ static int stem_of(Terms *b, const char *p, size_t n, Stem *ret) {
 
         for (size_t i = 0; i < n && letters; i++)
                 letters = (p[i] >= 'a' && p[i] <= 'z') || p[i] == '\'';
-        known = letters && b->stems && n <= STEM_BYTES ? &b->stems[hash_of(0, p, n) % STEMS] : NULL;
+        known = letters && b->stems && n <= STEM_BYTES ? &b->stems[scatter(0, p, n) % STEMS] : NULL;
         if (known && known->n_word == n && memcmp(known->word, p, n) == 0) {
                 ret->n = known->n_stem;
                 memcpy(ret->p, known->stem, known->n_stem);
@@ -378,4 +371,14 @@ const Term *terms_sorted(Terms *b, size_t *ret_n) {
 
 unsigned terms_length(const Terms *b, unsigned field) {
         return b->length[field];
+}
+
+size_t terms_longest_search(const Terms *b) {
+        size_t run = 0, longest = 0;
+
+        for (size_t i = 0; i < b->n_buckets; i++) {
+                run = b->buckets[i] ? run + 1 : 0;
+                longest = MAX(longest, run);
+        }
+        return longest;
 }

@@ -47,6 +47,8 @@ void terms_set_length(Terms *b, unsigned field, unsigned length);
 const Term *terms_sorted(Terms *b, size_t *ret_n);
 /* Words of a field with all repetitions, wholes not counted; at most TERMS_LENGTH_MAX. */
 unsigned terms_length(const Terms *b, unsigned field);
+/* For tests: how many places of the bag's table are looked at for one term at worst. */
+size_t terms_longest_search(const Terms *b);
 
 /* Does the text have the words of the phrase, unstemmed, one after the other? What stands between the words, and case and marks, do not matter; a word is
  * what is between separators, so that "import blocker" is not in "import_blocker". A phrase without a word, or with more than TERMS_PHRASE_MAX, is in no text. */

@@ -194,3 +194,38 @@ Test(terms, in_order) {
                 }
         }
 }
+
+/* FNV-1a, as who sends words can work it out. */
+static uint32_t known_hash(const char *p, size_t n) {
+        uint32_t h = 2166136261U;
+
+        for (size_t i = 0; i < n; i++)
+                h = (h ^ (uint8_t)p[i]) * 16777619U;
+        return h ^ h >> 15;
+}
+
+// M-14: words chosen by whoever wants a text to take long are found as fast as any.
+Test(terms, chosen_words) {
+        static const char digits[] = "0123456789bcdfghjkmnpqrtvwxz";
+        _cleanup_terms_ Terms *b = NULL;
+        unsigned n = 0;
+        size_t terms;
+
+        cr_assert_eq(terms_new(&b), 0);
+        for (unsigned long x = 0; n < 20000; x++) {
+                char word[6];
+                unsigned long y = x;
+
+                word[0] = (char)('0' + y % 10);
+                y /= 10;
+                for (size_t i = 1; i < sizeof(word); i++, y /= sizeof(digits) - 1)
+                        word[i] = digits[y % (sizeof(digits) - 1)];
+                if ((known_hash(word, sizeof(word)) & 0xFFFF) >= 1024)
+                        continue;
+                cr_assert_eq(terms_add(b, 0, word, sizeof(word)), 0);
+                n++;
+        }
+        cr_assert(terms_sorted(b, &terms));
+        cr_assert_eq(terms, n);
+        cr_assert_lt(terms_longest_search(b), 2000, "%zu of %u", terms_longest_search(b), n);
+}
