@@ -48,7 +48,7 @@ static int dependents_of(Txn *t, const Deletion *d, const RecordKey *k, Dependen
 }
 
 /* Its payloads first: of what comes after, the reason stays. known: of the root its dependents as they were before anything went; else NULL, and those that are
- * left are recorded. */
+ * left and lean on it itself are recorded: to look for all of them anew, for each that goes, would take as long as their number squared or worse. */
 static int delete_one(Txn *t, const Deletion *d, const RecordKey *k, const RecordKey *root, const Dependent *known, size_t n_known, json_t *went,
                       Diag *reterr) {
         _cleanup_json_ json_t *fields = NULL, *more = d->reason ? json_pack("{s:s}", "reason", d->reason) : NULL;
@@ -60,7 +60,7 @@ static int delete_one(Txn *t, const Deletion *d, const RecordKey *k, const Recor
         int r = d->reason && !more ? -ENOMEM : record_get(t, k, &rec);
 
         if (r == 0 && !known)
-                r = dependents_of(t, d, k, &deps, &n);
+                r = graph_direct(t, k, &deps, &n);
         if (r == 0)
                 r = fields_of(t, &rec, known ? known : deps, known ? n_known : n, root, &fields);
         if (r == 0)

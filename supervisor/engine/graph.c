@@ -1,5 +1,6 @@
 #include "engine/graph.h"
 
+#include "base/scatter.h"
 #include "engine/engine.h"
 
 #include <errno.h>
@@ -44,31 +45,55 @@ int graph_support(Txn *t, const RecordKey *k, Support *ret) {
 typedef struct Found {
         Dependent *v;
         size_t n, room, most;
+        uint32_t *buckets; /* index of one and 1, 0: free; a power of two of them, at most half used */
+        size_t n_buckets;
 } Found;
 
 static int key_compare(const RecordKey *a, const RecordKey *b) {
         return a->kind != b->kind ? (a->kind > b->kind) - (a->kind < b->kind) : strcmp(a->id, b->id);
 }
 
-static Dependent *find(Found *f, const RecordKey *source) {
+static_assert(RECORD_ID_MAX <= SCATTER_BYTES_MAX + 1, "an id is scattered whole");
+
+/* Where it stands, or would. */
+static size_t place(const Found *f, const RecordKey *source) {
+        size_t k = scatter(source->kind, source->id, strlen(source->id)) & (f->n_buckets - 1);
+
+        while (f->buckets[k] && key_compare(&f->v[f->buckets[k] - 1].ref.source, source) != 0)
+                k = (k + 1) & (f->n_buckets - 1);
+        return k;
+}
+
+static bool is_there(const Found *f, const RecordKey *source) {
+        return f->n > 0 && f->buckets[place(f, source)];
+}
+
+static int grow(Found *f) {
+        size_t room = f->room ? f->room * 2 : 16;
+        Dependent *v = reallocarray(f->v, room, sizeof(*v));
+
+        if (!v)
+                return -ENOMEM;
+        f->v = v;
+        free(f->buckets);
+        f->buckets = calloc(room, 2 * sizeof(*f->buckets));
+        if (!f->buckets)
+                return -ENOMEM;
+        f->n_buckets = 2 * room;
+        f->room = room;
         for (size_t i = 0; i < f->n; i++)
-                if (key_compare(&f->v[i].ref.source, source) == 0)
-                        return &f->v[i];
-        return NULL;
+                f->buckets[place(f, &f->v[i].ref.source)] = (uint32_t)i + 1;
+        return 0;
 }
 
 static int add(Found *f, const Dependent *d) {
+        int r;
+
         if (f->n == f->most)
                 return ENGINE_E_TOO_MANY;
-        if (f->n == f->room) {
-                size_t room = f->room ? f->room * 2 : 16;
-                Dependent *v = reallocarray(f->v, room, sizeof(*v));
-
-                if (!v)
-                        return -ENOMEM;
-                f->v = v;
-                f->room = room;
-        }
+        if (f->n == f->room && (r = grow(f)) < 0)
+                return r;
+        f->buckets[place(f, &d->ref.source)] = (uint32_t)f->n + 1;
         f->v[f->n++] = *d;
         return 0;
 }
@@ -83,7 +108,7 @@ static int lean_on(Txn *t, const RecordKey *root, const RecordKey *on, unsigned 
                 bool holds = (ref.strong || kind_class(ref.source.kind) == CLASS_KERNEL) && !replaces(&ref);
                 Dependent d = {.ref = ref, .depth = depth, .holds = hold};
 
-                if ((hold && !holds) || key_compare(&ref.source, root) == 0 || find(f, &ref.source))
+                if ((hold && !holds) || key_compare(&ref.source, root) == 0 || is_there(f, &ref.source))
                         continue;
                 r = graph_state(t, &ref.source, &d.state);
                 if (r == 0 && d.state != RECORD_NONE && d.state != RECORD_REMOVED)
@@ -92,13 +117,13 @@ static int lean_on(Txn *t, const RecordKey *root, const RecordKey *on, unsigned 
         return r == -ENOENT ? 0 : r;
 }
 
-/* First all that hold, then who leans on one of these, or on the record, in whatever way. */
-static int spread(Txn *t, const RecordKey *k, Found *f) {
+/* First all that hold, then who leans on one of these, or on the record, in whatever way. direct: on the record alone. */
+static int spread(Txn *t, const RecordKey *k, bool direct, Found *f) {
         int r = 0;
 
         for (int hold = 1; r == 0 && hold >= 0; hold--) {
                 r = lean_on(t, k, k, 1, hold, f);
-                for (size_t at = 0; r == 0 && at < f->n; at++) {
+                for (size_t at = 0; r == 0 && !direct && at < f->n; at++) {
                         RecordKey source = f->v[at].ref.source; /* the list moves when it grows */
 
                         r = lean_on(t, k, &source, f->v[at].depth + 1, hold, f);
@@ -115,10 +140,11 @@ static int by_depth(const void *a, const void *b) {
         return key_compare(&x->ref.source, &y->ref.source);
 }
 
-int graph_dependents_most(Txn *t, const RecordKey *k, size_t most, Dependent **ret, size_t *ret_n) {
+static int dependents(Txn *t, const RecordKey *k, bool direct, size_t most, Dependent **ret, size_t *ret_n) {
         Found f = {.most = most};
-        int r = spread(t, k, &f);
+        int r = spread(t, k, direct, &f);
 
+        free(f.buckets);
         if (r != 0) {
                 free(f.v);
                 return r;
@@ -129,8 +155,16 @@ int graph_dependents_most(Txn *t, const RecordKey *k, size_t most, Dependent **r
         return 0;
 }
 
+int graph_dependents_most(Txn *t, const RecordKey *k, size_t most, Dependent **ret, size_t *ret_n) {
+        return dependents(t, k, false, most, ret, ret_n);
+}
+
 int graph_dependents(Txn *t, const RecordKey *k, Dependent **ret, size_t *ret_n) {
-        return graph_dependents_most(t, k, SIZE_MAX, ret, ret_n);
+        return dependents(t, k, false, SIZE_MAX, ret, ret_n);
+}
+
+int graph_direct(Txn *t, const RecordKey *k, Dependent **ret, size_t *ret_n) {
+        return dependents(t, k, true, SIZE_MAX, ret, ret_n);
 }
 
 int graph_blockers(Txn *t, const RecordKey *k, Ref **ret, size_t *ret_n) {

@@ -28,6 +28,8 @@ typedef struct Dependent {
 /* With a bound: ENGINE_E_TOO_MANY when there are more than `most`. */
 int graph_dependents_most(Txn *t, const RecordKey *k, size_t most, Dependent **ret, size_t *ret_n);
 int graph_dependents(Txn *t, const RecordKey *k, Dependent **ret, size_t *ret_n);
+/* Those of depth 1. */
+int graph_direct(Txn *t, const RecordKey *k, Dependent **ret, size_t *ret_n);
 
 /* What keeps a record from being removed: strong edges of live sources, those of kernels, weak ones of active sources (M-46). *ret is owned (free). */
 int graph_blockers(Txn *t, const RecordKey *k, Ref **ret, size_t *ret_n);

@@ -1,6 +1,7 @@
 #include "memory/digest.h"
 
 #include "engine/event.h"
+#include "engine/graph.h"
 #include "engine/scope.h"
 #include "memory/records.h"
 #include "memory/refs.h"
@@ -17,16 +18,25 @@ static const char *word(const json_t *o, const char *member) {
         return s ? s : "";
 }
 
-static const json_t *scanned(const json_t *scan, const char *kind, const char *id) {
+static const char *name_of(const char *kind, const char *id, char out[static NAMED_MAX]) {
+        snprintf(out, NAMED_MAX, "%.31s/%.64s", kind, id);
+        return out;
+}
+
+/* What was scanned, by name: there may be as many candidates as records. */
+static int index_of(const json_t *scan, json_t **ret) {
         const json_t *records = json_object_get(scan, "records");
+        _cleanup_json_ json_t *all = json_object();
+        char name[NAMED_MAX];
 
-        for (size_t i = 0; i < json_array_size(records); i++) {
-                const json_t *o = json_array_get(records, i);
+        for (size_t i = 0; all && i < json_array_size(records); i++) {
+                json_t *o = json_array_get(records, i);
 
-                if (strcmp(word(o, "kind"), kind) == 0 && strcmp(word(o, "id"), id) == 0)
-                        return o;
+                if (json_object_set(all, name_of(word(o, "kind"), word(o, "id"), name), o) < 0)
+                        return -ENOMEM;
         }
-        return NULL;
+        *ret = TAKE_PTR(all);
+        return *ret ? 0 : -ENOMEM;
 }
 
 /* One entry of what was proposed, from who may say anything. */
@@ -49,7 +59,7 @@ static int read_step(const Digest *d, uint64_t scope, const json_t *o, size_t i,
 static bool by_name(const Digest *d, const PassStep *s) {
         char name[NAMED_MAX];
 
-        snprintf(name, sizeof(name), "%.31s/%s", kind_name(s->key.kind), s->key.id);
+        name_of(kind_name(s->key.kind), s->key.id, name);
         for (size_t i = 0; i < d->n_names; i++)
                 if (strcmp(d->names[i], name) == 0 || strcmp(d->names[i], s->key.id) == 0)
                         return true;
@@ -91,14 +101,16 @@ static json_t *names(unsigned reasons) {
 
 /* The run record: what each step rests on, as it was (M-47). */
 static int record_of(const Digest *d, const json_t *candidates, const json_t *blocked, json_t **ret) {
-        _cleanup_json_ json_t *list = json_array(), *policy = names(d->automatic), *removal = names(d->automatic_removal), *o = NULL, *alone = NULL;
+        _cleanup_json_ json_t *list = json_array(), *policy = names(d->automatic), *removal = names(d->automatic_removal), *o = NULL;
+        _cleanup_json_ json_t *alone = NULL, *scanned = NULL;
         const json_t *pass = json_object_get(d->scan, "pass");
+        char name[NAMED_MAX];
 
-        if (!list || !policy || !removal)
+        if (!list || !policy || !removal || index_of(d->scan, &scanned) < 0)
                 return -ENOMEM;
         for (size_t i = 0; i < json_array_size(candidates); i++) {
                 _cleanup_json_ json_t *one = json_copy(json_array_get(candidates, i));
-                const json_t *seen = scanned(d->scan, word(one, "kind"), word(one, "id"));
+                const json_t *seen = json_object_get(scanned, name_of(word(one, "kind"), word(one, "id"), name));
 
                 if (!one || (seen && (json_object_set(one, "in", json_object_get(seen, "in")) < 0 || json_object_set(one, "out", json_object_get(seen,
                                                                                                                                                  "out")) < 0)) ||
@@ -152,17 +164,22 @@ static int blocked_of(Txn *t, const Digest *d, uint64_t scope, json_t *blocked, 
         const json_t *list = json_object_get(d->proposed, "blocked");
 
         for (size_t i = 0; i < json_array_size(list); i++) {
-                _cleanup_json_ json_t *refs = NULL;
+                _cleanup_json_ json_t *blockers = NULL;
+                RecordState state;
                 PassStep s;
                 int r = read_step(d, scope, json_array_get(list, i), i, &s, reterr);
 
                 if (r == 0)
-                        r = memory_refs(t, d->scope, s.key.kind, s.key.id, &refs, reterr);
+                        r = graph_state(t, &s.key, &state);
+                if (r == 0 && state == RECORD_NONE)
+                        r = diag(reterr, ENGINE_E_NO_RECORD, "blocked[%zu]: there is no such record", i);
+                if (r == 0)
+                        r = memory_blockers(t, &s.key, &blockers);
                 if (r != 0)
                         return r;
                 if (json_array_append_new(blocked, json_pack("{s:s, s:s, s:s, s:o, s:O}", "op", op_name(s.op), "kind", kind_name(s.key.kind), "id", s.key.id,
                                                              "reason",
-                                                             reason_json(&s.reason), "blockers", json_object_get(refs, "blockers"))) < 0)
+                                                             reason_json(&s.reason), "blockers", blockers)) < 0)
                         return -ENOMEM;
         }
         return 0;

@@ -8,6 +8,7 @@
 #define SUPERSEDES "supersedes"
 #define STRONG 1.0
 #define WEAK 0.35
+#define REASONS_MOST 64 /* of one record, as the engine looks at */
 
 static const char *word(const json_t *o, const char *member) {
         const char *s = json_string_value(json_object_get(o, member));
@@ -60,9 +61,12 @@ static double score_of(const json_t *record) {
 }
 
 static int add(json_t *reasons, const char *name, const json_t *edge, const char *member, json_t *value) {
-        json_t *o = json_pack("{s:s, s:O*, s:O*, s:O*}", "reason", name, "kind", json_object_get(edge, "kind"), "id", json_object_get(edge, "id"),
-                              member ? member : "event", value);
+        json_t *o;
 
+        if (json_array_size(reasons) == REASONS_MOST)
+                return 0;
+        o = json_pack("{s:s, s:O*, s:O*, s:O*}", "reason", name, "kind", json_object_get(edge, "kind"), "id", json_object_get(edge, "id"),
+                      member ? member : "event", value);
         for (size_t i = 0; o && i < json_array_size(reasons); i++)
                 if (json_equal(json_array_get(reasons, i), o)) { /* by another role */
                         json_decref(o);

@@ -44,7 +44,7 @@ int memory_refs_of(Txn *t, const RecordKey *k, bool incoming, json_t **ret) {
         return edges(t, k, incoming, false, ret);
 }
 
-static int blockers(Txn *t, const RecordKey *k, json_t **ret) {
+int memory_blockers(Txn *t, const RecordKey *k, json_t **ret) {
         _cleanup_json_ json_t *a = json_array();
         _cleanup_free_ Ref *v = NULL;
         size_t n = 0;
@@ -107,7 +107,7 @@ int memory_refs(Txn *t, const char *scope, Kind kind, const char *id, json_t **r
         if (r == 0)
                 r = edges(t, &k, false, true, &broken);
         if (r == 0)
-                r = blockers(t, &k, &block);
+                r = memory_blockers(t, &k, &block);
         if (r == 0)
                 r = memory_dependents(t, &k, &deps);
         if (r != 0)

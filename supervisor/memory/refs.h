@@ -11,6 +11,9 @@
  * none. */
 int memory_refs_of(Txn *t, const RecordKey *k, bool incoming, json_t **ret);
 
+/* The sources of graph_blockers(), as above. */
+int memory_blockers(Txn *t, const RecordKey *k, json_t **ret);
+
 /* {"outgoing","incoming","broken","blockers","dependents"}: broken are those outgoing ones whose end was removed or deleted. Any record of the scope; what
  * is gone
  * has no outgoing ones, but those that refer to it are there. Returns 0, ENGINE_E_NO_SCOPE, ENGINE_E_BAD_NAME, -errno. */

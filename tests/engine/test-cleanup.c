@@ -1,4 +1,5 @@
 #include "cleanup-fixture.h"
+#include "engine/event.h"
 #include "engine/fold.h"
 
 #include <criterion/criterion.h>
@@ -251,5 +252,49 @@ Test(cleanup, cascade) {
                         n--;
         }
         cr_expect_eq(n, 5 - 3); /* weak, far, other */
+        done(&w);
+}
+
+/* Refers to the root and to `n_refs` of its neighbours in the ring, every second time weakly. */
+static void save_in_ring(Txn *t, unsigned i, unsigned n, unsigned n_refs) {
+        _cleanup_json_ json_t *list = json_array(), *payload = json_pack("{s:s}", "summary", "s");
+        Mutated m;
+        char id[16];
+        Diag d;
+
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "kind", "memory_substrate", "id", "root", "strength", "strong", "role", "ref"));
+        for (unsigned k = 1; k <= n_refs; k++) {
+                snprintf(id, sizeof(id), "n%u", (i + k) % n);
+                json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "kind", "memory_substrate", "id", id, "strength", k % 2 ? "strong" : "weak", "role",
+                                                      "ref"));
+        }
+        snprintf(id, sizeof(id), "n%u", i);
+        cr_assert_eq(mutate_judged(t, &(Mutation){.kind = KIND_MEMORY, .op = OP_SAVE, .id = id, .expect = MUTATION_ANY, .payload = payload, .refs = list,
+                                                  .type = "episodic", .who = ME}, &m, &d), 0, "%s", d.text);
+}
+
+// M-54, M-55: records that all hold on to each other go as fast as as many others, and each deletion names who leaned on the record itself
+Test(cleanup, cascade_of_a_thicket) {
+        static const char *const lines[] = {"m/root", NULL};
+        _cleanup_json_ json_t *went = NULL, *entry = NULL;
+        const unsigned n = 400, n_refs = 250;
+        size_t i;
+        json_t *o, *dependents;
+        uint64_t seq;
+        World w;
+
+        make(&w, lines);
+        for (unsigned k = 0; k < n; k++)
+                save_in_ring(w.t, k, n, 0);
+        for (unsigned k = 0; k < n; k++)
+                save_in_ring(w.t, k, n, n_refs);
+        cr_assert_eq(engine_delete(w.t, &(Deletion){.kind = KIND_MEMORY, .id = "root", .cascade = true, .who = ME}, &went, &w.d), 0, "%s", w.d.text);
+        cr_expect_eq(json_array_size(went), n + 1);
+        cr_assert_eq(json_get_u64(json_object_get(json_array_get(went, 0), "seq"), &seq), 0);
+        cr_assert_eq(event_get(w.t, seq, &entry), 0);
+        dependents = json_object_get(entry, "dependents");
+        cr_expect_eq(json_array_size(dependents), n_refs);
+        json_array_foreach(dependents, i, o)
+                cr_expect(json_string_value(json_object_get(o, "id"))[0] == 'n');
         done(&w);
 }
