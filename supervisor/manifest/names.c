@@ -129,6 +129,25 @@ int strv_add(char ***v, const char *s) {
         return p[n] ? 0 : -ENOMEM;
 }
 
+int strv_add_all(char ***v, char *const *more) {
+        size_t n = strv_length(*v), n_more = strv_length(more);
+        char **p = n_more > 0 ? reallocarray(*v, n + n_more + 1, sizeof(*p)) : NULL;
+
+        if (n_more == 0)
+                return 0;
+        if (!p)
+                return -ENOMEM;
+        *v = p;
+        p[n] = NULL;
+        for (size_t i = 0; i < n_more; i++) {
+                p[n + i + 1] = NULL;
+                p[n + i] = strdup(more[i]);
+                if (!p[n + i])
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
 bool strv_has(char *const *v, const char *s) {
         for (size_t i = 0; v && v[i]; i++)
                 if (strcmp(v[i], s) == 0)

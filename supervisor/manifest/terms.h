@@ -126,4 +126,6 @@ static inline void strv_freep(char ***v) {
 size_t strv_length(char *const *v);
 /* Appends a copy. Returns 0 or -ENOMEM. */
 int strv_add(char ***v, const char *s);
+/* Appends copies of all, of which there may be very many. more: NULL is none. Returns 0 or -ENOMEM. */
+int strv_add_all(char ***v, char *const *more);
 bool strv_has(char *const *v, const char *s);

@@ -45,14 +45,6 @@ static int copy(char **field, const char *s) {
         return *field ? 0 : -ENOMEM;
 }
 
-static int copy_list(char ***field, char *const *v) {
-        int r = 0;
-
-        for (size_t i = 0; r == 0 && v && v[i]; i++)
-                r = strv_add(field, v[i]);
-        return r;
-}
-
 /* NAME=VALUE takes the place of an earlier NAME. */
 uint64_t grant_set_aside(const Grant *g) {
         uint64_t most = 0;
@@ -152,7 +144,7 @@ int grant_entry(const Skill *s, const Entry *e, char ***ret_argv, Diag *reterr) 
                 r = skill_program(ret_argv, s, program, reterr);
         else
                 r = strv_add(ret_argv, program); /* of the region's system folders, or searched in PATH there */
-        return r ? r : copy_list(ret_argv, e->argv + 1);
+        return r ? r : strv_add_all(ret_argv, e->argv + 1);
 }
 
 /* What runs in the skill: an entry of lethe.json; where that names none, the file that --entry names. */
@@ -186,16 +178,16 @@ static int set_exec(Grant *g, const RunRequest *q, Diag *reterr) {
 
 /* What is the skill's own business: nothing of it reaches beyond the region. */
 static int set_own(Grant *g, const Manifest *m, const RunRequest *q) {
-        int r = copy_list(&g->reads, m->reads);
+        int r = strv_add_all(&g->reads, m->reads);
 
         if (r == 0)
-                r = copy_list(&g->writes, m->writes);
+                r = strv_add_all(&g->writes, m->writes);
         if (r == 0)
-                r = copy_list(&g->resources, m->resources);
+                r = strv_add_all(&g->resources, m->resources);
         if (r == 0)
-                r = copy_list(&g->sub_skills, m->sub_skills);
+                r = strv_add_all(&g->sub_skills, m->sub_skills);
         if (r == 0)
-                r = copy_list(&g->preload, m->preload);
+                r = strv_add_all(&g->preload, m->preload);
         if (r == 0 && m->notes)
                 r = copy(&g->notes, m->notes);
         if (r == 0 && m->canon)
@@ -242,7 +234,7 @@ int policy_grant(const Skill *s, const RunRequest *q, const Policy *p, Grant *re
         } else
                 r = set_exec(&g, q, reterr);
         if (r == 0)
-                r = copy_list(&g.argv, q->args);
+                r = strv_add_all(&g.argv, q->args);
         if (r == 0)
                 r = set_own(&g, m, q);
         if (r == 0)

@@ -293,6 +293,27 @@ Test(grant, the_record_has_no_words_of_the_user, .init = setup, .fini = teardown
         cr_expect(strstr(text, "\"arguments\":1"), "%s", text);
 }
 
+// I-33: of arguments there may be a request full: what is done for each does not grow with those before it, because nothing cancels that
+Test(grant, very_many_arguments, .init = setup, .fini = teardown) {
+        const size_t n = 1000000;
+        _cleanup_free_ char **args = calloc(n + 1, sizeof(*args));
+        _cleanup_policy_ Policy *p = NULL;
+        RunRequest q = {0};
+        _cleanup_grant_ Grant g = {0};
+        Diag d = {0};
+
+        cr_assert(args);
+        for (size_t i = 0; i < n; i++)
+                args[i] = (char *)"";
+        cr_assert_eq(policy_parse(P(""), strlen(P("")), "policy.json", &p, &d), 0, "%s", d.text);
+        cr_assert_eq(request_exec(&q, "/bin/true", &d), 0, "%s", d.text);
+        q.args = args;
+        cr_assert_eq(policy_grant(NULL, &q, p, &g, &d), 0, "%s", d.text);
+        cr_expect_eq(strv_length(g.argv), n + 1);
+        q.args = NULL; /* borrowed */
+        request_deinit(&q);
+}
+
 /* However long its lists are, a record fits into a ledger entry. */
 Test(grant, the_record_is_bounded, .init = setup, .fini = teardown) {
         static const Case c = {"bounded", M(""), NULL, {0}, 0, ""};
