@@ -227,6 +227,8 @@ static int print_found(const Call *c) {
                        json_integer_value(json_object_get(c->found, "archived")), json_integer_value(json_object_get(c->found, "removed")));
         else
                 printf("dry run: nothing changed; --apply does what is approved\n");
+        if (json_is_true(json_object_get(c->found, "cut")))
+                printf("that is not all: one pass holds no more, the next one goes on\n");
         return cli_done(c->a->verb, EXIT_OK);
 }
 

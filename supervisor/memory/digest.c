@@ -219,5 +219,9 @@ int memory_digest(Txn *t, const Digest *d, json_t **ret, Diag *reterr) {
                 archived += steps[i].op == OP_ARCHIVE;
         *ret = json_pack("{s:s, s:O, s:b, s:o*, s:O, s:O, s:i, s:i}", "scope", d->scope, "pass", json_object_get(d->scan, "pass"), "applied", (int)d->apply, "seq",
                          seq ? json_u64(seq) : NULL, "candidates", candidates, "blocked", blocked, "archived", (int)archived, "removed", (int)(n - archived));
+        if (*ret && json_is_true(json_object_get(d->proposed, "cut")) && json_object_set_new(*ret, "cut", json_true()) < 0) {
+                json_decref(*ret);
+                *ret = NULL;
+        }
         return *ret ? 0 : -ENOMEM;
 }

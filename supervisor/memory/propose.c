@@ -8,7 +8,10 @@
 #define SUPERSEDES "supersedes"
 #define STRONG 1.0
 #define WEAK 0.35
-#define REASONS_MOST 64 /* of one record, as the engine looks at */
+#define REASONS_MOST 64 /* of one record, as the engine looks at, and blockers that are named */
+/* An answer has 262144 bytes at most: of more, the first ones are for this pass, and the others for those after it. */
+#define PROPOSALS_BYTES (160 * 1024)
+#define BLOCKED_BYTES (64 * 1024)
 
 static const char *word(const json_t *o, const char *member) {
         const char *s = json_string_value(json_object_get(o, member));
@@ -102,7 +105,7 @@ static int reasons_of(const json_t *scan, const json_t *record, json_t *reasons)
 static int blockers_of(const json_t *record, json_t *blockers) {
         const json_t *in = json_object_get(record, "in");
 
-        for (size_t i = 0; i < json_array_size(in); i++) {
+        for (size_t i = 0; i < json_array_size(in) && json_array_size(blockers) < REASONS_MOST; i++) {
                 const json_t *edge = json_array_get(in, i);
 
                 if (gone(edge) || is(edge, "role", SUPERSEDES) || !(strong(edge) || of_kernel(edge) || is(edge, "state", "active")))
@@ -152,7 +155,8 @@ static int compare(const void *a, const void *b) {
         return strcmp(word(x, "id"), word(y, "id"));
 }
 
-static int sorted(const json_t *list, json_t **ret) {
+/* In order, and no more than so many bytes of them. */
+static int sorted(const json_t *list, size_t most, json_t **ret, bool *ret_cut) {
         size_t n = json_array_size(list);
         json_t **v = calloc(n + 1, sizeof(*v)), *out = json_array();
         int r = v && out ? 0 : -ENOMEM;
@@ -161,8 +165,16 @@ static int sorted(const json_t *list, json_t **ret) {
                 v[i] = json_array_get(list, i);
         if (r == 0)
                 qsort(v, n, sizeof(*v), compare);
-        for (size_t i = 0; r == 0 && i < n; i++)
+        for (size_t i = 0; r == 0 && i < n; i++) {
+                size_t bytes = json_dumpb(v[i], NULL, 0, JSON_COMPACT) + 1;
+
+                if (bytes > most) {
+                        *ret_cut = true;
+                        break;
+                }
+                most -= bytes;
                 r = json_array_append(out, v[i]) < 0 ? -ENOMEM : 0;
+        }
         free(v);
         if (r < 0)
                 json_decref(out);
@@ -175,17 +187,20 @@ int propose(const json_t *scan, json_t **ret) {
         const json_t *records = json_object_get(scan, "records");
         json_t *proposals = json_array(), *blocked = json_array(), *a = NULL, *b = NULL;
         int r = proposals && blocked ? 0 : -ENOMEM;
+        bool cut = false;
 
         if (json_integer_value(json_object_get(scan, "version")) != PROPOSE_VERSION || !json_is_array(records) || !json_object_get(scan, "pass"))
                 r = -EINVAL;
         for (size_t i = 0; r == 0 && i < json_array_size(records); i++)
                 r = judge(scan, json_array_get(records, i), proposals, blocked);
         if (r == 0)
-                r = sorted(proposals, &a);
+                r = sorted(proposals, PROPOSALS_BYTES, &a, &cut);
         if (r == 0)
-                r = sorted(blocked, &b);
+                r = sorted(blocked, BLOCKED_BYTES, &b, &cut);
         if (r == 0 && !(*ret = json_pack("{s:i, s:O, s:O, s:O}", "version", PROPOSE_VERSION, "pass", json_object_get(scan, "pass"), "proposals", a,
                                          "blocked", b)))
+                r = -ENOMEM;
+        if (r == 0 && cut && json_object_set_new(*ret, "cut", json_true()) < 0)
                 r = -ENOMEM;
         json_decref(a);
         json_decref(b);

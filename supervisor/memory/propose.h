@@ -10,5 +10,5 @@
 /* scan: of memory/scan.h. *ret: {"version":1,"pass":n,"proposals":[{"op":"archive"|"remove","kind","id","score","reason":{…},"also":[{…}]}],
  * "blocked":[{"op":"remove","kind","id","score","reason","also","blockers":[{"kind","id","strength","role"}]}]}: downstream first (knowledge, skill,
   * memory), then by
- * score of support, then by id (M-49). Returns 0, -EINVAL for what is no scan, -ENOMEM. */
+ * score of support, then by id (M-49). "cut": true is there when it is more than an answer holds, and these are the first. Returns 0, -EINVAL for what is no scan, -ENOMEM. */
 int propose(const json_t *scan, json_t **ret);

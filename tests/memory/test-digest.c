@@ -149,3 +149,49 @@ Test(digest, proposes_what_holds) {
         }
         cr_expect_gt(all, 25, "%zu", all); /* it was about something */
 }
+
+static json_t *edge(unsigned i, const char *role, const char *state) {
+        char id[16];
+
+        snprintf(id, sizeof(id), "e%u", i);
+        return json_pack("{s:s, s:s, s:s, s:s, s:s}", "kind", MEMORY, "id", id, "strength", "strong", "role", role, "state", state);
+}
+
+// M-42, M-49: of more than an answer holds the first ones are proposed, and it says that there are more: whoever saves much keeps no digest from running
+Test(digest, more_than_an_answer_holds) {
+        const size_t n = 8000, n_edges = 3000;
+        _cleanup_json_ json_t *records = json_array(), *scan = NULL, *first = NULL, *answer = NULL;
+        const json_t *list;
+
+        for (size_t i = 0; i < n; i++) {
+                json_t *in = json_array(), *out = json_array();
+                bool archived = i == n / 2; /* one that very many replace and hold on to */
+                char id[16];
+
+                for (unsigned k = 0; archived && k < n_edges; k++) {
+                        json_array_append_new(in, edge(k, "supersedes", "active"));
+                        json_array_append_new(in, edge(k, "ref", "active"));
+                }
+                json_array_append_new(out, edge(0, "ref", "deleted"));
+                snprintf(id, sizeof(id), "r%05zu", n - i);
+                json_array_append_new(records, json_pack("{s:s, s:s, s:s, s:o, s:o}", "kind", MEMORY, "id", id, "state", archived ? "archived" : "active", "in", in,
+                                                         "out", out));
+        }
+        scan = json_pack("{s:i, s:s, s:i, s:[s, s], s:O}", "version", PROPOSE_VERSION, "scope", SCOPE_DEFAULT, "pass", 1, "reasons", "broken_ref",
+                         "superseded_by", "records", records);
+        cr_assert_eq(propose(scan, &answer), 0);
+        cr_expect_leq(json_dumpb(answer, NULL, 0, JSON_COMPACT), 262144);
+        cr_expect(json_is_true(json_object_get(answer, "cut")));
+        list = json_object_get(answer, "proposals");
+        cr_expect_gt(json_array_size(list), 500, "%zu", json_array_size(list));
+        cr_expect_str_eq(json_string_value(json_object_get(json_array_get(list, 0), "id")), "r00001");
+        list = json_object_get(answer, "blocked");
+        cr_assert_eq(json_array_size(list), 1);
+        cr_expect_eq(json_array_size(json_object_get(json_array_get(list, 0), "also")), REASONS_MAX - 1);
+        cr_expect_gt(json_array_size(json_object_get(json_array_get(list, 0), "blockers")), 0);
+
+        json_object_set_new(scan, "records", json_pack("[O]", json_array_get(records, 0)));
+        cr_assert_eq(propose(scan, &first), 0);
+        cr_expect_eq(json_array_size(json_object_get(first, "proposals")), 1);
+        cr_expect_null(json_object_get(first, "cut"));
+}
