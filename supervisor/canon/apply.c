@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define REASON_REOPEN "reopen"
+
 void applied_deinit(Applied *a) {
         json_decref(a->source_ref);
         a->source_ref = NULL;
@@ -165,6 +167,13 @@ static int ended_before(Txn *t, const Applying *a, const char *id) {
         return r < 0 && r != -ENOENT ? r : last == OP_RESOLVE || last == OP_INVALIDATE;
 }
 
+/* Something was like it when it began to wait. That it is not so any more, as the row was ended or rewritten since, does not say that the item is another
+ * thing: a decision that was taken back would be taken again by its own paraphrase (G-19, G-20). A row that says the same still binds it. */
+static bool had_its_like(const Applying *a) {
+        return a->pending && a->waits_for &&
+               (strcmp(a->waits_for, resolve_reason_name(RESOLVE_ALIKE)) == 0 || strcmp(a->waits_for, REASON_REOPEN) == 0);
+}
+
 static bool ends(Op op) {
         return op == OP_RESOLVE || op == OP_INVALIDATE;
 }
@@ -219,7 +228,7 @@ static int decide(Txn *t, const Applying *a, Applied *ret) {
                 bool closed = state == RECORD_RESOLVED || state == RECORD_INVALIDATED;
 
                 if (state == RECORD_RESOLVED && c.outcome.reason != RESOLVE_EXPLICIT) /* G-34 */
-                        return to_queue(t, a, "reopen", ret);
+                        return to_queue(t, a, REASON_REOPEN, ret);
                 if (a->pending && ends(q->op)) {
                         r = ended_before(t, a, c.v[0].id);
                         if (r != 0)
@@ -228,6 +237,8 @@ static int decide(Txn *t, const Applying *a, Applied *ret) {
                 return commit(t, a, c.v[0].id, closed && q->op == OP_UPSERT, ret);
         }
         case RESOLVE_NEW:
+                if (had_its_like(a))
+                        return settle(ret, NOTE_PENDING, a->waits_for);
                 if (q->confidence < APPLY_CONFIDENCE_LEAST) {
                         diag(&ret->why, 0, "confidence is %.15g: what is new and bound to nothing needs %.15g", q->confidence + 0.0, APPLY_CONFIDENCE_LEAST);
                         return settle(ret, NOTE_INVALID, "low_confidence");

@@ -21,6 +21,7 @@ typedef struct Applying {
         const char *agent, *run; /* or NULL */
         uint64_t number;        /* of the note in its run; 0: none */
         uint64_t pending;       /* id of the item that this is a replay of; 0: none */
+        const char *waits_for;  /* its reason; or NULL */
         const char *target;     /* a person says which row it is: the resolver is not asked; or NULL */
         const ResolvePolicy *policy;
         const char *who, *region; /* one of them */

@@ -52,8 +52,8 @@ static int apply_again(Txn *t, Bucket *b, const Wait *w, Kept *k, const char *ta
         r = canon_apply(t,
                         &(Applying){.scope = w->scope, .scope_name = k->scope_name, .request = &k->request, .note = json_string_value(note),
                                     .n_note = json_string_length(note), .agent = json_string_value(json_object_get(k->entry, "agent")),
-                                    .run = json_string_value(json_object_get(k->entry, "run")), .pending = w->id, .target = target, .bucket = b,
-                                    .policy = by->policy, .who = by->who, .region = by->region, .keys = keys},
+                                    .run = json_string_value(json_object_get(k->entry, "run")), .pending = w->id,
+                                    .waits_for = json_string_value(json_object_get(k->entry, "reason")), .target = target, .bucket = b, .policy = by->policy, .who = by->who, .region = by->region, .keys = keys},
                         ret);
         key_let_go(by->keys, &keys);
         return r;

@@ -84,6 +84,47 @@ Test(pending, decided_by_a_later_row) {
         pipe_holds(&p);
 }
 
+// G-19, G-20, G-34, G-50: what waits as it is like a row does not become one when that row is ended or rewritten: a person says that it is another thing
+Test(pending, is_not_new_as_its_like_went) {
+        static const struct {
+                const char *before[3], *note, *reason, *then, *bucket, *id;
+        } rows[] = {
+                {{"decision use_pg: the store is postgres for all services"}, "decision: the store is postgres for all services", "alike",
+                 "invalidate decision use_pg: it does not scale", "decisions", "pg_again"},
+                {{"constraint no_net: tests run without a network"}, "constraint: tests run without any network", "alike",
+                 "constraint no_net: every build is signed", "constraints", "no_net_2"},
+                {{"issue reader_crash: the parser crashes on empty input", "resolve reader_crash: done"}, "issue: the parser crashes on empty input", "reopen",
+                 "issue reader_crash: a lamp went out", "issues", "reader_2"},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_applied_ Applied done = {0};
+                _cleanup_json_ json_t *row = NULL;
+                uint64_t id, tried, resolved;
+                _cleanup_pipe_ Pipe p;
+                Txn *t;
+                Diag d;
+
+                pipe_init(&p);
+                for (size_t k = 0; k < ARRAY_SIZE(rows[i].before) && rows[i].before[k]; k++)
+                        committed(&p, rows[i].before[k]);
+                id = pending(&p, rows[i].note);
+                pipe_expect(p.last, "pending", rows[i].reason);
+                committed(&p, rows[i].then);
+                cr_expect(p.sum.resolved == 0 && pipe_wait(&p, id).state == WAIT_OPEN, "%s", rows[i].note);
+                t = store_fixture_begin(&p.f, true);
+                cr_assert_eq(canon_retry(t, 0, 0, &by_me, &tried, &resolved, &p.f.d), 0);
+                cr_expect(tried == 1 && resolved == 0, "%s: %lu %lu", rows[i].note, tried, resolved);
+                cr_assert_eq(canon_bind(t, id, rows[i].id, &by_77, &done, &d), 0);
+                cr_expect(done.outcome == NOTE_COMMITTED && done.created, "%s: %s", rows[i].note, done.code);
+                store_fixture_commit(&p.f, t);
+                row = pipe_row(&p, rows[i].bucket, rows[i].id);
+                cr_expect(row != NULL, "%s", rows[i].note);
+                cr_expect_eq(pipe_wait(&p, id).state, WAIT_RESOLVED);
+                pipe_holds(&p);
+        }
+}
+
 // G-46, G-47: what is decided decides more, also what had failed just before
 Test(pending, chains) {
         _cleanup_pipe_ Pipe p;
