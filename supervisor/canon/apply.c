@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define REASON_REOPEN "reopen"
+#define REASON_DAMAGED "damaged"
 
 void applied_deinit(Applied *a) {
         json_decref(a->source_ref);
@@ -77,6 +78,23 @@ static int to_queue(Txn *t, const Applying *a, const char *reason, Applied *ret)
         return engine_wait(t, a->who, a->region, a->scope, q->kind, q->op, fields, body, &ret->seq);
 }
 
+/* A row that it may be about, or what finds such rows, cannot be read, and nothing was written yet: it waits until the tables were made anew, whatever others
+ * say meanwhile (G-7, G-44). A replay is no attempt. */
+static int cannot_read(Txn *t, const Applying *a, Applied *ret) {
+        diag(&ret->why, 0, "%s: a row that this may be about cannot be read: `lethe verify` says which, `lethe rebuild` makes it anew, then `lethe pending retry`",
+             kind_name(a->request->kind));
+        ret->held_back = ret->damaged = true;
+        return to_queue(t, a, REASON_DAMAGED, ret);
+}
+
+/* Damage that the engine saw before it wrote anything. Of the ledger it is everybody's. */
+static bool row_is_damaged(Txn *t, const Applying *a, const char *id) {
+        RecordKey key = record_key_of(a->scope, a->request->kind, id);
+        _cleanup_record_ Record rec = RECORD_NULL;
+
+        return record_get(t, &key, &rec) == -EUCLEAN;
+}
+
 /* A row's id made of what it is about, so that people can name it: a few words of its text, and a number when there is such a row. */
 static int new_id(Txn *t, const Applying *a, char ret[static RECORD_ID_MAX]) {
         const char *text = json_string_value(json_object_get(a->request->payload, payload_main(a->request->kind, a->request->op)));
@@ -103,11 +121,13 @@ static int commit(Txn *t, const Applying *a, const char *id, bool was_closed, Ap
         if (r == 0)
                 r = keep_old(t, a, id, ret);
         if (r < 0)
-                return r;
+                return r == -EUCLEAN ? cannot_read(t, a, ret) : r;
         r = engine_mutate(t,
                           &(Mutation){.scope = a->scope_name, .kind = q->kind, .op = q->op, .id = id, .expect = MUTATION_ANY, .payload = q->payload,
                                       .more = body, .fields = fields, .who = a->who, .region = a->region, .keys = a->keys, .takes = true, .one_of_many = true},
                           &m, &ret->why);
+        if (r == -EUCLEAN && row_is_damaged(t, a, id))
+                return cannot_read(t, a, ret);
         if (r == ENGINE_E_BLOCKED)
                 return to_queue(t, a, "blocked", ret);
         ret->held_back = r == ENGINE_E_KEY_ESCAPE;
@@ -209,7 +229,7 @@ static int decide(Txn *t, const Applying *a, Applied *ret) {
         int r = candidates_find(a->bucket, &asked, a->policy, &c);
 
         if (r < 0)
-                return r;
+                return r == -EUCLEAN ? cannot_read(t, a, ret) : r;
         ret->source_ref = resolve_source_ref(q->op, &c.outcome, c.v, c.n, a->policy);
         if (!ret->source_ref || (a->pending && json_object_set_new(ret->source_ref, "pending", json_u64(a->pending)) < 0))
                 return -ENOMEM;
@@ -231,6 +251,8 @@ static int decide(Txn *t, const Applying *a, Applied *ret) {
                         return to_queue(t, a, REASON_REOPEN, ret);
                 if (a->pending && ends(q->op)) {
                         r = ended_before(t, a, c.v[0].id);
+                        if (r == -EUCLEAN)
+                                return cannot_read(t, a, ret);
                         if (r != 0)
                                 return r < 0 ? r : settle(ret, NOTE_PENDING, engine_code_name(ENGINE_E_BAD_STATE));
                 }
@@ -246,7 +268,7 @@ static int decide(Txn *t, const Applying *a, Applied *ret) {
                 if (q->target)
                         return commit(t, a, q->target, false, ret);
                 r = new_id(t, a, id);
-                return r < 0 ? r : commit(t, a, id, false, ret);
+                return r == -EUCLEAN ? cannot_read(t, a, ret) : r < 0 ? r : commit(t, a, id, false, ret);
         case RESOLVE_WAIT:
                 break;
         }

@@ -40,7 +40,8 @@ typedef struct Applied {
         Op op;
         RecordState state;
         bool created, reactivated, applied;
-        bool held_back;        /* the key of a region that lives is in it: it was not held against any row */
+        bool held_back;        /* the key of a region that lives is in it, or a row cannot be read: it was not held against all rows */
+        bool damaged;          /* the latter */
         json_t *source_ref;    /* owned, or NULL (G-18) */
         BucketRow *was;        /* owned: the row before it was committed, where something waits for its bucket; NULL: it was not there. */
 } Applied;

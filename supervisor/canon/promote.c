@@ -37,13 +37,18 @@ static int context_of(Txn *t, uint64_t scope, Kind kind, RecordState state, json
         _cleanup_record_ Record rec = RECORD_NULL;
         int r = record_walk(t, scope, kind, &w);
 
-        while (r == 0 && (r = record_walk_next(&w, &rec)) == 0) {
+        while (r == 0 && ((r = record_walk_next(&w, &rec)) == 0 || (r == -EUCLEAN && rec.key.kind))) {
                 _cleanup_json_ json_t *payload = NULL;
                 json_t *title;
 
-                if (rec.state != state)
+                if (r == 0 && rec.state != state)
                         continue;
-                r = record_payload(t, &rec, &payload);
+                if (r == 0)
+                        r = record_payload(t, &rec, &payload);
+                if (r == -EUCLEAN) {
+                        r = 0;
+                        continue;
+                }
                 title = json_object_get(payload, payload_main(kind, kind == KIND_DECISION ? OP_APPEND : OP_UPSERT));
                 if (r == 0 && json_array_append_new(list, json_pack("{s:s, s:O*, s:O*}", "id", rec.key.id, "title", title, "aliases",
                                                                     json_object_get(rec.row, "aliases"))) < 0)

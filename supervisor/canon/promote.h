@@ -38,11 +38,16 @@ typedef struct Trying {
 /* Looks at what waits and is concerned by the row that was just committed, with the bucket by which it was. In the caller's transaction. done->was is
  * taken. *ret_resolved: how many were decided. */
 int canon_settle(Txn *t, Bucket *b, Applied *done, const Trying *by, uint64_t *ret_resolved);
-/* On request: every open item of a scope (0: of all), oldest first, at most `most` (0: all). What holds the key of a region that lives is not tried, and so
- * uses up none of its attempts. Returns 0, ENGINE_E_OLD_INDEX, -errno. */
-int canon_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, uint64_t *ret_tried, uint64_t *ret_resolved, Diag *reterr);
+typedef struct Retried {
+        uint64_t tried, resolved;
+        uint64_t damaged; /* could not be tried: the item, or a row that it may be about, cannot be read */
+} Retried;
+/* On request: every open item of a scope (0: of all), oldest first, at most `most` (0: all). What holds the key of a region that lives is not tried, nor what
+ * is damaged, and so uses up none of its attempts. Returns 0, ENGINE_E_OLD_INDEX, -errno. */
+int canon_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, Retried *ret, Diag *reterr);
 /* A person says which row an item is about (G-50). Returns 0, ENGINE_E_*, -errno; *ret is what became of it. */
 int canon_bind(Txn *t, uint64_t pending, const char *target, const Trying *by, Applied *ret, Diag *reterr);
 
-/* {"issues":[{"id","title","aliases"}…],"decisions":[…],"constraints":[…]}: open and active now (G-6). */
+/* {"issues":[{"id","title","aliases"}…],"decisions":[…],"constraints":[…]}: open and active now (G-6). What cannot be read is left out: what is said of it
+ * waits (canon_apply). */
 int canon_context(Txn *t, uint64_t scope, json_t **ret);

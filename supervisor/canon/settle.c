@@ -30,6 +30,10 @@ static int read_kept(Txn *t, const Wait *w, Kept *ret) {
 
         if (r == 0)
                 r = canon_request_read(json_object_get(ret->body, "request"), &ret->request, NULL);
+        if (r == 0)
+                r = event_get(t, w->id, &ret->entry);
+        if (r == 0)
+                r = scope_name_of(t, w->scope, ret->scope_name);
         return r > 0 || r == -ENOENT ? -EUCLEAN : r;
 }
 
@@ -41,14 +45,9 @@ static Asked asked_of(const Kept *k) {
 
 static int apply_again(Txn *t, Bucket *b, const Wait *w, Kept *k, const char *target, const Trying *by, Applied *ret) {
         const json_t *note = json_object_get(k->body, "note");
-        const KeySet *keys;
-        int r = event_get(t, w->id, &k->entry);
+        const KeySet *keys = key_hold(by->keys); /* a region that was not there when the item began to wait may live now (I-11) */
+        int r;
 
-        if (r == 0)
-                r = scope_name_of(t, w->scope, k->scope_name);
-        if (r < 0)
-                return r == -ENOENT ? -EUCLEAN : r;
-        keys = key_hold(by->keys); /* a region that was not there when the item began to wait may live now (I-11) */
         r = canon_apply(t,
                         &(Applying){.scope = w->scope, .scope_name = k->scope_name, .request = &k->request, .note = json_string_value(note),
                                     .n_note = json_string_length(note), .agent = json_string_value(json_object_get(k->entry, "agent")),
@@ -102,6 +101,18 @@ static void forget(Settling *s, uint64_t id) {
         s->n_failed = kept;
 }
 
+/* Is it concerned? What cannot be read is not, and stops nobody's commit: lethe pending retry tells of it. */
+static int concerned(Settling *s, const Root *root, const Wait *w, Kept *k) {
+        int r = read_kept(s->bucket->txn, w, k);
+
+        if (r == 0) {
+                Asked asked = asked_of(k);
+
+                r = concern_row(s->bucket, root->id, root->was, &asked, json_object_get(k->body, "candidates"), s->by->policy);
+        }
+        return r;
+}
+
 /* One that the row touched. An attempt counts when it was held against all rows, and when it may have been about this one: not when it was held back. */
 static int settle_one(Txn *t, Settling *s, const Root *root, uint64_t id, bool had) {
         _cleanup_(kept_deinit) Kept k = {0};
@@ -112,14 +123,9 @@ static int settle_one(Txn *t, Settling *s, const Root *root, uint64_t id, bool h
         if (r == 0 && w.state != WAIT_OPEN)
                 return 0;
         if (r == 0)
-                r = read_kept(t, &w, &k);
-        if (r == 0) {
-                Asked asked = asked_of(&k);
-
-                r = concern_row(s->bucket, root->id, root->was, &asked, json_object_get(k.body, "candidates"), s->by->policy);
-        }
+                r = concerned(s, root, &w, &k);
         if (r < 0 || (r == 0 && !had))
-                return r;
+                return r == -EUCLEAN ? 0 : r;
         if (r > 0)
                 r = apply_again(t, s->bucket, &w, &k, NULL, s->by, &done);
         else
@@ -149,6 +155,10 @@ int canon_settle(Txn *t, Bucket *b, Applied *root, const Trying *by, uint64_t *r
                 Touched touched;
 
                 r = touched_find(b, s.queue[q].id, s.queue[q].was, by->policy, &touched);
+                if (r == -EUCLEAN) {
+                        r = 0;
+                        continue;
+                }
                 for (size_t i = 0; r == 0 && i < touched.n && s.n_tried < SETTLE_ATTEMPTS_MAX; i++)
                         r = settle_one(t, &s, &s.queue[q], touched.ids[i], touched.had[i]);
         }
@@ -160,35 +170,57 @@ int canon_settle(Txn *t, Bucket *b, Applied *root, const Trying *by, uint64_t *r
 
 #define RETRY_ROWS_MOST 4096
 
-int canon_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, uint64_t *ret_tried, uint64_t *ret_resolved, Diag *reterr) {
-        uint64_t from = 0, tried = 0, resolved = 0, more;
+/* One of them, or it is damaged: nobody can say what it is about. */
+static int retry_one(Txn *t, Bucket *b, const Wait *w, const Trying *by, Retried *c) {
+        _cleanup_applied_ Applied done = {0};
+        _cleanup_(kept_deinit) Kept k = {0};
+        uint64_t more;
+        int r = read_kept(t, w, &k);
+
+        if (r == -EUCLEAN) {
+                c->damaged++;
+                return 0;
+        }
+        if (b->scope != w->scope || b->kind != w->kind || b->n > RETRY_ROWS_MOST) {
+                bucket_deinit(b);
+                *b = bucket_of(t, w->scope, w->kind);
+        }
+        if (r == 0)
+                r = apply_again(t, b, w, &k, NULL, by, &done);
+        if (r == 0 && done.outcome == NOTE_COMMITTED && done.applied) {
+                r = canon_settle(t, b, &done, by, &more);
+                c->resolved += 1 + more;
+        } else if (r == 0 && done.outcome != NOTE_COMMITTED && !done.held_back)
+                r = engine_wait_failed(t, by->who, by->region, &w->id, 1, 0);
+        c->tried += !done.held_back;
+        c->damaged += done.damaged;
+        return r;
+}
+
+int canon_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, Retried *ret, Diag *reterr) {
         _cleanup_bucket_ Bucket b = {0};
-        Wait w;
+        uint64_t from = 0;
+        Retried c = {0};
         int r = engine_index_need(t, reterr);
 
         if (r != 0)
                 return r;
-        for (; (most == 0 || tried < most) && (r = wait_next(t, from, scope, WAIT_OPEN, &w)) == 0; from = w.id + 1) {
-                _cleanup_applied_ Applied done = {0};
+        while (most == 0 || c.tried < most) {
+                Wait w = {0};
 
-                if (b.scope != w.scope || b.kind != w.kind || b.n > RETRY_ROWS_MOST) {
-                        bucket_deinit(&b);
-                        b = bucket_of(t, w.scope, w.kind);
-                }
-                r = try_again(t, &b, &w, NULL, by, &done);
-                if (r == 0 && done.outcome == NOTE_COMMITTED && done.applied) {
-                        r = canon_settle(t, &b, &done, by, &more);
-                        resolved += 1 + more;
-                } else if (r == 0 && done.outcome != NOTE_COMMITTED && !done.held_back)
-                        r = engine_wait_failed(t, by->who, by->region, &w.id, 1, 0);
+                r = wait_next(t, from, scope, WAIT_OPEN, &w);
+                if (r == -EUCLEAN && w.id >= from && w.id > 0) {
+                        c.damaged++;
+                        r = 0;
+                } else if (r == 0)
+                        r = retry_one(t, &b, &w, by, &c);
                 if (r < 0)
-                        return r;
-                tried += !done.held_back;
+                        break;
+                from = w.id + 1;
         }
         if (r < 0 && r != -ENOENT)
                 return r;
-        *ret_tried = tried;
-        *ret_resolved = resolved;
+        *ret = c;
         return ledger_want_anchor(t);
 }
 

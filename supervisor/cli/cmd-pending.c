@@ -30,7 +30,8 @@ static const char help[] =
 
 typedef struct Call {
         ActionArgs *a;
-        uint64_t id, most, tried, resolved, seq;
+        uint64_t id, most, seq;
+        Retried retried;
         json_t *found;
         Applied applied;
 } Call;
@@ -116,7 +117,7 @@ static int do_retry(Txn *t, void *user, Diag *reterr) {
         uint64_t scope;
         int r = scope_of(t, c->a, &scope, reterr);
 
-        return r ? r : canon_retry(t, scope, c->most, &by, &c->tried, &c->resolved, reterr);
+        return r ? r : canon_retry(t, scope, c->most, &by, &c->retried, reterr);
 }
 
 static int retry(ActionArgs *a) {
@@ -130,8 +131,12 @@ static int retry(ActionArgs *a) {
         if (r != EXIT_OK)
                 return r;
         if (a->o.json)
-                return action_print(a, json_pack("{s:o, s:o}", "tried", json_u64(c.tried), "resolved", json_u64(c.resolved)));
-        printf("%" PRIu64 " looked at, %" PRIu64 " resolved\n", c.tried, c.resolved);
+                return action_print(a, json_pack("{s:o, s:o, s:o}", "tried", json_u64(c.retried.tried), "resolved", json_u64(c.retried.resolved), "damaged",
+                                                 json_u64(c.retried.damaged)));
+        printf("%" PRIu64 " looked at, %" PRIu64 " resolved\n", c.retried.tried, c.retried.resolved);
+        if (c.retried.damaged)
+                printf("%" PRIu64 " cannot be decided, as they or rows that they may be about cannot be read: `lethe verify` says what is damaged\n",
+                       c.retried.damaged);
         return cli_done(a->verb, EXIT_OK);
 }
 

@@ -154,7 +154,7 @@ int record_walk_after(Txn *t, const RecordKey *k, RecordWalk *ret) {
 }
 
 int record_walk_next(RecordWalk *w, Record *ret) {
-        RecordKey key;
+        RecordKey key = {0};
         Bytes k, v;
         int r;
 
@@ -164,7 +164,11 @@ int record_walk_next(RecordWalk *w, Record *ret) {
                 r = -ENOENT;
         if (r == 0)
                 r = record_key_decode(k, &key);
-        return r < 0 ? r : decode(&key, v, ret);
+        if (r == 0)
+                r = decode(&key, v, ret);
+        if (r == -EUCLEAN)
+                ret->key = key;
+        return r;
 }
 
 void record_walk_deinit(RecordWalk *w) {

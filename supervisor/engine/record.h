@@ -53,7 +53,7 @@ typedef struct RecordWalk {
 int record_walk(Txn *t, uint64_t scope, Kind kind, RecordWalk *ret);
 /* Those of k's scope and kind that come behind it, be it there or not. */
 int record_walk_after(Txn *t, const RecordKey *k, RecordWalk *ret);
-int record_walk_next(RecordWalk *w, Record *ret); /* 0, -ENOENT at the end */
+int record_walk_next(RecordWalk *w, Record *ret); /* 0, -ENOENT at the end; -EUCLEAN: one cannot be read, ret->key is its key when that can */
 void record_walk_deinit(RecordWalk *w);
 #define _cleanup_record_walk_ _cleanup_(record_walk_deinit)
 

@@ -82,6 +82,8 @@ int wait_next(Txn *t, uint64_t from, uint64_t scope, WaitState state, Wait *ret)
                 if (k.n != 8)
                         return -EUCLEAN;
                 r = decode(be64_get(k.p), v, &w);
+                if (r == -EUCLEAN)
+                        ret->id = be64_get(k.p);
                 if (r == 0 && (!scope || w.scope == scope) && (!state || w.state == state)) {
                         *ret = w;
                         return 0;

@@ -24,7 +24,8 @@ typedef struct Wait {
 } Wait;
 int wait_get(Txn *t, uint64_t id, Wait *ret); /* 0, -ENOENT, -EUCLEAN, -errno */
 
-/* Those with an id of at least `from`, oldest first; of one scope when that is not 0, in one state when that is not 0. 0 or -ENOENT. */
+/* Those with an id of at least `from`, oldest first; of one scope when that is not 0, in one state when that is not 0. 0 or -ENOENT;
+ * -EUCLEAN: one cannot be read, its id is in *ret. */
 int wait_next(Txn *t, uint64_t from, uint64_t scope, WaitState state, Wait *ret);
 /* {"pending","scope","kind","operation","state","attempts","created","last","reason","agent","run","note","request","candidates"} */
 int wait_show(Txn *t, const Wait *w, json_t **ret);

@@ -282,6 +282,7 @@ Test(outcomes, marked_in_the_same_transaction) {
         _cleanup_note_ Note n = NOTE_NULL;
         _cleanup_pipe_ Pipe p;
         uint64_t events;
+        uint8_t place[8];
         Promoted sum;
         bool of_store;
         Txn *t;
@@ -292,14 +293,10 @@ Test(outcomes, marked_in_the_same_transaction) {
         pipe_note(&p, p.run.id, NOTE_AGENT, "issue second_one: there, too");
         pipe_note(&p, p.run.id, NOTE_AGENT, "resolve first_one");
         events = pipe_rows(&p, TABLE_EVENT);
-        /* the second of the batch's rows cannot be read: the first goes with it */
+        /* the second of the batch's events finds its place taken: the first goes with it */
+        be64_put(place, events + 1);
         t = store_fixture_begin(&p.f, true);
-        {
-                RecordKey k = record_key_of(pipe_scope(t), KIND_ISSUE, "first_one");
-                uint8_t key[RECORD_KEY_MAX];
-
-                cr_assert_eq(table_put(t, TABLE_REC, BYTES(key, record_key(&k, key)), BYTES_STR("{")), 0);
-        }
+        cr_assert_eq(table_put(t, TABLE_BODY, BYTES(place, 8), BYTES_STR("{")), 0);
         store_fixture_commit(&p.f, t);
         cr_expect_lt(canon_promote(p.f.store, &(Promoting){.run = p.run.id, .batch = 64, .policy = &RESOLVE_POLICY_DEFAULT, .who = PIPE_WHO}, &sum, &of_store,
                                    &d), 0);
@@ -308,11 +305,7 @@ Test(outcomes, marked_in_the_same_transaction) {
         t = store_fixture_begin(&p.f, true);
         cr_assert_eq(engine_note_next(t, p.run.id, 1, true, &n), 0);
         cr_expect_eq(n.number, 2, "still as if nobody had looked at it");
-        {
-                FoldResult fold;
-
-                cr_assert_eq(engine_fold_rebuild(t, &fold, &d), 0); /* and when it can be read again, it goes on */
-        }
+        cr_assert_eq(table_del(t, TABLE_BODY, BYTES(place, 8)), 0); /* and when it is free, it goes on */
         store_fixture_commit(&p.f, t);
         pipe_promote(&p, p.run.id, 64, NULL);
         cr_expect_eq(p.sum.committed, 2);
@@ -445,35 +438,6 @@ Test(outcomes, rows_of_other_scopes) {
                 cr_expect(rec.state == RECORD_OPEN && rec.version == 1);
         }
         store_abort(t);
-}
-
-// G-7, G-54, M-21: what is damaged in one scope, be it the scope's own row or a row of its records, stops nobody's notes in another
-Test(outcomes, damage_of_another_scope) {
-        static const char *const names[] = {"before", "elsewhere"};
-        _cleanup_pipe_ Pipe p;
-        uint64_t scope;
-        Txn *t;
-
-        pipe_init(&p);
-        t = store_fixture_begin(&p.f, true);
-        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-                cr_assert_eq(engine_scope_create(t, PIPE_WHO, names[i], &scope, &p.f.d), 0);
-        cr_assert_eq(table_put(t, TABLE_SCOPE, BYTES_STR("before"), BYTES_STR("{")), 0);
-        {
-                RecordKey k = record_key_of(scope, KIND_ISSUE, "only_there");
-                uint8_t key[RECORD_KEY_MAX];
-
-                cr_assert_eq(table_put(t, TABLE_REC, BYTES(key, record_key(&k, key)), BYTES_STR("{")), 0);
-        }
-        store_fixture_commit(&p.f, t);
-        p.answer = "{\"decision\":\"accept\",\"bucket\":\"issues\",\"operation\":\"resolve\",\"target_id\":\"only_there\",\"payload\":{},\"confidence\":1}";
-        pipe_note(&p, p.run.id, NOTE_AGENT, PIPE_NO_CUE);
-        pipe_promote(&p, p.run.id, 1, NULL);
-        pipe_expect(p.last, "invalid", "cross_scope");
-        pipe_say(&p, "issue our_own: ours", NULL);
-        pipe_expect(p.last, "committed", "");
-        pipe_say(&p, "resolve only_there: fixed", NULL);
-        pipe_expect(p.last, "pending", "no_candidate");
 }
 
 // G-8: what the memory service can do to its records it cannot do to these: refused, and recorded without what it said

@@ -100,7 +100,8 @@ Test(pending, is_not_new_as_its_like_went) {
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
                 _cleanup_applied_ Applied done = {0};
                 _cleanup_json_ json_t *row = NULL;
-                uint64_t id, tried, resolved;
+                uint64_t id;
+                Retried re;
                 _cleanup_pipe_ Pipe p;
                 Txn *t;
                 Diag d;
@@ -113,8 +114,8 @@ Test(pending, is_not_new_as_its_like_went) {
                 committed(&p, rows[i].then);
                 cr_expect(p.sum.resolved == 0 && pipe_wait(&p, id).state == WAIT_OPEN, "%s", rows[i].note);
                 t = store_fixture_begin(&p.f, true);
-                cr_assert_eq(canon_retry(t, 0, 0, &by_me, &tried, &resolved, &p.f.d), 0);
-                cr_expect(tried == 1 && resolved == 0, "%s: %lu %lu", rows[i].note, tried, resolved);
+                cr_assert_eq(canon_retry(t, 0, 0, &by_me, &re, &p.f.d), 0);
+                cr_expect(re.tried == 1 && re.resolved == 0, "%s: %lu %lu", rows[i].note, re.tried, re.resolved);
                 cr_assert_eq(canon_bind(t, id, rows[i].id, &by_77, &done, &d), 0);
                 cr_expect(done.outcome == NOTE_COMMITTED && done.created, "%s: %s", rows[i].note, done.code);
                 store_fixture_commit(&p.f, t);
@@ -164,7 +165,8 @@ static unsigned attempts(Pipe *p, uint64_t from) {
 // G-47: 64 attempts of one commit, those that it triggers included; a chain that is longer goes on when it is asked for
 Test(pending, at_most_64_attempts_of_a_commit) {
         enum { LINKS = 90 };
-        uint64_t before, tried, resolved, first = 0;
+        uint64_t before, first = 0;
+        Retried re;
         _cleanup_pipe_ Pipe p;
         char text[300];
         Txn *t;
@@ -187,8 +189,8 @@ Test(pending, at_most_64_attempts_of_a_commit) {
         cr_expect_eq(attempts(&p, before), SETTLE_ATTEMPTS_MAX);
         cr_expect_eq(pipe_wait(&p, first + 63).state, WAIT_RESOLVED);
         t = store_fixture_begin(&p.f, true);
-        cr_assert_eq(canon_retry(t, 0, 1, &by_me, &tried, &resolved, &p.f.d), 0);
-        cr_expect(tried == 1 && resolved == LINKS - SETTLE_ATTEMPTS_MAX, "%lu %lu", tried, resolved);
+        cr_assert_eq(canon_retry(t, 0, 1, &by_me, &re, &p.f.d), 0);
+        cr_expect(re.tried == 1 && re.resolved == LINKS - SETTLE_ATTEMPTS_MAX, "%lu %lu", re.tried, re.resolved);
         store_fixture_commit(&p.f, t);
         pipe_holds(&p);
 }
@@ -204,7 +206,8 @@ Test(pending, holds_the_key_of_a_region_that_came_later) {
         const Trying by = {.policy = &RESOLVE_POLICY_DEFAULT, .who = PIPE_WHO, .keys = &hold};
         _cleanup_json_ json_t *before = NULL, *after = NULL;
         _cleanup_applied_ Applied done = {0};
-        uint64_t id, tried, resolved;
+        uint64_t id;
+        Retried re;
         _cleanup_pipe_ Pipe p;
         Txn *t;
         Diag d;
@@ -221,9 +224,9 @@ Test(pending, holds_the_key_of_a_region_that_came_later) {
                 uint64_t events, last, events_after;
 
                 cr_assert_eq(ledger_state(t, &events, &last), 0);
-                cr_assert_eq(canon_retry(t, 0, 0, &by, &tried, &resolved, &p.f.d), 0);
+                cr_assert_eq(canon_retry(t, 0, 0, &by, &re, &p.f.d), 0);
                 cr_assert_eq(ledger_state(t, &events_after, &last), 0);
-                cr_expect(tried == 0 && resolved == 0 && events_after == events, "%lu %lu", tried, resolved);
+                cr_expect(re.tried == 0 && re.resolved == 0 && events_after == events, "%lu %lu", re.tried, re.resolved);
         }
         cr_assert_eq(canon_bind(t, id, "late_row", &by, &done, &d), 0);
         cr_expect(done.outcome == NOTE_INVALID && strcmp(done.code, "key_escape") == 0, "%s", done.code);
@@ -233,8 +236,8 @@ Test(pending, holds_the_key_of_a_region_that_came_later) {
         cr_expect(pipe_wait(&p, id).state == WAIT_OPEN && pipe_wait(&p, id).attempts == 0, "%lu", pipe_wait(&p, id).attempts);
         pipe_keys = NULL;
         t = store_fixture_begin(&p.f, true);
-        cr_assert_eq(canon_retry(t, 0, 0, &by, &tried, &resolved, &p.f.d), 0);
-        cr_expect(tried == 1 && resolved == 1, "%lu %lu", tried, resolved);
+        cr_assert_eq(canon_retry(t, 0, 0, &by, &re, &p.f.d), 0);
+        cr_expect(re.tried == 1 && re.resolved == 1, "%lu %lu", re.tried, re.resolved);
         store_fixture_commit(&p.f, t);
         after = pipe_row(&p, "issues", "late_row");
         cr_expect_str_eq(pipe_word(after, "state"), "resolved");
@@ -243,7 +246,8 @@ Test(pending, holds_the_key_of_a_region_that_came_later) {
 
 // G-49: after 20 attempts it is stuck: nothing retries it, it is there, and a person can still decide
 Test(pending, stuck_after_20_attempts) {
-        uint64_t id, tried, resolved;
+        uint64_t id;
+        Retried re;
         _cleanup_applied_ Applied done = {0};
         _cleanup_pipe_ Pipe p;
         Txn *t;
@@ -260,8 +264,8 @@ Test(pending, stuck_after_20_attempts) {
                 committed(&p, "issue disk_full_a: the disk of server one is full");
         }
         t = store_fixture_begin(&p.f, true);
-        cr_assert_eq(canon_retry(t, 0, 0, &by_me, &tried, &resolved, &p.f.d), 0);
-        cr_expect_eq(tried, 0);
+        cr_assert_eq(canon_retry(t, 0, 0, &by_me, &re, &p.f.d), 0);
+        cr_expect_eq(re.tried, 0);
         cr_assert_eq(canon_bind(t, id, "disk_full_b", &by_me, &done, &d), 0);
         cr_expect_eq(done.outcome, NOTE_COMMITTED);
         store_fixture_commit(&p.f, t);
@@ -338,7 +342,8 @@ Test(pending, none_is_ever_lost) {
         enum { MOST = 60 };
         static const char *const states[] = {"", "open", "resolved", "stuck", "dropped"};
         size_t of[ARRAY_SIZE(states)] = {0}, n = 0;
-        uint64_t ids[MOST], tried, resolved, seq;
+        uint64_t ids[MOST], seq;
+        Retried re;
         _cleanup_pipe_ Pipe p;
         uint32_t dice = 7;
         char text[200];
@@ -375,7 +380,7 @@ Test(pending, none_is_ever_lost) {
                         break;
                 case 5:
                         t = store_fixture_begin(&p.f, true);
-                        cr_assert_eq(canon_retry(t, 0, 0, &by_me, &tried, &resolved, &p.f.d), 0);
+                        cr_assert_eq(canon_retry(t, 0, 0, &by_me, &re, &p.f.d), 0);
                         store_fixture_commit(&p.f, t);
                         break;
                 default:
