@@ -215,7 +215,8 @@ static int open_store(Server *s, Diag *d) {
         if (e == 0)
                 e = store_open(path, STORE_SUPERVISE, &s->store, d);
         if (e == 0 && (e = engine_index_renew(s->store, d)) == STORE_E_LOCKED) {
-                log_warning("%s", d->text);
+                log_warning("%s; it is tried again while we serve", d->text);
+                s->old_index = true;
                 e = 0;
         }
         if (e == 0)

@@ -168,6 +168,7 @@ struct Server {
         pthread_t recoverer;
         bool recovering;
         atomic_bool recovered;
+        bool old_index; /* the recoverer's */
 };
 
 /* client.c */

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "daemon/places.h"
 #include "daemon/recover.h"
+#include "engine/fold.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -295,6 +296,18 @@ int server_reload(Server *s, Diag *reterr) {
         return e == 0 ? 0 : e < 0 ? e : SERVE_E_POLICY;
 }
 
+/* Somebody else had the store open when we began, and an index of an older Lethe's form stayed what it was. */
+static void renew(Server *s) {
+        Diag d = {};
+        int e = s->old_index ? engine_index_renew(s->store, &d) : STORE_E_LOCKED;
+
+        if (e == 0)
+                log_note("the index of %s is made anew", s->store_path);
+        else if (e != STORE_E_LOCKED) /* it is tried again all the same */
+                log_warning("the index cannot be made anew: %s", *d.text ? d.text : store_strerror(e));
+        s->old_index = s->old_index && e != 0;
+}
+
 static void *recover(void *arg) {
         Server *s = arg;
         Diag d = {};
@@ -307,6 +320,7 @@ static void *recover(void *arg) {
                 log_note("%u region%s of a supervisor that died %s recovered", n, n == 1 ? "" : "s", n == 1 ? "was" : "were");
         if (e != 0)
                 log_warning("what a dead supervisor left is not recovered yet: %s", *d.text ? d.text : store_strerror(e));
+        renew(s);
         if (s->groups)
                 cgroup_pool_trim(s->groups, LOOK_AFTER_USEC);
         atomic_store(&s->recovered, true);

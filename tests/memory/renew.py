@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 from tap import DIR, ENV, STORE, case, check, lethe, main, same, start_daemon, stop_daemon  # noqa: E402
@@ -107,6 +108,31 @@ def not_while_somebody_else_has_it_open():  # G-17, G-20, M-13
         let_go(p)
     same(call("promote", run)["notes"], 1)
     check(intact())
+
+
+@case
+def a_daemon_makes_it_anew_when_it_is_let():  # G-17, M-13
+    p = hold()
+    socket = os.path.join(DIR, "late-socket")
+    daemon = None
+    try:
+        daemon = start_daemon(dict(ENV, LETHE_SOCKET=socket))
+        same(lethe("verify").code, 1)
+        let_go(p)
+        p = None
+        for _ in range(600):  # it looks after the store now and then
+            if lethe("verify").code == 0:
+                break
+            time.sleep(0.1)
+        check(intact())
+        run = call("note", "begin", "--agent", "dora")["run"]
+        call("note", "add", run, "issue fan_stuck: the fan of the rack is stuck")
+        same(call("promote", run)["committed"], 1)
+    finally:
+        if p:
+            let_go(p)
+        if daemon:
+            stop_daemon(daemon)
 
 
 # What is open in an older Lethe while a newer one makes the store its own: here this one is the older.
