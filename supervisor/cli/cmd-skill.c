@@ -1,6 +1,5 @@
 /* Runs: CLI. */
 #include "cli/actions.h"
-#include "daemon/places.h"
 #include "daemon/registry.h"
 #include "policy/grant.h"
 
@@ -97,21 +96,13 @@ static int add(const char *dir, const char *policy_file, const StoreOptions *o) 
         return EXIT_OK;
 }
 
-/* Opens the store for reading. No store yet is an empty registry: *ret_t stays NULL. Returns EXIT_OK or what to end with. */
+/* Opens the store for reading. Returns EXIT_OK or what to end with. */
 static int open_read(const StoreOptions *o, Store **store, Txn **ret_t) {
-        _cleanup_free_ char *path = NULL;
         Diag d = {0};
-        int r;
+        int r = with_store(VERB, o, STORE_READ, store);
 
-        path = place_of_store(o->store, &d);
-        if (!path)
-                return cli_usage(VERB, "%s", *d.text ? d.text : "out of memory");
-        store_set_fault_exit(EXIT_NOT);
-        r = store_open(path, STORE_READ, store, &d);
-        if (r == STORE_E_MISSING)
-                return EXIT_OK;
-        if (r)
-                return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : store_strerror(r));
+        if (r != EXIT_OK)
+                return r;
         r = store_begin(*store, false, ret_t, &d);
         return r ? with_store_failed(VERB, *store, r, &d) : EXIT_OK;
 }
@@ -126,7 +117,7 @@ static int list(const StoreOptions *o) {
 
         if (r != EXIT_OK)
                 return r;
-        r = t ? engine_skill_list(t, &rows, &n) : 0;
+        r = engine_skill_list(t, &rows, &n);
         if (r)
                 return with_store_failed(VERB, store, r, NULL);
         if (!o->json && n == 0)
@@ -153,7 +144,7 @@ static int show(const char *name, const StoreOptions *o) {
 
         if (r != EXIT_OK)
                 return r;
-        r = t ? engine_skill_get(t, name, &row) : -ENOENT;
+        r = engine_skill_get(t, name, &row);
         if (r == -ENOENT)
                 return cli_fail(VERB, EXIT_NOT, "no skill \"%s\" is registered", diag_quote(name, strlen(name), shown, sizeof(shown)));
         if (r)

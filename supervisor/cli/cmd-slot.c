@@ -422,6 +422,7 @@ int cmd_slot(int argc, char **argv) {
                                 return cli_usage("slot", "%s takes %d argument%s, not %d", actions[i].name,
                                                  actions[i].n_least, actions[i].n_least == 1 ? "" : "s", n);
                         a.in.action = actions[i].name;
+                        a.in.o.must_exist = actions[i].fn != define;
                         r = actions[i].fn(&a);
                         json_decref(a.o);
                         json_decref(a.list);

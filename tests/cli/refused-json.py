@@ -17,7 +17,7 @@ ASKED = {
     "memory": ["list", "load memory x", "search word", "history memory x", "view memory x", "refs", "restore memory x", "delete memory x", "working get"],
     "metrics": [""], "note": ["list x", "runs", "add x text", "end x"], "pending": ["list", "show 1", "retry", "bind 1 x", "drop 1 --reason r"], "promote": ["x"],
     "prove": ["0"], "ps": [""], "rebuild": [""], "report": ["-o page"], "scope": ["list", "delete x"], "skill": ["list", "show x"],
-    "slot": ["list", "get x", "show x", "history x"], "trace": [""], "validate": ["nowhere"], "verify": [""], "why": [REGION],
+    "slot": ["list", "get x", "show x", "history x", "put x 1", "decide x"], "trace": [""], "validate": ["nowhere"], "verify": [""], "why": [REGION],
 }
 # These make a store where there is none, or need none: what they say is looked at with one.
 NEED_NONE = {"doctor", "ps", "capacity", "eval", "validate", "metrics"}
@@ -75,7 +75,7 @@ def who_changes_what_is_there_makes_no_store():
     os.mkdir(empty)
     for verb, *asked in (("rebuild",), ("compact",), ("promote", "x"), ("digest", "run"), ("pending", "retry"), ("pending", "bind", "1", "x"),
                          ("pending", "drop", "1", "--reason", "r"), ("note", "add", "x", "text"), ("note", "end", "x"), ("memory", "delete", "memory", "x"),
-                         ("memory", "restore", "memory", "x"), ("scope", "delete", "x"), ("kernel", "patch", "agent", "{}", "--base", "1")):
+                         ("memory", "restore", "memory", "x"), ("scope", "delete", "x"), ("slot", "put", "x", "1"), ("slot", "decide", "x"), ("skill", "list"), ("skill", "show", "x"), ("kernel", "patch", "agent", "{}", "--base", "1")):
         for folder in (os.path.join(DIR, "not-there"), empty):
             r = lethe(verb, *asked, "--json", "--store", folder)
             same((r.code, refusal(r)["code"]), (1, "no_store"), verb, asked)
@@ -88,7 +88,7 @@ def no_store():
         for asked in all_of_it:
             r = lethe(verb, *asked.split(), "--json", "--store", os.path.join(DIR, "none-%s-%s" % (verb, asked.split(" ")[0])))
             if r.code == 0:
-                check(verb in NEED_NONE | {"skill"}, verb, asked, r)
+                check(verb in NEED_NONE, verb, asked, r)
             elif verb == "audit":
                 same(r.code, 2, r)
             else:
