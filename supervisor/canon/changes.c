@@ -1,4 +1,7 @@
 #include "canon/changes.h"
+
+#include "base/clean.h"
+#include "base/size.h"
 #include "canon/mention.h"
 
 #include <errno.h>
@@ -95,24 +98,61 @@ static int add_outside(Outside *o, const char *id, size_t n, size_t line) {
         return 0;
 }
 
+static bool has_gold(const ChangesRow *row, size_t gold) {
+        for (size_t i = 0; i < row->n_gold; i++)
+                if (row->gold[i] == gold)
+                        return true;
+        return false;
+}
+
+#define ID_RULE "an id is 1 to 61 of a-z, 0-9 and _"
+
 static int read_gold(const Changes *h, const Place *ids, const char *list, ChangesRow *row, size_t line, Outside *outside, Diag *reterr) {
+        bool more = *list;
+        char shown[128];
         int r = 0;
 
-        while (*list && r == 0) {
+        while (more && r == 0) {
                 size_t n = strcspn(list, ","), unused, gold = find(h, ids, list, n, &unused);
 
-                if (!id_fits(list, n) || row->n_gold == FIXES_MAX)
-                        return diag(reterr, CHANGES_E_BAD, "line %zu: fixes has \"%.*s\": ids of a-z, 0-9 and _ with commas between, %d at most", line,
-                                    (int)MIN(n, (size_t)40), list, FIXES_MAX);
+                if (!id_fits(list, n))
+                        return diag(reterr, CHANGES_E_BAD, "line %zu: fixes has \"%s\": " ID_RULE ", and a comma stands between two", line,
+                                    diag_quote(list, n, shown, sizeof(shown)));
+                if (gold < h->n && has_gold(row, gold))
+                        return diag(reterr, CHANGES_E_BAD, "line %zu: fixes has \"%s\" twice", line, diag_quote(list, n, shown, sizeof(shown)));
+                if (row->n_gold == FIXES_MAX)
+                        return diag(reterr, CHANGES_E_BAD, "line %zu: fixes has more than %d ids", line, FIXES_MAX);
                 r = gold == h->n ? add_outside(outside, list, n, line) : add_gold(row, gold);
-                list += n + (list[n] == ',');
+                more = list[n] == ',';
+                list += n + more;
         }
         return r;
 }
 
+/* What is read as a note, and stands in one line of a file. */
+static int check_text(const char *field, const char *text, size_t line, Diag *reterr) {
+        Diag why = {0};
+
+        if (clean_check(field, text, strlen(text), true, &why) == 0)
+                return 0;
+        return diag(reterr, CHANGES_E_BAD, "line %zu: %s%s", line, why.text, strchr(text, '\r') ? " (lines end with a line feed alone)" : "");
+}
+
+/* Of a history: titles have times of any form. That one is before the one above is no error, as histories are merged. */
+static int read_time(const char *text, Changes *h, size_t line, Diag *reterr) {
+        uint64_t before = h->time;
+        char shown[128];
+
+        if (count_parse(text, &h->time) != 0)
+                return diag(reterr, CHANGES_E_BAD, "line %zu: time is \"%s\": it is a whole number of seconds since 1970", line,
+                            diag_quote(text, strlen(text), shown, sizeof(shown)));
+        h->n_back += h->time < before;
+        return 0;
+}
+
 static int read_line(Changes *h, Place *ids, const Layout *layout, char *line, size_t number, Outside *outside, Diag *reterr) {
         ChangesRow *row = &h->rows[h->n];
-        char *column[COLUMNS_MAX] = {line};
+        char *column[COLUMNS_MAX] = {line}, shown[128];
         size_t n = 1, at;
         int r = 0;
 
@@ -123,15 +163,25 @@ static int read_line(Changes *h, Place *ids, const Layout *layout, char *line, s
                 n++;
         }
         if (n != layout->columns)
-                return diag(reterr, CHANGES_E_BAD, "line %zu has %zu columns, not %zu: %s", number, n, layout->columns, layout->names);
-        if (!id_fits(column[0], strlen(column[0])) || find(h, ids, column[0], strlen(column[0]), &at) != h->n)
-                return diag(reterr, CHANGES_E_BAD, "line %zu: the id was used before, or is not of a-z, 0-9 and _", number);
-        if (!*column[layout->subject])
-                return diag(reterr, CHANGES_E_BAD, "line %zu has no subject", number);
+                return diag(reterr, CHANGES_E_BAD, "line %zu has %zu column%s, not %zu with tabs between: %s", number, n, n == 1 ? "" : "s", layout->columns,
+                            layout->names);
+        if (!id_fits(column[0], strlen(column[0])))
+                return diag(reterr, CHANGES_E_BAD, "line %zu: id is \"%s\": " ID_RULE, number, diag_quote(column[0], strlen(column[0]), shown, sizeof(shown)));
+        if (find(h, ids, column[0], strlen(column[0]), &at) != h->n)
+                return diag(reterr, CHANGES_E_BAD, "line %zu: id is \"%s\", which an earlier line has: each line has its own", number, column[0]);
+        if (clean_blank(column[layout->subject], strlen(column[layout->subject])))
+                return diag(reterr, CHANGES_E_BAD, "line %zu has no %s", number, layout->body == NONE ? "title" : "subject");
         *row = (ChangesRow){.id = column[0], .subject = column[layout->subject], .body = layout->body == NONE ? "" : column[layout->body]};
         snprintf(row->slug, sizeof(row->slug), "c_%s", row->id);
-        if (layout->fixes != NONE)
-                r = read_gold(h, ids, column[layout->fixes], row, number, outside, reterr);
+        if (layout->fixes != NONE) { /* a title that is no text is a note that is refused, and is counted as such */
+                r = check_text("subject", row->subject, number, reterr);
+                if (r == 0)
+                        r = check_text("body", row->body, number, reterr);
+                if (r == 0)
+                        r = read_time(column[1], h, number, reterr);
+                if (r == 0)
+                        r = read_gold(h, ids, column[layout->fixes], row, number, outside, reterr);
+        }
         if (r != 0) {
                 free(row->gold);
                 return r;
@@ -141,12 +191,18 @@ static int read_line(Changes *h, Place *ids, const Layout *layout, char *line, s
         return 0;
 }
 
-static int read_pairs(Changes *h, const Place *ids, const char *pairs) {
+static int read_pairs(Changes *h, const Place *ids, const char *pairs, Diag *reterr) {
+        size_t line = 0;
         int r = 0;
 
         while (*pairs && r == 0) {
                 size_t n = strcspn(pairs, "\r\n"), comma = strcspn(pairs, ","), unused;
+                char shown[128];
 
+                line++;
+                if (n > 0 && comma >= n)
+                        return diag(reterr, CHANGES_E_PAIRS, "line %zu: \"%s\" is no pair: two ids with a comma between", line,
+                                    diag_quote(pairs, n, shown, sizeof(shown)));
                 if (comma < n) {
                         size_t a = find(h, ids, pairs, comma, &unused), b = find(h, ids, pairs + comma + 1, n - comma - 1, &unused);
 
@@ -157,9 +213,18 @@ static int read_pairs(Changes *h, const Place *ids, const char *pairs) {
                                 r = add_gold(later, MIN(a, b));
                         }
                 }
-                pairs += n + strspn(pairs + n, "\r\n");
+                pairs += n + (pairs[n] == '\r');
+                pairs += *pairs == '\n';
         }
         return r;
+}
+
+static size_t line_of(const char *text, size_t at) {
+        size_t line = 1;
+
+        for (size_t i = 0; i < at; i++)
+                line += text[i] == '\n';
+        return line;
 }
 
 static int read_rows(char *text, size_t n, const Layout *layout, const char *pairs, Changes *ret, Diag *reterr) {
@@ -169,8 +234,10 @@ static int read_rows(char *text, size_t n, const Layout *layout, const char *pai
         size_t lines = 1, number = 0, bad;
         int r = 0;
 
-        if (!utf8_valid(text, n, &bad) || memchr(text, 0, n))
-                return diag(reterr, CHANGES_E_BAD, "not text in UTF-8");
+        if (!utf8_valid(text, n, &bad))
+                return diag(reterr, CHANGES_E_BAD, "line %zu: byte 0x%02x is not UTF-8", line_of(text, bad), (unsigned char)text[bad]);
+        if (strlen(text) != n)
+                return diag(reterr, CHANGES_E_BAD, "line %zu has a NUL: this is no text", line_of(text, strlen(text)));
         for (size_t i = 0; i < n; i++)
                 lines += text[i] == '\n';
         if (lines > CHANGES_ROWS_MAX)
@@ -197,7 +264,7 @@ static int read_rows(char *text, size_t n, const Layout *layout, const char *pai
         }
         h.n_outside = outside.n;
         if (r == 0 && pairs)
-                r = read_pairs(&h, &ids, pairs);
+                r = read_pairs(&h, &ids, pairs, reterr);
         if (r != 0)
                 return r;
         *ret = h;

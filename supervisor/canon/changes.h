@@ -12,6 +12,7 @@
 
 enum {
         CHANGES_E_BAD = 1, /* message names the line */
+        CHANGES_E_PAIRS,   /* that of the pairs */
 };
 
 typedef struct ChangesRow {
@@ -26,10 +27,13 @@ typedef struct Changes {
         ChangesRow *rows;
         size_t n, n_notes; /* rows with gold */
         size_t n_outside;  /* ids in fixes that no row of the file has: passed over */
+        size_t n_back;     /* rows with an earlier time than the row above: the order of the lines is what counts */
+        uint64_t time;     /* of the newest, while it is read */
 } Changes;
 /* Takes over text, of n bytes and a NUL. Returns 0, CHANGES_E_BAD, -ENOMEM. */
 int changes_read(char *text, size_t n, Changes *ret, Diag *reterr);
-/* Titles of issues: id, time, resolution, title a line; and lines "id,id" of pairs that are duplicates, gold of the later one of the two. Same results. */
+/* Titles of issues: id, time, resolution, title a line; and lines "id,id" of pairs that are duplicates, gold of the later one of the two. Same results,
+ * and CHANGES_E_PAIRS. */
 int changes_read_titles(char *text, size_t n, const char *pairs_or_null, Changes *ret, Diag *reterr);
 void changes_deinit(Changes *h);
 #define _cleanup_changes_ _cleanup_(changes_deinit)

@@ -93,9 +93,15 @@ static int measure_titles(const Want *w, Measured *m) {
         r = read_file(w->titles, &text, &n);
         if (r != EXIT_OK)
                 return r;
+        if (pairs && strlen(pairs) != n_pairs) {
+                free(text);
+                return cli_fail(VERB, EXIT_NOT, "%s has a NUL: this is no text", w->pairs);
+        }
         r = changes_read_titles(text, n, pairs, &titles, &d);
         if (r > 0)
-                return cli_fail(VERB, EXIT_NOT, "%s: %s", w->titles, d.text);
+                return cli_fail(VERB, EXIT_NOT, "%s: %s", r == CHANGES_E_PAIRS ? w->pairs : w->titles, d.text);
+        if (r == 0 && titles.n == 0)
+                return cli_fail(VERB, EXIT_NOT, "%s has no row", w->titles);
         if (r == 0)
                 r = replay_new(&titles, &replay);
         if (r == 0)
@@ -154,8 +160,8 @@ static bool set(json_t *o, const char *name, json_t *value) {
 }
 
 static int print_as_json(const Want *w, const Measured *m) {
-        _cleanup_json_ json_t *o = json_pack("{s:i, s:o, s:o, s:f, s:f}", "version", 1, "rows", json_u64(m->changes.n), "outside",
-                                              json_u64(m->changes.n_outside), "tau", RESOLVE_TAU, "delta", RESOLVE_DELTA);
+        _cleanup_json_ json_t *o = json_pack("{s:i, s:o, s:o, s:o, s:f, s:f}", "version", 1, "rows", json_u64(m->changes.n), "outside",
+                                              json_u64(m->changes.n_outside), "back", json_u64(m->changes.n_back), "tau", RESOLVE_TAU, "delta", RESOLVE_DELTA);
         bool ok = o != NULL;
 
         if (w->plain)
@@ -187,6 +193,8 @@ static void print_text(const Want *w, const Measured *m) {
         printf("%zu rows, %zu notes; tau %.2f, delta %.2f\n", m->changes.n, m->changes.n_notes, RESOLVE_TAU, RESOLVE_DELTA);
         if (m->changes.n_outside)
                 printf("%zu right answers are rows that the file does not have: passed over\n", m->changes.n_outside);
+        if (m->changes.n_back)
+                printf("%zu rows have an earlier time than the row above: the order of the lines counts\n", m->changes.n_back);
         putchar('\n');
         printf("%-34s %6s  %8s  %8s  %8s\n", "", "notes", "bound", "wrong", "pending");
         if (w->plain) {
@@ -233,7 +241,7 @@ static int run(const Want *w) {
         if (r < 0)
                 return no_memory();
         if (m.changes.n_notes == 0)
-                return cli_fail(VERB, EXIT_NOT, "%s: no row says what it fixes", w->file);
+                return cli_fail(VERB, EXIT_NOT, "%s: no row says %s", w->file, m.changes.n == 0 ? "anything: it is empty" : "which row of the file it fixes");
         r = measure_notes(w, &m);
         if (r == EXIT_OK && w->titles)
                 r = measure_titles(w, &m);

@@ -59,12 +59,27 @@ def the_curve_is_drawn():  # G-55
 @case
 def what_is_no_history_is_refused():  # G-55
     bad = os.path.join(DIR, "bad.tsv")
-    for text, code, word in (("", 1, "no row"), ("a\t1\tx\t\n", 1, "line 1"), ("a\t1\tx\tb\ty\n", 1, "no row"), ("a\t1\tx\tb,\x7f\ty\n", 1, "line 1"), ("a\t1\tx\ta\ty\n", 1, "line 1"), ("a\t1\tx\t\t\n" * 2, 1, "line 2"),
-                             ("a\t1\t\xff\t\t\n", 1, "UTF-8")):
+    for text, code, word in (("", 1, "no row"), ("a\t1\tx\t\n", 1, "line 1"), ("a\t1\tx\tb\ty\n", 1, "no row"), ("a\t1\tx\tb,\x7f\ty\n", 1, 'line 1: fixes has "\\x7f": an id is 1 to'), ("a\t1\tx\ta\ty\n", 1, "line 1"),
+                             ("a\t1\tx\t\t\n" * 2, 1, 'line 2: id is "a", which an earlier line has'), ("#\n\na\t1\t\xff\t\t\n", 1, "line 3: byte 0xff is not UTF-8"),
+                             ("a\tnan\tx\t\t\n", 1, 'line 1: time is "nan": it is a whole number'), ("a\t-1\tx\t\t\n", 1, 'line 1: time is "-1"'),
+                             ("a\t1.5\tx\t\t\n", 1, 'line 1: time is "1.5"'), ("a\t\tx\t\t\n", 1, 'line 1: time is ""'),
+                             ("a\t99999999999999999999\tx\t\t\n", 1, "line 1: time is"), ("a\t1\tx\t\t\nb\t2\ty\ta,a\t\n", 1, 'line 2: fixes has "a" twice'),
+                             ("a\t1\tx\t\t\nb\t2\ty\ta,\t\n", 1, 'line 2: fixes has ""'), ("a\t1\tx\t\ty\r\n", 1, "line 1: body"), ("a\t1\tx\t\ty\r\n", 1, "line feed alone"),
+                             ("a\t1\tx\x1b[2J\t\t\n", 1, "line 1: subject"), ("a\t1\t \t\t\n", 1, "line 1 has no subject"), ("a\x00b\t1\tx\t\t\n", 1, "line 1 has a NUL"),
+                             ("a\n", 1, "line 1 has 1 column, not 5"), ("A\t1\tx\t\t\n", 1, 'line 1: id is "A"'), ("a\t1\t" + "x" * 1000000 + "\t\t\n", 1, "line 1 is longer than 262144"),
+                             ("a\t1\tx\tb\t\nb\t2\ty\t\t\n", 1, 'line 1: fixes has "b", which no earlier line has, and a later one has'), ("", 1, "empty")):
         with open(bad, "wb") as f:
             f.write(text.encode("latin-1"))
         r = lethe("eval", "identity", bad)
         check(r.code == code and word in r.err.decode(), (text, r))
+    made, pairs = os.path.join(DATA, "changes", "made.tsv"), os.path.join(DIR, "pairs.csv")
+    for titles, listed, word in (("", b"1,2\n", "bad.tsv has no row"), ("1\tx\t\tt\n", b"a,b\n\n1;2\n", 'pairs.csv: line 3: "1;2" is no pair'),
+                                 ("1\tx\t\tt\n", b"1,2\0", "pairs.csv has a NUL"), ("1\tx\t\n", b"1,2\n", "bad.tsv: line 1 has 3 columns, not 4")):
+        for path, data in ((bad, titles.encode()), (pairs, listed)):
+            with open(path, "wb") as f:
+                f.write(data)
+        r = lethe("eval", "identity", "--titles", bad, "--pairs", pairs, made)
+        check(r.code == 1 and word in r.err.decode(), (titles, listed, r))
     for argv in (["eval"], ["eval", "speed", bad], ["eval", "identity"], ["eval", "identity", bad, bad], ["eval", "identity", "--pairs", bad, bad],
                  ["eval", "identity", "--plain", "--curve", bad], ["eval", "identity", "--json", "--svg", "-", bad]):
         r = lethe(*argv)
@@ -77,6 +92,7 @@ def of_the_real_history_few_are_wrong():  # G-16 G-19 G-55
     began = time.monotonic()
     m = measure(os.path.join(DATA, "identity", "dpdk-fixes.tsv"))
     print("# measured in %.1f s: %s" % (time.monotonic() - began, {k: m["masked"][k] for k in RATES}))
+    same(m["back"], 238)  # of times, in the order of the lines
     same(m["plain"], {"notes": 1254, "bound_rate": 1.0, "wrong_rate": 0.0, "pending_rate": 0.0})
     same(m["mentioned"]["wrong_rate"], 0.0)
     check(m["masked"]["wrong_rate"] <= 0.01 and all(h["wrong_rate"] <= 0.01 for h in m["masked"]["halves"]), m["masked"])
