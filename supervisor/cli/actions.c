@@ -95,9 +95,9 @@ int action_text(ActionArgs *a, const char *arg, size_t most, char **ret, size_t 
                 r = *ret ? *ret_n > most ? -EFBIG : 0 : -ENOMEM;
         }
         if (r == -EFBIG) {
-                char message[64];
+                char message[96];
 
-                snprintf(message, sizeof(message), "%s: more than %zu bytes", a->action, most);
+                snprintf(message, sizeof(message), "%s: the text has more than %zu bytes", a->action, most);
                 return action_refused(a, engine_code_name(ENGINE_E_TOO_LARGE), message);
         }
         return r < 0 ? cli_fail(a->verb, EXIT_NOT, "%s: standard input: %s", a->action, strerror(-r)) : EXIT_OK;
@@ -139,22 +139,31 @@ int action_read(ActionArgs *a, StoreFn fn, void *user) {
         return r == 0 ? EXIT_OK : action_failed(a, s, r, &d);
 }
 
+int action_parse(ActionArgs *a, const char *what, const char *text, size_t n, size_t most, unsigned depth, const char *hint, json_t **ret) {
+        static const char *const codes[] = {[JSON_E_SYNTAX] = "syntax", [JSON_E_DUPLICATE] = "duplicate_key", [JSON_E_DEPTH] = "too_deep", [JSON_E_SIZE] = "too_large"};
+        char message[sizeof(((Diag *)NULL)->text) + 128];
+        Diag d = {0};
+        size_t bad;
+        int r;
+
+        if (n <= most && !utf8_valid(text, n, &bad)) {
+                snprintf(message, sizeof(message), "%s is not UTF-8 at byte %zu, which is 0x%02x: JSON is text in UTF-8", what, bad, (unsigned char)text[bad]);
+                return action_refused(a, engine_code_name(ENGINE_E_BAD_UTF8), message);
+        }
+        r = json_parse(text, n, most, depth, ret, &d);
+        if (r > 0) {
+                snprintf(message, sizeof(message), r == JSON_E_SYNTAX ? "%s is not JSON: %s%s" : "%s: %s%s", what, d.text, hint);
+                return action_refused(a, codes[r], message);
+        }
+        return r < 0 ? cli_fail(a->verb, EXIT_NOT, "%s: %s", what, strerror(-r)) : EXIT_OK;
+}
+
 int action_json(ActionArgs *a, const char *what, const char *arg, size_t most, json_t **ret) {
         _cleanup_free_ char *text = NULL;
-        Diag d = {0};
         size_t n;
         int r = action_text(a, arg, most, &text, &n);
 
-        if (r != EXIT_OK)
-                return r;
-        r = json_parse(text, n, most, JSON_DEPTH_DEFAULT, ret, &d);
-        if (r > 0) {
-                char message[sizeof(d.text) + 64];
-
-                snprintf(message, sizeof(message), "%s is not JSON: %s", what, d.text);
-                return action_refused(a, "syntax", message);
-        }
-        return r < 0 ? cli_fail(a->verb, EXIT_NOT, "%s: %s", what, strerror(-r)) : EXIT_OK;
+        return r != EXIT_OK ? r : action_parse(a, what, text, n, most, JSON_DEPTH_DEFAULT, "", ret);
 }
 
 int action_dump(const ActionArgs *a, json_t *o) {

@@ -50,6 +50,9 @@ int action_read(ActionArgs *a, StoreFn fn, void *user);
 /* For who has transactions of his own: what the engine refused (a positive code), or what failed. Returns EXIT_NOT, having said so. */
 int action_failed(ActionArgs *a, const Store *s, int r, const Diag *d);
 
+/* Text as JSON: refused as bad_utf8, syntax (with line and column), duplicate_key, too_deep, too_large. hint: behind the message, or "". Returns EXIT_OK,
+ * EXIT_NOT having said what is wrong with it. */
+int action_parse(ActionArgs *a, const char *what, const char *text, size_t n, size_t most, unsigned depth, const char *hint, json_t **ret);
 /* The argument, or standard input for "-", as JSON. *ret is owned. Returns EXIT_OK, EXIT_NOT having said what is wrong with it. */
 int action_json(ActionArgs *a, const char *what, const char *arg, size_t most, json_t **ret);
 

@@ -52,10 +52,9 @@ typedef struct Slot {
 } Slot;
 
 /* The text of `arg`, or of standard input, or of a file, as JSON. Returns EXIT_*. */
-static int read_json(const char *what, const char *arg, bool is_file, unsigned depth, json_t **ret) {
+static int read_json(ActionArgs *a, const char *what, const char *arg, bool is_file, unsigned depth, json_t **ret) {
         _cleanup_free_ char *text = NULL;
         size_t n;
-        Diag d = {0};
         int r = 0;
 
         if (strcmp(arg, "-") == 0)
@@ -68,15 +67,15 @@ static int read_json(const char *what, const char *arg, bool is_file, unsigned d
                 if (!text)
                         r = -ENOMEM;
         }
-        if (r == -EFBIG)
-                return cli_fail("slot", EXIT_NOT, "%s: more than %d bytes", what, SLOT_VALUE_MAX);
+        if (r == -EFBIG) {
+                char message[96];
+
+                snprintf(message, sizeof(message), "%s: more than %d bytes", what, SLOT_VALUE_MAX);
+                return action_refused(a, engine_code_name(ENGINE_E_TOO_LARGE), message);
+        }
         if (r < 0)
                 return cli_fail("slot", EXIT_NOT, "%s %s cannot be read: %s", what, arg, strerror(-r));
-        r = json_parse(text, n, SLOT_VALUE_MAX, depth, ret, &d);
-        if (r > 0)
-                return cli_fail("slot", EXIT_NOT, "%s is not JSON: %s%s", what, d.text,
-                                is_file || strcmp(arg, "-") == 0 ? "" : " (a string needs quotes: '\"text\"')");
-        return r < 0 ? cli_fail("slot", EXIT_NOT, "%s: %s", what, strerror(-r)) : EXIT_OK;
+        return action_parse(a, what, text, n, SLOT_VALUE_MAX, depth, is_file || strcmp(arg, "-") == 0 ? "" : " (a string needs quotes: '\"text\"')", ret);
 }
 
 /* Prints one object (stolen) of a verb that ended well. */
@@ -109,7 +108,7 @@ static int define(Slot *a) {
                 if (!rule)
                         return cli_fail("slot", EXIT_NOT, "%s", strerror(ENOMEM));
         }
-        r = read_json("the schema", a->schema, true, JSONSCHEMA_DEPTH_MAX, &schema);
+        r = read_json(&a->in, "the schema", a->schema, true, JSONSCHEMA_DEPTH_MAX, &schema);
         a->typed = schema;
         a->ruled = rule;
         if (r == EXIT_OK)
@@ -135,7 +134,7 @@ static int put(Slot *a) {
 
         if (!a->value)
                 return cli_usage("slot", "put needs a value");
-        r = read_json("the value", a->value, false, JSON_DEPTH_DEFAULT, &value);
+        r = read_json(&a->in, "the value", a->value, false, JSON_DEPTH_DEFAULT, &value);
         a->typed = value;
         if (r == EXIT_OK)
                 r = action_write(&a->in, do_put, a);

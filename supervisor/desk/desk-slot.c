@@ -100,6 +100,11 @@ RpcCode rpc_of_engine(EngineCode code) {
                 return RPC_E_DEPENDENTS;
         case ENGINE_E_BAD_QUERY:
                 return RPC_E_BAD_QUERY;
+        case ENGINE_E_EMPTY:
+        case ENGINE_E_CONTROL:
+                return RPC_E_INVALID_PARAMS;
+        case ENGINE_E_BAD_UTF8:
+                return RPC_E_BAD_UTF8;
         case ENGINE_E_GATE:
         case ENGINE_OK:
         case ENGINE_E_BAD_SCHEMA:

@@ -54,6 +54,12 @@ const char *engine_code_name(EngineCode c) {
                 return "dependents";
         case ENGINE_E_BAD_QUERY:
                 return "bad_query";
+        case ENGINE_E_EMPTY:
+                return "empty";
+        case ENGINE_E_BAD_UTF8:
+                return "bad_utf8";
+        case ENGINE_E_CONTROL:
+                return "control_character";
         case ENGINE_E_RULE:
                 return "rule";
         }

@@ -45,6 +45,9 @@ typedef enum EngineCode {
         ENGINE_E_BLOCKED,        /* blocked: an earlier event about the record could not be projected yet (G-30) */
         ENGINE_E_DEPENDENTS,     /* dependents: others depend on it (M-54) */
         ENGINE_E_BAD_QUERY,      /* bad_query: a search that is not understood */
+        ENGINE_E_EMPTY,          /* empty: a note without anything in it */
+        ENGINE_E_BAD_UTF8,       /* bad_utf8: bytes that are not UTF-8 */
+        ENGINE_E_CONTROL,        /* control_character: a NUL */
         ENGINE_E_RULE,           /* rule: not a rule of arbitration; or the slot's rule does not allow this; message says which */
 } EngineCode;
 const char *engine_code_name(EngineCode c);

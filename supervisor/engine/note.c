@@ -199,10 +199,14 @@ int engine_note_add(Txn *t, const char *id, NoteRole role, const char *text, siz
         Run run;
         int r;
 
-        if (n == 0 || n > NOTE_TEXT_MAX)
-                return diag(reterr, ENGINE_E_TOO_LARGE, "a note of %zu bytes: 1 to %d are allowed", n, NOTE_TEXT_MAX);
-        if (!utf8_valid(text, n, &bad) || memchr(text, 0, n))
-                return diag(reterr, ENGINE_E_BAD_PAYLOAD, "a note is text in UTF-8 without NUL");
+        if (n == 0)
+                return diag(reterr, ENGINE_E_EMPTY, "the note is empty: it has 1 to %d bytes", NOTE_TEXT_MAX);
+        if (n > NOTE_TEXT_MAX)
+                return diag(reterr, ENGINE_E_TOO_LARGE, "the note has %zu bytes: 1 to %d are allowed", n, NOTE_TEXT_MAX);
+        if (!utf8_valid(text, n, &bad))
+                return diag(reterr, ENGINE_E_BAD_UTF8, "the note is not UTF-8 at byte %zu, which is 0x%02x", bad, (unsigned char)text[bad]);
+        if (strnlen(text, n) < n)
+                return diag(reterr, ENGINE_E_CONTROL, "the note has the control character 0x00 at byte %zu", strnlen(text, n));
         r = keyscan_text(keys, text, n);
         if (r > 0)
                 return diag(reterr, ENGINE_E_KEY_ESCAPE, "the note holds the key of a region that lives");

@@ -50,7 +50,7 @@ int engine_run_list(Txn *t, Run **ret, size_t *ret_n);
  * ENGINE_E_NO_RECORD, ENGINE_E_CONFLICT, -errno. */
 int engine_run_end(Txn *t, const char *who, const char *region, const char *id, bool drop, uint64_t *ret_dropped, Diag *reterr);
 
-/* Returns 0, ENGINE_E_NO_RECORD, ENGINE_E_TOO_LARGE, ENGINE_E_TOO_MANY, ENGINE_E_KEY_ESCAPE, -errno. */
+/* Returns 0, ENGINE_E_NO_RECORD, ENGINE_E_EMPTY, ENGINE_E_TOO_LARGE, ENGINE_E_BAD_UTF8, ENGINE_E_CONTROL, ENGINE_E_TOO_MANY, ENGINE_E_KEY_ESCAPE, -errno. */
 int engine_note_add(Txn *t, const char *run, NoteRole role, const char *text, size_t n, const KeySet *keys_or_null, uint64_t *ret_number, Diag *reterr);
 /* The first with a number of at least `from`, unprocessed ones only when asked. Returns 0, -ENOENT. */
 int engine_note_next(Txn *t, const char *run, uint64_t from, bool unprocessed, Note *ret);

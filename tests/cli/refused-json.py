@@ -111,7 +111,7 @@ def what_is_not_there():
                         ("usage", "pending", "drop", "1", "--reason", ""), ("usage", "pending", "drop", "1", "--reason", " "), ("usage", "pending", "retry", "--most", "0"),
                         ("usage", "memory", "delete", "memory", "x", "--reason", "a\x1b[2J"), ("usage", "memory", "delete", "memory", "x", "--reason", "\udcff"),
                         ("usage", "scope", "delete", "none", "--reason", "a\u202eb"), ("usage", "scope", "delete", "none", "--reason", "\udcff"),
-                        ("failed", "why", REGION), ("failed", "skill", "show", "none"), ("failed", "slot", "put", "none", "{"),
+                        ("failed", "why", REGION), ("failed", "skill", "show", "none"), ("syntax", "slot", "put", "none", "{"),
                         ("undefined_slot", "slot", "get", "none"), ("undefined_slot", "slot", "show", "none"), ("undefined_slot", "slot", "history", "none"),
                         ("undefined_slot", "slot", "put", "none", "1"), ("undefined_slot", "slot", "watch", "none"), ("bad_name", "slot", "get", "../x"),
                         ("failed", "certificate", "--verify", "none"), ("failed", "eval", "identity", "none")):
@@ -119,6 +119,29 @@ def what_is_not_there():
         check(r.code != 0, *argv)
         same(refusal(r, *argv)["code"], code, *argv, r)
         same(lethe(*argv).out, b"", *argv)
+
+
+@case
+def bytes_and_numbers_that_cannot_be():  # G-23
+    """The same wrong thing has one word, whichever verb meets it, and the message names field, value and rule."""
+    run = lethe("note", "begin", "--agent", "alice").out.decode().strip()
+    schema = os.path.join(DIR, "schema.json")
+    with open(schema, "wb") as f:
+        f.write(b'{"type": \n "obj')
+    deep = "[" * 200 + "]" * 200
+    for code, words, *argv in (("empty", "the note is empty: it has 1 to 32768 bytes", "note", "add", run, ""),
+                               ("too_large", "add: the text has more than 32768 bytes", "note", "add", run, "x" * 32769), ("bad_utf8", "the note is not UTF-8 at byte 1, which is 0xff", "note", "add", run, "a\udcff"),
+                               ("bad_utf8", "the value is not UTF-8 at byte 1, which is 0xff", "slot", "put", "x", '"\udcff"'),
+                               ("bad_utf8", "the payload is not UTF-8 at byte 1, which is 0xff", "memory", "save", "memory", '"\udcff"'),
+                               ("syntax", "the value is not JSON: line 1, column 1:", "slot", "put", "x", "{"), ("syntax", "line 2, column 5", "slot", "define", "x", "--schema", schema),
+                               ("syntax", "line 1, column 1", "memory", "save", "memory", "{"), ("duplicate_key", '"a"', "slot", "put", "x", '{"a":1,"a":2}'),
+                               ("duplicate_key", '"a"', "kernel", "patch", "agent", '{"a":1,"a":2}', "--base", "1"), ("too_deep", "200", "slot", "put", "x", deep),
+                               ("too_deep", "200", "memory", "save", "memory", deep), ("usage", "--limit: '0' is not a number from 1 to 100", "memory", "search", "x", "--limit", "0"),
+                               ("usage", "--limit: '101' is not a number from 1 to 100", "memory", "search", "x", "--limit", "101"),
+                               ("usage", "--limit: '-1' is not a number", "memory", "search", "x", "--limit", "-1")):
+        r = lethe(*argv, "--json")
+        error = refusal(r, *argv)
+        check(error["code"] == code and words in error["message"] and r.code == (2 if code == "usage" else 1), argv[:3], words, error)
 
 
 main()
