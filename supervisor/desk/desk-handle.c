@@ -57,11 +57,10 @@ static int take(const Desk *d, const json_t *key, const char *text, size_t n, co
 /* Parameters that are a handle and nothing else. */
 static int take_handle(const Desk *d, json_t *params, const char **ret_handle, Presented *ret, Diag *reterr) {
         json_t *key = NULL;
-        json_error_t err;
         size_t n;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s%, s?:o}", "handle", ret_handle, &n, "key", &key) < 0)
-                return desk_bad_params(&err, "{handle: string, key: string}", reterr);
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s%, s?:o}", "handle", ret_handle, &n, "key", &key) < 0)
+                return desk_bad_params(params, "{handle: string, key: string}", reterr);
         return take(d, key, *ret_handle, n, "handle", ret, reterr);
 }
 
@@ -70,12 +69,11 @@ int desk_do_handle_open(Desk *d, json_t *params, json_t **ret_result, Diag *rete
         char handle[HANDLE_TEXT_MAX];
         size_t n, n_region = 0;
         json_t *key = NULL;
-        json_error_t err;
         Presented p;
         int r;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s%, s?:o, s?:s%}", "section", &section, &n, "key", &key, "region", &region, &n_region) < 0)
-                return desk_bad_params(&err, "{section: string, key: string, region?: string}", reterr);
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s%, s?:o, s?:s%}", "section", &section, &n, "key", &key, "region", &region, &n_region) < 0)
+                return desk_bad_params(params, "{section: string, key: string, region?: string}", reterr);
         if (region != d->region && strlen(region) != n_region)
                 return diag(reterr, RPC_E_INVALID_PARAMS, "region is to be text without NUL");
         r = take(d, key, section, n, "section", &p, reterr);
@@ -108,14 +106,13 @@ int desk_do_handle_write(Desk *d, json_t *params, json_t **ret_result, Diag *ret
         json_int_t expect = -1;
         const char *handle;
         uint64_t version;
-        json_error_t err;
         Presented p;
         size_t n;
         int r;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s%, s:o, s?:o, s?:o}", "handle", &handle, &n, "value", &value, "key", &key, "expect",
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s%, s:o, s?:o, s?:o}", "handle", &handle, &n, "value", &value, "key", &key, "expect",
                            &expected) < 0)
-                return desk_bad_params(&err, "{handle: string, key: string, value: any, expect?: integer}", reterr);
+                return desk_bad_params(params, "{handle: string, key: string, value: any, expect?: integer}", reterr);
         if (expected) {
                 expect = json_is_integer(expected) ? json_integer_value(expected) : -1;
                 if (expect < 0 || expect > JSON_INTEGER_MOST)

@@ -39,11 +39,10 @@ static int add_vault(const Desk *d, json_t *o) {
 
 int desk_do_hello(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
         json_int_t protocol;
-        json_error_t err;
         int r;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:I}", "protocol", &protocol) < 0)
-                return desk_bad_params(&err, "{protocol: integer}", reterr);
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:I}", "protocol", &protocol) < 0)
+                return desk_bad_params(params, "{protocol: integer}", reterr);
         if (protocol != LETHE_PROTOCOL_VERSION)
                 return diag(reterr, RPC_E_BAD_VERSION, "protocol %" JSON_INTEGER_FORMAT " is not spoken here, only %d", protocol, LETHE_PROTOCOL_VERSION);
         *ret_result = json_pack("{s:i, s:s, s:{s:i, s:i, s:i, s:i, s:i, s:i}, s:o, s:o}",

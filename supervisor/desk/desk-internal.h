@@ -93,7 +93,7 @@ bool quick_read(const char *line, size_t n, QuickRead *ret);
 int desk_answer_quickly(Desk *d, const char *line, size_t n, Buf *out);
 
 /* The message for parameters that json_unpack_ex() refused; returns RPC_E_INVALID_PARAMS. */
-int desk_bad_params(const json_error_t *err, const char *expected, Diag *reterr);
+int desk_bad_params(const json_t *params, const char *expected, Diag *reterr);
 
 /* What a refusal of the engine is at the pipe; RPC_E_INTERNAL: nothing that the request of a living region can meet. */
 RpcCode rpc_of_engine(EngineCode code);

@@ -172,14 +172,13 @@ static int check_refs(const Of *of, const json_t *refs, Diag *reterr) {
 int desk_do_memory_save(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
         const char *scope = NULL, *kind, *id = NULL, *type = NULL;
         json_t *payload, *refs = NULL, *expect = NULL;
-        json_error_t err;
         SaveOne s = {0};
         Of of;
         int r;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s, s:o, s?:s, s?:s, s?:s, s?:o, s?:o}", "kind", &kind, "payload", &payload, "scope", &scope, "id", &id,
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s, s:o, s?:s, s?:s, s?:s, s?:o, s?:o}", "kind", &kind, "payload", &payload, "scope", &scope, "id", &id,
                            "type", &type, "refs", &refs, "expect", &expect) < 0)
-                return desk_bad_params(&err, "{kind: string, payload: object, scope?: string, id?: string, type?: string, refs?: array, expect?: integer}", reterr);
+                return desk_bad_params(params, "{kind: string, payload: object, scope?: string, id?: string, type?: string, refs?: array, expect?: integer}", reterr);
         r = take_of(d, params, scope, kind, id, MEMORY_WRITE, &of, reterr);
         if (r != 0)
                 return r;
@@ -216,13 +215,12 @@ static int do_delete(Txn *t, void *user, const KeySet *keys, Diag *reterr) {
 
 int desk_do_memory_delete(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
         const char *scope = NULL, *kind, *id, *reason = NULL;
-        json_error_t err;
         Delete x = {0};
         Of of;
         int r;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s, s:s, s?:s, s?:s}", "kind", &kind, "id", &id, "scope", &scope, "reason", &reason) < 0)
-                return desk_bad_params(&err, "{kind: string, id: string, scope?: string, reason?: string}", reterr);
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s, s:s, s?:s, s?:s}", "kind", &kind, "id", &id, "scope", &scope, "reason", &reason) < 0)
+                return desk_bad_params(params, "{kind: string, id: string, scope?: string, reason?: string}", reterr);
         r = take_of(d, params, scope, kind, id, MEMORY_DELETE, &of, reterr);
         if (r != 0)
                 return r;
@@ -239,12 +237,11 @@ int desk_do_memory_load(Desk *d, json_t *params, json_t **ret_result, Diag *rete
         const char *scope = NULL, *kind, *id;
         _cleanup_json_ json_t *record = NULL;
         _cleanup_txn_ Txn *t = NULL;
-        json_error_t err;
         Of of;
         int r;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s, s:s, s?:s}", "kind", &kind, "id", &id, "scope", &scope) < 0)
-                return desk_bad_params(&err, "{kind: string, id: string, scope?: string}", reterr);
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s, s:s, s?:s}", "kind", &kind, "id", &id, "scope", &scope) < 0)
+                return desk_bad_params(params, "{kind: string, id: string, scope?: string}", reterr);
         r = take_of(d, params, scope, kind, id, MEMORY_READ, &of, reterr);
         if (r == 0)
                 r = begin_read(d, &t, reterr);
@@ -264,13 +261,12 @@ int desk_do_memory_list(Desk *d, json_t *params, json_t **ret_result, Diag *rete
         json_t *said = NULL;
         RecordFilter f;
         MemoryBound b;
-        json_error_t err;
         size_t limit;
         Of of;
         int r;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s?:s, s?:s, s?:s, s?:o}", "filter", &filter, "scope", &scope, "after", &after, "limit", &said) < 0)
-                return desk_bad_params(&err, "{filter?: string, scope?: string, after?: string, limit?: integer}", reterr);
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s?:s, s?:s, s?:s, s?:o}", "filter", &filter, "scope", &scope, "after", &after, "limit", &said) < 0)
+                return desk_bad_params(params, "{filter?: string, scope?: string, after?: string, limit?: integer}", reterr);
         r = take_scope(d, params, scope, MEMORY_READ, &of, reterr);
         if (r == 0)
                 r = take_limit(said, MEMORY_ROWS_STANDARD, MEMORY_ROWS_MAX, &limit, reterr);
@@ -299,15 +295,14 @@ int desk_do_memory_search(Desk *d, json_t *params, json_t **ret_result, Diag *re
         _cleanup_json_ json_t *rows = NULL;
         _cleanup_txn_ Txn *t = NULL;
         json_t *said = NULL;
-        json_error_t err;
         MemoryBound b;
         bool cut = false;
         size_t limit;
         Of of;
         int r;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s, s?:s, s?:o}", "query", &query, "scope", &scope, "limit", &said) < 0)
-                return desk_bad_params(&err, "{query: string, scope?: string, limit?: integer}", reterr);
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s, s?:s, s?:o}", "query", &query, "scope", &scope, "limit", &said) < 0)
+                return desk_bad_params(params, "{query: string, scope?: string, limit?: integer}", reterr);
         r = take_scope(d, params, scope, MEMORY_READ, &of, reterr);
         if (r == 0)
                 r = take_limit(said, QUERY_LIMIT_STANDARD, QUERY_LIMIT_MAX, &limit, reterr);
@@ -336,13 +331,12 @@ int desk_do_memory_history(Desk *d, json_t *params, json_t **ret_result, Diag *r
         json_t *said = NULL, *after = NULL;
         _cleanup_txn_ Txn *t = NULL;
         uint64_t next = 0;
-        json_error_t err;
         size_t limit;
         Of of;
         int r;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s, s:s, s?:s, s?:o, s?:o}", "kind", &kind, "id", &id, "scope", &scope, "after", &after, "limit", &said) < 0)
-                return desk_bad_params(&err, "{kind: string, id: string, scope?: string, after?: integer, limit?: integer}", reterr);
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s, s:s, s?:s, s?:o, s?:o}", "kind", &kind, "id", &id, "scope", &scope, "after", &after, "limit", &said) < 0)
+                return desk_bad_params(params, "{kind: string, id: string, scope?: string, after?: integer, limit?: integer}", reterr);
         r = take_of(d, params, scope, kind, id, MEMORY_READ, &of, reterr);
         if (r == 0)
                 r = take_limit(said, MEMORY_ROWS_STANDARD, MEMORY_ROWS_MAX, &limit, reterr);

@@ -45,11 +45,10 @@ int desk_do_note_add(Desk *d, json_t *params, json_t **ret_result, Diag *reterr)
         NoteRole is = NOTE_AGENT;
         size_t n, n_role = 5;
         uint64_t number;
-        json_error_t err;
         int r;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s%, s?:s%}", "text", &text, &n, "role", &role, &n_role) < 0)
-                return desk_bad_params(&err, "{text: string, role?: \"agent\" or \"tool_result\"}", reterr);
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s%, s?:s%}", "text", &text, &n, "role", &role, &n_role) < 0)
+                return desk_bad_params(params, "{text: string, role?: \"agent\" or \"tool_result\"}", reterr);
         if (strlen(role) != n_role || !(is = note_role_from_name(role)))
                 return diag(reterr, RPC_E_INVALID_PARAMS, "role is to be \"agent\" or \"tool_result\"");
         if (n == 0 || memchr(text, 0, n))
@@ -77,12 +76,11 @@ static int bad(Diag *reterr, const char *what) {
 static int take_ask(json_t *params, BeliefAsk *ret, const char **ret_id, Diag *reterr) {
         const char *bucket = NULL, *id = NULL, *state = NULL, *after = NULL;
         json_t *limit = NULL, *v;
-        json_error_t err;
         const char *key;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s?:s, s?:s, s?:s, s?:s, s?:o}", "bucket", &bucket, "id", &id, "state", &state, "after", &after, "limit",
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s?:s, s?:s, s?:s, s?:s, s?:o}", "bucket", &bucket, "id", &id, "state", &state, "after", &after, "limit",
                            &limit) < 0)
-                return desk_bad_params(&err, "{bucket?: string, id?: string, state?: string, after?: string, limit?: integer}", reterr);
+                return desk_bad_params(params, "{bucket?: string, id?: string, state?: string, after?: string, limit?: integer}", reterr);
         json_object_foreach(params, key, v)
                 if (json_is_string(v) && strlen(json_string_value(v)) != json_string_length(v))
                         return bad(reterr, "no name has a NUL");

@@ -11,13 +11,12 @@ int desk_do_result(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
         _cleanup_free_ char *text = NULL;
         uint8_t hash[HASH_BYTES];
         char hex[HASH_HEX_MAX];
-        json_error_t err;
         json_t *value;
         size_t n;
         int r;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:o}", "value", &value) < 0)
-                return desk_bad_params(&err, "{value: any}", reterr);
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:o}", "value", &value) < 0)
+                return desk_bad_params(params, "{value: any}", reterr);
         r = json_canonical(value, &text, &n);
         if (r == -ERANGE)
                 return diag(reterr, RPC_E_INVALID_PARAMS, "an integer of the value is beyond 2^53-1, which not every reader keeps: write it as a string");

@@ -56,13 +56,12 @@ int desk_do_skill_run(Desk *d, json_t *params, json_t **ret_result, Diag *reterr
         json_t *list = NULL;
         DeskStart start = {.id = d->id};
         size_t n_skill, n_entry = 0;
-        json_error_t err;
         char quoted[400];
         int r;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s%, s?:s%, s?:o, s?:s%}", "skill", &start.skill, &n_skill, "entry", &entry, &n_entry,
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s%, s?:s%, s?:o, s?:s%}", "skill", &start.skill, &n_skill, "entry", &entry, &n_entry,
                            "args", &list, "input", &start.input, &start.n_input) < 0)
-                return desk_bad_params(&err, "{skill: string, entry?: string, args?: array, input?: string}", reterr);
+                return desk_bad_params(params, "{skill: string, entry?: string, args?: array, input?: string}", reterr);
         if (entry && strlen(entry) != n_entry)
                 return diag(reterr, RPC_E_INVALID_PARAMS, "entry is to be a string without NUL");
         r = take_args(list, args, reterr);

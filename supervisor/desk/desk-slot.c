@@ -44,14 +44,13 @@ int desk_slot_value(Desk *d, const char *name, size_t n, json_t **ret, Diag *ret
 }
 
 int desk_do_slot_read(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
-        json_error_t err;
         const char *name;
         json_t *value;
         size_t n;
         int r;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s%}", "name", &name, &n) < 0)
-                return desk_bad_params(&err, "{name: string}", reterr);
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s%}", "name", &name, &n) < 0)
+                return desk_bad_params(params, "{name: string}", reterr);
         r = desk_slot_value(d, name, n, &value, reterr);
         if (r == 0)
                 *ret_result = json_incref(value);
@@ -149,7 +148,6 @@ int desk_do_slot_write(Desk *d, json_t *params, json_t **ret_result, Diag *reter
         _cleanup_json_ json_t *kept = NULL;
         uint64_t seq, version;
         json_int_t expect = -1;
-        json_error_t err;
         const char *name;
         json_t *value, *expected = NULL, *sure = NULL;
         double confidence = 0;
@@ -158,9 +156,9 @@ int desk_do_slot_write(Desk *d, json_t *params, json_t **ret_result, Diag *reter
         size_t n;
         int r;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s%, s:o, s?:o, s?:o}", "name", &name, &n, "value", &value, "expect", &expected, "confidence",
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s%, s:o, s?:o, s?:o}", "name", &name, &n, "value", &value, "expect", &expected, "confidence",
                            &sure) < 0)
-                return desk_bad_params(&err, "{name: string, value: any, expect?: integer, confidence?: number}", reterr);
+                return desk_bad_params(params, "{name: string, value: any, expect?: integer, confidence?: number}", reterr);
         if (expected) {
                 expect = json_is_integer(expected) ? json_integer_value(expected) : -1;
                 if (expect < 0 || expect > JSON_INTEGER_MOST)
@@ -207,11 +205,10 @@ static int add_row(Desk *d, json_t *rows, const char *name) {
 
 int desk_do_slot_list(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
         _cleanup_json_ json_t *rows = json_array();
-        json_error_t err;
         int r = 0;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{}") < 0)
-                return desk_bad_params(&err, "{}", reterr);
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{}") < 0)
+                return desk_bad_params(params, "{}", reterr);
         if (!rows)
                 return -ENOMEM;
         for (size_t i = 0; r == 0 && d->grant->reads && d->grant->reads[i]; i++)

@@ -1,6 +1,8 @@
 /* Runs: supervisor. */
 #include "desk/desk-internal.h"
 
+#include "base/json-form.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -52,11 +54,9 @@ void desk_use_vault(Desk *d, Vault *vault) {
         vault_trace_to(vault, desk_trace, d);
 }
 
-int desk_bad_params(const json_error_t *err, const char *expected, Diag *reterr) {
-        char quoted[400];
-
-        return diag(reterr, RPC_E_INVALID_PARAMS, "params are to be %s: %s", expected,
-                    diag_quote(err->text, strlen(err->text), quoted, sizeof(quoted)));
+int desk_bad_params(const json_t *params, const char *expected, Diag *reterr) {
+        json_misfit(params, expected, false, reterr); /* a key may stand where it does not belong */
+        return RPC_E_INVALID_PARAMS;
 }
 
 /* The verdict on a frame that was read: runs its handler when the permit table allows. *ret_method: its name when it is one of ours. */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/io.h"
+#include "base/json-form.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -35,15 +36,14 @@ const char *serve_error_word(int code) {
         return "internal";
 }
 
-/* "status: params: ..." with jansson's words; the form is what the method takes. */
-static int bad_params(const json_error_t *e, const char *form, Diag *reterr) {
-        return diag(reterr, SERVE_E_INVALID_PARAMS, "params: %s; they are to be %s", e->text, form);
+/* The form is what the method takes. */
+static int bad_params(const json_t *params, const char *form, Diag *reterr) {
+        json_misfit(params, form, true, reterr);
+        return SERVE_E_INVALID_PARAMS;
 }
 
 static int no_params(json_t *params, Diag *reterr) {
-        json_error_t err;
-
-        return json_unpack_ex(params, &err, JSON_STRICT, "{}") < 0 ? bad_params(&err, "{}", reterr) : 0;
+        return json_unpack_ex(params, NULL, JSON_STRICT, "{}") < 0 ? bad_params(params, "{}", reterr) : 0;
 }
 
 static int do_ping(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
@@ -94,18 +94,17 @@ static int do_run(Client *c, const json_t *id, json_t *params, json_t **ret, Dia
 
 static int do_cancel(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         const json_t *of;
-        json_error_t err;
-        int signo = SIGTERM;
+        json_int_t signo = SIGTERM;
         Job *j;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:o, s?:i}", "id", &of, "signal", &signo) < 0)
-                return bad_params(&err, "{id: that of the run, signal?: integer}", reterr);
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:o, s?:I}", "id", &of, "signal", &signo) < 0)
+                return bad_params(params, "{id: that of the run, signal?: integer}", reterr);
         if (signo != SIGTERM && signo != SIGINT && signo != SIGHUP)
-                return diag(reterr, SERVE_E_INVALID_PARAMS, "signal %d: must be 15 (SIGTERM), 2 (SIGINT) or 1 (SIGHUP)", signo);
+                return diag(reterr, SERVE_E_INVALID_PARAMS, "signal %" JSON_INTEGER_FORMAT ": must be 15 (SIGTERM), 2 (SIGINT) or 1 (SIGHUP)", signo);
         j = job_find(c, of);
         if (!j)
                 return diag(reterr, SERVE_E_NO_REQUEST, "id: no run of this connection has it, or it has ended");
-        job_cancel(j, signo);
+        job_cancel(j, (int)signo);
         *ret = json_object();
         return 0;
 }
@@ -113,11 +112,10 @@ static int do_cancel(Client *c, const json_t *id, json_t *params, json_t **ret, 
 static int do_kill(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         char shown[256];
         const char *region;
-        json_error_t err;
         Job *j;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, "{s:s}", "region", &region) < 0)
-                return bad_params(&err, "{region: string}", reterr);
+        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s}", "region", &region) < 0)
+                return bad_params(params, "{region: string}", reterr);
         if (!region_id_valid(region))
                 return diag(reterr, SERVE_E_INVALID_PARAMS, "region \"%s\": a region's id has %d characters of 0-9 a-z",
                             diag_quote(region, strlen(region), shown, sizeof(shown)), REGION_ID_LEN);
@@ -200,11 +198,10 @@ static int do_takeover(Client *c, const json_t *id, json_t *params, json_t **ret
 
 /* Whoever asks names the store, because another one may have a scope of the same name. */
 static int working_params(Client *c, json_t *params, bool value, const char **ret_scope, json_t **ret_value, Diag *reterr) {
-        json_error_t err;
         const char *store;
 
-        if (json_unpack_ex(params, &err, JSON_STRICT, value ? "{s:s, s:s, s:o}" : "{s:s, s:s}", "store", &store, "scope", ret_scope, "value", ret_value) < 0)
-                return bad_params(&err, value ? "{store: string, scope: string, value: any}" : "{store: string, scope: string}", reterr);
+        if (json_unpack_ex(params, NULL, JSON_STRICT, value ? "{s:s, s:s, s:o}" : "{s:s, s:s}", "store", &store, "scope", ret_scope, "value", ret_value) < 0)
+                return bad_params(params, value ? "{store: string, scope: string, value: any}" : "{store: string, scope: string}", reterr);
         return strcmp(store, c->server->store_path) == 0 ? 0 : diag(reterr, SERVE_E_OTHER_STORE, "store: this daemon serves %s", c->server->store_path);
 }
 

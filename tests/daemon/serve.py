@@ -166,6 +166,16 @@ def each_wrong_request_has_its_error():
                 check(names in r["error"]["message"], p, r)
             same(word(c.call("run", exec="/bin/true", store="/elsewhere")), "other_store")
             same(word(c.call("run", exec="/bin/true", policy="/elsewhere")), "other_store")
+            for method, p, words in (
+                ("kill", {"region": 7}, "params: region is an integer, 7: it is to be string"), ("kill", {}, "params: region is missing: it is to be string"),
+                ("kill", {"region": "x", "sig": 9}, 'params: "sig" is no parameter: they are to be {region: string}'), ("kill", {"region": None}, "region is null"),
+                ("cancel", {"signal": 15}, "params: id is missing"), ("cancel", {"id": 1, "signal": "TERM"}, 'signal is a string, "TERM": it is to be integer'),
+                ("cancel", {"id": 1, "signal": 2**32 + 15}, "signal 4294967311: must be 15"), ("ping", {"a": 1}, '"a" is no parameter: they are to be {}'),
+                ("working.get", {"store": [1], "scope": "x"}, "store is an array, [1]"), ("working.set", {"store": "/", "scope": "x"}, "value is missing: it is to be any"),
+            ):
+                r = c.call(method, **p)
+                same(word(r), "invalid_params", method, p, r)
+                check(words in r["error"]["message"] and "unpack" not in r["error"]["message"], method, p, r)
             same(word(c.call("kill", region="x")), "invalid_params")
             same(word(c.call("kill", region="0" * 26)), "no_region")
             same(word(c.call("cancel", id=77)), "no_request")

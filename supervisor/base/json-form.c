@@ -1,0 +1,108 @@
+#include "base/json-form.h"
+
+#include <string.h>
+
+typedef struct Member {
+        const char *name, *type;
+        size_t n_name, n_type;
+        bool optional;
+} Member;
+
+/* The next of the form's members; *at begins behind the brace. */
+static bool next(const char **at, Member *ret) {
+        const char *p = *at + strspn(*at, "{, ");
+        Member m = {.name = p, .n_name = strcspn(p, "?:}")};
+
+        if (m.n_name == 0)
+                return false;
+        p += m.n_name;
+        m.optional = *p == '?';
+        p += strspn(p, "?: ");
+        m.type = p;
+        m.n_type = strcspn(p, ",}");
+        *at = p + m.n_type;
+        *ret = m;
+        return true;
+}
+
+static bool is(const Member *m, const char *word) {
+        return strncmp(m->type, word, strlen(word)) == 0;
+}
+
+static bool fits(const Member *m, const json_t *v) {
+        return is(m, "string") || *m->type == '"' ? json_is_string(v)
+               : is(m, "integer")                 ? json_is_integer(v)
+               : is(m, "number")                  ? json_is_number(v)
+               : is(m, "array")                   ? json_is_array(v)
+               : is(m, "object")                  ? json_is_object(v)
+                                                  : true;
+}
+
+static const char *type_of(const json_t *v) {
+        switch (json_typeof(v)) {
+        case JSON_OBJECT:
+                return "an object";
+        case JSON_ARRAY:
+                return "an array";
+        case JSON_STRING:
+                return "a string";
+        case JSON_INTEGER:
+                return "an integer";
+        case JSON_REAL:
+                return "a number with a fraction";
+        case JSON_TRUE:
+        case JSON_FALSE:
+                return "a boolean";
+        case JSON_NULL:
+                return "null";
+        }
+        return "nothing";
+}
+
+static bool in_form(const char *form, const char *name) {
+        Member m;
+
+        while (next(&form, &m))
+                if (strlen(name) == m.n_name && memcmp(name, m.name, m.n_name) == 0)
+                        return true;
+        return false;
+}
+
+/* What stands there, and its type where it does not show it. */
+static void wrong_type(const Member *m, const json_t *v, bool tell, Diag *reterr) {
+        _cleanup_free_ char *text = tell ? json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+        char shown[128];
+
+        diag(reterr, 0, "params: %.*s is %s%s%s: it is to be %.*s", (int)m->n_name, m->name, type_of(v), text ? ", " : "",
+             text ? diag_show(text, strlen(text), shown, sizeof(shown)) : "", (int)m->n_type, m->type);
+}
+
+void json_misfit(const json_t *o, const char *form, bool tell, Diag *reterr) {
+        const char *name, *at = form;
+        char shown[128];
+        json_t *v;
+        Member m;
+
+        if (!json_is_object(o)) {
+                diag(reterr, 0, "params are %s: they are to be %s", o ? type_of(o) : "missing", form);
+                return;
+        }
+        json_object_foreach((json_t *)o, name, v)
+                if (!in_form(form, name)) {
+                        diag(reterr, 0, "params: \"%s\" is no parameter: they are to be %s", diag_quote(name, strlen(name), shown, sizeof(shown)), form);
+                        return;
+                }
+        while (next(&at, &m)) {
+                v = json_object_getn(o, m.name, m.n_name);
+                if (v && !fits(&m, v)) {
+                        wrong_type(&m, v, tell, reterr);
+                        return;
+                }
+        }
+        for (at = form; next(&at, &m);)
+                if (!m.optional && !json_object_getn(o, m.name, m.n_name)) {
+                        diag(reterr, 0, "params: %.*s is missing: it is to be %.*s", (int)m.n_name, m.name, (int)m.n_type, m.type);
+                        return;
+                }
+        diag(reterr, 0, "params: they are to be %s", form);
+}
