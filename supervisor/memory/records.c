@@ -203,18 +203,22 @@ int memory_row(Txn *t, const RecordFilter *f, const Query *q, const Record *rec,
         return *ret_row && begin ? 1 : -ENOMEM;
 }
 
-int memory_select(Txn *t, uint64_t scope, const RecordFilter *f, const Query *q, size_t most, json_t **ret) {
+int memory_list(Txn *t, const char *scope, const RecordFilter *f, json_t **ret, Diag *reterr) {
         static const Kind families[] = {KIND_MEMORY, KIND_KNOWLEDGE, KIND_SKILL};
         _cleanup_record_ Record rec = RECORD_NULL;
         _cleanup_made_walk_ MadeWalk w = {0};
         _cleanup_json_ json_t *a = json_array();
-        int r = a ? made_walk(t, scope, families, ARRAY_SIZE(families), f->states & 1U << RECORD_REMOVED, 0, &w) : -ENOMEM;
+        uint64_t number;
+        int r = scope_find(t, scope, &number, reterr);
 
-        while (r == 0 && json_array_size(a) < most && (r = made_walk_next(&w, &rec)) == 0) {
+        if (r != 0)
+                return r;
+        r = a ? made_walk(t, number, families, ARRAY_SIZE(families), f->states & 1U << RECORD_REMOVED, 0, &w) : -ENOMEM;
+        while (r == 0 && (r = made_walk_next(&w, &rec)) == 0) {
                 _cleanup_json_ json_t *o = NULL;
                 size_t looked;
 
-                r = memory_row(t, f, q, &rec, &o, &looked);
+                r = memory_row(t, f, NULL, &rec, &o, &looked);
                 if (r > 0)
                         r = json_array_append(a, o) < 0 ? -ENOMEM : 0;
         }
@@ -222,11 +226,4 @@ int memory_select(Txn *t, uint64_t scope, const RecordFilter *f, const Query *q,
                 return r;
         *ret = TAKE_PTR(a);
         return 0;
-}
-
-int memory_list(Txn *t, const char *scope, const RecordFilter *f, json_t **ret, Diag *reterr) {
-        uint64_t number;
-        int r = scope_find(t, scope, &number, reterr);
-
-        return r != 0 ? r : memory_select(t, number, f, NULL, SIZE_MAX, ret);
 }

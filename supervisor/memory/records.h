@@ -47,8 +47,6 @@ int memory_changes(Txn *t, const char *scope, Kind kind, const char *id, uint64_
 /* {"support","lineage","invalidation","cleanup"}, computed now (M-17, M-19, M-20). */
 int memory_view(Txn *t, const char *scope, Kind kind, const char *id, json_t **ret, Diag *reterr);
 
-/* What filter and query take of a scope, in the order of memory_list(), `most` rows at most. */
-int memory_select(Txn *t, uint64_t scope, const RecordFilter *f, const Query *q_or_null, size_t most, json_t **ret);
 /* The row of a list, made of the record when the filter takes it. 1: *ret_row is it, 0: it is not taken. *ret_text: bytes of text that were looked at. */
 int memory_row(Txn *t, const RecordFilter *f, const Query *q_or_null, const Record *rec, json_t **ret_row, size_t *ret_text);
 /* How the payload begins, what it is about first: its lines side by side, at most so many bytes, whole characters. New reference or NULL. */

@@ -76,8 +76,55 @@ static int begin(Txn *t, const char *scope, const Query *q, const MemoryBound *b
         return scope_find(t, scope, &ret->scope, reterr);
 }
 
+/* As rank_bm25() orders what has the same score: by id, and then as the families are numbered. */
+static int compare_rows(const void *a, const void *b) {
+        const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+        int r = strcmp(json_string_value(json_object_get(x, "id")), json_string_value(json_object_get(y, "id")));
+
+        return r ? r : (int)kind_from_name(json_string_value(json_object_get(x, "kind"))) - (int)kind_from_name(json_string_value(json_object_get(y, "kind")));
+}
+
+/* The first of a family that the query takes, in order of their ids. */
+static int first_of(Search *s, Kind kind, json_t *rows[static QUERY_LIMIT_MAX], size_t *ret_n) {
+        _cleanup_record_walk_ RecordWalk w = {0};
+        _cleanup_record_ Record rec = RECORD_NULL;
+        int r = record_walk(s->t, s->scope, kind, &w);
+
+        *ret_n = 0;
+        while (r == 0 && *ret_n < s->q->limit && (r = record_walk_next(&w, &rec)) == 0) {
+                size_t looked;
+
+                r = memory_row(s->t, &s->filter, s->q, &rec, &rows[*ret_n], &looked);
+                if (r > 0) {
+                        r = json_object_set_new(rows[*ret_n], "score", json_real(0)) < 0 ? -ENOMEM : 0;
+                        ++*ret_n;
+                }
+        }
+        return r == -ENOENT ? 0 : r;
+}
+
+/* Fields alone: nothing is more like it than anything else, so that all have the same score (M-14). */
+static int unranked(Search *s) {
+        json_t *found[ARRAY_SIZE(families) * QUERY_LIMIT_MAX];
+        size_t n = 0, more;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(families); i++) {
+                r = first_of(s, families[i], found + n, &more);
+                n += more;
+        }
+        if (r == 0)
+                qsort(found, n, sizeof(*found), compare_rows);
+        for (size_t i = 0; i < n; i++) {
+                if (r == 0 && i < s->q->limit && json_array_append(s->rows, found[i]) < 0)
+                        r = -ENOMEM;
+                json_decref(found[i]);
+        }
+        return r;
+}
+
 static int run(Search *s, json_t **ret) {
-        int r = (s->rows = json_array()) ? ranked(s) : -ENOMEM;
+        int r = !(s->rows = json_array()) ? -ENOMEM : s->q->n_terms == 0 ? unranked(s) : ranked(s);
 
         if (r == 0)
                 *ret = s->rows;
@@ -91,9 +138,7 @@ int memory_search(Txn *t, const char *scope, const Query *q, json_t **ret, Diag 
         Search s;
         int r = begin(t, scope, q, &all, &s, reterr);
 
-        if (r != 0)
-                return r;
-        return q->n_terms == 0 ? memory_select(t, s.scope, &s.filter, q, q->limit, ret) : run(&s, ret);
+        return r != 0 ? r : run(&s, ret);
 }
 
 int memory_search_within(Txn *t, const char *scope, const Query *q, const MemoryBound *bound, json_t **ret, bool *ret_cut, Diag *reterr) {

@@ -140,6 +140,14 @@ def search_ranks_and_does_not_widen():  # M-14, M-33
     same([r["id"] for r in call("memory", "search", 'heron "heron 1"')["records"]], ["heron-1"])
     same([r["id"] for r in call("memory", "search", "heron id:heron-2")["records"]], ["heron-2"])
     same(call("memory", "search", "nothinglikethat")["records"], [])
+    call("scope", "create", "egrets")
+    for ident in ("egret-b", "egret-a", "egret-c"):  # made in another order than that of their ids
+        save("knowledge", {"title": ident, "text": "pond"}, ident, scope="egrets")
+    save("memory", {"summary": "pond"}, "egret-aa", kind="episodic", scope="egrets")
+    for query, most, ids in (("kind:knowledge", "20", "a b c"), ("kind:knowledge", "2", "a b"), ("state:active", "3", "a aa b"), ("state:active", "100", "a aa b c")):
+        rows = call("memory", "search", query, "--limit", most, "--scope", "egrets")["records"]
+        same([(r["id"], r["score"]) for r in rows], [("egret-" + i, 0) for i in ids.split()], "fields alone: equal scores, by id")
+    n = events()
     for bad in ("", "   ", '"open', "zork:x heron", "heron AND pond"):
         check("query" in call("memory", "search", bad, code=1), bad)
     same(lethe("memory", "search", "heron", "--limit", "101").code, 2)
