@@ -226,6 +226,7 @@ int canon_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, Retried
 
 int canon_bind(Txn *t, uint64_t pending, const char *target, const Trying *by, Applied *ret, Diag *reterr) {
         _cleanup_bucket_ Bucket b = {0};
+        char shown[128];
         uint64_t more;
         Wait w;
         int r = wait_get(t, pending, &w);
@@ -240,7 +241,8 @@ int canon_bind(Txn *t, uint64_t pending, const char *target, const Trying *by, A
         if (r != 0)
                 return r;
         if (!record_id_valid(w.kind, target))
-                return diag(reterr, ENGINE_E_BAD_NAME, "that is not an id of %s: %s", kind_name(w.kind), record_id_rule(w.kind));
+                return diag(reterr, ENGINE_E_BAD_NAME, "target \"%s\" is not an id of %s: %s", diag_quote(target, strlen(target), shown, sizeof(shown)),
+                            kind_name(w.kind), record_id_rule(w.kind));
         b = bucket_of(t, w.scope, w.kind);
         r = try_again(t, &b, &w, target, by, ret);
         if (r == 0 && ret->outcome == NOTE_COMMITTED && ret->applied)

@@ -111,6 +111,7 @@ static int refuse(Txn *t, const Deletion *d, int code, const Diag *why, Diag *re
 }
 
 int engine_delete(Txn *t, const Deletion *given, json_t **ret, Diag *reterr) {
+        char quoted[128];
         _cleanup_json_ json_t *went = json_array();
         _cleanup_free_ Dependent *deps = NULL;
         _cleanup_record_ Record rec = RECORD_NULL;
@@ -132,7 +133,8 @@ int engine_delete(Txn *t, const Deletion *given, json_t **ret, Diag *reterr) {
                 r = diag(reterr, ENGINE_E_BAD_OPERATION, "a record of %s is not deleted: %s", kind_name(d.kind),
                          kind_class(d.kind) == CLASS_KERNEL ? "a kernel goes with its scope" : "it has no such operation");
         if (r == 0 && !record_id_valid(d.kind, d.id))
-                r = diag(reterr, ENGINE_E_BAD_NAME, "not an id of %s: %s", kind_name(d.kind), record_id_rule(d.kind));
+                r = diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not an id of %s: %s", diag_quote(d.id, strlen(d.id), quoted, sizeof(quoted)), kind_name(d.kind),
+                         record_id_rule(d.kind));
         if (r == 0) {
                 k = record_key_of(scope, d.kind, d.id);
                 r = record_get(t, &k, &rec);

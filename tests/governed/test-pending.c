@@ -289,6 +289,7 @@ Test(pending, bound_and_dropped_by_a_person) {
         two = pending(&p, "resolved: the disk of a server");
         t = store_fixture_begin(&p.f, true);
         cr_expect_eq(canon_bind(t, one, "Not An Id", &by_77, &done, &d), ENGINE_E_BAD_NAME);
+        cr_expect(strstr(d.text, "target \"Not An Id\" is not an id of issues: "), "%s", d.text);
         cr_expect_eq(canon_bind(t, one + 1000, "disk_full_b", &by_77, &done, &d), ENGINE_E_NO_RECORD);
         cr_assert_eq(canon_bind(t, one, "disk_full_b", &by_77, &done, &d), 0);
         cr_expect_eq(done.outcome, NOTE_COMMITTED);
