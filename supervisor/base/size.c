@@ -26,7 +26,7 @@ int fraction_parse(const char *text, double *ret) {
         char *end;
         double v = strtod(text, &end);
 
-        if (!*text || *end || !(v >= 0 && v <= 1))
+        if (!*text || *end || strspn(text, "0123456789.eE+-") != strlen(text) || !(v >= 0 && v <= 1)) /* no blanks, no 0x1p-1 */
                 return -EINVAL;
         *ret = v;
         return 0;

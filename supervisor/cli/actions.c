@@ -16,11 +16,14 @@ static const Action *find(const Action *actions, size_t n, const char *name) {
         return NULL;
 }
 
+static const char *name_of(const struct option *options, int letter) {
+        while (options->name && options->val != letter)
+                options++;
+        return options->name ?: "?";
+}
+
 static int wrong_option(const ActionArgs *a, const Action *action, const struct option *options, int letter) {
-        for (; options->name; options++)
-                if (options->val == letter)
-                        return cli_usage(a->verb, "--%s is no option of %s", options->name, action->name);
-        return EXIT_USAGE;
+        return cli_usage(a->verb, "--%s is no option of %s", name_of(options, letter), action->name);
 }
 
 int actions_main(const char *verb, const char *help, const Action *actions, size_t n, const struct option *options, int argc, char **argv) {
@@ -37,6 +40,8 @@ int actions_main(const char *verb, const char *help, const Action *actions, size
                         continue;
                 if (opt == '?' || opt == ':' || opt >= (int)ARRAY_SIZE(a.option))
                         return store_option_wrong(argv);
+                if (optarg && a.option[opt] && strcmp(optarg, a.option[opt]) != 0) /* which of them is meant is not guessed */
+                        return cli_usage(verb, "--%s is '%s' and '%s': it is said once", name_of(options, opt), a.option[opt], optarg);
                 a.option[opt] = optarg ? optarg : "";
         }
         if (optind >= argc)
@@ -51,8 +56,10 @@ int actions_main(const char *verb, const char *help, const Action *actions, size
         for (size_t i = 0; i < ARRAY_SIZE(a.option); i++)
                 if (a.option[i] && !strchr(action->options, (int)i))
                         return wrong_option(&a, action, options, (int)i);
-        if (a.argc < action->least || a.argc > action->most)
-                return cli_usage(verb, "%s takes %s", action->name, *action->arguments ? action->arguments : "no argument");
+        if (a.argc > action->most)
+                return cli_usage(verb, "%s takes %s: '%s' is one too many", action->name, *action->arguments ? action->arguments : "no argument", a.argv[action->most]);
+        if (a.argc < action->least)
+                return cli_usage(verb, "%s takes %s", action->name, action->arguments);
         return action->fn(&a);
 }
 
@@ -149,6 +156,10 @@ int action_parse(ActionArgs *a, const char *what, const char *text, size_t n, si
         if (n <= most && !utf8_valid(text, n, &bad)) {
                 snprintf(message, sizeof(message), "%s is not UTF-8 at byte %zu, which is 0x%02x: JSON is text in UTF-8", what, bad, (unsigned char)text[bad]);
                 return action_refused(a, engine_code_name(ENGINE_E_BAD_UTF8), message);
+        }
+        if (n <= most && clean_blank(text, n)) {
+                snprintf(message, sizeof(message), "%s is not JSON: it is empty%s", what, hint);
+                return action_refused(a, "syntax", message);
         }
         r = json_parse(text, n, most, depth, ret, &d);
         if (r > 0) {

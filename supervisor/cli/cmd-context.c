@@ -94,7 +94,7 @@ int cmd_context(int argc, char **argv) {
                 case 'L':
                         r = action_number(&a, "--lane", optarg, &lane);
                         if (r != EXIT_OK || lane == 0 || lane > CONTEXT_LANE_MAX)
-                                return r != EXIT_OK ? r : cli_usage("context", "--lane: 1 to %d", CONTEXT_LANE_MAX);
+                                return r != EXIT_OK ? r : cli_usage("context", "--lane: '%s' is not a number from 1 to %d", optarg, CONTEXT_LANE_MAX);
                         break;
                 default:
                         if (!store_option(&a.o, opt, optarg))

@@ -234,7 +234,7 @@ static int refs(ActionArgs *a) {
         if (r == EXIT_OK && a->option['D'])
                 r = action_number(a, "--depth", a->option['D'], &c.number);
         if (r == EXIT_OK && a->option['D'] && (c.number == 0 || c.number > REFS_DEPTH_MAX))
-                return cli_usage(a->verb, "--depth: 1 to %d", REFS_DEPTH_MAX);
+                return cli_usage(a->verb, "--depth: '%s' is not a number from 1 to %d", a->option['D'], REFS_DEPTH_MAX);
         if (r == EXIT_OK)
                 r = action_read(a, do_refs, &c);
         if (r != EXIT_OK)

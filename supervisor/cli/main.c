@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define VERB(name, id, line) {name, cmd_##id, line},
 const Verb cli_verbs[] = {
@@ -24,15 +25,19 @@ static void help(FILE *out) {
         fprintf(out, "\n'lethe VERB --help' explains one verb.\n");
 }
 
-/* A closed standard descriptor would be reused by the first file that is opened: the store, say. */
-static void fill_standard_fds(void) {
-        for (int fd = 0; fd <= 2; fd++)
-                if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) < 0)
+/* A closed standard descriptor would be reused by the first file that is opened: the store, say. What is to be printed where nobody can have it fails as it
+ * would have; a skill's standard output is its own matter. */
+static void fill_standard_fds(const char *verb) {
+        for (int fd = 0; fd <= 2; fd++) {
+                int how = fd == STDOUT_FILENO && strcmp(verb, "run") != 0 ? O_RDONLY : O_RDWR;
+
+                if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", how) < 0)
                         _exit(EXIT_LETHE);
+        }
 }
 
 int main(int argc, char **argv) {
-        fill_standard_fds();
+        fill_standard_fds(argc > 1 ? argv[1] : "");
         json_wipe_freed();
         signal(SIGPIPE, SIG_IGN);
         if (argc < 2) {

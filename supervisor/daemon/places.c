@@ -1,5 +1,7 @@
 #include "daemon/places.h"
 
+#include "ledger/anchor.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +12,10 @@ char *place_of_store(const char *given, Diag *reterr) {
         const char *env = getenv("LETHE_STORE"), *base;
         char *s = NULL;
 
+        if (anchor_is_empty()) {
+                diag(reterr, 0, "--anchor is empty: it names a file");
+                return NULL;
+        }
         if (!given && env && *env)
                 given = env;
         if (given) {

@@ -21,6 +21,10 @@ void anchor_set_path(const char *file) {
         given = file;
 }
 
+bool anchor_is_empty(void) {
+        return given && !*given;
+}
+
 const char *anchor_said(void) {
         const char *env = given ? given : getenv("LETHE_ANCHOR");
 

@@ -8,6 +8,8 @@
 
 /* `--anchor FILE`: before LETHE_ANCHOR. The string is borrowed for the life of the process. */
 void anchor_set_path(const char *file);
+/* It was given, and names nothing. */
+bool anchor_is_empty(void);
 /* What --anchor or LETHE_ANCHOR says, or NULL. */
 const char *anchor_said(void);
 /* Owned path; *ret_inside (may be NULL) tells that there was no place outside the store. */

@@ -31,6 +31,7 @@ static int find(Txn *t, const char *scope, Kind kind, Record *ret, Diag *reterr)
 /* The event that made a version; 0 of version 1, which the scope came with. */
 static int event_of(Txn *t, const Record *rec, uint64_t version, uint64_t *ret, Diag *reterr) {
         _cleanup_change_walk_ ChangeWalk w = {0};
+        const uint64_t asked = version;
         uint64_t seq;
         Op op;
         int r;
@@ -45,7 +46,8 @@ static int event_of(Txn *t, const Record *rec, uint64_t version, uint64_t *ret, 
                         return 0;
                 }
         return r != -ENOENT ? r
-                            : diag(reterr, ENGINE_E_NO_VALUE, "there is no such version of %s: the newest is %" PRIu64, kind_name(rec->key.kind), rec->version);
+                            : diag(reterr, ENGINE_E_NO_VALUE, "there is no version %" PRIu64 " of %s: the newest is %" PRIu64, asked,
+                                   kind_name(rec->key.kind), rec->version);
 }
 
 static int by_id(const void *a, const void *b) {
@@ -344,7 +346,8 @@ static int three_sides(Txn *t, const KernelPatch *p, State *base, State *mine, S
         int r = kernel_rules(t, p->scope, p->kind, 0, &theirs->rules, ret_refs, ret_now, reterr);
 
         if (r == 0 && p->base == 0)
-                return diag(reterr, ENGINE_E_CONFLICT, "a patch names the version that it was made for: from 1, the newest is %" PRIu64, *ret_now);
+                return diag(reterr, ENGINE_E_CONFLICT, "the base is version %" PRIu64 ": a patch names the version that it was made for, from 1; the newest is %" PRIu64, p->base,
+                            *ret_now);
         if (r == 0)
                 r = kernel_rules(t, p->scope, p->kind, p->base, &base->rules, &base_refs, &version, reterr);
         if (r == 0)

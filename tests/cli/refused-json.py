@@ -3,10 +3,11 @@
 import json
 import os
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from tap import DIR, case, check, lethe, main, same  # noqa: E402
+from tap import DIR, ENV, LETHE, case, check, lethe, main, same  # noqa: E402
 
 REGION = "01" + "a" * 24
 # What each verb could be asked for, were there a store with something in it.
@@ -142,6 +143,39 @@ def bytes_and_numbers_that_cannot_be():  # G-23
         r = lethe(*argv, "--json")
         error = refusal(r, *argv)
         check(error["code"] == code and words in error["message"] and r.code == (2 if code == "usage" else 1), argv[:3], words, error)
+
+
+@case
+def what_was_written_is_told_with_its_rule():
+    run = lethe("note", "begin", "--agent", "alice").out.decode().strip()
+    for code, words, *argv in (
+            ("usage", "--agent is 'a' and 'b': it is said once", "note", "begin", "--agent", "a", "--agent", "b"),
+            ("usage", "--scope is 'x' and 'y': it is said once", "pending", "list", "--scope", "x", "--scope", "y"),
+            ("usage", "list takes no argument: 'issues' is one too many", "canon", "list", "issues"), ("usage", "show takes ID: '8' is one too many", "pending", "show", "7", "8"),
+            ("usage", "show takes agent or world: 'world' is one too many", "kernel", "show", "agent", "world"), ("usage", "bind takes ID TARGET", "pending", "bind", "7"),
+            ("usage", "--lane: '0' is not a number from 1 to 100", "context", "--lane", "0"), ("usage", "--depth: '17' is not a number from 1 to 16", "memory", "refs", "memory", "x", "--depth", "17"),
+            ("usage", "--tau: '0x1p-1' is not a number from 0 to 1", "promote", run, "--tau", "0x1p-1"), ("usage", "--delta: ' 0.5' is not a number", "promote", run, "--delta", " 0.5"),
+            ("usage", "--anchor is empty: it names a file", "verify", "--anchor", ""), ("usage", "--anchor is empty", "note", "runs", "--anchor", ""),
+            ("syntax", "the patch is not JSON: it is empty", "kernel", "patch", "agent", " ", "--base", "1"), ("syntax", "the value is not JSON: it is empty", "slot", "put", "x", ""),
+            ("no_value", "there is no version 99 of agent_model_kernel: the newest is 1", "kernel", "show", "agent", "--at", "99"),
+            ("no_value", "there is no version 7 of agent_model_kernel", "kernel", "patch", "agent", "{}", "--base", "7"),
+            ("conflict", "the base is version 0", "kernel", "patch", "agent", "{}", "--base", "0"),
+            ("bad_name", '"A B" is not an id of memory_substrate', "memory", "delete", "memory", "A B")):
+        r = lethe(*argv, "--json")
+        error = refusal(r, *argv)
+        check(error["code"] == code and words in error["message"] and r.code == (2 if code == "usage" else 1), argv, error)
+    same(lethe("note", "begin", "--agent", "a", "--agent", "a").code, 0, "the same twice is no question")
+
+
+@case
+def standard_output_that_is_not_there():
+    run = lethe("note", "begin", "--agent", "alice").out.decode().strip()
+    lethe("note", "add", run, "issue here: it is here")
+    for verb in ("note runs", "note list " + run, "kernel show agent", "scope list", "verify", "rebuild", "context", "promote " + run, "memory list --json", "--help", "canon list"):
+        for to in (">&-", ">/dev/full"):
+            r = subprocess.run(["/bin/sh", "-c", '"$@" ' + to, "sh", LETHE, *verb.split()], env=ENV, check=False, capture_output=True, timeout=60)
+            check(r.returncode == 1 and b"cannot write standard output" in r.stderr, verb, to, r)
+    same(lethe("run", "--exec", "/bin/true").code, 0)
 
 
 main()
