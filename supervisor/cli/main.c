@@ -36,6 +36,11 @@ static void fill_standard_fds(const char *verb) {
         }
 }
 
+static int no_verb(const char *said) {
+        fprintf(stderr, "lethe: '%s' is not a verb; 'lethe --help' lists them\n", said);
+        return EXIT_USAGE;
+}
+
 int main(int argc, char **argv) {
         fill_standard_fds(argc > 1 ? argv[1] : "");
         json_wipe_freed();
@@ -44,10 +49,12 @@ int main(int argc, char **argv) {
                 help(stderr);
                 return EXIT_USAGE;
         }
-        if (argc == 3 && strcmp(argv[1], "help") == 0)
+        if (argc == 3 && strcmp(argv[1], "help") == 0 && argv[2][0] != '-') {
                 for (size_t i = 0; i < cli_n_verbs; i++)
                         if (strcmp(argv[2], cli_verbs[i].name) == 0)
                                 return cli_verbs[i].fn(2, (char *[]){argv[2], (char[]){"--help"}, NULL});
+                return no_verb(argv[2]);
+        }
         if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
                 help(stdout);
                 return cli_done("help", EXIT_OK);
@@ -59,6 +66,5 @@ int main(int argc, char **argv) {
                         cli_asked(argv + 2);
                         return cli_end(cli_verbs[i].fn(argc - 1, argv + 1));
                 }
-        fprintf(stderr, "lethe: '%s' is not a verb; 'lethe --help' lists them\n", argv[1]);
-        return EXIT_USAGE;
+        return no_verb(argv[1]);
 }

@@ -165,6 +165,9 @@ def what_was_written_is_told_with_its_rule():
         error = refusal(r, *argv)
         check(error["code"] == code and words in error["message"] and r.code == (2 if code == "usage" else 1), argv, error)
     same(lethe("note", "begin", "--agent", "a", "--agent", "a").code, 0, "the same twice is no question")
+    r = lethe("help", "zork")
+    check(r.code == 2 and r.out == b"" and b"'zork' is not a verb" in r.err, r)
+    check(lethe("help", "note").out.startswith(b"Usage: lethe note"))
 
 
 @case
