@@ -29,6 +29,7 @@ class Mutation:
     runner: str = "hostile/run.py"  # in tests/; a program of unit tests is without a suffix, and takes no options
     cases: str = ""  # instead of attacks: a file of tests/cli, of which `attacks` are cases
     before: str = ""  # cases that these need, and which pass
+    program: str = ""  # of the build's tests: what these are given instead of the user
 
 
 def allow(*calls):
@@ -235,6 +236,8 @@ MUTATIONS = [
              [first_line(BUDGET, "Breach region_budget_ask_task(RegionBudget *b)", "        return no_breach;"), without_limit("RLIMIT_NPROC"),
               (BUDGET, "b->tree.tasks + b->lent.processes > max->processes", "0")], "bomb-fork,bomb-thread", "--as user"),
     Mutation("CPU time of the tree", [first_line(BUDGET, "static Breach look_cpu(RegionBudget *b)", "        return no_breach;")], "cpu-children,cpu-orphans"),
+    Mutation("memory: what the kernel refused at the limit is a breach", [(BUDGET, "if (!b->full || end == BUDGET_END_WELL ||", "if (1 || end == BUDGET_END_WELL ||")],
+             "breach: memory that only system calls touch", cases="budgets.py", program="cli/breach"),
     Mutation("wall time", [(BUDGET, "b->wall_deadline = now + b->grant->budget.wall_usec;", "b->wall_deadline = NEVER;")], "time-ignore,time-stop,pipe-breach"),
     Mutation("output", [("supervisor/region/region-io.c", ".output_max = output_max", ".output_max = output_max << 20")], "out-flood,err-flood"),
     Mutation("scratch: size of its file system and the looks", [first_line(BUDGET, "static Breach look_scratch(RegionBudget *b, FilesLook files)", "        return no_breach;"),
@@ -301,6 +304,8 @@ MUTATIONS = [
              "        store_set_anchor(s, strdup(path));\n        r = hold_against(s, path, &late, reterr);\n")], "an_older_copy_with_something_left", runner="store/test-store-anchor"),
     Mutation("anchor: only what the ledger's key has signed", [("supervisor/ledger/anchor.c", "        r = note_open(note, n, store_public_key(s), &anchor, &why);\n", "        r = 0;\n")],
              "one_that_was_changed_is_not_used", runner="store/test-store-anchor"),
+    Mutation("anchor: of this ledger's tree", [("supervisor/ledger/anchor.c", "if (memcmp(&root, &anchor.root, sizeof(root)) != 0) {", "if (0) {")],
+             "a_store_behind_its_anchor_is_refused", runner="store/test-store-open"),
     # --- the one write path
     Mutation("records: references stay in their scope", [(REF, "if (scope_name && strcmp(scope, scope_name) != 0)", "if (0)")], "refuses_with_a_code",
              runner="engine/test-engine-record"),
@@ -443,8 +448,9 @@ class Copy:
 
     def cases(self, m):
         """Each case's name and why it failed: '' when it passed all the same."""
-        with self.changed(m.edits):
-            p = subprocess.run([sys.executable, os.path.join(self.source, "tests", "cli", m.cases), os.path.join(self.build, "lethe"), m.options.split()[1]],
+        given = os.path.join(self.build, "tests", m.program) if m.program else m.options.split()[1]
+        with self.changed(m.edits, *([f"tests/{m.program}"] if m.program else [])):
+            p = subprocess.run([sys.executable, os.path.join(self.source, "tests", "cli", m.cases), os.path.join(self.build, "lethe"), given],
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, env=dict(os.environ, LETHE_CASES=",".join(filter(None, (m.before, m.attacks)))))
         rows = re.findall(r"^(not )?ok \d+ - (.*)\n(?:# (.*))?", p.stdout.decode(errors="replace"), re.M)
         rows = [row for row in rows if row[0] or row[1] not in m.before.split(",")]
