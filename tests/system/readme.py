@@ -1,0 +1,107 @@
+#!/usr/bin/python3
+"""What the README shows, run as it is printed: each section's commands, one after the other, by a newcomer with an empty home. TAP.
+
+usage: readme.py LETHE README SKILLS
+
+A line that begins with "$ " is a command, with the lines that it goes on to; what follows up to the next one is what it prints, on both streams. Ids, hashes, times
+and the sizes of files are as they come; in sections about regions all numbers are.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+LETHE, README, SKILLS = (os.path.abspath(a) for a in sys.argv[1:4])
+SECTIONS = {  # heading: whether every number is its own
+    "Use it": False,
+    "What became of its memory": False,
+    "Typed memory": True,
+    "Notes become shared belief": True,
+}
+MASKS = [(r"\b[0-9a-hjkmnp-tv-z]{26}\b", "ID"), (r"\b[0-9a-f]{16,64}\b", "HEX"), (r"\d{4}-\d\d-\d\dT[0-9:]+Z", "TIME"), (r"\d+ bytes before, \d+ after", "SIZES"),
+         (r"\buid:\d+", "WHO")]
+NUMBERS = [(r"\b\d+(\.\d+)?( (us|ms|s|B|KiB|MiB)\b)?", "N")]
+
+
+def whole(lines):
+    """Whether these lines are a command that has come to its end."""
+    text = "\n".join(lines)
+    return not text.endswith("\\") and subprocess.run(["bash", "-n"], input=text, text=True, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def commands(block):
+    """[(command, what it is to print)]"""
+    found, lines = [], list(block)
+    while lines:
+        if not lines[0].startswith("$ "):
+            raise AssertionError("a block of commands begins with one: " + lines[0])
+        said, wanted = [lines.pop(0)[2:]], []
+        while not whole(said) and lines:
+            said.append(lines.pop(0))
+        while lines and not lines[0].startswith("$ "):
+            wanted.append(lines.pop(0))
+        found.append(("\n".join(said), "".join(line + "\n" for line in wanted)))
+    return found
+
+
+def sections():
+    """{heading: [commands]}, of the blocks that have any."""
+    heading, block, found = None, None, {}
+    with open(README, encoding="utf-8") as f:
+        for line in f.read().splitlines():
+            if line.startswith("```"):
+                if block and block[0].startswith("$ "):
+                    found.setdefault(heading, []).extend(commands(block))
+                block = [] if block is None else None
+            elif block is not None:
+                block.append(line)
+            elif line.startswith("#"):
+                heading = line.lstrip("# ")
+    return found
+
+
+def masked(text, exact):
+    for pattern, word in MASKS if exact else MASKS + NUMBERS:
+        text = re.sub(pattern, word, text)
+    return text
+
+
+def run(steps, exact):
+    """What differs."""
+    top = tempfile.mkdtemp(prefix="readme-")
+    try:
+        os.makedirs(top + "/bin")
+        os.symlink(LETHE, top + "/bin/lethe")
+        shutil.copytree(SKILLS, top + "/scripts/demo.d")
+        script = "exec 2>&1\n" + "".join("%s\nprintf '\\n=%d=\\n'\n" % (command, i) for i, (command, _) in enumerate(steps))
+        with open(top + "/script", "w", encoding="utf-8") as f:
+            f.write(script.replace("echo $?", "echo $code").replace("\nprintf", "\ncode=$?\nprintf"))
+        out = subprocess.run(["bash", "script"], cwd=top, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=120, text=True,
+                             env={"HOME": top, "PATH": top + "/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}).stdout
+    finally:
+        shutil.rmtree(top, ignore_errors=True)
+    problems = []
+    for i, (command, wanted) in enumerate(steps):
+        got, mark, out = out.partition("\n=%d=\n" % i)
+        if not mark:
+            return problems + ["it came to no end at: " + command + "\n" + got]
+        got += "\n" if got and not got.endswith("\n") else ""
+        if masked(got, exact) != masked(wanted, exact):
+            problems.append("$ %s\nshown:\n%sprinted:\n%s" % (command, wanted, got))
+    return problems
+
+
+failed, all_sections = 0, sections()
+print("TAP version 13\n1..%d" % len(SECTIONS), flush=True)
+for number, (name, exact_numbers) in enumerate(SECTIONS.items(), 1):
+    try:
+        trouble = run(all_sections[name], exact_numbers)
+    except (AssertionError, KeyError, subprocess.TimeoutExpired) as e:
+        trouble = [repr(e)]
+    failed += bool(trouble)
+    print("%s %d - %s" % ("not ok" if trouble else "ok", number, name))
+    for one in trouble:
+        print("# " + one.rstrip("\n").replace("\n", "\n# "), flush=True)
+sys.exit(1 if failed else 0)
