@@ -54,6 +54,7 @@ Test(cleanup, reference_matrix) {
                 {"weak, of a kernel", "m/target weak", 'W', false, 0, 1, true, true},
                 {"superseding", "m/target strong supersedes", 'm', false, 0, 0, false, false},
                 {"both strengths", "m/target strong a; m/target weak b", 'm', false, 1, 1, true, true},
+                {"the same twice, of both strengths", "m/target weak; m/target strong; m/target weak", 'm', false, 1, 0, true, true}, /* M-57 */
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -202,6 +203,76 @@ Test(cleanup, through_its_states) {
         cr_expect_eq(engine_mutate(w.t, &(Mutation){.kind = KIND_MEMORY, .op = OP_RESTORE, .id = "base", .expect = MUTATION_ANY, .who = ME}, &m, &w.d),
                      ENGINE_E_BAD_STATE);
         cr_expect_eq(pass(w.t, 6, REASONS_DEFAULT, "archive m/base superseded_by m/new", &w.d), ENGINE_E_BAD_STATE);
+        cr_expect_eq(save(w.t, 'k', "late", "m/base weak", &w.d), ENGINE_E_BAD_REF); /* M-57: what was removed is not there */
+        done(&w);
+}
+
+static uint64_t closed_by(Txn *t, char kind, const char *id) {
+        RecordKey k = key_of(t, kind, id);
+        _cleanup_record_ Record rec = RECORD_NULL;
+        uint64_t seq = 0;
+
+        cr_assert_eq(record_get(t, &k, &rec), 0);
+        cr_assert_eq(json_get_u64(json_object_get(rec.row, "closed"), &seq), 0);
+        return seq;
+}
+
+/* The next pass, of one step or of none. */
+static int pass_of(World *w, const PassStep *s, const char *unsupported) {
+        _cleanup_json_ json_t *record = unsupported ? json_pack("{s:{s:{s:i}}}", "unsupported", "memory_substrate", unsupported, 1) : json_object();
+        uint64_t scope, last, seq;
+
+        cr_assert_eq(scope_get(w->t, SCOPE_DEFAULT, &scope), 0);
+        cr_assert_eq(pass_last(w->t, scope, &last, &seq), 0);
+        return engine_pass(w->t, &(Pass){.routine = "digest", .scope = SCOPE_DEFAULT, .number = last + 1, .admitted = UINT32_MAX, .admitted_removal = UINT32_MAX,
+                                         .steps = s, .n = s != NULL, .record = record, .who = ME}, &seq, &w->d);
+}
+
+// M-21, M-28, M-34, M-44: a reason holds by what is live, and to the letter: its event, its pass, its scope; nobody but a pass removes, nobody patches by force
+Test(cleanup, a_reason_is_that_of_now) {
+        static const char *const lines[] = {"m/lost", "m/old", "m/new m/old strong supersedes; m/lost weak", "m/base", "k/page m/base strong",
+                                            "m/next m/base strong supersedes", "m/alone", "m/held", "k/leans m/held weak", NULL};
+        _cleanup_json_ json_t *went = NULL, *rules = json_pack("{s:[]}", "rules");
+        uint64_t first;
+        PassStep s;
+        Mutated m;
+        World w;
+
+        make(&w, lines);
+        cr_assert_eq(engine_delete(w.t, &(Deletion){.kind = KIND_MEMORY, .id = "lost", .who = ME}, &went, &w.d), 0, "%s", w.d.text);
+        /* what takes another one's place does so while it is active itself */
+        cr_assert_eq(pass(w.t, 0, REASONS_DEFAULT, "archive m/new broken_ref m/lost", &w.d), 0, "%s", w.d.text);
+        cr_expect_eq(pass(w.t, 0, REASONS_DEFAULT, "archive m/old superseded_by m/new", &w.d), ENGINE_E_CONFLICT, "%s", w.d.text);
+        /* what retired, was restored and retired again did so by the newer event */
+        cr_assert_eq(pass(w.t, 0, REASONS_DEFAULT, "archive m/base superseded_by m/next", &w.d), 0, "%s", w.d.text);
+        first = closed_by(w.t, 'm', "base");
+        cr_assert_eq(engine_mutate(w.t, &(Mutation){.kind = KIND_MEMORY, .op = OP_RESTORE, .id = "base", .expect = MUTATION_ANY, .who = ME}, &m, &w.d), 0);
+        cr_assert_eq(pass(w.t, 0, REASONS_DEFAULT, "archive m/base superseded_by m/next", &w.d), 0, "%s", w.d.text);
+        s = step_of(w.t, "archive k/page retired_dependency m/base");
+        cr_expect_eq(s.reason.event, closed_by(w.t, 'm', "base"));
+        s.reason.event = first;
+        cr_expect_eq(pass_of(&w, &s, NULL), ENGINE_E_CONFLICT, "%s", w.d.text);
+        s = step_of(w.t, "archive k/page retired_dependency m/base");
+        s.key.scope++;
+        cr_expect_eq(pass_of(&w, &s, NULL), ENGINE_E_CROSS_SCOPE, "%s", w.d.text);
+        /* what was alone at a pass, and is: a weak reference is one, and the pass is the one that is on record */
+        s = step_of(w.t, "archive m/held unsupported_since");
+        s.reason.pass = 1;
+        cr_assert_eq(pass_of(&w, NULL, "held"), 0, "%s", w.d.text);
+        cr_expect_eq(pass_of(&w, &s, NULL), ENGINE_E_CONFLICT, "%s", w.d.text);
+        s = step_of(w.t, "archive m/alone unsupported_since");
+        s.reason.pass = 2;
+        cr_assert_eq(pass_of(&w, NULL, "alone"), 0, "%s", w.d.text);
+        cr_expect_eq(pass_of(&w, &s, NULL), ENGINE_E_CONFLICT, "%s", w.d.text);
+        s.reason.pass = 1;
+        cr_expect_eq(pass_of(&w, &s, NULL), 0, "%s", w.d.text);
+        cr_expect_eq(state_of(w.t, 'm', "alone"), RECORD_ARCHIVED);
+
+        cr_expect_eq(engine_mutate(w.t, &(Mutation){.kind = KIND_MEMORY, .op = OP_REMOVE, .id = "alone", .expect = MUTATION_ANY, .who = ME}, &m, &w.d),
+                     ENGINE_E_BAD_OPERATION);
+        cr_expect_eq(engine_mutate(w.t, &(Mutation){.kind = KIND_WORLD_KERNEL, .op = OP_PATCH, .id = "kernel", .expect = MUTATION_ANY, .payload = rules, .who = ME},
+                                   &m, &w.d),
+                     ENGINE_E_CONFLICT);
         done(&w);
 }
 

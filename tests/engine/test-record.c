@@ -1,8 +1,10 @@
 #include "engine/event.h"
 #include "engine/mutate.h"
 #include "engine/note.h"
+#include "engine/pass.h"
 #include "engine/ref.h"
 #include "engine/scope.h"
+#include "engine/wait.h"
 #include "tests/support/store-fixture.h"
 
 #include <criterion/criterion.h>
@@ -84,9 +86,15 @@ Test(scope, goes_with_all_it_owns) {
                 cr_assert_eq(engine_mutate(t, &(Mutation){.scope = names[i], .kind = KIND_MEMORY, .op = OP_SAVE, .type = "semantic", .id = "two", .expect = 0,
                                                           .payload = p, .refs = refs, .who = ME}, &m, &d), 0, "%s", d.text);
                 cr_expect(m.applied && m.created && m.version == 1);
-                if (i == 0)
-                        for (size_t k = 0; k < ARRAY_SIZE(tables); k++)
-                                cr_assert_eq(table_rows(t, tables[k], &rows[k]), 0);
+                if (i > 0)
+                        continue;
+                for (size_t k = 0; k < ARRAY_SIZE(tables); k++)
+                        cr_assert_eq(table_rows(t, tables[k], &rows[k]), 0);
+                /* What waited, why it was dropped, what a pass looked at */
+                for (int waits = 0; waits < 2; waits++)
+                        cr_assert_eq(engine_wait(t, ME, NULL, number[0], KIND_ISSUE, OP_RESOLVE, NULL, p, &seq), 0);
+                cr_assert_eq(engine_wait_drop(t, ME, seq, "for a reason", &seq, &d), 0, "%s", d.text);
+                cr_assert_eq(engine_pass(t, &(Pass){.routine = "digest", .scope = names[i], .number = 1, .record = p, .who = ME}, &seq, &d), 0, "%s", d.text);
         }
         cr_assert_eq(engine_scope_delete(t, ME, "left", NULL, &seq, &n, &d), 0);
         cr_expect_eq(n, 4);

@@ -23,16 +23,17 @@ static const char *request(Kind k, Op op, const char *id) {
         return text;
 }
 
-// G-22, G-24, G-32..G-39: 7 buckets x 4 operations, each through a request; what is not listed leaves neither event nor row
+// G-22, G-24, G-32..G-39, G-41: 7 buckets x 4 operations, each through a request; what is not listed leaves neither event nor row
 Test(buckets, seven_by_four) {
         static const struct {
                 Kind kind;
                 bool may[4]; /* upsert, append, invalidate, resolve */
+                bool remembers; /* how it was called */
         } table[] = {
-                {KIND_PLAN, {true, false, false, false}},       {KIND_CONSTRAINT, {true, false, true, false}},
-                {KIND_ISSUE, {true, false, false, true}},       {KIND_DECISION, {false, true, true, false}},
-                {KIND_RESULT, {false, true, false, false}},     {KIND_TASK_STATE, {true, false, false, false}},
-                {KIND_LEARNING, {false, true, false, false}},
+                {KIND_PLAN, {true, false, false, false}, false},   {KIND_CONSTRAINT, {true, false, true, false}, true},
+                {KIND_ISSUE, {true, false, false, true}, true},    {KIND_DECISION, {false, true, true, false}, true},
+                {KIND_RESULT, {false, true, false, false}, false}, {KIND_TASK_STATE, {true, false, false, false}, false},
+                {KIND_LEARNING, {false, true, false, false}, false},
         };
         static const Op ops[] = {OP_UPSERT, OP_APPEND, OP_INVALIDATE, OP_RESOLVE};
 
@@ -55,6 +56,8 @@ Test(buckets, seven_by_four) {
                                 row = pipe_row(&p, kind_name(table[i].kind), id);
                                 cr_expect_eq(json_integer_value(json_object_get(row, "version")), ends ? 2 : 1, "%s %s", kind_name(table[i].kind),
                                              op_name(ops[j]));
+                                cr_expect_eq(json_object_get(row, "aliases") && json_object_get(row, "phrases"), table[i].remembers, "%s", kind_name(table[i].kind));
+                                cr_expect_eq(json_object_get(row, "aliases") || json_object_get(row, "phrases"), table[i].remembers, "%s", kind_name(table[i].kind));
                         } else {
                                 pipe_expect(p.last, "invalid", "operation_not_allowed");
                                 cr_expect_eq(pipe_rows(&p, TABLE_EVENT), events, "%s %s", kind_name(table[i].kind), op_name(ops[j]));

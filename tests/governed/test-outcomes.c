@@ -229,6 +229,34 @@ Test(outcomes, reference_memory) {
         pipe_holds(&p);
 }
 
+static void expect_list(const json_t *row, const char *member, const char *const *want) {
+        const json_t *list = json_object_get(row, member);
+        size_t n = 0;
+
+        for (; want[n]; n++)
+                cr_expect_str_eq(json_string_value(json_array_get(list, n)) ?: "", want[n], "%s[%zu]", member, n);
+        cr_expect_eq(json_array_size(list), n, "%s", member);
+}
+
+// G-42, G-43: with each bind the reference, the aliases and the note's first clause are taken in, each once, whatever it was called by
+Test(outcomes, reference_memory_grows_by_each_bind) {
+        _cleanup_json_ json_t *made = NULL, *bound = NULL;
+        _cleanup_pipe_ Pipe p;
+
+        pipe_init(&p);
+        pipe_say(&p, "issue leak_a: memory grows. And grows.\nalias: The Leak, the  leak, Tortoise\nref: THE LEAK", NULL);
+        pipe_expect(p.last, "committed", "");
+        made = pipe_row(&p, "issues", "leak_a");
+        expect_list(made, "aliases", (const char *const[]){"the leak", "tortoise", NULL});
+        expect_list(made, "phrases", (const char *const[]){"issue leak_a: memory grows", NULL});
+        pipe_say(&p, "The thing is over. All of it.", RESOLVE(",\"reference_text\":\"The Leak\",\"candidate_aliases\":[\"the leak\",\"The Hare\"]"));
+        pipe_expect(p.last, "committed", "");
+        bound = pipe_row(&p, "issues", "leak_a");
+        expect_list(bound, "aliases", (const char *const[]){"the leak", "tortoise", "the hare", NULL});
+        expect_list(bound, "phrases", (const char *const[]){"issue leak_a: memory grows", "the thing is over", NULL});
+        pipe_holds(&p);
+}
+
 // G-5, G-6: in order, each with the context as it is then, which is what is open and active, and nothing else
 Test(outcomes, fresh_and_narrow_context) {
         _cleanup_json_ json_t *told = NULL;

@@ -24,10 +24,11 @@ static json_t *event(Pipe *p, uint64_t seq) {
         return entry;
 }
 
-// G-44, G-45: what the queue keeps
+// G-16, G-18, G-44, G-45: what the queue keeps
 Test(pending, keeps_all_that_it_takes) {
         static const char *const members[] = {"pending", "request", "note", "agent", "run", "reason", "candidates", "created", "attempts", "last", "state"};
-        _cleanup_json_ json_t *o = NULL;
+        _cleanup_json_ json_t *o = NULL, *body = NULL, *entry = NULL;
+        const json_t *source_ref;
         _cleanup_pipe_ Pipe p;
         uint64_t id;
         Wait w;
@@ -41,7 +42,14 @@ Test(pending, keeps_all_that_it_takes) {
 
                 cr_assert_eq(wait_get(t, id, &w), 0);
                 cr_assert_eq(wait_show(t, &w, &o), 0);
+                cr_assert_eq(record_body(t, id, &body), 0);
         }
+        source_ref = json_object_get(body, "source_ref"); /* what was found, and by which thresholds */
+        cr_expect_str_eq(pipe_word(source_ref, "resolution_reason"), pipe_word(o, "reason"));
+        cr_expect(json_equal(json_object_get(source_ref, "candidate_matches"), json_object_get(o, "candidates")));
+        cr_expect_float_eq(json_real_value(json_object_get(source_ref, "tau")), RESOLVE_POLICY_DEFAULT.tau, 1e-12);
+        entry = event(&p, id);
+        cr_expect_float_eq(json_real_value(json_object_get(entry, "delta")), RESOLVE_POLICY_DEFAULT.delta, 1e-12);
         for (size_t i = 0; i < ARRAY_SIZE(members); i++)
                 cr_expect(json_object_get(o, members[i]), "%s", members[i]);
         cr_expect_str_eq(pipe_word(o, "note"), "resolved: the disk of a server");
@@ -192,6 +200,35 @@ Test(pending, at_most_64_attempts_of_a_commit) {
         cr_assert_eq(canon_retry(t, 0, 1, &by_me, &re, &p.f.d), 0);
         cr_expect(re.tried == 1 && re.resolved == LINKS - SETTLE_ATTEMPTS_MAX, "%lu %lu", re.tried, re.resolved);
         store_fixture_commit(&p.f, t);
+        pipe_holds(&p);
+}
+
+// G-47: also where the 64th is one of several that a row touches
+Test(pending, at_most_64_attempts_among_several) {
+        enum { LINKS = 40 };
+        uint64_t before, failing[LINKS + 1];
+        unsigned failed = 0;
+        _cleanup_pipe_ Pipe p;
+        char text[300];
+
+        pipe_init(&p);
+        for (unsigned i = 0; i <= LINKS; i++) {
+                snprintf(text, sizeof(text), "decision link_%u: thing%u thing%u\nalias: thing%u, thing%u", i, i, i + 1, i, i + 1);
+                committed(&p, text);
+        }
+        for (unsigned i = 1; i <= LINKS; i++) {
+                snprintf(text, sizeof(text), "invalidate decision: thing%u\nref: thing%u\nalias: thing%u", i, i, i);
+                pending(&p, text);
+                snprintf(text, sizeof(text), "invalidate decision: whatever thing%u was about, and other matters of those days\nref: matters of those days", i);
+                failing[i] = pending(&p, text); /* never clear enough */
+        }
+        before = pipe_rows(&p, TABLE_EVENT);
+        committed(&p, "invalidate decision link_0: no more");
+        cr_expect_eq(attempts(&p, before), SETTLE_ATTEMPTS_MAX, "%u", attempts(&p, before));
+        for (unsigned i = 1; i <= LINKS; i++)
+                failed += (unsigned)pipe_wait(&p, failing[i]).attempts;
+        cr_expect_eq(p.sum.resolved + failed, SETTLE_ATTEMPTS_MAX, "%lu and %u", p.sum.resolved, failed);
+        cr_expect(failed > 0 && p.sum.resolved > 0);
         pipe_holds(&p);
 }
 
