@@ -2,6 +2,7 @@
 
 #include "daemon/places.h"
 #include "engine/fold.h"
+#include "engine/mutate.h"
 #include "ledger/anchor.h"
 
 #include <errno.h>
@@ -63,6 +64,8 @@ int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **
         r = store_open(path, mode, ret, &d);
         if (r == 0 && mode != STORE_READ)
                 r = engine_index_renew_now(*ret, &d);
+        if (r == 0 && mode != STORE_READ)
+                r = engine_retry_unapplied_at_start(*ret, &d);
         if (r == 0)
                 return EXIT_OK;
         return cli_refuse(verb, EXIT_NOT, r == STORE_E_MISSING ? "no_store" : "store", "%s", *d.text ? d.text : store_strerror(r));

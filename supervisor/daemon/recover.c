@@ -8,6 +8,7 @@
 #include "daemon/receipt.h"
 #include "daemon/run.h"
 #include "engine/engine.h"
+#include "engine/mutate.h"
 #include "region/region-cgroup.h"
 #include "region/region-proc.h"
 #include "scrub/evidence.h"
@@ -206,6 +207,8 @@ int recover_all(Store *s, const Policy *policy, Spawner *spawner, unsigned *ret_
                 e = engine_region_list(t, &rows, &n);
         if (t)
                 store_abort(TAKE_PTR(t));
+        if (e == 0 && (e = engine_retry_unapplied_at_start(s, reterr)) != 0)
+                rows_free(rows, n);
         if (e != 0)
                 return e > 0 ? RECOVER_E_STORE : e;
         if (n > 1)

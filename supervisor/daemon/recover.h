@@ -1,5 +1,5 @@
 /* Runs: supervisor. Finishes what a supervisor that died left behind (I-60): kills what still runs, removes control groups and scratch,
- * and records region.recovered. Done at every start, before anything new. */
+ * and records region.recovered. What could not be projected is tried again (G-30). Done at every start, before anything new. */
 #pragma once
 
 #include "base/diag.h"

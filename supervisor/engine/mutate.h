@@ -47,5 +47,8 @@ int engine_erase(Txn *t, const RecordKey *k, uint64_t *ret_n);
 
 /* Projects what could not be projected, in order; *ret_applied of *ret_left more are in order now (G-30). */
 int engine_retry_unapplied(Txn *t, uint64_t *ret_applied, uint64_t *ret_left);
+/* At a start, where there is any: in a transaction of its own, which is committed when something came of it. What still cannot be projected, or cannot be
+ * read, is left to `lethe verify` to tell. Returns 0, STORE_E_*, -errno. */
+int engine_retry_unapplied_at_start(Store *s, Diag *reterr);
 /* Array of {"seq","type","scope"?,"kind"?,"id"?,"reason"}. */
 int engine_unapplied_list(Txn *t, json_t **ret);

@@ -3,6 +3,7 @@
 #include "engine/event.h"
 #include "engine/mutate.h"
 #include "engine/project.h"
+#include "store/hooks.h"
 
 #include <errno.h>
 #include <string.h>
@@ -108,6 +109,33 @@ int engine_retry_unapplied(Txn *t, uint64_t *ret_applied, uint64_t *ret_left) {
         *ret_applied = applied;
         *ret_left = left;
         return 0;
+}
+
+/* Those that wait in a store whose index is of the older form wait until it is made anew. */
+static int any(Store *s, uint64_t *ret, Diag *reterr) {
+        _cleanup_txn_ Txn *t = NULL;
+        bool newest = false;
+        int r = store_begin(s, false, &t, reterr);
+
+        *ret = 0;
+        if (r == 0)
+                r = store_is_newest(t, &newest);
+        return r == 0 && newest ? table_rows(t, TABLE_UNAPPLIED, ret) : r;
+}
+
+int engine_retry_unapplied_at_start(Store *s, Diag *reterr) {
+        _cleanup_txn_ Txn *t = NULL;
+        uint64_t applied = 0, left;
+        int r = any(s, &left, reterr);
+
+        if (r != 0 || left == 0)
+                return r;
+        r = store_begin(s, true, &t, reterr);
+        if (r == 0)
+                r = engine_retry_unapplied(t, &applied, &left);
+        if (r == 0 && applied > 0)
+                return store_commit(TAKE_PTR(t), reterr);
+        return r == -EUCLEAN ? 0 : r;
 }
 
 int engine_unapplied_list(Txn *t, json_t **ret) {

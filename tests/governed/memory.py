@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs: tests. memory.py LETHE: governed memory through the command line: what is believed, who decides, what verify finds."""
+"""Runs: tests. memory.py LETHE UNPROJECTED: governed memory through the command line: what is believed, who decides, what verify finds."""
 import json
 import os
 import subprocess
@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from notes import begin, fresh, note, promote, rows, said, say, state, told  # noqa: E402
-from tap import DIR, ENV, LETHE, case, check, lethe, log, main, same  # noqa: E402
+from tap import DIR, ENV, LETHE, STORE, case, check, lethe, log, main, same, start_daemon, stop_daemon  # noqa: E402
 
 
 # G-51, G-2, G-52: belief is canonical rows; notes and what is pending are none of it
@@ -25,6 +25,49 @@ def belief_is_rows_alone():
     same(lethe("canon", "show", "issues", "other_row").code, 1)
     same([i["note"] for i in told("pending", "list")["items"]], ["resolve no_such_row: secret_pending_words"])
     same(told("verify")["waits"], 1)
+
+
+# G-51, M-4, M-60: of governed memory a context has what is open or active, in a tier of its own: nothing that has ended, that waits, or that was only noted
+@case
+def context_serves_what_is_believed():
+    fresh()
+    run = begin()
+    say(run, "issue open_one: it crashes", "issue closed_one: closed_words", "resolve closed_one", "decision taken_one: use lmdb", "decision over_one: over_words",
+        "invalidate decision over_one", "constraint held_one: never as root", "constraint lifted_one: lifted_words", "invalidate constraint lifted_one",
+        "plan: first this", "task task_one: begun", "result: it went well", "learning learned_one: disks fail", "resolve no_such_row: waiting_words", "noise_words")
+    same(note(run, "issue other_row: unpromoted_words").code, 0)
+    context = told("context")
+    same({bucket: [r["id"] for r in list_] for bucket, list_ in context["belief"].items() if bucket != "results"},
+         {"plan": ["main"], "constraints": ["held_one"], "issues": ["open_one"], "decisions": ["taken_one"], "task_state": ["task_one"], "learnings": ["learned_one"]})
+    same(len(context["belief"]["results"]), 1)
+    check("_words" not in json.dumps(context) and "_words" not in said("context"), context)
+    same((context["core"], [lane["records"] for lane in context["advisory"]]), ([], [[], [], []]))
+
+
+# G-30: an event that could not be projected is told of, and tried again by who starts next: a verb that writes, a region, a daemon; not by one who reads
+@case
+def what_was_not_projected_is_tried_again_at_a_start():
+    def blocked(ident):
+        say(begin(), "issue %s: it crashes" % ident)
+        subprocess.run([sys.argv[2], STORE, ident], check=True, timeout=60)
+        r = lethe("verify", "--json")
+        same((r.code, [e["id"] for e in json.loads(r.out)["unapplied"]]), (1, [ident]))
+        same(told("canon", "show", "issues", ident)["state"], "open")
+
+    def mended(ident):
+        same((lethe("verify").code, told("canon", "show", "issues", ident)["state"]), (0, "resolved"))
+        same(told("rebuild")["differed"], 0)
+
+    fresh()
+    blocked("first_row")
+    begin()
+    mended("first_row")
+    blocked("second_row")
+    same(lethe("run", "--exec", "/bin/true", env={"LETHE_SERVE": "0"}).code, 0)
+    mended("second_row")
+    blocked("third_row")
+    stop_daemon(start_daemon(dict(ENV, LETHE_SOCKET=os.path.join(DIR, "start-socket"))))
+    mended("third_row")
 
 
 # G-3, G-4, G-1: what was looked at is marked, with its outcome; a run with unprocessed notes ends only when it is told to drop them

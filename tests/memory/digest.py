@@ -147,6 +147,25 @@ def every_reason_names_what_it_rests_on():  # M-42, M-44, M-46, M-49
 
 
 @case
+def a_view_names_what_does_not_hold_any_more():  # M-20, M-58
+    w = World()
+    for ident in ("lost", "base", "live"):
+        w.save("memory", ident)
+    w.save("memory", "new", ("memory", "base", "strong", "supersedes"))
+    w.save("knowledge", "page", ("memory", "lost", "weak", "cites"), ("memory", "base", "weak"), ("memory", "live", "weak"))
+    w.delete("memory", "lost")
+    view = lambda: [(e["id"], e["cause"], e["strength"], e["role"]) for e in call("memory", "view", "knowledge", "page", "--scope", w.scope)["view"]["invalidation"]]
+    same(view(), [("lost", "deleted", "weak", "cites")])
+    w.apply()
+    same((w.state("knowledge", "page"), w.state("memory", "base")), ("archived", "archived"))
+    same(view(), [("base", "weakened", "weak", "ref"), ("lost", "deleted", "weak", "cites")])
+    w.apply("auto:superseded_by")
+    same(view(), [("base", "removed", "weak", "ref"), ("lost", "deleted", "weak", "cites")])
+    broken = call("memory", "refs", "knowledge", "page", "--scope", w.scope)["refs"]["broken"]
+    same([(e["id"], e["state"]) for e in broken], [("base", "removed"), ("lost", "deleted")])
+
+
+@case
 def archived_by_one_pass_removed_by_a_later_one():  # M-34, M-35, M-36, M-38, M-39, M-45, M-46, M-47, M-48, M-51, M-62
     w = World()
     w.save("memory", "old")
@@ -182,7 +201,7 @@ def archived_by_one_pass_removed_by_a_later_one():  # M-34, M-35, M-36, M-38, M-
 
 
 @case
-def search_finds_archived_ones_when_asked():  # M-14
+def search_finds_archived_ones_when_asked():  # M-4, M-14
     w = World()
     w.save("memory", "kestrel")
     w.save("memory", "new", ("memory", "kestrel", "strong", "supersedes"))
@@ -190,7 +209,8 @@ def search_finds_archived_ones_when_asked():  # M-14
     find = lambda q: [r["id"] for r in call("memory", "search", q, "--scope", w.scope)["records"]]
     same(find("kestrel"), [])
     same(find("kestrel state:archived"), ["kestrel"])
-    same([r["id"] for r in call("context", "--query", "kestrel", "--scope", w.scope)["advisory"][0]["records"]], [])
+    for argv in ((), ("--query", "kestrel")):  # M-4: no context has it
+        same([r["id"] for r in call("context", *argv, "--scope", w.scope)["advisory"][0]["records"]], [] if argv else ["new"])
 
 
 @case

@@ -169,6 +169,12 @@ def views_are_computed_when_they_are_read():  # M-17, M-19, M-20, M-58, M-33
     same(view()["support"]["score"], 0)
     rows = call("memory", "view", "memory", "seen")["view"]
     same((rows["invalidation"], rows["cleanup"]), ([], []))
+    # What has the id of one that was deleted is another: its lineage begins with itself, and the history (M-16) has both
+    fact("twice", [])
+    call("memory", "delete", "memory", "twice")
+    seq = fact("twice", [])["seq"]
+    same(call("memory", "view", "memory", "twice")["view"]["lineage"], {"events": [seq], "incoming": []})
+    same([c["change"] for c in call("memory", "history", "memory", "twice")["changes"]], ["created", "deleted", "created"])
 
 
 @case
