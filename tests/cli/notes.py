@@ -4,6 +4,7 @@ and what it may not. TAP.
 
 usage: notes.py LETHE
 """
+import concurrent.futures
 import json
 import os
 
@@ -90,6 +91,43 @@ def run_promote_does_it_right_away():  # G-5 G-9
     check(r.code == 0 and "notes" not in r.receipt, r)
     r = run("--promote", "scribe", "--", "lethe.note_add('issue rain_in: it rains in'); sys.exit(3)")
     same((r.code, r.receipt["notes"]["committed"]), (3, 1), r)
+
+
+# G-54, G-7, G-48: 8 regions that promote at once lose nothing, see each other's rows, and leave what the same notes leave one after the other, in the ledger's order
+@case
+def eight_regions_promote_at_once():
+    for scope in ("eight", "serial"):
+        same(lethe("scope", "create", scope).code, 0)
+    skill("one-of-eight", notes={"scope": "eight"})
+    one = """
+i = int(sys.argv[2])
+for k in range(4):
+    for text in ("issue own_%d_%d: ours" % (i, k), "task shared_task: at %d %d" % (i, k), "resolve made_by_%d_%d: over" % ((i + 1) % 8, k),
+                 "decision: we take road number %d in round %d" % (i, k), "issue made_by_%d_%d: for the one before" % (i, k)):
+        lethe.note_add(text)
+"""
+    with concurrent.futures.ThreadPoolExecutor(8) as several:
+        ends = list(several.map(lambda i: lethe("run", "--promote", "--receipt", os.path.join(DIR, "eight-%d" % i), "one-of-eight", "--", one, str(i)), range(8)))
+    same([r.code for r in ends], [0] * 8, [r.err for r in ends])
+    receipts = [json.load(open(os.path.join(DIR, "eight-%d" % i), encoding="utf-8")) for i in range(8)]
+    same([(r["notes"]["added"], r["notes"]["committed"] + r["notes"]["pending"]) for r in receipts], [(20, 20)] * 8)
+    believed = {(r["bucket"], r["id"]): r for r in belief("--scope", "eight")}
+    same(believed["task_state", "shared_task"]["version"], 32)
+    same([r["state"] for k, r in believed.items() if k[1].startswith("made_by")], ["resolved"] * 32)
+    number = [s["seq"] for s in json.loads(lethe("scope", "list", "--json").out)["scopes"] if s["scope"] == "eight"][0]
+    order = [e for e in log() if e.get("scope") == number and ((e["type"].startswith("canon.") and "pending" not in e) or e["type"] == "note.pending")]
+    same(len(order), 160)
+    same(sorted({e["run"] for e in order}), sorted(r["region"] for r in receipts))
+    texts = {r["region"]: [n["text"] for n in notes_of(r["region"])] for r in receipts}
+    serial = lethe("note", "begin", "--agent", "one-of-eight", "--scope", "serial").out.decode().strip()
+    for e in order:
+        same(lethe("note", "add", serial, texts[e["run"]][e["note"] - 1]).code, 0)
+    same(lethe("promote", serial, "--batch", "1").code, 0)
+    again = {(r["bucket"], r["id"]): r for r in belief("--scope", "serial")}
+    for found in (believed, again):
+        for r in found.values():
+            del r["created"], r["last"]
+    same(again, believed)
 
 
 @case
