@@ -188,6 +188,8 @@ def archived_by_one_pass_removed_by_a_later_one():  # M-34, M-35, M-36, M-38, M-
     check("payload" not in record and len(record["erased"]["sha256"]) == 64, record)
     for argv in (("list",), ("search", "old")):
         check("old" not in [r["id"] for r in call("memory", *argv, "--scope", w.scope)["records"]])
+    for query in ("state:removed", "old state:archived,removed"):
+        check("bad_query" in call("memory", "search", query, "--scope", w.scope, code=1), query)
     why = w.why("memory", "old")
     same([(c["change"], c.get("pass")) for c in why["changes"]], [("archived", 1), ("restored", None), ("archived", 2), ("removed", 5)])
     first = why["changes"][0]

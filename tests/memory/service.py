@@ -117,6 +117,8 @@ def list_is_typed_and_in_order():  # M-13, M-33
     same([r["id"] for r in call("memory", "list", "id:base")["records"]], ["base"])
     fact("referring", [ref("base")])
     same([r["id"] for r in call("memory", "list", "ref:memory_substrate/base")["records"]], ["referring"])
+    save("knowledge", PAGE, "base")  # another family's
+    same(call("memory", "list", "ref:knowledge_projections/base")["records"], [])
     same(call("memory", "list", "created<2001-01-01")["records"], [])
     row = call("memory", "list", "id:referring")["records"][0]
     same(row["text"], "Ann has birthday on 11 March")
@@ -125,7 +127,7 @@ def list_is_typed_and_in_order():  # M-13, M-33
     check("referring" in [r["id"] for r in call("memory", "search", '"birthday on 11"')["records"]])
     for bad in ("zork:1", "kind:", "kind:zork", "created>yesterday", "words"):
         check("filter" in call("memory", "list", bad, code=1), bad)
-    same(events(), n + 1)
+    same(events(), n + 2)
 
 
 @case
@@ -406,6 +408,8 @@ def context_keeps_its_tiers():  # M-3, M-4, M-9
     check(all(lane["advisory"] is True for lane in context["advisory"]))
     check("birthday" not in json.dumps(context["core"]) and "birthday" not in json.dumps(context["belief"]))
     check(all(len(lane["records"]) <= 10 for lane in context["advisory"]))
+    same([r["id"] for r in context["advisory"][0]["records"]], [r["id"] for r in call("memory", "list", "kind:memory state:active")["records"]][-10:])  # the newest
+    same([r["id"] for r in call("context", "--lane", "1")["advisory"][0]["records"]], [context["advisory"][0]["records"][-1]["id"]])
     same(len([r for lane in call("context", "--query", "heron", "--lane", "2")["advisory"] for r in lane["records"]]), 2)
     # M-14: what is malformed is named: the field, what was written, the rule
     for query, rule in (('"open', "a quote that is not closed"), ("zork:heron", '"zork" is no field'), ("", "an empty query"), ("heron AND pond", "AND is no operator"),
