@@ -147,6 +147,16 @@ def every_reason_names_what_it_rests_on():  # M-42, M-44, M-46, M-49
 
 
 @case
+def the_least_supported_first():  # M-49: of one family by support, then by id
+    w = World()
+    for ident in ("aa", "bb", "cc", "dd"):
+        w.save("memory", ident)
+    w.save("memory", "new", *[("memory", ident, "strong", "supersedes") for ident in ("aa", "bb", "cc", "dd")])
+    w.save("knowledge", "page", ("memory", "aa", "strong"), ("memory", "bb", "weak"))
+    same([c["id"] for c in w.digest()["candidates"]], ["cc", "dd", "bb", "aa"])
+
+
+@case
 def a_view_names_what_does_not_hold_any_more():  # M-20, M-58
     w = World()
     for ident in ("lost", "base", "live"):
