@@ -246,7 +246,7 @@ static int before_fields(Txn *t, const char *scope, const KernelPatch *p, json_t
         if (r < 0)
                 return r;
         body = json_object_get(entry, "body");
-        *ret = json_pack("{s:o, s:O*}", "base", json_u64(rec.version), "before", body);
+        *ret = json_pack("{s:o, s:O?}", "base", json_u64(rec.version), "before", body); /* null: version 1, which is empty and has no event */
         return *ret ? 0 : -ENOMEM;
 }
 

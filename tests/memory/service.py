@@ -242,6 +242,7 @@ def kernels_change_by_patches_alone():  # M-27, M-28, M-29, M-30, M-31
     entries = call("kernel", "log", "agent")["log"]
     same([(e["version"], e["base"]) for e in entries], [(2, 1), (3, 2), (4, 3)])
     check(all(e["before"] == b["after"] for b, e in zip(entries, entries[1:])), entries)
+    check(entries[0]["before"] is None and all(len(e["after"]["sha256"]) == 64 for e in entries), entries)  # there was nothing yet
     same([c["id"] for c in call("context")["core"]], ["brief", "polite"])  # not what is superseded
     patch("world", {"set": [rule("w", "it rains")], "refs": [ref("base")]}, "1")
     check("kernel" in call("memory", "delete", "memory", "base", "--cascade", code=1))
