@@ -4,6 +4,9 @@
 # A closed standard input would be reused by the first file that a program opens.
 [ -e /proc/self/fd/0 ] || exec </dev/null
 
+# Suites of root start programs of the build as another user, whatever umask the caller has.
+umask 022
+
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 # The build folder: build/ of the project, or another one for a caller who keeps several.
 build=${LETHE_BUILD:-$top/build}
