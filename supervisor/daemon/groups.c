@@ -4,7 +4,6 @@
 #include "base/io.h"
 #include "base/log.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -57,43 +56,22 @@ void groups_close(Store *s, CgroupPool *p) {
         unlink(path);
 }
 
-static int clear_one(Store *s, uint64_t lock) {
+static int clear_one(void *userdata, int folder, const char *name, uint64_t lock) {
         _cleanup_free_ char *places = NULL;
-        char path[PATH_MAX], owner[17];
+        const Store *s = userdata;
+        char owner[17];
         size_t n;
-        int e;
+        int e = io_read_file(folder, name, PLACES_MAX, &places, &n);
 
-        file_of(s, lock, path);
-        e = io_read_file(AT_FDCWD, path, PLACES_MAX, &places, &n);
         if (e < 0)
                 return e == -ENOENT ? 0 : e; /* somebody else was faster */
         owner_of(lock, owner);
         e = cgroup_pool_clear(places, groups_name(s), owner);
         if (e == 0)
-                unlink(path);
+                unlinkat(folder, name, 0);
         return e;
 }
 
 int groups_clear_left(Store *s) {
-        char path[PATH_MAX];
-        struct dirent *entry;
-        int e = 0;
-        DIR *d;
-
-        snprintf(path, sizeof(path), "%s/run", store_dir(s));
-        d = opendir(path);
-        if (!d)
-                return errno == ENOENT ? 0 : -errno;
-        while ((entry = readdir(d))) {
-                char *end;
-                uint64_t lock = strtoull(entry->d_name, &end, 16);
-                int r;
-
-                if (end == entry->d_name || strcmp(end, SUFFIX) != 0 || !store_lock_is_free(s, lock))
-                        continue;
-                r = clear_one(s, lock);
-                e = e < 0 ? e : r;
-        }
-        closedir(d);
-        return e;
+        return store_each_dead(s, SUFFIX, clear_one, s);
 }

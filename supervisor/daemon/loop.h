@@ -12,8 +12,8 @@ typedef void (*LoopFdFn)(void *userdata, short revents);
 typedef void (*LoopTimerFn)(void *userdata, uint64_t now_usec);
 
 typedef struct LoopFd {
-        const int *fd;       /* borrowed; -1 or NULL events: not waited for now */
-        const short *events;
+        const int *fd;       /* borrowed; -1: not waited for now */
+        const short *events; /* borrowed, of poll(2); a hang-up is told of also when it is 0 */
         LoopFdFn fn;
         void *userdata;
 } LoopFd;

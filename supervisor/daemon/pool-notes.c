@@ -3,18 +3,14 @@
 
 #include "daemon/groups.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #define SUFFIX ".groups"
 #define LINE 2048
-
-static_assert(sizeof(((PoolNotes *)NULL)->path) >= PATH_MAX, "a path");
 
 int pool_notes_open(PoolNotes *n, Store *s) {
         *n = (PoolNotes){.fd = -1};
@@ -78,11 +74,13 @@ void pool_notes_close(PoolNotes *n) {
         pthread_mutex_destroy(&n->lock);
 }
 
-static int recover_file(const Store *s, int folder, const char *name) {
+static int recover_file(void *userdata, int folder, const char *name, uint64_t lock) {
+        const Store *s = userdata;
         _cleanup_close_ int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         char line[LINE];
         int e = 0;
 
+        (void)lock;
         if (fd < 0)
                 return errno == ENOENT ? 0 : -errno;
         for (off_t at = 0; pread(fd, line, LINE, at) == LINE; at += LINE) {
@@ -103,26 +101,5 @@ static int recover_file(const Store *s, int folder, const char *name) {
 }
 
 int pool_notes_recover(Store *s) {
-        char path[PATH_MAX];
-        struct dirent *d;
-        DIR *folder;
-        int e = 0;
-
-        if (snprintf(path, sizeof(path), "%s/run", store_dir(s)) >= (int)sizeof(path))
-                return -ENAMETOOLONG;
-        folder = opendir(path);
-        if (!folder)
-                return errno == ENOENT ? 0 : -errno;
-        while ((d = readdir(folder))) {
-                char *end;
-                uint64_t lock = strtoull(d->d_name, &end, 16);
-
-                if (end > d->d_name && strcmp(end, SUFFIX) == 0 && store_lock_is_free(s, lock)) {
-                        int r = recover_file(s, dirfd(folder), d->d_name);
-
-                        e = e < 0 ? e : r;
-                }
-        }
-        closedir(folder);
-        return e;
+        return store_each_dead(s, SUFFIX, recover_file, s);
 }

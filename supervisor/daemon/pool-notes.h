@@ -6,11 +6,12 @@
 #include "base/util.h"
 #include "store/store.h"
 
+#include <limits.h>
 #include <pthread.h>
 
 typedef struct PoolNotes {
         int fd;
-        char path[4096];
+        char path[PATH_MAX];
         pthread_mutex_t lock;
         RegionId *regions; /* of each line; "": free */
         size_t n;

@@ -103,7 +103,7 @@ RpcCode rpc_of_engine(EngineCode code);
 int desk_refuse(Desk *d, RpcCode code, const char *method_or_null, size_t n_line, Diag *reterr);
 /* Records one event of this region in a transaction of its own. Returns 0, DESK_E_STORE, -errno. */
 int desk_record(Desk *d, const char *type, const json_t *fields, Diag *reterr);
-/* What was logged, for the event region.log; *ret is NULL when nothing was. Returns 0 or -ENOMEM. */
+/* What was logged, for the event region.logged; *ret is NULL when nothing was. Returns 0 or -ENOMEM. */
 int desk_log_summary(const Desk *d, json_t **ret);
 
 /* What was read of shared belief, for the event belief.read; *ret is NULL when nothing was. Returns 0 or -ENOMEM. */

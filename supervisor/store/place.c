@@ -65,23 +65,38 @@ void store_place_socket(const Store *s, uint64_t lock, char ret[static STORE_SOC
         snprintf(ret, STORE_SOCKET_MAX, "/proc/self/fd/%d/run/%016" PRIx64 SOCKET_SUFFIX, s->dir_fd, lock);
 }
 
-void store_sweep_sockets(Store *s) {
-        int fd = openat(s->dir_fd, "run", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+int store_each_dead(Store *s, const char *suffix, int (*fn)(void *userdata, int folder, const char *name, uint64_t lock), void *userdata) {
+        _cleanup_close_ int fd = openat(s->dir_fd, "run", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *d = fd < 0 ? NULL : fdopendir(fd);
         struct dirent *e;
+        int first = 0;
 
-        if (!d) {
-                closep(&fd);
-                return;
-        }
+        if (!d)
+                return errno == ENOENT ? 0 : -errno;
+        TAKE_FD(fd); /* d's */
         while ((e = readdir(d))) {
                 char *end;
                 uint64_t lock = strtoull(e->d_name, &end, 16);
+                int r;
 
-                if (end > e->d_name && strcmp(end, SOCKET_SUFFIX) == 0 && store_lock_is_free(s, lock))
-                        unlinkat(fd, e->d_name, 0);
+                if (end == e->d_name || strcmp(end, suffix) != 0 || !store_lock_is_free(s, lock))
+                        continue;
+                r = fn(userdata, dirfd(d), e->d_name, lock);
+                first = first < 0 ? first : r;
         }
         closedir(d);
+        return first;
+}
+
+static int remove_socket(void *userdata, int folder, const char *name, uint64_t lock) {
+        (void)userdata;
+        (void)lock;
+        return unlinkat(folder, name, 0) < 0 ? -errno : 0;
+}
+
+/* One that stays is in nobody's way: no place is taken twice. */
+void store_sweep_sockets(Store *s) {
+        store_each_dead(s, SOCKET_SUFFIX, remove_socket, NULL);
 }
 
 uint64_t store_own_lock(const Store *s) {

@@ -55,6 +55,9 @@ _Atomic uint64_t *store_regions_ahead(Store *s);
 void store_place_socket(const Store *s, uint64_t lock, char ret[static STORE_SOCKET_MAX]);
 /* Removes those of dead supervisors. */
 void store_sweep_sockets(Store *s);
+/* What a supervisor leaves in the store's folder run/ while it lives has a name of 16 hexadecimal digits, its lock, and a suffix. Calls fn for each such file
+ * of one that is dead; folder: run/, lent. fn returns 0 or -errno, and the walk goes on either way. Returns 0, or the first -errno. */
+int store_each_dead(Store *s, const char *suffix, int (*fn)(void *userdata, int folder, const char *name, uint64_t lock), void *userdata);
 
 /* Transactions. A write transaction that appended to the ledger signs a checkpoint of the new size in store_commit, in the same
  * LMDB transaction; then the data is fsynced. store_commit frees t whatever it returns: 0, STORE_E_*, -errno.
