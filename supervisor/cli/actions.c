@@ -71,7 +71,7 @@ const char *action_who(void) {
 }
 
 int action_number(const ActionArgs *a, const char *what, const char *text, uint64_t *ret) {
-        return count_parse(text, ret) == 0 ? EXIT_OK : cli_usage(a->verb, "%s: '%s' is not a number", what, text);
+        return cli_number(a->verb, what, text, 0, COUNT_MOST, ret);
 }
 
 int action_line(const ActionArgs *a, const char *what, const char *text) {
@@ -85,10 +85,6 @@ int action_line(const ActionArgs *a, const char *what, const char *text) {
         if (clean_check(what, text, n, true, &d) != 0)
                 return cli_usage(a->verb, "%s", d.text);
         return clean_blank(text, n) ? cli_usage(a->verb, "%s is empty: it is a line of text", what) : EXIT_OK;
-}
-
-int action_fraction(const ActionArgs *a, const char *what, const char *text, double *ret) {
-        return !text || fraction_parse(text, ret) == 0 ? EXIT_OK : cli_usage(a->verb, "%s: '%s' is not a number from 0 to 1", what, text);
 }
 
 int action_text(ActionArgs *a, const char *arg, size_t most, char **ret, size_t *ret_n) {
@@ -175,6 +171,15 @@ int action_json(ActionArgs *a, const char *what, const char *arg, size_t most, j
         int r = action_text(a, arg, most, &text, &n);
 
         return r != EXIT_OK ? r : action_parse(a, what, text, n, most, JSON_DEPTH_DEFAULT, "", ret);
+}
+
+void action_show(const json_t *o, const char *member, const char *before) {
+        const json_t *v = json_object_get(o, member);
+
+        if (!json_is_string(v) || json_string_length(v) == 0)
+                return;
+        fputs(before, stdout);
+        print_safe(stdout, json_string_value(v), json_string_length(v));
 }
 
 int action_dump(const ActionArgs *a, json_t *o) {

@@ -30,13 +30,11 @@ int actions_main(const char *verb, const char *help, const Action *actions, size
 
 /* "uid:1000" of who asks. Lasts. */
 const char *action_who(void);
-/* A number in an argument. Returns EXIT_OK or EXIT_USAGE having said what it is not. */
+/* As cli_number(), without bounds. */
 int action_number(const ActionArgs *a, const char *what, const char *text, uint64_t *ret);
 /* One line of text for people, or NULL: UTF-8, not blank, nothing in it that cannot be seen. Returns EXIT_OK or EXIT_USAGE having said what is wrong
  * with it. */
 int action_line(const ActionArgs *a, const char *what, const char *text_or_null);
-/* A number from 0 to 1, of an option or its default. */
-int action_fraction(const ActionArgs *a, const char *what, const char *text_or_null, double *ret);
 /* The argument, or standard input for "-". *ret is owned. Returns EXIT_OK, EXIT_NOT having said why. */
 int action_text(ActionArgs *a, const char *arg, size_t most, char **ret, size_t *ret_n);
 
@@ -56,6 +54,8 @@ int action_parse(ActionArgs *a, const char *what, const char *text, size_t n, si
 /* The argument, or standard input for "-", as JSON. *ret is owned. Returns EXIT_OK, EXIT_NOT having said what is wrong with it. */
 int action_json(ActionArgs *a, const char *what, const char *arg, size_t most, json_t **ret);
 
+/* Prints `before` and the member, when that is a text and not empty. */
+void action_show(const json_t *o, const char *member, const char *before);
 /* Prints it as JSON that people can read, with what commands a terminal escaped; o is stolen. */
 int action_dump(const ActionArgs *a, json_t *o);
 /* Prints one object as JSON; o is stolen and gets "version": 1. */

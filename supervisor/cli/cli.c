@@ -1,9 +1,11 @@
 #include "cli/cli.h"
 
 #include "base/io.h"
+#include "base/size.h"
 #include "cli/with-store.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +79,18 @@ int cli_usage(const char *verb, const char *fmt, ...) {
         va_end(ap);
         fprintf(stderr, "'lethe %s --help' shows how it is used\n", verb);
         return EXIT_USAGE;
+}
+
+int cli_number(const char *verb, const char *what, const char *text, uint64_t least, uint64_t most, uint64_t *ret) {
+        if (count_parse(text, ret) == 0 && *ret >= least && *ret <= most)
+                return EXIT_OK;
+        if (least == 0 && most == COUNT_MOST)
+                return cli_usage(verb, "%s: '%s' is not a number", what, text);
+        return cli_usage(verb, "%s: '%s' is not a number from %" PRIu64 " to %" PRIu64, what, text, least, most);
+}
+
+int cli_fraction(const char *verb, const char *what, const char *text, double *ret) {
+        return fraction_parse(text, ret) == 0 ? EXIT_OK : cli_usage(verb, "%s: '%s' is not a number from 0 to 1", what, text);
 }
 
 int cli_fail(const char *verb, int code, const char *fmt, ...) {

@@ -40,6 +40,11 @@ int cli_fail(const char *verb, int code, const char *fmt, ...) _printf_(3, 4);
 /* The same with a word for programs: "no_store" … */
 int cli_refuse(const char *verb, int code, const char *word, const char *fmt, ...) _printf_(4, 5);
 
+/* A number in an argument, from `least` to `most` (0 and COUNT_MOST of base/size.h: any), and one from 0 to 1. `what` names it. Return EXIT_OK, or
+ * EXIT_USAGE having said what it is not. */
+int cli_number(const char *verb, const char *what, const char *text, uint64_t least, uint64_t most, uint64_t *ret);
+int cli_fraction(const char *verb, const char *what, const char *text, double *ret);
+
 /* With --json a verb prints an object whatever comes of it: main() prints {"version":1,"error":{"code","message"}} where the verb did not end with EXIT_OK and
  * has printed no object itself. It tells of what was said first: by cli_usage() as "usage", by cli_fail() as "failed". */
 void cli_wants_json(void);

@@ -100,15 +100,6 @@ static int do_list(Txn *t, void *user, Diag *reterr) {
         return r == -ENOENT ? 0 : r;
 }
 
-static void show_word(const json_t *o, const char *member, const char *before) {
-        const json_t *v = json_object_get(o, member);
-
-        if (!json_is_string(v))
-                return;
-        fputs(before, stdout);
-        print_safe(stdout, json_string_value(v), json_string_length(v));
-}
-
 /* What fn appends to c->list: one line each, or with --json one object that has all under this name, and whose run it is, if of one. */
 static int listing(Call *c, StoreFn fn, const char *name, void (*line)(const json_t *)) {
         _cleanup_json_ json_t *all = c->list = json_array();
@@ -127,10 +118,10 @@ static int listing(Call *c, StoreFn fn, const char *name, void (*line)(const jso
 
 static void show_note(const json_t *o) {
         printf("%4" JSON_INTEGER_FORMAT " ", json_integer_value(json_object_get(o, "note")));
-        show_word(o, "outcome", "");
-        show_word(o, "code", " ");
-        show_word(o, "id", " ");
-        show_word(o, "text", "  ");
+        action_show(o, "outcome", "");
+        action_show(o, "code", " ");
+        action_show(o, "id", " ");
+        action_show(o, "text", "  ");
         putchar('\n');
 }
 

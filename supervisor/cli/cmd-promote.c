@@ -39,15 +39,6 @@ typedef struct Call {
         Advise advise;
 } Call;
 
-static void show(const json_t *o, const char *member, const char *before) {
-        const json_t *v = json_object_get(o, member);
-
-        if (!json_is_string(v) || json_string_length(v) == 0)
-                return;
-        fputs(before, stdout);
-        print_safe(stdout, json_string_value(v), json_string_length(v));
-}
-
 static const char *word(const json_t *o, const char *member) {
         const char *s = json_string_value(json_object_get(o, member));
 
@@ -66,26 +57,17 @@ static int told(void *user, uint64_t note, const json_t *outcome) {
                 return 0;
         }
         printf("%4" PRIu64 " ", note);
-        show(outcome, "outcome", "");
-        show(outcome, "bucket", " ");
-        show(outcome, "id", " ");
-        show(outcome, "state", " ");
-        show(outcome, "code", ": ");
+        action_show(outcome, "outcome", "");
+        action_show(outcome, "bucket", " ");
+        action_show(outcome, "id", " ");
+        action_show(outcome, "state", " ");
+        action_show(outcome, "code", ": ");
         if (strcmp(word(outcome, "code"), word(outcome, "message")) != 0)
-                show(outcome, "message", ", ");
+                action_show(outcome, "message", ", ");
         if (json_is_true(json_object_get(json_object_get(outcome, "interpreted"), "degraded")))
                 fputs(" (degraded)", stdout);
         putchar('\n');
         return 0;
-}
-
-static int fraction(const char *name, const char *text, double *ret) {
-        return fraction_parse(text, ret) == 0 ? EXIT_OK : cli_usage(VERB, "%s: '%s' is not a number from 0 to 1", name, text);
-}
-
-static int number(const char *name, const char *text, uint64_t most, uint64_t *ret) {
-        return count_parse(text, ret) == 0 && *ret >= 1 && *ret <= most ? EXIT_OK
-                                                                        : cli_usage(VERB, "%s: '%s' is not a number from 1 to %" PRIu64, name, text, most);
 }
 
 /* "timeout=30s" as `lethe run --timeout 30s` takes it. */
@@ -122,16 +104,16 @@ static int options_of(int argc, char **argv, Call *c, bool *ret_done) {
                         continue;
                 switch (opt) {
                 case 'm':
-                        r = number("--most", optarg, COUNT_MOST, &c->p.most);
+                        r = cli_number(VERB, "--most", optarg, 1, COUNT_MOST, &c->p.most);
                         break;
                 case 'b':
-                        r = number("--batch", optarg, PROMOTE_BATCH_MAX, &batch);
+                        r = cli_number(VERB, "--batch", optarg, 1, PROMOTE_BATCH_MAX, &batch);
                         break;
                 case 't':
-                        r = fraction("--tau", optarg, &c->policy.tau);
+                        r = cli_fraction(VERB, "--tau", optarg, &c->policy.tau);
                         break;
                 case 'd':
-                        r = fraction("--delta", optarg, &c->policy.delta);
+                        r = cli_fraction(VERB, "--delta", optarg, &c->policy.delta);
                         break;
                 case 'A':
                         c->advisor = optarg;
@@ -208,20 +190,19 @@ static int advised(Call *c, Store *s) {
 int cmd_promote(int argc, char **argv) {
         Call c = {.o.must_exist = true, .policy = RESOLVE_POLICY_DEFAULT};
         _cleanup_store_ Store *s = NULL;
-        char who[32];
         bool done = false;
         int r = options_of(argc, argv, &c, &done);
 
-        snprintf(who, sizeof(who), "uid:%u", (unsigned)getuid());
-        c.p.who = who;
+        c.p.who = action_who();
         c.p.policy = &c.policy;
         c.p.keys = &region_keys;
         c.p.told = told;
         c.p.user = &c;
         if (r == EXIT_OK && !done) {
-                if (c.advisor)
-                        c.advise.signals = run_take_signals();
-                r = with_store(VERB, &c.o, c.advisor ? STORE_SUPERVISE : STORE_WRITE, &s);
+                if (c.advisor && (c.advise.signals = run_take_signals()) < 0)
+                        r = cli_fail(VERB, EXIT_NOT, "signals: %s", strerror(-c.advise.signals));
+                else
+                        r = with_store(VERB, &c.o, c.advisor ? STORE_SUPERVISE : STORE_WRITE, &s);
                 if (r == EXIT_OK)
                         r = c.advisor ? advised(&c, s) : promote(&c, s);
         }
