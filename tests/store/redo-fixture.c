@@ -75,23 +75,18 @@ void redo_init(StoreFixture *f) {
         store_commit_rest(rest);
 }
 
-void leave(StoreFixture *f, unsigned before) {
+/* A process opens the store, does `work` and is killed. work returns 0 when all was as it should be. */
+static void do_and_die(StoreFixture *f, int (*work)(Store *s, unsigned n), unsigned n) {
         int status;
         pid_t pid;
 
         store_fixture_close(f);
         pid = fork();
         if (pid == 0) {
-                Txn *rest = NULL;
                 Diag d = {};
                 Store *s;
-                int r = store_open(f->dir, STORE_SUPERVISE, &s, &d);
 
-                for (unsigned i = 0; r == 0 && i <= before; i++) {
-                        store_commit_rest(rest);
-                        r = live_ahead(s, &rest, &d);
-                }
-                if (r != 0 || !rest)
+                if (store_open(f->dir, STORE_SUPERVISE, &s, &d) != 0 || work(s, n) != 0)
                         _exit(1);
                 raise(SIGKILL);
         }
@@ -99,32 +94,36 @@ void leave(StoreFixture *f, unsigned before) {
         cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "it ended with %x", status);
 }
 
-void leave_chain(StoreFixture *f, unsigned n) {
-        int status;
-        pid_t pid;
+static int leave_last(Store *s, unsigned before) {
+        Txn *rest = NULL;
+        Diag d = {};
+        int r = 0;
 
-        store_fixture_close(f);
-        pid = fork();
-        if (pid == 0) {
-                Txn *rest = NULL;
-                Diag d = {};
-                Store *s;
-                int r = store_open(f->dir, STORE_SUPERVISE, &s, &d);
-
-                settle_after_usec = UINT_MAX;
-                if (r == 0)
-                        store_keep_ahead(s, CHAIN);
-                for (unsigned i = 0; r == 0 && i < n; i++) {
-                        r = live_ahead(s, &rest, &d);
-                        if (rest)
-                                _exit(2);
-                }
-                if (r != 0)
-                        _exit(1);
-                raise(SIGKILL);
+        for (unsigned i = 0; r == 0 && i <= before; i++) {
+                store_commit_rest(rest);
+                r = live_ahead(s, &rest, &d);
         }
-        cr_assert_eq(waitpid(pid, &status, 0), pid);
-        cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "it ended with %x", status);
+        return r == 0 && rest ? 0 : -1;
+}
+
+void leave(StoreFixture *f, unsigned before) {
+        do_and_die(f, leave_last, before);
+}
+
+static int leave_all(Store *s, unsigned n) {
+        Txn *rest = NULL;
+        Diag d = {};
+        int r = 0;
+
+        settle_after_usec = UINT_MAX;
+        store_keep_ahead(s, CHAIN);
+        for (unsigned i = 0; r == 0 && !rest && i < n; i++)
+                r = live_ahead(s, &rest, &d);
+        return r == 0 && !rest ? 0 : -1;
+}
+
+void leave_chain(StoreFixture *f, unsigned n) {
+        do_and_die(f, leave_all, n);
 }
 
 void image_deinit(Image *i) {
