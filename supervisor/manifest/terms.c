@@ -115,14 +115,6 @@ const char *key_scope_name(KeyScope k) {
         return k == KEY_SCOPE_TREE ? "invocation-tree" : "invocation";
 }
 
-Budget budget_standard(void) {
-        Budget b = {0};
-
-        for (size_t i = 0; i < BUDGET_FIELDS; i++)
-                *budget_at(&b, &budget_fields[i]) = budget_fields[i].standard;
-        return b;
-}
-
 Budget budget_most(void) {
         Budget b = {0};
 

@@ -41,7 +41,6 @@ static inline uint64_t *budget_at(Budget *b, const BudgetField *f) {
 static inline uint64_t budget_get(const Budget *b, const BudgetField *f) {
         return *(const uint64_t *)((const char *)b + f->offset);
 }
-Budget budget_standard(void);
 Budget budget_most(void);
 
 enum { TERMS_E_BAD = 1 }; /* the text is refused: message has the value and the rule */
