@@ -85,19 +85,25 @@ static int start(Store *s) {
         return 0;
 }
 
-int settle_soon(Store *s) {
-        int r = s->settler || s->in_loop ? 0 : start(s);
+static int wake_thread(Store *s) {
+        int r = s->settler ? 0 : start(s);
         Settler *l = s->settler;
 
-        if (s->in_loop && s->settle_due == UINT64_MAX)
-                s->settle_due = clock_mono_usec() + settle_after_usec;
-        if (s->in_loop || r < 0)
+        if (r < 0)
                 return r;
         pthread_mutex_lock(&l->lock);
         if (!l->left)
                 pthread_cond_signal(&l->wake);
         l->left = true;
         pthread_mutex_unlock(&l->lock);
+        return 0;
+}
+
+int settle_soon(Store *s) {
+        if (!s->in_loop)
+                return wake_thread(s);
+        if (s->settle_due == UINT64_MAX)
+                s->settle_due = clock_mono_usec() + settle_after_usec;
         return 0;
 }
 
@@ -119,16 +125,16 @@ static void settle_now(Store *s) {
         txn_bring_in(s);
 }
 
-/* Another process may hold LMDB's lock for as long as it likes, and the loop has limits to keep. */
+/* Another process may hold LMDB's lock for as long as it likes, and the loop has limits to keep: from here on a thread sees to it, if one can be had. */
 void store_settle(Store *s) {
         if (!s->in_loop || s->settle_due == UINT64_MAX)
                 return;
-        s->in_loop = false;
+        s->in_loop = false; /* before there is a thread that could look at it */
         s->settle_due = UINT64_MAX;
-        if (settle_soon(s) == 0)
-                return;
-        s->in_loop = true;
-        settle_now(s);
+        if (wake_thread(s) < 0) {
+                s->in_loop = true;
+                settle_now(s);
+        }
 }
 
 void settle_close(Store *s) {

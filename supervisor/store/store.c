@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 const char *store_dir(const Store *s) {
         return s->dir;
@@ -71,15 +72,13 @@ static int identify(Store *s, Diag *reterr) {
         if (r == 0 && v.n != 8)
                 r = -EUCLEAN;
         if (r == 0) {
-                size_t map = 0, file = (size_t)lseek(s->dir_fd, 0, SEEK_END);
                 MDB_envinfo info;
+                struct stat st;
                 int fd;
 
                 mdb_env_info(s->env, &info);
-                map = info.me_mapsize;
-                if (mdb_env_get_fd(s->env, &fd) == 0)
-                        file = (size_t)lseek(fd, 0, SEEK_END);
-                fault_guard_map(s, v.p, file, map);
+                if (mdb_env_get_fd(s->env, &fd) == 0 && fstat(fd, &st) == 0)
+                        fault_guard_map(s, v.p, (size_t)st.st_size, info.me_mapsize);
                 r = table_get(t, TABLE_META, BYTES_STR("public"), &v);
                 if (r == 0 && v.n != 32)
                         r = -EUCLEAN;

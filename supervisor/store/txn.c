@@ -216,7 +216,6 @@ static int write_batch(Txn *t, Batch *b) {
 
         datafile_grow(t->store);
         r = lmdb_commit(t->store, b->mdb);
-
         if (r == 0 && t->ledger)
                 store_hooks.after_commit(t, b->brings);
         else if (r == 0 && b->brings && t->store->mode != STORE_READ)
