@@ -113,46 +113,7 @@ int merkle_prove_inclusion(uint64_t size, uint64_t index, MerkleRead rd, void *c
         return 0;
 }
 
-int merkle_prove_consistency(uint64_t size, uint64_t old, MerkleRead rd, void *ctx, MerkleHash *ret, unsigned *ret_n) {
-        uint64_t from = 0, n = size, m = old;
-        bool whole = true; /* the subtree at hand is the old tree itself, whose root the verifier has */
-        unsigned k = 0;
-        int r = 0;
-
-        if (old > size)
-                return -ERANGE;
-        *ret_n = 0;
-        if (old == 0 || old == size)
-                return 0;
-        while (m != n) {
-                uint64_t half = UINT64_C(1) << split_level(n);
-
-                if (m <= half) {
-                        r = range(from + half, n - half, rd, ctx, &ret[k++]);
-                        n = half;
-                } else {
-                        r = range(from, half, rd, ctx, &ret[k++]);
-                        from += half;
-                        n -= half;
-                        m -= half;
-                        whole = false;
-                }
-                if (r < 0)
-                        return r;
-        }
-        if (!whole)
-                r = range(from, n, rd, ctx, &ret[k++]);
-        for (unsigned i = 0; i < k / 2; i++) {
-                MerkleHash h = ret[i];
-
-                ret[i] = ret[k - 1 - i];
-                ret[k - 1 - i] = h;
-        }
-        *ret_n = k;
-        return r;
-}
-
-/* Verification after RFC 9162 sections 2.1.3.2 and 2.1.4.2 (the same trees as RFC 6962). */
+/* Verification after RFC 9162 section 2.1.3.2 (the same trees as RFC 6962). */
 bool merkle_verify_inclusion(uint64_t size, const MerkleHash *root, uint64_t index, const MerkleHash *leaf,
                              const MerkleHash *proof, unsigned n) {
         uint64_t fn = index, sn = size - 1;
@@ -175,44 +136,4 @@ bool merkle_verify_inclusion(uint64_t size, const MerkleHash *root, uint64_t ind
                 sn >>= 1;
         }
         return sn == 0 && memcmp(&h, root, sizeof(h)) == 0;
-}
-
-bool merkle_verify_consistency(uint64_t size, const MerkleHash *root, uint64_t old, const MerkleHash *old_root,
-                               const MerkleHash *proof, unsigned n) {
-        uint64_t fn = old - 1, sn = size - 1;
-        MerkleHash fr, sr;
-        unsigned i = 0;
-
-        if (old > size)
-                return false;
-        if (old == 0 || old == size)
-                return n == 0 && (old == 0 || memcmp(root, old_root, sizeof(*root)) == 0);
-        if ((old & (old - 1)) == 0)
-                fr = *old_root;
-        else {
-                if (n == 0)
-                        return false;
-                fr = proof[i++];
-        }
-        sr = fr;
-        while (fn & 1) {
-                fn >>= 1;
-                sn >>= 1;
-        }
-        for (; i < n; i++) {
-                if (sn == 0)
-                        return false;
-                if ((fn & 1) || fn == sn) {
-                        merkle_node(&proof[i], &fr, &fr);
-                        merkle_node(&proof[i], &sr, &sr);
-                        while (!(fn & 1) && fn != 0) {
-                                fn >>= 1;
-                                sn >>= 1;
-                        }
-                } else
-                        merkle_node(&sr, &proof[i], &sr);
-                fn >>= 1;
-                sn >>= 1;
-        }
-        return sn == 0 && memcmp(&fr, old_root, sizeof(fr)) == 0 && memcmp(&sr, root, sizeof(sr)) == 0;
 }

@@ -30,11 +30,8 @@ void merkle_edge_root(const MerkleEdge *e, MerkleHash *ret); /* of no leaves: SH
 typedef int (*MerkleRead)(void *ctx, unsigned level, uint64_t index, MerkleHash *ret);
 
 int merkle_root(uint64_t size, MerkleRead rd, void *ctx, MerkleHash *ret);
-/* Proofs have at most MERKLE_LEVELS hashes. -ERANGE: no such leaf, or old > size. */
+/* Proofs have at most MERKLE_LEVELS hashes. -ERANGE: no such leaf. */
 int merkle_prove_inclusion(uint64_t size, uint64_t index, MerkleRead rd, void *ctx, MerkleHash *ret, unsigned *ret_n);
-int merkle_prove_consistency(uint64_t size, uint64_t old, MerkleRead rd, void *ctx, MerkleHash *ret, unsigned *ret_n);
 
 bool merkle_verify_inclusion(uint64_t size, const MerkleHash *root, uint64_t index, const MerkleHash *leaf,
                              const MerkleHash *proof, unsigned n);
-bool merkle_verify_consistency(uint64_t size, const MerkleHash *root, uint64_t old, const MerkleHash *old_root,
-                               const MerkleHash *proof, unsigned n);

@@ -105,29 +105,3 @@ Test(merkle, inclusion_proofs_hold) {
                 }
         cr_assert_eq(merkle_prove_inclusion(3, 3, read_node, &(uint64_t){3}, leaves, &(unsigned){0}), -34); /* ERANGE */
 }
-
-Test(merkle, consistency_proofs_hold) {
-        make_leaves();
-        for (uint64_t n = 1; n <= MOST; n++)
-                for (uint64_t old = 0; old <= n; old++) {
-                        MerkleHash root, old_root, proof[MERKLE_LEVELS], bad;
-                        unsigned k;
-
-                        mth(leaves, n, &root);
-                        mth(leaves, old, &old_root);
-                        cr_assert_eq(merkle_prove_consistency(n, old, read_node, &n, proof, &k), 0);
-                        cr_assert(merkle_verify_consistency(n, &root, old, &old_root, proof, k), "%lu in %lu",
-                                  (unsigned long)old, (unsigned long)n);
-                        bad = old_root;
-                        bad.b[7] ^= 1;
-                        cr_assert(old == 0 || !merkle_verify_consistency(n, &root, old, &bad, proof, k));
-                        bad = root;
-                        bad.b[7] ^= 1;
-                        cr_assert(old == 0 || !merkle_verify_consistency(n, &bad, old, &old_root, proof, k));
-                        for (unsigned j = 0; j < k; j++) {
-                                proof[j].b[3] ^= 4;
-                                cr_assert(!merkle_verify_consistency(n, &root, old, &old_root, proof, k));
-                                proof[j].b[3] ^= 4;
-                        }
-                }
-}
