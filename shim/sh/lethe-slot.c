@@ -192,12 +192,13 @@ static int do_canon(Lethe *l, const Args *a) {
         return EXIT_DONE;
 }
 
+/* What these return below 0 is how the process ends, with the reason told already; else it is LETHE_*. */
 static int memory_save(Lethe *l, const Args *a, const char **ret) {
         char *payload = command_value(a->n > 3 ? a->words[3] : NULL, 0);
         int r;
 
         if (!payload)
-                return -1;
+                return -EXIT_REFUSED;
         r = lethe_memory_save(l, &(LetheSave){.kind = a->words[2], .payload = payload, .id = a->id, .type = a->type, .refs = a->refs, .expect = a->expect,
                                               .scope = a->scope}, ret);
         free(payload);
@@ -217,7 +218,16 @@ static int memory_search(Lethe *l, const Args *a, const char **ret) {
 }
 
 static int memory_history(Lethe *l, const Args *a, const char **ret) {
-        return lethe_memory_history(l, a->words[2], a->words[3], a->after ? strtoull(a->after, NULL, 10) : 0, a->limit, a->scope, ret);
+        unsigned long long after = 0;
+        char *end;
+
+        if (a->after) {
+                errno = 0;
+                after = strtoull(a->after, &end, 10);
+                if (*a->after < '0' || *a->after > '9' || *end || errno)
+                        return -command_usage("memory history: --after takes a number from 0 on");
+        }
+        return lethe_memory_history(l, a->words[2], a->words[3], after, a->limit, a->scope, ret);
 }
 
 static int memory_delete(Lethe *l, const Args *a, const char **ret) {
@@ -242,7 +252,7 @@ static int do_memory(Lethe *l, const Args *a) {
                         return command_usage("wrong number of arguments");
                 r = all[i].ask(l, a, &answer);
                 if (r < 0)
-                        return EXIT_REFUSED;
+                        return -r;
                 if (r != LETHE_OK)
                         return command_failed(l, r);
                 puts(answer);

@@ -221,11 +221,12 @@ lethe-slot memory list 'kind:knowledge' --after "${next%%\\"*}"
 lethe-slot memory history knowledge_projections shells --limit 1
 lethe-slot memory load knowledge_projections shells
 lethe-slot memory load memory_substrate far || echo "refused $?"
+lethe-slot memory history knowledge_projections shells --after later || echo "usage $?"
 """, entry=["main.sh"], memory=[{"scope": "default", "read": [M, K], "write": [K]}])
     lines = out(run("shell"))
     same([json.loads(x).get("version") for x in lines[:2]], [1, 2], lines)
     same([[y["id"] for y in json.loads(x)["records"]] for x in lines[2:4]], [["shells"], ["shells"]], lines)
-    same(([x["change"] for x in json.loads(lines[4])["changes"]], json.loads(lines[5])["record"]["version"], lines[6]), (["created"], 2, "refused 1"), lines)
+    same(([x["change"] for x in json.loads(lines[4])["changes"]], json.loads(lines[5])["record"]["version"], lines[6:]), (["created"], 2, ["refused 1", "usage 2"]), lines)
     skill("nodes", "main.js", """const lethe = require("lethe");
 const a = lethe.memorySave({ kind: "memory_substrate", type: "episodic", payload: { summary: "node was here" } });
 console.log(a.created, lethe.memorySearch("node").records[0].id === a.id, lethe.memoryLoad("memory_substrate", a.id).payload.summary,
