@@ -8,8 +8,7 @@
 #include <string.h>
 
 /* Payloads that are not there any more. The ledger says of each why: a later event deleted or removed the record that it was about, or deleted its scope.
- * What is
- * missing without one was taken out behind the ledger's back; what is there in spite of one was not erased (M-56). */
+ * What is missing without one was taken out behind the ledger's back; what is there in spite of one was not erased (M-56). */
 
 typedef struct Payloads {
         uint64_t missing; /* the first that is, 0: none */

@@ -114,10 +114,8 @@ typedef struct StoreCompacted {
         uint64_t bytes_before, bytes_after; /* of data.mdb */
 } StoreCompacted;
 /* Writes data.mdb anew without what was deleted: no page of it, no rest in a page that has other rows, nothing in the redo file. The new file is whole and
- * on the disk before it takes
- * the old one's place. While it works nobody else can open the store; when somebody has it open, it is refused. Returns 0, STORE_E_LOCKED (the message says
-  * who), what
- * store_open() returns, -errno. */
+ * on the disk before it takes the old one's place. While it works nobody else can open the store; when somebody has it open, it is refused. Returns 0,
+ * STORE_E_LOCKED (the message says who), what store_open() returns, -errno. */
 int store_compact(const char *dir, StoreCompacted *ret, Diag *reterr);
 
 /* Reads the data file page by page, not through LMDB, and checks that the pages of this transaction's snapshot hold together: bounds, order,
