@@ -47,6 +47,9 @@ packages_for() {
                 # Node.js from elsewhere than Debian brings npm along, and does not go with Debian's.
                 command -v npm >/dev/null || echo npm
                 ;;
+        fuzz)
+                echo clang libclang-rt-dev
+                ;;
         bench)
                 echo python3 util-linux bubblewrap firejail crun runc runsc libsqlite3-dev
                 ;;
