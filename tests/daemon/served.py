@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import sys
+import time
 
 if sys.argv[2:3] == ["user"] and os.getuid() == 0:
     os.setgroups([])
@@ -11,7 +12,7 @@ if sys.argv[2:3] == ["user"] and os.getuid() == 0:
     os.setresuid(65534, 65534, 65534)
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-from tap import DIR, ENV, same, start_daemon, stop_daemon  # noqa: E402
+from tap import DIR, ENV, STORE, cgroups_left, check, lethe, same, start_daemon, stop_daemon  # noqa: E402
 
 SOCKET = os.path.join(DIR, "socket")
 
@@ -70,3 +71,35 @@ class Connection:
     def call(self, method, **kw):
         self.send(method, **kw)
         return self.read()
+
+
+class Client(Connection):
+    def run(self, *argv, **kw):
+        return self.call("run", exec=argv[0], args=list(argv[1:]), **kw)
+
+
+def alive():
+    return [json.loads(l) for l in lethe("ps", "--json").out.splitlines()]
+
+
+def wait_alive(n):
+    for _ in range(4000):
+        if len(alive()) == n:
+            return
+        time.sleep(0.005)
+    raise AssertionError("%d are alive, want %d" % (len(alive()), n))
+
+
+def word(answer):
+    return answer["error"]["data"]["code"]
+
+
+def nothing_is_left():
+    """The last case of a file: after its daemons have ended."""
+    same(lethe("run", "--no-serve", "--exec", "/bin/true").code, 0)  # takes away what guards wrote after the last start
+    same(cgroups_left(), [])
+    same(alive(), [])
+    same(os.listdir(os.path.join(STORE, "run")), ["alive"])
+    same(os.listdir(os.path.join(STORE, "guard")), ["lock"])
+    check(not os.path.exists(SOCKET))
+    same(lethe("audit").code, 0)
