@@ -1,0 +1,371 @@
+#!/usr/bin/python3
+"""Release callbacks, from outside: when each runs, with what, in which order, and what is left when one of them, or the supervisor, does not behave. TAP.
+
+usage: callbacks.py LETHE root|user
+"""
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+
+from lab import MAIN, PYTHON, RAW, below, clean, ended, events, skill, start
+from tap import DIR, Skip, alone, case, check, lethe, log, main, run, same, wait_for, wait_runs
+from tiers import TIERS, WHY_NOT
+
+# A process that is let go on at its limit takes at least so much: the kernel charges 64 pages at once.
+ONE_CHARGE = 64 * 4096
+
+BOOK = "#!/bin/sh\n"
+
+
+def booker(name, release, main="exit 3", bound="2s", register=False, **scripts):
+    """A skill whose callbacks say their name on standard error."""
+    files = {"main.sh": BOOK + main + "\n"}
+    for r in release:
+        files[r["entry"] + ".sh"] = BOOK + scripts.get(r["entry"], "echo called %s >&2" % r["entry"]) + "\n"
+    entry = {f[:-3]: [f] for f in files}
+    return skill(name, {"entry": entry, "resources": ["seat"], "cancel_bound": bound, "release": release}, files, register)
+
+
+def callbacks(r):
+    return [(c["entry"], c["outcome"], c["exit_code"]) for c in r.receipt["teardown"]["callbacks"]]
+
+
+@case
+def callbacks_run_once_in_reverse_order():  # I-35, I-13
+    d = booker("order", [{"entry": "one"}, {"entry": "two"}, {"entry": "three"}], two="echo called two >&2; exit 7")
+    r = run(d)
+    same(r.code, 3, r)
+    same(callbacks(r), [("three", "exited", 0), ("two", "exited", 7), ("one", "exited", 0)], r)
+    same([l for l in r.err.split(b"\n") if b"called" in l], [b"called three", b"called two", b"called one"])
+    first = r.receipt["region"]
+    same(events(first, "region.released")[0]["teardown"]["callbacks"], r.receipt["teardown"]["callbacks"])
+    mine = below(first)
+    same([c["region"] for c in r.receipt["teardown"]["callbacks"]], mine)
+    check(all(ended(c)["seq"] < events(first, "region.released")[0]["seq"] for c in mine), mine)
+    same(sorted(events(c, "region.allocated")[0]["callback"] for c in mine), ["one", "three", "two"])
+    clean()
+
+
+@case
+def callbacks_run_however_it_ends():  # I-12, I-35
+    for main_, options, outcome in (("kill -9 $$", [], "signaled"), ("sleep 60", ["--timeout", "300ms"], "timed_out"),
+                                    ("while :; do :; done", ["--cpu-time", "200ms"], "cpu_exceeded"),
+                                    ("exec %s -c 'x = bytearray(1 << 30)'" % PYTHON, ["--memory", "64m"], "out_of_region"),
+                                    ("while :; do echo '{' >&4; done", ["--timeout", "20s"], "denied"), ("yes", ["--output-limit", "64k"], "output_exceeded")):
+        d = booker("ends", [{"entry": "one"}], main_, one='echo "called $LETHE_RELEASE $LETHE_OUTCOME" >&2')
+        r = run(*options, d)
+        same((r.receipt["outcome"], callbacks(r)), (outcome, [("one", "exited", 0)]), r)
+        check(("called %s %s" % (r.receipt["region"], outcome)).encode() in r.err, r)
+    d = booker("ends", [{"entry": "one"}], "echo ready; sleep 60")
+    p = start("--receipt", os.path.join(DIR, "cancelled.json"), d)
+    same(p.stdout.readline(), b"ready\n")
+    p.send_signal(signal.SIGTERM)
+    out = p.communicate(timeout=60)
+    same(p.returncode, 143, out)
+    check(b"called one" in out[1], out)
+    clean()
+
+
+@case
+def a_skill_that_never_ran_has_nothing_to_give_back():
+    d = booker("never", [{"entry": "one"}])
+    os.unlink(os.path.join(d, "main.sh"))
+    with open(os.path.join(d, "main.sh"), "w") as f:
+        f.write("#!/nowhere/interpreter\n")
+    os.chmod(os.path.join(d, "main.sh"), 0o755)
+    r = run(d)
+    check(r.code in (126, 127) and b"called" not in r.err, r)
+
+
+@case
+def hostile_callbacks_change_nothing_else():
+    hostile = {
+        "hang": "trap '' TERM INT HUP; while :; do sleep 100; done",
+        "stop": "kill -STOP $$",
+        "fork": "while :; do sleep 50 & done",
+        "fill": "head -c 1G /dev/zero > /work/x",
+        "talk": "yes >&2",
+        "orphan": "(trap '' HUP; sleep 50) & exit 0",
+        "die": "kill -9 $$",
+        "eat": "exec python3 -c 'x = bytearray(1 << 30)'",
+    }
+    names = list(hostile)
+    wall = {"hang": "400ms", "stop": "400ms"}  # the others break another budget, however long that takes
+    d = booker("hostile", [{"entry": n, "budgets": {"wall": wall.get(n, "20s"), "memory": "32m", "processes": 8, "output": "64k"}} for n in names], bound="60s",
+               **hostile)
+    r = run(d, stdin=subprocess.DEVNULL)
+    same((r.code, r.receipt["outcome"]), (3, "exited"), r)
+    got = {c["entry"]: c["outcome"] for c in r.receipt["teardown"]["callbacks"]}
+    same(list(got), names[::-1])
+    same((got["hang"], got["stop"], got["fork"], got["talk"], got["orphan"], got["die"], got["eat"]),
+         ("timed_out", "timed_out", "pids_exceeded", "output_exceeded", "exited", "signaled", "out_of_region"), got)
+    check(got["fill"] in ("out_of_region", "scratch_exceeded", "file_size_exceeded"), got)
+    clean()
+
+
+@case
+def the_memory_of_callbacks_is_inside_the_budget():  # I-25, I-35
+    """The region holds what it held while a callback runs: both together never have more than the budget."""
+    for budgets, outcome in (({"memory": "100m"}, "out_of_region"), ({"memory": "16m"}, "exited")):
+        d = booker("inside", [{"entry": "one", "budgets": budgets}], "exec %s -c 'x = bytearray(80 << 20)'" % PYTHON,
+                   one="exec %s -c 'x = bytearray(24 << 20)'" % PYTHON)
+        r = run("--memory", "128m", d)
+        had = min(int(budgets["memory"][:-1]), 64) << 20
+        same((r.receipt["outcome"], callbacks(r)[0][1]), (outcome, "exited" if had > 32 << 20 else "out_of_region"), r)
+        g = events(r.receipt["teardown"]["callbacks"][0]["region"], "region.allocated")[0]["grant"]
+        same(g["budgets"]["memory_bytes"], had)
+        check(r.receipt["usage"]["peak_memory_bytes"] + had < (128 << 20) + ONE_CHARGE, r)
+    clean()
+
+
+@case
+def nothing_grows_after_the_breach():  # I-24, I-25
+    """Who sleeps at the limit sleeps until it is killed: one process, many, and many that have pages in common; their memory can be overwritten all the
+    same. What is beyond the limit is what the kernel takes without asking, a page for some of the processes. An ordinary user's regions are accounted, and
+    what they take between two looks is told."""
+    many = "import os, time\nx = bytearray(%d << 20)\nfor i in range(12):\n  if os.fork() == 0:\n    %s\n    time.sleep(99)\ntime.sleep(99)"
+    for name, code in (("one", "x = bytearray(160 << 20)"), ("many", many % (1, "x = bytearray(40 << 20)")),
+                       ("common", many % (50, "for j in range(0, len(x), 4096): x[j] = i"))):
+        for tier in TIERS:
+            for _ in range(3):
+                r = run("--memory", "128m", "--tier", tier, "--exec", PYTHON, "-c", code)
+                same(r.receipt["outcome"], "out_of_region", name, tier, r)
+                check(os.getuid() != 0 or r.receipt["usage"]["peak_memory_bytes"] < (128 << 20) + ONE_CHARGE, name, tier, r)
+                same(r.receipt["teardown"]["bytes_missed"], {}, name, tier, r)
+    clean()
+
+
+@case
+def callbacks_of_sub_skills_count_for_the_one_above():  # I-24, I-35
+    booker("spender", [{"entry": "one"}], "exit 0", bound="9s", register=True, one="while :; do echo x >&2; done")
+    skill("frugal", {"sub_skills": ["spender"], "cancel_bound": "9s"})
+    r = run("--output-limit", "100k", "frugal", "--", "for i in range(9): lethe.run('spender')")
+    same(r.receipt["outcome"], "output_exceeded", r)
+    same(len([c for c in below(r.receipt["region"])]), 1, r)
+    clean()
+
+
+@case
+def callbacks_share_the_cancel_bound():  # I-33, I-35
+    d = booker("slow", [{"entry": "first"}, {"entry": "second"}, {"entry": "third"}], bound="400ms", first="sleep 60", second="sleep 60", third="sleep 60")
+    r = run(d)
+    same(callbacks(r), [("third", "timed_out", None), ("second", "not_run", None), ("first", "not_run", None)], r)
+    same([c["region"] is None for c in r.receipt["teardown"]["callbacks"]], [False, True, True])
+    wall = events(r.receipt["teardown"]["callbacks"][0]["region"], "region.allocated")[0]["grant"]["budgets"]["wall_usec"]
+    check(wall <= 300000, "three quarters of the bound: the rest is for overwriting", wall)
+    clean()
+
+
+@case
+def a_callback_cannot_begin_another_region():
+    skill("again", {"entry": dict(MAIN, back=[PYTHON, "/skill/back.py"]), "sub_skills": ["helper", "again"], "resources": ["seat"], "cancel_bound": "4s",
+                    "release": [{"entry": "back"}]},
+          {"main.py": "", "back.py": "import lethe, sys\ntry:\n  lethe.run('again')\nexcept lethe.LetheError as e:\n  sys.exit(9 if e.code == 'not_granted' else 1)\n"})
+    r = run("again")
+    same(callbacks(r), [("back", "exited", 9)], r)
+
+
+@case
+def callbacks_of_sub_skills_run_before_the_answer():
+    booker("below", [{"entry": "one"}], register=True)
+    skill("above", {"sub_skills": ["below"]})
+    r = run("above", "--", "lethe.result(lethe.run('below')['region'])")
+    child = r.receipt["result"]
+    same([c["outcome"] for c in events(child, "region.released")[0]["teardown"]["callbacks"]], ["exited"], r)
+    check(b"called one" in r.err, r)
+    clean()
+
+
+@case
+def the_others_are_served_while_one_is_taken_down():  # I-14
+    """One that takes long to go holds up nobody: its sibling runs from begin to end meanwhile."""
+    booker("slow-to-go", [{"entry": "one"}], "exit 0", bound="20s", register=True, one="sleep 3")
+    skill("busy", {"sub_skills": ["slow-to-go", "small"], "cancel_bound": "20s"})
+    r = run("--memory", "512m", "busy", "--", RAW + """
+ask(1, "", "slow-to-go")
+time.sleep(1)
+os.write(4, b'{"jsonrpc":"2.0","id":2,"method":"slot.list"}\\n')
+ask(3, "lethe.result(3)", "small")
+lethe.result([answer()["id"] for i in range(3)])""")
+    same((r.code, r.receipt["result"]), (0, [2, 3, 1]), r)
+    slow, small = [next(c for c in below(r.receipt["region"]) if events(c, "region.allocated")[0]["skill"]["name"] == n) for n in ("slow-to-go", "small")]
+    same([c["outcome"] for c in events(slow, "region.released")[0]["teardown"]["callbacks"]], ["exited"])
+    check(ended(small)["seq"] < ended(slow)["seq"])
+    clean()
+
+
+@case
+@alone
+def what_stands_still_is_left_alone():  # I-14, I-35
+    """Tier landlock: the first process of a region is killed from outside, and those that it leaves to us are held until its callbacks have run. A
+    sibling that ends meanwhile looks for its own orphans, and finds these: they are not its business."""
+    if "landlock" not in TIERS:
+        raise Skip(WHY_NOT)
+    booker("held", [{"entry": "one"}], "sleep 60 & sleep 60", bound="20s", register=True, one="sleep 4")
+    skill("mixed", {"sub_skills": ["held", "small"], "cancel_bound": "20s"})
+    path = os.path.join(DIR, "mixed.json")
+    p = start("--tier", "landlock", "--memory", "512m", "--receipt", path, "mixed", "--", RAW + """
+ask(1, "time.sleep(3)", "small")
+time.sleep(0.5)
+ask(2, "", "held")
+lethe.result([answer()["id"], answer()["id"]])""")
+    wait_runs(p, "sleep", 2)
+    workers = []
+    with open("/proc/%d/task/%d/children" % (p.pid, p.pid)) as f:
+        for pid in f.read().split():
+            with open("/proc/%s/stat" % pid) as s:
+                name, rest = s.read().rsplit(")", 1)
+            if name.endswith("(lethe-worker"):
+                workers.append((int(rest.split()[19]), int(pid)))
+    same(len(workers), 3)
+    os.kill(max(workers)[1], signal.SIGKILL)
+    out = p.communicate(timeout=60)
+    same(p.returncode, 0, out)
+    with open(path) as f:
+        r = json.load(f)
+    same(r["result"], [1, 2])
+    held = [c for c in below(r["region"]) if events(c, "region.allocated")[0]["skill"]["name"] == "held"][0]
+    t = events(held, "region.released")[0]["teardown"]
+    same((t["grade"], [c["outcome"] for c in t["callbacks"]]), ("cleared", ["exited"]), t)
+    clean()
+
+
+@case
+def callbacks_of_a_sub_skill_are_done_within_the_bound_above():  # I-33, I-35
+    """The one above ends while a callback runs: it is not cut off, but has to be done within the bound above; and those end first."""
+    booker("slow-to-go", [{"entry": "one"}, {"entry": "two"}], "exit 0", bound="60s", register=True, one="sleep 1", two="sleep 50")
+    skill("hasty", {"sub_skills": ["slow-to-go"], "cancel_bound": "2s"})
+    r = run("--memory", "512m", "hasty", "--", RAW + 'ask(1, "", "slow-to-go")\ntime.sleep(1)\nos._exit(4)')
+    same(r.code, 4, r)
+    slow = [c for c in below(r.receipt["region"])][0]
+    same([(c["entry"], c["outcome"]) for c in events(slow, "region.released")[0]["teardown"]["callbacks"]], [("two", "timed_out"), ("one", "not_run")])
+    check(ended(slow)["seq"] < events(r.receipt["region"], "region.released")[0]["seq"])
+    same(events(slow, "invocation.ended")[0]["outcome"], "exited")
+    clean()
+
+
+@case
+def nobody_reads_what_a_callback_says():  # I-14, I-35
+    """The region is overwritten and recorded all the same; what was said waits until somebody reads."""
+    d = booker("talks", [{"entry": "one"}], "exit 0", bound="1s", one="head -c 300000 /dev/zero >&2")
+    p = start(d)
+    wait_for(lambda: [e for e in log("--type", "region.allocated") if e["skill"]["name"] == "talks" and not e.get("callback") and
+                      events(e["region"], "invocation.ended")], "its end in the ledger")
+    check(p.poll() is None, "what is left to be said waits")
+    out = p.communicate(timeout=60)
+    same(p.returncode, 0, out[0])
+    check(len(out[1]) >= 65536, len(out[1]))
+    clean()
+
+
+@case
+@alone
+def callbacks_that_a_later_start_runs_have_no_more_than_the_region():  # I-35, I-60
+    """The command line that took the network away died with its supervisor."""
+    path = os.path.join(DIR, "allows.json")
+    with open(path, "w") as f:
+        json.dump({"version": 1, "network": {"connect": ["127.0.0.1:9"]}}, f)
+    d = booker("narrowed", [{"entry": "one"}], "echo ready; sleep 60", bound="4s", register=True)
+    with open(os.path.join(d, "lethe.json")) as f:
+        manifest = dict(json.load(f), network={"connect": ["127.0.0.1:9"]})
+    with open(os.path.join(d, "lethe.json"), "w") as f:
+        json.dump(manifest, f)
+    same(lethe("skill", "add", d).code, 0)
+    for options, mode in ((("--network", "none", "--discipline", "multipass:2", "--memory", "50m"), "none"), ((), "connect")):
+        p = start("--policy", path, *options, d)
+        same(p.stdout.readline(), b"ready\n")
+        p.kill()
+        p.communicate(timeout=60)
+        first = json.loads(lethe("ps", "--json").out.splitlines()[0])["region"]
+        same(lethe("run", "--policy", path, "--exec", "/bin/true").code, 0)
+        g = events(below(first)[0], "region.allocated")[0]["grant"]
+        same((g["network"]["mode"], g["discipline"], g["passes"]), (mode, "multipass" if options else "zero", 2 if options else 1))
+        same(g["budgets"]["memory_bytes"], (25 if options else 32) << 20)
+    clean()
+
+
+def recover():
+    r = lethe("run", "--exec", "/bin/true")
+    same(r.code, 0, r)
+    return r
+
+
+@case
+@alone
+def a_killed_supervisor_owes_the_callbacks():  # I-35, I-60
+    d = booker("owed", [{"entry": "one"}, {"entry": "two"}], "echo ready; sleep 60", register=True)
+    p = start(d)
+    same(p.stdout.readline(), b"ready\n")
+    p.kill()
+    p.communicate(timeout=60)
+    first = json.loads(lethe("ps", "--json").out.splitlines()[0])["region"]
+    r = recover()
+    same([l for l in r.err.split(b"\n") if b"called" in l], [b"called two", b"called one"], r)
+    same([(c["entry"], c["outcome"]) for c in events(first, "region.released")[0]["teardown"]["callbacks"]], [("two", "exited"), ("one", "exited")])
+    same(recover().err, b"", "once")
+    clean()
+
+
+@case
+@alone
+def none_begins_twice():  # I-35
+    d = booker("twice", [{"entry": "one"}, {"entry": "two"}], "exit 0", bound="60s", two="echo called two >&2; sleep 60")
+    p = start(d)
+    same(p.stderr.readline(), b"called two\n")  # the callback stands beside the region that it is for
+    p.kill()
+    p.communicate(timeout=60)
+    first = [json.loads(l)["region"] for l in lethe("ps", "--json").out.splitlines()]
+    r = recover()
+    same([l for l in r.err.split(b"\n") if b"called" in l], [b"called one"], r)
+    done = [events(f, "region.released")[0]["teardown"]["callbacks"] for f in first]
+    same([[(c["entry"], c["outcome"]) for c in d] for d in done if d], [[("two", "interrupted"), ("one", "exited")]])
+    clean()
+
+
+@case
+def a_tree_is_killed_at_any_moment():  # I-15, I-35, I-60
+    """SIGKILL or SIGTERM to the supervisor of regions that start others with callbacks: the next start finishes all of it, and no callback begins twice."""
+    booker("any", [{"entry": "one"}, {"entry": "two"}], "sleep 0.1", bound="5s", register=True, one="sleep 0.1", two="sleep 0.05")
+    skill("many", {"sub_skills": ["any", "small", "helper"], "cancel_bound": "5s", "sections": {"n": {"schema": {}}}, "key_scope": "invocation-tree"})
+    code = RAW + """
+for i in range(3):
+    ask(1, "", "any")
+    ask(2, "time.sleep(0.1)", "small")
+    ask(3, "lethe._pipe.call('hello', {'protocol': 1})")
+    for k in range(3): answer()
+"""
+    pick = random.Random(os.getpid())
+    for i in range(12):
+        how = (pick.choice(TIERS), pick.uniform(0.05, 1.5), pick.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)))
+        p = start("--tier", how[0], "--memory", "512m", "many", "--", code)
+        time.sleep(how[1])
+        p.send_signal(how[2])
+        out = p.communicate(timeout=60)
+        check(how[2] == signal.SIGKILL or p.returncode in (143, 0), how, p.returncode, out)
+        recover()
+        clean()
+    begun = [(e["parent"], e["callback"]) for e in log("--type", "region.allocated") if e.get("callback")]
+    same(len(begun), len(set(begun)))
+
+
+@case
+@alone
+def a_skill_that_was_changed_meanwhile_is_not_called():
+    d = booker("meanwhile", [{"entry": "one"}], "echo ready; sleep 60")
+    p = start(d)
+    same(p.stdout.readline(), b"ready\n")
+    p.kill()
+    p.communicate(timeout=60)
+    first = json.loads(lethe("ps", "--json").out.splitlines()[0])["region"]
+    with open(os.path.join(d, "one.sh"), "a") as f:
+        f.write("echo called another >&2\n")
+    r = recover()
+    check(b"called" not in r.err.replace(b"callbacks", b""), r)
+    same([c["outcome"] for c in events(first, "region.released")[0]["teardown"]["callbacks"]], ["not_run"])
+    clean()
+
+
+main()
