@@ -272,19 +272,25 @@ static void chain_add(Chain *c, const char *p, size_t n) {
         c->n += n;
 }
 
+static void chain_begin(Chain *c) {
+        c->n = c->words = 0;
+        c->digit = c->cut = false;
+}
+
 static int chain_end(Terms *b, unsigned field, Chain *c) {
         int r = c->words > 1 && c->digit && !c->cut ? add(b, field, c->p, c->n, true) : 0;
 
-        *c = (Chain){0};
+        chain_begin(c);
         return r;
 }
 
 int terms_add(Terms *b, unsigned field, const char *text, size_t n) {
-        Chain chain = {0};
         size_t at = 0, end = 0;
+        Chain chain; /* its bytes are not cleared */
         Word w;
         int r = 0;
 
+        chain_begin(&chain);
         assert(field < TERMS_FIELDS);
         if (n > TERMS_TEXT_MAX)
                 return -EFBIG;

@@ -128,10 +128,13 @@ static bool letter_follows(const unsigned char *s, size_t n) {
         return n > 0 && decode(s, n, &c) > 0 && !stands_alone(c) && !ignored(c) && is_letter(read_as(&c));
 }
 
-/* Most of what words have: it is read as what it is. */
-static bool plain(unsigned char c) {
-        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
+/* What most texts are of is read as what it is: WORD_* of what stands in words, and what stands between them. The rest is looked at closely. */
+enum { SEPARATES = WORD_APOSTROPHE + 1, LOOK };
+static const uint8_t plain[256] = {
+        [0 ... '&'] = SEPARATES,    ['\''] = LOOK,            ['(' ... '/'] = SEPARATES, ['0' ... '9'] = WORD_DIGIT, [':' ... '@'] = SEPARATES,
+        ['A' ... 'Z'] = WORD_UPPER, ['[' ... '^'] = SEPARATES, ['_'] = WORD_UNDERSCORE,   ['`'] = SEPARATES,          ['a' ... 'z'] = WORD_LOWER,
+        ['{' ... 0x7F] = SEPARATES, [0x80 ... 0xFF] = LOOK,
+};
 
 bool word_next(const char *text, size_t n, size_t *at, Word *w) {
         const unsigned char *s = (const unsigned char *)text;
@@ -140,16 +143,25 @@ bool word_next(const char *text, size_t n, size_t *at, Word *w) {
 
         w->n = 0;
         for (; i < n; i += step) {
+                uint8_t sort = plain[s[i]];
                 char bytes[4];
                 uint32_t c, as;
                 size_t len;
                 int k;
 
-                if (w->n > 0 && w->n < TERM_BYTES_MAX && plain(s[i])) {
-                        w->p[w->n] = (char)s[i];
-                        w->kinds[w->n++] = s[i] >= 'a' ? WORD_LOWER : WORD_DIGIT;
-                        any = true;
-                        step = 1;
+                step = 1;
+                if (sort == SEPARATES) {
+                        if (any)
+                                break;
+                        w->n = 0;
+                        continue;
+                }
+                if (sort != LOOK && w->n < TERM_BYTES_MAX) {
+                        if (w->n == 0)
+                                w->at = i;
+                        w->p[w->n] = (char)(sort == WORD_UPPER ? s[i] + ('a' - 'A') : s[i]);
+                        w->kinds[w->n++] = sort;
+                        any |= sort != WORD_UNDERSCORE;
                         continue;
                 }
                 step = decode(s + i, n - i, &c);
