@@ -83,7 +83,7 @@ static BucketRow **place(const Bucket *b, uint64_t number) {
 }
 
 static int make_room(Bucket *b) {
-        Bucket more = {.room = b->room ? 2 * b->room : 256};
+        Bucket more = {.room = b->room ? 2 * b->room : 64};
 
         if (2 * (b->n + 1) <= b->room)
                 return 0;

@@ -193,7 +193,8 @@ static int take_target(Bucket *b, const Asked *asked, Candidates *c) {
 
 static int look(Bucket *b, const Asked *asked, Candidates *c) {
         _cleanup_evidence_ Evidence e = {0};
-        _cleanup_lists_ Lists counted = {0};
+        ListsRoom room;
+        _cleanup_lists_ Lists counted = {.lent = &room};
         Finding f = {0};
         Lexicon *l;
         int r = bucket_lexicon(b, &l);

@@ -123,7 +123,7 @@ static size_t bucket_of(const Lexicon *l, const char *term, size_t n) {
 }
 
 static int more_buckets(Lexicon *l) {
-        size_t n = l->n_buckets ? 2 * l->n_buckets : 256;
+        size_t n = l->n_buckets ? 2 * l->n_buckets : 128;
         uint32_t *p = calloc(n, sizeof(*p));
 
         if (!p)
@@ -142,7 +142,7 @@ static int more_buckets(Lexicon *l) {
 }
 
 static int more_room(Lexicon *l) {
-        uint32_t room = l->room ? 2 * l->room : 64;
+        uint32_t room = l->room ? 2 * l->room : 30;
         Entry *e = reallocarray(l->entries, room, sizeof(*e));
         double *w;
 

@@ -5,23 +5,37 @@
 
 void lists_deinit(Lists *l) {
         cursor_free(l->cursor);
-        free(l->list);
-        free(l->all);
+        if (!l->lent || l->list != l->lent->list)
+                free(l->list);
+        if (!l->lent || l->all != l->lent->all)
+                free(l->all);
         *l = (Lists){0};
+}
+
+/* Makes *p hold `need` elements; at first it is `lent`, where that has room. */
+static int more(void *p, size_t *room, size_t need, size_t size, void *lent, size_t n_lent) {
+        void *was = *(void **)p, *now = lent;
+        size_t n = n_lent;
+
+        if (!lent || need > n_lent) {
+                n = MAX(need, 2 * *room + 15);
+                now = reallocarray(was == lent ? NULL : was, n, size);
+                if (!now)
+                        return -ENOMEM;
+                if (was && was == lent)
+                        memcpy(now, lent, *room * size);
+        }
+        *(void **)p = now;
+        *room = n;
+        return 0;
 }
 
 static int add_chunk(Lists *l, uint64_t number, Bytes v) {
         if (!chunk_sane(v))
                 return -EUCLEAN;
-        if (l->n_all == l->room_all) {
-                size_t room = 2 * l->room_all + 256;
-                Chunk *p = realloc(l->all, room * sizeof(*p));
-
-                if (!p)
-                        return -ENOMEM;
-                l->all = p;
-                l->room_all = room;
-        }
+        if (l->n_all == l->room_all &&
+            more(&l->all, &l->room_all, l->n_all + 1, sizeof(*l->all), l->lent ? l->lent->all : NULL, ARRAY_SIZE(l->lent->all)) < 0)
+                return -ENOMEM;
         l->all[l->n_all++] = (Chunk){.number = number, .p = v.p, .n = (uint32_t)(v.n / POSTING_BYTES)};
         return 0;
 }
@@ -50,18 +64,9 @@ static int read_list(Lists *l, Txn *t, Bytes prefix, unsigned term, unsigned fie
 }
 
 static int make_room(Lists *l, size_t n) {
-        size_t need = l->n + n;
-        List *p;
-
-        if (need <= l->room)
+        if (l->n + n <= l->room)
                 return 0;
-        need = MAX(need, 2 * l->room);
-        p = realloc(l->list, need * sizeof(*p));
-        if (!p)
-                return -ENOMEM;
-        l->list = p;
-        l->room = need;
-        return 0;
+        return more(&l->list, &l->room, l->n + n, sizeof(*l->list), l->lent ? l->lent->list : NULL, ARRAY_SIZE(l->lent->list));
 }
 
 int lists_read(Lists *l, Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *terms, size_t n, size_t rows_most) {

@@ -20,10 +20,17 @@ typedef struct List {
         bool cut; /* there may be further chunks, behind those that were found */
 } List;
 
+/* Room for what most notes ask for, on the stack of who asks: a piece of more than a kilobyte makes the C library's heap put all in order that was freed. */
+typedef struct ListsRoom {
+        List list[40];
+        Chunk all[64];
+} ListsRoom;
+
 typedef struct Lists {
-        List *list;
+        ListsRoom *lent; /* that is used first, or NULL */
+        List *list;      /* of `lent`, or owned */
         size_t n, room;
-        Chunk *all; /* of all lists, one behind the other */
+        Chunk *all; /* of all lists, one behind the other: of `lent`, or owned */
         size_t n_all, room_all;
         Cursor *cursor; /* owned: one for all that is read; or NULL */
 } Lists;

@@ -102,24 +102,21 @@ static int overlap(Lists *l, Lists *live, const double *weight, Overlaps *o, int
 static int overlap_live(Txn *t, uint64_t scope, uint8_t kind, Lists *l, const double *weight, bool live, int (*each)(void *user, const RankOverlap *o),
                         void *user) {
         const RankTerm on = {.p = INDEX_LIVE_TERM, .n = sizeof(INDEX_LIVE_TERM) - 1};
-        _cleanup_lists_ Lists of_live = {0};
-        Overlaps *o;
+        ListsRoom room;
+        _cleanup_lists_ Lists of_live = {.lent = &room};
+        Overlaps o; /* 40 KB, and not cleared: the heap puts all in order for a piece as large as that */
         int r = live ? lists_read(&of_live, t, scope, kind, 1U << INDEX_LIVE, &on, 1, 0) : 0;
 
         lists_complete(&of_live);
         if (r < 0 || (live && of_live.n == 0))
                 return r;
-        o = malloc(sizeof(*o));
-        if (!o)
-                return -ENOMEM;
-        r = overlap(l, live ? &of_live : NULL, weight, o, each, user);
-        free(o);
-        return r;
+        return overlap(l, live ? &of_live : NULL, weight, &o, each, user);
 }
 
 int rank_overlap(Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *terms, const double *weight, size_t n,
                  size_t rows_most, bool live, int (*each)(void *user, const RankOverlap *o), void *user) {
-        _cleanup_lists_ Lists l = {0};
+        ListsRoom room;
+        _cleanup_lists_ Lists l = {.lent = &room};
         int r;
 
         assert(n <= RANK_TERMS_MAX);
@@ -130,7 +127,8 @@ int rank_overlap(Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const Ra
 
 int rank_overlap_counted(Txn *t, uint64_t scope, uint8_t kind, const Lists *counted, const unsigned *as, const double *weight, size_t n, bool live,
                          int (*each)(void *user, const RankOverlap *o), void *user) {
-        _cleanup_lists_ Lists l = {0};
+        ListsRoom room;
+        _cleanup_lists_ Lists l = {.lent = &room};
         int r = 0;
 
         assert(n <= RANK_TERMS_MAX);
