@@ -212,8 +212,9 @@ static void sort(Member *m, size_t n) {
         }
 }
 
-static int canon_object(const json_t *v, Buf *b) {
-        size_t n = json_object_size(v), i = 0;
+/* over: its members stand in place of those of v that are called the same; or NULL. */
+static int canon_object(const json_t *v, const json_t *over, Buf *b) {
+        size_t n = json_object_size(v) + json_object_size(over), i = 0;
         Member few[16], *m = few;
         _cleanup_free_ Member *many = NULL;
         int r;
@@ -224,7 +225,11 @@ static int canon_object(const json_t *v, Buf *b) {
                         return -ENOMEM;
         }
         for (void *at = json_object_iter((json_t *)v); at; at = json_object_iter_next((json_t *)v, at))
+                if (!over || !json_object_getn(over, json_object_iter_key(at), json_object_iter_key_len(at)))
+                        m[i++] = (Member){json_object_iter_key(at), json_object_iter_key_len(at), json_object_iter_value(at)};
+        for (void *at = json_object_iter((json_t *)over); at; at = json_object_iter_next((json_t *)over, at))
                 m[i++] = (Member){json_object_iter_key(at), json_object_iter_key_len(at), json_object_iter_value(at)};
+        n = i;
         sort(m, n);
         r = add_char(b, '{');
         for (i = 0; r == 0 && i < n; i++) {
@@ -245,7 +250,7 @@ static int canon(const json_t *v, Buf *b) {
 
         switch (json_typeof(v)) {
         case JSON_OBJECT:
-                return canon_object(v, b);
+                return canon_object(v, NULL, b);
         case JSON_ARRAY:
                 r = add_char(b, '[');
                 for (size_t i = 0; r == 0 && i < json_array_size(v); i++) {
@@ -274,11 +279,15 @@ static int canon(const json_t *v, Buf *b) {
 }
 
 int json_canonical(const json_t *value, char **ret, size_t *ret_n) {
+        return json_canonical_over(value, NULL, ret, ret_n);
+}
+
+int json_canonical_over(const json_t *value, const json_t *over, char **ret, size_t *ret_n) {
         _cleanup_buf_ Buf b = {0};
         int r = buf_reserve(&b, 512);
 
         if (r == 0)
-                r = canon(value, &b);
+                r = over ? canon_object(value, over, &b) : canon(value, &b);
         if (r < 0)
                 return r;
         b.data[b.n] = 0;

@@ -27,6 +27,8 @@ int json_parse(const char *text, size_t n, size_t max_bytes, unsigned max_depth,
  * that would be written like one (up to 1e21), are refused with -ERANGE, so that what is written can be read back; strings must hold no
  * invalid UTF-8 (jansson sees to it). *ret is owned, NUL-terminated. Returns 0, -ENOMEM, -ERANGE. */
 int json_canonical(const json_t *value, char **ret, size_t *ret_n);
+/* Of an object in which the members of the object `over` (or NULL) were set: without setting them. */
+int json_canonical_over(const json_t *value, const json_t *over, char **ret, size_t *ret_n);
 
 /* Reads canonical text that is plain: no escape, nothing beyond ASCII, no number with a fraction or an exponent; values are those that json_parse
  * gives. Returns 0, JSON_E_* when it is not canonical, or not plain, or no JSON at all: json_parse tells which. -ENOMEM. */

@@ -43,7 +43,7 @@ static int add_names(const Applying *a, json_t *body) {
         if (a->request->reference)
                 r |= json_array_append_new(phrases, json_string(a->request->reference));
         if (n_clause > 0)
-                r |= json_array_append_new(phrases, json_stringn(clause, n_clause));
+                r |= json_array_append_new(phrases, json_stringn_nocheck(clause, n_clause)); /* as is the note, it ends where characters do */
         return r ? -ENOMEM : 0;
 }
 
@@ -113,7 +113,7 @@ static int commit(Txn *t, const Applying *a, const char *id, bool was_closed, Ap
         _cleanup_json_ json_t *body = json_object(), *fields = event_fields(a, ret->source_ref);
         const CanonRequest *q = a->request;
         Mutated m;
-        int r = body && fields && json_put(body, "raw_input", json_stringn(a->note, a->n_note)) == 0 &&
+        int r = body && fields && json_put(body, "raw_input", json_stringn_nocheck(a->note, a->n_note)) == 0 &&
                         (!ret->source_ref || json_put(body, "source_ref", json_incref(ret->source_ref)) == 0) ? add_names(a, body) : -ENOMEM;
 
         if (r == 0 && a->interpreted && json_object_set(body, "interpreted", (json_t *)a->interpreted) < 0)

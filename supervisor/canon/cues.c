@@ -198,12 +198,16 @@ int cues_interpret(const char *text, size_t n, CueRole role, CanonRequest *ret, 
         return 0;
 }
 
+static bool ends_clause(char c) {
+        return c == '.' || c == '!' || c == '?' || c == ';';
+}
+
 void cues_first_clause(const char *text, size_t n, const char **ret, size_t *ret_n) {
         Piece rest = piece_trim((Piece){text, n}), line = PIECE_NULL;
 
         if (piece_line(&rest, &line))
                 for (size_t i = 0; i < line.n; i++)
-                        if (strchr(".!?;", line.s[i]) && line.s[i] && (i + 1 == line.n || line.s[i + 1] == ' '))
+                        if (ends_clause(line.s[i]) && (i + 1 == line.n || line.s[i + 1] == ' '))
                                 line.n = i;
         line = piece_trim(line);
         *ret = line.s;

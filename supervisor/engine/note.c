@@ -36,10 +36,11 @@ size_t note_length(const Note *n) {
         return json_string_length(json_object_get(n->row, "text"));
 }
 
-static int put(Txn *t, Table table, Bytes key, const json_t *row) {
+/* over: what is in place of the row's own members, and besides; or NULL. */
+static int put(Txn *t, Table table, Bytes key, const json_t *row, const json_t *over) {
         _cleanup_free_ char *text = NULL;
         size_t n;
-        int r = json_canonical(row, &text, &n);
+        int r = json_canonical_over(row, over, &text, &n);
 
         return r < 0 ? r : table_put(t, table, key, BYTES(text, n));
 }
@@ -48,7 +49,7 @@ static int run_put(Txn *t, const Run *run) {
         _cleanup_json_ json_t *row = json_pack("{s:s, s:o, s:o, s:o, s:o}", "agent", run->agent, "scope", json_u64(run->scope), "notes", json_u64(run->notes),
                                                "processed", json_u64(run->processed), "settled", json_u64(run->settled));
 
-        return row ? put(t, TABLE_RUN, BYTES_STR(run->id), row) : -ENOMEM;
+        return row ? put(t, TABLE_RUN, BYTES_STR(run->id), row, NULL) : -ENOMEM;
 }
 
 static int run_decode(Bytes k, Bytes v, Run *ret) {
@@ -220,7 +221,7 @@ int engine_note_add(Txn *t, const char *id, NoteRole role, const char *text, siz
         if (!row)
                 return -ENOMEM;
         run.notes++;
-        r = put(t, TABLE_NOTE, note_key(id, run.notes, key), row);
+        r = put(t, TABLE_NOTE, note_key(id, run.notes, key), row, NULL);
         if (r == 0)
                 r = run_put(t, &run);
         if (r == 0)
@@ -274,6 +275,7 @@ int engine_note_next(Txn *t, const char *run, uint64_t from, bool unprocessed, N
 int engine_note_settle(Txn *t, const char *id, uint64_t number, const Note *read, NoteOutcome outcome, const json_t *more) {
         _cleanup_note_ Note n = NOTE_NULL;
         uint8_t key[NOTE_KEY];
+        const char *said;
         Bytes k, v;
         int r;
 
@@ -290,9 +292,11 @@ int engine_note_settle(Txn *t, const char *id, uint64_t number, const Note *read
                 return r;
         if (n.outcome != NOTE_UNPROCESSED)
                 return -EALREADY;
-        if ((more && json_object_update(n.row, (json_t *)more) < 0) || json_put(n.row, "outcome", json_string_nocheck(outcomes[outcome])) < 0)
+        said = json_string_value(json_object_get(more, "outcome"));
+        assert(!said || strcmp(said, outcomes[outcome]) == 0);
+        if (!said && json_put(n.row, "outcome", json_string_nocheck(outcomes[outcome])) < 0)
                 return -ENOMEM;
-        return put(t, TABLE_NOTE, note_key(id, number, key), n.row);
+        return put(t, TABLE_NOTE, note_key(id, number, key), n.row, more);
 }
 
 int engine_run_settled(Txn *t, const char *id, uint64_t notes, uint64_t upto) {

@@ -54,9 +54,10 @@ int engine_run_end(Txn *t, const char *who, const char *region, const char *id, 
 int engine_note_add(Txn *t, const char *run, NoteRole role, const char *text, size_t n, const KeySet *keys_or_null, uint64_t *ret_number, Diag *reterr);
 /* The first with a number of at least `from`, unprocessed ones only when asked. Returns 0, -ENOENT. */
 int engine_note_next(Txn *t, const char *run, uint64_t from, bool unprocessed, Note *ret);
-/* The outcome of a note that has none yet; `more` becomes members of its row. `read`: the note as it was read before, with a copy of raw, so that it is
- * not taken apart again when its bytes are still these: its row is changed then; or NULL. Returns 0, -EALREADY when it has one, -ENOENT. The run
- * counts it when engine_run_settled() says, in the same transaction, how many there were, and up to which number (0: not known) now all have one. */
+/* The outcome of a note that has none yet; `more` becomes members of its row, and if it has an "outcome", it is this one. `read`: the note as it was read
+ * before, with a copy of raw, so that it is not taken apart again when its bytes are still these: its row may be changed then; or NULL. Returns 0, -EALREADY
+ * when it has one, -ENOENT. The run counts it when engine_run_settled() says, in the same transaction, how many there were, and up to which number (0: not
+ * known) now all have one. */
 int engine_note_settle(Txn *t, const char *run, uint64_t number, const Note *read, NoteOutcome outcome, const json_t *more);
 int engine_run_settled(Txn *t, const char *run, uint64_t notes, uint64_t upto);
 

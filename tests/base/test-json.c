@@ -113,6 +113,31 @@ Test(json, canonical_form) {
 }
 
 /* Doubles by their bits, and the digits that ECMAScript's Number::toString gives them. */
+// What is over another object is as if its members had been set there.
+Test(json, canonical_of_one_over_another) {
+        static const char *const rows[][2] = {
+                {"{}", "{}"},
+                {"{\"a\":1}", "{}"},
+                {"{}", "{\"a\":1}"},
+                {"{\"a\":1,\"b\":2}", "{\"b\":{\"c\":[3]},\"a\":null}"},
+                {"{\"text\":\"t\",\"role\":\"agent\",\"usec\":5}", "{\"why\":\"w\",\"outcome\":\"committed\",\"role\":\"x\"}"},
+                {"{\"q\":0,\"p\":0,\"o\":0,\"n\":0,\"m\":0,\"l\":0,\"k\":0,\"j\":0,\"i\":0}", "{\"i\":1,\"h\":1,\"g\":1,\"f\":1,\"e\":1,\"d\":1,\"c\":1,\"b\":1,\"a\":1}"},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_json_ json_t *v = json_loads(rows[i][0], 0, NULL), *over = json_loads(rows[i][1], 0, NULL), *set = json_deep_copy(v);
+                _cleanup_free_ char *got = NULL, *alone = NULL, *wanted = NULL, *before = canonical(rows[i][0]);
+                size_t n = 0;
+
+                cr_assert(v && over && set && json_object_update(set, over) == 0);
+                cr_assert_eq(json_canonical_over(v, over, &got, &n), 0);
+                cr_assert_eq(json_canonical(set, &wanted, NULL), 0);
+                cr_expect(n == strlen(wanted) && strcmp(got, wanted) == 0, "%s, not %s", got, wanted);
+                cr_assert_eq(json_canonical_over(v, NULL, &alone, NULL), 0);
+                cr_expect_str_eq(alone, before);
+        }
+}
+
 Test(json, canonical_numbers) {
         static const struct {
                 uint64_t bits;
