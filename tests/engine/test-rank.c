@@ -363,6 +363,44 @@ Test(rank, overlaps) {
         store_abort(t);
 }
 
+// G-15: what is read term by term is the same in room that was lent, while it lasts and when it is used up, and without any.
+Test(rank, lists_in_lent_room_and_beyond) {
+        _cleanup_store_fixture_ StoreFixture f;
+        ListsRoom room;
+        _cleanup_lists_ Lists lent = {.lent = &room}, own = {0};
+        static Model m;
+        bool within = false;
+        Txn *t;
+
+        store_fixture_init(&f, STORE_WRITE);
+        t = store_fixture_begin(&f, true);
+        fill(&m, t, 9);
+        for (unsigned w = 0; w < MODEL_WORDS; w++) {
+                const RankTerm term = {.p = model_words[w], .n = (uint8_t)strlen(model_words[w])};
+                uint64_t a, b;
+
+                cr_assert_eq(lists_count(&lent, t, SCOPE, 1, 7, &term, w, &a), 0);
+                cr_assert_eq(lists_count(&own, t, SCOPE, 1, 7, &term, w, &b), 0);
+                cr_expect_eq(a, b);
+                within |= lent.n > 0 && lent.list == room.list && lent.all == room.all;
+        }
+        cr_expect(within && lent.n > ARRAY_SIZE(room.list) && lent.n_all > ARRAY_SIZE(room.all));
+        cr_assert(lent.n == own.n && lent.n_all == own.n_all);
+        lists_complete(&lent);
+        lists_complete(&own);
+        for (size_t i = 0; i < own.n; i++) {
+                const List *x = &lent.list[i], *y = &own.list[i];
+
+                cr_assert(x->n == y->n && x->df == y->df && x->term == y->term && x->field == y->field && x->cut == y->cut);
+                for (size_t k = 0; k < y->n; k++)
+                        cr_assert(x->chunks[k].number == y->chunks[k].number && x->chunks[k].p == y->chunks[k].p && x->chunks[k].n == y->chunks[k].n);
+        }
+        terms_free(m.bag);
+        lists_deinit(&lent); /* its cursor before the transaction */
+        lists_deinit(&own);
+        store_abort(t);
+}
+
 static int count_live(void *user, const RankOverlap *o) {
         uint64_t *last = user;
 
