@@ -29,7 +29,7 @@ static int fold_event(Txn *from, Txn *to, uint64_t seq, Bytes entry) {
         r = record_body(from, seq, &body);
         if (r < 0 && r != -ENOENT)
                 return r;
-        r = unapplied_project(to, seq, o, body);
+        r = unapplied_project(to, seq, o, body, NULL);
         return r > 0 ? 0 : r;
 }
 

@@ -174,6 +174,7 @@ static int mutate(Txn *t, const Mutation *m, bool judged, Mutated *ret, Diag *re
         _cleanup_free_ char *text = NULL;
         RecordKey key = {.kind = m->kind};
         RecordState to = RECORD_NONE;
+        Mutated done;
         size_t n = 0;
         char of_region[REGION_ID_MAX + 8];
         uint64_t seq;
@@ -181,7 +182,8 @@ static int mutate(Txn *t, const Mutation *m, bool judged, Mutated *ret, Diag *re
         int r;
 
         reterr = reterr ? reterr : &own;
-        snprintf(of_region, sizeof(of_region), "region:%s", m->region ? m->region : "");
+        if (!m->who)
+                snprintf(of_region, sizeof(of_region), "region:%s", m->region ? m->region : "");
         r = scan(m, reterr);
         if (r == 0)
                 r = engine_scope_need(t, m->who ? m->who : of_region, scope, &key.scope, reterr);
@@ -203,10 +205,12 @@ static int mutate(Txn *t, const Mutation *m, bool judged, Mutated *ret, Diag *re
                 r = append(t, m, &rec, to, text, n, &seq, &entry);
         if (r < 0)
                 return r;
-        r = unapplied_project(t, seq, entry, body);
+        done = (Mutated){.seq = seq, .version = rec.version + 1, .state = to, .created = rec.state == RECORD_NONE};
+        r = unapplied_project(t, seq, entry, body, &rec);
         if (r < 0)
                 return r;
-        *ret = (Mutated){.seq = seq, .version = rec.version + 1, .state = to, .created = rec.state == RECORD_NONE, .applied = r == 0};
+        done.applied = r == 0;
+        *ret = done;
         strcpy(ret->id, key.id);
         return m->one_of_many ? 0 : ledger_want_anchor(t);
 }

@@ -226,7 +226,7 @@ static int append(Txn *t, const Pass *p, uint64_t scope, uint64_t before, uint64
                                  ret_seq, NULL);
         if (r == 0)
                 r = event_get(t, *ret_seq, &entry);
-        return r == 0 ? project_event(t, *ret_seq, entry, NULL) : r;
+        return r == 0 ? project_event(t, *ret_seq, entry, NULL, NULL) : r;
 }
 
 static int apply(Txn *t, const Pass *p, const PassStep *s) {

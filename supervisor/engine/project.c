@@ -145,7 +145,23 @@ static int record_changed(Txn *t, const Step *s, Record *rec) {
         return r;
 }
 
-static int record_event(Txn *t, uint64_t seq, Op op, const json_t *entry, const json_t *body) {
+/* The row that the event is about, as it is: state RECORD_NONE where there is none. */
+static int take_record(Txn *t, const RecordKey *key, Record *read, Record *ret) {
+        int r;
+
+        if (read && read->key.scope == key->scope && read->key.kind == key->kind && strcmp(read->key.id, key->id) == 0) {
+                *ret = *read;
+                *read = RECORD_NULL;
+                return 0;
+        }
+        r = record_get(t, key, ret);
+        if (r != -ENOENT)
+                return r;
+        *ret = (Record){.key = *key};
+        return 0;
+}
+
+static int record_event(Txn *t, uint64_t seq, Op op, const json_t *entry, const json_t *body, Record *read) {
         const char *kind = json_string_value(json_object_get(entry, "kind")), *id = json_string_value(json_object_get(entry, "id")),
                    *state = json_string_value(json_object_get(entry, "state"));
         _cleanup_record_ Record rec = RECORD_NULL;
@@ -159,9 +175,10 @@ static int record_event(Txn *t, uint64_t seq, Op op, const json_t *entry, const 
             json_get_u64(json_object_get(entry, "version"), &version) < 0)
                 return -EUCLEAN;
         key = record_key_of(scope, k, id);
-        r = record_get(t, &key, &rec);
-        if (r == -ENOENT) {
-                rec = (Record){.key = key, .created = seq, .row = json_object()};
+        r = take_record(t, &key, read, &rec);
+        if (r == 0 && rec.state == RECORD_NONE) {
+                rec.created = seq;
+                rec.row = json_object();
                 r = rec.row ? 0 : -ENOMEM;
         }
         if (r < 0)
@@ -172,7 +189,7 @@ static int record_event(Txn *t, uint64_t seq, Op op, const json_t *entry, const 
         return record_changed(t, &s, &rec);
 }
 
-int project_event(Txn *t, uint64_t seq, const json_t *entry, const json_t *body) {
+int project_event(Txn *t, uint64_t seq, const json_t *entry, const json_t *body, Record *read) {
         const char *type = json_string_value(json_object_get(entry, "type"));
         Op op;
 
@@ -180,7 +197,7 @@ int project_event(Txn *t, uint64_t seq, const json_t *entry, const json_t *body)
                 return -EUCLEAN;
         op = op_of(type);
         if (op != OP_NONE)
-                return record_event(t, seq, op, entry, body);
+                return record_event(t, seq, op, entry, body, read);
         if (of_waits(type))
                 return wait_project(t, seq, type, entry, body);
         if (strcmp(type, "scope.created") == 0)

@@ -117,7 +117,7 @@ int engine_scope_create(Txn *t, const char *who, const char *name, uint64_t *ret
                 return -ENOMEM;
         r = event_record(t, &(Event){.type = "scope.created", .who = who, .fields = fields}, &seq, &entry);
         if (r == 0)
-                r = project_event(t, seq, entry, NULL);
+                r = project_event(t, seq, entry, NULL, NULL);
         if (r == 0)
                 *ret_scope = seq;
         return r;
@@ -171,7 +171,7 @@ int engine_scope_delete(Txn *t, const char *who, const char *name, const char *r
         if (r == 0)
                 r = event_record(t, &(Event){.type = "scope.deleted", .who = who, .fields = fields}, &seq, &entry);
         if (r == 0)
-                r = project_event(t, seq, entry, NULL);
+                r = project_event(t, seq, entry, NULL, NULL);
         if (r < 0)
                 return r;
         *ret_seq = seq;

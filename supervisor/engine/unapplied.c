@@ -49,13 +49,13 @@ static int put(Txn *t, uint64_t seq, const json_t *entry, const char *reason) {
         return r < 0 ? r : table_put(t, TABLE_UNAPPLIED, BYTES(key, 8), BYTES(text, n));
 }
 
-int unapplied_project(Txn *t, uint64_t seq, const json_t *entry, const json_t *body) {
+int unapplied_project(Txn *t, uint64_t seq, const json_t *entry, const json_t *body, Record *read) {
         const char *reason;
         Save save;
         int r;
 
         table_save(t, &save);
-        r = project_event(t, seq, entry, body);
+        r = project_event(t, seq, entry, body, read);
         if (r == 0) {
                 table_keep(t, &save);
                 return 0;
@@ -79,7 +79,7 @@ static int retry(Txn *t, uint64_t seq) {
         be64_put(key, seq);
         if (r == 0)
                 r = table_del(t, TABLE_UNAPPLIED, BYTES(key, 8));
-        return r < 0 ? r : unapplied_project(t, seq, entry, body); /* which puts it back */
+        return r < 0 ? r : unapplied_project(t, seq, entry, body, NULL); /* which puts it back */
 }
 
 int engine_retry_unapplied(Txn *t, uint64_t *ret_applied, uint64_t *ret_left) {

@@ -5,7 +5,8 @@
 #include "engine/engine.h"
 #include "engine/record.h"
 
-/* Projects the event that was just appended. Returns 0; 1 when that failed: what it wrote is taken back, and it is in the table; -errno. */
-int unapplied_project(Txn *t, uint64_t seq, const json_t *entry, const json_t *body);
+/* Projects the event that was just appended; read: as in project_event(). Returns 0; 1 when that failed: what it wrote is taken back, and it is in the table;
+ * -errno. */
+int unapplied_project(Txn *t, uint64_t seq, const json_t *entry, const json_t *body, Record *read);
 /* The first event about this record that is not projected. Returns 0, -ENOENT, -EUCLEAN, -errno. */
 int unapplied_of(Txn *t, const RecordKey *key, uint64_t *ret_seq);
