@@ -78,7 +78,7 @@ typedef struct LetheSave {
         int64_t expect;      /* the version that the record must have, 0: it must not be there; -1: any */
         const char *scope;
 } LetheSave;
-/* {"id","kind","scope","version","seq","created"}; durable when this returns LETHE_OK, and seen by others at once. */
+/* {"id","kind","scope","version","created","held"}; seen by this region at once, by others from its end on, or never when it breaks a budget. */
 int lethe_memory_save(Lethe *l, const LetheSave *s, const char **ret_answer);
 /* {"record":{…}} */
 int lethe_memory_load(Lethe *l, const char *kind, const char *id, const char *scope, const char **ret_answer);
@@ -88,7 +88,7 @@ int lethe_memory_list(Lethe *l, const char *filter, const char *after, unsigned 
 int lethe_memory_search(Lethe *l, const char *query, unsigned limit, const char *scope, const char **ret_answer);
 /* {"changes":[…],"next"?}. after: 0, or "next" of the answer before. */
 int lethe_memory_history(Lethe *l, const char *kind, const char *id, uint64_t after, unsigned limit, const char *scope, const char **ret_answer);
-/* {"deleted":[…],"scope"}; for ever. reason may be NULL. */
+/* {"deleted":[…],"held","scope"}; from the region's end on, for ever. reason may be NULL. */
 int lethe_memory_delete(Lethe *l, const char *kind, const char *id, const char *reason, const char *scope, const char **ret_answer);
 
 /* level: "debug", "info", "warning", "error". */

@@ -325,7 +325,7 @@ module.exports = {
         },
         /* Typed memory (schema/memory.md). kind: "memory_substrate" (which needs a type: episodic, semantic, observational), "knowledge_projections",
          * "skill_artifacts"; scope: the first of the manifest when it is not said.
-         * { id, kind, scope, version, seq, created }; durable, and seen by others, when it returns. expect: the version that it must have, 0: none yet. */
+         * { id, kind, scope, version, created, held }; seen by this region at once, by others from its end on. expect: the version that it must have, 0: none yet. */
         memorySave: ({ kind, id, type, payload, refs, expect, scope }) => call("memory.save", said({ kind, id, type, payload, refs, expect, scope })),
         /* The record as it is stored. */
         memoryLoad: (kind, id, scope) => member(call("memory.load", said({ kind, id, scope })), "record"),
@@ -335,7 +335,7 @@ module.exports = {
         memorySearch: (query, { limit, scope } = {}) => call("memory.search", said({ query, limit, scope })),
         /* { changes, next? }, oldest first. */
         memoryHistory: (kind, id, { after, limit, scope } = {}) => call("memory.history", said({ kind, id, after, limit, scope })),
-        /* What went, for ever. */
+        /* What goes: for ever, from this region's end on. */
         memoryDelete: (kind, id, { reason, scope } = {}) => member(call("memory.delete", said({ kind, id, reason, scope })), "deleted"),
         /* Tells the operator something. level: debug, info, warning, error. */
         log(message, level = "info") {

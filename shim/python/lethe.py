@@ -343,8 +343,8 @@ def _said(**params):
 
 
 def memory_save(kind, payload, id=None, type=None, refs=None, expect=None, scope=None):
-    """Saves a record of typed memory; a dictionary: id, kind, scope, version, seq, created. kind: memory_substrate (which needs a type: episodic, semantic,
-    observational), knowledge_projections, skill_artifacts. Durable, and seen by others, when it returns. expect: the version that it must have, 0: none yet."""
+    """Saves a record of typed memory; a dictionary: id, kind, scope, version, created, held. kind: memory_substrate (which needs a type: episodic, semantic,
+    observational), knowledge_projections, skill_artifacts. Seen by this region at once, by others from its end on. expect: the version that it must have, 0: none yet."""
     return _pipe.call("memory.save", _said(kind=kind, id=id, type=type, payload=payload, refs=refs, expect=expect, scope=scope))
 
 

@@ -336,6 +336,8 @@ static int fold_region(Audit *a, const json_t *o, const char *type, const char *
                 r->held = NULL;
         } else if (strcmp(type, "region.faulted") == 0)
                 r->broke = true;
+        else if (r->broke && (strcmp(type, "memory.save") == 0 || strcmp(type, "memory.delete") == 0))
+                return out_of_turn(a, "a region that broke a budget has a change of memory that was kept (I-24)", "memory.discarded", type);
         else if (r->released && strcmp(type, "region.recovered") != 0)
                 return out_of_turn(a, "an event occurred in a region after its release",
                                    "region.recovered or invocation.ended only", type);

@@ -8,7 +8,7 @@
         QUESTION(UNRELEASED, "unreleased", true, "without exactly one release before their end")                                        \
         QUESTION(UNPROVED, "unproved", true, "whose memory is not proved overwritten")                                                  \
         QUESTION(LATE, "late", true, "whose teardown passed its bound")                                                                 \
-        QUESTION(BREACHED, "breached", false, "that broke a budget, and of whose slots and notes nothing was kept")                                     \
+        QUESTION(BREACHED, "breached", false, "that broke a budget, and of whose slots, notes and memory nothing was kept")                                     \
         QUESTION(RECOVERED, "recovered", false, "whose supervisor died, finished by a later one")                                       \
         QUESTION(WEAKER, "weaker", false, "of discipline none, which policy allows to trusted skills only")                             \
         QUESTION(RELAXED, "relaxed", false, "whose key reached further than the invocation, or which had more than the region above")

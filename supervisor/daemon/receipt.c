@@ -70,7 +70,7 @@ json_t *receipt_teardown(const Evidence *evidence, const json_t *callbacks) {
         return o;
 }
 
-json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_t *result, const json_t *notes) {
+json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_t *result, const json_t *notes, const json_t *memory) {
         _cleanup_json_ json_t *o = NULL;
         uint64_t now = clock_mono_usec(), run_from = r->go_usec ?: r->ended_usec; /* a region that never went was being spawned to its end */
         bool recorded = r->state == REGION_RECORDED;
@@ -90,6 +90,8 @@ json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_
             (r->begun_ahead && json_object_set_new(o, "started_ahead", json_string(r->grant->interpreter)) < 0))
                 return NULL;
         if (notes && json_object_set(o, "notes", (json_t *)notes) < 0)
+                return NULL;
+        if (memory && json_object_set(o, "memory", (json_t *)memory) < 0)
                 return NULL;
         /* An output like standard output: it is handed over here and nowhere kept (I-2). */
         if (result && json_object_set(o, "result", (json_t *)result) < 0)

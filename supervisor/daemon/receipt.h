@@ -7,9 +7,9 @@
 
 #define RECEIPT_VERSION 1
 
-/* Of a region that came to an end. evidence NULL: nothing was torn down; result: what the skill said with `result`, or NULL; notes:
- * what became of its notes, or NULL. New reference, NULL when out of memory. */
-json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_t *result, const json_t *notes);
+/* Of a region that came to an end. evidence NULL: nothing was torn down; result: what the skill said with `result`, or NULL; notes,
+ * memory: what became of its notes, and of what it saved and deleted of memory, or NULL. New reference, NULL when out of memory. */
+json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_t *result, const json_t *notes, const json_t *memory);
 /* Of an invocation that never had a region: outcome is OUTCOME_DENIED (policy) or OUTCOME_SETUP_FAILED. name and digest may be NULL. */
 json_t *receipt_of_refusal(const char *name, const char *digest, Outcome outcome, const char *reason);
 /* Refuses a place where no receipt could be written, before anything runs. Returns 0 or -errno with a message. */

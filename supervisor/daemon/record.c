@@ -235,7 +235,7 @@ int record_fault(Store *s, const Region *r, Diag *reterr) {
         return store_code(e);
 }
 
-int record_end(Store *s, Region *r, const Evidence *evidence, Txn **ret_rest, Diag *reterr) {
+int record_end(Store *s, Region *r, Desk *desk, const Evidence *evidence, Txn **ret_rest, Diag *reterr) {
         _cleanup_json_ json_t *released = NULL, *ended = receipt_ending(r), *fields = NULL;
         _cleanup_txn_ Txn *t = NULL;
         RegionEnd end = {.region = r->id, .keep = !outcome_is_breach(r->outcome)};
@@ -265,9 +265,11 @@ int record_end(Store *s, Region *r, const Evidence *evidence, Txn **ret_rest, Di
 
                 e = denied ? engine_event(t, r->id, "region.denied", denied, NULL) : -ENOMEM;
         }
+        if (e == 0 && desk)
+                e = desk_memory_end(desk, t, end.keep, outcome_name(r->outcome));
         if (e == 0)
                 e = engine_region_end(t, &end, &r->seq_released, &r->seq_ended, reterr);
         if (e == 0)
-                e = commit(TAKE_PTR(t), ret_rest, reterr);
+                e = commit(TAKE_PTR(t), desk && desk_holds_memory(desk) ? NULL : ret_rest, reterr); /* others see it when they hear of the end */
         return store_code(e);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/diag.h"
+#include "desk/desk.h"
 #include "region/region.h"
 #include "scrub/evidence.h"
 #include "store/store.h"
@@ -33,6 +34,7 @@ int record_taken(Store *s, Region *r, Diag *reterr);
 int record_pid(Store *s, const Region *r, Diag *reterr);
 /* region.faulted: from here on nothing that the region proposed can be kept, whoever records its end (I-24). */
 int record_fault(Store *s, const Region *r, Diag *reterr);
-/* In one transaction: region.cancelled and region.denied where they apply, slot.written or slot.discarded, region.released,
- * invocation.ended. Sets the positions in r. ret_rest: as store_commit_ahead() has it, or NULL. */
-int record_end(Store *s, Region *r, const Evidence *evidence, Txn **ret_rest, Diag *reterr);
+/* In one transaction: region.cancelled and region.denied where they apply, what the desk holds of memory or memory.discarded (desk.h), slot.written or
+ * slot.discarded, region.released, invocation.ended. Sets the positions in r. desk: the region's, or NULL. ret_rest: as store_commit_ahead() has it, or
+ * NULL. */
+int record_end(Store *s, Region *r, Desk *desk, const Evidence *evidence, Txn **ret_rest, Diag *reterr);

@@ -101,6 +101,15 @@ static bool answers_next(const Run *run) {
         return run->options->over && !run->parent && run->tree->n_runs == 1;
 }
 
+/* What others did meanwhile stood against it. */
+static void say_refused(const Run *run) {
+        size_t n = run->desk ? json_array_size(json_object_get(desk_memory_ended(run->desk), "refused")) : 0;
+
+        if (n > 0 && !run->store_failed)
+                log_warning("region %s: %zu of what it saved or deleted of memory %s refused at its end; `lethe log --region %s` has the codes", run->region.id, n,
+                            n == 1 ? "was" : "were", run->region.id);
+}
+
 /* STOPPED -> RECORDED or UNRECORDED. */
 static void clear(Run *run) {
         Region *r = &run->region;
@@ -115,8 +124,9 @@ static void clear(Run *run) {
                 log_warning("%s", *d.text ? d.text : strerror(-e));
         run->torn_down = true;
         region_move(r, REGION_RELEASED);
-        if (!run->store_failed && (e = record_end(run->store, r, &run->evidence, answers_next(run) ? &run->rest : NULL, &d)) != 0)
+        if (!run->store_failed && (e = record_end(run->store, r, run->desk, &run->evidence, answers_next(run) ? &run->rest : NULL, &d)) != 0)
                 run_store_trouble(run, "the store cannot record the region's end", e, &d);
+        say_refused(run);
         if (!answers_next(run))
                 guard_done(&r->guard);
         region_move(r, run->store_failed ? REGION_UNRECORDED : REGION_RECORDED);

@@ -147,6 +147,8 @@ void run_release_hurry(Run *callback, const Run *above);
 
 /* Before its keys are gone: output that holds the key of a region that lives is not given to another one (I-11). */
 void run_hide_keys(Run *run);
+/* What became of what the region saved and deleted of memory, as desk_memory_ended() has it; NULL: nothing, or the end is not in the ledger. */
+const json_t *run_memory_ended(const Run *run);
 /* For desk_set_starter(): userdata is the Run that asks. */
 int run_start_sub(void *userdata, const DeskStart *start, Diag *reterr);
 /* A sub-skill is over: what it was lent goes back, and the one that asked is answered. */

@@ -130,6 +130,7 @@ static json_t *answer_of(const Run *run) {
         if (!o || e < 0 || json_object_set_new(o, "region", json_string(r->id)) < 0 ||
             json_object_set_new(o, "output", json_stringn(text.n ? text.data : "", text.n)) < 0 ||
             json_object_set_new(o, "output_cut", json_boolean(r->io.out.cut)) < 0 ||
+            (run_memory_ended(run) && json_object_set(o, "memory", (json_t *)run_memory_ended(run)) < 0) ||
             (desk_result(run->desk) && json_object_set(o, "result", (json_t *)desk_result(run->desk)) < 0)) {
                 json_decref(o);
                 o = NULL;

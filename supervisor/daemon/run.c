@@ -341,6 +341,10 @@ static json_t *end_of_notes(Run *run, int signals, bool *ret_failed) {
         return o;
 }
 
+const json_t *run_memory_ended(const Run *run) {
+        return run->desk && run->region.state == REGION_RECORDED ? desk_memory_ended(run->desk) : NULL;
+}
+
 /* One that waits, unless it was recorded ahead and as many regions live as may: the one that is begun anew then says so. */
 static Run *take_prepared(const RunOptions *o, const Grant *g) {
         Run *run = pool_take(o->pool, g);
@@ -379,7 +383,7 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
         notes = end_of_notes(run, signals, &failed);
         code = run->store_failed || failed ? EXIT_OURS : region_exit_code(r);
         if (wants_receipt(o) && !give_receipt(o, receipt_of_region(r, run->torn_down ? &run->evidence : NULL, run->desk ? desk_result(run->desk) : NULL,
-                                                                    notes)))
+                                                                    notes, run_memory_ended(run))))
                 code = EXIT_OURS;
         json_decref(notes);
         if (!region_io_is_flushed(&r->io))

@@ -1,7 +1,7 @@
 /* Runs: supervisor. What the desk's files share: the Desk, the frame, and the shape of a method's handler.
  *
  *         line -> desk-frame.c (pure) -> permit table -> desk-hello.c desk-slot.c desk-log.c desk-result.c -> desk-reply.c
- *                                                             desk-handle.c desk-run.c desk-note.c desk-memory.c
+ *                                                             desk-handle.c desk-run.c desk-note.c desk-memory.c desk-held.c
  *                                   \-> desk-refuse.c: what was refused is counted and recorded; desk-lineage.c: traces of handles
  */
 #pragma once
@@ -9,6 +9,7 @@
 #include "base/id.h"
 #include "desk/desk.h"
 #include "engine/engine.h"
+#include "engine/mutate.h"
 #include "region/region-section.h"
 #include "schema/limits.h"
 
@@ -49,6 +50,10 @@ struct Desk {
         uint64_t notes, note_requests;      /* added; asked for */
         uint64_t belief_reads, belief_rows; /* canon.read requests that reached the store, and what they were answered */
         uint64_t memory_writes;             /* memory.save and memory.delete requests that reached the store */
+        struct HeldMemory *memory;          /* n_memory of them, in their order; memory_bytes in all */
+        size_t n_memory, memory_bytes;
+        uint64_t memory_judged;             /* requests that were answered on top of them */
+        json_t *memory_end;                 /* as desk_memory_ended() has it */
         uint64_t memory_reads, memory_records; /* other memory.* requests that did, and the records that they were answered */
         bool recorded;       /* the engine has recorded the refusal that is being answered (slot.refused, mutation.refused) */
         uint64_t violations;
@@ -108,6 +113,24 @@ int desk_log_summary(const Desk *d, json_t **ret);
 
 /* What was read of shared belief, for the event belief.read; *ret is NULL when nothing was. Returns 0 or -ENOMEM. */
 int desk_belief_summary(const Desk *d, json_t **ret);
+
+/* A save or a deletion that a region asks for. Its texts are of params, its scope of the grant. */
+typedef struct HeldMemory {
+        json_t *params;          /* owned */
+        bool deletes;
+        const char *scope, *id, *type, *reason;
+        Kind kind;
+        const json_t *payload, *refs;
+        uint64_t expect;         /* as Mutation has it */
+        char made[RECORD_ID_MAX]; /* the id of one that is new and named none */
+        size_t bytes;
+} HeldMemory;
+/* Judges it on top of what is held, in a transaction that is taken back, and holds it too; takes its params. *ret: what the mutation came to; of a deletion
+ * nothing. Returns 0, RpcCode with a message, -errno. */
+int desk_memory_hold(Desk *d, HeldMemory *h, Mutated *ret, Diag *reterr);
+/* A transaction to read memory in as this region would leave it if it ended now; to be aborted. Returns 0, RpcCode with a message. */
+int desk_memory_look(Desk *d, Txn **ret, Diag *reterr);
+void desk_memory_free(Desk *d);
 
 /* What was read of typed memory, for the event memory.read; the same. */
 int desk_memory_summary(const Desk *d, json_t **ret);

@@ -1,14 +1,11 @@
 /* Runs: supervisor. memory.*: the memory service (schema/memory.md) as a region reaches it: the scopes and families that it was granted, and of others not even
- * whether they are there. A save or a deletion is one mutation in one durable transaction; what is refused leaves its code. An answer looks at so much and
- * no more: the rest is for the next request. */
+ * whether they are there. A save or a deletion is judged when it is asked for and held until the region's end (desk-held.c); what is refused leaves its
+ * code. An answer looks at so much and no more: the rest is for the next request. */
 #include "desk/desk-internal.h"
 
 #include "base/clean.h"
 #include "base/clock.h"
-#include "engine/delete.h"
-#include "engine/mutate.h"
 #include "memory/records.h"
-#include "region/region-key.h"
 
 #include <errno.h>
 #include <string.h>
@@ -97,7 +94,7 @@ static int begin_read(Desk *d, Txn **ret, Diag *reterr) {
         if (d->memory_reads >= MEMORY_READS_MAX)
                 return diag(reterr, RPC_E_TOO_MANY, "%d reads of memory are the most of one invocation", MEMORY_READS_MAX);
         d->memory_reads++;
-        return store_begin(d->store, false, ret, reterr) == 0 ? 0 : RPC_E_INTERNAL;
+        return desk_memory_look(d, ret, reterr);
 }
 
 /* What a read of the memory service came to. Without *rows: it was of one record, which is not there when nobody wrote into the scope yet. */
@@ -117,46 +114,6 @@ static int answer(json_t *o, json_t **ret_result) {
         return o ? 0 : -ENOMEM;
 }
 
-/* A write transaction, and in it the one mutation. */
-typedef int (*WriteFn)(Txn *t, void *user, const KeySet *keys, Diag *reterr);
-
-static int write_once(Desk *d, WriteFn fn, void *user, Diag *reterr) {
-        _cleanup_txn_ Txn *t = NULL;
-        _cleanup_keys_ const KeySet *keys = NULL;
-        Diag failed;
-        int r;
-
-        /* Refused ones are events as well, and no region may write the ledger without end. */
-        if (d->memory_writes >= MEMORY_WRITES_MAX)
-                return diag(reterr, RPC_E_TOO_MANY, "%d saves and deletions of one invocation are the most, the refused ones with them", MEMORY_WRITES_MAX);
-        d->memory_writes++;
-        if (store_begin(d->store, true, &t, reterr) != 0)
-                return RPC_E_INTERNAL;
-        keys = region_keys_hold();
-        r = fn(t, user, keys, reterr);
-        region_keys_let_go(&keys);
-        if (r < 0)
-                return diag(reterr, RPC_E_INTERNAL, "memory: %s", store_strerror(r));
-        if (r > 0 && rpc_of_engine((EngineCode)r) == RPC_E_INTERNAL)
-                return RPC_E_INTERNAL;
-        if (store_commit(TAKE_PTR(t), &failed) != 0)
-                return diag(reterr, RPC_E_INTERNAL, "%s", failed.text);
-        d->recorded = r > 0;
-        return r == 0 ? 0 : (int)rpc_of_engine((EngineCode)r);
-}
-
-typedef struct SaveOne {
-        Mutation m;
-        Mutated done;
-} SaveOne;
-
-static int do_save(Txn *t, void *user, const KeySet *keys, Diag *reterr) {
-        SaveOne *s = user;
-
-        s->m.keys = keys;
-        return engine_mutate(t, &s->m, &s->done, reterr);
-}
-
 /* A reference says of its target that it is there: of families that this region neither reads nor saves nothing is said. */
 static int check_refs(const Of *of, const json_t *refs, Diag *reterr) {
         for (size_t i = 0; i < json_array_size(refs); i++) {
@@ -172,7 +129,8 @@ static int check_refs(const Of *of, const json_t *refs, Diag *reterr) {
 int desk_do_memory_save(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
         const char *scope = NULL, *kind, *id = NULL, *type = NULL;
         json_t *payload, *refs = NULL, *expect = NULL;
-        SaveOne s = {0};
+        HeldMemory h;
+        Mutated done;
         Of of;
         int r;
 
@@ -189,33 +147,19 @@ int desk_do_memory_save(Desk *d, json_t *params, json_t **ret_result, Diag *rete
         r = check_refs(&of, refs, reterr);
         if (r != 0)
                 return r;
-        s.m = (Mutation){.scope = of.scope, .kind = of.kind, .op = OP_SAVE, .id = id, .type = type, .payload = payload, .refs = refs, .region = d->region,
+        h = (HeldMemory){.params = params, .scope = of.scope, .kind = of.kind, .id = id, .type = type, .payload = payload, .refs = refs,
                          .expect = expect ? (uint64_t)json_integer_value(expect) : MUTATION_ANY};
-        r = write_once(d, do_save, &s, reterr);
+        r = desk_memory_hold(d, &h, &done, reterr);
         if (r != 0)
                 return r;
-        return answer(json_pack("{s:s, s:s, s:s, s:o, s:o, s:b}", "scope", of.scope, "kind", kind_name(of.kind), "id", s.done.id, "version",
-                                json_u64(s.done.version), "seq", json_u64(s.done.seq), "created", (int)s.done.created), ret_result);
-}
-
-typedef struct Delete {
-        Deletion d;
-        json_t *went;
-} Delete;
-
-static int do_delete(Txn *t, void *user, const KeySet *keys, Diag *reterr) {
-        Delete *x = user;
-        int r;
-
-        x->d.keys = keys;
-        r = engine_delete(t, &x->d, &x->went, reterr);
-        /* Which ones they are may be none of this region's business. */
-        return r == ENGINE_E_DEPENDENTS ? diag(reterr, r, "others refer to it: what holds on to a record is deleted first") : r;
+        return answer(json_pack("{s:s, s:s, s:s, s:o, s:b, s:b}", "scope", of.scope, "kind", kind_name(of.kind), "id", done.id, "version", json_u64(done.version),
+                                "created", (int)done.created, "held", 1), ret_result);
 }
 
 int desk_do_memory_delete(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
         const char *scope = NULL, *kind, *id, *reason = NULL;
-        Delete x = {0};
+        HeldMemory h;
+        Mutated done;
         Of of;
         int r;
 
@@ -228,9 +172,9 @@ int desk_do_memory_delete(Desk *d, json_t *params, json_t **ret_result, Diag *re
                 return diag(reterr, RPC_E_TOO_LARGE, "a reason of %zu bytes: at most %d are allowed", strlen(reason), MEMORY_REASON_MAX);
         if (reason && clean_check("reason", reason, strlen(reason), true, reterr) != 0)
                 return RPC_E_BAD_PAYLOAD;
-        x.d = (Deletion){.scope = of.scope, .kind = of.kind, .id = id, .bounded = true, .reason = reason, .region = d->region};
-        r = write_once(d, do_delete, &x, reterr);
-        return r != 0 ? r : answer(json_pack("{s:s, s:o}", "scope", of.scope, "deleted", x.went), ret_result);
+        h = (HeldMemory){.params = params, .deletes = true, .scope = of.scope, .kind = of.kind, .id = id, .reason = reason};
+        r = desk_memory_hold(d, &h, &done, reterr);
+        return r != 0 ? r : answer(json_pack("{s:s, s:[{s:s, s:s}], s:b}", "scope", of.scope, "deleted", "kind", kind_name(of.kind), "id", id, "held", 1), ret_result);
 }
 
 int desk_do_memory_load(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {

@@ -46,6 +46,7 @@ void desk_free(Desk *d) {
         json_decref(d->held);
         json_decref(d->result);
         json_decref(d->traces);
+        desk_memory_free(d);
         free(d);
 }
 

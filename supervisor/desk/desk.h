@@ -24,7 +24,8 @@ struct Vault;
 void desk_use_vault(Desk *d, struct Vault *vault);
 
 /* One complete line without its newline; n may be up to PIPE_LINE_MAX. Appends the answer, newline included, to reply (nothing for a
- * notification or an empty line). Whatever is returned, the answer that stands in reply is to be sent. What the answer says is durable.
+ * notification or an empty line). Whatever is returned, the answer that stands in reply is to be sent. What the answer says is durable, but for
+ * memory.save and memory.delete that are taken.
  * Returns 0, DESK_E_*, -errno. */
 int desk_line(Desk *d, const char *line, size_t n, Buf *reply, Diag *reterr);
 /* The connection said LINE_TOO_LONG (the line is skipped) or LINE_PARTIAL (n bytes without newline at the end). As desk_line(). */
@@ -57,6 +58,14 @@ int desk_output_refused(Desk *d, size_t n, Diag *reterr);
 const json_t *desk_result(const Desk *d);
 /* How many notes the region added: of the run that has its id. */
 uint64_t desk_notes(const Desk *d);
+/* What the region saved and deleted of typed memory is held by its desk, and is in the ledger from its end on (I-24): in t, the transaction of that end and
+ * before it, all of it in order, where what is refused now leaves mutation.refused; or, without keep, memory.discarded with how many and the reason. May be
+ * called again when t was taken back. Returns 0, -errno. */
+int desk_memory_end(Desk *d, Txn *t, bool keep, const char *reason);
+bool desk_holds_memory(const Desk *d);
+/* What desk_memory_end() came to, for the receipt: {"held","committed","discarded","refused":[{"op","scope","kind","id","code"}]}; NULL: nothing was held.
+ * Borrowed. */
+const json_t *desk_memory_ended(const Desk *d);
 /* Records what was only counted so far: further refusals of each code (request.refused), the summary of log messages (region.logged) and
  * of what was read of shared belief and of memory (belief.read, memory.read). Called once before the region's end; also right after it was ended as `denied`.
  * Returns 0, DESK_E_STORE, -errno. */

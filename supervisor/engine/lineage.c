@@ -18,6 +18,7 @@ static Level level_of_type(const char *type) {
         static const char *const always[] = {
                 "region.allocated", "region.released", "region.recovered", "region.refused", "invocation.ended",
                 "region.faulted",      /* I-24: nothing of the region is kept from here on */
+                "memory.discarded",    /* I-24 */
                 "region.bound_passed", /* I-33 */
                 "slot.defined", "slot.proposed", "slot.written", "slot.discarded", "slot.gathered", /* what canonical state is folded from */
         };

@@ -219,6 +219,12 @@ int engine_mutate(Txn *t, const Mutation *m, Mutated *ret, Diag *reterr) {
         return mutate(t, m, false, ret, reterr);
 }
 
+int engine_mutation_refused(Txn *t, const Mutation *m, EngineCode code) {
+        int r = refuse(t, m, (int)code);
+
+        return r < 0 ? r : 0;
+}
+
 int mutate_judged(Txn *t, const Mutation *m, Mutated *ret, Diag *reterr) {
         return mutate(t, m, true, ret, reterr);
 }

@@ -41,6 +41,9 @@ typedef struct Mutated {
  * same. payload, refs, more and fields are borrowed. */
 int engine_mutate(Txn *t, const Mutation *m, Mutated *ret, Diag *reterr);
 
+/* What engine_mutate() leaves of a refusal, for who took its transaction back: mutation.refused with the code. Returns 0, -errno. */
+int engine_mutation_refused(Txn *t, const Mutation *m, EngineCode code);
+
 /* Takes the payloads of all events about the record out of the store: they are gone once the file was compacted. For those that deleted it, in the same
  * transaction. *ret_n: how many. */
 int engine_erase(Txn *t, const RecordKey *k, uint64_t *ret_n);

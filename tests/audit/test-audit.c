@@ -78,6 +78,11 @@ static void kept_after_breach(Txn *t) {
         say(t, "slot.written", B, ",\"slot\":\"n\",\"version\":3,\"proposed\":11");
 }
 
+static void remembered_after_breach(Txn *t) {
+        say(t, "region.faulted", B, "");
+        say(t, "memory.save", B, ",\"scope\":1,\"kind\":\"memory_substrate\",\"id\":\"a\",\"version\":1,\"state\":\"active\"");
+}
+
 static void not_canonical(Txn *t) {
         char text[100], time[CLOCK_TEXT_MAX];
 
@@ -224,6 +229,7 @@ static const struct {
         {"written without proposal", written_without_proposal, "out of its turn"},
         {"other value than proposed", other_value_than_proposed, "not what was proposed"},
         {"kept after a breach", kept_after_breach, "I-24"},
+        {"remembered after a breach", remembered_after_breach, "change of memory that was kept (I-24)"},
         {"undefined slot", undefined_slot, "not defined"},
         {"read of an old version", read_of_an_old_version, "I-20"},
         {"defined twice", defined_twice, "lacks a field"},

@@ -75,6 +75,7 @@ static inline void desk_fixture_region_end(DeskFixture *d, bool keep) {
         uint64_t released, ended;
         Txn *t = store_fixture_begin(&d->f, true);
 
+        cr_assert_eq(desk_memory_end(d->desk, t, keep, "timed_out"), 0);
         cr_assert_eq(engine_region_end(t, &(RegionEnd){d->region, keep, none, none}, &released, &ended, &d->f.d), 0, "%s", d->f.d.text);
         store_fixture_commit(&d->f, t);
         desk_free(d->desk);

@@ -160,9 +160,12 @@ Test(memory, large_texts) {
                 desk_expect(&d, line, rows[i].word);
                 json_decref(after);
                 after = state(&d);
-                cr_assert_eq(json_equal(before, after), rows[i].word != NULL, "%zu bytes", rows[i].n);
+                cr_assert(json_equal(before, after), "%zu bytes: what is taken is held until the end", rows[i].n);
         }
-        desk_fixture_region_end(&d, false);
+        desk_fixture_region_end(&d, true);
+        json_decref(after);
+        after = state(&d);
+        cr_assert_eq(json_array_size(json_object_get(after, "default")), json_array_size(json_object_get(before, "default")) + 1);
 }
 
 // M-21: of what is not granted a region learns nothing, not even whether it is there; G-2 M-9: nothing but records is ever shown
@@ -200,7 +203,7 @@ Test(memory, reads_stay_within_scope_and_family) {
         desk_fixture_region_end(&d, false);
 }
 
-// M-10 M-16 M-52 M-55: one mutation a write, with the region's id, and what it says is so
+// M-10 M-16 M-52 M-55 I-24: one mutation a write, with the region's id; what it says is so for the region, and with its end for all
 Test(memory, saves_and_deletes) {
         _cleanup_desk_fixture_ DeskFixture d;
         _cleanup_json_ json_t *one = NULL, *two = NULL, *history = NULL, *rest = NULL, *events = NULL, *gone = NULL;
@@ -217,7 +220,7 @@ Test(memory, saves_and_deletes) {
         cr_assert_eq(json_array_size(changes), 1);
         cr_assert_str_eq(json_string_value(json_object_get(json_array_get(changes, 0), "change")), "created");
         cr_assert_str_eq(json_string_value(json_object_get(json_array_get(changes, 0), "region")), d.region);
-        cr_assert(json_equal(json_object_get(history, "next"), json_object_get(one, "seq")));
+        cr_assert(json_is_integer(json_object_get(history, "next")));
         desk_expect(&d, REQUEST("memory.delete", "{\"kind\":\"memory_substrate\",\"id\":\"born\",\"reason\":\"no more\"}"), NULL);
         desk_expect(&d, REQUEST("memory.load", "{\"kind\":\"memory_substrate\",\"id\":\"born\"}"), "no_record");
         rest = result(&d, REQUEST("memory.history", "{\"kind\":\"memory_substrate\",\"id\":\"born\"}"));
@@ -225,12 +228,15 @@ Test(memory, saves_and_deletes) {
         cr_assert_null(json_object_get(rest, "next"));
         cr_assert_eq(desk_finish(d.desk, &d.f.d), 0);
         events = desk_events(&d);
-        cr_assert_eq(desk_count(events, "memory.save", NULL, NULL), 2);
-        cr_assert_eq(desk_count(events, "memory.delete", NULL, NULL), 1);
+        cr_assert_eq(desk_count(events, "memory.save", NULL, NULL) + desk_count(events, "memory.delete", NULL, NULL), 0);
         cr_assert_eq(desk_count(events, "memory.read", NULL, NULL), 1);
         gone = result(&d, REQUEST("memory.list", "{\"filter\":\"id:born\"}"));
         cr_assert_eq(json_array_size(json_object_get(gone, "records")), 0);
-        desk_fixture_region_end(&d, false);
+        desk_fixture_region_end(&d, true);
+        json_decref(events);
+        events = desk_events(&d);
+        cr_assert_eq(desk_count(events, "memory.save", NULL, NULL), 2);
+        cr_assert_eq(desk_count(events, "memory.delete", NULL, NULL), 1);
 }
 
 // Lists and searches end, however much there is: what is left is for the next request; a phrase that nothing has is not looked for in everything

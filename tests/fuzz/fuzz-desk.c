@@ -270,12 +270,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         feed(&conn, desk, &peer, data + 1, n - 1, data[0]);
         check_answers(&peer);
         fuzz_check(desk_finish(desk, &why) == 0, "%s", why.text);
-        desk_free(desk);
         conn_deinit(&conn);
         closep(&peer.from);
         buf_deinit(&peer.answers);
 
         t = begin(true);
+        fuzz_check(desk_memory_end(desk, t, data[0] & 16, "timed_out") == 0);
+        desk_free(desk);
         fuzz_check(engine_region_end(t, &(RegionEnd){id, data[0] & 16, none, none}, &released, &ended, &why) == 0, "%s", why.text);
         fuzz_check(released < ended); /* I-15 */
         commit(t);

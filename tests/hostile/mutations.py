@@ -259,6 +259,10 @@ MUTATIONS = [
     Mutation("end after too many bad lines", [("schema/limits.h", "#define PIPE_BAD_LINES_MAX 64 ", "#define PIPE_BAD_LINES_MAX 1000000 ")],
              "pipe-garbage-long"),
     Mutation("a breach commits nothing", [("supervisor/engine/end.c", 'keep ? "slot.written" : "slot.discarded"', '"slot.written"')], "pipe-breach"),
+    Mutation("a breach commits nothing of memory", [("supervisor/daemon/record.c", "desk_memory_end(desk, t, end.keep,", "desk_memory_end(desk, t, true,")],
+             "a breach of any budget leaves nothing,a sub skill has its own end", cases="held.py"),
+    Mutation("memory: what is judged is taken back", [("supervisor/desk/desk-held.c", "        store_abort(t);\n        if (r < 0)", "        store_commit(t, NULL);\n        if (r < 0)")],
+             "a breach of any budget leaves nothing,a supervisor that dies leaves nothing", cases="held.py"),
     # --- keys, sub-skills, callbacks
     Mutation("a key does not leave with a proposal", [("supervisor/desk/desk-handle.c", "int r = region_keys_in_json(value);", "int r = 0;")],
              "keys do not leave", cases="keys.py"),

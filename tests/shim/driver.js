@@ -27,7 +27,7 @@ function call(op, ...args) {
         case "canon":
                 return lethe.canonRead({ bucket: args[0], id: args[1], state: args[2], after: args[3], limit: args[4] });
         case "save":
-                return { ...lethe.memorySave({ kind: args[0], payload: args[1], id: args[2], type: args[3], refs: args[4], expect: args[5], scope: args[6] }), seq: 0 };
+                return lethe.memorySave({ kind: args[0], payload: args[1], id: args[2], type: args[3], refs: args[4], expect: args[5], scope: args[6] });
         case "load":
                 return { record: lethe.memoryLoad(...args) };
         case "records":

@@ -28,7 +28,7 @@ def call(op, *args):
     elif op == "canon":
         return {key: value for key, value in lethe.canon_read(*args)._asdict().items() if value is not None}
     elif op == "save":
-        return dict(lethe.memory_save(*args), seq=0)
+        return lethe.memory_save(*args)
     elif op == "load":
         return {"record": lethe.memory_load(*args)}
     elif op == "records":

@@ -193,13 +193,15 @@ static void sayer_end(StoreFixture *f, Sayer *s) {
         uint64_t released, ended;
         Txn *t = store_fixture_begin(f, true);
 
+        cr_assert_eq(desk_memory_end(s->desk, t, true, "exited"), 0);
         cr_assert_eq(engine_region_end(t, &(RegionEnd){s->region, true, none, none}, &released, &ended, &f->d), 0, "%s", f->d.text);
         store_fixture_commit(f, t);
         desk_free(s->desk);
         buf_deinit(&s->reply);
 }
 
-// What regions say at the same time, notes and records of memory, is on the disk with one flush for all of them, and each is told after it.
+// What regions say at the same time is on the disk with one flush for all of them, and each is told after it; a save of memory is judged in the midst of them
+// and taken back, without a flush of its own and without harm to the others (I-24).
 Test(batch, what_regions_say_is_taken_along) {
         enum { N = 8 };
         static const char *const lines[] = {NOTE, RECORD};
@@ -236,6 +238,31 @@ Test(batch, what_regions_say_is_taken_along) {
                 cr_assert(s[i].reply.n > 0 && strstr(s[i].reply.data, "\"result\""), "region %d: %.*s", i, (int)s[i].reply.n, s[i].reply.data);
                 sayer_end(&f, &s[i]);
         }
+        reopened_is_whole(&f);
+}
+
+// I-24: a save that is judged writes nothing and flushes nothing, alone too; with the region's end it is there.
+Test(batch, a_judgement_costs_no_flush) {
+        _cleanup_store_fixture_ StoreFixture f;
+        char file[PATH_MAX];
+        size_t n_ops, n_said;
+        Sayer s;
+        Op *ops;
+
+        store_fixture_init(&f, STORE_SUPERVISE);
+        sayer_init(&f, &s, RECORD);
+        snprintf(file, sizeof(file), "%.4000s/data.mdb", f.dir);
+        write_log_start(file);
+        for (int i = 0; i < 3; i++)
+                cr_assert_eq(desk_line(s.desk, RECORD, strlen(RECORD), &s.reply, &f.d), 0, "%s", f.d.text);
+        write_log_stop(&ops, &n_ops);
+        write_log_free(ops, n_ops);
+        cr_assert_eq(n_ops, 0, "%zu writes and flushes", n_ops);
+        n_said = 0;
+        for (const char *at = s.reply.data; (at = memmem(at, (size_t)(s.reply.data + s.reply.n - at), "\"held\":true", 11)); at++)
+                n_said++;
+        cr_assert_eq(n_said, 3, "%.*s", (int)s.reply.n, s.reply.data);
+        sayer_end(&f, &s);
         reopened_is_whole(&f);
 }
 
