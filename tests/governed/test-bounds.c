@@ -33,7 +33,7 @@ Test(bounds, notes) {
 
         memset(text, 'x', sizeof(text));
         pipe_init(&p);
-        cr_expect_eq(add(&p, text, 0), ENGINE_E_TOO_LARGE);
+        cr_expect_eq(add(&p, text, 0), ENGINE_E_EMPTY);
         cr_expect_eq(add(&p, text, 1), 0);
         cr_expect_eq(add(&p, text, NOTE_TEXT_MAX), 0);
         cr_expect_eq(add(&p, text, NOTE_TEXT_MAX + 1), ENGINE_E_TOO_LARGE);
