@@ -92,9 +92,9 @@ int cmd_context(int argc, char **argv) {
                         c.query = optarg;
                         break;
                 case 'L':
-                        r = action_number(&a, "--lane", optarg, &lane);
-                        if (r != EXIT_OK || lane == 0 || lane > CONTEXT_LANE_MAX)
-                                return r != EXIT_OK ? r : cli_usage("context", "--lane: 1 to %d", CONTEXT_LANE_MAX);
+                        r = cli_number("context", "--lane", optarg, 1, CONTEXT_LANE_MAX, &lane);
+                        if (r != EXIT_OK)
+                                return r;
                         break;
                 default:
                         if (!store_option(&a.o, opt, optarg))

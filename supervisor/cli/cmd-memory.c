@@ -196,10 +196,8 @@ static int search(ActionArgs *a) {
         Call c = {.a = a, .scope = scope_of(a)};
         uint64_t limit = 0;
         Diag d = {0};
-        int r = a->option['L'] ? action_number(a, "--limit", a->option['L'], &limit) : EXIT_OK;
+        int r = a->option['L'] ? cli_number(a->verb, "--limit", a->option['L'], 1, QUERY_LIMIT_MAX, &limit) : EXIT_OK;
 
-        if (r == EXIT_OK && a->option['L'] && (limit < 1 || limit > QUERY_LIMIT_MAX))
-                return cli_usage(a->verb, "--limit: '%s' is not a number from 1 to %d", a->option['L'], QUERY_LIMIT_MAX);
         if (r != EXIT_OK)
                 return r;
         r = query_parse(a->argv[0], strlen(a->argv[0]), limit, clock_real_usec(), &c.query, &d);
