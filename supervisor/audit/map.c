@@ -1,15 +1,14 @@
 #include "audit/audit-internal.h"
 
+#include "base/scatter.h"
+
 #include <errno.h>
 #include <string.h>
 
 static size_t place(const struct MapItem *items, size_t room, const char *key) {
-        uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
         size_t i;
 
-        for (const char *p = key; *p; p++)
-                h = (h ^ (uint8_t)*p) * UINT64_C(1099511628211);
-        for (i = h & (room - 1); items[i].key && strcmp(items[i].key, key) != 0;)
+        for (i = scatter(0, key, strlen(key)) & (room - 1); items[i].key && strcmp(items[i].key, key) != 0;)
                 i = (i + 1) & (room - 1);
         return i;
 }

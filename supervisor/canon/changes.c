@@ -1,6 +1,7 @@
 #include "canon/changes.h"
 
 #include "base/clean.h"
+#include "base/scatter.h"
 #include "base/size.h"
 #include "canon/mention.h"
 
@@ -32,14 +33,6 @@ static char folded(char c) {
         return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-static size_t hash_of(const char *s, size_t n) {
-        uint64_t h = UINT64_C(14695981039346656037);
-
-        for (size_t i = 0; i < n; i++)
-                h = (h ^ (uint8_t)s[i]) * UINT64_C(1099511628211);
-        return (size_t)(h ^ h >> 32);
-}
-
 static int place_init(Place *x, size_t rows) {
         for (x->n = 64; x->n < 2 * rows; x->n *= 2)
                 ;
@@ -51,7 +44,7 @@ static int place_init(Place *x, size_t rows) {
 static size_t find(const Changes *h, const Place *x, const char *id, size_t n_id, size_t *ret_at) {
         size_t k;
 
-        for (k = hash_of(id, n_id) & (x->n - 1); x->p[k]; k = (k + 1) & (x->n - 1)) {
+        for (k = scatter(0, id, n_id) & (x->n - 1); x->p[k]; k = (k + 1) & (x->n - 1)) {
                 const char *other = h->rows[x->p[k] - 1].id;
 
                 if (strncmp(other, id, n_id) == 0 && other[n_id] == 0)

@@ -53,8 +53,6 @@ static int key_compare(const RecordKey *a, const RecordKey *b) {
         return a->kind != b->kind ? (a->kind > b->kind) - (a->kind < b->kind) : strcmp(a->id, b->id);
 }
 
-static_assert(RECORD_ID_MAX <= SCATTER_BYTES_MAX + 1, "an id is scattered whole");
-
 /* Where it stands, or would. */
 static size_t place(const Found *f, const RecordKey *source) {
         size_t k = scatter(source->kind, source->id, strlen(source->id)) & (f->n_buckets - 1);

@@ -107,7 +107,7 @@ static int more_buckets(Terms *b) {
 }
 
 static int add(Terms *b, unsigned field, const char *p, size_t n, bool whole) {
-        uint32_t h = scatter(field, p, n);
+        uint32_t h = (uint32_t)scatter(field, p, n);
         size_t k;
         Entry *e;
         int r;
