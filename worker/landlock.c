@@ -60,13 +60,16 @@ static int add_rules_inside(Worker *w, int ruleset, uint64_t handled) {
 
 /* On the host's tree only what is listed can be reached at all. */
 static int add_rules_host(Worker *w, int ruleset, uint64_t handled) {
-        int e = add_rule(ruleset, handled, w->spec.scratch, WRITE_RIGHTS);
+        int e;
 
+        w->progress->detail = (int)w->spec.n_entries; /* none of them */
+        e = add_rule(ruleset, handled, w->spec.scratch, WRITE_RIGHTS);
         for (size_t i = 0; e == 0 && i < w->spec.n_entries; i++) {
                 const LaunchEntry *b = &w->spec.entries[i];
 
                 if (b->kind != LAUNCH_BIND)
                         continue;
+                w->progress->detail = (int)i;
                 e = add_rule(ruleset, handled, b->source,
                              b->flags & LAUNCH_DEVICE  ? DEVICE_RIGHTS
                              : b->flags & LAUNCH_WRITE ? WRITE_RIGHTS

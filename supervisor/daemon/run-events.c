@@ -31,7 +31,7 @@ void run_let_go(Run *run) {
                 return;
         run->attach_deadline = LOOP_NEVER;
         r->go_usec = clock_mono_usec();
-        region_budget_start(&r->budget, r->spawned.pid, r->budget.scratch, r->spawned.tier == TIER_LANDLOCK, r->go_usec);
+        region_budget_start(&r->budget, r->spawned.pid, r->go_usec);
         region_move(r, REGION_RUNNING);
         e = spawn_go(&r->spawned);
         if (e < 0)
@@ -76,7 +76,7 @@ void run_born(Run *run, int scratch, bool attached) {
                 closep(&scratch);
                 return;
         }
-        r->budget.scratch = scratch;
+        region_budget_scratch(&r->budget, scratch, r->spawned.tier == TIER_LANDLOCK);
         if (scratch < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "the scratch cannot be measured: %s", strerror(errno));
         else if (!attached && r->grant->discipline != DISCIPLINE_NONE && (e = attach(run, &d)) != 0)

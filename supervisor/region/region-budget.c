@@ -48,10 +48,13 @@ static uint64_t scratch_mark(const RegionBudget *b) {
         return (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize + fs.f_files - fs.f_ffree;
 }
 
-void region_budget_start(RegionBudget *b, pid_t worker, int scratch_fd, bool scratch_on_host, uint64_t now) {
+void region_budget_scratch(RegionBudget *b, int fd, bool on_host) {
+        b->scratch = fd;
+        b->scratch_on_host = on_host;
+}
+
+void region_budget_start(RegionBudget *b, pid_t worker, uint64_t now) {
         b->worker = worker;
-        b->scratch = scratch_fd;
-        b->scratch_on_host = scratch_on_host;
         b->started_usec = now;
         b->wall_deadline = now + b->grant->budget.wall_usec;
         b->tick_usec = b->cgroup->memory && b->cgroup->pids ? TICK_SLOW_USEC : TICK_FAST_USEC;

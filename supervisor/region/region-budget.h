@@ -47,8 +47,10 @@ struct RegionBudget {
 };
 
 void region_budget_init(RegionBudget *b, const Grant *g, RegionCgroup *c);
-/* The worker was let go: clocks start. scratch_fd is taken over. */
-void region_budget_start(RegionBudget *b, pid_t worker, int scratch_fd, bool scratch_on_host, uint64_t now_usec);
+/* The scratch is there: a descriptor, which is taken over; or -1. */
+void region_budget_scratch(RegionBudget *b, int fd, bool on_host);
+/* The worker was let go: clocks start. */
+void region_budget_start(RegionBudget *b, pid_t worker, uint64_t now_usec);
 /* Periodic accounting; moves tick_deadline on. */
 Breach region_budget_tick(RegionBudget *b, uint64_t now_usec);
 /* A control group has news: memory or tasks. */

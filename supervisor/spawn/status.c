@@ -92,7 +92,7 @@ int spawn_go(Spawned *s) {
 static void name_entry(const Spawned *s, const StatusRecord *f, Diag *d) {
         LaunchSpec spec;
 
-        if ((f->a != STEP_BIND && f->a != STEP_WORKDIR) || launch_decode(s->spec, s->n_spec, &spec) < 0)
+        if ((f->a != STEP_BIND && f->a != STEP_WORKDIR && (f->a != STEP_LANDLOCK || s->tier != TIER_LANDLOCK)) || launch_decode(s->spec, s->n_spec, &spec) < 0)
                 return;
         if (f->a == STEP_WORKDIR) {
                 char workdir[256];
@@ -105,7 +105,7 @@ static void name_entry(const Spawned *s, const StatusRecord *f, Diag *d) {
 
                 diag_quote(e->source, strlen(e->source), source, sizeof(source));
                 diag_quote(e->target, strlen(e->target), target, sizeof(target));
-                diag(d, 0, "%s: \"%s\" at \"%s\": %s", steps[STEP_BIND].line, source, target, strerror(f->b));
+                diag(d, 0, "%s: \"%s\" at \"%s\": %s", steps[f->a].line, source, target, strerror(f->b));
         }
         launch_deinit(&spec);
 }
@@ -123,6 +123,8 @@ int spawn_explain(const Spawned *s, const StatusRecord *f, Diag *reterr) {
         if (step == STEP_PROC && refused)
                 return diag(reterr, SPAWN_E_TIER, "step proc: %s; a container that hides parts of /proc forbids a new one; fix: run without "
                                                   "\"proc\"", d.text);
+        if (step == STEP_LANDLOCK && refused)
+                return diag(reterr, SPAWN_E_KERNEL, "step landlock: %s; fix: let the user of the region reach it (others, or its group)", d.text);
         if (step == STEP_LANDLOCK || step == STEP_SECCOMP || ((step == STEP_ROOT || step == STEP_BIND) && f->b == ENOSYS))
                 return diag(reterr, SPAWN_E_TIER, "step %s: %s; fix: a kernel of version 5.13 or later with it switched on", spawn_step_name(step),
                             d.text);

@@ -16,7 +16,7 @@ import threading
 import time
 
 from tap import DIR, ENV, LETHE, ROOT, STORE, Skip, alone, case, cgroups_left, check, end_daemon, lethe, log, main, run, same, wait_for
-from tiers import TIERS
+from tiers import TIERS, WHY_NOT
 
 WRITER = os.path.abspath(sys.argv[2])
 PY = "/usr/bin/python3"
@@ -484,6 +484,7 @@ def a_full_store_is_no_success():
 
 @case
 def both_tiers():
+    os.chmod(DIR, 0o755)  # in tier landlock root's regions are those of another user
     for tier in TIERS:
         policy = os.path.join(DIR, "tier.json")
         with open(policy, "w") as f:
@@ -493,6 +494,24 @@ def both_tiers():
         r = run("--policy", policy, "--tier", tier, s)
         same((r.code, r.receipt["tier"], r.receipt["outcome"]), (3, tier, "exited"), r)
         same([d for d in os.listdir("/tmp") if d == "lethe-" + r.receipt["region"]], [])
+
+
+@case
+def what_the_region_s_user_cannot_reach_is_named():
+    if "landlock" not in TIERS:
+        raise Skip(WHY_NOT)
+    if os.getuid() != 0:
+        raise Skip("needs root: who runs regions under another user")
+    os.chmod(DIR, 0o755)
+    policy, closed = os.path.join(DIR, "tier.json"), os.path.join(DIR, "closed")
+    os.makedirs(os.path.join(closed, "within"))
+    os.chmod(closed, 0o700)
+    with open(policy, "w") as f:
+        json.dump({"version": 1, "min_tier": "landlock"}, f)
+    s = skill("reaching", {"entry": {"main": ["/bin/true"]}, "min_tier": "landlock"})
+    r = run("--policy", policy, "--tier", "landlock", "-v", "%s/within:%s/within" % (closed, closed), s)
+    same((r.code, b'"%s/within"' % closed.encode() in r.err, b"Permission denied" in r.err, b"kernel of version" in r.err), (125, True, True, False), r)
+    check(r.receipt["usage"]["scratch_bytes"] < 1 << 20, "what others have in that file system is not its own")
 
 
 CUT_SHORT = """import ctypes, mmap, os, signal, sys

@@ -296,7 +296,7 @@ Test(region_cgroup, who_is_in_it_is_looked_at) { // I-23
         cr_expect_eq(n, 1);
         cr_expect_eq(region_cgroup_each(&c, count_one, &n), -E2BIG);
         region_budget_init(&b, &grant, &c);
-        region_budget_start(&b, INT_MAX, -1, false, 0);
+        region_budget_start(&b, INT_MAX, 0);
         for (unsigned i = 0; i < 1000 && breach.outcome == OUTCOME_NONE; i++) {
                 usleep(10000);
                 breach = region_budget_tick(&b, clock_mono_usec());
