@@ -295,6 +295,30 @@ def callbacks_come_before_the_overwriting():  # I-13
     same(p.returncode, 0)
 
 
+# Whose parent ends while it executes something: what the kernel gives back at that moment is held a little longer than it says.
+EXECUTES = """
+import os, time
+block = os.urandom(1 << 20)
+for i in range(200):
+    if os.fork() == 0:
+        own = bytearray(block)
+        if os.fork() == 0:
+            until = time.monotonic() + i % 8 * 0.0001
+            while time.monotonic() < until:
+                pass
+            os.execv("/bin/true", ["true"])
+        os._exit(0)
+    os.wait()
+"""
+
+
+@case
+def one_that_executes_keeps_no_page_of_another_from_being_overwritten():  # I-16, I-29
+    r = run("--exec", PY, "-c", EXECUTES)
+    t = r.receipt["teardown"]
+    same((r.code, t["bytes_missed"], t["grade"] in CLEARED, t["counts"]["processes"] > 200), (0, {}, True, True), t)
+
+
 @case
 def without_a_guard_nothing_runs():  # I-29
     bare = os.path.join(DIR, "bare")

@@ -175,6 +175,8 @@ MUTATIONS = [
              "frozen_until_scrub,held_at_its_own_end", runner="scrub/test-guard-orders"),
     Mutation("guard: only pages that no other process maps", [("supervisor/scrub/scan.c", "        if (!(entry & ENTRY_EXCLUSIVE))", "        if (kernel_area(s, address))")],
              "what_another_process_keeps_is_missed", runner="scrub/test-guard-orders"),
+    Mutation("guard: who executes is waited for", [(END, "goes = goes && !s->alone && !others_execute(g, s);", "goes = goes && !s->alone;")],
+             "one that executes keeps no page of another from being overwritten", cases="teardown.py"),
     Mutation("guard: in a round, one that has pages of a few others stays", [(ROUND, "        if (!all)\n                stay(g, s);\n        return all;", "        return true;")],
              "what_few_of_many_have", runner="scrub/test-guard-tree"),
     Mutation("guard: in a round, shared memory is looked for", [("supervisor/scrub/scan.c", "plain = ioctl(fd, PROCMAP_QUERY_, &shared) < 0 && errno == ENOENT;", "plain = shared.size > 0;")],

@@ -110,7 +110,7 @@ case("the rest of the list is declared, but for what is inside", {n for n, y in 
 case("bytes of a section leave in one function", [f for f in YIELDS if re.search(r"json_parse\(\(const char \*\)s->memory", body(f))] == ["handle_read"])
 
 # Who may search for keys, and who may be given one.
-searchers = {"desk_desk-slot.c", "desk_desk-note.c", "desk_desk-memory.c", "region_region-handle.c"}
+searchers = {"desk_desk-slot.c", "desk_desk-note.c", "desk_desk-held.c", "region_region-handle.c"}
 case("keys are looked for at the ways out alone", users.get("region_keys_hold", set()) <= searchers, users.get("region_keys_hold"))
 borrowers = {"daemon_notes.c", "cli_cmd-promote.c"}
 case("they are lent to promotion alone", users.get("region_keys", set()) <= borrowers, users.get("region_keys"))

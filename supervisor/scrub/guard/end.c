@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ONE_BY_ONE 64 /* of more processes, what each has open is only counted */
+#define ONE_BY_ONE 64 /* of more processes, what each has open is only counted, and nobody asks what they are at */
 #define COME_USEC 20000 /* for what was killed to come to its exit stop, after the one before */
 #define LEAVE_USEC 100000 /* it takes some tens, but for files that a granted file system is slow to close */
 
@@ -186,6 +186,23 @@ static bool others_first(Guard *g, Space *s) {
         return (come && more_come(g)) || f->leaving > s->leaving;
 }
 
+/* One that shared pages with it gives them back by execve: they have been counted as its own, and what is written would go to copies of them. */
+static bool others_execute(const Guard *g, Space *s) {
+        const Family *f = s->family;
+
+        unsigned over = f->ending + f->leaving;
+
+        if (!f->forked || g->scan.own.bytes == 0 || f->living <= over || f->living - over > ONE_BY_ONE)
+                return false;
+        if (s->waits_since == 0)
+                s->waits_since = now_usec();
+        for (size_t i = 0; now_usec() - s->waits_since < LEAVE_USEC && i < BUCKETS; i++)
+                for (const Task *t = g->buckets[i]; t; t = t->next)
+                        if (t->space != s && t->space && t->space->family == f && t->state == TASK_RUNNING && task_executes(t->pid))
+                                return true;
+        return false;
+}
+
 static void let_go(Guard *g, Space *s) {
         files_count(g);
         task_move(g, s->last, TASK_LEAVING);
@@ -204,7 +221,7 @@ static bool overwrite(Guard *g, Space *s) {
         goes = seen != 0 || (!late && round_covers(g, s));
         /* The kernel writes to locks of one that leaves, which may be in shared memory. */
         s->alone = seen == 0 && g->n_leaving > s->leaving && shared_any(g, s->last);
-        goes = goes && !s->alone;
+        goes = goes && !s->alone && !others_execute(g, s);
         if (goes)
                 clear_space(g, s, seen, plain);
         scan_end(&g->scan);

@@ -159,6 +159,9 @@ int same_space(pid_t a, pid_t b);
 const char *task_state(pid_t pid, char text[static 512]);
 /* Is pid, which need not be traced, killed or on its way to its end? */
 bool task_is_doomed(pid_t pid);
+/* Is it within execve, its new memory without a program in it yet? Pages of its old one, which the kernel gives back at that moment, count as nobody's and
+ * are held all the same. Also true of who has given up its memory at its end. */
+bool task_executes(pid_t pid);
 /* Does the kernel still know it as traced by us? A thread that executes takes on its leader's pid, and nothing is reported of its own. */
 bool task_is_ours(pid_t pid);
 /* Forgets the tasks of t's thread group, but t, that are no more without a report. Returns how many of them had not left their space. */

@@ -74,6 +74,16 @@ bool task_is_doomed(pid_t pid) {
         return doomed;
 }
 
+bool task_executes(pid_t pid) {
+        enum { STATE = 3, START_CODE = 26 };
+        char text[512];
+        const char *p = task_state(pid, text);
+
+        for (int field = STATE; p && field < START_CODE; field++, p = strchr(p, ' '), p += p != NULL)
+                ;
+        return p && *p == '0' && p[1] == ' ';
+}
+
 Task *task_add(Guard *g, pid_t pid, TaskState state) {
         Task **b = bucket(g, pid), *t = calloc(1, sizeof(*t));
 
