@@ -139,6 +139,16 @@ static inline int desk_expect(DeskFixture *d, const char *line, const char *word
                 cr_assert(!got, "%.100s: answered %s", line, got);
         return r;
 }
+/* Says a line that must have a result: that. Owned. */
+static inline json_t *desk_result_of(DeskFixture *d, const char *line) {
+        json_t *answer, *o;
+
+        cr_assert_eq(desk_say(d, line, strlen(line), &answer), 0, "%s", d->f.d.text);
+        o = json_incref(json_object_get(answer, "result"));
+        cr_assert(o, "%s: %s", line, json_string_value(json_object_get(json_object_get(answer, "error"), "message")));
+        json_decref(answer);
+        return o;
+}
 #define DESK_HELLO "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"hello\",\"params\":{\"protocol\":1}}"
 
 /* Text with the region's id for $REGION and its key for $KEY. Owned. */

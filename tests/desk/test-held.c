@@ -25,16 +25,6 @@ static void begin(DeskFixture *d) {
         desk_expect(d, DESK_HELLO, NULL);
 }
 
-static json_t *result(DeskFixture *d, const char *line) {
-        json_t *answer, *o;
-
-        cr_assert_eq(desk_say(d, line, strlen(line), &answer), 0, "%s", d->f.d.text);
-        o = json_incref(json_object_get(answer, "result"));
-        cr_assert(o, "%s: %s", line, json_string_value(json_object_get(json_object_get(answer, "error"), "message")));
-        json_decref(answer);
-        return o;
-}
-
 static const char *word(const json_t *o, const char *name) {
         return json_string_value(json_object_get(o, name)) ?: "";
 }
@@ -79,18 +69,18 @@ Test(held, a_breach_leaves_nothing) {
         json_int_t count;
 
         begin(&d);
-        one = result(&d, SAVE(OF("in May") ",\"id\":\"born\",\"expect\":0"));
+        one = desk_result_of(&d, SAVE(OF("in May") ",\"id\":\"born\",\"expect\":0"));
         cr_assert(json_is_true(json_object_get(one, "created")) && json_is_true(json_object_get(one, "held")));
         cr_assert_null(json_object_get(one, "seq"), "it has no number yet");
-        two = result(&d, SAVE(OF("in June") ",\"id\":\"born\",\"expect\":1"));
+        two = desk_result_of(&d, SAVE(OF("in June") ",\"id\":\"born\",\"expect\":1"));
         cr_assert(json_is_false(json_object_get(two, "created")) && json_integer_value(json_object_get(two, "version")) == 2);
-        own = result(&d, ON("memory.load", "born"));
+        own = desk_result_of(&d, ON("memory.load", "born"));
         cr_assert_str_eq(word(json_object_get(json_object_get(own, "record"), "payload"), "object"), "in June");
-        found = result(&d, REQUEST("memory.search", "{\"query\":\"june\"}"));
+        found = desk_result_of(&d, REQUEST("memory.search", "{\"query\":\"june\"}"));
         cr_assert_eq(json_array_size(json_object_get(found, "records")), 1);
-        list = result(&d, REQUEST("memory.list", "{}"));
+        list = desk_result_of(&d, REQUEST("memory.list", "{}"));
         cr_assert_eq(json_array_size(json_object_get(list, "records")), 1);
-        history = result(&d, ON("memory.history", "born"));
+        history = desk_result_of(&d, ON("memory.history", "born"));
         cr_assert_eq(json_array_size(json_object_get(history, "changes")), 2);
         SEES(&d, "born", "");
         cr_assert_eq(mutations(&d), 0);
@@ -110,8 +100,8 @@ Test(held, a_good_end_commits) {
         const json_t *ended;
 
         begin(&d);
-        one = result(&d, SAVE(OF("in May")));
-        two = result(&d, SAVE(OF("in June")));
+        one = desk_result_of(&d, SAVE(OF("in May")));
+        two = desk_result_of(&d, SAVE(OF("in June")));
         cr_assert_str_neq(word(one, "id"), word(two, "id"));
         cr_assert_gt(asprintf(&ref, SAVE(OF("of both") ",\"id\":\"both\",\"refs\":[{\"kind\":\"memory_substrate\",\"id\":\"%s\"}]"), word(one, "id")), 0);
         desk_expect(&d, ref, NULL);
@@ -176,12 +166,12 @@ Test(held, two_regions_at_once) {
         Txn *t;
 
         begin(&d);
-        mine = result(&d, SAVE(OF("mine")));
+        mine = desk_result_of(&d, SAVE(OF("mine")));
         desk_expect(&d, SAVE(OF("of the first") ",\"id\":\"born\",\"expect\":0"), NULL);
         first = d;
         desk_fixture_region(&d); /* a second one beside it */
         desk_expect(&d, DESK_HELLO, NULL);
-        theirs = result(&d, SAVE(OF("theirs")));
+        theirs = desk_result_of(&d, SAVE(OF("theirs")));
         cr_assert_str_neq(word(mine, "id"), word(theirs, "id"));
         desk_expect(&d, SAVE(OF("of the second") ",\"id\":\"born\",\"expect\":0"), NULL);
         desk_expect(&d, SAVE(OF("leans on it") ",\"id\":\"leans\",\"refs\":[{\"kind\":\"memory_substrate\",\"id\":\"born\"}]"), NULL);

@@ -46,16 +46,6 @@ static void begin(DeskFixture *d) {
         desk_expect(d, DESK_HELLO, NULL);
 }
 
-static json_t *result(DeskFixture *d, const char *line) {
-        json_t *answer, *o;
-
-        cr_assert_eq(desk_say(d, line, strlen(line), &answer), 0, "%s", d->f.d.text);
-        o = json_incref(json_object_get(answer, "result"));
-        cr_assert(o, "%s: %s", line, json_string_value(json_object_get(json_object_get(answer, "error"), "message")));
-        json_decref(answer);
-        return o;
-}
-
 /* All that a region could have changed: the rows of all scopes, and what of its events is a mutation. */
 static json_t *state(DeskFixture *d) {
         static const char *const scopes[] = {"default", "pages", "other"};
@@ -193,12 +183,12 @@ Test(memory, reads_stay_within_scope_and_family) {
         begin(&d);
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
                 desk_expect(&d, rows[i].line, rows[i].word);
-        list = result(&d, REQUEST("memory.list", "{\"scope\":\"pages\"}"));
+        list = desk_result_of(&d, REQUEST("memory.list", "{\"scope\":\"pages\"}"));
         cr_assert_eq(json_array_size(json_object_get(list, "records")), 1);
         cr_assert_str_eq(json_string_value(json_object_get(json_array_get(json_object_get(list, "records"), 0), "id")), "page");
-        found = result(&d, REQUEST("memory.search", "{\"query\":\"hidden thing page\",\"scope\":\"pages\"}"));
+        found = desk_result_of(&d, REQUEST("memory.search", "{\"query\":\"hidden thing page\",\"scope\":\"pages\"}"));
         cr_assert_eq(json_array_size(json_object_get(found, "records")), 1);
-        page = result(&d, REQUEST("memory.load", "{\"kind\":\"knowledge_projections\",\"id\":\"page\",\"scope\":\"pages\"}"));
+        page = desk_result_of(&d, REQUEST("memory.load", "{\"kind\":\"knowledge_projections\",\"id\":\"page\",\"scope\":\"pages\"}"));
         cr_assert_str_eq(json_string_value(json_object_get(json_object_get(json_object_get(page, "record"), "payload"), "text")), "an open page");
         desk_fixture_region_end(&d, false);
 }
@@ -210,12 +200,12 @@ Test(memory, saves_and_deletes) {
         const json_t *changes;
 
         begin(&d);
-        one = result(&d, SAVE(FACT ",\"id\":\"born\",\"expect\":0"));
+        one = desk_result_of(&d, SAVE(FACT ",\"id\":\"born\",\"expect\":0"));
         cr_assert(json_is_true(json_object_get(one, "created")));
-        two = result(&d, SAVE(FACT ",\"id\":\"born\",\"expect\":1,\"refs\":[{\"kind\":\"memory_substrate\",\"id\":\"mine\"}]"));
+        two = desk_result_of(&d, SAVE(FACT ",\"id\":\"born\",\"expect\":1,\"refs\":[{\"kind\":\"memory_substrate\",\"id\":\"mine\"}]"));
         cr_assert(json_is_false(json_object_get(two, "created")) && json_integer_value(json_object_get(two, "version")) == 2);
         desk_expect(&d, REQUEST("memory.delete", "{\"kind\":\"memory_substrate\",\"id\":\"mine\"}"), "dependents");
-        history = result(&d, REQUEST("memory.history", "{\"kind\":\"memory_substrate\",\"id\":\"born\",\"limit\":1}"));
+        history = desk_result_of(&d, REQUEST("memory.history", "{\"kind\":\"memory_substrate\",\"id\":\"born\",\"limit\":1}"));
         changes = json_object_get(history, "changes");
         cr_assert_eq(json_array_size(changes), 1);
         cr_assert_str_eq(json_string_value(json_object_get(json_array_get(changes, 0), "change")), "created");
@@ -223,14 +213,14 @@ Test(memory, saves_and_deletes) {
         cr_assert(json_is_integer(json_object_get(history, "next")));
         desk_expect(&d, REQUEST("memory.delete", "{\"kind\":\"memory_substrate\",\"id\":\"born\",\"reason\":\"no more\"}"), NULL);
         desk_expect(&d, REQUEST("memory.load", "{\"kind\":\"memory_substrate\",\"id\":\"born\"}"), "no_record");
-        rest = result(&d, REQUEST("memory.history", "{\"kind\":\"memory_substrate\",\"id\":\"born\"}"));
+        rest = desk_result_of(&d, REQUEST("memory.history", "{\"kind\":\"memory_substrate\",\"id\":\"born\"}"));
         cr_assert_eq(json_array_size(json_object_get(rest, "changes")), 3);
         cr_assert_null(json_object_get(rest, "next"));
         cr_assert_eq(desk_finish(d.desk, &d.f.d), 0);
         events = desk_events(&d);
         cr_assert_eq(desk_count(events, "memory.save", NULL, NULL) + desk_count(events, "memory.delete", NULL, NULL), 0);
         cr_assert_eq(desk_count(events, "memory.read", NULL, NULL), 1);
-        gone = result(&d, REQUEST("memory.list", "{\"filter\":\"id:born\"}"));
+        gone = desk_result_of(&d, REQUEST("memory.list", "{\"filter\":\"id:born\"}"));
         cr_assert_eq(json_array_size(json_object_get(gone, "records")), 0);
         desk_fixture_region_end(&d, true);
         json_decref(events);
@@ -264,17 +254,17 @@ Test(memory, answers_are_bounded) {
                 char line[300];
 
                 snprintf(line, sizeof(line), REQUEST("memory.list", "{\"filter\":\"prefix:says\",\"limit\":1000%s%s%s}"), *next ? ",\"after\":\"" : "", next, *next ? "\"" : "");
-                list = result(&d, line);
+                list = desk_result_of(&d, line);
                 seen += json_array_size(json_object_get(list, "records"));
                 snprintf(next, sizeof(next), "%s", json_string_value(json_object_get(list, "next")) ?: "");
                 cr_assert_lt(parts++, 10);
         } while (*next);
         cr_assert_geq(parts, 2, "a filter that takes nothing is no way around it");
         cr_assert_eq(seen, 0);
-        found = result(&d, REQUEST("memory.search", "{\"query\":\"\\\"words common\\\" row\"}"));
+        found = desk_result_of(&d, REQUEST("memory.search", "{\"query\":\"\\\"words common\\\" row\"}"));
         cr_assert(json_is_true(json_object_get(found, "cut")));
         json_decref(found);
-        found = result(&d, REQUEST("memory.search", "{\"query\":\"common\",\"limit\":100}"));
+        found = desk_result_of(&d, REQUEST("memory.search", "{\"query\":\"common\",\"limit\":100}"));
         cr_assert_eq(json_array_size(json_object_get(found, "records")), 100);
         cr_assert_null(json_object_get(found, "cut"));
         d.desk->memory_reads = MEMORY_READS_MAX - 1;
