@@ -32,9 +32,9 @@
 
 /* Typed memory as regions reach it (memory.*). */
 #define MEMORY_WRITES_MAX 4096     /* memory.save and memory.delete of one invocation, refused ones with them */
-#define MEMORY_HELD_MAX 64         /* of these that were taken: they are held until the region's end */
-#define MEMORY_HELD_BYTES (1024 * 1024) /* of what they say, as compact JSON */
-#define MEMORY_JUDGED_MAX 4096     /* requests of one invocation that are answered on top of what it holds */
+#define MEMORY_HELD_MAX 1024       /* of these that were taken: they are held until the region's end */
+#define MEMORY_HELD_BYTES (4 * 1024 * 1024) /* of what they say, as compact JSON */
+#define MEMORY_AGAIN_BYTES (128 * 1024 * 1024) /* of it that are done again, for all answers of one invocation together */
 #define MEMORY_READS_MAX 16384     /* the other requests of one invocation */
 #define MEMORY_ROWS_MAX 1000       /* records or changes of one answer */
 #define MEMORY_ROWS_STANDARD 100   /* when the request does not say */

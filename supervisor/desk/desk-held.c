@@ -1,8 +1,8 @@
 /* Runs: supervisor. What a region saves and deletes of typed memory until its end. Nothing of an invocation that breaks a budget is committed (I-24), so that a
  * save is judged when it is asked for and takes effect with the region's end:
  *
- *   asked for   a write transaction in which all that is held is done again, then the new one; it is taken back, whatever the verdict was. What was refused
- *               leaves mutation.refused, in a transaction of its own
+ *   asked for   a write transaction in which all that is held is done again, where the new one has to do with any of it, then the new one; it is taken back,
+ *               whatever the verdict was. What was refused leaves mutation.refused, in a transaction of its own
  *   read        the same transaction, and the reading in it: a region sees what it wrote itself, and nobody else does
  *   at its end  all of it in the transaction of the end, each with the verdict of that moment; or memory.discarded
  *
@@ -59,9 +59,9 @@ static int replay(Desk *d, Txn *t) {
 static int begin(Desk *d, Txn **ret, Diag *reterr) {
         int r;
 
-        if (d->n_memory > 0 && d->memory_judged >= MEMORY_JUDGED_MAX)
-                return diag(reterr, RPC_E_TOO_MANY, "%d requests of one invocation are the most on top of what it holds of memory", MEMORY_JUDGED_MAX);
-        d->memory_judged += d->n_memory > 0;
+        if (d->memory_bytes > MEMORY_AGAIN_BYTES - d->memory_again)
+                return diag(reterr, RPC_E_TOO_MANY, "what is held of memory was done again for answers as often as may be: %d bytes in all", MEMORY_AGAIN_BYTES);
+        d->memory_again += d->memory_bytes;
         if (store_begin(d->store, true, ret, reterr) != 0)
                 return RPC_E_INTERNAL;
         r = replay(d, *ret);
@@ -91,6 +91,33 @@ static int make_id(Desk *d, Txn *t, HeldMemory *h) {
         if (h->expect == MUTATION_ANY)
                 h->expect = 0;
         return 0;
+}
+
+static bool is_of(const json_t *ref, const HeldMemory *h) {
+        const char *kind = json_string_value(json_object_get(ref, "kind")), *id = json_string_value(json_object_get(ref, "id"));
+
+        return kind && id && kind_from_name(kind) == h->kind && strcmp(id, id_of(h)) == 0;
+}
+
+/* Has the verdict nothing to do with what is held? Then nothing of that speaks of the same record, and it speaks of no other one. */
+static bool stands_alone(const Desk *d, const HeldMemory *h) {
+        const json_t *ref;
+        size_t k;
+
+        if (h->deletes || json_array_size(h->refs) > 0)
+                return false;
+        for (size_t i = 0; h->id && i < d->n_memory; i++) {
+                const HeldMemory *other = &d->memory[i];
+
+                if (strcmp(other->scope, h->scope) != 0)
+                        continue;
+                if (other->kind == h->kind && strcmp(id_of(other), h->id) == 0)
+                        return false;
+                json_array_foreach((json_t *)other->refs, k, ref)
+                        if (is_of(ref, h))
+                                return false;
+        }
+        return true;
 }
 
 /* Returns 0, EngineCode with a message, -errno. */
@@ -151,7 +178,10 @@ int desk_memory_hold(Desk *d, HeldMemory *h, Mutated *ret, Diag *reterr) {
         if (h->bytes == 0 || h->bytes > MEMORY_HELD_BYTES - d->memory_bytes)
                 return diag(reterr, RPC_E_TOO_LARGE, "%zu bytes are held of saves and deletions: %zu more are beyond %d", d->memory_bytes, h->bytes, MEMORY_HELD_BYTES);
         d->memory_writes++;
-        r = begin(d, &t, reterr);
+        if (stands_alone(d, h))
+                r = store_begin(d->store, true, &t, reterr) == 0 ? 0 : RPC_E_INTERNAL;
+        else
+                r = begin(d, &t, reterr);
         if (r != 0)
                 return r;
         r = judge(d, t, h, ret, reterr);

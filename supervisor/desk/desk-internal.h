@@ -52,7 +52,7 @@ struct Desk {
         uint64_t memory_writes;             /* memory.save and memory.delete requests that reached the store */
         struct HeldMemory *memory;          /* n_memory of them, in their order; memory_bytes in all */
         size_t n_memory, memory_bytes;
-        uint64_t memory_judged;             /* requests that were answered on top of them */
+        uint64_t memory_again;              /* bytes of them that were done again for answers */
         json_t *memory_end;                 /* as desk_memory_ended() has it */
         uint64_t memory_reads, memory_records; /* other memory.* requests that did, and the records that they were answered */
         bool recorded;       /* the engine has recorded the refusal that is being answered (slot.refused, mutation.refused) */

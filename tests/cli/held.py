@@ -162,26 +162,19 @@ def from_the_pool_it_is_the_same():  # I-24 M-10
 @case
 def more_than_is_held_is_refused():  # I-24 M-11
     r = run("--policy", POLICY, "holder", "--", """
-print({save('x', id='row-%02d' % i)['held'] for i in range(64)}, refused(save, 'x', id='row-64'), refused(lethe.memory_delete, M, 'row-00'))
-print(lethe.memory_load(M, 'row-63')['version'])
+print({save('x', id='row-%04d' % i)['held'] for i in range(1024)}, refused(save, 'x', id='row-1024'), refused(lethe.memory_delete, M, 'row-0000'))
+print(lethe.memory_load(M, 'row-1023')['version'])
 """)
-    same((r.code, r.out, r.receipt["memory"]["committed"]), (0, b"{True} too_many too_many\n1\n", 64), r)
-    same((there("row-63"), there("row-64")), ("x", None))
+    same((r.code, r.out, r.receipt["memory"]["committed"]), (0, b"{True} too_many too_many\n1\n", 1024), r)
+    same((there("row-1023"), there("row-1024")), ("x", None))
     r = run("holder", "--", """
 n = 0
-while not refused(save, 'y' * 16000, id='large-%02d' % n):
-    n += 1
-print(n, refused(save, 'y' * 16000, id='last'), refused(save, 'small', id='small'))
-""")
-    same((r.code, r.out, r.receipt["memory"]["committed"]), (0, b"64 too_many too_many\n", 64), r)
-    r = run("holder", "--", """
-n = 0
-while (said := refused(save, 'y' * 16384, id='full-%02d' % n)) is None:
+while (said := refused(save, 'y' * 16384, id='full-%03d' % n)) is None:
     n += 1
 print(n, said, refused(save, 'small', id='small'))
 """)
-    same((r.code, r.out, r.receipt["memory"]["committed"]), (0, b"63 too_large None\n", 64), r)
-    same(len(there("full-62")), 16384)
+    same((r.code, r.out, r.receipt["memory"]["committed"]), (0, b"254 too_large None\n", 255), r)
+    same(len(there("full-253")), 16384)
 
 
 @case

@@ -206,31 +206,33 @@ Test(held, no_more_than_is_held) {
 
         begin(&d);
         for (int i = 0; i < MEMORY_HELD_MAX; i++) {
-                snprintf(line, sizeof(line), SAVE(OF("x") ",\"id\":\"row-%02d\""), i);
+                snprintf(line, sizeof(line), SAVE(OF("x") ",\"id\":\"row-%04d\""), i);
                 desk_expect(&d, line, NULL);
         }
-        desk_expect(&d, SAVE(OF("x") ",\"id\":\"row-64\""), "too_many");
-        desk_expect(&d, ON("memory.delete", "row-00"), "too_many");
+        cr_assert_eq(d.desk->memory_again, 0U, "none of them has to do with another one");
+        desk_expect(&d, SAVE(OF("x") ",\"id\":\"row-1024\""), "too_many");
+        desk_expect(&d, ON("memory.delete", "row-0000"), "too_many");
         one = d.desk->memory_bytes / MEMORY_HELD_MAX;
-        desk_expect(&d, ON("memory.load", "row-63"), NULL);
+        desk_expect(&d, ON("memory.load", "row-1023"), NULL);
+        cr_assert_eq(d.desk->memory_again, d.desk->memory_bytes);
         desk_fixture_region_end(&d, true);
-        SEES(&d, "row-63", "x");
-        SEES(&d, "row-64", "");
+        SEES(&d, "row-1023", "x");
+        SEES(&d, "row-1024", "");
         events = desk_events(&d);
         cr_assert_eq(desk_count(events, "memory.save", NULL, NULL), MEMORY_HELD_MAX);
 
         desk_fixture_region(&d);
         desk_expect(&d, DESK_HELLO, NULL);
         d.desk->memory_bytes = MEMORY_HELD_BYTES - one + 1;
-        desk_expect(&d, SAVE(OF("y") ",\"id\":\"row-00\""), "too_large");
+        desk_expect(&d, SAVE(OF("y") ",\"id\":\"row-0000\""), "too_large");
         d.desk->memory_bytes = MEMORY_HELD_BYTES - one;
-        desk_expect(&d, SAVE(OF("y") ",\"id\":\"row-00\""), NULL);
+        desk_expect(&d, SAVE(OF("y") ",\"id\":\"row-0000\""), NULL);
         cr_assert_eq(d.desk->memory_bytes, (size_t)MEMORY_HELD_BYTES);
-        desk_expect(&d, ON("memory.delete", "row-01"), "too_large");
-        d.desk->memory_judged = MEMORY_JUDGED_MAX - 1;
-        desk_expect(&d, ON("memory.load", "row-00"), NULL);
-        desk_expect(&d, ON("memory.load", "row-00"), "too_many");
+        desk_expect(&d, ON("memory.delete", "row-0001"), "too_large");
+        d.desk->memory_again = MEMORY_AGAIN_BYTES - d.desk->memory_bytes;
+        desk_expect(&d, ON("memory.load", "row-0000"), NULL);
+        desk_expect(&d, ON("memory.load", "row-0000"), "too_many");
         desk_fixture_region_end(&d, true);
-        SEES(&d, "row-00", "y");
-        SEES(&d, "row-01", "x");
+        SEES(&d, "row-0000", "y");
+        SEES(&d, "row-0001", "x");
 }
