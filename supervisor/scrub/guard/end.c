@@ -8,7 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ONE_BY_ONE 64 /* of more processes, what each has open is only counted, and nobody asks what they are at */
+#define ONE_BY_ONE 64 /* of more processes, what each has open is only counted */
+#define ASKED_MOST 8  /* of more that run, nobody asks what they are at: it takes longer than what comes of it */
 #define COME_USEC 20000 /* for what was killed to come to its exit stop, after the one before */
 #define LEAVE_USEC 100000 /* it takes some tens, but for files that a granted file system is slow to close */
 
@@ -192,7 +193,7 @@ static bool others_execute(const Guard *g, Space *s) {
 
         unsigned over = f->ending + f->leaving;
 
-        if (!f->forked || g->scan.own.bytes == 0 || f->living <= over || f->living - over > ONE_BY_ONE)
+        if (!f->forked || g->scan.own.bytes == 0 || f->living <= over || f->living - over > ASKED_MOST)
                 return false;
         if (s->waits_since == 0)
                 s->waits_since = now_usec();
