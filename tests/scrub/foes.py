@@ -198,7 +198,7 @@ def killed_between_exit_and_its_stop():
 
 
 def killed_while_a_thread_executes():
-    check(raced("thread-exec", 800, 700 * 16 * 4096) < 40, "far more than a race explains")
+    check(raced("thread-exec", 800, MB) < 40, "far more than a race explains")
 
 
 def sent_too_deep():
