@@ -30,8 +30,13 @@ static int read_kept(Txn *t, const Wait *w, Kept *ret) {
 
         if (r == 0)
                 r = canon_request_read(json_object_get(ret->body, "request"), &ret->request, NULL);
-        if (r == 0)
-                r = event_get(t, w->id, &ret->entry);
+        return r > 0 || r == -ENOENT ? -EUCLEAN : r;
+}
+
+/* What else it takes to apply it; of those that are only looked at nobody asks. */
+static int read_origin(Txn *t, const Wait *w, Kept *ret) {
+        int r = event_get(t, w->id, &ret->entry);
+
         if (r == 0)
                 r = scope_name_of(t, w->scope, ret->scope_name);
         return r > 0 || r == -ENOENT ? -EUCLEAN : r;
@@ -62,6 +67,8 @@ static int try_again(Txn *t, Bucket *b, const Wait *w, const char *target, const
         _cleanup_(kept_deinit) Kept k = {0};
         int r = read_kept(t, w, &k);
 
+        if (r == 0)
+                r = read_origin(t, w, &k);
         return r < 0 ? r : apply_again(t, b, w, &k, target, by, ret);
 }
 
@@ -124,6 +131,11 @@ static int settle_one(Txn *t, Settling *s, const Root *root, uint64_t id, bool h
                 return 0;
         if (r == 0)
                 r = concerned(s, root, &w, &k);
+        if (r > 0) {
+                int e = read_origin(t, &w, &k);
+
+                r = e < 0 ? e : r;
+        }
         if (r < 0 || (r == 0 && !had))
                 return r == -EUCLEAN ? 0 : r;
         if (r > 0)
@@ -177,6 +189,8 @@ static int retry_one(Txn *t, Bucket *b, const Wait *w, const Trying *by, Retried
         uint64_t more;
         int r = read_kept(t, w, &k);
 
+        if (r == 0)
+                r = read_origin(t, w, &k);
         if (r == -EUCLEAN) {
                 c->damaged++;
                 return 0;

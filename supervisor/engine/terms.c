@@ -139,6 +139,15 @@ typedef struct Stem {
         size_t n;
 } Stem;
 
+/* Words that meet here push each other out, which costs no more than to stem them: whoever chooses them gains nothing. */
+static size_t stem_place(const char *p, size_t n) {
+        uint64_t begin = 0, end = 0;
+
+        memcpy(&begin, p, MIN(n, sizeof(begin)));
+        memcpy(&end, p + n - MIN(n, sizeof(end)), MIN(n, sizeof(end)));
+        return (size_t)((begin ^ (end << 7 | n)) * UINT64_C(0x9E3779B97F4A7C15) >> 32) % STEMS;
+}
+
 /* Of a part, or of a whole of letters and digits: stemmed when it is English letters alone, and without its apostrophes. */
 static int stem_of(Terms *b, const char *p, size_t n, Stem *ret) {
         const char *word = p;
@@ -148,7 +157,7 @@ static int stem_of(Terms *b, const char *p, size_t n, Stem *ret) {
 
         for (size_t i = 0; i < n && letters; i++)
                 letters = (p[i] >= 'a' && p[i] <= 'z') || p[i] == '\'';
-        known = letters && b->stems && n <= STEM_BYTES ? &b->stems[scatter(0, p, n) % STEMS] : NULL;
+        known = letters && b->stems && n <= STEM_BYTES ? &b->stems[stem_place(p, n)] : NULL;
         if (known && known->n_word == n && memcmp(known->word, p, n) == 0) {
                 ret->n = known->n_stem;
                 memcpy(ret->p, known->stem, known->n_stem);
