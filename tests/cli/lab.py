@@ -5,11 +5,9 @@ import subprocess
 import sys
 import time
 
-if sys.argv[2] == "user" and os.getuid() == 0:
-    os.setgroups([])
-    os.setresgid(65534, 65534, 65534)
-    os.setresuid(65534, 65534, 65534)
-    os.environ.pop("TMPDIR", None)
+from account import use
+
+use(sys.argv[2])
 
 from tap import DIR, ENV, LETHE, cgroups_left, lethe, log, run, same  # noqa: E402
 

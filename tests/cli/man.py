@@ -9,11 +9,9 @@ import re
 import subprocess
 import sys
 
-if sys.argv[3] == "user" and os.getuid() == 0:
-    os.setgroups([])
-    os.setresgid(65534, 65534, 65534)
-    os.setresuid(65534, 65534, 65534)
-    os.environ.pop("TMPDIR", None)
+from account import use
+
+use(sys.argv[3])
 
 from tap import DIR, ENV, LETHE, add, case, check, lethe, main, same  # noqa: E402
 

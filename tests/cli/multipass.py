@@ -13,11 +13,9 @@ import subprocess
 import sys
 import time
 
-if sys.argv[3] == "user" and os.getuid() == 0:
-    os.setgroups([])
-    os.setresgid(65534, 65534, 65534)
-    os.setresuid(65534, 65534, 65534)
-    os.environ.pop("TMPDIR", None)
+from account import use
+
+use(sys.argv[3])
 
 from tap import DIR, ENV, LETHE, Skip, alone, case, check, lethe, log, main, run, same, wait_runs  # noqa: E402
 from tiers import TIERS  # noqa: E402

@@ -10,13 +10,10 @@ import subprocess
 import sys
 import time
 
-if sys.argv[3] == "user" and os.getuid() == 0:
-    os.setgroups([])
-    os.setresgid(65534, 65534, 65534)
-    os.setresuid(65534, 65534, 65534)
-    os.environ.pop("TMPDIR", None)
-
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from account import use  # noqa: E402
+
+use(sys.argv[3])
 from tap import DIR, ENV, LETHE, STORE, add, case, check, lethe, log, main, same, wait_for, wait_runs  # noqa: E402
 
 ASK = os.path.abspath(sys.argv[2])

@@ -11,13 +11,10 @@ import subprocess
 import sys
 import threading
 
-if sys.argv[2] == "user" and os.getuid() == 0:
-    os.setgroups([])
-    os.setresgid(65534, 65534, 65534)
-    os.setresuid(65534, 65534, 65534)
-    os.environ.pop("TMPDIR", None)
-
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from account import use  # noqa: E402
+
+use(sys.argv[2])
 from tap import DIR, ENV, LETHE, case, check, lethe, log, main, same, start_daemon, stop_daemon, wait_for  # noqa: E402
 
 ENV["LETHE_SOCKET"] = os.path.join(DIR, "socket")

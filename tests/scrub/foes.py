@@ -26,12 +26,10 @@ options.add_argument("--as", dest="who", default="root")
 options.add_argument("--tier", default="namespaces")
 options.add_argument("--only", default="")
 O = options.parse_args()
-if O.who == "user" and os.getuid() == 0:
-    os.setgroups([])
-    os.setresgid(65534, 65534, 65534)
-    os.setresuid(65534, 65534, 65534)
-    os.environ.pop("TMPDIR", None)
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from account import use  # noqa: E402
+
+use(O.who)
 sys.argv[1] = os.path.join(O.build, "lethe")
 from tap import DIR, ENV, LETHE, ROOT, STORE, Skip, add, cgroups_left, check, lethe, log, main, processes_below, run, same, wait_for  # noqa: E402
 from tiers import TIERS, WHY_NOT  # noqa: E402

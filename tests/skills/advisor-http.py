@@ -11,13 +11,10 @@ import subprocess
 import sys
 import time
 
-if sys.argv[5] == "user" and os.getuid() == 0:
-    os.setgroups([])
-    os.setresgid(65534, 65534, 65534)
-    os.setresuid(65534, 65534, 65534)
-    os.environ.pop("TMPDIR", None)
-
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from account import use  # noqa: E402
+
+use(sys.argv[5])
 from tap import DIR, ENV, LETHE, STORE, add, case, check, lethe, log, main, same  # noqa: E402
 from server import REQUEST, Server, free_port  # noqa: E402
 

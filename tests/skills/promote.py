@@ -8,13 +8,10 @@ import os
 import shutil
 import sys
 
-if sys.argv[4] == "user" and os.getuid() == 0:
-    os.setgroups([])
-    os.setresgid(65534, 65534, 65534)
-    os.setresuid(65534, 65534, 65534)
-    os.environ.pop("TMPDIR", None)
-
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from account import use  # noqa: E402
+
+use(sys.argv[4])
 from tap import DIR, add, case, check, lethe, log, main, same  # noqa: E402
 from server import Server, completion  # noqa: E402
 
