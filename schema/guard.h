@@ -47,7 +47,7 @@
 
 #include <stdint.h>
 
-#define GUARD_VERSION 6U
+#define GUARD_VERSION 7U
 #define GUARD_FILE ".evidence" /* <region><GUARD_FILE> in the run folder */
 #define GUARD_REGION_MAX 64    /* characters of a region id, with its NUL */
 #define GUARD_PASSES_MAX 35U
@@ -143,6 +143,13 @@ enum {
         GUARD_FACT_KERNEL_SEGV = 1 << 3, /* a process was sent SIGSEGV for no address of its own: the kernel could not write into its memory, say */
 };
 
+/* A shared object of which only what some process had mapped could be overwritten. How long it is, no process can see. */
+typedef struct GuardObject {
+        uint64_t device, inode; /* device: major << 32 | minor, as in /proc/PID/maps */
+        uint64_t bytes;         /* that were mapped, each counted once */
+} GuardObject;
+#define GUARD_OBJECTS_MAX 64
+
 /* Counters only grow. Bytes are whole pages. held = overwritten + the sum of missed, once the state is EMPTY; of bytes overwritten, those
  * not verified are counted as missed, too, and not as overwritten. */
 typedef struct GuardEvidence {
@@ -161,9 +168,19 @@ typedef struct GuardEvidence {
         uint64_t bytes_verified;     /* read back and found as written */
         uint64_t bytes_missed[GUARD_MISSED_COUNT];
         uint64_t shared_bytes;       /* of bytes_overwritten: shared memory */
+        uint32_t objects, spare;     /* how many of `object` are used */
+        uint64_t more_objects, more_object_bytes; /* of those for which there was no room */
+        GuardObject object[GUARD_OBJECTS_MAX];
         uint64_t files;              /* deleted files overwritten */
         uint64_t file_bytes;         /* of bytes_overwritten: in deleted files */
         uint64_t file_bytes_lent;    /* of deleted files that were overwritten, or counted as missed: what somebody who is not of the region has open */
+        /* The sum over the scratch, where that is a file system of its own and the discipline is not multipass. scratch_sum is the largest sum of the bytes
+         * that the scratch held and of scratch_known, each taken at a moment when nothing of the region could free a file any more. All of it is later
+         * found with a name, or is in scratch_known: the rest was freed as it was, whatever held it. */
+        uint64_t scratch_sum;
+        uint64_t calls_cut;          /* tasks that were ended in a call which can have been the last to hold a file: each counts as a page that is missed */
+        uint64_t scratch_known;      /* bytes of files without a name that were overwritten, or counted as missed */
+        uint64_t file_steps;         /* odd while a file is given up: scratch_known and what the scratch holds do not fit together then */
         uint64_t scratch_files;      /* only of an orphaned guard: files below the scratch folder that it overwrote */
         uint64_t scratch_bytes;      /* of bytes_overwritten */
         uint64_t frames_checked;     /* pages whose frame was compared before and after */

@@ -128,7 +128,7 @@ static int count(const json_t *v, uint64_t *ret) {
 
 static int type_bits(const json_t *v, uint8_t *bits) {
         for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-                if (json_is_string(v) && strcmp(json_string_value(v), types[i].name) == 0) {
+                if (json_text_is(v, types[i].name)) {
                         if (*bits & types[i].bits)
                                 return -EINVAL;
                         *bits |= types[i].bits;
@@ -163,9 +163,9 @@ static int check_names(const json_t *v) {
         for (size_t i = 0; i < json_array_size(v); i++) {
                 const json_t *name = json_array_get(v, i);
 
-                if (!json_is_string(name) || json_object_getn(seen, json_string_value(name), json_string_length(name)))
+                if (!json_text(name) || json_object_get(seen, json_text(name)))
                         return -EINVAL;
-                if (json_object_setn_new(seen, json_string_value(name), json_string_length(name), json_true()) < 0)
+                if (json_object_set_new(seen, json_text(name), json_true()) < 0)
                         return -ENOMEM;
         }
         return 0;
@@ -230,10 +230,10 @@ static int compile_map(Compile *c, const SchemaNode *node, const struct Keyword 
 
 /* Keywords that only tell: their values are checked for shape, so that a misplaced rule cannot hide in one. */
 static int compile_annotation(Compile *c, SchemaNode *node, const struct Keyword *k, const json_t *v) {
-        const char *text = json_string_value(v);
+        const char *text = json_text(v);
 
         if (k->kind == KIND_TEXT)
-                return text ? 0 : bad(c, node, k->name, "must be a string");
+                return json_is_string(v) ? 0 : bad(c, node, k->name, "must be a string");
         if (k->kind == KIND_BOOLEAN)
                 return json_is_boolean(v) ? 0 : bad(c, node, k->name, "must be true or false");
         if (k->kind == KIND_LIST)
@@ -305,8 +305,8 @@ static int compile_keyword(Compile *c, SchemaNode *node, const struct Keyword *k
         case KIND_PATTERN:
                 if (!json_is_string(v))
                         return bad(c, node, k->name, "must be a string");
-                node->pattern_text = json_string_value(v);
-                return compile_pattern(c, node, k->name, json_string_value(v), json_string_length(v), &node->pattern);
+                node->pattern_text = json_bytes(v);
+                return compile_pattern(c, node, k->name, json_bytes(v), json_string_length(v), &node->pattern);
         case KIND_NAMES:
                 r = check_names(v);
                 if (r == -EINVAL)
@@ -333,7 +333,7 @@ static int compile_keyword(Compile *c, SchemaNode *node, const struct Keyword *k
                         node->properties_map = v;
                 return compile_map(c, node, k, v, (SchemaList *)field);
         case KIND_REF:
-                node->ref_text = json_string_value(v);
+                node->ref_text = json_text(v);
                 return node->ref_text ? 0 : bad(c, node, k->name, "must be a string");
         }
         return -EINVAL;

@@ -1,3 +1,4 @@
+#include "base/decimal.h"
 #include "schema/jsonschema-internal.h"
 
 #include <errno.h>
@@ -58,19 +59,13 @@ static Decimal decimal(const json_t *v) {
 
                 r.digits = i < 0 ? -(uint64_t)i : (uint64_t)i;
         } else {
-                double d = fabs(json_real_value(v));
-                char text[40], *p;
+                double d = json_real_value(v);
+                char text[DECIMAL_DIGITS_MAX];
+                int n = d == 0 ? 0 : decimal_shortest(d, text, &r.exponent);
 
-                for (int precision = 0; precision < 17; precision++) {
-                        snprintf(text, sizeof(text), "%.*e", precision, d);
-                        r.exponent = -precision;
-                        if (strtod(text, NULL) == d)
-                                break;
-                }
-                for (p = text; *p && *p != 'e'; p++)
-                        if (*p >= '0' && *p <= '9')
-                                r.digits = r.digits * 10 + (uint64_t)(*p - '0');
-                r.exponent += *p ? atoi(p + 1) : 0;
+                for (int i = 0; i < n; i++)
+                        r.digits = r.digits * 10 + (uint64_t)(text[i] - '0');
+                r.exponent -= n;
         }
         while (r.digits && r.digits % 10 == 0) {
                 r.digits /= 10;
@@ -119,7 +114,7 @@ int schema_equal(const json_t *a, const json_t *b, SchemaSteps *steps) {
                 if (n != json_string_length(b))
                         return JSONSCHEMA_E_INVALID;
                 r = schema_steps_take(steps, n / 64);
-                return r ? r : memcmp(json_string_value(a), json_string_value(b), n) == 0 ? 0 : JSONSCHEMA_E_INVALID;
+                return r ? r : memcmp(json_bytes(a), json_bytes(b), n) == 0 ? 0 : JSONSCHEMA_E_INVALID;
         }
         if (!json_is_array(a) && !json_is_object(a))
                 return 0;
@@ -180,7 +175,7 @@ static int hash_value(const json_t *v, SchemaSteps *steps, uint64_t *ret) {
                 return 0;
         }
         if (json_is_string(v))
-                h = mix(h, hash_text(json_string_value(v), json_string_length(v)));
+                h = mix(h, hash_text(json_bytes(v), json_string_length(v)));
         if (!json_is_array(v) && !json_is_object(v)) {
                 *ret = h;
                 return 0;

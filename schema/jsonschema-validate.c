@@ -119,7 +119,7 @@ static __attribute__((noinline)) int fail_type(Run *r, const SchemaNode *node, c
 }
 
 static bool is_key(const json_t *v) {
-        return json_string_length(v) == JSONSCHEMA_KEY_DIGITS && strspn(json_string_value(v), "0123456789abcdef") == JSONSCHEMA_KEY_DIGITS;
+        return json_string_length(v) == JSONSCHEMA_KEY_DIGITS && strspn(json_bytes(v), "0123456789abcdef") == JSONSCHEMA_KEY_DIGITS;
 }
 
 static int check_any(Run *r, const SchemaNode *node, const json_t *value, const Path *path) {
@@ -279,8 +279,8 @@ static int check_required(Run *r, const SchemaNode *node, const json_t *value, c
         for (size_t i = 0; e == 0 && i < json_array_size(names); i++) {
                 const json_t *name = json_array_get(names, i);
 
-                if (!json_object_getn(value, json_string_value(name), json_string_length(name)))
-                        e = fail_missing(r, node, path, keyword, json_string_value(name));
+                if (!json_object_get(value, json_text(name)))
+                        e = fail_missing(r, node, path, keyword, json_text(name));
         }
         return e;
 }
@@ -450,7 +450,7 @@ static int evaluate(Run *r, const SchemaNode *node, const json_t *value, const P
                 else if (json_is_array(value))
                         e = check_array(r, node, value, path);
                 else if (json_is_string(value))
-                        e = check_string(r, node, json_string_value(value), json_string_length(value), path);
+                        e = check_string(r, node, json_bytes(value), json_string_length(value), path);
                 else if (json_is_number(value))
                         e = check_number(r, node, value, path);
         }

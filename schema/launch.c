@@ -78,7 +78,7 @@ int launch_encode(const LaunchSpec *s, uint8_t **ret, size_t *ret_n) {
 
         put_number(&w, MAGIC, 4);
         put_number(&w, s->tier, 1);
-        put_number(&w, s->flags, 1);
+        put_number(&w, s->flags, 2);
         put_number(&w, s->n_trees, 2);
         put_number(&w, s->uid, 4);
         put_number(&w, s->gid, 4);
@@ -242,7 +242,7 @@ int launch_decode(const uint8_t *bytes, size_t n, LaunchSpec *ret) {
         if (take_number(&r, 4) != MAGIC)
                 return -EBADMSG;
         s.tier = (uint8_t)take_number(&r, 1);
-        s.flags = (uint8_t)take_number(&r, 1);
+        s.flags = (uint16_t)take_number(&r, 2);
         s.n_trees = (uint16_t)take_number(&r, 2);
         s.uid = (uint32_t)take_number(&r, 4);
         s.gid = (uint32_t)take_number(&r, 4);

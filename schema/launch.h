@@ -25,14 +25,18 @@ enum {
         LAUNCH_CHANGE_IDS = 1 << 0, /* the supervisor is root: drop supplementary groups, take on uid and gid */
         LAUNCH_PROC = 1 << 1,       /* mount /proc with subset=pid */
         LAUNCH_NET_HOST = 1 << 2,   /* the host's network is granted: Landlock does not judge TCP */
-        LAUNCH_NURSERY = 1 << 3,    /* no region: the worker builds its root and serves orders in it (schema/nursery.h), on LAUNCH_FD_STATUS after
-                                     * STATUS_READY. Nothing of an invocation is in its spec */
-        LAUNCH_TEMPLATE = 1 << 4,   /* made by such a one: the root stands; entries that are not LAUNCH_OWN are told for Landlock's sake */
+        LAUNCH_NURSERY = 1 << 3,    /* no region: a template. The worker makes a PID namespace, builds a root in it and serves orders there
+                                     * (schema/nursery.h), on LAUNCH_FD_STATUS after STATUS_READY. Nothing of an invocation, a grant or a skill is
+                                     * in its spec */
+        LAUNCH_TEMPLATE = 1 << 4,   /* a region made by a template: the root stands, and the worker mounts the LAUNCH_OWN entries. The other
+                                     * entries are told for Landlock's sake */
         LAUNCH_LATER = 1 << 5,      /* prepared before its invocation is known: search, argv and env are the words behind the spec (below) */
         LAUNCH_WARM = 1 << 6,       /* with LAUNCH_NURSERY: it becomes an interpreter that imports what it is told to, and its children are regions
                                      * whose program is that interpreter (shim/warm/) */
         LAUNCH_AHEAD = 1 << 7,      /* with LAUNCH_LATER: the program is an interpreter, started before the words are there (below) */
-        LAUNCH_ALL = LAUNCH_CHANGE_IDS | LAUNCH_PROC | LAUNCH_NET_HOST | LAUNCH_NURSERY | LAUNCH_TEMPLATE | LAUNCH_LATER | LAUNCH_WARM | LAUNCH_AHEAD,
+        LAUNCH_BINDER = 1 << 8,     /* no region: the worker keeps the host's tree and makes detached mounts of it (worker/binder.c) */
+        LAUNCH_ALL = LAUNCH_CHANGE_IDS | LAUNCH_PROC | LAUNCH_NET_HOST | LAUNCH_NURSERY | LAUNCH_TEMPLATE | LAUNCH_LATER | LAUNCH_WARM | LAUNCH_AHEAD |
+                     LAUNCH_BINDER,
 };
 
 typedef enum LaunchKind {
@@ -40,6 +44,7 @@ typedef enum LaunchKind {
         LAUNCH_LINK,       /* a symbolic link; source is its text */
         LAUNCH_FILE,       /* a small file; source is its content */
         LAUNCH_BIND,       /* a file or folder of the host: source is its path, or tree >= 0 says which detached mount */
+        LAUNCH_MASK,       /* nothing is shown of what stands at the target: an empty file or folder is mounted over it, read-only; source is "" */
         LAUNCH_KIND_END,
 } LaunchKind;
 
@@ -48,7 +53,7 @@ enum {
         LAUNCH_OPTIONAL = 1 << 1, /* BIND: nothing happens when the source does not exist */
         LAUNCH_DEVICE = 1 << 2,   /* BIND: a device node, to be read and written */
         LAUNCH_FOLLOW = 1 << 3,   /* BIND: symbolic links in the source may be followed; else they are refused */
-        LAUNCH_OWN = 1 << 4,      /* with LAUNCH_TEMPLATE: stands in the scratch, so it is the region's own to make */
+        LAUNCH_OWN = 1 << 4,      /* with LAUNCH_TEMPLATE: the region's own to mount or to make: what was granted, and what stands in the scratch */
         LAUNCH_ENTRY_ALL = LAUNCH_WRITE | LAUNCH_OPTIONAL | LAUNCH_DEVICE | LAUNCH_FOLLOW | LAUNCH_OWN,
 };
 
@@ -60,14 +65,20 @@ typedef struct LaunchEntry {
         const char *source;
 } LaunchEntry;
 
+/* Limits that are no RLIMIT_*: of the region's own user namespace, in tier namespaces. */
+enum {
+        LAUNCH_LIMIT_INOTIFY_INSTANCES = 1000,
+        LAUNCH_LIMIT_INOTIFY_WATCHES,
+};
+
 typedef struct LaunchLimit {
-        uint32_t resource; /* RLIMIT_* */
+        uint32_t resource; /* RLIMIT_* or LAUNCH_LIMIT_* */
         uint64_t soft, hard;
 } LaunchLimit;
 
 typedef struct LaunchSpec {
         uint8_t tier; /* Tier of policy/grant.h: 1 landlock, 2 namespaces */
-        uint8_t flags;
+        uint16_t flags;
         uint16_t n_trees;
         uint32_t uid, gid;
         uint64_t scratch_bytes, scratch_inodes; /* tier namespaces: of the scratch tmpfs */

@@ -64,3 +64,9 @@
 #define REGION_PIPE_OUT_FD 4       /* the region writes requests here */
 #define REGION_UID 1000            /* never 0 */
 #define REGION_GID 1000
+
+/* Objects of the kernel that are counted per user: as many as one region may have. */
+#define REGION_INOTIFY_INSTANCES 16
+#define REGION_INOTIFY_WATCHES 1024
+#define REGION_SIGNALS_PENDING 1024 /* queued signals and POSIX timers */
+#define REGION_PIPE_BYTES 65536     /* capacity of one pipe: what the kernel gives without being asked */

@@ -1,8 +1,11 @@
 #include "schema/nursery.h"
 
+#include "schema/become.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -34,10 +37,19 @@ static int check(const NurseryOrder *o, ssize_t n, struct msghdr *m) {
 }
 
 /* A plain fork with a few flags more. Returns as fork(), with the pidfd in the one that asked. */
-static long clone_child(uint64_t flags, int *ret_pidfd) {
+static long clone_child(uint64_t flags, uint32_t owner, int *ret_pidfd) {
         struct clone_args a = {.flags = flags | CLONE_PARENT | CLONE_PIDFD, .pidfd = (uintptr_t)ret_pidfd};
+        Become become;
+        long pid;
 
-        return syscall(SYS_clone3, &a, sizeof(a));
+        become_begin(&become, owner);
+        pid = syscall(SYS_clone3, &a, sizeof(a));
+        if (pid == 0)
+                return 0;
+        become_end(&become);
+        if (become.bits >= 0) /* changing ids has cleared it */
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+        return pid;
 }
 
 static void answer(int error, long pid, int pidfd) {
@@ -87,7 +99,7 @@ unsigned nursery_serve(int (*may)(void), uint64_t *ret_flags) {
                 if (error == 0 && may)
                         error = may();
                 if (error == 0) {
-                        pid = clone_child(o.flags, &pidfd);
+                        pid = clone_child(o.flags, o.owner, &pidfd);
                         if (pid == 0) {
                                 *ret_flags = o.flags;
                                 return o.n_fds;

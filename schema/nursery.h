@@ -3,8 +3,9 @@
  *   lethe-guard nursery     its children go on as guards
  *   lethe-worker nursery    its children execute lethe-worker anew, so that their memory belongs to the user namespace that they are born in: the
  *                           kernel asks its owner who may look into it
- *   a view's nursery        a lethe-worker that has built a root and waits in it (LAUNCH_NURSERY); its children go on as workers, and belong to the
- *                           namespace that it was executed in
+ *   a template              a lethe-worker that has built a root of system folders and waits in it (LAUNCH_NURSERY), or the interpreter that it
+ *                           became (LAUNCH_WARM). It is confined: namespaces, filter and limits of its own, no privilege, no descriptor of
+ *                           the host's. Its children go on as workers of regions, and each mounts what its region was granted
  *
  * Orders and answers are packets on a SOCK_SEQPACKET socket. With an order come the descriptors that the new process has, as 0, 1, 2 … and with an
  * answer without an error a pidfd. The new process is a child of the supervisor (CLONE_PARENT), a sibling of the nursery. A nursery reads nothing
@@ -14,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define NURSERY_VERSION 1U
+#define NURSERY_VERSION 2U
 #define NURSERY_ARG "nursery"
 #define NURSERY_FDS_MAX 200
 
@@ -23,7 +24,8 @@ enum { NURSERY_SOCKET, NURSERY_PROGRAM, NURSERY_FDS };
 
 enum {
         NURSERY_FD_OWN = 256, /* what a nursery has itself stands from here on: its end of the socket */
-        NURSERY_FD_KEPT,      /* of one for workers: the program; of a view's: the host's /proc, in which its children write their id maps */
+        NURSERY_FD_KEPT,      /* of one for workers: the program; of a template: the /proc of its own PID namespace, in which its children write
+                               * their id maps, and limits of their user namespace */
         NURSERY_FD_FREE,
 };
 
@@ -31,13 +33,33 @@ typedef struct NurseryOrder {
         uint32_t version;
         uint32_t n_fds;
         uint64_t flags; /* CLONE_NEW*, nothing else */
+        uint32_t owner; /* to a nursery that is root: user of the host who is to own the new user namespace; 0: itself */
+        uint32_t zero;
 } NurseryOrder;
+
+/* In what nursery_child() and spawner_worker() take as flags: the owner. CLONE_NEW* are below. */
+#define NURSERY_OWNER(uid) ((uint64_t)(uid) << 32)
 
 typedef struct NurseryAnswer {
         uint32_t version;
         int32_t error; /* 0 or errno */
-        int32_t pid;   /* as the supervisor sees it */
+        int32_t pid;   /* in the nursery's PID namespace */
 } NurseryAnswer;
+
+/* The processes that a template's first steps make, in STATUS_BORN.a; the pidfd comes with it. */
+enum { TEMPLATE_FIRST = 1, TEMPLATE_ITSELF };
+
+/* Limits of a template while it starts. Each region has its own in their place. */
+#define TEMPLATE_DATA_BYTES (1ULL << 30)  /* RLIMIT_DATA */
+#define TEMPLATE_SPACE_BYTES (4ULL << 30) /* RLIMIT_AS: what RLIMIT_DATA does not count, mappings shared with others */
+#define TEMPLATE_TASKS 8                  /* RLIMIT_NPROC of one that becomes an interpreter, up to the moment when it is ready */
+
+/* What a binder is asked (LAUNCH_BINDER): behind it comes the absolute path, on which no symbolic link is followed. The answer is a StatusRecord:
+ * b is 0, and the mount comes with it, or errno. */
+typedef struct BinderRequest {
+        uint32_t flags; /* LAUNCH_WRITE or 0 */
+} BinderRequest;
+#define BINDER_SOURCE_MAX 4096
 
 /* Runs: worker, guard. Puts the socket where a nursery has it; false when that cannot be. */
 bool nursery_take(int control);

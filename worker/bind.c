@@ -112,7 +112,7 @@ static int make_file(const Folder *f, const char *leaf, const char *content) {
 }
 
 /* A detached copy of the source's mount, private to this region and with its flags set, all below it included. */
-static int clone_source(const LaunchEntry *b) {
+int bind_clone_source(const LaunchEntry *b) {
         struct mount_attr attr = {.propagation = MS_PRIVATE, .attr_set = MOUNT_ATTR_NOSUID};
         int fd = -1, tree, e;
 
@@ -141,7 +141,7 @@ static int clone_source(const LaunchEntry *b) {
 }
 
 static int bind_one(Worker *w, Folder *f, const LaunchEntry *b) {
-        int tree = b->tree >= 0 ? LAUNCH_FD_TREES + b->tree : clone_source(b), e;
+        int tree = b->tree >= 0 ? LAUNCH_FD_TREES + b->tree : bind_clone_source(b), e;
         const char *leaf;
         struct stat st;
 
@@ -155,6 +155,43 @@ static int bind_one(Worker *w, Folder *f, const LaunchEntry *b) {
         if (e == 0 && sys_move_mount(tree, f->fd, leaf) < 0)
                 e = -errno;
         close(tree);
+        return e;
+}
+
+/* An empty folder, or an empty file, that is mounted nowhere yet and that nobody can write to. */
+static int new_mask(bool folder) {
+        struct mount_attr readonly = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC};
+        int fs = new_tmpfs(4096, 4, "0555"), mask = fs, e = 0;
+
+        if (fs < 0)
+                return fs;
+        if (!folder) {
+                if (mknodat(fs, "empty", S_IFREG | 0444, 0) < 0 || (mask = sys_open_tree(fs, "empty", OPEN_TREE_CLONE)) < 0)
+                        e = -errno;
+                close(fs);
+        }
+        if (e == 0 && sys_mount_setattr(mask, 0, &readonly) < 0) {
+                e = -errno;
+                close(mask);
+        }
+        return e < 0 ? e : mask;
+}
+
+/* Over what stands there, which a grant shows. */
+static int mask_one(Worker *w, Folder *f, const LaunchEntry *b) {
+        const char *leaf;
+        struct stat st;
+        int e = open_parent(w, f, b->target, &leaf), mask;
+
+        if (e < 0)
+                return e;
+        if (fstatat(f->fd, leaf, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return -errno;
+        mask = new_mask(S_ISDIR(st.st_mode));
+        if (mask < 0)
+                return mask;
+        e = sys_move_mount(mask, f->fd, leaf) < 0 ? -errno : 0;
+        close(mask);
         return e;
 }
 
@@ -184,7 +221,7 @@ int step_bind(Worker *w) {
                 if (w->spec.flags & LAUNCH_TEMPLATE && !(b->flags & LAUNCH_OWN))
                         continue;
                 w->progress->detail = (int)i;
-                e = b->kind == LAUNCH_BIND ? bind_one(w, &folder, b) : make_one(w, &folder, b);
+                e = b->kind == LAUNCH_BIND ? bind_one(w, &folder, b) : b->kind == LAUNCH_MASK ? mask_one(w, &folder, b) : make_one(w, &folder, b);
         }
         folder_close(&folder);
         return e;

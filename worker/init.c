@@ -42,11 +42,22 @@ static const struct sock_filter last[] = {END};
 static void on_child(int signal) {
 }
 
-int step_init(Worker *w) {
+int init_confine(bool finds) {
         struct sock_filter filter[sizeof(base) / sizeof(base[0]) + sizeof(reaper) / sizeof(reaper[0]) + 1];
+        size_t n = sizeof(base) / sizeof(base[0]);
+
+        memcpy(filter, base, sizeof(base));
+        if (finds) {
+                memcpy(filter + n, reaper, sizeof(reaper));
+                n += sizeof(reaper) / sizeof(reaper[0]);
+        }
+        memcpy(filter + n, last, sizeof(last));
+        return filter_install(filter, n + 1, 0);
+}
+
+int step_init(Worker *w) {
         struct sigaction act = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP};
         sigset_t chld;
-        size_t n = 0;
 
         sigemptyset(&chld);
         sigaddset(&chld, SIGCHLD);
@@ -65,15 +76,7 @@ int step_init(Worker *w) {
         }
         if (syscall(SYS_close_range, LAUNCH_FD_LIFELINE + 1 + (w->started >= 0), ~0U, 0) < 0)
                 return -errno;
-        memcpy(filter, base, sizeof(base));
-        n = sizeof(base) / sizeof(base[0]);
-        if (w->spec.tier == 1) {
-                memcpy(filter + n, reaper, sizeof(reaper));
-                n += sizeof(reaper) / sizeof(reaper[0]);
-        }
-        memcpy(filter + n, last, sizeof(last));
-        n++;
-        return filter_install(filter, n, 0);
+        return init_confine(w->spec.tier == 1);
 }
 
 static uint64_t usec(const struct timeval *t) {

@@ -15,6 +15,7 @@ static const StepRow setup[] = {
         {STEP_WAIT_MAPS, step_wait_maps},       /* the supervisor has written uid_map, gid_map and cgroup.procs */
         {STEP_IDENTITY, step_identity},         /* no supplementary group, the region's uid and gid */
         {STEP_LIFELINE, step_lifeline},         /* after the ids, because changing them clears the parent-death signal */
+        {STEP_OBJECTS, step_objects},           /* while the host's /proc is in reach */
         {STEP_HOSTNAME, step_hostname},
         {STEP_ROOT, step_root},                 /* from here on: what the program can see */
         {STEP_SCRATCH, step_scratch},
@@ -28,20 +29,33 @@ static const StepRow setup[] = {
         {STEP_FORK, step_fork},
 };
 
-/* A root that stands ready for many regions: the same steps as far as they go, and no privilege left in the one that keeps it. */
+/* A template: a root of system folders that stands ready for many regions. The same steps as far as they go. What keeps the root is confined before it
+ * serves, or becomes an interpreter: it has namespaces, limits and a filter, no privilege, and nothing of the host but what is read-only in its root. */
 static const StepRow nursery[] = {
         {STEP_SIGNALS, step_signals},
         {STEP_WAIT_MAPS, step_wait_maps},
         {STEP_IDENTITY, step_identity},
+        {STEP_PID_NAMESPACE, step_pid_namespace}, /* from here on another process */
         {STEP_LIFELINE, step_lifeline},
         {STEP_HOSTNAME, step_hostname},
         {STEP_ROOT, step_root},
         {STEP_SCRATCH, step_scratch}, /* the places for it */
         {STEP_BIND, step_bind},
+        {STEP_PROC, step_proc},       /* seen through a descriptor, not in the root */
         {STEP_PIVOT, step_pivot},
         {STEP_CAPABILITIES, step_capabilities},
         {STEP_NO_NEW_PRIVS, step_no_new_privs},
-        {STEP_NURSERY, step_nursery},
+        {STEP_LIMITS, step_limits},
+        {STEP_INIT, step_await_first},
+        {STEP_NURSERY, step_nursery}, /* its filter, which its regions have below their own */
+};
+
+/* The host's tree and the privilege to copy mounts stay. */
+static const StepRow binder[] = {
+        {STEP_SIGNALS, step_signals},
+        {STEP_WAIT_MAPS, step_wait_maps},
+        {STEP_LIFELINE, step_lifeline},
+        {STEP_NO_NEW_PRIVS, step_no_new_privs},
 };
 
 static const StepRow program[] = {
@@ -90,6 +104,10 @@ void lockdown(Worker *w) {
 
 void lockdown_nursery(Worker *w) {
         TAKE(nursery, true);
+}
+
+void lockdown_binder(Worker *w) {
+        TAKE(binder, true);
 }
 
 void lockdown_confine(Worker *w) {

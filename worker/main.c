@@ -20,6 +20,10 @@ void work(bool forked) {
         }
         if (e < 0)
                 step_fail(&w, STEP_SPEC, -e);
+        if (w.spec.flags & LAUNCH_BINDER) {
+                lockdown_binder(&w);
+                binder_work(&w);
+        }
         if (w.spec.flags & LAUNCH_NURSERY)
                 lockdown_nursery(&w);
         else

@@ -28,6 +28,5 @@ int maps_write_own(uint32_t uid, uint32_t gid) {
         snprintf(text, sizeof(text), "%u %u 1\n", (unsigned)gid, (unsigned)gid);
         if (e == 0)
                 e = write_own("self/gid_map", text);
-        close(NURSERY_FD_KEPT);
         return e;
 }

@@ -1,6 +1,6 @@
 /* A worker that starts no region itself, but makes the ones that do (schema/nursery.h). The first one has the host's root, and each child goes through
- * all steps. One that such a child became (LAUNCH_NURSERY) has built the root of a view already, and has no privilege and no way back to the
- * host's tree: its children are born in a copy of its mount namespace and add what is their own. */
+ * all steps. A template (LAUNCH_NURSERY) has built a root of system folders, and has no privilege and no way back to the host's tree: its children are
+ * born in a copy of its mount namespace, and mount there what their region was granted. */
 #include "schema/nursery.h"
 #include "worker/worker.h"
 
@@ -17,7 +17,7 @@
 /* In a new user namespace the child has every capability, but an exec by a user that is not root there drops them: the ambient set is what carries
  * the few that the steps need. */
 static bool hold_capabilities(void) {
-        static const cap_value_t needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_ADMIN};
+        static const cap_value_t needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_ADMIN, CAP_SYS_RESOURCE};
         const int n = sizeof(needed) / sizeof(needed[0]);
         cap_t few = cap_init();
         bool held;
@@ -78,6 +78,9 @@ int step_nursery(Worker *w) {
         Progress *shared = w->progress;
         int e;
 
+        e = filter_install(w->spec.filter, w->spec.n_filter, 0);
+        if (e < 0)
+                return e;
         if (w->spec.flags & LAUNCH_WARM)
                 return become_interpreter(w);
         if (prctl(PR_SET_DUMPABLE, 0) < 0)

@@ -86,6 +86,22 @@ static int limit(const LaunchLimit *l) {
         return setrlimit((int)l->resource, &r) < 0 ? -errno : 0;
 }
 
+/* A template's limits on memory are soft ones, and not the region's. */
+static int limits_of_template_off(void) {
+        static const int soft[] = {RLIMIT_AS, RLIMIT_DATA};
+
+        for (size_t i = 0; i < sizeof(soft) / sizeof(soft[0]); i++) {
+                struct rlimit r;
+
+                if (getrlimit(soft[i], &r) < 0)
+                        return -1;
+                r.rlim_cur = r.rlim_max;
+                if (setrlimit(soft[i], &r) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
 /* The kernel holds the descriptors that all processes of one user have on the way in sockets against RLIMIT_NOFILE of the one that sends.
  * Regions share a user: with the region's own small limit, another region that keeps some on the way could keep this one from being
  * handed over. So that limit comes last (step_open_files), and is as high as it may be until then. */
@@ -94,11 +110,15 @@ int step_limits(Worker *w) {
          * the rest when the guard writes there, too: the bytes stay behind, out of everybody's reach. EINVAL: this kernel has none. */
         if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0 && errno != EINVAL)
                 return -errno;
+        if (w->spec.flags & LAUNCH_TEMPLATE && limits_of_template_off() < 0)
+                return -errno;
         for (size_t i = 0; i < w->spec.n_limits; i++) {
                 const LaunchLimit *l = &w->spec.limits[i];
                 struct rlimit have;
                 int e = 0;
 
+                if (l->resource >= LAUNCH_LIMIT_INOTIFY_INSTANCES)
+                        continue; /* step_objects() */
                 if (l->resource != RLIMIT_NOFILE)
                         e = limit(l);
                 else if (getrlimit(RLIMIT_NOFILE, &have) < 0)

@@ -1,5 +1,4 @@
 /* The private root: a tmpfs that is built beside the host's tree and then takes its place. */
-#include "schema/nursery.h"
 #include "worker/sys.h"
 #include "worker/worker.h"
 
@@ -9,7 +8,7 @@
 #include <sys/stat.h>
 
 /* A new tmpfs that is attached nowhere yet. Returns its mount's descriptor or -errno. */
-static int new_tmpfs(uint64_t bytes, uint64_t inodes, const char *mode) {
+int new_tmpfs(uint64_t bytes, uint64_t inodes, const char *mode) {
         char size[24], count[24];
         int fs = sys_fsopen("tmpfs"), m, e;
 
@@ -36,28 +35,13 @@ static int device_of(int fd, dev_t *ret) {
         return 0;
 }
 
-/* Its children have no /proc of their own when they write their id maps. */
-static int keep_proc(void) {
-        int fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), e;
-
-        if (fd < 0)
-                return -errno;
-        e = dup3(fd, NURSERY_FD_KEPT, O_CLOEXEC) < 0 ? -errno : 0;
-        close(fd);
-        return e;
-}
-
 int step_root(Worker *w) {
-        int e;
-
         if (w->spec.tier != 2)
                 return 0;
         if (w->spec.flags & LAUNCH_TEMPLATE) {
                 w->root = openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
                 return w->root < 0 ? -errno : device_of(w->root, &w->root_dev);
         }
-        if (w->spec.flags & LAUNCH_NURSERY && (e = keep_proc()) < 0)
-                return e;
         w->root = new_tmpfs(1024 * 1024, 4096, "0755");
         if (w->root < 0)
                 return w->root;
@@ -108,6 +92,8 @@ int step_scratch(Worker *w) {
 int step_proc(Worker *w) {
         int fs, m = -1, e;
 
+        if (w->spec.flags & LAUNCH_NURSERY)
+                return template_keep_proc();
         if (w->spec.tier != 2 || !(w->spec.flags & LAUNCH_PROC))
                 return 0;
         fs = sys_fsopen("proc");

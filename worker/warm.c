@@ -1,26 +1,26 @@
 /* Runs: worker, in a warm interpreter and in the regions that are forked from it. Preloaded into an interpreter that lethe-worker became in the root of a view
- * (LAUNCH_WARM), where it imports what its skill's manifest names and calls fork(). That fork() is the one here, and it returns once in each
- * region:
+ * (LAUNCH_WARM), confined and in sight of system folders alone, where it imports what a manifest names and calls fork(). That fork() is the one here, and
+ * it returns once in each region:
  *
  *   interpreter: serves orders (schema/nursery.h) until their socket ends
  *     -> a region's first process: all steps of a worker below a template; it waits for the program, and executes nothing of the interpreter's
  *          -> the program's process: confined like any other, up to the go. Then, in place of an execve, fork() returns 0 there
  *
- * Nothing of the skill is in the interpreter: its folder is in view, but what it runs is a bootstrap, and modules of the
- * system (shim/warm/warm.py). */
+ * Nothing of a skill is in the interpreter, or in its sight: what it runs is a bootstrap, and modules of the system (shim/warm/warm.py). */
 #include "schema/nursery.h"
+#include "worker/warm-alone.h"
 #include "worker/worker.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,6 +34,7 @@ pid_t fork(void);
 
 static jmp_buf back;
 static bool serves;
+static sigset_t signals; /* that were blocked while the interpreter started */
 
 /* The C library's, with its handlers: what libraries keep about their process is set right, and so is its own. */
 pid_t warm_libc_fork(void) {
@@ -44,15 +45,6 @@ pid_t warm_libc_fork(void) {
                 return -1;
         }
         return f();
-}
-
-/* A thread would be missing in the child, and what it held would be held for ever. The folder has one subfolder for each. */
-static int single(void) {
-        struct stat st;
-
-        if (fstatat(NURSERY_FD_KEPT, "self/task", &st, 0) < 0)
-                return errno;
-        return st.st_nlink == 3 ? 0 : EBUSY;
 }
 
 static int move_up(int fd) {
@@ -123,7 +115,7 @@ static void hand_over(Worker *w) {
 void work(bool forked) {
         static Progress early;
         Worker w = {.progress = &early, .root = -1, .scratch = -1, .program = -1, .started = -1, .hand = -1, .forked = forked};
-        int e = spec_read(&w);
+        int e = sigprocmask(SIG_SETMASK, &signals, NULL) < 0 ? -errno : spec_read(&w);
 
         if (e == 0) {
                 Progress *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -155,9 +147,9 @@ static void __attribute__((noreturn)) serve(void) {
         const StatusRecord ready = {.kind = STATUS_READY};
 
         prctl(PR_SET_NAME, "lethe-warm");
-        if (single() != 0 || prctl(PR_SET_DUMPABLE, 0) < 0 || report(&ready, -1) < 0)
+        if (warm_alone_begin(&signals) != 0 || prctl(PR_SET_DUMPABLE, 0) < 0 || report(&ready, -1) < 0)
                 _exit(127);
-        nursery_of_view(single);
+        nursery_of_view(warm_alone_still);
 }
 
 __attribute__((visibility("default"))) pid_t fork(void) {

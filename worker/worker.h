@@ -36,6 +36,7 @@ int step_signals(Worker *w);
 int step_wait_maps(Worker *w);
 int step_identity(Worker *w);
 int step_lifeline(Worker *w);
+int step_objects(Worker *w);
 int step_hostname(Worker *w);
 int step_root(Worker *w);
 int step_scratch(Worker *w);
@@ -47,6 +48,7 @@ int step_capabilities(Worker *w);
 int step_no_new_privs(Worker *w);
 int step_landlock(Worker *w);
 int step_fork(Worker *w);
+int step_pid_namespace(Worker *w); /* of a template */
 int step_nursery(Worker *w); /* instead of the fork */
 
 /* Of a process made in a user namespace below the one that its nursery is in: nobody but itself may write its id maps. */
@@ -69,9 +71,13 @@ int step_exec(Worker *w);
 /* In the region's first process. */
 int step_init(Worker *w);
 
+/* A new tmpfs that is attached nowhere yet. Returns its mount's descriptor or -errno. */
+int new_tmpfs(uint64_t bytes, uint64_t inodes, const char *mode);
+
 /* Runs the steps in order; ends the process at the first that fails. */
 void lockdown(Worker *w);
 void lockdown_nursery(Worker *w);
+void lockdown_binder(Worker *w);
 void lockdown_program(Worker *w);
 /* The same but for the execve. */
 void lockdown_confine(Worker *w);
@@ -95,6 +101,14 @@ void spec_forget(LaunchSpec *s);
 void nursery_of_view(int (*may)(void)) __attribute__((noreturn));
 /* Serves orders; ends with the supervisor. */
 void nursery_work(void) __attribute__((noreturn));
+/* Of a template: a /proc of its own PID namespace, as NURSERY_FD_KEPT. Returns 0 or -errno. */
+int template_keep_proc(void);
+/* Serves requests for detached mounts of the host's tree (LAUNCH_BINDER). */
+void binder_work(Worker *w) __attribute__((noreturn));
+/* A detached copy of an entry's source. Returns a descriptor or -errno. */
+int bind_clone_source(const LaunchEntry *b);
+/* The filter of a process that only waits; finds: and may look for the region's processes and kill them. Returns 0 or -errno. */
+int init_confine(bool finds);
 /* The region's first process after lock-down: never returns. */
 void init_run(Worker *w) __attribute__((noreturn));
 /* Tier landlock: kills every descendant of this process until none is left. */

@@ -1,6 +1,14 @@
 # Runs in a warm perl: loads what the manifest names, then goes on in each region that is forked from it as `perl FILE ARGUMENTS...` would. The one line of
 # warm.pl is all that perl has read of its script by then; from here on it reads the skill's file instead, so that it is the main program in all.
 package LetheWarm;
+
+# Modules come from the folders that the first argument names: root alone can write them. The skill has all of perl's again.
+my @inc;
+BEGIN {
+    my %named = map { $_ => 1 } split /:/, shift @ARGV;
+    @inc = @INC;
+    @INC = grep { $named{$_} } @INC;
+}
 use Filter::Util::Call ();
 use POSIX ();
 
@@ -74,6 +82,7 @@ sub begin {
     fcntl($handle, 2, 1);    # F_SETFD, FD_CLOEXEC
     close $handle;           # of two users of the descriptor the other one is left
     ($0, $^X, $^T, @ARGV) = ($file, $program, time, @arguments);
+    @INC = @inc;
     srand;
     delete @INC{'/lethe/warm/LetheWarm.pm'};
     my $line = "#line 1 \"$file\"\n";

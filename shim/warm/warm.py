@@ -1,6 +1,8 @@
 """Runs in a warm interpreter: imports what the manifest names, then goes on in each region that is forked from it as the program that the skill's
-entry names. Random numbers are seeded anew by those who make them: Python's module and OpenSSL see that they were forked. What an
-interpreter cannot do once it has started, other options or another environment of its own, is done by executing it.
+entry names. Until then the interpreter is isolated (-I -S), and its path has only folders that root alone can write. .pth files and site
+customisation are taken in the region, as by an interpreter that is executed there. Random numbers are seeded anew by those who make them: Python's
+module and OpenSSL see that they were forked. What an interpreter cannot do once it has started, other options or another environment of its own, is
+done by executing it.
 
 Each page that a region's part of this touches is copied for it, and overwritten in the end: so it does little, and some of it beforehand."""
 import atexit
@@ -8,20 +10,89 @@ import gc
 import importlib
 import importlib.machinery
 import os
+import site
 import sys
 import threading
 import types
 
+sys_flags = sys.flags
+
 WORDS_FD = 5
 LIFELINE, SPEC = 6, 7  # of one that is there before its words are (schema/launch.h)
 OWN = (b"LANG", b"LANGUAGE", b"PYTHON", b"LC_", b"LD_")
+USUAL = {b"LANG": b"C.UTF-8", b"PYTHONPATH": b"/lethe/python", b"PYTHONDONTWRITEBYTECODE": b"1"}  # of these, what a skill has by default
+AHEAD = {b"HOME": b"/work"}
 WORDS = b"LL0W\5\0\0\0/bin:\0" + 2 * (b"\1\0\0\0" + b"\11\0\0\0PATH=/bin\0")
 REHEARSALS = 20  # by then the interpreter has made of each function here what it makes of one that is called often
 
 
 def own(environment):
-    """What the interpreter has looked at when it started, but for the library that is preloaded into this one."""
-    return {k: v for k, v in environment.items() if k.startswith(OWN) and k != b"LD_PRELOAD"}
+    """What an interpreter looks at when it starts."""
+    return {k: v for k, v in environment.items() if k.startswith(OWN)}
+
+
+class Flags(tuple):
+    """As sys.flags of an interpreter that was executed, which this one is to be from its fork on: without isolation."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "sys.flags(%s)" % ", ".join("%s=%r" % pair for pair in zip(type(sys_flags).__match_args__, self))
+
+
+def flags_of_executed():
+    names = type(sys_flags).__match_args__
+    other = {"no_user_site": 0, "no_site": 0, "ignore_environment": 0, "isolated": 0, "safe_path": False}
+    for i, name in enumerate(names):
+        setattr(Flags, name, property(lambda flags, i=i: flags[i]))
+    return Flags(other.get(name, getattr(sys_flags, name)) for name in names)
+
+
+def folders_of_modules(named):
+    """Of those named, the ones of this version."""
+    mine = "/python%d.%d/" % sys.version_info[:2]
+    return [f for f in named.split(":") if f and ("/python3/" in f or mine in f)]
+
+
+def identity(path):
+    try:
+        st = os.stat(path)
+    except OSError:
+        return None
+    return st.st_dev, st.st_ino, st.st_mtime_ns
+
+
+def is_customised(folders):
+    """Whether something besides their being there is to be taken from these folders when an interpreter starts."""
+    for folder in folders:
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            continue
+        if any(n.endswith(".pth") for n in names):
+            return True
+    return any(importlib.machinery.PathFinder.find_spec(n) for n in ("sitecustomize", "usercustomize"))
+
+
+class Site:
+    """What an interpreter that is executed does when it imports site. Most of it is the same for all; the rest is done in each region."""
+
+    def __init__(self, paths):
+        folders = site.getsitepackages([sys.prefix, sys.exec_prefix])
+        site.setquit(), site.setcopyright(), site.sethelper(), site.enablerlcompleter()
+        self.paths = ["/lethe/python"] + paths
+        sys.path[:] = self.paths + [f for f in folders if os.path.isdir(f)]
+        self.looked = [os.path.dirname(os.__file__), "/lethe/python"] + folders
+        self.looked = {f: identity(f) for f in self.looked}
+        self.customised = is_customised(folders)
+        site.ENABLE_USER_SITE = True
+
+    def enter(self, environment):
+        """In a region, before anything of the skill's: what it sees there is looked at."""
+        user = os.fsdecode(environment.get(b"HOME", b"/work")) + "/.local"
+        if self.customised or identity(user) is not None or any(identity(f) != was for f, was in self.looked.items()):
+            sys.path[:] = self.paths
+            site.main()
 
 
 def take_words():
@@ -179,22 +250,24 @@ def rehearse(names):
     sys.modules["__main__"], sys.argv, sys.path[0] = main_module, argv, first
 
 
-def begin(mine, path, this, names):
+def begin(where, path, this, names):
     """The library has set the environment already, but Python keeps its own copy. this: whether the name `python3` is this interpreter in `path`."""
     ahead = is_ahead()
     if ahead:  # what is written to before the words come need not be copied after
         rehearse(names)
+        where.enter(AHEAD)
     argv, environment = wait_for_words() if ahead else parse(take_words())
     os.environ._data.clear()
     os.environ._data.update(environment)
-    before = list(sys.path)
     what = None
-    if own(environment) == mine:
+    if own(environment) == USUAL:
+        if not ahead:
+            where.enter(environment)
+        sys.path.insert(0, "")
         known = argv[0] == sys.executable or (argv[0] == "python3" and environment.get(b"PATH") == path)
         what = source(argv, argv[0] == sys.executable or this if known else look_up(argv[0], environment.get(b"PATH", b"")))
     sys.orig_argv = argv
     if what is None:
-        sys.path[:] = before
         try:
             os.execvpe(argv[0], argv, environment)
         except OSError as e:
@@ -207,17 +280,24 @@ def begin(mine, path, this, names):
 
 
 def main():
-    for name in sys.argv[1:]:
+    folders, *names = sys.argv[1:]
+    paths = list(sys.path)  # of the interpreter itself
+    sys.path.extend(folders_of_modules(folders))
+    for name in names:
         importlib.import_module(name)
-    mine, path = own(os.environ._data), os.environ._data[b"PATH"]
+    path = os.environ._data[b"PATH"]
     this = look_up("python3", path)
+    sys.flags = flags_of_executed()
+    where = Site(paths)
+    sys.path.insert(0, "")  # rehearsed with the place of a script's folder
     for _ in range(REHEARSALS):
-        rehearse(sys.argv[1:])
+        rehearse(names)
+    del sys.path[0]
     gc.collect()
     gc.freeze()
     os.environ["LETHE_WARM"] = "1"
     if os.fork() == 0:
-        begin(mine, path, this, sys.argv[1:])
+        begin(where, path, this, names)
 
 
 main()

@@ -8,7 +8,7 @@
  * verdict is the one that the rule gives for it (I-56). */
 
 static const char *text_of(const json_t *o, const char *key) {
-        const char *s = json_string_value(json_object_get(o, key));
+        const char *s = json_text(json_object_get(o, key));
 
         return s ? s : "";
 }

@@ -53,7 +53,7 @@ typedef struct FoldedRegion {
         uint64_t n_below;            /* regions below that have not ended */
         bool lends_key;              /* those below may use its key */
         bool callback;               /* a release callback of the region above */
-        bool released, ended, broke; /* broke: region.faulted was recorded, so nothing may be kept (I-24) */
+        bool released, ended, left, broke; /* left: region.left was recorded; broke: region.faulted was recorded, so nothing may be kept (I-24) */
 } FoldedRegion;
 
 typedef struct Audit {

@@ -63,6 +63,17 @@ static json_t *verification(const RegionFacts *f) {
                          clock_format(f->released_usec, date));
 }
 
+Proof certificate_proof(const json_t *statement) {
+        const json_t *predicate = json_object_get(statement, "predicate");
+        const char *method = json_text(json_object_get(json_object_get(predicate, "sanitization"), "method"));
+        const char *result = json_text(json_object_get(json_object_get(predicate, "verification"), "result"));
+
+        for (Proof p = PROOF_CLEARED; p < PROOF_NOTHING; p++)
+                if (method && result && strcmp(words[p].method, method) == 0 && strcmp(words[p].result, result) == 0)
+                        return p;
+        return PROOF_NOTHING;
+}
+
 bool certificate_says(const RegionFacts *f, const json_t *said_sanitization, const json_t *said_verification) {
         _cleanup_json_ json_t *s = sanitization(f), *v = verification(f);
 

@@ -23,3 +23,5 @@ int certificate_build(Txn *t, const char *region, Buf *ret, Diag *reterr);
  * under the checkpoint inside, and evidence and method are the entry's. *ret is the statement (new reference). Returns 0,
  * CERTIFICATE_E_WRONG, -ENOMEM. */
 int certificate_check(const char *text, size_t n, const uint8_t public_key[static 32], json_t **ret, Diag *reterr);
+/* How much a statement that holds proves. Method and result are what its evidence bears out: certificate_check() saw to it. */
+Proof certificate_proof(const json_t *statement);

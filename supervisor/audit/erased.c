@@ -23,7 +23,7 @@ static bool begins(const char *type, const char *prefix) {
 
 /* "scope/kind/id" of an event about a record, "scope/" of another one of a scope; false: of none. */
 static bool subject(const json_t *o, const char *type, char ret[static KEY_MAX]) {
-        const char *kind = json_string_value(json_object_get(o, "kind")), *id = json_string_value(json_object_get(o, "id"));
+        const char *kind = json_text(json_object_get(o, "kind")), *id = json_text(json_object_get(o, "id"));
         bool record = begins(type, "memory.") || begins(type, "canon.") || begins(type, "kernel.");
         uint64_t scope;
 
@@ -35,11 +35,18 @@ static bool subject(const json_t *o, const char *type, char ret[static KEY_MAX])
         return true;
 }
 
+/* A proposal of a slot that was not kept: by its number. One of an older Lethe kept its payload. */
+static void proposal_key(uint64_t seq, char ret[static KEY_MAX]) {
+        snprintf(ret, KEY_MAX, "proposal/%" PRIu64, seq);
+}
+
 int erased_payload(Audit *a, const json_t *o, const char *type, bool there) {
         char key[KEY_MAX];
         Payloads *p;
 
-        if (!subject(o, type, key))
+        if (strcmp(type, "slot.proposed") == 0 && !there)
+                proposal_key(a->seq, key);
+        else if (!subject(o, type, key))
                 return there ? 0 : -ENOENT;
         if (strcmp(type, "memory.delete") == 0 && there) /* says why it was deleted, and stays */
                 return 0;
@@ -72,7 +79,12 @@ static int gone(Audit *a, Payloads *p, bool all) {
 int erased_entry(Audit *a, const json_t *o, const char *type) {
         bool of_scope = strcmp(type, "scope.deleted") == 0;
         char key[KEY_MAX];
+        uint64_t proposed;
 
+        if (strcmp(type, "slot.discarded") == 0 && json_get_u64(json_object_get(o, "proposed"), &proposed) == 0) {
+                proposal_key(proposed, key);
+                return gone(a, map_get(&a->payloads, key), false);
+        }
         if ((!of_scope && strcmp(type, "memory.delete") != 0 && strcmp(type, "memory.remove") != 0) || !subject(o, type, key))
                 return 0;
         if (!of_scope)

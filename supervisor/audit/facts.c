@@ -23,7 +23,7 @@ uint64_t facts_number(const RegionFacts *f, const char *member) {
 }
 
 const char *facts_text(const RegionFacts *f, const char *member) {
-        const char *s = json_string_value(json_object_get(f->teardown, member));
+        const char *s = json_text(json_object_get(f->teardown, member));
 
         return s ? s : "";
 }

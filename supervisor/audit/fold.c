@@ -15,7 +15,7 @@ static int lacks(Audit *a, const char *type, const char *field) {
 }
 
 static const char *text_of(const json_t *o, const char *key) {
-        return json_string_value(json_object_get(o, key));
+        return json_text(json_object_get(o, key));
 }
 
 static FoldedRegion *region_of(Audit *a, const json_t *o) {
@@ -288,6 +288,7 @@ static int region_allocated(Audit *a, const json_t *o, const char *id) {
         }
         r->allocated = a->seq;
         r->callback = json_object_get(o, "callback");
+        r->broke = json_object_get(o, "discards"); /* it began below a region that broke its budget: nothing of it may be kept (I-98) */
         r->lends_key = scope && strcmp(scope, "invocation-tree") == 0;
         r->parent = parent;
         if (parent)
@@ -329,11 +330,15 @@ static int fold_region(Audit *a, const json_t *o, const char *type, const char *
                         return out_of_turn(a, "an invocation ended before its region was released (I-15)",
                                            "region.released before", "none");
                 r->ended = true;
-                if (r->parent)
+                if (r->parent && !r->left)
                         r->parent->n_below--;
                 a->report->alive--;
                 free(r->held);
                 r->held = NULL;
+        } else if (strcmp(type, "region.left") == 0) { /* nothing of it runs any more: those above may end before it (I-63) */
+                if (r->parent && !r->left)
+                        r->parent->n_below--;
+                r->left = true;
         } else if (strcmp(type, "region.faulted") == 0)
                 r->broke = true;
         else if (r->broke && (strcmp(type, "memory.save") == 0 || strcmp(type, "memory.delete") == 0))

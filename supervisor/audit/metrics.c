@@ -80,7 +80,7 @@ static void add(Metrics *m, uint64_t n, const char *fmt, ...) {
 
 /* A label's value: what the format wants escaped is not in names of ours; whatever else a name holds is written as an underscore. */
 static const char *label(const json_t *o, const char *key, char ret[static 128]) {
-        const char *s = json_string_value(json_object_get(o, key));
+        const char *s = json_text(json_object_get(o, key));
         size_t n = 0;
 
         for (; s && s[n] && n < 127; n++)
@@ -195,7 +195,7 @@ static int fold(Metrics *m, Txn *t, uint64_t seq, Bytes e) {
                 r = history_unfold(t, seq, o);
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
-        fold_event(m, json_string_value(json_object_get(o, "type")) ?: "", o);
+        fold_event(m, json_text(json_object_get(o, "type")) ?: "", o);
         return m->error;
 }
 
@@ -229,7 +229,7 @@ static void load(Metrics *m, Txn *t, int cache, uint64_t entries) {
             json_parse((const char *)bytes, n, CACHE_MAX, JSON_DEPTH_DEFAULT, &state, NULL) != 0)
                 return;
         series = json_object_get(state, "series");
-        known = json_string_value(json_object_get(state, "leaf"));
+        known = json_text(json_object_get(state, "leaf"));
         upto = number(state, "entries");
         if (number(state, "version") != STATE_VERSION || !json_is_object(series) || !known || upto > entries)
                 return;

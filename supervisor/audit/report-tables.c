@@ -215,7 +215,7 @@ static void table_not_covered(Report *r) {
                 size_t k;
 
                 json_array_foreach(classes, k, class) {
-                        Sum *s = json_is_string(class) ? sum_of(&map, json_string_value(class)) : NULL;
+                        Sum *s = json_is_string(class) ? sum_of(&map, json_text(class)) : NULL;
 
                         if (s)
                                 s->n++;

@@ -14,7 +14,7 @@
 
 /* Runs that go on after all entries: {run: {"agent","scope","events":{note's number: [seq, outcome]}}}. */
 static int take_event(json_t *runs, uint64_t seq, const json_t *o) {
-        const char *type = json_string_value(json_object_get(o, "type")), *id = json_string_value(json_object_get(o, "run"));
+        const char *type = json_text(json_object_get(o, "type")), *id = json_text(json_object_get(o, "run"));
         bool waits = type && strcmp(type, "note.pending") == 0;
         char number[NUMBER_MAX];
         json_t *run;
@@ -70,9 +70,9 @@ static int check_note(const Run *run, const Note *n, const json_t *events, Diag 
         event = json_object_get(events, number);
         json_get_u64(json_object_get(n->row, waits ? "pending" : "seq"), &said);
         json_get_u64(json_array_get(event, 0), &seq);
-        if (event && strcmp(json_string_value(json_array_get(event, 1)), note_outcome_name(n->outcome)) != 0)
+        if (event && !json_text_is(json_array_get(event, 1), note_outcome_name(n->outcome)))
                 return diag(ret_what, 1, "run %s: note %" PRIu64 " is %s, and its event %" PRIu64 " says %s", run->id, n->number, note_outcome_name(n->outcome), seq,
-                            json_string_value(json_array_get(event, 1)));
+                            json_text(json_array_get(event, 1)));
         if ((waits || n->outcome == NOTE_COMMITTED) && (!event || seq != said))
                 return diag(ret_what, 1, "run %s: note %" PRIu64 " is %s by event %" PRIu64 ", which is not about it", run->id, n->number, note_outcome_name(n->outcome), said);
         return 0;
@@ -106,7 +106,7 @@ static int check_notes(Txn *t, const Run *run, const json_t *events, Diag *ret_w
 }
 
 static int check_run(Txn *t, const Run *run, const json_t *said, Diag *ret_what) {
-        const char *agent = json_string_value(json_object_get(said, "agent"));
+        const char *agent = json_text(json_object_get(said, "agent"));
         uint64_t scope;
 
         if (!said)

@@ -20,8 +20,8 @@ static int differs(Audit *a, const char *what, const char *expected, const char 
 
 int fold_skill(Audit *a, const json_t *o) {
         const json_t *skill = json_object_get(o, "skill"), *replaces = json_object_get(o, "replaces");
-        const char *name = json_string_value(json_object_get(skill, "name")), *digest = json_string_value(json_object_get(skill, "digest"));
-        const char *old = json_string_value(json_object_get(replaces, "digest"));
+        const char *name = json_text(json_object_get(skill, "name")), *digest = json_text(json_object_get(skill, "digest"));
+        const char *old = json_text(json_object_get(replaces, "digest"));
         char computed[SKILL_DIGEST_MAX] = "sha256:";
         uint8_t hash[HASH_BYTES];
         FoldedSkill *f;
@@ -30,7 +30,7 @@ int fold_skill(Audit *a, const json_t *o) {
         int r;
 
         if (!name || !*name || strlen(name) > SKILL_NAME_MAX || !digest || strlen(digest) >= SKILL_DIGEST_MAX || !json_object_get(o, "body") ||
-            !json_string_value(json_object_get(o, "who")))
+            !json_text(json_object_get(o, "who")))
                 return differs(a, "an entry lacks a field or has it of a wrong kind", "skill.name, skill.digest, body and who of skill.registered", "none");
         r = body_get(a->txn, a->seq, NULL, &list);
         if (r < 0)

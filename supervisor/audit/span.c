@@ -27,7 +27,7 @@ static const RegionFacts *above(const History *h, size_t before, const char *id)
 }
 
 static bool recorded(const json_t *trace, const char *key, char *ret, size_t digits) {
-        const char *s = json_string_value(json_object_get(trace, key));
+        const char *s = json_text(json_object_get(trace, key));
 
         if (!s || strspn(s, "0123456789abcdef") != digits || s[digits])
                 return false;

@@ -60,8 +60,8 @@ static int check_unapplied(Txn *t, json_t *found) {
                 return -ENOMEM;
         one = json_array_get(list, 0);
         return one ? say(found, "unapplied", "event %" JSON_INTEGER_FORMAT " (%s %s) could not be projected: %s", json_integer_value(json_object_get(one, "seq")),
-                         json_string_value(json_object_get(one, "type")), json_string_value(json_object_get(one, "id")),
-                         json_string_value(json_object_get(one, "reason")))
+                         json_text(json_object_get(one, "type")), json_text(json_object_get(one, "id")),
+                         json_text(json_object_get(one, "reason")))
                    : 0;
 }
 
@@ -118,7 +118,7 @@ static int check_causes(Txn *t, json_t *found) {
                 r = json_parse_own(entry.p, entry.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o);
                 if (r != 0)
                         return r > 0 ? -EUCLEAN : r;
-                type = json_string_value(json_object_get(o, "type"));
+                type = json_text(json_object_get(o, "type"));
                 if (type && (project_concerns(type) || strncmp(type, "slot.", 5) == 0) && !json_object_get(o, "region") && !json_object_get(o, "who") &&
                     !is_of_regions(o, type))
                         r = say(found, "cause", "event %" PRIu64 " (%s) has neither a region nor a person", seq, type);

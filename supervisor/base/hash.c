@@ -1,6 +1,7 @@
 #include "base/hash.h"
 
 #include "base/hash-blocks.h"
+#include "base/io.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -82,9 +83,14 @@ static void update(crypto_hash_sha256_state *st, const unsigned char *p, size_t 
 }
 
 int hash_fd(int fd, uint64_t max_bytes, uint8_t ret[static HASH_BYTES], uint64_t *ret_bytes) {
+        return hash_copy(fd, -1, max_bytes, ret, ret_bytes);
+}
+
+int hash_copy(int fd, int to, uint64_t max_bytes, uint8_t ret[static HASH_BYTES], uint64_t *ret_bytes) {
         crypto_hash_sha256_state st;
         unsigned char chunk[65536];
         uint64_t total = 0;
+        int e;
 
         crypto_hash_sha256_init(&st);
         for (;;) {
@@ -100,6 +106,10 @@ int hash_fd(int fd, uint64_t max_bytes, uint8_t ret[static HASH_BYTES], uint64_t
                 if (total > max_bytes)
                         return -EFBIG;
                 update(&st, chunk, (size_t)n);
+                if (to >= 0 && (e = io_write_full(to, chunk, (size_t)n)) < 0) {
+                        errno = -e;
+                        return 1;
+                }
         }
         crypto_hash_sha256_final(&st, ret);
         if (ret_bytes)

@@ -13,6 +13,8 @@ void hash_two(const void *head, size_t n_head, const void *p, size_t n, uint8_t 
 void hash_many(void);
 /* Hashes a whole file, read from its start. Returns 0 or -errno; -EFBIG beyond max_bytes. */
 int hash_fd(int fd, uint64_t max_bytes, uint8_t ret[static HASH_BYTES], uint64_t *ret_bytes);
+/* The same, and writes the very bytes that it hashes to `to` (-1: nowhere). Returns 1, with errno, when `to` cannot be written. */
+int hash_copy(int fd, int to, uint64_t max_bytes, uint8_t ret[static HASH_BYTES], uint64_t *ret_bytes);
 /* Lower-case, NUL-terminated; out holds 2n + 1. Returns out. */
 const char *hex_encode(const void *p, size_t n, char *out);
 /* Reads exactly 2 * n_out lower- or upper-case digits. Returns 0 or -EINVAL. */

@@ -1,8 +1,8 @@
 #include "base/buf.h"
+#include "base/decimal.h"
 #include "base/json.h"
 
 #include <errno.h>
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -93,51 +93,11 @@ static int canon_string(const char *s, size_t n, Buf *b) {
         return r ? r : add_char(b, '"');
 }
 
-/* Returns how many digits. */
-static int digits_of(uint64_t v, char ret[static 24]) {
-        char back[24];
-        int n = 0;
-
-        do
-                back[n++] = (char)('0' + v % 10);
-        while ((v /= 10) > 0);
-        for (int i = 0; i < n; i++)
-                ret[i] = back[n - 1 - i];
-        return n;
-}
-
 static int canon_integer(json_int_t v, Buf *b) {
-        char text[24];
-        int n = digits_of((uint64_t)(v < 0 ? -v : v), text), r = v < 0 ? add_char(b, '-') : 0;
+        char text[DECIMAL_DIGITS_MAX];
+        int n = decimal_digits((uint64_t)(v < 0 ? -v : v), text), r = v < 0 ? add_char(b, '-') : 0;
 
         return r ? r : buf_add(b, text, (size_t)n);
-}
-
-/* The shortest digits that are read back as d, and the power of ten behind 0.DIGITS. */
-static int shortest(double d, char ret[static 24], int *ret_exp10) {
-        double millionths = round(fabs(d) * 1e6);
-        char e[40], *p;
-        int n = 0, prec;
-
-        /* Of at most 15 digits there is one text for a double of full precision: whichever way it is found, it is the shortest one and zeros. */
-        if (millionths < 1e15 && millionths / 1e6 == fabs(d)) {
-                n = digits_of((uint64_t)millionths, ret);
-                *ret_exp10 = n - 6;
-        } else {
-                for (prec = fabs(d) >= DBL_MIN ? DBL_DIG - 1 : 0; prec < 17; prec++) {
-                        snprintf(e, sizeof(e), "%.*e", prec, d);
-                        if (strtod(e, NULL) == d)
-                                break;
-                }
-                for (p = e; *p && *p != 'e'; p++)
-                        if (*p >= '0' && *p <= '9')
-                                ret[n++] = *p;
-                *ret_exp10 = atoi(p + 1) + 1;
-        }
-        while (n > 1 && ret[n - 1] == '0')
-                n--;
-        ret[n] = 0;
-        return n;
 }
 
 static int pieces(Buf *b, const char *x, size_t n_x, const char *y, size_t n_y, const char *z, size_t n_z) {
@@ -151,7 +111,7 @@ static int pieces(Buf *b, const char *x, size_t n_x, const char *y, size_t n_y, 
 /* Number::toString of ECMAScript: the shortest digits that read back as the same double. */
 static int canon_real(double d, Buf *b) {
         static const char zeros[] = "000000000000000000000";
-        char digits[24];
+        char digits[DECIMAL_DIGITS_MAX];
         int n, exp10;
 
         if (!isfinite(d))
@@ -161,7 +121,7 @@ static int canon_real(double d, Buf *b) {
         /* It would be written without an exponent, and read back as an integer that is out of range. */
         if (fabs(d) > (double)JSON_INTEGER_MOST && fabs(d) < 1e21)
                 return -ERANGE;
-        n = shortest(d, digits, &exp10); /* value = 0.DIGITS * 10^exp10 */
+        n = decimal_shortest(d, digits, &exp10); /* value = 0.DIGITS * 10^exp10 */
         if (d < 0 && buf_add(b, "-", 1) < 0)
                 return -ENOMEM;
         if (n <= exp10 && exp10 <= 21)
@@ -261,7 +221,7 @@ static int canon(const json_t *v, Buf *b) {
                 }
                 return r ? r : add_char(b, ']');
         case JSON_STRING:
-                return canon_string(json_string_value(v), json_string_length(v), b);
+                return canon_string(json_bytes(v), json_string_length(v), b);
         case JSON_INTEGER:
                 if (json_integer_value(v) > JSON_INTEGER_MOST || json_integer_value(v) < -JSON_INTEGER_MOST)
                         return -ERANGE;

@@ -1,6 +1,36 @@
 #include "base/json-form.h"
 
+#include <stdarg.h>
 #include <string.h>
+
+/* The arguments of a form are for each member its name and the places of what is taken: one, and for "s%" one more. */
+static bool strings_end_at_their_end(const json_t *o, const char *form, va_list ap) {
+        for (const char *p = strchr(form, ':'); p; p = strchr(p, ':')) {
+                const json_t *v = json_object_get(o, va_arg(ap, const char *));
+                bool has_length = strncmp(++p, "s%", 2) == 0;
+
+                (void)va_arg(ap, void *);
+                if (has_length)
+                        (void)va_arg(ap, void *);
+                else if (*p == 's' && v && !json_text(v))
+                        return false;
+        }
+        return true;
+}
+
+int json_take(json_t *o, const char *form, ...) {
+        va_list ap, again;
+        int r;
+
+        va_start(ap, form);
+        va_copy(again, ap);
+        r = json_vunpack_ex(o, NULL, JSON_STRICT, form, ap);
+        if (r == 0 && !strings_end_at_their_end(o, form, again))
+                r = -1;
+        va_end(again);
+        va_end(ap);
+        return r;
+}
 
 typedef struct Member {
         const char *name, *type;
@@ -102,6 +132,11 @@ void json_misfit(const json_t *o, const char *form, bool tell, Diag *reterr) {
         for (at = form; next(&at, &m);)
                 if (!m.optional && !json_object_getn(o, m.name, m.n_name)) {
                         diag(reterr, 0, "params: %.*s is missing: it is to be %.*s", (int)m.n_name, m.name, (int)m.n_type, m.type);
+                        return;
+                }
+        json_object_foreach((json_t *)o, name, v)
+                if (json_is_string(v) && !json_text(v)) {
+                        diag(reterr, 0, "params: %s holds the character U+0000: no name has it", name);
                         return;
                 }
         diag(reterr, 0, "params: they are to be %s", form);

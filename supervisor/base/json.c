@@ -85,7 +85,7 @@ int json_get_u64(const json_t *v, uint64_t *ret) {
                 *ret = (uint64_t)json_integer_value(v);
                 return 0;
         }
-        s = json_string_value(v);
+        s = json_text(v);
         if (!s || *s < '1' || *s > '9')
                 return -EINVAL;
         errno = 0;

@@ -38,6 +38,13 @@ int json_member_own(const char *text, size_t n, const char *name, const char **r
 /* As json_parse, without words, and quick for what we wrote ourselves. */
 int json_parse_own(const char *text, size_t n, size_t max_bytes, unsigned max_depth, json_t **ret);
 
+/* The text of a string, lent. NULL when v is no string, or one that holds U+0000: as a C string it would be taken for the one that ends there. */
+const char *json_text(const json_t *v);
+/* Whether v is this string. */
+bool json_text_is(const json_t *v, const char *text);
+/* The bytes of a string, lent, for data that may hold U+0000: json_string_length() of them, with a NUL behind. NULL when v is no string. */
+const char *json_bytes(const json_t *v);
+
 /* Sets a member whose name is a literal of ours, which nobody needs to look through. Takes v; -1 when it is NULL, too. */
 #define json_put(o, name, v) json_object_setn_new_nocheck((o), "" name, sizeof("" name) - 1, (v))
 

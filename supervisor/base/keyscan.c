@@ -237,7 +237,7 @@ static int scan_parts(const KeySet *set, const json_t *value) {
         int r = 0;
 
         if (json_is_string(value))
-                return keyscan_text(set, json_string_value(value), json_string_length(value));
+                return keyscan_text(set, json_bytes(value), json_string_length(value));
         if (json_is_array(value) && json_array_size(value) >= KEY_BYTES)
                 r = scan_numbers(set, value);
         json_array_foreach((json_t *)value, i, item) {

@@ -13,6 +13,8 @@
 static _Thread_local struct {
         int fd_or_0;     /* 0: standard error */
         LogLevel below;  /* level + 1 of what is said at most; 0: LOG_LEVEL_NOTE */
+        void (*take)(void *userdata, const char *line, size_t n); /* or NULL */
+        void *userdata;
         bool holding;
         char *kept;      /* KEPT_MAX bytes while something is in it, else NULL */
         size_t n_kept;
@@ -23,6 +25,11 @@ static bool with_priority;
 void log_to(int fd, LogLevel most) {
         own.fd_or_0 = fd;
         own.below = most + 1;
+}
+
+void log_to_function(void (*take)(void *userdata, const char *line, size_t n), void *userdata) {
+        own.take = take;
+        own.userdata = userdata;
 }
 
 void log_set_level(LogLevel most) {
@@ -111,6 +118,10 @@ void log_line(LogLevel level, const char *fmt, ...) {
         va_end(ap);
         n = (int)MIN((size_t)(n + MAX(m, 0)), sizeof(line) - 2);
         line[n++] = '\n';
+        if (own.take) {
+                own.take(own.userdata, line, (size_t)n);
+                return;
+        }
         while (own.holding && own.n_kept > 0 && takes_more())
                 write_kept();
         if (own.holding && (own.n_kept > 0 || !takes_more())) {

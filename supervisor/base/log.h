@@ -8,6 +8,8 @@ typedef enum LogLevel { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_NOTE, LOG_
 /* What the calling thread says, and only that. */
 void log_set_level(LogLevel most); /* default LOG_LEVEL_NOTE */
 void log_to(int fd, LogLevel most); /* fd: borrowed; 0: standard error */
+/* All lines of the calling thread go to a function, whole, from here on; NULL: no longer. */
+void log_to_function(void (*take)(void *userdata, const char *line, size_t n), void *userdata);
 /* Lines to standard error begin with their priority, as journald reads it (sd-daemon(3)). Before there is another thread. */
 void log_with_priority(void);
 /* From here on no line waits for who reads standard error: what it does not take at once is kept, up to some 64 KiB, and comes later. */

@@ -1,5 +1,6 @@
 #include "base/proc.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,4 +45,15 @@ uint64_t proc_start_ticks(pid_t pid) {
         uint64_t f[20];
 
         return proc_stat(pid, f, ARRAY_SIZE(f)) ? f[19] : 0;
+}
+
+pid_t pidfd_pid(int pidfd) {
+        char path[64], text[1024], *p;
+        long pid;
+
+        snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+        if (proc_read(path, text, sizeof(text)) == 0 || !(p = strstr(text, "\nPid:")))
+                return -ESRCH;
+        pid = strtol(p + strlen("\nPid:"), NULL, 10);
+        return pid > 0 ? (pid_t)pid : -ESRCH;
 }

@@ -97,7 +97,7 @@ static bool row_is_damaged(Txn *t, const Applying *a, const char *id) {
 
 /* A row's id made of what it is about, so that people can name it: a few words of its text, and a number when there is such a row. */
 static int new_id(Txn *t, const Applying *a, char ret[static RECORD_ID_MAX]) {
-        const char *text = json_string_value(json_object_get(a->request->payload, payload_main(a->request->kind, a->request->op)));
+        const char *text = json_text(json_object_get(a->request->payload, payload_main(a->request->kind, a->request->op)));
 
         return slug_new(t, a->scope, a->request->kind, text ? text : "", ret);
 }

@@ -195,7 +195,7 @@ int belief_history(Txn *t, uint64_t scope, Kind bucket, const char *id, json_t *
                 const char *type;
 
                 r = event_get(t, unapplied, &entry);
-                type = json_string_value(json_object_get(entry, "type"));
+                type = json_text(json_object_get(entry, "type"));
                 if (r == 0)
                         r = type && strchr(type, '.') ? change(t, unapplied, op_from_name(strchr(type, '.') + 1), unapplied, list) : -EUCLEAN;
         }

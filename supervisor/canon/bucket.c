@@ -107,7 +107,7 @@ static int read_row(Bucket *b, const Record *rec, BucketRow **ret) {
 
         if (r < 0)
                 return r;
-        title = json_string_value(json_object_get(payload, payload_main(b->kind, b->kind == KIND_DECISION ? OP_APPEND : OP_UPSERT)));
+        title = json_text(json_object_get(payload, payload_main(b->kind, b->kind == KIND_DECISION ? OP_APPEND : OP_UPSERT)));
         row = calloc(1, sizeof(*row));
         if (!row)
                 return -ENOMEM;

@@ -46,7 +46,7 @@ static int weigh_others(Bucket *b, Lexicon *l, const Evidence *e, Op op, const c
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < MIN(size, (size_t)RESOLVE_SHOWN); i++) {
-                const char *other = json_string_value(json_object_get(json_array_get(candidates, i), "id"));
+                const char *other = json_text(json_object_get(json_array_get(candidates, i), "id"));
                 const BucketRow *row;
 
                 if (!other || !record_id_valid(b->kind, other))
@@ -73,7 +73,7 @@ static int weigh(const Bucket *b, Lexicon *l, const Evidence *e, Op op, const Bu
 
 static bool knows(const json_t *candidates, const char *id) {
         for (size_t i = 0; i < json_array_size(candidates); i++) {
-                const char *other = json_string_value(json_object_get(json_array_get(candidates, i), "id"));
+                const char *other = json_text(json_object_get(json_array_get(candidates, i), "id"));
 
                 if (other && strcmp(other, id) == 0)
                         return true;

@@ -13,7 +13,7 @@ static int add(json_t *list, Piece p) {
             json_array_size(list) == CANON_ALIASES_MAX)
                 return 0;
         json_array_foreach(list, i, entry)
-                if (piece_is(p, json_string_value(entry)))
+                if (piece_is(p, json_text(entry)))
                         return 0;
         return json_array_append_new(list, piece_json(p));
 }

@@ -242,7 +242,7 @@ static void set_line(Draft *d, json_t *object, const char *name, Piece p) {
 
 /* A quotation may begin or end within what was cut out. */
 static void drop_quotes(Draft *d) {
-        _cleanup_free_ char *s = strdup(json_string_value(json_object_get(d->value, "reference_text")) ?: "");
+        _cleanup_free_ char *s = strdup(json_text(json_object_get(d->value, "reference_text")) ?: "");
         size_t n = 0;
 
         for (size_t i = 0; s && s[i]; i++)
@@ -323,7 +323,7 @@ static int make(const Cue *c, const Sentence *s, const Match *m, Piece reference
                 if (!hints)
                         return -ENOMEM;
                 json_array_foreach(hints, i, hint)
-                        draft_alias(&d, (Piece){json_string_value(hint), json_string_length(hint)});
+                        draft_alias(&d, (Piece){json_bytes(hint), json_string_length(hint)});
         }
         return draft_finish(&d, ret, reterr);
 }

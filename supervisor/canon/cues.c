@@ -83,7 +83,7 @@ static void add_alias(Draft *d, Piece text) {
         size_t i;
 
         json_array_foreach(d->aliases, i, entry)
-                if (piece_is(text, json_string_value(entry)))
+                if (piece_is(text, json_text(entry)))
                         return;
         if (json_array_append_new(d->aliases, piece_json(text)) < 0)
                 d->failed = true;

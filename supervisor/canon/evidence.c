@@ -11,7 +11,7 @@ Asked asked_by(const CanonRequest *req, const char *text, size_t n_text) {
 
         if (req->op == OP_UPSERT || req->op == OP_APPEND)
                 for (size_t i = 0; i < ARRAY_SIZE(says) && !a.reference; i++)
-                        a.reference = json_string_value(json_object_get(req->payload, says[i]));
+                        a.reference = json_text(json_object_get(req->payload, says[i]));
         return a;
 }
 
@@ -56,7 +56,7 @@ int evidence_init(Lexicon *l, const Asked *asked, Evidence *ret) {
                                      : saying_reference(l, &e.saying, clause, n_clause);
         json_array_foreach(asked->aliases, i, alias)
                 if (r == 0)
-                        r = saying_alias(l, &e.saying, json_string_value(alias), json_string_length(alias));
+                        r = saying_alias(l, &e.saying, json_bytes(alias), json_string_length(alias));
         for (i = 0; i < found && r == 0; i++) {
                 const Mention *m = &e.mentions[i];
 
@@ -110,9 +110,9 @@ int evidence_row_known_as(Lexicon *l, EvidenceRow *row, const json_t *aliases, c
         for (size_t i = 0; i < n && r == 0; i++) {
                 const json_t *phrase = i < n_aliases ? json_array_get(aliases, i) : json_array_get(phrases, i - n_aliases);
 
-                if (!json_is_string(phrase) || strcmp(json_string_value(phrase), row->title) == 0) /* which says the same as the title's own words */
+                if (!json_is_string(phrase) || json_text_is(phrase, row->title)) /* which says the same as the title's own words */
                         continue;
-                r = naming_read(l, json_string_value(phrase), json_string_length(phrase), &row->memory[row->n_memory]);
+                r = naming_read(l, json_bytes(phrase), json_string_length(phrase), &row->memory[row->n_memory]);
                 row->n_memory += r == 0;
         }
         return r;

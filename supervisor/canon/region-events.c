@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const char *text_of(const json_t *o, const char *key) {
-        const char *s = json_string_value(json_object_get(o, key));
+        const char *s = json_text(json_object_get(o, key));
 
         return s ? s : "";
 }

@@ -89,7 +89,7 @@ static int wrong_type(const char *name, const json_t *v, const char *wanted, Dia
 }
 
 static int read_line(const char *name, const json_t *v, size_t max, const char **ret, Diag *reterr) {
-        const char *s = json_string_value(v);
+        const char *s = json_bytes(v);
         size_t n = json_string_length(v);
         int r;
 

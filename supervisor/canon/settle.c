@@ -45,7 +45,7 @@ static int read_origin(Txn *t, const Wait *w, Kept *ret) {
 static Asked asked_of(const Kept *k) {
         const json_t *note = json_object_get(k->body, "note");
 
-        return asked_by(&k->request, json_string_value(note), json_string_length(note));
+        return asked_by(&k->request, json_bytes(note), json_string_length(note));
 }
 
 static int apply_again(Txn *t, Bucket *b, const Wait *w, Kept *k, const char *target, const Trying *by, Applied *ret) {
@@ -54,10 +54,10 @@ static int apply_again(Txn *t, Bucket *b, const Wait *w, Kept *k, const char *ta
         int r;
 
         r = canon_apply(t,
-                        &(Applying){.scope = w->scope, .scope_name = k->scope_name, .request = &k->request, .note = json_string_value(note),
-                                    .n_note = json_string_length(note), .agent = json_string_value(json_object_get(k->entry, "agent")),
-                                    .run = json_string_value(json_object_get(k->entry, "run")), .pending = w->id,
-                                    .waits_for = json_string_value(json_object_get(k->entry, "reason")), .target = target, .bucket = b, .policy = by->policy, .who = by->who, .region = by->region, .keys = keys},
+                        &(Applying){.scope = w->scope, .scope_name = k->scope_name, .request = &k->request, .note = json_bytes(note),
+                                    .n_note = json_string_length(note), .agent = json_text(json_object_get(k->entry, "agent")),
+                                    .run = json_text(json_object_get(k->entry, "run")), .pending = w->id,
+                                    .waits_for = json_text(json_object_get(k->entry, "reason")), .target = target, .bucket = b, .policy = by->policy, .who = by->who, .region = by->region, .keys = keys},
                         ret);
         key_let_go(by->keys, &keys);
         return r;

@@ -179,7 +179,7 @@ void action_show(const json_t *o, const char *member, const char *before) {
         if (!json_is_string(v) || json_string_length(v) == 0)
                 return;
         fputs(before, stdout);
-        print_safe(stdout, json_string_value(v), json_string_length(v));
+        print_safe(stdout, json_bytes(v), json_string_length(v));
 }
 
 int action_dump(const ActionArgs *a, json_t *o) {

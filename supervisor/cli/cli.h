@@ -4,11 +4,12 @@
 #include "base/diag.h"
 #include "base/util.h"
 
-/* Exit codes of Lethe itself (DESIGN: command line). Verbs that judge end 0 intact, 1 not, 2 usage. */
+/* Exit codes of Lethe itself. Verbs that judge end 0 intact, 1 not, 2 usage; where something can hold and still state less than was hoped for, 3. */
 enum {
         EXIT_OK = 0,
         EXIT_NOT = 1,         /* a check did not hold; a named thing is not there */
         EXIT_USAGE = 2,       /* the command line is wrong */
+        EXIT_LESS = 3,        /* certificate --verify: it holds, and what it states is less than memory proved overwritten */
         EXIT_TIMED_OUT = 124, /* run: wall budget */
         EXIT_LETHE = 125,     /* run: Lethe itself or its policy; nothing ran */
         EXIT_NOT_EXECUTABLE = 126,

@@ -3,6 +3,7 @@
 #include "audit/regions.h"
 #include "cli/with-store.h"
 #include "daemon/places.h"
+#include "manifest/copies.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -82,6 +83,20 @@ static bool take_word(int *argc, char **argv, const char *word) {
         return false;
 }
 
+/* What was kept of skills and programs is what the records' digests name. */
+static int audit_copies(const Store *s, AuditReport *a, Diag *reterr) {
+        Copies copies = {0};
+        Diag bad = {0};
+        int r = copies_verify(store_dir(s), &copies, &bad);
+
+        if (r != 0 || !*bad.text)
+                return r;
+        snprintf(a->what, sizeof(a->what), "a copy of a skill or program is another one");
+        snprintf(a->expected, sizeof(a->expected), "what the digest in its name says");
+        diag_quote(bad.text, strlen(bad.text), a->found, sizeof(a->found));
+        return AUDIT_E_BROKEN;
+}
+
 int cmd_audit(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, {0}};
         _cleanup_store_ Store *s = NULL;
@@ -107,7 +122,11 @@ int cmd_audit(int argc, char **argv) {
         if (r != EXIT_OK)
                 return audit_not_opened(&o, "intact", r);
         r = audit_run(s, &a);
-        if (r < 0)
+        if (r == 0)
+                r = audit_fold(s, &a, &d);
+        if (r == 0)
+                r = audit_copies(s, &a, &d);
+        if (r < 0 || (r > 0 && !*a.what))
                 return audit_failed(s, r, &d);
         if (o.json) {
                 _cleanup_json_ json_t *out = to_json(&a, r);

@@ -51,13 +51,13 @@ static int do_list(Txn *t, void *user, Diag *reterr) {
 }
 
 static void print_row(const json_t *row) {
-        const char *bucket = json_string_value(json_object_get(row, "bucket"));
+        const char *bucket = json_text(json_object_get(row, "bucket"));
         Kind k = kind_from_name(bucket);
         const json_t *payload = json_object_get(row, "payload"), *text = json_object_get(payload, payload_main(k, kind_has_op(k, OP_UPSERT) ? OP_UPSERT : OP_APPEND));
 
-        printf("%-11s %-11s %-32s ", bucket, json_string_value(json_object_get(row, "state")), json_string_value(json_object_get(row, "id")));
+        printf("%-11s %-11s %-32s ", bucket, json_text(json_object_get(row, "state")), json_text(json_object_get(row, "id")));
         if (json_is_string(text))
-                print_safe(stdout, json_string_value(text), json_string_length(text));
+                print_safe(stdout, json_bytes(text), json_string_length(text));
         putchar('\n');
 }
 

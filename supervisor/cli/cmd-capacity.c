@@ -4,6 +4,7 @@
 #include "daemon/places.h"
 #include "engine/skill.h"
 #include "policy/capacity.h"
+#include "schema/serve.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 
 #define VERB "capacity"
 #define ROWS_MAX 4096
+#define SERVE_BYTES (SERVE_HELD_MAX + SERVE_UNFINISHED_MAX)
 
 static const char help[] =
         "Usage: lethe capacity [--json] [--policy FILE] [--store DIR] [NAME[:COUNT]...]\n\n"
@@ -101,8 +103,8 @@ static int answer(const Mix *m, const Capacity *c, const Policy *p) {
                                                        "count_bounded", !w->count_unbounded)) < 0)
                         return cli_fail(VERB, EXIT_NOT, "out of memory");
         }
-        o = json_pack("{s:i, s:s?, s:O, s:o, s:o, s:o, s:o}", "version", 1, "policy", p->path, "skills", a, "sum_bytes", json_u64(c->sum),
-                      "regions", json_u64(c->regions), "max_regions", json_u64(c->max_regions), "worst_bytes", json_u64(c->worst));
+        o = json_pack("{s:i, s:s?, s:O, s:o, s:o, s:o, s:o, s:o}", "version", 1, "policy", p->path, "skills", a, "sum_bytes", json_u64(c->sum),
+                      "regions", json_u64(c->regions), "max_regions", json_u64(c->max_regions), "worst_bytes", json_u64(c->worst), "serve_bytes", json_u64(SERVE_BYTES));
         return print_json(stdout, o) < 0 ? cli_fail(VERB, EXIT_NOT, "out of memory") : EXIT_OK;
 }
 
@@ -120,6 +122,7 @@ static int print_text(const Mix *m, const Capacity *c, const Policy *p) {
                 printf("At most %" PRIu64 " regions live at once (max_regions), so the worst case is %s.\n", c->max_regions, size_format(c->worst, total));
         else
                 printf("The worst case is %s.\n", size_format(c->worst, total));
+        printf("A daemon (lethe serve) holds up to %s besides for its clients: requests, captured output and answers.\n", size_format(SERVE_BYTES, total));
         if (!p->path)
                 printf("There is no policy file: the built-in maxima hold.\n");
         return EXIT_OK;

@@ -17,7 +17,8 @@ static const char help[] =
         "with the fields of NIST SP 800-88's certificate of sanitization, the evidence as recorded, and the\n"
         "proof that the record stands in the ledger. Whoever has the key checks it with openssl alone.\n\n" HELP_STORE
         "  --key             prints the ledger's public key in PEM, for openssl\n"
-        "  --verify FILE     checks a certificate: 0 it holds, 1 it does not, 2 it cannot be read\n"
+        "  --verify FILE     checks a certificate: 0 it holds and proves all memory overwritten, 1 it does not\n"
+        "                    hold, 2 it cannot be read, 3 it holds and proves less (partial, unscrubbed, nothing held)\n"
         "  --public-key PEM  with --verify: the key in this file, and no store is needed; else the store's\n"
         "  -o, --output FILE writes there instead of to standard output\n"
         "  --json            with --key and --verify: one object (a certificate is JSON in any case)\n"
@@ -41,29 +42,32 @@ static int print_key(Store *s, bool json, const char *file) {
 }
 
 static const char *said(const json_t *statement, const char *a, const char *b) {
-        const char *v = json_string_value(json_object_get(json_object_get(json_object_get(statement, "predicate"), a), b));
+        const char *v = json_text(json_object_get(json_object_get(json_object_get(statement, "predicate"), a), b));
 
         return v ? v : "?";
 }
 
 /* Everything that is printed of a certificate that holds was signed; what skills had a say in is made safe. */
-static void print_verdict(const json_t *statement, const Diag *d) {
+static void print_verdict(const json_t *statement, Proof proof, const Diag *d) {
         const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0), *media = json_object_get(json_object_get(statement, "predicate"), "media");
-        const char *skill = json_string_value(json_object_get(json_object_get(media, "source"), "skill"));
+        const char *skill = json_text(json_object_get(json_object_get(media, "source"), "skill"));
 
         if (!statement) {
                 printf("does not hold: %s\n", d->text);
                 return;
         }
-        printf("holds: region %s of skill ", json_string_value(json_object_get(subject, "name")));
+        printf("holds: region %s of skill ", json_text(json_object_get(subject, "name")));
         print_safe(stdout, skill ? skill : "?", skill ? strlen(skill) : 1);
         printf("\n  method %s, verification %s, grade %s, entry %s of %s\n", said(statement, "sanitization", "method"), said(statement, "verification", "result"),
-               said(statement, "sanitization", "grade"), json_string_value(json_object_get(json_object_get(subject, "digest"), "sha256")), said(statement, "ledger", "origin"));
+               said(statement, "sanitization", "grade"), json_text(json_object_get(json_object_get(subject, "digest"), "sha256")), said(statement, "ledger", "origin"));
+        if (proof != PROOF_CLEARED)
+                printf("  this is no proof that the region's memory was overwritten: %s\n", proof_name(proof));
 }
 
 static int verify(const uint8_t key[static 32], bool json, const char *file) {
         _cleanup_json_ json_t *statement = NULL;
         _cleanup_free_ char *text = NULL;
+        Proof proof;
         size_t n;
         Diag d = {0};
         int r = io_read_file(AT_FDCWD, file, DSSE_MAX, &text, &n);
@@ -73,14 +77,16 @@ static int verify(const uint8_t key[static 32], bool json, const char *file) {
         r = certificate_check(text, n, key, &statement, &d);
         if (r < 0)
                 return cli_fail("certificate", EXIT_USAGE, "%s", strerror(-r));
+        proof = certificate_proof(statement);
         if (json) {
-                _cleanup_json_ json_t *o = json_pack("{s:i, s:b, s:s?, s:O?}", "version", 1, "holds", r == 0, "problem", r == 0 ? NULL : d.text, "statement", statement);
+                _cleanup_json_ json_t *o = json_pack("{s:i, s:b, s:s?, s:s?, s:O?}", "version", 1, "holds", r == 0, "proof", r == 0 ? proof_name(proof) : NULL, "problem",
+                                                     r == 0 ? NULL : d.text, "statement", statement);
 
                 if (print_json(stdout, o) < 0)
                         return cli_fail("certificate", EXIT_USAGE, "%s", strerror(ENOMEM));
         } else
-                print_verdict(statement, &d);
-        return cli_done("certificate", r == 0 ? EXIT_OK : EXIT_NOT);
+                print_verdict(statement, proof, &d);
+        return cli_done("certificate", r != 0 ? EXIT_NOT : proof == PROOF_CLEARED ? EXIT_OK : EXIT_LESS);
 }
 
 static int read_key(const char *file, uint8_t ret[static 32]) {

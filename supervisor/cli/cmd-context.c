@@ -40,7 +40,7 @@ static int do_context(Txn *t, void *user, Diag *reterr) {
 
 static void print_line(const char *before, const char *id, const json_t *text) {
         printf("  %s%s%s: ", before, *before ? " " : "", id);
-        print_safe(stdout, json_string_value(text), json_string_length(text));
+        print_safe(stdout, json_bytes(text), json_string_length(text));
         putchar('\n');
 }
 
@@ -51,20 +51,20 @@ static void print_text(const json_t *o) {
 
         printf("CORE\n");
         json_array_foreach(json_object_get(o, "core"), i, row)
-                print_line(json_string_value(json_object_get(row, "kernel")), json_string_value(json_object_get(row, "id")), json_object_get(row, "statement"));
+                print_line(json_text(json_object_get(row, "kernel")), json_text(json_object_get(row, "id")), json_object_get(row, "statement"));
         printf("BELIEF\n");
         json_object_foreach(json_object_get(o, "belief"), bucket, rows)
                 json_array_foreach(rows, i, row) {
                         _cleanup_json_ json_t *text = memory_text(json_object_get(row, "payload"), BELIEF_TEXT_MAX);
 
-                        print_line(bucket, json_string_value(json_object_get(row, "id")), text);
+                        print_line(bucket, json_text(json_object_get(row, "id")), text);
                 }
         json_array_foreach(json_object_get(o, "advisory"), k, lane) {
-                printf("ADVISORY %s (not truth)\n", json_string_value(json_object_get(lane, "lane")));
+                printf("ADVISORY %s (not truth)\n", json_text(json_object_get(lane, "lane")));
                 json_array_foreach(json_object_get(lane, "records"), i, row) {
                         _cleanup_json_ json_t *text = memory_text(json_object_get(row, "payload"), ADVISORY_TEXT_MAX);
 
-                        print_line("", json_string_value(json_object_get(row, "id")), text);
+                        print_line("", json_text(json_object_get(row, "id")), text);
                 }
         }
 }

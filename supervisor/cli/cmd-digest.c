@@ -163,6 +163,7 @@ static int ask(Call *c, Store *s, Advise *advise) {
                 return cli_refuse(c->a->verb, EXIT_NOT, "routine", "the skill digest, which comes with Lethe, is not there");
         advise->store = s;
         advise->ask.skill = skill;
+        advise->ask.foreign = true; /* it comes with Lethe, and is as much the operator's as this program is */
         if (r == 0)
                 r = advise_ask(advise, line, &answer, &d);
         if (r == -ECANCELED)
@@ -206,14 +207,14 @@ static void print_steps(const json_t *list, bool blocked) {
                 const json_t *reason = json_object_get(o, "reason"), *ref = json_object_get(reason, "id"),
                              *first = json_array_get(json_object_get(o, "blockers"), 0);
 
-                printf("%-8s %-21s %-32s %s", json_string_value(json_object_get(o, "op")), json_string_value(json_object_get(o, "kind")),
-                       json_string_value(json_object_get(o, "id")), json_string_value(json_object_get(reason, "reason")));
+                printf("%-8s %-21s %-32s %s", json_text(json_object_get(o, "op")), json_text(json_object_get(o, "kind")),
+                       json_text(json_object_get(o, "id")), json_text(json_object_get(reason, "reason")));
                 if (ref)
-                        printf(" %s/%s", json_string_value(json_object_get(reason, "kind")), json_string_value(ref));
+                        printf(" %s/%s", json_text(json_object_get(reason, "kind")), json_text(ref));
                 if (blocked)
-                        printf("  blocked by %s/%s\n", json_string_value(json_object_get(first, "kind")), json_string_value(json_object_get(first, "id")));
+                        printf("  blocked by %s/%s\n", json_text(json_object_get(first, "kind")), json_text(json_object_get(first, "id")));
                 else
-                        printf("  approved: %s\n", json_string_value(json_object_get(o, "approved")));
+                        printf("  approved: %s\n", json_text(json_object_get(o, "approved")));
         }
 }
 
@@ -286,7 +287,7 @@ static int passes(ActionArgs *a) {
                 return action_print(a, json_pack("{s:s, s:o}", "scope", c.scope, "passes", c.found));
         json_array_foreach(c.found, i, o)
                 printf("pass %-6lld seq %-8lld %s  %lld archived, %lld removed\n", json_integer_value(json_object_get(o, "pass")),
-                       json_integer_value(json_object_get(o, "seq")), json_string_value(json_object_get(o, "time")),
+                       json_integer_value(json_object_get(o, "seq")), json_text(json_object_get(o, "time")),
                        json_integer_value(json_object_get(o, "archived")), json_integer_value(json_object_get(o, "removed")));
         json_decref(c.found);
         return cli_done(a->verb, EXIT_OK);

@@ -70,7 +70,7 @@ static int do_status(Txn *t, void *user, Diag *reterr) {
                 if (r != 0)
                         return r;
                 json_array_foreach(rules, n, rule)
-                        active += strcmp(json_string_value(json_object_get(rule, "lifecycle")), "active") == 0;
+                        active += json_text_is(json_object_get(rule, "lifecycle"), "active");
                 if (json_array_append_new(c->found, json_pack("{s:s, s:o, s:i, s:i, s:i}", "kernel", names[i], "kernel_version", json_u64(version), "rules",
                                                               (int)json_array_size(rules), "active", (int)active, "refs", (int)json_array_size(refs))) < 0)
                         return -ENOMEM;
@@ -91,7 +91,7 @@ static int status(ActionArgs *a) {
         if (a->o.json)
                 return action_print(a, json_pack("{s:s, s:o}", "scope", c.scope, "kernels", c.found));
         json_array_foreach(c.found, i, o)
-                printf("%s  version %lld  %lld rules, %lld active, %lld refs\n", json_string_value(json_object_get(o, "kernel")),
+                printf("%s  version %lld  %lld rules, %lld active, %lld refs\n", json_text(json_object_get(o, "kernel")),
                        json_integer_value(json_object_get(o, "kernel_version")), json_integer_value(json_object_get(o, "rules")),
                        json_integer_value(json_object_get(o, "active")), json_integer_value(json_object_get(o, "refs")));
         json_decref(c.found);

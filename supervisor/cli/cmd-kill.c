@@ -70,7 +70,7 @@ static int ask_daemon(Store *s, const RegionRow *row) {
         if (e == 0 && -json_integer_value(json_object_get(error, "code")) == SERVE_E_NO_REGION)
                 return -ESRCH;
         return cli_fail("kill", EXIT_NOT, "the supervisor of region %s, process %" PRIu64 ", cannot be asked: %s", row->region, row->supervisor_pid,
-                        json_string_value(json_object_get(error, "message")) ?: strerror(-e));
+                        json_text(json_object_get(error, "message")) ?: strerror(-e));
 }
 
 /* The supervisor holds its lock as long as it lives; so when the lock is held after the pidfd was opened, the pidfd is the supervisor's
@@ -99,6 +99,9 @@ static int recover(const StoreOptions *o, const char *region) {
         r = recover_one(s, region, &d);
         if (r == 0 || r == RECOVER_E_NONE) /* someone was faster: it has ended, which is what was asked for */
                 return EXIT_OK;
+        if (r == RECOVER_E_LEFT)
+                return cli_fail("kill", EXIT_NOT, "region %s: its processes were killed, and wait in the kernel for a file system that does not answer; "
+                                "region.left is recorded, and a start of lethe after the answer records the end", region);
         return cli_fail("kill", EXIT_NOT, "%s", *d.text ? d.text : r < 0 ? store_strerror(r) : "its supervisor lives again");
 }
 

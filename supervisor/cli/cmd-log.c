@@ -43,7 +43,7 @@ static bool mentions(Bytes e, const char *key, const char *value) {
 }
 
 static bool is(const json_t *o, const char *key, const char *value) {
-        const char *s = json_string_value(json_object_get(o, key));
+        const char *s = json_text(json_object_get(o, key));
 
         return s && strcmp(s, value) == 0;
 }
@@ -101,9 +101,9 @@ static int show(Txn *t, const Filter *f, uint64_t seq, Bytes e, json_t *parsed) 
                 cli_goes_on();
                 return r;
         }
-        region = json_string_value(json_object_get(o, "region"));
-        printf("%8" PRIu64 "  %s  %-26s  %-18s", seq, json_string_value(json_object_get(o, "time")),
-               region ? region : "-", json_string_value(json_object_get(o, "type")));
+        region = json_text(json_object_get(o, "region"));
+        printf("%8" PRIu64 "  %s  %-26s  %-18s", seq, json_text(json_object_get(o, "time")),
+               region ? region : "-", json_text(json_object_get(o, "type")));
         json_object_del(o, "time");
         json_object_del(o, "type");
         json_object_del(o, "region");

@@ -160,9 +160,9 @@ static int print_rows(const ActionArgs *a, json_t *list) {
         json_array_foreach(list, i, o) {
                 const json_t *text = json_object_get(o, "text");
 
-                printf("%-21s %-9s %-32s ", json_string_value(json_object_get(o, "kind")), json_string_value(json_object_get(o, "state")),
-                       json_string_value(json_object_get(o, "id")));
-                print_safe(stdout, json_string_value(text), json_string_length(text));
+                printf("%-21s %-9s %-32s ", json_text(json_object_get(o, "kind")), json_text(json_object_get(o, "state")),
+                       json_text(json_object_get(o, "id")));
+                print_safe(stdout, json_bytes(text), json_string_length(text));
                 putchar('\n');
         }
         json_decref(list);
@@ -253,8 +253,8 @@ static void print_dependents(const json_t *list) {
         size_t i;
 
         json_array_foreach(list, i, o)
-                printf("%*s%s %s (%s, %s)%s\n", (int)(2 * json_integer_value(json_object_get(o, "depth"))), "", json_string_value(json_object_get(o, "kind")),
-                       json_string_value(json_object_get(o, "id")), json_string_value(json_object_get(o, "strength")), json_string_value(json_object_get(o,
+                printf("%*s%s %s (%s, %s)%s\n", (int)(2 * json_integer_value(json_object_get(o, "depth"))), "", json_text(json_object_get(o, "kind")),
+                       json_text(json_object_get(o, "id")), json_text(json_object_get(o, "strength")), json_text(json_object_get(o,
                                                                                                                                                          "state")),
                        json_is_true(json_object_get(o, "holds")) ? "  holds" : "");
 }
@@ -320,7 +320,7 @@ static int delete (ActionArgs *a) {
         if (a->o.json)
                 return action_print(a, json_pack("{s:s, s:o}", "scope", c.scope, "deleted", c.found));
         json_array_foreach(c.found, i, o)
-                printf("%s %s is deleted\n", json_string_value(json_object_get(o, "kind")), json_string_value(json_object_get(o, "id")));
+                printf("%s %s is deleted\n", json_text(json_object_get(o, "kind")), json_text(json_object_get(o, "id")));
         printf("`lethe compact` takes their bytes out of the file\n");
         json_decref(c.found);
         return cli_done(a->verb, EXIT_OK);

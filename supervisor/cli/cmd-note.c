@@ -148,8 +148,8 @@ static int do_runs(Txn *t, void *user, Diag *reterr) {
 }
 
 static void show_run(const json_t *o) {
-        printf("%s  %-16s %-16s %" JSON_INTEGER_FORMAT " notes, %" JSON_INTEGER_FORMAT " looked at\n", json_string_value(json_object_get(o, "run")),
-               json_string_value(json_object_get(o, "agent")), json_string_value(json_object_get(o, "scope")),
+        printf("%s  %-16s %-16s %" JSON_INTEGER_FORMAT " notes, %" JSON_INTEGER_FORMAT " looked at\n", json_text(json_object_get(o, "run")),
+               json_text(json_object_get(o, "agent")), json_text(json_object_get(o, "scope")),
                json_integer_value(json_object_get(o, "notes")), json_integer_value(json_object_get(o, "processed")));
 }
 

@@ -74,10 +74,10 @@ static int list(ActionArgs *a) {
                 const json_t *note = json_object_get(o, "note");
 
                 printf("%8" JSON_INTEGER_FORMAT " %-8s %-11s %-10s %-13s %2" JSON_INTEGER_FORMAT "  ", json_integer_value(json_object_get(o, "pending")),
-                       json_string_value(json_object_get(o, "state")), json_string_value(json_object_get(o, "kind")),
-                       json_string_value(json_object_get(o, "operation")), json_string_value(json_object_get(o, "reason")),
+                       json_text(json_object_get(o, "state")), json_text(json_object_get(o, "kind")),
+                       json_text(json_object_get(o, "operation")), json_text(json_object_get(o, "reason")),
                        json_integer_value(json_object_get(o, "attempts")));
-                print_safe(stdout, json_string_value(note), json_string_length(note));
+                print_safe(stdout, json_bytes(note), json_string_length(note));
                 putchar('\n');
         }
         return cli_done(a->verb, EXIT_OK);

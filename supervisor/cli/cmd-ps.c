@@ -46,7 +46,7 @@ static int show_json(const RegionRow *r, bool orphan) {
 
 static void show_text(const RegionRow *r, bool orphan) {
         const json_t *skill = json_object_get(r->detail, "skill");
-        const char *name = json_string_value(json_object_get(skill, "name")), *tier = json_string_value(json_object_get(r->detail, "tier"));
+        const char *name = json_text(json_object_get(skill, "name")), *tier = json_text(json_object_get(r->detail, "tier"));
         uint64_t now = clock_real_usec(), since = id_real_usec(r->region);
         char age[SIZE_TEXT_MAX], pid[24] = "-";
 

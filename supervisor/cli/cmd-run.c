@@ -6,6 +6,7 @@
 #include "daemon/places.h"
 #include "daemon/receipt.h"
 #include "daemon/run.h"
+#include "daemon/secrets.h"
 #include "ledger/anchor.h"
 #include "policy/grant.h"
 
@@ -46,6 +47,7 @@ static const char help[] =
         "  --discipline NAME     zero, multipass, multipass:N or none: how its memory is overwritten\n"
         "  --socket PATH         where 'lethe serve' is looked for\n"
         "  --no-serve            do not look for it\n"
+        "  --foreign             run DIR although another user can change it (no daemon runs it then)\n"
         "  --promote             promote the notes that it kept when it has ended, as 'lethe promote' would\n"
         "  --dry-run             print the effective policy and run nothing\n"
         "  --json                with --dry-run: as JSON\n"
@@ -55,7 +57,7 @@ static const char help[] =
 
 /* Those that request_option() knows have the value OPTION_POLICY; its name is the long one. */
 enum { OPTION_POLICY = 256, OPTION_STORE, OPTION_ANCHOR, OPTION_RECEIPT, OPTION_POLICY_FILE, OPTION_EXEC, OPTION_DRY_RUN, OPTION_JSON,
-       OPTION_QUIET, OPTION_VERBOSE, OPTION_CPUS, OPTION_SOCKET, OPTION_NO_SERVE, OPTION_PROMOTE };
+       OPTION_QUIET, OPTION_VERBOSE, OPTION_CPUS, OPTION_SOCKET, OPTION_NO_SERVE, OPTION_PROMOTE, OPTION_FOREIGN };
 
 static const struct option options[] = {
         {"store", required_argument, NULL, OPTION_STORE},
@@ -71,6 +73,7 @@ static const struct option options[] = {
         {"cpus", required_argument, NULL, OPTION_CPUS},
         {"socket", required_argument, NULL, OPTION_SOCKET},
         {"no-serve", no_argument, NULL, OPTION_NO_SERVE},
+        {"foreign", no_argument, NULL, OPTION_FOREIGN},
         {"help", no_argument, NULL, 'h'},
         {"volume", required_argument, NULL, 'v'},
         {"env", required_argument, NULL, 'e'},
@@ -201,9 +204,13 @@ static int parse(int argc, char **argv, Command *c) {
                         break;
                 case OPTION_SOCKET:
                         c->socket = optarg;
+                        secrets_set_socket(optarg);
                         break;
                 case OPTION_NO_SERVE:
                         c->no_serve = true;
+                        break;
+                case OPTION_FOREIGN: /* a daemon decides for itself which folders it runs */
+                        c->ask.foreign = c->no_serve = true;
                         break;
                 case OPTION_CPUS:
                         return wrong(c, "--cpus is not there: a share of processors cannot be promised on every machine; --cpu-time bounds CPU time");
@@ -269,10 +276,15 @@ static int run(Command *c) {
         if (c->exec && (e = request_exec(&c->ask.request, c->exec, &d)) != 0)
                 return request_failed(c, c->exec, e, &d);
         store_set_fault_exit(EXIT_LETHE);
-        /* A skill is looked up in the store's registry first. --dry-run changes nothing, and needs no store but for that. */
-        e = c->ask.skill ? store_open(c->path, c->dry_run ? STORE_READ : STORE_SUPERVISE, &store, &d) : 0;
+        /* A skill is looked up in the store's registry first, copies are in the store, and what is mounted must not show the store, which is to be there for
+         * that. --dry-run changes nothing, and needs no store but for these. */
+        e = 0;
+        if (c->ask.skill || c->ask.request.n_mounts > 0 || request_exec_lacks_copy(&c->ask.request))
+                e = store_open(c->path, c->dry_run ? STORE_READ : STORE_SUPERVISE, &store, &d);
         if (e != 0 && !(c->dry_run && e == STORE_E_MISSING))
-                return refuse(c, c->ask.skill, false, EXIT_LETHE, &d, e);
+                return refuse(c, ask_name(&c->ask), false, EXIT_LETHE, &d, e);
+        if (request_exec_lacks_copy(&c->ask.request) && (e = request_exec_copy(&c->ask.request, &d)) != 0)
+                return request_failed(c, c->exec, e, &d);
         e = policy_load(c->policy, &policy, &d);
         if (e != 0)
                 return refuse(c, ask_name(&c->ask), false, EXIT_LETHE, &d, e);

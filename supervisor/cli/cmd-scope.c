@@ -58,7 +58,7 @@ static int list(ActionArgs *a) {
         if (a->o.json)
                 return action_print(a, json_pack("{s:o}", "scopes", c.list));
         json_array_foreach(c.list, i, o)
-                printf("%-32s %s\n", json_string_value(json_object_get(o, "scope")), json_string_value(json_object_get(o, "time")));
+                printf("%-32s %s\n", json_text(json_object_get(o, "scope")), json_text(json_object_get(o, "time")));
         json_decref(c.list);
         return cli_done(a->verb, EXIT_OK);
 }

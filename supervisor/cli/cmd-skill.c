@@ -60,6 +60,21 @@ static int do_register(Txn *t, void *user, Diag *reterr) {
         return engine_skill_register(t, action_who(), &g->skill, &g->seq, &g->fresh);
 }
 
+/* What is registered is the copy: made before the event, so that there is none without it. */
+static int add_copy(const Skill *s, const StoreOptions *o) {
+        _cleanup_store_ Store *store = NULL;
+        _cleanup_skill_ Skill *copied = NULL;
+        Diag d = {0};
+        int r = with_store(VERB, o, STORE_WRITE, &store);
+
+        if (r != EXIT_OK)
+                return r;
+        r = skill_load_from(&(const SkillSource){.dir = s->dir, .store_dir = store_dir(store), .digest = s->bundle.digest}, &copied, &d);
+        if (r != 0)
+                return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : strerror(-r));
+        return strcmp(copied->bundle.digest, s->bundle.digest) == 0 ? EXIT_OK : cli_fail(VERB, EXIT_NOT, "%s: changed while it was registered", s->dir);
+}
+
 static int add(const char *dir, const char *policy_file, const StoreOptions *o) {
         _cleanup_policy_ Policy *policy = NULL;
         _cleanup_skill_ Skill *s = NULL;
@@ -69,6 +84,9 @@ static int add(const char *dir, const char *policy_file, const StoreOptions *o) 
         Diag d = {0};
         int r = skill_load(dir, &s, &d), refused;
 
+        if (r)
+                return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : strerror(-r));
+        r = skill_check_owner(s, &d);
         if (r)
                 return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : strerror(-r));
         if (!skill_name_valid(s->md.name))
@@ -86,6 +104,9 @@ static int add(const char *dir, const char *policy_file, const StoreOptions *o) 
         manifest = bundle_find(&s->bundle, MANIFEST_NAME);
         g = (Registering){.skill = {.name = s->md.name, .folder = s->dir, .digest = s->bundle.digest, .files = files}};
         g.skill.manifest = manifest ? manifest->digest : NULL;
+        r = add_copy(s, o);
+        if (r != EXIT_OK)
+                return r;
         r = with_store_write(VERB, o, do_register, &g, &refused, &d); /* which refuses nothing */
         if (r != EXIT_OK)
                 return r;
@@ -149,7 +170,7 @@ static int show(const char *name, const StoreOptions *o) {
                 return cli_fail(VERB, EXIT_NOT, "no skill \"%s\" is registered", diag_quote(name, strlen(name), shown, sizeof(shown)));
         if (r)
                 return with_store_failed(VERB, store, r, &d);
-        changed = registry_load_row(&row, NULL, &s, &d);
+        changed = registry_load_row(&row, &(const RegistryUse){0}, &s, &d);
         if (changed < 0)
                 return cli_fail(VERB, EXIT_NOT, "%s", strerror(-changed));
         if (o->json) {

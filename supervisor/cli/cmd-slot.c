@@ -190,14 +190,14 @@ static int list(Slot *a) {
         if (a->in.o.json)
                 return print_object(json_pack("{s:i, s:O}", "version", 1, "slots", a->list));
         json_array_foreach(a->list, i, o) {
-                const char *held = json_string_value(json_object_get(json_object_get(o, "held"), "region"));
+                const char *held = json_text(json_object_get(json_object_get(o, "held"), "region"));
 
                 const json_t *rule = json_object_get(o, "rule");
 
-                printf("%-32s  version %-6" PRIu64 "%s%s", json_string_value(json_object_get(o, "slot")),
+                printf("%-32s  version %-6" PRIu64 "%s%s", json_text(json_object_get(o, "slot")),
                        said_number(o, "version"), held ? "  held by region " : "", held ? held : "");
                 if (rule)
-                        printf("  %s: %" PRIu64 " of %" PRIu64 " gathered", json_string_value(json_object_get(rule, "rule")), said_number(o, "gathered"),
+                        printf("  %s: %" PRIu64 " of %" PRIu64 " gathered", json_text(json_object_get(rule, "rule")), said_number(o, "gathered"),
                                said_number(rule, "of"));
                 putchar('\n');
         }
@@ -287,18 +287,18 @@ static int history(Slot *a) {
         if (a->in.o.json)
                 return print_object(json_pack("{s:i, s:s, s:O, s:O}", "version", 1, "slot", a->name, "history", a->list, "verdicts", verdicts));
         json_array_foreach(a->list, i, o) {
-                const char *region = json_string_value(json_object_get(o, "region")),
-                           *who = json_string_value(json_object_get(o, "who"));
+                const char *region = json_text(json_object_get(o, "region")),
+                           *who = json_text(json_object_get(o, "who"));
 
                 for (; said_number(json_array_get(verdicts, next), "seq") < said_number(o, "seq") && next < json_array_size(verdicts); next++)
                         print_verdict(json_array_get(verdicts, next));
                 printf("version %-6" PRIu64 " seq %-8" PRIu64 " %s  %s%s  %" PRIu64 " bytes  sha256 %s\n",
-                       said_number(o, "version"), said_number(o, "seq"), json_string_value(json_object_get(o, "time")),
+                       said_number(o, "version"), said_number(o, "seq"), json_text(json_object_get(o, "time")),
                        region ? "region " : "",
                        region ? region
                        : who  ? who
                               : "?",
-                       said_number(o, "bytes"), json_string_value(json_object_get(o, "sha256")));
+                       said_number(o, "bytes"), json_text(json_object_get(o, "sha256")));
         }
         for (; next < json_array_size(verdicts); next++)
                 print_verdict(json_array_get(verdicts, next));

@@ -46,10 +46,10 @@ static int print_text(const Skill *s, const Findings *f, const json_t *exposure,
                 const json_t *parts = json_object_get(exposure, "parts");
 
                 printf("exposure: %d of 100 (%s)%s\n", (int)json_integer_value(json_object_get(exposure, "score")),
-                       json_string_value(json_object_get(exposure, "level")), json_array_size(parts) ? ":" : ": it asks for nothing");
+                       json_text(json_object_get(exposure, "level")), json_array_size(parts) ? ":" : ": it asks for nothing");
                 for (size_t i = 0; i < json_array_size(parts); i++)
                         printf("  %3d  %s\n", (int)json_integer_value(json_object_get(json_array_get(parts, i), "points")),
-                               json_string_value(json_object_get(json_array_get(parts, i), "what")));
+                               json_text(json_object_get(json_array_get(parts, i), "what")));
         }
         if (valid)
                 printf("%s: valid, %zu file%s, %s\n", s->md.name, s->bundle.n_files, s->bundle.n_files == 1 ? "" : "s", s->bundle.digest);

@@ -1,8 +1,10 @@
 /* Runs: CLI. */
+#include "audit/audit.h"
 #include "audit/state.h"
 #include "cli/with-store.h"
 #include "engine/fold.h"
 #include "engine/mutate.h"
+#include "manifest/copies.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -11,9 +13,10 @@
 
 static const char verify_help[] =
         "Usage: lethe verify [--json] [--store DIR]\n\n"
-        "Folds the ledger again into empty tables and compares them, byte for byte, with those of the\n"
-        "store; looks at what waits, at events that could not be projected, at whether each change has a\n"
-        "region or a person, and at runs and their notes. Says the first thing that does not hold.\n\n" HELP_STORE
+        "Does what `lethe audit` does: pages, entries, and the tables beside a fold of the ledger, byte for\n"
+        "byte. Then it looks at what waits, at events that could not be projected, at whether each change has a\n"
+        "region or a person, and at runs and their notes. Reads each copy of a skill or program again, and\n"
+        "compares it with the digest that it is named after. Says the first thing that does not hold.\n\n" HELP_STORE
         "  --json            one object with all that was found\n"
         "  -h, --help        this text\n\n"
         "Exit status: 0 all holds; 1 something does not; 2 usage, or no answer.\n";
@@ -43,12 +46,51 @@ static int options_of(int argc, char **argv, const char *help, StoreOptions *o, 
         return optind < argc ? cli_usage(argv[0], "'%s' is one argument too many", argv[optind]) : EXIT_OK;
 }
 
+/* "copies": how many were read again; the first that does not hold, unless something else came before. */
+static int add_copies(const char *store, json_t *found) {
+        Copies copies = {0};
+        Diag bad = {0};
+        int r = copies_verify(store, &copies, &bad);
+
+        if (r != 0)
+                return r;
+        if (json_object_set_new(found, "copies", json_pack("{s:o, s:o}", "number", json_u64(copies.n), "bytes", json_u64(copies.bytes))) < 0)
+                return -ENOMEM;
+        if (!*bad.text || !json_is_null(json_object_get(found, "first")))
+                return 0;
+        return json_object_set_new(found, "intact", json_false()) < 0 ||
+                               json_object_set_new(found, "first", json_pack("{s:s, s:s}", "check", "copies", "what", bad.text)) < 0
+                       ? -ENOMEM
+                       : 0;
+}
+
+/* What `lethe audit` would say. */
+static int verify_damaged(const StoreOptions *o, const AuditReport *a) {
+        char what[4 * AUDIT_TEXT_MAX], entry[40] = "";
+
+        if (a->at_entry)
+                snprintf(entry, sizeof(entry), "entry %" PRIu64 ": ", a->seq);
+        snprintf(what, sizeof(what), "%s%s: expected %s, found %s", entry, a->what, a->expected, a->found);
+        if (o->json) {
+                _cleanup_json_ json_t *out = json_pack("{s:i, s:b, s:{s:s, s:s, s:o}}", "version", 1, "intact", 0, "first", "check", "audit", "what", what, "seq",
+                                                       a->at_entry ? json_u64(a->seq) : json_null());
+                int r = print_json(stdout, out);
+
+                return r < 0 ? cli_fail("verify", EXIT_USAGE, "%s", strerror(-r)) : cli_done("verify", EXIT_NOT);
+        }
+        printf("does not hold: ");
+        print_safe(stdout, what, strlen(what));
+        putchar('\n');
+        return cli_done("verify", EXIT_NOT);
+}
+
 int cmd_verify(int argc, char **argv) {
         _cleanup_json_ json_t *found = NULL;
         _cleanup_store_ Store *s = NULL;
         _cleanup_txn_ Txn *t = NULL;
         StoreOptions o = {0};
         bool done = false, intact;
+        AuditReport audited;
         const json_t *first;
         Diag d = {0};
         int r = options_of(argc, argv, verify_help, &o, &done);
@@ -58,9 +100,18 @@ int cmd_verify(int argc, char **argv) {
         r = with_store("verify", &o, STORE_READ, &s);
         if (r != EXIT_OK)
                 return EXIT_USAGE;
-        r = store_begin(s, false, &t, &d);
+        r = audit_run(s, &audited);
+        if (r == AUDIT_E_BROKEN)
+                return verify_damaged(&o, &audited);
+        if (r == 0)
+                r = store_begin(s, false, &t, &d);
         if (r == 0)
                 r = audit_state(t, &found, &d);
+        if (r != 0) {
+                with_store_failed("verify", s, r, &d);
+                return EXIT_USAGE;
+        }
+        r = add_copies(store_dir(s), found);
         if (r != 0) {
                 with_store_failed("verify", s, r, &d);
                 return EXIT_USAGE;
@@ -79,7 +130,7 @@ int cmd_verify(int argc, char **argv) {
                 const json_t *what = json_object_get(first, "what");
 
                 printf("does not hold: ");
-                print_safe(stdout, json_string_value(what), json_string_length(what));
+                print_safe(stdout, json_bytes(what), json_string_length(what));
                 putchar('\n');
         }
         return cli_done("verify", intact ? EXIT_OK : EXIT_NOT);

@@ -56,7 +56,7 @@ static json_t **story_place(Story *s, const char *type) {
 
 /* What became of a proposal that was gathered, when it is decided: {"seq","reason","verdict","winner":{"seq","region","skill"}|null}. */
 static int add_verdict(Txn *t, uint64_t gathered, json_t *o, Diag *reterr) {
-        const char *slot = json_string_value(json_object_get(o, "slot"));
+        const char *slot = json_text(json_object_get(o, "slot"));
         _cleanup_json_ json_t *verdict = NULL, *said = NULL, *taken = NULL;
         const json_t *list, *winner;
         uint64_t seq;
@@ -91,7 +91,7 @@ static int add_verdict(Txn *t, uint64_t gathered, json_t *o, Diag *reterr) {
 
 /* Nothing is told that was not signed for. */
 static int story_take(Story *s, Txn *t, uint64_t seq, Bytes entry, json_t *o, Diag *reterr) {
-        const char *type = json_string_value(json_object_get(o, "type"));
+        const char *type = json_text(json_object_get(o, "type"));
         json_t **place;
         int r;
 
@@ -137,7 +137,7 @@ static int story_read(Store *s, const char *region, Story *ret, Diag *reterr) {
 }
 
 static const char *text_of(const json_t *o, const char *key) {
-        return json_string_value(json_object_get(o, key));
+        return json_text(json_object_get(o, key));
 }
 
 /* The rule behind an end, in the words of lethe.json: owned or NULL. */
@@ -310,7 +310,7 @@ static void teardown_lines(const json_t *t) {
         if (json_array_size(not_covered) > 0) {
                 printf("  %-10s  not covered:", "");
                 for (size_t i = 0; i < json_array_size(not_covered); i++)
-                        printf("%s %s", i > 0 ? "," : "", json_string_value(json_array_get(not_covered, i)));
+                        printf("%s %s", i > 0 ? "," : "", json_text(json_array_get(not_covered, i)));
                 putchar('\n');
         }
         if (number_of(t, "bound_usec") > 0 && number_of(t, "usec") > number_of(t, "bound_usec"))

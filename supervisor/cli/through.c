@@ -4,6 +4,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/through-flow.h"
 #include "daemon/places.h"
 #include "daemon/receipt.h"
 #include "ledger/anchor.h"
@@ -18,6 +19,8 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #define CHUNK 65536
 #define ANSWER_DEPTH_MAX 32
@@ -59,6 +62,18 @@ static json_t *make_args(char **args) {
         return list;
 }
 
+/* To another user's daemon: nothing that it would have to look up, and no descriptors. */
+static json_t *make_foreign_request(const Through *t, const Ask *a, const RunOptions *o, bool input) {
+        json_t *args = make_args(a->request.args), *params;
+
+        if (!args)
+                return NULL;
+        params = json_pack("{s:s, s:o, s:O*, s:o, s:b, s:b, s:b, s:s*}", "skill", a->skill, "args", args, "options", t->options, "stream",
+                           input ? json_pack("[s, s, s]", "stdin", "stdout", "stderr") : json_pack("[s, s]", "stdout", "stderr"), "receipt", o->receipt != NULL,
+                           "verbose", o->verbose, "quiet", o->quiet, "traceparent", a->request.trace.set ? getenv("TRACEPARENT") : NULL);
+        return json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", 1, "method", "run", "params", params);
+}
+
 static json_t *make_request(const Through *t, const Ask *a, const char *exec, const RunOptions *o, const char *store, const char *policy) {
         char cwd[PATH_MAX];
         json_t *args = make_args(a->request.args), *params;
@@ -90,8 +105,12 @@ static int send_line(int fd, json_t *request, const int *fds, size_t n_fds) {
         return e == 0 ? io_write_full(fd, line.data + (n_fds > 0), line.n - (n_fds > 0)) : e;
 }
 
+int through_send(int fd, json_t *o) {
+        return send_line(fd, o, NULL, 0);
+}
+
 /* The answer is waited for all the same: it comes when the region was torn down. */
-static int cancel(int fd, int signals) {
+int through_cancel(int fd, int signals) {
         struct signalfd_siginfo si;
         int e = 0;
 
@@ -110,7 +129,7 @@ static int receive(int fd, int signals, Buf *line) {
 
                 if (poll(p, ARRAY_SIZE(p), -1) < 0 && errno != EINTR)
                         return -errno;
-                if (signals >= 0 && p[1].revents && (e = cancel(fd, signals)) < 0)
+                if (signals >= 0 && p[1].revents && (e = through_cancel(fd, signals)) < 0)
                         return e;
                 if (!p[0].revents)
                         continue;
@@ -143,13 +162,13 @@ static int failed(const Ask *a, const char *exec, const RunOptions *o, const cha
 static int tell(const Ask *a, const char *exec, const RunOptions *o, const json_t *answer) {
         const json_t *error = json_object_get(answer, "error"), *result = json_object_get(answer, "result"), *refusal = json_object_get(result, "refusal");
         const json_t *receipt = json_object_get(result, "receipt"), *code = json_object_get(result, "exit_code");
-        const char *why = json_string_value(json_object_get(refusal, "message"));
+        const char *why = json_text(json_object_get(refusal, "message"));
         Diag d = {};
 
         if (error && is_not_for_it(-json_integer_value(json_object_get(error, "code"))))
                 return -1;
         if (error || !json_is_integer(code)) {
-                diag(&d, 0, "lethe serve: %s", json_string_value(json_object_get(error, "message")) ?: "its answer is no answer");
+                diag(&d, 0, "lethe serve: %s", json_text(json_object_get(error, "message")) ?: "its answer is no answer");
                 return failed(a, exec, o, d.text);
         }
         if (why && json_is_true(json_object_get(refusal, "usage")))
@@ -163,14 +182,13 @@ static int tell(const Ask *a, const char *exec, const RunOptions *o, const json_
         return (int)json_integer_value(code) & 0xFF;
 }
 
-static int answer(const Ask *a, const char *exec, const RunOptions *o, int fd, int signals) {
+/* e: how the line was got. */
+static int answer(const Ask *a, const char *exec, const RunOptions *o, int e, const Buf *line) {
         _cleanup_json_ json_t *v = NULL;
-        _cleanup_buf_ Buf line = {.max = SERVE_ANSWER_MAX};
         Diag d = {};
-        int e = receive(fd, signals, &line);
 
         if (e == 0)
-                e = json_parse(line.data, line.n, line.n, ANSWER_DEPTH_MAX, &v, &d);
+                e = json_parse(line->data, line->n, line->n, ANSWER_DEPTH_MAX, &v, &d);
         if (e == -EPIPE)
                 return failed(a, exec, o, "lethe serve ended before it answered: what became of this run is in the store once it is recovered ('lethe audit regions')");
         if (e != 0)
@@ -189,10 +207,58 @@ int through_call(int fd, const char *method, json_t *params, json_t **ret) {
         return e > 0 ? -EPROTO : e;
 }
 
+/* Served by another user, who may be root: what it looks up it looks up with other rights than ours. */
+static bool is_foreign(int fd) {
+        struct ucred cred;
+        socklen_t n = sizeof(cred);
+
+        return geteuid() != 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) == 0 && cred.uid != geteuid();
+}
+
+static bool is_same_place(const char *ours, const char *theirs) {
+        struct stat x, y;
+
+        return strcmp(ours, theirs) == 0 || (stat(ours, &x) == 0 && stat(theirs, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
+
+/* The daemon says which store, anchor and policy it has; whether they are ours is looked up here. What we have not named may be any. */
+static bool serves_the_same(int fd, const char *store, const char *policy) {
+        const struct {
+                const char *name, *ours;
+        } places[] = {{"store", store}, {"anchor", anchor_said()}, {"policy", policy}};
+        _cleanup_json_ json_t *v = NULL;
+        bool same = through_call(fd, "ping", json_object(), &v) == 0;
+
+        for (size_t i = 0; same && i < ARRAY_SIZE(places); i++) {
+                const char *theirs = json_text(json_object_get(json_object_get(v, "result"), places[i].name));
+
+                same = !places[i].ours || (theirs && is_same_place(places[i].ours, theirs));
+        }
+        return same;
+}
+
+static int serve_foreign(Through *t, const Ask *a, const RunOptions *o, int fd, const char *store, const char *policy, int signals) {
+        _cleanup_buf_ Buf line = {.max = SERVE_ANSWER_MAX};
+        _cleanup_close_ int own = -1;
+        int input = input_of(&own), e;
+        bool empty;
+        struct stat st;
+
+        if (!a->skill || o->promote || !serves_the_same(fd, store, policy))
+                return -1;
+        empty = fstat(input, &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3));
+        e = send_line(fd, make_foreign_request(t, a, o, !empty), NULL, 0);
+        if (e < 0)
+                return -1;
+        e = through_flow(fd, empty ? -1 : input, signals, &line);
+        return answer(a, NULL, o, e, &line);
+}
+
 int through_serve(Through *t, const Ask *a, const char *exec, const RunOptions *o, const char *store, const char *given, int signals) {
         const char *wanted = getenv("LETHE_SERVE");
         _cleanup_free_ char *socket = NULL, *policy = NULL;
         _cleanup_close_ int fd = -1, own = -1;
+        _cleanup_buf_ Buf line = {.max = SERVE_ANSWER_MAX};
         Diag d = {};
         int e;
 
@@ -202,6 +268,11 @@ int through_serve(Through *t, const Ask *a, const char *exec, const RunOptions *
         fd = socket ? place_connect(socket) : -ENOENT;
         if (fd < 0 || policy_place(&policy) < 0)
                 return -1;
+        if (is_foreign(fd))
+                return serve_foreign(t, a, o, fd, store, policy, signals);
         e = send_line(fd, make_request(t, a, exec, o, store, policy), (const int[]){input_of(&own), STDOUT_FILENO, STDERR_FILENO}, SERVE_STREAMS);
-        return e < 0 ? -1 : answer(a, exec, o, fd, signals);
+        if (e < 0)
+                return -1;
+        e = receive(fd, signals, &line);
+        return answer(a, exec, o, e, &line);
 }

@@ -14,7 +14,7 @@ uint64_t said_number(const json_t *o, const char *key) {
 }
 
 const char *said_text(const json_t *o, const char *key) {
-        const char *s = json_string_value(json_object_get(o, key));
+        const char *s = json_text(json_object_get(o, key));
 
         return s ? s : "?";
 }
@@ -28,7 +28,7 @@ static void print_skill(const json_t *o) {
 
 void print_verdict(const json_t *v) {
         const json_t *list = json_object_get(v, "proposals");
-        const char *who = json_string_value(json_object_get(v, "who"));
+        const char *who = json_text(json_object_get(v, "who"));
 
         printf("verdict %-6s seq %-8" PRIu64 " %s  %s, %zu proposal%s: ", said_text(json_object_get(v, "rule"), "rule"), said_number(v, "seq"), said_text(v, "time"),
                who ? who : "enough gathered", json_array_size(list), json_array_size(list) == 1 ? "" : "s");

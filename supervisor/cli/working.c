@@ -50,8 +50,8 @@ static int ask(ActionArgs *a, const char *method, json_t *params, json_t **ret) 
         error = json_object_get(*ret, "error");
         if (!error)
                 return EXIT_OK;
-        return action_refused(a, json_string_value(json_object_get(json_object_get(error, "data"), "code")) ?: "failed",
-                              json_string_value(json_object_get(error, "message")) ?: "lethe serve refused it");
+        return action_refused(a, json_text(json_object_get(json_object_get(error, "data"), "code")) ?: "failed",
+                              json_text(json_object_get(error, "message")) ?: "lethe serve refused it");
 }
 
 int working_action(ActionArgs *a) {

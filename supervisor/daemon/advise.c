@@ -45,8 +45,10 @@ static int read_stream(int fd, size_t max, char **ret, size_t *ret_n) {
 
 static int make_grant(const Advise *a, Grant *ret, Diag *reterr) {
         Refusal refusal = {0};
+        Ask ask = a->ask;
 
-        if (ask_grant(&a->ask, a->store, a->policy, true, ret, &refusal))
+        ask.request.store_dir = store_dir(a->store); /* where its copy is */
+        if (ask_grant(&ask, a->store, a->policy, true, ret, &refusal))
                 return 0;
         return diag(reterr, CANON_E_ADVISOR_REFUSED, "%s", refusal.why.text);
 }
@@ -94,7 +96,7 @@ static int one_line(int fd, char **ret, Diag *reterr) {
 }
 
 static const char *text_of(const json_t *receipt, const char *key) {
-        return json_string_value(json_object_get(receipt, key)) ?: "";
+        return json_text(json_object_get(receipt, key)) ?: "";
 }
 
 /* Makes of how the invocation ended 0, CANON_E_ADVISOR_* or -errno. */

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "daemon/registry.h"
+#include "daemon/secrets.h"
 
 #include <errno.h>
 #include <string.h>
@@ -41,11 +42,12 @@ void ask_request_failed(int e, Refusal *r) {
 }
 
 static bool load_skill(const Ask *a, Store *store, bool quiet, Skill **ret, Refusal *r) {
+        const RegistryUse use = {.store_dir = a->request.store_dir, .kept = a->kept, .foreign = a->foreign};
         _cleanup_txn_ Txn *t = NULL;
         int e = store ? store_begin_at_once(store, &t, &r->why) : 0;
 
         if (e == 0)
-                e = registry_load(t, a->kept, a->skill, a->registered, ret, &r->why);
+                e = registry_load(t, &use, a->skill, a->registered, ret, &r->why);
         else if (e > 0)
                 e = REGISTRY_E_SKILL;
         if (e != 0)
@@ -62,6 +64,10 @@ bool ask_grant(const Ask *a, Store *store, const Policy *policy, bool quiet, Gra
         if (a->skill && !load_skill(a, store, quiet, &skill, r))
                 return false;
         e = policy_grant(skill, &a->request, policy, ret, &r->why);
+        if (e == 0 && (e = secrets_settle(ret, &(SecretsOf){store, a->request.store_dir, policy}, &r->why)) != 0) {
+                grant_deinit(ret);
+                *ret = (Grant){};
+        }
         switch (e) {
         case 0:
                 return true;

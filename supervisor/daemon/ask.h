@@ -10,6 +10,7 @@ typedef struct Ask {
         RunRequest request;
         const char *skill; /* SKILL|DIR, borrowed; NULL: --exec */
         bool registered;   /* SKILL only: no folder of that name */
+        bool foreign;      /* DIR only: another user may be able to change it */
         SkillsKept *kept;  /* borrowed, or NULL */
 } Ask;
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "daemon/pool-notes.h"
 #include "daemon/run-prepare.h"
+#include "engine/skill.h"
 #include "schema/launch.h"
 
 #include <errno.h>
@@ -14,6 +15,8 @@
 #include <time.h>
 
 #define KINDS_MAX 64
+#define FOREIGN_KINDS_MAX 4       /* of one user other than the daemon's own */
+#define FOREIGN_KEEP_USEC 30000000 /* for how long a kind of theirs stays before another one of the same user takes its place */
 #define STACK (256 * 1024)
 #define WORKER_BYTES (2ULL << 20) /* what one that waits takes at most, with its guard; its sections come on top */
 #define INTERPRETER_BYTES (48ULL << 20) /* and an interpreter in it, unless it has its pages in common with a warm one */
@@ -23,6 +26,8 @@
 
 typedef struct Kind {
         Grant grant;        /* of grant_copy_untold() */
+        uid_t client;       /* whose it is; 0: the daemon's own user's or root's */
+        bool registered;    /* by that name and digest, when it came first */
         uint64_t want, used_usec, not_before, bytes; /* bytes: what the last one took */
         Run *waiting[POLICY_POOL_MOST]; /* owned; the oldest first */
         uint64_t since[POLICY_POOL_MOST];
@@ -44,8 +49,11 @@ struct Pool {
         pthread_mutex_t lock; /* of what follows */
         pthread_cond_t wake;
         bool stop;
+        uint64_t looked_usec; /* when it was last asked what is registered */
         bool looks;         /* the thread looks by itself soon */
         unsigned turn;      /* of the policy */
+        bool preparing, ending; /* the thread does, without the lock */
+        unsigned preparing_turn;
         uint64_t standard;  /* for skills that are not named */
         Wish *wishes;
         size_t n_wishes;
@@ -112,25 +120,78 @@ static bool may_wait(const Grant *g) {
         return g->discipline != DISCIPLINE_MULTIPASS && g->tier != TIER_LANDLOCK && g->n_releases == 0;
 }
 
+/* What cannot be read now is asked again. */
+static bool is_registered(Pool *p, const Grant *g, bool otherwise) {
+        _cleanup_skill_row_ SkillRow row = {0};
+        _cleanup_txn_ Txn *t = NULL;
+        Diag d = {};
+        int e = store_begin_at_once(p->store, &t, &d);
+
+        if (e == 0)
+                e = engine_skill_get(t, g->skill_name, &row);
+        return e == 0 ? strcmp(row.digest, g->skill_digest) == 0 : e == -ENOENT ? false : otherwise;
+}
+
+/* The place of the kind that goes for one of this client: one of its own that nobody wanted for long, where it has as many as it may, or all places are
+ * taken; of the daemon's own user any. KINDS_MAX: none may go. */
+static size_t to_replace(const Pool *p, uid_t client) {
+        uint64_t now = clock_mono_usec();
+        size_t oldest = KINDS_MAX;
+
+        for (size_t i = 0; i < p->n_kinds; i++) {
+                const Kind *k = p->kinds[i];
+
+                if (client ? k->client != client || k->used_usec + FOREIGN_KEEP_USEC > now : false)
+                        continue;
+                if (oldest == KINDS_MAX || (!client && k->client && !p->kinds[oldest]->client) ||
+                    (!(!client && !k->client && p->kinds[oldest]->client) && k->used_usec < p->kinds[oldest]->used_usec))
+                        oldest = i;
+        }
+        return oldest;
+}
+
+/* True when there is a place for one more of this client. */
+static bool make_place(Pool *p, uid_t client) {
+        size_t n = 0, at;
+
+        for (size_t i = 0; i < p->n_kinds; i++)
+                n += p->kinds[i]->client == client;
+        if (p->n_kinds < KINDS_MAX && (!client || n < FOREIGN_KINDS_MAX))
+                return true;
+        at = to_replace(p, client);
+        if (at < KINDS_MAX)
+                drop_kind(p, at);
+        return at < KINDS_MAX;
+}
+
+/* Of other users all together at most half of the memory, and each as much as it leaves free of that. */
+static bool has_room(const Pool *p, const Kind *k, uint64_t bytes) {
+        uint64_t foreign = 0, own = 0, half = p->policy.memory_bytes / 2;
+
+        for (size_t i = 0; i < p->n_kinds; i++)
+                for (size_t j = 0; j < p->kinds[i]->n; j++) {
+                        uint64_t n = bytes_of(p->kinds[i]->waiting[j]);
+
+                        foreign += p->kinds[i]->client ? n : 0;
+                        own += p->kinds[i]->client == k->client ? n : 0;
+                }
+        return p->held_bytes + bytes <= p->policy.memory_bytes && (!k->client || (foreign + bytes <= half && own + bytes <= half - foreign));
+}
+
 static void add_kind(Pool *p, const Grant *g) {
         uint64_t n = may_wait(g) ? wanted(p, g) : 0;
-        size_t oldest = 0;
         Kind *k;
 
-        if (n == 0 || !(k = calloc(1, sizeof(*k))))
+        if (n == 0 || !make_place(p, g->client) || !(k = calloc(1, sizeof(*k))))
                 return;
         if (grant_copy_untold(g, &k->grant) < 0) {
                 free(k);
                 return;
         }
+        k->client = g->client;
+        k->registered = is_registered(p, g, false);
         k->want = MIN(n, (uint64_t)POLICY_POOL_MOST);
         k->used_usec = clock_mono_usec();
-        if (p->n_kinds == KINDS_MAX) {
-                for (size_t i = 1; i < KINDS_MAX; i++)
-                        if (p->kinds[i]->used_usec < p->kinds[oldest]->used_usec)
-                                oldest = i;
-                drop_kind(p, oldest);
-        }
         p->kinds[p->n_kinds++] = k;
 }
 
@@ -150,7 +211,7 @@ static bool is_urgent(const Kind *k) {
         return 2 * k->n < k->want;
 }
 
-Run *pool_take(Pool *p, const Grant *g) {
+Run *pool_take(Pool *p, const Grant *g, unsigned turn) {
         Kind *k = NULL;
         Run *run = NULL;
 
@@ -160,8 +221,12 @@ Run *pool_take(Pool *p, const Grant *g) {
         if (!fits(g))
                 return NULL;
         pthread_mutex_lock(&p->lock);
+        if (turn != p->turn) { /* what it grants may be revoked */
+                pthread_mutex_unlock(&p->lock);
+                return NULL;
+        }
         for (size_t i = 0; i < p->n_kinds && !k; i++)
-                if (grant_same(&p->kinds[i]->grant, g))
+                if (p->kinds[i]->client == g->client && grant_same(&p->kinds[i]->grant, g))
                         k = p->kinds[i];
         if (k)
                 k->used_usec = clock_mono_usec();
@@ -199,11 +264,13 @@ static bool end_over(Pool *p) {
                 free(over);
                 return false;
         }
+        p->ending = true;
         pthread_mutex_unlock(&p->lock);
         for (size_t i = 0; i < n; i++)
                 run_prepare_drop(over[i]);
         free(over);
         pthread_mutex_lock(&p->lock);
+        p->ending = false;
         return true;
 }
 
@@ -220,21 +287,49 @@ static void end_idle(Pool *p) {
         }
 }
 
+/* With the lock held, which is let go meanwhile: the store may have to be waited for. Once a second, and not at each region. */
+static void end_unregistered(Pool *p) {
+        if (p->looked_usec + LOOK_USEC > clock_mono_usec())
+                return;
+        p->looked_usec = clock_mono_usec();
+        for (size_t i = 0; i < p->n_kinds; i++) {
+                Kind *k = p->kinds[i];
+                Grant name = {.skill_name = k->registered ? strdup(k->grant.skill_name) : NULL,
+                              .skill_digest = k->registered ? strdup(k->grant.skill_digest) : NULL};
+                bool is = true;
+
+                if (name.skill_name && name.skill_digest) {
+                        pthread_mutex_unlock(&p->lock);
+                        is = is_registered(p, &name, true);
+                        pthread_mutex_lock(&p->lock);
+                }
+                for (size_t j = p->n_kinds; !is && j-- > 0;)
+                        if (p->kinds[j]->registered && strcmp(p->kinds[j]->grant.skill_name, name.skill_name) == 0 &&
+                            strcmp(p->kinds[j]->grant.skill_digest, name.skill_digest) == 0)
+                                drop_kind(p, j);
+                free(name.skill_name);
+                free(name.skill_digest);
+        }
+}
+
 /* One that is short of regions, or when it is quiet one that does not have all. *ret_missing: there is one, and it can wait. */
 static Kind *next_kind(Pool *p, bool *ret_missing) {
         uint64_t now = clock_mono_usec();
-        Kind *any = NULL;
+        Kind *any = NULL, *urgent = NULL;
 
         *ret_missing = false;
         for (size_t i = 0; i < p->n_kinds; i++) {
                 Kind *k = p->kinds[i];
 
-                if (k->n >= k->want || k->not_before > now || p->held_bytes + MAX(k->bytes, WORKER_BYTES) > p->policy.memory_bytes)
+                if (k->n >= k->want || k->not_before > now || !has_room(p, k, MAX(k->bytes, WORKER_BYTES)))
                         continue;
-                if (is_urgent(k))
+                if (is_urgent(k) && !k->client)
                         return k;
+                urgent = urgent ?: is_urgent(k) ? k : NULL;
                 any = any ?: k;
         }
+        if (urgent) /* of another user: behind those of our own */
+                return urgent;
         if (any && atomic_load(&p->moved_usec) + QUIET_USEC <= now)
                 return any;
         *ret_missing = any;
@@ -248,20 +343,24 @@ static int note(void *userdata, const char *region, const char *groups) {
 /* With the lock held, which is let go meanwhile. */
 static void prepare_one(Pool *p, Kind *k) {
         unsigned turn = p->turn;
+        uid_t client = k->client;
         Grant own = {}, same = {};
         bool copied = grant_copy_untold(&k->grant, &own) == 0 && grant_copy_untold(&k->grant, &same) == 0;
         Run *run = NULL;
         Diag d = {};
 
+        p->preparing = true;
+        p->preparing_turn = turn;
         pthread_mutex_unlock(&p->lock);
         if (copied)
                 run = run_prepare(&p->options, p->store, &own, note, p, &d);
         else
                 grant_deinit(&own);
         pthread_mutex_lock(&p->lock);
+        p->preparing = false;
         k = NULL; /* it may have gone meanwhile */
         for (size_t i = 0; i < p->n_kinds && copied && !k; i++)
-                if (grant_same(&p->kinds[i]->grant, &same))
+                if (p->kinds[i]->client == client && grant_same(&p->kinds[i]->grant, &same))
                         k = p->kinds[i];
         grant_deinit(&same);
         if (k && run)
@@ -270,7 +369,7 @@ static void prepare_one(Pool *p, Kind *k) {
                 if (k)
                         k->not_before = clock_mono_usec() + AGAIN_USEC;
                 log_warning("a region cannot be prepared: %s", *d.text ? d.text : strerror(ENOMEM));
-        } else if (!k || turn != p->turn || k->n >= k->want || p->held_bytes + bytes_of(run) > p->policy.memory_bytes) {
+        } else if (!k || turn != p->turn || k->n >= k->want || !has_room(p, k, bytes_of(run))) {
                 if (k)
                         k->not_before = clock_mono_usec() + AGAIN_USEC;
                 give_up(p, run);
@@ -297,6 +396,7 @@ static void *work(void *arg) {
 
                 p->looks = true;
                 end_idle(p);
+                end_unregistered(p);
                 if (end_over(p))
                         continue;
                 k = next_kind(p, &p->looks);
@@ -361,9 +461,18 @@ static int start(Pool *p) {
         return -e;
 }
 
-void pool_reload(Pool *p, const Policy *policy) {
+bool pool_is_settled(Pool *p) {
+        bool is;
+
         pthread_mutex_lock(&p->lock);
-        p->turn++;
+        is = p->n_over == 0 && !p->ending && !(p->preparing && p->preparing_turn != p->turn);
+        pthread_mutex_unlock(&p->lock);
+        return is;
+}
+
+void pool_reload(Pool *p, const Policy *policy, unsigned turn) {
+        pthread_mutex_lock(&p->lock);
+        p->turn = turn;
         while (p->n_kinds > 0)
                 drop_kind(p, 0);
         if (take_policy(p, policy) < 0 || start(p) < 0)

@@ -8,12 +8,15 @@
 
 /* What waits in a pool waits in tier namespaces, is not overwritten while it runs (discipline multipass), and has a Spawner. */
 int pool_new(Store *store, Spawner *spawner, CgroupPool *groups_or_null, const Policy *policy, Pool **ret, Diag *reterr);
-/* Another policy: what waits is given up. The policy is borrowed during the call. */
-void pool_reload(Pool *p, const Policy *policy);
+/* Another policy, with a number of its own (the first has 0): what waits is given up, and what is being prepared. Grants of any other policy get and leave
+ * nothing from now on. The policy is borrowed during the call. */
+void pool_reload(Pool *p, const Policy *policy, unsigned turn);
+/* Nothing is left that was prepared by an earlier policy. */
+bool pool_is_settled(Pool *p);
 void pool_free(Pool *p);
 /* A prepared Run whose grant allows what g does, or NULL. From then on one is prepared for the next of its kind, when the policy says so. Pool NULL:
  * NULL. */
-struct Run *pool_take(Pool *p, const Grant *g);
+struct Run *pool_take(Pool *p, const Grant *g, unsigned turn); /* turn: of the policy by which g was made */
 /* An invocation has ended, whether pool_take() had one for it or not. */
 void pool_leave(Pool *p);
 /* What pool_take() gave is not wanted, and is given up. */

@@ -34,7 +34,7 @@ static int check_of_skill(Txn *t, const Grant *g, Diag *reterr) {
                 return 0;
         e = engine_region_list(t, &rows, &n);
         for (size_t i = 0; e == 0 && i < n; i++) {
-                const char *name = json_string_value(json_object_get(json_object_get(rows[i].detail, "skill"), "name"));
+                const char *name = json_text(json_object_get(json_object_get(rows[i].detail, "skill"), "name"));
 
                 same += name && strcmp(name, g->skill_name) == 0;
                 region_row_deinit(&rows[i]);
@@ -126,10 +126,11 @@ int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **
                 .supervisor_pid = (uint64_t)getpid(),
                 .parent = *r->parent ? r->parent : NULL,
                 .callback = r->callback,
-                .folder = r->grant->n_releases > 0 ? r->grant->skill_dir : NULL,
+                .folder = r->grant->n_releases > 0 ? r->grant->skill_folder : NULL,
                 .release = r->grant->n_releases > 0 ? release : NULL,
                 .max_regions = r->grant->max_regions,
                 .gates = r->grant->gates,
+                .ret_discards = &r->discards,
                 .ret_evidence = ret_evidence,
         };
         _cleanup_(uncount) _Atomic uint64_t *counted = NULL;
@@ -235,10 +236,27 @@ int record_fault(Store *s, const Region *r, Diag *reterr) {
         return store_code(e);
 }
 
+int record_left(Store *s, const Region *r, const Evidence *evidence, const char *why, Diag *reterr) {
+        _cleanup_json_ json_t *fields = json_pack("{s:s, s:i, s:s, s:o?}", "outcome", outcome_name(r->outcome), "tasks", (int)r->left, "reason", why, "teardown",
+                                                  receipt_teardown(evidence, r->callbacks));
+        _cleanup_txn_ Txn *t = NULL;
+        int e;
+
+        if (!fields)
+                return -ENOMEM;
+        e = store_begin(s, true, &t, reterr);
+        if (e == 0)
+                e = engine_event(t, r->id, "region.left", fields, NULL);
+        if (e == 0)
+                e = store_commit(TAKE_PTR(t), reterr);
+        return store_code(e);
+}
+
 int record_end(Store *s, Region *r, Desk *desk, const Evidence *evidence, Txn **ret_rest, Diag *reterr) {
         _cleanup_json_ json_t *released = NULL, *ended = receipt_ending(r), *fields = NULL;
         _cleanup_txn_ Txn *t = NULL;
         RegionEnd end = {.region = r->id, .keep = !outcome_is_breach(r->outcome)};
+        char discards[ENGINE_DISCARDS_MAX] = "";
         int e;
 
         released = json_pack("{s:o?, s:o?, s:o}", "teardown", receipt_teardown(evidence, r->callbacks), "usage", receipt_usage(r), "denials",
@@ -265,8 +283,10 @@ int record_end(Store *s, Region *r, Desk *desk, const Evidence *evidence, Txn **
 
                 e = denied ? engine_event(t, r->id, "region.denied", denied, NULL) : -ENOMEM;
         }
+        if (e == 0)
+                e = engine_region_discards(t, r->id, discards);
         if (e == 0 && desk)
-                e = desk_memory_end(desk, t, end.keep, outcome_name(r->outcome));
+                e = desk_memory_end(desk, t, end.keep && !*discards, end.keep && *discards ? discards : outcome_name(r->outcome));
         if (e == 0)
                 e = engine_region_end(t, &end, &r->seq_released, &r->seq_ended, reterr);
         if (e == 0)

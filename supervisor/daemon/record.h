@@ -34,6 +34,8 @@ int record_taken(Store *s, Region *r, Diag *reterr);
 int record_pid(Store *s, const Region *r, Diag *reterr);
 /* region.faulted: from here on nothing that the region proposed can be kept, whoever records its end (I-24). */
 int record_fault(Store *s, const Region *r, Diag *reterr);
+/* region.left: the kernel does not let it die, and nobody waits any more. The row stays. Returns as record_fault(). */
+int record_left(Store *s, const Region *r, const Evidence *evidence, const char *why, Diag *reterr);
 /* In one transaction: region.cancelled and region.denied where they apply, what the desk holds of memory or memory.discarded (desk.h), slot.written or
  * slot.discarded, region.released, invocation.ended. Sets the positions in r. desk: the region's, or NULL. ret_rest: as store_commit_ahead() has it, or
  * NULL. */

@@ -28,16 +28,47 @@
 #define GUARD_WAIT_USEC 30000000 /* it overwrites some gigabytes a second */
 
 static bool in_landlock_tier(const RegionRow *row) {
-        const char *tier = json_string_value(json_object_get(row->detail, "tier"));
+        const char *tier = json_text(json_object_get(row->detail, "tier"));
 
         return tier && strcmp(tier, tier_name(TIER_LANDLOCK)) == 0;
+}
+
+/* region.left was recorded: nobody waits for its tasks again. */
+static bool recover_was_left(const RegionRow *row) {
+        return json_object_get(row->detail, "left");
+}
+
+/* One look at a region that was killed. Returns whether its tasks wait in the kernel and are not waited for. */
+static bool recover_waits(const RegionRow *row, const ProcBlocked *b, ProcWait *w, unsigned *ret_tasks) {
+        if (!proc_wait_look(w, b, 0, clock_mono_usec(), recover_was_left(row) ? 0 : PROC_BLOCKED_USEC))
+                return false;
+        *ret_tasks = b->blocked;
+        return true;
+}
+
+static bool recover_first_waits(const RegionRow *row, ProcWait *w, unsigned *ret_tasks) {
+        ProcBlocked b;
+
+        if (proc_blocked((pid_t)row->pid, &b) < 0)
+                return false;
+        if (b.blocked == 0 && proc_is_blocked((pid_t)row->pid))
+                b.blocked = 1;
+        return recover_waits(row, &b, w, ret_tasks);
+}
+
+static bool recover_strays_wait(const RegionRow *row, ProcWait *w, unsigned *ret_tasks) {
+        ProcBlocked b;
+
+        proc_region_blocked(row->region, &b);
+        return recover_waits(row, &b, w, ret_tasks);
 }
 
 /* Kills the process that the row names, if it still is that process: a pid alone may have come to mean another one. Without a PID
  * namespace it is the one that all others of the region fall to, and it ends them when its supervisor has died: killed before it has
  * done so, it would leave them to run on. */
-static int kill_first(const RegionRow *row, Diag *reterr) {
+static int kill_first(const RegionRow *row, unsigned *ret_tasks, Diag *reterr) {
         _cleanup_close_ int pidfd = -1;
+        ProcWait wait = {};
         struct pollfd p;
 
         if (row->pid <= 1)
@@ -47,23 +78,34 @@ static int kill_first(const RegionRow *row, Diag *reterr) {
                 return errno == ESRCH || errno == EINVAL ? 0 : -errno;
         if (proc_start_ticks((pid_t)row->pid) != row->start_ticks)
                 return 0;
+        if (recover_was_left(row) && recover_first_waits(row, &wait, ret_tasks))
+                return RECOVER_E_LEFT;
         p = (struct pollfd){.fd = pidfd, .events = POLLIN};
         for (unsigned ms = 0; in_landlock_tier(row) && ms < DIE_WAIT_MS / 2; ms += 5) {
                 proc_kill_below((pid_t)row->pid);
                 if (poll(&p, 1, 5) > 0)
                         return 0;
+                if (recover_first_waits(row, &wait, ret_tasks))
+                        return RECOVER_E_LEFT;
         }
         if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) < 0)
                 return errno == ESRCH ? 0 : -errno;
-        if (poll(&p, 1, DIE_WAIT_MS) == 0)
-                return diag(reterr, RECOVER_E_ALIVE, "region %s: process %" PRIu64 " of a supervisor that died does not die", row->region,
-                            row->pid);
-        return 0;
+        for (unsigned ms = 0; ms < DIE_WAIT_MS; ms += 5) {
+                if (poll(&p, 1, 5) > 0)
+                        return 0;
+                if (recover_first_waits(row, &wait, ret_tasks))
+                        return RECOVER_E_LEFT;
+        }
+        return diag(reterr, RECOVER_E_ALIVE, "region %s: process %" PRIu64 " of a supervisor that died does not die", row->region, row->pid);
 }
 
 /* What the first process left behind, because it was itself killed from outside. */
-static int kill_strays(const RegionRow *row, Diag *reterr) {
+static int kill_strays(const RegionRow *row, unsigned *ret_tasks, Diag *reterr) {
+        ProcWait wait = {};
+
         for (unsigned ms = 0; in_landlock_tier(row) && proc_kill_by_region(row->region) > 0; ms += 5) {
+                if (recover_strays_wait(row, &wait, ret_tasks))
+                        return RECOVER_E_LEFT;
                 if (ms > DIE_WAIT_MS)
                         return diag(reterr, RECOVER_E_ALIVE, "region %s: a process of a supervisor that died does not die", row->region);
                 poll(NULL, 0, 5);
@@ -89,7 +131,7 @@ static int remove_scratch(Store *s, const RegionRow *row, Diag *reterr) {
 }
 
 static Discipline discipline_of(const RegionRow *row) {
-        const char *name = json_string_value(json_object_get(row->detail, "discipline"));
+        const char *name = json_text(json_object_get(row->detail, "discipline"));
 
         for (Discipline d = DISCIPLINE_ZERO; name && d <= DISCIPLINE_NONE; d++)
                 if (strcmp(discipline_name(d), name) == 0)
@@ -108,11 +150,11 @@ static int take_evidence(Store *s, const RegionRow *row, Evidence *ret, Diag *re
         return 0;
 }
 
-static int clear_one(Store *s, const RegionRow *row, Evidence *ret, Diag *reterr) {
-        int e = kill_first(row, reterr);
+static int clear_one(Store *s, const RegionRow *row, Evidence *ret, unsigned *ret_tasks, Diag *reterr) {
+        int e = kill_first(row, ret_tasks, reterr);
 
         if (e == 0)
-                e = kill_strays(row, reterr);
+                e = kill_strays(row, ret_tasks, reterr);
         if (e == 0)
                 e = take_evidence(s, row, ret, reterr);
         if (e == 0 && row->cgroup) {
@@ -132,6 +174,31 @@ static int record_one(Txn *t, const RegionRow *row, const json_t *callbacks, con
                 return -ENOMEM;
         e = engine_region_recover(t, row->region, fields, reterr);
         return e == ENGINE_E_NO_REGION ? 0 : e; /* another start was faster */
+}
+
+/* region.left, once: the regions above end without it. */
+static int record_left_one(Store *s, const RegionRow *seen, unsigned tasks, Diag *reterr) {
+        _cleanup_(region_row_deinit) RegionRow row = {};
+        _cleanup_json_ json_t *fields = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        Evidence evidence;
+        int e;
+
+        if (recover_was_left(seen))
+                return 0;
+        evidence_left(NULL, discipline_of(seen), &evidence);
+        fields = json_pack("{s:s, s:i, s:s, s:o?}", "outcome", "cancelled", "tasks", (int)tasks, "reason",
+                           "its supervisor died; its tasks wait in the kernel, for a file system that does not answer, and cannot be killed", "teardown",
+                           receipt_teardown(&evidence, NULL));
+        if (!fields)
+                return -ENOMEM;
+        e = store_begin(s, true, &t, reterr);
+        if (e == 0 && (e = engine_region_get(t, seen->region, &row)) == 0 && !recover_was_left(&row)) {
+                e = engine_event(t, seen->region, "region.left", fields, NULL);
+                if (e == 0)
+                        return (e = store_commit(TAKE_PTR(t), reterr)) > 0 ? RECOVER_E_STORE : e;
+        }
+        return e == ENGINE_E_NO_REGION ? 0 : e > 0 ? RECOVER_E_STORE : e; /* another start was faster */
 }
 
 static void rows_free(RegionRow *rows, size_t n) {
@@ -166,13 +233,16 @@ static int recover_row(Store *s, const Policy *policy, Spawner *spawner, const R
         _cleanup_json_ json_t *callbacks = NULL;
         _cleanup_txn_ Txn *t = NULL;
         Evidence evidence;
+        unsigned tasks = 0;
         int e;
 
         if (!store_lock_is_free(s, seen->supervisor_lock))
                 return RECOVER_E_OWNED;
         e = read_row(s, seen->region, &row, reterr);
         if (e == 0)
-                e = clear_one(s, &row, &evidence, reterr);
+                e = clear_one(s, &row, &evidence, &tasks, reterr);
+        if (e == RECOVER_E_LEFT && (e = record_left_one(s, &row, tasks, reterr)) == 0)
+                return RECOVER_E_LEFT;
         if (e == 0)
                 e = run_release_left(s, policy, spawner, &row, &callbacks);
         if (e != 0)
@@ -220,14 +290,58 @@ int recover_all(Store *s, const Policy *policy, Spawner *spawner, unsigned *ret_
                 if (e == 0) {
                         ++*ret_n;
                         log_debug("region %s: its supervisor had died; recovered", rows[i].region);
+                } else if (e == RECOVER_E_LEFT) {
+                        log_debug("region %s: it was left behind, and still waits in the kernel", rows[i].region);
+                        e = 0;
                 } else if (e == RECOVER_E_OWNED || e == RECOVER_E_NONE) {
                         alive = e == RECOVER_E_OWNED ? rows[i].supervisor_lock : alive;
                         e = 0;
                 }
         }
         rows_free(rows, n);
-        if (e == 0 && ((e = groups_clear_left(s)) < 0 || (e = pool_notes_recover(s)) < 0))
+        if (e == 0 && (e = groups_clear_left(s)) == -EBUSY) /* of a region that was left behind */
+                e = 0;
+        if (e == 0)
+                e = pool_notes_recover(s);
+        if (e < 0)
                 diag(reterr, e, "control groups of a supervisor that died cannot be removed: %s", strerror(-e));
+        return e;
+}
+
+static bool recover_is_below(const RegionRow *rows, size_t n, const RegionRow *row, const char *above) {
+        for (const RegionRow *at = row; at;) {
+                const char *parent = json_text(json_object_get(at->detail, "parent"));
+
+                if (!parent || strcmp(parent, above) == 0)
+                        return parent;
+                at = NULL;
+                for (size_t i = 0; i < n && !at; i++)
+                        at = strcmp(rows[i].region, parent) == 0 ? &rows[i] : NULL;
+        }
+        return false;
+}
+
+static int recover_below(Store *s, const char *region, Diag *reterr) {
+        _cleanup_txn_ Txn *t = NULL;
+        RegionRow *rows = NULL;
+        size_t n = 0;
+        int e = store_begin(s, false, &t, reterr);
+
+        if (e == 0)
+                e = engine_region_list(t, &rows, &n);
+        if (t)
+                store_abort(TAKE_PTR(t));
+        if (e != 0)
+                return e > 0 ? RECOVER_E_STORE : e;
+        if (n > 1)
+                qsort(rows, n, sizeof(*rows), by_age);
+        for (size_t i = 0; i < n && e == 0; i++) {
+                if (recover_is_below(rows, n, &rows[i], region))
+                        e = recover_row(s, NULL, NULL, &rows[i], reterr);
+                if (e == RECOVER_E_LEFT || e == RECOVER_E_NONE)
+                        e = 0;
+        }
+        rows_free(rows, n);
         return e;
 }
 
@@ -235,5 +349,7 @@ int recover_one(Store *s, const char *region, Diag *reterr) {
         _cleanup_(region_row_deinit) RegionRow row = {};
         int e = read_row(s, region, &row, reterr);
 
+        if (e == 0)
+                e = recover_below(s, region, reterr);
         return e != 0 ? e : recover_row(s, NULL, NULL, &row, reterr);
 }

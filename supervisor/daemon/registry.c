@@ -5,16 +5,24 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int load(SkillsKept *kept, const char *dir, Skill **ret, Diag *reterr) {
-        int r = skill_load_kept(kept, dir, ret, reterr);
+static int load(const RegistryUse *use, const char *dir, const char *digest, Skill **ret, Diag *reterr) {
+        const SkillSource from = {.dir = dir, .store_dir = use->store_dir, .digest = digest};
+        int r = skill_load_kept(use->kept, &from, ret, reterr);
 
+        if (r == 0 && use->store_dir && !(use->foreign && !digest)) {
+                r = skill_check_owner(*ret, reterr);
+                if (r != 0)
+                        skill_free(TAKE_PTR(*ret));
+                if (r > 0 && !digest)
+                        diag_prefix(reterr, "with --foreign it is run all the same");
+        }
         return r <= 0 ? r : r == SKILL_E_MISSING ? REGISTRY_E_UNKNOWN : REGISTRY_E_SKILL;
 }
 
-int registry_load_row(const SkillRow *row, SkillsKept *kept, Skill **ret, Diag *reterr) {
+int registry_load_row(const SkillRow *row, const RegistryUse *use, Skill **ret, Diag *reterr) {
         _cleanup_skill_ Skill *s = NULL;
         _cleanup_free_ char *difference = NULL;
-        int r = load(kept, row->folder, &s, reterr);
+        int r = load(use, row->folder, row->digest, &s, reterr);
 
         if (r > 0) {
                 diag_prefix(reterr, "skill %s, registered at %s", row->name, row->folder);
@@ -31,7 +39,7 @@ int registry_load_row(const SkillRow *row, SkillsKept *kept, Skill **ret, Diag *
         return 0;
 }
 
-int registry_load(Txn *t, SkillsKept *kept, const char *skill, bool registered, Skill **ret, Diag *reterr) {
+int registry_load(Txn *t, const RegistryUse *use, const char *skill, bool registered, Skill **ret, Diag *reterr) {
         char shown[256];
         struct stat st;
 
@@ -41,7 +49,7 @@ int registry_load(Txn *t, SkillsKept *kept, const char *skill, bool registered, 
                 int r = t ? engine_skill_get(t, skill, &row) : -ENOENT;
 
                 if (r == 0)
-                        return registry_load_row(&row, kept, ret, reterr);
+                        return registry_load_row(&row, use, ret, reterr);
                 if (r != -ENOENT)
                         return r;
                 if (registered)
@@ -50,5 +58,5 @@ int registry_load(Txn *t, SkillsKept *kept, const char *skill, bool registered, 
                         return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": neither a registered skill nor a folder; `lethe skill list` shows what is registered",
                                     shown);
         }
-        return load(kept, skill, ret, reterr);
+        return load(use, skill, NULL, ret, reterr);
 }

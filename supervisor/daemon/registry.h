@@ -10,8 +10,14 @@ enum {
         REGISTRY_E_SKILL,       /* the skill cannot be loaded: 125 */
 };
 
+typedef struct RegistryUse {
+        const char *store_dir; /* the skill is to run: its copy is there, or is made there; NULL: it is only looked at */
+        SkillsKept *kept;      /* or NULL */
+        bool foreign;          /* a folder that another user can change may be run; a registered skill never */
+} RegistryUse;
+
 /* Text with a '/' (also "." and "..") is a folder; else a registered name; else a folder of that name. t NULL: no store is there yet.
  * registered: whatever it looks like, it is the name of a registered skill or nothing. Returns 0, REGISTRY_E_*, -errno. */
-int registry_load(Txn *t_or_null, SkillsKept *kept_or_null, const char *skill, bool registered, Skill **ret, Diag *reterr);
-/* Loads the folder of a registered skill and holds it against its record. */
-int registry_load_row(const SkillRow *row, SkillsKept *kept_or_null, Skill **ret, Diag *reterr);
+int registry_load(Txn *t_or_null, const RegistryUse *use, const char *skill, bool registered, Skill **ret, Diag *reterr);
+/* Loads the folder of a registered skill and holds it against its record. A folder that differs is not copied. */
+int registry_load_row(const SkillRow *row, const RegistryUse *use, Skill **ret, Diag *reterr);

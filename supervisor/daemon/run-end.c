@@ -23,11 +23,28 @@ static void enter(Run *run, RunStep step) {
         run->step_deadline = step == RUN_STOP || step == RUN_CLEAR ? run->step_since + TEARDOWN_AGAIN_USEC : LOOP_NEVER;
 }
 
+/* Its row stays in the store, and so do its control group and the folder of its scratch: the next start finishes what can be finished. */
+static void leave(Run *run, const char *why) {
+        Region *r = &run->region;
+        Diag d = {};
+        int e;
+
+        if (r->state == REGION_ENDED)
+                region_explain_denials(r);
+        teardown_leave(r, &run->evidence);
+        run->torn_down = true;
+        e = run->store_failed ? 0 : record_left(run->store, r, &run->evidence, why, &d);
+        if (e != 0)
+                run_store_trouble(run, "the store cannot record that a region was left behind", e, &d);
+}
+
 /* What does not die is left to the next start. */
 static void give_up(Run *run, int e, const Diag *d) {
         Region *r = &run->region;
 
         log_error("region %s cannot be stopped: %s", r->id, *d->text ? d->text : strerror(e < 0 ? -e : EBUSY));
+        if (r->left > 0)
+                leave(run, d->text);
         r->has_worker = false;
         r->cgroup.made = false;
         region_move(r, REGION_UNRECORDED);

@@ -122,6 +122,18 @@ static void on_signal(void *userdata, short revents) {
                            strsignal((int)si.ssi_signo), si.ssi_pid, si.ssi_uid);
 }
 
+/* The kernel kills what a guard traces when the guard ends. Its socket is closed before that: when the program's end is known, so is the guard's. */
+static bool guard_is_lost(const Region *r) {
+        struct pollfd p = {.fd = r->guard.control, .events = POLLIN};
+
+        return r->guard.sent && !r->guard.empty && (p.fd < 0 || (poll(&p, 1, 0) > 0 && p.revents & POLLHUP));
+}
+
+static void guard_lost(Region *r) {
+        closep(&r->guard.control);
+        region_end(r, OUTCOME_GUARD_LOST, 0, "lethe-guard ended, and the program with it: what the region held was not overwritten");
+}
+
 static void program_ended(Region *r, const StatusRecord *s) {
         const Budget *max = &r->grant->budget;
         int sig = WIFSIGNALED(s->a) ? WTERMSIG(s->a) : 0;
@@ -136,7 +148,9 @@ static void program_ended(Region *r, const StatusRecord *s) {
         else if (sig == SIGSYS) {
                 denials_add(&r->denials, "abi", "system call", "a foreign ABI (32-bit or x32)", strlen("a foreign ABI (32-bit or x32)"), NULL);
                 region_end(r, OUTCOME_DENIED, 0, "the program made a system call of a foreign ABI");
-        } else if (sig)
+        } else if (sig == SIGKILL && guard_is_lost(r))
+                guard_lost(r);
+        else if (sig)
                 region_end(r, OUTCOME_SIGNALED, sig, "%s", "");
         else
                 region_end(r, OUTCOME_EXITED, WEXITSTATUS(s->a), "%s", "");
@@ -208,11 +222,11 @@ static void on_guard(void *userdata, short revents) {
                 if (k == -EAGAIN)
                         return;
                 if (k <= 0) {
-                        bool ran = r->state != REGION_ALLOCATED;
-
                         closep(&r->guard.control);
-                        region_end(r, ran ? OUTCOME_CANCELLED : OUTCOME_SETUP_FAILED, ran ? 0 : EXIT_OURS,
-                                   "lethe-guard ended%s", ran ? ": what the region held was not overwritten" : " before it was attached");
+                        if (r->go_usec > 0)
+                                guard_lost(r);
+                        else
+                                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "lethe-guard ended before the program was started");
                         return;
                 }
                 if (a.kind == GUARD_ATTACHED && a.error != 0) {
@@ -267,6 +281,13 @@ static void on_connect(void *userdata, short revents) {
 
         if (e < 0)
                 region_end(r, OUTCOME_CANCELLED, 0, "seccomp notifications: %s", strerror(-e));
+}
+
+static void on_locks(void *userdata, uint64_t now) {
+        Run *run = userdata;
+
+        region_notify_locks(&run->region.notify, now);
+        check_answers(run);
 }
 
 static void on_memory(void *userdata, short revents) {
@@ -345,10 +366,11 @@ void run_watch(Run *run) {
         loop_add_timer(l, &run->pipe_deadline, on_pipe_time, run);
         loop_add_timer(l, &run->attach_deadline, on_attach_time, run);
         loop_add_timer(l, &run->early_deadline, on_early, run);
+        loop_add_timer(l, &r->notify.locks_deadline, on_locks, run);
         loop_add_fd(l, &r->cgroup.oom, &r->cgroup.oom_poll, on_memory, run);
         loop_add_fd(l, &r->cgroup.pids_events, &r->cgroup.pids_poll, on_tasks, run);
         loop_add_fd(l, &r->notify.fd, &poll_in, on_notify, run);
-        loop_add_fd(l, &r->notify.connects, &poll_in, on_connect, run);
+        loop_add_fd(l, &r->notify.connects.poll, &poll_in, on_connect, run);
         loop_add_fd(l, &run->pipe[0].fd, &run->pipe[0].events, on_pipe_readable, run);
         loop_add_fd(l, &run->pipe[1].fd, &run->pipe[1].events, on_pipe_writable, run);
         loop_add_fd(l, &r->io.out.poll_fd, &r->io.out.poll_events, on_stdout, run);
@@ -396,7 +418,7 @@ void run_wait_prepared(Run *run, uint64_t until_usec) {
         if (e >= 0 && r->state == REGION_DECLARED && r->spawned.ahead) {
                 e = spawn_go(&r->spawned);
                 loop_add_fd(l, &r->notify.fd, &poll_in, on_notify, run);
-                loop_add_fd(l, &r->notify.connects, &poll_in, on_connect, run);
+                loop_add_fd(l, &r->notify.connects.poll, &poll_in, on_connect, run);
                 loop_add_fd(l, &r->spawned.lifeline, &poll_in, on_lifeline, run);
         }
         while (e >= 0 && r->state == REGION_DECLARED && r->spawned.ahead && !r->begun_ahead)

@@ -118,7 +118,7 @@ bool run_prepared_is_true(const Run *run) {
 }
 
 bool run_prepared_fits(const Run *run, const Grant *g) {
-        return !run->region.recorded_start || (!g->trace.set && !g->client && json_array_size(g->reductions) == 0 && json_array_size(g->beyond) == 0);
+        return !run->region.recorded_start || (!g->trace.set && json_array_size(g->reductions) == 0 && json_array_size(g->beyond) == 0);
 }
 
 void run_bind(Run *run, Tree *tree, const RunOptions *o, const Grant *g) {
@@ -130,6 +130,7 @@ void run_bind(Run *run, Tree *tree, const RunOptions *o, const Grant *g) {
         run->options = o;
         run->preparing = false;
         region_bind(r, g, o->streams);
+        region_io_to_sinks(&r->io, o->out, o->err);
         if (r->recorded_start)
                 run_allocated(run);
         e = spawn_words(&r->spawned, g, r->id);

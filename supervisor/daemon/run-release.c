@@ -1,8 +1,12 @@
 /* Runs: supervisor. Release callbacks (I-35): the skill author's code that gives back what a region held outside of itself. Each is an entry of
  * the same skill and runs in a region of its own, with a budget, when nothing of the region runs any more and before its handles are
  * unbound and its storage is overwritten (I-13). All of them share three quarters of the cancel bound; the rest is for overwriting. That one
- * begins is recorded in the row of the region that it is for, in the transaction that allocates its own, so that none ever begins twice. */
+ * begins is recorded in the row of the region that it is for, in the transaction that allocates its own, so that none ever begins twice.
+ *
+ * The callbacks of a region that broke its budget run as well: the ticket is to be given back. Nothing that they propose is kept (I-98): the engine discards it
+ * with their end, and their answers, region.allocated and `callbacks` say so. */
 #include "daemon/run-internal.h"
+#include "daemon/secrets.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -86,9 +90,12 @@ static int make(const Owner *o, const ReleaseGrant *rel, Tree *tree, Run *run) {
 
 static int note_of(const Run *run, json_t *list) {
         const Region *r = &run->region;
+        int e = note(list, r->callback, r->recorded_start ? r->id : NULL, outcome_name(r->outcome), r->outcome == OUTCOME_EXITED ? r->status : -1,
+                     clock_mono_usec() - run->began_usec);
 
-        return note(list, r->callback, r->recorded_start ? r->id : NULL, outcome_name(r->outcome), r->outcome == OUTCOME_EXITED ? r->status : -1,
-                    clock_mono_usec() - run->began_usec);
+        if (e == 0 && r->discards && json_object_set_new(json_array_get(list, json_array_size(list) - 1), "discarded", json_true()) < 0)
+                e = -ENOMEM;
+        return e;
 }
 
 static uint64_t bound_of(const Region *r) {
@@ -191,24 +198,23 @@ static const char *begun_in(const RegionRow *row, const char *entry) {
         const json_t *list = json_object_get(row->detail, "callbacks");
 
         for (size_t i = 0; i < json_array_size(list); i++)
-                if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "entry")) ?: "", entry) == 0)
-                        return json_string_value(json_object_get(json_array_get(list, i), "region"));
+                if (json_text_is(json_object_get(json_array_get(list, i), "entry"), entry))
+                        return json_text(json_object_get(json_array_get(list, i), "region"));
         return NULL;
 }
 
-/* The grant of the skill as it is now, when it still is what ran. */
-static int grant_again(const Policy *policy, const RegionRow *row, Grant *ret) {
-        const char *folder = json_string_value(json_object_get(row->detail, "folder"));
-        const char *digest = json_string_value(json_object_get(json_object_get(row->detail, "skill"), "digest"));
-        const RunRequest request = {.entry = (char *)json_string_value(json_array_get(json_object_get(row->detail, "release"), 0))};
+/* The grant of the skill that ran: of its copy, whatever became of its folder. */
+static int grant_again(Store *store, const Policy *policy, const RegionRow *row, Grant *ret) {
+        const char *folder = json_text(json_object_get(row->detail, "folder"));
+        const char *digest = json_text(json_object_get(json_object_get(row->detail, "skill"), "digest"));
+        const RunRequest request = {.entry = (char *)json_text(json_array_get(json_object_get(row->detail, "release"), 0))};
         _cleanup_policy_ Policy *own = NULL;
         _cleanup_skill_ Skill *skill = NULL;
         _cleanup_grant_ Grant had = {};
         Diag d = {};
-        int e = folder && digest ? skill_load(folder, &skill, &d) : -ENOENT;
+        const SkillSource from = {.dir = folder, .store_dir = store_dir(store), .digest = digest, .gone = true};
+        int e = folder && digest ? skill_load_from(&from, &skill, &d) : -ENOENT;
 
-        if (e == 0 && strcmp(skill->bundle.digest, digest) != 0)
-                e = diag(&d, -ESTALE, "skill %s was changed", skill->md.name);
         if (e == 0 && !policy) {
                 e = policy_load(NULL, &own, &d);
                 policy = own;
@@ -220,6 +226,8 @@ static int grant_again(const Policy *policy, const RegionRow *row, Grant *ret) {
                 e = grant_recorded(json_object_get(row->detail, "grant"), &had);
         if (e == 0)
                 e = grant_within(ret, &had, &had.budget, NULL, &d);
+        if (e == 0)
+                e = secrets_settle(ret, &(SecretsOf){.store = store, .policy = policy}, &d);
         if (e != 0) {
                 grant_deinit(ret); /* it may be cut half: none of them is to run with that */
                 *ret = (Grant){};
@@ -268,10 +276,10 @@ int run_release_left(Store *store, const Policy *policy, Spawner *spawner, const
         if (!list)
                 return -ENOMEM;
         signal(SIGPIPE, SIG_IGN);
-        e = grant_again(policy, row, &grant);
+        e = grant_again(store, policy, row, &grant);
         o.until = clock_mono_usec() + grant.cancel_bound_usec / 4 * 3;
         for (size_t i = json_array_size(names); e >= 0 && i-- > 0;) {
-                const char *name = json_string_value(json_array_get(names, i)), *begun = name ? begun_in(row, name) : NULL;
+                const char *name = json_text(json_array_get(names, i)), *begun = name ? begun_in(row, name) : NULL;
                 const ReleaseGrant *rel = NULL;
 
                 for (size_t k = 0; k < grant.n_releases; k++)

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "daemon/receipt.h"
 #include "daemon/registry.h"
+#include "daemon/secrets.h"
 #include "scrub/teardown.h"
 
 #include <errno.h>
@@ -33,6 +34,7 @@ static int told(const Run *parent, const DeskStart *s, int code, const char *rea
 }
 
 static int load_skill(Run *parent, const DeskStart *s, Skill **ret, Diag *reterr) {
+        const RegistryUse use = {.store_dir = store_dir(parent->store)};
         _cleanup_skill_row_ SkillRow row = {0};
         _cleanup_txn_ Txn *t = NULL;
         Diag d = {};
@@ -44,7 +46,7 @@ static int load_skill(Run *parent, const DeskStart *s, Skill **ret, Diag *reterr
                 if (e == -ENOENT)
                         return diag(reterr, DESK_START_E_SKILL, "skill %s is not registered", s->skill);
                 if (e == 0)
-                        e = registry_load_row(&row, NULL, ret, &d);
+                        e = registry_load_row(&row, &use, ret, &d);
                 return e > 0 ? told(parent, s, DESK_START_E_SKILL, d.text, reterr) : e;
         }
         return diag(reterr, e > 0 ? DESK_START_E_STORE : e, "%s", d.text);
@@ -58,6 +60,11 @@ static int within_parent(Run *parent, const DeskStart *s, Grant *g, Diag *reterr
 
         left.output_bytes = p->io.output_max > p->io.output_used ? p->io.output_max - p->io.output_used : 0;
         e = grant_within(g, p->grant, &left, parent->options->policy, &d);
+        if (e == 0) {
+                e = secrets_settle(g, &(SecretsOf){parent->store, parent->store_path, parent->options->policy}, &d);
+                if (e > 0)
+                        return told(parent, s, DESK_START_E_REFUSED, d.text, reterr);
+        }
         if (e == GRANT_E_GATE)
                 return told(parent, s, DESK_START_E_REFUSED, d.text, reterr);
         return e > 0 ? diag(reterr, DESK_START_E_BUDGET, "%s", d.text) : e;
@@ -173,7 +180,7 @@ void run_sub_over(Run *run) {
         region_end(&first->region, OUTCOME_CANCELLED, 0, "region %s below it could not be recorded", r->id);
 }
 
-int run_start_sub(void *userdata, const DeskStart *s, Diag *reterr) {
+static int run_sub_judged(void *userdata, const DeskStart *s, Diag *reterr) {
         const RegionFeed feed = {.input = s->input, .n_input = s->n_input, .keep_max = SUBSKILL_OUTPUT_MAX};
         Run *parent = userdata, *run = NULL;
         int e;
@@ -218,6 +225,18 @@ int run_start_sub(void *userdata, const DeskStart *s, Diag *reterr) {
         run->call = json_incref((json_t *)s->id);
         run_watch(run);
         return 0;
+}
+
+int run_start_sub(void *userdata, const DeskStart *s, Diag *reterr) {
+        const RunOptions *o = ((Run *)userdata)->options;
+        int e;
+
+        if (o->judging)
+                o->judging(o->userdata, true);
+        e = run_sub_judged(userdata, s, reterr);
+        if (o->judging)
+                o->judging(o->userdata, false);
+        return e;
 }
 
 void run_hide_keys(Run *run) {

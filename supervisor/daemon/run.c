@@ -57,6 +57,8 @@ int run_allocate(Run *run, Tier tier, bool with_pid, const RecordAhead *ahead, D
                 e = desk_new(run->store, r->grant, r->id, copies, &run->desk);
         if (e == 0)
                 desk_use_vault(run->desk, r->vault);
+        if (e == 0 && r->discards)
+                desk_set_discards(run->desk);
         if (!run->preparing)
                 run_allocated(run);
         return e > 0 ? RECORD_E_SLOTS : e;
@@ -182,6 +184,7 @@ static void begin(Run *run, Ahead *ahead) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "pipes: %s", strerror(-e));
                 return;
         }
+        region_io_to_sinks(&r->io, run->options->out, run->options->err);
         if ((e = region_vault_open(r, &d)) != 0) {
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(-e));
                 return;
@@ -265,6 +268,7 @@ void run_tell(const Run *run) {
         case OUTCOME_SCRATCH_EXCEEDED:
         case OUTCOME_FILE_SIZE_EXCEEDED:
         case OUTCOME_DENIED:
+        case OUTCOME_GUARD_LOST:
         default:
                 if (!r->recorded_start)
                         log_error("refused: %s", r->reason);
@@ -347,7 +351,7 @@ const json_t *run_memory_ended(const Run *run) {
 
 /* One that waits, unless it was recorded ahead and as many regions live as may: the one that is begun anew then says so. */
 static Run *take_prepared(const RunOptions *o, const Grant *g) {
-        Run *run = pool_take(o->pool, g);
+        Run *run = pool_take(o->pool, g, o->turn);
         Diag d;
 
         if (run && run->region.ahead && record_taken(run->store, &run->region, &d) != 0) {

@@ -5,6 +5,7 @@
 #include "policy/grant.h"
 #include "engine/engine.h"
 #include "region/region-cgroup.h"
+#include "region/region-io.h"
 #include "spawn/spawner.h"
 #include "store/store.h"
 
@@ -16,6 +17,7 @@ typedef struct RunOptions {
         const Policy *policy;/* borrowed: what sub-skills may have; NULL: none can be started */
         const char *receipt; /* file, or NULL */
         Pool *pool;          /* borrowed; NULL: each region is started when it is asked for */
+        unsigned turn;       /* of the policy, for the pool */
         Spawner *spawner;    /* borrowed; NULL: the region's worker and guard are executed */
         CgroupPool *groups;  /* borrowed; NULL: each region's control groups are made for it and removed */
         bool verbose;        /* one line also when all went well */
@@ -24,8 +26,12 @@ typedef struct RunOptions {
 
         /* Of an invocation that is one of several in this process (`lethe serve`). */
         const int *streams;  /* its standard input, output and error, borrowed; NULL: our own */
+        RegionSink *out, *err; /* borrowed: where output goes for which `streams` has -1; NULL: nowhere */
         json_t **ret_receipt; /* not NULL: where the receipt is put, new reference or NULL, instead of into a file */
         bool recovered;      /* somebody else sees to what dead supervisors left */
+        /* The policy may be another one by now: what is to be started next is judged by the one in force, which this puts into `policy` and `turn` (on: true),
+         * until it is allocated or refused (on: false). NULL: it stays what it is. */
+        void (*judging)(void *userdata, bool on);
         void (*begun)(void *userdata, const char *region); /* a region of it was allocated, below its first one too; or NULL */
         /* All that the caller gets of it is there: its record, its output, the receipt in *ret_receipt, the code that run_invocation() will return; what
          * follows is ours to clear away. Or NULL: nobody waits for that. */

@@ -60,12 +60,12 @@ int frame_read(const char *line, size_t n, Frame *ret, Diag *reterr) {
         version = json_object_get(f.whole, "jsonrpc");
         method = json_object_get(f.whole, "method");
         f.params = json_object_get(f.whole, "params");
-        f.method = json_string_value(method);
+        f.method = json_text(method);
 
         r = 0;
-        if (!json_is_string(version) || strcmp(json_string_value(version), "2.0") != 0)
+        if (!json_text_is(version, "2.0"))
                 r = diag(reterr, RPC_E_INVALID_REQUEST, "member jsonrpc is to be \"2.0\"");
-        else if (!f.method || strlen(f.method) != json_string_length(method))
+        else if (!f.method)
                 r = diag(reterr, RPC_E_INVALID_REQUEST, "member method is to be a method's name");
         json_object_foreach(f.whole, key, value)
                 if (r == 0 && strcmp(key, "jsonrpc") && strcmp(key, "id") && strcmp(key, "method") && strcmp(key, "params"))

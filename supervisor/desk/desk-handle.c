@@ -50,7 +50,7 @@ static int take(const Desk *d, const json_t *key, const char *text, size_t n, co
                 return diag(reterr, RPC_E_INVALID_PARAMS, "key is to be a string");
         if (strlen(text) != n)
                 return diag(reterr, RPC_E_INVALID_PARAMS, "%s is to be text without NUL", what);
-        *ret = (Presented){.by = d->vault, .key = json_string_value(key), .n_key = json_string_length(key)};
+        *ret = (Presented){.by = d->vault, .key = json_bytes(key), .n_key = json_string_length(key)};
         return d->vault ? 0 : diag(reterr, RPC_E_UNDECLARED_SECTION, "this region has no sections");
 }
 
@@ -59,7 +59,7 @@ static int take_handle(const Desk *d, json_t *params, const char **ret_handle, P
         json_t *key = NULL;
         size_t n;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s%, s?:o}", "handle", ret_handle, &n, "key", &key) < 0)
+        if (json_take(params, "{s:s%, s?:o}", "handle", ret_handle, &n, "key", &key) < 0)
                 return desk_bad_params(params, "{handle: string, key: string}", reterr);
         return take(d, key, *ret_handle, n, "handle", ret, reterr);
 }
@@ -72,7 +72,7 @@ int desk_do_handle_open(Desk *d, json_t *params, json_t **ret_result, Diag *rete
         Presented p;
         int r;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s%, s?:o, s?:s%}", "section", &section, &n, "key", &key, "region", &region, &n_region) < 0)
+        if (json_take(params, "{s:s%, s?:o, s?:s%}", "section", &section, &n, "key", &key, "region", &region, &n_region) < 0)
                 return desk_bad_params(params, "{section: string, key: string, region?: string}", reterr);
         if (region != d->region && strlen(region) != n_region)
                 return diag(reterr, RPC_E_INVALID_PARAMS, "region is to be text without NUL");
@@ -110,7 +110,7 @@ int desk_do_handle_write(Desk *d, json_t *params, json_t **ret_result, Diag *ret
         size_t n;
         int r;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s%, s:o, s?:o, s?:o}", "handle", &handle, &n, "value", &value, "key", &key, "expect",
+        if (json_take(params, "{s:s%, s:o, s?:o, s?:o}", "handle", &handle, &n, "value", &value, "key", &key, "expect",
                            &expected) < 0)
                 return desk_bad_params(params, "{handle: string, key: string, value: any, expect?: integer}", reterr);
         if (expected) {

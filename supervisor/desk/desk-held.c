@@ -94,7 +94,7 @@ static int make_id(Desk *d, Txn *t, HeldMemory *h) {
 }
 
 static bool is_of(const json_t *ref, const HeldMemory *h) {
-        const char *kind = json_string_value(json_object_get(ref, "kind")), *id = json_string_value(json_object_get(ref, "id"));
+        const char *kind = json_text(json_object_get(ref, "kind")), *id = json_text(json_object_get(ref, "id"));
 
         return kind && id && kind_from_name(kind) == h->kind && strcmp(id, id_of(h)) == 0;
 }

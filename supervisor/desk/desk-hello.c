@@ -41,7 +41,7 @@ int desk_do_hello(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
         json_int_t protocol;
         int r;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:I}", "protocol", &protocol) < 0)
+        if (json_take(params, "{s:I}", "protocol", &protocol) < 0)
                 return desk_bad_params(params, "{protocol: integer}", reterr);
         if (protocol != LETHE_PROTOCOL_VERSION)
                 return diag(reterr, RPC_E_BAD_VERSION, "protocol %" JSON_INTEGER_FORMAT " is not spoken here, only %d", protocol, LETHE_PROTOCOL_VERSION);
@@ -50,7 +50,7 @@ int desk_do_hello(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
                                 "limits", "line_bytes", PIPE_LINE_MAX, "depth", PIPE_DEPTH_MAX, "value_bytes", SLOT_VALUE_MAX,
                                 "proposals", SLOT_PROPOSALS_MAX, "bad_lines", PIPE_BAD_LINES_MAX, "requests_per_second", PIPE_REQUESTS_PER_SEC,
                                 "reads", names(d->grant->reads), "writes", names(d->grant->writes));
-        if (!*ret_result || (d->grant->notes && json_object_set_new(*ret_result, "notes", json_string(d->grant->notes)) < 0) ||
+        if (!*ret_result || (d->discards && json_object_set_new(*ret_result, "discarded", json_true()) < 0) || (d->grant->notes && json_object_set_new(*ret_result, "notes", json_string(d->grant->notes)) < 0) ||
             (d->grant->canon && json_object_set_new(*ret_result, "canon", json_string(d->grant->canon)) < 0) ||
             (d->grant->n_memory > 0 && json_object_set_new(*ret_result, "memory", memory_rights_json(d->grant->memory, d->grant->n_memory)) < 0))
                 return -ENOMEM;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/id.h"
+#include "base/json-form.h"
 #include "desk/desk.h"
 #include "engine/engine.h"
 #include "engine/mutate.h"
@@ -55,6 +56,7 @@ struct Desk {
         uint64_t memory_again;              /* bytes of them that were done again for answers */
         json_t *memory_end;                 /* as desk_memory_ended() has it */
         uint64_t memory_reads, memory_records; /* other memory.* requests that did, and the records that they were answered */
+        bool discards;       /* nothing of what it proposes will be kept, and each answer says so */
         bool recorded;       /* the engine has recorded the refusal that is being answered (slot.refused, mutation.refused) */
         uint64_t violations;
         uint64_t refused[RPC_CODES];
@@ -97,8 +99,11 @@ bool quick_read(const char *line, size_t n, QuickRead *ret);
 /* Answers the line if it is one, and granted. The permit table was asked. Returns 1, 0: not answered, -ENOMEM. */
 int desk_answer_quickly(Desk *d, const char *line, size_t n, Buf *out);
 
-/* The message for parameters that json_unpack_ex() refused; returns RPC_E_INVALID_PARAMS. */
+/* The message for parameters that json_take() refused; returns RPC_E_INVALID_PARAMS. */
 int desk_bad_params(const json_t *params, const char *expected, Diag *reterr);
+
+/* The answer to what is held until the region's end; of a region of which nothing is kept it says "discarded". Takes o. Returns 0 or -ENOMEM. */
+int desk_answer_held(const Desk *d, json_t *o, json_t **ret_result);
 
 /* What a refusal of the engine is at the pipe; RPC_E_INTERNAL: nothing that the request of a living region can meet. */
 RpcCode rpc_of_engine(EngineCode code);

@@ -47,7 +47,7 @@ static int write_traces(Desk *d, Txn *t, bool all) {
         json_array_foreach(d->traces, i, row) {
                 char type[40];
 
-                snprintf(type, sizeof(type), "handle.%s", json_string_value(json_object_get(row, "what")));
+                snprintf(type, sizeof(type), "handle.%s", json_text(json_object_get(row, "what")));
                 json_object_del(row, "what");
                 r = engine_event(t, d->region, type, row, NULL);
                 if (r < 0)

@@ -66,7 +66,7 @@ int desk_do_log(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
         size_t n_level = 0, n, i = LOG_INFO_;
         int r;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s?:s%, s:s%}", "level", &level, &n_level, "message", &message, &n) < 0)
+        if (json_take(params, "{s?:s%, s:s%}", "level", &level, &n_level, "message", &message, &n) < 0)
                 return desk_bad_params(params, "{level?: string, message: string}", reterr);
         if (level)
                 for (i = 0; i < LOG_LEVELS; i++)
@@ -92,7 +92,7 @@ int desk_do_progress(Desk *d, json_t *params, json_t **ret_result, Diag *reterr)
         char text[MESSAGE_MAX + 128];
         int head, r;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:o, s?:o, s?:s%}", "done", &done, "total", &total, "message", &message, &n) < 0)
+        if (json_take(params, "{s:o, s?:o, s?:s%}", "done", &done, "total", &total, "message", &message, &n) < 0)
                 return desk_bad_params(params, "{done: number, total?: number, message?: string}", reterr);
         if (!json_is_number(done) || json_number_value(done) < 0 || (total && (!json_is_number(total) || json_number_value(total) < 0)))
                 return diag(reterr, RPC_E_INVALID_PARAMS, "done and total are to be numbers that are not negative");

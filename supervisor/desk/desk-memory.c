@@ -5,6 +5,7 @@
 
 #include "base/clean.h"
 #include "base/clock.h"
+#include "engine/graph.h"
 #include "memory/records.h"
 
 #include <errno.h>
@@ -24,28 +25,15 @@ static int bad(Diag *reterr, const char *what) {
         return diag(reterr, RPC_E_INVALID_PARAMS, "%s", what);
 }
 
-/* Names go further as C strings. */
-static bool has_nul(json_t *params) {
-        const char *key;
-        json_t *v;
-
-        json_object_foreach(params, key, v)
-                if (json_is_string(v) && strlen(json_string_value(v)) != json_string_length(v))
-                        return true;
-        return false;
-}
-
 static int not_granted(MemoryAccess a, Diag *reterr) {
         return diag(reterr, RPC_E_NOT_GRANTED, "this region may not %s it: \"memory\" of its manifest would have to ask for scope and family, and the policy to allow it",
                     memory_access_words[a]);
 }
 
 /* The scope that was said, else the first that the manifest names. */
-static int take_scope(const Desk *d, json_t *params, const char *scope, MemoryAccess a, Of *ret, Diag *reterr) {
+static int take_scope(const Desk *d, const char *scope, MemoryAccess a, Of *ret, Diag *reterr) {
         const Grant *g = d->grant;
 
-        if (has_nul(params))
-                return bad(reterr, "no name has a NUL");
         ret->right = scope ? memory_right_of(g->memory, g->n_memory, scope) : g->n_memory > 0 ? &g->memory[0] : NULL;
         if (!ret->right || !ret->right->may[a])
                 return not_granted(a, reterr);
@@ -61,7 +49,7 @@ static bool may(const Of *of, MemoryAccess a, Kind k) {
 }
 
 static int take_of(const Desk *d, json_t *params, const char *scope, const char *kind, const char *id, MemoryAccess a, Of *ret, Diag *reterr) {
-        int r = take_scope(d, params, scope, a, ret, reterr);
+        int r = take_scope(d, scope, a, ret, reterr);
 
         if (r != 0)
                 return r;
@@ -114,12 +102,17 @@ static int answer(json_t *o, json_t **ret_result) {
         return o ? 0 : -ENOMEM;
 }
 
-/* A reference says of its target that it is there: of families that this region neither reads nor saves nothing is said. */
+/* A reference says of its target that it is there: of families that this region neither reads nor saves nothing is said. A reference that ends its target needs
+ * the right to save there: a digest archives what is superseded, and then removes it (I-98). */
 static int check_refs(const Of *of, const json_t *refs, Diag *reterr) {
         for (size_t i = 0; i < json_array_size(refs); i++) {
-                const char *name = json_string_value(json_object_get(json_array_get(refs, i), "kind"));
+                const json_t *ref = json_array_get(refs, i), *role = json_object_get(ref, "role");
+                const char *name = json_text(json_object_get(ref, "kind"));
                 Kind k = name ? kind_from_name(name) : KIND_NONE;
 
+                if (json_text_is(role, REF_ROLE_SUPERSEDES) && !may(of, MEMORY_WRITE, k))
+                        return diag(reterr, RPC_E_NOT_GRANTED, "refs[%zu]: role \"%s\" ends the record that it names, and this region may not save %s in scope %s: \"write\" "
+                                    "of its memory would have to name that family", i, REF_ROLE_SUPERSEDES, k ? kind_name(k) : "records of that kind", of->scope);
                 if (memory_is_family(k) && !may(of, MEMORY_READ, k) && !may(of, MEMORY_WRITE, k))
                         return diag(reterr, RPC_E_NOT_GRANTED, "refs[%zu]: this region may neither read nor save %s", i, kind_name(k));
         }
@@ -134,7 +127,7 @@ int desk_do_memory_save(Desk *d, json_t *params, json_t **ret_result, Diag *rete
         Of of;
         int r;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s, s:o, s?:s, s?:s, s?:s, s?:o, s?:o}", "kind", &kind, "payload", &payload, "scope", &scope, "id", &id,
+        if (json_take(params, "{s:s, s:o, s?:s, s?:s, s?:s, s?:o, s?:o}", "kind", &kind, "payload", &payload, "scope", &scope, "id", &id,
                            "type", &type, "refs", &refs, "expect", &expect) < 0)
                 return desk_bad_params(params, "{kind: string, payload: object, scope?: string, id?: string, type?: string, refs?: array, expect?: integer}", reterr);
         r = take_of(d, params, scope, kind, id, MEMORY_WRITE, &of, reterr);
@@ -152,8 +145,8 @@ int desk_do_memory_save(Desk *d, json_t *params, json_t **ret_result, Diag *rete
         r = desk_memory_hold(d, &h, &done, reterr);
         if (r != 0)
                 return r;
-        return answer(json_pack("{s:s, s:s, s:s, s:o, s:b, s:b}", "scope", of.scope, "kind", kind_name(of.kind), "id", done.id, "version", json_u64(done.version),
-                                "created", (int)done.created, "held", 1), ret_result);
+        return desk_answer_held(d, json_pack("{s:s, s:s, s:s, s:o, s:b, s:b}", "scope", of.scope, "kind", kind_name(of.kind), "id", done.id, "version",
+                                             json_u64(done.version), "created", (int)done.created, "held", 1), ret_result);
 }
 
 int desk_do_memory_delete(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
@@ -163,7 +156,7 @@ int desk_do_memory_delete(Desk *d, json_t *params, json_t **ret_result, Diag *re
         Of of;
         int r;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s, s:s, s?:s, s?:s}", "kind", &kind, "id", &id, "scope", &scope, "reason", &reason) < 0)
+        if (json_take(params, "{s:s, s:s, s?:s, s?:s}", "kind", &kind, "id", &id, "scope", &scope, "reason", &reason) < 0)
                 return desk_bad_params(params, "{kind: string, id: string, scope?: string, reason?: string}", reterr);
         r = take_of(d, params, scope, kind, id, MEMORY_DELETE, &of, reterr);
         if (r != 0)
@@ -174,7 +167,9 @@ int desk_do_memory_delete(Desk *d, json_t *params, json_t **ret_result, Diag *re
                 return RPC_E_BAD_PAYLOAD;
         h = (HeldMemory){.params = params, .deletes = true, .scope = of.scope, .kind = of.kind, .id = id, .reason = reason};
         r = desk_memory_hold(d, &h, &done, reterr);
-        return r != 0 ? r : answer(json_pack("{s:s, s:[{s:s, s:s}], s:b}", "scope", of.scope, "deleted", "kind", kind_name(of.kind), "id", id, "held", 1), ret_result);
+        if (r != 0)
+                return r;
+        return desk_answer_held(d, json_pack("{s:s, s:[{s:s, s:s}], s:b}", "scope", of.scope, "deleted", "kind", kind_name(of.kind), "id", id, "held", 1), ret_result);
 }
 
 int desk_do_memory_load(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
@@ -184,7 +179,7 @@ int desk_do_memory_load(Desk *d, json_t *params, json_t **ret_result, Diag *rete
         Of of;
         int r;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s, s:s, s?:s}", "kind", &kind, "id", &id, "scope", &scope) < 0)
+        if (json_take(params, "{s:s, s:s, s?:s}", "kind", &kind, "id", &id, "scope", &scope) < 0)
                 return desk_bad_params(params, "{kind: string, id: string, scope?: string}", reterr);
         r = take_of(d, params, scope, kind, id, MEMORY_READ, &of, reterr);
         if (r == 0)
@@ -209,9 +204,9 @@ int desk_do_memory_list(Desk *d, json_t *params, json_t **ret_result, Diag *rete
         Of of;
         int r;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s?:s, s?:s, s?:s, s?:o}", "filter", &filter, "scope", &scope, "after", &after, "limit", &said) < 0)
+        if (json_take(params, "{s?:s, s?:s, s?:s, s?:o}", "filter", &filter, "scope", &scope, "after", &after, "limit", &said) < 0)
                 return desk_bad_params(params, "{filter?: string, scope?: string, after?: string, limit?: integer}", reterr);
-        r = take_scope(d, params, scope, MEMORY_READ, &of, reterr);
+        r = take_scope(d, scope, MEMORY_READ, &of, reterr);
         if (r == 0)
                 r = take_limit(said, MEMORY_ROWS_STANDARD, MEMORY_ROWS_MAX, &limit, reterr);
         if (r != 0)
@@ -245,9 +240,9 @@ int desk_do_memory_search(Desk *d, json_t *params, json_t **ret_result, Diag *re
         Of of;
         int r;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s, s?:s, s?:o}", "query", &query, "scope", &scope, "limit", &said) < 0)
+        if (json_take(params, "{s:s, s?:s, s?:o}", "query", &query, "scope", &scope, "limit", &said) < 0)
                 return desk_bad_params(params, "{query: string, scope?: string, limit?: integer}", reterr);
-        r = take_scope(d, params, scope, MEMORY_READ, &of, reterr);
+        r = take_scope(d, scope, MEMORY_READ, &of, reterr);
         if (r == 0)
                 r = take_limit(said, QUERY_LIMIT_STANDARD, QUERY_LIMIT_MAX, &limit, reterr);
         if (r != 0)
@@ -279,7 +274,7 @@ int desk_do_memory_history(Desk *d, json_t *params, json_t **ret_result, Diag *r
         Of of;
         int r;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s, s:s, s?:s, s?:o, s?:o}", "kind", &kind, "id", &id, "scope", &scope, "after", &after, "limit", &said) < 0)
+        if (json_take(params, "{s:s, s:s, s?:s, s?:o, s?:o}", "kind", &kind, "id", &id, "scope", &scope, "after", &after, "limit", &said) < 0)
                 return desk_bad_params(params, "{kind: string, id: string, scope?: string, after?: integer, limit?: integer}", reterr);
         r = take_of(d, params, scope, kind, id, MEMORY_READ, &of, reterr);
         if (r == 0)

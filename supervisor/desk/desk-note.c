@@ -47,7 +47,7 @@ int desk_do_note_add(Desk *d, json_t *params, json_t **ret_result, Diag *reterr)
         uint64_t number;
         int r;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s%, s?:s%}", "text", &text, &n, "role", &role, &n_role) < 0)
+        if (json_take(params, "{s:s%, s?:s%}", "text", &text, &n, "role", &role, &n_role) < 0)
                 return desk_bad_params(params, "{text: string, role?: \"agent\" or \"tool_result\"}", reterr);
         if (strlen(role) != n_role || !(is = note_role_from_name(role)))
                 return diag(reterr, RPC_E_INVALID_PARAMS, "role is to be \"agent\" or \"tool_result\"");
@@ -64,8 +64,7 @@ int desk_do_note_add(Desk *d, json_t *params, json_t **ret_result, Diag *reterr)
         if (r != 0)
                 return r;
         d->notes++;
-        *ret_result = json_pack("{s:o}", "note", json_u64(number));
-        return *ret_result ? 0 : -ENOMEM;
+        return desk_answer_held(d, json_pack("{s:o}", "note", json_u64(number)), ret_result);
 }
 
 static int bad(Diag *reterr, const char *what) {
@@ -75,15 +74,11 @@ static int bad(Diag *reterr, const char *what) {
 /* What was asked for, as far as it can be told without the store. */
 static int take_ask(json_t *params, BeliefAsk *ret, const char **ret_id, Diag *reterr) {
         const char *bucket = NULL, *id = NULL, *state = NULL, *after = NULL;
-        json_t *limit = NULL, *v;
-        const char *key;
+        json_t *limit = NULL;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s?:s, s?:s, s?:s, s?:s, s?:o}", "bucket", &bucket, "id", &id, "state", &state, "after", &after, "limit",
+        if (json_take(params, "{s?:s, s?:s, s?:s, s?:s, s?:o}", "bucket", &bucket, "id", &id, "state", &state, "after", &after, "limit",
                            &limit) < 0)
                 return desk_bad_params(params, "{bucket?: string, id?: string, state?: string, after?: string, limit?: integer}", reterr);
-        json_object_foreach(params, key, v)
-                if (json_is_string(v) && strlen(json_string_value(v)) != json_string_length(v))
-                        return bad(reterr, "no name has a NUL");
         *ret = (BeliefAsk){.limit = BELIEF_ROWS_STANDARD, .bytes = BELIEF_ROWS_BYTES, .after = after};
         if (limit && (!json_is_integer(limit) || json_integer_value(limit) < 1 || json_integer_value(limit) > BELIEF_ROWS_MAX))
                 return diag(reterr, RPC_E_INVALID_PARAMS, "limit is to be an integer from 1 to %d", BELIEF_ROWS_MAX);

@@ -15,7 +15,7 @@ int desk_do_result(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
         size_t n;
         int r;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:o}", "value", &value) < 0)
+        if (json_take(params, "{s:o}", "value", &value) < 0)
                 return desk_bad_params(params, "{value: any}", reterr);
         r = json_canonical(value, &text, &n);
         if (r == -ERANGE)

@@ -43,8 +43,8 @@ static int take_args(const json_t *list, const char *ret[static SUBSKILL_ARGS_MA
         for (size_t i = 0; i < n; i++) {
                 const json_t *s = json_array_get(list, i);
 
-                ret[i] = json_string_value(s);
-                if (!ret[i] || strlen(ret[i]) != json_string_length(s))
+                ret[i] = json_text(s);
+                if (!ret[i])
                         return diag(reterr, RPC_E_INVALID_PARAMS, "args[%zu] is to be a string without NUL", i);
         }
         ret[n] = NULL;
@@ -59,7 +59,7 @@ int desk_do_skill_run(Desk *d, json_t *params, json_t **ret_result, Diag *reterr
         char quoted[400];
         int r;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s%, s?:s%, s?:o, s?:s%}", "skill", &start.skill, &n_skill, "entry", &entry, &n_entry,
+        if (json_take(params, "{s:s%, s?:s%, s?:o, s?:s%}", "skill", &start.skill, &n_skill, "entry", &entry, &n_entry,
                            "args", &list, "input", &start.input, &start.n_input) < 0)
                 return desk_bad_params(params, "{skill: string, entry?: string, args?: array, input?: string}", reterr);
         if (entry && strlen(entry) != n_entry)

@@ -49,7 +49,7 @@ int desk_do_slot_read(Desk *d, json_t *params, json_t **ret_result, Diag *reterr
         size_t n;
         int r;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s%}", "name", &name, &n) < 0)
+        if (json_take(params, "{s:s%}", "name", &name, &n) < 0)
                 return desk_bad_params(params, "{name: string}", reterr);
         r = desk_slot_value(d, name, n, &value, reterr);
         if (r == 0)
@@ -156,7 +156,7 @@ int desk_do_slot_write(Desk *d, json_t *params, json_t **ret_result, Diag *reter
         size_t n;
         int r;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s%, s:o, s?:o, s?:o}", "name", &name, &n, "value", &value, "expect", &expected, "confidence",
+        if (json_take(params, "{s:s%, s:o, s?:o, s?:o}", "name", &name, &n, "value", &value, "expect", &expected, "confidence",
                            &sure) < 0)
                 return desk_bad_params(params, "{name: string, value: any, expect?: integer, confidence?: number}", reterr);
         if (expected) {
@@ -183,10 +183,10 @@ int desk_do_slot_write(Desk *d, json_t *params, json_t **ret_result, Diag *reter
         kept = json_pack("{s:o, s:O}", "version", json_u64(version), "value", value);
         if (!kept || json_object_set(d->held, name, kept) < 0)
                 return -ENOMEM;
-        *ret_result = json_pack("{s:o, s:o, s:b}", "seq", json_u64(seq), "version", json_u64(version), "held", 1);
-        if (*ret_result && arbitrated && json_object_set_new(*ret_result, "arbitrated", json_true()) < 0)
+        r = desk_answer_held(d, json_pack("{s:o, s:o, s:b}", "seq", json_u64(seq), "version", json_u64(version), "held", 1), ret_result);
+        if (r == 0 && arbitrated && json_object_set_new(*ret_result, "arbitrated", json_true()) < 0)
                 return -ENOMEM;
-        return *ret_result ? 0 : -ENOMEM;
+        return r;
 }
 
 static int add_row(Desk *d, json_t *rows, const char *name) {
@@ -207,7 +207,7 @@ int desk_do_slot_list(Desk *d, json_t *params, json_t **ret_result, Diag *reterr
         _cleanup_json_ json_t *rows = json_array();
         int r = 0;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{}") < 0)
+        if (json_take(params, "{}") < 0)
                 return desk_bad_params(params, "{}", reterr);
         if (!rows)
                 return -ENOMEM;

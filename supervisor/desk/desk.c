@@ -55,6 +55,19 @@ void desk_use_vault(Desk *d, Vault *vault) {
         vault_trace_to(vault, desk_trace, d);
 }
 
+void desk_set_discards(Desk *d) {
+        d->discards = true;
+}
+
+int desk_answer_held(const Desk *d, json_t *o, json_t **ret_result) {
+        if (o && d->discards && json_object_set_new(o, "discarded", json_true()) < 0) {
+                json_decref(o);
+                o = NULL;
+        }
+        *ret_result = o;
+        return o ? 0 : -ENOMEM;
+}
+
 int desk_bad_params(const json_t *params, const char *expected, Diag *reterr) {
         json_misfit(params, expected, false, reterr); /* a key may stand where it does not belong */
         return RPC_E_INVALID_PARAMS;

@@ -23,6 +23,9 @@ void desk_free(Desk *d);
 struct Vault;
 void desk_use_vault(Desk *d, struct Vault *vault);
 
+/* The region is told that nothing of what it proposes is kept: a region above it broke its budget (I-98). */
+void desk_set_discards(Desk *d);
+
 /* One complete line without its newline; n may be up to PIPE_LINE_MAX. Appends the answer, newline included, to reply (nothing for a
  * notification or an empty line). Whatever is returned, the answer that stands in reply is to be sent. What the answer says is durable, but for
  * memory.save and memory.delete that are taken.

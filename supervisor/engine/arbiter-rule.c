@@ -21,9 +21,9 @@ static int parse_skills(const json_t *list, ArbiterRule *r, Diag *reterr) {
                 return diag(reterr, ARBITER_E_RULE, "rule of arbitration: skills is to be a list of 1 to %d names", ARBITER_SKILLS_MAX);
         for (size_t i = 0; i < json_array_size(list); i++) {
                 const json_t *v = json_array_get(list, i);
-                const char *name = json_string_value(v);
+                const char *name = json_text(v);
 
-                if (!name || !*name || json_string_length(v) >= ARBITER_SKILL_MAX || strlen(name) != json_string_length(v))
+                if (!name || !*name || strlen(name) >= ARBITER_SKILL_MAX)
                         return diag(reterr, ARBITER_E_RULE, "rule of arbitration: skill %zu is to be a name of at most %d bytes", i, ARBITER_SKILL_MAX - 1);
                 for (const char *p = name; *p; p++)
                         if (*p <= ' ' || *p >= 0x7f || *p == ',' || *p == '"' || *p == '\\')
@@ -39,7 +39,7 @@ static int parse_skills(const json_t *list, ArbiterRule *r, Diag *reterr) {
 
 int arbiter_rule_parse(const json_t *json, ArbiterRule *ret, Diag *reterr) {
         const json_t *of = json_object_get(json, "of"), *own;
-        const char *word = json_string_value(json_object_get(json, "rule")), *key;
+        const char *word = json_text(json_object_get(json, "rule")), *key;
         ArbiterRule r = {.kind = ARBITER_KINDS_};
         json_t *v;
         int e = 0;

@@ -57,12 +57,14 @@ static int settle(Txn *t, const HeldRow *h, bool keep, const char *reason, bool 
                 return -ENOMEM;
         if (!keep && reason && json_object_set_new(fields, "reason", json_string(reason)) < 0)
                 return -ENOMEM;
-        return fold_slot_append(t,
-                                &(Event){.type = keep ? "slot.written" : "slot.discarded",
-                                         .region = h->region,
-                                         .fields = fields,
-                                         .commitment = keep ? json_object_get(proposed, "body") : NULL},
-                                NULL);
+        r = fold_slot_append(t,
+                             &(Event){.type = keep ? "slot.written" : "slot.discarded",
+                                      .region = h->region,
+                                      .fields = fields,
+                                      .commitment = keep ? json_object_get(proposed, "body") : NULL},
+                             NULL);
+        /* The value that is not kept leaves the store with the event that says so; the entry of the proposal has its hash (I-71). */
+        return r < 0 || keep ? r : body_del(t, h->seq);
 }
 
 /* All of a region's proposals, in their order. full: names of slots for which enough is gathered now. */
@@ -86,7 +88,7 @@ static int decide_all(Txn *t, const json_t *full) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < json_array_size(full); i++)
-                r = gather_decide(t, json_string_value(json_array_get(full, i)), NULL, NULL, NULL, NULL);
+                r = gather_decide(t, json_text(json_array_get(full, i)), NULL, NULL, NULL, NULL);
         return r > 0 ? -EUCLEAN : r;
 }
 
@@ -99,11 +101,19 @@ static int drop_notes(Txn *t, const char *region) {
 }
 
 static int end(Txn *t, const json_t *row, const RegionEnd *e, const json_t *recovered, uint64_t *ret_released, uint64_t *ret_ended) {
-        const char *outcome = json_string_value(json_object_get(e->ended, "outcome"));
+        const char *outcome = json_text(json_object_get(e->ended, "outcome"));
         _cleanup_json_ json_t *released = lineage_released(row, e->released), *full = json_array();
-        int r = released && full ? settle_all(t, e->region, e->keep, outcome, full) : -ENOMEM;
+        char broke[REGION_BROKE_MAX];
+        bool keep = e->keep;
+        int r = released && full ? region_broke_above(t, row, broke) : -ENOMEM;
 
-        if (r == 0 && !e->keep)
+        if (r == 0 && keep && *broke) { /* a callback of a region that broke its budget, or a sub-skill that it took with it (I-98) */
+                keep = false;
+                outcome = broke;
+        }
+        if (r == 0)
+                r = settle_all(t, e->region, keep, outcome, full);
+        if (r == 0 && !keep)
                 r = drop_notes(t, e->region);
         if (r == 0)
                 r = event_append(t, &(Event){.type = "region.released", .region = e->region, .fields = released},
@@ -132,8 +142,16 @@ int engine_region_end(Txn *t, const RegionEnd *e, uint64_t *ret_released, uint64
         return r < 0 ? r : end(t, row, e, NULL, ret_released, ret_ended);
 }
 
+int engine_region_discards(Txn *t, const char *region, char ret[static ENGINE_DISCARDS_MAX]) {
+        _cleanup_json_ json_t *row = NULL;
+        int r = region_json_get(t, region, &row);
+
+        return r == 0 ? region_broke_above(t, row, ret) : r;
+}
+
 int engine_region_recover(Txn *t, const char *region, const json_t *evidence, Diag *reterr) {
         _cleanup_json_ json_t *row = NULL, *ended = NULL, *recovered = NULL;
+        const char *left, *broke;
         int r = region_json_get(t, region, &row);
 
         /* Another process was faster: what was to be done is done. */
@@ -141,7 +159,9 @@ int engine_region_recover(Txn *t, const char *region, const json_t *evidence, Di
                 return diag(reterr, r, "region %s is not alive", region);
         if (r < 0)
                 return r;
-        ended = json_pack("{s:s, s:s}", "outcome", "cancelled", "reason", "supervisor_died");
+        left = json_text(json_object_get(row, "left"));
+        broke = json_text(json_object_get(row, "faulted"));
+        ended = json_pack("{s:s, s:s}", "outcome", left && broke ? broke : "cancelled", "reason", left ? "left_behind" : "supervisor_died");
         recovered = json_pack("{s:O, s:O, s:O?}", "supervisor", json_object_get(row, "supervisor"), "allocated",
                               json_object_get(row, "allocated"), "pid", json_object_get(row, "pid"));
         if (!ended || !recovered)

@@ -83,6 +83,7 @@ typedef struct RegionStart {
         const json_t *release;   /* array of the entries of its callbacks; NULL: none */
         uint64_t max_regions;    /* refuse with ENGINE_E_TOO_MANY beyond; 0: no limit; store_regions_ahead() do not count */
         const json_t *gates;     /* array of {"slot","schema"} that must hold (I-50..I-52), or NULL */
+        bool *ret_discards;      /* a region above broke its budget, so that nothing of this one will be kept (I-98); may be NULL */
         json_t **ret_evidence;   /* object slot -> value, of what the gates read in this transaction; may be NULL when gates is */
 } RegionStart;
 /* Appends region.allocated, slot.defined for each new one of `slots`, and one slot.read for each slot of `reads` that has a value; makes
@@ -123,7 +124,12 @@ typedef struct RegionEnd {
 /* One transaction: slot.written, slot.gathered or slot.discarded for each proposal, region.released, invocation.ended, and the verdicts for which enough
  * is gathered now; the row goes (I-15). */
 int engine_region_end(Txn *t, const RegionEnd *e, uint64_t *ret_released, uint64_t *ret_ended, Diag *reterr);
-/* For the next start: region.released with what is known, region.recovered, invocation.ended{outcome cancelled, reason supervisor_died}. */
+/* Why nothing of this living region is kept, whatever its own end: "timed_out of REGION", which stands above it (I-98). Empty: no such reason. engine_region_end()
+ * and engine_region_recover() look for themselves. Returns 0, ENGINE_E_NO_REGION, -errno. */
+#define ENGINE_DISCARDS_MAX 96
+int engine_region_discards(Txn *t, const char *region, char ret[static ENGINE_DISCARDS_MAX]);
+/* For the next start: region.released with what is known, region.recovered, invocation.ended{outcome cancelled, reason supervisor_died, or left_behind after
+ * region.left}. */
 int engine_region_recover(Txn *t, const char *region, const json_t *evidence, Diag *reterr);
 
 /* Reads: any transaction. */

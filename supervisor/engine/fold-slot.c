@@ -105,7 +105,7 @@ static int written(Txn *t, const Fact *f) {
 }
 
 static int gathered(Txn *t, const Fact *f) {
-        const char *tree = json_string_value(json_object_get(f->o, "tree"));
+        const char *tree = json_text(json_object_get(f->o, "tree"));
         GatherRow row = {.gathered = f->seq};
         int r = number(f, "proposed", &row.seq);
 
@@ -138,7 +138,7 @@ static int arbitrated(Txn *t, const Fact *f) {
 }
 
 static int registered(Txn *t, const Fact *f) {
-        const char *name = json_string_value(json_object_get(json_object_get(f->o, "skill"), "name"));
+        const char *name = json_text(json_object_get(json_object_get(f->o, "skill"), "name"));
         uint8_t seq[8];
 
         be64_put(seq, f->seq);
@@ -163,7 +163,7 @@ static int fold(Txn *t, uint64_t seq, const char *type, const char *region, cons
         for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
                 if (strcmp(types[i].type, type) != 0)
                         continue;
-                f.slot = json_string_value(json_object_get(o, "slot"));
+                f.slot = json_text(json_object_get(o, "slot"));
                 if ((types[i].fold != registered && (!f.slot || !slot_name_valid(f.slot))) || (region && !region_id_valid(region)))
                         return -EUCLEAN;
                 return types[i].fold(t, &f);
@@ -172,7 +172,7 @@ static int fold(Txn *t, uint64_t seq, const char *type, const char *region, cons
 }
 
 int fold_slot_event(Txn *t, uint64_t seq, const json_t *entry) {
-        return fold(t, seq, json_string_value(json_object_get(entry, "type")), json_string_value(json_object_get(entry, "region")), entry);
+        return fold(t, seq, json_text(json_object_get(entry, "type")), json_text(json_object_get(entry, "region")), entry);
 }
 
 int fold_slot_append(Txn *t, const Event *e, uint64_t *ret_seq) {

@@ -21,7 +21,7 @@ static int fold_event(Txn *from, Txn *to, uint64_t seq, Bytes entry) {
 
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
-        type = json_string_value(json_object_get(o, "type"));
+        type = json_text(json_object_get(o, "type"));
         if (!type)
                 return -EUCLEAN;
         if (!project_concerns(type))

@@ -77,7 +77,7 @@ int gates_evaluate(Txn *t, const json_t *gates, Gates *ret, Diag *reterr) {
         int r = g.rows && g.evidence ? 0 : -ENOMEM;
 
         json_array_foreach(gates, i, gate) {
-                const char *name = json_string_value(json_object_get(gate, "slot"));
+                const char *name = json_text(json_object_get(gate, "slot"));
                 const json_t *schema = json_object_get(gate, "schema");
 
                 if (r != 0)

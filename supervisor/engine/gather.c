@@ -40,7 +40,9 @@ static int drop(Txn *t, const HeldRow *h, const char *reason) {
         _cleanup_json_ json_t *fields = json_pack("{s:s, s:o, s:o, s:s}", "slot", h->name, "version", json_u64(h->version), "proposed", json_u64(h->seq),
                                                   "reason", reason);
 
-        return fields ? fold_slot_append(t, &(Event){.type = "slot.discarded", .region = h->region, .fields = fields}, NULL) : -ENOMEM;
+        int r = fields ? fold_slot_append(t, &(Event){.type = "slot.discarded", .region = h->region, .fields = fields}, NULL) : -ENOMEM;
+
+        return r < 0 ? r : body_del(t, h->seq); /* I-71 */
 }
 
 int gather_take(Txn *t, const HeldRow *h, const SlotRow *row, bool newer, bool *ret_full) {
@@ -58,14 +60,14 @@ int gather_take(Txn *t, const HeldRow *h, const SlotRow *row, bool newer, bool *
                 r = region_json_get(t, h->region, &region);
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
-        tree = json_string_value(json_object_get(region, "tree")) ?: h->region;
+        tree = json_text(json_object_get(region, "tree")) ?: h->region;
         n = gather_rows(t, h->name, rows, ARRAY_SIZE(rows));
         if (n < 0)
                 return n;
         for (int i = 0; i < n; i++)
                 if (strcmp(rows[i].tree, tree) == 0)
                         return drop(t, h, "not_disjoint");
-        skill = json_string_value(json_object_get(json_object_get(region, "skill"), "name"));
+        skill = json_text(json_object_get(json_object_get(region, "skill"), "name"));
         if (!skill || strlen(skill) >= ARBITER_SKILL_MAX)
                 skill = "(long name)"; /* of a program; a rule names skills, and a verdict has room for this many */
         fields = json_pack("{s:s, s:o, s:s}", "slot", h->name, "proposed", json_u64(h->seq), "skill", skill);
@@ -106,7 +108,7 @@ static int read_one(Txn *t, Gathered *g, size_t i) {
         if (r < 0)
                 return r == -ENOENT ? -EUCLEAN : r;
         *p = (ArbiterProposal){.seq = g->rows[i].seq, .region = g->rows[i].region, .expect = -1, .confidence = -1};
-        p->skill = json_string_value(json_object_get(g->skills[i], "skill"));
+        p->skill = json_text(json_object_get(g->skills[i], "skill"));
         v = json_object_get(g->entries[i], "expect");
         if (!p->skill || (v && json_get_u64(v, &expect) < 0))
                 return -EUCLEAN;

@@ -8,7 +8,7 @@
 typedef enum Level { LEVEL_STATS, LEVEL_EVENTS, LEVEL_HANDLES } Level;
 
 static Level level_of_row(const json_t *row) {
-        const char *s = json_string_value(json_object_get(row, "lineage"));
+        const char *s = json_text(json_object_get(row, "lineage"));
 
         return s && strcmp(s, "stats") == 0 ? LEVEL_STATS : s && strcmp(s, "handles") == 0 ? LEVEL_HANDLES : LEVEL_EVENTS;
 }
@@ -20,6 +20,7 @@ static Level level_of_type(const char *type) {
                 "region.faulted",      /* I-24: nothing of the region is kept from here on */
                 "memory.discarded",    /* I-24 */
                 "region.bound_passed", /* I-33 */
+                "region.left",         /* I-63 */
                 "slot.defined", "slot.proposed", "slot.written", "slot.discarded", "slot.gathered", /* what canonical state is folded from */
         };
 
@@ -33,7 +34,7 @@ static Level level_of_type(const char *type) {
 
 /* Events that speak of several say so in `count`; a refusal is counted by its code. */
 static int count(json_t *row, const Event *e) {
-        const char *code = json_string_value(json_object_get(e->fields, "code"));
+        const char *code = json_text(json_object_get(e->fields, "code"));
         json_t *counts = json_object_get(row, "counts");
         uint64_t n, before = 0;
         char key[128];
@@ -64,7 +65,7 @@ int lineage_event_of(Txn *t, const Event *e, uint64_t *ret_seq) {
 
 json_t *lineage_released(const json_t *row, const json_t *fields) {
         json_t *o = fields ? json_copy((json_t *)fields) : json_object(), *counts = json_object_get(row, "counts");
-        const char *detail = json_string_value(json_object_get(row, "lineage"));
+        const char *detail = json_text(json_object_get(row, "lineage"));
 
         if (!o || json_object_set_new(o, "lineage", json_pack("{s:s, s:O*}", "detail", detail ? detail : "events", "counts", counts)) < 0) {
                 json_decref(o);

@@ -29,7 +29,7 @@ void note_deinit(Note *n) {
 }
 
 const char *note_words(const Note *n) {
-        return json_string_value(json_object_get(n->row, "text"));
+        return json_bytes(json_object_get(n->row, "text"));
 }
 
 size_t note_length(const Note *n) {
@@ -61,7 +61,7 @@ static int run_decode(Bytes k, Bytes v, Run *ret) {
 
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
-        agent = json_string_value(json_object_get(row, "agent"));
+        agent = json_text(json_object_get(row, "agent"));
         settled = json_object_get(row, "settled"); /* rows of older stores have none */
         if (!agent || strlen(agent) >= sizeof(run.agent) || json_get_u64(json_object_get(row, "scope"), &run.scope) < 0 ||
             json_get_u64(json_object_get(row, "notes"), &run.notes) < 0 || json_get_u64(json_object_get(row, "processed"), &run.processed) < 0 ||
@@ -237,8 +237,8 @@ static int note_decode(Bytes k, Bytes v, Note *ret) {
 
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
-        role = json_string_value(json_object_get(row, "role"));
-        outcome = json_string_value(json_object_get(row, "outcome"));
+        role = json_text(json_object_get(row, "role"));
+        outcome = json_text(json_object_get(row, "outcome"));
         if (!role || !(n.role = note_role_from_name(role)) || !json_is_string(json_object_get(row, "text")) ||
             json_get_u64(json_object_get(row, "usec"), &n.usec) < 0)
                 return -EUCLEAN;
@@ -292,7 +292,7 @@ int engine_note_settle(Txn *t, const char *id, uint64_t number, const Note *read
                 return r;
         if (n.outcome != NOTE_UNPROCESSED)
                 return -EALREADY;
-        said = json_string_value(json_object_get(more, "outcome"));
+        said = json_text(json_object_get(more, "outcome"));
         assert(!said || strcmp(said, outcomes[outcome]) == 0);
         if (!said && json_put(n.row, "outcome", json_string_nocheck(outcomes[outcome])) < 0)
                 return -ENOMEM;

@@ -50,7 +50,7 @@ int pass_last(Txn *t, uint64_t scope, uint64_t *ret_number, uint64_t *ret_seq) {
 }
 
 int pass_project(Txn *t, uint64_t seq, const json_t *entry) {
-        const char *name = json_string_value(json_object_get(entry, "name"));
+        const char *name = json_text(json_object_get(entry, "name"));
         _cleanup_json_ json_t *row = NULL;
         _cleanup_free_ char *text = NULL;
         uint64_t number, last;

@@ -29,7 +29,7 @@ const char *payload_main(Kind kind, Op op) {
 }
 
 static int check_text(const char *at, const json_t *v, size_t max, bool one_line, Diag *reterr) {
-        const char *s = json_string_value(v);
+        const char *s = json_bytes(v);
         size_t n = json_string_length(v);
 
         if (!s)
@@ -45,20 +45,20 @@ static int check_id(const char *at, Kind kind, const json_t *v, Diag *reterr) {
         int r = check_text(at, v, RECORD_ID_MAX - 1, true, reterr);
         char quoted[400];
 
-        if (r == 0 && !record_id_valid(kind, json_string_value(v)))
-                r = diag(reterr, PAYLOAD_E_ID, "%s is \"%s\": an id is %s", at, diag_quote(json_string_value(v), json_string_length(v), quoted, sizeof(quoted)),
+        if (r == 0 && !record_id_valid(kind, json_text(v)))
+                r = diag(reterr, PAYLOAD_E_ID, "%s is \"%s\": an id is %s", at, diag_quote(json_bytes(v), json_string_length(v), quoted, sizeof(quoted)),
                          record_id_rule(kind));
         return r;
 }
 
 static int check_choice(const char *const *choices, const char *at, const json_t *v, Diag *reterr) {
-        const char *s = json_string_value(v);
+        const char *s = json_bytes(v);
         char quoted[400], words[200] = "";
 
         if (!s)
                 return diag(reterr, PAYLOAD_E_TYPE, "%s is not a string", at);
         for (const char *const *c = choices; *c; c++) {
-                if (strlen(*c) == json_string_length(v) && strcmp(*c, s) == 0)
+                if (json_text_is(v, *c))
                         return 0;
                 snprintf(words + strlen(words), sizeof(words) - strlen(words), "%s%s", *words ? ", " : "", *c);
         }
@@ -152,10 +152,10 @@ static int check_rules(const PayloadField *f, const char *at, const json_t *v, D
                 snprintf(what, sizeof(what), "%s.id", one);
                 if (r == 0)
                         r = check_id(what, f->kind, json_object_get(rule, "id"), reterr);
-                if (r == 0 && json_object_get(ids, json_string_value(json_object_get(rule, "id"))))
+                if (r == 0 && json_object_get(ids, json_text(json_object_get(rule, "id"))))
                         r = diag(reterr, PAYLOAD_E_VALUE, "%s is \"%s\", which another rule has: each has its own", what,
-                                 json_string_value(json_object_get(rule, "id")));
-                if (r == 0 && json_object_set_new(ids, json_string_value(json_object_get(rule, "id")), json_true()) < 0)
+                                 json_text(json_object_get(rule, "id")));
+                if (r == 0 && json_object_set_new(ids, json_text(json_object_get(rule, "id")), json_true()) < 0)
                         r = -ENOMEM;
                 snprintf(what, sizeof(what), "%s.statement", one);
                 if (r == 0)
@@ -264,7 +264,7 @@ static int text_of(const json_t *v, Buf *out) {
         int r = 0;
 
         if (json_is_string(v)) {
-                r = buf_add(out, json_string_value(v), json_string_length(v));
+                r = buf_add(out, json_bytes(v), json_string_length(v));
                 return r < 0 ? r : buf_add(out, "\n", 1);
         }
         for (size_t i = 0; r == 0 && i < json_array_size(v); i++)

@@ -33,7 +33,7 @@ bool project_concerns(const char *type) {
 
 static int scope_created(Txn *t, uint64_t seq, const json_t *entry) {
         static const Kind kernels[] = {KIND_AGENT_KERNEL, KIND_WORLD_KERNEL};
-        const char *name = json_string_value(json_object_get(entry, "name"));
+        const char *name = json_text(json_object_get(entry, "name"));
         _cleanup_json_ json_t *row = json_pack("{s:o}", "created", json_u64(seq));
         _cleanup_free_ char *text = NULL;
         size_t n;
@@ -57,7 +57,7 @@ static int scope_created(Txn *t, uint64_t seq, const json_t *entry) {
 
 static int scope_deleted(Txn *t, const json_t *entry) {
         static const Table owned[] = {TABLE_REC, TABLE_CHANGE, TABLE_REF, TABLE_RREF, TABLE_TERM, TABLE_DOC};
-        const char *name = json_string_value(json_object_get(entry, "name"));
+        const char *name = json_text(json_object_get(entry, "name"));
         uint64_t scope;
         uint8_t key[8];
         int r;
@@ -162,8 +162,8 @@ static int take_record(Txn *t, const RecordKey *key, Record *read, Record *ret) 
 }
 
 static int record_event(Txn *t, uint64_t seq, Op op, const json_t *entry, const json_t *body, Record *read) {
-        const char *kind = json_string_value(json_object_get(entry, "kind")), *id = json_string_value(json_object_get(entry, "id")),
-                   *state = json_string_value(json_object_get(entry, "state"));
+        const char *kind = json_text(json_object_get(entry, "kind")), *id = json_text(json_object_get(entry, "id")),
+                   *state = json_text(json_object_get(entry, "state"));
         _cleanup_record_ Record rec = RECORD_NULL;
         Step s = {.seq = seq, .op = op, .entry = entry, .body = body};
         uint64_t scope, version;
@@ -190,7 +190,7 @@ static int record_event(Txn *t, uint64_t seq, Op op, const json_t *entry, const 
 }
 
 int project_event(Txn *t, uint64_t seq, const json_t *entry, const json_t *body, Record *read) {
-        const char *type = json_string_value(json_object_get(entry, "type"));
+        const char *type = json_text(json_object_get(entry, "type"));
         Op op;
 
         if (!type)

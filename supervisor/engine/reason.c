@@ -139,8 +139,8 @@ json_t *reason_json(const Reason *r) {
 }
 
 int reason_parse(const json_t *o, uint64_t scope, Reason *ret, Diag *reterr) {
-        const char *name = json_string_value(json_object_get(o, "reason")), *kind = json_string_value(json_object_get(o, "kind")),
-                   *id = json_string_value(json_object_get(o, "id"));
+        const char *name = json_text(json_object_get(o, "reason")), *kind = json_text(json_object_get(o, "kind")),
+                   *id = json_text(json_object_get(o, "id"));
         const json_t *event = json_object_get(o, "event"), *pass = json_object_get(o, "pass");
         Reason r = {.code = name ? reason_from_name(name) : REASON_NONE};
         size_t members = 1U + (kind != NULL) + (id != NULL) + (event != NULL) + (pass != NULL);

@@ -50,7 +50,7 @@ static int decode(const RecordKey *k, Bytes v, Record *ret) {
 
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
-        state = json_string_value(json_object_get(row, "state"));
+        state = json_text(json_object_get(row, "state"));
         if (!state || !(rec.state = record_state_from_name(state)) || json_get_u64(json_object_get(row, "version"), &rec.version) < 0 ||
             json_get_u64(json_object_get(row, "created"), &rec.created) < 0 || json_get_u64(json_object_get(row, "last"), &rec.last) < 0 ||
             json_get_u64(json_object_get(row, "content"), &rec.content) < 0)
@@ -87,7 +87,7 @@ int record_del(Txn *t, const RecordKey *k) {
 }
 
 const char *record_type(const Record *r) {
-        const char *s = json_string_value(json_object_get(r->row, "type"));
+        const char *s = json_text(json_object_get(r->row, "type"));
 
         return s ? s : "";
 }

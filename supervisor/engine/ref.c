@@ -53,8 +53,8 @@ static int parse_one(const RecordKey *source, const char *scope_name, const json
 
                 if (!to)
                         return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu]: unknown field \"%s\"", i, diag_quote(key, strlen(key), quoted, sizeof(quoted)));
-                *to = json_string_value(v);
-                if (!*to || strlen(*to) != json_string_length(v))
+                *to = json_text(v);
+                if (!*to)
                         return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu].%s is not a string", i, key);
         }
         if (!kind || !id)

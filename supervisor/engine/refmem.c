@@ -39,7 +39,7 @@ static bool has(const json_t *list, const json_t *text) {
 
 static int take_in(json_t *list, const json_t *other, const json_t *from) {
         for (size_t i = 0; i < json_array_size(from); i++) {
-                const char *s = json_string_value(json_array_get(from, i));
+                const char *s = json_text(json_array_get(from, i));
                 _cleanup_json_ json_t *text = s ? normal(s) : NULL;
 
                 if (s && !text)
@@ -82,7 +82,7 @@ static int add_list(Terms *terms, unsigned field, const json_t *list) {
         for (size_t i = 0; r == 0 && i < json_array_size(list); i++) {
                 const json_t *text = json_array_get(list, i);
 
-                r = terms_add(terms, field, json_string_value(text), json_string_length(text));
+                r = terms_add(terms, field, json_bytes(text), json_string_length(text));
         }
         return r;
 }

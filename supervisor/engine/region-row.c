@@ -4,6 +4,7 @@
 #include "store/table.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -41,6 +42,34 @@ int region_json_del(Txn *t, const char *region) {
         return table_del(t, TABLE_REGION, BYTES_STR(region));
 }
 
+int region_broke_above(Txn *t, const json_t *row, char ret[static REGION_BROKE_MAX]) {
+        const char *above = json_text(json_object_get(row, "parent")), *noted = json_text(json_object_get(row, "broke_above"));
+        _cleanup_json_ json_t *owned = NULL;
+
+        *ret = 0;
+        if (noted) { /* when the region was left behind: those above may be over */
+                snprintf(ret, REGION_BROKE_MAX, "%s", noted);
+                return 0;
+        }
+        while (above) {
+                _cleanup_json_ json_t *next = NULL;
+                const char *outcome;
+                int r = region_json_get(t, above, &next);
+
+                if (r != 0)
+                        return r == ENGINE_E_NO_REGION ? 0 : r;
+                outcome = json_text(json_object_get(next, "faulted"));
+                if (outcome) {
+                        snprintf(ret, REGION_BROKE_MAX, "%s of %s", outcome, above);
+                        return 0;
+                }
+                json_decref(owned);
+                owned = TAKE_PTR(next);
+                above = json_text(json_object_get(owned, "parent"));
+        }
+        return 0;
+}
+
 void region_row_deinit(RegionRow *r) {
         free(r->cgroup);
         free(r->scratch);
@@ -59,7 +88,7 @@ static int number(const json_t *row, const char *key, uint64_t *ret) {
 }
 
 static int text(const json_t *row, const char *key, char **ret) {
-        const char *s = json_string_value(json_object_get(row, key));
+        const char *s = json_text(json_object_get(row, key));
 
         *ret = s ? strdup(s) : NULL;
         return s && !*ret ? -ENOMEM : 0;

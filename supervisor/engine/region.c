@@ -89,7 +89,7 @@ static int refuse_start(Txn *t, const RegionStart *s, const Gates *g, Diag *rete
 /* The uppermost of the regions above whose key the new one may use, or whose release callback it is. Regions with one such region above them share its
  * sections, or are of one invocation: they are not disjoint, and what they propose counts as one (I-55). Empty when there is none. */
 static void find_tree(const RegionStart *s, const json_t *above, char ret[static REGION_ID_MAX]) {
-        const char *tree = json_string_value(json_object_get(above, "tree"));
+        const char *tree = json_text(json_object_get(above, "tree"));
 
         if (tree)
                 snprintf(ret, REGION_ID_MAX, "%s", tree);
@@ -98,22 +98,26 @@ static void find_tree(const RegionStart *s, const json_t *above, char ret[static
 }
 
 /* The region that starts another is alive; a release callback that begins is noted in its row. */
-static int check_parent(Txn *t, const RegionStart *s, char ret_tree[static REGION_ID_MAX], Diag *reterr) {
+static int check_parent(Txn *t, const RegionStart *s, char ret_tree[static REGION_ID_MAX], char ret_broke[static REGION_BROKE_MAX], Diag *reterr) {
         _cleanup_json_ json_t *row = NULL;
         json_t *list;
         int r = region_json_get(t, s->parent, &row);
 
         if (r == ENGINE_E_NO_REGION)
                 return diag(reterr, r, "region %s, which starts another, is not alive", s->parent);
-        if (r == 0)
+        if (r == 0) {
+                _cleanup_json_ json_t *below = json_pack("{s:s}", "parent", s->parent);
+
                 find_tree(s, row, ret_tree);
+                r = below ? region_broke_above(t, below, ret_broke) : -ENOMEM;
+        }
         if (r < 0 || !s->callback)
                 return r;
         list = json_object_get(row, "callbacks");
         if (!list && json_object_set_new(row, "callbacks", list = json_array()) < 0)
                 return -ENOMEM;
         for (size_t i = 0; i < json_array_size(list); i++)
-                if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "entry")) ?: "", s->callback) == 0)
+                if (json_text_is(json_object_get(json_array_get(list, i), "entry"), s->callback))
                         return diag(reterr, ENGINE_E_EXISTS, "release callback %s of region %s began already", s->callback, s->parent);
         if (json_array_append_new(list, json_pack("{s:s, s:s}", "entry", s->callback, "region", s->region)) < 0)
                 return -ENOMEM;
@@ -132,7 +136,7 @@ static int set_parent(json_t *o, const RegionStart *s) {
 int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t **ret_copies, Diag *reterr) {
         _cleanup_gates_ Gates gates = {0};
         _cleanup_json_ json_t *fields = NULL, *row = NULL, *copies = json_object();
-        char tree[REGION_ID_MAX] = "";
+        char tree[REGION_ID_MAX] = "", broke[REGION_BROKE_MAX] = "";
         const char *scope;
         uint64_t seq, alive;
         int r;
@@ -162,7 +166,9 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                 return -ENOMEM;
         if (!fields || set_parent(fields, s) < 0 || (s->by && json_object_set(fields, "by", s->by) < 0))
                 return -ENOMEM;
-        r = s->parent ? check_parent(t, s, tree, reterr) : 0;
+        r = s->parent ? check_parent(t, s, tree, broke, reterr) : 0;
+        if (r == 0 && *broke && json_object_set_new(fields, "discards", json_string(broke)) < 0)
+                r = -ENOMEM;
         if (r != 0)
                 return r;
         r = event_append(t, &(Event){.type = "region.allocated", .region = s->region, .fields = fields}, &seq, NULL);
@@ -175,7 +181,7 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                         json_object_get(fields, "skill"), "tier", s->tier, "writes", strings(s->writes), "proposals",
                         json_integer(0), "lineage", s->lineage ? s->lineage : "events", "discipline",
                         json_object_get(s->grant, "discipline"));
-        scope = json_string_value(json_object_get(s->grant, "key_scope"));
+        scope = json_text(json_object_get(s->grant, "key_scope"));
         if (row && scope && strcmp(scope, "invocation-tree") == 0 && json_object_set_new(row, "lends_key", json_true()) < 0)
                 return -ENOMEM;
         if (row && *tree && json_object_set_new(row, "tree", json_string(tree)) < 0)
@@ -198,6 +204,8 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                 *ret_seq = seq;
         if (ret_copies)
                 *ret_copies = TAKE_PTR(copies);
+        if (s->ret_discards)
+                *s->ret_discards = *broke;
         if (s->ret_evidence)
                 *s->ret_evidence = TAKE_PTR(gates.evidence);
         return 0;
@@ -219,16 +227,30 @@ int engine_region_pid(Txn *t, const char *region, uint64_t pid, uint64_t start_t
         return r ? -ENOMEM : region_json_put(t, region, row, false);
 }
 
+/* The rows above one that is left behind go before its own. */
+static int note_broke_above(Txn *t, json_t *row) {
+        char broke[REGION_BROKE_MAX];
+        int r = region_broke_above(t, row, broke);
+
+        if (r == 0 && *broke && json_object_set_new(row, "broke_above", json_string(broke)) < 0)
+                r = -ENOMEM;
+        return r;
+}
+
 int engine_event(Txn *t, const char *region, const char *type, const json_t *fields, uint64_t *ret_seq) {
         int r = lineage_event_of(t, &(Event){.type = type, .region = region, .fields = fields}, ret_seq);
 
-        if (r == 0 && region && strcmp(type, "region.faulted") == 0) {
+        if (r == 0 && region && (strcmp(type, "region.faulted") == 0 || strcmp(type, "region.left") == 0)) {
+                const char *outcome = json_text(json_object_get(fields, "outcome")), *key = type + strlen("region.");
                 _cleanup_json_ json_t *row = NULL;
 
-                /* Should the supervisor die now, recovery must know that nothing of this region is kept (I-24). */
+                /* Should the supervisor die now, recovery must know that nothing of this region is kept (I-24). Regions below it look here, too (I-98). Of one
+                 * that is left behind recovery tells how it ended (I-63). */
                 r = region_json_get(t, region, &row);
-                if (r == 0 && json_object_set_new(row, "faulted", json_true()) < 0)
+                if (r == 0 && json_object_set_new(row, key, json_string(outcome ? outcome : key)) < 0)
                         r = -ENOMEM;
+                if (r == 0 && strcmp(key, "left") == 0)
+                        r = note_broke_above(t, row);
                 if (r == 0)
                         r = region_json_put(t, region, row, false);
         }
@@ -239,7 +261,7 @@ static bool may_write(const json_t *row, const char *name) {
         const json_t *writes = json_object_get(row, "writes");
 
         for (size_t i = 0; i < json_array_size(writes); i++)
-                if (strcmp(json_string_value(json_array_get(writes, i)), name) == 0)
+                if (json_text_is(json_array_get(writes, i), name))
                         return true;
         return false;
 }

@@ -178,3 +178,12 @@ int body_get(Txn *t, uint64_t seq, Bytes *ret_nonce, Bytes *ret_payload) {
         *ret_payload = BYTES((const uint8_t *)v.p + BODY_NONCE_BYTES, v.n - BODY_NONCE_BYTES);
         return 0;
 }
+
+int body_del(Txn *t, uint64_t seq) {
+        uint8_t key[8];
+        int r;
+
+        be64_put(key, seq);
+        r = table_del(t, TABLE_BODY, BYTES(key, 8));
+        return r == -ENOENT ? 0 : r;
+}

@@ -56,3 +56,5 @@ int verdict_row_next(Txn *t, const char *name, uint64_t seq, uint64_t *ret_seq, 
 #define BODY_NONCE_BYTES 16
 /* The payload of an entry without its nonce: borrowed. */
 int body_get(Txn *t, uint64_t seq, Bytes *ret_nonce, Bytes *ret_payload);
+/* Erases a payload: its entry keeps the commitment. One that is gone already is no error. */
+int body_del(Txn *t, uint64_t seq);

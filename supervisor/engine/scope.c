@@ -49,7 +49,7 @@ int scope_name_of(Txn *t, uint64_t scope, char ret[static SCOPE_NAME_MAX]) {
 
         if (r < 0)
                 return r;
-        name = json_string_value(json_object_get(entry, "name"));
+        name = json_text(json_object_get(entry, "name"));
         if (!name || scope_get(t, name, &now) < 0 || now != scope)
                 return -ENOENT;
         strcpy(ret, name);

@@ -20,7 +20,7 @@ void skill_row_deinit(SkillRow *r) {
 }
 
 static int text(const json_t *o, const char *key, char **ret) {
-        const char *s = json_string_value(json_object_get(o, key));
+        const char *s = json_text(json_object_get(o, key));
 
         if (!s)
                 return -EUCLEAN;

@@ -1,3 +1,4 @@
+#include "engine/rows.h"
 #include "engine/wait.h"
 
 #include "engine/event.h"
@@ -31,9 +32,9 @@ static int decode(uint64_t id, Bytes v, Wait *ret) {
 
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
-        kind = json_string_value(json_object_get(row, "kind"));
-        op = json_string_value(json_object_get(row, "op"));
-        state = json_string_value(json_object_get(row, "state"));
+        kind = json_text(json_object_get(row, "kind"));
+        op = json_text(json_object_get(row, "op"));
+        state = json_text(json_object_get(row, "state"));
         if (!kind || !op || !state || !(w.kind = kind_from_name(kind)) || !(w.op = op_from_name(op)) ||
             json_get_u64(json_object_get(row, "scope"), &w.scope) < 0 || json_get_u64(json_object_get(row, "attempts"), &w.attempts) < 0 ||
             json_get_u64(json_object_get(row, "last"), &w.last) < 0)
@@ -176,15 +177,6 @@ int engine_wait_drop(Txn *t, const char *who, uint64_t id, const char *reason, u
         return r < 0 ? r : append(t, &(Event){.type = "pending.dropped", .who = who, .fields = fields, .payload = text, .n_payload = n}, ret_seq);
 }
 
-static int body_del(Txn *t, uint64_t seq) {
-        uint8_t key[8];
-        int r;
-
-        be64_put(key, seq);
-        r = table_del(t, TABLE_BODY, BYTES(key, 8));
-        return r == -ENOENT ? 0 : r;
-}
-
 int wait_erase(Txn *t, uint64_t scope) {
         uint64_t from = 0;
         Wait w;
@@ -215,18 +207,18 @@ static int index_in(Txn *t, const Wait *w, const json_t *body) {
         if (json_is_string(target)) { /* nothing but that row decides it, so that no other one's commit uses up its attempts */
                 note = reference = aliases = candidates = NULL;
                 if (r == 0)
-                        r = terms_add(terms, INDEX_CANDIDATE, json_string_value(target), json_string_length(target));
+                        r = terms_add(terms, INDEX_CANDIDATE, json_bytes(target), json_string_length(target));
         }
         if (r == 0 && json_is_string(note))
-                r = terms_add(terms, INDEX_TEXT, json_string_value(note), json_string_length(note));
+                r = terms_add(terms, INDEX_TEXT, json_bytes(note), json_string_length(note));
         if (r == 0 && json_is_string(reference))
-                r = terms_add(terms, INDEX_TEXT, json_string_value(reference), json_string_length(reference));
+                r = terms_add(terms, INDEX_TEXT, json_bytes(reference), json_string_length(reference));
         for (size_t i = 0; r == 0 && i < json_array_size(aliases); i++)
-                r = terms_add(terms, INDEX_TEXT, json_string_value(json_array_get(aliases, i)), json_string_length(json_array_get(aliases, i)));
+                r = terms_add(terms, INDEX_TEXT, json_bytes(json_array_get(aliases, i)), json_string_length(json_array_get(aliases, i)));
         for (size_t i = 0; r == 0 && i < json_array_size(candidates); i++) {
                 const json_t *id = json_object_get(json_array_get(candidates, i), "id");
 
-                r = json_is_string(id) ? terms_add(terms, INDEX_CANDIDATE, json_string_value(id), json_string_length(id)) : -EUCLEAN;
+                r = json_is_string(id) ? terms_add(terms, INDEX_CANDIDATE, json_bytes(id), json_string_length(id)) : -EUCLEAN;
         }
         snprintf(name, sizeof(name), "%" PRIu64, w->id);
         return r < 0 ? r : index_put(t, w->scope, index_kind(w->kind), w->id, name, terms);
@@ -339,7 +331,7 @@ static int close_one(Txn *t, uint64_t id, uint64_t seq, WaitState state) {
 
 int wait_project(Txn *t, uint64_t seq, const char *type, const json_t *entry, const json_t *body) {
         if (strcmp(type, "note.pending") == 0) {
-                const char *kind = json_string_value(json_object_get(entry, "kind")), *op = json_string_value(json_object_get(entry, "op"));
+                const char *kind = json_text(json_object_get(entry, "kind")), *op = json_text(json_object_get(entry, "op"));
                 Wait w = {.id = seq, .state = WAIT_OPEN, .last = seq};
                 int r;
 

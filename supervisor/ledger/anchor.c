@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/owner.h"
 #include "ledger/ledger.h"
 #include "store/hooks.h"
 
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char *given;
 
@@ -77,7 +79,7 @@ void anchor_write(Store *s, const char *note, size_t n) {
         int r = path ? write_over(path, note, n) : -ENOENT;
 
         if (path && r < 0)
-                r = io_write_file(AT_FDCWD, path, note, n, 0600, false);
+                r = io_write_file(AT_FDCWD, path, note, n, 0600, true); /* seldom: a power cut may not leave it empty, which would be refused */
         if (path && r == -ENOENT) {
                 _cleanup_free_ char *folder = strdup(path);
                 char *slash = folder ? strrchr(folder, '/') : NULL;
@@ -86,7 +88,7 @@ void anchor_write(Store *s, const char *note, size_t n) {
                         *slash = 0;
                         r = io_mkdir_parents(folder, 0700);
                         if (r == 0)
-                                r = io_write_file(AT_FDCWD, path, note, n, 0600, false);
+                                r = io_write_file(AT_FDCWD, path, note, n, 0600, true);
                 }
         }
         if (r < 0 && !atomic_flag_test_and_set(&said)) {
@@ -111,6 +113,18 @@ static int read_anchor(const char *path, char **ret, size_t *ret_n, Checkpoint *
         return r;
 }
 
+/* An anchor that somebody named is what they trust: whatever is wrong with it they are told, and it stays as it is. One that Lethe keeps by itself says nothing
+ * then, and is made anew. */
+static int anchor_useless(const Store *s, const char *path, const char *why, Diag *reterr) {
+        if (anchor_said())
+                return diag(reterr, STORE_E_ROLLBACK,
+                            "anchor %s %s: nothing says that store %s is not an older copy. Name the anchor of this store, or a file that is not there yet (it is made)", path, why,
+                            store_dir(s));
+        if (store_mode(s) != STORE_READ)
+                log_warning("anchor %s %s: it is not used", path, why);
+        return 0;
+}
+
 /* Does the store have all that the anchor saw? Returns 0, STORE_E_*, -errno; *ret_late: and more. */
 static int hold_against(Store *s, const char *path, bool *ret_late, Diag *reterr) {
         _cleanup_free_ char *note = NULL;
@@ -127,14 +141,12 @@ static int hold_against(Store *s, const char *path, bool *ret_late, Diag *reterr
         if (r == -ENOENT || r == -EACCES || r == -ENOTDIR)
                 return 0;
         if (r != 0) {
-                log_warning("anchor %s is no checkpoint (%s): it is not used", path, why.text);
-                return 0;
+                diag_prefix(&why, "is no checkpoint");
+                return anchor_useless(s, path, why.text, reterr);
         }
         if (strcmp(anchor.origin, store_origin(s)) != 0) {
-                if (store_mode(s) != STORE_READ)
-                        log_warning("anchor %s is of another ledger (%s): the store %s was made anew since", path,
-                                    anchor.origin, store_dir(s));
-                return 0;
+                diag(&why, 0, "is of another ledger, %s, and this store's is %s", anchor.origin, store_origin(s));
+                return anchor_useless(s, path, why.text, reterr);
         }
         r = store_begin(s, false, &t, reterr);
         if (r != 0)
@@ -144,8 +156,8 @@ static int hold_against(Store *s, const char *path, bool *ret_late, Diag *reterr
                 return 0;
         r = note_open(note, n, store_public_key(s), &anchor, &why);
         if (r != 0) {
-                log_warning("anchor %s: %s: it is not used", path, why.text);
-                return 0;
+                diag_prefix(&why, "does not verify");
+                return anchor_useless(s, path, why.text, reterr);
         }
         r = ledger_tree_read(t, &tree);
         if (r < 0)
@@ -180,11 +192,15 @@ static int hold_against(Store *s, const char *path, bool *ret_late, Diag *reterr
 
 int anchor_check(Store *s, Diag *reterr) {
         _cleanup_free_ char *path = anchor_path(s, NULL);
+        Diag other;
         bool late;
         int r;
 
         if (!path)
                 return -ENOMEM;
+        r = store_mode(s) == STORE_READ ? 0 : owner_check(path, geteuid(), &other);
+        if (r > 0)
+                return diag(reterr, STORE_E_OWNER, "anchor %s is not its operator's alone: %s", path, other.text);
         r = hold_against(s, path, &late, reterr);
         if (r != 0)
                 return r;

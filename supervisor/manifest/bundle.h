@@ -14,6 +14,7 @@ enum {
         BUNDLE_E_LIMIT,       /* more files, bytes or depth than schema/limits.h allows */
         BUNDLE_E_ACCESS,      /* cannot be read */
         BUNDLE_E_CHANGED,     /* changed while it was read */
+        BUNDLE_E_COPY,        /* the copy cannot be written: disk full, read-only */
 };
 
 typedef struct BundleFile {
@@ -29,6 +30,7 @@ typedef struct Bundle {
         size_t n_files;
         uint64_t bytes;
         char digest[DIGEST_TEXT_MAX];
+        char *others;        /* of the first file or folder in it that a user other than root and this one can write: who can, and the fix; NULL: none */
 } Bundle;
 
 void bundle_deinit(Bundle *b);
@@ -36,6 +38,11 @@ void bundle_deinit(Bundle *b);
 
 /* Walks the folder behind dirfd, following no symlink. Returns 0, BUNDLE_E_* with a message that names the path, -errno. */
 int bundle_read(int dirfd, Bundle *ret, Diag *reterr);
+/* The same, and writes each file into the empty folder `into` while it is hashed: the digest is of the bytes that were written. Files get mode 0444 or 0555,
+ * folders below 0555, all of them one fixed time; empty folders are left out, because the digest does not have them. Each is on the disk when this
+ * returns 0; `into` itself is left to the caller. What was written stays there when it fails. */
+int bundle_copy(int dirfd, int into, Bundle *ret, Diag *reterr);
+#define BUNDLE_COPY_TIME 946684800 /* 2000-01-01: archives of the ZIP format know no time before 1980 */
 const BundleFile *bundle_find(const Bundle *b, const char *path); /* or NULL */
 /* Reads one regular file of the bundle again and holds it against its digest, so that what is parsed is what was hashed.
  * Returns 0 with an owned, NUL-terminated text; BUNDLE_E_*; -errno. */

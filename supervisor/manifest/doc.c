@@ -138,13 +138,13 @@ bool doc_array(Doc *d, const json_t *v, const char *pointer, size_t most) {
 }
 
 bool doc_string(Doc *d, const json_t *v, const char *pointer, size_t least, size_t most, const char **ret) {
-        const char *s = json_string_value(v);
+        const char *s = json_bytes(v);
 
         if (!v)
                 return false;
         if (!s)
                 doc_fault(d, pointer, "string", "%s: must be a string", kind(v));
-        else if (strlen(s) != json_string_length(v))
+        else if (!json_text(v))
                 doc_fault(d, pointer, "string-nul", "must not have a NUL character");
         else if (strlen(s) < least || strlen(s) > most)
                 doc_fault(d, pointer, "string-length", "%zu bytes: from %zu to %zu are allowed", strlen(s), least, most);
@@ -186,7 +186,7 @@ bool doc_word(Doc *d, const json_t *v, const char *pointer, const char *const *w
         if (!v)
                 return false;
         for (size_t i = 0; words[i]; i++) {
-                if (json_is_string(v) && strcmp(words[i], json_string_value(v)) == 0 && strlen(words[i]) == json_string_length(v)) {
+                if (json_text_is(v, words[i])) {
                         *ret = i;
                         return true;
                 }

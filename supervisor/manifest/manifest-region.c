@@ -33,8 +33,8 @@ static bool read_bytes(Doc *d, const json_t *v, const char *pointer, uint64_t *r
         if (json_is_integer(v) && json_integer_value(v) > 0) {
                 n = (uint64_t)json_integer_value(v);
                 good = true;
-        } else if (json_is_string(v) && strlen(json_string_value(v)) == json_string_length(v))
-                good = size_parse(json_string_value(v), &n) == 0;
+        } else if (json_text(v))
+                good = size_parse(json_text(v), &n) == 0;
         if (good && n >= 1 && n <= SECTION_BYTES_MAX)
                 *ret = n;
         else
@@ -151,7 +151,7 @@ static void read_release(Doc *d, const json_t *v, Manifest *m) {
 
 static bool gate_twice(const Manifest *m, const char *slot) {
         for (size_t i = 0; i < json_array_size(m->gates); i++)
-                if (strcmp(json_string_value(json_object_get(json_array_get(m->gates, i), "slot")), slot) == 0)
+                if (json_text_is(json_object_get(json_array_get(m->gates, i), "slot"), slot))
                         return true;
         return false;
 }

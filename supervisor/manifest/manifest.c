@@ -212,7 +212,7 @@ static void read_files(Doc *d, const json_t *v, Manifest *m) {
                                 continue;
                         }
                 }
-                doc_judge(d, path_target_check(f->target, &message), field, "target", &message);
+                doc_judge(d, path_target_check(f->target, strcmp(f->target, f->path) == 0 && !f->write, &message), field, "target", &message);
                 for (size_t k = 0; k + 1 < m->n_files; k++)
                         if (m->files[k].target && strcmp(m->files[k].target, f->target) == 0)
                                 doc_fault(d, field, "twice", "two files at one place in the region");

@@ -84,10 +84,18 @@ bool path_is_under(const char *path, const char *root) {
         return strncmp(path, root, n) == 0 && (path[n] == 0 || path[n] == '/');
 }
 
-int path_target_check(const char *target, Diag *reterr) {
+static const char *const system_folders[] = {"/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
+
+bool path_is_system(const char *path) {
+        for (size_t i = 0; i < ARRAY_SIZE(system_folders); i++)
+                if (path_is_under(path, system_folders[i]))
+                        return true;
+        return false;
+}
+
+int path_target_check(const char *target, bool own, Diag *reterr) {
         static const char *const whole[] = {REGION_SKILL_DIR, REGION_LETHE_DIR, "/proc", "/dev", "/sys"};
-        static const char *const itself[] = {"/", REGION_WORK_DIR, REGION_TMP_DIR, "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64",
-                                             "/libx32", "/etc"};
+        static const char *const itself[] = {"/", REGION_WORK_DIR, REGION_TMP_DIR};
         char shown[128];
 
         diag_quote(target, strlen(target), shown, sizeof(shown));
@@ -98,6 +106,13 @@ int path_target_check(const char *target, Diag *reterr) {
         for (size_t i = 0; i < ARRAY_SIZE(itself); i++)
                 if (strcmp(target, itself[i]) == 0)
                         return diag(reterr, TERMS_E_BAD, "\"%s\": cannot be mounted over as a whole; name a place below it or beside it", shown);
+        for (size_t i = 0; i < ARRAY_SIZE(system_folders); i++) {
+                if (strcmp(target, system_folders[i]) == 0)
+                        return diag(reterr, TERMS_E_BAD, "\"%s\": a system folder cannot be mounted over; name a place outside of the system folders", shown);
+                if (path_is_under(target, system_folders[i]) && !own)
+                        return diag(reterr, TERMS_E_BAD, "\"%s\": nothing is mounted below the system folder %s, but a path of the host's that only root can write, "
+                                    "read-only and at its own place; name a place outside of the system folders", shown, system_folders[i]);
+        }
         return 0;
 }
 

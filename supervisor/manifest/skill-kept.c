@@ -1,33 +1,22 @@
 #include "manifest/skill-kept.h"
 
-#include "base/dents.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define KEPT_MAX 64
 #define ENTRIES_MAX 64 /* of one skill; of more, looking is no longer much cheaper than reading */
 #define DEPTH_MAX 8
-#define LOOK_BYTES 32
 
 int skills_quiet_sec = 2;
 
-/* What a folder looks like without being read. */
-typedef struct Look {
-        uint8_t digest[LOOK_BYTES];
-        time_t changed; /* the last of all changes */
-} Look;
-
 typedef struct Kept {
         Skill *skill; /* one use of it; NULL: free */
-        uint8_t digest[LOOK_BYTES];
+        Look look;
         unsigned used;
 } Kept;
 
@@ -54,63 +43,12 @@ void skills_kept_free(SkillsKept *k) {
         free(k);
 }
 
-typedef struct Walk {
-        crypto_generichash_state hash;
-        unsigned entries;
-        time_t changed;
-} Walk;
-
-static void add(Walk *w, const char *name, const struct stat *st) {
-        const uint64_t v[] = {st->st_dev, st->st_ino, st->st_mode, st->st_nlink, st->st_uid, st->st_gid, (uint64_t)st->st_size,
-                              (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec, (uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec};
-
-        crypto_generichash_update(&w->hash, (const uint8_t *)name, strlen(name) + 1);
-        crypto_generichash_update(&w->hash, (const uint8_t *)v, sizeof(v));
-        w->changed = MAX(w->changed, MAX(st->st_mtim.tv_sec, st->st_ctim.tv_sec));
-}
-
-static bool is_ours(const struct stat *st) {
-        return (st->st_uid == 0 || st->st_uid == geteuid()) && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
-/* Returns false when it cannot be said: it is then read. */
-static bool walk(Walk *w, int fd, const char *name, unsigned depth) {
-        const char *entry;
-        struct stat st;
-        bool ok = true;
-        Dents d;
-
-        if (fstat(fd, &st) < 0 || depth > DEPTH_MAX || !is_ours(&st))
-                return false;
-        add(w, name, &st);
-        dents_begin(&d, fd);
-        while (ok && (entry = dents_next(&d))) {
-                _cleanup_close_ int below = -1;
-
-                if (++w->entries > ENTRIES_MAX || fstatat(fd, entry, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISLNK(st.st_mode))
-                        ok = false;
-                else if (S_ISDIR(st.st_mode)) { /* its own owner is looked at below */
-                        below = openat(fd, entry, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                        ok = below >= 0 && walk(w, below, entry, depth + 1);
-                } else {
-                        ok = is_ours(&st);
-                        add(w, entry, &st);
-                }
-        }
-        crypto_generichash_update(&w->hash, (const uint8_t *)"", 1); /* no name: its end */
-        return ok && d.error == 0;
-}
+static const LookRule kept_rule = {.entries_max = ENTRIES_MAX, .depth_max = DEPTH_MAX};
 
 static bool look(const char *dir, Look *ret) {
         _cleanup_close_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        Walk w = {0};
 
-        crypto_generichash_init(&w.hash, NULL, 0, LOOK_BYTES);
-        if (fd < 0 || !walk(&w, fd, dir, 0))
-                return false;
-        crypto_generichash_final(&w.hash, ret->digest, LOOK_BYTES);
-        ret->changed = w.changed;
-        return true;
+        return fd >= 0 && look_at(fd, dir, &kept_rule, ret);
 }
 
 static Skill *find(SkillsKept *k, const char *dir, const Look *l) {
@@ -120,7 +58,7 @@ static Skill *find(SkillsKept *k, const char *dir, const Look *l) {
         for (size_t i = 0; i < KEPT_MAX && !found; i++) {
                 Kept *e = &k->kept[i];
 
-                if (!e->skill || memcmp(e->digest, l->digest, LOOK_BYTES) != 0 || strcmp(e->skill->dir, dir) != 0)
+                if (!e->skill || !look_same(&e->look, l) || strcmp(e->skill->dir, dir) != 0)
                         continue;
                 e->used = ++k->clock;
                 found = skill_use(e->skill);
@@ -146,8 +84,7 @@ static void keep(SkillsKept *k, Skill *s, const Look *l) {
                         at = e;
         }
         old = at->skill;
-        *at = (Kept){.skill = skill_use(s), .used = ++k->clock};
-        memcpy(at->digest, l->digest, LOOK_BYTES);
+        *at = (Kept){.skill = skill_use(s), .look = *l, .used = ++k->clock};
         pthread_mutex_unlock(&k->lock);
         skill_free(old);
 }
@@ -156,8 +93,13 @@ static bool is_quiet(const Look *l, const struct timespec *now) {
         return l->changed + skills_quiet_sec < now->tv_sec;
 }
 
-int skill_load_kept(SkillsKept *k, const char *dir, Skill **ret, Diag *reterr) {
-        _cleanup_free_ char *real = k ? realpath(dir, NULL) : NULL;
+/* A copy that was touched or removed is not used: loading says why, or makes it anew. */
+static bool has_its_copy(const Skill *s, const SkillSource *from) {
+        return !from->store_dir || (s->copy.path && copy_is_untouched(&s->copy));
+}
+
+int skill_load_kept(SkillsKept *k, const SkillSource *from, Skill **ret, Diag *reterr) {
+        _cleanup_free_ char *real = k ? realpath(from->dir, NULL) : NULL;
         struct timespec now;
         Look before, after;
         Skill *s;
@@ -167,13 +109,14 @@ int skill_load_kept(SkillsKept *k, const char *dir, Skill **ret, Diag *reterr) {
         clock_gettime(CLOCK_REALTIME, &now);
         can = real && look(real, &before) && is_quiet(&before, &now);
         s = can ? find(k, real, &before) : NULL;
-        if (s) {
+        if (s && has_its_copy(s, from)) {
                 *ret = s;
                 return 0;
         }
-        r = skill_load(dir, ret, reterr);
-        if (r == 0 && can && (*ret)->manifest.n_files == 0 && strcmp((*ret)->dir, real) == 0 && look(real, &after) &&
-            memcmp(before.digest, after.digest, LOOK_BYTES) == 0)
+        skill_free(s);
+        r = skill_load_from(from, ret, reterr);
+        if (r == 0 && can && (*ret)->manifest.n_files == 0 && strcmp((*ret)->dir, real) == 0 && look(real, &after) && look_same(&before, &after) &&
+            (!from->store_dir || (*ret)->copy.path))
                 keep(k, *ret, &before);
         return r;
 }

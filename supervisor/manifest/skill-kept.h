@@ -11,6 +11,6 @@ typedef struct SkillsKept SkillsKept;
 
 SkillsKept *skills_kept_new(void); /* NULL: out of memory, which is as good as none */
 void skills_kept_free(SkillsKept *k);
-/* As skill_load(). k: NULL, or for any number of threads. */
+/* As skill_load_from(). k: NULL, or for any number of threads. A skill that is kept has a copy that looks as it was made: that is looked at each time. */
 extern int skills_quiet_sec; /* how long ago the last change must be; tests change it */
-int skill_load_kept(SkillsKept *k, const char *dir, Skill **ret, Diag *reterr);
+int skill_load_kept(SkillsKept *k, const SkillSource *from, Skill **ret, Diag *reterr);

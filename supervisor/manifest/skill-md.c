@@ -59,7 +59,7 @@ static unsigned line_of(const Reader *r, const char *key) {
         } while (0)
 
 static int read_name(Reader *r, const json_t *v) {
-        const char *s = json_string_value(v);
+        const char *s = json_text(v);
         char shown[160], folder[160];
 
         if (!v) {
@@ -95,7 +95,7 @@ static int read_name(Reader *r, const json_t *v) {
 
 /* An optional or required text field with a bound in characters (0: none). */
 static int read_text(Reader *r, const json_t *v, const char *key, size_t most, bool required, char **ret) {
-        const char *s = json_string_value(v);
+        const char *s = json_text(v);
 
         if (!v) {
                 if (required)
@@ -150,7 +150,7 @@ static int read_allowed_tools(Reader *r, const json_t *v) {
         if (!v)
                 return 0;
         if (json_is_string(v)) {
-                _cleanup_free_ char *copy = strdup(json_string_value(v));
+                _cleanup_free_ char *copy = strdup(json_text(v));
                 char *at = NULL;
 
                 if (!copy)
@@ -167,7 +167,7 @@ static int read_allowed_tools(Reader *r, const json_t *v) {
                         ADD(r, FINDING_STRICT, "allowed-tools", "allowed-tools", "\"allowed-tools\" item %zu must be a text", i + 1);
                         return 0;
                 }
-                if (strv_add(&r->md->allowed_tools, json_string_value(item)) < 0)
+                if (strv_add(&r->md->allowed_tools, json_text(item)) < 0)
                         return -ENOMEM;
         }
         if (!json_is_array(v))

@@ -1,5 +1,6 @@
 #include "manifest/skill.h"
 
+#include "base/owner.h"
 #include "schema/limits.h"
 
 #include <errno.h>
@@ -7,6 +8,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SKILL_MD_NAME "SKILL.md"
 #define SKILL_MD_OTHER "skill.md" /* what the reference reader takes too */
@@ -20,6 +22,7 @@ void skill_free(Skill *s) {
         if (!s || atomic_fetch_sub(&s->more_users, 1) > 0)
                 return;
         free(s->dir);
+        copy_deinit(&s->copy);
         skill_md_deinit(&s->md);
         manifest_deinit(&s->manifest);
         bundle_deinit(&s->bundle);
@@ -77,9 +80,19 @@ static int read_manifest(Skill *s, int fd, Findings *f) {
         return r;
 }
 
-int skill_inspect(const char *dir, Skill **ret, Findings *findings, Diag *reterr) {
+/* Its copy would be made in itself, with the signing key in it. */
+static int skill_check_store(const char *dir, const char *store_dir, Diag *reterr) {
+        _cleanup_free_ char *store = store_dir ? realpath(store_dir, NULL) : NULL;
+
+        if (!store || !path_is_under(store, dir))
+                return store_dir && !store && errno == ENOMEM ? -ENOMEM : 0;
+        return diag(reterr, SKILL_E_BUNDLE, "%s: the store %s is in the skill's folder, and no region is shown a store; move the skill into a folder of its own", dir, store);
+}
+
+static int skill_inspect_from(const SkillSource *from, Skill **ret, Findings *findings, Diag *reterr) {
         _cleanup_skill_ Skill *s = calloc(1, sizeof(*s));
-        _cleanup_close_ int fd = -1;
+        _cleanup_close_ int fd = -1, copy = -1;
+        const char *dir = from->dir;
         char shown[256];
         Diag message = {0};
         int r;
@@ -87,33 +100,61 @@ int skill_inspect(const char *dir, Skill **ret, Findings *findings, Diag *reterr
         diag_quote(dir, strlen(dir), shown, sizeof(shown));
         if (!s)
                 return -ENOMEM;
-        s->dir = realpath(dir, NULL);
+        s->dir = from->gone ? strdup(dir) : realpath(dir, NULL);
         if (!s->dir)
                 return errno == ENOMEM ? -ENOMEM : diag(reterr, SKILL_E_MISSING, "%s: %s", shown, strerror(errno));
         for (const char *p = s->dir; *p; p++)
                 if ((unsigned char)*p < 0x20 || *p == 0x7F || !utf8_valid(s->dir, strlen(s->dir), NULL))
                         return diag(reterr, SKILL_E_BAD, "%s: the path to a skill must be UTF-8 without control characters", shown);
-        fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0)
-                return errno == ENOTDIR ? diag(reterr, SKILL_E_MISSING, "%s: a skill is a folder, this is none", shown)
-                                        : diag(reterr, SKILL_E_MISSING, "%s: %s", shown, strerror(errno));
-        r = bundle_read(fd, &s->bundle, &message);
+        if (from->gone) {
+                r = copy_find_skill(from->store_dir, from->digest, &s->copy, &copy, &message);
+                if (r == -ENOENT)
+                        return diag(reterr, SKILL_E_MISSING, "%s: the store has no copy with the digest %s", shown, from->digest);
+                if (r == 0)
+                        r = bundle_read(copy, &s->bundle, &message);
+        } else {
+                fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                if (fd < 0)
+                        return errno == ENOTDIR ? diag(reterr, SKILL_E_MISSING, "%s: a skill is a folder, this is none", shown)
+                                                : diag(reterr, SKILL_E_MISSING, "%s: %s", shown, strerror(errno));
+                r = skill_check_store(s->dir, from->store_dir, reterr);
+                if (r != 0)
+                        return r;
+                r = bundle_read(fd, &s->bundle, &message);
+                if (r == 0 && from->store_dir && (!from->digest || strcmp(from->digest, s->bundle.digest) == 0))
+                        r = copy_skill(from->store_dir, fd, &s->bundle, &s->copy, &copy, &message);
+        }
         if (r > 0)
-                return diag(reterr, SKILL_E_BUNDLE, "%s: %s", shown, message.text);
+                return diag(reterr, r == COPY_E_CHANGED || r == COPY_E_STORE ? SKILL_E_COPY : SKILL_E_BUNDLE, "%s: %s", shown, message.text);
         if (r == 0)
-                r = read_skill_md(s, fd, findings);
+                r = read_skill_md(s, copy >= 0 ? copy : fd, findings);
         if (r == 0)
-                r = read_manifest(s, fd, findings);
+                r = read_manifest(s, copy >= 0 ? copy : fd, findings);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(s);
         return 0;
 }
 
-int skill_load(const char *dir, Skill **ret, Diag *reterr) {
+int skill_check_owner(const Skill *s, Diag *reterr) {
+        Diag other;
+        int r = owner_check(s->dir, geteuid(), &other);
+
+        if (r < 0)
+                return r;
+        if (r > 0 || s->bundle.others)
+                return diag(reterr, SKILL_E_OTHERS, "skill %s is not this user's alone: %s", s->dir, r > 0 ? other.text : s->bundle.others);
+        return 0;
+}
+
+int skill_inspect(const char *dir, Skill **ret, Findings *findings, Diag *reterr) {
+        return skill_inspect_from(&(const SkillSource){.dir = dir}, ret, findings, reterr);
+}
+
+int skill_load_from(const SkillSource *from, Skill **ret, Diag *reterr) {
         _cleanup_findings_ Findings f = {0};
         _cleanup_skill_ Skill *s = NULL;
-        int r = skill_inspect(dir, &s, &f, reterr);
+        int r = skill_inspect_from(from, &s, &f, reterr);
 
         if (r)
                 return r;

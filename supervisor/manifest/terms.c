@@ -177,9 +177,9 @@ int budget_parse_json(const BudgetField *f, const json_t *value, uint64_t *ret, 
         json_int_t v;
 
         if (json_is_string(value) && f->unit != UNIT_COUNT) {
-                if (strlen(json_string_value(value)) != json_string_length(value))
+                if (!json_text(value))
                         return diag(reterr, TERMS_E_BAD, "%s: a NUL in a value", f->name);
-                return budget_parse(f, json_string_value(value), ret, reterr);
+                return budget_parse(f, json_text(value), ret, reterr);
         }
         if (!json_is_integer(value))
                 return diag(reterr, TERMS_E_BAD, "%s: must be %s%s", f->name, unit_hint(f),
@@ -198,6 +198,7 @@ void file_grants_free(FileGrant *g, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 free(g[i].source);
                 free(g[i].target);
+                free(g[i].of);
         }
         free(g);
 }

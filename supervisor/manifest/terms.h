@@ -55,6 +55,8 @@ typedef struct FileGrant {
         char *source;  /* absolute path on the host, symlinks resolved */
         char *target;  /* absolute path in the region, normalised */
         bool write;
+        bool mask;     /* nothing of the source is shown: an empty folder stands at the target */
+        char *of;      /* it is a part of the grant with this source, and has its owner's rights alone; NULL: a grant of its own */
 } FileGrant;
 void file_grants_free(FileGrant *g, size_t n);
 
@@ -113,9 +115,12 @@ bool env_name_valid(const char *name, size_t n);
 int path_normalise(const char *path, char **ret, Diag *reterr);
 /* path is `root` or lies below it; both normalised. */
 bool path_is_under(const char *path, const char *root);
-/* Where in a region nothing may be mounted: the root, /lethe, /proc, /dev, /sys, /skill and below, the scratch itself, and the system
- * folders themselves. Returns 0 or TERMS_E_BAD. `target` is normalised. */
-int path_target_check(const char *target, Diag *reterr);
+/* Where in a region nothing may be mounted: the root, /lethe, /proc, /dev, /sys, /skill and below, the scratch itself, the system folders, and what is below
+ * these: an interpreter loads what it finds there (I-93). own: the place is that of the file on the host, and it is to be read alone: then it may be below a
+ * system folder, if only root can write it there, which policy_places() sees to. Returns 0 or TERMS_E_BAD. `target` is normalised. */
+int path_target_check(const char *target, bool own, Diag *reterr);
+/* A system folder, or below one. */
+bool path_is_system(const char *path);
 
 void strv_free(char **v); /* NULL-terminated, all owned */
 #define _cleanup_strv_ _cleanup_(strv_freep)

@@ -88,11 +88,11 @@ static int read_mapping(Reader *r, unsigned depth, json_t **ret) {
                 q = read_node(r, &key, depth, &k);
                 if (q)
                         return q;
-                diag_quote(json_string_value(k), json_string_length(k), shown, sizeof(shown));
-                if (json_object_get(o, json_string_value(k)))
+                diag_quote(json_bytes(k), json_string_length(k), shown, sizeof(shown));
+                if (json_object_get(o, json_text(k)))
                         return REFUSE(r, line_of(r, &key.start_mark), "yaml-duplicate", "the key \"%s\" stands there twice", shown);
                 if (depth == 1) {
-                        r->top = json_string_value(k);
+                        r->top = json_text(k);
                         if (json_object_set_new(r->tree->lines, r->top, json_integer(line_of(r, &key.start_mark))) < 0)
                                 return -ENOMEM;
                 }
@@ -102,11 +102,11 @@ static int read_mapping(Reader *r, unsigned depth, json_t **ret) {
                 if (q)
                         return q;
                 if (value.type == YAML_SCALAR_EVENT && value.data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
-                    reads_as_other(json_string_value(v)) && json_object_set_new(r->tree->plain, r->top, json_true()) < 0) {
+                    reads_as_other(json_text(v)) && json_object_set_new(r->tree->plain, r->top, json_true()) < 0) {
                         json_decref(v);
                         return -ENOMEM;
                 }
-                if (json_object_set_new(o, json_string_value(k), v) < 0)
+                if (json_object_set_new(o, json_text(k), v) < 0)
                         return -ENOMEM;
         }
         *ret = TAKE_PTR(o);

@@ -22,7 +22,7 @@ static int core(Txn *t, const char *scope, json_t **ret, Diag *reterr) {
 
                 r = kernel_rules(t, scope, kernels[k].kind, 0, &rules, NULL, &version, reterr);
                 json_array_foreach(rules, i, rule) {
-                        const char *lifecycle = json_string_value(json_object_get(rule, "lifecycle"));
+                        const char *lifecycle = json_text(json_object_get(rule, "lifecycle"));
 
                         if (r == 0 && lifecycle && strcmp(lifecycle, "active") == 0 &&
                             json_array_append_new(a, json_pack("{s:s, s:O, s:O}", "kernel", kernels[k].name, "id", json_object_get(rule, "id"), "statement",
@@ -137,7 +137,7 @@ static int lane_of(Txn *t, const char *scope, const char *name, Kind kind, const
                 _cleanup_json_ json_t *record = NULL;
 
                 if (r == 0)
-                        r = memory_load(t, scope, kind, json_string_value(json_object_get(o, "id")), &record, reterr);
+                        r = memory_load(t, scope, kind, json_text(json_object_get(o, "id")), &record, reterr);
                 if (r == 0 && json_array_append_new(records, json_pack("{s:O, s:O*, s:O, s:O, s:O, s:O*}", "id", json_object_get(record, "id"), "type",
                                                                        json_object_get(record, "type"), "payload", json_object_get(record,
                                                                                                                                    "payload"), "version",

@@ -13,7 +13,7 @@
 #define NAMED_MAX (32 + RECORD_ID_MAX)
 
 static const char *word(const json_t *o, const char *member) {
-        const char *s = json_string_value(json_object_get(o, member));
+        const char *s = json_text(json_object_get(o, member));
 
         return s ? s : "";
 }

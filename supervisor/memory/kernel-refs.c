@@ -6,8 +6,8 @@ static json_t *named(const json_t *ref) {
 
         if (!whole || json_object_update(whole, (json_t *)ref) < 0)
                 return NULL;
-        role = json_string_value(json_object_get(whole, "role"));
-        return json_pack("{s:s++++, s:O}", "id", json_string_value(json_object_get(ref, "kind")), "/", json_string_value(json_object_get(ref, "id")), " ",
+        role = json_text(json_object_get(whole, "role"));
+        return json_pack("{s:s++++, s:O}", "id", json_text(json_object_get(ref, "kind")), "/", json_text(json_object_get(ref, "id")), " ",
                          role ? role : "?", "ref", whole);
 }
 

@@ -51,7 +51,7 @@ static int event_of(Txn *t, const Record *rec, uint64_t version, uint64_t *ret, 
 }
 
 static int by_id(const void *a, const void *b) {
-        return strcmp(json_string_value(json_object_get(*(json_t *const *)a, "id")), json_string_value(json_object_get(*(json_t *const *)b, "id")));
+        return strcmp(json_text(json_object_get(*(json_t *const *)a, "id")), json_text(json_object_get(*(json_t *const *)b, "id")));
 }
 
 /* The rules of a map id -> rule, in order. */
@@ -79,7 +79,7 @@ static json_t *mapped(const json_t *rules) {
         size_t i;
 
         json_array_foreach((json_t *)rules, i, rule) {
-                const char *id = json_string_value(json_object_get(rule, "id"));
+                const char *id = json_text(json_object_get(rule, "id"));
 
                 if (!map || !id || json_object_set(map, id, rule) < 0) {
                         json_decref(map);
@@ -130,7 +130,7 @@ int kernel_diff(const json_t *from, const json_t *to, json_t **ret) {
         if (!ids || !diff)
                 return -ENOMEM;
         json_array_foreach(ids, i, one) {
-                const char *id = json_string_value(json_object_get(one, "id"));
+                const char *id = json_text(json_object_get(one, "id"));
                 json_t *x = json_object_get(a, id), *y = json_object_get(b, id);
 
                 if (x && y && json_equal(x, y))
@@ -171,14 +171,14 @@ int kernel_apply(const json_t *rules, const json_t *patch, json_t **ret, Diag *r
         if (r != 0)
                 return r;
         json_array_foreach(json_object_get(patch, "remove"), i, v) {
-                const char *id = json_string_value(v);
+                const char *id = json_text(v);
 
                 if (!id || json_object_del(map, id) < 0)
                         return diag(reterr, ENGINE_E_BAD_PAYLOAD, "remove[%zu] is \"%s\": there is no such rule", i,
                                     diag_quote(id ? id : "?", id ? strlen(id) : 1, quoted, sizeof(quoted)));
         }
         json_array_foreach(json_object_get(patch, "set"), i, v) {
-                const char *id = json_string_value(json_object_get(v, "id"));
+                const char *id = json_text(json_object_get(v, "id"));
 
                 if (!id)
                         return diag(reterr, ENGINE_E_BAD_PAYLOAD, "set[%zu] has no id", i);
@@ -209,7 +209,7 @@ int kernel_merge(const json_t *base, const json_t *mine, const json_t *theirs, c
         if (!ids || !merged || !conflicts)
                 return -ENOMEM;
         json_array_foreach(ids, i, one) {
-                const char *id = json_string_value(json_object_get(one, "id")), *side = json_string_value(json_object_get(resolve, id));
+                const char *id = json_text(json_object_get(one, "id")), *side = json_text(json_object_get(resolve, id));
                 json_t *x = json_object_get(b, id), *y = json_object_get(m, id), *z = json_object_get(t, id), *took;
 
                 if (same(x, y) || same(y, z))
@@ -298,13 +298,13 @@ static int check_resolve(const json_t *resolve, const State *base, const State *
         if (r < 0)
                 return r;
         json_object_foreach((json_t *)resolve, id, side) {
-                const char *word = json_string_value(side);
+                const char *word = json_text(side);
                 bool both = false;
                 json_t *one;
                 size_t i;
 
                 json_array_foreach(left, i, one)
-                        both = both || strcmp(json_string_value(json_object_get(one, "id")), id) == 0;
+                        both = both || json_text_is(json_object_get(one, "id"), id);
                 if (!both)
                         return diag(reterr, ENGINE_E_BAD_PAYLOAD, "resolve has \"%s\", which is nothing that both sides changed",
                                     diag_quote(id, strlen(id), quoted, sizeof(quoted)));
@@ -333,7 +333,7 @@ static int put_together(const KernelPatch *p, const State *base, const State *mi
         if (n == 0)
                 return 0;
         diag(reterr, ENGINE_E_CONFLICT, "%zu %s%s changed on both sides, first \"%s\": say for each whether mine or theirs", n,
-             n > json_array_size(of_refs) ? "rule" : "reference", n == 1 ? " was" : "s were", json_string_value(json_object_get(json_array_get(conflicts, 0), "id")));
+             n > json_array_size(of_refs) ? "rule" : "reference", n == 1 ? " was" : "s were", json_text(json_object_get(json_array_get(conflicts, 0), "id")));
         *ret_conflicts = TAKE_PTR(conflicts);
         return ENGINE_E_CONFLICT;
 }

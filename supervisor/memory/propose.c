@@ -1,5 +1,7 @@
 #include "memory/propose.h"
 
+#include "base/json.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@
 #define BLOCKED_BYTES (64 * 1024)
 
 static const char *word(const json_t *o, const char *member) {
-        const char *s = json_string_value(json_object_get(o, member));
+        const char *s = json_text(json_object_get(o, member));
 
         return s ? s : "";
 }
@@ -27,7 +29,7 @@ static bool wanted(const json_t *scan, const char *reason) {
         const json_t *list = json_object_get(scan, "reasons");
 
         for (size_t i = 0; i < json_array_size(list); i++) {
-                const char *s = json_string_value(json_array_get(list, i));
+                const char *s = json_text(json_array_get(list, i));
 
                 if (s && strcmp(s, reason) == 0)
                         return true;

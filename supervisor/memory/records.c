@@ -183,7 +183,7 @@ int memory_row(Txn *t, const RecordFilter *f, const Query *q, const Record *rec,
         if (r <= 0)
                 return r;
         r = event_get(t, rec->created, &entry);
-        time = json_string_value(json_object_get(entry, "time"));
+        time = json_text(json_object_get(entry, "time"));
         if (r == 0 && (!time || clock_parse(time, &usec) < 0))
                 r = -EUCLEAN;
         if (r == 0 && rec->state != RECORD_REMOVED)

@@ -79,9 +79,9 @@ static int begin(Txn *t, const char *scope, const Query *q, const MemoryBound *b
 /* As rank_bm25() orders what has the same score: by id, and then as the families are numbered. */
 static int compare_rows(const void *a, const void *b) {
         const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
-        int r = strcmp(json_string_value(json_object_get(x, "id")), json_string_value(json_object_get(y, "id")));
+        int r = strcmp(json_text(json_object_get(x, "id")), json_text(json_object_get(y, "id")));
 
-        return r ? r : (int)kind_from_name(json_string_value(json_object_get(x, "kind"))) - (int)kind_from_name(json_string_value(json_object_get(y, "kind")));
+        return r ? r : (int)kind_from_name(json_text(json_object_get(x, "kind"))) - (int)kind_from_name(json_text(json_object_get(y, "kind")));
 }
 
 /* The first of a family that the query takes, in order of their ids. */

@@ -53,7 +53,7 @@ static json_t *candidate_of(const json_t *passes, const json_t *pass, const char
 
                 for (size_t k = 0; json_equal(json_object_get(p, "pass"), pass) && k < json_array_size(list); k++) {
                         json_t *o = json_array_get(list, k);
-                        const char *its_kind = json_string_value(json_object_get(o, "kind")), *its_id = json_string_value(json_object_get(o, "id"));
+                        const char *its_kind = json_text(json_object_get(o, "kind")), *its_id = json_text(json_object_get(o, "id"));
 
                         if (its_kind && its_id && strcmp(its_kind, kind) == 0 && strcmp(its_id, id) == 0)
                                 return o;
@@ -74,7 +74,7 @@ static int changes_of(Txn *t, const char *scope, Kind kind, const char *id, json
         if (r != 0)
                 return r;
         json_array_foreach(history, i, o) {
-                const char *change = json_string_value(json_object_get(o, "change"));
+                const char *change = json_text(json_object_get(o, "change"));
                 json_t *candidate = candidate_of(passes, json_object_get(o, "pass"), kind_name(kind), id);
 
                 if (strcmp(change, "created") == 0 || strcmp(change, "updated") == 0)

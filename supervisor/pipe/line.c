@@ -25,7 +25,9 @@ void line_reader_deinit(LineReader *r) {
 
 int line_reader_space(LineReader *r, size_t want, char **ret) {
         if (r->start == r->end) {
-                r->start = r->end = r->scanned = 0;
+                if (r->data)
+                        explicit_bzero(r->data, r->used);
+                r->start = r->end = r->scanned = r->forgotten = r->used = 0;
                 if (r->room > READER_KEEP && want <= READER_KEEP) {
                         give_back(r);
                         r->data = NULL;
@@ -34,7 +36,8 @@ int line_reader_space(LineReader *r, size_t want, char **ret) {
         } else if (r->start > 0) {
                 memmove(r->data, r->data + r->start, r->end - r->start);
                 r->end -= r->start;
-                r->start = 0;
+                explicit_bzero(r->data + r->end, r->start);
+                r->start = r->forgotten = 0;
         }
         if (r->room - r->end < want) {
                 size_t room = MAX(r->end + want, MIN(r->room * 2, r->max + want));
@@ -59,7 +62,15 @@ void line_reader_fed(LineReader *r, size_t n) {
         r->used = MAX(r->used, r->end);
 }
 
+/* Overwrites the lines that were taken: now, because the last one was the caller's until now. */
+static void line_forget_taken(LineReader *r) {
+        if (r->start > r->forgotten)
+                explicit_bzero(r->data + r->forgotten, r->start - r->forgotten);
+        r->forgotten = r->start;
+}
+
 LineKind line_reader_next(LineReader *r, const char **ret, size_t *ret_n) {
+        line_forget_taken(r);
         while (r->start < r->end) {
                 char *line = r->data + r->start;
                 size_t pending = r->end - r->start, n;
@@ -72,7 +83,8 @@ LineKind line_reader_next(LineReader *r, const char **ret, size_t *ret_n) {
                 if (!newline) {
                         bool first = !r->skipping;
 
-                        r->start = r->end = r->scanned = 0;
+                        explicit_bzero(r->data, r->end);
+                        r->start = r->end = r->scanned = r->forgotten = 0;
                         r->skipping = true;
                         return first ? LINE_TOO_LONG : LINE_NONE;
                 }
@@ -99,7 +111,7 @@ LineKind line_reader_finish(LineReader *r, const char **ret, size_t *ret_n) {
                 return LINE_NONE;
         *ret = r->data + r->start;
         *ret_n = n;
-        r->start = r->end = r->scanned = 0;
+        r->start = r->end = r->scanned = r->forgotten = 0;
         return LINE_PARTIAL;
 }
 
@@ -139,6 +151,8 @@ void line_queue_sent(LineQueue *q, size_t n) {
 void line_queue_clear(LineQueue *q) {
         if (q->bytes.room > READER_KEEP)
                 buf_deinit(&q->bytes);
+        else if (q->bytes.n > 0)
+                explicit_bzero(q->bytes.data, q->bytes.n);
         q->bytes.n = q->sent = 0;
 }
 

@@ -20,6 +20,7 @@ typedef struct LineReader {
         size_t room;        /* bytes allocated */
         size_t used;        /* bytes in which something ever was */
         size_t start, end;  /* what is not taken yet: data[start..end) */
+        size_t forgotten;   /* what was taken before that is overwritten */
         size_t scanned;     /* of these, bytes known to hold no newline */
         size_t max;         /* longest line in bytes */
         bool skipping;      /* within a line that was reported as too long */

@@ -2,6 +2,8 @@
  * value that differs in the upper half must not slip by. Whatever no row allows is notified. */
 #include "policy/filter-private.h"
 
+#include "schema/limits.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -21,7 +23,11 @@
 #define BELOW(i, value)                                                                                                \
         {.arg = (i), .op = SCMP_CMP_LT, .datum_a = (value)}
 
+/* A mapping's type is private, and none of these flags is set. */
+#define PRIVATE(without) MASK(3, (without) | MAP_SHARED_VALIDATE, MAP_PRIVATE)
+
 #define SUID_SGID 06000
+#define CLOSE_RANGE_UNSHARE_ 2
 #define UNNAMED (O_TMPFILE & ~O_DIRECTORY)
 #define CREATES (O_CREAT | UNNAMED)
 #define TYPE(t) ((uint32_t)(t)) /* of a socket, without SOCK_CLOEXEC and SOCK_NONBLOCK */
@@ -51,13 +57,13 @@ const FilterRow filter_rows[] = {
         {"fsetxattr", WHEN_NAMESPACES, 0, {}},
         {"fremovexattr", WHEN_NAMESPACES, 0, {}},
 
-        /* Memory. Huge pages are in no memory budget. */
-        {"mmap", WHEN_MEMORY_CGROUP | WHEN_NO_FREES, 1, {MASK(3, MAP_HUGETLB, 0)}},
-        {"mmap", WHEN_MEMORY_CGROUP | WHEN_FREES, 1, {MASK(3, MAP_HUGETLB | MAP_FIXED | FILTER_MAP_DROPPABLE, 0)}},
-        {"mmap", WHEN_MEMORY_NOTIFIED | WHEN_NO_FREES, 2, {MASK(3, MAP_HUGETLB, 0), BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
-        {"mmap", WHEN_MEMORY_NOTIFIED | WHEN_FREES, 2, {MASK(3, MAP_HUGETLB | MAP_FIXED | FILTER_MAP_DROPPABLE, 0), BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
-        {"mmap", WHEN_MEMORY_NOTIFIED | WHEN_NO_FREES, 2, {MASK(3, MAP_HUGETLB, 0), MASK(2, PROT_WRITE, 0)}},
-        {"mmap", WHEN_MEMORY_NOTIFIED | WHEN_FREES, 2, {MASK(3, MAP_HUGETLB | MAP_FIXED | FILTER_MAP_DROPPABLE, 0), MASK(2, PROT_WRITE, 0)}},
+        /* Memory. Huge pages are in no memory budget. A shared mapping may make an object that outlives it, so each is notified. */
+        {"mmap", WHEN_MEMORY_CGROUP | WHEN_NO_FREES, 1, {PRIVATE(MAP_HUGETLB)}},
+        {"mmap", WHEN_MEMORY_CGROUP | WHEN_FREES, 1, {PRIVATE(MAP_HUGETLB | MAP_FIXED | FILTER_MAP_DROPPABLE)}},
+        {"mmap", WHEN_MEMORY_NOTIFIED | WHEN_NO_FREES, 2, {PRIVATE(MAP_HUGETLB), BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
+        {"mmap", WHEN_MEMORY_NOTIFIED | WHEN_FREES, 2, {PRIVATE(MAP_HUGETLB | MAP_FIXED | FILTER_MAP_DROPPABLE), BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
+        {"mmap", WHEN_MEMORY_NOTIFIED | WHEN_NO_FREES, 2, {PRIVATE(MAP_HUGETLB), MASK(2, PROT_WRITE, 0)}},
+        {"mmap", WHEN_MEMORY_NOTIFIED | WHEN_FREES, 2, {PRIVATE(MAP_HUGETLB | MAP_FIXED | FILTER_MAP_DROPPABLE), MASK(2, PROT_WRITE, 0)}},
         {"mremap", WHEN_MEMORY_CGROUP | WHEN_NO_FREES, 0, {}},
         {"mremap", WHEN_MEMORY_NOTIFIED | WHEN_NO_FREES, 1, {BELOW(2, FILTER_MEMORY_NOTIFY_BYTES)}},
         {"munmap", WHEN_NO_FREES, 0, {}},
@@ -94,7 +100,10 @@ const FilterRow filter_rows[] = {
         /* Tasks: a process of its own, a vfork child, or a thread. Memory shared without either hides its user from the scrubber. */
         {"clone", WHEN_TASK_CGROUP, 1, {MASK(0, FILTER_CLONE_BAD | CLONE_VM, 0)}},
         {"clone", WHEN_TASK_CGROUP, 1, {MASK(0, FILTER_CLONE_BAD | CLONE_VM | CLONE_VFORK, CLONE_VM | CLONE_VFORK)}},
-        {"clone", WHEN_TASK_CGROUP, 1, {MASK(0, FILTER_CLONE_BAD | CLONE_VM | CLONE_THREAD, CLONE_VM | CLONE_THREAD)}},
+        {"clone", WHEN_TASK_CGROUP, 1, {MASK(0, FILTER_CLONE_BAD | CLONE_VM | CLONE_THREAD | CLONE_FILES, CLONE_VM | CLONE_THREAD | CLONE_FILES)}},
+        {"clone", WHEN_TASK_CGROUP | WHEN_TABLES, 1, {MASK(0, FILTER_CLONE_BAD | CLONE_VM | CLONE_THREAD, CLONE_VM | CLONE_THREAD)}},
+        {"close_range", 0, 1, {MASK(2, CLOSE_RANGE_UNSHARE_, 0)}},
+        {"close_range", WHEN_TABLES, 0, {}},
         {"fork", WHEN_TASK_CGROUP, 0, {}},
         {"vfork", WHEN_TASK_CGROUP, 0, {}},
 
@@ -143,12 +152,19 @@ const FilterRow filter_rows[] = {
         {"ioctl", 0, 1, {IS(1, 0x80086601)}}, /* FS_IOC_GETFLAGS */
         {"ioctl", 0, 1, {IS(1, 0x40049409)}}, /* FICLONE: cp tries it */
         /* No leases and no dnotify: a lease on a shared file would hold up the host. */
-        {"fcntl", 0, 1, {MASK(1, INT & ~63U, 0)}},
+        {"fcntl", 0, 1, {MASK(1, INT & ~3U, 0)}},    /* F_DUPFD, F_GETFD, F_SETFD, F_GETFL */
+        {"fcntl", 0, 1, {IS(1, F_SETFL)}},
+        {"fcntl", 0, 1, {MASK(1, INT & ~7U, 8)}},    /* owners and signals of descriptors; locks (5 to 7, 36 to 38) are FILTER_LOCK */
+        {"fcntl", 0, 1, {MASK(1, INT & ~15U, 16)}},
         {"fcntl", 0, 1, {IS(1, 1024 + 3)}},          /* F_DUPFD_QUERY */
-        {"fcntl", 0, 1, {MASK(1, INT & ~1U, F_DUPFD_CLOEXEC)}},       /* and F_SETPIPE_SZ */
+        {"fcntl", 0, 1, {IS(1, F_DUPFD_CLOEXEC)}},
+        {"fcntl", 0, 2, {IS(1, F_SETPIPE_SZ), BELOW(2, REGION_PIPE_BYTES + 1)}}, /* larger ones take from all pipes of the user */
         {"fcntl", 0, 1, {IS(1, F_GETPIPE_SZ)}},
         {"fcntl", 0, 1, {MASK(1, INT & ~1U, F_GET_SEALS)}},           /* and write hints; no new seals: a sealed file cannot be overwritten */
         {"fcntl", 0, 1, {MASK(1, INT & ~3U, F_SET_RW_HINT)}},
+
+        {"inotify_init", WHEN_WATCHES, 0, {}},
+        {"inotify_init1", WHEN_WATCHES, 0, {}},
 
         /* Process attributes. */
         {"prctl", 0, 1, {MASK(0, INT & ~1U, PR_GET_PDEATHSIG)}}, /* and PR_GET_DUMPABLE */

@@ -2,6 +2,8 @@
  * have allowed it? Only then may the answer be "continue", and only by numbers that the kernel has already read (no pointer is followed). */
 #include "policy/filter-private.h"
 
+#include "schema/limits.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -48,8 +50,13 @@ static const DenyRow deny_rows[] = {
         {"mknod", "devices", EPERM},
         {"mknodat", "devices", EPERM},
         {"mmap", "huge-pages", EPERM},
+        {"flock", "locks", EPERM},
+        {"inotify_init", "file-watch", EPERM},
+        {"inotify_init1", "file-watch", EPERM},
+        {"inotify_add_watch", "file-watch", EPERM},
         {"madvise", "merged-memory", EINVAL},
         {"clone", "process-kind", EPERM},
+        {"close_range", "process-kind", EPERM},
         {"socket", "sockets", EACCES},
         {"socketpair", "sockets", EACCES},
         {"connect", "network", EACCES},
@@ -173,6 +180,10 @@ static void deny(const FilterInput *in, const struct seccomp_data *d, FilterVerd
                 snprintf(v->object, sizeof(v->object), "command %u", (unsigned)a1);
                 if ((int)a1 == F_ADD_SEALS)
                         v->rule = "file-seals";
+                else if ((int)a1 == F_SETPIPE_SZ) {
+                        v->rule = "pipe-size";
+                        snprintf(v->object, sizeof(v->object), "%u bytes, at most %d", (unsigned)d->args[2], REGION_PIPE_BYTES);
+                }
         } else if (strcmp(call, "madvise") == 0) {
                 snprintf(v->object, sizeof(v->object), "advice %d", (int)d->args[2]);
         } else if (strcmp(call, "prctl") == 0 || strcmp(call, "personality") == 0) {
@@ -207,6 +218,24 @@ static bool path_writes(const PathRow *p, const uint64_t *args) {
         return (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY)));
 }
 
+/* Locks and watches are made by the supervisor, on what the region has for itself. */
+static bool made_by_us(const FilterInput *in, const char *call, const uint64_t *args, FilterVerdict *v) {
+        static const int commands[] = {F_GETLK, F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW};
+        bool locks = strcmp(call, "flock") == 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(commands) && strcmp(call, "fcntl") == 0; i++)
+                locks |= (int)args[1] == commands[i];
+        if (locks) {
+                v->kind = FILTER_LOCK;
+                v->rule = "locks";
+        } else if (strcmp(call, "inotify_add_watch") == 0 && in->watches) {
+                v->kind = FILTER_WATCH;
+                v->rule = "file-watch";
+        } else
+                return false;
+        return true;
+}
+
 /* Whether the filter would let the call through if it did not have to tell of paths, nor of what is given back. */
 static bool allowed_quietly(const FilterInput *in, const PathRow *p, const char *call, unsigned when, const uint64_t *args) {
         when = (when & ~(unsigned)WHEN_FREES) | WHEN_NO_FREES;
@@ -224,8 +253,17 @@ void filter_judge(const FilterInput *in, const struct seccomp_data *d, FilterVer
         const char *call = call_name(d->nr);
         const PathRow *p = find_path(call);
         unsigned when = filter_when(in);
+        uint64_t quiet[6]; /* the same call, if it were not notified for being shared */
 
         *ret = (FilterVerdict){.operation = call, .frees = in->notify_frees && filter_call_frees(call)};
+        if (made_by_us(in, call, args, ret))
+                return;
+        memcpy(quiet, d->args, sizeof(quiet));
+        if (strcmp(call, "mmap") == 0 && (args[3] & MAP_SHARED_VALIDATE) != MAP_PRIVATE) {
+                ret->shared = args[3] & MAP_SHARED;
+                quiet[3] = (args[3] & ~(uint64_t)MAP_SHARED_VALIDATE) | MAP_PRIVATE;
+                args = quiet;
+        }
         if (p && in->notify_paths && allowed_quietly(in, p, call, when, args)) {
                 ret->kind = FILTER_PATH;
                 ret->rule = "paths";
@@ -239,7 +277,7 @@ void filter_judge(const FilterInput *in, const struct seccomp_data *d, FilterVer
                 ret->rule = "multipass";
                 return;
         }
-        if (in->notify_memory && is_one_of(call, memory) &&
+        if ((in->notify_memory || args == quiet) && is_one_of(call, memory) &&
             filter_rows_allow(call, (when & ~(unsigned)(WHEN_MEMORY_NOTIFIED | WHEN_FREES)) | WHEN_MEMORY_CGROUP | WHEN_NO_FREES, args)) {
                 ret->kind = FILTER_MEMORY;
                 ret->rule = "memory";

@@ -21,6 +21,8 @@ enum {
         WHEN_NO_ADDRESSES = 1 << 10,
         WHEN_FREES = 1 << 11,    /* what gives memory back is notified */
         WHEN_NO_FREES = 1 << 12,
+        WHEN_WATCHES = 1 << 13,  /* inotify is allowed */
+        WHEN_TABLES = 1 << 14,   /* a thread may have a table of descriptors of its own */
 };
 unsigned filter_when(const FilterInput *in);
 
@@ -56,6 +58,8 @@ bool filter_rows_allow(const char *call, unsigned when, const uint64_t *args);
 
 /* libseccomp's program as it comes. *ret is owned. Returns 0 or -errno. */
 int filter_build(const FilterInput *in, struct sock_filter **ret, size_t *ret_n);
+/* Compiles a filter with other rules: what none of them allows is answered by `otherwise`. Returns as filter_compile(). */
+int filter_compile_rules(uint32_t otherwise, int (*rules)(scmp_filter_ctx ctx, const void *arg), struct sock_filter **ret, size_t *ret_n);
 /* Puts a shorter program in its place that answers the same to every call; arch is the AUDIT_ARCH_* that it judges, all others get one answer. Returns
  * 0 (it may have stayed as it was), -EOPNOTSUPP for instructions that it does not know, -EINVAL, -ENOMEM: then it is as it was. */
 int filter_shorten(uint32_t arch, struct sock_filter **filter, size_t *n_filter);

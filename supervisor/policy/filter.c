@@ -8,10 +8,13 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <sodium.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 #define FILTER_ARCH AUDIT_ARCH_X86_64
@@ -22,7 +25,25 @@
 #endif
 #define MAKER_VERSION 2 /* of what filter_shorten() makes */
 
-void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_in_cgroup, FilterInput *ret) {
+/* Linux 6.9: PIDFD_THREAD. Before that only the table of a process's first thread can be looked into, so that a deleted file could hang where it is
+ * not found. */
+static bool filter_sees_tables(void) {
+        static atomic_int known; /* 1: no, 2: yes */
+        int k = atomic_load_explicit(&known, memory_order_relaxed);
+
+        if (k == 0) {
+                int fd = (int)syscall(SYS_pidfd_open, getpid(), O_EXCL);
+
+                k = fd >= 0 ? 2 : 1;
+                if (fd >= 0)
+                        close(fd);
+                atomic_store_explicit(&known, k, memory_order_relaxed);
+        }
+        return k == 2;
+}
+
+void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_in_cgroup, bool objects_limited,
+                  FilterInput *ret) {
         *ret = (FilterInput){
                 .tier = (uint8_t)tier,
                 .network = (uint8_t)g->network,
@@ -32,6 +53,8 @@ void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_i
                 .notify_memory = !memory_in_cgroup,
                 .notify_tasks = !tasks_in_cgroup,
                 .host_files = g->n_files > 0,
+                .tables = filter_sees_tables(),
+                .watches = tier == TIER_NAMESPACES && objects_limited,
                 .notify_frees = g->discipline == DISCIPLINE_MULTIPASS,
         };
 }
@@ -43,7 +66,7 @@ unsigned filter_when(const FilterInput *in) {
                (in->notify_memory ? WHEN_MEMORY_NOTIFIED : WHEN_MEMORY_CGROUP) | (in->notify_tasks ? 0 : WHEN_TASK_CGROUP) |
                (in->unix_sockets ? WHEN_UNIX : 0) | (in->network == NETWORK_CONNECT || in->network == NETWORK_HOST ? WHEN_INET : 0) |
                (in->network == NETWORK_HOST ? WHEN_HOST : 0) | (addresses ? WHEN_ADDRESSES : WHEN_NO_ADDRESSES) |
-               (in->notify_frees ? WHEN_FREES : WHEN_NO_FREES);
+               (in->tables ? WHEN_TABLES : 0) | (in->notify_frees ? WHEN_FREES : WHEN_NO_FREES) | (in->watches ? WHEN_WATCHES : 0);
 }
 
 static void release(scmp_filter_ctx *ctx) {
@@ -60,7 +83,8 @@ static int allow(scmp_filter_ctx ctx, const char *call, const FilterRow *row) {
         return seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, nr, row ? row->n : 0, row ? row->cmp : NULL);
 }
 
-static int add_rules(scmp_filter_ctx ctx, const FilterInput *in) {
+static int add_rules(scmp_filter_ctx ctx, const void *arg) {
+        const FilterInput *in = arg;
         static const char *const always[] = {
 #define ALLOW(call) #call,
 #define PATH(call, path, at, writes)
@@ -108,8 +132,8 @@ static int add_rules(scmp_filter_ctx ctx, const FilterInput *in) {
         return e;
 }
 
-int filter_build(const FilterInput *in, struct sock_filter **ret, size_t *ret_n) {
-        _cleanup_(release) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_NOTIFY);
+static int export(uint32_t otherwise, int (*rules)(scmp_filter_ctx, const void *), const void *arg, struct sock_filter **ret, size_t *ret_n) {
+        _cleanup_(release) scmp_filter_ctx ctx = seccomp_init(otherwise);
         _cleanup_close_ int fd = -1;
         _cleanup_free_ char *bytes = NULL;
         size_t n;
@@ -122,7 +146,7 @@ int filter_build(const FilterInput *in, struct sock_filter **ret, size_t *ret_n)
         if (e == 0)
                 e = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a tree: installing costs the kernel its depth for each number */
         if (e == 0)
-                e = add_rules(ctx, in);
+                e = rules(ctx, arg);
         if (e < 0)
                 return e;
         fd = memfd_create("filter", MFD_CLOEXEC);
@@ -141,17 +165,25 @@ int filter_build(const FilterInput *in, struct sock_filter **ret, size_t *ret_n)
         return 0;
 }
 
-int filter_compile(const FilterInput *in, struct sock_filter **ret, size_t *ret_n) {
-        int e = filter_build(in, ret, ret_n);
+int filter_build(const FilterInput *in, struct sock_filter **ret, size_t *ret_n) {
+        return export(SCMP_ACT_NOTIFY, add_rules, in, ret, ret_n);
+}
 
-        if (e < 0)
-                return e;
-        e = filter_shorten(FILTER_ARCH, ret, ret_n);
+static int shorten(struct sock_filter **ret, size_t *ret_n) {
+        int e = filter_shorten(FILTER_ARCH, ret, ret_n);
         if (e < 0 && e != -EOPNOTSUPP) { /* another libseccomp may make what is not known here: its program does as well */
                 free(TAKE_PTR(*ret));
                 return e;
         }
         return 0;
+}
+
+int filter_compile(const FilterInput *in, struct sock_filter **ret, size_t *ret_n) {
+        return filter_build(in, ret, ret_n) ?: shorten(ret, ret_n);
+}
+
+int filter_compile_rules(uint32_t otherwise, int (*rules)(scmp_filter_ctx ctx, const void *arg), struct sock_filter **ret, size_t *ret_n) {
+        return export(otherwise, rules, NULL, ret, ret_n) ?: shorten(ret, ret_n);
 }
 
 static void hash_add(crypto_generichash_state *h, const void *p, size_t n) {

@@ -31,7 +31,8 @@ static FileGrant *files(const Grant *g, bool *failed) {
 
         *failed |= !v;
         for (size_t i = 0; v && i < g->n_files; i++)
-                v[i] = (FileGrant){text(g->files[i].source, failed), text(g->files[i].target, failed), g->files[i].write};
+                v[i] = (FileGrant){text(g->files[i].source, failed), text(g->files[i].target, failed), g->files[i].write, g->files[i].mask,
+                                   text(g->files[i].of, failed)};
         return v;
 }
 
@@ -68,12 +69,13 @@ int grant_copy_untold(const Grant *g, Grant *ret) {
 
         c.argv = c.env = NULL;
         c.trace = (Trace){0};
-        c.client = 0;
         c.reductions = c.beyond = NULL;
         c.skill_name = text(g->skill_name, &failed);
         c.skill_digest = text(g->skill_digest, &failed);
         c.skill_dir = text(g->skill_dir, &failed);
+        c.skill_folder = text(g->skill_folder, &failed);
         c.program = text(g->program, &failed);
+        c.program_copy = text(g->program_copy, &failed);
         c.workdir = text(g->workdir, &failed);
         c.files = files(g, &failed);
         c.n_files = c.files ? g->n_files : 0;
@@ -134,7 +136,7 @@ static bool same_reach(const Grant *a, const Grant *b) {
                 return false;
         for (size_t i = 0; i < a->n_files; i++)
                 if (!same_text(a->files[i].source, b->files[i].source) || !same_text(a->files[i].target, b->files[i].target) ||
-                    a->files[i].write != b->files[i].write)
+                    !same_text(a->files[i].of, b->files[i].of) || a->files[i].write != b->files[i].write || a->files[i].mask != b->files[i].mask)
                         return false;
         for (size_t i = 0; i < a->n_connects; i++)
                 if (!same_text(a->connects[i].text, b->connects[i].text))
@@ -153,8 +155,10 @@ static bool same_releases(const Grant *a, const Grant *b) {
 }
 
 bool grant_same(const Grant *a, const Grant *b) {
-        return same_text(a->skill_name, b->skill_name) && same_text(a->skill_digest, b->skill_digest) && same_text(a->skill_dir, b->skill_dir) &&
-               same_text(a->program, b->program) && same_text(a->workdir, b->workdir) && same_budget(&a->budget, &b->budget) &&
+        return a->client == b->client &&
+               same_text(a->skill_name, b->skill_name) && same_text(a->skill_digest, b->skill_digest) && same_text(a->skill_dir, b->skill_dir) &&
+               same_text(a->skill_folder, b->skill_folder) && same_text(a->program, b->program) && same_text(a->program_copy, b->program_copy) &&
+               same_text(a->workdir, b->workdir) && same_budget(&a->budget, &b->budget) &&
                a->min_tier == b->min_tier && a->tier == b->tier && same_reach(a, b) && a->on_denial == b->on_denial &&
                a->report_paths == b->report_paths && a->cancel_bound_usec == b->cancel_bound_usec && a->discipline == b->discipline &&
                a->passes == b->passes && a->lineage == b->lineage && a->key_scope == b->key_scope && same_json(a->sections, b->sections) &&
@@ -162,5 +166,5 @@ bool grant_same(const Grant *a, const Grant *b) {
                same_text(a->interpreter, b->interpreter) && same_text(a->notes, b->notes) && same_text(a->canon, b->canon) &&
                memory_rights_same(a->memory, a->n_memory, b->memory, b->n_memory) &&
                same_json(a->gates, b->gates) && same_list(a->reads, b->reads) && same_list(a->writes, b->writes) && same_json(a->slots, b->slots) &&
-               a->max_regions == b->max_regions && a->max_of_skill == b->max_of_skill;
+               a->max_regions == b->max_regions && a->uids.first == b->uids.first && a->uids.count == b->uids.count && a->max_of_skill == b->max_of_skill;
 }

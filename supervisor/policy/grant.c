@@ -12,7 +12,9 @@ void grant_deinit(Grant *g) {
         free(g->skill_name);
         free(g->skill_digest);
         free(g->skill_dir);
+        free(g->skill_folder);
         free(g->program);
+        free(g->program_copy);
         strv_free(g->argv);
         strv_free(g->env);
         free(g->workdir);
@@ -172,7 +174,9 @@ static int set_exec(Grant *g, const RunRequest *q, Diag *reterr) {
         if (r == 0)
                 r = copy(&g->skill_digest, q->exec_digest);
         if (r == 0 && q->exec_bind)
-                r = copy(&g->program, q->exec_path);
+                r = copy(&g->program, q->exec_real);
+        if (r == 0 && q->exec_bind)
+                r = q->exec_copy ? copy(&g->program_copy, q->exec_copy) : 0; /* shown only: there is no copy yet */
         return r ? r : strv_add(&g->argv, q->exec_path);
 }
 
@@ -228,7 +232,9 @@ int policy_grant(const Skill *s, const RunRequest *q, const Policy *p, Grant *re
                 if (r == 0)
                         r = copy(&g.skill_digest, s->bundle.digest);
                 if (r == 0)
-                        r = copy(&g.skill_dir, s->dir);
+                        r = copy(&g.skill_dir, s->copy.path ?: s->dir);
+                if (r == 0)
+                        r = copy(&g.skill_folder, s->dir);
                 if (r == 0)
                         r = set_entry(&g, s, q, reterr);
         } else
@@ -254,6 +260,7 @@ int policy_grant(const Skill *s, const RunRequest *q, const Policy *p, Grant *re
         if (r)
                 return r;
         g.max_regions = p->max_regions;
+        g.uids = p->region_uids;
         g.max_of_skill = s ? policy_concurrency(p, s->md.name) : 0;
         *ret = g;
         g = (Grant){0};

@@ -21,8 +21,10 @@ typedef struct ReleaseGrant {
 typedef struct Grant {
         char *skill_name;     /* of SKILL.md, or the program's base name with --exec */
         char *skill_digest;   /* "sha256:" + 64 hex; of the program file with --exec */
-        char *skill_dir;      /* host path of the folder bound at /skill; NULL with --exec */
-        char *program;        /* --exec: host path of a program outside the system folders, bound at that same path; else NULL */
+        char *skill_dir;      /* host path of the folder bound at /skill: the skill's copy in the store (manifest/copy.h); NULL with --exec */
+        char *skill_folder;   /* host path of the folder of which the copy was made: for people, and for what is looked up by it; NULL with --exec */
+        char *program;        /* --exec: host path of a program that is bound there: outside the system folders, or not only root can write it; else NULL */
+        char *program_copy;   /* host path of what is bound there: its copy in the store, or the program itself when only root can write it */
         char **argv;          /* NULL-terminated; argv[0] as it is looked up inside the region (PATH, /skill-relative or absolute) */
         char **env;           /* NULL-terminated NAME=VALUE: the whole environment but LETHE_REGION=<id>, which spawn/ appends */
         char *workdir;        /* absolute, in the region; default /work */
@@ -59,6 +61,7 @@ typedef struct Grant {
         char **reads, **writes; /* slot names, NULL-terminated */
         json_t *slots;        /* object name -> JSON Schema that the manifest defines; may be NULL */
         uint64_t max_regions;   /* policy: regions alive at once in the store; 0: no limit */
+        UidRange uids;          /* policy: user ids of the host for regions, where the supervisor is root */
         uint64_t max_of_skill;  /* policy: regions of this skill alive at once; 0: no limit of its own */
         Trace trace;          /* of the invocation, when its caller is in one; TRACEPARENT is in env */
         uid_t client;         /* for whom the invocation is, when it is another user's; 0: the supervisor's own, or root's */
@@ -76,7 +79,8 @@ int grant_find_interpreter(Grant *g);
 uint64_t grant_set_aside(const Grant *g);
 #define _cleanup_grant_ _cleanup_(grant_deinit)
 
-/* What a region may, without what it is told: no arguments, no environment, no trace, and nothing of how the grant came about. Returns 0 or -ENOMEM. */
+/* What a region may, and for whom, without what it is told: no arguments, no environment, no trace, and nothing of how the grant came about. Returns 0 or
+ * -ENOMEM. */
 int grant_copy_untold(const Grant *g, Grant *ret);
 /* Two grants that allow the same, member by member; what grant_copy_untold() leaves out is not looked at. */
 bool grant_same(const Grant *a, const Grant *b);

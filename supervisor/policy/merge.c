@@ -1,4 +1,5 @@
 #include "policy/merge.h"
+#include "policy/place.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -197,15 +198,7 @@ int merge_network(Merge *m) {
 }
 
 static int add_file(Grant *g, const char *source, const char *target, bool write) {
-        FileGrant *more = reallocarray(g->files, g->n_files + 1, sizeof(*more)), *f;
-
-        if (!more)
-                return -ENOMEM;
-        g->files = more;
-        f = &more[g->n_files];
-        *f = (FileGrant){.source = strdup(source), .target = strdup(target), .write = write};
-        g->n_files++;
-        return f->source && f->target ? 0 : -ENOMEM;
+        return place_add(g, &(FileGrant){.source = (char *)source, .target = (char *)target, .write = write});
 }
 
 int merge_covers(const Limits *l, const char *path) {

@@ -1,15 +1,18 @@
 #include "policy/policy.h"
 
 #include "base/io.h"
+#include "base/owner.h"
 #include "base/id.h"
 #include "policy/policy-private.h"
 #include "schema/limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SKILLS_MAX 1024
 #define ROOTS_MAX 256
@@ -385,8 +388,26 @@ static void read_skills(Doc *d, const json_t *v, Policy *p) {
         }
 }
 
+/* Not 0, which is root, and no id above what chown() takes for "leave it". */
+static void read_uids(Doc *d, const json_t *v, Policy *p) {
+        static const char *const known[] = {"first", "count", NULL};
+        uint64_t first = 0, count = 0;
+
+        if (!v || !doc_fields(d, v, "/region_uids", known))
+                return;
+        if (!doc_count(d, json_object_get(v, "first"), "/region_uids/first", 1, UID_MOST, &first) ||
+            !doc_count(d, json_object_get(v, "count"), "/region_uids/count", 1, 1 << 24, &count)) {
+                if (!json_object_get(v, "first") || !json_object_get(v, "count"))
+                        doc_fault(d, "/region_uids", "required", "\"first\" and \"count\" are both needed");
+                return;
+        }
+        if (first + count - 1 > UID_MOST)
+                doc_fault(d, "/region_uids", "count", "the last id, %" PRIu64 ", must be at most %llu", first + count - 1, UID_MOST);
+        p->region_uids = (UidRange){(uint32_t)first, (uint32_t)count};
+}
+
 static void read_all(Doc *d, const json_t *j, Policy *p) {
-        static const char *const known[] = {"$schema", "version", "max", "min_tier", "network", "files", "memory", "max_regions", "concurrency", "pool", "clients",
+        static const char *const known[] = {"$schema", "version", "max", "min_tier", "network", "files", "memory", "max_regions", "region_uids", "concurrency", "pool", "clients",
                                             "digest", "skills", NULL};
         const char *ignored;
 
@@ -394,6 +415,7 @@ static void read_all(Doc *d, const json_t *j, Policy *p) {
         doc_string(d, json_object_get(j, "$schema"), "/$schema", 0, 1024, &ignored);
         read_limits(d, j, "", &p->limits);
         doc_count(d, json_object_get(j, "max_regions"), "/max_regions", 1, REGIONS_MOST, &p->max_regions);
+        read_uids(d, json_object_get(j, "region_uids"), p);
         read_concurrency(d, json_object_get(j, "concurrency"), p);
         read_pool(d, json_object_get(j, "pool"), p);
         read_clients(d, json_object_get(j, "clients"), p);
@@ -468,6 +490,7 @@ int policy_place(char **ret) {
 int policy_load(const char *given, Policy **ret, Diag *reterr) {
         _cleanup_free_ char *path = NULL, *text = NULL;
         char shown[256];
+        Diag other;
         size_t n;
         int r;
 
@@ -482,7 +505,11 @@ int policy_load(const char *given, Policy **ret, Diag *reterr) {
                 return *ret ? 0 : -ENOMEM;
         }
         diag_quote(path, strlen(path), shown, sizeof(shown));
-        r = io_read_file(AT_FDCWD, path, MANIFEST_FILE_MAX, &text, &n);
+        r = owner_check(path, geteuid(), &other);
+        if (r > 0)
+                return diag(reterr, POLICY_E_BAD, "policy file %s is not its operator's alone: %s", shown, other.text);
+        if (r == 0)
+                r = io_read_file(AT_FDCWD, path, MANIFEST_FILE_MAX, &text, &n);
         if (r == -EFBIG)
                 return diag(reterr, POLICY_E_BAD, "%s: larger than %d bytes", shown, MANIFEST_FILE_MAX);
         if (r == -ENOMEM)

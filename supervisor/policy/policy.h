@@ -14,6 +14,16 @@
 #define POLICY_POOL_IDLE_STANDARD 300000000ULL
 #define POLICY_POOL_MOST 256
 
+/* User ids of the host, and group ids of the same numbers, for regions whose supervisor is root. */
+typedef struct UidRange {
+        uint32_t first, count; /* count 0: not said */
+} UidRange;
+
+/* The standard range. Below it lie the ids of users, of systemd's dynamic users and of containers, above it those that systemd keeps for foreign
+ * files (2147352576) and those that some programs take for negative. */
+#define UIDS_STANDARD_FIRST 1879048192U
+#define UIDS_STANDARD_COUNT 65536U
+
 enum {
         POLICY_E_MISSING = 1, /* the file that was named is not there or cannot be read */
         POLICY_E_BAD,         /* refused: message names file, pointer, value and rule */
@@ -83,6 +93,7 @@ typedef struct Policy {
         uint64_t max_regions;    /* regions alive at once in one store */
         uint64_t concurrency;    /* "*": of each skill that is not named; 0: not said */
         uint64_t pool;           /* the same of prepared regions; 0: none */
+        UidRange region_uids;
         PoolPolicy pools;
         ClientPolicy *clients;
         size_t n_clients;

@@ -1,6 +1,7 @@
 #include "policy/program.h"
 
 #include "base/cache.h"
+#include "manifest/copy.h"
 #include "manifest/terms.h"
 #include "policy/request.h"
 #include "schema/limits.h"
@@ -123,28 +124,73 @@ static int digest(int fd, const char *path, const struct stat *st, const char *s
         return r;
 }
 
-/* Opens, judges and hashes the file itself: one descriptor for all three, so that they speak of the same file. */
-static int judge(const char *path, const char *shown, const char *store_dir, char ret_digest[static DIGEST_TEXT_MAX], Diag *reterr) {
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        struct stat st;
-        int r;
+void program_deinit(Program *p) {
+        free(p->path);
+        free(p->real);
+        free(p->copy);
+        *p = (Program){0};
+}
 
+/* The file and each folder above it. real: absolute, without symlinks. In a user namespace that does not know root, what root owns belongs to nobody that it
+ * knows; there the owner of the root folder is root, for the system's own folders. */
+static bool only_root_writes(const char *real) {
+        char path[PATH_MAX];
+        struct stat st;
+        uid_t system = 0;
+
+        if (strlen(real) >= sizeof(path))
+                return false;
+        if (in_system_folder(real) && stat("/", &st) == 0)
+                system = st.st_uid;
+        strcpy(path, real);
+        for (;;) {
+                char *slash = strrchr(path, '/');
+
+                if (lstat(*path ? path : "/", &st) < 0 || (st.st_uid != 0 && st.st_uid != system) || (st.st_mode & (S_IWGRP | S_IWOTH)))
+                        return false;
+                if (!*path)
+                        return true;
+                *slash = 0;
+        }
+}
+
+/* Opens and judges the file itself: the descriptor is what is hashed and copied, so that all of it is about the same file. */
+static int program_open(const char *path, int *ret_fd, struct stat *ret_st, Diag *reterr) {
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        char shown[256];
+
+        diag_quote(path, strlen(path), shown, sizeof(shown));
         if (fd < 0)
-                return diag(reterr, REQUEST_E_NOT_EXECUTABLE, "--exec \"%s\": cannot be read, so that its digest cannot be recorded: %s", shown,
-                            strerror(errno));
-        if (fstat(fd, &st) < 0)
+                return diag(reterr, REQUEST_E_NOT_EXECUTABLE, "--exec \"%s\": cannot be read, so that its digest cannot be recorded: %s", shown, strerror(errno));
+        if (fstat(fd, ret_st) < 0)
                 return -errno;
-        if (!S_ISREG(st.st_mode))
+        if (!S_ISREG(ret_st->st_mode))
                 return diag(reterr, REQUEST_E_NOT_EXECUTABLE, "--exec \"%s\": not a file", shown);
-        if (!(st.st_mode & 0111))
+        if (!(ret_st->st_mode & 0111))
                 return diag(reterr, REQUEST_E_NOT_EXECUTABLE, "--exec \"%s\": not executable", shown);
-        r = digest(fd, path, &st, store_dir, ret_digest, reterr);
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+static int program_copy_failed(int r) {
         return r > 0 ? REQUEST_E_BAD : r;
 }
 
-int program_find(const char *program, const char *store_dir, char **ret_path, bool *ret_bind, char ret_digest[static DIGEST_TEXT_MAX], Diag *reterr) {
-        _cleanup_free_ char *found = NULL, *real = NULL, *plain = NULL;
+int program_copy(const char *path, const char *real, const char *store_dir, char ret_digest[static DIGEST_TEXT_MAX], char **ret_copy, Diag *reterr) {
+        _cleanup_close_ int fd = -1;
+        struct stat st;
+        int r = program_open(real, &fd, &st, reterr);
+
+        return r != 0 ? r : program_copy_failed(copy_program(store_dir, fd, strrchr(path, '/') + 1, ret_digest, ret_copy, reterr));
+}
+
+int program_find(const char *program, const char *store_dir, Program *ret, Diag *reterr) {
+        _cleanup_free_ char *found = NULL, *real = NULL;
+        _cleanup_program_ Program p = {0};
+        _cleanup_close_ int fd = -1;
         char shown[256];
+        struct stat st;
+        bool bind, root_only;
         int r;
 
         diag_quote(program, strlen(program), shown, sizeof(shown));
@@ -161,20 +207,32 @@ int program_find(const char *program, const char *store_dir, char **ret_path, bo
         real = realpath(found, NULL);
         if (!real)
                 return errno == ENOMEM ? -ENOMEM : diag(reterr, REQUEST_E_NOT_FOUND, "--exec \"%s\": %s", shown, strerror(errno));
-        r = judge(real, shown, store_dir, ret_digest, reterr);
-        if (r)
+        r = program_open(real, &fd, &st, reterr);
+        if (r != 0)
                 return r;
-        *ret_bind = !in_system_folder(real);
-        r = path_normalise(*ret_bind ? real : found, &plain, reterr);
-        if (r == 0 && !*ret_bind && !in_system_folder(plain))
+        r = digest(fd, real, &st, store_dir, p.digest, reterr);
+        if (r != 0)
+                return program_copy_failed(r);
+        bind = !in_system_folder(real);
+        r = path_normalise(bind ? real : found, &p.path, reterr);
+        if (r == 0 && !bind && !in_system_folder(p.path))
                 r = 1; /* a link from elsewhere into a system folder: the region has only its end */
         if (r > 0) {
-                free(plain);
-                plain = NULL;
-                r = path_normalise(real, &plain, reterr);
+                free(TAKE_PTR(p.path));
+                r = path_normalise(real, &p.path, reterr);
+        }
+        root_only = only_root_writes(real);
+        if (r == 0 && (bind || !root_only))
+                r = path_normalise(real, &p.real, reterr);
+        if (r == 0 && p.real && root_only)
+                r = (p.copy = strdup(p.real)) ? 0 : -ENOMEM;
+        else if (r == 0 && p.real && store_dir) {
+                r = copy_find_program(store_dir, p.digest, strrchr(p.path, '/') + 1, &p.copy, reterr);
+                r = r == -ENOENT ? 0 : r;
         }
         if (r)
-                return r < 0 ? r : REQUEST_E_BAD;
-        *ret_path = TAKE_PTR(plain);
+                return program_copy_failed(r);
+        *ret = p;
+        p = (Program){0};
         return 0;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char *text(const json_t *o, const char *key) {
-        return json_string_value(json_object_get(o, key)) ?: "";
+        return json_text(json_object_get(o, key)) ?: "";
 }
 
 static int read_files(const json_t *list, Grant *g) {
@@ -22,8 +22,9 @@ static int read_files(const json_t *list, Grant *g) {
                 if (*text(o, "source") != '/')
                         continue;
                 g->n_files++;
-                *f = (FileGrant){.source = strdup(text(o, "source")), .target = strdup(text(o, "target")), .write = strcmp(text(o, "access"), "write") == 0};
-                if (!f->source || !f->target)
+                *f = (FileGrant){.source = strdup(text(o, "source")), .target = strdup(text(o, "target")), .write = strcmp(text(o, "access"), "write") == 0,
+                                 .mask = strcmp(text(o, "access"), "none") == 0, .of = *text(o, "of") ? strdup(text(o, "of")) : NULL};
+                if (!f->source || !f->target || (*text(o, "of") && !f->of))
                         return -ENOMEM;
         }
         return 0;
@@ -39,7 +40,7 @@ static int read_network(const json_t *o, Grant *g) {
         if (!g->connects)
                 return -ENOMEM;
         for (size_t i = 0; i < json_array_size(list); i++) {
-                int r = net_parse(json_string_value(json_array_get(list, i)) ?: "", &g->connects[g->n_connects], NULL);
+                int r = net_parse(json_text(json_array_get(list, i)) ?: "", &g->connects[g->n_connects], NULL);
 
                 if (r < 0)
                         return r;
@@ -63,7 +64,7 @@ static int read_names(const json_t *list, char ***ret) {
 
         for (size_t i = 0; r == 0 && i < json_array_size(list); i++)
                 if (json_is_string(json_array_get(list, i)))
-                        r = strv_add(ret, json_string_value(json_array_get(list, i)));
+                        r = strv_add(ret, json_text(json_array_get(list, i)));
         return r;
 }
 

@@ -18,6 +18,8 @@ void request_deinit(RunRequest *r) {
         free(r->exec);
         free(r->exec_path);
         free(r->exec_digest);
+        free(r->exec_real);
+        free(r->exec_copy);
         file_grants_free(r->mounts, r->n_mounts);
         strv_free(r->env);
         free(r->workdir);
@@ -74,8 +76,6 @@ static int add_mount(RunRequest *r, const char *value, Diag *reterr) {
         if (r->n_mounts >= LIST_MAX)
                 return diag(reterr, REQUEST_E_BAD, "-v \"%s\": more than %d mounts", shown, LIST_MAX);
         q = path_normalise(colon + 1, &target, reterr);
-        if (q == 0)
-                q = path_target_check(target, reterr);
         if (q)
                 return with_option(q, "volume target", reterr);
         plain = realpath(copy, NULL);
@@ -85,6 +85,9 @@ static int add_mount(RunRequest *r, const char *value, Diag *reterr) {
         free(plain);
         if (q)
                 return with_option(q, "volume source", reterr);
+        q = path_target_check(target, !write && (strcmp(source, target) == 0 || strcmp(copy, target) == 0), reterr);
+        if (q)
+                return with_option(q, "volume target", reterr);
         for (size_t i = 0; i < r->n_mounts; i++)
                 if (strcmp(r->mounts[i].target, target) == 0)
                         return diag(reterr, REQUEST_E_BAD, "-v \"%s\": %s is mounted twice", shown, target);
@@ -215,19 +218,32 @@ bool request_option_is_plain(const char *option) {
 }
 
 int request_exec(RunRequest *r, const char *program, Diag *reterr) {
-        _cleanup_free_ char *path = NULL;
-        char digest[DIGEST_TEXT_MAX];
-        bool bind;
-        int q = program_find(program, r->store_dir, &path, &bind, digest, reterr);
+        _cleanup_program_ Program p = {0};
+        int q = program_find(program, r->store_dir, &p, reterr);
 
         if (q == 0)
                 q = set_text(&r->exec, program);
         if (q == 0)
-                q = set_text(&r->exec_digest, digest);
+                q = set_text(&r->exec_digest, p.digest);
         if (q)
                 return q;
         free(r->exec_path);
-        r->exec_path = TAKE_PTR(path);
-        r->exec_bind = bind;
+        free(r->exec_real);
+        free(r->exec_copy);
+        r->exec_path = TAKE_PTR(p.path);
+        r->exec_real = TAKE_PTR(p.real);
+        r->exec_copy = TAKE_PTR(p.copy);
+        r->exec_bind = r->exec_real;
         return 0;
+}
+
+bool request_exec_lacks_copy(const RunRequest *r) {
+        return r->exec_bind && !r->exec_copy && r->store_dir;
+}
+
+int request_exec_copy(RunRequest *r, Diag *reterr) {
+        char digest[DIGEST_TEXT_MAX];
+        int q = program_copy(r->exec_path, r->exec_real, r->store_dir, digest, &r->exec_copy, reterr);
+
+        return q == 0 ? set_text(&r->exec_digest, digest) : q;
 }

@@ -17,13 +17,15 @@ enum {
 typedef struct RunRequest {
         /* Set directly by the caller. */
         char **args;         /* after SKILL or PROGRAM, NULL-terminated, borrowed; may be NULL */
-        const char *store_dir; /* borrowed: whose cache request_exec() may use; NULL: none */
+        const char *store_dir; /* borrowed: where copies of what runs are, and digests that are known; NULL: nothing runs, it is only shown */
         Trace trace;         /* the invocation's own span; not set: nobody traces */
         uid_t client;        /* the user of another uid for whom it is asked; 0: the supervisor's own, or root */
         /* Set through the functions below. */
         char *exec;          /* --exec as written; NULL when a skill runs */
         char *exec_path;     /* its path on the host, resolved */
-        bool exec_bind;      /* it lies outside the system folders: bound at that same path */
+        bool exec_bind;      /* outside the system folders, or not only root can write it: bound at exec_real */
+        char *exec_real;     /* its path without symlinks; NULL: not bound */
+        char *exec_copy;     /* what is bound there (policy/program.h); NULL: nothing, or request_exec_copy() is still to make it */
         char *exec_digest;   /* "sha256:…" */
         Budget budget;       /* 0: not said */
         FileGrant *mounts;   /* -v */
@@ -48,7 +50,11 @@ typedef struct RunRequest {
 int request_option(RunRequest *r, const char *option, const char *value, Diag *reterr);
 /* An option that names no file, no address and no variable, and can only choose among what the skill has or make it less. */
 bool request_option_is_plain(const char *option);
-/* --exec PROGRAM: with a slash a path, else searched in the PATH that the region has. Resolves and digests it. */
+/* --exec PROGRAM: with a slash a path, else searched in the PATH that the region has. Resolves and digests it, and finds its copy where there is one. */
 int request_exec(RunRequest *r, const char *program, Diag *reterr);
+/* A program that not only root can write is bound, and has no copy in the store yet. */
+bool request_exec_lacks_copy(const RunRequest *r);
+/* Makes it; there is a store. exec_digest is then of the bytes that were copied. */
+int request_exec_copy(RunRequest *r, Diag *reterr);
 void request_deinit(RunRequest *r);
 #define _cleanup_request_ _cleanup_(request_deinit)

@@ -44,8 +44,8 @@ static json_t *files(const Grant *g) {
         _cleanup_json_ json_t *a = json_array();
 
         for (size_t i = 0; a && i < g->n_files; i++)
-                if (json_array_append_new(a, json_pack("{s:s, s:s, s:s}", "source", g->files[i].source, "target", g->files[i].target, "access",
-                                                       g->files[i].write ? "write" : "read")) < 0)
+                if (json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:s*}", "source", g->files[i].source, "target", g->files[i].target, "access",
+                                                       g->files[i].mask ? "none" : g->files[i].write ? "write" : "read", "of", g->files[i].of)) < 0)
                         return NULL;
         return TAKE_PTR(a);
 }
@@ -111,7 +111,7 @@ static json_t *trace(const Trace *t) {
  * arguments. */
 static json_t *common(const Grant *g) {
         _cleanup_json_ json_t *o = json_pack("{s:{s:s, s:s, s:s?}, s:s*, s:o*, s:s, s:s, s:s?, s:b, s:s, s:s}", "skill", "name", g->skill_name, "digest",
-                                             g->skill_digest, "folder", g->skill_dir, "program", g->argv ? g->argv[0] : NULL, "arguments",
+                                             g->skill_digest, "folder", g->skill_folder, "program", g->argv ? g->argv[0] : NULL, "arguments",
                                              g->argv ? json_integer((json_int_t)strv_length(g->argv) - 1) : NULL, "workdir", g->workdir, "min_tier", tier_name(g->min_tier), "tier",
                                              g->tier ? tier_name(g->tier) : NULL, "proc", g->proc, "on_denial",
                                              g->on_denial == DENIAL_END ? "end" : "continue", "report", g->report_paths ? "paths" : "calls");
@@ -189,7 +189,7 @@ static int add_reductions(Buf *b, const Grant *g) {
                 for (size_t k = 0; r == 0 && k < ARRAY_SIZE(keys); k++) {
                         r = buf_add_str(b, words[k]);
                         if (r == 0)
-                                r = add_quoted(b, json_string_value(json_object_get(x, keys[k])));
+                                r = add_quoted(b, json_text(json_object_get(x, keys[k])));
                 }
                 if (r == 0)
                         r = buf_add_str(b, "\n");
@@ -267,7 +267,8 @@ static int show(Buf *b, const Grant *g) {
         if (r == 0)
                 r = buf_printf(b, "\n%-14s%s", "files", g->n_files == 0 ? "none\n" : "\n");
         for (size_t i = 0; r == 0 && i < g->n_files; i++)
-                r = buf_printf(b, "  %s %s at %s\n", g->files[i].write ? "write" : "read ", g->files[i].source, g->files[i].target);
+                r = buf_printf(b, "  %s %s at %s%s\n", g->files[i].mask ? "hide " : g->files[i].write ? "write" : "read ", g->files[i].source, g->files[i].target,
+                               g->files[i].mask ? ": an empty folder" : "");
         if (r == 0)
                 r = add_list(b, "slots read", g->reads);
         if (r == 0)

@@ -50,7 +50,7 @@ static int check_gates(const Grant *g, Diag *reterr) {
         json_t *gate;
 
         json_array_foreach(g->gates, i, gate) {
-                const char *slot = json_string_value(json_object_get(gate, "slot"));
+                const char *slot = json_text(json_object_get(gate, "slot"));
 
                 if (slot && !strv_has(g->reads, slot))
                         return diag(reterr, GRANT_E_GATE, "its gate consults slot %s, which it may not read: " WITHIN_RULE, slot);

@@ -1,5 +1,6 @@
 /* What a region may have that another one starts. Pure. */
 #include "policy/merge.h"
+#include "policy/place.h"
 #include "policy/within.h"
 
 #include <errno.h>
@@ -91,32 +92,69 @@ static int within_network(Grant *g, const Grant *above, const SkillPolicy *row) 
         return g->network == asked || asked == NETWORK_CONNECT ? 0 : within_reduce(g, "/network", network_name(asked), network_name(g->network), rule);
 }
 
-/* 0: none, 1: to read, 2: to write. */
-static int right_of(const Grant *above, const char *source) {
-        int best = 0;
+static const char *const within_words[] = {"none", "read", "write"};
 
-        for (size_t i = 0; i < above->n_files; i++)
-                if (path_is_under(source, above->files[i].source))
-                        best = MAX(best, above->files[i].write ? 2 : 1);
-        return best;
+/* What it may do at a path of the host; *ret_had: what the region above may there. */
+static int within_right(const Grant *above, const Limits *own, const char *path, int *ret_had) {
+        *ret_had = place_right(above->files, above->n_files, path);
+        return MAX(*ret_had, own ? merge_covers(own, path) : 0);
+}
+
+/* The right to one path. */
+static int within_path(Grant *g, const Grant *above, const Limits *own, const char *path, int asked, int *ret) {
+        int had, right = MIN(asked, within_right(above, own, path, &had));
+
+        *ret = right;
+        return right > had ? within_beyond(g, "%s %s", within_words[right], path) : 0;
+}
+
+/* Paths below f at which the region above has less: the child has no more there (I-97). */
+static int within_parts(Grant *g, const FileGrant *f, const Grant *above, const Limits *own) {
+        const int most = f->write ? 2 : 1;
+        _cleanup_strv_ char **edges = NULL;
+        int r = place_edges(above->files, above->n_files, f->source, &edges);
+
+        for (size_t i = 0; r == 0 && edges && edges[i]; i++) {
+                _cleanup_free_ char *text = NULL;
+                char place[PATH_MAX];
+                int right;
+
+                r = within_path(g, above, own, edges[i], most, &right);
+                if (r < 0 || right == most)
+                        continue;
+                if (!place_inside(f, edges[i], place))
+                        return -ENAMETOOLONG;
+                if (place_shows(g->files, g->n_files, place) != f) /* another grant of its own is mounted there, and was judged itself */
+                        continue;
+                if (asprintf(&text, "%s %s", within_words[most], edges[i]) < 0) {
+                        text = NULL;
+                        return -ENOMEM;
+                }
+                r = within_reduce(g, "/files", text, within_words[right], WITHIN_RULE);
+                if (r == 0) {
+                        const char *of = f->of ?: f->source;
+                        const size_t at = (size_t)(f - g->files);
+
+                        r = place_add(g, &(FileGrant){.source = edges[i], .target = place, .write = right == 2, .mask = right == 0, .of = (char *)of});
+                        f = &g->files[at];
+                }
+        }
+        return r;
 }
 
 static int within_file(Grant *g, FileGrant *f, const Grant *above, const Limits *own, bool *ret_keep) {
-        const int asked = f->write ? 2 : 1, had = right_of(above, f->source), given = own ? merge_covers(own, f->source) : 0;
-        const int right = MIN(asked, MAX(had, given));
-        const char *const words[] = {"none", "read", "write"};
+        const int asked = f->write ? 2 : 1;
         _cleanup_free_ char *text = NULL;
-        int r = 0;
+        int right, r;
 
-        if (asprintf(&text, "%s %s", words[asked], f->source) < 0) {
+        if (asprintf(&text, "%s %s", within_words[asked], f->source) < 0) {
                 text = NULL;
                 return -ENOMEM;
         }
+        r = within_path(g, above, own, f->source, asked, &right);
         *ret_keep = right > 0;
         f->write = right == 2;
-        if (right > had)
-                r = within_beyond(g, "%s %s", words[right], f->source);
-        return r == 0 && right < asked ? within_reduce(g, "/files", text, words[right], WITHIN_RULE) : r;
+        return r == 0 && right < asked ? within_reduce(g, "/files", text, within_words[right], WITHIN_RULE) : r;
 }
 
 static int within_files(Grant *g, const Grant *above, const SkillPolicy *row) {
@@ -136,8 +174,11 @@ static int within_files(Grant *g, const Grant *above, const SkillPolicy *row) {
                 }
                 free(f.source);
                 free(f.target);
+                free(f.of);
         }
         g->n_files = n;
+        for (size_t i = 0; r == 0 && i < n; i++)
+                r = within_parts(g, &g->files[i], above, own);
         return r;
 }
 

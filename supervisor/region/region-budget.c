@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/dents.h"
+#include "region/region-queues.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,6 +52,12 @@ static uint64_t scratch_mark(const RegionBudget *b) {
 void region_budget_scratch(RegionBudget *b, int fd, bool on_host) {
         b->scratch = fd;
         b->scratch_on_host = on_host;
+}
+
+uint64_t region_budget_scratch_used(const RegionBudget *b) {
+        struct statfs fs;
+
+        return b->scratch < 0 || b->scratch_on_host || fstatfs(b->scratch, &fs) < 0 ? 0 : (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 }
 
 void region_budget_start(RegionBudget *b, pid_t worker, uint64_t now) {
@@ -176,6 +183,8 @@ static Breach look_memory(RegionBudget *b) {
         uint64_t max = b->grant->budget.memory_bytes, used = b->tree.resident_bytes;
         uint64_t scratch = b->scratch_on_host ? 0 : b->scratch_now; /* tmpfs pages are memory */
 
+        scratch += b->shared.held_bytes + b->queued;
+
         /* Forked processes share pages, and a sum of what each one has mapped counts those twice: look closer before judging. */
         if (used + scratch + b->reserved + b->lent.memory_bytes > max && b->tree.tasks > 1 &&
             proc_tree_walk(&b->tree, b->worker, PROC_LOOK_TASKS | PROC_LOOK_MEMORY | PROC_LOOK_SHARED) == 0)
@@ -184,6 +193,13 @@ static Breach look_memory(RegionBudget *b) {
         b->peak_memory_bytes = MAX(b->peak_memory_bytes, used);
         used += b->lent.memory_bytes;
         return used > max ? breach(OUTCOME_OUT_OF_REGION, "memory", max, used) : no_breach;
+}
+
+/* Where nobody made an object of shared memory since the last look, one is due only when the charge is what matters. */
+static void look_shared(RegionBudget *b) {
+        if (b->worker > 0 && (region_shared_is_open(&b->shared) ||
+                              (b->shared.n && b->tree.resident_bytes + b->shared.held_bytes + b->reserved > b->grant->budget.memory_bytes / 2)))
+                region_shared_look(&b->shared, b->worker);
 }
 
 /* What is left of the memory to the program. */
@@ -257,8 +273,11 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
 
         if (r.outcome == OUTCOME_NONE)
                 r = look_cpu(b);
-        if (r.outcome == OUTCOME_NONE && !b->cgroup->memory)
+        if (r.outcome == OUTCOME_NONE && !b->cgroup->memory) {
+                look_shared(b);
+                b->queued = b->tree.all_fds * QUEUES_EACH_MOST > max->memory_bytes / 2 ? queues_bytes(b->worker) : 0;
                 r = look_memory(b);
+        }
         if (r.outcome == OUTCOME_NONE && b->cgroup->pids)
                 r = region_budget_tasks_event(b);
         else if (r.outcome == OUTCOME_NONE && b->tree.tasks + b->lent.processes > max->processes)
@@ -295,6 +314,21 @@ Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes) {
         if (data + bytes > max)
                 return breach(OUTCOME_OUT_OF_REGION, "memory", max, data + bytes);
         return no_breach;
+}
+
+Breach region_budget_ask_shared(RegionBudget *b, uint64_t bytes) {
+        /* A region can ask as often as it likes, and the list is ours. An entry without a trace goes at the second look. */
+        for (unsigned i = 0; i < SHARED_LOOKS && region_shared_is_full(&b->shared); i++)
+                region_shared_look(&b->shared, b->worker);
+        region_shared_ask(&b->shared, bytes);
+        if (b->cgroup->memory || b->tree.resident_bytes + b->scratch_now + b->reserved + b->lent.memory_bytes + b->shared.held_bytes <=
+                                         b->grant->budget.memory_bytes)
+                return no_breach;
+        /* What was given back since the last look, of either kind, does not count. */
+        look_at_tree(b, look_without_groups(b));
+        look_scratch(b, FILES_NO);
+        region_shared_look(&b->shared, b->worker);
+        return look_memory(b);
 }
 
 Breach region_budget_ask_task(RegionBudget *b) {
@@ -410,8 +444,10 @@ static void last_look(RegionBudget *b) {
                 return;
         if (!b->cgroup->cpu)
                 b->cpu_usec = MAX(b->cpu_usec, b->tree.cpu_usec);
-        if (!b->cgroup->memory)
+        if (!b->cgroup->memory) {
+                look_shared(b);
                 look_memory(b);
+        }
 }
 
 void region_budget_over(RegionBudget *b, bool killed) {
@@ -464,5 +500,6 @@ Breach region_budget_refused(const RegionBudget *b, BudgetEnd end) {
 
 void region_budget_deinit(RegionBudget *b) {
         closep(&b->scratch);
+        region_shared_deinit(&b->shared);
         proc_tree_deinit(&b->tree);
 }

@@ -5,6 +5,7 @@
 #include "policy/grant.h"
 #include "region/region-cgroup.h"
 #include "region/region-proc.h"
+#include "region/region-shared.h"
 #include "region/region-state.h"
 
 typedef struct Breach {
@@ -30,10 +31,12 @@ struct RegionBudget {
         int scratch;                 /* folder of the scratch, owned; -1 when not known */
         bool scratch_on_host;        /* tier landlock: a folder of the host, whose use must be summed up */
         ProcTree tree;
+        RegionShared shared;         /* what processes of the region share; charged where no control group bounds memory */
         uint64_t started_usec;       /* CLOCK_MONOTONIC */
         uint64_t wall_deadline;      /* for the loop; LOOP_NEVER before the start and after the end */
         uint64_t tick_deadline;      /* next accounting */
         uint64_t tick_usec;          /* distance of ticks */
+        uint64_t queued;             /* bytes in pipes and sockets, when last looked at */
         uint64_t scratch_now;        /* bytes in use when last looked at */
         uint64_t scratch_base;       /* use before the program started: its folders */
         uint64_t scratch_seen;       /* use when file sizes were last looked at */
@@ -49,6 +52,8 @@ struct RegionBudget {
 void region_budget_init(RegionBudget *b, const Grant *g, RegionCgroup *c);
 /* The scratch is there: a descriptor, which is taken over; or -1. */
 void region_budget_scratch(RegionBudget *b, int fd, bool on_host);
+/* Bytes that the scratch holds; 0 where it is a folder of the host's. */
+uint64_t region_budget_scratch_used(const RegionBudget *b);
 /* The worker was let go: clocks start. */
 void region_budget_start(RegionBudget *b, pid_t worker, uint64_t now_usec);
 /* Periodic accounting; moves tick_deadline on. */
@@ -71,6 +76,8 @@ void region_budget_give_back(RegionBudget *b);
 /* Before something in the region: `bytes` more of private memory in pid; one more task; one more open by pid; a change of files,
  * which may remove what the scratch holds now. */
 Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes);
+/* A mapping of so many bytes is about to be made that may make an object of shared memory. */
+Breach region_budget_ask_shared(RegionBudget *b, uint64_t bytes);
 Breach region_budget_ask_task(RegionBudget *b);
 Breach region_budget_ask_open(RegionBudget *b, pid_t pid);
 Breach region_budget_ask_change(RegionBudget *b);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "region/region-proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#define KILL_USEC 2000000
+#define BLOCKED_USEC 100000 /* for processes that were killed and wait in the kernel: their region is left behind, and its group with it */
 
 /* Calls back with each process that a group lists, 0 for one of another PID namespace that we cannot name. Returns how many there were, or -errno. */
 static int each_listed(const char *dir, int (*f)(pid_t pid, void *arg), void *arg) {
@@ -45,18 +49,30 @@ static int kill_one(pid_t pid, void *arg) {
         return pid > 1 && kill(pid, SIGKILL) < 0 && errno == EPERM ? -EPERM : 0;
 }
 
+static int end_at_unblocked(pid_t pid, void *arg) {
+        return proc_is_blocked(pid) ? 0 : -EAGAIN;
+}
+
+/* All that is in the group was killed, and has waited in the kernel since looks that are BLOCKED_USEC old. */
+static bool group_waits(const char *dir, ProcWait *w) {
+        const ProcBlocked b = {.blocked = each_listed(dir, end_at_unblocked, NULL) > 0};
+
+        return proc_wait_look(w, &b, 0, clock_mono_usec(), BLOCKED_USEC);
+}
+
 static int kill_listed(const char *dir) {
         return each_listed(dir, kill_one, NULL);
 }
 
 static int kill_dir(const char *dir) {
         struct timespec pause = {0, 1000000};
-        uint64_t until = clock_mono_usec() + 2000000;
+        uint64_t until = clock_mono_usec() + KILL_USEC;
+        ProcWait wait = {};
         int n;
 
         if (group_write(dir, "cgroup.kill", "1") == 0)
                 return 0;
-        while ((n = kill_listed(dir)) > 0 && clock_mono_usec() < until)
+        while ((n = kill_listed(dir)) > 0 && clock_mono_usec() < until && !group_waits(dir, &wait))
                 nanosleep(&pause, NULL);
         return n > 0 ? -EBUSY : n;
 }
@@ -92,14 +108,15 @@ bool region_cgroup_empty(const RegionCgroup *c) {
  * passing lack of memory is not taken for an answer either. */
 static int remove_dir(const char *dir) {
         struct timespec pause = {0, 200000};
-        uint64_t until = clock_mono_usec() + 2000000;
+        uint64_t until = clock_mono_usec() + KILL_USEC;
+        ProcWait wait = {};
 
         for (unsigned tries = 1; rmdir(dir) < 0; tries++) {
                 int e = errno;
 
                 if (e == ENOENT)
                         return 0;
-                if ((e != EBUSY && tries >= 3) || clock_mono_usec() > until)
+                if ((e != EBUSY && tries >= 3) || clock_mono_usec() > until || (e == EBUSY && group_waits(dir, &wait)))
                         return -e;
                 nanosleep(&pause, NULL);
         }

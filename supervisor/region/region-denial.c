@@ -27,10 +27,14 @@ static char *object_text(const char *object, size_t n, bool *ret_exact) {
         return strdup(diag_quote(object, n, quoted, sizeof(quoted)));
 }
 
-int denials_add(Denials *d, const char *rule, const char *operation, const char *object, size_t n_object,
-                const char *allow_with) {
+int denials_add(Denials *d, const char *rule, const char *operation, const char *object, size_t n_object, const char *allow_with) {
+        return denials_add_many(d, rule, operation, object, n_object, allow_with, 1);
+}
+
+int denials_add_many(Denials *d, const char *rule, const char *operation, const char *object, size_t n_object, const char *allow_with,
+                     uint64_t count) {
         _cleanup_free_ char *text = NULL;
-        Denial *v, entry = {.count = 1};
+        Denial *v, entry = {.count = count};
         bool exact;
 
         /* A path that a program makes up is in the record for ever: one that spells a key must not be (I-10, I-11). */
@@ -42,15 +46,15 @@ int denials_add(Denials *d, const char *rule, const char *operation, const char 
         text = object_text(object, n_object, &exact);
         if (!text)
                 return -ENOMEM;
-        d->total++;
+        d->total += count;
         for (size_t i = 0; i < d->n; i++)
                 if (strcmp(d->v[i].object, text) == 0 && strcmp(d->v[i].operation, operation) == 0 &&
                     strcmp(d->v[i].rule, rule) == 0) {
-                        d->v[i].count++;
+                        d->v[i].count += count;
                         return 0;
                 }
         if (d->n >= DENIALS_MAX) {
-                d->others++;
+                d->others += count;
                 return 0;
         }
         if ((d->n & (d->n - 1)) == 0) { /* room grows at each power of two */

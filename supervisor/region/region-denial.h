@@ -25,6 +25,9 @@ typedef struct Denials {
 /* Strings are copied; object is any bytes of a hostile region. One that holds a living region's key is withheld. Returns 0 or -ENOMEM. */
 int denials_add(Denials *d, const char *rule, const char *operation, const char *object, size_t n_object,
                 const char *allow_with_or_null);
+/* The same for `count` of them. */
+int denials_add_many(Denials *d, const char *rule, const char *operation, const char *object, size_t n_object, const char *allow_with_or_null,
+                     uint64_t count);
 /* Array of {rule, operation, object, count, allow_with}. Stops before its text would pass max_bytes; what is left over is one last
  * entry with rule "others". New reference, NULL when out of memory. */
 json_t *denials_to_json(const Denials *d, size_t max_bytes);

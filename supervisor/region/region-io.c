@@ -123,6 +123,7 @@ static int relay_write(Relay *r, bool polled) {
                         w = write(r->own_copy >= 0 ? r->own_copy : r->to, r->buf + r->at, n);
                         break;
                 case RELAY_TARGET_KEPT:
+                case RELAY_TARGET_SINK:
                 case RELAY_TARGET_UNKNOWN:
                 case RELAY_TARGET_PLAIN:
                 default:
@@ -149,13 +150,25 @@ static void relay_keep(Relay *r) {
         relay_aim(r);
 }
 
+static bool relay_take(Relay *r) {
+        if (r->kind == RELAY_TARGET_KEPT) {
+                relay_keep(r);
+        } else if (r->kind == RELAY_TARGET_SINK) {
+                if (r->at < r->n)
+                        r->sink->take(r->sink, r->buf + r->at, r->n - r->at);
+                r->n = r->at = 0;
+                relay_aim(r);
+        } else {
+                return false;
+        }
+        return true;
+}
+
 static void relay_push(Relay *r, bool polled) {
         int e;
 
-        if (r->kind == RELAY_TARGET_KEPT) {
-                relay_keep(r);
+        if (relay_take(r))
                 return;
-        }
 
         if (r->to < 0) { /* lost before: what comes now has nowhere to go */
                 r->n = r->at = 0;
@@ -267,6 +280,17 @@ int region_io_open(RegionIo *io, uint64_t output_max, const RegionFeed *feed, co
         return 0;
 }
 
+void region_io_to_sinks(RegionIo *io, RegionSink *out, RegionSink *err) {
+        Relay *const relays[] = {&io->out, &io->err};
+        RegionSink *const sinks[] = {out, err};
+
+        for (size_t i = 0; i < ARRAY_SIZE(relays); i++)
+                if (sinks[i] && relays[i]->kind != RELAY_TARGET_KEPT) {
+                        relays[i]->kind = RELAY_TARGET_SINK;
+                        relays[i]->sink = sinks[i];
+                }
+}
+
 void region_io_started(RegionIo *io) {
         closep(&io->region_in);
         closep(&io->region_out);
@@ -358,8 +382,7 @@ static bool drain_one(RegionIo *io, Relay *r) {
                 r->used = waiting + n;
                 r->at = 0;
                 r->n = waiting + (size_t)MIN((uint64_t)n, room);
-                if (r->kind == RELAY_TARGET_KEPT)
-                        relay_keep(r);
+                relay_take(r);
         }
         relay_close_from(r);
         return over;

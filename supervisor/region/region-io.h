@@ -13,13 +13,20 @@ typedef enum RelayTarget {
         RELAY_TARGET_NONBLOCK,/* a descriptor of our own on the same pipe or terminal, with O_NONBLOCK */
         RELAY_TARGET_SOCKET,
         RELAY_TARGET_POLLED,  /* may block: only after POLLOUT, and no more than PIPE_BUF bytes at once */
+        RELAY_TARGET_SINK,    /* a function of the caller's, which takes all at once */
         RELAY_TARGET_KEPT,    /* nowhere: the first bytes stay with us (RegionFeed) */
 } RelayTarget;
+
+/* Where output goes that has no descriptor. */
+typedef struct RegionSink {
+        void (*take)(struct RegionSink *s, const char *bytes, size_t n);
+} RegionSink;
 
 typedef struct Relay {
         int from, to;      /* from: read end; to: write end. Owned when `own_` says so; -1 when closed */
         bool own_from, own_to, from_socket;
         RelayTarget kind;
+        RegionSink *sink;  /* RELAY_TARGET_SINK: borrowed */
         int own_copy;      /* RELAY_TARGET_NONBLOCK: the descriptor that we opened, or -1 */
         char *buf;
         size_t n, at;      /* buf[at..n) waits to be written */
@@ -51,6 +58,8 @@ typedef struct RegionFeed {
 extern const int region_io_later[3]; /* streams that come with region_io_aim() */
 int region_io_open(RegionIo *io, uint64_t output_max, const RegionFeed *feed_or_null, const int *streams_or_null);
 void region_io_aim(RegionIo *io, const int *streams_or_null);
+/* What the streams have no descriptor for. Either may be NULL: it stays as it is. */
+void region_io_to_sinks(RegionIo *io, RegionSink *out, RegionSink *err);
 /* After spawn_start(): closes the region's ends here. */
 void region_io_started(RegionIo *io);
 /* One step of a relay after its poll_fd was ready. */

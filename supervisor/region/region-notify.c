@@ -2,6 +2,7 @@
 #include "region/region-notify.h"
 
 #include "base/clock.h"
+#include "region/region-locks.h"
 #include "region/region-path.h"
 #include "region/region-proc.h"
 
@@ -26,8 +27,9 @@ int region_notify_start(RegionNotify *n, int notify_fd, pid_t worker) {
         struct seccomp_notif_sizes sizes;
         char path[64];
 
-        n->fd = notify_fd;
+        n->fd = n->connects.notify = notify_fd;
         n->events = POLLIN;
+        n->worker = worker;
         if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
                 return -errno;
         n->n_req = MAX(sizes.seccomp_notif, sizeof(struct seccomp_notif));
@@ -48,10 +50,11 @@ bool region_notify_waits(const RegionNotify *n, uint64_t id) {
 }
 
 /* ENOENT: the task was killed meanwhile. After any other failure it would wait for ever: the region has to end. */
-void region_notify_answer(RegionNotify *n, uint64_t id, int error, bool go_on) {
+static void notify_send(RegionNotify *n, uint64_t id, int error, int64_t value, bool go_on) {
         memset(n->resp, 0, n->n_resp);
         n->resp->id = id;
         n->resp->error = -error;
+        n->resp->val = value;
         n->resp->flags = go_on ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
         while (ioctl(n->fd, SECCOMP_IOCTL_NOTIF_SEND, n->resp) < 0)
                 if (errno != EINTR) {
@@ -61,7 +64,15 @@ void region_notify_answer(RegionNotify *n, uint64_t id, int error, bool go_on) {
                 }
 }
 
-static pid_t thread_group(pid_t tid) {
+void region_notify_answer(RegionNotify *n, uint64_t id, int error, bool go_on) {
+        notify_send(n, id, error, 0, go_on);
+}
+
+void region_notify_answer_value(RegionNotify *n, uint64_t id, int64_t value) {
+        notify_send(n, id, 0, value, false);
+}
+
+pid_t region_notify_process(pid_t tid) {
         char path[64], text[1024], *p;
 
         snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
@@ -80,8 +91,14 @@ ssize_t region_notify_read(pid_t pid, uint64_t at, void *to, size_t n) {
         return r < 0 ? -errno : r;
 }
 
+int region_notify_write(pid_t pid, uint64_t at, const void *from, size_t n) {
+        struct iovec local = {(void *)from, n}, remote = {(void *)(uintptr_t)at, n};
+
+        return process_vm_writev(pid, &local, 1, &remote, 1, 0) == (ssize_t)n ? 0 : -EFAULT;
+}
+
 int region_notify_copy_fd(pid_t pid, int fd) {
-        _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, thread_group(pid), 0);
+        _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, region_notify_process(pid), 0);
         int copy = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
 
         return copy < 0 ? -errno : copy;
@@ -92,33 +109,41 @@ static void note_denial(RegionNotify *n, const FilterVerdict *v, const char *obj
                 n->denials->others++;
 }
 
-/* text, full: PATH_MAX bytes each. */
-static bool path_denied(RegionNotify *n, const FilterVerdict *v, char *text, char *full) {
+/* The path of a call, while its task waits: from the region's own memory, and from what the kernel says of its working folder or of a descriptor.
+ * Returns false when the call has none. */
+static bool path_of(const RegionNotify *n, const FilterVerdict *v, char full[static PATH_MAX]) {
         const struct seccomp_notif *q = n->req;
         int dirfd = v->at_call && v->path_arg > 0 ? (int)q->data.args[v->path_arg - 1] : AT_FDCWD;
+        char text[PATH_MAX];
         ssize_t r = region_notify_read((pid_t)q->pid, q->data.args[v->path_arg], text, PATH_MAX - 1);
+        bool is = r > 0;
 
-        if (r <= 0)
-                return false;
-        text[r] = 0;
-        if (strlen(text) == (size_t)r || !*text) /* not terminated, or empty: the kernel refuses it for what it is */
-                return false;
-        return region_path_absolute((pid_t)q->pid, dirfd, text, full) == 0 && region_notify_waits(n, q->id) &&
-               region_path_is_denial(n->grant, n->tier, n->scratch, n->shims, n->root, full, v->writes);
+        if (is) {
+                text[r] = 0;
+                is = strlen(text) < (size_t)r && *text; /* not terminated, or empty: the kernel refuses it for what it is */
+        }
+        is = is && region_path_absolute((pid_t)q->pid, dirfd, text, full) == 0 && region_notify_waits(n, q->id);
+        explicit_bzero(text, sizeof(text)); /* a name is a thing of the region, too */
+        return is;
 }
 
-static void judge_path(RegionNotify *n, const FilterVerdict *v, bool *ret_denied) {
-        char text[PATH_MAX], full[PATH_MAX];
-        _cleanup_free_ char *allow = NULL;
+/* Its call has been answered. */
+static void explain_path(RegionNotify *n, const FilterVerdict *v, const char *full, bool *ret_denied) {
+        PathReach reach = region_path_reach(n->grant, n->tier, n->scratch, n->shims, full, v->writes);
+        char *allow;
 
-        if (path_denied(n, v, text, full)) {
-                allow = region_path_allow(n->grant, n->tier, full, v->writes);
-                note_denial(n, v, full, strlen(full), allow);
-                *ret_denied = true;
+        if (reach == PATH_INSIDE && !v->writes && n->root >= 0 && region_path_is_scratch(n->grant, n->tier, full) && !region_path_is_there(n->root, full))
+                reach = PATH_OUTSIDE;
+        if (reach == PATH_INSIDE)
+                return;
+        allow = region_path_allow(n->grant, n->tier, full, v->writes);
+        if (reach == PATH_OUTSIDE) {
+                region_outside_add(&n->outside, v->rule, v->operation, full, v->writes, allow);
+                return;
         }
-        /* A name is a thing of the region, too. */
-        explicit_bzero(text, sizeof(text));
-        explicit_bzero(full, sizeof(full));
+        note_denial(n, v, full, strlen(full), allow);
+        free(allow);
+        *ret_denied = true;
 }
 
 /* What a call adds to the private writable memory of its process; 0 when it adds none that counts. */
@@ -173,47 +198,10 @@ static bool address_granted(const Grant *g, const struct sockaddr_storage *a) {
         return false;
 }
 
-/* Connects without waiting. Returns 0, an errno for the region, or -EINPROGRESS when the answer comes later. */
-static int broker_start(RegionNotify *n, uint64_t id, int sock, const struct sockaddr_storage *a, socklen_t n_a) {
-        struct epoll_event ev = {.events = EPOLLOUT};
-        int e, flags, type = 0, protocol = 0, family = 0;
-        socklen_t l = sizeof(int);
-        size_t slot = 0;
-
-        if (getsockopt(sock, SOL_SOCKET, SO_DOMAIN, &family, &l) < 0 || getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &l) < 0 ||
-            getsockopt(sock, SOL_SOCKET, SO_PROTOCOL, &protocol, &l) < 0 || type != SOCK_STREAM || protocol != IPPROTO_TCP ||
-            family != a->ss_family)
-                return EPERM;
-        while (slot < NOTIFY_CONNECTS_MAX && n->pending[slot].id)
-                slot++;
-        if (slot == NOTIFY_CONNECTS_MAX)
-                return EAGAIN;
-        if (n->connects < 0 && (n->connects = epoll_create1(EPOLL_CLOEXEC)) < 0)
-                return EAGAIN;
-        flags = fcntl(sock, F_GETFL);
-        if (flags < 0 || (!(flags & O_NONBLOCK) && fcntl(sock, F_SETFL, flags | O_NONBLOCK) < 0))
-                return EPERM;
-        e = connect(sock, (const void *)a, n_a) == 0 ? 0 : errno;
-        if (flags & O_NONBLOCK) /* the region wanted not to wait: EINPROGRESS is its answer */
-                return e;
-        if (e != EINPROGRESS) {
-                fcntl(sock, F_SETFL, flags);
-                return e;
-        }
-        ev.data.u64 = slot;
-        n->pending[slot] = (PendingConnect){.id = id, .fd = sock, .restore = true};
-        if (epoll_ctl(n->connects, EPOLL_CTL_ADD, sock, &ev) < 0) {
-                n->pending[slot].id = 0;
-                return EAGAIN;
-        }
-        return -EINPROGRESS;
-}
-
 static void judge_connect(RegionNotify *n, const FilterVerdict *v, bool *ret_denied) {
         const struct seccomp_notif *q = n->req;
         struct sockaddr_storage a = {};
         socklen_t n_a = (socklen_t)MIN(q->data.args[2], sizeof(a));
-        _cleanup_close_ int pidfd = -1, sock = -1;
         char text[INET6_ADDRSTRLEN + 16];
         _cleanup_free_ char *allow = NULL;
         ssize_t r = region_notify_read((pid_t)q->pid, q->data.args[1], &a, n_a);
@@ -226,52 +214,26 @@ static void judge_connect(RegionNotify *n, const FilterVerdict *v, bool *ret_den
         }
         address_text(&a, text);
         if (!address_granted(n->grant, &a)) {
+                region_notify_answer(n, q->id, EPERM, false);
                 if (a.ss_family == AF_INET || a.ss_family == AF_INET6)
                         allow = denial_allow_connect(text);
                 note_denial(n, v, text, strlen(text), allow);
                 *ret_denied = true;
-                region_notify_answer(n, q->id, EPERM, false);
                 return;
         }
-        pidfd = (int)syscall(SYS_pidfd_open, thread_group((pid_t)q->pid), 0);
-        if (pidfd < 0 || !region_notify_waits(n, q->id)) {
-                region_notify_answer(n, q->id, EPERM, false);
-                return;
-        }
-        sock = (int)syscall(SYS_pidfd_getfd, pidfd, (int)q->data.args[0], 0);
-        if (sock < 0) {
-                region_notify_answer(n, q->id, errno == EBADF ? EBADF : EPERM, false);
-                return;
-        }
-        e = broker_start(n, q->id, sock, &a, n_a);
-        if (e == -EINPROGRESS)
-                TAKE_FD(sock);
-        else
+        e = region_connect_start(&n->connects, q->id, (pid_t)q->pid, (int)q->data.args[0], &a, n_a);
+        if (e != CONNECT_LATER)
                 region_notify_answer(n, q->id, e, false);
 }
 
 int region_notify_connected(RegionNotify *n) {
-        struct epoll_event ev[8];
-        int k = epoll_wait(n->connects, ev, ARRAY_SIZE(ev), 0);
+        uint64_t id;
+        int error;
 
-        for (int i = 0; i < k; i++) {
-                PendingConnect *p = &n->pending[ev[i].data.u64];
-                int error = 0, flags;
-                socklen_t l = sizeof(error);
-
-                if (!p->id)
-                        continue;
-                if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &l) < 0)
-                        error = errno;
-                epoll_ctl(n->connects, EPOLL_CTL_DEL, p->fd, NULL);
-                flags = fcntl(p->fd, F_GETFL);
-                if (p->restore && flags >= 0)
-                        fcntl(p->fd, F_SETFL, flags & ~O_NONBLOCK);
-                closep(&p->fd);
+        n->connects.notify = n->fd; /* -1: no task uses the filter any more */
+        while (n->failed == 0 && region_connect_next(&n->connects, &id, &error))
                 if (n->fd >= 0)
-                        region_notify_answer(n, p->id, error, false);
-                p->id = 0;
-        }
+                        region_notify_answer(n, id, error, false);
         return n->failed;
 }
 
@@ -295,25 +257,32 @@ static void judge_one(RegionNotify *n, Breach *ret_breach, bool *ret_denied) {
         const struct seccomp_notif *q = n->req;
         FilterVerdict v = {};
         Breach b = {};
+        char path[PATH_MAX] = "";
 
         filter_judge(&n->filter, &q->data, &v);
         switch (v.kind) {
         case FILTER_DENY:
+                region_notify_answer(n, q->id, v.error, false);
                 note_denial(n, &v, v.object, strlen(v.object), v.allow_with);
                 *ret_denied = true;
-                region_notify_answer(n, q->id, v.error, false);
                 return;
         case FILTER_CONNECT:
                 judge_connect(n, &v, ret_denied);
                 return;
+        case FILTER_LOCK:
+        case FILTER_WATCH:
+                region_notify_own(n, &v, ret_denied);
+                return;
         case FILTER_PATH:
-                judge_path(n, &v, ret_denied);
+                if (!path_of(n, &v, path))
+                        *path = 0;
                 b = region_budget_ask_open(n->budget, (pid_t)q->pid);
                 if (b.outcome == OUTCOME_NONE && v.writes)
                         b = region_budget_ask_change(n->budget);
                 break;
         case FILTER_MEMORY:
-                b = region_budget_ask_memory(n->budget, (pid_t)q->pid, memory_asked(&q->data));
+                if (n->filter.notify_memory)
+                        b = region_budget_ask_memory(n->budget, (pid_t)q->pid, memory_asked(&q->data));
                 break;
         case FILTER_TASK:
                 b = region_budget_ask_task(n->budget);
@@ -323,13 +292,18 @@ static void judge_one(RegionNotify *n, Breach *ret_breach, bool *ret_denied) {
         default:
                 assert(false);
         }
-        if (b.outcome == OUTCOME_NONE) {
+        if (b.outcome == OUTCOME_NONE && v.shared)
+                b = region_budget_ask_shared(n->budget, q->data.args[1]);
+        if (b.outcome == OUTCOME_NONE)
                 go_on(n, &v);
-                return;
+        else { /* the region is about to be killed; until then this call must not go on */
+                *ret_breach = b;
+                region_notify_answer(n, q->id, v.kind == FILTER_MEMORY ? ENOMEM : v.kind == FILTER_TASK ? EAGAIN : EMFILE, false);
         }
-        /* The region is about to be killed; until then this call must not go on. */
-        *ret_breach = b;
-        region_notify_answer(n, q->id, v.kind == FILTER_MEMORY ? ENOMEM : v.kind == FILTER_TASK ? EAGAIN : EMFILE, false);
+        if (*path) {
+                explain_path(n, &v, path, ret_denied);
+                explicit_bzero(path, sizeof(path));
+        }
 }
 
 int region_notify_ready(RegionNotify *n, short revents, Breach *ret_breach, bool *ret_denied) {
@@ -369,12 +343,11 @@ int region_notify_ready(RegionNotify *n, short revents, Breach *ret_breach, bool
 void region_notify_deinit(RegionNotify *n) {
         FreedCount freed = n->freed;
 
-        for (size_t i = 0; i < NOTIFY_CONNECTS_MAX; i++)
-                if (n->pending[i].id)
-                        close(n->pending[i].fd);
-        closep(&n->connects);
+        region_connects_deinit(&n->connects);
+        region_locks_free(n->locks);
         closep(&n->root);
         closep(&n->fd);
+        region_outside_deinit(&n->outside);
         free(n->shims);
         free(n->req);
         free(n->resp);

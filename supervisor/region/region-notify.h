@@ -1,20 +1,15 @@
 /* Runs: supervisor. Answers the seccomp notifications of a region. Nothing here enforces by looking and then letting a call go on: what
  * the region points to may change in between. Denied calls are answered, never continued; a continued call meets the kernel's own
- * checks (mounts, Landlock, rlimits); a granted connect is made here, on a copy of the socket, to the address that was checked. */
+ * checks (mounts, Landlock, rlimits). A call is answered before anything is looked up to explain it. A granted connect is made here, to the
+ * address that was checked (region-connect.h). */
 #pragma once
 
 #include "policy/filter.h"
 #include "policy/grant.h"
 #include "region/region-budget.h"
+#include "region/region-connect.h"
 #include "region/region-denial.h"
-
-#define NOTIFY_CONNECTS_MAX 32 /* connects in progress at once; more answer EAGAIN */
-
-typedef struct PendingConnect {
-        uint64_t id;   /* of the notification; 0: free */
-        int fd;        /* copy of the region's socket */
-        bool restore;  /* it was blocking: O_NONBLOCK comes off again */
-} PendingConnect;
+#include "region/region-outside.h"
 
 /* What the region gave back while it ran, under discipline multipass. Counters only grow. bytes = overwritten + missed. */
 typedef struct FreedCount {
@@ -42,40 +37,53 @@ typedef NotifyStep (*NotifyFreesFn)(void *userdata, const struct seccomp_notif *
 
 typedef struct RegionNotify {
         int fd;               /* notification descriptor, -1 when none; to be polled for POLLIN */
-        int connects;         /* epoll of connects in progress, -1 before the first; to be polled for POLLIN */
+        Connects connects;    /* its poll is to be polled for POLLIN */
         short events;
         FilterInput filter;
         Tier tier;
         const Grant *grant;   /* borrowed, all of these */
         RegionBudget *budget;
         Denials *denials;
+        Outside outside;      /* paths of which only the host can say whether they were denials */
         const char *scratch;  /* tier landlock: host folder */
         int root;             /* root folder of the region as its first process sees it, or -1 */
         char *shims;          /* tier landlock: the host folder of /lethe, or NULL; owned */
-        PendingConnect pending[NOTIFY_CONNECTS_MAX];
         struct seccomp_notif *req;
         struct seccomp_notif_resp *resp;
         size_t n_req, n_resp;
         NotifyFreesFn frees;  /* NULL: such calls simply go on */
         void *frees_userdata; /* borrowed */
         FreedCount freed;
+        pid_t worker;         /* the region's first process */
+        struct RegionLocks *locks; /* NULL before the first lock; owned */
+        uint64_t locks_deadline;   /* of region_notify_locks(); UINT64_MAX: nothing waits for a lock */
         int failed;           /* -errno: an answer could not be given */
 } RegionNotify;
 
-#define REGION_NOTIFY_NULL ((RegionNotify){.fd = -1, .connects = -1, .root = -1})
+#define REGION_NOTIFY_NULL ((RegionNotify){.fd = -1, .connects = {.notify = -1, .poll = -1}, .root = -1, .locks_deadline = UINT64_MAX})
 
 /* Takes notify_fd over. Returns 0 or -errno. */
 int region_notify_start(RegionNotify *n, int notify_fd, pid_t worker);
 /* fd was ready: answers what is there now. *ret_breach may be set; *ret_denied: something was denied. Returns 0 or -errno; after an
  * error the descriptor is closed, and the kernel answers every further notified call with ENOSYS. */
 int region_notify_ready(RegionNotify *n, short revents, Breach *ret_breach, bool *ret_denied);
-/* connects was ready. Returns as above. */
+/* connects.poll was ready. Returns as above. */
 int region_notify_connected(RegionNotify *n);
+/* locks_deadline has come: tries again for those who wait for a lock. Returns 0 or -errno. */
+int region_notify_locks(RegionNotify *n, uint64_t now_usec);
+/* n->req is a lock or a watch: it is answered, now or with region_notify_locks(). */
+void region_notify_own(RegionNotify *n, const FilterVerdict *v, bool *ret_denied);
 /* True while the task waits for its answer: then its pid is its own. */
 bool region_notify_waits(const RegionNotify *n, uint64_t id);
 void region_notify_answer(RegionNotify *n, uint64_t id, int error, bool go_on);
+/* The call returns `value`, which is not negative. */
+void region_notify_answer_value(RegionNotify *n, uint64_t id, int64_t value);
+/* The process of a thread. */
+pid_t region_notify_process(pid_t tid);
 /* Reads at most n bytes of the region's memory. A page that is not there ends it early: returns what was read, or -errno. */
 ssize_t region_notify_read(pid_t pid, uint64_t at, void *to, size_t n);
+/* Writes into it: the answer of a call that waits. Returns 0 or -errno. */
+int region_notify_write(pid_t pid, uint64_t at, const void *from, size_t n);
 /* A copy of a descriptor of the task. Returns it, or -errno. */
 int region_notify_copy_fd(pid_t pid, int fd);
 void region_notify_deinit(RegionNotify *n);

@@ -3,13 +3,13 @@
 
 #include "region/region-denial.h"
 #include "schema/limits.h"
+#include "spawn/lend.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 /* Appends the parts of `path` to out, which holds an absolute plain path ("" is the root), taking "." and ".." by their names alone. */
@@ -63,22 +63,6 @@ int region_path_absolute(pid_t pid, int dirfd, const char *path, char out[static
         return 0;
 }
 
-static bool in_region(int root, const char *path) {
-        struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-        int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-
-        if (fd < 0)
-                return errno != ENOENT && errno != ENOTDIR;
-        close(fd);
-        return true;
-}
-
-static bool on_host(const char *path) {
-        struct stat st;
-
-        return lstat(path, &st) == 0;
-}
-
 static bool writable_here(const Grant *g, Tier tier, const char *scratch, const char *path) {
         static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
 
@@ -107,34 +91,85 @@ static bool readable_by_rule(const Grant *g, const char *scratch, const char *sh
         for (size_t i = 0; i < g->n_files; i++)
                 if (path_is_under(path, g->files[i].source))
                         return true;
+        if (scratch && strncmp(path, scratch, strlen(scratch)) == 0 && path_is_under(path + strlen(scratch), LEND_SUFFIX))
+                return true;
         return (scratch && path_is_under(path, scratch)) || (shims && path_is_under(path, shims)) || (g->skill_dir && path_is_under(path, g->skill_dir)) ||
-               (g->program && strcmp(path, g->program) == 0);
+               (g->program_copy && strcmp(path, g->program_copy) == 0);
 }
 
-bool region_path_is_denial(const Grant *g, Tier tier, const char *scratch, const char *shims, int root, const char *path, bool writes) {
-        char parent[PATH_MAX], *slash;
+/* Tier namespaces: a folder on the way to an entry of the region is there, too. */
+static bool is_on_the_way(const char *path, const char *entry) {
+        return strcmp(path, "/") == 0 || path_is_under(entry, path);
+}
 
-        if (writes) {
-                if (writable_here(g, tier, scratch, path))
-                        return false;
-                snprintf(parent, sizeof(parent), "%s", path);
-                slash = strrchr(parent, '/');
-                *(slash == parent ? slash + 1 : slash) = 0;
-                /* Where not even the folder exists the call fails for that reason. */
-                return root >= 0 ? in_region(root, parent) || on_host(parent) : on_host(parent);
-        }
-        if (tier == TIER_LANDLOCK)
-                return !readable_by_rule(g, scratch, shims, path) && on_host(path);
-        /* The links /proc/self and /proc/thread-self lead nowhere for who looks from outside. */
-        if (g->proc && (path_is_under(path, "/proc/self") || path_is_under(path, "/proc/thread-self")))
+static bool is_at(const char *path, const char *entry) {
+        return path_is_under(path, entry) || is_on_the_way(path, entry);
+}
+
+/* A /proc of the region shows its own processes, and nothing of the machine. */
+static bool is_in_proc(const char *path) {
+        static const char *const own[] = {"/proc/self", "/proc/thread-self"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+                if (is_at(path, own[i]))
+                        return true;
+        return strncmp(path, "/proc/", 6) == 0 && path[6] >= '1' && path[6] <= '9';
+}
+
+/* Tier namespaces: the places of spawn/plan.c. Below a place the region sees what there is, or that there is nothing. */
+static bool shown(const Grant *g, const char *path) {
+        static const char *const always[] = {"/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/dev/null", "/dev/zero", "/dev/full",
+                                             "/dev/random", "/dev/urandom", "/dev/shm", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime",
+                                             "/etc/ssl/openssl.cnf", "/etc/passwd", "/etc/group", "/etc/hosts", REGION_WORK_DIR, REGION_TMP_DIR,
+                                             REGION_LETHE_DIR};
+        static const char *const network[] = {"/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/services", "/etc/ssl/certs"};
+        static const char *const with_proc[] = {"/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(always); i++)
+                if (is_at(path, always[i]))
+                        return true;
+        for (size_t i = 0; g->network == NETWORK_HOST && i < ARRAY_SIZE(network); i++)
+                if (is_at(path, network[i]))
+                        return true;
+        for (size_t i = 0; g->proc && i < ARRAY_SIZE(with_proc); i++)
+                if (is_at(path, with_proc[i]))
+                        return true;
+        for (size_t i = 0; i < g->n_files; i++)
+                if (is_at(path, g->files[i].target))
+                        return true;
+        return (g->proc && is_in_proc(path)) || (g->skill_dir && is_at(path, REGION_SKILL_DIR)) || (g->program && is_at(path, g->program));
+}
+
+PathReach region_path_reach(const Grant *g, Tier tier, const char *scratch, const char *shims, const char *path, bool writes) {
+        bool inside = tier == TIER_LANDLOCK ? readable_by_rule(g, scratch, shims, path) : shown(g, path);
+
+        if (!writes)
+                return inside ? PATH_INSIDE : PATH_OUTSIDE;
+        if (writable_here(g, tier, scratch, path))
+                return PATH_INSIDE;
+        return inside ? PATH_DENIED : PATH_OUTSIDE;
+}
+
+bool region_path_is_scratch(const Grant *g, Tier tier, const char *path) {
+        if (tier != TIER_NAMESPACES || !(path_is_under(path, REGION_WORK_DIR) || path_is_under(path, REGION_TMP_DIR)))
                 return false;
-        return root >= 0 && !in_region(root, path) && on_host(path);
+        for (size_t i = 0; i < g->n_files; i++)
+                if (is_at(path, g->files[i].target))
+                        return false;
+        return true;
+}
+
+bool region_path_is_there(int root, const char *path) {
+        struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_CACHED};
+        _cleanup_close_ int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+        return fd >= 0 || (errno != ENOENT && errno != ENOTDIR && errno != EAGAIN);
 }
 
 char *region_path_allow(const Grant *g, Tier tier, const char *path, bool writes) {
         if (!writes && path_is_under(path, "/proc"))
                 return g->proc || tier != TIER_NAMESPACES ? NULL : strdup("\"proc\": true");
-        if (path_target_check(path, NULL) != 0)
+        if (path_target_check(path, !writes, NULL) != 0)
                 return NULL;
         return denial_allow_file(path, writes);
 }

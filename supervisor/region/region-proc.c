@@ -85,16 +85,20 @@ static int look_at(ProcTree *t, pid_t pid, unsigned look) {
                 if (look & PROC_LOOK_SHARED) {
                         snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
                         if (proc_read(path, text, sizeof(text)))
-                                shared = status_kib(text, "\nPss_Anon:") + status_kib(text, "\nPss_Shmem:");
+                                shared = status_kib(text, "\nPss_Anon:");
                 }
                 snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
                 if (proc_read(path, text, sizeof(text))) {
-                        t->resident_bytes += shared ? shared : status_kib(text, "\nRssAnon:") + status_kib(text, "\nRssShmem:");
+                        t->resident_bytes += (shared ? shared : status_kib(text, "\nRssAnon:")) + status_kib(text, "\nVmPTE:");
                         t->most_data_bytes = MAX(t->most_data_bytes, status_kib(text, "\nVmData:"));
                 }
         }
-        if (look & PROC_LOOK_FDS)
-                t->most_fds = MAX(t->most_fds, proc_fd_count(pid));
+        if (look & PROC_LOOK_FDS) {
+                uint64_t n = proc_fd_count(pid);
+
+                t->most_fds = MAX(t->most_fds, n);
+                t->all_fds += n;
+        }
         return 0;
 }
 
@@ -171,12 +175,26 @@ static void forget_gone(ProcTree *t) {
         t->n = n;
 }
 
+int proc_tree_list(pid_t root, pid_t **ret, size_t *ret_n) {
+        _cleanup_free_ pid_t *list = NULL;
+        size_t n = 0, room = 0;
+        int e = add_children(root, &list, &n, &room);
+
+        for (size_t i = 0; e == 0 && i < n; i++)
+                e = add_children(list[i], &list, &n, &room);
+        if (e < 0)
+                return e;
+        *ret = TAKE_PTR(list);
+        *ret_n = n;
+        return 0;
+}
+
 int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
         _cleanup_free_ pid_t *list = NULL;
         size_t n = 0, room = 0;
         int e;
 
-        t->tasks = t->resident_bytes = t->most_data_bytes = t->most_fds = 0;
+        t->tasks = t->resident_bytes = t->most_data_bytes = t->most_fds = t->all_fds = 0;
         forget_gone(t);
         e = add_children(root, &list, &n, &room);
         for (size_t i = 0; e == 0 && i < n; i++) {
@@ -222,6 +240,84 @@ size_t proc_kill_below(pid_t root) {
         return n;
 }
 
+/* The state's letter of a task: proc_pid_stat(5). */
+static char task_letter(const char *path) {
+        char text[1024], *p;
+
+        if (proc_read(path, text, sizeof(text)) == 0 || !(p = strrchr(text, ')')) || p[1] != ' ')
+                return 'X';
+        return p[2];
+}
+
+/* proc_pid_status(5) */
+static uint64_t task_switches(pid_t pid, const char *task) {
+        char path[96], text[4096];
+        const char *own, *forced;
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%.20s/status", (int)pid, task);
+        if (proc_read(path, text, sizeof(text)) == 0)
+                return 0;
+        own = strstr(text, "\nvoluntary_ctxt_switches:");
+        forced = strstr(text, "\nnonvoluntary_ctxt_switches:");
+        return (own ? strtoull(strchr(own, ':') + 1, NULL, 10) : 0) + (forced ? strtoull(strchr(forced, ':') + 1, NULL, 10) : 0);
+}
+
+static void count_blocked(pid_t pid, ProcBlocked *b) {
+        char path[96];
+        struct dirent *de;
+        DIR *d;
+
+        snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+        d = opendir(path);
+        while (d && (de = readdir(d))) {
+                char letter;
+
+                if (de->d_name[0] == '.')
+                        continue;
+                snprintf(path, sizeof(path), "/proc/%d/task/%.20s/stat", (int)pid, de->d_name);
+                letter = task_letter(path);
+                if (letter == 'D') {
+                        b->blocked++;
+                        b->switches += task_switches(pid, de->d_name);
+                } else if (!strchr("tTZX", letter))
+                        b->running++;
+        }
+        if (d)
+                closedir(d);
+}
+
+int proc_blocked(pid_t root, ProcBlocked *ret) {
+        _cleanup_free_ pid_t *list = NULL;
+        size_t n = 0, room = 0;
+        int e = add_children(root, &list, &n, &room);
+
+        *ret = (ProcBlocked){};
+        for (size_t i = 0; e == 0 && i < n; i++) {
+                count_blocked(list[i], ret);
+                e = add_children(list[i], &list, &n, &room);
+        }
+        return e;
+}
+
+bool proc_wait_look(ProcWait *w, const ProcBlocked *b, uint64_t progress, uint64_t now, uint64_t usec) {
+        uint64_t seen = progress + b->switches + b->blocked;
+
+        if (b->blocked == 0 || b->running > 0) {
+                *w = (ProcWait){};
+                return false;
+        }
+        if (w->since == 0 || seen != w->seen)
+                *w = (ProcWait){.since = now, .seen = seen};
+        return now - w->since >= usec;
+}
+
+bool proc_is_blocked(pid_t pid) {
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        return pid > 0 && task_letter(path) == 'D';
+}
+
 #define PROC_ENV_MAX 65536
 
 /* name=value stands in the environment, which is a list of NUL-terminated strings. */
@@ -232,7 +328,8 @@ static bool has_variable(const char *env, size_t n, const char *want) {
         return false;
 }
 
-size_t proc_kill_by_region(const char *region) {
+/* Calls fn for each process of the region. Returns how many there are. */
+static size_t each_of_region(const char *region, void (*fn)(pid_t pid, void *arg), void *arg) {
         _cleanup_free_ char *env = malloc(PROC_ENV_MAX);
         char want[64], path[64], status[4096];
         struct dirent *de;
@@ -246,17 +343,35 @@ size_t proc_kill_by_region(const char *region) {
 
                 if (pid <= 1 || pid == getpid())
                         continue;
+                /* The status first: it is read without a lock of the process's, the environment is not, and few processes are confined like this. */
+                snprintf(path, sizeof(path), "/proc/%ld/status", pid);
+                if (!proc_read(path, status, sizeof(status)) || !strstr(status, "\nNoNewPrivs:\t1") || !strstr(status, "\nSeccomp:\t2"))
+                        continue;
                 snprintf(path, sizeof(path), "/proc/%ld/environ", pid);
                 k = env ? proc_read(path, env, PROC_ENV_MAX) : 0;
                 if (k == 0 || !has_variable(env, k, want))
                         continue;
-                snprintf(path, sizeof(path), "/proc/%ld/status", pid);
-                if (!proc_read(path, status, sizeof(status)) || !strstr(status, "\nNoNewPrivs:\t1") || !strstr(status, "\nSeccomp:\t2"))
-                        continue;
-                kill((pid_t)pid, SIGKILL);
+                fn((pid_t)pid, arg);
                 n++;
         }
         if (d)
                 closedir(d);
         return n;
+}
+
+static void kill_found(pid_t pid, void *arg) {
+        kill(pid, SIGKILL);
+}
+
+size_t proc_kill_by_region(const char *region) {
+        return each_of_region(region, kill_found, NULL);
+}
+
+static void count_found(pid_t pid, void *arg) {
+        count_blocked(pid, arg);
+}
+
+void proc_region_blocked(const char *region, ProcBlocked *ret) {
+        *ret = (ProcBlocked){};
+        each_of_region(region, count_found, ret);
 }

@@ -4,6 +4,7 @@
 
 #include "base/proc.h"
 
+#define PROC_BLOCKED_USEC 2000000 /* a region whose last tasks have waited in the kernel for so long is left behind */
 #define PROC_TREE_MAX 8192 /* processes looked at in one walk: more than any processes budget allows */
 
 /* One process as it was last seen. */
@@ -20,9 +21,10 @@ typedef struct ProcTree {
         size_t n, room;
         /* Of the last walk: */
         uint64_t tasks;          /* processes and threads below the root */
-        uint64_t resident_bytes; /* anonymous and shared memory of all, without file pages */
+        uint64_t resident_bytes; /* anonymous memory and page tables of all; shared memory is RegionShared's and the scratch's */
         uint64_t most_data_bytes;/* largest VmData of one process */
         uint64_t most_fds;       /* most descriptors open in one process */
+        uint64_t all_fds;        /* in all processes */
         /* Of all walks: */
         uint64_t cpu_usec;       /* of the whole tree, never falling */
         uint64_t gone_cpu_usec;  /* of processes that are no more */
@@ -40,6 +42,27 @@ typedef enum ProcLook {
 /* Walks everything below `root` (the worker; not counted itself). Returns 0 or -errno; a process that goes away meanwhile is no error. */
 int proc_tree_walk(ProcTree *t, pid_t root, unsigned look);
 void proc_tree_deinit(ProcTree *t);
+/* The processes below root, parents first. *ret is owned. Returns 0 or -errno. */
+int proc_tree_list(pid_t root, pid_t **ret, size_t *ret_n);
+
+/* Of what is below root: a task that waits in the kernel for something else, and takes no signal meanwhile, is blocked. A task that is dead, or that its tracer
+ * holds, is neither. */
+typedef struct ProcBlocked {
+        unsigned blocked, running;
+        uint64_t switches; /* context switches of the blocked ones: a task that was woken and blocked again has more */
+} ProcBlocked;
+/* Returns 0 or -errno. */
+int proc_blocked(pid_t root, ProcBlocked *ret);
+/* A task that exits is blocked for moments as well. Only several looks tell how long all that is left has been in one wait; null before
+ * the first look. */
+typedef struct ProcWait {
+        uint64_t since; /* monotonic; 0: the last look found no blocked task, or a running one */
+        uint64_t seen;  /* the number of the last look */
+} ProcWait;
+/* One look at time `now`. progress: a number that changes when anything moved on. Returns whether the wait is `usec` old. */
+bool proc_wait_look(ProcWait *w, const ProcBlocked *b, uint64_t progress, uint64_t now, uint64_t usec);
+/* The process itself is blocked. */
+bool proc_is_blocked(pid_t pid);
 
 /* Number of descriptors that the process has open, 0 when unknown. */
 uint64_t proc_fd_count(pid_t pid);
@@ -50,3 +73,5 @@ size_t proc_kill_below(pid_t root);
 /* SIGKILL to every process whose environment names this region and that is confined as a region's are: for a region without a PID
  * namespace whose first process has died. Only the environment that a process was started with is looked at. Returns how many. */
 size_t proc_kill_by_region(const char *region);
+/* The same of those processes as proc_blocked() has of what is below a root. */
+void proc_region_blocked(const char *region, ProcBlocked *ret);

@@ -36,6 +36,7 @@ static const struct {
         [OUTCOME_FILE_SIZE_EXCEEDED] = {"file_size_exceeded", true, 137},
         [OUTCOME_DENIED] = {"denied", true, 137},
         [OUTCOME_CANCELLED] = {"cancelled", false, -1},
+        [OUTCOME_GUARD_LOST] = {"guard_lost", false, 137},
         [OUTCOME_SETUP_FAILED] = {"setup_failed", false, -1},
 };
 

@@ -55,9 +55,10 @@ typedef enum Outcome {
         OUTCOME_FILE_SIZE_EXCEEDED,
         OUTCOME_DENIED,
         OUTCOME_CANCELLED,
+        OUTCOME_GUARD_LOST, /* its guard ended before it did, and so the kernel killed what the guard traced */
         OUTCOME_SETUP_FAILED,
 } Outcome;
-#define OUTCOMES 13
+#define OUTCOMES 14
 
 const char *outcome_name(Outcome o); /* "exited", …; "none" before the end */
 /* A budget or a rule was broken: what the region proposed is discarded (I-24). */

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -199,6 +200,16 @@ bool region_end_late(Region *r, const Breach *b) {
         return true;
 }
 
+void region_explain_denials(Region *r) {
+        assert(r->state == REGION_ENDED);
+        if (region_outside_explain(&r->notify.outside, &r->denials) == 0 || r->grant->on_denial != DENIAL_END ||
+            (r->outcome != OUTCOME_EXITED && r->outcome != OUTCOME_SIGNALED))
+                return;
+        r->outcome = OUTCOME_DENIED;
+        r->status = 0;
+        snprintf(r->reason, sizeof(r->reason), "%s", "a denial ends this skill (on_denial); that it was one was found at the end");
+}
+
 const char *region_breach_text(const char *resource, uint64_t limit, uint64_t used, char out[static REGION_BREACH_TEXT_MAX]) {
         char a[BUDGET_TEXT_MAX], b[BUDGET_TEXT_MAX];
 
@@ -218,10 +229,12 @@ const char *region_breach_text(const char *resource, uint64_t limit, uint64_t us
 }
 
 int region_exit_code(const Region *r) {
-        if (r->state == REGION_UNRECORDED)
+        if (r->state == REGION_UNRECORDED && !(r->left > 0 && outcome_is_breach(r->outcome)))
                 return 125;
         if (r->state == REGION_REFUSED && r->outcome != OUTCOME_CANCELLED)
                 return r->status ? r->status : 125;
+        if (r->outcome == OUTCOME_CANCELLED && r->status == 0 && r->go_usec > 0) /* by Lethe itself, which kills what ran */
+                return 128 + SIGKILL;
         return outcome_exit_code(r->outcome, r->status);
 }
 

@@ -10,6 +10,7 @@
 #include "region/region-denial.h"
 #include "region/region-io.h"
 #include "region/region-notify.h"
+#include "region/region-proc.h"
 #include "region/region-section.h"
 #include "region/region-state.h"
 #include "spawn/guard.h"
@@ -29,9 +30,12 @@ typedef struct Region {
         Spawned spawned;
         bool has_worker;         /* spawned holds a worker that was not reaped yet */
         bool killed;             /* SIGKILL was sent to all of it */
+        ProcWait wait;           /* of all that is left of it, in the kernel */
+        unsigned left;           /* tasks that the kernel does not let die, and that nobody waits for any more; 0: none */
         Guard guard;             /* none with discipline none */
         bool hold;               /* the program's process is held at its exit stop until its callbacks have run and its handles are unbound */
         bool freezing;           /* the guard was told to hold it */
+        uint64_t scratch_sum;    /* when it was killed: what the scratch held, and GuardEvidence.scratch_known */
         bool stands_first;       /* killed where it has no memory left: overwritten when all of it stands, and its limit is lifted only then */
         Conn pipe;               /* our ends of the skill's pipe */
         int region_pipe_in, region_pipe_out; /* the region's ends, closed once the worker has them */
@@ -58,6 +62,7 @@ typedef struct Region {
         bool recorded_start;     /* region.allocated is durable */
         bool ahead;              /* it was, or is to be, recorded before an invocation has it */
         bool begun_ahead;        /* its interpreter was started before an invocation had it */
+        bool discards;           /* a region above had broken its budget when this one began: nothing of it is kept */
         uint64_t seq_allocated, seq_released, seq_ended;
 } Region;
 
@@ -82,6 +87,9 @@ bool region_end(Region *r, Outcome o, int status, const char *reason_fmt, ...) _
 bool region_end_breach(Region *r, const Breach *b);
 /* All processes are gone: a breach that was found only now replaces an end that the program chose. Returns true when it did. */
 bool region_end_late(Region *r, const Breach *b);
+/* ENDED, and nothing of it runs any more: which of the paths outside of the region were denials. With on_denial "end" one of them makes the outcome of a
+ * region that ended by itself `denied`: to end it at once would tell the region what the host has. */
+void region_explain_denials(Region *r);
 /* A sentence on limit and use of a breach: "memory: limit 128 MiB, used 131 MiB". Returns out. */
 #define REGION_BREACH_TEXT_MAX 160
 const char *region_breach_text(const char *resource, uint64_t limit, uint64_t used, char out[static REGION_BREACH_TEXT_MAX]);

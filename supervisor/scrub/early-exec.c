@@ -105,7 +105,7 @@ static bool is_out_of_reach(const Early *e, int fd) {
         if (k < 0)
                 return true;
         path[k] = 0;
-        return region_path_is_denial(n->grant, n->tier, n->scratch, n->shims, n->root, path, false);
+        return region_path_reach(n->grant, n->tier, n->scratch, n->shims, path, false) != PATH_INSIDE;
 }
 
 static Start judge_head(const Early *e, int fd, char *head, ssize_t n, unsigned depth);

@@ -49,11 +49,16 @@ static void judge_classes(Evidence *e, bool writable_mounts) {
                 return;
         for (size_t i = 0; !known && i < ARRAY_SIZE(held); i++)
                 add_class(e, held[i]);
+        if (known && e->lengths_unknown)
+                add_class(e, "shared_memory");
         if (!e->kernel.init_on_free) {
                 judge_early(e);
                 for (size_t i = 0; i < ARRAY_SIZE(kernel); i++)
                         add_class(e, kernel[i]);
         }
+        /* Arguments, environment, standard input, the receipt and captured output: the supervisor overwrites them when whoever asked has the answer. */
+        if (!e->kernel.init_on_free)
+                add_class(e, "caller_request");
         if (e->supervisor_died && !e->kernel.init_on_free)
                 add_class(e, "supervisor_memory"); /* sections, what was in the skill's pipe and the standard streams, the launch spec */
         if (e->kernel.swap)
@@ -72,12 +77,12 @@ static uint64_t vault_missed(const Evidence *e) {
 
 void evidence_judge(Evidence *e, bool writable_mounts) {
         const GuardEvidence *g = &e->guard;
-        uint64_t missed = e->scratch.bytes_missed + vault_missed(e) + g->processes_missed + g->registers_missed;
+        uint64_t missed = e->scratch.bytes_missed + e->bytes_unmapped + vault_missed(e) + g->processes_missed + g->registers_missed;
         bool watched = g->state != GUARD_STATE_NEW;
 
         for (size_t i = 0; i < GUARD_MISSED_COUNT; i++)
                 missed += g->bytes_missed[i];
-        e->bytes_held = g->bytes_held + e->scratch.bytes_held + e->vault.bytes_held;
+        e->bytes_held = g->bytes_held + e->bytes_unmapped + e->scratch.bytes_held + e->vault.bytes_held;
         e->bytes_overwritten = g->bytes_overwritten + e->scratch.bytes_overwritten + e->vault.bytes_overwritten;
         e->bytes_verified = g->bytes_verified + e->scratch.bytes_overwritten + e->vault.bytes_verified;
         e->method = e->discipline == DISCIPLINE_NONE || !watched ? "none" : "exit_stop";
@@ -85,12 +90,22 @@ void evidence_judge(Evidence *e, bool writable_mounts) {
                 e->grade = "nothing_held";
         else if (e->discipline == DISCIPLINE_NONE || !watched || (g->state != GUARD_STATE_EMPTY && g->bytes_overwritten == 0))
                 e->grade = "unscrubbed";
-        else if (g->state != GUARD_STATE_EMPTY || e->scratch.failed || missed > 0 || e->bytes_verified < MAX(e->bytes_overwritten, e->bytes_held))
+        else if (g->state != GUARD_STATE_EMPTY || e->scratch.failed || e->lengths_unknown || missed > 0 ||
+                 e->bytes_verified < MAX(e->bytes_overwritten, e->bytes_held))
                 e->grade = "partial";
         else
                 e->grade = e->kernel.init_on_free ? "cleared_kernel" : e->early ? "cleared_early" : "cleared";
         memset(e->not_covered, 0, sizeof(e->not_covered));
         judge_classes(e, writable_mounts);
+}
+
+static uint64_t unmapped_bytes(const Region *r, const GuardEvidence *g) {
+        SharedEnded ended[GUARD_OBJECTS_MAX];
+        size_t n = MIN(g->objects, (uint32_t)GUARD_OBJECTS_MAX);
+
+        for (size_t i = 0; i < n; i++)
+                ended[i] = (SharedEnded){g->object[i].device, g->object[i].inode, g->object[i].bytes};
+        return region_shared_beyond(&r->budget.shared, ended, n, g->more_objects, g->more_object_bytes);
 }
 
 void evidence_collect(const Region *r, const ScratchWiped *scratch, const VaultWiped *vault, Evidence *ret) {
@@ -108,6 +123,7 @@ void evidence_collect(const Region *r, const ScratchWiped *scratch, const VaultW
                 .bound_usec = r->grant->cancel_bound_usec,
         };
         guard_evidence(&r->guard, &ret->guard);
+        ret->bytes_unmapped = unmapped_bytes(r, &ret->guard);
         ret->early = ret->watched && ret->freed.missed == 0 && ret->freed.unheld == 0 &&
                      ret->guard.exec_images + ret->freed.exec_failed <= ret->freed.images;
         kernel_facts(&ret->kernel);
@@ -123,19 +139,27 @@ void evidence_left(const GuardEvidence *guard, Discipline d, Evidence *ret) {
         if (guard) {
                 ret->guard = *guard;
                 ret->passes = guard->passes;
+                ret->lengths_unknown = guard->objects > 0; /* the supervisor knew */
         }
         kernel_facts(&ret->kernel);
         evidence_judge(ret, false);
+}
+
+/* A file without a name is a deleted one, whoever finds that it is missing. */
+static uint64_t missed_of(const Evidence *e, size_t why) {
+        return e->guard.bytes_missed[why] + (why == GUARD_MISSED_FILE ? e->scratch.bytes_unseen : 0);
 }
 
 static json_t *missed_json(const Evidence *e) {
         json_t *o = json_object();
 
         for (size_t i = 0; o && i < GUARD_MISSED_COUNT; i++)
-                if (e->guard.bytes_missed[i] > 0 &&
-                    json_object_set_new(o, missed_names[i], json_integer((json_int_t)e->guard.bytes_missed[i])) < 0)
+                if (missed_of(e, i) > 0 && json_object_set_new(o, missed_names[i], json_integer((json_int_t)missed_of(e, i))) < 0)
                         goto fail;
-        if (o && e->scratch.bytes_missed > 0 && json_object_set_new(o, "scratch", json_integer((json_int_t)e->scratch.bytes_missed)) < 0)
+        if (o && e->scratch.bytes_missed > e->scratch.bytes_unseen &&
+            json_object_set_new(o, "scratch", json_integer((json_int_t)(e->scratch.bytes_missed - e->scratch.bytes_unseen))) < 0)
+                goto fail;
+        if (o && e->bytes_unmapped > 0 && json_object_set_new(o, "unmapped", json_integer((json_int_t)e->bytes_unmapped)) < 0)
                 goto fail;
         if (o && vault_missed(e) > 0 && json_object_set_new(o, "sections", json_integer((json_int_t)vault_missed(e))) < 0)
                 goto fail;

@@ -30,6 +30,8 @@ typedef struct Evidence {
         uint64_t bytes_held, bytes_overwritten, bytes_verified; /* of memory, scratch, sections, when they ended */
         GuardEvidence guard;        /* zeros: nothing is known */
         ScratchWiped scratch;
+        uint64_t bytes_unmapped;    /* missed: of shared objects, beyond what any process had mapped at its end */
+        bool lengths_unknown;       /* nobody knows how long the shared objects are of which only what was mapped could be overwritten */
         bool nothing_held;
         bool supervisor_died;       /* with all that it held of the region */
         bool watched;               /* what it gave back while it ran was looked for (discipline multipass); freed: what became of it */

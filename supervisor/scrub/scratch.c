@@ -133,7 +133,15 @@ static void wipe_file(int dir, const char *name, void *arg) {
         wipe_open(w, fd, st.st_size);
 }
 
-int scratch_wipe(int root, unsigned passes, uint64_t lent, ScratchWiped *ret) {
+/* used: what the file system held before its names went. */
+static void count_unseen(Wipe *w, uint64_t used, const ScratchSum *sum) {
+        uint64_t accounted = sum->known + w->named, held = sum->lent + w->named;
+
+        w->said->bytes_unseen = MAX(sum->most > accounted ? sum->most - accounted : 0, used > held ? used - held : 0);
+        miss(w, w->said->bytes_unseen);
+}
+
+int scratch_wipe(int root, unsigned passes, const ScratchSum *sum, ScratchWiped *ret) {
         Wipe w = {.passes = passes, .said = ret};
         struct statfs fs;
         struct statx x;
@@ -144,15 +152,19 @@ int scratch_wipe(int root, unsigned passes, uint64_t lent, ScratchWiped *ret) {
         *ret = (ScratchWiped){0};
         if (fstatfs(root, &fs) < 0)
                 return -errno;
-        if (fs.f_type == TMPFS_MAGIC && fs.f_blocks > 0 && fs.f_bfree == fs.f_blocks)
+        if (fs.f_type == TMPFS_MAGIC && fs.f_blocks > 0 && fs.f_bfree == fs.f_blocks) {
+                count_unseen(&w, 0, sum);
                 return 0; /* nothing was ever written that is not gone: the file system goes with its last descriptor, or is removed */
+        }
         used = (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
         own = fs.f_type == TMPFS_MAGIC && fs.f_blocks > 0 && statx(root, "", AT_EMPTY_PATH, STATX_TYPE, &x) == 0 &&
               x.stx_attributes & STATX_ATTR_MOUNT_ROOT; /* no folder among others */
         ret->on_disk = fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC;
         e = spawn_scratch_empty(root, wipe_file, &w);
-        if (own && used > w.named + lent) /* held by what nobody sees */
-                miss(&w, used - w.named - lent);
+        if (own && e == 0)
+                count_unseen(&w, used, sum);
+        else if (own && used > w.named) /* what the walk did not come to may have a name */
+                miss(&w, used - w.named);
         free(w.pattern); /* holds what was written; what was read back instead is cleared where that is seen */
         return e;
 }

@@ -2,6 +2,7 @@
 #include "scrub/teardown.h"
 
 #include "base/clock.h"
+#include "region/region-proc.h"
 #include "scrub/scratch.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#define SUM_TRIES 3
 #define STOP_WAIT_USEC 10000000 /* then we say that the region cannot be killed; 1,000 processes take 34 ms */
 
 /* In a PID namespace the end of the first process is the end of all; only cgroup.kill is quicker than that. */
@@ -34,9 +36,29 @@ static bool must_stand_first(Region *r) {
         return false;
 }
 
+/* Before anything of it is killed: a call that is cut short gives up what only it had a hold of, before anybody can look. The sum counts only when there
+ * was such a call: else whatever is gone by the time of the exit stops was freed by the program. */
+static void sum_scratch(Region *r) {
+        uint64_t known, again, step, step_again, used;
+
+        if (r->tier != TIER_NAMESPACES || r->grant->passes != 1 || !guard_is_needed(r))
+                return;
+        for (int i = 0; i < SUM_TRIES; i++) {
+                if (!guard_scratch_known(&r->guard, &known, &step))
+                        continue;
+                used = region_budget_scratch_used(&r->budget);
+                if (!guard_scratch_known(&r->guard, &again, &step_again) || step != step_again || known != again)
+                        continue;
+                if (used > 0)
+                        r->scratch_sum = MAX(r->scratch_sum, used + known);
+                return;
+        }
+}
+
 void teardown_kill(Region *r) {
         if (!r->has_worker || r->killed)
                 return;
+        sum_scratch(r);
         r->killed = true;
         /* Before the kill: no exit stop is seen before the order. Without a PID namespace nobody but the guard finds every process at once. */
         r->stands_first = must_stand_first(r);
@@ -97,6 +119,7 @@ static void kill_all(Region *r) {
 /* Held: nothing of it runs from here on, and nothing of it is overwritten before teardown_clear(). It keeps its limit until then: the guard's kill ends the
  * sleep of who sleeps at it, and what callbacks have beside it must fit into the budget (I-35). */
 static void freeze(Region *r) {
+        sum_scratch(r);
         r->hold = guard_freeze(&r->guard) == 0;
         r->freezing = r->hold;
 }
@@ -133,9 +156,28 @@ bool teardown_is_ready(Region *r) {
         return (!r->guard.sent || r->guard.empty || r->guard.control < 0) && worker_is_dead(r);
 }
 
+/* A task in a request to a file system that somebody serves (FUSE) cannot be killed before it has its answer, and its PID namespace stays with it. The budget
+ * has ended the region all the same: nothing of it runs. */
+static bool is_to_be_left(Region *r) {
+        ProcBlocked b;
+
+        if (!(r->killed || r->freezing) || proc_blocked(r->spawned.pid, &b) < 0) {
+                r->wait = (ProcWait){};
+                return false;
+        }
+        if (b.blocked == 0 && proc_is_blocked(r->guard.pid))
+                b.blocked = 1;
+        if (!proc_wait_look(&r->wait, &b, guard_progress(&r->guard), clock_mono_usec(), PROC_BLOCKED_USEC))
+                return false;
+        r->left = b.blocked;
+        return true;
+}
+
 bool teardown_again(Region *r, uint64_t since) {
         bool waits_for_guard = r->guard.sent && !r->guard.empty && r->guard.control >= 0;
 
+        if (is_to_be_left(r))
+                return false;
         if (waits_for_guard)
                 return !guard_stalled(&r->guard, STOP_WAIT_USEC);
         if (clock_mono_usec() - since > STOP_WAIT_USEC)
@@ -151,6 +193,9 @@ bool teardown_again(Region *r, uint64_t since) {
 static int end_all(Region *r, Diag *reterr) {
         int e;
 
+        if (r->left > 0)
+                return diag(reterr, TEARDOWN_E_ALIVE, "of its tasks %u wait%s in the kernel, for a file system that does not answer, and cannot be killed", r->left,
+                            r->left == 1 ? "s" : "");
         kill_all(r);
         if (r->stands_first && !r->guard.scrub && guard_wait_frozen(&r->guard, STOP_WAIT_USEC) == 0)
                 teardown_go_on(r);
@@ -182,9 +227,9 @@ int teardown_stop(Region *r, Diag *reterr) {
 
         assert(r->state == REGION_ENDED);
         teardown_begin_stop(r);
-        if (r->freezing)
+        if (r->freezing && r->left == 0)
                 r->hold = guard_wait_frozen(&r->guard, STOP_WAIT_USEC) == 0;
-        if (r->has_worker && !r->hold)
+        if (r->has_worker && (!r->hold || r->left > 0))
                 e = end_all(r, reterr);
         if (e != 0)
                 return e;
@@ -195,6 +240,7 @@ int teardown_stop(Region *r, Diag *reterr) {
         if (late.outcome == OUTCOME_NONE)
                 late = region_budget_refused(&r->budget, how_it_ended(r));
         region_end_late(r, &late);
+        region_explain_denials(r); /* nothing of it is left that could measure how long that takes */
         region_move(r, REGION_STOPPED);
         return 0;
 }
@@ -210,6 +256,18 @@ int teardown_drop(Region *r, Diag *reterr) {
         return e;
 }
 
+void teardown_leave(Region *r, Evidence *ret) {
+        ScratchWiped scratch = {.failed = true}; /* a file of it may be in use where the kernel waits: the guard overwrites it afterwards */
+        VaultWiped vault;
+
+        region_sections_wipe(r, &vault);
+        spawn_wipe_spec(&r->spawned);
+        evidence_collect(r, &scratch, &vault, ret);
+        ret->usec = clock_mono_usec() - r->ended_usec;
+        guard_leave(&r->guard);
+        spawned_leave(&r->spawned);
+}
+
 /* The scratch's files, and what the program was started with. */
 static void overwrite_rest(Region *r, ScratchWiped *ret) {
         GuardEvidence said;
@@ -218,7 +276,10 @@ static void overwrite_rest(Region *r, ScratchWiped *ret) {
         if (r->grant->discipline == DISCIPLINE_NONE || r->go_usec == 0)
                 return;
         guard_evidence(&r->guard, &said);
-        if (r->budget.scratch < 0 || scratch_wipe(r->budget.scratch, r->grant->passes, said.file_bytes_lent, ret) < 0)
+        if (r->budget.scratch < 0 ||
+            scratch_wipe(r->budget.scratch, r->grant->passes,
+                         &(ScratchSum){.most = MAX(said.calls_cut > 0 ? r->scratch_sum : 0, said.scratch_sum), .known = said.scratch_known,
+                                       .lent = said.file_bytes_lent}, ret) < 0)
                 ret->failed = true;
         spawn_wipe_spec(&r->spawned);
 }

@@ -35,6 +35,9 @@ int teardown_stop(Region *r, Diag *reterr);
 /* STOPPED -> CLEARED. A folder or group that cannot be removed is named in *reterr, and teardown goes on: returns 0 or -errno. Returns
  * TEARDOWN_E_ALIVE, and the region stays STOPPED, when what was held does not die. */
 int teardown_clear(Region *r, Evidence *ret, Diag *reterr);
+/* Of a region with Region.left: the evidence so far, which is never more than partial. Its guard goes on by itself, and the start of a supervisor that
+ * finds the region dead records the rest. */
+void teardown_leave(Region *r, Evidence *ret);
 /* Sends the region SIGKILL, all of it; may be called before teardown_stop, which waits for what this began. */
 void teardown_kill(Region *r);
 /* Of a region that was refused after its worker was made: nothing of a skill ran, nothing was recorded. Returns as teardown_stop. */

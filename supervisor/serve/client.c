@@ -12,8 +12,8 @@
 #define CHUNK 65536
 #define LINES_AT_ONCE 16                /* then others have their turn */
 #define OUT_BOUND (4 * 1024 * 1024)     /* bytes that wait to be read by a client */
-#define HELD_MAX (64 * 1024 * 1024)     /* bytes of unfinished requests, of all clients together */
 #define BAD_MAX 16                      /* wrong requests of one connection */
+#define FDS_AT_ONCE 253                 /* SCM_MAX_FD: none is dropped unseen */
 
 void fd_set_close(FdSet *f) {
         for (size_t i = 0; i < f->n; i++)
@@ -69,10 +69,14 @@ void client_free(Client *c) {
         sd_event_source_disable_unref(c->again);
         drop_sets(c);
         s->held -= c->in.room;
+        json_decref(c->reload_id);
         line_reader_deinit(&c->in);
         line_queue_deinit(&c->out);
+        if (c->peer && c->peer->foreign)
+                discard_connection(s, TAKE_FD(c->fd));
         closep(&c->fd);
         if (c->peer) {
+                share_give(s, c->peer, c->charged);
                 c->peer->n_clients--;
                 peer_drop(s, c->peer);
         }
@@ -108,17 +112,45 @@ static void flush(Client *c) {
 static bool is_over(const Client *c) {
         const char *bytes;
 
-        return c->broken || (line_queue_peek(&c->out, &bytes) == 0 && (c->closing || (c->at_end && !c->more && c->n_jobs == 0)));
+        return c->broken || (line_queue_peek(&c->out, &bytes) == 0 && (c->closing || (c->at_end && !c->more && c->n_jobs == 0 && !c->reload_id)));
 }
 
 static int on_again(sd_event_source *source, void *userdata);
 
+/* What waits to be read is in the account of all that is held. */
+static void charge(Client *c) {
+        size_t n = c->out.bytes.n - c->out.sent;
+
+        if (n > c->charged && !share_take(c->server, c->peer, n - c->charged)) { /* it does not read what it asked for */
+                c->broken = true;
+                line_queue_clear(&c->out);
+                n = 0;
+        }
+        if (n < c->charged)
+                share_give(c->server, c->peer, c->charged - n);
+        c->charged = n;
+}
+
 /* A client is freed, and lines are taken, by the loop alone: who calls here may still hold it. */
 static void settle(Client *c) {
         flush(c);
+        charge(c);
+        flow_resume(c);
         if (!c->again && (is_over(c) || (c->more && !c->closing && !line_queue_full(&c->out))))
                 c->closing |= sd_event_add_defer(c->server->event, &c->again, on_again, c) < 0;
         aim(c);
+}
+
+/* Nothing that it is told can be left out. */
+static void give_up(Client *c) {
+        c->closing = true;
+        line_queue_clear(&c->out);
+}
+
+void client_send_line(Client *c, const char *line, size_t n) {
+        if (line_queue_add(&c->out, line, n) < 0 || c->out.bytes.n - c->out.sent > OUT_BOUND + SERVE_ANSWER_MAX)
+                give_up(c);
+        settle(c);
 }
 
 void client_send(Client *c, json_t *o) {
@@ -126,10 +158,8 @@ void client_send(Client *c, json_t *o) {
         char *text = owned ? json_dumps(owned, JSON_COMPACT) : NULL; /* overwritten when it is freed (json_wipe_freed()) */
 
         if (!text || line_queue_add(&c->out, text, strlen(text)) < 0 || line_queue_add(&c->out, "\n", 1) < 0 ||
-            c->out.bytes.n - c->out.sent > OUT_BOUND + SERVE_ANSWER_MAX) {
-                c->closing = true;
-                line_queue_clear(&c->out);
-        }
+            c->out.bytes.n - c->out.sent > OUT_BOUND + SERVE_ANSWER_MAX)
+                give_up(c);
         free(text);
         settle(c);
 }
@@ -234,6 +264,7 @@ static bool keep_fds(Client *c, struct msghdr *m) {
                                 f.fds[f.n++] = fd;
                         else
                                 close(fd);
+                        fits &= i < SERVE_STREAMS;
                 }
         }
         if (f.n == 0)
@@ -247,9 +278,21 @@ static bool keep_fds(Client *c, struct msghdr *m) {
         return true;
 }
 
+/* Another user's descriptors are looked for before they are taken, and not taken (discard.c). */
+static ssize_t receive_foreign(Client *c, struct msghdr *m) {
+        ssize_t n;
+
+        m->msg_control = NULL;
+        m->msg_controllen = 0;
+        n = recvmsg(c->fd, m, MSG_DONTWAIT | MSG_PEEK);
+        if (n <= 0 || m->msg_flags & MSG_CTRUNC)
+                return n;
+        return recv(c->fd, m->msg_iov->iov_base, (size_t)n, MSG_DONTWAIT);
+}
+
 /* Returns false when nothing more will come. */
 static bool receive(Client *c) {
-        char control[CMSG_SPACE(SERVE_STREAMS * sizeof(int))] __attribute__((aligned(8)));
+        char control[CMSG_SPACE(FDS_AT_ONCE * sizeof(int))] __attribute__((aligned(8)));
         size_t room = c->in.room;
         struct iovec v = {.iov_len = CHUNK};
         struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
@@ -258,19 +301,24 @@ static bool receive(Client *c) {
         if (line_reader_space(&c->in, CHUNK, (char **)&v.iov_base) < 0)
                 return false;
         c->server->held += c->in.room - room;
-        n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        n = c->peer->foreign ? receive_foreign(c, &m) : recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         if (n < 0)
                 return errno == EAGAIN || errno == EINTR;
         if (n == 0)
                 return false;
+        if (c->peer->foreign && m.msg_flags & MSG_CTRUNC) {
+                client_error(c, NULL, SERVE_E_STREAMS, "another user than the daemon's own passes no descriptors: \"stream\" passes standard streams over the connection");
+                client_finish(c);
+                return true;
+        }
         line_reader_fed(&c->in, (size_t)n);
         c->n_fed += (uint64_t)n;
         c->last_usec = clock_mono_usec();
         if (!keep_fds(c, &m)) {
                 client_error(c, NULL, SERVE_E_STREAMS, "a request brings at most %d descriptors", SERVE_STREAMS);
                 client_finish(c);
-        } else if (c->server->held > HELD_MAX && c->in.end - c->in.start > 2 * CHUNK) {
-                client_error(c, NULL, SERVE_E_BUSY, "too many unfinished requests are held: all of them together have at most %d bytes", HELD_MAX);
+        } else if (c->server->held > SERVE_UNFINISHED_MAX && c->in.end - c->in.start > 2 * CHUNK) {
+                client_error(c, NULL, SERVE_E_BUSY, "too many unfinished requests are held: all of them together have at most %llu bytes", SERVE_UNFINISHED_MAX);
                 client_finish(c);
         }
         return true;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <string.h>
@@ -29,6 +30,8 @@ static const int allowed[] = {
         SCMP_SYS(chdir), SCMP_SYS(fchdir), SCMP_SYS(umask), SCMP_SYS(mkdir), SCMP_SYS(mkdirat), SCMP_SYS(rmdir), SCMP_SYS(unlink), SCMP_SYS(unlinkat),
         SCMP_SYS(rename), SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(chmod), SCMP_SYS(fchmod), SCMP_SYS(fchmodat), SCMP_SYS(fchown), SCMP_SYS(lchown),
         SCMP_SYS(fchownat), SCMP_SYS(memfd_create), SCMP_SYS(pipe2), SCMP_SYS(eventfd2), SCMP_SYS(open_tree), SCMP_SYS(mount_setattr), SCMP_SYS(pwritev2),
+        SCMP_SYS(symlinkat), SCMP_SYS(utimensat), /* of a copy of a skill */
+        SCMP_SYS(mincore), /* base/heap.c */
         /* waiting, time, signals */
         SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_pwait2),
         SCMP_SYS(timerfd_create), SCMP_SYS(timerfd_settime), SCMP_SYS(signalfd4), SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres), SCMP_SYS(clock_nanosleep),
@@ -46,14 +49,18 @@ static const int allowed[] = {
 };
 
 static int fill(scmp_filter_ctx f) {
+        static const unsigned internet[] = {AF_INET, AF_INET6};
         int e = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(allowed) && e == 0; i++)
                 if (allowed[i] >= 0) /* else this architecture has no such call */
                         e = seccomp_rule_add(f, SCMP_ACT_ALLOW, allowed[i], 0);
-        /* Nothing but Unix sockets is made; an address that was granted is connected on a socket of the region's (pidfd_getfd). */
         if (e == 0)
                 e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+        /* An address that was granted to a region is connected on a socket of ours, which is then the region's (region/region-connect.h). */
+        for (size_t i = 0; i < ARRAY_SIZE(internet) && e == 0; i++)
+                e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 3, SCMP_A0(SCMP_CMP_EQ, internet[i]),
+                                     SCMP_A1(SCMP_CMP_EQ, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC), SCMP_A2(SCMP_CMP_EQ, IPPROTO_TCP));
         if (e == 0)
                 e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
         /* A thread's own working folder, and no namespace. */

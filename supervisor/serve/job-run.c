@@ -17,14 +17,14 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define FORM "{skill: string, or exec: string; args?, cwd?, options?, stdio?, stdin?, receipt?, verbose?, quiet?, promote?, store?, anchor?, policy?, traceparent?}"
+#define FORM "{skill: string, or exec: string; args?, cwd?, options?, stdio?, stdin?, stream?, receipt?, verbose?, quiet?, promote?, store?, anchor?, policy?, traceparent?}"
 
 static int bad(Diag *reterr, const char *field, const char *rule) {
         return diag(reterr, SERVE_E_INVALID_PARAMS, "%s: must be %s", field, rule);
 }
 
 static bool is_text(const json_t *v) {
-        return json_is_string(v) && strlen(json_string_value(v)) == json_string_length(v);
+        return json_text(v) != NULL;
 }
 
 static int check_args(const json_t *args, Diag *reterr) {
@@ -44,29 +44,29 @@ static int check_options(const json_t *options, Diag *reterr) {
 
                 if (json_array_size(o) != 2 || !is_text(json_array_get(o, 0)) || !(is_text(value) || json_is_null(value)))
                         return bad(reterr, "options", "an array of [name, value], the value a string without NUL, or null for proc");
-                if (strcmp(json_string_value(json_array_get(o, 0)), "env") == 0 && !(is_text(value) && strchr(json_string_value(value), '=')))
+                if (json_text_is(json_array_get(o, 0), "env") && !(is_text(value) && strchr(json_text(value), '=')))
                         return bad(reterr, "options: env", "NAME=VALUE: a variable of the daemon is not passed on");
-                if (json_is_null(value) != (strcmp(json_string_value(json_array_get(o, 0)), "proc") == 0))
+                if (json_is_null(value) != json_text_is(json_array_get(o, 0), "proc"))
                         return bad(reterr, "options", "an array of [name, value], the value a string without NUL, or null for proc");
         }
         return 0;
 }
 
-static int check_stdio(const json_t *names, Diag *reterr) {
-        static const char rule[] = "an array of \"stdin\", \"stdout\", \"stderr\", each at most once";
+/* had: what "stdio", "stream" and "stdin" said before. */
+static int check_streams(const char *field, const json_t *names, bool had[static SERVE_STREAMS], Diag *reterr) {
+        static const char rule[] = "an array of \"stdin\", \"stdout\", \"stderr\", each at most once, and each in one of stdio, stream and stdin";
         static const char *const known[] = {"stdin", "stdout", "stderr"};
-        bool had[ARRAY_SIZE(known)] = {};
 
         if (names && !json_is_array(names))
-                return bad(reterr, "stdio", rule);
+                return bad(reterr, field, rule);
         for (size_t i = 0; i < json_array_size(names); i++) {
-                const char *name = json_string_value(json_array_get(names, i));
+                const char *name = json_text(json_array_get(names, i));
                 size_t k = 0;
 
                 while (k < ARRAY_SIZE(known) && (!name || strcmp(known[k], name) != 0))
                         k++;
                 if (k == ARRAY_SIZE(known) || had[k])
-                        return bad(reterr, "stdio", rule);
+                        return bad(reterr, field, rule);
                 had[k] = true;
         }
         return 0;
@@ -77,9 +77,10 @@ int job_check(Client *c, const json_t *params, Diag *reterr) {
                 const char *name;
                 bool text, boolean;
         } known[] = {{"skill", true, false}, {"exec", true, false}, {"cwd", true, false},  {"store", true, false}, {"anchor", true, false},
-                     {"policy", true, false}, {"traceparent", true, false}, {"stdin", false, false}, {"args", false, false}, {"options", false, false}, {"stdio", false, false},
+                     {"policy", true, false}, {"traceparent", true, false}, {"stdin", false, false}, {"args", false, false}, {"options", false, false}, {"stdio", false, false}, {"stream", false, false},
                      {"receipt", false, true}, {"verbose", false, true}, {"quiet", false, true}, {"promote", false, true}};
-        const char *key, *cwd = json_string_value(json_object_get(params, "cwd"));
+        const char *key, *cwd = json_text(json_object_get(params, "cwd"));
+        bool had[SERVE_STREAMS] = {json_object_get(params, "stdin")};
         char shown[256];
         json_t *v;
         int e;
@@ -106,10 +107,9 @@ int job_check(Client *c, const json_t *params, Diag *reterr) {
         if (e == 0)
                 e = check_options(json_object_get(params, "options"), reterr);
         if (e == 0)
-                e = check_stdio(json_object_get(params, "stdio"), reterr);
-        for (size_t i = 0; e == 0 && i < json_array_size(json_object_get(params, "stdio")); i++)
-                if (json_object_get(params, "stdin") && strcmp(json_string_value(json_array_get(json_object_get(params, "stdio"), i)), "stdin") == 0)
-                        e = bad(reterr, "stdin", "left out when stdio passes it");
+                e = check_streams("stdio", json_object_get(params, "stdio"), had, reterr);
+        if (e == 0)
+                e = check_streams("stream", json_object_get(params, "stream"), had, reterr);
         return e;
 }
 
@@ -136,6 +136,7 @@ static void begun(void *userdata, const char *region) {
         RegionId *more;
 
         end_start(j);
+        job_judging(j, false);
         pthread_mutex_lock(&j->lock);
         more = reallocarray(j->regions, j->n_regions + 1, sizeof(*more));
         if (more) { /* else `kill` does not find it by this one's id */
@@ -156,7 +157,7 @@ static bool ordered(void *userdata, struct signalfd_siginfo *ret) {
 }
 
 static const char *param(const Job *j, const char *name) {
-        return json_string_value(json_object_get(j->params, name));
+        return json_text(json_object_get(j->params, name));
 }
 
 static bool same_place(const char *a, const char *b) {
@@ -175,8 +176,7 @@ static int check_same(Job *j) {
                 return diag(&j->why, SERVE_E_OTHER_STORE, "store \"%s\": this one serves %s", diag_quote(store, strlen(store), shown, sizeof(shown)), j->server->store_path);
         if (anchor && !same_place(anchor, own ?: ""))
                 return diag(&j->why, SERVE_E_OTHER_STORE, "anchor \"%s\": this one has another", diag_quote(anchor, strlen(anchor), shown, sizeof(shown)));
-        /* Another user's is not asked, but one that they have holds for what is theirs. */
-        if (policy && !(!*policy && j->peer->foreign) && !(*policy ? own_policy && same_place(policy, own_policy) : !own_policy))
+        if (policy && !(*policy ? own_policy && same_place(policy, own_policy) : !own_policy))
                 return diag(&j->why, SERVE_E_OTHER_STORE, "policy \"%s\": this one goes by %s", diag_quote(policy, strlen(policy), shown, sizeof(shown)),
                             own_policy ?: "none");
         return 0;
@@ -187,16 +187,19 @@ static int make_streams(Job *j) {
         const json_t *in = json_object_get(j->params, "stdin");
 
         for (size_t i = 0; i < SERVE_STREAMS; i++) {
-                if (j->streams[i] >= 0 || j->shared[i] || (i == 0 && json_string_length(in) == 0))
+                if (j->streams[i] >= 0 || j->shared[i] || j->streamed[i] || (i == 0 && json_string_length(in) == 0))
                         continue;
-                j->captured[i] = i > 0;
+                if (i > 0) {
+                        capture_init(&j->captures[i], j->server, j->peer);
+                        continue;
+                }
                 j->streams[i] = memfd_create("lethe-stream", MFD_CLOEXEC);
                 if (j->streams[i] < 0)
                         return -errno;
         }
         if (json_string_length(in) == 0)
                 return 0;
-        if (io_write_full(j->streams[0], json_string_value(in), json_string_length(in)) < 0 || lseek(j->streams[0], 0, SEEK_SET) < 0)
+        if (io_write_full(j->streams[0], json_bytes(in), json_string_length(in)) < 0 || lseek(j->streams[0], 0, SEEK_SET) < 0)
                 return -EIO;
         return 0;
 }
@@ -204,25 +207,20 @@ static int make_streams(Job *j) {
 static int add_captured(Job *j, size_t stream, json_t *o) {
         static const char *const names[] = {"stdin", "stdout", "stderr"}, *const cuts[] = {"", "stdout_cut", "stderr_cut"};
         _cleanup_buf_ Buf text = {.max = 4 * SERVE_CAPTURE_MAX};
-        struct stat st;
-        size_t n;
-        int e = 0;
+        Capture *c = &j->captures[stream];
+        int e = buf_add_plain(&text, c->text.data, c->text.n);
 
-        if (fstat(j->streams[stream], &st) < 0)
-                return -errno;
-        n = MIN((size_t)st.st_size, (size_t)SERVE_CAPTURE_MAX);
-        if (n > 0) {
-                char *p = mmap(NULL, n, PROT_READ, MAP_SHARED, j->streams[stream], 0);
-
-                if (p == MAP_FAILED)
-                        return -errno;
-                e = buf_add_plain(&text, p, n);
-                munmap(p, n);
+        if (e == 0 && share_take(j->server, j->peer, text.n)) {
+                j->charged += text.n;
+        } else if (e == 0) {
+                buf_drop(&text, text.n);
+                c->cut = true;
         }
         if (e == 0 && json_object_set_new(o, names[stream], json_stringn(text.n ? text.data : "", text.n)) < 0)
                 e = -ENOMEM;
-        if (e == 0 && (size_t)st.st_size > n && json_object_set_new(o, cuts[stream], json_true()) < 0)
+        if (e == 0 && c->cut && json_object_set_new(o, cuts[stream], json_true()) < 0)
                 e = -ENOMEM;
+        capture_deinit(c);
         return e;
 }
 
@@ -230,7 +228,7 @@ static char **make_args(const json_t *list) {
         char **args = calloc(json_array_size(list) + 1, sizeof(*args));
 
         for (size_t i = 0; args && i < json_array_size(list); i++)
-                args[i] = (char *)json_string_value(json_array_get(list, i)); /* borrowed */
+                args[i] = (char *)json_text(json_array_get(list, i)); /* borrowed */
         return args;
 }
 
@@ -241,13 +239,15 @@ static bool fill(const Job *j, Ask *a, Refusal *r) {
         for (size_t i = 0; e == 0 && i < json_array_size(options); i++) {
                 const json_t *o = json_array_get(options, i);
 
-                e = request_option(&a->request, json_string_value(json_array_get(o, 0)), json_string_value(json_array_get(o, 1)), &r->why);
+                e = request_option(&a->request, json_text(json_array_get(o, 0)), json_text(json_array_get(o, 1)), &r->why);
         }
         a->skill = param(j, "skill");
         if (e == 0 && a->skill && !*a->skill)
                 e = diag(&r->why, REQUEST_E_BAD, "SKILL is empty");
         if (e == 0 && !a->skill)
                 e = request_exec(&a->request, param(j, "exec"), &r->why);
+        if (e == 0 && !a->skill && request_exec_lacks_copy(&a->request))
+                e = request_exec_copy(&a->request, &r->why);
         if (e != 0)
                 ask_request_failed(e, r);
         return e == 0;
@@ -259,7 +259,7 @@ static json_t *tell_refusal(const Refusal *r) {
 
 /* Returns the exit code. */
 static int invoke(Job *j, const RunOptions *o, Ask *a, json_t **ret_refusal) {
-        const Policy *policy = j->policy->policy;
+        const Policy *policy = o->policy;
         _cleanup_grant_ Grant grant = {};
         Refusal refusal = {};
 
@@ -271,6 +271,7 @@ static int invoke(Job *j, const RunOptions *o, Ask *a, json_t **ret_refusal) {
                 end_start(j);
                 return code;
         }
+        job_judging(j, false);
         *ret_refusal = tell_refusal(&refusal);
         return run_refused(o, a->skill ?: param(j, "exec"), NULL, refusal.by_policy, refusal.code, refusal.why.text);
 }
@@ -278,14 +279,33 @@ static int invoke(Job *j, const RunOptions *o, Ask *a, json_t **ret_refusal) {
 static void make_answer(Job *j, int code, json_t *refusal) {
         j->result = json_pack("{s:i, s:o*, s:s?, s:o*}", "exit_code", code, "refusal", refusal, "region", j->n_regions > 0 ? j->regions[0] : NULL, "receipt",
                               TAKE_PTR(j->receipt));
+        pthread_mutex_lock(&j->server->answer_lock); /* the text is there twice while this is done */
         for (size_t i = 1; j->result && i < SERVE_STREAMS; i++)
-                if (j->captured[i] && add_captured(j, i, j->result) < 0) {
+                if (j->captures[i].server && add_captured(j, i, j->result) < 0) {
                         json_decref(j->result);
                         j->result = NULL;
                 }
-        for (size_t i = 0; i < SERVE_STREAMS; i++)
-                if (j->captured[i] || (i == 0 && param(j, "stdin"))) /* not to stay in memory that nobody uses */
-                        io_wipe(j->streams[i]);
+        pthread_mutex_unlock(&j->server->answer_lock);
+        if (param(j, "stdin")) /* not to stay in memory that nobody uses */
+                io_wipe(j->streams[0]);
+}
+
+static void capture_line(void *userdata, const char *line, size_t n) {
+        RegionSink *s = userdata;
+
+        s->take(s, line, n);
+}
+
+/* What is said of it goes where its standard error does. */
+static void log_for(Job *j, LogLevel most) {
+        log_to(MAX(j->streams[2], 0), most);
+        log_to_function(j->captures[2].server ? capture_line : NULL, &j->captures[2].sink);
+}
+
+/* What is said goes to our own standard error again. */
+static void log_for_nobody(void) {
+        log_to(0, LOG_LEVEL_NOTE);
+        log_to_function(NULL, NULL);
 }
 
 /* The front sends it while this thread clears away what is left. */
@@ -293,7 +313,7 @@ static void answer_now(void *userdata, int code) {
         Job *j = userdata;
         Server *s = j->server;
 
-        log_to(0, LOG_LEVEL_NOTE); /* its standard error is not ours any more */
+        log_for_nobody(); /* its standard error is not ours any more */
         make_answer(j, code, NULL);
         if (!j->result) { /* and no second try: what was captured is gone */
                 j->error = diag(&j->why, SERVE_E_INTERNAL, "%s", strerror(ENOMEM));
@@ -312,6 +332,7 @@ static void run(Job *j) {
         json_t *refusal = NULL;
         RunOptions o = {
                 .policy = j->policy->policy,
+                .turn = j->policy->turn,
                 .spawner = j->server->spawner,
                 .pool = j->server->pool,
                 .groups = j->server->groups,
@@ -319,9 +340,12 @@ static void run(Job *j) {
                 .quiet = json_is_true(json_object_get(j->params, "quiet")),
                 .promote = json_is_true(json_object_get(j->params, "promote")),
                 .streams = j->streams,
+                .out = j->captures[1].server ? &j->captures[1].sink : NULL,
+                .err = j->captures[2].server ? &j->captures[2].sink : NULL,
                 .ret_receipt = json_is_false(wanted) ? NULL : &j->receipt,
                 .recovered = true,
                 .begun = begun,
+                .judging = job_judging,
                 .over = answer_now,
                 .ordered = ordered,
                 .userdata = j,
@@ -332,12 +356,14 @@ static void run(Job *j) {
         const char *traceparent = param(j, "traceparent");
         int code, e = args ? 0 : -ENOMEM;
 
-        log_to(j->streams[2], o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_NOTE);
+        j->options = &o;
+        log_for(j, o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_NOTE);
         if (e == 0 && traceparent)
                 e = trace_take_in(traceparent, &a.request.trace) == -EIO ? -EIO : 0;
         code = e == 0 ? invoke(j, &o, &a, &refusal) : 125;
-        log_to(0, LOG_LEVEL_NOTE);
+        log_for_nobody();
         request_deinit(&a.request);
+        j->options = NULL;
         if (!j->answered && !j->error)
                 make_answer(j, code, refusal);
 }
@@ -347,16 +373,20 @@ void job_run(Job *j, int no_folder) {
         char shown[256];
         int e;
 
+        job_judging(j, true); /* when its turn has come, and not when it was asked for */
         if (no_folder > 0)
                 j->error = diag(&j->why, SERVE_E_INTERNAL, "unshare: %s", strerror(no_folder));
         else if (strcmp(cwd, "/") != 0 && chdir(cwd) < 0)
                 j->error = diag(&j->why, SERVE_E_INVALID_PARAMS, "cwd \"%s\": %s", diag_quote(cwd, strlen(cwd), shown, sizeof(shown)), strerror(errno));
+        else if (j->peer->foreign && (e = foreign_still_may(j->policy->policy, j->peer->uid, j->params, &j->why)) != 0)
+                j->error = e;
         else if ((e = check_same(j)) != 0)
                 j->error = e;
         else if ((e = make_streams(j)) < 0)
                 j->error = diag(&j->why, SERVE_E_BUSY, "its streams cannot be made: %s", strerror(-e));
         else
                 run(j);
+        job_judging(j, false);
         if (strcmp(cwd, "/") != 0 && chdir("/") < 0 && !j->error)
                 j->error = diag(&j->why, SERVE_E_INTERNAL, "/: %s", strerror(errno));
         if (!j->error && !j->answered && !j->result)

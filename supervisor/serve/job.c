@@ -7,14 +7,12 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #define RESERVE 16 /* places that only peers with fewer alive get, so that one peer cannot have all */
 #define OWN 8      /* places of those, or a quarter, that only the daemon's own user and root get */
 #define QUEUED_PART 4 /* of all descriptors, for what waits */
 
-SharedPolicy *shared_policy_new(Policy *p) {
+SharedPolicy *shared_policy_new(Policy *p, unsigned turn) {
         SharedPolicy *s = calloc(1, sizeof(*s));
 
         if (!s) {
@@ -22,6 +20,7 @@ SharedPolicy *shared_policy_new(Policy *p) {
                 return NULL;
         }
         s->policy = p;
+        s->turn = turn;
         atomic_init(&s->users, 1);
         return s;
 }
@@ -47,6 +46,7 @@ static void close_streams(Job *j) {
 void job_free(Job *j) {
         if (!j)
                 return;
+        flow_close(j);
         close_streams(j);
         closep(&j->cancel);
         json_decref(j->id);
@@ -54,6 +54,10 @@ void job_free(Job *j) {
         json_decref(j->receipt);
         json_decref(j->result);
         shared_policy_drop(j->policy);
+        for (size_t i = 0; i < SERVE_STREAMS; i++)
+                capture_deinit(&j->captures[i]);
+        if (j->peer)
+                share_give(j->server, j->peer, j->charged);
         if (j->peer)
                 peer_drop(j->server, j->peer);
         pthread_mutex_destroy(&j->lock);
@@ -61,10 +65,10 @@ void job_free(Job *j) {
         free(j);
 }
 
-static bool is_null(int fd) {
-        struct stat st;
+static size_t stream_number(const json_t *name) {
+        const char *text = json_text(name);
 
-        return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
+        return strcmp(text, "stdin") == 0 ? 0 : strcmp(text, "stdout") == 0 ? 1 : 2;
 }
 
 /* "stdio" names them in the order in which they were passed. */
@@ -77,17 +81,20 @@ static int take_streams(Job *j, Client *c, Diag *reterr) {
         if (n != f.n)
                 e = diag(reterr, SERVE_E_STREAMS, "stdio: names %zu streams, and %zu descriptors came with the request", n, f.n);
         for (size_t i = 0; e == 0 && i < n; i++) {
-                const char *name = json_string_value(json_array_get(names, i));
-                size_t stream = strcmp(name, "stdin") == 0 ? 0 : strcmp(name, "stdout") == 0 ? 1 : 2;
+                size_t stream = stream_number(json_array_get(names, i));
+                bool null = false;
 
-                e = stream_check(f.fds[i], stream, j->peer->foreign, reterr);
-                if (e == 0 && is_null(f.fds[i])) {
+                e = stream_check(f.fds[i], stream, &null, reterr);
+                if (e == 0 && null) {
                         j->shared[stream] = true;
                         j->streams[stream] = stream ? j->server->null : -1;
                 } else if (e == 0)
                         j->streams[stream] = TAKE_FD(f.fds[i]);
         }
         fd_set_close(&f);
+        names = json_object_get(j->params, "stream");
+        for (size_t i = 0; i < json_array_size(names); i++)
+                j->streamed[stream_number(json_array_get(names, i))] = true;
         return e;
 }
 
@@ -96,7 +103,7 @@ static unsigned queued_fds(const Job *j) {
         unsigned n = 1;
 
         for (size_t i = 0; i < SERVE_STREAMS; i++)
-                n += j->streams[i] >= 0 && !j->shared[i];
+                n += j->streams[i] >= 0 && !j->shared[i] && !j->streamed[i];
         return n;
 }
 
@@ -131,15 +138,28 @@ static void unqueue(Job *j) {
 }
 
 static void forget(Job *j) {
+        flow_close(j);
         if (j->client)
                 j->client->n_jobs--;
         j->client = NULL;
+}
+
+/* Another user may have as much as it leaves free (a dynamic threshold, as switches share their buffers: Choudhury and Hahne 1998). So whoever comes finds
+ * something, however many have come before, and nobody needs to know how many there are. */
+static bool has_share(const Peer *p, uint64_t has, uint64_t in_use, uint64_t most) {
+        return !p->foreign || has < most - MIN(in_use, most);
 }
 
 /* The queue is full: whoever has the most in it gives way to who has less than a fair share. Returns 0, or SERVE_E_BUSY. */
 static int make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr) {
         unsigned n_waiting = 1;
         Peer *most = NULL;
+
+        if (!has_share(asks, asks->n_queued, s->n_queued, s->options.max_queued)) {
+                s->n_refused++;
+                return diag(reterr, SERVE_E_BUSY, "%u of this user wait, and %u in all: one user may have as much as is left free, ask again later", asks->n_queued,
+                            s->n_queued);
+        }
 
         if (s->n_queued < s->options.max_queued && s->fds_of_queued + n_fds <= s->options.max_fds / QUEUED_PART)
                 return 0;
@@ -171,7 +191,7 @@ static unsigned count_fds(const Job *j) {
         unsigned n = JOB_FDS;
 
         for (size_t i = 0; i < SERVE_STREAMS; i++)
-                if (j->streams[i] >= 0 && !j->shared[i])
+                if ((j->streams[i] >= 0 && !j->shared[i]) || j->streamed[i])
                         n += i == 0 ? 3 : 2;
                 else if (!j->shared[i] && (i > 0 || json_object_get(j->params, "stdin")))
                         n += i == 0 ? 2 : 1;
@@ -185,11 +205,18 @@ int job_new(Client *c, const json_t *id, json_t *params, Job **ret, int *ret_err
         if (!j)
                 return -ENOMEM;
         *j = (Job){.server = c->server, .client = c, .id = json_incref((json_t *)id), .params = json_incref(params), .streams = {-1, -1, -1},
-                   .cancel = -1};
+                   .cancel = -1, .flows = {{.fd = -1}, {.fd = -1}, {.fd = -1}}};
         pthread_mutex_init(&j->lock, NULL);
         j->peer = c->peer;
         j->peer->users++;
-        j->policy = shared_policy_use(c->server->policy);
+        j->charged = share_of_json(params);
+        if (!share_take(c->server, c->peer, j->charged)) {
+                j->charged = 0;
+                job_free(j);
+                c->server->n_refused++;
+                *ret_error = diag(reterr, SERVE_E_BUSY, "the daemon holds all that it may for this client: ask again later");
+                return 1;
+        }
         e = take_streams(j, c, reterr);
         j->n_fds = count_fds(j);
         if (e == 0)
@@ -258,7 +285,9 @@ static int start(Job *j) {
                 s->room = room;
         }
         j->state = JOB_RUNNING;
-        e = job_thread_start(j);
+        e = flow_open(j);
+        if (e == 0)
+                e = job_thread_start(j);
         if (e < 0)
                 return e;
         s->running[s->n_threads++] = j;
@@ -292,8 +321,10 @@ void jobs_start(Server *s) {
                 n_peers++;
         while (s->ring_first && s->n_threads < s->options.max_running && n_peers > 0 && has_fds(s, s->ring_first->first)) {
                 Peer *p = leave_ring(s);
-                bool has_enough = (s->n_running + RESERVE >= s->options.max_running && p->n_running >= RESERVE) ||
-                                  (p->foreign && s->n_threads + MIN((uint64_t)OWN, s->options.max_running / 4) >= s->options.max_running);
+                uint64_t own = MIN((uint64_t)OWN, s->options.max_running / 4);
+                bool has_enough = !has_share(p, p->n_running, s->n_threads + own, s->options.max_running) ||
+                                  (s->n_running + RESERVE >= s->options.max_running && p->n_running >= RESERVE) ||
+                                  (p->foreign && s->n_threads + own >= s->options.max_running);
 
                 n_peers -= has_enough; /* each peer is passed over once */
                 if (p->first && !has_enough)
@@ -334,6 +365,60 @@ void job_cancel(Job *j, int signo) {
                 order(j, signo, j->peer->pid, j->peer->uid);
 }
 
+/* It counts as over from the moment its client may know that it is. */
+static void uncount(Job *j) {
+        if (j->state == JOB_OVER)
+                return;
+        j->state = JOB_OVER;
+        j->server->n_running--;
+        j->peer->n_running--;
+        j->server->n_served += !j->error;
+}
+
+static void leave_unread(Job *j) {
+        for (Job **link = &j->server->unread; *link; link = &(*link)->next)
+                if (*link == j) {
+                        *link = j->next;
+                        break;
+                }
+}
+
+/* Its client goes away. */
+static void drop_unread(const Client *c) {
+        for (Job *j = c->server->unread, *next; j; j = next) {
+                next = j->next;
+                if (j->client != c)
+                        continue;
+                leave_unread(j);
+                uncount(j);
+                forget(j);
+                job_free(j);
+        }
+}
+
+void jobs_judge_queued(Server *s) {
+        for (Peer *p = s->peers, *next; p; p = next) {
+                next = p->next;
+                if (!p->foreign)
+                        continue;
+                p->users++; /* a job that goes may be its last user */
+                for (Job *j = p->first, *after; j; j = after) {
+                        Client *c = j->client;
+                        Diag d = {};
+
+                        after = j->next;
+                        if (foreign_still_may(s->policy->policy, p->uid, j->params, &d) == 0)
+                                continue;
+                        unqueue(j);
+                        forget(j);
+                        if (c)
+                                client_error(c, j->id, SERVE_E_NOT_ALLOWED, "%s", d.text);
+                        job_free(j);
+                }
+                peer_drop(s, p);
+        }
+}
+
 static void each_job(Server *s, void (*fn)(Job *j, const void *arg, int signo), const void *arg, int signo) {
         for (size_t i = 0; i < s->n_threads; i++)
                 fn(s->running[i], arg, signo);
@@ -369,6 +454,8 @@ static void cancel_of(Job *j, const void *arg, int signo) {
 void jobs_cancel_of(Client *c, int signo) {
         if (c->n_jobs > 0)
                 each_job(c->server, cancel_of, c, signo);
+        if (c->n_jobs > 0)
+                drop_unread(c);
 }
 
 Job *job_find(Client *c, const json_t *id) {
@@ -378,6 +465,9 @@ Job *job_find(Client *c, const json_t *id) {
                 if (s->running[i]->client == c && json_equal(s->running[i]->id, id))
                         return s->running[i];
         for (Job *j = c->peer->first; j; j = j->next)
+                if (j->client == c && json_equal(j->id, id))
+                        return j;
+        for (Job *j = s->unread; j; j = j->next)
                 if (j->client == c && json_equal(j->id, id))
                         return j;
         return NULL;
@@ -400,43 +490,52 @@ Job *job_of_region(Server *s, const char *region) {
         return NULL;
 }
 
-/* It counts as over from the moment its client may know that it is. */
-static void uncount(Job *j) {
-        if (j->state == JOB_OVER)
-                return;
-        j->state = JOB_OVER;
-        j->server->n_running--;
-        j->peer->n_running--;
-        j->server->n_served += !j->error;
-}
-
-/* All of it, but what its thread clears away. */
+/* The answer, when its client has been told all output. */
 static void answer(Job *j) {
         Client *c = j->client;
 
+        close_streams(j); /* its ends of the socket pairs among them */
+        j->ready = true;
+        if (j->told || flow_is_open(j))
+                return;
+        j->told = true;
         uncount(j);
-        close_streams(j);
-        forget(j);
-        if (c)
-                client_result(c, j->id, TAKE_PTR(j->result));
-}
-
-static void over(Server *s, Job *j) {
-        Client *c = j->client;
-
-        for (size_t i = 0; i < s->n_threads; i++)
-                if (s->running[i] == j) {
-                        s->running[i] = s->running[--s->n_threads];
-                        break;
-                }
-        uncount(j);
-        s->fds_of_running -= j->n_fds;
         forget(j);
         if (c && j->error)
                 client_error(c, j->id, j->error, "%s", j->why.text);
         else if (c)
                 client_result(c, j->id, TAKE_PTR(j->result));
-        job_free(j);
+}
+
+static void over(Server *s, Job *j) {
+        for (size_t i = 0; i < s->n_threads; i++)
+                if (s->running[i] == j) {
+                        s->running[i] = s->running[--s->n_threads];
+                        break;
+                }
+        s->fds_of_running -= j->n_fds;
+        j->thread_over = true;
+        answer(j);
+        if (j->told) {
+                job_free(j);
+                return;
+        }
+        j->next = s->unread;
+        s->unread = j;
+}
+
+void job_told(Job *j) {
+        Server *s = j->server;
+
+        if (!j->ready)
+                return;
+        answer(j);
+        if (j->thread_over) {
+                leave_unread(j);
+                job_free(j);
+        }
+        jobs_start(s); /* it has counted until now */
+        server_may_end(s);
 }
 
 int jobs_on_done(sd_event_source *source, int fd, uint32_t revents, void *userdata) {

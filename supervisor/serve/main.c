@@ -8,6 +8,7 @@
 #include "base/size.h"
 #include "daemon/groups.h"
 #include "daemon/places.h"
+#include "daemon/secrets.h"
 #include "daemon/record.h"
 #include "daemon/recover.h"
 #include "engine/fold.h"
@@ -47,6 +48,8 @@ static const char help[] =
         "  --max-queued N        that wait for their turn; more are refused (default: 1024)\n"
         "  --max-clients N       connections (default: 4096)\n"
         "  --drain TIME          how long SIGTERM waits for those that run (default: 30s)\n"
+        "  --reload              have the daemon that answers there read its policy again; ends when nothing\n"
+        "                        is left that an earlier one granted, but what ran already\n"
         "  --replace             take the place of the daemon that answers there, which ends as by SIGTERM\n"
         "  -h, --help            this text\n\n"
         "SIGTERM ends it, a second one at once; SIGHUP reads the policy again.\n";
@@ -87,13 +90,14 @@ static bool count(const char *text, uint64_t most, uint64_t *ret) {
 
 /* Returns -1 when the command line is complete, else the exit code. */
 static int parse(int argc, char **argv, ServeOptions *o) {
-        enum { STORE = 256, ANCHOR, POLICY, SOCKET, RUNNING, QUEUED, CLIENTS, DRAIN, REPLACE };
+        enum { STORE = 256, ANCHOR, POLICY, SOCKET, RUNNING, QUEUED, CLIENTS, DRAIN, REPLACE, RELOAD };
         static const struct option options[] = {
                 {"store", required_argument, NULL, STORE},        {"anchor", required_argument, NULL, ANCHOR},
                 {"policy", required_argument, NULL, POLICY},      {"socket", required_argument, NULL, SOCKET},
                 {"max-running", required_argument, NULL, RUNNING}, {"max-queued", required_argument, NULL, QUEUED},
                 {"max-clients", required_argument, NULL, CLIENTS}, {"drain", required_argument, NULL, DRAIN},
-                {"replace", no_argument, NULL, REPLACE},          {"help", no_argument, NULL, 'h'},                 {}};
+                {"replace", no_argument, NULL, REPLACE},          {"reload", no_argument, NULL, RELOAD},
+                {"help", no_argument, NULL, 'h'},                 {}};
         int c;
 
         opterr = 0;
@@ -115,6 +119,9 @@ static int parse(int argc, char **argv, ServeOptions *o) {
                         break;
                 case REPLACE:
                         o->replace = true;
+                        break;
+                case RELOAD:
+                        o->reload = true;
                         break;
                 case RUNNING:
                         if (!count(optarg, 100000, &o->max_running))
@@ -199,6 +206,20 @@ static int prepare(Server *s, Diag *d) {
         return e < 0 ? e : 0;
 }
 
+/* A daemon starts once and lives long: it looks at all pages, also of a large store that was left as it is. */
+static int serve_check_pages(Store *s, Diag *d) {
+        int e = -EAGAIN;
+
+        for (int again = 0; e == -EAGAIN && again < 20; again++) {
+                _cleanup_txn_ Txn *t = NULL;
+
+                e = store_begin(s, false, &t, d);
+                if (e == 0)
+                        e = store_check_pages(t, d);
+        }
+        return e == -EAGAIN ? 0 : e; /* others write all the time: each of them looked */
+}
+
 static int open_store(Server *s, Diag *d) {
         _cleanup_free_ char *said = place_of_store(s->options.store, d), *path = said ? io_absolute(said) : NULL;
         Policy *p = NULL;
@@ -210,10 +231,12 @@ static int open_store(Server *s, Diag *d) {
         if (s->options.anchor)
                 anchor_set_path(s->options.anchor);
         e = policy_load(s->options.policy, &p, d);
-        if (e == 0 && !(s->policy = shared_policy_new(p)))
+        if (e == 0 && !(s->policy = shared_policy_new(p, 0)))
                 e = -ENOMEM;
         if (e == 0)
                 e = store_open(path, STORE_SUPERVISE, &s->store, d);
+        if (e == 0)
+                e = serve_check_pages(s->store, d);
         if (e == 0 && (e = engine_index_renew(s->store, d)) == STORE_E_LOCKED) {
                 log_warning("%s; it is tried again while we serve", d->text);
                 s->old_index = true;
@@ -231,8 +254,10 @@ static int open_store(Server *s, Diag *d) {
 }
 
 static int serve(Server *s, Diag *d) {
-        int e = prepare(s, d);
+        int e = server_start_discarder(s, d);
 
+        if (e == 0)
+                e = prepare(s, d);
         if (e == 0)
                 e = open_store(s, d);
         if (e == 0)
@@ -266,7 +291,10 @@ int main(int argc, char **argv) {
                 .done_fd = -1,
                 .mounts = -1,
                 .null = -1,
+                .discard = -1,
                 .lock = PTHREAD_MUTEX_INITIALIZER,
+                .share_lock = PTHREAD_MUTEX_INITIALIZER,
+                .answer_lock = PTHREAD_MUTEX_INITIALIZER,
                 .thread_over = PTHREAD_COND_INITIALIZER,
         };
         _cleanup_free_ char *socket = NULL;
@@ -282,14 +310,19 @@ int main(int argc, char **argv) {
         if (e >= 0)
                 return e;
         find_journal();
-        raise_fds(&s.options);
+        if (!s.options.reload)
+                raise_fds(&s.options);
         socket = place_of_socket(s.options.socket, &d);
         if (!socket)
                 return *d.text ? wrong("%s", d.text) : fail("%s", strerror(ENOMEM));
+        if (s.options.reload)
+                return reload_ask(socket);
         s.options.socket = socket;
+        secrets_set_socket(socket);
         store_set_fault_exit(EXIT_OURS);
         e = serve(&s, &d);
         server_close(&s);
+        server_end_discarder(&s);
         if (e != 0 && s.n_threads == 0)
                 fail("%s", *d.text ? d.text : strerror(e < 0 ? -e : EIO));
         if (s.n_threads > 0)

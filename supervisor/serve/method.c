@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "base/json-form.h"
 #include "base/log.h"
+#include "store/hooks.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -43,15 +44,15 @@ static int bad_params(const json_t *params, const char *form, Diag *reterr) {
 }
 
 static int no_params(json_t *params, Diag *reterr) {
-        return json_unpack_ex(params, NULL, JSON_STRICT, "{}") < 0 ? bad_params(params, "{}", reterr) : 0;
+        return json_take(params, "{}") < 0 ? bad_params(params, "{}", reterr) : 0;
 }
 
 static int do_ping(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         int e = no_params(params, reterr);
 
         if (e == 0)
-                *ret = json_pack("{s:i, s:s, s:i, s:s}", "protocol", SERVE_PROTOCOL_VERSION, "version", LETHE_VERSION, "pid", (int)getpid(), "store",
-                                 c->server->store_path);
+                *ret = json_pack("{s:i, s:s, s:i, s:s, s:s?, s:s?}", "protocol", SERVE_PROTOCOL_VERSION, "version", LETHE_VERSION, "pid", (int)getpid(), "store",
+                                 c->server->store_path, "anchor", store_anchor(c->server->store), "policy", c->server->policy->policy->path);
         return e;
 }
 
@@ -97,10 +98,10 @@ static int do_cancel(Client *c, const json_t *id, json_t *params, json_t **ret, 
         json_int_t signo = SIGTERM;
         Job *j;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:o, s?:I}", "id", &of, "signal", &signo) < 0)
+        if (json_take(params, "{s:o, s?:I}", "id", &of, "signal", &signo) < 0)
                 return bad_params(params, "{id: that of the run, signal?: integer}", reterr);
-        if (signo != SIGTERM && signo != SIGINT && signo != SIGHUP)
-                return diag(reterr, SERVE_E_INVALID_PARAMS, "signal %" JSON_INTEGER_FORMAT ": must be 15 (SIGTERM), 2 (SIGINT) or 1 (SIGHUP)", signo);
+        if (signo != SIGTERM && signo != SIGINT && signo != SIGHUP && signo != SIGPIPE)
+                return diag(reterr, SERVE_E_INVALID_PARAMS, "signal %" JSON_INTEGER_FORMAT ": must be 15 (SIGTERM), 2 (SIGINT), 1 (SIGHUP) or 13 (SIGPIPE)", signo);
         j = job_find(c, of);
         if (!j)
                 return diag(reterr, SERVE_E_NO_REQUEST, "id: no run of this connection has it, or it has ended");
@@ -109,12 +110,32 @@ static int do_cancel(Client *c, const json_t *id, json_t *params, json_t **ret, 
         return 0;
 }
 
+static int do_input(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        const json_t *of;
+        const char *data = "";
+        int end = false, e;
+        bool open;
+        Job *j;
+
+        if (!id)
+                return diag(reterr, SERVE_E_INVALID_REQUEST, "id: input is no notification, its answer says when the next may come");
+        if (json_take(params, "{s:o, s?:s, s?:b}", "id", &of, "data", &data, "end", &end) < 0)
+                return bad_params(params, "{id: that of the run, data?: string, end?: boolean}", reterr);
+        j = job_find(c, of);
+        if (!j)
+                return diag(reterr, SERVE_E_NO_REQUEST, "id: no run of this connection has it, or it has ended");
+        e = flow_input(j, id, data, end, &open, reterr);
+        if (e == 0)
+                *ret = json_pack("{s:b}", "open", open);
+        return e > 1 ? e : MIN(e, 0);
+}
+
 static int do_kill(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         char shown[256];
         const char *region;
         Job *j;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, "{s:s}", "region", &region) < 0)
+        if (json_take(params, "{s:s}", "region", &region) < 0)
                 return bad_params(params, "{region: string}", reterr);
         if (!region_id_valid(region))
                 return diag(reterr, SERVE_E_INVALID_PARAMS, "region \"%s\": a region's id has %d characters of 0-9 a-z",
@@ -163,10 +184,16 @@ static int do_ps(Client *c, const json_t *id, json_t *params, json_t **ret, Diag
 static int do_reload(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         int e = no_params(params, reterr);
 
+        if (e == 0 && c->reload_id)
+                return diag(reterr, SERVE_E_INVALID_REQUEST, "reload: the one before it, of this connection, is not answered yet");
+        if (e == 0 && id)
+                c->reload_id = json_incref((json_t *)id);
         if (e == 0)
-                e = server_reload(c->server, reterr);
-        if (e == 0)
-                *ret = json_pack("{s:s?}", "policy", c->server->policy->policy->path);
+                e = server_reload(c->server, reterr); /* the answer comes when it is done */
+        if (e != 0) {
+                json_decref(c->reload_id);
+                c->reload_id = NULL;
+        }
         return e;
 }
 
@@ -200,7 +227,7 @@ static int do_takeover(Client *c, const json_t *id, json_t *params, json_t **ret
 static int working_params(Client *c, json_t *params, bool value, const char **ret_scope, json_t **ret_value, Diag *reterr) {
         const char *store;
 
-        if (json_unpack_ex(params, NULL, JSON_STRICT, value ? "{s:s, s:s, s:o}" : "{s:s, s:s}", "store", &store, "scope", ret_scope, "value", ret_value) < 0)
+        if (json_take(params, value ? "{s:s, s:s, s:o}" : "{s:s, s:s}", "store", &store, "scope", ret_scope, "value", ret_value) < 0)
                 return bad_params(params, value ? "{store: string, scope: string, value: any}" : "{store: string, scope: string}", reterr);
         return strcmp(store, c->server->store_path) == 0 ? 0 : diag(reterr, SERVE_E_OTHER_STORE, "store: this daemon serves %s", c->server->store_path);
 }
@@ -241,7 +268,7 @@ static int do_working_clear(Client *c, const json_t *id, json_t *params, json_t 
 }
 
 static const Method methods[] = {
-        {"run", do_run},       {"cancel", do_cancel}, {"kill", do_kill}, {"ps", do_ps},
+        {"run", do_run},       {"cancel", do_cancel}, {"input", do_input}, {"kill", do_kill}, {"ps", do_ps},
         {"ping", do_ping},     {"status", do_status}, {"reload", do_reload}, {"stop", do_stop},
         {"takeover", do_takeover}, {"working.get", do_working_get}, {"working.set", do_working_set}, {"working.clear", do_working_clear},
 };
@@ -273,7 +300,7 @@ static int from_json(int e) {
 /* The envelope. */
 static int judge(json_t *o, const json_t **ret_id, const char **ret_method, json_t **ret_params, Diag *reterr) {
         static const char *const known[] = {"jsonrpc", "id", "method", "params"};
-        const char *key, *version = json_string_value(json_object_get(o, "jsonrpc"));
+        const char *key, *version = json_text(json_object_get(o, "jsonrpc"));
         const json_t *id = json_object_get(o, "id");
         char shown[256];
         json_t *v;
@@ -296,7 +323,7 @@ static int judge(json_t *o, const json_t **ret_id, const char **ret_method, json
         }
         if (!version || strcmp(version, "2.0") != 0)
                 return diag(reterr, SERVE_E_INVALID_REQUEST, "jsonrpc: must be \"2.0\"");
-        *ret_method = json_string_value(json_object_get(o, "method"));
+        *ret_method = json_text(json_object_get(o, "method"));
         if (!*ret_method)
                 return diag(reterr, SERVE_E_INVALID_REQUEST, "method: must be a string");
         *ret_params = json_object_get(o, "params");

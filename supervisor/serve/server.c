@@ -49,14 +49,17 @@ static bool make_room(Server *s, const struct ucred *cred) {
         return oldest || (most->foreign && !peer_is_foreign(cred) && s->n_clients < s->options.max_clients + OWN_CLIENTS);
 }
 
-static void refuse(int fd, int code, const char *why) {
+static void refuse(Server *s, int fd, bool foreign, int code, const char *why) {
         char line[512];
         int n = snprintf(line, sizeof(line), "{\"error\":{\"code\":%d,\"data\":{\"code\":\"%s\"},\"message\":\"%s\"},\"id\":null,\"jsonrpc\":\"2.0\"}\n", -code,
                          serve_error_word(code), why);
 
         if (send(fd, line, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
                 log_debug("a client was refused and did not hear of it: %s", strerror(errno));
-        close(fd);
+        if (foreign)
+                discard_connection(s, fd);
+        else
+                close(fd);
 }
 
 static void admit(Server *s, int fd) {
@@ -64,11 +67,13 @@ static void admit(Server *s, int fd) {
         socklen_t n = sizeof(cred);
 
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) < 0)
-                refuse(fd, SERVE_E_NOT_ALLOWED, "who asks cannot be told");
+                refuse(s, fd, true, SERVE_E_NOT_ALLOWED, "who asks cannot be told");
         else if (peer_is_foreign(&cred) && !policy_client(s->policy->policy, cred.uid, NULL))
-                refuse(fd, SERVE_E_NOT_ALLOWED, "this daemon serves its own user and root, and whom its policy names");
+                refuse(s, fd, true, SERVE_E_NOT_ALLOWED, "this daemon serves its own user and root, and whom its policy names");
+        else if (peer_is_foreign(&cred) && s->discard_is_full)
+                refuse(s, fd, true, SERVE_E_BUSY, "connections of other users cannot be closed any more: only the daemon's own user and root are served");
         else if (!make_room(s, &cred))
-                refuse(fd, SERVE_E_BUSY, "too many connections");
+                refuse(s, fd, peer_is_foreign(&cred), SERVE_E_BUSY, "too many connections");
         else if (client_new(s, fd, &cred) < 0)
                 log_warning("a client cannot be served: %s", strerror(ENOMEM));
 }
@@ -225,7 +230,7 @@ static int listen_given(Server *s, Diag *reterr) {
 }
 
 /* Who is served is told by the kernel, whoever can connect: but without need nobody else can. */
-static int set_mode(const Server *s, const Policy *p, Diag *reterr) {
+int server_set_mode(const Server *s, const Policy *p, Diag *reterr) {
         if (!s->socket_path || chmod(s->socket_path, p->n_clients > 0 ? 0666 : 0600) == 0)
                 return 0;
         return diag(reterr, -errno, "socket %s: its mode cannot be set: %s", s->socket_path, strerror(errno));
@@ -251,7 +256,7 @@ int server_listen(Server *s, Diag *reterr) {
                         e = -ENOMEM;
         }
         if (e == 0)
-                e = set_mode(s, s->policy->policy, reterr);
+                e = server_set_mode(s, s->policy->policy, reterr);
         if (e < 0)
                 return e;
         /* By the number of its place in the store, so that who looks for a region's supervisor finds it, whatever became of the other name. */
@@ -267,33 +272,6 @@ int server_listen(Server *s, Diag *reterr) {
         if (e >= 0)
                 e = sd_event_add_io(s->event, &s->own_listening, s->own_listener, EPOLLIN, on_connect, s);
         return e < 0 ? e : 0;
-}
-
-int server_reload(Server *s, Diag *reterr) {
-        Policy *p = NULL;
-        SharedPolicy *shared;
-        int e;
-
-        sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_mono_usec());
-        e = policy_load(s->options.policy, &p, reterr);
-        if (e == 0 && (e = set_mode(s, p, reterr)) < 0)
-                policy_free(p);
-        if (e == 0) {
-                shared = shared_policy_new(p);
-                e = shared ? 0 : -ENOMEM;
-                spawner_forget(s->spawner); /* the operator may have changed more than the policy */
-                if (shared) {
-                        shared_policy_drop(s->policy);
-                        s->policy = shared;
-                        pool_reload(s->pool, p);
-                }
-        }
-        sd_notify(false, "READY=1");
-        if (e == 0)
-                log_note("the policy was read again: %s", s->policy->policy->path ?: "there is none");
-        else
-                log_error("the policy stays as it was: %s", *reterr->text ? reterr->text : strerror(e < 0 ? -e : EINVAL));
-        return e == 0 ? 0 : e < 0 ? e : SERVE_E_POLICY;
 }
 
 /* Somebody else had the store open when we began, and an index of an older Lethe's form stayed what it was. */
@@ -377,8 +355,19 @@ static int on_drained(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
+/* Connections that nobody accepted would be closed with the listener, with whatever they hold. */
+static void refuse_waiting(Server *s, int listener) {
+        int fd;
+
+        shutdown(listener, SHUT_RD);
+        while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+                refuse(s, fd, true, SERVE_E_STOPPING, "lethe serve ends and takes nothing new");
+}
+
 static void unlisten(Server *s) {
         s->listening = sd_event_source_disable_unref(s->listening);
+        if (s->socket_path && s->listener >= 0) /* else another process has it, too */
+                refuse_waiting(s, s->listener);
         closep(&s->listener);
         if (s->socket_path)
                 unlink(s->socket_path);
@@ -400,6 +389,8 @@ void server_stop(Server *s, const char *why) {
 }
 
 static bool all_told(const Server *s) {
+        if (s->unread)
+                return false;
         for (const Client *c = s->clients; c; c = c->next)
                 if (c->out.bytes.n > c->out.sent)
                         return false;

@@ -1,5 +1,6 @@
 #include "spawn/clone.h"
 
+#include "schema/become.h"
 #include "spawn/own.h"
 
 #include <errno.h>
@@ -71,7 +72,7 @@ static int fail(CloneExec *c, const char *what) {
 /* In a new user namespace the child has every capability, but an exec by a user that is not root there drops them: the ambient set is
  * what carries the few that the worker's steps need. */
 _leaves_by_exec_ static int hold_capabilities(CloneExec *c) {
-        static const int needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_ADMIN};
+        static const int needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_ADMIN, CAP_SYS_RESOURCE};
         struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
         struct __user_cap_data_struct set[2] = {0};
 
@@ -126,6 +127,7 @@ pid_t clone_exec(CloneExec *c, uint64_t flags, int cgroup, int *ret_pidfd) {
         struct clone_args args = {0};
         sigset_t all, before;
         int pidfd = -1;
+        Become become;
         bool noted;
         long pid;
 
@@ -142,7 +144,9 @@ pid_t clone_exec(CloneExec *c, uint64_t flags, int cgroup, int *ret_pidfd) {
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
         own_begin();
+        become_begin(&become, c->owner);
         pid = clone_raw(&args, sizeof(args), child_exec, c);
+        become_end(&become);
         noted = pid < 0 || c->error != 0 || own_note((pid_t)pid);
         own_done();
         pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -185,6 +189,27 @@ pid_t clone_idle(void *stack, size_t n_stack, int *ret_pidfd) {
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
         pid = clone_raw(&args, sizeof(args), child_idle, (void *)(intptr_t)getpid());
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        return (pid_t)pid;
+}
+
+pid_t clone_aside(void *stack, size_t n_stack, int (*fn)(void *), void *arg, int *ret_pidfd) {
+        struct clone_args args = {
+                .flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_PIDFD,
+                .pidfd = (uintptr_t)ret_pidfd,
+                .stack = (uintptr_t)stack,
+                .stack_size = n_stack,
+        };
+        sigset_t all, before;
+        long pid;
+
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        own_begin();
+        pid = clone_raw(&args, sizeof(args), fn, arg);
+        if (pid > 0 && !own_note((pid_t)pid))
+                syscall(SYS_pidfd_send_signal, *ret_pidfd, SIGKILL, NULL, 0);
+        own_done();
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         return (pid_t)pid;
 }

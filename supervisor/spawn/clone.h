@@ -13,6 +13,7 @@ typedef struct CloneExec {
         int exec_fd;     /* of the program; close-on-exec */
         const int *fds;  /* fds[i] becomes descriptor i; all others are closed */
         size_t n_fds;
+        uint32_t owner;  /* root: the user of the host who owns the new user namespace and is the child; 0: we ourselves */
         bool keep_caps;  /* hold the new user namespace's capabilities over the exec */
         int error;       /* set by the child: errno with which it failed, and what failed */
         const char *what;
@@ -23,6 +24,10 @@ typedef struct CloneExec {
 /* clone3() with the flags and cgroup in `flags` and `cgroup` (-1: none), then exec. Returns the pid and sets *ret_pidfd, or -errno; a child
  * that could not exec is reaped, and c->what names the call. Until own_forget() it is known as one of our own (own.h). */
 pid_t clone_exec(CloneExec *c, uint64_t flags, int cgroup, int *ret_pidfd);
+
+/* A child that shares our memory and descriptors, runs fn(arg) on `stack` without a signal, and tells nobody when it ends (reap it with __WALL). Until
+ * own_forget() it is known as one of our own. Returns pid or -errno. */
+pid_t clone_aside(void *stack, size_t n_stack, int (*fn)(void *), void *arg, int *ret_pidfd);
 
 /* A child in a new user namespace that does nothing until it is killed; it shares our memory and runs on `stack`. Returns pid or -errno. */
 pid_t clone_idle(void *stack, size_t n_stack, int *ret_pidfd);

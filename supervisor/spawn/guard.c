@@ -4,6 +4,7 @@
 #include "base/io.h"
 #include "spawn/clone.h"
 #include "spawn/find.h"
+#include "spawn/left.h"
 #include "spawn/own.h"
 #include "spawn/spawner-private.h"
 
@@ -70,6 +71,7 @@ static int start(Guard *g, Spawner *spawner, Diag *reterr) {
 }
 
 int guard_start(Guard *ret, Spawner *spawner, Diag *reterr) {
+        left_reap();
         Guard g = GUARD_NULL;
         int e;
 
@@ -186,6 +188,14 @@ unsigned guard_facts(const Guard *g) {
         return g->page ? __atomic_load_n(&g->page->facts, __ATOMIC_ACQUIRE) : 0;
 }
 
+bool guard_scratch_known(const Guard *g, uint64_t *ret_known, uint64_t *ret_step) {
+        if (!g->page)
+                return false;
+        *ret_step = __atomic_load_n(&g->page->file_steps, __ATOMIC_SEQ_CST);
+        *ret_known = __atomic_load_n(&g->page->scratch_known, __ATOMIC_SEQ_CST);
+        return *ret_step % 2 == 0 && __atomic_load_n(&g->page->file_steps, __ATOMIC_SEQ_CST) == *ret_step;
+}
+
 unsigned guard_living(const Guard *g) {
         return g->page ? __atomic_load_n(&g->page->living, __ATOMIC_ACQUIRE) : 0;
 }
@@ -208,9 +218,11 @@ int guard_resume(Guard *g, uint32_t serial) {
         return order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_RESUME, .serial = serial}, NULL, 0);
 }
 
-static uint64_t progress(const Guard *g) {
+uint64_t guard_progress(const Guard *g) {
         const volatile GuardEvidence *e = g->page;
 
+        if (!e)
+                return 0;
         return e->processes + e->processes_missed + e->threads + e->bytes_held + e->bytes_overwritten + e->bytes_verified + e->files + e->scrub_usec + e->beats;
 }
 
@@ -219,7 +231,7 @@ bool guard_stalled(Guard *g, uint64_t stall_usec) {
 
         if (g->control < 0)
                 return false;
-        seen = progress(g);
+        seen = guard_progress(g);
         if (g->since == 0 || seen != g->seen) {
                 g->seen = seen;
                 g->since = now;
@@ -291,6 +303,15 @@ void guard_end(Guard *g) {
                         ;
                 own_forget(g->pid);
         }
+        closep(&g->control);
+        closep(&g->pidfd);
+        if (g->page)
+                munmap(g->page, sizeof(*g->page));
+        *g = GUARD_NULL;
+}
+
+void guard_leave(Guard *g) {
+        left_add(g->pid);
         closep(&g->control);
         closep(&g->pidfd);
         if (g->page)

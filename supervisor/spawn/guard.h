@@ -47,6 +47,9 @@ int guard_freeze_at_once(Guard *g);
 unsigned guard_living(const Guard *g);
 /* GUARD_FACT_* so far. */
 unsigned guard_facts(const Guard *g);
+/* GuardEvidence.scratch_known, while nothing changes that; false while something does. To be asked again after the scratch was looked at: when it says the
+ * same, what it said and what was seen belong together. */
+bool guard_scratch_known(const Guard *g, uint64_t *ret_known, uint64_t *ret_step);
 int guard_scrub(Guard *g);
 /* For who waits in a loop of its own: it made no progress for stall_usec, and is killed, and with it all that it traces. Asked now and then. */
 bool guard_stalled(Guard *g, uint64_t stall_usec);
@@ -66,6 +69,11 @@ void guard_evidence(const Guard *g, GuardEvidence *ret);
 void guard_done(Guard *g);
 /* The same, unless that was said, and it is given to its Spawner, or reaped. */
 void guard_deinit(Guard *g);
+/* A number that changes with all that the guard does. */
+uint64_t guard_progress(const Guard *g);
+/* To it this looks as if the supervisor had died: it goes on by itself until all of the region is overwritten, however long that takes, and leaves its
+ * evidence to the next start. */
+void guard_leave(Guard *g);
 /* It exits and is reaped, whatever was said to it. */
 void guard_end(Guard *g);
 

@@ -2,7 +2,10 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/proc.h"
+#include "spawn/left.h"
 #include "spawn/own.h"
+#include "spawn/spawner-private.h"
+#include "spawn/uids.h"
 #include "spawn/private.h"
 
 #include <dirent.h>
@@ -31,12 +34,18 @@ void spawn_wipe_spec(Spawned *s) {
         closep(&s->memory);
 }
 
+void spawned_leave(Spawned *s) {
+        left_add(s->pid);
+        s->pid = 0; /* it stays one of our own until it is reaped */
+}
+
 void spawned_deinit(Spawned *s) {
         if (s->pid > 0)
                 own_forget(s->pid);
         if (s->spec)
                 sodium_memzero(s->spec, s->n_spec);
         closep(&s->memory);
+        uids_give(s->uid);
         closep(&s->pidfd);
         closep(&s->status);
         closep(&s->lifeline);
@@ -44,6 +53,8 @@ void spawned_deinit(Spawned *s) {
         free(s->scratch);
         free(s->spec);
         free(s->cgroup);
+        if (s->template)
+                spawner_give_back(s->spawner, s->template);
         *s = SPAWNED_NULL;
 }
 

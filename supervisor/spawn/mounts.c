@@ -91,3 +91,27 @@ uint64_t mounts_below(const char *path) {
         }
         return digest;
 }
+
+/* The type stands behind " - " (proc_pid_mountinfo(5)); that of a user-space file system may have a name of its own behind "fuse.". */
+static bool is_served(const char *line) {
+        static const char *const types[] = {"fuse", "fuseblk", "virtiofs", "nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "autofs", "lustre", "ocfs2", "gfs2"};
+        size_t n = strcspn(line, "\n");
+        const char *type = memmem(line, n, " - ", 3);
+        bool is = !type;
+
+        for (size_t i = 0; type && i < ARRAY_SIZE(types); i++)
+                is |= strncmp(type + 3, types[i], strlen(types[i])) == 0 && strchr(" .", type[3 + strlen(types[i])]);
+        return is;
+}
+
+MountKind mounts_kind(uint64_t number) {
+        MountKind kind = MOUNT_UNKNOWN;
+        const char *p;
+
+        pthread_mutex_lock(&kept.lock);
+        for (p = list(); p && *p && kind == MOUNT_UNKNOWN; p += strcspn(p, "\n"), p += *p == '\n')
+                if (strtoull(p, NULL, 10) == number)
+                        kind = is_served(p) ? MOUNT_SERVED : MOUNT_LOCAL;
+        pthread_mutex_unlock(&kept.lock);
+        return kind;
+}

@@ -1,11 +1,13 @@
 #include "spawn/nursery.h"
 
 #include "base/io.h"
+#include "base/proc.h"
 #include "schema/nursery.h"
 #include "spawn/clone.h"
 #include "spawn/find.h"
 #include "spawn/own.h"
 #include "spawn/spawn.h"
+#include "spawn/uids.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +22,7 @@
 #define END_MS 1000
 
 void nursery_init(Nursery *n) {
-        *n = (Nursery){.control = -1};
+        *n = (Nursery){.control = -1, .lifeline = -1};
         pthread_mutex_init(&n->lock, NULL);
 }
 
@@ -55,7 +57,8 @@ int nursery_start(Nursery *n, const char *name, Diag *reterr) {
 }
 
 static bool order(int fd, uint64_t flags, const int *fds, size_t n_fds) {
-        const NurseryOrder o = {.version = NURSERY_VERSION, .n_fds = (uint32_t)n_fds, .flags = flags};
+        const NurseryOrder o = {.version = NURSERY_VERSION, .n_fds = (uint32_t)n_fds, .flags = (uint32_t)flags,
+                                .owner = (uint32_t)(flags >> 32)};
         union {
                 struct cmsghdr head;
                 char space[CMSG_SPACE(NURSERY_FDS_MAX * sizeof(int))];
@@ -112,6 +115,7 @@ int nursery_child(Nursery *n, uint64_t flags, const int *fds, size_t n_fds, pid_
         NurseryAnswer a;
         bool answered, noted;
         int pidfd = -1;
+        pid_t pid;
 
         if (n_fds == 0 || n_fds > NURSERY_FDS_MAX)
                 return -E2BIG;
@@ -124,18 +128,21 @@ int nursery_child(Nursery *n, uint64_t flags, const int *fds, size_t n_fds, pid_
                 closep(&n->control);
         }
         pthread_mutex_unlock(&n->lock);
-        noted = !answered || a.error > 0 || own_note(a.pid);
+        pid = !answered || a.error > 0 ? 0 : n->first > 0 ? pidfd_pid(pidfd) : a.pid;
+        noted = pid == 0 || (pid > 0 && own_note(pid));
         own_done();
         if (!answered)
                 return NURSERY_E_GONE;
         if (a.error > 0)
                 return -a.error;
         if (!noted) {
-                kill_and_reap(a.pid);
+                syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+                while (waitid(P_PIDFD, (id_t)pidfd, &(siginfo_t){0}, WEXITED) < 0 && errno == EINTR)
+                        ;
                 close(pidfd);
-                return -ENOMEM;
+                return pid < 0 ? pid : -ENOMEM;
         }
-        *ret_pid = a.pid;
+        *ret_pid = pid;
         *ret_pidfd = pidfd;
         return 0;
 }
@@ -169,19 +176,33 @@ bool nursery_is_there(Nursery *n) {
         return there;
 }
 
-void nursery_end(Nursery *n) {
-        int ms = 0;
+/* Whether it is reaped within the time. */
+static bool ends_in_time(pid_t pid) {
         pid_t r = 0;
 
+        for (int ms = 0; ms < END_MS && (r = waitpid(pid, NULL, WNOHANG)) == 0; ms++)
+                poll(NULL, 0, 1);
+        return r != 0;
+}
+
+void nursery_end(Nursery *n) {
         pthread_mutex_lock(&n->lock);
         closep(&n->control);
         pthread_mutex_unlock(&n->lock);
-        if (n->pid <= 0)
+        if (n->pid > 0) {
+                if (!ends_in_time(n->pid))
+                        kill_and_reap(n->pid);
+                own_forget(n->pid);
+                n->pid = 0;
+        }
+        closep(&n->lifeline);
+        uids_give(n->uid);
+        n->uid = 0;
+        if (n->first <= 0)
                 return;
-        while (ms++ < END_MS && (r = waitpid(n->pid, NULL, WNOHANG)) == 0)
-                poll(NULL, 0, 1);
-        if (r == 0)
-                kill_and_reap(n->pid);
-        own_forget(n->pid);
-        n->pid = 0;
+        /* It ends when every process of its namespace is reaped, and of those that are regions somebody else is the one to do that. */
+        kill(n->first, SIGKILL);
+        if (ends_in_time(n->first))
+                own_forget(n->first);
+        n->first = 0;
 }

@@ -13,6 +13,9 @@ typedef struct Nursery {
         pthread_mutex_t lock;
         pid_t pid;     /* our child, which nobody else reaps: so it names nothing else until nursery_end(). 0: none */
         int control;   /* -1: gone */
+        pid_t first;   /* of a template: the first process of its PID namespace, our child as well. 0: no namespace of its own */
+        int lifeline;  /* that one ends with it; -1: none */
+        uint32_t uid;  /* of a template whose supervisor is root: its regions' user on the host, taken with uids_take(); 0: none */
 } Nursery;
 
 void nursery_init(Nursery *n);

@@ -12,7 +12,22 @@
 #define ENTRIES_OWN 64 /* entries that a plan has besides the grant's files */
 #define PAGE 4096ULL
 #define ENV_USUAL_MAX 16
-#define HOST_ID 65534  /* what a region's user is on the host when the supervisor is root */
+
+/* Landlock's rules hold for all that is below a folder and are added up: what only a mount takes away cannot be taken away there. */
+static int plan_check_landlock(const Grant *g, Diag *reterr) {
+        for (size_t i = 0; i < g->n_files; i++) {
+                const FileGrant *f = &g->files[i];
+
+                if (f->mask)
+                        return diag(reterr, SPAWN_E_TIER, "tier landlock cannot hide %s, which stands below a folder that is granted; fix: grant a folder that is not "
+                                    "above it, or tier namespaces", f->source);
+                for (size_t k = 0; k < g->n_files && !f->write; k++)
+                        if (g->files[k].write && path_is_under(f->source, g->files[k].source))
+                                return diag(reterr, SPAWN_E_TIER, "tier landlock cannot keep %s read-only: %s, which it is part of, is granted for writing; "
+                                            "fix: grant folders that do not lie in each other, or tier namespaces", f->source, g->files[k].source);
+        }
+        return 0;
+}
 
 int plan_tier(const Grant *g, const Probe *p, Tier *ret, Diag *reterr) {
         bool may_fall = g->tier != TIER_NAMESPACES && g->min_tier == TIER_LANDLOCK;
@@ -30,10 +45,10 @@ int plan_tier(const Grant *g, const Probe *p, Tier *ret, Diag *reterr) {
                 return diag(reterr, SPAWN_E_TIER, "tier landlock needs Landlock ABI 6 so that a skill cannot signal the host's processes; "
                                                   "this kernel has ABI %d; fix: Linux 6.12 or later, or tier namespaces", p->landlock_abi);
         if (p->root && !p->has_nobody)
-                return diag(reterr, SPAWN_E_TIER, "tier landlock cannot be had: user 65534 does not exist in this user namespace, and a skill never "
+                return diag(reterr, SPAWN_E_TIER, "tier landlock cannot be had: neither the ids of regions nor 65534 exist in this user namespace, and a skill never "
                                                   "runs as root; fix: run lethe as an ordinary user");
         *ret = TIER_LANDLOCK;
-        return 0;
+        return plan_check_landlock(g, reterr);
 }
 
 static const char *keep(Plan *p, char *text_or_null) {
@@ -72,12 +87,25 @@ static void from_supervisor(Plan *p, const PlanInput *in, LaunchEntry *e, bool u
         if (!in->trees || in->tier != TIER_NAMESPACES)
                 return;
         e->tree = (int16_t)p->n_trees;
-        p->trees[p->n_trees++] = (PlanTree){e->source, e->flags & LAUNCH_WRITE, (uint16_t)(p->spec.n_entries - 1), uniform};
+        p->trees[p->n_trees++] = (PlanTree){.source = e->source, .write = e->flags & LAUNCH_WRITE, .entry = (uint16_t)(p->spec.n_entries - 1),
+                                            .uniform = uniform};
 }
 
 /* A bind of something that the operator named: exactly that, no symbolic link on the way. */
 static void add_granted(Plan *p, const PlanInput *in, const char *target, const char *source, bool write) {
         from_supervisor(p, in, add(p, LAUNCH_BIND, write ? LAUNCH_WRITE : 0, target, source), false);
+}
+
+static void add_file_grant(Plan *p, const PlanInput *in, const FileGrant *f) {
+        const size_t n = p->n_trees;
+
+        if (f->mask) {
+                add(p, LAUNCH_MASK, 0, f->target, "");
+                return;
+        }
+        add_granted(p, in, f->target, f->source, f->write);
+        if (p->n_trees > n)
+                p->trees[n].of = f->of;
 }
 
 static void add_system(Plan *p, const PlanInput *in) {
@@ -132,6 +160,7 @@ static void add_limits(Plan *p, const PlanInput *in) {
         add_limit(p, RLIMIT_STACK, 8ULL << 20, 64ULL << 20);
         add_limit(p, RLIMIT_MEMLOCK, 64ULL << 10, 64ULL << 10);
         add_limit(p, RLIMIT_MSGQUEUE, 0, 0);
+        add_limit(p, RLIMIT_SIGPENDING, REGION_SIGNALS_PENDING, REGION_SIGNALS_PENDING);
         add_limit(p, RLIMIT_NICE, 0, 0);
         add_limit(p, RLIMIT_RTPRIO, 0, 0);
         /* Larger steps are refused by notification, exactly at the budget. Smaller ones are not seen there: the limit stands one such step
@@ -141,31 +170,62 @@ static void add_limits(Plan *p, const PlanInput *in) {
         /* Counted per user namespace, so it counts this region alone; above the budget, because the breach is to be seen elsewhere. */
         if (in->tier == TIER_NAMESPACES)
                 add_limit(p, RLIMIT_NPROC, b->processes + 8, b->processes + 8);
+        if (in->watches) {
+                add_limit(p, LAUNCH_LIMIT_INOTIFY_INSTANCES, REGION_INOTIFY_INSTANCES, REGION_INOTIFY_INSTANCES);
+                add_limit(p, LAUNCH_LIMIT_INOTIFY_WATCHES, REGION_INOTIFY_WATCHES, REGION_INOTIFY_WATCHES);
+        }
 }
 
-/* Tier landlock has the host's tree: what stands for a folder of the region is that folder's host path. */
-static const char *to_host(Plan *p, const PlanInput *in, const char *s) {
-        static const char *const own[] = {REGION_WORK_DIR, REGION_TMP_DIR};
-        size_t n = strlen(REGION_SKILL_DIR);
+/* Host paths of what the region is given of its skill, or as its program. */
+static const char *plan_skill(const PlanInput *in) {
+        return in->skill_dir ?: in->grant->skill_dir;
+}
 
-        if (in->grant->program && strcmp(s, in->grant->program) == 0)
-                return s; /* a path of the host already */
-        if (in->grant->skill_dir && strncmp(s, REGION_SKILL_DIR, n) == 0 && (s[n] == '/' || s[n] == 0))
-                return text(p, "%s%s", in->grant->skill_dir, s + n);
-        n = strlen(REGION_LETHE_DIR);
-        if (in->shim_dir && strncmp(s, REGION_LETHE_DIR, n) == 0 && (s[n] == '/' || s[n] == 0))
-                return text(p, "%s%s", in->shim_dir, s + n);
+static const char *plan_program(const PlanInput *in) {
+        return in->program ?: in->grant->program_copy;
+}
+
+/* Is `s` the folder `place` or below it? */
+static bool plan_is_below(const char *s, const char *place, size_t n_place) {
+        return strncmp(s, place, n_place) == 0 && (s[n_place] == '/' || s[n_place] == 0);
+}
+
+/* Tier landlock has the host's tree: a place of the region stands for a path of the host. The most specific place decides, as the last mount does in
+ * tier namespaces: a folder granted below /tmp is that folder, and not a name in the scratch. */
+static const char *to_host(Plan *p, const PlanInput *in, const char *s) {
+        const Grant *g = in->grant;
+        const struct {
+                const char *place, *host, *below; /* host NULL: there is no such place in this region */
+        } own[] = {
+                {REGION_SKILL_DIR, plan_skill(in), ""},
+                {REGION_LETHE_DIR, in->shim_dir, ""},
+                {REGION_WORK_DIR, in->scratch, REGION_WORK_DIR},
+                {REGION_TMP_DIR, in->scratch, REGION_TMP_DIR},
+        };
+        const char *host = NULL, *below = "";
+        size_t longest = 0;
+
+        if (g->program && (s == g->argv[0] || strcmp(s, g->program) == 0))
+                return plan_program(in);
         for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
-                n = strlen(own[i]);
-                if (strncmp(s, own[i], n) == 0 && (s[n] == '/' || s[n] == 0))
-                        return text(p, "%s%s%s", in->scratch, own[i], s + n);
+                size_t n = strlen(own[i].place);
+
+                if (own[i].host && n > longest && plan_is_below(s, own[i].place, n)) {
+                        host = own[i].host;
+                        below = own[i].below;
+                        longest = n;
+                }
         }
-        for (size_t i = 0; i < in->grant->n_files; i++) {
-                n = strlen(in->grant->files[i].target);
-                if (strncmp(s, in->grant->files[i].target, n) == 0 && (s[n] == '/' || s[n] == 0))
-                        return text(p, "%s%s", in->grant->files[i].source, s + n);
+        for (size_t i = 0; i < g->n_files; i++) {
+                size_t n = strlen(g->files[i].target);
+
+                if (n >= longest && plan_is_below(s, g->files[i].target, n)) {
+                        host = g->files[i].source;
+                        below = "";
+                        longest = n;
+                }
         }
-        return s;
+        return host ? text(p, "%s%s%s", host, below, s + longest) : s;
 }
 
 /* A list of paths joined by ':', as in PATH. */
@@ -208,7 +268,7 @@ static void add_words(Plan *p, const PlanInput *in) {
         }
         p->spec.env[p->spec.n_env++] = text(p, "LETHE_REGION=%s", in->region);
         if (g->skill_dir) {
-                const char *skill = host ? g->skill_dir : REGION_SKILL_DIR;
+                const char *skill = host ? plan_skill(in) : REGION_SKILL_DIR;
 
                 p->spec.search = text(p, "%s:%s", p->spec.search, skill);
                 if (p->spec.argv[0][0] != '/' && strchr(p->spec.argv[0], '/'))
@@ -233,10 +293,20 @@ int plan_words(const PlanInput *in, Plan *ret) {
 }
 
 const PlanWarm plan_warm[PLAN_WARM_N] = {
-        {"python3", "/usr/bin/python3", REGION_LETHE_DIR "/warm/warm.py", true},
-        {"perl", "/usr/bin/perl", REGION_LETHE_DIR "/warm/warm.pl", false},
-        {"lethe-load", REGION_LETHE_DIR "/bin/lethe-load", "--warm", false},
+        {"python3", "/usr/bin/python3", {"-I", "-S", "-B", REGION_LETHE_DIR "/warm/warm.py"}, true, true},
+        {"perl", "/usr/bin/perl", {"-f", REGION_LETHE_DIR "/warm/warm.pl"}, true, false}, /* -T could not be taken back for the skill */
+        {"lethe-load", REGION_LETHE_DIR "/bin/lethe-load", {"--warm"}, false, false},
 };
+
+/* One of the skill's own, or one that was granted, is not in a template's view, and has nothing to do there. */
+static bool of_the_system(const char *program) {
+        static const char *const places[] = {"/usr/", "/bin/", REGION_LETHE_DIR "/bin/"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+                if (strncmp(program, places[i], strlen(places[i])) == 0)
+                        return !strstr(program, "/../") && !strstr(program, "/./");
+        return false;
+}
 
 /* An interpreter that can go on in a child of its own. Where it is looked up by its name, the system's is meant; with another one of that name it will
  * be executed in the region after all. */
@@ -244,7 +314,7 @@ static const char *interpreter(const PlanInput *in) {
         const Grant *g = in->grant;
         const char *program = in->later ? g->interpreter : g->argv[0], *slash = program ? strrchr(program, '/') : NULL, *name = slash ? slash + 1 : program;
 
-        if (!program || !g->preload || in->tier != TIER_NAMESPACES || !in->shim_dir || (slash && program[0] != '/'))
+        if (!program || !g->preload || in->tier != TIER_NAMESPACES || !in->shim_dir || (slash && !of_the_system(program)))
                 return NULL;
         for (size_t i = 0; i < ARRAY_SIZE(plan_warm); i++)
                 if (strcmp(name, plan_warm[i].name) == 0 && (plan_warm[i].judges || g->interpreter))
@@ -300,8 +370,8 @@ int plan_make(const PlanInput *in, Plan *ret) {
         s->flags = (in->probe->root && (in->tier == TIER_NAMESPACES || in->probe->has_nobody) ? LAUNCH_CHANGE_IDS : 0) |
                    (g->proc && in->tier == TIER_NAMESPACES ? LAUNCH_PROC : 0) | (in->later ? LAUNCH_LATER : 0) |
                    (g->network == NETWORK_HOST ? LAUNCH_NET_HOST : 0);
-        s->uid = in->tier == TIER_NAMESPACES ? REGION_UID : HOST_ID;
-        s->gid = in->tier == TIER_NAMESPACES ? REGION_GID : HOST_ID;
+        s->uid = in->tier == TIER_NAMESPACES ? REGION_UID : probe_region_id(in->probe);
+        s->gid = in->tier == TIER_NAMESPACES ? REGION_GID : probe_region_id(in->probe);
         /* One page more than the budget: that a page beyond it could be written is the breach's proof. */
         s->scratch_bytes = (g->budget.scratch_bytes + PAGE - 1) / PAGE * PAGE + PAGE;
         s->scratch_inodes = g->budget.scratch_bytes / PAGE + 1024;
@@ -309,14 +379,15 @@ int plan_make(const PlanInput *in, Plan *ret) {
         s->filter = in->filter;
         s->n_filter = in->n_filter;
         add_system(&p, in);
-        if (g->skill_dir)
-                add_granted(&p, in, REGION_SKILL_DIR, g->skill_dir, false);
         if (in->shim_dir)
                 from_supervisor(&p, in, add(&p, LAUNCH_BIND, LAUNCH_FOLLOW, REGION_LETHE_DIR, in->shim_dir), true);
-        if (g->program)
-                add_granted(&p, in, g->program, g->program, false);
+        p.granted = s->n_entries;
+        if (g->skill_dir)
+                add_granted(&p, in, REGION_SKILL_DIR, plan_skill(in), false);
         for (size_t i = 0; i < g->n_files; i++)
-                add_granted(&p, in, g->files[i].target, g->files[i].source, g->files[i].write);
+                add_file_grant(&p, in, &g->files[i]);
+        if (g->program) /* the last: no grant of a folder above stands over the program that was hashed */
+                add_granted(&p, in, g->program, plan_program(in), false);
         add_limits(&p, in);
         s->workdir = g->workdir ?: REGION_WORK_DIR;
         if (in->tier == TIER_LANDLOCK)

@@ -108,11 +108,11 @@ static void kernel(ProbeReport *r, const Probe *p) {
                   pidfd < 0 ? "Linux 5.3 or later" : "", "%s", pidfd < 0 ? strerror(errno) : "works");
         if (p->root) {
                 Diag d = {0};
-                _cleanup_close_ int tree = tree_open("/usr", false, false, &d);
+                _cleanup_close_ int tree = tree_open("/usr", false, 0, NULL, &d);
 
                 probe_add(r, "mount-api", tree < 0 ? PROBE_FAIL : PROBE_OK, "the skill's folder is bound whoever owns it",
                           tree < 0 ? "Linux 5.12 or later, and CAP_SYS_ADMIN" : "", "%s", tree < 0 ? d.text : "works");
-                probe_add(r, "user-65534", p->has_nobody ? PROBE_OK : PROBE_WARN, "a region's user on the host",
+                probe_add(r, "user-65534", p->has_nobody ? PROBE_OK : PROBE_WARN, "a region's user on the host, where the policy's region_uids are not mapped",
                           p->has_nobody ? "" : "a user namespace in which 65534 is mapped", "%s",
                           p->has_nobody ? "there" : "not mapped here: a region runs as the user of lethe");
         }

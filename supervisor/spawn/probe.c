@@ -6,9 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
-
-#define NOBODY 65534
 
 const char *const probe_system_names[PROBE_LINKS] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 
@@ -63,12 +62,14 @@ int probe_userns(bool root) {
 }
 
 void probe_quick(Probe *ret) {
+        struct statvfs fs;
         long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1U /* LANDLOCK_CREATE_RULESET_VERSION */);
 
         *ret = (Probe){.uid = geteuid(), .gid = getegid(), .landlock_abi = abi > 0 ? (int)abi : 0};
         ret->root = ret->uid == 0;
         if (ret->root)
-                ret->has_nobody = is_mapped("/proc/self/uid_map", NOBODY) && is_mapped("/proc/self/gid_map", NOBODY);
+                ret->has_nobody = is_mapped("/proc/self/uid_map", PROBE_NOBODY) && is_mapped("/proc/self/gid_map", PROBE_NOBODY);
+        ret->objects = statvfs("/proc/sys/user", &fs) == 0 && !(fs.f_flag & ST_RDONLY);
         ret->userns_denied = probe_userns(ret->root);
         for (size_t i = 0; i < PROBE_LINKS; i++) {
                 ssize_t n = readlink(probe_system_names[i], ret->system[i].text, sizeof(ret->system[i].text) - 1);

@@ -9,10 +9,14 @@
 
 typedef enum ProbeKind { PROBE_ABSENT = 0, PROBE_FOLDER, PROBE_LINK } ProbeKind;
 
+#define PROBE_NOBODY 65534U
+
 typedef struct Probe {
         bool root;          /* effective uid 0 */
         uint32_t uid, gid;  /* effective */
+        uint32_t region_id; /* root: user and group of this start's region on the host; 0: PROBE_NOBODY. Set by spawn_start() */
         bool has_nobody;    /* root: uid and gid 65534 exist in our own user namespace, so a region can be given them */
+        bool objects;       /* /proc/sys/user can be written: a user namespace can be given limits for kernel objects */
         int landlock_abi;   /* 0: none */
         int userns_denied;  /* 0, or which setting forbids user namespaces to this user: ProbeUserns */
         struct {
@@ -29,6 +33,11 @@ typedef enum ProbeUserns {
 } ProbeUserns;
 
 extern const char *const probe_system_names[PROBE_LINKS]; /* "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" */
+
+/* Who a region is on the host, when the supervisor is root and may give it an id. */
+static inline uint32_t probe_region_id(const Probe *p) {
+        return p->region_id ? p->region_id : PROBE_NOBODY;
+}
 
 void probe_quick(Probe *ret);
 /* Of it, whether an ordinary user may have user namespaces: ProbeUserns. */

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/dents.h"
+#include "spawn/lend.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -115,10 +116,10 @@ int spawn_scratch_empty(int top, SpawnScratchFn fn, void *arg) {
 
 int spawn_scratch_remove(const char *path) {
         _cleanup_close_ int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        int n;
+        int missing = top < 0 ? errno : 0, n = lend_end(path);
 
-        if (top < 0)
-                return errno == ENOENT ? 0 : -errno;
+        if (n < 0 || missing)
+                return n < 0 ? n : missing == ENOENT ? 0 : -missing;
         n = spawn_scratch_empty(top, NULL, NULL);
         if (n == 0 && rmdir(path) < 0 && errno != ENOENT)
                 n = -errno;

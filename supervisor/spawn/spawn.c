@@ -6,11 +6,14 @@
 #include "spawn/clone.h"
 #include "spawn/find.h"
 #include "spawn/kept.h"
+#include "spawn/lend.h"
 #include "spawn/own.h"
 #include "spawn/plan.h"
 #include "spawn/private.h"
+#include "spawn/quiet.h"
 #include "spawn/spawner-private.h"
 #include "spawn/tree.h"
+#include "spawn/uids.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +31,6 @@
 
 #define CGROUP2_TYPE 0x63677270
 #define PIPEFS_TYPE 0x50495045
-#define HOST_ID 65534
 
 int spawn_fault;
 
@@ -38,13 +40,16 @@ typedef enum Way { WAY_TEMPLATE, WAY_NURSERY, WAY_EXEC } Way;
 
 /* What a start holds until it has become a Spawned. */
 typedef struct Start {
-        const SpawnRequest *r;
+        const SpawnRequest *r; /* request, with probe */
+        SpawnRequest request;
+        Probe probe;
         Way way;
         Nursery *template; /* taken from the Spawner, or NULL */
         Plan plan;
         struct sock_filter *filter;
         size_t n_filter;
         char *shims, *scratch;
+        Lent lent;
         int worker, spec, status[2], lifeline[2];
         int v2; /* folder of the cgroup to be born in, or -1 */
         int fds[CLONE_EXEC_FDS_MAX];
@@ -58,13 +63,12 @@ static void close_pair(int fd[2]) {
 }
 
 static void start_deinit(Start *t) {
-        if (t->template)
-                spawner_give_back(t->r->spawner, t->template, false);
         for (size_t i = LAUNCH_FD_TREES; i < t->n_fds; i++)
                 closep(&t->fds[i]);
         plan_deinit(&t->plan);
         free(t->filter);
         free(t->shims);
+        lent_deinit(&t->lent);
         if (t->scratch)
                 spawn_scratch_remove(t->scratch);
         free(t->scratch);
@@ -80,9 +84,11 @@ static void start_deinit(Start *t) {
                 own_forget(t->s.pid);
         }
         spawned_deinit(&t->s);
+        if (t->template)
+                spawner_give_back(t->r->spawner, t->template);
 }
 
-/* Tier landlock: a folder of the host stands for the scratch file system. Root puts it where user 65534 can reach it. */
+/* Tier landlock: a folder of the host stands for the scratch file system. Root puts it where the region's user can reach it. */
 static int make_scratch(Start *t, Diag *reterr) {
         _cleanup_free_ char *base = NULL;
         static const char *const folders[] = {"", "/work", "/tmp"};
@@ -112,7 +118,7 @@ static int make_scratch(Start *t, Diag *reterr) {
                         }
                         return diag(reterr, e, "\"%s\" cannot be made: %s", path, strerror(-e));
                 }
-                if (root && lchown(path, HOST_ID, HOST_ID) < 0)
+                if (root && lchown(path, probe_region_id(t->r->probe), probe_region_id(t->r->probe)) < 0)
                         return -errno;
         }
         return 0;
@@ -137,26 +143,34 @@ static int open_cgroup(Start *t, Diag *reterr) {
 static int check_sources(Start *t, Diag *reterr) {
         const Grant *g = t->r->grant;
         struct stat st;
+        int e;
 
-        if (g->skill_dir && lstat(g->skill_dir, &st) < 0)
-                return diag(reterr, SPAWN_E_SOURCE, "the skill's folder \"%s\": %s", g->skill_dir, strerror(errno));
-        if (g->program && lstat(g->program, &st) < 0)
-                return diag(reterr, SPAWN_E_SOURCE, "program \"%s\": %s", g->program, strerror(errno));
+        if (g->skill_dir && g->skill_folder && strcmp(g->skill_dir, g->skill_folder) == 0)
+                return diag(reterr, SPAWN_E_SOURCE, "the skill \"%s\" has no copy in the store: what is hashed would not be what runs", g->skill_dir);
+        if (g->program && !g->program_copy)
+                return diag(reterr, SPAWN_E_SOURCE, "the program \"%s\" has no copy in the store: what is hashed would not be what runs", g->program);
+        if (g->skill_dir && (e = quiet_stat(g->skill_dir, false, &st)) < 0)
+                return diag(reterr, SPAWN_E_SOURCE, "the skill's copy \"%s\": %s", g->skill_dir, strerror(-e));
+        if (g->program && (e = quiet_stat(g->program_copy, false, &st)) < 0)
+                return diag(reterr, SPAWN_E_SOURCE, "program \"%s\", of which the copy is \"%s\": %s", g->program, g->program_copy, strerror(-e));
         for (size_t i = 0; i < g->n_files; i++)
-                if (lstat(g->files[i].source, &st) < 0)
-                        return diag(reterr, SPAWN_E_SOURCE, "file \"%s\": %s", g->files[i].source, strerror(errno));
+                if (!g->files[i].mask && (e = quiet_stat(g->files[i].source, false, &st)) < 0)
+                        return diag(reterr, SPAWN_E_SOURCE, "file \"%s\": %s", g->files[i].source, strerror(-e));
         return 0;
 }
 
-int spawn_open_trees(const Plan *plan, const Probe *probe, int *fds, size_t *n_fds, Diag *reterr) {
+int spawn_open_trees(const Plan *plan, const Probe *probe, Spawner *spawner, int *fds, size_t *n_fds, Diag *reterr) {
         for (size_t i = 0; i < plan->n_trees; i++) {
                 const PlanTree *p = &plan->trees[i];
                 struct stat st;
                 bool plain = p->uniform && stat(p->source, &st) == 0 && (st.st_mode & 05) == 05;
-                int fd = spawn_fails() ? diag(reterr, -EIO, "injected") : tree_open(p->source, p->write, probe->has_nobody && !plain, reterr);
+                uint32_t to = probe->has_nobody && !plain ? probe_region_id(probe) : 0;
+                int fd = spawn_fails()             ? diag(reterr, -EIO, "injected")
+                         : spawner && !probe->root ? spawner_bind(spawner, probe, p->source, p->write)
+                                                   : tree_open(p->source, p->write, to, p->of, reterr);
 
                 if (fd < 0)
-                        return fd == -ENOENT || fd == -ELOOP || fd == -EACCES ? SPAWN_E_SOURCE : SPAWN_E_KERNEL;
+                        return fd == -ENOENT || fd == -ELOOP || fd == -EACCES || fd == -ETIMEDOUT ? SPAWN_E_SOURCE : SPAWN_E_KERNEL;
                 fds[(*n_fds)++] = fd;
         }
         return 0;
@@ -200,6 +214,7 @@ static void list_fds(Start *t) {
         const SpawnIo *io = &t->r->io;
         const int fixed[LAUNCH_FD_TREES] = {io->std_in, io->std_out, io->std_err, io->pipe_in, io->pipe_out,
                                             t->status[1], t->lifeline[0], t->spec};
+        uint32_t id = probe_region_id(t->r->probe);
 
         memcpy(t->fds, fixed, sizeof(fixed));
         if (!t->r->grant->proc || !t->r->probe->root || !t->r->probe->has_nobody)
@@ -208,7 +223,7 @@ static void list_fds(Start *t) {
         for (size_t i = 0; i <= REGION_PIPE_OUT_FD; i++) {
                 struct statfs st;
 
-                if (fstatfs(t->fds[i], &st) == 0 && st.f_type == PIPEFS_TYPE && fchown(t->fds[i], HOST_ID, HOST_ID) < 0)
+                if (fstatfs(t->fds[i], &st) == 0 && st.f_type == PIPEFS_TYPE && fchown(t->fds[i], id, id) < 0)
                         continue; /* then it cannot be opened by name, which is all */
         }
 }
@@ -235,19 +250,25 @@ static bool needs_net_namespace(const Grant *g) {
         return g->network == NETWORK_PRIVATE || (g->network == NETWORK_NONE && g->proc);
 }
 
+/* Its sockets are made in its own network namespace, and connected in the host's. */
+static bool needs_host_network(const Grant *g) {
+        return g->network == NETWORK_CONNECT || g->network == NETWORK_HOST;
+}
+
 /* A nursery that is gone is another matter than a kernel that refuses; of a template's refusal the host's own may know nothing. */
 static int from_nursery(Start *t, uint64_t flags, CloneExec *c) {
         int e = t->template ? nursery_child(t->template, flags, t->fds, t->n_fds, &t->s.pid, &t->s.pidfd)
-                            : spawner_worker(t->r->spawner, flags, t->fds, t->n_fds, &t->s.pid, &t->s.pidfd);
+                            : spawner_worker(t->r->spawner, flags | NURSERY_OWNER(flags ? t->r->probe->region_id : 0), t->fds, t->n_fds, &t->s.pid,
+                                             &t->s.pidfd);
 
         c->what = "clone3";
-        if (t->template && e == 0)
-                spawner_give_back(t->r->spawner, TAKE_PTR(t->template), true);
+        if (t->template && e != 0)
+                spawner_doom(t->r->spawner, t->template);
         return e == NURSERY_E_GONE || e == -E2BIG || (t->template && e < 0) ? E_NEXT_WAY : e;
 }
 
 static int start_process(Start *t, Diag *reterr) {
-        CloneExec c = {.name = "lethe-worker", .exec_fd = t->worker, .fds = t->fds, .n_fds = t->n_fds, .keep_caps = t->s.tier == TIER_NAMESPACES,
+        CloneExec c = {.name = "lethe-worker", .owner = t->s.tier == TIER_NAMESPACES ? t->r->probe->region_id : 0, .exec_fd = t->worker, .fds = t->fds, .n_fds = t->n_fds, .keep_caps = t->s.tier == TIER_NAMESPACES,
                        .what = "clone3"};
         uint64_t flags = 0;
         int e;
@@ -270,8 +291,8 @@ int spawn_write_maps(pid_t pid, const Probe *p) {
         char uids[64], gids[64];
         bool nobody = p->root && p->has_nobody;
 
-        snprintf(uids, sizeof(uids), "%u %u 1\n", REGION_UID, nobody ? HOST_ID : p->uid);
-        snprintf(gids, sizeof(gids), "%u %u 1\n", REGION_GID, nobody ? HOST_ID : p->gid);
+        snprintf(uids, sizeof(uids), "%u %u 1\n", REGION_UID, nobody ? probe_region_id(p) : p->uid);
+        snprintf(gids, sizeof(gids), "%u %u 1\n", REGION_GID, nobody ? probe_region_id(p) : p->gid);
         return tree_write_maps(pid, uids, gids, !p->root);
 }
 
@@ -292,21 +313,30 @@ static int admit(Start *t, Diag *reterr) {
         return send(t->lifeline[1], "m", 1, MSG_NOSIGNAL) == 1 ? 0 : -errno;
 }
 
-/* The view's own nursery, when there is one or is to be one: then nothing is to be bound for this region. */
+/* Not in a child of a warm interpreter. */
+static void be_executed(Start *t) {
+        t->plan.interpreter = NULL;
+        plan_not_ahead(&t->plan);
+}
+
+/* The view's template, when there is one or is to be one: then the region mounts no more than what it was granted. */
 static bool take_template(Start *t) {
+        const ViewOwner owner = {t->r->grant->client, needs_host_network(t->r->grant), t->r->grant->skill_dir};
         uint8_t view[VIEW_BYTES], again[VIEW_BYTES];
         Nursery made;
         bool wanted;
         Diag d = {};
         int e;
 
-        if (!view_of(&t->plan, t->r->probe, view))
+        if (t->plan.interpreter && owner.net_host)
+                be_executed(t);
+        if (!view_of(&t->plan, t->r->probe, &owner, view))
                 return false;
         t->template = spawner_take(t->r->spawner, view, &wanted);
         if (wanted) {
-                e = template_make(t->r->spawner, &t->plan, t->r->probe, &made, &d);
+                e = template_make(t->r->spawner, &t->plan, t->r->probe, &t->r->grant->uids, &owner, &made, &d);
                 /* What is named by a path may have become another thing while it was bound. */
-                if (e == 0 && (!view_of(&t->plan, t->r->probe, again) || memcmp(view, again, sizeof(view)) != 0)) {
+                if (e == 0 && (!view_of(&t->plan, t->r->probe, &owner, again) || memcmp(view, again, sizeof(view)) != 0)) {
                         nursery_end(&made);
                         e = -ESTALE;
                 }
@@ -315,12 +345,15 @@ static bool take_template(Start *t) {
         }
         /* What cannot be imported, or starts a thread, is executed; in the same view. */
         if (!t->template && !wanted && t->plan.interpreter) {
-                t->plan.interpreter = NULL;
-                plan_not_ahead(&t->plan);
+                be_executed(t);
                 return take_template(t);
         }
+        if (t->template && plan_use_view(&t->plan) < 0) {
+                spawner_give_back(t->r->spawner, TAKE_PTR(t->template));
+                return false;
+        }
         if (t->template)
-                plan_use_view(&t->plan);
+                t->probe.region_id = t->template->uid;
         t->s.warm = t->template && t->plan.interpreter;
         return t->template;
 }
@@ -334,6 +367,8 @@ static int start(Start *t, Diag *reterr) {
                 e = open_cgroup(t, reterr);
         if (e == 0 && t->s.tier == TIER_LANDLOCK) {
                 e = make_scratch(t, reterr);
+                if (e == 0 && r->probe->root)
+                        e = lend(r->grant, t->scratch, probe_region_id(r->probe), &t->lent, reterr);
                 /* Orphans of a worker that was killed become ours, and spawn_prove_empty() finds them. */
                 if (e == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                         e = -errno;
@@ -348,15 +383,18 @@ static int start(Start *t, Diag *reterr) {
                 closep(&fd);
                 return diag(reterr, SPAWN_E_WORKER, "lethe-worker is not beside lethe and not at %s; fix: install it there", path ?: "its place");
         }
-        filter_input(r->grant, t->s.tier, r->memory_in_cgroup, r->tasks_in_cgroup, &t->s.filter);
+        filter_input(r->grant, t->s.tier, r->memory_in_cgroup, r->tasks_in_cgroup, r->probe->objects, &t->s.filter);
         e = spawn_fails() ? -EIO : kept_filter(spawner_kept(r->spawner), &t->s.filter, r->store_dir, &t->filter, &t->n_filter);
         if (e < 0)
                 return e;
         t->shims = kept_shims(spawner_kept(r->spawner));
         in.shim_dir = t->shims;
         in.scratch = t->scratch;
+        in.skill_dir = t->lent.skill;
+        in.program = t->lent.program;
         in.memory_in_cgroup = r->memory_in_cgroup;
         in.tasks_in_cgroup = r->tasks_in_cgroup;
+        in.watches = t->s.filter.watches;
         in.trees = r->probe->root;
         in.later = r->later;
         in.filter = t->filter;
@@ -370,7 +408,9 @@ static int start(Start *t, Diag *reterr) {
                 plan_not_ahead(&t->plan);
         t->s.ahead = e == 0 && t->plan.spec.flags & LAUNCH_AHEAD;
         if (e == 0)
-                e = spawn_open_trees(&t->plan, r->probe, t->fds, &t->n_fds, reterr);
+                e = spawn_open_trees(&t->plan, r->probe, t->template ? r->spawner : NULL, t->fds, &t->n_fds, reterr);
+        if (e != 0 && t->template && !r->probe->root) /* what it is, the way that has no need of a binder says */
+                return E_NEXT_WAY;
         if (e == 0) {
                 t->spec = spawn_fails() ? -EIO : spawn_seal(&t->plan.spec, &t->s.spec, &t->s.n_spec);
                 e = MIN(t->spec, 0);
@@ -385,10 +425,12 @@ static int start(Start *t, Diag *reterr) {
 }
 
 static int start_by(Way way, const SpawnRequest *r, Spawned *ret, Diag *reterr) {
-        Start t = {.r = r, .way = way, .worker = -1, .spec = -1, .status = {-1, -1}, .lifeline = {-1, -1}, .v2 = -1, .s = SPAWNED_NULL,
-                   .n_fds = LAUNCH_FD_TREES};
+        Start t = {.request = *r, .probe = *r->probe, .way = way, .worker = -1, .spec = -1, .status = {-1, -1}, .lifeline = {-1, -1}, .v2 = -1,
+                   .s = SPAWNED_NULL, .n_fds = LAUNCH_FD_TREES};
         int e;
 
+        t.request.probe = &t.probe;
+        t.r = &t.request;
         for (size_t i = 0; i < ARRAY_SIZE(t.fds); i++)
                 t.fds[i] = -1;
         e = plan_tier(r->grant, r->probe, &t.s.tier, reterr);
@@ -413,6 +455,8 @@ static int start_by(Way way, const SpawnRequest *r, Spawned *ret, Diag *reterr) 
                 t.s.lifeline = TAKE_FD(t.lifeline[1]);
                 t.s.scratch = TAKE_PTR(t.scratch);
                 t.s.memory = TAKE_FD(t.spec);
+                t.s.spawner = r->spawner;
+                t.s.template = TAKE_PTR(t.template);
                 *ret = t.s;
                 t.s = SPAWNED_NULL;
         }
@@ -443,5 +487,22 @@ int spawn_words(Spawned *s, const Grant *g, const char *region) {
 
 int spawn_start(const SpawnRequest *r, Spawned *ret, Diag *reterr) {
         /* A cgroup of version 2 is entered by being born in it, which a nursery does not do. */
-        return start_by(r->spawner && !r->cgroup ? WAY_TEMPLATE : WAY_EXEC, r, ret, reterr);
+        const Way way = r->spawner && !r->cgroup ? WAY_TEMPLATE : WAY_EXEC;
+        SpawnRequest own = *r;
+        Probe p = *r->probe;
+        int e;
+
+        if (!p.root || p.region_id)
+                return start_by(way, r, ret, reterr);
+        e = uids_take(&r->grant->uids, &p.region_id, reterr);
+        if (e != 0)
+                return e == UIDS_E_REFUSED ? SPAWN_E_KERNEL : e;
+        p.has_nobody |= p.region_id != 0;
+        own.probe = &p;
+        e = start_by(way, &own, ret, reterr);
+        if (e == 0)
+                ret->uid = p.region_id;
+        else
+                uids_give(p.region_id);
+        return e;
 }

@@ -52,6 +52,7 @@ bool view_still_is(const ViewMarks *m);
 
 typedef struct Spawned {
         Tier tier;
+        uint32_t uid;         /* of this region on the host, taken with uids_take(); 0: none */
         pid_t pid;            /* the worker: PID 1 of the region in tier namespaces; our child, to be reaped by the caller */
         uint64_t start_ticks; /* field 22 of /proc/PID/stat: with pid it names the process also after a crash of ours */
         int pidfd;
@@ -69,6 +70,8 @@ typedef struct Spawned {
         bool ahead;           /* the program is an interpreter that starts before spawn_words(): with a first spawn_go(), up to a byte on the
                                * lifeline; with the second one it takes the words */
         bool told;            /* spawn_words() was called */
+        Spawner *spawner;     /* borrowed */
+        struct Nursery *template; /* that made it, borrowed from the Spawner until spawned_deinit(); NULL: none did */
         bool warm;            /* the program is a child of a warm interpreter (LAUNCH_WARM): pages of it that nobody wrote to are that one's */
 } Spawned;
 
@@ -108,6 +111,8 @@ int spawn_scratch_empty(int top, SpawnScratchFn fn, void *arg);
 int spawn_scratch_remove(const char *path);
 /* Overwrites the launch spec, arguments and environment in it, where the worker reads it: the program must have been executed or be dead. */
 void spawn_wipe_spec(Spawned *s);
+/* The kernel does not let it die: nobody waits for it any more. */
+void spawned_leave(Spawned *s);
 void spawned_deinit(Spawned *s);
 #define _cleanup_spawned_ _cleanup_(spawned_deinit)
 #define SPAWNED_NULL ((Spawned){.pidfd = -1, .status = -1, .lifeline = -1, .memory = -1})

@@ -11,9 +11,16 @@
 #define VIEW_BYTES 32
 #define NURSERY_TREES_MAX (NURSERY_FDS_MAX - LAUNCH_FD_TREES)
 
-/* What a region sees of the host, and as whom: regions of one view can have copies of one root. It follows links, and names each file by its
- * inode, so that what was replaced is another view. Returns false when this plan's root cannot be shared. */
-bool view_of(const Plan *p, const Probe *probe, uint8_t ret[static VIEW_BYTES]);
+/* For whom a template serves: nobody else's regions come from it. */
+typedef struct ViewOwner {
+        uint32_t client;   /* Grant.client */
+        bool net_host;     /* its regions need the host's network namespace */
+        const char *skill; /* of an interpreter: the skill's folder; borrowed */
+} ViewOwner;
+
+/* What a template shows, to whom and as whom: regions of one view can have copies of one root. It follows links, and names each file by its inode, so
+ * that what was replaced is another view. Returns false when this plan's root cannot be shared. */
+bool view_of(const Plan *p, const Probe *probe, const ViewOwner *owner, uint8_t ret[static VIEW_BYTES]);
 
 /* A process like nursery_child(), from the nursery for workers or the one for guards. One that is gone is started again. */
 int spawner_worker(Spawner *s, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd);
@@ -24,9 +31,15 @@ bool spawner_take_guard(Spawner *s, Guard *ret);
 /* Takes over a guard that was told GUARD_AGAIN. False: there are enough. */
 bool spawner_keep_guard(Spawner *s, const Guard *g);
 
-/* The view's nursery, to be given back, or NULL; then *ret_wanted says whether the caller is to make one (and to tell what became of it). */
+/* The view's template, or NULL; then *ret_wanted says whether the caller is to make one (and to tell what became of it). It is to be given back when no
+ * region that it made lives any more: with its PID namespace they would end. */
 Nursery *spawner_take(Spawner *s, const uint8_t view[static VIEW_BYTES], bool *ret_wanted);
-void spawner_give_back(Spawner *s, Nursery *n, bool works);
+void spawner_give_back(Spawner *s, Nursery *n);
+/* It does not answer: nobody else is to ask it. */
+void spawner_doom(Spawner *s, Nursery *n);
+
+/* A detached mount of `source` for a region below a template, where the supervisor is no root. Returns a descriptor or -errno. */
+int spawner_bind(Spawner *s, const Probe *probe, const char *source, bool write);
 /* made NULL: it cannot be had. Else it is the Spawner's from now on. */
 void spawner_made(Spawner *s, const uint8_t view[static VIEW_BYTES], const Nursery *made);
 
@@ -35,5 +48,5 @@ Nursery *spawner_any_template(Spawner *s);
 /* For tests: a view gets its nursery with its first region. */
 extern bool spawner_eager;
 
-/* Makes the nursery of a view with the plan's entries. Returns as spawn_start(). */
-int template_make(Spawner *s, const Plan *p, const Probe *probe, Nursery *ret, Diag *reterr);
+/* Makes a template for the plan's view. Returns as spawn_start(). */
+int template_make(Spawner *s, const Plan *p, const Probe *of_region, const UidRange *uids, const ViewOwner *owner, Nursery *ret, Diag *reterr);

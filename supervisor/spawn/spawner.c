@@ -1,6 +1,7 @@
 #include "spawn/spawner-private.h"
 
 #include "base/clock.h"
+#include "spawn/binder.h"
 #include "spawn/kept.h"
 #include "spawn/spawn.h"
 
@@ -20,9 +21,10 @@ bool spawner_eager;
 typedef struct Template {
         uint8_t view[VIEW_BYTES];
         Nursery nursery;
-        unsigned users;    /* that ask it just now */
+        unsigned users;    /* regions that it made, or that ask it just now: they would end with it */
         uint64_t used_usec;
         bool doomed;       /* nobody else is to ask it */
+        struct Template *next; /* among those that are left */
 } Template;
 
 struct Spawner {
@@ -37,9 +39,12 @@ struct Spawner {
         int started;          /* of the first turn */
         Diag why;
         Template *templates[TEMPLATES_MAX]; /* owned */
+        Template *left;       /* owned: doomed, and with regions that still live */
+        Binder binder;
         uint8_t seen[SEEN_MAX][VIEW_BYTES];
         size_t next_seen;
         bool making;          /* somebody makes a template */
+        bool ending;          /* templates that are out of the lists and not gone yet */
         unsigned turn, making_turn; /* how often all was forgotten: now; when making it began */
         uint8_t failed[VIEW_BYTES]; /* of this view none could be made */
         uint64_t not_before;        /* and none is tried */
@@ -51,25 +56,49 @@ static void template_free(Template *t) {
         free(t);
 }
 
-/* With the lock held, which is let go meanwhile. Those that nobody asks just now, and that are doomed or have been idle since `before`. */
-static void end_templates(Spawner *s, uint64_t before) {
-        Template *over[TEMPLATES_MAX];
-        size_t n = 0;
+/* With the lock held. */
+static void leave(Spawner *s, Template **place) {
+        Template *t = *place;
+
+        *place = NULL;
+        t->doomed = true;
+        t->next = s->left;
+        s->left = t;
+}
+
+/* With the lock held, which is let go meanwhile. Those without a region that are doomed or have been idle since `before`; all: the Spawner ends. */
+static void end_templates(Spawner *s, uint64_t before, bool all) {
+        Template *over = NULL;
 
         for (size_t i = 0; i < TEMPLATES_MAX; i++) {
                 Template *t = s->templates[i];
 
-                if (t && t->users == 0 && (t->doomed || t->used_usec < before)) {
-                        s->templates[i] = NULL;
-                        over[n++] = t;
-                }
+                if (t && (all || t->doomed || (t->users == 0 && t->used_usec < before)))
+                        leave(s, &s->templates[i]);
         }
-        if (n == 0)
+        for (Template **at = &s->left; *at;) {
+                Template *t = *at;
+
+                if (t->users > 0 && !all) {
+                        at = &t->next;
+                        continue;
+                }
+                *at = t->next;
+                t->next = over;
+                over = t;
+        }
+        if (!over)
                 return;
+        s->ending = true;
         pthread_mutex_unlock(&s->lock);
-        while (n > 0)
-                template_free(over[--n]);
+        while (over) {
+                Template *t = over;
+
+                over = t->next;
+                template_free(t);
+        }
         pthread_mutex_lock(&s->lock);
+        s->ending = false;
 }
 
 /* One that died is reaped, and another one takes its place. */
@@ -112,7 +141,7 @@ static void *keep(void *arg) {
                         pthread_cond_broadcast(&s->done);
                         continue;
                 }
-                end_templates(s, clock_mono_usec() - MIN(TEMPLATE_IDLE_USEC, clock_mono_usec()));
+                end_templates(s, clock_mono_usec() - MIN(TEMPLATE_IDLE_USEC, clock_mono_usec()), false);
                 pthread_mutex_unlock(&s->lock);
                 idle_end(&s->idle, clock_mono_usec() - MIN(TEMPLATE_IDLE_USEC, clock_mono_usec()));
                 pthread_mutex_lock(&s->lock);
@@ -122,11 +151,9 @@ static void *keep(void *arg) {
                 until.tv_sec += LOOK_SEC;
                 pthread_cond_timedwait(&s->wake, &s->lock, &until);
         }
-        for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                if (s->templates[i])
-                        s->templates[i]->doomed = true;
-        end_templates(s, 0);
+        end_templates(s, 0, true);
         pthread_mutex_unlock(&s->lock);
+        binder_deinit(&s->binder);
         nursery_end(&s->worker);
         nursery_end(&s->guard);
         return NULL;
@@ -176,6 +203,7 @@ int spawner_new(Spawner **ret, Diag *reterr) {
         nursery_init(&s->worker);
         nursery_init(&s->guard);
         idle_init(&s->idle);
+        binder_init(&s->binder);
         pthread_mutex_init(&s->lock, NULL);
         pthread_condattr_init(&attr);
         pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -212,6 +240,19 @@ void spawner_forget(Spawner *s) {
                         s->templates[i]->doomed = true;
         pthread_cond_signal(&s->wake);
         pthread_mutex_unlock(&s->lock);
+}
+
+bool spawner_has_forgotten(Spawner *s) {
+        bool has;
+
+        pthread_mutex_lock(&s->lock);
+        has = !s->ending && !(s->making && s->making_turn != s->turn);
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                has &= !s->templates[i] || !s->templates[i]->doomed || s->templates[i]->users > 0;
+        for (const Template *t = s->left; t; t = t->next)
+                has &= t->users > 0; /* of a region that runs: nobody else is made from it */
+        pthread_mutex_unlock(&s->lock);
+        return has;
 }
 
 void spawner_free(Spawner *s) {
@@ -290,16 +331,28 @@ Nursery *spawner_take(Spawner *s, const uint8_t view[static VIEW_BYTES], bool *r
         return found;
 }
 
-void spawner_give_back(Spawner *s, Nursery *n, bool works) {
-        Template *t = (Template *)(void *)((char *)n - offsetof(Template, nursery));
+static Template *template_of(Nursery *n) {
+        return (Template *)(void *)((char *)n - offsetof(Template, nursery));
+}
+
+void spawner_give_back(Spawner *s, Nursery *n) {
+        Template *t = template_of(n);
 
         pthread_mutex_lock(&s->lock);
         t->users--;
-        if (!works)
-                t->doomed = true;
-        if (t->doomed)
+        if (t->doomed && t->users == 0)
                 pthread_cond_signal(&s->wake);
         pthread_mutex_unlock(&s->lock);
+}
+
+void spawner_doom(Spawner *s, Nursery *n) {
+        pthread_mutex_lock(&s->lock);
+        template_of(n)->doomed = true;
+        pthread_mutex_unlock(&s->lock);
+}
+
+int spawner_bind(Spawner *s, const Probe *probe, const char *source, bool write) {
+        return binder_mount(&s->binder, s, probe, source, write);
 }
 
 Nursery *spawner_any_template(Spawner *s) {
@@ -312,30 +365,20 @@ Nursery *spawner_any_template(Spawner *s) {
         return found;
 }
 
-/* With the lock held: puts it into a free place, if need be that of the one that nobody asked for longest. Returns the one that is to go, which may be
- * the same. */
-static Template *put(Spawner *s, Template *new) {
-        Template **at = NULL, *old;
+/* With the lock held: puts it into a free place, if need be that of the one that nobody asked for longest. */
+static void put(Spawner *s, Template *new) {
+        Template **at = &s->templates[0];
 
-        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
-                Template **t = &s->templates[i];
-
-                if (!*t) {
-                        *t = new;
-                        return NULL;
-                }
-                if ((*t)->users == 0 && (!at || (*t)->used_usec < (*at)->used_usec))
-                        at = t;
-        }
-        if (!at)
-                return new;
-        old = *at;
+        for (size_t i = 0; i < TEMPLATES_MAX && *at; i++)
+                if (!s->templates[i] || s->templates[i]->used_usec < (*at)->used_usec)
+                        at = &s->templates[i];
+        if (*at)
+                leave(s, at);
         *at = new;
-        return old;
 }
 
 void spawner_made(Spawner *s, const uint8_t view[static VIEW_BYTES], const Nursery *made) {
-        Template *t = made ? calloc(1, sizeof(*t)) : NULL, *old;
+        Template *t = made ? calloc(1, sizeof(*t)) : NULL;
 
         if (t) {
                 t->nursery = *made;
@@ -357,8 +400,8 @@ void spawner_made(Spawner *s, const uint8_t view[static VIEW_BYTES], const Nurse
                 memcpy(s->failed, view, VIEW_BYTES);
                 s->not_before = clock_mono_usec() + TEMPLATE_IDLE_USEC;
         }
-        old = t ? put(s, t) : NULL;
+        if (t)
+                put(s, t);
+        pthread_cond_signal(&s->wake); /* one may have had to go */
         pthread_mutex_unlock(&s->lock);
-        if (old)
-                template_free(old);
 }

@@ -20,6 +20,8 @@ typedef struct Spawner Spawner;
 int spawner_new(Spawner **ret, Diag *reterr);
 /* What a view shows may have changed: the next region of each is started anew from the host's tree. Living regions are not touched. */
 void spawner_forget(Spawner *s);
+/* What was there when it was told to forget has ended. */
+bool spawner_has_forgotten(Spawner *s);
 /* Its nurseries are there; what one that died has to do is done by the next call that needs it, where that may still execute a program. */
 bool spawner_works(Spawner *s);
 /* What it keeps of the machine for its regions; NULL: nothing, as without a Spawner. */

@@ -1,5 +1,7 @@
 #include "spawn/tree.h"
 
+#include "spawn/quiet.h"
+
 #include "base/io.h"
 #include "spawn/clone.h"
 
@@ -16,7 +18,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define HOST_ID 65534U
+#define IDMAPS 16 /* that are kept */
 #define WAIT_NSEC_MAX 200000000 /* of one wait: about two seconds in all */
 #define AT_RECURSIVE_TREE 0x8000
 #define PROPAGATION_PRIVATE (1ULL << 18) /* MS_PRIVATE: sys/mount.h and linux/mount.h cannot both be included */
@@ -54,14 +56,14 @@ int tree_write_maps(pid_t pid, const char *uids, const char *gids, bool deny_gro
         return e;
 }
 
-/* Every id is itself, but `owner` is HOST_ID (and a file that is HOST_ID's own belongs to nobody that the region knows). */
-static void owner_map(uint32_t owner, char *out, size_t n) {
-        uint32_t low = MIN(owner, HOST_ID), high = MAX(owner, HOST_ID);
+/* Every id is itself, but `owner` is `to` (and a file that is to's own belongs to nobody that the region knows). */
+static void owner_map(uint32_t owner, uint32_t to, char *out, size_t n) {
+        uint32_t low = MIN(owner, to), high = MAX(owner, to);
         size_t at = 0;
 
         if (low > 0)
                 at += (size_t)snprintf(out + at, n - at, "0 0 %u\n", low);
-        at += (size_t)snprintf(out + at, n - at, "%u %u 1\n", owner, HOST_ID);
+        at += (size_t)snprintf(out + at, n - at, "%u %u 1\n", owner, to);
         if (high - low > 1)
                 at += (size_t)snprintf(out + at, n - at, "%u %u %u\n", low + 1, low + 1, high - low - 1);
         if (high < UINT32_MAX - 1)
@@ -69,7 +71,7 @@ static void owner_map(uint32_t owner, char *out, size_t n) {
 }
 
 /* A user namespace exists as long as a descriptor of it: the process that made it can go at once. */
-static int make_idmap(uint32_t uid, uint32_t gid) {
+static int make_idmap(uint32_t uid, uint32_t gid, uint32_t to) {
         static char stack[16 * 1024] __attribute__((aligned(16)));
         char uids[160], gids[160], path[64];
         int pidfd = -1, ns, e;
@@ -77,8 +79,8 @@ static int make_idmap(uint32_t uid, uint32_t gid) {
 
         if (pid < 0)
                 return pid;
-        owner_map(uid, uids, sizeof(uids));
-        owner_map(gid, gids, sizeof(gids));
+        owner_map(uid, to, uids, sizeof(uids));
+        owner_map(gid, to, gids, sizeof(gids));
         e = tree_write_maps(pid, uids, gids, false);
         snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
         ns = e == 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
@@ -93,55 +95,66 @@ static int make_idmap(uint32_t uid, uint32_t gid) {
 
 static pthread_mutex_t idmap_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Most sources of one run belong to one user: the last map is kept. Under the lock, and the descriptor is used under it. */
-static int idmap_for(uint32_t uid, uint32_t gid) {
+/* Most sources belong to few users, and few ids of regions are used again and again: the last maps are kept. Under the lock, and the descriptor is used
+ * under it. */
+static int idmap_for(uint32_t uid, uint32_t gid, uint32_t to) {
         static struct {
                 int fd;
-                uint32_t uid, gid;
-        } last = {.fd = -1};
+                uint32_t uid, gid, to;
+        } kept[IDMAPS];
+        static size_t n, next;
+        size_t at;
         int fd;
 
-        if (last.fd >= 0 && last.uid == uid && last.gid == gid)
-                return last.fd;
-        fd = make_idmap(uid, gid);
+        for (size_t i = 0; i < n; i++)
+                if (kept[i].uid == uid && kept[i].gid == gid && kept[i].to == to)
+                        return kept[i].fd;
+        fd = make_idmap(uid, gid, to);
         if (fd < 0)
                 return fd;
-        if (last.fd >= 0)
-                close(last.fd);
-        last.fd = fd;
-        last.uid = uid;
-        last.gid = gid;
+        at = n < IDMAPS ? n++ : next++ % IDMAPS;
+        if (kept[at].to)
+                close(kept[at].fd);
+        kept[at].fd = fd;
+        kept[at].uid = uid;
+        kept[at].gid = gid;
+        kept[at].to = to;
         return fd;
 }
 
 /* A single file that everyone may read and run needs no map; below a folder anything may stand. */
-static bool needs_map(const struct stat *st, bool write) {
-        if (st->st_uid == HOST_ID)
+static bool needs_map(const struct stat *st, bool write, uint32_t owner) {
+        if (st->st_uid == owner && st->st_gid == owner)
                 return false;
         return write || S_ISDIR(st->st_mode) || (st->st_mode & 05) != 05;
 }
 
-int tree_open(const char *source, bool write, bool map_owner, Diag *reterr) {
-        struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+/* Of a part of another grant the region has no more than that one's owner has. */
+static int owner_of(const char *of_or_null, struct stat *st) {
+        return of_or_null ? quiet_stat(of_or_null, false, st) : 0;
+}
+
+int tree_open(const char *source, bool write, uint32_t owner, const char *of_or_null, Diag *reterr) {
         struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (write ? 0 : MOUNT_ATTR_RDONLY),
                                   .propagation = PROPAGATION_PRIVATE};
-        _cleanup_close_ int fd = (int)syscall(SYS_openat2, AT_FDCWD, source, &how, sizeof(how)), tree = -1;
+        _cleanup_close_ int fd = quiet_open(source, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS), tree = -1;
         struct stat st;
+        int e;
 
         if (fd < 0)
-                return diag(reterr, -errno, "\"%s\" cannot be opened%s: %s", source,
-                            errno == ELOOP ? " (a symbolic link on the way; name the place that it leads to)" : "", strerror(errno));
-        if (fstat(fd, &st) < 0)
-                return -errno;
+                return diag(reterr, fd, "\"%s\" cannot be opened%s: %s", source,
+                            fd == -ELOOP ? " (a symbolic link on the way; name the place that it leads to)" : "", strerror(-fd));
+        if ((e = quiet_fstat(fd, &st)) < 0)
+                return e;
         tree = (int)syscall(SYS_open_tree, fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE_TREE);
         if (tree < 0)
                 return diag(reterr, -errno, "\"%s\" cannot be bound: open_tree: %s", source, strerror(errno));
-        if (map_owner && needs_map(&st, write)) {
+        if (owner != 0 && (of_or_null ? owner_of(of_or_null, &st) == 0 && st.st_uid != owner : needs_map(&st, write, owner))) {
                 struct mount_attr map = {.attr_set = MOUNT_ATTR_IDMAP};
                 int ns;
 
                 pthread_mutex_lock(&idmap_lock);
-                ns = idmap_for(st.st_uid, st.st_gid);
+                ns = idmap_for(st.st_uid, st.st_gid, owner);
                 map.userns_fd = (uint64_t)(unsigned)ns;
                 /* A file system that cannot do it is bound plainly: then its modes decide. */
                 if (ns >= 0)

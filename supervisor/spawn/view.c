@@ -1,6 +1,7 @@
 #include "schema/limits.h"
 #include "spawn/mounts.h"
 #include "spawn/private.h"
+#include "spawn/quiet.h"
 #include "spawn/spawner-private.h"
 
 #include <errno.h>
@@ -17,7 +18,8 @@ static void add_text(crypto_generichash_state *h, const char *s) {
         add(h, s, strlen(s) + 1);
 }
 
-bool plan_is_own(const LaunchEntry *e) {
+/* Stands in a region's own scratch. */
+static bool in_scratch(const LaunchEntry *e) {
         static const char *const folders[] = {REGION_WORK_DIR, REGION_TMP_DIR};
 
         for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
@@ -29,86 +31,82 @@ bool plan_is_own(const LaunchEntry *e) {
         return false;
 }
 
-/* As a skill's own by default: with another one the interpreter is executed in the region. */
-static const char *const warm_env[] = {"PATH=" REGION_LETHE_DIR "/bin:/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "PYTHONPATH=" REGION_LETHE_DIR "/python",
-                                       "PYTHONDONTWRITEBYTECODE=1", "LD_PRELOAD=" REGION_LETHE_DIR "/warm/liblethe-warm.so"};
+/* Something of the view stands there already, or is bound above it: the place is to be found in that. */
+static bool has_place(const LaunchSpec *view, const char *target) {
+        for (size_t i = 0; i < view->n_entries; i++) {
+                const LaunchEntry *e = &view->entries[i];
+                size_t n = strlen(e->target);
 
-static const char *bootstrap(const char *interpreter) {
-        const char *name = strrchr(interpreter, '/') + 1;
-        size_t i = 0;
-
-        while (strcmp(plan_warm[i].name, name) != 0)
-                i++;
-        return plan_warm[i].bootstrap;
+                if (strncmp(e->target, target, n) == 0 && (target[n] == 0 || (target[n] == '/' && e->kind != LAUNCH_FOLDER)))
+                        return true;
+        }
+        return false;
 }
 
 int plan_of_view(const Plan *p, Plan *ret) {
-        Plan v = {.spec = p->spec, .interpreter = p->interpreter, .preload = p->preload};
-        size_t n_warm = 0;
+        const LaunchSpec *of = &p->spec;
+        Plan v = {.interpreter = p->interpreter, .preload = p->preload};
         LaunchSpec *s = &v.spec;
 
-        s->flags = (uint8_t)((s->flags & ~(LAUNCH_LATER | LAUNCH_AHEAD)) | LAUNCH_NURSERY);
-        s->scratch_bytes = s->scratch_inodes = 0;
-        s->scratch = s->search = "";
-        s->workdir = "/";
-        s->limits = NULL;
-        s->filter = NULL;
-        s->n_entries = s->n_limits = s->n_argv = s->n_env = s->n_filter = 0;
-        s->entries = calloc(p->spec.n_entries + 1, sizeof(*s->entries));
-        while (p->interpreter && p->preload[n_warm])
-                n_warm++;
-        s->argv = calloc(n_warm + 3, sizeof(*s->argv));
-        s->env = calloc(ARRAY_SIZE(warm_env) + 1, sizeof(*s->env));
+        *s = (LaunchSpec){.tier = of->tier, .flags = LAUNCH_NURSERY | (of->flags & LAUNCH_CHANGE_IDS) | (p->interpreter ? LAUNCH_WARM : 0), .uid = of->uid,
+                          .gid = of->gid, .scratch = "", .search = "", .workdir = "/"};
+        s->entries = calloc(of->n_entries + 1, sizeof(*s->entries));
         v.trees = calloc(p->n_trees + 1, sizeof(*v.trees));
-        if (!s->entries || !s->argv || !s->env || !v.trees) {
+        if (!s->entries || !v.trees) {
                 plan_deinit(&v);
                 return -ENOMEM;
         }
-        if (p->interpreter) {
-                s->flags |= LAUNCH_WARM;
-                s->argv[s->n_argv++] = p->interpreter;
-                s->argv[s->n_argv++] = bootstrap(p->interpreter);
-                for (size_t i = 0; i < n_warm; i++)
-                        s->argv[s->n_argv++] = p->preload[i];
-                for (size_t i = 0; i < ARRAY_SIZE(warm_env); i++)
-                        s->env[s->n_env++] = warm_env[i];
-        } else
-                s->argv[s->n_argv++] = "nursery";
-        for (size_t i = 0; i < p->spec.n_entries; i++) {
-                LaunchEntry e = p->spec.entries[i];
+        for (size_t i = 0; i < p->granted; i++) {
+                LaunchEntry e = of->entries[i];
 
-                if (plan_is_own(&e))
-                        continue;
                 if (e.tree >= 0) {
                         v.trees[v.n_trees] = p->trees[e.tree];
                         e.tree = (int16_t)v.n_trees++;
                 }
                 s->entries[s->n_entries++] = e;
         }
+        /* Of what is granted no more than an empty place, where each region mounts its own. */
+        for (size_t i = p->granted; i < of->n_entries; i++) {
+                const LaunchEntry *e = &of->entries[i];
+                struct stat st;
+
+                bool folder = quiet_stat(e->source, false, &st) == 0 && S_ISDIR(st.st_mode);
+
+                if (e->kind == LAUNCH_BIND && !in_scratch(e) && !has_place(s, e->target))
+                        s->entries[s->n_entries++] =
+                                (LaunchEntry){.kind = folder ? LAUNCH_FOLDER : LAUNCH_FILE, .tree = -1, .target = e->target, .source = ""};
+        }
         s->n_trees = (uint16_t)v.n_trees;
         *ret = v;
         return 0;
 }
 
-void plan_use_view(Plan *p) {
+int plan_use_view(Plan *p) {
+        LaunchSpec *s = &p->spec;
+        PlanTree *trees = calloc(s->n_entries - p->granted + 1, sizeof(*trees));
         size_t n = 0;
 
-        for (size_t i = 0; i < p->spec.n_entries; i++) {
-                LaunchEntry *e = &p->spec.entries[i];
+        if (!trees)
+                return -ENOMEM;
+        for (size_t i = 0; i < s->n_entries; i++) {
+                LaunchEntry *e = &s->entries[i];
 
-                if (!plan_is_own(e)) {
+                if (i < p->granted) {
                         e->tree = -1;
                         continue;
                 }
                 e->flags |= LAUNCH_OWN;
-                if (e->tree >= 0) {
-                        p->trees[n] = p->trees[e->tree]; /* never behind itself: trees stand in the order of their entries */
-                        e->tree = (int16_t)n++;
-                }
+                if (e->kind != LAUNCH_BIND)
+                        continue;
+                trees[n] = e->tree >= 0 ? p->trees[e->tree] : (PlanTree){.source = e->source, .write = e->flags & LAUNCH_WRITE, .entry = (uint16_t)i};
+                e->tree = (int16_t)n++;
         }
+        free(p->trees);
+        p->trees = trees;
         p->n_trees = n;
-        p->spec.n_trees = (uint16_t)n;
-        p->spec.flags |= LAUNCH_TEMPLATE;
+        s->n_trees = (uint16_t)n;
+        s->flags |= LAUNCH_TEMPLATE;
+        return 0;
 }
 
 /* What is bound is bound with all that is mounted below it. */
@@ -125,7 +123,7 @@ static uint64_t below(const char *path, bool follow, const struct stat *st) {
 static void mark(ViewMark *m) {
         struct stat st;
 
-        if ((m->follow ? stat(m->path, &st) : lstat(m->path, &st)) == 0) {
+        if (quiet_stat(m->path, m->follow, &st) == 0) {
                 m->dev = st.st_dev;
                 m->inode = st.st_ino;
                 m->below = below(m->path, m->follow, &st);
@@ -178,7 +176,9 @@ static bool add_source(crypto_generichash_state *h, const LaunchEntry *e) {
         } id = {0};
         struct stat st;
 
-        if ((e->flags & LAUNCH_FOLLOW ? stat(e->source, &st) : lstat(e->source, &st)) == 0) {
+        int r = quiet_stat(e->source, e->flags & LAUNCH_FOLLOW, &st);
+
+        if (r == 0) {
                 id.dev = st.st_dev;
                 id.inode = st.st_ino;
                 id.mode = st.st_mode;
@@ -186,32 +186,27 @@ static bool add_source(crypto_generichash_state *h, const LaunchEntry *e) {
                 id.gid = st.st_gid;
                 id.there = 1;
                 id.below = below(e->source, e->flags & LAUNCH_FOLLOW, &st);
-        } else if (errno != ENOENT || !(e->flags & LAUNCH_OPTIONAL))
+        } else if (r != -ENOENT || !(e->flags & LAUNCH_OPTIONAL))
                 return false;
         add(h, &id, sizeof(id));
         return true;
 }
 
-bool view_of(const Plan *p, const Probe *probe, uint8_t ret[static VIEW_BYTES]) {
-        const LaunchSpec *s = &p->spec;
-        /* When its regions are told what to start is no matter of the view. */
-        const uint32_t who[] = {s->tier, s->flags & ~(uint32_t)(LAUNCH_LATER | LAUNCH_AHEAD), s->uid, s->gid, probe->uid, probe->gid};
+bool view_of(const Plan *p, const Probe *probe, const ViewOwner *owner, uint8_t ret[static VIEW_BYTES]) {
+        const uint32_t who[] = {p->spec.tier, p->spec.flags & LAUNCH_CHANGE_IDS, p->spec.uid, p->spec.gid,
+                                probe->uid,   probe->gid,                        owner->client, owner->net_host};
+        _cleanup_(plan_deinit) Plan v = {0};
         crypto_generichash_state h;
 
         /* A /proc shows one PID namespace, and can be mounted only where the host's is still to be seen. */
-        if (s->tier != TIER_NAMESPACES || s->flags & LAUNCH_PROC)
+        if (p->spec.tier != TIER_NAMESPACES || p->spec.flags & LAUNCH_PROC || plan_of_view(p, &v) < 0)
                 return false;
         crypto_generichash_init(&h, NULL, 0, VIEW_BYTES);
         add(&h, who, sizeof(who));
-        for (size_t i = 0; i < s->n_entries; i++) {
-                const LaunchEntry *e = &s->entries[i];
+        for (size_t i = 0; i < v.spec.n_entries; i++) {
+                const LaunchEntry *e = &v.spec.entries[i];
                 const uint8_t kind[] = {e->kind, e->flags};
 
-                if (plan_is_own(e)) {
-                        if (e->kind == LAUNCH_BIND && e->tree < 0) /* only the supervisor can hand it in, there is no host's tree to find it in */
-                                return false;
-                        continue;
-                }
                 add(&h, kind, sizeof(kind));
                 add_text(&h, e->target);
                 add_text(&h, e->source);
@@ -223,6 +218,8 @@ bool view_of(const Plan *p, const Probe *probe, uint8_t ret[static VIEW_BYTES]) 
         if (p->interpreter) {
                 const LaunchEntry interpreter = {.kind = LAUNCH_BIND, .flags = LAUNCH_FOLLOW, .source = p->interpreter};
 
+                /* What its children have in common, the layout of their addresses among it, stays among regions of one skill. */
+                add_text(&h, owner->skill ?: "");
                 add_text(&h, p->interpreter);
                 if (strncmp(p->interpreter, REGION_LETHE_DIR "/", strlen(REGION_LETHE_DIR "/")) != 0 && !add_source(&h, &interpreter)) /* else among the shims */
                         return false;

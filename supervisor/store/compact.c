@@ -43,7 +43,7 @@ static int copy_table(MDB_txn *from, MDB_dbi of, const char *name, MDB_env *to) 
         MDB_val k, v;
         int r;
 
-        r = LMDB(mdb_txn_begin(to, NULL, 0, &t));
+        r = lmdb_write_begin(to, &t);
         if (r == 0)
                 r = LMDB(mdb_dbi_open(t, name, MDB_CREATE, &dbi));
         if (r == 0)
@@ -52,18 +52,18 @@ static int copy_table(MDB_txn *from, MDB_dbi of, const char *name, MDB_env *to) 
                 r = LMDB(mdb_put(t, dbi, &k, &v, MDB_APPEND));
                 n += k.mv_size + v.mv_size;
                 if (r == 0 && n > COMMIT_BYTES) {
-                        r = LMDB(mdb_txn_commit(TAKE_PTR(t)));
+                        r = lmdb_write_commit(TAKE_PTR(t));
                         n = 0;
                         if (r == 0)
-                                r = LMDB(mdb_txn_begin(to, NULL, 0, &t));
+                                r = lmdb_write_begin(to, &t);
                 }
         }
         if (c)
                 LMDB((mdb_cursor_close(c), 0));
         if (r == MDB_NOTFOUND)
-                r = LMDB(mdb_txn_commit(TAKE_PTR(t)));
+                r = lmdb_write_commit(TAKE_PTR(t));
         if (t)
-                LMDB((mdb_txn_abort(t), 0));
+                lmdb_write_abort(t);
         return r == MDB_KEYEXIST ? -EUCLEAN : lmdb_to_errno(r); /* rows that are not in their order */
 }
 
@@ -122,7 +122,18 @@ static int replace(Store *s) {
         return fsync(s->dir_fd) < 0 ? -errno : 0;
 }
 
-int store_compact(const char *dir, StoreCompacted *ret, Diag *reterr) {
+static int do_alone(Store *s, const StoreAlone *also, Diag *reterr) {
+        Txn *t;
+        int r = store_begin(s, false, &t, reterr);
+
+        if (r != 0)
+                return r;
+        r = also->fn(t, also->userdata, reterr);
+        store_abort(t);
+        return r;
+}
+
+int store_compact(const char *dir, const StoreAlone *also, StoreCompacted *ret, Diag *reterr) {
         _cleanup_store_ Store *s = NULL;
         uint64_t before;
         int r = store_open(dir, STORE_WRITE, &s, reterr);
@@ -133,6 +144,8 @@ int store_compact(const char *dir, StoreCompacted *ret, Diag *reterr) {
         if (r < 0)
                 return store_refusal(s, r, "cannot be written", reterr);
         r = store_alone(s, "it can be compacted", reterr); /* nobody has the old file in use when the new one takes its place */
+        if (r == 0 && also)
+                r = do_alone(s, also, reterr);
         before = size_at(s, "data.mdb");
         if (r == 0)
                 r = replace(s);

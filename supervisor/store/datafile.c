@@ -126,28 +126,50 @@ void datafile_grow(Store *s) {
                 return;
 }
 
+static int datafile_meta(int fd, uint64_t txn, Meta *ret, uint32_t *ret_page) {
+        Meta m[2];
+        int r = datafile_read(fd, PAGE_HEADER, &m[0], sizeof(m[0]));
+
+        if (r < 0)
+                return r;
+        *ret_page = m[0].tables[0].pad;
+        r = datafile_read(fd, (uint64_t)*ret_page + PAGE_HEADER, &m[1], sizeof(m[1]));
+        if (r < 0)
+                return r;
+        for (int i = 0; i < 2; i++)
+                if (m[i].txn == txn) {
+                        *ret = m[i];
+                        return 0;
+                }
+        return -EAGAIN;
+}
+
+int datafile_walk_at(int fd, uint64_t txn, Diag *reterr) {
+        uint32_t page;
+        Meta m;
+        int r = datafile_meta(fd, txn, &m, &page);
+
+        return r < 0 ? r : datafile_walk(fd, &m, page, reterr);
+}
+
+int datafile_pages(int fd, uint64_t txn, uint64_t *ret) {
+        uint32_t page;
+        Meta m;
+        int r = datafile_meta(fd, txn, &m, &page);
+
+        if (r == 0)
+                *ret = m.last_page + 1;
+        return r;
+}
+
 int store_check_pages(Txn *t, Diag *reterr) {
         const Store *s = t->store;
         _cleanup_close_ int fd = openat(s->dir_fd, "data.mdb", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        uint64_t id = mdb_txn_id(t->mdb);
-        uint32_t page;
-        Meta m[2];
-        Diag why;
+        Diag why = {0};
         int r;
 
         if (fd < 0)
                 return -errno;
-        r = datafile_read(fd, PAGE_HEADER, &m[0], sizeof(m[0]));
-        if (r < 0)
-                return r;
-        page = m[0].tables[0].pad;
-        r = datafile_read(fd, (uint64_t)page + PAGE_HEADER, &m[1], sizeof(m[1]));
-        if (r < 0)
-                return r;
-        for (int i = 0; i < 2; i++)
-                if (m[i].txn == id) {
-                        r = datafile_walk(fd, &m[i], page, &why);
-                        return r > 0 ? diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: %s", s->dir, why.text) : r;
-                }
-        return -EAGAIN;
+        r = datafile_walk_at(fd, mdb_txn_id(t->mdb), &why);
+        return r > 0 ? diag(reterr, STORE_E_DAMAGED, "store %s: data.mdb: %s", s->dir, why.text) : r;
 }

@@ -29,3 +29,7 @@ int datafile_read(int fd, uint64_t at, void *p, size_t n); /* 0, -ENODATA when t
 /* Walks all trees from one meta page: each page is where it says, holds together, is used once, lies in the file, and is not also in the list
  * of free pages. Returns 0, 1 with a message, -errno. */
 int datafile_walk(int fd, const Meta *m, uint32_t page_size, Diag *reterr);
+/* The same for the commit with this number, which must be one of the last two: else -EAGAIN. */
+int datafile_walk_at(int fd, uint64_t txn, Diag *reterr);
+/* How many pages it counts. */
+int datafile_pages(int fd, uint64_t txn, uint64_t *ret);

@@ -82,18 +82,18 @@ int env_upgrade(Store *s) {
                 return 0;
         r = txn_bring_in(s); /* what the redo file has follows exactly the state that is there */
         if (r == 0)
-                r = lmdb_to_errno(LMDB(mdb_txn_begin(s->env, NULL, 0, &txn)));
+                r = lmdb_to_errno(lmdb_write_begin(s->env, &txn));
         if (r < 0)
                 return r;
         r = open_tables(s, txn, true);
         if (r == 0)
                 r = version_raise(s, txn);
         if (r < 0) {
-                LMDB((mdb_txn_abort(txn), 0));
+                lmdb_write_abort(txn);
                 return r;
         }
         s->lacks_tables = false;
-        return lmdb_to_errno(LMDB(mdb_txn_commit(txn)));
+        return lmdb_to_errno(lmdb_write_commit(txn));
 }
 
 int env_open(Store *s, const char *path, bool create, Diag *reterr) {
@@ -131,18 +131,20 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr) {
 
                 LMDB(mdb_reader_check(s->env, &dead)); /* a reader that was killed would make the file grow for ever */
         }
-        r = lmdb_to_errno(LMDB(mdb_txn_begin(s->env, NULL, create ? 0 : MDB_RDONLY, &txn)));
+        r = lmdb_to_errno(create ? lmdb_write_begin(s->env, &txn) : LMDB(mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn)));
         if (r == 0)
                 r = open_tables(s, txn, create);
         if (r < 0) {
-                if (txn)
-                        mdb_txn_abort(txn);
+                if (txn && create)
+                        lmdb_write_abort(txn);
+                else if (txn)
+                        LMDB((mdb_txn_abort(txn), 0));
                 if (r == -ENOENT)
                         return diag(reterr, STORE_E_DAMAGED,
                                     "store %s: data.mdb lacks one of its tables: damaged, or not ours", s->dir);
                 return store_refusal(s, r, "cannot be read", reterr);
         }
-        r = lmdb_to_errno(LMDB(mdb_txn_commit(txn)));
+        r = lmdb_to_errno(create ? lmdb_write_commit(txn) : LMDB(mdb_txn_commit(txn)));
         if (r < 0)
                 return store_refusal(s, r, "cannot be opened", reterr);
         return 0;

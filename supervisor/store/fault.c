@@ -10,8 +10,6 @@
 /* LMDB trusts its pages: an offset that damage made wrong sends it outside a page, outside the file (SIGBUS) or into an
  * assertion. None of that may look like a crash of Lethe: the process says which store is damaged and ends. */
 
-_Thread_local volatile int lmdb_depth;
-
 static const int signals[] = {SIGBUS, SIGSEGV, SIGABRT};
 static struct sigaction before[ARRAY_SIZE(signals)];
 /* Which stores are open: a handler cannot lock, so it reads a table whose rows are set and cleared whole. */
@@ -41,11 +39,11 @@ static const Row *row_of(uintptr_t at) {
                 if (at >= atomic_load(&rows[i].from) && at < atomic_load(&rows[i].to))
                         return any;
         }
-        return lmdb_depth > 0 ? any : NULL;
+        return pages_depth > 0 ? any : NULL;
 }
 
 static void handler(int sig, siginfo_t *info, void *context) {
-        const Row *row = sig == SIGABRT && lmdb_depth == 0 ? NULL : row_of((uintptr_t)info->si_addr);
+        const Row *row = sig == SIGABRT && pages_depth == 0 ? NULL : row_of((uintptr_t)info->si_addr);
 
         if (row) {
                 if (write(STDERR_FILENO, row->message, atomic_load(&row->n_message)) < 0)

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #define PAGE_BRANCH 0x01U
 #define PAGE_LEAF 0x02U
@@ -13,7 +15,8 @@
 #define DEPTH_MOST 32
 
 typedef struct Walk {
-        int fd;
+        const uint8_t *map; /* the file */
+        uint64_t n_map;
         uint32_t size; /* of a page */
         uint64_t n_pages;
         uint8_t *used; /* one bit a page */
@@ -30,6 +33,7 @@ typedef struct Node {
         uint16_t flags, n_key;
         uint64_t child; /* of a branch */
         const uint8_t *key, *data;
+        size_t room; /* that it takes in its page */
 } Node;
 
 static int bad(Walk *w, uint64_t page, const char *what) {
@@ -59,23 +63,30 @@ static int mark(Walk *w, uint64_t page) {
         return 0;
 }
 
-static int read_page(Walk *w, uint64_t page, uint8_t *into, Head *ret) {
+/* n bytes from the start of the page, which is below n_pages; NULL when the file ends before. */
+static const uint8_t *bytes_of(const Walk *w, uint64_t page, uint64_t n) {
+        uint64_t at = page * w->size;
+
+        return at <= w->n_map && n <= w->n_map - at ? w->map + at : NULL;
+}
+
+static int read_page(Walk *w, uint64_t page, const uint8_t **ret_bytes, Head *ret) {
         int r = mark(w, page);
 
         if (r != 0)
                 return r;
-        r = datafile_read(w->fd, page * w->size, into, w->size);
-        if (r < 0)
-                return r == -ENODATA ? bad(w, page, "is beyond the end of the file") : r;
-        memcpy(ret, into, sizeof(*ret));
+        *ret_bytes = bytes_of(w, page, w->size);
+        if (!*ret_bytes)
+                return bad(w, page, "is beyond the end of the file");
+        memcpy(ret, *ret_bytes, sizeof(*ret));
         if (ret->number != page)
                 return bad(w, page, "has another page's number");
         return 0;
 }
 
 /* Value pages: one header, then bytes to the end of the last page. */
-static int overflow(Walk *w, uint64_t first, uint64_t n_data, uint8_t **ret) {
-        uint8_t head[PAGE_HEADER];
+static int overflow(Walk *w, uint64_t first, uint64_t n_data, const uint8_t **ret) {
+        const uint8_t *head;
         uint64_t n = (n_data + PAGE_HEADER + w->size - 1) / w->size;
         uint32_t said;
         int r;
@@ -85,17 +96,14 @@ static int overflow(Walk *w, uint64_t first, uint64_t n_data, uint8_t **ret) {
                 if (r != 0)
                         return r;
         }
-        r = datafile_read(w->fd, first * w->size, head, sizeof(head));
-        if (r == 0) {
-                memcpy(&said, head + 12, sizeof(said));
-                if (u64(head) != first || u16(head + 10) != PAGE_OVERFLOW || said != n)
-                        return bad(w, first, "is not the first page of the value that is said to be there");
-                *ret = malloc(n_data + 1);
-                if (!*ret)
-                        return -ENOMEM;
-                r = datafile_read(w->fd, first * w->size + PAGE_HEADER, *ret, n_data);
-        }
-        return r == -ENODATA ? bad(w, first, "has a value that is beyond the end of the file") : r;
+        head = bytes_of(w, first, PAGE_HEADER + n_data);
+        if (!head)
+                return bad(w, first, "has a value that is beyond the end of the file");
+        memcpy(&said, head + 12, sizeof(said));
+        if (u64(head) != first || u16(head + 10) != PAGE_OVERFLOW || said != n)
+                return bad(w, first, "is not the first page of the value that is said to be there");
+        *ret = head + PAGE_HEADER;
+        return 0;
 }
 
 static int node_at(Walk *w, uint64_t page, const uint8_t *p, const Head *h, unsigned i, Node *ret) {
@@ -113,6 +121,7 @@ static int node_at(Walk *w, uint64_t page, const uint8_t *p, const Head *h, unsi
         need = NODE_HEADER + ret->n_key + (!leaf ? 0 : ret->flags & NODE_BIG ? 8 : ret->n_data);
         if (at + need > w->size)
                 return bad(w, page, "has a node that runs out of it");
+        ret->room = need + (need & 1);
         if (leaf && (ret->flags & ~(NODE_BIG | NODE_TABLE)))
                 return bad(w, page, "has a node of a kind that is never written");
         return 0;
@@ -136,15 +145,12 @@ static int free_row(Walk *w, uint64_t page, const uint8_t *data, uint64_t n) {
 static int tree(Walk *w, const MetaTable *t, Kind kind);
 
 static int leaf_node(Walk *w, uint64_t page, const Node *n, Kind kind) {
-        uint8_t *big = NULL;
         const uint8_t *data = n->data;
         MetaTable t;
         int r = 0;
 
-        if (n->flags & NODE_BIG) {
-                r = overflow(w, u64(n->data), n->n_data, &big);
-                data = big;
-        }
+        if (n->flags & NODE_BIG)
+                r = overflow(w, u64(n->data), n->n_data, &data);
         if (r == 0 && kind == KIND_FREE)
                 r = free_row(w, page, data, n->n_data);
         if (r == 0 && (kind == KIND_MAIN) != !!(n->flags & NODE_TABLE))
@@ -157,7 +163,6 @@ static int leaf_node(Walk *w, uint64_t page, const Node *n, Kind kind) {
                         r = tree(w, &t, KIND_TABLE);
                 }
         }
-        free(big);
         return r;
 }
 
@@ -173,18 +178,16 @@ static int order(Walk *w, uint64_t page, const Node *a, const Node *b, Kind kind
 }
 
 static int subtree(Walk *w, uint64_t page, unsigned depth, Kind kind, uint64_t *entries) {
-        uint8_t *p;
+        const uint8_t *p;
         Node n, last = {0};
+        size_t room = 0;
         unsigned keys;
         Head h;
         int r;
 
         if (depth == 0)
                 return bad(w, page, "is deeper than its table says");
-        p = malloc(w->size);
-        if (!p)
-                return -ENOMEM;
-        r = read_page(w, page, p, &h);
+        r = read_page(w, page, &p, &h);
         if (r == 0 && h.flags != PAGE_BRANCH && h.flags != PAGE_LEAF)
                 r = bad(w, page, "is neither a branch nor a leaf");
         if (r == 0 && (h.flags == PAGE_LEAF) != (depth == 1))
@@ -204,8 +207,11 @@ static int subtree(Walk *w, uint64_t page, unsigned depth, Kind kind, uint64_t *
                 if (r == 0 && h.flags == PAGE_LEAF)
                         ++*entries;
                 last = n;
+                room += n.room;
         }
-        free(p);
+        /* LMDB moves the nodes together whenever one goes: it leaves no gap. */
+        if (r == 0 && room != w->size - h.upper)
+                r = bad(w, page, "has another number of bytes in use than its nodes have");
         return r;
 }
 
@@ -224,17 +230,27 @@ static int tree(Walk *w, const MetaTable *t, Kind kind) {
 }
 
 int datafile_walk(int fd, const Meta *m, uint32_t page_size, Diag *reterr) {
-        Walk w = {.fd = fd, .size = page_size, .n_pages = m->last_page + 1, .d = reterr};
+        Walk w = {.size = page_size, .n_pages = m->last_page + 1, .d = reterr};
+        struct stat st;
+        void *map;
         int r;
 
         if (m->last_page > UINT64_C(1) << 40)
                 return diag(reterr, 1, "the meta page counts %" PRIu64 " pages", m->last_page);
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        w.n_map = MIN((uint64_t)st.st_size, w.n_pages * page_size);
+        map = mmap(NULL, w.n_map, PROT_READ, MAP_SHARED, fd, 0);
+        if (map == MAP_FAILED)
+                return -errno;
+        w.map = map;
         w.used = calloc(1, w.n_pages / 8 + 1);
-        if (!w.used)
-                return -ENOMEM;
-        r = tree(&w, &m->tables[1], KIND_MAIN);
+        r = w.used ? 0 : -ENOMEM;
+        if (r == 0)
+                r = tree(&w, &m->tables[1], KIND_MAIN);
         if (r == 0)
                 r = tree(&w, &m->tables[0], KIND_FREE);
         free(w.used);
+        munmap(map, w.n_map);
         return r;
 }

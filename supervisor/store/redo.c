@@ -315,6 +315,7 @@ int redo_write(Txn *t, const RedoKeys *keys) {
         for (; n % PAGE > 0; n++) /* a page that is written whole need not be read first */
                 s->redo[n] = 0;
         r = write_down(s, t, n, (off_t)c->end);
+        explicit_bzero(s->redo, n); /* rows as they are and as they were */
         if (r == 0)
                 lengthen(c, n, &h);
         return r;

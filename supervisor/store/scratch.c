@@ -31,6 +31,7 @@ int store_scratch(const Store *beside, Store **ret, Diag *reterr) {
         s->turn = TURN_NULL;
         s->settle_due = UINT64_MAX;
         s->mode = STORE_WRITE;
+        s->checked = true; /* it is made here, and has no name to be found by */
         for (size_t i = 0; i < ARRAY_SIZE(places) && r < 0; i++)
                 if (snprintf(path, sizeof(path), "%s/.scratch.XXXXXX", places[i]) < (int)sizeof(path))
                         r = mkdtemp(path) ? 0 : -errno;

@@ -1,12 +1,14 @@
 /* Runs: supervisor, CLI. Inside of store/: what its files share. Nobody else includes this. */
 #pragma once
 
+#include "base/pages.h"
 #include "store/hooks.h"
 #include "store/store.h"
 #include "store/table.h"
 #include "store/turn.h"
 
 #include <lmdb.h>
+#include <sys/stat.h>
 
 #define STORE_VERSION 3 /* 1 had no tables of records; 2 did not say in the index which rows have ended (engine/fold.h) */
 #define ORIGIN_MAX 32
@@ -46,6 +48,9 @@ struct Store {
         uint64_t settle_due;     /* CLOCK_MONOTONIC usec; UINT64_MAX: nothing is left */
         _Atomic uint32_t behind; /* odd while what was told of is not committed by LMDB: readers wait for that */
         _Atomic bool said;       /* that what the redo file has cannot be brought in */
+        bool checked;     /* by this process: the pages hold together (checked.c) */
+        bool large;       /* then also: the file as our last commit left it */
+        struct stat left;
         unsigned commits;
         _Atomic uint64_t regions_ahead;
 };
@@ -91,15 +96,19 @@ void settle_done(Store *s);
 void settle_close(Store *s);
 
 /* Each call into LMDB goes through this, so that a fault inside it is known to be the store's (fault.c). */
-extern _Thread_local volatile int lmdb_depth;
 #define LMDB(call)                                                                                                     \
         ({                                                                                                             \
                 int lmdb_r_;                                                                                           \
-                lmdb_depth++;                                                                                          \
+                pages_depth++;                                                                                          \
                 lmdb_r_ = (call);                                                                                      \
-                lmdb_depth--;                                                                                          \
+                pages_depth--;                                                                                          \
                 lmdb_r_;                                                                                               \
         })
+
+/* lmdb-write.c: the only ways to begin and to end a write transaction of LMDB. LMDB's codes. */
+int lmdb_write_begin(MDB_env *env, MDB_txn **ret);
+int lmdb_write_commit(MDB_txn *t);
+void lmdb_write_abort(MDB_txn *t);
 
 /* lmdb-error.c: LMDB's codes (0, positive errno, negative MDB_*) to ours, the only place. */
 int lmdb_to_errno(int rc);
@@ -136,3 +145,8 @@ void origin_of(const uint8_t public_key[static 32], char ret[static ORIGIN_MAX])
 /* place.c: who is alive. */
 int place_take(Store *s, Diag *reterr);
 void place_leave(Store *s);
+
+/* checked.c. Walks the pages of commit txn, unless this process did. Called with LMDB's lock for writers. 0, -EUCLEAN (and says which page), -errno. */
+int checked_before_write(Store *s, uint64_t txn);
+void checked_committed(Store *s); /* after each commit */
+void checked_leave(Store *s);     /* when the store is closed */

@@ -1,10 +1,14 @@
+#include "base/owner.h"
 #include "store/redo.h"
 #include "store/store-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 const char *store_dir(const Store *s) {
         return s->dir;
@@ -29,6 +33,8 @@ void store_free(Store *s) {
         place_leave(s);
         redo_close(s);
         env_close(s);
+        if (s->dir_fd >= 0)
+                checked_leave(s);
         closep(&s->alone_fd);
         key_free(s);
         closep(&s->dir_fd);
@@ -38,21 +44,41 @@ void store_free(Store *s) {
         free(s);
 }
 
+/* The store of an operator is that one's, and root's: whoever else could write there would sign in the operator's name, or take the record away (I-82). */
+static int check_owner(Store *s, Diag *reterr) {
+        static const char *const files[] = {"data.mdb", "redo", "key"};
+        Diag other;
+        int r = owner_check(s->dir, geteuid(), &other);
+
+        for (size_t i = 0; r == 0 && s->dir_fd >= 0 && i < ARRAY_SIZE(files); i++) {
+                char path[PATH_MAX];
+                struct stat st;
+
+                snprintf(path, sizeof(path), "%s/%s", s->dir, files[i]);
+                if (fstatat(s->dir_fd, files[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && !owner_alone(&st, geteuid()))
+                        r = owner_refuse(path, &st, geteuid(), &other);
+        }
+        return r > 0 ? diag(reterr, STORE_E_OWNER, "store %s is not its operator's alone: %s", s->dir, other.text) : r;
+}
+
 /* Where the folder is not there yet, or is there and empty. */
 static int find(Store *s, bool make, Diag *reterr) {
         for (int again = 0;; again++) {
-                int r;
+                int r, e;
 
                 closep(&s->dir_fd);
                 s->dir_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                e = s->dir_fd < 0 ? errno : 0;
+                if (make && (e == 0 || e == ENOENT) && (r = check_owner(s, reterr)) != 0)
+                        return r < 0 ? store_refusal(s, r, "its folders cannot be looked at", reterr) : r;
                 if (s->dir_fd >= 0)
                         r = datafile_check(s->dir_fd, s->dir, reterr);
-                else if (errno == ENOENT)
+                else if (e == ENOENT)
                         r = diag(reterr, STORE_E_MISSING, "store %s: there is none", s->dir);
-                else if (errno == ENOTDIR)
+                else if (e == ENOTDIR)
                         return diag(reterr, STORE_E_MISSING, "store %s: not a folder", s->dir);
                 else
-                        r = store_refusal(s, -errno, "cannot be opened", reterr);
+                        r = store_refusal(s, -e, "cannot be opened", reterr);
                 if (r != STORE_E_MISSING || !make || again > 0)
                         return r;
                 r = store_create(s->dir, reterr);

@@ -17,6 +17,7 @@ enum {
         STORE_E_FULL,        /* ENOSPC, quota, or the map is full */
         STORE_E_ROLLBACK,    /* behind its anchor: an older copy was put in place */
         STORE_E_KEY,         /* key file missing, of wrong length, or readable by others */
+        STORE_E_OWNER,       /* its folder, or a file in it, or its anchor, can be written by another user: message says who, and the fix */
         STORE_E_LOCKED,      /* a supervisor's place could not be had */
 };
 
@@ -113,10 +114,15 @@ int store_scratch(const Store *beside, Store **ret, Diag *reterr);
 typedef struct StoreCompacted {
         uint64_t bytes_before, bytes_after; /* of data.mdb */
 } StoreCompacted;
+/* Something else that needs the store for itself: done before data.mdb is written anew, in a read transaction. fn returns 0 or -errno. */
+typedef struct StoreAlone {
+        int (*fn)(Txn *t, void *userdata, Diag *reterr);
+        void *userdata;
+} StoreAlone;
 /* Writes data.mdb anew without what was deleted: no page of it, no rest in a page that has other rows, nothing in the redo file. The new file is whole and
  * on the disk before it takes the old one's place. While it works nobody else can open the store; when somebody has it open, it is refused. Returns 0,
  * STORE_E_LOCKED (the message says who), what store_open() returns, -errno. */
-int store_compact(const char *dir, StoreCompacted *ret, Diag *reterr);
+int store_compact(const char *dir, const StoreAlone *also_or_null, StoreCompacted *ret, Diag *reterr);
 
 /* Reads the data file page by page, not through LMDB, and checks that the pages of this transaction's snapshot hold together: bounds, order,
  * each used once, none of them in the list of free pages. Returns 0, STORE_E_DAMAGED, -EAGAIN (two commits came since: begin anew), -errno. */

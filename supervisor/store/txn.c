@@ -65,9 +65,11 @@ static bool disk_is_full(const Store *s) {
         return fstatvfs(s->dir_fd, &st) == 0 && (uint64_t)st.f_bavail * st.f_frsize < 256 * 1024;
 }
 
-static int lmdb_commit(const Store *s, MDB_txn *t) {
-        int r = lmdb_to_errno(LMDB(mdb_txn_commit(t)));
+static int lmdb_commit(Store *s, MDB_txn *t) {
+        int r = lmdb_to_errno(lmdb_write_commit(t));
 
+        if (r == 0)
+                checked_committed(s);
         return r == -EIO && disk_is_full(s) ? -ENOSPC : r;
 }
 
@@ -76,11 +78,16 @@ static int lmdb_commit(const Store *s, MDB_txn *t) {
 static int lmdb_begin(Store *s, MDB_txn **ret) {
         for (size_t last = 0;;) {
                 MDB_txn *t;
-                int r = lmdb_to_errno(LMDB(mdb_txn_begin(s->env, NULL, 0, &t)));
+                int r = lmdb_to_errno(lmdb_write_begin(s->env, &t));
 
                 if (r < 0)
                         return r;
                 s->chain = (RedoChain){0};
+                r = checked_before_write(s, mdb_txn_id(t) - 1);
+                if (r < 0) {
+                        lmdb_write_abort(t);
+                        return r;
+                }
                 r = redo_number(s) == mdb_txn_id(t) ? redo_is_left(s, t, mdb_txn_id(t)) : 0;
                 if (r > 0) /* others may have left more meanwhile, but not of the same transaction again */
                         r = last == mdb_txn_id(t) ? -EUCLEAN : redo_apply(s, t);
@@ -90,7 +97,7 @@ static int lmdb_begin(Store *s, MDB_txn **ret) {
                         return 0;
                 }
                 if (r < 0) {
-                        LMDB((mdb_txn_abort(t), 0));
+                        lmdb_write_abort(t);
                         return r;
                 }
                 r = lmdb_commit(s, t);
@@ -193,7 +200,7 @@ static int keep_batch(Txn *t, Batch *b) {
                         b->what = "cannot sign the ledger";
         }
         if (r < 0) {
-                LMDB((mdb_txn_abort(b->mdb), 0));
+                lmdb_write_abort(b->mdb);
                 b->mdb = NULL;
                 return r;
         }
@@ -238,7 +245,7 @@ static void end_batch(Txn *t, int r) {
         Store *s = t->store;
 
         if (b->left)
-                LMDB((mdb_txn_abort(b->mdb), 0));
+                lmdb_write_abort(b->mdb);
         else
                 b->result = r < 0 ? r : write_batch(t, b);
         if (b->recorded && !b->left)
@@ -365,7 +372,7 @@ static void abort_write(Txn *t) {
         Batch *b = t->batch;
 
         if (t->leads) {
-                LMDB((mdb_txn_abort(b->mdb), 0));
+                lmdb_write_abort(b->mdb);
                 s->batch = NULL;
                 turn_leave(&s->turn);
         } else {

@@ -329,11 +329,22 @@ def a_dead_supervisors_region_is_flagged_until_it_is_recovered():
     same(applies("recovered"), region)
     same(lethe("certificate", "-o", path, region[0]).code, 0)
     r = lethe("certificate", "--verify", path, "--json")
-    same(r.code, 0, r)
     statement = json.loads(r.out)["statement"]
     unproved = region[0] in applies("unproved")
+    same(r.code, 0 if json.loads(r.out)["proof"] == "cleared" else 3, r)
     same(statement["predicate"]["sanitization"]["method"] in ("Clear", "None") and statement["predicate"]["verification"]["result"] in ("passed", "nothing was held"), not unproved,
          statement["predicate"]["sanitization"])
+
+
+# I-80: the exit code of a certificate agrees with what `audit regions` says of each region that ran here.
+@case
+def a_certificates_exit_code_is_what_its_region_proves():
+    path = os.path.join(DIR, "each.json")
+    proofs = {r["region"]: r["proof"] for r in json.loads(lethe("audit", "regions", "--json").out)["regions"] if r["released"]}
+    check("cleared" in proofs.values(), proofs)
+    for region, proof in proofs.items():
+        same(lethe("certificate", "-o", path, region).code, 0)
+        same(lethe("certificate", "--verify", path).code, 0 if proof == "cleared" else 3, region, proof)
 
 
 main()

@@ -173,6 +173,31 @@ def a_store_in_which_all_is_proved_has_no_red():
 
 
 # None, one, and as many as a year may have: the page stays one that a browser opens.
+
+# I-80: 0 is for memory that is proved overwritten; an honest certificate of less has a code of its own, and says what it proves.
+@case
+def a_certificate_of_less_than_cleared_ends_3():
+    path, seen = os.path.join(DIR, "certificate.json"), set()
+    for r in json.loads(lethe("audit", "regions", "--json", *MADE).out)["regions"]:
+        if not r["released"] or (r["grade"], r["proof"]) in seen:
+            continue
+        seen.add((r["grade"], r["proof"]))
+        same(lethe("certificate", "-o", path, r["region"], *MADE).code, 0, r)
+        verified = lethe("certificate", "--verify", path, *MADE)
+        same(verified.code, 0 if r["proof"] == "cleared" else 3, r, verified)
+        check(verified.out.startswith(b"holds: ") and (b"this is no proof" in verified.out) == (verified.code == 3), verified)
+        verified = lethe("certificate", "--verify", path, "--json", *MADE)
+        o = json.loads(verified.out)
+        same((verified.code, o["holds"], o["proof"]), (0 if r["proof"] == "cleared" else 3, True, r["proof"]), r)
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text.replace('"sig":"', '"sig":"A', 1))
+        same(lethe("certificate", "--verify", path, *MADE).code, 1, r)
+    same({proof for _, proof in seen}, {"cleared", "partial", "unscrubbed"})
+    same({grade for grade, proof in seen if proof == "cleared"}, {"cleared", "cleared_early", "cleared_kernel"})
+
+
 @case
 def any_number_of_regions():
     for n in (0, 1, 10000):

@@ -1,4 +1,4 @@
-#include "base/json.h"
+#include "base/json-form.h"
 
 #include <criterion/criterion.h>
 #include <criterion/theories.h>
@@ -88,6 +88,27 @@ Test(json, a_string_may_hold_nul) {
         cr_assert_str_eq(text, "\"a\\u0000b\"");
 }
 
+/* I-81 */
+Test(json, a_string_with_nul_is_not_the_one_that_ends_there) {
+        _cleanup_json_ json_t *o = NULL;
+        const char *a = NULL, *b = NULL;
+        size_t n = 0;
+        Diag why = {0};
+
+        cr_assert(parse("{\"a\":\"ping\\u0000x\",\"b\":\"ping\",\"c\":\"ping\\u0000\"}", 99, 2, &o, NULL) == 0);
+        cr_expect(!json_text(json_object_get(o, "a")) && !json_text(json_object_get(o, "c")) && !json_text(NULL));
+        cr_expect_str_eq(json_text(json_object_get(o, "b")), "ping");
+        cr_expect(!json_text_is(json_object_get(o, "a"), "ping") && json_text_is(json_object_get(o, "b"), "ping") && !json_text_is(json_object_get(o, "c"), "ping"));
+        cr_expect(memcmp(json_bytes(json_object_get(o, "a")), "ping\0x", 7) == 0);
+        json_object_del(o, "c");
+        cr_expect(json_take(o, "{s:s, s?:s%}", "b", &b, "a", &a, &n) == 0 && n == 6, "with its length it is taken");
+        cr_expect(json_take(o, "{s:s%, s:s}", "b", &b, &n, "a", &a) < 0, "as a C string it is not");
+        json_misfit(o, "{a: string, b: string}", false, &why);
+        cr_expect(strstr(why.text, "a holds the character U+0000"), "%s", why.text);
+        cr_expect(json_take(o, "{s:s%, s?:s, s:o, s?:o}", "b", &b, &n, "none", &a, "a", &a, "no", &a) == 0);
+        cr_expect(json_take(o, "{s:s}", "b", &b) < 0, "a member too many");
+}
+
 /* RFC 8785 3.2: what each rule of the canonical form makes of a text. */
 Test(json, canonical_form) {
         static const struct {
@@ -112,7 +133,6 @@ Test(json, canonical_form) {
         }
 }
 
-/* Doubles by their bits, and the digits that ECMAScript's Number::toString gives them. */
 // What is over another object is as if its members had been set there.
 Test(json, canonical_of_one_over_another) {
         static const char *const rows[][2] = {
@@ -138,6 +158,7 @@ Test(json, canonical_of_one_over_another) {
         }
 }
 
+/* I-83. Powers of two whose closest digits of some length are read back as the double below (see decimal.c), and the numbers of RFC 8785 appendix B. */
 Test(json, canonical_numbers) {
         static const struct {
                 uint64_t bits;
@@ -167,6 +188,12 @@ Test(json, canonical_numbers) {
                 {0x3ff8000000000000, "1.5"},
                 {0x3fb999999999999a, "0.1"},
                 {0x40c81cd6e631f8a1, "12345.6789"},
+                {0x3730000000000000, "7.174648137343064e-43"}, /* 2^-140 */
+                {0x3730000000000001, "7.174648137343065e-43"},
+                {0x372fffffffffffff, "7.174648137343063e-43"},
+                {0x0060000000000000, "7.120236347223045e-307"},
+                {0x0010000000000000, "2.2250738585072014e-308"},
+                {0x000fffffffffffff, "2.225073858507201e-308"},
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {

@@ -6,6 +6,7 @@ usage: callbacks.py LETHE root|user
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -353,18 +354,23 @@ for i in range(3):
 
 @case
 @alone
-def a_skill_that_was_changed_meanwhile_is_not_called():
-    d = booker("meanwhile", [{"entry": "one"}], "echo ready; sleep 60")
-    p = start(d)
-    same(p.stdout.readline(), b"ready\n")
-    p.kill()
-    p.communicate(timeout=60)
-    first = json.loads(lethe("ps", "--json").out.splitlines()[0])["region"]
-    with open(os.path.join(d, "one.sh"), "a") as f:
-        f.write("echo called another >&2\n")
-    r = recover()
-    check(b"called" not in r.err.replace(b"callbacks", b""), r)
-    same([c["outcome"] for c in events(first, "region.released")[0]["teardown"]["callbacks"]], ["not_run"])
+def a_skill_that_was_changed_meanwhile_is_called_as_it_ran():  # I-65
+    """The callbacks of a dead supervisor's region are those of the copy that ran: what became of the folder, also that it is gone, is no matter."""
+    for n, change in enumerate(("append", "remove")):
+        d = booker("meanwhile%d" % n, [{"entry": "one"}], "echo ready; sleep 60")
+        p = start(d)
+        same(p.stdout.readline(), b"ready\n")
+        p.kill()
+        p.communicate(timeout=60)
+        first = json.loads(lethe("ps", "--json").out.splitlines()[0])["region"]
+        if change == "append":
+            with open(os.path.join(d, "one.sh"), "a") as f:
+                f.write("echo called another >&2\n")
+        else:
+            shutil.rmtree(d)
+        r = recover()
+        check(b"called one" in r.err and b"another" not in r.err, r)
+        same([(c["outcome"], c["exit_code"]) for c in events(first, "region.released")[0]["teardown"]["callbacks"]], [("exited", 0)])
     clean()
 
 

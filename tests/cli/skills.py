@@ -132,7 +132,7 @@ case("capacity (I-25)", code == 0 and [r["total_bytes"] for r in answer["skills"
 code, out, err = run("capacity", "--policy", policy)
 case("capacity: all that policy and store name", code == 0 and all(n in out for n in ["big", "small", "another", "good"]) and "the worst case is 464 MiB" in out, (code, out, err))
 code, out, err = run("capacity", "--policy", policy, "big:100")
-case("capacity: never more than max_regions", code == 0 and "At most 8 regions" in out and "512 MiB" in out, (code, out, err))
+case("capacity: never more than max_regions", code == 0 and "At most 8 regions" in out and "512 MiB" in out and "up to 256 MiB besides" in out, (code, out, err))
 for what, argv, want in [("bad name", ["capacity", "A"], 2), ("bad count", ["capacity", "a:0"], 2), ("twice", ["capacity", "a", "a:2"], 2),
                          ("no policy there", ["capacity", "--policy", temp + "/gone.json", "a"], 2),
                          ("bad policy", ["capacity", "--policy", put("bad.json", '{"version":1,"max":[]}'), "a"], 2)]:

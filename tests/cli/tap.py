@@ -101,7 +101,11 @@ class Result:
 
 def lethe(*argv, **kw):
     kw.setdefault("stdin", subprocess.DEVNULL)
-    env = dict(ENV, **kw.pop("env", {}))
+    more = kw.pop("env", {})
+    env = dict(ENV, **more)
+    at = argv.index("--store") + 1 if "--store" in argv else 0
+    if (argv[at] if 0 < at < len(argv) else env["LETHE_STORE"]) != STORE and "LETHE_ANCHOR" not in more:
+        del env["LETHE_ANCHOR"]  # STORE's: named for another ledger it is refused
     p = subprocess.run([LETHE, *map(str, argv)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=kw.pop("timeout", 120), **kw)
     return Result(p.returncode, p.stdout, p.stderr, None)
 

@@ -336,11 +336,28 @@ def a_killed_supervisor_leaves_nothing_below():  # I-60
     for n in (2, 3):
         p = start("--memory", "512m", "lab", "--", 'lethe.run("inner", ["%s"])' % ("time.sleep(60)" if n == 2 else "lethe.run('helper', ['time.sleep(60)'])"))
         wait_alive(n)
+        mine = [json.loads(line)["region"] for line in lethe("ps", "--json").out.splitlines()]
+        same(len(mine), n)
         p.kill()
         p.communicate(timeout=60)
         same(run("--exec", "/bin/true").code, 0)
-        same(len(log("--type", "region.recovered")) % 5, 2 if n == 2 else 0)
+        same([len(events(region, "region.recovered")) for region in mine], [1] * n)
         clean()
+
+
+@case
+@alone
+def who_ends_a_dead_supervisors_region_ends_those_below_first():  # I-15, I-60
+    p = start("--memory", "512m", "lab", "--", 'lethe.run("inner", ["lethe.run(\'helper\', [\'time.sleep(60)\'])"])')
+    wait_alive(3)
+    mine = [json.loads(line)["region"] for line in lethe("ps", "--json").out.splitlines()]
+    p.kill()
+    p.communicate(timeout=60)
+    top = next(region for region in mine if not any(region in below(other) for other in mine))
+    r = lethe("kill", top)
+    same(r.code, 0, r)
+    same([len(events(region, "region.recovered")) for region in mine], [1] * 3)
+    clean()
 
 
 @case

@@ -11,26 +11,13 @@ import subprocess
 import sys
 import time
 
-from served import SOCKET, Daemon
+from served import SOCKET, Daemon, skill
 from tap import DIR, ENV, Skip, ask_daemon, case, check, log, main, same
 
 POLICY = os.path.join(DIR, "policy.json")
 ENV |= {"LETHE_SOCKET": SOCKET, "LETHE_SERVE": "1", "LETHE_POLICY": POLICY}
 WORD = "canary-" + os.urandom(6).hex()
 CLEARED = ("cleared", "cleared_kernel")
-
-
-def skill(name, entry, files, **manifest):
-    folder = os.path.join(DIR, name)
-    shutil.rmtree(folder, ignore_errors=True)
-    os.mkdir(folder, 0o755)
-    files = {"SKILL.md": f"---\nname: {name}\ndescription: One of a test.\n---\n",
-             "lethe.json": json.dumps({"version": 1, "entry": {"main": entry}, **manifest}), **files}
-    for file, text in files.items():
-        with open(os.path.join(folder, file), "w", encoding="utf-8") as f:
-            f.write(text)
-    os.chmod(DIR, 0o711)
-    return folder
 
 
 class Twins(Daemon):

@@ -12,59 +12,9 @@ import socket
 import subprocess
 import time
 
-import served
+from others import ALICE, BOB, EVE, POLICY, Daemon, as_user, hold, need_root, policy, skill
 from served import SOCKET
-from tap import DIR, ENV, LETHE, STORE, Skip, ask_daemon, case, check, lethe, log, main, same
-
-os.chmod(DIR, 0o711)
-POLICY = os.path.join(DIR, "policy.json")
-ENV |= {"LETHE_SOCKET": SOCKET, "LETHE_SERVE": "1", "LETHE_POLICY": POLICY}
-ALICE, BOB, EVE = 61001, 61002, 61003
-
-
-def policy(*clients, **more):
-    with open(POLICY, "w", encoding="utf-8") as f:
-        json.dump({"version": 1, **({"clients": list(clients)} if clients else {}), **more}, f)
-    os.chmod(POLICY, 0o644)
-
-
-def skill(name, script, **manifest):
-    d = os.path.join(DIR, name)
-    os.mkdir(d)
-    for file, text in (("SKILL.md", "---\nname: %s\ndescription: A test.\n---\n" % name), ("main.sh", script),
-                       ("lethe.json", json.dumps({"version": 1, "entry": {"main": ["/bin/sh", "/skill/main.sh"]}, **manifest}))):
-        with open(os.path.join(d, file), "w", encoding="utf-8") as f:
-            f.write(text)
-    same(lethe("skill", "add", d).code, 0)
-
-
-class Daemon(served.Daemon):
-    def __enter__(self):
-        if os.getuid() != 0:
-            raise Skip("needs root: others are to be other users")
-        return super().__enter__()
-
-
-def as_user(uid, fn):
-    """What fn returns, as JSON, in a process of that user."""
-    r, w = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setgroups([])
-            os.setresgid(uid, uid, uid)
-            os.setresuid(uid, uid, uid)
-            out = fn()
-        except Exception as e:  # pylint: disable=broad-except
-            out = {"exception": repr(e)}
-        os.write(w, json.dumps(out).encode())
-        os._exit(0)
-    os.close(w)
-    with os.fdopen(r) as f:
-        text = f.read()
-    os.waitpid(pid, 0)
-    return json.loads(text)
-
+from tap import DIR, ENV, LETHE, STORE, ask_daemon, case, check, lethe, log, main, same
 
 def ask(uid, *requests):
     """The answers to requests on one connection of that user, in order."""
@@ -122,8 +72,7 @@ def answer(pid, r):
 
 @case
 def skills_are_there():
-    if os.getuid() != 0:
-        raise Skip("needs root: others are to be other users")
+    need_root()
     policy()
     skill("greet", 'if [ "$1" = sleep ]; then sleep 60; fi; id -u; echo "hello $*"; cat\n')
     skill("other", "echo other\n")
@@ -241,40 +190,8 @@ def what_asks_who_writes_is_no_stream_of_theirs():  # I-3
         own = os.path.join(DIR, "alices")
         open(own, "w", encoding="utf-8").close()
         os.chown(own, ALICE, ALICE)
-        same(run_with(ALICE, own, "stdout", "words")[0]["result"]["exit_code"], 0)
-        with open(own, encoding="utf-8") as f:
-            same(f.read(), "words")
-        same(run_with(ALICE, own, "stdin", "more ")[0]["result"]["stdout"], "more words")
-        same(run_with(ALICE, "/dev/null", "stdin", "nothing")[0]["result"]["stdout"], "nothing")
-
-
-def hold(uid, fn):
-    """fn in a process of that user, which then holds what it has; a function that ends it."""
-    r, w = os.pipe()
-    stop, stopped = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.close(stopped)
-            os.setgroups([])
-            os.setresgid(uid, uid, uid)
-            os.setresuid(uid, uid, uid)
-            held = fn()
-            os.write(w, b"x")
-            os.read(stop, 1)
-            os._exit(held is None)
-        finally:
-            os._exit(1)
-    os.close(stop)
-    os.close(w)
-    same(os.read(r, 1), b"x")
-    os.close(r)
-
-    def end():
-        os.write(stopped, b"x")
-        os.close(stopped)
-        os.waitpid(pid, 0)
-    return end
+        for path, stream in ((own, "stdout"), (own, "stdin"), ("/dev/null", "stdin")):
+            same(run_with(ALICE, path, stream, "x")[0].get("error", {}).get("data"), {"code": "streams"}, path)
 
 
 def connect(n, line, fds=(), times=1):

@@ -43,7 +43,7 @@ def the_policy_is_read_again():
         same(word(r), "policy", r)
         same(memory(), 20 << 20, "the old one stays")
         write({"version": 1, "max": {"memory": "30m"}})
-        same(c.call("reload")["result"], {"policy": policy})
+        same(c.call("reload")["result"], {"policy": policy, "earlier": 0})
         same(memory(), 30 << 20)
 
 

@@ -182,7 +182,7 @@ def what_was_killed_or_replaced_is_nobodys():
         d.waits(1)
         for pid, name in children(d.pid).items():
             with open(f"/proc/{pid}/status", encoding="utf-8") as f:
-                if name == "lethe-worker" and "NSpid:\t%d\t1\n" % pid in f.read():  # first process of a region
+                if name == "lethe-worker" and re.search(r"NSpid:.*\t1\n", f.read()):  # first process of a region
                     os.kill(pid, signal.SIGKILL)
         time.sleep(0.5)
         r = run(*argv, options=options)

@@ -80,7 +80,8 @@ class Daemon(served.Daemon):
 @case
 def methods():
     with Daemon() as d, Client() as c:
-        same(c.call("ping")["result"], {"protocol": 1, "version": lethe("version").out.decode().split()[1], "pid": d.pid, "store": os.path.realpath(STORE)})
+        same(c.call("ping")["result"], {"protocol": 1, "version": lethe("version").out.decode().split()[1], "pid": d.pid, "store": os.path.realpath(STORE),
+                                        "anchor": ENV["LETHE_ANCHOR"], "policy": None})
         r = c.run("/bin/sh", "-c", "cat; echo err >&2; exit 3", stdin="in\n")["result"]
         same((r["exit_code"], r["stdout"], r["stderr"], r["receipt"]["exit_code"]), (3, "in\n", "err\n", 3))
         same(r["region"], r["receipt"]["region"])
@@ -116,6 +117,9 @@ def each_wrong_request_has_its_error():
         (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', "invalid_request", "id"),
         (b'{"jsonrpc":"2.0","id":1,"method":"ping","more":1}', "invalid_request", "more"),
         (b"[" * 40 + b"]" * 40, "depth", ""),
+        # I-81: a string with a zero byte is not the one that ends before it.
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping\\u0000x"}', "invalid_request", "method"), (b'{"jsonrpc":"2.0\\u0000","id":1,"method":"ping"}', "invalid_request", "jsonrpc"),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a\\u0000b":1}}', "parse", "NUL"),
         (b'{"jsonrpc":"2.0","method":"run","params":{"exec":"/bin/true"}}', "invalid_request", "id"),
     ]
     params = [
@@ -141,6 +145,13 @@ def each_wrong_request_has_its_error():
                 r = c.call("run", **p)
                 same(word(r), "invalid_params", p, r)
                 check(names in r["error"]["message"], p, r)
+            whole = {"exec": "/bin/true", "args": ["a"], "cwd": "/", "store": STORE, "anchor": ENV["LETHE_ANCHOR"], "traceparent": "00-" + "1" * 32 + "-" + "2" * 16 + "-01",
+                     "options": [["timeout", "5s"], ["env", "A=b"]]}
+            for key, value in whole.items():
+                shorter = [*value[:-1], [value[-1][0], value[-1][1] + "\0x"]] if key == "options" else [value[0] + "\0x"] if key == "args" else value + "\0x"
+                r = c.call("run", **{**whole, key: shorter})
+                same(word(r), "invalid_params", key, r)
+                check(key in r["error"]["message"], key, r)
             same(word(c.call("run", exec="/bin/true", store="/elsewhere")), "other_store")
             same(word(c.call("run", exec="/bin/true", policy="/elsewhere")), "other_store")
             for method, p, words in (
@@ -148,6 +159,7 @@ def each_wrong_request_has_its_error():
                 ("kill", {"region": "x", "sig": 9}, 'params: "sig" is no parameter: they are to be {region: string}'), ("kill", {"region": None}, "region is null"),
                 ("cancel", {"signal": 15}, "params: id is missing"), ("cancel", {"id": 1, "signal": "TERM"}, 'signal is a string, "TERM": it is to be integer'),
                 ("cancel", {"id": 1, "signal": 2**32 + 15}, "signal 4294967311: must be 15"), ("ping", {"a": 1}, '"a" is no parameter: they are to be {}'),
+                ("kill", {"region": "0" * 26 + "\0x"}, "region holds the character U+0000"), ("working.get", {"store": "/", "scope": "x\0y"}, "scope holds the character U+0000"),
                 ("working.get", {"store": [1], "scope": "x"}, "store is an array, [1]"), ("working.set", {"store": "/", "scope": "x"}, "value is missing: it is to be any"),
             ):
                 r = c.call(method, **p)
@@ -158,6 +170,8 @@ def each_wrong_request_has_its_error():
             same(word(c.call("cancel", id=77)), "no_request")
             same(word(c.call("cancel", id=77, signal=9)), "invalid_params")
         same(len(log()), before, "nothing ran")
+        with Client() as c:
+            same(c.call("run", **whole)["result"]["exit_code"], 0, "what was changed in one place runs when it is not")
         d.settled(fds)
 
 

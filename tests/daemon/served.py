@@ -1,7 +1,9 @@
 """What tests of `lethe serve` have in common: they go on as an ordinary user where the second argument says so, find tests/cli/tap.py, and speak to a socket."""
 import array
+import base64
 import json
 import os
+import shutil
 import socket
 import sys
 import time
@@ -15,6 +17,19 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from tap import DIR, ENV, STORE, cgroups_left, check, lethe, same, start_daemon, stop_daemon  # noqa: E402
 
 SOCKET = os.path.join(DIR, "socket")
+
+
+def skill(name, entry, files, **manifest):
+    folder = os.path.join(DIR, name)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.mkdir(folder, 0o755)
+    files = {"SKILL.md": f"---\nname: {name}\ndescription: One of a test.\n---\n",
+             "lethe.json": json.dumps({"version": 1, "entry": {"main": entry}, **manifest}), **files}
+    for file, text in files.items():
+        with open(os.path.join(folder, file), "w", encoding="utf-8") as f:
+            f.write(text)
+    os.chmod(DIR, 0o711)
+    return folder
 
 
 class Daemon:
@@ -88,6 +103,37 @@ def wait_alive(n):
             return
         time.sleep(0.005)
     raise AssertionError("%d are alive, want %d" % (len(alive()), n))
+
+
+def descendants(pid):
+    """All processes below this one."""
+    below = {}
+    for name in os.listdir("/proc"):
+        try:
+            with open("/proc/%s/stat" % name, encoding="utf-8", errors="replace") as f:
+                below.setdefault(int(f.read().rsplit(") ", 1)[1].split()[1]), []).append(int(name))
+        except (OSError, ValueError):
+            pass
+    found, ask = [], [pid]
+    while ask:
+        for child in below.get(ask.pop(), []):
+            found.append(child)
+            ask.append(child)
+    return found
+
+
+def traced(pid):
+    """Whether it has a guard."""
+    try:
+        with open("/proc/%d/status" % pid, encoding="utf-8") as f:
+            return any(line.startswith("TracerPid:") and line.split()[1] != "0" for line in f)
+    except OSError:
+        return False
+
+
+def text_of(output):
+    """Of one `output` notification."""
+    return base64.b64decode(output["params"]["data"]).decode()
 
 
 def word(answer):

@@ -10,7 +10,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 for unit; do
         grep -q . "$unit"
-        sed "s|^ExecStart=[^ ]*|ExecStart=$lethe|" "$unit" >"$dir/${unit##*/}"
+        sed -E "s#^Exec(Start|Reload)=[^ ]*#Exec\1=$lethe#" "$unit" >"$dir/${unit##*/}"
 done
 grep -qx "ExecStart=$lethe serve" "$dir/lethe.service"
 # A verify that finds something to say may still end with 0. What other units of the machine have is not ours. man(1) is not asked for pages that are not installed yet.

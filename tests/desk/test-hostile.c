@@ -1,5 +1,6 @@
 /* Streams that mean harm: each ends in an answer, a record that stays small, or the end of its own region. */
 #include "tests/desk/desk-fixture.h"
+#include "tests/manifest/documents.h"
 
 #include "desk/desk-internal.h"
 #include "pipe/conn.h"
@@ -29,6 +30,45 @@ Test(hostile, bad_lines_end_the_region_and_leave_few_events) {
         cr_assert_eq(sum, PIPE_BAD_LINES_MAX / 2);
         cr_assert_eq(desk_count(events, "request.refused", NULL, &all), 4, "64 bad lines of two kinds are four events");
         cr_assert_eq(all, PIPE_BAD_LINES_MAX);
+}
+
+/* I-81. Each string of a request, and each key, with U+0000 and a letter behind is refused, or stands for data that keeps it. */
+Test(hostile, no_name_ends_before_its_end) {
+        static const struct {
+                const char *line, *data; /* data: text in front of the quote that ends a string which may hold anything */
+        } rows[] = {
+                {REQUEST("slot.read", "{\"name\":\"facts\"}"), NULL},
+                {REQUEST("slot.write", "{\"name\":\"out\",\"value\":\"a\"}"), "value\":\"a"},
+                {REQUEST("slot.list", "{}"), NULL},
+                {REQUEST("note.add", "{\"text\":\"a note\",\"role\":\"agent\"}"), NULL},
+                {REQUEST("log", "{\"level\":\"info\",\"message\":\"said\"}"), "said"},
+                {REQUEST("progress", "{\"done\":1,\"message\":\"said\"}"), "said"},
+                {REQUEST("memory.save", "{\"kind\":\"memory_substrate\",\"type\":\"semantic\",\"payload\":{\"subject\":\"s\",\"predicate\":\"p\",\"object\":\"o\"}}"), NULL},
+                {REQUEST("memory.list", "{\"filter\":\"id:born\"}"), NULL},
+                {REQUEST("memory.search", "{\"query\":\"word\"}"), NULL},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_desk_fixture_ DeskFixture d;
+                _cleanup_json_ json_t *good = NULL;
+                const char *mark = rows[i].data ? strstr(rows[i].line, rows[i].data) + strlen(rows[i].data) : NULL;
+                size_t at = 0;
+                char *line;
+
+                desk_fixture_init(&d);
+                desk_fixture_region(&d);
+                desk_expect(&d, DESK_HELLO, NULL);
+                while ((line = document_with_nul(rows[i].line, &at))) {
+                        _cleanup_json_ json_t *answer = NULL;
+                        bool is_data = mark && rows[i].line + at == mark + 1;
+
+                        desk_say(&d, line, strlen(line), &answer);
+                        cr_expect(json_object_get(answer, is_data ? "result" : "error"), "%s is %s", line, is_data ? "refused" : "taken");
+                        free(line);
+                }
+                desk_say(&d, rows[i].line, strlen(rows[i].line), &good);
+                cr_expect(json_object_get(good, "result"), "%s is refused", rows[i].line);
+        }
 }
 
 /* Requests in order that are refused are not a breach: however many, the region goes on and the ledger stays small. */

@@ -1,6 +1,7 @@
 #include "audit/audit.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/io.h"
 #include "canon/slot-view.h"
 #include "engine/engine.h"
 #include "engine/event.h"
@@ -8,6 +9,7 @@
 #include "schema/limits.h"
 #include "tests/support/store-fixture.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 typedef struct Fixture {
@@ -147,6 +149,41 @@ Test(region, proposals_hold_after_the_end) {
         cr_assert_eq(value_of(&f, "n", &version), 8);
         cr_assert_eq(version, 2);
         cr_assert_eq(count(&f, f.id, "slot.written"), 2);
+        audit(&f);
+}
+
+static bool file_has(const Fixture *f, const char *name, const char *text) {
+        _cleanup_free_ char *bytes = NULL;
+        char path[PATH_MAX];
+        size_t n;
+
+        snprintf(path, sizeof(path), "%.4000s/%s", f->s.dir, name);
+        return io_read_file(AT_FDCWD, path, 64 << 20, &bytes, &n) == 0 && memmem(bytes, n, text, strlen(text));
+}
+
+// I-71: a value that was proposed and not kept is in no file of the store after the end and a compaction; its hash is in the ledger.
+Test(region, what_a_breach_discarded_is_gone) {
+        static const char canary[] = "canary-51c7-discarded", kept[] = "canary-51c7-kept";
+        _cleanup_fixture_ Fixture f;
+        StoreCompacted compacted;
+        uint64_t version;
+        RegionId again;
+        Diag d = {0};
+
+        fixture_init(&f);
+        cr_assert_eq(propose(&f, f.id, "list", json_pack("[s]", canary), -1, &version), 0, "%s", f.s.d.text);
+        cr_assert(file_has(&f, "data.mdb", canary) || file_has(&f, "redo", canary), "a proposal that is held is there");
+        end(&f, f.id, false);
+        audit(&f);
+        cr_assert_eq(start(&f, again, 0), 0, "%s", f.s.d.text);
+        cr_assert_eq(propose(&f, again, "list", json_pack("[s]", kept), -1, &version), 0, "%s", f.s.d.text);
+        end(&f, again, true);
+        audit(&f);
+        store_fixture_close(&f.s);
+        cr_assert_eq(store_compact(f.s.dir, NULL, &compacted, &d), 0, "%s", d.text);
+        cr_expect(!file_has(&f, "data.mdb", canary) && !file_has(&f, "redo", canary), "what was discarded is still in the store");
+        cr_expect(file_has(&f, "data.mdb", kept), "what was kept is in the store");
+        store_fixture_open(&f.s, STORE_SUPERVISE);
         audit(&f);
 }
 

@@ -218,6 +218,9 @@ BUDGETS = [
     Row("mem-touch", "I-24", "200", opts="--memory 64m", outcome="out_of_region", limiting="memory"),
     Row("mem-creep", "I-24", "200", opts="--memory 64m", outcome="out_of_region", limiting="memory"),
     Row("mem-shared", "I-24", "200", opts="--memory 64m", outcome="out_of_region", limiting="memory"),
+    Row("mem-shared-held", "I-66", "128 anonymous", opts="--memory 64m", outcome="out_of_region", limiting="memory"),
+    Row("mem-shared-zero", "I-66", "128 zero", program="mem-shared-held", opts="--memory 64m", outcome="out_of_region", limiting="memory"),
+    Row("mem-tables", "I-66", "128 stay", opts="--memory 64m", outcome="out_of_region", limiting="memory", control_args="128"),
     Row("mem-stack", "I-24", "200", opts="--memory 64m", outcome="out_of_region|signaled"),
     Row("mem-many", "I-24", "8 24", opts="--memory 64m", outcome="out_of_region", limiting="memory"),
     Row("mem-tmpfs", "I-24", "200 .", opts="--memory 64m --scratch 400m --file-size 400m", outcome="out_of_region|scratch_exceeded",
@@ -227,6 +230,8 @@ BUDGETS = [
     # At the limit the kernel may refuse the next buffer instead of telling that memory is out, some pages before the limit when the buffer has more than one.
     Row("mem-pipes", "I-24", "60", opts="--memory 32m", outcome="out_of_region|exited", who=(ROOT,)),
     Row("mem-sockets", "I-24", "60", opts="--memory 32m", outcome="out_of_region|exited", who=(ROOT,)),
+    Row("mem-pipes-kept", "I-66", "6 stay", program="mem-pipes", opts="--memory 4m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="6"),
+    Row("mem-sockets-kept", "I-66", "40 stay", program="mem-sockets", opts="--memory 8m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="40"),
     Row("cpu-burn", "I-24", "3", opts="--cpu-time 1s", outcome="cpu_exceeded", limiting="cpu"),
     Row("cpu-children", "I-24", "3", opts="--cpu-time 1s", outcome="cpu_exceeded", limiting="cpu"),
     Row("cpu-orphans", "I-24", "3", opts="--cpu-time 1s", outcome="cpu_exceeded", limiting="cpu"),
@@ -248,6 +253,23 @@ BUDGETS = [
         control_args="{base}/late 400", slow=0.8, check="nothing-late"),
     Row("daemon-pipes", "I-34", "5", check="quick", control="holds"),
     Row("scratch-litter", "I-12", ". 300", outcome="exited|scratch_exceeded", control="", why="its trace is what run.py looks for", check="no-scratch"),
+]
+
+# What the kernel counts per user, and what all users have in common.
+OBJECTS = [
+    Row("obj-inotify", "I-67", "17"),
+    Row("obj-timers", "I-67", "1025"),
+    Row("obj-pipe-size", "I-67", "128", denial=("fcntl", "131072 bytes.*")),
+    Row("lock-flock", "I-68", "/usr/bin/env flock", program="lock-shared", denial=("flock", "/usr/bin/env|.*coreutils.*")),
+    Row("lock-record", "I-68", "/usr/bin/env record", program="lock-shared", denial=("fcntl", "/usr/bin/env|.*coreutils.*")),
+    Row("lock-own", "I-68", "/usr/bin/env own", program="lock-shared", denial=("fcntl", "/usr/bin/env|.*coreutils.*")),
+    Row("lock-test", "I-68", "/usr/bin/env test", program="lock-shared", denial=("fcntl", "/usr/bin/env|.*coreutils.*")),
+    Row("lock-device", "I-68", "/dev/null flock", program="lock-shared", denial=("flock", "/dev/null")),
+    Row("lock-device-record", "I-68", "/dev/null record", program="lock-shared", denial=("fcntl", "/dev/null")),
+    Row("lock-read-only", "I-68", "{host} flock", program="lock-shared", opts="-v {host}:{host}:ro", denial=("flock", HOST)),
+    Row("watch-usr", "I-68", "/usr/bin", program="watch-shared", denial=("inotify_(init1|add_watch)", ".*")),
+    Row("watch-device", "I-68", "/dev/null", program="watch-shared", denial=("inotify_(init1|add_watch)", ".*")),
+    Row("watch-read-only", "I-68", "{host}", program="watch-shared", opts="-v {host}:{host}:ro", denial=("inotify_(init1|add_watch)", ".*")),
 ]
 
 SLOTS = {"slots": {"notes/a": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False},
@@ -312,4 +334,4 @@ REMAINS = [
     Row("canary-seek", "I-3", "{mark}x", control="canary", check="planted-before"),
 ]
 
-ROWS = FILES + PROC + DESCRIPTORS + PROCESSES + KEYS + NETWORK + PRIVILEGES + CALLS + BUDGETS + PIPE + REMAINS
+ROWS = FILES + PROC + DESCRIPTORS + PROCESSES + KEYS + NETWORK + PRIVILEGES + CALLS + BUDGETS + OBJECTS + PIPE + REMAINS

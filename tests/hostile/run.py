@@ -32,7 +32,7 @@ from world import CANARY, NOBODY, World, as_user  # noqa: E402
 
 PR_SET_CHILD_SUBREAPER = 36
 OUTCOMES = {"exited", "signaled", "timed_out", "out_of_region", "cpu_exceeded", "pids_exceeded", "output_exceeded", "scratch_exceeded",
-            "file_size_exceeded", "denied", "cancelled", "setup_failed"}
+            "file_size_exceeded", "denied", "cancelled", "guard_lost", "setup_failed"}
 
 
 # From a warm interpreter: what the attack finds is what such a region gives to what runs in it.

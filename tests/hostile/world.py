@@ -202,7 +202,7 @@ class World:
         for pid, (above, name) in parents.items():  # below a daemon stands what makes its regions, and nothing else
             while above in parents:
                 above = parents[above][0]
-            if above in self.daemons and name not in ("lethe-worker", "lethe-guard", "lethe-warm"):
+            if above in self.daemons and name not in ("lethe-worker", "lethe-guard", "lethe-warm", "lethe-first", "lethe-binder", "lethe-discard"):
                 found.append(f"{pid} {name} below the daemon")
         return found
 

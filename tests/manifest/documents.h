@@ -33,6 +33,29 @@ static inline JsonSchema *published_schema(const char *name) {
         return s;
 }
 
+/* I-81. The document with U+0000 and a letter at the end of one of its strings or keys, of each in turn: as a C string it is what it was
+ * before. *at: 0 at first. Owned; NULL behind the last. */
+static inline char *document_with_nul(const char *text, size_t *at) {
+        static const char nul[] = "\\u0000x";
+        bool in_string = false;
+        char *out;
+
+        for (size_t i = 0; text[i]; i++) {
+                if (in_string && text[i] == '\\')
+                        i++;
+                else if (text[i] == '"' && (in_string = !in_string) == false && i >= *at) {
+                        *at = i + 1;
+                        out = calloc(1, strlen(text) + sizeof(nul));
+                        cr_assert(out);
+                        memcpy(out, text, i);
+                        memcpy(out + i, nul, sizeof(nul) - 1);
+                        memcpy(out + i + sizeof(nul) - 1, text + i, strlen(text + i));
+                        return out;
+                }
+        }
+        return NULL;
+}
+
 /* The schema's word on a document that the reader found `good`. */
 static inline void agree(const JsonSchema *s, const Document *doc, bool good) {
         _cleanup_json_ json_t *j = NULL;

@@ -287,6 +287,20 @@ Test(manifest, documents_and_the_published_schema) {
         }
 }
 
+Test(manifest, no_text_ends_before_its_end) {
+        for (size_t i = 0; i < ARRAY_SIZE(documents); i++)
+                for (size_t at = 0; !documents[i].pointer;) {
+                        _cleanup_free_ char *text = document_with_nul(documents[i].text, &at);
+                        _cleanup_findings_ Findings f = {0};
+                        _cleanup_(manifest_deinit) Manifest m = {0};
+
+                        if (!text)
+                                break;
+                        cr_assert_eq(manifest_parse(text, strlen(text), -1, NULL, &m, &f), 0, "%s", text);
+                        cr_expect(f.n > 0, "%s is taken", text);
+                }
+}
+
 /* All faults are told, not only the first. */
 Test(manifest, all_faults_at_once) {
         static const char text[] = V ",\"x\":1,\"proc\":2,\"reads\":[\"A\",\"B\"],\"budgets\":{\"memory\":\"x\",\"wall\":\"y\"}}";

@@ -45,7 +45,7 @@ static void deinit(Fixture *f) {
 static Skill *load(Fixture *f) {
         Skill *s = NULL;
         Diag d = {0};
-        int r = skill_load_kept(f->kept, f->dir, &s, &d);
+        int r = skill_load_kept(f->kept, &(const SkillSource){.dir = f->dir}, &s, &d);
 
         cr_assert_eq(r, 0, "%d %s", r, d.text);
         return s;
@@ -210,5 +210,5 @@ Test(skill_kept, shared) {
         for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
                 pthread_join(threads[i], NULL);
         cr_assert_str_eq(held->md.name, "s");
-        cr_assert_eq(skill_load_kept(NULL, f.dir, &alone, &d), 0);
+        cr_assert_eq(skill_load_kept(NULL, &(const SkillSource){.dir = f.dir}, &alone, &d), 0);
 }

@@ -114,6 +114,19 @@ Test(policy_file, documents_and_the_published_schema) {
         }
 }
 
+Test(policy_file, no_text_ends_before_its_end) {
+        for (size_t i = 0; i < ARRAY_SIZE(documents); i++)
+                for (size_t at = 0; !documents[i].pointer;) {
+                        _cleanup_free_ char *text = document_with_nul(documents[i].text, &at);
+                        _cleanup_policy_ Policy *p = NULL;
+                        Diag d = {0};
+
+                        if (!text)
+                                break;
+                        cr_expect_eq(policy_parse(text, strlen(text), "/etc/p.json", &p, &d), POLICY_E_BAD, "%s is taken", text);
+                }
+}
+
 Test(policy_file, defaults) {
         _cleanup_policy_ Policy *p = NULL;
         Diag d = {0};

@@ -33,7 +33,7 @@ static const struct {
         {"volume", "/etc:/data:ro", NULL, 0},
         {"volume", "/etc:/data:rw", NULL, 0},
         {"volume", "/etc/../etc:/data", NULL, 0},
-        {"volume", "/etc:/etc/sub", NULL, 0},
+        {"volume", "/etc:/etc/sub", "below the system folder /etc", REQUEST_E_BAD},
         {"volume", "/etc:/work/data", NULL, 0},
         {"volume", "/etc", "SOURCE:TARGET", REQUEST_E_BAD},
         {"volume", ":/data", "SOURCE:TARGET", REQUEST_E_BAD},

@@ -149,3 +149,27 @@ Test(region_proc, a_process_that_is_not_there) {
         cr_assert_eq(proc_tree_walk(&t, 0x7ffffff0, PROC_LOOK_TASKS), 0);
         cr_assert_eq(t.tasks, 0);
 }
+
+/* A task that exits is blocked at one look, and gone at a later one. */
+Test(region_proc, one_wait_is_told_from_many) { // I-63
+        const ProcBlocked none = {}, one = {.blocked = 1, .switches = 7}, again = {.blocked = 1, .switches = 8};
+        const ProcBlocked beside = {.blocked = 1, .running = 1, .switches = 7}, two = {.blocked = 2, .switches = 7};
+        const struct {
+                const char *name;
+                const ProcBlocked *b;
+                uint64_t progress, now;
+                bool old;
+        } looks[] = {
+                {"the first look", &one, 0, 1000, false},         {"the same wait", &one, 0, 1099, false},     {"as old as asked", &one, 0, 1100, true},
+                {"it was woken", &again, 0, 1101, false},         {"and waits anew", &again, 0, 1200, false},  {"long enough", &again, 0, 1201, true},
+                {"nothing is blocked", &none, 0, 1202, false},    {"a first look again", &one, 0, 1300, false}, {"one runs beside it", &beside, 0, 1350, false},
+                {"it runs no more", &one, 0, 1400, false},        {"its age begins there", &one, 0, 1450, false}, {"one more is blocked", &two, 0, 1480, false},
+                {"both, not yet", &two, 0, 1550, false},          {"both", &two, 0, 1580, true},               {"something moved on", &two, 1, 1700, false},
+        };
+        ProcWait w = {};
+
+        for (size_t i = 0; i < ARRAY_SIZE(looks); i++)
+                cr_assert_eq(proc_wait_look(&w, looks[i].b, looks[i].progress, looks[i].now, 100), looks[i].old, "%s", looks[i].name);
+        w = (ProcWait){};
+        cr_assert(proc_wait_look(&w, &one, 0, 5, 0), "who waits for nothing knows at once");
+}

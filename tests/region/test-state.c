@@ -98,6 +98,7 @@ Test(outcome, the_closed_set_its_breaches_and_exit_codes) { // I-24
                 {OUTCOME_DENIED, "denied", true, 0, 137},
                 {OUTCOME_CANCELLED, "cancelled", false, 15, 143},
                 {OUTCOME_CANCELLED, "cancelled", false, 0, 125},
+                {OUTCOME_GUARD_LOST, "guard_lost", false, 0, 137},
                 {OUTCOME_SETUP_FAILED, "setup_failed", false, 127, 127},
         };
 

@@ -395,6 +395,8 @@ const Way ways[] = {
         {"sent-child", way_sent_child}, {"unnamed", way_unnamed}, {"deep", way_deep}, {"closed", way_closed}, {"queues", way_queues},
         {"mapped", way_mapped}, {"fifo", way_fifo}, {"sent-by", way_sent_by}, {"sent-deep", way_sent_deep}, {"sent-waiting", way_sent_waiting},
         {"shared-exec", way_shared_exec}, {"executed", way_executed}, {"links", way_links},
+        {"thread-queue", way_thread_queue}, {"thread-waiting", way_thread_waiting}, {"leader-gone", way_leader_gone},
+        {"sent-urgent", way_sent_urgent}, {"call", way_call}, {"one-page", way_one_page}, {"one-page-file", way_one_page_file},
 };
 
 const char *self, *argument = "";

@@ -42,7 +42,14 @@ char *shared(size_t n);
 void wait_for_end(void);
 void spin(unsigned n);
 
-/* foe-threads.c, foe-files.c */
+/* foe-threads.c, foe-files.c, foe-held.c */
+void way_thread_queue(int n);
+void way_thread_waiting(int n);
+void way_leader_gone(int n);
+void way_sent_urgent(int n);
+void way_call(int n);
+void way_one_page(int n);
+void way_one_page_file(int n);
 void way_threads(int n);
 void way_thread_exec(int n);
 void way_thread_file(int n);

@@ -49,6 +49,8 @@ CHANGE(not_read_back, e->guard.bytes_verified = 4096)
 CHANGE(held_more, e->guard.bytes_held += 4096)
 CHANGE(scratch_missed, e->scratch.bytes_missed = 4096)
 CHANGE(scratch_failed, e->scratch.failed = true)
+CHANGE(unmapped, e->bytes_unmapped = 4096)
+CHANGE(lengths_unknown, e->lengths_unknown = true)
 CHANGE(section_missed, e->vault.bytes_held = 4096)
 CHANGE(section_not_read_back, e->vault.bytes_held = e->vault.bytes_overwritten = 4096)
 CHANGE(missed_and_kernel, e->guard.bytes_missed[GUARD_MISSED_SHARED] = 4096; e->kernel.init_on_free = true)
@@ -75,6 +77,8 @@ static const Case cases[] = {
         {"fewer bytes read back than written", not_read_back, "partial"},
         {"a file of the scratch", scratch_missed, "partial"},
         {"a scratch that could not be walked", scratch_failed, "partial"},
+        {"a shared object that is mapped in part", unmapped, "partial"},
+        {"shared objects of unknown length", lengths_unknown, "partial"},
         {"a section", section_missed, "partial"},
         {"a section that was not read back", section_not_read_back, "partial"},
         {"a page missed, and the kernel clears", missed_and_kernel, "partial"},
@@ -102,6 +106,7 @@ Test(evidence, names_what_is_not_covered) { // I-16
         for (size_t i = 0; i < ARRAY_SIZE(kernel); i++)
                 cr_expect(names(&e, kernel[i]), "%s", kernel[i]);
         cr_expect(names(&e, "freed_memory") && names(&e, "freed_files"));
+        cr_expect(names(&e, "caller_request")); // I-70
         cr_expect(!names(&e, "supervisor_memory") && !names(&e, "swap") && !names(&e, "scratch_disk") && !names(&e, "writable_mounts"));
 
         e = all_done();

@@ -112,7 +112,7 @@ Test(wipe, files_are_written_as_often_as_was_asked) {
                 cr_assert_eq(temp_dir_make(&t), 0);
                 kept = openat(t.fd, "f", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
                 fill(kept);
-                cr_assert_eq(scratch_wipe(t.fd, rows[i].passes, 0, &said), 0);
+                cr_assert_eq(scratch_wipe(t.fd, rows[i].passes, &(ScratchSum){}, &said), 0);
                 check_seen("a file of scratch", i);
                 cr_assert(said.files == 1 && said.bytes_overwritten == PAGES_N * 4096 && said.bytes_missed == 0);
                 for (size_t k = 0; k < PAGES_N; k++)
@@ -138,10 +138,10 @@ Test(wipe, what_has_no_name_is_missed) {
                 fill(held);
         }
         cr_assert_eq(unlinkat(root, "y", 0), 0);
-        cr_assert_eq(scratch_wipe(root, 1, 4096, &said), 0);
+        cr_assert_eq(scratch_wipe(root, 1, &(ScratchSum){.lent = 4096}, &said), 0);
         cr_assert(said.files == 1 && said.bytes_overwritten == PAGES_N * 4096 && said.bytes_missed == (PAGES_N - 1) * 4096, "%llu missed",
                   (unsigned long long)said.bytes_missed);
-        cr_assert_eq(scratch_wipe(root, 1, PAGES_N * 4096, &said), 0);
+        cr_assert_eq(scratch_wipe(root, 1, &(ScratchSum){.lent = PAGES_N * 4096}, &said), 0);
         cr_assert(said.files == 0 && said.bytes_missed == 0); /* all of it was seen to, and is lent */
 }
 

@@ -49,7 +49,7 @@ static void answer(int notify, const Spawned *s, RunEnd *e) {
         } else
                 a.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
         e->n_path += v.kind == FILTER_PATH;
-        e->n_memory += v.kind == FILTER_MEMORY;
+        e->n_memory += v.kind == FILTER_MEMORY && !v.shared;
         e->n_task += v.kind == FILTER_TASK;
         ioctl(notify, SECCOMP_IOCTL_NOTIF_SEND, &a);
 }
@@ -150,8 +150,9 @@ static void loop(const RunWish *w, const SpawnRequest *q, const Grant *g, Spawne
 void region_try_with(Spawner *spawner, const RunWish *w, RunEnd *e) {
         static char *const env[] = {"PATH=/lethe/bin:/usr/local/bin:/usr/bin:/bin", "HOME=/work", "TMPDIR=/tmp", "LANG=C.UTF-8",
                                   "PYTHONPATH=/lethe/python", "PYTHONDONTWRITEBYTECODE=1", NULL};
-        Grant g = {.argv = (char **)w->argv, .env = (char **)env, .program = (char *)w->program, .skill_dir = (char *)w->skill_dir,
-                   .preload = (char **)w->preload,
+        Grant g = {.argv = (char **)w->argv, .env = (char **)env, .program = (char *)w->program,
+                   .program_copy = (char *)w->program, .skill_dir = (char *)w->skill_dir,
+                   .preload = (char **)w->preload, .client = w->client,
                    .files = (FileGrant *)w->files, .n_files = w->n_files, .network = w->network, .proc = w->proc,
                    .report_paths = w->report_paths, .tier = w->tier, .min_tier = w->tier ?: TIER_NAMESPACES, .budget = w->budget};
         Grant unknown;

@@ -23,6 +23,7 @@ typedef struct RunWish {
         int tell;                 /* > 0: gets one byte when the program has written something */
         const char *peek;         /* a file of the host that is read when the program has written something */
         const char *region;       /* its id; NULL: a new one */
+        uid_t client;             /* for whom it is; 0: the supervisor's own user */
         const char *store;
         Budget budget;            /* zero members get small defaults */
 } RunWish;

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -59,14 +61,15 @@ static const uint64_t values[] = {
 static FilterInput input(unsigned bits) {
         return (FilterInput){.tier = bits & 1 ? TIER_NAMESPACES : TIER_LANDLOCK, .network = (uint8_t)((bits >> 1) & 3),
                              .unix_sockets = (bits & 1) && ((bits >> 1) & 3) == NETWORK_PRIVATE && (bits & 64), .notify_paths = (bits >> 3) & 1,
-                             .notify_memory = (bits >> 4) & 1, .notify_tasks = (bits >> 5) & 1, .host_files = (bits >> 7) & 1, .notify_frees = (bits >> 8) & 1};
+                             .notify_memory = (bits >> 4) & 1, .notify_tasks = (bits >> 5) & 1, .host_files = (bits >> 7) & 1, .notify_frees = (bits >> 8) & 1,
+                             .watches = (bits & 1) && ((bits >> 9) & 1)};
 }
 
 /* The two readers of the tables agree: what the program lets pass is just what a row or the list of plain calls allows, and what it
  * notifies is judged "continue" only when it would have passed without the notification. */
 Test(filter, program_and_judge_agree_on_every_call) {
         static const unsigned inputs[] = {1, 3, 67, 1 | 8 | 16 | 32, 67 | 8 | 16 | 32, 0, 8 | 16 | 32, 5, 5 | 8, 7, 7 | 16, 1 | 256, 256,
-                                          1 | 8 | 16 | 32 | 256, 1 | 16 | 256};
+                                          1 | 8 | 16 | 32 | 256, 1 | 16 | 256, 1 | 512, 1 | 8 | 16 | 512};
         unsigned seed = 1;
 
         for (size_t k = 0; k < ARRAY_SIZE(inputs); k++) {
@@ -102,7 +105,16 @@ Test(filter, program_and_judge_agree_on_every_call) {
                                         cr_assert(v.error > 0 && v.rule && v.operation, "call %d", nr);
                                 else if (v.kind == FILTER_CONNECT)
                                         cr_assert(nr == SYS_connect && in.network == NETWORK_CONNECT);
-                                else
+                                else if (v.kind == FILTER_LOCK)
+                                        cr_assert((nr == SYS_flock || nr == SYS_fcntl) && would == SECCOMP_RET_USER_NOTIF, "call %d", nr);
+                                else if (v.kind == FILTER_WATCH)
+                                        cr_assert(nr == SYS_inotify_add_watch && in.watches);
+                                else if (nr == SYS_mmap && (d.args[3] & MAP_SHARED_VALIDATE) != MAP_PRIVATE) {
+                                        /* Each of these is told of; it goes on if it would as a private one. */
+                                        cr_assert(would == SECCOMP_RET_USER_NOTIF && v.shared == (d.args[3] & MAP_SHARED));
+                                        d.args[3] = (d.args[3] & ~(uint64_t)MAP_SHARED_VALIDATE) | MAP_PRIVATE;
+                                        cr_assert(execute(p, n_plain, &d) == SECCOMP_RET_ALLOW);
+                                } else
                                         cr_assert(would == SECCOMP_RET_ALLOW, "call %d (%s) would be continued, but is not allowed", nr,
                                                   v.operation);
                         }
@@ -200,6 +212,38 @@ Test(filter, foreign_tables_are_killed) {
         free(f);
 }
 
+/* I-69: where nobody can look into a table of descriptors that is a thread's own, no thread gets one. */
+Test(filter, no_thread_has_a_table_that_cannot_be_looked_into) {
+        const uint64_t thread = CLONE_VM | CLONE_THREAD | CLONE_SIGHAND;
+        const struct {
+                struct seccomp_data d;
+                bool tables, allowed;
+        } rows[] = {
+                {{.nr = SYS_clone, .args = {thread | CLONE_FILES}}, false, true},  {{.nr = SYS_clone, .args = {thread}}, false, false},
+                {{.nr = SYS_clone, .args = {thread | CLONE_FILES}}, true, true},   {{.nr = SYS_clone, .args = {thread}}, true, true},
+                {{.nr = SYS_clone, .args = {SIGCHLD}}, false, true},               {{.nr = SYS_clone, .args = {CLONE_VM | CLONE_VFORK}}, false, true},
+                {{.nr = SYS_close_range, .args = {3, ~0U, 0}}, false, true},       {{.nr = SYS_close_range, .args = {3, ~0U, 2}}, false, false},
+                {{.nr = SYS_close_range, .args = {3, ~0U, 4}}, false, true},       {{.nr = SYS_close_range, .args = {3, ~0U, 2}}, true, true},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                FilterInput in = input(1);
+                struct seccomp_data d = rows[i].d;
+                struct sock_filter *f;
+                FilterVerdict v;
+                size_t n;
+
+                in.tables = rows[i].tables;
+                in.notify_tasks = 0;
+                d.arch = seccomp_arch_native();
+                cr_assert(filter_compile(&in, &f, &n) == 0);
+                cr_expect_eq(execute(f, n, &d) == SECCOMP_RET_ALLOW, rows[i].allowed, "row %zu", i);
+                filter_judge(&in, &d, &v);
+                cr_expect(rows[i].allowed || (v.kind == FILTER_DENY && strcmp(v.rule, "process-kind") == 0), "row %zu: %s", i, v.rule);
+                free(f);
+        }
+}
+
 /* I-30: under multipass nothing that gives memory back passes without a word, and what gives nothing back does. */
 Test(filter, what_is_given_back_is_notified) {
         static const struct {
@@ -295,6 +339,17 @@ static const JudgeRow judge_rows[] = {
         {"a large map", 1 | 16, SYS_mmap, {0, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS}, FILTER_MEMORY, "memory",
          "67108864 bytes", false, false},
         {"a large map of huge pages", 1 | 16, SYS_mmap, {0, 64 << 20, PROT_WRITE, MAP_HUGETLB}, FILTER_DENY, "huge-pages", NULL, false, false},
+        {"a shared map", 1, SYS_mmap, {0, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS}, FILTER_MEMORY, "memory", "4096 bytes", false, false},
+        {"a shared map of a file", 1, SYS_mmap, {0, 4096, PROT_READ, MAP_SHARED_VALIDATE, 3}, FILTER_MEMORY, "memory", "4096 bytes", false, false},
+        {"a shared map over something", 1 | 256, SYS_mmap, {4096, 4096, 0, MAP_SHARED | MAP_FIXED}, FILTER_FREE, "multipass", NULL, false, false},
+        {"flock", 1, SYS_flock, {3, 2}, FILTER_LOCK, "locks", NULL, false, false},
+        {"a record lock", 0, SYS_fcntl, {3, F_SETLKW, 4096}, FILTER_LOCK, "locks", NULL, false, false},
+        {"a record lock of a description", 1, SYS_fcntl, {3, F_OFD_GETLK, 4096}, FILTER_LOCK, "locks", NULL, false, false},
+        {"a lease", 1, SYS_fcntl, {3, F_SETLEASE, 1}, FILTER_DENY, "file-leases", "command 1024", false, false},
+        {"a large pipe", 1, SYS_fcntl, {3, F_SETPIPE_SZ, 1 << 20}, FILTER_DENY, "pipe-size", "1048576 bytes", false, false},
+        {"a watch", 1 | 512, SYS_inotify_add_watch, {3, 4096, 2}, FILTER_WATCH, "file-watch", NULL, false, false},
+        {"a watch in tier landlock", 512, SYS_inotify_add_watch, {3, 4096, 2}, FILTER_DENY, "file-watch", NULL, false, false},
+        {"inotify without limits of its own", 1, SYS_inotify_init1, {0}, FILTER_DENY, "file-watch", NULL, false, false},
         {"mremap", 1 | 16, SYS_mremap, {4096, 4096, 2 << 20}, FILTER_MEMORY, "memory", "2097152 bytes", false, false},
         {"an unlink of which two want to know", 1 | 8 | 256, SYS_unlink, {4096}, FILTER_PATH, "paths", NULL, false, true},
         {"set-user-id and truncation", 1 | 256, SYS_open, {4096, O_CREAT | O_TRUNC, 04755}, FILTER_DENY, "set-user-id", NULL, false, false},

@@ -48,10 +48,10 @@ Test(plan, tier_namespaces_binds_what_is_granted_and_no_more) {
         uint8_t *bytes;
         size_t n;
 
-        cr_assert(p.n_trees == 4 && strcmp(p.trees[0].source, "/srv/skill") == 0 && !p.trees[0].write && !p.trees[0].uniform);
-        cr_assert(p.trees[1].uniform && entry(&p, "/lethe")->tree == 1); /* Lethe may stand below /root, where no worker can walk */
+        cr_assert(p.n_trees == 4 && strcmp(p.trees[1].source, "/srv/skill") == 0 && !p.trees[1].write && !p.trees[1].uniform);
+        cr_assert(p.trees[0].uniform && entry(&p, "/lethe")->tree == 0); /* Lethe may stand below /root, where no worker can walk */
         cr_assert(p.trees[3].write && strcmp(p.trees[3].source, "/srv/out") == 0);
-        cr_assert(entry(&p, "/skill")->tree == 0 && !(entry(&p, "/skill")->flags & (LAUNCH_WRITE | LAUNCH_FOLLOW)));
+        cr_assert(entry(&p, "/skill")->tree == 1 && !(entry(&p, "/skill")->flags & (LAUNCH_WRITE | LAUNCH_FOLLOW)));
         cr_assert(entry(&p, "/data/out")->flags == LAUNCH_WRITE && entry(&p, "/data/in")->flags == 0);
         cr_assert(entry(&p, "/bin")->kind == LAUNCH_LINK && entry(&p, "/lib")->kind == LAUNCH_BIND && !entry(&p, "/lib64"));
         cr_assert(entry(&p, "/lethe")->kind == LAUNCH_BIND && !(entry(&p, "/lethe")->flags & LAUNCH_WRITE));
@@ -105,6 +105,35 @@ Test(plan, tier_landlock_speaks_of_the_hosts_paths) {
         cr_assert_str_eq(p.spec.search, "/opt/shims/bin:/usr/bin:/srv/skill");
         cr_assert(!entry(&p, "/dev/shm") && !entry(&p, "/etc/passwd"));
         plan_deinit(&p);
+}
+
+Test(plan, in_tier_landlock_the_most_specific_place_decides) {
+        static const struct {
+                const char *region, *host;
+        } rows[] = {
+                {"/tmp/notes.txt", "/store/s/tmp/notes.txt"},
+                {"/tmp/shared", "/srv/shared"},
+                {"/tmp/shared/a", "/srv/shared/a"},
+                {"/tmp/shared/private/a", "/srv/private/a"},
+                {"/tmp/sharedother", "/store/s/tmp/sharedother"},
+                {"/data/skill", "/srv/data/skill"},
+        };
+        FileGrant files[] = {{(char *)"/srv/private", (char *)"/tmp/shared/private", false},
+                             {(char *)"/srv/shared", (char *)"/tmp/shared", true},
+                             {(char *)"/srv/data", (char *)"/data", false}};
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                char *argv[] = {(char *)"/bin/cat", (char *)rows[i].region, NULL};
+                Grant g = grant();
+                Plan p;
+
+                g.argv = argv;
+                g.files = files;
+                g.n_files = ARRAY_SIZE(files);
+                p = plan(&g, TIER_LANDLOCK, false, true);
+                cr_expect_str_eq(p.spec.argv[1], rows[i].host, "%s stands for %s", rows[i].region, p.spec.argv[1]);
+                plan_deinit(&p);
+        }
 }
 
 Test(plan, a_relative_program_is_the_skills_own) {

@@ -81,9 +81,17 @@ with tempfile.TemporaryDirectory() as top:
         judge(name, ["log"], p, (0, 1))
         if audit is not None and audit.returncode == 0 and p is not None and p.stdout != log:
             bad.append(f"{name}: audit says intact, but the log is another")
+        # I-99: verify and audit agree about damage, and nothing is written into pages that do not hold.
+        verify = run("verify", "--store", store)
+        judge(name, ["verify"], verify, (0, 1, 2))
+        if audit is not None and verify is not None and (audit.returncode == 0) != (verify.returncode == 0):
+            bad.append(f"{name}: audit ends {audit.returncode} and verify {verify.returncode}: {audit.stdout[-300:]!r} {verify.stdout[-300:]!r}")
         caught += audit is not None and audit.returncode != 0
         if n % 3 == 0:
-            judge(name, ["slot put"], run("slot", "put", "--store", store, "fill/operator", '{"a":1}'), (0, 1))
+            put = run("slot", "put", "--store", store, "fill/operator", '{"a":1}')
+            judge(name, ["slot put"], put, (0, 1))
+            if b"pages do not hold" in audit.stdout and put is not None and put.returncode == 0:
+                bad.append(f"{name}: audit names a page, and slot put writes")
             judge(name, ["audit after put"], run("audit", "--store", store), (0, 1))
     print(f"{n} damages, {caught} caught by audit, the others in bytes that nothing uses")
     for line in bad[:20]:

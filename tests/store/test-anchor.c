@@ -1,6 +1,7 @@
 /* What the anchor (ledger/anchor.h) knows of commits that are told of before LMDB has them (store_keep_ahead()), and that nothing but a store that has all
  * that it saw takes its place. */
 #include "base/io.h"
+#include "ledger/anchor.h"
 #include "ledger/ledger.h"
 #include "ledger/note.h"
 #include "tests/store/redo-fixture.h"
@@ -10,17 +11,22 @@
 #include <sys/wait.h>
 
 /* Entries that it knows of. */
-static uint64_t anchored(const StoreFixture *f) {
+static uint64_t anchored_at(const char *path) {
         _cleanup_free_ char *note = NULL;
-        char path[PATH_MAX];
         Checkpoint c;
         Diag d = {};
         size_t n;
 
-        snprintf(path, sizeof(path), "%.4000s/anchor", f->temp.path);
         cr_assert_eq(io_read_file(AT_FDCWD, path, NOTE_MAX, &note, &n), 0);
         cr_assert_eq(note_parse(note, n, &c, &d), 0, "%s", d.text);
         return c.size;
+}
+
+static uint64_t anchored(const StoreFixture *f) {
+        char path[PATH_MAX];
+
+        snprintf(path, sizeof(path), "%.4000s/anchor", f->temp.path);
+        return anchored_at(path);
 }
 
 // It lags behind what was told by less than one commit of LMDB takes together, and by nothing when that is done.
@@ -127,27 +133,82 @@ Test(anchor, an_older_copy_with_something_left) {
         }
 }
 
-// An anchor whose text was changed under its signature says nothing: neither that the store is behind it, nor what comes after it.
-Test(anchor, one_that_was_changed_is_not_used) {
-        _cleanup_store_fixture_ StoreFixture f;
-        _cleanup_free_ char *note = NULL, *changed = NULL;
-        char path[PATH_MAX], *size, *rest;
-        uint64_t told;
+/* What stands in place of an anchor: the true one with another size under its signature, nothing, anything, and that of another ledger. Owned. */
+static char *no_anchor(const char *path, unsigned i) {
+        _cleanup_free_ char *note = NULL;
+        char *out = NULL, *size, *rest;
+        StoreFixture other;
         size_t n;
-        Txn *t;
+
+        if (i == 0) {
+                cr_assert_eq(io_read_file(AT_FDCWD, path, NOTE_MAX, &note, &n), 0);
+                size = strchr(note, '\n'); /* the second line */
+                rest = size ? strchr(size + 1, '\n') : NULL;
+                cr_assert(rest);
+                *size = 0;
+                cr_assert_gt(asprintf(&out, "%s\n%llu%s", note, strtoull(size + 1, NULL, 10) + 100, rest), 0);
+        } else if (i == 1 || i == 2)
+                out = strdup(i == 1 ? "" : "any text\n");
+        else {
+                redo_init(&other);
+                store_fixture_close(&other);
+                cr_assert_gt(asprintf(&note, "%.4000s/anchor", other.temp.path), 0);
+                cr_assert_eq(io_read_file(AT_FDCWD, note, NOTE_MAX, &out, &n), 0);
+                store_fixture_deinit(&other);
+        }
+        return out;
+}
+
+/* I-99: who names an anchor trusts it. An anchor that says nothing of this store is refused, and stays as it is. */
+Test(anchor, a_named_one_that_says_nothing_is_refused) {
+        static const char *const words[] = {"does not verify", "is no checkpoint", "is no checkpoint", "is of another ledger"};
+        _cleanup_store_fixture_ StoreFixture f;
+        char path[PATH_MAX];
 
         redo_init(&f);
         store_fixture_close(&f);
-        told = anchored(&f);
         snprintf(path, sizeof(path), "%.4000s/anchor", f.temp.path);
-        cr_assert_eq(io_read_file(AT_FDCWD, path, NOTE_MAX, &note, &n), 0);
-        size = strchr(note, '\n'); /* the second line */
-        rest = size ? strchr(size + 1, '\n') : NULL;
-        cr_assert(rest);
-        *size = 0;
-        cr_assert_gt(asprintf(&changed, "%s\n%llu%s", note, (unsigned long long)told + 100, rest), 0);
+        for (unsigned i = 0; i < ARRAY_SIZE(words); i++) {
+                _cleanup_free_ char *was = NULL, *put = no_anchor(path, i), *is = NULL;
+                size_t n_was, n_is;
+
+                cr_assert_eq(io_read_file(AT_FDCWD, path, NOTE_MAX, &was, &n_was), 0);
+                cr_assert_eq(io_write_file(AT_FDCWD, path, put, strlen(put), 0600, false), 0);
+                setenv("LETHE_ANCHOR", path, 1); /* redo_init() of another store set it */
+                for (StoreMode m = STORE_READ; m <= STORE_SUPERVISE; m++) {
+                        int r = store_open(f.dir, m, &f.store, &f.d);
+
+                        cr_expect_eq(r, STORE_E_ROLLBACK, "row %u, mode %d: %d", i, m, r);
+                        cr_expect(r != 0 && strstr(f.d.text, words[i]) && strstr(f.d.text, path), "row %u: %s", i, f.d.text);
+                        if (r == 0)
+                                store_fixture_close(&f);
+                }
+                cr_assert_eq(io_read_file(AT_FDCWD, path, NOTE_MAX, &is, &n_is), 0);
+                cr_expect(n_is == strlen(put) && memcmp(is, put, n_is) == 0, "row %u: the anchor was replaced", i);
+                cr_assert_eq(io_write_file(AT_FDCWD, path, was, n_was, 0600, false), 0);
+                store_fixture_open(&f, STORE_SUPERVISE);
+                store_fixture_close(&f);
+        }
+}
+
+// The anchor that Lethe keeps by itself, when it says nothing: neither that the store is behind it, nor what comes after it.
+Test(anchor, our_own_that_was_changed_is_not_used) {
+        _cleanup_store_fixture_ StoreFixture f;
+        _cleanup_free_ char *changed = NULL, *path = NULL;
+        uint64_t told;
+        Txn *t;
+
+        redo_init(&f);
+        unsetenv("LETHE_ANCHOR");
+        setenv("XDG_STATE_HOME", f.temp.path, 1);
+        store_fixture_close(&f);
+        store_fixture_open(&f, STORE_SUPERVISE);
+        cr_assert_eq(live_ahead(f.store, &t, &f.d), 0);
+        store_commit_rest(t);
+        path = anchor_path(f.store, NULL);
+        store_fixture_close(&f);
+        changed = no_anchor(path, 0);
         cr_assert_eq(io_write_file(AT_FDCWD, path, changed, strlen(changed), 0600, false), 0);
-        cr_assert_eq(anchored(&f), told + 100);
         store_fixture_open(&f, STORE_READ);
         store_fixture_close(&f);
         store_fixture_open(&f, STORE_SUPERVISE);
@@ -155,5 +216,5 @@ Test(anchor, one_that_was_changed_is_not_used) {
         store_commit_rest(t);
         told = size_of(f.store);
         store_fixture_close(&f);
-        cr_assert_eq(anchored(&f), told, "a true one takes its place");
+        cr_assert_eq(anchored_at(path), told, "a true one takes its place");
 }

@@ -84,17 +84,24 @@ static int look(Guard *g, Space *s, bool plain) {
 
 /* Is the region's end certain? The first process of a PID namespace takes all others with it, and nobody has to say so: whoever was killed when that one is
  * killed, or on its way to its end, is not the only one. */
-static bool is_over(Guard *g, const Space *s) {
+bool end_all_die(Guard *g, const Task *t) {
         unsigned long code = 0;
 
-        if (!g->over && g->tier == 2 && g->init > 0 && ptrace(PTRACE_GETEVENTMSG, s->last->pid, NULL, &code) == 0 && (code & 0x7f) == SIGKILL)
+        if (!g->over && g->tier == 2 && g->init > 0 && ptrace(PTRACE_GETEVENTMSG, t->pid, NULL, &code) == 0 && (code & 0x7f) == SIGKILL)
                 g->over = task_is_doomed(g->init);
-        return g->over || g->frozen || s->program || g->n_tasks == 1;
+        return g->over || g->frozen;
+}
+
+static bool is_over(Guard *g, const Space *s) {
+        return end_all_die(g, s->last) || s->program || g->n_tasks == 1;
 }
 
 /* seen: what look() said. */
 static void clear_space(Guard *g, const Space *s, int seen, bool plain) {
+        bool over = is_over(g, s);
+
         g->evidence->processes++;
+        files_count(g, s->last);
         if (!plain)
                 files_keep(g, s->last);
         if (seen == 0) {
@@ -104,7 +111,7 @@ static void clear_space(Guard *g, const Space *s, int seen, bool plain) {
         } else
                 g->evidence->processes_missed++;
         /* Until the region's end is certain, what one process leaves unread another one may read. */
-        if (is_over(g, s) && !(plain && queues_same(g, s->last->pid, s->family->living > ONE_BY_ONE)))
+        if (over && !(plain && queues_same(g, s->last->pid, s->family->living > ONE_BY_ONE)))
                 queues_keep(g, s->last->pid);
         if (!plain)
                 queues_look(g, s->last->pid);
@@ -205,7 +212,6 @@ static bool others_execute(const Guard *g, Space *s) {
 }
 
 static void let_go(Guard *g, Space *s) {
-        files_count(g);
         task_move(g, s->last, TASK_LEAVING);
         trace_release(s->last);
         s->last = NULL;
@@ -214,14 +220,15 @@ static void let_go(Guard *g, Space *s) {
 /* Returns whether it is to be let go. */
 static bool overwrite(Guard *g, Space *s) {
         uint64_t began = now_usec();
-        bool plain = round_plain(s), late, goes;
+        bool plain = round_plain(s), late, settled, goes;
         int seen = look(g, s, plain);
 
         late = seen == 0 && g->killed && g->n_moving > 0 && !g->shares && shared_some(g);
         g->shares |= late;
         goes = seen != 0 || (!late && round_covers(g, s));
         /* The kernel writes to locks of one that leaves, which may be in shared memory. */
-        s->alone = seen == 0 && g->n_leaving > s->leaving && shared_any(g, s->last);
+        settled = files_settled(g);
+        s->alone = g->n_leaving > s->leaving && (!settled || (seen == 0 && shared_any(g, s->last)));
         goes = goes && !s->alone && !others_execute(g, s);
         if (goes)
                 clear_space(g, s, seen, plain);

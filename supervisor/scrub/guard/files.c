@@ -7,36 +7,41 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
-static uint64_t bytes_used(const Guard *g) {
+uint64_t files_bytes(const Guard *g) {
         struct statfs st;
 
-        return fstatfs(g->scratch, &st) == 0 ? (uint64_t)(st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize : 0;
+        return g->tier == 2 && g->scratch >= 0 && fstatfs(g->scratch, &st) == 0 ? (uint64_t)(st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize : 0;
 }
 
-static bool files_nobody_runs(const Guard *g) {
-        return g->tier == 2 && g->scratch >= 0 && g->wipe.passes == 1 && (g->frozen || g->n_moving == 0);
-}
+void files_count(Guard *g, const Task *t) {
+        GuardEvidence *e = g->evidence;
+        uint64_t bytes = g->wipe.passes == 1 ? files_bytes(g) : 0, sum = bytes + e->scratch_known + g->scratch_later;
 
-void files_count(Guard *g) {
-        uint64_t bytes = files_nobody_runs(g) ? bytes_used(g) : 0;
-
-        if (bytes > g->scratch_bytes)
-                g->scratch_bytes = bytes;
+        if (bytes > 0 && sum > e->scratch_sum && (g->frozen || g->over || !trace_others_run(g, t)))
+                e->scratch_sum = sum;
 }
 
 void files_known(Guard *g, uint64_t bytes) {
-        if (files_nobody_runs(g))
-                g->scratch_known += bytes;
+        g->scratch_later += bytes;
 }
 
-void files_account(Guard *g) {
-        uint64_t left = g->scratch_bytes > 0 ? bytes_used(g) + g->scratch_known : 0;
+bool files_settled(Guard *g) {
+        if (g->scratch_later > 0 && g->n_leaving > 0)
+                return false;
+        g->evidence->scratch_known += g->scratch_later;
+        g->scratch_later = 0;
+        return true;
+}
 
-        if (left < g->scratch_bytes)
-                count_missed(g, GUARD_MISSED_FILE, g->scratch_bytes - left);
+void files_account(Guard *g, uint64_t named) {
+        const GuardEvidence *e = g->evidence;
+
+        if (e->scratch_sum > e->scratch_known + named)
+                count_missed(g, GUARD_MISSED_FILE, e->scratch_sum - e->scratch_known - named);
 }
 
 static uint64_t files_used(const Guard *g) {
@@ -146,8 +151,8 @@ int files_below_scratch(const Guard *g, const char *link) {
 void files_miss(Guard *g, const struct stat *st) {
         uint64_t bytes = st->st_blocks > 8 ? (uint64_t)st->st_blocks * 512 : SCAN_PAGE;
 
-        g->evidence->bytes_held += bytes;
-        g->evidence->bytes_missed[GUARD_MISSED_FILE] += bytes;
+        count_missed(g, GUARD_MISSED_FILE, bytes);
+        g->evidence->scratch_known += bytes;
 }
 
 void files_keep_link(Guard *g, const char *link) {
@@ -167,6 +172,27 @@ void files_keep_link(Guard *g, const char *link) {
 
 bool files_any(const Guard *g) {
         return g->scratch >= 0 && (g->tier != 2 || files_used(g) > g->scratch_files);
+}
+
+/* A file system in memory numbers its inodes from 1 on, and uses no number again. Only the user who owns it can make one in it. */
+bool files_ever(Guard *g) {
+        struct stat st = {};
+        int fd;
+
+        if (g->scratch < 0 || g->tier != 2)
+                return g->scratch >= 0;
+        if (fstat(g->scratch, &st) == 0) {
+                setfsgid(st.st_gid);
+                setfsuid(st.st_uid);
+        }
+        fd = openat(g->scratch, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        setfsuid(geteuid());
+        setfsgid(getegid());
+        if (fd < 0 || fstat(fd, &st) < 0)
+                st.st_ino = UINT64_MAX;
+        if (fd >= 0)
+                close(fd);
+        return st.st_ino > g->scratch_files + ++g->scratch_probes;
 }
 
 void files_keep(Guard *g, const Task *t) {
@@ -212,18 +238,20 @@ uint64_t files_overwrite(Guard *g, int fd) {
         return count.overwritten;
 }
 
+static void files_step(Guard *g) {
+        __atomic_fetch_add(&g->evidence->file_steps, 1, __ATOMIC_SEQ_CST);
+}
+
 /* Nobody of the region is left when all are given up: what the scratch keeps of a file then is for somebody else, who sees it overwritten. */
 static void give_up(Guard *g, int fd, const struct stat *st, bool all) {
-        uint64_t bytes = (uint64_t)st->st_blocks * 512, before, after;
+        uint64_t bytes = st->st_nlink > 0 ? 0 : (uint64_t)st->st_blocks * 512, before = all ? files_bytes(g) : 0, after;
 
-        if (!all || g->scratch_bytes == 0 || st->st_nlink > 0) {
-                close(fd);
-                return;
-        }
-        before = bytes_used(g);
+        files_step(g);
+        g->evidence->scratch_known += bytes;
         close(fd);
-        after = bytes_used(g);
-        if (before < after + bytes)
+        files_step(g);
+        after = all ? files_bytes(g) : 0;
+        if (all && g->tier == 2 && before < after + bytes)
                 g->evidence->file_bytes_lent += after + bytes - before;
 }
 
@@ -236,8 +264,8 @@ void files_clear(Guard *g, bool all) {
                         i++;
                         continue;
                 }
-                if (fstat(k->fd, &st) == 0 && g->scratch_bytes > 0)
-                        files_known(g, (uint64_t)st.st_blocks * 512);
+                if (fstat(k->fd, &st) < 0)
+                        st.st_blocks = 0;
                 make_writable(k);
                 g->evidence->file_bytes += files_overwrite(g, k->fd);
                 g->evidence->files++;

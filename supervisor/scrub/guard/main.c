@@ -109,7 +109,7 @@ static void finish(Guard *g) {
 
         hurry(g, false);
         files_clear(g, true); /* after the queues, in which there may have been some more */
-        files_account(g);
+        files_settled(g);
         if (queues || g->evidence->passes > 1)
                 refill(g, g->evidence->passes > 1);
         g->evidence->empty_usec = now_usec();
@@ -160,7 +160,7 @@ static int serve(Guard *g, const sigset_t *waiting) {
                 if (g->attached && !g->empty && reports == REPORTS_NO_TASK)
                         finish(g);
                 if (g->orphaned && g->empty) {
-                        walk_scratch(g);
+                        files_account(g, walk_scratch(g));
                         spec_clear(g);
                         return order_leave_evidence(g);
                 }

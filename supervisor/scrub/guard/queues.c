@@ -16,12 +16,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define PIDFD_THREAD_ O_EXCL
 #define CHUNK 65536
 #define EMPTY_MAX 1024
 #define SENT_MAX 253 /* descriptors in one message: SCM_MAX_FD of the kernel */
 #define DEPTH_MAX 4  /* sockets that were sent through sockets */
 
 static unsigned char chunk[CHUNK];
+static unsigned long n_seen; /* descriptors that lay in the socket that is looked at */
 static const unsigned char zeros[CHUNK];
 
 static void look_into(Guard *g, int fd, unsigned depth);
@@ -93,9 +95,12 @@ static bool pipe_of_region(const Guard *g, const char *path, const struct stat *
         return st->st_dev == g->pipe_dev || (st->st_dev == g->scratch_dev && files_below_scratch(g, path) > 0);
 }
 
+/* The table of a thread need not be its leader's, which may be gone. Before Linux 6.9 only a leader's can be reached. */
 static int take_socket(pid_t pid, const char *name) {
-        int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), fd = -1;
+        int pidfd = (int)syscall(SYS_pidfd_open, pid, PIDFD_THREAD_), fd = -1;
 
+        if (pidfd < 0 && errno == EINVAL)
+                pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
         if (pidfd < 0)
                 return -1;
         fd = (int)syscall(SYS_pidfd_getfd, pidfd, (int)strtol(name, NULL, 10), 0);
@@ -160,6 +165,7 @@ static ssize_t receive(Guard *g, int fd, int flags, bool keeps, unsigned depth) 
                         int sent;
 
                         memcpy(&sent, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+                        n_seen += depth == 0;
                         take_sent(g, sent, keeps, depth);
                 }
         if (n >= 0 && m.msg_flags & MSG_CTRUNC && files_any(g)) /* we have no room for them: nothing is known of the rest */
@@ -167,27 +173,65 @@ static ssize_t receive(Guard *g, int fd, int flags, bool keeps, unsigned depth) 
         return n;
 }
 
+/* A byte that was sent out of band is left out by who reads, and with it the descriptors that came with it. */
+static void take_all_in_line(int fd) {
+        setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &(int){1}, sizeof(int));
+}
+
 /* The region goes on to use the socket: nothing is taken out of it. */
 static void look_into(Guard *g, int fd, unsigned depth) {
-        int from = 0, off = -1;
+        int from = 0, off = -1, in_line = 0;
+        socklen_t n_in_line = sizeof(in_line);
 
         /* Not looked into: what lies there may be a deleted file. */
         if (depth > DEPTH_MAX && files_any(g))
                 files_miss(g, &(struct stat){});
         if (depth > DEPTH_MAX || setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof(from)) < 0)
                 return;
+        getsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &in_line, &n_in_line);
+        take_all_in_line(fd);
         for (unsigned n = 0; n < EMPTY_MAX && receive(g, fd, MSG_PEEK, false, depth) >= 0; n++)
                 ;
         setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off));
+        setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &in_line, sizeof(in_line));
 }
 
-static void look(Guard *g, pid_t pid, const char *name, const char *path, const struct stat *st) {
-        int fd = S_ISSOCK(st->st_mode) ? take_socket(pid, name) : -1;
+/* How many descriptors lie in a socket, and in the connections that wait for it. Where the kernel does not say, one. */
+static unsigned long lie_in(pid_t pid, const char *name) {
+        static const char key[] = "scm_fds:";
+        char path[64], text[512], *p;
+        ssize_t n;
+        int fd;
 
+        snprintf(path, sizeof(path), "/proc/%d/fdinfo/%.20s", (int)pid, name);
+        fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return 1;
+        n = read(fd, text, sizeof(text) - 1);
+        close(fd);
+        text[n > 0 ? n : 0] = 0;
+        p = strstr(text, key);
+        return p ? strtoul(p + sizeof(key) - 1, NULL, 10) : n <= 0;
+}
+
+/* What lies there and is not seen may be deleted files: in a socket that cannot be taken, or in connections that nobody accepted. Somebody who runs may
+ * take some out, or put more in, meanwhile. */
+static void look(Guard *g, pid_t pid, const char *name, const char *path, const struct stat *st) {
+        unsigned long before, after;
+        int fd;
+
+        if (!S_ISSOCK(st->st_mode))
+                return;
+        before = lie_in(pid, name);
+        n_seen = 0;
+        fd = before > 0 ? take_socket(pid, name) : -1;
         if (fd >= 0) {
                 look_into(g, fd, 0);
                 close(fd);
         }
+        after = before > 0 ? lie_in(pid, name) : 0;
+        if (n_seen < (before < after ? before : after))
+                files_miss(g, &(struct stat){});
 }
 
 void queues_keep(Guard *g, pid_t pid) {
@@ -299,6 +343,7 @@ static uint64_t clear_socket(Guard *g, int fd, const int own[2]) {
         ssize_t n;
 
         take_waiting(g, fd);
+        take_all_in_line(fd);
         /* 0 is the end of a stream, or an empty message before others. */
         for (unsigned empty = 0; empty < EMPTY_MAX && (n = receive(g, fd, 0, true, 0)) >= 0; empty += n == 0) {
                 all += (uint64_t)n;

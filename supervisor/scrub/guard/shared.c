@@ -127,7 +127,36 @@ static void clear_through_file(Guard *g, int fd) {
         count_wiped(g, &count);
 }
 
+/* Is a part of the area's object mapped a second time, by an area before it? */
+static bool overlaps_before(const Scan *s, const Area *a) {
+        for (const Area *b = s->areas; b < a; b++)
+                if (b->flags & AREA_SHARED && same_object(a, b) && b->offset < a->offset + (a->end - a->start) && a->offset < b->offset + (b->end - b->start))
+                        return true;
+        return false;
+}
+
+/* The areas of one object are cleared at the end of one process, the last that maps it. */
+static void note_object(Guard *g, const Area *a, uint64_t bytes) {
+        GuardEvidence *e = g->evidence;
+        const uint64_t device = (uint64_t)a->major << 32 | a->minor;
+
+        for (uint32_t i = e->objects; i > 0; i--)
+                if (e->object[i - 1].inode == a->inode && e->object[i - 1].device == device) {
+                        e->object[i - 1].bytes += bytes;
+                        return;
+                }
+        if (e->objects < GUARD_OBJECTS_MAX)
+                e->object[e->objects++] = (GuardObject){device, a->inode, bytes};
+        else {
+                e->more_objects += bytes > 0;
+                e->more_object_bytes += bytes;
+        }
+}
+
+/* A page that the file did not have gets one when it is overwritten, and is none of those that the scratch held before. */
 static void clear_through_process(Guard *g, const Area *a) {
+        bool file = !(a->flags & AREA_ZERO);
+        uint64_t before = file ? files_bytes(g) : 0, bytes, after;
         Runs present = {}, absent = {};
         WipeCount count = {};
 
@@ -143,8 +172,15 @@ static void clear_through_process(Guard *g, const Area *a) {
         runs_deinit(&absent);
         g->evidence->shared_bytes += count.overwritten;
         count_wiped(g, &count);
-        if (!(a->flags & AREA_ZERO))
-                files_known(g, count.overwritten + count.denied + count.mismatched);
+        bytes = overlaps_before(&g->scan, a) ? 0 : count.overwritten + count.denied + count.mismatched;
+        if (!file) {
+                note_object(g, a, bytes);
+                return;
+        }
+        after = files_bytes(g);
+        if (after > before)
+                bytes = bytes > after - before ? bytes - (after - before) : 0;
+        files_known(g, bytes);
 }
 
 /* An object that is mapped in several areas is cleared once through its file; through the process each area is its own part. `bits` spares most
@@ -193,8 +229,8 @@ static void keep_file(Guard *g, const Task *t, const Area *a) {
         if (a->flags & AREA_SHARED && g->tier == 2)
                 clear_through_process(g, a);
         else {
-                g->evidence->bytes_held += a->end - a->start;
-                g->evidence->bytes_missed[GUARD_MISSED_FILE] += a->end - a->start;
+                count_missed(g, GUARD_MISSED_FILE, a->end - a->start);
+                files_known(g, a->end - a->start);
         }
 }
 

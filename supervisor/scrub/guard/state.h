@@ -51,6 +51,7 @@ typedef struct Space {
         int maps, pagemap; /* opened ahead: see round_ahead(). 0: not */
         struct Stay *stays; /* round.c: until the others of its family are gone. Owned */
         uint64_t waits_since; /* now_usec() when its end was first put off, or 0 */
+        bool closed_by_others; /* another task has had the table of descriptors of one of its own: what one uses the other can close */
         bool given_up;  /* by execve, or lost: family->living is already less */
         uint64_t looked_at; /* the last Guard.look in which it was looked at */
         Objects objects; /* that it maps, as it was then; final: and will be */
@@ -122,8 +123,8 @@ typedef struct Guard {
         int fd_max;            /* descriptors from here on are for looking at processes: none is kept */
         dev_t scratch_dev;
         uint64_t scratch_files; /* used inodes of an empty scratch */
-        uint64_t scratch_bytes; /* files_count() */
-        uint64_t scratch_known; /* of these: given back since, and overwritten or counted before */
+        uint64_t scratch_probes; /* inodes that files_ever() made */
+        uint64_t scratch_later; /* for GuardEvidence.scratch_known, when the processes that were let go are reaped: see files_settled() */
         Kept *kept;
         size_t n_kept, max_kept;
         Kept queues[QUEUES_MAX]; /* fd -1: the host's, left alone */
@@ -139,6 +140,8 @@ Task *task_find(Guard *g, pid_t pid);
 /* NULL when out of memory. */
 Task *task_add(Guard *g, pid_t pid, TaskState state);
 void task_move(Guard *g, Task *t, TaskState state);
+/* Is it neither at nor past its exit stop? */
+bool task_is_moving(const Task *t);
 /* Forgets a reaped task, and its space with the last of them. */
 void task_remove(Guard *g, Task *t);
 /* What one of the tasks reports that are on their way to their end, looked for where the last one was found, or 0. For many tasks that report in
@@ -193,6 +196,8 @@ void pause_end(Guard *g, int error);
 
 /* end.c: overwrites the oldest space at its end, if one may be, and lets its last task go. Returns whether it did. */
 bool end_step(Guard *g);
+/* t stands at its exit stop. Is every task of the region killed? */
+bool end_all_die(Guard *g, const Task *t);
 /* The task that stood at the end of s is dead. */
 void end_forget(Guard *g, Space *s);
 
@@ -215,9 +220,10 @@ void round_end(Family *f);
 
 /* regs.c: how a task came to its exit stop. To be asked before its registers are overwritten.
  * ALONE: as one thread, for all that is known. GROUP: it ended its whole thread group, or the process, unless another thread of it executes
- * something at this moment. KILLED: by a signal, and so all of the group. ret_made: in a call that makes tasks, of which nothing may have been said. */
+ * something at this moment. KILLED: by a signal, and so all of the group. ret_made: in a call that makes tasks, of which nothing may have been said.
+ * ret_held: in a call that can have been the last to hold a file. */
 typedef enum Ends { ENDS_ALONE, ENDS_GROUP, ENDS_KILLED } Ends;
-Ends regs_how_it_ends(const Guard *g, pid_t pid, bool *ret_made);
+Ends regs_how_it_ends(const Guard *g, pid_t pid, bool *ret_made, bool *ret_held);
 /* Overwrites the registers of a task at its exit stop. */
 void regs_clear(Guard *g, pid_t pid);
 
@@ -237,17 +243,23 @@ void files_keep(Guard *g, const Task *t);
 void files_keep_link(Guard *g, const char *link);
 /* May there be any? */
 bool files_any(const Guard *g);
+/* Was anything ever made in the scratch? */
+bool files_ever(Guard *g);
 bool files_kept(const Guard *g, dev_t dev, ino_t ino);
 /* Takes fd. Returns 0 or -errno; a file that is kept already is closed. */
 int files_keep_fd(Guard *g, int fd);
-/* A task is about to be let go from its exit stop: what the scratch holds is counted, as soon as nobody else runs. A file that has no name can be held
- * by what no descriptor and no mapping shows: what the scratch gives back from then on without having been overwritten is missed. Only where the scratch
- * is a file system of its own; under multipass the supervisor keeps what loses its last name. */
-void files_count(Guard *g);
-/* All tasks are gone, and all that was kept was overwritten and closed: counts what was missed. */
-void files_account(Guard *g);
-/* Pages of files of the scratch were overwritten, or counted as missed, through the process that maps them. */
+/* A task stands at its exit stop and nothing that it holds was let go: takes GuardEvidence.scratch_sum, when nothing of the region can run any more. A file
+ * without a name can be held by what no descriptor and no mapping shows; the sum finds it missing. Under multipass the supervisor keeps what loses its last
+ * name. */
+void files_count(Guard *g, const Task *t);
+/* `bytes` of files without a name were overwritten, or counted as missed, through a process that holds them until it is reaped. */
 void files_known(Guard *g, uint64_t bytes);
+/* Is all that files_known() was told of gone? Else no sum can be taken: it is not known what the scratch still has of it. */
+bool files_settled(Guard *g);
+/* Bytes that the scratch holds, where it is a file system of the region's own; else 0. */
+uint64_t files_bytes(const Guard *g);
+/* Of an orphaned guard, after its walk, which found `named` bytes with a name: counts what the sum misses. */
+void files_account(Guard *g, uint64_t named);
 /* Overwrites those that nobody else has open; `all`: all of them. */
 void files_clear(Guard *g, bool all);
 void files_start(Guard *g);
@@ -259,11 +271,15 @@ void files_miss(Guard *g, const struct stat *st);
  * Returns 1, 0, or -1 when the path that the link leads to is too long to be known. */
 int files_below_scratch(const Guard *g, const char *link);
 
-/* walk.c: overwrites every file below the scratch folder, and removes it. */
-void walk_scratch(Guard *g);
+/* walk.c: overwrites every file below the scratch folder, and removes it. Returns the bytes that had a name. */
+uint64_t walk_scratch(Guard *g);
 
 /* spec.c: the supervisor is dead: overwrites what the program was started with. */
 void spec_clear(Guard *g);
+
+/* trace.c: does one of those that may still be running, but t, run code of the program's? All that are known to be killed, or to stand, do not. Asked of a
+ * few only: of more, true. */
+bool trace_others_run(Guard *g, const Task *t);
 
 /* queues.c: what the program's process has open before it is the program is the host's and is left alone. */
 void queues_start(Guard *g, pid_t program);

@@ -30,6 +30,10 @@ static bool moving(TaskState s) {
         return s == TASK_AWAITED || s == TASK_EARLY || s == TASK_RUNNING;
 }
 
+bool task_is_moving(const Task *t) {
+        return moving(t->state);
+}
+
 /* Nobody runs of whom the supervisor cannot know: this is said before a task is let go for the first time. */
 static void count_moving(Guard *g, int by) {
         g->n_moving += (unsigned)by;

@@ -19,6 +19,7 @@
 
 /* A thread that waits for others of its group, which was not killed, does not keep one from executing something for longer than this. */
 #define PARKED_MAX_USEC 100000
+#define ASKED_MOST 8 /* of more that may be running, nobody asks */
 
 /* Calls back with each child of a thread. Returns 0 or -errno. */
 static int each_child(pid_t pid, void (*f)(Guard *g, pid_t child, void *arg), Guard *g, void *arg) {
@@ -112,6 +113,10 @@ static void joins(Guard *g, Task *t, const Task *k) {
         task_join(g, t, k->space);
 }
 
+static bool same_files(const Task *other, const Task *t) {
+        return syscall(SYS_kcmp, other->pid, t->pid, KCMP_FILES, 0, 0) == 0;
+}
+
 /* A task made by `parent` is a further user of its space, or has one of its own that shares its pages. */
 static void belongs(Guard *g, Task *t, const Task *parent, int event) {
         int same = same_space(parent->pid, t->pid);
@@ -122,6 +127,8 @@ static void belongs(Guard *g, Task *t, const Task *parent, int event) {
                 joins(g, t, parent);
         else if (task_new_space(g, t, parent->space->family) < 0)
                 abort();
+        if (same || same_files(t, parent))
+                t->space->closed_by_others = parent->space->closed_by_others = true;
 }
 
 static void on_child(Guard *g, Task *parent, int event) {
@@ -151,11 +158,15 @@ static void find_space(Guard *g, Task *t, const Task *parent) {
                 for (Task *k = g->buckets[i]; k; k = k->next)
                         if (k != t && k->space && (k->state == TASK_LEAVING ? in_group(k->pid, t->pid) : same_space(k->pid, t->pid) == 1)) {
                                 joins(g, t, k);
+                                k->space->closed_by_others = true;
                                 return;
                         }
         if (task_new_space(g, t, parent ? parent->space->family : NULL) < 0)
                 abort();
         t->space->family->forked = true;
+        t->space->closed_by_others = !parent || same_files(t, parent);
+        if (parent && t->space->closed_by_others)
+                parent->space->closed_by_others = true;
 }
 
 /* The traced process that made it, if that is still there. */
@@ -224,10 +235,6 @@ static bool same_group(const Task *other, const Task *t) {
         return other->group == t->group;
 }
 
-static bool same_files(const Task *other, const Task *t) {
-        return syscall(SYS_kcmp, other->pid, t->pid, KCMP_FILES, 0, 0) == 0;
-}
-
 static void park(Guard *g, Task *t, Ends how) {
         task_move(g, t, TASK_ENDING);
         t->space->parked = t;
@@ -287,12 +294,40 @@ static void look_at_leader(Guard *g, Space *s) {
                 ends(g, unpark(g, s));
 }
 
+bool trace_others_run(Guard *g, const Task *t) {
+        unsigned others = g->n_moving - task_is_moving(t);
+        char text[512];
+
+        if (others > ASKED_MOST)
+                return true;
+        for (size_t i = 0; others > 0 && i < BUCKETS; i++)
+                for (const Task *k = g->buckets[i]; k; k = k->next) {
+                        const char *state = k != t && task_is_moving(k) ? task_state(k->pid, text) : NULL;
+
+                        if (state && *state != 't' && !task_is_doomed(k->pid))
+                                return true;
+                }
+        return false;
+}
+
+/* The table of descriptors of t goes with it: what hangs there is kept. Until the region's end is certain, another process may still read what lies in a
+ * socket or a pipe. */
+static void keep_table(Guard *g, const Task *t) {
+        bool over = end_all_die(g, t);
+
+        files_count(g, t);
+        files_keep(g, t);
+        if (over)
+                queues_keep(g, t->pid);
+        queues_look(g, t->pid);
+}
+
 /* t stands at its exit stop, and others use its space. They may be on their way to their end without a stop, when the whole group dies. */
 static void leaves(Guard *g, Task *t, Ends how) {
         const Task *parked = t->space->parked;
 
         if (!task_other(g, t, same_files) && !(parked && same_files(parked, t)))
-                files_keep(g, t);
+                keep_table(g, t);
         if (how != ENDS_ALONE && !t->space->parked && task_other(g, t, same_group)) {
                 park(g, t, how);
                 look_at_leader(g, t->space);
@@ -304,8 +339,8 @@ static void leaves(Guard *g, Task *t, Ends how) {
 }
 
 static void on_exit_stop(Guard *g, Task *t) {
-        bool again = t->state == TASK_LEAVING, made;
-        Ends how = regs_how_it_ends(g, t->pid, &made);
+        bool again = t->state == TASK_LEAVING, made, held;
+        Ends how = regs_how_it_ends(g, t->pid, &made, &held);
 
         /* Who killed it may have said before that all of them end, and that is to be known by who looks what it leaves. */
         if (how == ENDS_KILLED && !g->frozen)
@@ -314,6 +349,10 @@ static void on_exit_stop(Guard *g, Task *t) {
         regs_clear(g, t->pid);
         if (!t->space)
                 find_space(g, t, parent_of(g, t->pid));
+        if (held && t->space->closed_by_others && files_ever(g)) {
+                g->evidence->calls_cut++;
+                files_miss(g, &(struct stat){});
+        }
         /* Left before: now it is a thread that took on this pid to execute something, and was killed before it could say so. */
         if (again)
                 space_count(g, t->space, 1);

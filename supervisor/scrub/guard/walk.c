@@ -34,12 +34,13 @@ static void take_file(Guard *g, int folder, const char *name, const struct stat 
         close(fd);
 }
 
-static Entry take(Guard *g, int folder, const char *name) {
+static Entry take(Guard *g, int folder, const char *name, uint64_t *named) {
         struct stat st = {};
         bool dir;
 
         if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != g->scratch_dev)
                 return ENTRY_STAYS;
+        *named += st.st_nlink > 1 ? 0 : (uint64_t)st.st_blocks * 512;
         dir = S_ISDIR(st.st_mode);
         if (dir && (st.st_mode & 0700) != 0700 && fchmodat(folder, name, 0700, 0) < 0)
                 return ENTRY_STAYS;
@@ -53,6 +54,7 @@ static Entry take(Guard *g, int folder, const char *name) {
 }
 
 typedef struct Walk {
+        uint64_t named; /* bytes of all that it found */
         int fd; /* the folder where it stands */
         unsigned long depth;
 } Walk;
@@ -82,7 +84,7 @@ static int step(Guard *g, Walk *w) {
         }
         while (was == ENTRY_GONE && (d = readdir(folder)))
                 if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
-                        was = take(g, w->fd, d->d_name);
+                        was = take(g, w->fd, d->d_name, &w->named);
         if (was == ENTRY_STAYS)
                 r = -1;
         else if (was == ENTRY_FOLDER)
@@ -93,16 +95,17 @@ static int step(Guard *g, Walk *w) {
         return r;
 }
 
-void walk_scratch(Guard *g) {
+uint64_t walk_scratch(Guard *g) {
         Walk w = {.fd = g->scratch < 0 ? -1 : openat(g->scratch, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
         int r = w.fd < 0 ? -1 : 1;
 
         if (g->scratch < 0)
-                return;
+                return 0;
         while (r > 0)
                 r = step(g, &w);
         if (w.fd >= 0)
                 close(w.fd);
         if (r < 0)
                 files_miss(g, &(struct stat){});
+        return w.named;
 }

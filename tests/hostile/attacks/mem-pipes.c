@@ -12,6 +12,8 @@ int main(int argc, char **argv) {
                 for (ssize_t n; (n = write(p[1], b, sizeof b)) > 0;)
                         got += (size_t)n;
         }
+        while (argc > 2)
+                pause();
         if (got < mib << 20)
                 contained("%zu KiB in pipes", got >> 10);
         escaped("%zu MiB in pipes", got >> 20);

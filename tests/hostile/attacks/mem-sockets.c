@@ -16,6 +16,8 @@ int main(int argc, char **argv) {
                                 got += (size_t)n;
                 }
         }
+        while (argc > 2)
+                pause();
         if (got < mib << 20)
                 contained("%zu KiB in sockets", got >> 10);
         escaped("%zu MiB in sockets", got >> 20);

@@ -1,0 +1,20 @@
+/* Apart from json.c because the digest skill, which needs nothing but Jansson, has it as well. */
+#include "base/json.h"
+
+#include <string.h>
+
+const char *json_text(const json_t *v) {
+        const char *s = json_string_value(v);
+
+        return s && strlen(s) == json_string_length(v) ? s : NULL;
+}
+
+bool json_text_is(const json_t *v, const char *text) {
+        const char *s = json_text(v);
+
+        return s && strcmp(s, text) == 0;
+}
+
+const char *json_bytes(const json_t *v) {
+        return json_string_value(v);
+}

@@ -1,0 +1,141 @@
+#include "base/owner.h"
+
+#include "base/io.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define LINKS_MAX 40 /* as the kernel has it */
+#define ACL_NAME "system.posix_acl_access"
+
+static bool owner_trusts(uid_t uid, uid_t self) {
+        return uid == 0 || uid == self;
+}
+
+/* A group whose number is its user's own is that user's private group, which most systems make. */
+static bool owner_trusts_group(gid_t gid, uid_t self) {
+        return gid == 0 || (self != 0 && gid == (gid_t)self);
+}
+
+bool owner_alone(const struct stat *st, uid_t self) {
+        if (!owner_trusts(st->st_uid, self))
+                return false;
+        if (S_ISLNK(st->st_mode) || S_ISCHR(st->st_mode)) /* a link's mode means nothing, and what is written to /dev/null stays nowhere */
+                return true;
+        return !(st->st_mode & S_IWOTH) && (!(st->st_mode & S_IWGRP) || owner_trusts_group(st->st_gid, self));
+}
+
+int owner_refuse(const char *path, const struct stat *st, uid_t self, Diag *reterr) {
+        char shown[512];
+
+        diag_quote(path, strlen(path), shown, sizeof(shown));
+        if (!owner_trusts(st->st_uid, self))
+                return diag(reterr, OWNER_E_OTHER, "user %u can write \"%s\", which belongs to that user; fix: chown %s \"%s\"", (unsigned)st->st_uid, shown,
+                            self == 0 ? "root" : "it to you, or to root:", shown);
+        if (st->st_mode & S_IWOTH)
+                return diag(reterr, OWNER_E_OTHER, "every user can write \"%s\" (mode %04o); fix: chmod o-w \"%s\"", shown, st->st_mode & 07777, shown);
+        return diag(reterr, OWNER_E_OTHER, "group %u can write \"%s\" (mode %04o); fix: chmod g-w \"%s\"", (unsigned)st->st_gid, shown, st->st_mode & 07777, shown);
+}
+
+/* An access control list that lets others write shows as the group's right to write, also where the group is root's. */
+static bool owner_has_list(const char *path, const struct stat *st) {
+        return st->st_mode & S_IWGRP && !S_ISLNK(st->st_mode) && lgetxattr(path, ACL_NAME, NULL, 0) > 0;
+}
+
+typedef struct OwnerWalk {
+        char done[PATH_MAX]; /* looked at, without links; "" is the root */
+        char rest[PATH_MAX]; /* still to be walked */
+        uid_t self;
+        unsigned links;
+        Diag *reterr;
+} OwnerWalk;
+
+/* What stands at `done`. In a sticky folder nobody replaces an entry of another: the entry's own owner is looked at next. */
+static int owner_judge(OwnerWalk *w, const struct stat *st, bool last) {
+        const char *path = *w->done ? w->done : "/";
+        const bool sticky = S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX && !last && owner_trusts(st->st_uid, w->self);
+
+        if (sticky || (owner_alone(st, w->self) && !owner_has_list(path, st)))
+                return 0;
+        if (owner_alone(st, w->self))
+                return diag(w->reterr, OWNER_E_OTHER, "an access control list lets others write \"%s\"; fix: setfacl -b \"%s\"", path, path);
+        return owner_refuse(path, st, w->self, w->reterr);
+}
+
+static int owner_follow(OwnerWalk *w, size_t n_before) {
+        char target[PATH_MAX], whole[PATH_MAX];
+        ssize_t n = readlink(w->done, target, sizeof(target) - 1);
+
+        if (n < 0)
+                return -errno;
+        target[n] = 0;
+        if (++w->links > LINKS_MAX)
+                return -ELOOP;
+        if (snprintf(whole, sizeof(whole), "%s/%s", target, w->rest) >= (int)sizeof(whole))
+                return -ENAMETOOLONG;
+        memcpy(w->rest, whole, sizeof(whole));
+        w->done[target[0] == '/' ? 0 : n_before] = 0;
+        return 0;
+}
+
+/* Takes the first part of `rest`; it is empty when nothing is left. */
+static int owner_part(OwnerWalk *w, char part[static NAME_MAX + 1], bool *ret_last) {
+        size_t skip = strspn(w->rest, "/"), n = strcspn(w->rest + skip, "/");
+
+        if (n > NAME_MAX)
+                return -ENAMETOOLONG;
+        memcpy(part, w->rest + skip, n);
+        part[n] = 0;
+        memmove(w->rest, w->rest + skip + n, strlen(w->rest + skip + n) + 1);
+        *ret_last = w->rest[strspn(w->rest, "/")] == 0;
+        return 0;
+}
+
+static int owner_walk(OwnerWalk *w) {
+        char part[NAME_MAX + 1];
+        struct stat st;
+        bool last;
+        int r;
+
+        if (stat("/", &st) < 0)
+                return -errno;
+        r = owner_judge(w, &st, false);
+        while (r == 0 && (r = owner_part(w, part, &last)) == 0 && *part) {
+                size_t n = strlen(w->done);
+
+                if (strcmp(part, ".") == 0)
+                        continue;
+                if (strcmp(part, "..") == 0) {
+                        *(strrchr(w->done, '/') ?: w->done) = 0;
+                        continue;
+                }
+                if (n + strlen(part) + 2 > sizeof(w->done))
+                        return -ENAMETOOLONG;
+                w->done[n] = '/';
+                strcpy(w->done + n + 1, part);
+                if (lstat(w->done, &st) < 0)
+                        return errno == ENOENT ? 0 : -errno;
+                if (!last && !S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode))
+                        return -ENOTDIR;
+                r = owner_judge(w, &st, last);
+                if (r == 0 && S_ISLNK(st.st_mode))
+                        r = owner_follow(w, n);
+        }
+        return r;
+}
+
+int owner_check(const char *path, uid_t self, Diag *reterr) {
+        _cleanup_free_ char *absolute = io_absolute(path);
+        OwnerWalk w = {.self = self, .reterr = reterr};
+
+        if (!absolute)
+                return errno ? -errno : -ENOMEM;
+        if (strlen(absolute) >= sizeof(w.rest))
+                return -ENAMETOOLONG;
+        strcpy(w.rest, absolute);
+        return owner_walk(&w);
+}

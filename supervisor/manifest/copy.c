@@ -1,0 +1,353 @@
+#include "manifest/copy.h"
+
+#include "base/cache.h"
+#include "base/hash.h"
+#include "manifest/bundle-private.h"
+#include "manifest/copies.h"
+#include "schema/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#define NEW_NAME_MAX 32
+#define PART_MAX (COPY_NAME_MAX + NAME_MAX + 2)
+
+static const LookRule copy_rule = {.entries_max = SKILL_FILES_MAX, .depth_max = BUNDLE_DEPTH_MAX, .links = true};
+
+/* A folder of copies in the store. */
+typedef struct Shelf {
+        char *path; /* absolute, without symlinks */
+        int fd, cache;
+} Shelf;
+
+static void shelf_deinit(Shelf *s) {
+        free(s->path);
+        closep(&s->fd);
+        closep(&s->cache);
+}
+
+void copy_deinit(Copy *c) {
+        free(c->path);
+        *c = (Copy){0};
+}
+
+bool copy_name(const char *digest, char ret[static COPY_NAME_MAX]) {
+        uint8_t hash[HASH_BYTES];
+
+        if (strncmp(digest, "sha256:", 7) != 0 || hex_decode(digest + 7, hash, sizeof(hash)) < 0)
+                return false;
+        snprintf(ret, COPY_NAME_MAX, "sha256-%.64s", digest + 7);
+        return true;
+}
+
+static int copy_refusal(const char *path, const char *what, int e, Diag *reterr) {
+        if (e == -ENOMEM)
+                return e;
+        return diag(reterr, COPY_E_STORE, "%s: %s: %s", path, what, strerror(-e));
+}
+
+/* Returns 0, -ENOENT when it is not there and not to be made, COPY_E_*, -errno. */
+static int shelf_open(const char *store_dir, const char *kind, bool make, Shelf *ret, Diag *reterr) {
+        _cleanup_(shelf_deinit) Shelf s = {.fd = -1, .cache = -1};
+        _cleanup_free_ char *store = realpath(store_dir, NULL);
+        _cleanup_close_ int dir = store ? open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+        struct stat st;
+
+        if (dir < 0)
+                return errno == ENOENT && !make ? -ENOENT : copy_refusal(store_dir, "cannot be opened", -errno, reterr);
+        if (asprintf(&s.path, "%s/%s", store, kind) < 0) {
+                s.path = NULL;
+                return -ENOMEM;
+        }
+        s.fd = openat(dir, kind, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (s.fd < 0 && errno == ENOENT && !make)
+                return -ENOENT;
+        if (s.fd < 0 && errno == ENOENT && (mkdirat(dir, kind, 0700) == 0 || errno == EEXIST))
+                s.fd = openat(dir, kind, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (s.fd < 0 || fstat(s.fd, &st) < 0)
+                return copy_refusal(s.path, "the folder of copies cannot be opened or made", -errno, reterr);
+        if (st.st_uid != geteuid() && st.st_uid != 0)
+                return diag(reterr, COPY_E_CHANGED, "%s: belongs to user %u: what runs must be in a folder of the user who runs Lethe, or of root", s.path, st.st_uid);
+        if (st.st_mode & (S_IWGRP | S_IWOTH))
+                return diag(reterr, COPY_E_CHANGED, "%s: others can write to it: close it to them (chmod 0700)", s.path);
+        s.cache = cache_open(store_dir);
+        *ret = s;
+        s = (Shelf){.fd = -1, .cache = -1};
+        return 0;
+}
+
+static void copy_key(const char *part, char ret[static NAME_MAX]) {
+        uint8_t hash[HASH_BYTES];
+        char hex[HASH_HEX_MAX];
+
+        hash_bytes(part, strlen(part), hash);
+        snprintf(ret, NAME_MAX, "copy-%s", hex_encode(hash, sizeof(hash), hex));
+}
+
+/* part: the path below the store. */
+static bool copy_looks_as_made(const Shelf *s, const char *part, const Look *look) {
+        _cleanup_free_ uint8_t *bytes = NULL;
+        char key[NAME_MAX];
+        size_t n;
+
+        copy_key(part, key);
+        return s->cache >= 0 && cache_get(s->cache, key, LOOK_BYTES, &bytes, &n) == 0 && n == LOOK_BYTES && memcmp(bytes, look->digest, LOOK_BYTES) == 0;
+}
+
+static void copy_keep_look(const Shelf *s, const char *part, const Look *look) {
+        char key[NAME_MAX];
+
+        copy_key(part, key);
+        if (s->cache >= 0)
+                cache_put(s->cache, key, look->digest, LOOK_BYTES);
+}
+
+static bool copy_look(int fd, Look *ret) {
+        struct stat st;
+
+        return fstat(fd, &st) == 0 && (!S_ISDIR(st.st_mode) || lseek(fd, 0, SEEK_SET) == 0) && look_at(fd, "", &copy_rule, ret);
+}
+
+bool copy_is_untouched(const Copy *c) {
+        _cleanup_close_ int fd = open(c->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        Look now;
+
+        return fd >= 0 && copy_look(fd, &now) && look_same(&now, &c->look);
+}
+
+/* Reads the copy again. Returns 0, COPY_E_CHANGED, -errno. */
+int copy_check(int fd, const char *path, const char *digest, Diag *reterr) {
+        _cleanup_bundle_ Bundle b = {0};
+        char found[DIGEST_TEXT_MAX] = "";
+        Diag why = {0};
+        struct stat st;
+        int e;
+
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (S_ISDIR(st.st_mode)) {
+                e = bundle_read(fd, &b, &why);
+                strcpy(found, b.digest);
+        } else
+                e = bundle_program_digest(fd, path, found, &why);
+        if (e < 0)
+                return e;
+        if (e > 0 || strcmp(found, digest) != 0)
+                return diag(reterr, COPY_E_CHANGED, "%s: this copy was changed: %s%s; remove it (chmod -R u+w, then rm -r), and the next start makes it again", path,
+                            e > 0 ? why.text : "its content has the digest ", e > 0 ? "" : found);
+        return 0;
+}
+
+/* What is open behind fd is what its digest says. Returns 0, COPY_E_CHANGED, -errno. */
+static int copy_trust(const Shelf *s, const char *part, int fd, const char *path, const char *digest, Look *ret, Diag *reterr) {
+        Look before;
+        int e;
+
+        if (!copy_look(fd, &before))
+                return diag(reterr, COPY_E_CHANGED, "%s: this copy was changed: something in it belongs to another user or can be written by others; remove it (chmod -R u+w, then rm -r), "
+                                                    "and the next start makes it again", path);
+        if (!copy_looks_as_made(s, part, &before)) {
+                e = copy_check(fd, path, digest, reterr);
+                if (e != 0)
+                        return e;
+                if (!copy_look(fd, ret) || !look_same(&before, ret))
+                        return diag(reterr, COPY_E_CHANGED, "%s: this copy is being changed", path);
+                copy_keep_look(s, part, ret);
+        }
+        *ret = before;
+        return 0;
+}
+
+/* kind/…: name below the shelf. *ret_path and *ret_fd are owned. */
+static int copy_find(const Shelf *s, const char *kind, const char *name, const char *digest, int flags, Copy *ret, int *ret_fd, Diag *reterr) {
+        _cleanup_close_ int fd = openat(s->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags);
+        _cleanup_copy_ Copy c = {0};
+        char part[PART_MAX + sizeof(COPY_PROGRAMS)];
+        int e;
+
+        if (fd < 0 && errno == ENOENT)
+                return -ENOENT;
+        if (asprintf(&c.path, "%s/%s", s->path, name) < 0) {
+                c.path = NULL;
+                return -ENOMEM;
+        }
+        if (fd < 0)
+                return copy_refusal(c.path, "the copy cannot be opened", -errno, reterr);
+        snprintf(part, sizeof(part), "%s/%s", kind, name);
+        e = copy_trust(s, part, fd, c.path, digest, &c.look, reterr);
+        if (e != 0)
+                return e;
+        *ret = c;
+        c = (Copy){0};
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+int copy_find_skill(const char *store_dir, const char *digest, Copy *ret, int *ret_fd, Diag *reterr) {
+        _cleanup_(shelf_deinit) Shelf s = {.fd = -1, .cache = -1};
+        char name[COPY_NAME_MAX];
+        int e;
+
+        if (!copy_name(digest, name))
+                return -ENOENT;
+        e = shelf_open(store_dir, COPY_SKILLS, false, &s, reterr);
+        return e != 0 ? e : copy_find(&s, COPY_SKILLS, name, digest, O_DIRECTORY, ret, ret_fd, reterr);
+}
+
+/* A name that nobody else has: what is made there takes its place by rename(2). */
+static int copy_new_name(char ret[static NEW_NAME_MAX]) {
+        uint64_t n;
+
+        if (getrandom(&n, sizeof(n), 0) != (ssize_t)sizeof(n))
+                return -EIO;
+        snprintf(ret, NEW_NAME_MAX, COPIES_NEW "%016" PRIx64, n);
+        return 0;
+}
+
+/* Whoever was faster has made the same. */
+static bool copy_is_there(int e) {
+        return e == EEXIST || e == ENOTEMPTY;
+}
+
+/* Fills a new folder and puts it in its place. b is what was copied, and `name` the copy's. */
+static int copy_make_skill(const Shelf *s, int from, Bundle *b, char name[static COPY_NAME_MAX], Diag *reterr) {
+        _cleanup_close_ int made = -1;
+        char fresh[NEW_NAME_MAX], part[PART_MAX + sizeof(COPY_PROGRAMS)];
+        bool placed = false;
+        Look look;
+        int e = copy_new_name(fresh);
+
+        if (e < 0)
+                return e;
+        if (mkdirat(s->fd, fresh, 0700) < 0)
+                return copy_refusal(s->path, "a copy cannot be made", -errno, reterr);
+        made = openat(s->fd, fresh, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        e = made < 0 ? -errno : bundle_copy(from, made, b, reterr);
+        if (e == 0)
+                e = bundle_settle(made, 0555);
+        if (e == 0 && copy_name(b->digest, name)) {
+                placed = renameat(s->fd, fresh, s->fd, name) == 0;
+                e = placed || copy_is_there(errno) ? 0 : -errno;
+        }
+        if (!placed)
+                copies_remove(s->fd, fresh);
+        else if (fsync(s->fd) < 0)
+                e = -errno;
+        else if (copy_look(made, &look)) {
+                snprintf(part, sizeof(part), COPY_SKILLS "/%s", name);
+                copy_keep_look(s, part, &look);
+        }
+        return e < 0 ? copy_refusal(s->path, "a copy cannot be made", e, reterr) : e;
+}
+
+int copy_skill(const char *store_dir, int from, Bundle *b, Copy *ret, int *ret_fd, Diag *reterr) {
+        _cleanup_(shelf_deinit) Shelf s = {.fd = -1, .cache = -1};
+        _cleanup_bundle_ Bundle copied = {0};
+        char name[COPY_NAME_MAX];
+        int e = shelf_open(store_dir, COPY_SKILLS, true, &s, reterr);
+
+        if (e != 0)
+                return e;
+        if (!copy_name(b->digest, name))
+                return -EINVAL;
+        e = copy_find(&s, COPY_SKILLS, name, b->digest, O_DIRECTORY, ret, ret_fd, reterr);
+        if (e != -ENOENT)
+                return e;
+        e = copy_make_skill(&s, from, &copied, name, reterr);
+        if (e == 0)
+                e = copy_find(&s, COPY_SKILLS, name, copied.digest, O_DIRECTORY, ret, ret_fd, reterr);
+        if (e != 0)
+                return e;
+        bundle_deinit(b);
+        *b = copied;
+        copied = (Bundle){0};
+        return 0;
+}
+
+static int copy_program_part(const char *digest, const char *name, char ret[static PART_MAX]) {
+        char folder[COPY_NAME_MAX];
+
+        if (!copy_name(digest, folder) || strchr(name, '/') || strlen(name) > NAME_MAX)
+                return -EINVAL;
+        snprintf(ret, PART_MAX, "%s/%s", folder, name);
+        return 0;
+}
+
+static int copy_find_on(const Shelf *s, const char *digest, const char *name, char **ret_path, Diag *reterr) {
+        _cleanup_copy_ Copy c = {0};
+        _cleanup_close_ int fd = -1;
+        char part[PART_MAX];
+        int e = copy_program_part(digest, name, part);
+
+        if (e == 0)
+                e = copy_find(s, COPY_PROGRAMS, part, digest, 0, &c, &fd, reterr);
+        if (e == 0)
+                *ret_path = TAKE_PTR(c.path);
+        return e;
+}
+
+int copy_find_program(const char *store_dir, const char *digest, const char *name, char **ret_path, Diag *reterr) {
+        _cleanup_(shelf_deinit) Shelf s = {.fd = -1, .cache = -1};
+        int e = shelf_open(store_dir, COPY_PROGRAMS, false, &s, reterr);
+
+        return e != 0 ? e : copy_find_on(&s, digest, name, ret_path, reterr);
+}
+
+int copy_bytes(int from, int to, char ret_digest[static DIGEST_TEXT_MAX]) {
+        uint8_t hash[HASH_BYTES];
+        int e = hash_copy(from, to, SKILL_BYTES_MAX, hash, NULL);
+
+        if (e == 0)
+                bundle_digest_text(hash, ret_digest);
+        return e > 0 ? -errno : e;
+}
+
+/* Into a file of its own, under its digest then. */
+static int copy_make_program(const Shelf *s, int from, const char *name, const char *fresh, char digest[static DIGEST_TEXT_MAX], Diag *reterr) {
+        _cleanup_close_ int to = openat(s->fd, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        char folder[COPY_NAME_MAX], part[PART_MAX], below[sizeof(COPY_PROGRAMS) + PART_MAX];
+        Look look;
+        int e = to < 0 ? -errno : copy_bytes(from, to, digest);
+
+        if (e == -EFBIG)
+                return diag(reterr, BUNDLE_E_LIMIT, "%s: larger than %lu bytes", name, SKILL_BYTES_MAX);
+        if (e == 0)
+                e = bundle_settle(to, 0555);
+        if (e < 0)
+                return e;
+        e = copy_program_part(digest, name, part);
+        if (e < 0 || !copy_name(digest, folder))
+                return e;
+        if (mkdirat(s->fd, folder, 0700) < 0 && errno != EEXIST)
+                return -errno;
+        if (renameat2(s->fd, fresh, s->fd, part, RENAME_NOREPLACE) < 0)
+                return errno == EEXIST ? 0 : -errno;
+        if (fsync(s->fd) < 0)
+                return -errno;
+        snprintf(below, sizeof(below), COPY_PROGRAMS "/%s", part);
+        if (copy_look(to, &look))
+                copy_keep_look(s, below, &look);
+        return 0;
+}
+
+int copy_program(const char *store_dir, int from, const char *name, char digest[static DIGEST_TEXT_MAX], char **ret_path, Diag *reterr) {
+        _cleanup_(shelf_deinit) Shelf s = {.fd = -1, .cache = -1};
+        char fresh[NEW_NAME_MAX];
+        int e = shelf_open(store_dir, COPY_PROGRAMS, true, &s, reterr);
+
+        if (e == 0)
+                e = copy_new_name(fresh);
+        if (e != 0)
+                return e;
+        e = copy_make_program(&s, from, name, fresh, digest, reterr);
+        unlinkat(s.fd, fresh, 0);
+        if (e < 0)
+                return copy_refusal(s.path, "a copy of the program cannot be made", e, reterr);
+        return e != 0 ? e : copy_find_on(&s, digest, name, ret_path, reterr);
+}

@@ -1,0 +1,236 @@
+#include "region/region-shared.h"
+
+#include "region/region-proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SHARED_PAGE 4096ULL
+#define SHARED_LINE_MAX 8192   /* of /proc/PID/maps: a path and some numbers */
+#define SHARED_NAME "/dev/zero (deleted)"
+
+static uint64_t shared_plus(uint64_t a, uint64_t b) {
+        uint64_t v;
+
+        return __builtin_add_overflow(a, b, &v) ? UINT64_MAX : v;
+}
+
+static bool shared_room(void **v, size_t n, size_t *room, size_t each) {
+        size_t more = *room ? *room * 2 : 16;
+        void *grown;
+
+        if (n < *room)
+                return true;
+        grown = reallocarray(*v, more, each);
+        if (!grown)
+                return false;
+        *v = grown;
+        *room = more;
+        return true;
+}
+
+static void shared_sum(RegionShared *s) {
+        s->held_bytes = s->lost_bytes;
+        for (size_t i = 0; i < s->n; i++)
+                s->held_bytes = shared_plus(s->held_bytes, s->v[i].bytes);
+        for (size_t i = 0; i < s->n_asked; i++)
+                s->held_bytes = shared_plus(s->held_bytes, s->asked[i].bytes);
+}
+
+void region_shared_ask(RegionShared *s, uint64_t bytes) {
+        bytes = shared_plus(bytes, SHARED_PAGE - 1) / SHARED_PAGE * SHARED_PAGE;
+        s->largest = MAX(s->largest, bytes);
+        s->held_bytes = shared_plus(s->held_bytes, bytes);
+        s->batch += s->n_asked == 0;
+        if (!region_shared_is_full(s) && shared_room((void **)&s->asked, s->n_asked, &s->room_asked, sizeof(*s->asked)))
+                s->asked[s->n_asked++] = (SharedAsked){.bytes = bytes};
+        else
+                s->lost_bytes = shared_plus(s->lost_bytes, bytes);
+}
+
+bool region_shared_is_full(const RegionShared *s) {
+        return s->n_asked == SHARED_ASKED_MAX;
+}
+
+bool region_shared_is_open(const RegionShared *s) {
+        return s->n_asked > 0;
+}
+
+/* A new object: it has the largest length that is still open, and where none is, the largest that there ever was. */
+static int shared_found(RegionShared *s, uint64_t dev, uint64_t inode) {
+        size_t best = 0;
+
+        for (size_t i = 0; i < s->n; i++)
+                if (s->v[i].inode == inode && s->v[i].dev == dev) {
+                        s->v[i].missed = 0;
+                        return 0;
+                }
+        if (!shared_room((void **)&s->v, s->n, &s->room, sizeof(*s->v)))
+                return -ENOMEM;
+        for (size_t i = 1; i < s->n_asked; i++)
+                if (s->asked[i].bytes > s->asked[best].bytes)
+                        best = i;
+        s->v[s->n] = (SharedObject){.dev = dev, .inode = inode, .bytes = s->n_asked ? s->asked[best].bytes : s->largest, .batch = s->batch};
+        if (s->n_asked)
+                s->asked[best] = s->asked[--s->n_asked];
+        s->made++;
+        s->made_bytes = shared_plus(s->made_bytes, s->v[s->n].bytes);
+        s->n++;
+        return 0;
+}
+
+/* "7f… -7f… rw-s 00000000 00:01 1057   /dev/zero (deleted)". A file of that name is charged as well, to the one who named it so. */
+static int shared_line(RegionShared *s, const char *line) {
+        unsigned long long inode;
+        unsigned major, minor;
+        char type;
+        int at = 0;
+
+        if (sscanf(line, "%*x-%*x %*c%*c%*c%c %*x %x:%x %llu %n", &type, &major, &minor, &inode, &at) != 4 || type != 's' || at == 0 ||
+            strcmp(line + at, SHARED_NAME) != 0)
+                return 0;
+        return shared_found(s, (uint64_t)major << 32 | minor, inode);
+}
+
+static int shared_look_at(RegionShared *s, pid_t pid) {
+        char path[64], text[SHARED_LINE_MAX];
+        size_t n = 0;
+        int fd, e = 0;
+
+        snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return 0; /* it ended */
+        for (;;) {
+                ssize_t k = read(fd, text + n, sizeof(text) - 1 - n);
+                char *line = text, *end;
+
+                if (k <= 0)
+                        break;
+                n += (size_t)k;
+                text[n] = 0;
+                while (e == 0 && (end = memchr(line, '\n', n - (size_t)(line - text)))) {
+                        *end = 0;
+                        e = shared_line(s, line);
+                        line = end + 1;
+                }
+                n -= (size_t)(line - text);
+                memmove(text, line, n);
+                if (e < 0 || n == sizeof(text) - 1)
+                        break;
+        }
+        close(fd);
+        return e;
+}
+
+/* None of them came, none is missing. */
+static bool shared_same(const pid_t *a, size_t n_a, const pid_t *b, size_t n_b) {
+        return n_a == n_b && (n_a == 0 || memcmp(a, b, n_a * sizeof(*a)) == 0);
+}
+
+/* The object has gone. It takes the smallest length of its batch; another object of the batch gets the length that it had. */
+static void shared_gone(RegionShared *s, SharedObject *gone) {
+        SharedObject *smallest = gone;
+        uint64_t bytes = gone->bytes;
+
+        for (size_t i = 0; i < s->n; i++)
+                if (s->v[i].batch == gone->batch && s->v[i].bytes < smallest->bytes)
+                        smallest = &s->v[i];
+        gone->bytes = smallest->bytes;
+        smallest->bytes = bytes;
+        s->gone_bytes = shared_plus(s->gone_bytes, gone->bytes);
+        *gone = s->v[--s->n];
+}
+
+static void shared_give_back(RegionShared *s) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < s->n;)
+                if (s->v[i].missed < SHARED_LOOKS)
+                        i++;
+                else
+                        shared_gone(s, &s->v[i]);
+        for (size_t i = 0; i < s->n_asked; i++)
+                if (++s->asked[i].looks < SHARED_LOOKS)
+                        s->asked[n++] = s->asked[i];
+        s->n_asked = n;
+}
+
+int region_shared_look(RegionShared *s, pid_t root) {
+        _cleanup_free_ pid_t *before = NULL, *after = NULL;
+        size_t n_before = 0, n_after = 0;
+        int e = proc_tree_list(root, &before, &n_before);
+
+        for (size_t i = 0; e == 0 && i < s->n; i++)
+                s->v[i].missed++;
+        for (size_t i = 0; e == 0 && i < n_before; i++)
+                e = shared_look_at(s, before[i]);
+        if (e == 0)
+                e = proc_tree_list(root, &after, &n_after);
+        if (e == 0 && shared_same(before, n_before, after, n_after))
+                shared_give_back(s);
+        else
+                for (size_t i = 0; i < s->n; i++)
+                        s->v[i].missed -= s->v[i].missed > 0; /* this look counts for nothing */
+        shared_sum(s);
+        return e;
+}
+
+static int shared_larger_first(const void *a, const void *b) {
+        const uint64_t *x = a, *y = b;
+
+        return (*x < *y) - (*x > *y);
+}
+
+static const SharedObject *shared_find(const RegionShared *s, const SharedEnded *e) {
+        for (size_t i = 0; i < s->n; i++)
+                if (s->v[i].inode == e->inode && s->v[i].dev == e->dev)
+                        return &s->v[i];
+        return NULL;
+}
+
+static bool shared_has_ended(const SharedObject *o, const SharedEnded *ended, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (o->inode == ended[i].inode && o->dev == ended[i].dev)
+                        return true;
+        return false;
+}
+
+/* Which of two objects that one look found has which of two lengths is not known; their sum is. */
+uint64_t region_shared_beyond(const RegionShared *s, const SharedEnded *ended, size_t n_ended, uint64_t others, uint64_t others_bytes) {
+        _cleanup_free_ uint64_t *open = NULL;
+        uint64_t made = 0, mapped = others_bytes, unknown = others;
+        size_t n = 0;
+
+        if (n_ended == 0 && others == 0)
+                return 0;
+        open = calloc(s->n_asked + s->n + 1, sizeof(*open));
+        if (!open)
+                return s->held_bytes;
+        for (size_t i = 0; i < n_ended; i++) {
+                const SharedObject *o = shared_find(s, &ended[i]);
+
+                mapped = shared_plus(mapped, ended[i].bytes);
+                made = shared_plus(made, o ? o->bytes : 0);
+                unknown += !o;
+        }
+        for (size_t i = 0; i < s->n_asked; i++)
+                open[n++] = s->asked[i].bytes;
+        for (size_t i = 0; others > 0 && i < s->n; i++)
+                if (!shared_has_ended(&s->v[i], ended, n_ended))
+                        open[n++] = s->v[i].bytes;
+        qsort(open, n, sizeof(*open), shared_larger_first);
+        for (uint64_t i = 0; i < unknown; i++)
+                made = shared_plus(made, i < n ? open[i] : s->largest);
+        return made > mapped ? made - mapped : 0;
+}
+
+void region_shared_deinit(RegionShared *s) {
+        free(s->v);
+        free(s->asked);
+        *s = (RegionShared){};
+}

@@ -1,0 +1,87 @@
+/* Runs: lethe-serve. Memory that the daemon holds for its clients: requests that wait or run, output that it captures, answers that are not read yet. One
+ * account of all, which `lethe capacity` states. Users other than the daemon's own get at most half of it, each of them a quarter of that. */
+#include "serve/serve.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const uint64_t FOREIGN_MAX = SERVE_HELD_MAX / 2, ONE_MAX = SERVE_HELD_MAX / 8;
+
+bool share_take(Server *s, Peer *p, size_t n) {
+        bool fits;
+
+        pthread_mutex_lock(&s->share_lock);
+        fits = s->shared + n <= SERVE_HELD_MAX && (!p->foreign || (s->shared_foreign + n <= FOREIGN_MAX && p->shared + n <= ONE_MAX));
+        if (fits) {
+                s->shared += n;
+                s->shared_foreign += p->foreign ? n : 0;
+                p->shared += n;
+        }
+        pthread_mutex_unlock(&s->share_lock);
+        return fits;
+}
+
+void share_give(Server *s, Peer *p, size_t n) {
+        pthread_mutex_lock(&s->share_lock);
+        s->shared -= n;
+        s->shared_foreign -= p->foreign ? n : 0;
+        p->shared -= n;
+        pthread_mutex_unlock(&s->share_lock);
+}
+
+/* What a value takes as Jansson keeps it: small ones cost more than their text. */
+size_t share_of_json(const json_t *v) {
+        size_t n = 64 + json_string_length(v);
+        const char *key;
+        json_t *member;
+
+        for (size_t i = 0; i < json_array_size(v); i++)
+                n += share_of_json(json_array_get(v, i));
+        json_object_foreach((json_t *)v, key, member)
+                n += 64 + strlen(key) + share_of_json(member);
+        return n;
+}
+
+/* Grows by doubling; both pieces are there while it does. */
+static bool capture_grow(Capture *c, size_t n) {
+        size_t room = c->text.room ? c->text.room : 4096, had = c->charged;
+
+        while (room < c->text.n + n + 1)
+                room *= 2;
+        room = MIN(room, (size_t)SERVE_CAPTURE_MAX + 1);
+        if (room <= c->text.room)
+                return true;
+        if (!share_take(c->server, c->peer, room))
+                return false;
+        c->charged = room;
+        if (buf_reserve(&c->text, room - 1 - c->text.n) < 0) {
+                share_give(c->server, c->peer, room);
+                c->charged = had;
+                return false;
+        }
+        share_give(c->server, c->peer, had);
+        return true;
+}
+
+static void capture_take(RegionSink *sink, const char *bytes, size_t n) {
+        Capture *c = (Capture *)sink;
+        size_t fits = MIN(n, SERVE_CAPTURE_MAX - c->text.n);
+
+        if (fits > 0 && !capture_grow(c, fits))
+                fits = 0;
+        if (fits > 0 && buf_add(&c->text, bytes, fits) < 0)
+                fits = 0;
+        c->cut |= fits < n;
+}
+
+void capture_init(Capture *c, Server *s, Peer *p) {
+        *c = (Capture){.sink.take = capture_take, .text.max = SERVE_CAPTURE_MAX + 1, .server = s, .peer = p};
+}
+
+void capture_deinit(Capture *c) {
+        buf_deinit(&c->text);
+        c->text = (Buf){};
+        if (c->server)
+                share_give(c->server, c->peer, c->charged);
+        c->charged = 0;
+}

@@ -1,0 +1,100 @@
+#include "spawn/helper.h"
+
+#include "base/io.h"
+#include "schema/limits.h"
+#include "spawn/own.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define RECORD_MS 10000
+
+static int helper_open(const Plan *p, const Probe *probe, Helper *h, int *fds, size_t *n_fds, Diag *reterr) {
+        _cleanup_free_ uint8_t *bytes = NULL;
+        int status[2], lifeline[2];
+        size_t n;
+
+        for (size_t i = 0; i <= REGION_PIPE_OUT_FD; i++)
+                if ((fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0)
+                        return -errno;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, status) < 0)
+                return -errno;
+        h->status = status[0];
+        fds[LAUNCH_FD_STATUS] = status[1];
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, lifeline) < 0)
+                return -errno;
+        h->lifeline = lifeline[1];
+        fds[LAUNCH_FD_LIFELINE] = lifeline[0];
+        fds[LAUNCH_FD_SPEC] = spawn_seal(&p->spec, &bytes, &n);
+        if (fds[LAUNCH_FD_SPEC] < 0)
+                return fds[LAUNCH_FD_SPEC];
+        *n_fds = LAUNCH_FD_TREES;
+        return spawn_open_trees(p, probe, NULL, fds, n_fds, reterr);
+}
+
+int helper_start(Spawner *s, const Plan *p, const Probe *probe, uint64_t flags, Helper *ret, Diag *reterr) {
+        int fds[LAUNCH_FD_TREES + NURSERY_TREES_MAX], e;
+        size_t n_fds = 0;
+
+        *ret = HELPER_NULL;
+        if (p->n_trees > NURSERY_TREES_MAX)
+                return -E2BIG;
+        for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+                fds[i] = -1;
+        e = helper_open(p, probe, ret, fds, &n_fds, reterr);
+        if (e == 0)
+                e = spawner_worker(s, flags | NURSERY_OWNER(probe->region_id), fds, n_fds, &ret->pid, &ret->pidfd);
+        if (e == 0)
+                e = spawn_write_maps(ret->pid, probe);
+        for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+                closep(&fds[i]); /* its end of the status socket among them, so that its own end is seen */
+        if (e == 0 && send(ret->lifeline, "m", 1, MSG_NOSIGNAL) != 1)
+                e = -errno;
+        return e;
+}
+
+int helper_record(int status, StatusRecord *ret, int *ret_fd) {
+        union {
+                struct cmsghdr head;
+                char space[CMSG_SPACE(sizeof(int))];
+        } control;
+        struct iovec v = {.iov_base = ret, .iov_len = sizeof(*ret)};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+        struct pollfd p = {.fd = status, .events = POLLIN};
+        struct cmsghdr *c;
+        ssize_t n;
+
+        *ret_fd = -1;
+        *ret = (StatusRecord){0};
+        while ((n = poll(&p, 1, RECORD_MS)) < 0 && errno == EINTR)
+                ;
+        if (n <= 0)
+                return -ETIMEDOUT;
+        n = recvmsg(status, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+        c = n < 0 ? NULL : CMSG_FIRSTHDR(&m);
+        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+                memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+        if (n == (ssize_t)sizeof(*ret))
+                return 0;
+        closep(ret_fd);
+        return -EPIPE;
+}
+
+void helper_end(Helper *h) {
+        closep(&h->pidfd);
+        closep(&h->status);
+        closep(&h->lifeline);
+        if (h->pid <= 0)
+                return;
+        kill(h->pid, SIGKILL);
+        while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+        own_forget(h->pid);
+        h->pid = 0;
+}

@@ -1,0 +1,187 @@
+#include "spawn/uids.h"
+
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#define UIDS_RECENT 64
+#define UIDS_TEXT_MAX (1 << 20)
+
+/* Of this process. */
+static pthread_mutex_t uids_lock = PTHREAD_MUTEX_INITIALIZER;
+static int uids_fd = -1;
+static UidRange uids_checked;        /* the last range that was found good */
+static uint32_t uids_recent[UIDS_RECENT];
+static size_t uids_n_recent;
+static uint32_t *uids_taken;         /* by us: the lock of one process does not stand against itself */
+static size_t uids_n_taken, uids_room;
+
+static bool uids_overlap(const UidRange *r, uint64_t first, uint64_t count) {
+        return first < (uint64_t)r->first + r->count && r->first < first + count;
+}
+
+/* passwd and group have one id in the third field of a line, subuid and subgid a range in the second and third. */
+static int uids_look(const UidRange *r, const char *path, bool ranges, Diag *reterr) {
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+
+        if (io_read_file(AT_FDCWD, path, UIDS_TEXT_MAX, &text, &n) < 0)
+                return 0;
+        for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+                unsigned long long first, count = 1;
+
+                line += *line == '\n';
+                if (sscanf(line, ranges ? "%*[^:\n]:%llu:%llu" : "%*[^:\n]:%*[^:\n]:%llu", &first, &count) != (ranges ? 2 : 1))
+                        continue;
+                if (uids_overlap(r, first, count))
+                        return diag(reterr, UIDS_E_REFUSED,
+                                    "region_uids %u to %u: %s has %llu; regions need ids that nobody else has; fix: another range in the policy's \"region_uids\"",
+                                    r->first, r->first + r->count - 1, path, first);
+        }
+        return 0;
+}
+
+static bool uids_mapped(const UidRange *r, const char *path) {
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+
+        if (io_read_file(AT_FDCWD, path, UIDS_TEXT_MAX, &text, &n) < 0)
+                return false;
+        for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+                unsigned long long inside, count;
+
+                line += *line == '\n';
+                if (sscanf(line, "%llu %*u %llu", &inside, &count) == 2 && r->first >= inside && (uint64_t)r->first + r->count <= inside + count)
+                        return true;
+        }
+        return false;
+}
+
+static int uids_check(const UidRange *r, bool standard, bool *ret_none, Diag *reterr) {
+        static const struct {
+                const char *path;
+                bool ranges;
+        } files[] = {{"/etc/passwd", false}, {"/etc/group", false}, {"/etc/subuid", true}, {"/etc/subgid", true}};
+        int e = 0;
+
+        if (uids_checked.first == r->first && uids_checked.count == r->count)
+                return 0;
+        if (!uids_mapped(r, "/proc/self/uid_map") || !uids_mapped(r, "/proc/self/gid_map")) {
+                *ret_none = standard;
+                return standard ? 0
+                                : diag(reterr, UIDS_E_REFUSED, "region_uids %u to %u: not all of them are in the user namespace of lethe; fix: a range that is",
+                                       r->first, r->first + r->count - 1);
+        }
+        for (size_t i = 0; e == 0 && i < ARRAY_SIZE(files); i++)
+                e = uids_look(r, files[i].path, files[i].ranges, reterr);
+        if (e == 0)
+                uids_checked = *r;
+        return e;
+}
+
+static int uids_open(Diag *reterr) {
+        struct stat st;
+
+        if (uids_fd >= 0)
+                return 0;
+        uids_fd = open(UIDS_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (uids_fd < 0)
+                return diag(reterr, -errno, "\"%s\", where ids of regions are locked, cannot be opened: %s; fix: a /run that root can write", UIDS_FILE, strerror(errno));
+        if (fstat(uids_fd, &st) < 0 || st.st_uid != 0 || !S_ISREG(st.st_mode) || st.st_mode & 022) {
+                close(uids_fd);
+                uids_fd = -1;
+                return diag(reterr, UIDS_E_REFUSED, "\"%s\" belongs to, or can be written by, somebody else than root; fix: remove it", UIDS_FILE);
+        }
+        return 0;
+}
+
+static int uids_set(uint32_t uid, short type) {
+        struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = uid, .l_len = 1};
+
+        return fcntl(uids_fd, F_OFD_SETLK, &l) == 0 ? 0 : -errno;
+}
+
+static int uids_try(uint32_t uid) {
+        for (size_t i = 0; i < uids_n_taken; i++)
+                if (uids_taken[i] == uid)
+                        return -EAGAIN;
+        if (uids_n_taken == uids_room) {
+                uint32_t *grown = realloc(uids_taken, (uids_room + 64) * sizeof(*grown));
+
+                if (!grown)
+                        return -ENOMEM;
+                uids_taken = grown;
+                uids_room += 64;
+        }
+        if (uids_set(uid, F_WRLCK) < 0)
+                return errno == EACCES || errno == EAGAIN ? -EAGAIN : -errno;
+        uids_taken[uids_n_taken++] = uid;
+        return 0;
+}
+
+static int uids_find(const UidRange *r, uint32_t *ret, Diag *reterr) {
+        uint32_t from = 0;
+        int e;
+
+        while (uids_n_recent > 0) {
+                uint32_t uid = uids_recent[--uids_n_recent];
+
+                if (uid - r->first < r->count && uids_try(uid) == 0) {
+                        *ret = uid;
+                        return 0;
+                }
+        }
+        if (getrandom(&from, sizeof(from), GRND_NONBLOCK) < 0)
+                from = 0;
+        for (uint32_t i = 0; i < r->count; i++) {
+                *ret = r->first + (uint32_t)(((uint64_t)from + i) % r->count);
+                e = uids_try(*ret);
+                if (e != -EAGAIN)
+                        return e;
+        }
+        return diag(reterr, UIDS_E_REFUSED, "region_uids %u to %u: a living region has each of them; fix: a larger range in the policy's \"region_uids\"",
+                    r->first, r->first + r->count - 1);
+}
+
+int uids_take(const UidRange *range, uint32_t *ret, Diag *reterr) {
+        const UidRange r = range->count > 0 ? *range : (UidRange){UIDS_STANDARD_FIRST, UIDS_STANDARD_COUNT};
+        bool none = false;
+        int e;
+
+        *ret = 0;
+        pthread_mutex_lock(&uids_lock);
+        e = uids_check(&r, range->count == 0, &none, reterr);
+        if (e == 0 && !none)
+                e = uids_open(reterr);
+        if (e == 0 && !none)
+                e = uids_find(&r, ret, reterr);
+        pthread_mutex_unlock(&uids_lock);
+        return e;
+}
+
+void uids_give(uint32_t uid) {
+        if (uid == 0)
+                return;
+        pthread_mutex_lock(&uids_lock);
+        for (size_t i = 0; i < uids_n_taken; i++)
+                if (uids_taken[i] == uid) {
+                        uids_taken[i] = uids_taken[--uids_n_taken];
+                        uids_set(uid, F_UNLCK);
+                        if (uids_n_recent < UIDS_RECENT)
+                                uids_recent[uids_n_recent++] = uid;
+                        break;
+                }
+        if (uids_n_taken == 0) {
+                closep(&uids_fd);
+                free(uids_taken);
+                uids_taken = NULL;
+                uids_room = 0;
+        }
+        pthread_mutex_unlock(&uids_lock);
+}

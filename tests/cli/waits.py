@@ -1,0 +1,379 @@
+#!/usr/bin/python3
+"""What the supervisor may wait for (I-62, I-63, I-64): never for a name that a region chose, nor for a file system that somebody mounted.
+
+Each case has a file system whose server (holder.c) writes down all requests and never answers some of them. It answers none before the case is over, so that
+a supervisor which waits for it is seen without a clock: `lethe` has ended, and the server still holds the request."""
+import atexit
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+PROGRAMS = os.path.dirname(os.path.abspath(sys.argv[2]))  # one of them is named
+HOLDER, CONNECTOR = os.path.join(PROGRAMS, "holder"), os.path.join(PROGRAMS, "connector")
+WHO = sys.argv[3] if len(sys.argv) > 3 else "root"
+ROOT_AT_FIRST = os.geteuid() == 0 and os.path.exists(HOLDER)
+if ROOT_AT_FIRST and "WAITS_MOUNTS" not in os.environ:  # mounts of its own, gone with the last process that sees them
+    os.environ["WAITS_MOUNTS"] = "1"
+    os.execvp("unshare", ["unshare", "-m", "--propagation", "private", sys.executable, *sys.argv])
+
+HOLDERS = {}  # folder: (process, file of its lines)
+
+
+def hold(name, *requests):
+    """Mounts /mnt/NAME, where these requests are never answered."""
+    folder = "/mnt/" + name
+    os.mkdir(folder)
+    lines = open("/mnt/" + name + ".log", "w+", encoding="utf-8")
+    os.chmod("/mnt/" + name + ".log", 0o644)
+    p = subprocess.Popen([HOLDER, folder, *requests], stdin=subprocess.PIPE, stdout=lines)
+    HOLDERS[folder] = (p, lines)
+    while "mounted" not in said(folder) and p.poll() is None:
+        time.sleep(0.005)
+    if p.poll() is not None:
+        raise RuntimeError("%s cannot be mounted" % folder)
+    return folder
+
+
+def said(folder):
+    with open(folder + ".log", encoding="utf-8") as f:
+        return f.read().splitlines()
+
+
+def end_holders():
+    for p, lines in HOLDERS.values():
+        if not p.stdin.closed:
+            p.stdin.close()
+        p.wait(30)
+        lines.close()
+
+
+if ROOT_AT_FIRST:
+    atexit.register(end_holders)
+    subprocess.run(["mount", "-t", "tmpfs", "none", "/mnt"], check=True)
+    LOOKUP = hold("lookup", "LOOKUP:slow")
+    DEAD, BROKEN = hold("dead", "READ:data"), hold("broken", "READ:data")
+    GRANTED = [(hold("g-" + name, *requests), what) for name, requests, what in (
+        ("lookup", ["LOOKUP:slow"], ["/bin/cat", "/data/slow"]),
+        ("open", ["OPEN:data"], ["/bin/cat", "/data/data"]),
+        ("read", ["READ:data"], ["/bin/cat", "/data/data"]),
+        ("page", ["READ:data"], ["/usr/bin/python3", "-c", "import mmap\nm = mmap.mmap((f := open('/data/data', 'rb')).fileno(), 4096, prot=mmap.PROT_READ)\nprint(m[0])"]),
+        ("thread", ["READ:data"], ["/usr/bin/python3", "-c", "import threading, time\nthreading.Thread(target=lambda: open('/data/data').read()).start()\nwhile True: time.sleep(9)"]),
+        ("program", ["READ:true"], ["/bin/sh", "-c", "/data/true"]),
+        ("flush", ["FLUSH:data"], ["/usr/bin/head", "-c1", "/data/data"]),
+        ("child", ["FLUSH:data"], ["/bin/sh", "-c", "head -c1 /data/data & wait"]),
+        ("write", ["WRITE:data"], ["/bin/dd", "if=/dev/zero", "of=/data/data", "bs=1", "count=1", "conv=notrunc"]))]
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from account import use  # noqa: E402
+
+use(WHO)
+
+from tap import DIR, ENV, LETHE, Skip, alone, case, cgroups_left, check, end_daemon, lethe, log, main, python_skill, run, same, wait_for  # noqa: E402
+
+PY = "/usr/bin/python3"
+NOT_LOOKED_AT = "paths outside of the region, of which it is not known whether the host has them"
+
+
+def served(fn):
+    """A case that needs the file systems."""
+    def ask():
+        if not ROOT_AT_FIRST:
+            raise Skip("only root mounts a file system of its own in this test")
+        fn()
+    ask.__name__ = fn.__name__
+    return case(ask)
+
+
+@served
+def a_name_that_is_held_holds_who_asks():
+    """The control: whoever looks at the host waits."""
+    p = subprocess.Popen(["/bin/cat", LOOKUP + "/slow"], stderr=subprocess.DEVNULL)
+    wait_for(lambda: "held LOOKUP slow" in said(LOOKUP), "the request")
+    check(p.poll() is None)
+    p.kill()  # it dies with the file system
+
+
+@served
+def names_outside_of_a_region_reach_nobody():  # I-62, I-64
+    seen = said(LOOKUP)
+    for options in ([], ["--discipline", "multipass"]):
+        for program in (["/bin/cat", LOOKUP + "/slow"], ["/bin/cat", "/usr/../" + LOOKUP + "/slow/x"], ["/bin/sh", "-c", "cd /; cat mnt/lookup/slow"],
+                        ["/bin/sh", "-c", "echo x >%s/slow" % LOOKUP], ["/bin/sh", "-c", "mkdir -p %s/slow/x" % LOOKUP], ["/bin/sh", "-c", LOOKUP + "/slow/x"],
+                        [PY, "-c", "import os\nos.symlink('%s', 'link')\nopen('link/slow')" % LOOKUP]):
+            r = run("--timeout", "20s", *options, "--exec", *program)
+            same(r.receipt["outcome"], "exited", program, r)
+            check(r.code != 0, program, r)
+            same(said(LOOKUP), seen, program)
+
+
+@served
+def what_nobody_looked_at_is_said():  # I-64
+    r = run("--exec", "/bin/cat", LOOKUP + "/slow", "/etc/no-such-file", "/etc/shadow")
+    same([(d["object"], d["count"]) for d in r.receipt["denials"]], [("/etc/shadow", 1), (NOT_LOOKED_AT, 1)], r)
+
+
+@case
+def a_denied_path_ends_the_region_by_its_own_end():  # I-64
+    """To be ended at the open would tell a region what the host has: it goes on, and the record says the same."""
+    python_skill("strict", "import sys\nfor p in sys.argv[1:]:\n  try: open(p)\n  except OSError as e: print(e.errno)\n", on_denial="end")
+    r = run("strict", "--", "/etc/shadow", "/etc/no-such-file")
+    same((r.out, r.receipt["outcome"], r.code), (b"2\n2\n", "denied", 137), r)
+    r = run("strict", "--", "/etc/no-such-file")
+    same((r.out, r.receipt["outcome"], r.code, r.receipt["denials"]), (b"2\n", "exited", 0, []), r)
+
+
+def held_by(folder):
+    return [line for line in said(folder) if line.startswith("held ")]
+
+
+def begin(folder, program, *options):
+    """Runs a program that waits for the folder's server."""
+    path = os.path.join(DIR, os.path.basename(folder) + ".json")
+    p = subprocess.Popen([LETHE, "run", "--receipt", path, "--timeout", "300ms", "--volume", folder + ":/data:rw", *options, "--exec", *program], env=ENV,
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return p, path
+
+
+def left_behind(folder, p, path):
+    """The budget ends it, the caller has its answer, and the record says what was not done."""
+    out, err = p.communicate(timeout=120)
+    check(held_by(folder), said(folder), p.returncode, out, err)
+    with open(path, encoding="utf-8") as f:
+        receipt = json.load(f)
+    same((p.returncode, receipt["outcome"]), (124, "timed_out"), folder, err, receipt)
+    check(receipt["teardown"]["grade"] in ("unscrubbed", "partial"), folder, receipt)
+    same((receipt["ledger"]["released"], receipt["ledger"]["ended"]), (None, None), receipt)
+    check(b"cannot be killed" in err or b"timed_out" in err, err)
+    left = [e for e in log("--region", receipt["region"]) if e["type"] == "region.left"]
+    same([(e["outcome"], e["teardown"]["grade"]) for e in left], [("timed_out", receipt["teardown"]["grade"])], folder, receipt)
+    check(left[0]["tasks"] > 0, left)
+    return receipt["region"]
+
+
+LEFT = []
+
+
+@served
+def a_granted_file_system_that_never_answers_holds_nobody():  # I-62, I-63
+    runs = [(folder, begin(folder, program)) for folder, program in GRANTED]  # at once: each takes the seconds after which it is left behind
+    for folder, (p, path) in runs:
+        LEFT.append((folder, left_behind(folder, p, path)))
+
+
+@served
+def what_was_left_behind_holds_no_later_start():  # I-63
+    same(run("--exec", "/bin/true").receipt["teardown"]["grade"], "cleared")
+    for _, region in LEFT:
+        same([e["type"] for e in log("--region", region)][-1], "region.left")
+
+
+@served
+def what_was_left_behind_is_finished_when_it_can_be():  # I-63
+    """The servers end, and the kernel answers for them: the guards overwrite what there is, and the next start records it."""
+    end_daemon()
+    for folder, _ in LEFT:
+        HOLDERS[folder][0].stdin.close()
+        HOLDERS[folder][0].wait(30)
+
+    def recovered():
+        lethe("run", "--exec", "/bin/true")
+        return all(log("--region", region)[-1]["type"] in ("region.recovered", "invocation.ended") for _, region in LEFT)
+
+    wait_for(recovered, "the record of those that were left")
+    for _, region in LEFT:
+        ends = [e for e in log("--region", region) if e["type"] == "region.released"]
+        same([(e["teardown"]["by"], e["teardown"]["grade"]) for e in ends], [("guard", "cleared")], region, ends)
+        same([(e["outcome"], e["reason"]) for e in log("--region", region) if e["type"] == "invocation.ended"], [("timed_out", "left_behind")], region)
+    same(lethe("ps", "--json").out, b"")
+    same(cgroups_left(), [])
+    same(lethe("audit").code, 0)
+
+
+@contextlib.contextmanager
+def listening(backlog=None):
+    """A server on this machine that echoes; with a backlog one that accepts nobody, and whose backlog is full."""
+    s, waiting = socket.create_server(("127.0.0.1", 0), backlog=16 if backlog is None else backlog), []
+
+    def echo(c):
+        with c:
+            while data := c.recv(64):
+                c.sendall(data)
+
+    def accept():
+        while True:
+            try:
+                threading.Thread(target=echo, args=(s.accept()[0],), daemon=True).start()
+            except OSError:
+                return
+
+    if backlog is None:
+        threading.Thread(target=accept, daemon=True).start()
+    while backlog is not None:
+        c = socket.socket()
+        c.setblocking(False)
+        c.connect_ex(s.getsockname())
+        waiting.append(c)
+        if not select.select([], [c], [], 0.2)[1] and len(waiting) > backlog + 1:  # the control: this one waits, as the region's will
+            break
+    try:
+        yield "%s:%d" % s.getsockname()
+    finally:
+        s.shutdown(socket.SHUT_RDWR)
+        for c in [*waiting, s]:
+            c.close()
+
+
+@case
+def a_connect_that_nobody_takes_holds_nobody():  # I-62, I-63
+    """While a thread of the region makes its socket blocking again and again."""
+    with listening(0) as address:
+        for _ in range(4):
+            r = run("--timeout", "300ms", "--connect", address, "--exec", CONNECTOR, *address.split(":"), timeout=60)
+            same((r.code, r.receipt["outcome"], r.receipt["teardown"]["grade"]), (124, "timed_out", "cleared"), r)
+
+
+CONNECTS = r"""
+import asyncio, errno, fcntl, os, select, socket, sys
+a = (sys.argv[1], int(sys.argv[2]))
+s = socket.socket()
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+os.set_inheritable(s.fileno(), True)
+assert s.connect_ex(a) == 0
+assert s.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1 and s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == 131072
+assert fcntl.fcntl(s, fcntl.F_GETFL) & os.O_NONBLOCK == 0 and fcntl.fcntl(s, fcntl.F_GETFD) == 0 and s.getpeername() == a
+assert s.connect_ex(a) == errno.EISCONN
+s.sendall(b"a")
+assert s.recv(1) == b"a"
+n = socket.socket()
+n.setblocking(False)
+assert n.connect_ex(a) in (0, errno.EINPROGRESS)
+assert fcntl.fcntl(n, fcntl.F_GETFL) & os.O_NONBLOCK and fcntl.fcntl(n, fcntl.F_GETFD) == fcntl.FD_CLOEXEC
+select.select([], [n], [])
+assert n.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+n.sendall(b"b")
+select.select([n], [], [])
+assert n.recv(1) == b"b"
+async def many():
+    async def one(i):
+        r, w = await asyncio.open_connection(*a)
+        w.write(b"%d" % (i % 10))
+        assert await r.read(1) == b"%d" % (i % 10)
+        w.close()
+    await asyncio.gather(*map(one, range(40)))
+asyncio.run(many())
+assert socket.socket().connect_ex((a[0], 1)) == errno.EPERM
+r, w = os.pipe()
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+address = a[1].to_bytes(2, "big")
+address = socket.AF_INET.to_bytes(2, sys.byteorder) + address + socket.inet_aton(a[0]) + bytes(8)
+assert libc.connect(r, address, 16) == -1 and ctypes.get_errno() == errno.ENOTSOCK
+assert libc.connect(77, address, 16) == -1 and ctypes.get_errno() == errno.EBADF
+print("all")
+"""
+NODE = """
+const c = require('net').connect({host: process.argv[1], port: process.argv[2]}, () => c.write('n'));
+c.on('data', d => { console.log(String(d)); c.end(); });
+"""
+
+
+@case
+def programs_connect_as_they_know_it():  # I-62
+    with listening() as address:
+        host, port = address.split(":")
+        r = run("--connect", address, "--exec", PY, "-c", CONNECTS, host, port)
+        same((r.code, r.out), (0, b"all\n"), r)
+        if os.path.exists("/usr/bin/node"):
+            r = run("--connect", address, "--memory", "512m", "--exec", "/usr/bin/node", "-e", NODE, host, port)
+            same((r.code, r.out), (0, b"n\n"), r)
+    r = run("--connect", address, "--exec", PY, "-c", "import socket, sys\nprint(socket.socket().connect_ex((sys.argv[1], int(sys.argv[2]))))", host, port)
+    same(r.out, b"111\n", "nobody listens", r)
+
+
+HELD = "import lethe\nlethe.write('sub/held', 'x')\nopen('/data/data').read()\n"
+ABOVE = """import json, os, sys, time
+def say(method, **params): os.write(4, (json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) + "\\n").encode())
+say("hello", protocol=1)
+say("skill.run", skill="held", args=[])
+sys.stdin.readline()
+for _ in range(80): os.write(4, b"no json\\n")
+time.sleep(60)
+"""
+
+
+def begin_tree(folder):
+    """Runs a region that breaks a rule of its pipe when it is told to, and below it one that waits for the folder's server: (process, region, region)."""
+    policy = os.path.join(DIR, "held.policy")
+    with open(policy, "w", encoding="utf-8") as f:
+        json.dump({"version": 1, "files": [{"path": folder, "access": "read"}]}, f)
+    slots = ["sub/held"]
+    python_skill("held", HELD, slots={n: {"type": "string"} for n in slots}, writes=slots, files=[{"path": folder, "access": "read", "at": "/data"}])
+    python_skill("above", ABOVE, sub_skills=["held"], writes=slots)
+    p = subprocess.Popen([LETHE, "run", "--policy", policy, "--memory", "512m", "-v", folder + ":/data", "above"], env=ENV, stdin=subprocess.PIPE,
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(lambda: held_by(folder) or p.poll() is not None, "the request")
+    below = [e for e in log("--type", "region.allocated") if e.get("parent")][-1]
+    same((p.poll(), below["skill"]["name"]), (None, "held"))
+    return p, below["parent"], below["region"]
+
+
+def types(region):
+    return [e["type"] for e in log("--region", region)]
+
+
+def left_below(above, held):
+    """The one above is over, the one below is left behind, once."""
+    same((types(above)[-1], types(held)[-1]), ("invocation.ended", "region.left"))
+    same([e["outcome"] for e in log("--region", held) if e["type"] == "region.left"], ["cancelled"])
+    same(lethe("run", "--exec", "/bin/true").code, 0)
+    same(types(held).count("region.left"), 1)
+
+
+def finished(folder, held):
+    """The server has ended, and a start has recorded what became of the region."""
+    HOLDERS[folder][0].stdin.close()
+    HOLDERS[folder][0].wait(30)
+    wait_for(lambda: lethe("run", "--exec", "/bin/true").code == 0 and types(held)[-1] == "invocation.ended", "the record of the one that was left")
+    same(lethe("ps", "--json").out, b"")
+    same(cgroups_left(), [])
+    r = lethe("audit")
+    same(r.code, 0, r)
+
+
+@served
+@alone
+def what_a_dead_supervisor_leaves_in_the_kernel_ends_after_the_one_above():  # I-15, I-60, I-63
+    """Both are recovered by the next start, those below first: one that cannot die yet is recorded as left before the one above is released."""
+    p, above, held = begin_tree(DEAD)
+    p.kill()
+    p.wait(60)
+    p.stdin.close()
+    same(lethe("run", "--exec", "/bin/true").code, 0)
+    left_below(above, held)
+    finished(DEAD, held)
+    same(lethe("slot", "get", "sub/held").out.strip(), b'"x"')  # it was acknowledged, and nobody broke anything
+
+
+@served
+@alone
+def what_is_left_below_a_breach_keeps_nothing():  # I-15, I-63, I-98
+    """The supervisor leaves it behind, and the next start releases the one above: its row is gone before the end of the one below is recorded."""
+    p, above, held = begin_tree(BROKEN)
+    p.stdin.write(b"\n")
+    p.stdin.close()
+    same(p.wait(60), 125)
+    same(lethe("run", "--exec", "/bin/true").code, 0)
+    left_below(above, held)
+    finished(BROKEN, held)
+    same([(e["type"], e["reason"]) for e in log("--region", held) if e["type"] in ("slot.written", "slot.discarded")], [("slot.discarded", "denied of " + above)])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+#!/usr/bin/python3
+"""I-70: what a daemon itself held of an invocation is in none of its memory once that is answered: arguments, environment, standard streams, notes, slot values,
+memory, results, of an invocation that ended well and of one that broke its budget. TAP.
+
+usage: heap.py LETHE root|user
+"""
+import json
+import os
+import socket
+import time
+
+from served import SOCKET, Client, Daemon, nothing_is_left
+from tap import DIR, ENV, case, check, lethe, main, same
+
+ENV["LETHE_SOCKET"] = SOCKET
+os.chmod(DIR, 0o755)
+WAIT_SEC = 20  # what is cleared away after the answer
+
+# Hands on, by every way that there is, the words that stand in a variable in another form.
+TELLS = """import lethe, os, sys
+sys.stdin.read()
+word = dict(w.split("=") for w in bytes.fromhex(os.environ["WORDS"]).decode().split())
+print(word["stdout"], flush=True)
+print(word["stderr"], file=sys.stderr, flush=True)
+lethe.note_add(word["note"])
+lethe.write("own", word["slot"])
+lethe.write("own", word["slot"] + " again")
+lethe.memory_save("memory_substrate", {"subject": "ticket", "predicate": "was", "object": word["memory"]}, id="heap", type="semantic")
+lethe.log(word["log"])
+try:
+    lethe.write("other", word["refused"])
+except lethe.LetheError:
+    pass
+lethe.result({"said": word["result"]})
+"""
+ENDS = {"exited": "", "out_of_region": "\nx = bytearray(1 << 29)\n", "output_exceeded": "\nos.write(1, bytes(1 << 17))\nimport time\ntime.sleep(60)\n",
+        "cancelled": "\nimport time\ntime.sleep(60)\n"}
+KINDS = ("argument", "variable", "stdin", "stdout", "stderr", "note", "slot", "memory", "log", "refused", "result")
+
+
+def skill(name, text):
+    d = os.path.join(DIR, name)
+    os.makedirs(d)
+    files = {"SKILL.md": "---\nname: %s\ndescription: A test.\n---\n" % name, "main.py": text, "lethe.json": json.dumps({
+        "version": 1, "entry": {"main": ["/usr/bin/python3", "/skill/main.py"]}, "notes": True, "writes": ["own"], "slots": {"own": {"type": "string"}},
+        "memory": [{"scope": "default", "read": ["memory_substrate"], "write": ["memory_substrate"]}]})}
+    for file, content in files.items():
+        with open(os.path.join(d, file), "w", encoding="utf-8") as f:
+            f.write(content)
+    r = lethe("skill", "add", d)
+    same(r.code, 0, r)
+
+
+def below(pid):
+    """The process and all that it started: nurseries, guards."""
+    found, left = [], [pid]
+    while left:
+        p = left.pop()
+        found.append(p)
+        for task in os.listdir("/proc/%d/task" % p):
+            try:
+                with open("/proc/%d/task/%s/children" % (p, task), encoding="ascii") as f:
+                    left += [int(c) for c in f.read().split()]
+            except FileNotFoundError:
+                pass
+    return found
+
+
+def holds(pid, words):
+    """Where these are in what the process can write. Not read: what it maps of files, which is the store itself."""
+    found = []
+    with open("/proc/%d/maps" % pid, encoding="utf-8") as maps, open("/proc/%d/mem" % pid, "rb", 0) as mem:
+        for line in maps:
+            area, mode = line.split()[:2]
+            a, b = (int(x, 16) for x in area.split("-"))
+            if "w" not in mode:
+                continue
+            try:
+                data = os.pread(mem.fileno(), b - a, a)
+            except OSError:  # the kernel's own
+                continue
+            found += ["%s of process %d in %s" % (word.decode(), pid, line.strip()) for word in words if word in data]
+    return found
+
+
+def all_hold(pid, words):
+    found = []
+    for p in below(pid):
+        try:
+            found += holds(p, words)
+        except (FileNotFoundError, ProcessLookupError, PermissionError):  # ended meanwhile; of an ordinary user's, one that is closed to its user
+            if p == pid:
+                raise
+    return found
+
+
+def words():
+    return {k: "CANARY-%s-%s" % (k, os.urandom(8).hex()) for k in KINDS}
+
+
+def request(name, w):
+    packed = " ".join("%s=%s" % kv for kv in w.items()).encode().hex()
+    return {"skill": name, "args": [w["argument"]], "stdin": w["stdin"],
+            "options": [["env", "SAID=" + w["variable"]], ["env", "WORDS=" + packed], ["memory", "64m"], ["output-limit", "64k"]]}
+
+
+def nothing_stays(d, w, what):
+    sought = [x.encode() for x in w.values()]
+    until = time.monotonic() + WAIT_SEC
+    found = all_hold(d.pid, sought)
+    while found and time.monotonic() < until:
+        time.sleep(0.02)
+        found = all_hold(d.pid, sought)
+    same(found, [], what)
+
+
+for _name, _end in ENDS.items():
+    skill(_name.replace("_", "-"), TELLS + _end)
+
+
+@case
+def while_it_runs_the_daemon_has_it():
+    """The positive control: the search finds what is there."""
+    w = words()
+    with Daemon() as d, socket.socket(socket.AF_UNIX) as s:
+        s.connect(SOCKET)
+        s.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "run", "params": dict(request("cancelled", w), args=[w["argument"]])}).encode() + b"\n")
+        until = time.monotonic() + WAIT_SEC
+        while time.monotonic() < until and not any(w["argument"] in f for f in all_hold(d.pid, [w["argument"].encode()])):
+            time.sleep(0.02)
+        check(holds(d.pid, [w["argument"].encode()]), "the argument is in the daemon's memory")
+
+
+@case
+def when_it_was_answered_nothing_is_left():  # I-70
+    with Daemon() as d, Client() as c:
+        same(c.run("/bin/true")["result"]["exit_code"], 0)
+        for end in ENDS:
+            for _ in range(2):
+                w = words()
+                if end == "cancelled":
+                    answer = c.call("run", **dict(request(end, w), options=request(end, w)["options"] + [["timeout", "2s"]]))["result"]
+                    same(answer["receipt"]["outcome"], "timed_out", answer)
+                else:
+                    answer = c.call("run", **request(end.replace("_", "-"), w))["result"]
+                    same(answer["receipt"]["outcome"], end, answer)
+                check(w["stdout"] in answer["stdout"], answer)  # what is sought was there
+                nothing_stays(d, w, end)
+
+
+@case
+def nor_of_many_at_once():  # I-70
+    with Daemon() as d:
+        clients = [Client() for _ in range(4)]
+        all_words = [words() for _ in clients]
+        for c, w in zip(clients, all_words):
+            c.send("run", **request("exited", w))
+        for c in clients:
+            same(c.read()["result"]["receipt"]["outcome"], "exited")
+        for w in all_words:
+            nothing_stays(d, w, "of many")
+        for c in clients:
+            c.close()
+
+
+@case
+def nothing_else_is_left():
+    nothing_is_left()
+
+
+main()

@@ -1,0 +1,193 @@
+/* Deleted files that no descriptor of a process shows: a thread's own table has them, or a socket's queue, or a call that waits. Each way sees first that the
+ * bytes are there. */
+#include "foe.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/socket.h>
+#include <sys/statfs.h>
+#include <sys/un.h>
+
+#define TABLE_OF_ITS_OWN (CLONE_VM | CLONE_THREAD | CLONE_SIGHAND | CLONE_SYSVSEM | CLONE_FS)
+
+static volatile int made, leader;
+static int held, ends[2];
+
+static int held_deleted(void) {
+        char *p = planted(MB);
+        int fd = open("t", O_RDWR | O_CREAT, 0600);
+        struct stat st;
+
+        if (fd < 0 || write(fd, p, MB) != (ssize_t)MB || unlink("t") < 0 || fstat(fd, &st) < 0 || (unsigned long)st.st_blocks * 512 < MB)
+                syscall(SYS_exit_group, 95);
+        munmap(p, MB);
+        return fd;
+}
+
+static void held_thread(int (*f)(void *), int flags) {
+        char *stack = malloc(1 << 18);
+
+        if (!stack || clone(f, stack + (1 << 18), flags, NULL) < 0)
+                _exit(96);
+        while (!made)
+                usleep(100);
+}
+
+static void held_send(int through, int fd, int flags) {
+        union {
+                struct cmsghdr align;
+                char bytes[CMSG_SPACE(sizeof(int))];
+        } control = {};
+        struct iovec v = {"x", 1};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+        if (sendmsg(through, &m, flags) != 1)
+                syscall(SYS_exit_group, 97);
+        close(fd);
+}
+
+static void held_pair(int s[2]) {
+        if (socketpair(AF_UNIX, SOCK_STREAM, 0, s) < 0)
+                syscall(SYS_exit_group, 98);
+}
+
+static int held_waits(void *arg) {
+        made = 1;
+        for (;;)
+                pause();
+        return 0;
+}
+
+static int held_in_queue(void *arg) {
+        int s[2];
+
+        held_pair(s);
+        held_send(s[0], held_deleted(), 0);
+        return held_waits(arg);
+}
+
+static void held_end(int n) {
+        if (n)
+                wait_for_end();
+}
+
+/* The queue of a socket that only a thread with a table of its own has. n: waits for its end. */
+void way_thread_queue(int n) {
+        held_thread(held_in_queue, TABLE_OF_ITS_OWN);
+        held_end(n);
+}
+
+/* The same of a table that all threads have, and the first one is gone. */
+static int held_goes_on(void *arg) {
+        int s[2];
+
+        while (leader != 0)
+                usleep(100);
+        held_pair(s);
+        held_send(s[0], held_deleted(), 0);
+        if (held)
+                wait_for_end();
+        syscall(SYS_exit_group, 0);
+        return 0;
+}
+
+void way_leader_gone(int n) {
+        char *stack = malloc(1 << 18);
+
+        held = n;
+        leader = 1;
+        syscall(SYS_set_tid_address, &leader); /* the kernel clears it when the first thread is gone */
+        if (!stack || clone(held_goes_on, stack + (1 << 18), TABLE_OF_ITS_OWN | CLONE_FILES, NULL) < 0)
+                _exit(96);
+        syscall(SYS_exit, 0);
+}
+
+/* Behind a byte that was sent out of band. */
+void way_sent_urgent(int n) {
+        int s[2];
+
+        held_pair(s);
+        held_send(s[0], held_deleted(), MSG_OOB);
+        if (n) {
+                int outer[2];
+
+                held_pair(outer);
+                held_send(outer[0], s[1], 0);
+        }
+}
+
+/* A connection that nobody accepts, to a socket that only a thread with a table of its own has. */
+static int held_listens(void *arg) {
+        struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0held"};
+        int from = socket(AF_UNIX, SOCK_STREAM, 0), to = socket(AF_UNIX, SOCK_STREAM, 0);
+
+        if (bind(to, (struct sockaddr *)&name, sizeof(name)) < 0 || listen(to, 1) < 0 || connect(from, (struct sockaddr *)&name, sizeof(name)) < 0)
+                syscall(SYS_exit_group, 97);
+        held_send(from, held_deleted(), 0);
+        close(from);
+        return held_waits(arg);
+}
+
+void way_thread_waiting(int n) {
+        held_thread(held_listens, TABLE_OF_ITS_OWN);
+        held_end(n);
+}
+
+/* A call that waits until somebody reads from its pipe, while the file that it sends is closed. */
+static int held_sends(void *arg) {
+        off_t at = 0;
+
+        made = 1;
+        sendfile(ends[1], held, &at, MB);
+        syscall(SYS_exit, 0); /* the file was closed before the call had it */
+        return 0;
+}
+
+static bool held_bytes_are_there(void) {
+        struct statfs st;
+
+        return statfs(".", &st) == 0 && (st.f_blocks - st.f_bfree) * (unsigned long)st.f_bsize >= MB;
+}
+
+void way_call(int n) {
+        char byte = 0;
+
+        if (pipe(ends) < 0 || fcntl(ends[1], F_SETFL, O_NONBLOCK) < 0)
+                _exit(97);
+        while (write(ends[1], &byte, 1) == 1 || write(ends[1], planted(PAGE), PAGE) > 0)
+                ;
+        fcntl(ends[1], F_SETFL, 0);
+        do {
+                held = held_deleted();
+                made = 0;
+                held_thread(held_sends, TABLE_OF_ITS_OWN | CLONE_FILES);
+                usleep(1000);
+                close(held);
+        } while (!held_bytes_are_there());
+        held_end(n);
+}
+
+/* A shared object, and a deleted file, of which one page is mapped, and the other ones live on. */
+void way_one_page(int n) {
+        char *p = shared(MB);
+
+        munmap(p + PAGE, MB - PAGE);
+        held_end(n);
+}
+
+void way_one_page_file(int n) {
+        int fd = held_deleted();
+
+        if (mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED)
+                _exit(95);
+        close(fd);
+        held_end(n);
+}
