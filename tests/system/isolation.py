@@ -134,7 +134,7 @@ class Provider(threading.Thread):
 
 ASK = """import socket, sys
 c = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-c.sendall(b"prompt")
+c.sendall(b"pro" + b"mpt")  # the store keeps this file, and not what it says
 print(c.recv(1000).decode())
 """
 

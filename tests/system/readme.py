@@ -21,7 +21,7 @@ SECTIONS = {  # heading: whether every number is its own
     "Notes become shared belief": True,
 }
 MASKS = [(r"\b[0-9a-hjkmnp-tv-z]{26}\b", "ID"), (r"\b[0-9a-f]{16,64}\b", "HEX"), (r"\d{4}-\d\d-\d\dT[0-9:]+Z", "TIME"), (r"\d+ bytes before, \d+ after", "SIZES"),
-         (r"\buid:\d+", "WHO")]
+         (r"removed \(\d+ bytes\)", "SIZES"), (r"\buid:\d+", "WHO")]
 # What a kernel that clears what it frees adds to it: no class is left to be named, and the grade is another.
 KERNEL = [(r'"not_covered":\[[^]]*\]', '"not_covered":[]'), (r"\n +not covered: [^\n]*", ""), (r"\bcleared(_early|_kernel)?\b", "cleared")]
 NUMBERS = [(r"\b\d+(\.\d+)?( (us|ms|s|B|KiB|MiB)\b)?", "N")]
