@@ -112,21 +112,69 @@ static int by_seq(const void *a, const void *b) {
         return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
+/* The hash of a proposed value: of the value itself when it is there, else as the verdict's payload has it. `hashes`: that payload's list, NULL: a verdict of
+ * an older Lethe, which kept all values. */
+static int arbitration_hash(Audit *a, const FoldedGather *g, const json_t *hashes, size_t i, uint8_t ret[static HASH_BYTES]) {
+        const char *said = json_text(json_array_get(hashes, i));
+        uint8_t own[HASH_BYTES];
+        Bytes body;
+        int r;
+
+        if (hashes && (!said || hex_decode(said, ret, HASH_BYTES) < 0))
+                return lacks(a, "slot.arbitrated", "values, a hash for each proposal,");
+        r = body_get(a->txn, g->seq, NULL, &body);
+        if (r == -ENOENT && hashes)
+                return 0;
+        if (r == -ENOENT) {
+                broken(a, true, "a verdict on a value that is not there", "the payload of the proposal %" PRIu64 ", or the hashes of all", g->seq);
+                return broken_found(a, "neither");
+        }
+        if (r < 0)
+                return r;
+        hash_bytes(body.p, body.n, own);
+        if (hashes && memcmp(own, ret, sizeof(own)) != 0) {
+                broken(a, true, "a verdict has another hash of a value than the value has", "the hash of the proposal %" PRIu64, g->seq);
+                return broken_found(a, "%s", said);
+        }
+        memcpy(ret, own, sizeof(own));
+        return 0;
+}
+
+/* The verdict's payload. *ret: owned, NULL when it has none. */
+static int arbitration_hashes(Audit *a, const json_t *o, const FoldedArbiter *f, json_t **ret) {
+        _cleanup_json_ json_t *payload = NULL;
+        Bytes body;
+        int r;
+
+        *ret = NULL;
+        if (!json_object_get(o, "body"))
+                return 0;
+        r = body_get(a->txn, a->seq, NULL, &body);
+        if (r == 0)
+                r = json_parse_own(body.p, body.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &payload);
+        if (r < 0)
+                return r;
+        if (r > 0 || json_array_size(json_object_get(payload, "values")) != f->n)
+                return lacks(a, "slot.arbitrated", "values, a hash for each proposal,");
+        *ret = json_incref(json_object_get(payload, "values"));
+        return 0;
+}
+
 /* The rule anew, on what is gathered. *ret_winner: seq, or 0. */
-static int decide(Audit *a, const FoldedArbiter *f, uint64_t version, uint64_t *ret_winner, const char **ret_reason) {
+static int decide(Audit *a, const json_t *o, const FoldedArbiter *f, uint64_t version, uint64_t *ret_winner, const char **ret_reason) {
+        _cleanup_json_ json_t *hashes = NULL;
         ArbiterProposal p[ARBITER_PROPOSALS_MAX];
         ArbiterVerdict v;
+        int r = arbitration_hashes(a, o, f, &hashes);
 
-        for (size_t i = 0; i < f->n; i++) {
+        for (size_t i = 0; r == 0 && i < f->n; i++) {
                 const FoldedGather *g = &f->items[i];
-                Bytes body;
-                int r = body_get(a->txn, g->seq, NULL, &body);
 
-                if (r < 0)
-                        return r;
                 p[i] = (ArbiterProposal){.seq = g->seq, .region = g->region, .skill = g->skill, .expect = g->expect, .confidence = g->confidence};
-                hash_bytes(body.p, body.n, p[i].hash);
+                r = arbitration_hash(a, g, hashes, i, p[i].hash);
         }
+        if (r != 0)
+                return r;
         arbiter_decide(&f->rule, version, p, f->n, &v);
         *ret_winner = v.winner == ARBITER_NOBODY ? 0 : p[v.winner].seq;
         *ret_reason = arbiter_word(v.reason);
@@ -173,8 +221,8 @@ int arbitration_decided(Audit *a, const json_t *o, const char *name, const SlotR
                         broken(a, true, "a verdict looks at other proposals than are gathered (I-56)", "%zu, by seq", f->n);
                         return broken_found(a, "%zu, or another one at place %zu", json_array_size(list), i);
                 }
-        r = decide(a, f, version, &winner, &reason);
-        if (r < 0)
+        r = decide(a, o, f, version, &winner, &reason);
+        if (r != 0)
                 return r;
         if ((json_is_null(said) ? 0 : json_get_u64(said, &found) < 0 ? UINT64_MAX : found) != winner || strcmp(text_of(o, "reason"), reason) != 0) {
                 broken(a, true, "a verdict is not the one that the slot's rule gives (I-56)", "%" PRIu64 " (0: none), %s", winner, reason);

@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Payloads that are not there any more. The ledger says of each why: a later event deleted or removed the record that it was about, or deleted its scope.
- * What is missing without one was taken out behind the ledger's back; what is there in spite of one was not erased (M-56). */
+/* Payloads that are not there any more. The ledger says of each why: a later event deleted or removed the record that it was about, deleted its scope,
+ * discarded the proposal, or took another value than the proposed one (I-71). What is missing without one was taken out behind the ledger's back; what
+ * is there in spite of one was not erased (M-56). */
 
 typedef struct Payloads {
         uint64_t missing; /* the first that is, 0: none */
@@ -44,7 +45,7 @@ int erased_payload(Audit *a, const json_t *o, const char *type, bool there) {
         char key[KEY_MAX];
         Payloads *p;
 
-        if (strcmp(type, "slot.proposed") == 0 && !there)
+        if (strcmp(type, "slot.proposed") == 0 && (!there || map_get(&a->arbiters, json_text(json_object_get(o, "slot")) ?: "")))
                 proposal_key(a->seq, key);
         else if (!subject(o, type, key))
                 return there ? 0 : -ENOENT;
@@ -72,8 +73,26 @@ static int gone(Audit *a, Payloads *p, bool all) {
                         *p = (Payloads){0};
                 return 0;
         }
-        broken(a, true, "a payload of what was deleted is still there", "no row %" PRIu64 " in table body", p->there);
+        broken(a, true, "a payload of what was deleted, or not taken, is still there", "no row %" PRIu64 " in table body", p->there);
         return broken_found(a, "one");
+}
+
+/* The values that a verdict did not take. A verdict without hashes is of an older Lethe, which kept all of them. */
+static int erased_verdict(Audit *a, const json_t *o) {
+        const json_t *list = json_object_get(o, "proposals"), *winner = json_object_get(o, "winner");
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < json_array_size(list); i++) {
+                char key[KEY_MAX];
+                uint64_t seq;
+
+                if (json_get_u64(json_object_get(json_array_get(list, i), "seq"), &seq) < 0)
+                        return 0; /* arbitration_decided() says so */
+                proposal_key(seq, key);
+                if (!json_equal(winner, json_object_get(json_array_get(list, i), "seq")))
+                        r = gone(a, map_get(&a->payloads, key), json_object_get(o, "body"));
+        }
+        return r;
 }
 
 int erased_entry(Audit *a, const json_t *o, const char *type) {
@@ -85,6 +104,8 @@ int erased_entry(Audit *a, const json_t *o, const char *type) {
                 proposal_key(proposed, key);
                 return gone(a, map_get(&a->payloads, key), false);
         }
+        if (strcmp(type, "slot.arbitrated") == 0)
+                return erased_verdict(a, o);
         if ((!of_scope && strcmp(type, "memory.delete") != 0 && strcmp(type, "memory.remove") != 0) || !subject(o, type, key))
                 return 0;
         if (!of_scope)

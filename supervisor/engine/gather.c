@@ -137,10 +137,35 @@ static json_t *said_of(const Gathered *g, size_t i, ArbiterWord word) {
         return o;
 }
 
+/* The hashes that the rule compared, in the order of the verdict's proposals: the audit decides anew by them when the values are gone. They are the verdict's
+ * payload and not in its entry, since a value of few bits can be guessed from a hash without a nonce, and entries are shown to others. */
+static int gather_hashes(const Gathered *g, char **ret, size_t *ret_n) {
+        _cleanup_json_ json_t *o = NULL, *list = json_array();
+        char hex[HASH_HEX_MAX];
+
+        for (size_t i = 0; i < g->n; i++)
+                if (json_array_append_new(list, json_string(hex_encode(g->proposals[i].hash, HASH_BYTES, hex))) < 0)
+                        return -ENOMEM;
+        o = json_pack("{s:O}", "values", list);
+        return o ? json_canonical(o, ret, ret_n) : -ENOMEM;
+}
+
+/* The values that were not taken leave the store with the verdict on them; the entries of their proposals have their hashes (I-71). */
+static int gather_erase(Txn *t, const Gathered *g, size_t winner) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < g->n; i++)
+                if (i != winner)
+                        r = body_del(t, g->rows[i].seq);
+        return r;
+}
+
 static int record(Txn *t, const char *name, const char *who, const SlotRow *row, const ArbiterRule *rule, const Gathered *g, uint64_t *ret_seq,
                   json_t **ret) {
         _cleanup_json_ json_t *fields = NULL, *list = json_array(), *written = NULL;
+        _cleanup_free_ char *hashes = NULL;
         ArbiterVerdict v;
+        size_t n_hashes;
         json_t *value;
         int r;
 
@@ -152,13 +177,17 @@ static int record(Txn *t, const char *name, const char *who, const SlotRow *row,
                            list, "winner", v.winner == ARBITER_NOBODY ? json_null() : json_u64(g->rows[v.winner].seq), "reason", arbiter_word(v.reason));
         if (!fields)
                 return -ENOMEM;
-        r = fold_slot_append(t, &(Event){.type = "slot.arbitrated", .who = who, .fields = fields}, ret_seq);
+        r = gather_hashes(g, &hashes, &n_hashes);
+        if (r == 0)
+                r = fold_slot_append(t, &(Event){.type = "slot.arbitrated", .who = who, .fields = fields, .payload = hashes, .n_payload = n_hashes}, ret_seq);
         if (r == 0 && v.winner != ARBITER_NOBODY) {
                 written = json_pack("{s:s, s:o, s:o, s:o, s:s}", "slot", name, "version", json_u64(row->version + 1), "proposed",
                                     json_u64(g->rows[v.winner].seq), "arbitrated", json_u64(*ret_seq), "from", g->rows[v.winner].region);
                 value = json_object_get(g->entries[v.winner], "body");
                 r = written ? fold_slot_append(t, &(Event){.type = "slot.written", .fields = written, .commitment = value}, NULL) : -ENOMEM;
         }
+        if (r == 0)
+                r = gather_erase(t, g, v.winner);
         if (r == 0 && ret)
                 *ret = TAKE_PTR(fields);
         return r;

@@ -6,6 +6,8 @@
 
 static char ids[4][REGION_ID_MAX];
 static uint64_t proposed[5]; /* seqs */
+static uint8_t lost[100];    /* row of table body that the verdict removes: the nonce and the value of the proposal that did not win */
+static size_t n_lost;
 
 static uint64_t last_proposed(StoreFixture *f) {
         Txn *t = store_fixture_begin(f, false);
@@ -22,12 +24,31 @@ static void begin_and_propose(StoreFixture *f, size_t i, const char *value) {
         proposed[i] = last_proposed(f);
 }
 
+static Bytes key_of(uint64_t seq) {
+        static uint8_t at[8];
+
+        be64_put(at, seq);
+        return BYTES(at, 8);
+}
+
+static void remember(StoreFixture *f) {
+        Txn *t = store_fixture_begin(f, false);
+        Bytes v;
+
+        cr_assert_eq(table_get(t, TABLE_BODY, key_of(proposed[1]), &v), 0);
+        cr_assert_leq(v.n, sizeof(lost));
+        memcpy(lost, v.p, n_lost = v.n);
+        store_abort(t);
+}
+
 static void fill(StoreFixture *f) {
         store_fixture_init(f, STORE_SUPERVISE);
         gather_define(f, "a", "first/2");
         gather_define(f, "plain", NULL);
         for (size_t i = 0; i < 3; i++) {
                 begin_and_propose(f, i, i ? "one" : "two");
+                if (i == 1)
+                        remember(f);
                 gather_end(f, ids[i], true);
         }
         begin_and_propose(f, 3, "x");
@@ -180,7 +201,56 @@ static void rule_taken_from_the_row(Txn *t) {
         cr_assert_eq(slot_row_put(t, "a", &row), 0);
 }
 
-// I-55, I-56: what somebody could write who wants another verdict.
+/* The verdict on the first two proposals, of which the first won. */
+static uint64_t verdict_seq(Txn *t) {
+        uint64_t seq, winner;
+
+        cr_assert_eq(verdict_row_next(t, "a", 0, &seq, &winner), 0);
+        return seq;
+}
+
+static void payload_back(Txn *t) {
+        cr_assert_eq(table_put(t, TABLE_BODY, key_of(proposed[1]), BYTES(lost, n_lost)), 0);
+}
+static void payload_of_the_winner_removed(Txn *t) {
+        cr_assert_eq(body_del(t, proposed[0]), 0);
+}
+static void payload_of_the_verdict_removed(Txn *t) {
+        cr_assert_eq(body_del(t, verdict_seq(t)), 0);
+}
+static void payload_of_what_waits_removed(Txn *t) {
+        cr_assert_eq(body_del(t, proposed[2]), 0);
+}
+
+/* A verdict on B's proposal, as Lethe writes it but for its payload. */
+static void verdict_with(Txn *t, const char *values) {
+        _cleanup_json_ json_t *fields = NULL;
+        char text[400];
+        uint64_t size;
+        Diag d;
+        int n = snprintf(text, sizeof(text), "{\"slot\":\"a\",\"rule\":{\"rule\":\"first\",\"of\":2},\"proposals\":[{\"seq\":%lu,\"region\":\"%s\"}],"
+                         "\"version\":1,\"winner\":%lu,\"reason\":\"won\"}", (unsigned long)proposed[2], ids[2], (unsigned long)proposed[2]);
+
+        cr_assert_eq(json_parse(text, (size_t)n, sizeof(text), 8, &fields, &d), 0, "%s", d.text);
+        cr_assert_eq(ledger_state(t, &size, NULL), 0);
+        cr_assert_eq(verdict_row_put(t, "a", size, proposed[2]), 0);
+        cr_assert_eq(event_append(t, &(Event){.type = "slot.arbitrated", .who = "uid:0", .fields = fields, .payload = values, .n_payload = strlen(values)}, NULL, NULL), 0);
+}
+#define DIGITS "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+static void hash_of_another_value(Txn *t) {
+        verdict_with(t, "{\"values\":[\"" DIGITS "\"]}");
+}
+static void hash_too_many(Txn *t) {
+        verdict_with(t, "{\"values\":[\"" DIGITS "\",\"" DIGITS "\"]}");
+}
+static void hash_that_is_none(Txn *t) {
+        verdict_with(t, "{\"values\":[\"0\"]}");
+}
+static void hashes_missing(Txn *t) {
+        verdict_with(t, "{}");
+}
+
+// I-55, I-56, I-71: what somebody could write who wants another verdict.
 static const struct {
         const char *name;
         void (*breaks)(Txn *t);
@@ -212,6 +282,14 @@ static const struct {
         {"verdict row removed", verdict_row_removed, "table verdict does not have"},
         {"verdict row changed", verdict_row_changed, "table verdict does not have"},
         {"rule removed", rule_taken_from_the_row, "table slot differs"},
+        {"the value that was not taken", payload_back, "not taken, is still there"},
+        {"the winner's value removed", payload_of_the_winner_removed, "no later one says that it was erased"},
+        {"the verdict's hashes removed", payload_of_the_verdict_removed, "a payload that is not there"},
+        {"a value that waits removed", payload_of_what_waits_removed, "no later one says that it was erased"},
+        {"hash of another value", hash_of_another_value, "another hash of a value"},
+        {"a hash too many", hash_too_many, "lacks a field"},
+        {"a hash that is none", hash_that_is_none, "lacks a field"},
+        {"no hashes", hashes_missing, "lacks a field"},
 };
 
 Test(audit_arbitration, names_what_does_not_hold) {

@@ -351,3 +351,39 @@ Test(gather, a_rule_does_not_change) {
         e = gather_event(&f, "slot.defined", &n);
         cr_assert_eq(n, 2);
 }
+
+// I-71: a value that a verdict did not take is in no file of the store after it and a compaction; the verdict can still be checked.
+Test(gather, what_was_not_taken_is_gone) {
+        static const struct {
+                const char *rule, *kept, *lost[2]; /* lost: confidences 0.9 of the first two, 0.2 of the last */
+        } rows[] = {
+                {"quorum:2/3", "canary-51c7-won", {"canary-51c7-outvoted", "canary-51c7-won"}},
+                {"quorum:2/3", NULL, {"canary-51c7-one", "canary-51c7-two"}},
+                {"confidence:0.5/3", "canary-51c7-sure", {"canary-51c7-unsure", "canary-51c7-sure"}},
+                {"first/3", "canary-51c7-first", {"canary-51c7-second", "canary-51c7-third"}},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                const char *values[] = {rows[i].kept ? rows[i].kept : "canary-51c7-three", rows[i].lost[1], rows[i].lost[0]};
+                bool sure = strncmp(rows[i].rule, "confidence", 10) == 0;
+                _cleanup_store_fixture_ StoreFixture f;
+                char id[REGION_ID_MAX];
+                uint64_t version;
+
+                store_fixture_init(&f, STORE_SUPERVISE);
+                gather_define(&f, "a", rows[i].rule);
+                for (size_t k = 0; k < ARRAY_SIZE(values); k++) {
+                        gather_one(&f, NULL, "a", values[k], sure ? k < 2 ? 0.9 : 0.2 : -1, id);
+                        cr_assert(store_fixture_has(&f, values[k]), "%zu: what is gathered is there", i);
+                        gather_audit(&f);
+                }
+                cr_expect_str_eq(gather_value(&f, "a", &version), rows[i].kept ? rows[i].kept : "", "%zu", i);
+                store_fixture_compact(&f);
+                gather_audit(&f);
+                for (size_t k = 0; k < ARRAY_SIZE(values); k++)
+                        cr_expect_eq(store_fixture_has(&f, values[k]), rows[i].kept && strcmp(values[k], rows[i].kept) == 0, "%zu: %s", i, values[k]);
+                gather_one(&f, NULL, "a", "next", sure ? 0.8 : -1, id); /* the next round begins */
+                cr_expect_eq(gather_count(&f, "a"), 1);
+                gather_audit(&f);
+        }
+}

@@ -4,9 +4,14 @@
 #include "store/store.h"
 #include "tests/support/temp.h"
 
+#include "base/io.h"
+
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct StoreFixture {
         TempDir temp;
@@ -55,4 +60,35 @@ static inline void store_fixture_commit(StoreFixture *f, Txn *t) {
         int r = store_commit(t, &f->d);
 
         cr_assert_eq(r, 0, "store_commit: %d %s", r, f->d.text);
+}
+
+static const char *store_fixture_text;
+
+static int store_fixture_look(const char *path, const struct stat *st, int type, struct FTW *at) {
+        _cleanup_free_ char *bytes = NULL;
+        size_t n;
+
+        (void)st;
+        (void)at;
+        if (type != FTW_F)
+                return 0;
+        cr_assert_eq(io_read_file(AT_FDCWD, path, 64 << 20, &bytes, &n), 0, "%s", path);
+        return memmem(bytes, n, store_fixture_text, strlen(store_fixture_text)) != NULL;
+}
+
+/* Whether a file of the store's folder, or the anchor beside it, has these bytes. */
+static inline bool store_fixture_has(const StoreFixture *f, const char *text) {
+        store_fixture_text = text;
+        return nftw(f->temp.path, store_fixture_look, 16, FTW_PHYS) != 0;
+}
+
+/* Everybody else is gone, and what is not in use leaves the files. */
+static inline void store_fixture_compact(StoreFixture *f) {
+        StoreCompacted compacted;
+        int r;
+
+        store_fixture_close(f);
+        r = store_compact(f->dir, NULL, &compacted, &f->d);
+        cr_assert_eq(r, 0, "store_compact: %d %s", r, f->d.text);
+        store_fixture_open(f, STORE_SUPERVISE);
 }
