@@ -41,7 +41,7 @@ static void budget_row(ProbeReport *r, const char *name, const char *folder, boo
 }
 
 static void budgets(ProbeReport *r) {
-        RegionCgroup c = {.oom = -1, .pids_events = -1};
+        RegionCgroup c = REGION_CGROUP_NULL;
 
         if (region_cgroup_plan_here("00000000000000000000000000", &c) < 0)
                 return;

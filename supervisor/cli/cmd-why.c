@@ -166,12 +166,13 @@ static json_t *seq_of(const json_t *event) {
 
 static json_t *story_json(const Story *s, const char *region) {
         _cleanup_free_ char *rule = rule_of(s);
-        json_t *o = json_pack("{s:i, s:s, s:b, s:O?, s:O?, s:s?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:b, s:o, s:O?, s:O?, s:O, s:{s:o, s:o, s:o, s:o}}", "version",
+        json_t *o = json_pack("{s:i, s:s, s:b, s:O?, s:O?, s:s?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:b, s:o, s:O?, s:O?, s:O, s:{s:o, s:o, s:o, s:o}}", "version",
                               1, "region", region, "alive", s->allocated && !s->ended, "skill", json_object_get(s->allocated ? s->allocated : s->refused, "skill"), "tier",
                               json_object_get(s->allocated, "tier"), "rule", rule, "outcome", json_object_get(s->ended, "outcome"), "exit_code",
                               json_object_get(s->ended, "exit_code"), "signal", json_object_get(s->ended, "signal"), "limiting_resource",
                               json_object_get(s->ended, "limiting_resource"), "limit", json_object_get(s->ended, "limit"), "used",
-                              json_object_get(s->ended, "used"), "reason", json_object_get(s->refused ? s->refused : s->ended, s->refused ? "message" : "reason"), "recovered", s->recovered != NULL,
+                              json_object_get(s->ended, "used"), "lent", json_object_get(s->ended, "lent"), "asked", json_object_get(s->ended, "asked"), "refused",
+                              json_object_get(s->ended, "refused"), "cause", json_object_get(s->ended, "cause"), "reason", json_object_get(s->refused ? s->refused : s->ended, s->refused ? "message" : "reason"), "recovered", s->recovered != NULL,
                               "denials", s->denied ? json_incref(json_object_get(s->denied, "denials")) : json_array(), "usage",
                               json_object_get(s->released, "usage"), "teardown", json_object_get(s->released, "teardown"), "slots", s->slots, "ledger",
                               "allocated", seq_of(s->allocated), "released", seq_of(s->released), "ended", seq_of(s->ended), "refused", seq_of(s->refused));
@@ -191,21 +192,32 @@ static void line(const char *name, const char *value) {
 }
 
 static void budget_line(const Story *s) {
-        const char *resource = text_of(s->ended, "limiting_resource");
-        uint64_t limit, used;
-        char a[BUDGET_TEXT_MAX], b[BUDGET_TEXT_MAX];
+        static const char *const numbers[] = {"limit", "used", "lent", "asked", "refused"};
+        const char *resource = text_of(s->ended, "limiting_resource"), *sep = ":";
+        const BudgetField *field = NULL;
+        uint64_t v;
 
-        if (!resource || json_get_u64(json_object_get(s->ended, "limit"), &limit) < 0 || json_get_u64(json_object_get(s->ended, "used"), &used) < 0)
+        if (!resource || json_get_u64(json_object_get(s->ended, "limit"), &v) < 0)
                 return;
         for (size_t i = 0; i < BUDGET_FIELDS; i++)
-                if (strcmp(budget_fields[i].name, resource) == 0) {
-                        printf("  %-10s  budgets.%s: limit %s, used %s\n", "rule", resource, budget_format(&budget_fields[i], limit, a),
-                               budget_format(&budget_fields[i], used, b));
-                        printf("  %-10s  more with --%s, or \"budgets\" in lethe.json, up to what the operator's policy allows\n", "",
-                               budget_fields[i].option);
-                        return;
-                }
-        printf("  %-10s  %s: limit %" PRIu64 ", used %" PRIu64 "\n", "rule", resource, limit, used);
+                if (strcmp(budget_fields[i].name, resource) == 0)
+                        field = &budget_fields[i];
+        printf("  %-10s  %s%s", "rule", field ? "budgets." : "", resource);
+        for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+                char text[BUDGET_TEXT_MAX];
+
+                if (json_get_u64(json_object_get(s->ended, numbers[i]), &v) < 0) /* only what was measured is there */
+                        continue;
+                if (field && strcmp(numbers[i], "refused") != 0)
+                        budget_format(field, v, text);
+                else
+                        snprintf(text, sizeof(text), "%" PRIu64, v);
+                printf("%s %s %s%s", sep, numbers[i], text, strcmp(numbers[i], "refused") == 0 ? " times" : "");
+                sep = ",";
+        }
+        putchar('\n');
+        if (field)
+                printf("  %-10s  more with --%s, or \"budgets\" in lethe.json, up to what the operator's policy allows\n", "", field->option);
 }
 
 static void denial_lines(const Story *s) {

@@ -20,16 +20,30 @@ json_t *receipt_usage(const Region *r) {
                          "scratch_bytes", json_u64(r->budget.scratch_bytes));
 }
 
+int receipt_breach(const Region *r, json_t *o) {
+        const Breach *b = &r->breach;
+        const struct {
+                const char *name;
+                uint64_t value;
+                bool there;
+        } numbers[] = {{"limit", b->limit, true}, {"used", b->used, b->used != BREACH_UNMEASURED}, {"lent", b->lent, b->lent > 0},
+                       {"asked", b->asked, b->asked > 0}, {"refused", b->refused, b->refused > 0}};
+
+        for (size_t i = 0; b->resource && i < ARRAY_SIZE(numbers); i++)
+                if (numbers[i].there && json_object_set_new(o, numbers[i].name, json_u64(numbers[i].value)) < 0)
+                        return -ENOMEM;
+        return 0;
+}
+
 json_t *receipt_ending(const Region *r) {
         bool exited = r->outcome == OUTCOME_EXITED;
         bool signal = (r->outcome == OUTCOME_SIGNALED || r->outcome == OUTCOME_CANCELLED) && r->status > 0;
         json_t *o = json_pack("{s:s, s:o, s:o, s:s?}", "outcome", outcome_name(r->outcome), "exit_code",
                               number_or_null(exited, (uint64_t)r->status), "signal", number_or_null(signal, (uint64_t)r->status),
-                              "limiting_resource", r->resource);
+                              "limiting_resource", r->breach.resource);
         char quoted[sizeof(r->reason) * 4];
 
-        if (o && r->resource &&
-            (json_object_set_new(o, "limit", json_u64(r->limit)) < 0 || json_object_set_new(o, "used", json_u64(r->used)) < 0))
+        if (o && (receipt_breach(r, o) < 0 || (r->outside && json_object_set_new(o, "cause", json_string("outside")) < 0)))
                 goto fail;
         /* A reason may quote a path of any bytes. */
         if (o && *r->reason && json_object_set_new(o, "reason", json_string(r->reason)) < 0 &&

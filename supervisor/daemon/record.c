@@ -218,15 +218,14 @@ int record_pid(Store *s, const Region *r, Diag *reterr) {
 }
 
 int record_fault(Store *s, const Region *r, Diag *reterr) {
-        _cleanup_json_ json_t *fields = json_pack("{s:s, s:s?, s:s}", "outcome", outcome_name(r->outcome), "resource", r->resource,
+        _cleanup_json_ json_t *fields = json_pack("{s:s, s:s?, s:s}", "outcome", outcome_name(r->outcome), "resource", r->breach.resource,
                                                   "reason", r->reason);
         _cleanup_txn_ Txn *t = NULL;
         int e;
 
         if (!fields)
                 return -ENOMEM;
-        if (r->resource && (json_object_set_new(fields, "limit", json_u64(r->limit)) < 0 ||
-                            json_object_set_new(fields, "used", json_u64(r->used)) < 0))
+        if (receipt_breach(r, fields) < 0)
                 return -ENOMEM;
         e = store_begin(s, true, &t, reterr);
         if (e == 0)

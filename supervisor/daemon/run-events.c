@@ -135,17 +135,19 @@ static void guard_lost(Region *r) {
 }
 
 static void program_ended(Region *r, const StatusRecord *s) {
-        const Budget *max = &r->grant->budget;
+        Breach b = {.outcome = OUTCOME_NONE};
         int sig = WIFSIGNALED(s->a) ? WTERMSIG(s->a) : 0;
 
         r->program_cpu_usec = s->cpu_usec;
         r->program_max_rss = s->max_rss_bytes;
         /* Signals that only a broken limit or the filter sends a program that did not send them itself. */
         if (sig == SIGXFSZ)
-                region_end_breach(r, &(Breach){OUTCOME_FILE_SIZE_EXCEEDED, "file_size", max->file_bytes, max->file_bytes + 1});
+                b = region_budget_file_signal(&r->budget);
         else if (sig == SIGXCPU)
-                region_end_breach(r, &(Breach){OUTCOME_CPU_EXCEEDED, "cpu", max->cpu_usec, MAX(s->cpu_usec, max->cpu_usec)});
-        else if (sig == SIGSYS) {
+                b = region_budget_cpu_signal(&r->budget, s->cpu_usec);
+        if (region_end_breach(r, &b))
+                return;
+        if (sig == SIGSYS) {
                 denials_add(&r->denials, "abi", "system call", "a foreign ABI (32-bit or x32)", strlen("a foreign ABI (32-bit or x32)"), NULL);
                 region_end(r, OUTCOME_DENIED, 0, "the program made a system call of a foreign ABI");
         } else if (sig == SIGKILL && guard_is_lost(r))
@@ -308,7 +310,7 @@ static void on_wall(void *userdata, uint64_t now) {
         Region *r = &((Run *)userdata)->region;
 
         r->budget.wall_deadline = LOOP_NEVER;
-        region_end_breach(r, &(Breach){OUTCOME_TIMED_OUT, "wall", r->grant->budget.wall_usec, now - r->budget.started_usec});
+        region_end_breach(r, &(Breach){.outcome = OUTCOME_TIMED_OUT, .resource = "wall", .limit = r->grant->budget.wall_usec, .used = now - r->budget.started_usec});
 }
 
 static void on_tick(void *userdata, uint64_t now) {
@@ -326,7 +328,7 @@ static void move_out(Run *run, Relay *relay, short revents) {
         Region *r = &run->region;
 
         if (region_io_move_out(&r->io, relay, revents))
-                region_end_breach(r, &(Breach){OUTCOME_OUTPUT_EXCEEDED, "output", r->io.output_max, r->io.output_used});
+                region_end_breach(r, &(Breach){.outcome = OUTCOME_OUTPUT_EXCEEDED, .resource = "output", .limit = r->io.output_max, .used = r->io.output_used});
         if (relay->lost)
                 region_end(r, OUTCOME_CANCELLED, 0, "output of the skill cannot be read: %s", strerror(relay->lost));
         if (relay == &r->io.out && relay->error)

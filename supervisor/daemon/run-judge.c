@@ -28,7 +28,7 @@ void run_judge_lines(Run *run) {
                 if (e == 0)
                         continue;
                 if (e == DESK_E_END) {
-                        Breach b = {OUTCOME_DENIED, "pipe", PIPE_BAD_LINES_MAX, PIPE_BAD_LINES_MAX + 1};
+                        Breach b = {.outcome = OUTCOME_DENIED, .resource = "pipe", .limit = PIPE_BAD_LINES_MAX, .used = PIPE_BAD_LINES_MAX};
 
                         if (region_end_breach(r, &b) || (r->state == REGION_ENDED && region_end_late(r, &b)) ||
                             (r->state == REGION_STOPPED && region_end_late(r, &b)))

@@ -170,7 +170,7 @@ void run_sub_over(Run *run) {
         region_budget_give_back(&r->budget);
         above->io.output_used += r->io.output_used;
         if (above->io.output_used > above->io.output_max)
-                region_end_breach(above, &(Breach){OUTCOME_OUTPUT_EXCEEDED, "output", above->io.output_max, above->io.output_used});
+                region_end_breach(above, &(Breach){.outcome = OUTCOME_OUTPUT_EXCEEDED, .resource = "output", .limit = above->io.output_max, .used = above->io.output_used});
         if (r->state == REGION_RECORDED) {
                 answer(run);
                 return;

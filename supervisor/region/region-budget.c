@@ -1,5 +1,5 @@
 /* Runs: supervisor. */
-#include "region/region-budget.h"
+#include "region/region-budget-private.h"
 
 #include "base/clock.h"
 #include "base/dents.h"
@@ -21,23 +21,11 @@
 #define WALK_FILES_MAX 20000  /* files looked at in one walk of the scratch */
 #define WALK_DEPTH_MAX 64
 
-#define FULL_ROOM (4 << 20) /* copies of pages that the kernel's own lists still count as shared are fewer */
-
 #define SHARE_OF(left) ((left) / 4 * 3) /* a region below gets no more of what is left */
-
-static const Breach no_breach = {.outcome = OUTCOME_NONE};
-
-static Breach breach(Outcome o, const char *resource, uint64_t limit, uint64_t used) {
-        return (Breach){o, resource, limit, used};
-}
 
 void region_budget_init(RegionBudget *b, const Grant *g, RegionCgroup *c) {
         *b = (RegionBudget){.grant = g, .cgroup = c, .scratch = -1, .wall_deadline = NEVER, .tick_deadline = NEVER,
                             .lent.memory_bytes = grant_set_aside(g)};
-}
-
-static uint64_t left_of(uint64_t max, uint64_t used) {
-        return max > used ? max - used : 0;
 }
 
 /* Changes with every byte and every file: a sparse file takes no block but an inode. */
@@ -70,13 +58,6 @@ void region_budget_start(RegionBudget *b, pid_t worker, uint64_t now) {
         b->scratch_seen = b->scratch_base = scratch_mark(b);
 }
 
-/* One walk over the scratch: bytes in use and the largest file. */
-typedef struct ScratchLook {
-        uint64_t bytes, largest;
-        unsigned files;
-        bool many, deep; /* there is more than one walk looks at */
-} ScratchLook;
-
 static void scratch_walk(int dirfd, unsigned depth, ScratchLook *l) {
         _cleanup_close_ int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         const char *name;
@@ -85,12 +66,12 @@ static void scratch_walk(int dirfd, unsigned depth, ScratchLook *l) {
         if (fd < 0)
                 return;
         dents_begin(&d, fd);
-        while ((name = dents_next(&d)) && !(l->many |= l->files >= WALK_FILES_MAX)) {
+        while (!l->many && (name = dents_next(&d))) {
                 struct stat st;
 
                 if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
-                l->files++;
+                l->many = ++l->files > WALK_FILES_MAX;
                 l->bytes += (uint64_t)st.st_blocks * 512;
                 if (S_ISREG(st.st_mode))
                         l->largest = MAX(l->largest, (uint64_t)st.st_size);
@@ -106,17 +87,24 @@ static void scratch_walk(int dirfd, unsigned depth, ScratchLook *l) {
         dents_end(&d);
 }
 
-static Breach look_files(RegionBudget *b, ScratchLook *l) {
+Breach budget_look_files(RegionBudget *b, ScratchLook *l) {
         const Budget *max = &b->grant->budget;
 
         *l = (ScratchLook){};
         scratch_walk(b->scratch, 0, l);
         if (l->largest > max->file_bytes)
-                return breach(OUTCOME_FILE_SIZE_EXCEEDED, "file_size", max->file_bytes, l->largest);
-        return no_breach;
+                return budget_breach(OUTCOME_FILE_SIZE_EXCEEDED, "file_size", max->file_bytes, l->largest);
+        return budget_no_breach;
 }
 
 typedef enum FilesLook { FILES_NO, FILES_WHEN_CHANGED, FILES_AT_THE_END } FilesLook;
+
+static Breach breach_of_scratch(const RegionBudget *b, uint64_t used) {
+        Breach r = budget_breach(OUTCOME_SCRATCH_EXCEEDED, "scratch", b->grant->budget.scratch_bytes, used);
+
+        r.lent = b->lent.scratch_bytes;
+        return r;
+}
 
 /* Use of the scratch, and the largest file in it. At the end it is looked at whenever anything is there: a sparse file that grew after it
  * was seen changes neither blocks nor inodes. */
@@ -124,39 +112,39 @@ static Breach look_scratch(RegionBudget *b, FilesLook files) {
         const Budget *max = &b->grant->budget;
         struct statfs fs;
         ScratchLook l;
-        Breach r = no_breach;
+        Breach r = budget_no_breach;
 
         if (b->scratch < 0)
-                return no_breach;
+                return budget_no_breach;
         if (b->scratch_on_host) {
                 if (files == FILES_NO)
-                        return no_breach;
-                r = look_files(b, &l);
+                        return budget_no_breach;
+                r = budget_look_files(b, &l);
                 b->scratch_now = l.bytes;
                 b->scratch_bytes = MAX(b->scratch_bytes, l.bytes);
                 if (l.bytes + b->lent.scratch_bytes > max->scratch_bytes)
-                        return breach(OUTCOME_SCRATCH_EXCEEDED, "scratch", max->scratch_bytes, l.bytes + b->lent.scratch_bytes);
+                        return breach_of_scratch(b, l.bytes);
                 /* What cannot be counted could be anything, and files without bytes fill the host's disk, too. */
                 if (r.outcome == OUTCOME_NONE && l.many)
-                        return breach(OUTCOME_SCRATCH_EXCEEDED, "scratch_files", WALK_FILES_MAX, l.files);
+                        return budget_breach(OUTCOME_SCRATCH_EXCEEDED, "scratch_files", WALK_FILES_MAX, l.files);
                 if (r.outcome == OUTCOME_NONE && l.deep)
-                        return breach(OUTCOME_SCRATCH_EXCEEDED, "scratch_depth", WALK_DEPTH_MAX, WALK_DEPTH_MAX + 1);
+                        return budget_breach(OUTCOME_SCRATCH_EXCEEDED, "scratch_depth", WALK_DEPTH_MAX, WALK_DEPTH_MAX + 1);
                 return r;
         }
         if (fstatfs(b->scratch, &fs) < 0)
-                return no_breach;
+                return budget_no_breach;
         uint64_t used = (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 
         b->scratch_now = used;
         b->scratch_bytes = MAX(b->scratch_bytes, used);
         if (used + b->lent.scratch_bytes > max->scratch_bytes)
-                return breach(OUTCOME_SCRATCH_EXCEEDED, "scratch", max->scratch_bytes, used + b->lent.scratch_bytes);
+                return breach_of_scratch(b, used);
         used += fs.f_files - fs.f_ffree; /* as scratch_mark() */
         if ((files == FILES_WHEN_CHANGED && used != b->scratch_seen) || (files == FILES_AT_THE_END && used != b->scratch_base)) {
                 b->scratch_seen = used;
-                return look_files(b, &l);
+                return budget_look_files(b, &l);
         }
-        return no_breach;
+        return budget_no_breach;
 }
 
 void region_budget_charge(RegionBudget *b, uint64_t cpu_usec) {
@@ -170,29 +158,31 @@ static void charge_above(RegionBudget *b) {
         b->charged_cpu_usec = b->cpu_usec;
 }
 
-static Breach look_cpu(RegionBudget *b) {
+Breach budget_look_cpu(RegionBudget *b) {
         uint64_t max = b->grant->budget.cpu_usec;
 
         charge_above(b);
         if (b->cpu_usec + b->below_cpu_usec > max)
-                return breach(OUTCOME_CPU_EXCEEDED, "cpu", max, b->cpu_usec + b->below_cpu_usec);
-        return no_breach;
+                return budget_breach(OUTCOME_CPU_EXCEEDED, "cpu", max, b->cpu_usec + b->below_cpu_usec);
+        return budget_no_breach;
+}
+
+/* What was held at the last looks. */
+static uint64_t budget_held(const RegionBudget *b) {
+        uint64_t scratch = b->scratch_on_host ? 0 : b->scratch_now; /* tmpfs pages are memory */
+
+        return b->tree.resident_bytes + scratch + b->shared.held_bytes + b->queued + b->reserved;
 }
 
 static Breach look_memory(RegionBudget *b) {
-        uint64_t max = b->grant->budget.memory_bytes, used = b->tree.resident_bytes;
-        uint64_t scratch = b->scratch_on_host ? 0 : b->scratch_now; /* tmpfs pages are memory */
-
-        scratch += b->shared.held_bytes + b->queued;
+        uint64_t max = b->grant->budget.memory_bytes, used;
 
         /* Forked processes share pages, and a sum of what each one has mapped counts those twice: look closer before judging. */
-        if (used + scratch + b->reserved + b->lent.memory_bytes > max && b->tree.tasks > 1 &&
-            proc_tree_walk(&b->tree, b->worker, PROC_LOOK_TASKS | PROC_LOOK_MEMORY | PROC_LOOK_SHARED) == 0)
-                used = b->tree.resident_bytes;
-        used += scratch + b->reserved;
+        if (budget_held(b) + b->lent.memory_bytes > max && b->tree.tasks > 1)
+                proc_tree_walk(&b->tree, b->worker, PROC_LOOK_TASKS | PROC_LOOK_MEMORY | PROC_LOOK_SHARED);
+        used = budget_held(b);
         b->peak_memory_bytes = MAX(b->peak_memory_bytes, used);
-        used += b->lent.memory_bytes;
-        return used > max ? breach(OUTCOME_OUT_OF_REGION, "memory", max, used) : no_breach;
+        return used + b->lent.memory_bytes > max ? budget_breach_of_memory(b, used) : budget_no_breach;
 }
 
 /* Where nobody made an object of shared memory since the last look, one is due only when the charge is what matters. */
@@ -202,14 +192,9 @@ static void look_shared(RegionBudget *b) {
                 region_shared_look(&b->shared, b->worker);
 }
 
-/* What is left of the memory to the program. */
-static uint64_t own_memory(const RegionBudget *b) {
-        return left_of(b->grant->budget.memory_bytes, b->reserved + b->lent.memory_bytes);
-}
-
 /* Who reads a file that is removed, or given up, later leaves no sign of it. */
 static void look_full(RegionBudget *b) {
-        CgroupFull f = b->full ? CGROUP_NOT_FULL : region_cgroup_full(b->cgroup, own_memory(b));
+        CgroupFull f = b->full ? CGROUP_NOT_FULL : region_cgroup_full(b->cgroup, budget_own_memory(b));
 
         b->full_of_files |= f == CGROUP_FULL_OF_FILES;
         b->full |= f == CGROUP_FULL;
@@ -265,14 +250,14 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         if (!b->cgroup->cpu || region_cgroup_cpu_usec(b->cgroup, &b->cpu_usec) < 0)
                 b->cpu_usec = MAX(b->cpu_usec, b->tree.cpu_usec);
 
-        cpu_left = left_of(max->cpu_usec, b->cpu_usec + b->below_cpu_usec);
+        cpu_left = budget_left_of(max->cpu_usec, b->cpu_usec + b->below_cpu_usec);
         cost = clock_mono_usec() - now;
         next = MAX(b->tick_usec, cost * TICK_SHARE);
         next = MIN(next, cpu_left / (uint64_t)cpus); /* it cannot be used up earlier */
         b->tick_deadline = now + MAX(next, MAX((uint64_t)TICK_LEAST_USEC, cost * 2));
 
         if (r.outcome == OUTCOME_NONE)
-                r = look_cpu(b);
+                r = budget_look_cpu(b);
         if (r.outcome == OUTCOME_NONE && !b->cgroup->memory) {
                 look_shared(b);
                 b->queued = b->tree.all_fds * QUEUES_EACH_MOST > max->memory_bytes / 2 ? queues_bytes(b->worker) : 0;
@@ -281,39 +266,26 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         if (r.outcome == OUTCOME_NONE && b->cgroup->pids)
                 r = region_budget_tasks_event(b);
         else if (r.outcome == OUTCOME_NONE && b->tree.tasks + b->lent.processes > max->processes)
-                r = breach(OUTCOME_PIDS_EXCEEDED, "processes", max->processes, b->tree.tasks + b->lent.processes);
+                r = budget_breach_of_tasks(b, b->tree.tasks);
+        if (r.outcome == OUTCOME_NONE && b->cgroup->oom_doubt)
+                r = region_budget_memory_event(b);
         if (r.outcome == OUTCOME_NONE && b->tree.most_fds > max->open_files)
-                r = breach(OUTCOME_DENIED, "open_files", max->open_files, b->tree.most_fds);
+                r = budget_breach(OUTCOME_DENIED, "open_files", max->open_files, b->tree.most_fds);
         return r;
 }
 
-Breach region_budget_memory_event(RegionBudget *b) {
-        uint64_t max = b->grant->budget.memory_bytes, used = max;
-
-        if (region_cgroup_oom_count(b->cgroup) == 0)
-                return no_breach;
-        if (region_cgroup_memory_now(b->cgroup, &used) < 0)
-                used = max;
-        used += b->lent.memory_bytes;
-        /* The group never holds more than its limit: what was asked for is at least one page more. */
-        return breach(OUTCOME_OUT_OF_REGION, "memory", max, MAX(used + b->reserved, max) + 4096);
-}
-
-Breach region_budget_tasks_event(RegionBudget *b) {
-        uint64_t max = b->grant->budget.processes;
-
-        return region_cgroup_pids_max_count(b->cgroup) ? breach(OUTCOME_PIDS_EXCEEDED, "processes", max, max + 1) : no_breach;
-}
-
 Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes) {
-        uint64_t max = b->grant->budget.memory_bytes, data;
+        const uint64_t max = b->grant->budget.memory_bytes, data = proc_data_bytes(pid), set_aside = b->reserved + b->lent.memory_bytes;
+        Breach r;
 
-        data = proc_data_bytes(pid) + b->reserved + b->lent.memory_bytes;
-        if (bytes > UINT64_MAX - data)
-                bytes = UINT64_MAX - data;
-        if (data + bytes > max)
-                return breach(OUTCOME_OUT_OF_REGION, "memory", max, data + bytes);
-        return no_breach;
+        if (data + set_aside <= max && bytes <= max - data - set_aside)
+                return budget_no_breach;
+        look_at_tree(b, PROC_LOOK_MEMORY | look_without_groups(b));
+        look_shared(b);
+        look_memory(b);
+        r = budget_breach_of_memory(b, budget_held(b));
+        r.asked = bytes > UINT64_MAX - data ? UINT64_MAX : data + bytes;
+        return r;
 }
 
 Breach region_budget_ask_shared(RegionBudget *b, uint64_t bytes) {
@@ -323,7 +295,7 @@ Breach region_budget_ask_shared(RegionBudget *b, uint64_t bytes) {
         region_shared_ask(&b->shared, bytes);
         if (b->cgroup->memory || b->tree.resident_bytes + b->scratch_now + b->reserved + b->lent.memory_bytes + b->shared.held_bytes <=
                                          b->grant->budget.memory_bytes)
-                return no_breach;
+                return budget_no_breach;
         /* What was given back since the last look, of either kind, does not count. */
         look_at_tree(b, look_without_groups(b));
         look_scratch(b, FILES_NO);
@@ -336,23 +308,27 @@ Breach region_budget_ask_task(RegionBudget *b) {
 
         if (b->tasks_bound + lent + 1 > max) { /* perhaps: some may have ended */
                 if (look_at_tree(b, 0) < 0)
-                        return no_breach;
-                if (b->tasks_bound + lent + 1 > max)
-                        return breach(OUTCOME_PIDS_EXCEEDED, "processes", max, b->tasks_bound + lent + 1);
+                        return budget_no_breach;
+                if (b->tasks_bound + lent + 1 > max) {
+                        Breach r = budget_breach_of_tasks(b, b->tasks_bound);
+
+                        r.asked = b->tasks_bound + 1;
+                        return r;
+                }
         }
         b->tasks_bound++;
-        return no_breach;
+        return budget_no_breach;
 }
 
 Breach region_budget_ask_open(RegionBudget *b, pid_t pid) {
         uint64_t max = b->grant->budget.open_files, n;
 
         if (b->tree.most_fds + ++b->opens < max)
-                return no_breach;
+                return budget_no_breach;
         n = proc_fd_count(pid);
         b->opens = 0;
         b->tree.most_fds = n;
-        return n > max ? breach(OUTCOME_DENIED, "open_files", max, n) : no_breach;
+        return n > max ? budget_breach(OUTCOME_DENIED, "open_files", max, n) : budget_no_breach;
 }
 
 Breach region_budget_ask_change(RegionBudget *b) {
@@ -371,13 +347,13 @@ Budget region_budget_left(RegionBudget *b, uint64_t now) {
                 cpu = b->tree.cpu_usec;
         b->cpu_usec = MAX(b->cpu_usec, cpu);
         return (Budget){
-                .memory_bytes = SHARE_OF(left_of(max->memory_bytes, memory + b->reserved + b->lent.memory_bytes)) & ~UINT64_C(4095),
-                .wall_usec = b->wall_deadline == NEVER ? max->wall_usec : left_of(b->wall_deadline, now),
-                .cpu_usec = left_of(max->cpu_usec, b->cpu_usec + b->below_cpu_usec),
-                .processes = SHARE_OF(left_of(max->processes, b->tasks_bound + b->lent.processes)),
+                .memory_bytes = SHARE_OF(budget_left_of(max->memory_bytes, memory + b->reserved + b->lent.memory_bytes)) & ~UINT64_C(4095),
+                .wall_usec = b->wall_deadline == NEVER ? max->wall_usec : budget_left_of(b->wall_deadline, now),
+                .cpu_usec = budget_left_of(max->cpu_usec, b->cpu_usec + b->below_cpu_usec),
+                .processes = SHARE_OF(budget_left_of(max->processes, b->tasks_bound + b->lent.processes)),
                 .open_files = max->open_files,
                 .file_bytes = max->file_bytes,
-                .scratch_bytes = SHARE_OF(left_of(max->scratch_bytes, b->scratch_now + b->lent.scratch_bytes)),
+                .scratch_bytes = SHARE_OF(budget_left_of(max->scratch_bytes, b->scratch_now + b->lent.scratch_bytes)),
                 .output_bytes = UINT64_MAX, /* the caller knows */
         };
 }
@@ -393,7 +369,7 @@ static void note_peak(RegionBudget *b) {
 }
 
 int region_budget_limit(RegionBudget *b) {
-        int e = region_cgroup_limit(b->cgroup, own_memory(b), left_of(b->grant->budget.processes, b->lent.processes));
+        int e = region_cgroup_limit(b->cgroup, budget_own_memory(b), budget_left_of(b->grant->budget.processes, b->lent.processes));
 
         if (e == 0)
                 note_peak(b);
@@ -477,25 +453,11 @@ Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker
         else
                 b->cpu_usec = MAX(b->cpu_usec, worker_cpu);
         if (r.outcome == OUTCOME_NONE)
-                r = look_cpu(b);
+                r = budget_look_cpu(b);
         /* A program that crept past the budget in small steps and ended between two looks. */
         if (r.outcome == OUTCOME_NONE && !b->cgroup->memory && worker_max_rss + b->reserved + b->lent.memory_bytes > b->grant->budget.memory_bytes)
-                r = breach(OUTCOME_OUT_OF_REGION, "memory", b->grant->budget.memory_bytes, worker_max_rss + b->reserved + b->lent.memory_bytes);
+                r = budget_breach_of_memory(b, worker_max_rss + b->reserved);
         return r;
-}
-
-bool region_budget_is_full(const RegionBudget *b) {
-        uint64_t now;
-
-        return b->cgroup->made && region_cgroup_memory_now(b->cgroup, &now) == 0 && now + FULL_ROOM > own_memory(b);
-}
-
-Breach region_budget_refused(const RegionBudget *b, BudgetEnd end) {
-        uint64_t max = b->grant->budget.memory_bytes;
-
-        if (!b->full || end == BUDGET_END_WELL || (b->full_of_files && end != BUDGET_END_CRASHED))
-                return no_breach;
-        return breach(OUTCOME_OUT_OF_REGION, "memory", max, max + 4096); /* as region_budget_memory_event() */
 }
 
 void region_budget_deinit(RegionBudget *b) {

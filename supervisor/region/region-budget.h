@@ -11,8 +11,13 @@
 typedef struct Breach {
         Outcome outcome;      /* OUTCOME_NONE: none */
         const char *resource; /* as in lethe.json "budgets": memory, wall, cpu, processes, open_files, file_size, scratch, output; static */
-        uint64_t limit, used; /* bytes, usec or a count */
+        uint64_t limit;       /* bytes, usec or a count, as all that follow */
+        uint64_t used;        /* as it was measured, or BREACH_UNMEASURED: nothing is recorded then */
+        uint64_t lent;        /* what regions below held of the limit, and what was set aside for callbacks */
+        uint64_t asked;       /* what was asked for at once, beyond `used`, and refused */
+        uint64_t refused;     /* how often the kernel refused more; 0: it does not tell */
 } Breach;
+#define BREACH_UNMEASURED UINT64_MAX
 
 /* What of a region's budget the regions below it hold, for as long as they live; of its memory also what is set aside for release callbacks. */
 typedef struct RegionLoan {
@@ -46,6 +51,7 @@ struct RegionBudget {
         bool over;                   /* the region has ended: no limit is raised any more */
         bool full;                   /* the control group of memory was full of what cannot be given back: more was refused */
         bool full_of_files;          /* it was seen full of pages of files, which may be gone since */
+        uint64_t tasks_outside;      /* how often a task was refused for a limit that is not the region's */
         uint64_t peak_memory_bytes, cpu_usec, scratch_bytes; /* measured so far */
 };
 
@@ -61,6 +67,9 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now_usec);
 /* A control group has news: memory or tasks. */
 Breach region_budget_memory_event(RegionBudget *b);
 Breach region_budget_tasks_event(RegionBudget *b);
+/* The kernel ended the program with SIGXFSZ, or SIGXCPU: used is what can be measured of it, else unmeasured. told_usec: of the program, by who waited. */
+Breach region_budget_file_signal(RegionBudget *b);
+Breach region_budget_cpu_signal(RegionBudget *b, uint64_t told_usec);
 /* What a region below this one may have at most: three quarters of the memory, tasks and scratch that are left, because this region goes on
  * meanwhile; all of the wall and CPU time that is left; as many open files in a process, and as large a file, as this one. Output: UINT64_MAX. */
 Budget region_budget_left(RegionBudget *b, uint64_t now_usec);

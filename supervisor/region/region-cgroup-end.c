@@ -159,7 +159,7 @@ void region_cgroup_deinit(RegionCgroup *c) {
         free(c->memory);
         free(c->pids);
         free(c->cpu);
-        *c = (RegionCgroup){.oom = -1, .pids_events = -1};
+        *c = REGION_CGROUP_NULL;
 }
 
 int group_clear(const char *dir) {

@@ -23,6 +23,7 @@ static const struct {
         [GROUP_MEMORY_PEAK] = {"memory.max_usage_in_bytes", "memory.peak", O_RDWR},
         [GROUP_MEMORY_NOW] = {"memory.usage_in_bytes", "memory.current", O_RDONLY},
         [GROUP_PIDS_MAX] = {"pids.max", "pids.max", O_WRONLY},
+        [GROUP_PIDS_PEAK] = {"pids.peak", "pids.peak", O_RDONLY},
         [GROUP_CPU_USAGE] = {"cpuacct.usage", "cpu.stat", O_RDONLY},
         [GROUP_MEMORY_TASKS] = {"tasks", NULL, O_WRONLY},
         [GROUP_PIDS_TASKS] = {"tasks", NULL, O_WRONLY},
@@ -75,6 +76,7 @@ static const char *folder_of(const RegionCgroup *c, GroupFile f) {
         case GROUP_MEMORY_TASKS:
                 return c->memory;
         case GROUP_PIDS_MAX:
+        case GROUP_PIDS_PEAK:
         case GROUP_PIDS_TASKS:
                 return c->pids;
         case GROUP_CPU_USAGE:
@@ -184,5 +186,6 @@ void group_close_files(RegionCgroup *c) {
         free(c->files);
         c->files = NULL;
         closep(&c->oom);
+        closep(&c->oom_above);
         closep(&c->pids_events);
 }

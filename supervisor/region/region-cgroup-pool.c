@@ -57,7 +57,7 @@ static int find_places(CgroupPool *p, const RegionCgroup *c) {
 
 int cgroup_pool_new(const char *store, const char *owner, CgroupPool **ret) {
         CgroupPool *p = calloc(1, sizeof(*p));
-        RegionCgroup c = {.oom = -1, .pids_events = -1};
+        RegionCgroup c = REGION_CGROUP_NULL;
         size_t n;
         int e;
 
@@ -123,12 +123,14 @@ bool cgroup_pool_give(CgroupPool *p, RegionCgroup *c) {
         uint64_t charged = 0;
         bool taken;
 
-        if (!c->made || c->v2 || region_cgroup_oom_count(c) > 0 || region_cgroup_pids_max_count(c) > 0 || c->counted || !all_empty(c))
+        if (!c->made || c->v2 || region_cgroup_oom_count(c) > 0 || region_cgroup_pids_max_count(c) > 0 || c->counted || region_cgroup_oom_kills(c) > 0 ||
+            !all_empty(c))
                 return false;
         if (c->memory && (region_cgroup_memory_now(c, &charged) < 0 || charged > CHARGED_MAX))
                 return false;
         if (!c->files) {
                 closep(&c->oom);
+                closep(&c->oom_above);
                 closep(&c->pids_events);
         }
         c->idle_since = clock_mono_usec();
@@ -138,7 +140,7 @@ bool cgroup_pool_give(CgroupPool *p, RegionCgroup *c) {
                 p->idle[p->n_idle++] = *c;
         pthread_mutex_unlock(&p->lock);
         if (taken)
-                *c = (RegionCgroup){.oom = -1, .pids_events = -1};
+                *c = REGION_CGROUP_NULL;
         return taken;
 }
 
@@ -153,7 +155,7 @@ void cgroup_pool_trim(CgroupPool *p, uint64_t unused_usec) {
         uint64_t now = clock_mono_usec();
 
         for (;;) {
-                RegionCgroup c = {.oom = -1, .pids_events = -1};
+                RegionCgroup c = REGION_CGROUP_NULL;
                 bool found;
 
                 pthread_mutex_lock(&p->lock);

@@ -3,10 +3,11 @@
 
 #include "region/region-cgroup.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 
 typedef enum GroupFile {
-        GROUP_MEMORY_LIMIT, GROUP_SWAP_LIMIT, GROUP_MEMORY_PEAK, GROUP_MEMORY_NOW, GROUP_PIDS_MAX, GROUP_CPU_USAGE,
+        GROUP_MEMORY_LIMIT, GROUP_SWAP_LIMIT, GROUP_MEMORY_PEAK, GROUP_MEMORY_NOW, GROUP_PIDS_MAX, GROUP_PIDS_PEAK, GROUP_CPU_USAGE,
         GROUP_MEMORY_TASKS, GROUP_PIDS_TASKS, GROUP_CPU_TASKS,
         GROUP_FILES,
 } GroupFile;
@@ -30,5 +31,11 @@ int group_open(const char *dir, const char *file, int flags);
 int group_write(const char *dir, const char *file, const char *fmt, ...) _printf_(3, 4);
 /* NUL-terminated; dir NULL: -ENOENT. */
 int group_read(const char *dir, const char *file, char *text, size_t room);
+/* The number in the line "key N" of a file of lines; 0 without one. */
+uint64_t group_keyed(const char *text, const char *key);
+/* How often an eventfd was written to since the last call. -1: never. */
+uint64_t group_told(int fd);
+/* The folder of the group in which `dir` stands. */
+bool group_above(const char *dir, char ret[static PATH_MAX]);
 /* Kills all that is in the group, waits, and removes it; one that is not there is removed. */
 int group_clear(const char *dir);

@@ -1,32 +1,16 @@
 /* Runs: supervisor. */
 #include "region/region-cgroup-private.h"
 
-#include "base/clock.h"
 #include "base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <limits.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <time.h>
-
-#define FULL_FILES_MAX (1 << 20)
-
-/* The number in the line "key N". */
-static uint64_t keyed(const char *text, const char *key) {
-        size_t n = strlen(key);
-
-        for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL)
-                if (strncmp(line, key, n) == 0 && line[n] == ' ')
-                        return strtoull(line + n + 1, NULL, 10);
-        return 0;
-}
 
 /* The path of our own group in the hierarchy of `controller` ("" for version 2), from lines "ID:controllers:path". Owned or NULL. */
 static char *own_group(const char *self, const char *controller) {
@@ -85,7 +69,7 @@ int region_cgroup_plan(const char *root, const char *self, const char *region, R
         char path[PATH_MAX];
         int e;
 
-        *ret = (RegionCgroup){.oom = -1, .pids_events = -1};
+        *ret = REGION_CGROUP_NULL;
         snprintf(path, sizeof(path), "%s/cgroup.controllers", root);
         if (access(path, F_OK) == 0) {
                 e = plan_one(root, "", self, "", region, &dir);
@@ -115,7 +99,7 @@ int region_cgroup_plan_here(const char *region, RegionCgroup *ret) {
         _cleanup_free_ char *self = NULL;
         size_t n;
 
-        *ret = (RegionCgroup){.oom = -1, .pids_events = -1};
+        *ret = REGION_CGROUP_NULL;
         if (io_read_file(AT_FDCWD, "/proc/self/cgroup", 65536, &self, &n) < 0)
                 return 0;
         return region_cgroup_plan(CGROUP_ROOT, self, region, ret);
@@ -141,17 +125,30 @@ char *region_cgroup_text(const RegionCgroup *c, int *reterr) {
         return s;
 }
 
-/* The one who asks for the page waits and we are told: no SIGKILL that could be mistaken for another, and no reaper that frees pages before anyone
- * has seen them. */
-static int arm_memory_v1(RegionCgroup *c) {
-        _cleanup_close_ int control = group_open(c->memory, "memory.oom_control", O_RDONLY);
+static int group_arm_v1(const char *dir, int *ret) {
+        _cleanup_close_ int control = group_open(dir, "memory.oom_control", O_RDONLY), fd = -1;
+        int e;
 
         if (control < 0)
                 return control;
-        if ((c->oom = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
+        if ((fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
                 return -errno;
+        e = group_write(dir, "cgroup.event_control", "%d %d", fd, control);
+        if (e == 0)
+                *ret = TAKE_FD(fd);
+        return e;
+}
+
+/* The one who asks for the page waits and we are told: no SIGKILL that could be mistaken for another, and no reaper that frees pages before anyone
+ * has seen them. */
+static int arm_memory_v1(RegionCgroup *c) {
+        char above[PATH_MAX];
+        int e = group_arm_v1(c->memory, &c->oom);
+
         c->oom_poll = POLLIN;
-        return group_write(c->memory, "cgroup.event_control", "%d %d", c->oom, control);
+        if (e == 0 && group_above(c->memory, above))
+                group_arm_v1(above, &c->oom_above); /* it may not be ours to ask */
+        return e;
 }
 
 static int arm_tasks(RegionCgroup *c) {
@@ -202,8 +199,14 @@ static int make_again(RegionCgroup *c, const Budget *b) {
                 e = region_cgroup_peak_anew(c);
         if (e == 0 && c->memory && c->oom < 0)
                 e = arm_memory_v1(c);
+        group_told(c->oom); /* what befell a group above while nobody was in this one */
+        group_told(c->oom_above);
+        c->oom_doubt = false;
         if (e == 0 && c->pids && c->pids_events < 0)
                 e = arm_tasks(c);
+        c->tasks_before = 0;
+        if (e == 0 && c->pids)
+                group_file_number(c, GROUP_PIDS_PEAK, &c->tasks_before); /* no kernel starts it anew, and one before 6.11 has none */
         c->cpu_before = 0;
         if (e == 0 && c->cpu)
                 e = region_cgroup_cpu_usec(c, &before);
@@ -222,7 +225,7 @@ int region_cgroup_make(RegionCgroup *c, const Budget *b) {
 
                 e = region_cgroup_remove(c);
                 c->pool = pool;
-                c->cpu_before = 0;
+                c->cpu_before = c->tasks_before = 0;
         }
         for (size_t i = 0; i < ARRAY_SIZE(dirs) && e == 0; i++)
                 if (dirs[i] && mkdir(dirs[i], 0755) < 0)
@@ -294,79 +297,5 @@ int region_cgroup_attach_tree(const RegionCgroup *c, pid_t pid) {
                 e = region_cgroup_attach(c, (pid_t)child);
                 p = end;
         }
-        return e;
-}
-
-/* Reads an events file through the descriptor that is polled: that is what makes the next poll(2) wait again. */
-static size_t events_read(int fd, char *text, size_t room) {
-        ssize_t n = fd < 0 ? -1 : pread(fd, text, room - 1, 0);
-
-        text[MAX(n, 0)] = 0;
-        return (size_t)MAX(n, 0);
-}
-
-uint64_t region_cgroup_oom_count(RegionCgroup *c) {
-        char text[1024];
-        uint64_t n = 0;
-
-        if (c->oom < 0)
-                return 0;
-        if (!c->v2) {
-                n = read(c->oom, &n, sizeof(n)) == (ssize_t)sizeof(n) ? n : 0;
-                c->counted |= n > 0;
-                return n;
-        }
-        if (events_read(c->oom, text, sizeof(text)))
-                n = keyed(text, "oom");
-        return n;
-}
-
-uint64_t region_cgroup_pids_max_count(RegionCgroup *c) {
-        char text[256];
-        uint64_t n = events_read(c->pids_events, text, sizeof(text)) ? keyed(text, "max") : 0;
-
-        c->counted |= n > 0;
-        return n;
-}
-
-int region_cgroup_memory_now(const RegionCgroup *c, uint64_t *ret) {
-        return group_file_number(c, GROUP_MEMORY_NOW, ret);
-}
-
-int region_cgroup_memory_peak(const RegionCgroup *c, uint64_t *ret) {
-        return group_file_number(c, GROUP_MEMORY_PEAK, ret);
-}
-
-int region_cgroup_peak_anew(const RegionCgroup *c) {
-        return group_file_write(c, GROUP_MEMORY_PEAK, "0");
-}
-
-CgroupFull region_cgroup_full(const RegionCgroup *c, uint64_t limit_bytes) {
-        uint64_t peak, files;
-        char text[4096];
-
-        if (!c->made || c->v2 || region_cgroup_memory_peak(c, &peak) < 0 || peak < (limit_bytes & ~UINT64_C(4095)))
-                return CGROUP_NOT_FULL;
-        if (group_read(c->memory, "memory.stat", text, sizeof(text)) < 0)
-                return CGROUP_NOT_FULL;
-        files = keyed(text, "total_inactive_file");
-        files += keyed(text, "total_active_file");
-        return files < FULL_FILES_MAX ? CGROUP_FULL : CGROUP_FULL_OF_FILES;
-}
-
-int region_cgroup_cpu_usec(const RegionCgroup *c, uint64_t *ret) {
-        int e;
-
-        if (c->v2) {
-                char text[1024];
-
-                e = group_file_read(c, GROUP_CPU_USAGE, text, sizeof(text));
-                if (e == 0)
-                        *ret = keyed(text, "usage_usec");
-                return e;
-        }
-        e = group_file_number(c, GROUP_CPU_USAGE, ret);
-        if (e == 0)
-                *ret = *ret / 1000 > c->cpu_before ? *ret / 1000 - c->cpu_before : 0;
         return e;
 }

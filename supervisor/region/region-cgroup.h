@@ -15,6 +15,8 @@ typedef struct RegionCgroup {
         char *pids;
         char *cpu;
         int oom;         /* version 1: eventfd; version 2: memory.events; -1 when none */
+        int oom_above;   /* version 1: eventfd of the group in which this one stands; -1 when that cannot be asked */
+        bool oom_doubt;  /* version 1: a group above was at its limit, and it is not known yet whether this one is, too */
         int pids_events; /* pids.events, or -1 */
         short oom_poll, pids_poll;
         bool made;
@@ -23,8 +25,10 @@ typedef struct RegionCgroup {
         struct CgroupPool *pool; /* borrowed: where it came from and may go back to; NULL: made for one region */
         bool counted;            /* a limit was hit: its counters are not those of a new group any more */
         uint64_t cpu_before;     /* usec that regions before this one used in it */
+        uint64_t tasks_before;   /* the most tasks that one of them had */
         uint64_t idle_since;     /* CLOCK_MONOTONIC usec, in the pool */
 } RegionCgroup;
+#define REGION_CGROUP_NULL (RegionCgroup){.oom = -1, .oom_above = -1, .pids_events = -1}
 
 /* Finds where groups of this region could be made and names them; makes nothing. root is CGROUP_ROOT but in tests, self is the text of
  * /proc/self/cgroup. Returns 0 (all members may be NULL) or -ENOMEM. */
@@ -58,13 +62,23 @@ int region_cgroup_attach(const RegionCgroup *c, pid_t pid);
 int region_cgroup_attach_tree(const RegionCgroup *c, pid_t pid);
 /* How often a limit was hit since the group was made (memory of version 1: since the last call). Reading makes oom and pids_events,
  * which are to be polled for oom_poll and pids_poll, wait for the next one; a first wake-up may come with 0. Linux 6.18 wakes nobody for
- * pids.events of version 1: the count is to be looked at from time to time as well. */
+ * pids.events of version 1: the count is to be looked at from time to time as well.
+ * Memory: hits of the group's own limit alone. In version 1 the kernel tells every group below one that has no memory left: what the group above is told
+ * as well does not count, and while it stands at its limit region_cgroup_oom_count() is to be asked again (oom_doubt).
+ * Tasks: refusals in this group, of whatever limit; version 1, and version 2 before Linux 6.11, count a limit above, too (region_cgroup_pids_outside()). */
 uint64_t region_cgroup_oom_count(RegionCgroup *c);
 uint64_t region_cgroup_pids_max_count(RegionCgroup *c);
+/* Tasks were refused in the group, whose own limit (in tasks, as it was set) is not what they reached: that of a group above is. */
+bool region_cgroup_pids_outside(const RegionCgroup *c, uint64_t limit);
+/* How many of the group's tasks the kernel's out-of-memory killer ended. In version 1 that is never for the group's own limit. */
+uint64_t region_cgroup_oom_kills(const RegionCgroup *c);
 /* Measured values: return 0 or -errno (-ENOENT: no such controller). */
 int region_cgroup_memory_now(const RegionCgroup *c, uint64_t *ret_bytes);
 int region_cgroup_memory_peak(const RegionCgroup *c, uint64_t *ret_bytes);
 int region_cgroup_cpu_usec(const RegionCgroup *c, uint64_t *ret_usec);
+/* Tasks: the most that this region had, or those that it has now where the kernel does not tell (before Linux 6.11) or a region before it in the group had
+ * more. The worker, which version 2 counts, is none. */
+int region_cgroup_tasks_seen(const RegionCgroup *c, uint64_t *ret_tasks);
 /* Version 1: the peak begins anew, with what is charged now. */
 int region_cgroup_peak_anew(const RegionCgroup *c);
 /* Version 1: has what is charged reached the limit? FULL: next to nothing of it can be given back, so that more was refused. That is no event where the

@@ -376,7 +376,7 @@ static bool drain_one(RegionIo *io, Relay *r) {
                         n += (size_t)k;
                 }
                 over = n > room;
-                io->output_used += over ? room + 1 : n;
+                io->output_used += n;
                 drop_buffer(r);
                 r->buf = b;
                 r->used = waiting + n;

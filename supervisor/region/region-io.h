@@ -43,7 +43,7 @@ typedef struct Relay {
 typedef struct RegionIo {
         Relay in, out, err;
         int region_in, region_out, region_err; /* the region's ends, closed once the worker has them */
-        uint64_t output_max, output_used;      /* both streams together; used may pass max by one byte, which is the breach */
+        uint64_t output_max, output_used;      /* both streams together; used may pass max, which is the breach */
 } RegionIo;
 
 /* Of a region that another one started: its standard input is these bytes, its standard output is kept. */

@@ -25,7 +25,7 @@ int region_init(Region *r, const Grant *g) {
                 .pipe = {.fd_in = -1, .fd_out = -1},
                 .region_pipe_in = -1,
                 .region_pipe_out = -1,
-                .cgroup = {.oom = -1, .pids_events = -1},
+                .cgroup = REGION_CGROUP_NULL,
                 .notify = REGION_NOTIFY_NULL,
                 .declared_usec = clock_mono_usec(),
         };
@@ -177,10 +177,8 @@ bool region_end(Region *r, Outcome o, int status, const char *fmt, ...) {
 static void breach_set(Region *r, const Breach *b) {
         char text[REGION_BREACH_TEXT_MAX];
 
-        r->resource = b->resource;
-        r->limit = b->limit;
-        r->used = b->used;
-        snprintf(r->reason, sizeof(r->reason), "%s", region_breach_text(b->resource, b->limit, b->used, text));
+        r->breach = *b;
+        snprintf(r->reason, sizeof(r->reason), "%s", region_breach_text(b, text));
 }
 
 bool region_end_breach(Region *r, const Breach *b) {
@@ -210,21 +208,49 @@ void region_explain_denials(Region *r) {
         snprintf(r->reason, sizeof(r->reason), "%s", "a denial ends this skill (on_denial); that it was one was found at the end");
 }
 
-const char *region_breach_text(const char *resource, uint64_t limit, uint64_t used, char out[static REGION_BREACH_TEXT_MAX]) {
-        char a[BUDGET_TEXT_MAX], b[BUDGET_TEXT_MAX];
+void region_explain_outside(Region *r) {
+        static const char said[] = "the kernel's out-of-memory killer: memory was short outside of the region, in a control group above it or on the whole machine";
+        static const char tasks[] = "a task more: the limit of a control group above the region's was reached";
 
-        snprintf(a, sizeof(a), "%llu", (unsigned long long)limit);
-        snprintf(b, sizeof(b), "%llu", (unsigned long long)used);
+        assert(r->state == REGION_ENDED);
+        if (r->budget.tasks_outside > 0 &&
+            denials_add_many(&r->denials, "outside", "clone", tasks, strlen(tasks), NULL, r->budget.tasks_outside) < 0)
+                r->denials.others += r->budget.tasks_outside;
+        if (r->outcome != OUTCOME_SIGNALED || r->status != SIGKILL || region_cgroup_oom_kills(&r->cgroup) == 0)
+                return;
+        r->outside = true;
+        snprintf(r->reason, sizeof(r->reason), "%s", said);
+}
+
+static const BudgetField *breach_field(const char *resource) {
         for (size_t i = 0; i < BUDGET_FIELDS; i++)
-                if (strcmp(budget_fields[i].name, resource) == 0) {
-                        budget_format(&budget_fields[i], limit, a);
-                        /* Rounded, one byte too many would read like the limit. */
-                        if (budget_fields[i].unit != UNIT_BYTES || used - limit > limit / 64)
-                                budget_format(&budget_fields[i], used, b);
-                        else
-                                snprintf(b, sizeof(b), "%llu bytes", (unsigned long long)used);
-                }
-        snprintf(out, REGION_BREACH_TEXT_MAX, "%s: limit %s, used %s", resource, a, b);
+                if (strcmp(budget_fields[i].name, resource) == 0)
+                        return &budget_fields[i];
+        return NULL;
+}
+
+/* exact: rounded, one byte too many would read like the limit. */
+static const char *breach_number(const BudgetField *f, uint64_t v, bool exact, char out[static BUDGET_TEXT_MAX]) {
+        if (f && !exact)
+                return budget_format(f, v, out);
+        snprintf(out, BUDGET_TEXT_MAX, f && f->unit == UNIT_BYTES ? "%llu bytes" : "%llu", (unsigned long long)v);
+        return out;
+}
+
+const char *region_breach_text(const Breach *b, char out[static REGION_BREACH_TEXT_MAX]) {
+        const BudgetField *f = breach_field(b->resource);
+        const bool near = f && f->unit == UNIT_BYTES && b->used > b->limit && b->used - b->limit <= b->limit / 64;
+        char number[BUDGET_TEXT_MAX];
+        int n = snprintf(out, REGION_BREACH_TEXT_MAX, "%s: limit %s", b->resource, breach_number(f, b->limit, false, number));
+
+        if (b->used != BREACH_UNMEASURED)
+                n += snprintf(out + n, REGION_BREACH_TEXT_MAX - (size_t)n, ", used %s", breach_number(f, b->used, near, number));
+        if (b->lent > 0)
+                n += snprintf(out + n, REGION_BREACH_TEXT_MAX - (size_t)n, ", lent %s", breach_number(f, b->lent, false, number));
+        if (b->asked > 0)
+                snprintf(out + n, REGION_BREACH_TEXT_MAX - (size_t)n, ", asked for %s", breach_number(f, b->asked, false, number));
+        else if (b->used == BREACH_UNMEASURED || b->used + b->lent <= b->limit)
+                snprintf(out + n, REGION_BREACH_TEXT_MAX - (size_t)n, ", and more was refused");
         return out;
 }
 

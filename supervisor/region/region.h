@@ -51,8 +51,8 @@ typedef struct Region {
         /* How it ended; set once, by region_end(). */
         Outcome outcome;
         int status;              /* exit code, or signal of SIGNALED and CANCELLED, or the exit code to use for SETUP_FAILED */
-        const char *resource;    /* what the breach was about, NULL when none; static */
-        uint64_t limit, used;
+        Breach breach;           /* of which budget, with its numbers; resource NULL when none */
+        bool outside;            /* what ended it is nothing of Lethe's and nothing of the region's: memory was short around it */
         char reason[1024];       /* one sentence for people, may be empty */
 
         /* What the worker said of the program; 0 before STATUS_ENDED. */
@@ -90,9 +90,12 @@ bool region_end_late(Region *r, const Breach *b);
 /* ENDED, and nothing of it runs any more: which of the paths outside of the region were denials. With on_denial "end" one of them makes the outcome of a
  * region that ended by itself `denied`: to end it at once would tell the region what the host has. */
 void region_explain_denials(Region *r);
-/* A sentence on limit and use of a breach: "memory: limit 128 MiB, used 131 MiB". Returns out. */
-#define REGION_BREACH_TEXT_MAX 160
-const char *region_breach_text(const char *resource, uint64_t limit, uint64_t used, char out[static REGION_BREACH_TEXT_MAX]);
+/* ENDED or STOPPED, with its control groups: an end by SIGKILL that the kernel's out-of-memory killer brought about, for a limit that is not the region's
+ * (I-63), is named as that; and so are tasks that such a limit refused. */
+void region_explain_outside(Region *r);
+/* A sentence on a breach: "memory: limit 128 MiB, used 131 MiB", with what else was measured. Returns out. */
+#define REGION_BREACH_TEXT_MAX 224
+const char *region_breach_text(const Breach *b, char out[static REGION_BREACH_TEXT_MAX]);
 /* What the process exits with (DESIGN: command line). */
 int region_exit_code(const Region *r);
 /* Checks what must hold in the present state; asserts. */

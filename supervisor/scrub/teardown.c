@@ -235,11 +235,12 @@ int teardown_stop(Region *r, Diag *reterr) {
                 return e;
         /* Only now is no writer left: what the pipes hold is all there will be. */
         if (region_io_drain(&r->io))
-                region_end_late(r, &(Breach){OUTCOME_OUTPUT_EXCEEDED, "output", r->io.output_max, r->io.output_used});
+                region_end_late(r, &(Breach){.outcome = OUTCOME_OUTPUT_EXCEEDED, .resource = "output", .limit = r->io.output_max, .used = r->io.output_used});
         late = region_budget_final(&r->budget, r->program_cpu_usec, r->program_max_rss);
         if (late.outcome == OUTCOME_NONE)
                 late = region_budget_refused(&r->budget, how_it_ended(r));
         region_end_late(r, &late);
+        region_explain_outside(r);
         region_explain_denials(r); /* nothing of it is left that could measure how long that takes */
         region_move(r, REGION_STOPPED);
         return 0;

@@ -161,6 +161,23 @@ static void eat(void) {
         }
 }
 
+static char read_path[PATH_MAX + 8];
+
+/* Pages of a file fill the group to the last one, and are given back as they are asked for. */
+static void read_file_twice(void) {
+        static char buffer[4096];
+
+        for (int i = 0; i < 2; i++) {
+                int fd = open(read_path, O_RDONLY | O_CLOEXEC);
+
+                posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM); /* one page at a time: more at once would not fit in the end */
+                while (fd >= 0 && read(fd, buffer, sizeof(buffer)) > 0)
+                        ;
+                close(fd);
+        }
+        pause();
+}
+
 static void fork_some(void) {
         for (int i = 0; i < 20; i++)
                 if (fork() == 0)
@@ -194,6 +211,92 @@ Test(region_cgroup, memory_at_the_limit_is_told) { // I-24
 }
 
 #define ODD_LIMIT 12000001 /* bytes: the kernel counts pages */
+
+static void write_file(TempDir *t, size_t n) {
+        static char zeros[65536];
+        int fd = openat(t->fd, "file", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+        cr_assert_geq(fd, 0);
+        for (size_t at = 0; at < n; at += sizeof(zeros))
+                cr_assert_eq(write(fd, zeros, sizeof(zeros)), (ssize_t)sizeof(zeros));
+        cr_assert_eq(fsync(fd), 0);
+        cr_assert_eq(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0); /* who reads it first pays for it */
+        close(fd);
+        snprintf(read_path, sizeof(read_path), "%s/file", t->path);
+}
+
+/* A group around those of regions, and its path as one of its processes would read it. */
+static bool outer(RegionCgroup *c, char id[static REGION_ID_MAX], char **ret_self) {
+        if (!real(c, id) || c->v2)
+                return false;
+        cr_assert_geq(asprintf(ret_self, "4:memory:%s\n", c->memory + strlen(CGROUP_ROOT "/memory")), 0);
+        return true;
+}
+
+/* The kernel tells each group below one that has no memory left: that is no hit of their own limit, full as they may be of pages that they could give back. */
+Test(region_cgroup, a_limit_of_the_group_above_is_not_its_own) { // I-24, I-63
+        const Grant grant = {.budget = {.memory_bytes = 16 << 20, .processes = 4}};
+        _cleanup_temp_dir_ TempDir t = TEMP_DIR_NULL;
+        _cleanup_free_ char *self = NULL;
+        char id[REGION_ID_MAX], inner_id[REGION_ID_MAX];
+        RegionCgroup above, c;
+        RegionBudget b;
+        uint64_t peak;
+        struct pollfd p;
+        Breach r;
+        pid_t hog, reader, own;
+        int status;
+
+        if (!outer(&above, id, &self))
+                cr_skip_test("no memory control group of version 1 for this user");
+        cr_assert_eq(temp_dir_make(&t), 0);
+        write_file(&t, 24 << 20);
+        cr_assert_eq(region_cgroup_limit(&above, 40 << 20, 20), 0);
+        cr_assert_eq(region_id_new(clock_real_usec(), inner_id), 0);
+        cr_assert_eq(region_cgroup_plan(CGROUP_ROOT, self, inner_id, &c), 0);
+        cr_assert_not_null(c.memory, "%s", self);
+        cr_assert_eq(region_cgroup_make(&c, &grant.budget), 0);
+        region_budget_init(&b, &grant, &c);
+        reader = start_in(&c, read_file_twice);
+        do {
+                usleep(1000);
+                cr_assert_eq(region_cgroup_memory_peak(&c, &peak), 0);
+        } while (peak < 16 << 20);
+        cr_expect_eq(region_budget_memory_event(&b).outcome, OUTCOME_NONE, "pages of files were given back");
+
+        hog = start_in(&above, eat); /* sleeps at its group's limit, of which the group below is told, too */
+        p = (struct pollfd){.fd = c.oom, .events = c.oom_poll};
+        cr_assert_eq(poll(&p, 1, 10000), 1, "the kernel does not tell the group below");
+        cr_expect_eq(region_budget_memory_event(&b).outcome, OUTCOME_NONE);
+        cr_expect(c.oom_doubt, "it is asked again while somebody sleeps above");
+        kill(hog, SIGKILL);
+        waitpid(hog, &status, 0);
+        cr_expect_eq(region_budget_memory_event(&b).outcome, OUTCOME_NONE);
+        for (int i = 0; i < 1000 && c.oom_doubt; i++) {
+                usleep(1000);
+                cr_expect_eq(region_budget_memory_event(&b).outcome, OUTCOME_NONE);
+        }
+        cr_expect(!c.oom_doubt);
+
+        /* The control: its own one, afterwards. */
+        cr_assert_eq(region_cgroup_limit(&above, 400 << 20, 20), 0);
+        own = start_in(&c, eat);
+        do {
+                cr_assert_eq(poll(&p, 1, 10000), 1, "no event");
+                r = region_budget_memory_event(&b);
+        } while (r.outcome == OUTCOME_NONE);
+        cr_expect_eq(r.outcome, OUTCOME_OUT_OF_REGION);
+        cr_expect(r.used > 12 << 20 && r.used <= 16 << 20 && r.refused > 0, "%llu, %llu", (unsigned long long)r.used, (unsigned long long)r.refused);
+        region_budget_deinit(&b);
+        kill(reader, SIGKILL);
+        kill(own, SIGKILL);
+        waitpid(reader, &status, 0);
+        waitpid(own, &status, 0);
+        cr_assert_eq(region_cgroup_remove(&c), 0);
+        region_cgroup_deinit(&c);
+        cr_assert_eq(region_cgroup_remove(&above), 0);
+        region_cgroup_deinit(&above);
+}
 
 /* The kernel asks for the pages; until it gets no more. */
 static void read_much(size_t n) {
@@ -327,7 +430,7 @@ Test(region_cgroup, who_has_ended_gets_no_memory_back) { // I-23, I-24
         const Grant lender = {.budget = {.memory_bytes = 16 << 20, .processes = 8}}, other = {.budget = {.memory_bytes = 4 << 20, .processes = 2}};
 
         for (int over = 0; over < 2; over++) {
-                RegionCgroup c, none = {.oom = -1, .pids_events = -1};
+                RegionCgroup c, none = REGION_CGROUP_NULL;
                 RegionBudget a, b;
                 char id[REGION_ID_MAX];
 
