@@ -53,6 +53,7 @@ enum { TEMPLATE_FIRST = 1, TEMPLATE_ITSELF };
 #define TEMPLATE_DATA_BYTES (1ULL << 30)  /* RLIMIT_DATA */
 #define TEMPLATE_SPACE_BYTES (4ULL << 30) /* RLIMIT_AS: what RLIMIT_DATA does not count, mappings shared with others */
 #define TEMPLATE_TASKS 8                  /* RLIMIT_NPROC of one that becomes an interpreter, up to the moment when it is ready */
+#define TEMPLATE_GROUP_BYTES (TEMPLATE_DATA_BYTES + (256ULL << 20)) /* of its control group up to then: files, shared memory, the kernel's own, too */
 
 /* What a binder is asked (LAUNCH_BINDER): behind it comes the absolute path, on which no symbolic link is followed. The answer is a StatusRecord:
  * b is 0, and the mount comes with it, or errno. */

@@ -34,6 +34,7 @@ static const StepRow setup[] = {
 static const StepRow nursery[] = {
         {STEP_SIGNALS, step_signals},
         {STEP_WAIT_MAPS, step_wait_maps},
+        {STEP_GROUPS, step_groups}, /* both processes that come of this one are in them */
         {STEP_IDENTITY, step_identity},
         {STEP_PID_NAMESPACE, step_pid_namespace}, /* from here on another process */
         {STEP_LIFELINE, step_lifeline},

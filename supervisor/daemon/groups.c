@@ -3,6 +3,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "schema/nursery.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #define SUFFIX ".g"
+#define PIDS_UNLIMITED 4194304 /* as many as the kernel can name */
 #define PLACES_MAX 16384
 
 /* "lethe/" and 16 hexadecimal digits. */
@@ -44,6 +46,56 @@ CgroupPool *groups_open(Store *s) {
         log_warning("%s: cannot be written: %s; control groups are made for each region", path, strerror(-e));
         cgroup_pool_free(p);
         return NULL;
+}
+
+static int groups_enter(void *userdata, int lifeline, void **ret) {
+        static const Budget loading = {.memory_bytes = TEMPLATE_GROUP_BYTES, .processes = TEMPLATE_TASKS + 2}; /* and the worker, and its first process */
+        RegionCgroup *c = calloc(1, sizeof(*c));
+        CgroupTasks t = {0};
+        int e;
+
+        if (!c)
+                return -ENOMEM;
+        e = cgroup_pool_take(userdata, c);
+        if (e < 0) {
+                free(c);
+                return e;
+        }
+        e = region_cgroup_make(c, &loading);
+        if (e == 0)
+                e = region_cgroup_kills(c);
+        if (e == 0)
+                e = region_cgroup_tasks(c, &t);
+        if (e == 0)
+                e = io_send_fds(lifeline, "c", 1, t.fd, t.n);
+        region_cgroup_tasks_close(&t);
+        if (e < 0) {
+                region_cgroup_remove(c);
+                region_cgroup_deinit(c);
+                free(c);
+                return e;
+        }
+        *ret = c;
+        return 0;
+}
+
+static void groups_serves(void *userdata, void *group) {
+        (void)userdata;
+        region_cgroup_limit(group, TEMPLATE_GROUP_BYTES, PIDS_UNLIMITED);
+        region_cgroup_unlimit(group);
+}
+
+static void groups_leave(void *userdata, void *group) {
+        RegionCgroup *c = group;
+
+        (void)userdata;
+        region_cgroup_remove(c);
+        region_cgroup_deinit(c);
+        free(c);
+}
+
+void groups_of_templates(CgroupPool *p, TemplateGroups *ret) {
+        *ret = (TemplateGroups){groups_enter, groups_serves, groups_leave, p};
 }
 
 void groups_close(Store *s, CgroupPool *p) {

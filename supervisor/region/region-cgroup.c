@@ -243,6 +243,11 @@ int region_cgroup_make(RegionCgroup *c, const Budget *b) {
         return e;
 }
 
+int region_cgroup_kills(RegionCgroup *c) {
+        c->counted = true;
+        return c->memory && !c->v2 ? group_write(c->memory, "memory.oom_control", "0") : 0;
+}
+
 int region_cgroup_limit(const RegionCgroup *c, uint64_t memory, uint64_t processes) {
         int e = 0;
 

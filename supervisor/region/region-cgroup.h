@@ -46,6 +46,8 @@ char *region_cgroup_text(const RegionCgroup *c, int *reterr);
  * killing (version 1) or kills the whole group (version 2). Tasks: the budget (version 2: and one for the worker), so that the try at
  * one more is an event. Returns 0 or -errno, with nothing left behind. */
 int region_cgroup_make(RegionCgroup *c, const Budget *b);
+/* Version 1: at the limit of memory the kernel ends a process in it, as nobody is there to be told. Such a group goes back to no pool. Returns 0 or -errno. */
+int region_cgroup_kills(RegionCgroup *c);
 /* Sets the limits of memory and tasks anew, lower or higher. Returns 0 or -errno: memory in use may be more than the new limit (-EBUSY). */
 int region_cgroup_limit(const RegionCgroup *c, uint64_t memory_bytes, uint64_t processes);
 /* Version 1: files to which a process writes "0" to enter them; without any when none are made. To be closed. Returns 0 or -errno. */

@@ -266,6 +266,10 @@ static int serve(Server *s, Diag *d) {
                 e = spawner_new(&s->spawner, d);
         if (e == 0) {
                 s->groups = groups_open(s->store);
+                if (s->groups) {
+                        groups_of_templates(s->groups, &s->template_groups);
+                        spawner_group_templates(s->spawner, &s->template_groups);
+                }
                 s->skills = skills_kept_new();
                 e = pool_new(s->store, s->spawner, s->groups, s->policy->policy, &s->pool, d);
         }

@@ -171,6 +171,7 @@ struct Server {
         bool forgets;       /* nothing but templates */
         Spawner *spawner;
         CgroupPool *groups; /* NULL: none to be had */
+        TemplateGroups template_groups;
         SkillsKept *skills; /* or NULL */
         int null;           /* /dev/null, for those who passed it as their output */
         pid_t discarder;

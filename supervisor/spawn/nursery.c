@@ -198,11 +198,14 @@ void nursery_end(Nursery *n) {
         closep(&n->lifeline);
         uids_give(n->uid);
         n->uid = 0;
-        if (n->first <= 0)
-                return;
-        /* It ends when every process of its namespace is reaped, and of those that are regions somebody else is the one to do that. */
-        kill(n->first, SIGKILL);
-        if (ends_in_time(n->first))
-                own_forget(n->first);
-        n->first = 0;
+        if (n->first > 0) {
+                /* It ends when every process of its namespace is reaped, and of those that are regions somebody else is the one to do that. */
+                kill(n->first, SIGKILL);
+                if (ends_in_time(n->first))
+                        own_forget(n->first);
+                n->first = 0;
+        }
+        if (n->groups)
+                n->groups->leave(n->groups->userdata, n->group);
+        n->groups = NULL;
 }

@@ -3,6 +3,7 @@
 
 #include "base/diag.h"
 #include "base/util.h"
+#include "spawn/spawner.h"
 
 #include <pthread.h>
 #include <sys/types.h>
@@ -16,6 +17,8 @@ typedef struct Nursery {
         pid_t first;   /* of a template: the first process of its PID namespace, our child as well. 0: no namespace of its own */
         int lifeline;  /* that one ends with it; -1: none */
         uint32_t uid;  /* of a template whose supervisor is root: its regions' user on the host, taken with uids_take(); 0: none */
+        const TemplateGroups *groups; /* borrowed; NULL: no group */
+        void *group;                  /* of a template: what groups->enter() returned */
 } Nursery;
 
 void nursery_init(Nursery *n);

@@ -8,6 +8,9 @@
 #include "spawn/plan.h"
 #include "spawn/spawner.h"
 
+/* Those of spawner_group_templates(), or NULL. */
+const TemplateGroups *spawner_groups(Spawner *s);
+
 #define VIEW_BYTES 32
 #define NURSERY_TREES_MAX (NURSERY_FDS_MAX - LAUNCH_FD_TREES)
 

@@ -30,6 +30,7 @@ typedef struct Template {
 struct Spawner {
         Nursery worker, guard;
         Kept *kept;           /* owned; NULL: out of memory */
+        const TemplateGroups *groups; /* borrowed; NULL: none */
         Idle idle;
         pthread_t keeper;
         pthread_mutex_t lock; /* of all below */
@@ -230,6 +231,14 @@ Kept *spawner_kept(Spawner *s) {
 
 bool spawner_works(Spawner *s) {
         return nursery_is_there(&s->worker) && nursery_is_there(&s->guard);
+}
+
+void spawner_group_templates(Spawner *s, const TemplateGroups *groups) {
+        s->groups = groups;
+}
+
+const TemplateGroups *spawner_groups(Spawner *s) {
+        return s->groups;
 }
 
 void spawner_forget(Spawner *s) {

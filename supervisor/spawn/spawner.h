@@ -18,6 +18,19 @@ typedef struct Spawner Spawner;
 /* To be called before the supervisor confines itself: what it may not do any more, its nurseries still may. Returns 0, SPAWN_E_WORKER or SPAWN_E_KERNEL
  * with a message, -errno. */
 int spawner_new(Spawner **ret, Diag *reterr);
+/* Control groups of templates, from whoever keeps groups (spawn/ makes none). */
+typedef struct TemplateGroups {
+        /* Makes one, and sends the files by which a process of version 1 enters it with one message through `lifeline`, as spawn_groups() does. Returns 0 with
+         * *ret_group, or -errno with nothing sent and nothing left. */
+        int (*enter)(void *userdata, int lifeline, void **ret_group);
+        /* The template has loaded all that it loads. From now on it only forks regions, which are charged to it until each enters its own group. */
+        void (*serves)(void *userdata, void *group);
+        /* No process of the template is there any more. */
+        void (*leave)(void *userdata, void *group);
+        void *userdata; /* borrowed for as long as the Spawner lives */
+} TemplateGroups;
+/* Before the first region is started. Without it templates have limits of their own, and the supervisor's control group. */
+void spawner_group_templates(Spawner *s, const TemplateGroups *groups);
 /* What a view shows may have changed: the next region of each is started anew from the host's tree. Living regions are not touched. */
 void spawner_forget(Spawner *s);
 /* What was there when it was told to forget has ended. */

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -103,12 +104,22 @@ static int template_born(int status, int which, pid_t *ret, Diag *reterr) {
         return e;
 }
 
+/* The worker waits for it, and both that it makes are in the group. */
+static int template_group(const TemplateGroups *g, int lifeline, Nursery *n) {
+        int e = g ? g->enter(g->userdata, lifeline, &n->group) : send(lifeline, "c", 1, MSG_NOSIGNAL) == 1 ? 0 : -errno;
+
+        n->groups = g && e == 0 ? g : NULL;
+        return e;
+}
+
 /* The worker, and in its place the two that it makes. */
 static int template_start(Spawner *s, const Plan *v, const Probe *probe, uint64_t flags, Nursery *n, Diag *reterr) {
         Helper h;
         int e;
 
         e = helper_start(s, v, probe, flags, &h, reterr);
+        if (e == 0)
+                e = template_group(spawner_groups(s), h.lifeline, n);
         if (e == 0)
                 e = template_born(h.status, TEMPLATE_FIRST, &n->first, reterr);
         if (e == 0)
@@ -143,6 +154,8 @@ int template_make(Spawner *s, const Plan *p, const Probe *of_region, const UidRa
         if (e == 0 && ((e = helper_record(ret->control, &r, &fd)) < 0 || r.kind != STATUS_READY))
                 e = template_failed(&r, e, reterr);
         closep(&fd);
+        if (e == 0 && ret->groups)
+                ret->groups->serves(ret->groups->userdata, ret->group);
         if (e != 0) {
                 if (ret->pid > 0)
                         kill(ret->pid, SIGKILL);

@@ -41,6 +41,11 @@ def of_daemon(pid, name):
     return [p for p in processes(name) if field(p, "PPid") == str(pid)]
 
 
+def group(pid, controller):
+    """The control group of version 1."""
+    return re.search(rf"^\d+:(?:.*,)?{controller}(?:,.*)?:(.*)$", read(f"/proc/{pid}/cgroup"), re.M)[1]
+
+
 def run(folder, *args):
     return ask_daemon("run", skill=folder, args=list(args))
 
@@ -77,6 +82,10 @@ def it_is_confined_itself():
         check(re.search(r"^Max data size +1073741824 ", limits, re.M) and re.search(r"^Max address space +4294967296 ", limits, re.M), limits)
         if not ROOT:  # of a process that is not dumpable nobody else may see the rest
             return
+        for controller in ("memory", "pids"):
+            own = group(d.pid, controller)
+            for pid in [interpreter] + of_daemon(d.pid, "lethe-first"):
+                check(group(pid, controller).startswith(own.rstrip("/") + "/lethe-"), controller, group(pid, controller), own)
         for ns in ("user", "pid", "mnt", "net", "ipc", "uts", "cgroup"):
             check(os.readlink(f"/proc/{interpreter}/ns/{ns}") != os.readlink(f"/proc/self/ns/{ns}"), ns)
         same(sorted(map(int, os.listdir(f"/proc/{interpreter}/fd"))), [256, 257])
@@ -111,7 +120,9 @@ if ROOT:
         place = os.path.join(DIR, "packages")
         os.makedirs(place, 0o755, exist_ok=True)
         rows = {"forks": "import os, time\nif os.fork() == 0:\n    time.sleep(1000)\n", "shares": "import mmap\nheld = mmap.mmap(-1, 4096)\n",
-                "calm": "", "starves": "held = bytearray(2 << 30)\n"}
+                "calm": "", "starves": "held = bytearray(2 << 30)\n",
+                # 1.5 GiB that no limit of a process counts, and that is given back in time
+                "swells": "import mmap\nmmap.mmap(-1, 3 << 29, mmap.MAP_SHARED | mmap.MAP_POPULATE).close()\n"}
         for name, text in rows.items():
             with open(os.path.join(place, f"lethe_{name}.py"), "w", encoding="utf-8") as f:
                 f.write(text)

@@ -249,6 +249,8 @@ MUTATIONS = [
              "what_has_no_name_is_missed", runner="scrub/test-wipe"),
     Mutation("warm: a region has nothing open that is its interpreter's", [("worker/warm.c", "|| syscall(SYS_close_range, WORDS_FD + 1, ~0U, 0) < 0", "")],
              "nothing_of_one_is_in_the_other", runner="spawn/test-warm"),
+    Mutation("warm: a template has a control group", [("supervisor/serve/main.c", "                if (s->groups) {", "                if (0) {")],
+             "it is confined itself,a module of the systems that does harm is kept in", cases="../daemon/zygote.py"),
     Mutation("warm: an interpreter with threads is none", [("worker/warm-alone.c", "return st.st_nlink == 3 ? 0 : EBUSY;", "return 0;")],
              SERVES_NOBODY, runner="spawn/test-warm"),
     Mutation("template: what was granted is not in its view", [("supervisor/spawn/view.c", "i < p->granted; i++) {\n                LaunchEntry e", "i < of->n_entries; i++) {\n                LaunchEntry e")],
