@@ -470,6 +470,16 @@ bool pool_is_settled(Pool *p) {
         return is;
 }
 
+size_t pool_count(Pool *p) {
+        size_t n = 0;
+
+        pthread_mutex_lock(&p->lock);
+        for (size_t i = 0; i < p->n_kinds; i++)
+                n += p->kinds[i]->n;
+        pthread_mutex_unlock(&p->lock);
+        return n;
+}
+
 void pool_reload(Pool *p, const Policy *policy, unsigned turn) {
         pthread_mutex_lock(&p->lock);
         p->turn = turn;

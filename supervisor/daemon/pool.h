@@ -13,6 +13,8 @@ int pool_new(Store *store, Spawner *spawner, CgroupPool *groups_or_null, const P
 void pool_reload(Pool *p, const Policy *policy, unsigned turn);
 /* Nothing is left that was prepared by an earlier policy. */
 bool pool_is_settled(Pool *p);
+/* How many wait, whatever for. */
+size_t pool_count(Pool *p);
 void pool_free(Pool *p);
 /* A prepared Run whose grant allows what g does, or NULL. From then on one is prepared for the next of its kind, when the policy says so. Pool NULL:
  * NULL. */

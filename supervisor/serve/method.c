@@ -56,16 +56,26 @@ static int do_ping(Client *c, const json_t *id, json_t *params, json_t **ret, Di
         return e;
 }
 
+/* Answered, and something of them is still put away: control groups, what the client was not told of. */
+static int count_ending(const Server *s) {
+        int n = 0;
+
+        for (size_t i = 0; i < s->n_threads; i++)
+                n += s->running[i]->state == JOB_OVER;
+        return n;
+}
+
 static int do_status(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         Server *s = c->server;
         int e = no_params(params, reterr);
 
         if (e == 0)
-                *ret = json_pack("{s:i, s:s, s:i, s:s, s:s?, s:s?, s:b, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o}", "protocol", SERVE_PROTOCOL_VERSION, "version",
+                *ret = json_pack("{s:i, s:s, s:i, s:s, s:s?, s:s?, s:b, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:i, s:o, s:o}", "protocol", SERVE_PROTOCOL_VERSION, "version",
                                  LETHE_VERSION, "pid", (int)getpid(), "store", s->store_path, "socket", s->options.socket, "policy", s->policy->policy->path,
                                  "stopping", s->stopping, "uptime_usec", json_u64(clock_mono_usec() - s->started_usec), "clients", (int)s->n_clients,
                                  "running", (int)s->n_running, "queued", (int)s->n_queued, "max_running", json_u64(s->options.max_running), "max_queued",
-                                 json_u64(s->options.max_queued), "served", json_u64(s->n_served), "refused", json_u64(s->n_refused));
+                                 json_u64(s->options.max_queued), "served", json_u64(s->n_served), "refused", json_u64(s->n_refused), "ending", count_ending(s), "ready_guards",
+                                 json_u64(spawner_ready_guards(s->spawner)), "ready_regions", json_u64(pool_count(s->pool)));
         return e;
 }
 

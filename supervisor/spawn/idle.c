@@ -20,7 +20,7 @@ static Word hear(Guard *g) {
 
         while ((k = guard_answer(g, &a)) > 0)
                 if (a.kind != GUARD_AS_NEW || a.error != 0)
-                        return WORD_OTHER;
+                        closep(&g->control); /* it will never be taken, however often it is asked */
         if (k != -EAGAIN)
                 return WORD_OTHER;
         return g->as_new ? WORD_AS_NEW : WORD_NONE;
@@ -75,6 +75,16 @@ bool idle_keep(Idle *i, const Guard *g) {
         }
         pthread_mutex_unlock(&i->lock);
         return kept;
+}
+
+size_t idle_count_ready(Idle *i) {
+        size_t n = 0;
+
+        pthread_mutex_lock(&i->lock);
+        for (size_t at = 0; at < i->n; at++)
+                n += hear(&i->guards[at]) == WORD_AS_NEW && is_blank(i->guards[at].page);
+        pthread_mutex_unlock(&i->lock);
+        return n;
 }
 
 void idle_end(Idle *i, uint64_t before) {

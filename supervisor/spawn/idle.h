@@ -21,6 +21,8 @@ void idle_init(Idle *i);
 bool idle_take(Idle *i, Guard *ret);
 /* False: there are enough. */
 bool idle_keep(Idle *i, const Guard *g);
+/* How many are as new, and can be taken. */
+size_t idle_count_ready(Idle *i);
 /* Ends and reaps those that are here since before that time (CLOCK_MONOTONIC), and those that ended. */
 void idle_end(Idle *i, uint64_t before);
 /* All of them; none comes after this. */

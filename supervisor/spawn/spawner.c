@@ -307,6 +307,10 @@ bool spawner_keep_guard(Spawner *s, const Guard *g) {
         return idle_keep(&s->idle, g);
 }
 
+size_t spawner_ready_guards(Spawner *s) {
+        return idle_count_ready(&s->idle);
+}
+
 /* One that comes for the first time may be the only one. */
 static bool came_before(Spawner *s, const uint8_t view[static VIEW_BYTES]) {
         for (size_t i = 0; i < SEEN_MAX; i++)

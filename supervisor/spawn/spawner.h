@@ -37,6 +37,8 @@ void spawner_forget(Spawner *s);
 bool spawner_has_forgotten(Spawner *s);
 /* Its nurseries are there; what one that died has to do is done by the next call that needs it, where that may still execute a program. */
 bool spawner_works(Spawner *s);
+/* Guards that served a region and are as new: the next ones take them. Waits for nothing. */
+size_t spawner_ready_guards(Spawner *s);
 /* What it keeps of the machine for its regions; NULL: nothing, as without a Spawner. */
 struct Kept;
 struct Kept *spawner_kept(Spawner *s_or_null);

@@ -149,12 +149,12 @@ def same(got, want, *what):
     check(got == want, "got %r, want %r" % (got, want), *what)
 
 
-def wait_for(fn, what):
-    for _ in range(3000):
-        if fn():
-            return
-        time.sleep(0.01)
-    raise AssertionError("not seen: " + what)
+def wait_for(fn, what, seconds=120, every=0.01):
+    """Until fn() is true. The time only ends a test that hangs."""
+    until = time.monotonic() + seconds
+    while not fn():
+        check(time.monotonic() < until, "not seen: " + what)
+        time.sleep(every)
 
 
 def processes_below(pid):

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 from account import use  # noqa: E402
@@ -113,7 +112,7 @@ BAD = [
     ("the supervisor's exit code", "print(json.dumps(good)); sys.exit(125)", "advisor_exit", 0, None),
     ("a signal", "print(json.dumps(good), flush=True); os.kill(os.getpid(), 11)", "advisor_exit", 0, None),
     ("out of memory", "x = bytearray(1 << 30)", "advisor_exit", 0, {"budgets": {"memory": "48m"}}),
-    ("slow", "time.sleep(60)", "advisor_timeout", 0, {"budgets": {"wall": "1s"}}),
+    ("slow", "time.sleep(3600)", "advisor_timeout", 0, {"budgets": {"wall": "1s"}}),
     ("slow and endless", "while True: pass", "advisor_timeout", 0, {"budgets": {"wall": "1s"}}),
     ("no entry", "", "advisor_refused", 0, {"entry": {"other": ["python3"]}}),
     ("an interpreter that is not there", "", "advisor_refused", 0, {"entry": {"main": ["no-such-program"]}}),
@@ -169,15 +168,13 @@ def an_advisor_sees_nothing_of_the_host_and_of_what_was_asked_before():
 # G-12
 @case
 def a_signal_ends_the_question_and_nothing_is_made_of_the_note():
-    folder = skill("sleeps", "time.sleep(60)")
+    folder = skill("sleeps", "time.sleep(3600)")
     p = start(folder, NOTE)
     wait_runs(p, "python3")
     p.send_signal(signal.SIGTERM)
-    began = time.monotonic()
-    out, err = p.communicate(timeout=30)
+    out, err = p.communicate(timeout=120)
     same(p.returncode, 0, out, err)
     same(json.loads(out), {"r": -125}, err)
-    check(time.monotonic() - began < 10)
     same(log()[-1]["type"], "invocation.ended")
 
 
@@ -196,14 +193,14 @@ def newest_of_redo():
 # I-60 G-12: what a region's beginning left in the redo file is brought into the tables while the region runs, whoever started it
 @case
 def what_a_question_leaves_is_seen_to_while_it_lasts():
-    folder = skill("second", "if 'first' not in line:\n    os.execvp('sleep', ['sleep', '60'])\nprint(json.dumps(good))")
+    folder = skill("second", "if 'first' not in line:\n    os.execvp('sleep', ['sleep', '3600'])\nprint(json.dumps(good))")
     for first in ((), ("--first", "This is the first note.")):
         p = start(folder, NOTE, *first)
         wait_runs(p, "sleep")
         same(p.poll(), None)
         wait_for(lambda: newest_of_redo() <= newest_of_tables(), "the second question's record in the tables")
         p.send_signal(signal.SIGTERM)
-        out, err = p.communicate(timeout=30)
+        out, err = p.communicate(timeout=120)
         same((p.returncode, json.loads(out)), (0, {"r": -125}), err)
 
 

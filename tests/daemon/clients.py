@@ -10,11 +10,10 @@ import json
 import os
 import socket
 import subprocess
-import time
 
-from others import ALICE, BOB, EVE, POLICY, Daemon, as_user, hold, need_root, policy, skill
+from others import ALICE, BOB, EVE, POLICY, Daemon, as_user, connections, hold, need_root, policy, runs_of, skill
 from served import SOCKET
-from tap import DIR, ENV, LETHE, STORE, ask_daemon, case, check, lethe, log, main, same
+from tap import DIR, ENV, LETHE, STORE, ask_daemon, case, check, lethe, log, main, same, wait_for
 
 def ask(uid, *requests):
     """The answers to requests on one connection of that user, in order."""
@@ -40,6 +39,10 @@ def word(a):
     return a["error"]["data"]["code"]
 
 
+def regions_of(uid):
+    return [region for x in runs_of(uid) for region in x["regions"]]
+
+
 def start(uid, name):
     """A run that sleeps, asked for by that user, and its region once it is alive."""
     r, w = os.pipe()
@@ -55,12 +58,8 @@ def start(uid, name):
             os.write(w, line)
         os._exit(0)
     os.close(w)
-    for _ in range(4000):
-        runs = [x for x in ask_daemon("ps")["runs"] if x["uid"] == uid and x["regions"]]
-        if runs:
-            return pid, r, runs[0]["regions"][0]
-        time.sleep(0.005)
-    raise AssertionError("no region of %d" % uid)
+    wait_for(lambda: regions_of(uid), "a region of %d" % uid)
+    return pid, r, regions_of(uid)[0]
 
 
 def answer(pid, r):
@@ -74,7 +73,7 @@ def answer(pid, r):
 def skills_are_there():
     need_root()
     policy()
-    skill("greet", 'if [ "$1" = sleep ]; then sleep 60; fi; id -u; echo "hello $*"; cat\n')
+    skill("greet", 'if [ "$1" = sleep ]; then sleep 600; fi; id -u; echo "hello $*"; cat\n')
     skill("other", "echo other\n")
 
 
@@ -219,12 +218,8 @@ def they_take_no_place_from_those_who_could_end_them():  # I-3
     with Daemon("--max-running", "4", "--max-clients", "8"):
         end = hold(ALICE, lambda: connect(4, SLEEP))
         end_too = hold(BOB, lambda: connect(4, SLEEP))
-        for _ in range(2000):
-            runs = ask_daemon("ps")["runs"]
-            if len(runs) == 8 and sum(1 for r in runs if r["regions"]) == 3:
-                break
-            time.sleep(0.005)
-        same(sorted(r["state"] for r in runs), ["queued"] * 5 + ["running"] * 3)
+        wait_for(lambda: len(ask_daemon("ps")["runs"]) == 8 and sum(1 for r in ask_daemon("ps")["runs"] if r["regions"]) == 3, "three that run of eight")
+        same(sorted(r["state"] for r in ask_daemon("ps")["runs"]), ["queued"] * 5 + ["running"] * 3)
         r = subprocess.run([LETHE, "run", "--store", STORE, "greet", "me"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV,
                            timeout=50, check=False)
         same((r.returncode, r.stdout.decode().splitlines()[1:]), (0, ["hello me"]), r)
@@ -236,16 +231,19 @@ def they_take_no_place_from_those_who_could_end_them():  # I-3
 def descriptors_of_half_requests_are_few():  # I-3
     policy({"uid": ALICE})
     with Daemon() as d:
-        ask_daemon("ping")
+        r = lethe("run", "--store", STORE, "greet", "me")  # what is kept for the next one
+        d.quiet()
         folder = "/proc/%d/fd" % d.p.pid
         before = len(os.listdir(folder))
         end = hold(ALICE, lambda: connect(60, b"x", [0, 0, 0], 4))
-        time.sleep(0.3)
+        wait_for(lambda: connections() == 1, "the end of all 60: descriptors of another user are not taken")
         r = subprocess.run([LETHE, "run", "--store", STORE, "greet", "me"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV,
                            timeout=50, check=False)
         same((r.returncode, r.stdout.decode().splitlines()[1:]), (0, ["hello me"]), r)
+        d.quiet()
         held = len(os.listdir(folder)) - before
-        check(held < 60 + 64 + 80, held)
+        print("# %d more descriptors" % held)
+        check(held < 60, held)  # of 720, but for what a second region leaves that is kept for a third: its view, another control group, another guard
         end()
 
 
@@ -264,15 +262,13 @@ def a_policy_that_is_read_again_counts_at_once():
                     out.append(json.loads(f.readline()))
                     if i == 0:
                         open(os.path.join(DIR, "flags", "asked"), "w", encoding="utf-8").close()
-                        while not os.path.exists(os.path.join(DIR, "flags", "read")):
-                            time.sleep(0.005)
+                        wait_for(lambda: os.path.exists(os.path.join(DIR, "flags", "read")), "the policy to be read again")
                 return out
         os.mkdir(os.path.join(DIR, "flags"))
         os.chmod(os.path.join(DIR, "flags"), 0o777)
         pid = os.fork()
         if pid == 0:
-            while not os.path.exists(os.path.join(DIR, "flags", "asked")):
-                time.sleep(0.005)
+            wait_for(lambda: os.path.exists(os.path.join(DIR, "flags", "asked")), "the first answer")
             policy({"uid": BOB})
             ask_daemon("reload")
             open(os.path.join(DIR, "flags", "read"), "w", encoding="utf-8").close()

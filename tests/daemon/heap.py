@@ -7,14 +7,12 @@ usage: heap.py LETHE root|user
 import json
 import os
 import socket
-import time
 
 from served import SOCKET, Client, Daemon, nothing_is_left
-from tap import DIR, ENV, case, check, lethe, main, same
+from tap import DIR, ENV, case, check, lethe, main, same, wait_for
 
 ENV["LETHE_SOCKET"] = SOCKET
 os.chmod(DIR, 0o755)
-WAIT_SEC = 20  # what is cleared away after the answer
 
 # Hands on, by every way that there is, the words that stand in a variable in another form.
 TELLS = """import lethe, os, sys
@@ -105,13 +103,17 @@ def request(name, w):
 
 
 def nothing_stays(d, w, what):
-    sought = [x.encode() for x in w.values()]
-    until = time.monotonic() + WAIT_SEC
-    found = all_hold(d.pid, sought)
-    while found and time.monotonic() < until:
-        time.sleep(0.02)
-        found = all_hold(d.pid, sought)
-    same(found, [], what)
+    """Once all is put away, which goes on after the answer."""
+    d.quiet()
+    sought, found = [x.encode() for x in w.values()], []
+
+    def nothing():
+        found[:] = all_hold(d.pid, sought)
+        return not found
+    try:
+        wait_for(nothing, "nothing of it")
+    except AssertionError as e:
+        raise AssertionError("%s: %s: %s" % (what, e, found)) from e
 
 
 for _name, _end in ENDS.items():
@@ -125,10 +127,7 @@ def while_it_runs_the_daemon_has_it():
     with Daemon() as d, socket.socket(socket.AF_UNIX) as s:
         s.connect(SOCKET)
         s.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "run", "params": dict(request("cancelled", w), args=[w["argument"]])}).encode() + b"\n")
-        until = time.monotonic() + WAIT_SEC
-        while time.monotonic() < until and not any(w["argument"] in f for f in all_hold(d.pid, [w["argument"].encode()])):
-            time.sleep(0.02)
-        check(holds(d.pid, [w["argument"].encode()]), "the argument is in the daemon's memory")
+        wait_for(lambda: any(w["argument"] in f for f in holds(d.pid, [w["argument"].encode()])), "the argument in the daemon's memory")
 
 
 @case
@@ -138,12 +137,15 @@ def when_it_was_answered_nothing_is_left():  # I-70
         for end in ENDS:
             for _ in range(2):
                 w = words()
-                if end == "cancelled":
-                    answer = c.call("run", **dict(request(end, w), options=request(end, w)["options"] + [["timeout", "2s"]]))["result"]
-                    same(answer["receipt"]["outcome"], "timed_out", answer)
-                else:
-                    answer = c.call("run", **request(end.replace("_", "-"), w))["result"]
-                    same(answer["receipt"]["outcome"], end, answer)
+                run = c.send("run", **request(end.replace("_", "-"), w))
+                answers = {}
+                if end == "cancelled":  # when it has handed on everything: its result is the last word
+                    wait_for(lambda: holds(d.pid, [w["result"].encode()]), "its result in the daemon's memory")
+                    cancel = c.send("cancel", id=run)
+                    answers = {a["id"]: a for a in (c.read(), c.read())}
+                    same(answers[cancel].get("result"), {}, answers)
+                answer = (answers.get(run) or c.read())["result"]
+                same(answer["receipt"]["outcome"], end, answer)
                 check(w["stdout"] in answer["stdout"], answer)  # what is sought was there
                 nothing_stays(d, w, end)
 

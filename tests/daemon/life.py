@@ -34,10 +34,7 @@ def the_policy_is_read_again():
         write({"version": 1, "max": {"memory": "20m"}})
         same(memory(), standard)
         os.kill(d.pid, signal.SIGHUP)
-        for _ in range(500):
-            if memory() == 20 << 20:
-                break
-        same(memory(), 20 << 20)
+        wait_for(lambda: memory() == 20 << 20, "the new policy")
         write("not a policy")
         r = c.call("reload")
         same(word(r), "policy", r)
@@ -60,12 +57,12 @@ def stopping():
         same(word(c.run("/bin/true")), "stopping")
         os.close(w)
         same(c.read()["result"]["stdout"], "done\n")
-        d.p.wait(30)
+        d.p.wait(60)
         same(d.p.returncode, 0)
     for drain, second in (("500ms", False), ("60s", True)):
         with Daemon("--drain", drain) as d:
             c = Client()
-            c.send("run", exec="/bin/sleep", args=["60"])
+            c.send("run", exec="/bin/sleep", args=["600"])
             wait_alive(1)
             region = alive()[0]["region"]
             d.p.terminate()
@@ -73,12 +70,12 @@ def stopping():
                 wait_for(lambda: not os.path.exists(SOCKET), "that it took the first")
                 d.p.terminate()
             same(c.read()["result"]["exit_code"], 143)
-            d.p.wait(30)
+            d.p.wait(60)
             same(d.p.returncode, 0)
             same([e["outcome"] for e in log("--region", region) if e["type"] == "invocation.ended"], ["cancelled"])
     with Daemon() as d, Client() as c:
         same(c.call("stop")["result"], {})
-        d.p.wait(30)
+        d.p.wait(60)
         same(d.p.returncode, 0)
 
 
@@ -121,7 +118,9 @@ def places_may_be_relative():
 def one_takes_the_place_of_another():
     with Daemon("--drain", "60s") as old:
         c = Client()
-        c.send("run", exec="/bin/sh", args=["-c", "sleep 2; echo old"])
+        r, w = os.pipe()
+        c.send("run", exec="/bin/sh", args=["-c", "read x; echo old"], stdio=["stdin"], fds=[r], receipt=False)  # until the pipe is closed
+        os.close(r)
         wait_alive(1)
         region = alive()[0]["region"]
         asks, stop = [], []
@@ -135,6 +134,7 @@ def one_takes_the_place_of_another():
                     asks.append(repr(e))
         t = threading.Thread(target=ask)
         t.start()
+        wait_for(lambda: len(asks) > 0, "an answer of the old one")
         with Daemon("--replace") as new:
             same(lethe("run", "--exec", "/bin/echo", "new").out, b"new\n")
             with Client() as x:
@@ -142,9 +142,10 @@ def one_takes_the_place_of_another():
                 same(x.call("status")["result"]["served"], 1)
             same([r["orphan"] for r in alive()], [False], "what the old one runs is no orphan of the new one's")
             same(word(c.run("/bin/true")), "stopping")
+            wait_for(lambda: asks[-1] == new.pid, "an answer of the new one")
+            os.close(w)
             same(c.read()["result"]["stdout"], "old\n")
-            old.p.wait(30)
-            same(old.p.returncode, 0)
+            same(old.p.wait(60), 0)
             stop.append(1)
             t.join()
             check(os.path.exists(SOCKET), "the name is the new one's")
@@ -162,7 +163,7 @@ def socket_activation():
     listener.listen(16)
     notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     notify.bind(os.path.join(DIR, "notify"))
-    notify.settimeout(30)
+    notify.settimeout(60)
     with Client(path) as c:  # asks before anybody serves
         c.send("ping")
         code = 'import os, sys; os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1"); os.execv(sys.argv[2], sys.argv[2:])'
@@ -176,7 +177,7 @@ def socket_activation():
         check(b"READY=1" in notify.recv(4096))
         p.terminate()
         check(b"STOPPING=1" in notify.recv(4096))
-        same(p.wait(30), 0)
+        same(p.wait(60), 0)
         p.stderr.close()
     check(os.path.exists(path), "the socket is not ours")
     notify.close()
@@ -191,7 +192,9 @@ def status_of(pid, task):
 def it_has_given_up_what_it_does_not_need():
     """And its regions have not: they are bound by their own filter, and bound by ours they could not even start."""
     with Daemon() as d, Client() as c:
-        c.send("run", exec="/bin/sleep", args=["2"], receipt=False)
+        r, w = os.pipe()
+        c.send("run", exec="/bin/cat", stdio=["stdin"], fds=[r], receipt=False)  # until the pipe is closed
+        os.close(r)
         wait_alive(1)
         tasks = os.listdir("/proc/%d/task" % d.pid)
         check(len(tasks) >= 3, tasks)
@@ -201,6 +204,7 @@ def it_has_given_up_what_it_does_not_need():
             for cap in (16, 12, 13, 25):  # CAP_SYS_MODULE, CAP_NET_ADMIN, CAP_NET_RAW, CAP_SYS_TIME
                 if t == str(d.pid):
                     check(not int(s["CapPrm"], 16) & 1 << cap, s["CapPrm"])
+        os.close(w)
         same(c.read()["result"]["exit_code"], 0)
 
 
@@ -216,11 +220,17 @@ def a_nursery_that_dies_ends_it():
         check(children, "no nursery")
         for pid in set(children):
             os.kill(int(pid), signal.SIGKILL)
-        with Client() as c:
-            r = c.run("/bin/true")["result"]
-            same((r["exit_code"], r["receipt"]["outcome"]), (125, "setup_failed"), r)
-        d.p.wait(60)
-        same(d.p.returncode, 125)
+        try:
+            with Client() as c:
+                r = c.run("/bin/true")
+        except ConnectionError:
+            r = None
+        # It finds out when it needs one, or looks after them by itself before: then it takes nothing more.
+        if r and "result" in r:
+            same((r["result"]["exit_code"], r["result"]["receipt"]["outcome"]), (125, "setup_failed"), r)
+        else:
+            check(r is None or word(r) == "stopping", r)
+        same(d.p.wait(60), 125)
     same(lethe("run", "--exec", "/bin/echo", "x").out, b"x\n", "and without it")
 
 

@@ -14,7 +14,7 @@ import threading
 import time
 
 from served import SOCKET, Connection, Daemon
-from tap import DIR, ENV, STORE, case, cgroups_left, check, lethe, log, main, same
+from tap import DIR, ENV, STORE, ask_daemon, case, cgroups_left, check, lethe, log, main, same, wait_for
 
 POLICY = os.path.join(DIR, "policy.json")
 ENV |= {"LETHE_SOCKET": SOCKET, "LETHE_SERVE": "1", "LETHE_POLICY": POLICY}
@@ -201,7 +201,8 @@ def mix(n):
 def many_in_a_row_leave_nothing():
     with Daemon() as d:
         first = mix(100)
-        time.sleep(1)
+        d.quiet()
+        wait_for(lambda: ask_daemon("status")["ready_regions"] == POOL, "what waits in the pools")
         before, anonymous, machine = counts(d.pid), status(d.pid, "RssAnon"), of_machine()
         began = time.monotonic()
         seen = mix(RUNS)
@@ -231,36 +232,26 @@ def many_alive_at_once():
         with Client() as c:
             for _ in range(3):  # what is made for one that comes again
                 c.call("run", exec="/bin/true")
-        time.sleep(1)
+        d.quiet()
         before = counts(d.pid)
         clients = [Client() for _ in range(10)]
         began = time.monotonic()
         for i in range(ALIVE):
             clients[i % 10].send("run", fds=[null] * 3, exec="/bin/sleep", args=["1000"], stdio=["stdin", "stdout", "stderr"], receipt=False,
                                  options=[["timeout", "20m"]])
-        there = 0
-        while there < ALIVE:
-            check(time.monotonic() - began < WAIT and d.p.poll() is None, "%d of %d came" % (there, ALIVE))
-            time.sleep(0.5)
-            there = named(below(d.pid), "sleep")
+        wait_for(lambda: d.p.poll() is not None or named(below(d.pid), "sleep") >= ALIVE, "all of them", WAIT, 0.5)
         took = time.monotonic() - began
         with Client() as c:
             same(c.call("status")["running"], ALIVE)
             tell("%d alive" % ALIVE, seconds=round(took, 1), memory_kB=status(d.pid, "RssAnon"), **counts(d.pid) | {"/dev/shm": ""})
             same(len(json.loads("[%s]" % ",".join(lethe("ps", "--json").out.decode().split("\n")[:-1]))), ALIVE)
             clients.pop().close()
-            for _ in range(WAIT * 10):
-                if c.call("status")["running"] == ALIVE - ALIVE // 10:
-                    break
-                time.sleep(0.1)
+            wait_for(lambda: c.call("status")["running"] == ALIVE - ALIVE // 10, "the end of one client's", WAIT, 0.1)
             same(c.call("run", exec="/bin/echo", args=["one more"])["stdout"], "one more\n")
             same(c.call("status")["running"], ALIVE - ALIVE // 10)
             for x in clients:
                 x.close()
-            for _ in range(WAIT * 10):
-                if c.call("status")["running"] == 0:
-                    break
-                time.sleep(0.1)
+            wait_for(lambda: c.call("status")["running"] == 0, "the end of all", WAIT, 0.1)
         after = settled(d.pid, before)
         tell("before", **before)
         tell("after", **after)
@@ -313,10 +304,8 @@ def killed_under_load():
             for t in threads:
                 t.start()
             time.sleep(0.2 + 0.1 * (i % 8))
-            for _ in range(1000 if i == ROUNDS - 1 else 0):  # on a slow machine none came so far that it wrote: the last one may
-                if written:
-                    break
-                time.sleep(0.01)
+            if i == ROUNDS - 1:  # on a slow machine none came so far that it wrote: the last one may
+                wait_for(lambda: written, "a write that is answered")
             d.p.kill()
             d.p.wait()
             for t in threads:

@@ -18,8 +18,8 @@ import threading
 
 import others
 from others import ALICE, Daemon, as_user, policy, skill
-from served import SOCKET, Connection, descendants, traced, word
-from tap import DIR, ENV, LETHE, STORE, case, check, lethe, main, same, wait_for
+from served import SOCKET, Connection, word
+from tap import DIR, ENV, LETHE, STORE, ask_daemon, case, check, lethe, main, same, wait_for
 
 SAY = 'if [ "$1" = flood ]; then yes 0123456789abcde | head -c 3000000; exit 3; fi; printf %s "$1"; cat; [ "$1" != err ] || echo bad >&2\n'
 
@@ -272,7 +272,7 @@ def what_is_captured_is_bounded():  # I-95, I-25
 @case
 def whoever_comes_finds_a_place():  # I-95
     policy({"uid": ALICE}, {"uid": others.BOB})
-    skill("held", "echo up; sleep 60\n")
+    skill("held", "echo up; sleep 600\n")
 
     def ask(n):
         s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -307,7 +307,7 @@ def nobody_pushes_the_owners_pool_out():  # I-95
 
     with Daemon() as d:
         same(vary([5]), ["cold"])
-        wait_for(lambda: any(map(traced, descendants(d.pid))), "one that waits for the owner")
+        wait_for(lambda: ask_daemon("status")["ready_regions"] == 1, "one that waits for the owner")
         same(set(as_user(ALICE, lambda: vary(range(10, 90)))), {"cold"}, "80 grants of one client")
         same(vary([5]), ["pool"], "it waited all the time")
         with Connection() as c:

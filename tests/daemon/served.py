@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import sys
-import time
 
 if sys.argv[2:3] == ["user"] and os.getuid() == 0:
     os.setgroups([])
@@ -14,7 +13,7 @@ if sys.argv[2:3] == ["user"] and os.getuid() == 0:
     os.setresuid(65534, 65534, 65534)
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-from tap import DIR, ENV, STORE, cgroups_left, check, lethe, same, start_daemon, stop_daemon  # noqa: E402
+from tap import DIR, ENV, STORE, ask_daemon, cgroups_left, check, lethe, same, start_daemon, stop_daemon, wait_for  # noqa: E402
 
 SOCKET = os.path.join(DIR, "socket")
 
@@ -42,6 +41,10 @@ class Daemon:
         self.p = start_daemon(dict(ENV, **self.env), *self.argv, wrap=self.wrap)
         self.pid = self.p.pid
         return self
+
+    def quiet(self):
+        """Until nothing of any invocation is left to be done. An answer says how a run ended; what it had is put away after that."""
+        wait_for(lambda: {k: v for k, v in ask_daemon("status").items() if k in ("running", "queued", "ending") and v} == {}, "that nothing runs, waits or ends")
 
     def __exit__(self, kind, *rest):
         if self.p.returncode is None:
@@ -98,11 +101,7 @@ def alive():
 
 
 def wait_alive(n):
-    for _ in range(4000):
-        if len(alive()) == n:
-            return
-        time.sleep(0.005)
-    raise AssertionError("%d are alive, want %d" % (len(alive()), n))
+    wait_for(lambda: len(alive()) == n, "%d that are alive" % n)
 
 
 def descendants(pid):
