@@ -138,6 +138,7 @@ static int check_held(Audit *a, uint64_t *ret_n) {
  */
 static int check_alive(Audit *a, const RegionRow *row) {
         _cleanup_txn_ Txn *now = NULL;
+        const FoldedRegion *f;
         RegionRow again = {0};
         int r;
 
@@ -154,6 +155,9 @@ static int check_alive(Audit *a, const RegionRow *row) {
                 return r;
         broken(a, false, "a region was allocated and never released, and its supervisor is gone (I-60)",
                "region.released of %s, or its supervisor %" PRIu64 " alive", row->region, row->supervisor_pid);
+        f = map_get(&a->regions, row->region);
+        if (f && f->left)
+                return broken_found(a, "region.left: the next 'lethe run' after the end of its processes records that");
         return broken_found(a, "neither; the next 'lethe run' on this store recovers it");
 }
 

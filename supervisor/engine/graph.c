@@ -2,6 +2,7 @@
 
 #include "base/scatter.h"
 #include "engine/engine.h"
+#include "engine/event.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,6 +19,16 @@ int graph_state(Txn *t, const RecordKey *k, RecordState *ret) {
 
 static bool replaces(const Ref *ref) {
         return strcmp(ref->role, REF_ROLE_SUPERSEDES) == 0;
+}
+
+int graph_supersedes(Txn *t, const Ref *ref) {
+        _cleanup_json_ json_t *entry = NULL;
+        int r;
+
+        if (!replaces(ref) || ref->source.kind == ref->target.kind)
+                return replaces(ref);
+        r = event_get(t, ref->seq, &entry);
+        return r < 0 ? r : !json_object_get(entry, "region") || json_is_true(json_object_get(entry, "supersedes"));
 }
 
 int graph_support(Txn *t, const RecordKey *k, Support *ret) {

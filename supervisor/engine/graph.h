@@ -9,6 +9,10 @@
 /* The role of an edge that says: this takes the place of that. It is no support, and keeps nothing from being removed. */
 #define REF_ROLE_SUPERSEDES "supersedes"
 
+/* Whether an edge of that role may end its target (I-98). An operator's edge may. A region's edge may when the region could save the target's family, which
+ * it could if the source is of the same family, and else if the event of the save says so: earlier versions of Lethe did not look. Returns 1, 0, -errno. */
+int graph_supersedes(Txn *t, const Ref *ref);
+
 typedef struct Support {
         uint64_t strong, weak;
         double score; /* M-20 */

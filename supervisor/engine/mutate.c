@@ -1,6 +1,7 @@
 #include "engine/mutate-internal.h"
 
 #include "engine/event.h"
+#include "engine/graph.h"
 #include "engine/lineage.h"
 #include "engine/payload.h"
 #include "engine/project.h"
@@ -139,6 +140,14 @@ static int make_body(const Mutation *m, json_t **ret, char **ret_text, size_t *r
         return r;
 }
 
+/* The digest asks for it when it acts on such a reference (graph_supersedes()). */
+static bool mutation_supersedes(const Mutation *m) {
+        for (size_t i = 0; m->region && m->may_supersede && i < json_array_size(m->refs); i++)
+                if (json_text_is(json_object_get(json_array_get(m->refs, i), "role"), REF_ROLE_SUPERSEDES))
+                        return true;
+        return false;
+}
+
 static int append(Txn *t, const Mutation *m, const Record *rec, RecordState to, const char *text, size_t n, uint64_t *ret_seq, json_t **ret_entry) {
         const char *prefix = kind_class(m->kind) == CLASS_CANON ? "canon" : kind_class(m->kind) == CLASS_KERNEL ? "kernel" : "memory";
         _cleanup_json_ json_t *fields = object_of(m, m->fields);
@@ -150,7 +159,8 @@ static int append(Txn *t, const Mutation *m, const Record *rec, RecordState to, 
                         json_put(fields, "id", json_string(rec->key.id)) |
                         json_put(fields, "version", json_u64(rec->version + 1)) |
                         json_put(fields, "state", json_string_nocheck(record_state_name(to))) |
-                        (!rec->state && m->type ? json_put(fields, "of", json_string(m->type)) : 0)) != 0)
+                        (!rec->state && m->type ? json_put(fields, "of", json_string(m->type)) : 0) |
+                        (mutation_supersedes(m) ? json_put(fields, "supersedes", json_true()) : 0)) != 0)
                 return -ENOMEM;
         return event_record(t,
                             &(Event){.type = type, .region = m->region, .who = m->who, .fields = fields, .takes_fields = true, .payload = text, .n_payload = n},

@@ -24,6 +24,7 @@ typedef struct Mutation {
         const char *who;      /* "uid:1000", or NULL with region */
         const char *region;   /* or NULL */
         const KeySet *keys;   /* of the regions that live, or NULL */
+        bool may_supersede;   /* the region may save the families of all records to which refs give the role supersedes: the event says so (I-98) */
         bool takes;           /* more and fields are objects of the caller's own, which are written into instead of copied */
         bool one_of_many;     /* the last of them asks for the copy of the checkpoint outside the store (ledger_want_anchor) */
 } Mutation;

@@ -84,8 +84,11 @@ static int look_in(Txn *t, const RecordKey *k, List *l) {
                 RecordState state;
 
                 r = graph_state(t, &ref.source, &state);
-                if (r == 0 && state == RECORD_ACTIVE && strcmp(ref.role, REF_ROLE_SUPERSEDES) == 0)
+                if (r == 0 && state == RECORD_ACTIVE)
+                        r = graph_supersedes(t, &ref);
+                if (r > 0)
                         add(l, &(Reason){.code = REASON_SUPERSEDED_BY, .ref = ref.source});
+                r = MIN(r, 0);
         }
         return r == -ENOENT ? 0 : r;
 }

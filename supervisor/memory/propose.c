@@ -93,7 +93,7 @@ static int reasons_of(const json_t *scan, const json_t *record, json_t *reasons)
                                 r = add(reasons, "broken_ref", edge, NULL, NULL);
         if (wanted(scan, "superseded_by"))
                 json_array_foreach((json_t *)in, i, edge)
-                        if (r == 0 && is(edge, "state", "active") && is(edge, "role", SUPERSEDES))
+                        if (r == 0 && is(edge, "state", "active") && is(edge, "role", SUPERSEDES) && !json_is_false(json_object_get(edge, "granted")))
                                 r = add(reasons, "superseded_by", edge, NULL, NULL);
         if (wanted(scan, "retired_dependency"))
                 json_array_foreach((json_t *)out, i, edge)

@@ -11,9 +11,17 @@ static const char *state_word(RecordState s) {
         return s == RECORD_NONE ? "deleted" : record_state_name(s);
 }
 
-static json_t *edge_json(const RecordKey *end, const Ref *ref, RecordState state) {
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "kind", kind_name(end->kind), "id", end->id, "strength", ref->strong ? "strong" : "weak", "role",
-                         ref->role, "state", state_word(state), "seq", json_u64(ref->seq));
+int memory_edge_granted(Txn *t, const Ref *ref, json_t *edge) {
+        int r = strcmp(ref->role, REF_ROLE_SUPERSEDES) == 0 ? graph_supersedes(t, ref) : 1;
+
+        return r < 0 ? r : r > 0 || json_object_set_new(edge, "granted", json_false()) == 0 ? 0 : -ENOMEM;
+}
+
+static int add_edge(Txn *t, const RecordKey *end, const Ref *ref, RecordState state, json_t *list) {
+        json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "kind", kind_name(end->kind), "id", end->id, "strength", ref->strong ? "strong" : "weak", "role",
+                              ref->role, "state", state_word(state), "seq", json_u64(ref->seq));
+
+        return json_array_append_new(list, o) < 0 ? -ENOMEM : memory_edge_granted(t, ref, o);
 }
 
 static bool gone(RecordState s) {
@@ -31,8 +39,8 @@ static int edges(Txn *t, const RecordKey *k, bool incoming, bool only_broken, js
                 RecordState state;
 
                 r = graph_state(t, end, &state);
-                if (r == 0 && (!only_broken || gone(state)) && json_array_append_new(a, edge_json(end, &ref, state)) < 0)
-                        r = -ENOMEM;
+                if (r == 0 && (!only_broken || gone(state)))
+                        r = add_edge(t, end, &ref, state, a);
         }
         if (r != -ENOENT)
                 return r;
@@ -54,8 +62,8 @@ int memory_blockers(Txn *t, const RecordKey *k, json_t **ret) {
                 RecordState state;
 
                 r = graph_state(t, &v[i].source, &state);
-                if (r == 0 && json_array_append_new(a, edge_json(&v[i].source, &v[i], state)) < 0)
-                        r = -ENOMEM;
+                if (r == 0)
+                        r = add_edge(t, &v[i].source, &v[i], state, a);
         }
         if (r == 0)
                 *ret = TAKE_PTR(a);

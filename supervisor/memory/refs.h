@@ -1,15 +1,18 @@
 /* Runs: supervisor, CLI. Questions to the refgraph (M-7, M-57, M-58). Reads only. */
 #pragma once
 
-#include "engine/record.h"
+#include "engine/ref.h"
 
 #define REFS_DEPTH_STANDARD 3
 #define REFS_DEPTH_MAX 16
 #define REFS_NODES_MAX 1000 /* of one traversal: then it is cut, and says so */
 
-/* Array of {"kind","id","strength","role","state","seq"}: the other end of each edge of the record, by kind, id and role; state: of that end, "deleted" for
- * none. */
+/* Array of {"kind","id","strength","role","state","seq","granted"?}: the other end of each edge of the record, by kind, id and role; state: of that end,
+ * "deleted" for none; granted: false on an edge of role supersedes that may not end its target (graph_supersedes()), else not there. */
 int memory_refs_of(Txn *t, const RecordKey *k, bool incoming, json_t **ret);
+
+/* Puts that member into the object of an edge. */
+int memory_edge_granted(Txn *t, const Ref *ref, json_t *edge);
 
 /* The sources of graph_blockers(), as above. */
 int memory_blockers(Txn *t, const RecordKey *k, json_t **ret);

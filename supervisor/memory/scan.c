@@ -4,22 +4,21 @@
 #include "engine/scope.h"
 #include "memory/propose.h"
 #include "memory/records.h"
+#include "memory/refs.h"
 
 #include <errno.h>
 
 static int edge(Txn *t, const RecordKey *end, const Ref *ref, json_t *list) {
         _cleanup_record_ Record rec = RECORD_NULL;
-        json_t *event;
+        json_t *event, *o;
         int r = record_get(t, end, &rec);
 
         if (r < 0 && r != -ENOENT)
                 return r;
         event = r == 0 && rec.state == RECORD_ARCHIVED ? json_object_get(rec.row, "closed") : NULL;
-        return json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:O*}", "kind", kind_name(end->kind), "id", end->id, "strength",
-                                                     ref->strong ? "strong" : "weak", "role", ref->role, "state",
-                                                     r == 0 ? record_state_name(rec.state) : "deleted", "event", event)) < 0
-                       ? -ENOMEM
-                       : 0;
+        o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:O*}", "kind", kind_name(end->kind), "id", end->id, "strength",
+                      ref->strong ? "strong" : "weak", "role", ref->role, "state", r == 0 ? record_state_name(rec.state) : "deleted", "event", event);
+        return json_array_append_new(list, o) < 0 ? -ENOMEM : memory_edge_granted(t, ref, o);
 }
 
 static int edges(Txn *t, const RecordKey *k, bool incoming, json_t *list) {

@@ -334,6 +334,8 @@ def left_below(above, held):
     same([e["outcome"] for e in log("--region", held) if e["type"] == "region.left"], ["cancelled"])
     same(lethe("run", "--exec", "/bin/true").code, 0)
     same(types(held).count("region.left"), 1)
+    r = lethe("audit")
+    check(r.code == 1 and b"after the end of its processes records that" in r.out + r.err and b"recovers it" not in r.out + r.err, r)
 
 
 def finished(folder, held):

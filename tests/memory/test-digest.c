@@ -76,6 +76,52 @@ Test(digest, a_routine_may_say_anything) {
         store_fixture_commit(&f, t);
 }
 
+static void save_by_region(Txn *t, const char *id, char to, bool may, Diag *d) {
+        _cleanup_json_ json_t *p = json_pack("{s:s}", "summary", "s"), *refs = json_pack("[{s:s, s:s, s:s}]", "kind", kind_name(kind_of(to)), "id", "old", "role",
+                                                                                        REF_ROLE_SUPERSEDES);
+        Mutated m;
+
+        cr_assert_eq(engine_mutate(t, &(Mutation){.kind = KIND_MEMORY, .op = OP_SAVE, .id = id, .expect = MUTATION_ANY, .payload = p, .refs = refs, .type = "episodic",
+                                                  .region = "01m83r2a9mf0n86hjsjzn80p87", .may_supersede = may}, &m, d), 0, "%s", d->text);
+}
+
+// I-98: a region's reference that ends a record of another family is acted upon when its event says that the region might save that family
+Test(digest, a_reference_without_the_right_ends_nothing) {
+        static const struct {
+                char to;
+                bool may, ends;
+        } rows[] = {{'k', false, false}, {'k', true, true}, {'m', false, true} /* of its own family */, {'s', false, false}};
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                char proposed[400];
+                _cleanup_json_ json_t *scan = NULL;
+                const json_t *edge, *o;
+                _cleanup_store_fixture_ StoreFixture f;
+                Diag d = {0};
+                size_t k;
+                Txn *t;
+
+                store_fixture_init(&f, STORE_WRITE);
+                t = store_fixture_begin(&f, true);
+                cr_assert_eq(save(t, rows[i].to, "old", "", &d), 0);
+                save_by_region(t, "new", rows[i].to, rows[i].may, &d);
+                snprintf(proposed, sizeof(proposed), OF("1", STEP("archive", "%s", "old", SUPERSEDED)), kind_name(kind_of(rows[i].to)));
+                if (!rows[i].ends)
+                        cr_expect_eq(digest(t, proposed, NULL, &d), ENGINE_E_CONFLICT, "row %zu: %s", i, d.text);
+                cr_expect_eq(digest(t, NULL, &scan, &d), 0, "row %zu: %s", i, d.text);
+                cr_expect_eq(state_of(t, rows[i].to, "old"), rows[i].ends ? RECORD_ARCHIVED : RECORD_ACTIVE, "row %zu", i);
+                json_array_foreach(json_object_get(scan, "records"), k, o) {
+                        edge = json_array_get(json_object_get(o, "in"), 0);
+                        if (edge)
+                                cr_expect_eq(json_is_false(json_object_get(edge, "granted")), !rows[i].ends, "row %zu", i);
+                }
+                save_by_region(t, "new", rows[i].to, true, &d); /* anew, by whom may */
+                cr_expect_eq(digest(t, NULL, NULL, &d), 0, "row %zu: %s", i, d.text);
+                cr_expect_neq(state_of(t, rows[i].to, "old"), RECORD_ACTIVE, "row %zu", i);
+                store_fixture_commit(&f, t);
+        }
+}
+
 static unsigned roll(uint32_t *dice, unsigned n) {
         *dice = *dice * 1664525U + 1013904223U;
         return (*dice >> 16) % n;
