@@ -77,6 +77,8 @@ void log_hold(void) {
 }
 
 static void drop_kept(void) {
+        for (size_t i = 0; i < own.n_kept; i++)
+                own.n_dropped += own.kept[i] == '\n';
         free(own.kept);
         own.kept = NULL;
         own.n_kept = 0;
@@ -86,12 +88,14 @@ bool log_is_kept(void) {
         return own.n_kept > 0;
 }
 
-void log_let_go(int stop_fd) {
-        own.holding = false;
-        while (own.n_kept > 0) {
+void log_let_go(int stop_fd, int patience_msec) {
+        int n = 1;
+
+        while (own.n_kept > 0 && n != 0) {
                 struct pollfd p[] = {{.fd = target(), .events = POLLOUT}, {.fd = stop_fd, .events = POLLIN}};
 
-                if (poll(p, 2, -1) < 0 && errno != EINTR)
+                n = poll(p, 2, patience_msec);
+                if (n < 0 && errno != EINTR)
                         break;
                 if (p[0].revents)
                         write_kept();
@@ -99,6 +103,7 @@ void log_let_go(int stop_fd) {
                         break;
         }
         drop_kept();
+        own.holding = n == 0; /* nor does what is said from here on wait */
         if (own.n_dropped > 0)
                 log_warning("%lu lines were left out: nobody read standard error", own.n_dropped);
         own.n_dropped = 0;

@@ -16,8 +16,9 @@ void log_with_priority(void);
 void log_hold(void);
 /* Some was kept. */
 bool log_is_kept(void);
-/* Waits until what was kept is written, or stop_fd (-1: none) is readable. Lines are written at once again. */
-void log_let_go(int stop_fd);
+/* Waits until what was kept is written, stop_fd (-1: none) is readable, or standard error took nothing for so long: the rest is dropped then, and lines are held
+ * on as before. Else lines are written at once again. */
+void log_let_go(int stop_fd, int patience_msec);
 void log_line(LogLevel level, const char *fmt, ...) _printf_(2, 3);
 #define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)

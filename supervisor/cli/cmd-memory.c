@@ -248,15 +248,21 @@ static int do_check(Txn *t, void *user, Diag *reterr) {
         return r == 0 ? memory_dependents(t, &rec.key, &c->found) : r;
 }
 
+#define INDENT_MOST 16 /* steps: from there on a number says the depth, so that a chain of n records is n lines and not n squared blanks */
+
 static void print_dependents(const json_t *list) {
         json_t *o;
         size_t i;
 
-        json_array_foreach(list, i, o)
-                printf("%*s%s %s (%s, %s)%s\n", (int)(2 * json_integer_value(json_object_get(o, "depth"))), "", json_text(json_object_get(o, "kind")),
-                       json_text(json_object_get(o, "id")), json_text(json_object_get(o, "strength")), json_text(json_object_get(o,
-                                                                                                                                                         "state")),
-                       json_is_true(json_object_get(o, "holds")) ? "  holds" : "");
+        json_array_foreach(list, i, o) {
+                json_int_t depth = json_integer_value(json_object_get(o, "depth"));
+
+                printf("%*s", (int)(2 * MIN(depth, INDENT_MOST)), "");
+                if (depth > INDENT_MOST)
+                        printf("[%" JSON_INTEGER_FORMAT "] ", depth);
+                printf("%s %s (%s, %s)%s\n", json_text(json_object_get(o, "kind")), json_text(json_object_get(o, "id")), json_text(json_object_get(o, "strength")),
+                       json_text(json_object_get(o, "state")), json_is_true(json_object_get(o, "holds")) ? "  holds" : "");
+        }
 }
 
 static int check(ActionArgs *a) {

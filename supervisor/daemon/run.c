@@ -361,6 +361,9 @@ static Run *take_prepared(const RunOptions *o, const Grant *g) {
         return run;
 }
 
+/* A caller that does not read standard error has its result so much later and no more. */
+#define LOG_PATIENCE_MSEC 2000
+
 int run_invocation(const RunOptions *o, Store *store, const char *store_path, const Grant *g, int signals) {
         Tree tree = {.signals = signals};
         Run cold = run_new(&tree, o, store, store_path), *prepared = take_prepared(o, g), *run = prepared ?: &cold;
@@ -401,7 +404,7 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
         run_tell(run);
         if (log_is_kept())
                 catch_up(run);
-        log_let_go(signals);
+        log_let_go(signals, LOG_PATIENCE_MSEC);
         if (o->over)
                 o->over(o->userdata, code);
         catch_up(run);

@@ -58,6 +58,10 @@ static unsigned line_of(const Reader *r, const char *key) {
                         return -ENOMEM;                                                                                \
         } while (0)
 
+bool skill_md_name_runs(const char *name) {
+        return *name && *name != '.' && strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_. ") == strlen(name);
+}
+
 static int read_name(Reader *r, const json_t *v) {
         const char *s = json_text(v);
         char shown[160], folder[160];
@@ -78,6 +82,10 @@ static int read_name(Reader *r, const json_t *v) {
         if (characters(s) > NAME_MAX_CHARS) {
                 ADD(r, FINDING_ERROR, "name", "name-length", "name \"%s\": %zu characters, at most %d are allowed", shown, characters(s),
                     NAME_MAX_CHARS);
+                return 0;
+        }
+        if (!skill_md_name_runs(s)) {
+                ADD(r, FINDING_ERROR, "name", "name-characters", "name \"%s\": " SKILL_MD_NAME_RULE "; give the skill and its folder such a name", shown);
                 return 0;
         }
         if (s[0] == '-' || s[strlen(s) - 1] == '-')

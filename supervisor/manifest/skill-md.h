@@ -20,6 +20,11 @@ typedef struct SkillMd {
         char **allowed_tools;  /* as listed; never policy */
 } SkillMd;
 
+/* Whether a run can live with a name that is against the specification. One with other letters can look like another skill's (homoglyphs), one with / or a dot
+ * in front like a path: neither is for a record, or for a rule of policy that goes by names. */
+bool skill_md_name_runs(const char *name);
+#define SKILL_MD_NAME_RULE "only the letters a-z and A-Z, digits, hyphens, underscores, blanks and dots may be in it, and no dot in front"
+
 void skill_md_deinit(SkillMd *m);
 /* Reads the text of a SKILL.md. Every departure from the specification is a finding: FINDING_ERROR where nothing can be made of the
  * file, FINDING_STRICT where a run can live with it. `folder` is the folder's own name, NULL when unknown. Returns 0 or -ENOMEM. */

@@ -177,6 +177,12 @@ int skill_load_from(const SkillSource *from, Skill **ret, Diag *reterr) {
                 if (!s->md.name)
                         return -ENOMEM;
         }
+        if (*s->md.name && !skill_md_name_runs(s->md.name)) {
+                char shown[400];
+
+                return diag(reterr, SKILL_E_BAD, "%s: SKILL.md has no name, and the folder's is \"%s\": " SKILL_MD_NAME_RULE "; put a name into SKILL.md, or rename the folder", s->dir,
+                            diag_quote(s->md.name, strlen(s->md.name), shown, sizeof(shown)));
+        }
         if (!*s->md.name || strlen(s->md.name) > NAME_MAX)
                 return diag(reterr, SKILL_E_BAD, "%s: neither SKILL.md nor the folder gives the skill a name", s->dir);
         *ret = TAKE_PTR(s);

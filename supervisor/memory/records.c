@@ -71,15 +71,17 @@ static json_t *in_reading_order(const json_t *payload) {
         return json_array_append(parts, rest) < 0 ? NULL : TAKE_PTR(parts);
 }
 
-/* In one line. */
+/* In one line: a line's end, a tab, a carriage return (behind which a terminal writes over what it wrote) and the other control characters of ASCII, which older
+ * records may have, are blanks. */
 static int text_as_read(const json_t *payload, char **ret, size_t *ret_n) {
         _cleanup_json_ json_t *ordered = in_reading_order(payload);
         int r = ordered ? payload_text(ordered, ret, ret_n) : -ENOMEM;
 
         if (r < 0)
                 return r;
-        for (char *line = strchr(*ret, '\n'); line; line = strchr(line, '\n'))
-                *line = ' ';
+        for (size_t i = 0; i < *ret_n; i++)
+                if ((unsigned char)(*ret)[i] < ' ' || (*ret)[i] == 0x7F)
+                        (*ret)[i] = ' ';
         if (*ret_n > 0)
                 (*ret)[--*ret_n] = 0; /* the last line's end */
         return 0;

@@ -244,7 +244,7 @@ static int log_held(void *arg) {
         for (int i = 0; i < 4000; i++) /* some 4 MB: more than the pipe and what is kept */
                 log_note("%d %*d", i, 1000, i);
         if (fork() == 0) {
-                log_let_go(-1);
+                log_let_go(-1, 60000);
                 _exit(0);
         }
         close(STDERR_FILENO);
@@ -258,6 +258,22 @@ static int log_held(void *arg) {
         return 0;
 }
 
+/* Nobody reads at all: the end is not waited for, and what is said after it does not wait either. */
+static int log_unread(void *arg) {
+        int fds[2];
+
+        child_check(pipe2(fds, O_CLOEXEC) == 0 && dup2(fds[1], STDERR_FILENO) >= 0);
+        log_hold();
+        for (int i = 0; i < 100; i++)
+                log_note("%d %*d", i, 1000, i);
+        child_check(log_is_kept());
+        log_let_go(-1, 1);
+        for (int i = 0; i < 100; i++)
+                log_note("%d %*d", i, 1000, i);
+        return 0;
+}
+
 Test(log, waits_for_nobody) {
         child_assert_ok(log_held, NULL);
+        child_assert_ok(log_unread, NULL);
 }

@@ -395,6 +395,18 @@ def what_validate_would_refuse_is_warned_of():
     for word in (b"warning: SKILL.md:2: ", b"name-folder", b"description", b"unknown-field"):
         check(word in r.err, word, r)
     same(run("--quiet", d).err, b"")
+    for name in ("p\u0430yments", "../x"):  # a homoglyph, and what reads as a path, in SKILL.md or as the folder's name
+        with open(os.path.join(d, "SKILL.md"), "w") as f:
+            f.write("---\nname: %s\ndescription: x\n---\n" % name)
+        r = run(d)
+        same((r.code, r.receipt["outcome"]), (125, "setup_failed"), r)
+        check(b'"%s": only the letters a-z' % name.encode() in r.err, r)
+    with open(os.path.join(d, "SKILL.md"), "w") as f:
+        f.write("---\ndescription: x\n---\n")
+    other = os.path.join(DIR, "p\u0430yments")
+    os.rename(d, other)
+    r = run(other)
+    check(r.code == 125 and b"rename the folder" in r.err, r)
 
 
 @case

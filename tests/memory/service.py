@@ -463,4 +463,24 @@ def working_state_is_of_the_moment():  # M-9, M-24, M-41
                 check(b"peregrineFalcon" not in f.read(), name)
 
 
+
+@case
+def a_long_chain_is_no_long_line():
+    """Each line is as long as its record needs, however far down that is."""
+    for i in range(20):
+        fact("chain-%d" % i, refs=[ref("chain-%d" % (i - 1))] if i else None)
+    lines = lethe("memory", "delete", "memory", "chain-0", "--check").out.decode().splitlines()
+    same([len(line) - len(line.lstrip()) for line in lines], [2 * min(d, 16) for d in range(1, 20)], lines)
+    check("[19] memory_substrate chain-19 " in lines[-1] and "[" not in lines[15], lines)
+
+
+@case
+def a_list_has_no_control_characters():
+    """Behind a carriage return a terminal writes over what it wrote: in a list each text is one line of what can be seen."""
+    save("memory", dict(FACT, object="x\rfalse\ty\nz"), "returns", kind="semantic")
+    row = [r for r in call("memory", "list")["records"] if r["id"] == "returns"][0]
+    same(row["text"], "Ann has birthday on x false y z")
+    same(load("memory", "returns")["payload"]["object"], "x\rfalse\ty\nz", "what was saved is as it was")
+    check(b"Ann has birthday on x false y z\n" in lethe("memory", "list").out)
+
 main()
