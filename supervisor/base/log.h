@@ -16,8 +16,8 @@ void log_with_priority(void);
 void log_hold(void);
 /* Some was kept. */
 bool log_is_kept(void);
-/* Waits until what was kept is written, stop_fd (-1: none) is readable, or standard error took nothing for so long: the rest is dropped then, and lines are held
- * on as before. Else lines are written at once again. */
+/* Waits until what was kept is written, stop_fd (-1: none) is readable, or standard error took nothing for so long: the rest is dropped then, and lines are
+ * held on as before. Else lines are written at once again. */
 void log_let_go(int stop_fd, int patience_msec);
 void log_line(LogLevel level, const char *fmt, ...) _printf_(2, 3);
 #define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)

@@ -26,7 +26,8 @@ static const char *id_of(const HeldMemory *h) {
 
 static Mutation mutation_of(const Desk *d, const HeldMemory *h, const KeySet *keys) {
         return (Mutation){.scope = h->scope, .kind = h->kind, .op = h->deletes ? OP_DELETE : OP_SAVE, .id = id_of(h), .type = h->type, .payload = h->payload,
-                          .refs = h->refs, .expect = h->expect, .region = d->region, .keys = keys, .may_supersede = true /* desk-memory.c looked */, .one_of_many = true};
+                          .refs = h->refs, .expect = h->expect, .region = d->region, .keys = keys, .one_of_many = true,
+                          .may_supersede = true}; /* desk-memory.c looked */
 }
 
 static int erase(const Desk *d, Txn *t, const HeldMemory *h, const KeySet *keys, Diag *reterr) {

@@ -71,8 +71,8 @@ static json_t *in_reading_order(const json_t *payload) {
         return json_array_append(parts, rest) < 0 ? NULL : TAKE_PTR(parts);
 }
 
-/* In one line: a line's end, a tab, a carriage return (behind which a terminal writes over what it wrote) and the other control characters of ASCII, which older
- * records may have, are blanks. */
+/* In one line: a line's end, a tab, a carriage return (behind which a terminal writes over what it wrote) and the other control characters of ASCII, which
+ * older records may have, are blanks. */
 static int text_as_read(const json_t *payload, char **ret, size_t *ret_n) {
         _cleanup_json_ json_t *ordered = in_reading_order(payload);
         int r = ordered ? payload_text(ordered, ret, ret_n) : -ENOMEM;

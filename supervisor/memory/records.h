@@ -49,5 +49,6 @@ int memory_view(Txn *t, const char *scope, Kind kind, const char *id, json_t **r
 
 /* The row of a list, made of the record when the filter takes it. 1: *ret_row is it, 0: it is not taken. *ret_text: bytes of text that were looked at. */
 int memory_row(Txn *t, const RecordFilter *f, const Query *q_or_null, const Record *rec, json_t **ret_row, size_t *ret_text);
-/* How the payload begins, what it is about first: its lines side by side and without control characters of ASCII, at most so many bytes, whole characters. New reference or NULL. */
+/* How the payload begins, what it is about first: its lines side by side and without control characters of ASCII, at most so many bytes, whole characters.
+ * New reference or NULL. */
 json_t *memory_text(const json_t *payload, size_t most);
