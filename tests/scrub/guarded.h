@@ -43,6 +43,8 @@ void guarded_again(Guarded *g);
 void guarded_next(Guarded *g, const char *region, const char *const *args);
 /* DONE; the guard must exit with 0. Ends and reaps the prey. */
 void guarded_end(Guarded *g);
+/* Until that process waits in that system call. */
+void guarded_await_call(pid_t pid, long call);
 /* A line that the prey wrote. */
 void guarded_hear(Guarded *g, char *line, size_t n);
 /* Words of 8 bytes in the readable and unreadable memory of pid that are the prey's secret. */

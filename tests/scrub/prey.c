@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -344,6 +345,44 @@ static void way_thread_exec(const char *arg) {
                 pause();
 }
 
+/* A child of vfork(2) executes something when it is told to. */
+static void way_told(const char *arg) {
+        pid_t pid;
+
+        planted(MB);
+        pid = vfork();
+        if (pid == 0) {
+                say(getpid());
+                wait_go();
+                execl(self, self, "again", "wait", "", NULL);
+                _exit(97);
+        }
+        waitpid(pid, NULL, 0);
+        way_wait(arg);
+}
+
+static int locked = -1;
+
+static void *thread_locks(void *arg) {
+        char path[32];
+
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", locked);
+        say(syscall(SYS_gettid));
+        flock(open(path, O_RDWR), LOCK_EX);
+        return NULL;
+}
+
+/* A thread waits in a call that may be the last to hold a file. */
+static void way_locks(const char *arg) {
+        planted(MB);
+        locked = (int)syscall(SYS_memfd_create, "locked", 0);
+        if (flock(locked, LOCK_EX) < 0)
+                _exit(98);
+        threads(1, thread_locks);
+        for (;;)
+                pause();
+}
+
 static void way_shared(const char *arg) {
         char *p = area(MB, PROT_READ | PROT_WRITE, MAP_SHARED);
 
@@ -449,7 +488,7 @@ static const struct {
         {"spin", way_spin},     {"stop", way_stop},       {"signal", way_signal}, {"threads", way_threads}, {"leader", way_leader},
         {"protect", way_protect}, {"lock", way_lock},     {"huge", way_huge},     {"areas", way_areas},   {"big", way_big},
         {"zero-page", way_zero_page}, {"fork", way_fork}, {"orphan", way_orphan}, {"storm", way_storm}, {"twins", way_twins},   {"exec", way_exec},
-        {"vfork", way_vfork},   {"thread-exec", way_thread_exec}, {"shared", way_shared}, {"shared-absent", way_shared_absent},
+        {"vfork", way_vfork},   {"thread-exec", way_thread_exec}, {"told", way_told}, {"locks", way_locks}, {"shared", way_shared}, {"shared-absent", way_shared_absent},
         {"file", way_file},     {"file-kept", way_file_kept}, {"register", way_register}, {"huge-fork", way_huge_fork}, {"reserve", way_reserve},
 };
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define MB (1024ULL * 1024)
@@ -174,7 +175,36 @@ Test(guard_tree, what_few_of_many_have) {
         }
 }
 
-static void kill_children(const Guarded *g) {
+/* The state letter of a process, or 0. */
+static char state_of(pid_t pid) {
+        char path[64], text[256] = "", *p;
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+                *text = 0;
+        if (fd >= 0)
+                close(fd);
+        p = strrchr(text, ')');
+        return p && p[1] ? p[2] : 0;
+}
+
+/* Until it stands for its tracer. */
+static void await_stand(pid_t pid) {
+        for (int i = 0; state_of(pid) != 't'; i++) {
+                cr_assert(i < 60000, "%d does not stand", (int)pid);
+                usleep(1000);
+        }
+}
+
+static void stop_guard(const Guarded *g) {
+        int status;
+
+        cr_assert(kill(g->guard, SIGSTOP) == 0 && waitpid(g->guard, &status, WUNTRACED) == g->guard && WIFSTOPPED(status));
+}
+
+static void each_child(const Guarded *g, void (*f)(pid_t child)) {
         char path[64], text[512] = "", *p = text, *end;
         int fd;
 
@@ -183,7 +213,16 @@ static void kill_children(const Guarded *g) {
         cr_assert(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
         close(fd);
         for (long child; (child = strtol(p, &end, 10)) > 0; p = end)
-                cr_assert(kill((pid_t)child, SIGKILL) == 0);
+                f((pid_t)child);
+}
+
+static void kill_it(pid_t child) {
+        cr_assert(kill(child, SIGKILL) == 0);
+}
+
+static void kill_and_await(pid_t child) {
+        kill_it(child);
+        await_stand(child);
 }
 
 /* A first process that waits for its end: dead or alive. */
@@ -211,7 +250,7 @@ Test(guard_tree, what_is_unread_at_the_end_of_a_pid_namespace) {
 
                 guarded_init = first_process(dead);
                 start_twins(&g, TWINS, 2);
-                kill_children(&g);
+                each_child(&g, kill_it);
                 for (int i = 0; __atomic_load_n(&g.evidence->processes, __ATOMIC_ACQUIRE) < 2 * TWINS; i++) {
                         cr_assert(i < 30000, "%lu processes", g.evidence->processes);
                         usleep(1000);
@@ -231,20 +270,69 @@ Test(guard_tree, what_is_unread_when_an_order_was_on_its_way) {
         enum { TWINS = 6 };
 
         GUARDED_USERS {
-                int status;
                 Guarded g;
 
                 start_twins(&g, TWINS, 1);
-                cr_assert(kill(g.guard, SIGSTOP) == 0 && waitpid(g.guard, &status, WUNTRACED) == g.guard && WIFSTOPPED(status));
+                stop_guard(&g);
                 guarded_order(&g, GUARD_FREEZE);
                 guarded_order(&g, GUARD_SCRUB);
-                kill_children(&g);
+                each_child(&g, kill_and_await);
                 kill(g.traced, SIGKILL);
-                usleep(20000); /* to where they stand; it fails no sooner without */
+                await_stand(g.traced);
                 kill(g.guard, SIGCONT);
                 guarded_expect(&g, GUARD_FROZEN);
                 guarded_expect(&g, GUARD_EMPTY);
                 cr_expect(g.evidence->queue_bytes == TWINS * 4096, "%lu bytes in pipes", g.evidence->queue_bytes);
+                guarded_end(&g);
+        }
+}
+
+/* A child of vfork(2) is through with execve(2) and is killed before the guard hears of it. The guard is stopped meanwhile, so that this is certain: its new
+ * memory is overwritten, its parent's is not, and no file is missed, because nobody else could have closed one of its own (I-16, I-29, I-69). */
+Test(guard_tree, killed_before_it_says_that_it_executed) {
+        GUARDED_USERS {
+                _cleanup_temp_dir_ TempDir dir = TEMP_DIR_NULL;
+                const GuardEvidence *v;
+                char line[64];
+                pid_t child;
+                Guarded g;
+
+                cr_assert(temp_dir_make(&dir) == 0);
+                guarded_start(&g, 0, 1, 1, dir.fd, (const char *[]){"told", "", NULL});
+                guarded_go(&g);
+                guarded_hear(&g, line, sizeof(line));
+                child = atoi(line);
+                stop_guard(&g);
+                guarded_go(&g);
+                await_stand(child);
+                kill(child, SIGKILL);
+                kill(g.guard, SIGCONT);
+                guarded_hear(&g, line, sizeof(line)); /* the parent goes on */
+                kill(g.traced, SIGKILL);
+                guarded_expect(&g, GUARD_EMPTY);
+                v = g.evidence;
+                cr_expect(v->processes == 2 && v->exec_images == 0 && v->bytes_overwritten > MB, "%lu processes, %lu images", v->processes, v->exec_images);
+                cr_expect(v->calls_cut == 0 && guarded_missed(&g) == 0, "%lu calls, %lu missed", v->calls_cut, guarded_missed(&g));
+                guarded_end(&g);
+        }
+}
+
+/* The other side of it: a thread, whose table another one has, is killed in a call that may have been the last to hold a file. */
+Test(guard_tree, killed_in_a_call_that_holds_a_file) {
+        GUARDED_USERS {
+                _cleanup_temp_dir_ TempDir dir = TEMP_DIR_NULL;
+                char line[64];
+                Guarded g;
+
+                cr_assert(temp_dir_make(&dir) == 0);
+                guarded_start(&g, 0, 1, 1, dir.fd, (const char *[]){"locks", "", NULL});
+                guarded_go(&g);
+                guarded_hear(&g, line, sizeof(line));
+                guarded_await_call(atoi(line), SYS_flock);
+                kill(g.traced, SIGKILL);
+                guarded_expect(&g, GUARD_EMPTY);
+                cr_expect(g.evidence->calls_cut == 1 && g.evidence->bytes_missed[GUARD_MISSED_FILE] == 4096, "%lu calls, %lu missed", g.evidence->calls_cut,
+                          guarded_missed(&g));
                 guarded_end(&g);
         }
 }
@@ -258,7 +346,10 @@ Test(guard_tree, fork_storm) {
                 guarded_start(&g, 0, 1, 2, -1, (const char *[]){"storm", "5000", NULL});
                 guarded_go(&g);
                 guarded_hear(&g, line, sizeof(line));
-                usleep(50000);
+                for (int i = 0; __atomic_load_n(&g.evidence->living, __ATOMIC_ACQUIRE) < 2; i++) {
+                        cr_assert(i < 60000, "no storm");
+                        usleep(1000);
+                }
                 end_all(&g, stand);
                 cr_expect(g.evidence->processes > 1 && guarded_missed(&g) == 0, "%lu processes, missed %lu", g.evidence->processes,
                           guarded_missed(&g));

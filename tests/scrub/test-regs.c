@@ -99,11 +99,11 @@ Test(regs, general_and_floating_point_are_overwritten) {
         /* The state of those after the first one is made from an image of that one's; every second one has room for more. */
         for (int i = 0; i < 4; i++) {
                 pid_t pid = at_its_exit_stop(i % 2);
-                bool made, held;
+                bool made, held, executes;
 
                 cr_expect(found(pid, NT_PRSTATUS) > 0 && found(pid, EXTENDED) > 0, "nothing to look for");
                 most = MAX(most, found(pid, EXTENDED));
-                cr_expect(regs_how_it_ends(&g, pid, &made, &held) == ENDS_GROUP && !made && !held);
+                cr_expect(regs_how_it_ends(&g, pid, &made, &held, &executes) == ENDS_GROUP && !made && !held && !executes);
                 regs_clear(&g, pid);
                 cr_expect(found(pid, NT_PRSTATUS) == 0, "%d: %zu general ones", i, found(pid, NT_PRSTATUS));
                 cr_expect(found(pid, EXTENDED) == 0, "%d: %zu of floating point", i, found(pid, EXTENDED));

@@ -129,20 +129,25 @@ static bool makes_tasks(long call) {
         return call == SYS_clone || call == SYS_clone3;
 }
 
+static bool executes(long call) {
+        return call == SYS_execve || call == SYS_execveat;
+}
+
 /* Calls that can wait, as long as they like, with a file in their hands that another thread closes meanwhile. Whoever ends the thread cuts the call short, and
  * it gives the file up before the thread is at its exit stop. */
 static bool holds_file(long call) {
         return call == SYS_sendfile || call == SYS_splice || call == SYS_copy_file_range || call == SYS_sendmsg || call == SYS_sendmmsg ||
-               call == SYS_flock || call == SYS_fcntl || call == SYS_execve || call == SYS_execveat;
+               call == SYS_flock || call == SYS_fcntl || executes(call);
 }
 
 /* A signal that ends one thread ends all of them. Else it is the call itself: exit(2) is for one thread. */
-Ends regs_how_it_ends(const Guard *g, pid_t pid, bool *ret_made, bool *ret_held) {
+Ends regs_how_it_ends(const Guard *g, pid_t pid, bool *ret_made, bool *ret_held, bool *ret_executes) {
         unsigned long code = 0;
         long call = call_of(pid);
 
         *ret_made = makes_tasks(call);
         *ret_held = holds_file(call);
+        *ret_executes = executes(call);
         if (g->killed || (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &code) == 0 && code & 0x7f))
                 return ENDS_KILLED;
         return call == SYS_exit_group ? ENDS_GROUP : ENDS_ALONE;

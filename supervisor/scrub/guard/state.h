@@ -172,6 +172,10 @@ unsigned task_forget_ghosts(Guard *g, const Task *t);
 /* Is there one, of those that have not left t's space, for which f is true? */
 Task *task_other(Guard *g, const Task *t, bool (*f)(const Task *other, const Task *t));
 
+/* t was killed in a call that executes. Was it through, and only could not say so? Then its memory is its own, and those go on in the old one whose memory it
+ * had: the parent of a child of vfork(2). An image that an ordinary user's guard may not look into may be such a one, and is missed. */
+void task_was_through(Guard *g, Task *t);
+
 /* trace.c: one report of waitpid(). */
 int trace_attach(Guard *g);
 void trace_report(Guard *g, pid_t pid, int status);
@@ -221,9 +225,9 @@ void round_end(Family *f);
 /* regs.c: how a task came to its exit stop. To be asked before its registers are overwritten.
  * ALONE: as one thread, for all that is known. GROUP: it ended its whole thread group, or the process, unless another thread of it executes
  * something at this moment. KILLED: by a signal, and so all of the group. ret_made: in a call that makes tasks, of which nothing may have been said.
- * ret_held: in a call that can have been the last to hold a file. */
+ * ret_held: in a call that can have been the last to hold a file. ret_executes: in execve(2), or through with it and killed before it said so. */
 typedef enum Ends { ENDS_ALONE, ENDS_GROUP, ENDS_KILLED } Ends;
-Ends regs_how_it_ends(const Guard *g, pid_t pid, bool *ret_made, bool *ret_held);
+Ends regs_how_it_ends(const Guard *g, pid_t pid, bool *ret_made, bool *ret_held, bool *ret_executes);
 /* Overwrites the registers of a task at its exit stop. */
 void regs_clear(Guard *g, pid_t pid);
 

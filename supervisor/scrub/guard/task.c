@@ -233,3 +233,24 @@ Task *task_other(Guard *g, const Task *t, bool (*f)(const Task *other, const Tas
                                 return k;
         return NULL;
 }
+
+static bool uses_memory(const Task *other, const Task *t) {
+        return same_space(other->pid, t->pid) == 1;
+}
+
+static bool hides_memory(const Task *other, const Task *t) {
+        return same_space(other->pid, t->pid) == -EPERM;
+}
+
+static bool is_another(const Task *other, const Task *t) {
+        return true;
+}
+
+void task_was_through(Guard *g, Task *t) {
+        if (t->space->users < 2 || !task_other(g, t, is_another) || task_other(g, t, uses_memory))
+                return;
+        if (task_other(g, t, hides_memory))
+                g->evidence->processes_missed++;
+        else if (task_exec(g, t) < 0)
+                abort();
+}

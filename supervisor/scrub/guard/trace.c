@@ -117,6 +117,14 @@ static bool same_files(const Task *other, const Task *t) {
         return syscall(SYS_kcmp, other->pid, t->pid, KCMP_FILES, 0, 0) == 0;
 }
 
+/* A task that was just made has run nothing yet: a child of vfork(2) uses its parent's memory and has a table of descriptors of its own. Where the kernel does
+ * not say, who has the memory has the table. */
+static bool made_with_files(const Task *t, const Task *parent, bool same_memory) {
+        long k = syscall(SYS_kcmp, parent->pid, t->pid, KCMP_FILES, 0, 0);
+
+        return k == 0 || (k < 0 && same_memory);
+}
+
 /* A task made by `parent` is a further user of its space, or has one of its own that shares its pages. */
 static void belongs(Guard *g, Task *t, const Task *parent, int event) {
         int same = same_space(parent->pid, t->pid);
@@ -127,7 +135,7 @@ static void belongs(Guard *g, Task *t, const Task *parent, int event) {
                 joins(g, t, parent);
         else if (task_new_space(g, t, parent->space->family) < 0)
                 abort();
-        if (same || same_files(t, parent))
+        if (made_with_files(t, parent, same))
                 t->space->closed_by_others = parent->space->closed_by_others = true;
 }
 
@@ -339,8 +347,8 @@ static void leaves(Guard *g, Task *t, Ends how) {
 }
 
 static void on_exit_stop(Guard *g, Task *t) {
-        bool again = t->state == TASK_LEAVING, made, held;
-        Ends how = regs_how_it_ends(g, t->pid, &made, &held);
+        bool again = t->state == TASK_LEAVING, made, held, executes;
+        Ends how = regs_how_it_ends(g, t->pid, &made, &held, &executes);
 
         /* Who killed it may have said before that all of them end, and that is to be known by who looks what it leaves. */
         if (how == ENDS_KILLED && !g->frozen)
@@ -349,6 +357,8 @@ static void on_exit_stop(Guard *g, Task *t) {
         regs_clear(g, t->pid);
         if (!t->space)
                 find_space(g, t, parent_of(g, t->pid));
+        if (executes && !again)
+                task_was_through(g, t);
         if (held && t->space->closed_by_others && files_ever(g)) {
                 g->evidence->calls_cut++;
                 files_miss(g, &(struct stat){});
