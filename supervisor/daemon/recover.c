@@ -26,6 +26,7 @@
 
 #define DIE_WAIT_MS 10000
 #define GUARD_WAIT_USEC 30000000 /* it overwrites some gigabytes a second */
+#define TURN_WAIT_USEC 30000000  /* for another process that recovers: it may have callbacks to run */
 
 static bool in_landlock_tier(const RegionRow *row) {
         const char *tier = json_text(json_object_get(row->detail, "tier"));
@@ -263,26 +264,40 @@ static bool not_over(const char *region, void *userdata) {
         return store_begin(userdata, false, &t, NULL) != 0 || engine_region_get(t, region, &row) != ENGINE_E_NO_REGION;
 }
 
-int recover_all(Store *s, const Policy *policy, Spawner *spawner, unsigned *ret_n, Diag *reterr) {
+/* All rows, the youngest first. Returns 0, RECOVER_E_STORE, -errno. */
+static int list_rows(Store *s, RegionRow **ret, size_t *ret_n, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
-        RegionRow *rows = NULL;
-        uint64_t alive = 0; /* the last supervisor that was seen to live: one may have a thousand regions */
-        size_t n = 0;
-        int e;
+        int e = store_begin(s, false, &t, reterr);
 
-        *ret_n = 0;
-        guard_sweep(store_dir(s), not_over, s);
-        e = store_begin(s, false, &t, reterr);
         if (e == 0)
-                e = engine_region_list(t, &rows, &n);
-        if (t)
-                store_abort(TAKE_PTR(t));
-        if (e == 0 && (e = engine_retry_unapplied_at_start(s, reterr)) != 0)
-                rows_free(rows, n);
-        if (e != 0)
-                return e > 0 ? RECOVER_E_STORE : e;
-        if (n > 1)
-                qsort(rows, n, sizeof(*rows), by_age);
+                e = engine_region_list(t, ret, ret_n);
+        if (e == 0 && *ret_n > 1)
+                qsort(*ret, *ret_n, sizeof(**ret), by_age);
+        return e > 0 ? RECOVER_E_STORE : e;
+}
+
+/* Has one of them a supervisor that is gone? One that lives may have a thousand regions, and is asked for once. */
+static bool any_is_left(Store *s, const RegionRow *rows, size_t n) {
+        uint64_t alive = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                if (alive != 0 && rows[i].supervisor_lock == alive)
+                        continue;
+                if (store_lock_is_free(s, rows[i].supervisor_lock))
+                        return true;
+                alive = rows[i].supervisor_lock;
+        }
+        return false;
+}
+
+/* Those of supervisors that are gone, of the rows that there are when nobody else finishes any: who had the turn before may have begun callbacks, and died. */
+static int recover_rows(Store *s, const Policy *policy, Spawner *spawner, unsigned *ret_n, Diag *reterr) {
+        _cleanup_(store_turn_leave) int turn = store_turn_take(s, TURN_WAIT_USEC);
+        RegionRow *rows = NULL;
+        uint64_t alive = 0; /* the last supervisor that was seen to live */
+        size_t n = 0;
+        int e = turn == -EAGAIN ? 0 : turn < 0 ? turn : list_rows(s, &rows, &n, reterr);
+
         for (size_t i = 0; i < n && e == 0; i++) {
                 if (alive != 0 && rows[i].supervisor_lock == alive)
                         continue;
@@ -299,7 +314,28 @@ int recover_all(Store *s, const Policy *policy, Spawner *spawner, unsigned *ret_
                 }
         }
         rows_free(rows, n);
-        if (e == 0 && (e = groups_clear_left(s)) == -EBUSY) /* of a region that was left behind */
+        return e;
+}
+
+int recover_all(Store *s, const Policy *policy, Spawner *spawner, unsigned *ret_n, Diag *reterr) {
+        RegionRow *rows = NULL;
+        size_t n = 0;
+        bool left;
+        int e;
+
+        *ret_n = 0;
+        guard_sweep(store_dir(s), not_over, s);
+        e = list_rows(s, &rows, &n, reterr);
+        left = e == 0 && any_is_left(s, rows, n);
+        rows_free(rows, n);
+        if (e == 0 && (e = engine_retry_unapplied_at_start(s, reterr)) > 0)
+                e = RECOVER_E_STORE;
+        if (e == 0 && left)
+                e = recover_rows(s, policy, spawner, ret_n, reterr);
+        if (e != 0)
+                return e;
+        e = groups_clear_left(s);
+        if (e == -EBUSY) /* of a region that was left behind */
                 e = 0;
         if (e == 0)
                 e = pool_notes_recover(s);
@@ -322,19 +358,10 @@ static bool recover_is_below(const RegionRow *rows, size_t n, const RegionRow *r
 }
 
 static int recover_below(Store *s, const char *region, Diag *reterr) {
-        _cleanup_txn_ Txn *t = NULL;
         RegionRow *rows = NULL;
         size_t n = 0;
-        int e = store_begin(s, false, &t, reterr);
+        int e = list_rows(s, &rows, &n, reterr);
 
-        if (e == 0)
-                e = engine_region_list(t, &rows, &n);
-        if (t)
-                store_abort(TAKE_PTR(t));
-        if (e != 0)
-                return e > 0 ? RECOVER_E_STORE : e;
-        if (n > 1)
-                qsort(rows, n, sizeof(*rows), by_age);
         for (size_t i = 0; i < n && e == 0; i++) {
                 if (recover_is_below(rows, n, &rows[i], region))
                         e = recover_row(s, NULL, NULL, &rows[i], reterr);
@@ -347,8 +374,12 @@ static int recover_below(Store *s, const char *region, Diag *reterr) {
 
 int recover_one(Store *s, const char *region, Diag *reterr) {
         _cleanup_(region_row_deinit) RegionRow row = {};
-        int e = read_row(s, region, &row, reterr);
+        _cleanup_(store_turn_leave) int turn = store_turn_take(s, TURN_WAIT_USEC);
+        int e;
 
+        if (turn == -EAGAIN)
+                return diag(reterr, RECOVER_E_ALIVE, "region %s: another process finishes what dead supervisors left, and is not done within 30 s; try again", region);
+        e = turn < 0 ? turn : read_row(s, region, &row, reterr);
         if (e == 0)
                 e = recover_below(s, region, reterr);
         return e != 0 ? e : recover_row(s, NULL, NULL, &row, reterr);

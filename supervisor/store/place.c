@@ -1,9 +1,12 @@
 #include "store/store-internal.h"
 
+#include "base/clock.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -12,10 +15,11 @@
 /* A supervisor's place is one byte of the file run/alive, far beyond its end, that it holds with an open file description lock (fcntl(2))
  * while it lives; the kernel lets go when it dies, however it dies, and nothing is left to clear away. Which byte is a random number that
  * is never used twice, so that a dead supervisor's number cannot come to mean a living one; it is told to others only after it is locked.
- * The file is never removed: who holds a byte of a removed file would look dead. */
+ * The file is never removed: who holds a byte of a removed file would look dead. Byte 0 is nobody's place: who holds it finishes what dead supervisors left. */
 
 #define ALIVE "run/alive"
 #define SOCKET_SUFFIX ".s"
+#define TURN_LOOK_MS 5
 
 /* The file, made when it is not there: also in a store that was made or copied without its folder. */
 static int open_alive(Store *s) {
@@ -59,6 +63,31 @@ bool store_lock_is_free(Store *s, uint64_t lock) {
         if (fd < 0)
                 return errno == ENOENT;
         return fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK;
+}
+
+int store_turn_take(Store *s, uint64_t wait_usec) {
+        struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+        _cleanup_close_ int fd = open_alive(s);
+        uint64_t until = clock_mono_usec() + wait_usec;
+
+        if (fd < 0)
+                return fd;
+        while (fcntl(fd, F_OFD_SETLK, &l) < 0) {
+                if (errno != EAGAIN && errno != EACCES)
+                        return -errno;
+                if (clock_mono_usec() > until)
+                        return -EAGAIN;
+                poll(NULL, 0, TURN_LOOK_MS);
+        }
+        return TAKE_FD(fd);
+}
+
+void store_turn_leave(int *fd) {
+        struct flock l = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_len = 1};
+
+        if (*fd >= 0)
+                fcntl(*fd, F_OFD_SETLK, &l); /* a process that was being made at this moment may have a copy of it still */
+        closep(fd);
 }
 
 void store_place_socket(const Store *s, uint64_t lock, char ret[static STORE_SOCKET_MAX]) {

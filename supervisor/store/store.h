@@ -48,6 +48,10 @@ const char *store_strerror(int negative_errno);
 /* True when the supervisor that held this lock is gone (I-60). */
 bool store_lock_is_free(Store *s, uint64_t lock);
 uint64_t store_own_lock(const Store *s);
+/* The turn to finish what dead supervisors left: one process, and one thread of it, has it at a time. Waits for it, but no longer than wait_usec. Returns a
+ * descriptor for store_turn_leave(), -EAGAIN when somebody has it still, -errno. It goes with who has it, however that one ends. */
+int store_turn_take(Store *s, uint64_t wait_usec);
+void store_turn_leave(int *fd);
 /* Of the regions that are recorded as alive: how many this process made ahead, for invocations that are yet to come. */
 _Atomic uint64_t *store_regions_ahead(Store *s);
 /* Where the supervisor that holds this lock listens, when it is one that does (`lethe serve`): a path that is short enough for a socket's, and good

@@ -11,8 +11,8 @@ import signal
 import subprocess
 import time
 
-from lab import MAIN, PYTHON, RAW, below, clean, ended, events, skill, start
-from tap import DIR, Skip, alone, case, check, lethe, log, main, run, same, wait_for, wait_runs
+from lab import MAIN, MARKS, PYTHON, RAW, SEES_MARKS, UNTIL, below, clean, ended, events, mark, skill, start, until
+from tap import DIR, Skip, alone, case, check, lethe, log, main, run, same, sleeps_of, wait_for, wait_runs
 from tiers import TIERS, WHY_NOT
 
 # A process that is let go on at its limit takes at least so much: the kernel charges 64 pages at once.
@@ -21,13 +21,13 @@ ONE_CHARGE = 64 * 4096
 BOOK = "#!/bin/sh\n"
 
 
-def booker(name, release, main="exit 3", bound="2s", register=False, **scripts):
-    """A skill whose callbacks say their name on standard error."""
+def booker(name, release, main="exit 3", bound="60s", register=False, **scripts):
+    """A skill whose callbacks say their name on standard error. The bound is for cases that are about it; the others must not depend on how busy the machine is."""
     files = {"main.sh": BOOK + main + "\n"}
     for r in release:
         files[r["entry"] + ".sh"] = BOOK + scripts.get(r["entry"], "echo called %s >&2" % r["entry"]) + "\n"
     entry = {f[:-3]: [f] for f in files}
-    return skill(name, {"entry": entry, "resources": ["seat"], "cancel_bound": bound, "release": release}, files, register)
+    return skill(name, {"entry": entry, "resources": ["seat"], "cancel_bound": bound, "release": release, **SEES_MARKS}, files, register)
 
 
 def callbacks(r):
@@ -131,11 +131,10 @@ def nothing_grows_after_the_breach():  # I-24, I-25
     for name, code in (("one", "x = bytearray(160 << 20)"), ("many", many % (1, "x = bytearray(40 << 20)")),
                        ("common", many % (50, "for j in range(0, len(x), 4096): x[j] = i"))):
         for tier in TIERS:
-            for _ in range(3):
-                r = run("--memory", "128m", "--tier", tier, "--exec", PYTHON, "-c", code)
-                same(r.receipt["outcome"], "out_of_region", name, tier, r)
-                check(os.getuid() != 0 or r.receipt["usage"]["peak_memory_bytes"] < (128 << 20) + ONE_CHARGE, name, tier, r)
-                same(r.receipt["teardown"]["bytes_missed"], {}, name, tier, r)
+            r = run("--memory", "128m", "--tier", tier, "--exec", PYTHON, "-c", code)
+            same(r.receipt["outcome"], "out_of_region", name, tier, r)
+            check(os.getuid() != 0 or r.receipt["usage"]["peak_memory_bytes"] < (128 << 20) + ONE_CHARGE, name, tier, r)
+            same(r.receipt["teardown"]["bytes_missed"], {}, name, tier, r)
     clean()
 
 
@@ -151,18 +150,18 @@ def callbacks_of_sub_skills_count_for_the_one_above():  # I-24, I-35
 
 @case
 def callbacks_share_the_cancel_bound():  # I-33, I-35
-    d = booker("slow", [{"entry": "first"}, {"entry": "second"}, {"entry": "third"}], bound="400ms", first="sleep 60", second="sleep 60", third="sleep 60")
+    d = booker("slow", [{"entry": "first"}, {"entry": "second"}, {"entry": "third"}], bound="4s", first="sleep 60", second="sleep 60", third="sleep 60")
     r = run(d)
     same(callbacks(r), [("third", "timed_out", None), ("second", "not_run", None), ("first", "not_run", None)], r)
     same([c["region"] is None for c in r.receipt["teardown"]["callbacks"]], [False, True, True])
     wall = events(r.receipt["teardown"]["callbacks"][0]["region"], "region.allocated")[0]["grant"]["budgets"]["wall_usec"]
-    check(wall <= 300000, "three quarters of the bound: the rest is for overwriting", wall)
+    check(wall <= 3000000, "three quarters of the bound: the rest is for overwriting", wall)
     clean()
 
 
 @case
 def a_callback_cannot_begin_another_region():
-    skill("again", {"entry": dict(MAIN, back=[PYTHON, "/skill/back.py"]), "sub_skills": ["helper", "again"], "resources": ["seat"], "cancel_bound": "4s",
+    skill("again", {"entry": dict(MAIN, back=[PYTHON, "/skill/back.py"]), "sub_skills": ["helper", "again"], "resources": ["seat"], "cancel_bound": "60s",
                     "release": [{"entry": "back"}]},
           {"main.py": "", "back.py": "import lethe, sys\ntry:\n  lethe.run('again')\nexcept lethe.LetheError as e:\n  sys.exit(9 if e.code == 'not_granted' else 1)\n"})
     r = run("again")
@@ -182,15 +181,17 @@ def callbacks_of_sub_skills_run_before_the_answer():
 
 @case
 def the_others_are_served_while_one_is_taken_down():  # I-14
-    """One that takes long to go holds up nobody: its sibling runs from begin to end meanwhile."""
-    booker("slow-to-go", [{"entry": "one"}], "exit 0", bound="20s", register=True, one="sleep 3")
-    skill("busy", {"sub_skills": ["slow-to-go", "small"], "cancel_bound": "20s"})
+    """One that takes long to go holds up nobody: its sibling runs from begin to end meanwhile. Its callback goes on until that has happened."""
+    booker("slow-to-go", [{"entry": "one"}], "exit 0", register=True, one="> %s/goes; " % MARKS + UNTIL % "served")
+    skill("busy", {"sub_skills": ["slow-to-go", "small"], "cancel_bound": "60s", **SEES_MARKS})
     r = run("--memory", "512m", "busy", "--", RAW + """
 ask(1, "", "slow-to-go")
-time.sleep(1)
+until("goes")
 os.write(4, b'{"jsonrpc":"2.0","id":2,"method":"slot.list"}\\n')
 ask(3, "lethe.result(3)", "small")
-lethe.result([answer()["id"] for i in range(3)])""")
+got = [answer()["id"], answer()["id"]]
+mark("served")
+lethe.result(got + [answer()["id"]])""")
     same((r.code, r.receipt["result"]), (0, [2, 3, 1]), r)
     slow, small = [next(c for c in below(r.receipt["region"]) if events(c, "region.allocated")[0]["skill"]["name"] == n) for n in ("slow-to-go", "small")]
     same([c["outcome"] for c in events(slow, "region.released")[0]["teardown"]["callbacks"]], ["exited"])
@@ -205,14 +206,17 @@ def what_stands_still_is_left_alone():  # I-14, I-35
     sibling that ends meanwhile looks for its own orphans, and finds these: they are not its business."""
     if "landlock" not in TIERS:
         raise Skip(WHY_NOT)
-    booker("held", [{"entry": "one"}], "sleep 60 & sleep 60", bound="20s", register=True, one="sleep 4")
-    skill("mixed", {"sub_skills": ["held", "small"], "cancel_bound": "20s"})
+    booker("held", [{"entry": "one"}], "sleep 600 & sleep 600", register=True, one="> %s/held; " % MARKS + UNTIL % "sibling-gone")
+    skill("mixed", {"sub_skills": ["held", "small"], "cancel_bound": "60s", **SEES_MARKS})
     path = os.path.join(DIR, "mixed.json")
     p = start("--tier", "landlock", "--memory", "512m", "--receipt", path, "mixed", "--", RAW + """
-ask(1, "time.sleep(3)", "small")
-time.sleep(0.5)
+ask(1, "mark('sibling'); until('held')", "small")  # it ends while the callback of the other one runs, and that one goes on until it has ended
+until("sibling")
 ask(2, "", "held")
-lethe.result([answer()["id"], answer()["id"]])""")
+first = answer()["id"]
+mark("sibling-gone")
+lethe.result([first, answer()["id"]])""")
+    until("sibling")
     wait_runs(p, "sleep", 2)
     workers = []
     with open("/proc/%d/task/%d/children" % (p.pid, p.pid)) as f:
@@ -237,9 +241,9 @@ lethe.result([answer()["id"], answer()["id"]])""")
 @case
 def callbacks_of_a_sub_skill_are_done_within_the_bound_above():  # I-33, I-35
     """The one above ends while a callback runs: it is not cut off, but has to be done within the bound above; and those end first."""
-    booker("slow-to-go", [{"entry": "one"}, {"entry": "two"}], "exit 0", bound="60s", register=True, one="sleep 1", two="sleep 50")
-    skill("hasty", {"sub_skills": ["slow-to-go"], "cancel_bound": "2s"})
-    r = run("--memory", "512m", "hasty", "--", RAW + 'ask(1, "", "slow-to-go")\ntime.sleep(1)\nos._exit(4)')
+    booker("slow-to-go", [{"entry": "one"}, {"entry": "two"}], "exit 0", register=True, one="sleep 1", two="> %s/second; sleep 50" % MARKS)
+    skill("hasty", {"sub_skills": ["slow-to-go"], "cancel_bound": "2s", **SEES_MARKS})
+    r = run("--memory", "512m", "hasty", "--", RAW + 'ask(1, "", "slow-to-go")\nuntil("second")\nos._exit(4)')
     same(r.code, 4, r)
     slow = [c for c in below(r.receipt["region"])][0]
     same([(c["entry"], c["outcome"]) for c in events(slow, "region.released")[0]["teardown"]["callbacks"]], [("two", "timed_out"), ("one", "not_run")])
@@ -312,6 +316,29 @@ def a_killed_supervisor_owes_the_callbacks():  # I-35, I-60
 
 @case
 @alone
+def one_at_a_time_finishes_what_a_dead_supervisor_left():  # I-35, I-60
+    """While one start runs the callbacks of a dead supervisor's region, another one waits for its turn. Else it took them for interrupted, and recorded the
+    region's end while one of them lived."""
+    d = booker("turns", [{"entry": "one"}, {"entry": "two"}], "echo ready; sleep 600", register=True, two="> %s/in-turn; " % MARKS + UNTIL % "turn-over")
+    p = start(d)
+    same(p.stdout.readline(), b"ready\n")
+    p.kill()
+    p.communicate(timeout=60)
+    first = json.loads(lethe("ps", "--json").out.splitlines()[0])["region"]
+    has_turn = start("--exec", "/bin/true")
+    until("in-turn")
+    waits = start("--exec", "/bin/true")
+    wait_for(lambda: waits.poll() is not None or sleeps_of(waits.pid) > 300, "the second start")  # far more than a start has: it looks again and again
+    same((waits.poll(), events(first, "region.released")), (None, []), "it does not wait")
+    mark("turn-over")
+    said = [x.communicate(timeout=120) for x in (has_turn, waits)]
+    same((has_turn.returncode, waits.returncode), (0, 0), said)
+    same([(c["entry"], c["outcome"]) for c in events(first, "region.released")[0]["teardown"]["callbacks"]], [("two", "exited"), ("one", "exited")])
+    clean()
+
+
+@case
+@alone
 def none_begins_twice():  # I-35
     d = booker("twice", [{"entry": "one"}, {"entry": "two"}], "exit 0", bound="60s", two="echo called two >&2; sleep 60")
     p = start(d)
@@ -328,7 +355,8 @@ def none_begins_twice():  # I-35
 
 @case
 def a_tree_is_killed_at_any_moment():  # I-15, I-35, I-60
-    """SIGKILL or SIGTERM to the supervisor of regions that start others with callbacks: the next start finishes all of it, and no callback begins twice."""
+    """SIGKILL or SIGTERM to the supervisor of regions that start others with callbacks: the next start finishes all of it, and no callback begins twice. The
+    moments are drawn; all that is asserted holds for each."""
     booker("any", [{"entry": "one"}, {"entry": "two"}], "sleep 0.1", bound="5s", register=True, one="sleep 0.1", two="sleep 0.05")
     skill("many", {"sub_skills": ["any", "small", "helper"], "cancel_bound": "5s", "sections": {"n": {"schema": {}}}, "key_scope": "invocation-tree"})
     code = RAW + """
@@ -338,8 +366,10 @@ for i in range(3):
     ask(3, "lethe._pipe.call('hello', {'protocol': 1})")
     for k in range(3): answer()
 """
-    pick = random.Random(os.getpid())
-    for i in range(12):
+    seed = random.randrange(1 << 30)
+    print("# seed %d" % seed)
+    pick = random.Random(seed)
+    for i in range(8):
         how = (pick.choice(TIERS), pick.uniform(0.05, 1.5), pick.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)))
         p = start("--tier", how[0], "--memory", "512m", "many", "--", code)
         time.sleep(how[1])

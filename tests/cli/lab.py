@@ -9,13 +9,29 @@ from account import use
 
 use(sys.argv[2])
 
-from tap import DIR, ENV, LETHE, cgroups_left, lethe, log, run, same  # noqa: E402
+from tap import DIR, ENV, LETHE, cgroups_left, lethe, log, run, same, wait_for  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 os.chmod(DIR, 0o755)  # in tier landlock root's regions are those of another user
 MAIN = {"main": [PYTHON, "/skill/main.py"]}
+# Where regions and the test tell each other how far they are: marks are files in it. Whatever must come after something else waits for its mark, however long
+# that takes; a wall budget or the suite's own limit ends what never comes.
+MARKS = os.path.join(DIR, "marks")
+os.makedirs(MARKS)
+os.chmod(MARKS, 0o777)
+SEES_MARKS = {"files": [{"path": MARKS, "access": "write"}]}
+ENV["LETHE_POLICY"] = os.path.join(DIR, "marks.policy")
+with open(ENV["LETHE_POLICY"], "w") as f:
+    json.dump({"version": 1, **SEES_MARKS}, f)
 # What it is told to do stands in its first argument.
-LAB = "import json, os, sys, time\nimport lethe\nexec(sys.argv[1])\n"
+LAB = """import json, os, sys, time
+import lethe
+def mark(name): open(%r + "/" + name, "w").close()
+def until(name):
+    while not os.path.exists(%r + "/" + name): time.sleep(0.01)
+exec(sys.argv[1])
+""" % (MARKS, MARKS)
+UNTIL = "while ! [ -e " + MARKS + "/%s ]; do sleep 0.01; done"  # the same in the shell
 RAW = """
 def ask(i, code, skill="helper"):
     os.write(4, (json.dumps({"jsonrpc": "2.0", "id": i, "method": "skill.run", "params": {"skill": skill, "args": [code]}}) + "\\n").encode())
@@ -24,6 +40,14 @@ def answer(): return json.loads(answers.readline())
 os.write(4, b'{"jsonrpc":"2.0","id":0,"method":"hello","params":{"protocol":1}}\\n')
 answer()
 """
+
+
+def mark(name):
+    open(os.path.join(MARKS, name), "w").close()
+
+
+def until(name):
+    wait_for(lambda: os.path.exists(os.path.join(MARKS, name)), "mark " + name)
 
 
 def skill(name, manifest=None, files=None, register=True):
@@ -77,8 +101,8 @@ def clean():
     same(r.code, 0, r)
 
 
-skill("helper")
-skill("small", {"budgets": {"memory": "24m", "processes": 4}})
+skill("helper", SEES_MARKS)
+skill("small", {"budgets": {"memory": "24m", "processes": 4}, **SEES_MARKS})
 skill("bomb", {"sub_skills": ["bomb"]}, {"main.py": """import lethe, sys
 try:
     r = lethe.run("bomb")
@@ -87,10 +111,10 @@ except lethe.LetheError as e:
     assert e.code in ("too_many", "no_budget"), e.code
     sys.stdout.write("1")
 """})
-skill("inner", {"sub_skills": ["helper"]})
+skill("inner", {"sub_skills": ["helper"], **SEES_MARKS})
 skill("stranger")
 skill("entries", {"entry": dict(MAIN, other=["/bin/echo", "from the other entry"])})
-skill("lab", {"sub_skills": ["helper", "small", "bomb", "inner", "entries", "absent", "changing", "wild", "gated"], "sections": {"notes": {"schema": {}}}})
+skill("lab", {"sub_skills": ["helper", "small", "bomb", "inner", "entries", "absent", "changing", "wild", "endless", "gated"], "sections": {"notes": {"schema": {}}}, **SEES_MARKS})
 
 
 def start(*argv):

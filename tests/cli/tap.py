@@ -173,6 +173,21 @@ def processes_below(pid):
     return found
 
 
+def state_of(pid):
+    """The letter of /proc/PID/stat: t for a stop of its tracer, Z when it is dead, also when it is gone."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="utf-8") as f:
+            return f.read().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "Z"
+
+
+def sleeps_of(pid):
+    """How often it waited for something."""
+    with open("/proc/%d/status" % pid, encoding="utf-8") as f:
+        return int(f.read().split("voluntary_ctxt_switches:")[1].split()[0])
+
+
 def wait_runs(p, name, n=1):
     """Until n processes of that name run below p, the supervisor of a region: its program is executed then. Or until p is over."""
     wait_for(lambda: p.poll() is not None or [x for _, x in processes_below(p.pid)].count(name) >= n, "%d of %s below %s" % (n, name, p.args))

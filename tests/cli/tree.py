@@ -7,10 +7,9 @@ usage: tree.py LETHE root|user
 import json
 import os
 import signal
-import time
 
-from lab import RAW, below, clean, ended, events, lab, refused, skill, start, wait_alive
-from tap import DIR, alone, case, check, lethe, log, main, run, same
+from lab import RAW, SEES_MARKS, below, clean, ended, events, lab, mark, refused, skill, start, until, wait_alive
+from tap import DIR, alone, case, check, lethe, log, main, processes_below, run, same, sleeps_of, state_of, wait_for
 from tiers import TIERS
 
 
@@ -165,9 +164,9 @@ def a_sub_skill_has_no_right_that_the_one_above_has_not():  # I-21, I-28
 def what_is_lent_the_lender_cannot_use():
     """Both together never have more than the budget of the one above."""
     r = lab("""import threading
-t = threading.Thread(target=lambda: lethe.run("helper", ["time.sleep(20)"]))
+t = threading.Thread(target=lambda: lethe.run("helper", ["mark('lent'); time.sleep(60)"]))
 t.start()
-time.sleep(1)
+until('lent')
 x = bytearray(100 << 20)
 os._exit(0)""", "--memory", "192m")
     same((r.receipt["outcome"], r.receipt["limiting_resource"]), ("out_of_region", "memory"), r)
@@ -177,9 +176,9 @@ os._exit(0)""", "--memory", "192m")
     r = lab("""import threading
 x = bytearray(120 << 20)
 del x
-t = threading.Thread(target=lambda: lethe.run("helper", ["time.sleep(20)"]))
+t = threading.Thread(target=lambda: lethe.run("helper", ["mark('lent-later'); time.sleep(60)"]))
 t.start()
-time.sleep(1)
+until('lent-later')
 os._exit(3)""", "--memory", "192m")
     same((r.receipt["outcome"], r.code), ("exited", 3), "what was used before the loan is none of it", r)
     clean()
@@ -211,9 +210,12 @@ def a_bomb_of_sub_skills_goes_eight_deep():
 
 @case
 def sixteen_at_once_and_the_rest_is_refused():
+    """Those that run go on until the others were refused."""
     r = lab(RAW + """
-for i in range(1, 31): ask(i, "time.sleep(2)", "small")
-got = [answer() for i in range(30)]
+for i in range(1, 31): ask(i, "until('refused')", "small")
+got = [answer() for i in range(14)]
+mark('refused')
+got += [answer() for i in range(16)]
 words = sorted(a["error"]["data"]["code"] for a in got if "error" in a)
 done = [a["result"]["outcome"] for a in got if "result" in a]
 lethe.result([words, done])""", "--memory", "2g", "--pids-limit", "2000", "--timeout", "60s", "--scratch", "1g")
@@ -240,12 +242,15 @@ def hostile_sub_skills_change_nothing_else():  # I-21, I-24, I-34
         "results": ("for v in ('x' * 600000, float('1e308'), 'fine', 'twice'):\n  try: lethe.result(v)\n  except (lethe.LetheError, ValueError): pass", "exited"),
         "half": ("os.write(4, b'{\"jsonrpc\":\"2.0\",\"id\":1,\"meth')\nos.write(1, b'\\xf0\\x9f')", "exited"),
     }
-    skill("wild", {"budgets": {"wall": "2s", "memory": "48m", "processes": 6, "output": "200k", "scratch": "8m", "file_size": "16m"}})
+    # Who breaks another budget has time for that; for who breaks none, the time is what ends it.
+    budgets = {"memory": "48m", "processes": 6, "output": "200k", "scratch": "8m", "file_size": "16m"}
+    skill("wild", {"budgets": dict(budgets, wall="50s")})
+    skill("endless", {"budgets": dict(budgets, wall="2s")})
     names = list(hostile)
     r = lab(RAW + """
 codes = json.loads(sys.stdin.read())
 def one(i):
-    ask(2 * i + 1, codes[i], "wild")
+    ask(2 * i + 1, codes[i][0], codes[i][1])
     ask(2 * i + 2, "print('good')", "small")
     return {a["id"]: a["result"] for a in (answer(), answer())}
 out = []
@@ -253,8 +258,8 @@ for i in range(len(codes)):
     got = one(i)
     bad, good = got[2 * i + 1], got[2 * i + 2]
     out.append([bad["outcome"], bad.get("result"), good["outcome"], good["output"]])
-lethe.result(out)""", "--memory", "512m", "--pids-limit", "100", "--timeout", "60s", "--cpu-time", "60s", "--scratch", "64m",
-            stdin=None, input=json.dumps([hostile[n][0] for n in names]).encode())
+lethe.result(out)""", "--memory", "512m", "--pids-limit", "100", "--timeout", "5m", "--cpu-time", "5m", "--scratch", "64m",
+            stdin=None, input=json.dumps([(code, "endless" if end == "timed_out" else "wild") for code, end in hostile.values()]).encode())
     same(r.code, 0, r)
     for name, (outcome, result, good, said) in zip(names, r.receipt["result"]):
         want = hostile[name][1]
@@ -267,9 +272,11 @@ lethe.result(out)""", "--memory", "512m", "--pids-limit", "100", "--timeout", "6
 @case
 def other_requests_are_answered_meanwhile():
     r = lab(RAW + """
-ask(1, "time.sleep(1)")
+ask(1, "until('listed')")
 os.write(4, b'{"jsonrpc":"2.0","id":2,"method":"slot.list"}\\n')
-lethe.result([answer()["id"], answer()["id"]])""")
+first = answer()["id"]
+mark('listed')
+lethe.result([first, answer()["id"]])""")
     same(r.receipt["result"], [2, 1], r)
 
 
@@ -278,15 +285,27 @@ def the_end_of_one_leaves_its_siblings_alone():
     """In tier landlock what a region left behind is hunted among our own children, where the workers of the others are."""
     for tier in reversed(TIERS):
         r = lab(RAW + """
-for i, t in enumerate((0.2, 0.8, 1.2)): ask(i, "time.sleep(%s)" % t, "small")
-lethe.result([answer()["result"]["outcome"] for i in range(3)])""", "--tier", tier, "--memory", "512m")
-        same((r.code, (r.receipt or {}).get("result")), (0, ["exited"] * 3), tier, r)
+tier = %r
+for i in range(3): ask(i, "mark('%%s-%%d'); until('%%s-%%d-ends')" %% (tier, i, tier, i), "small")
+for i in range(3): until("%%s-%%d" %% (tier, i))
+ended = []
+for i in range(3):  # all three run when the first ends, and two when the second does
+    mark("%%s-%%d-ends" %% (tier, i))
+    a = answer()
+    ended.append((a["id"], a["result"]["outcome"]))
+lethe.result(ended)""" % tier, "--tier", tier, "--memory", "512m")
+        same((r.code, (r.receipt or {}).get("result")), (0, [[i, "exited"] for i in range(3)]), tier, r)
     clean()
 
 
 @case
 def a_child_does_not_outlive_its_parent():  # children before parents
-    r = lab(RAW + 'ask(1, "lethe.run(\'helper\', [\'time.sleep(50)\'])", "inner")\nask(2, "time.sleep(50)")\ntime.sleep(2)\nos._exit(5)', "--memory", "512m")
+    r = lab(RAW + """
+ask(1, "lethe.run('helper', ['mark(\\"deep\\"); time.sleep(600)'])", "inner")
+ask(2, "mark('beside'); time.sleep(600)")
+until("deep")
+until("beside")
+os._exit(5)""", "--memory", "512m")
     same((r.code, r.receipt["outcome"]), (5, "exited"), r)
     first = r.receipt["region"]
     children = below(first)
@@ -304,10 +323,14 @@ def a_child_does_not_outlive_its_parent():  # children before parents
 def nothing_begins_below_a_region_that_has_ended():  # I-12, I-15
     """The request is in the pipe, and the one that wrote it is gone, before the supervisor looks at either."""
     path = os.path.join(DIR, "last.json")
-    p = start("--receipt", path, "lab", "--", RAW + "print('ready', flush=True)\ntime.sleep(0.5)\nask(1, 'time.sleep(60)')\nos._exit(5)")
+    p = start("--receipt", path, "lab", "--", RAW + "print('ready', flush=True)\nuntil('stopped')\nask(1, 'time.sleep(60)')\nos._exit(5)")
     same(p.stdout.readline(), b"ready\n")
     p.send_signal(signal.SIGSTOP)
-    time.sleep(1)
+    os.waitpid(p.pid, os.WUNTRACED)  # it stands
+    guard = [x for x, name in processes_below(p.pid) if name == "lethe-guard"][0]
+    slept = sleeps_of(guard)  # nothing but the program's end wakes it
+    mark("stopped")
+    wait_for(lambda: sleeps_of(guard) > slept and all(state_of(x) in "tZ" for x, name in processes_below(p.pid) if name.startswith("python")), "its end, and the guard's word")
     p.send_signal(signal.SIGCONT)
     out = p.communicate(timeout=60)
     same(p.returncode, 5, out)

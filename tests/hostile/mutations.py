@@ -292,6 +292,8 @@ MUTATIONS = [
              runner="scrub/test-guard-again"),
     Mutation("guard: in doubt it serves no other region", [(AGAIN, "        return odd == 0 && ", "        return ")], "in_doubt_it_serves_no_other",
              runner="scrub/test-guard-again"),
+    Mutation("recovery: one at a time", [("supervisor/store/place.c", "        while (fcntl(fd, F_OFD_SETLK, &l) < 0) {\n", "        while (0) {\n")],
+             "one at a time finishes what a dead supervisor left", cases="callbacks.py"),
     Mutation("guard: the scratch after the supervisor's death", [first_line("supervisor/scrub/guard/walk.c", "uint64_t walk_scratch(Guard *g)", "        return 0;")],
              "supervisor-killed", runner=FOES),
     # --- budgets
