@@ -20,6 +20,10 @@ json_t *receipt_usage(const Region *r) {
                          "scratch_bytes", json_u64(r->budget.scratch_bytes));
 }
 
+json_t *receipt_user(const Region *r) {
+        return r->host_user ? json_pack("{s:o, s:s}", "uid", json_u64(r->host_uid), "of", r->host_user) : json_null();
+}
+
 int receipt_breach(const Region *r, json_t *o) {
         const Breach *b = &r->breach;
         const struct {
@@ -100,7 +104,7 @@ json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_
                       (json_int_t)(evidence ? evidence->usec : 0), "total", (json_int_t)(now - r->declared_usec));
         if (!o || merge(o, receipt_ending(r)) < 0)
                 return NULL;
-        if (json_object_set_new(o, "start", json_string(r->start)) < 0 ||
+        if (json_object_set_new(o, "start", json_string(r->start)) < 0 || json_object_set_new(o, "host_user", receipt_user(r)) < 0 ||
             (r->begun_ahead && json_object_set_new(o, "started_ahead", json_string(r->grant->interpreter)) < 0))
                 return NULL;
         if (notes && json_object_set(o, "notes", (json_t *)notes) < 0)

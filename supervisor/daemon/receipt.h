@@ -22,5 +22,7 @@ json_t *receipt_usage(const Region *r);
 /* The member "teardown". callbacks: what became of them, or NULL. */
 json_t *receipt_teardown(const Evidence *evidence, const json_t *callbacks);
 json_t *receipt_ending(const Region *r); /* outcome, exit_code, signal, limiting_resource, the numbers of a breach, cause, reason */
+/* {uid, of}: the region's user on the host, and whose it is (Spawned.host_user); null before there was one. */
+json_t *receipt_user(const Region *r);
 /* Sets limit, used, lent, asked, refused of a breach, each as far as it was measured and is not 0 (limit and used: also 0). Returns 0 or -ENOMEM. */
 int receipt_breach(const Region *r, json_t *o);

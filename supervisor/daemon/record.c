@@ -258,8 +258,8 @@ int record_end(Store *s, Region *r, Desk *desk, const Evidence *evidence, Txn **
         char discards[ENGINE_DISCARDS_MAX] = "";
         int e;
 
-        released = json_pack("{s:o?, s:o?, s:o}", "teardown", receipt_teardown(evidence, r->callbacks), "usage", receipt_usage(r), "denials",
-                             json_u64(r->denials.total));
+        released = json_pack("{s:o?, s:o?, s:o, s:o?}", "teardown", receipt_teardown(evidence, r->callbacks), "usage", receipt_usage(r), "denials",
+                             json_u64(r->denials.total), "host_user", receipt_user(r));
         if (!released || !ended)
                 return -ENOMEM;
         end.released = released;

@@ -112,6 +112,8 @@ void region_started(Region *r, Spawned *s) {
         *s = SPAWNED_NULL;
         r->has_worker = true;
         r->tier = r->spawned.tier;
+        r->host_uid = r->spawned.host_uid;
+        r->host_user = r->spawned.host_user;
         closep(&r->region_pipe_in);
         closep(&r->region_pipe_out);
         region_io_started(&r->io);

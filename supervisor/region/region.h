@@ -28,6 +28,8 @@ typedef struct Region {
 
         Tier tier;               /* once there is a worker */
         Spawned spawned;
+        uint32_t host_uid;       /* of its processes on the host, */
+        const char *host_user;   /* and whose that user is, as in Spawned; static; NULL: there was no worker yet */
         bool has_worker;         /* spawned holds a worker that was not reaped yet */
         bool killed;             /* SIGKILL was sent to all of it */
         ProcWait wait;           /* of all that is left of it, in the kernel */

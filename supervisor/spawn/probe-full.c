@@ -4,6 +4,7 @@
 #include "spawn/facts.h"
 #include "spawn/find.h"
 #include "spawn/tree.h"
+#include "spawn/uids.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -83,6 +84,23 @@ static void namespaces(ProbeReport *r, const Probe *p) {
                           "forbidden by a setting");
 }
 
+/* The policy may name another range. */
+static void region_uids(ProbeReport *r) {
+        const UidRange standard = {0};
+        uint32_t uid;
+        Diag d = {0};
+        int e = uids_take(&standard, &uid, &d);
+
+        if (e == 0)
+                uids_give(uid);
+        if (e == 0 && uid != 0)
+                probe_add(r, "region-uids", PROBE_OK, "each region is a user of its own on the host", "", "from %u", UIDS_STANDARD_FIRST);
+        else
+                probe_add(r, "region-uids", PROBE_WARN, "regions are one user of the host, for which inotify, signals, timers, pipes and descriptors on their way are counted together; records say so",
+                          "a range that is mapped here and nobody's, as \"region_uids\" of the policy", "%s",
+                          *d.text ? d.text : "the standard range is not mapped in this user namespace");
+}
+
 static void kernel(ProbeReport *r, const Probe *p) {
         uint32_t notify = SECCOMP_RET_USER_NOTIF;
         _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -112,6 +130,7 @@ static void kernel(ProbeReport *r, const Probe *p) {
 
                 probe_add(r, "mount-api", tree < 0 ? PROBE_FAIL : PROBE_OK, "the skill's folder is bound whoever owns it",
                           tree < 0 ? "Linux 5.12 or later, and CAP_SYS_ADMIN" : "", "%s", tree < 0 ? d.text : "works");
+                region_uids(r);
                 probe_add(r, "user-65534", p->has_nobody ? PROBE_OK : PROBE_WARN, "a region's user on the host, where the policy's region_uids are not mapped",
                           p->has_nobody ? "" : "a user namespace in which 65534 is mapped", "%s",
                           p->has_nobody ? "there" : "not mapped here: a region runs as the user of lethe");

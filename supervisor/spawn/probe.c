@@ -61,6 +61,13 @@ int probe_userns(bool root) {
         return USERNS_MAY_WORK;
 }
 
+uint64_t probe_user_limit(const char *name) {
+        char path[96];
+
+        snprintf(path, sizeof(path), "/proc/sys/user/%s", name);
+        return (uint64_t)MAX(read_number(path, 0), 0LL);
+}
+
 void probe_quick(Probe *ret) {
         struct statvfs fs;
         long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1U /* LANDLOCK_CREATE_RULESET_VERSION */);
@@ -69,7 +76,8 @@ void probe_quick(Probe *ret) {
         ret->root = ret->uid == 0;
         if (ret->root)
                 ret->has_nobody = is_mapped("/proc/self/uid_map", PROBE_NOBODY) && is_mapped("/proc/self/gid_map", PROBE_NOBODY);
-        ret->objects = statvfs("/proc/sys/user", &fs) == 0 && !(fs.f_flag & ST_RDONLY);
+        ret->objects = statvfs("/proc/sys/user/max_inotify_instances", &fs) == 0 && !(fs.f_flag & ST_RDONLY) &&
+                       access("/proc/sys/user/max_inotify_watches", F_OK) == 0;
         ret->userns_denied = probe_userns(ret->root);
         for (size_t i = 0; i < PROBE_LINKS; i++) {
                 ssize_t n = readlink(probe_system_names[i], ret->system[i].text, sizeof(ret->system[i].text) - 1);

@@ -16,7 +16,7 @@ typedef struct Probe {
         uint32_t uid, gid;  /* effective */
         uint32_t region_id; /* root: user and group of this start's region on the host; 0: PROBE_NOBODY. Set by spawn_start() */
         bool has_nobody;    /* root: uid and gid 65534 exist in our own user namespace, so a region can be given them */
-        bool objects;       /* /proc/sys/user can be written: a user namespace can be given limits for kernel objects */
+        bool objects;       /* the files of /proc/sys/user for inotify can be written: a user namespace can be given limits for it */
         int landlock_abi;   /* 0: none */
         int userns_denied;  /* 0, or which setting forbids user namespaces to this user: ProbeUserns */
         struct {
@@ -40,6 +40,8 @@ static inline uint32_t probe_region_id(const Probe *p) {
 }
 
 void probe_quick(Probe *ret);
+/* What this user's namespace allows of a kind of object: a file of /proc/sys/user. 0: it cannot be read. */
+uint64_t probe_user_limit(const char *name);
 /* Of it, whether an ordinary user may have user namespaces: ProbeUserns. */
 int probe_userns(bool root);
 /* Why and the fix, as one sentence each; "" for USERNS_MAY_WORK. */

@@ -424,6 +424,14 @@ static int start(Start *t, Diag *reterr) {
         return e != 0 ? e : admit(t, reterr);
 }
 
+/* As spawn_write_maps() has it; in tier landlock the worker becomes it itself. */
+static void name_user(Start *t) {
+        const Probe *p = t->r->probe;
+
+        t->s.host_uid = p->root && p->has_nobody ? probe_region_id(p) : p->uid;
+        t->s.host_user = !p->root || !p->has_nobody ? "lethe" : !p->region_id ? "nobody" : t->template ? "template" : "region";
+}
+
 static int start_by(Way way, const SpawnRequest *r, Spawned *ret, Diag *reterr) {
         Start t = {.request = *r, .probe = *r->probe, .way = way, .worker = -1, .spec = -1, .status = {-1, -1}, .lifeline = {-1, -1}, .v2 = -1,
                    .s = SPAWNED_NULL, .n_fds = LAUNCH_FD_TREES};
@@ -455,6 +463,7 @@ static int start_by(Way way, const SpawnRequest *r, Spawned *ret, Diag *reterr) 
                 t.s.lifeline = TAKE_FD(t.lifeline[1]);
                 t.s.scratch = TAKE_PTR(t.scratch);
                 t.s.memory = TAKE_FD(t.spec);
+                name_user(&t);
                 t.s.spawner = r->spawner;
                 t.s.template = TAKE_PTR(t.template);
                 *ret = t.s;

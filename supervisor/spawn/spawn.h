@@ -53,6 +53,8 @@ bool view_still_is(const ViewMarks *m);
 typedef struct Spawned {
         Tier tier;
         uint32_t uid;         /* of this region on the host, taken with uids_take(); 0: none */
+        uint32_t host_uid;    /* the user of its processes on the host, and whose that is: */
+        const char *host_user; /* "region": its own; "template": of all regions of one template; "nobody": of all whose ids are not mapped; "lethe"; static */
         pid_t pid;            /* the worker: PID 1 of the region in tier namespaces; our child, to be reaped by the caller */
         uint64_t start_ticks; /* field 22 of /proc/PID/stat: with pid it names the process also after a crash of ours */
         int pidfd;

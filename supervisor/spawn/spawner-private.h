@@ -34,8 +34,9 @@ bool spawner_take_guard(Spawner *s, Guard *ret);
 /* Takes over a guard that was told GUARD_AGAIN. False: there are enough. */
 bool spawner_keep_guard(Spawner *s, const Guard *g);
 
-/* The view's template, or NULL; then *ret_wanted says whether the caller is to make one (and to tell what became of it). It is to be given back when no
- * region that it made lives any more: with its PID namespace they would end. */
+/* The view's template, or NULL; then *ret_wanted says whether the caller is to make one (and to tell what became of it). One that made as many living
+ * regions as may share a user of the host's does not count. It is to be given back when no region that it made lives any more: with its PID namespace they
+ * would end. */
 Nursery *spawner_take(Spawner *s, const uint8_t view[static VIEW_BYTES], bool *ret_wanted);
 void spawner_give_back(Spawner *s, Nursery *n);
 /* It does not answer: nobody else is to ask it. */

@@ -1,17 +1,21 @@
 #include "spawn/spawner-private.h"
 
 #include "base/clock.h"
+#include "schema/limits.h"
 #include "spawn/binder.h"
 #include "spawn/kept.h"
+#include "spawn/probe.h"
 #include "spawn/spawn.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define STACK (128 * 1024)
 #define TEMPLATES_MAX 8
+#define TEMPLATE_REGIONS_MAX 64        /* alive at once, of one template */
 #define SEEN_MAX 64                    /* views of which it is known that they came once */
 #define TEMPLATE_IDLE_USEC 60000000ULL
 #define LOOK_SEC 20                    /* how often for idle ones */
@@ -46,6 +50,7 @@ struct Spawner {
         size_t next_seen;
         bool making;          /* somebody makes a template */
         bool ending;          /* templates that are out of the lists and not gone yet */
+        unsigned regions_most; /* of one template */
         unsigned turn, making_turn; /* how often all was forgotten: now; when making it began */
         uint8_t failed[VIEW_BYTES]; /* of this view none could be made */
         uint64_t not_before;        /* and none is tried */
@@ -193,6 +198,14 @@ static int start_keeper(Spawner *s) {
         return -e;
 }
 
+/* Regions of one template are one user of the host's where the kernel counts inotify instances: it counts them for the owner of each namespace above as well,
+ * and the template's is above theirs all. As many as can have all of theirs at once. Another user than root has but itself, however many templates. */
+static unsigned regions_most(void) {
+        const uint64_t n = probe_user_limit("max_inotify_instances") / REGION_INOTIFY_INSTANCES;
+
+        return geteuid() != 0 ? TEMPLATE_REGIONS_MAX : (unsigned)MIN(MAX(n, (uint64_t)1), (uint64_t)TEMPLATE_REGIONS_MAX);
+}
+
 int spawner_new(Spawner **ret, Diag *reterr) {
         Spawner *s = calloc(1, sizeof(*s));
         pthread_condattr_t attr;
@@ -200,6 +213,7 @@ int spawner_new(Spawner **ret, Diag *reterr) {
 
         if (!s)
                 return -ENOMEM;
+        s->regions_most = regions_most();
         s->kept = kept_new();
         nursery_init(&s->worker);
         nursery_init(&s->guard);
@@ -329,7 +343,7 @@ Nursery *spawner_take(Spawner *s, const uint8_t view[static VIEW_BYTES], bool *r
         for (size_t i = 0; i < TEMPLATES_MAX && !found; i++) {
                 Template *t = s->templates[i];
 
-                if (!t || t->doomed || memcmp(t->view, view, VIEW_BYTES) != 0)
+                if (!t || t->doomed || t->users >= s->regions_most || memcmp(t->view, view, VIEW_BYTES) != 0)
                         continue;
                 t->users++;
                 t->used_usec = clock_mono_usec();

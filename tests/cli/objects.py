@@ -14,7 +14,7 @@ from account import use
 
 use(sys.argv[2])
 
-from tap import DIR, ENV, LETHE, ROOT, alone, case, check, lethe, main, processes_below, run, same  # noqa: E402
+from tap import DIR, ENV, LETHE, ROOT, Skip, alone, case, check, lethe, log, main, processes_below, run, same, start_daemon, stop_daemon  # noqa: E402
 from tiers import TIERS  # noqa: E402
 
 PY = "/usr/bin/python3"
@@ -272,13 +272,106 @@ RANGE = range(1879048192, 1879048192 + 65536)
 def each_region_of_root_is_a_user_of_its_own():  # I-67
     if not ROOT:
         same(living(1), [(os.getuid(), os.getuid())])
+        same(run("--exec", "/bin/true").receipt["host_user"], {"uid": os.getuid(), "of": "lethe"})
         return
     found = living(3)
     same(len(set(found)), 3, found)
+    r = run("--exec", "/bin/true")
+    same((r.receipt["host_user"]["of"], r.receipt["host_user"]["uid"] in RANGE), ("region", True), r)
+    same([e["host_user"] for e in log("--region", r.receipt["region"]) if e["type"] == "region.released"], [r.receipt["host_user"]])
     for uid, owner in found:
         check(uid == owner and uid in RANGE, found)  # what is counted for the namespace's owner is not root's
     if "landlock" in TIERS:
         check(living(1, "--tier", "landlock")[0][0] in RANGE)
+
+
+UNMAPPED = """
+import ctypes, os, sys
+ready, go = os.pipe(), os.pipe()
+pid = os.fork()
+if pid == 0:
+    assert ctypes.CDLL(None).unshare(0x10020000) == 0  # CLONE_NEWUSER, CLONE_NEWNS
+    os.write(ready[1], b"x"); os.read(go[0], 1)
+    os.execv(sys.argv[1], sys.argv[1:])
+os.read(ready[0], 1)
+for name in ("uid_map", "gid_map"):
+    with open("/proc/%d/%s" % (pid, name), "w") as f: f.write("0 0 1000\\n65534 65534 1\\n")
+os.write(go[1], b"x")
+sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
+@case
+@alone
+def a_user_that_regions_share_is_told():  # I-67: where the range of ids is not mapped
+    if not ROOT:
+        raise Skip("an ordinary user gives its regions no id")
+    path, receipt, env = program("unmapped", UNMAPPED), os.path.join(DIR, "unmapped.json"), dict(ENV, LETHE_STORE=os.path.join(DIR, "unmapped-store"))
+    del env["LETHE_ANCHOR"]
+    p = subprocess.run([PY, path, LETHE, "run", "--receipt", receipt, "--exec", "/bin/true"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env, check=False)
+    same(p.returncode, 0, p.stderr)
+    with open(receipt, encoding="utf-8") as f:
+        same(json.load(f)["host_user"], {"uid": 65534, "of": "nobody"})
+    p = subprocess.run([PY, path, LETHE, "doctor", "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=env, check=False)
+    found = {c["name"]: c["status"] for c in json.loads(p.stdout)["checks"]}
+    same(found["region-uids"], "warn", found)
+    own = {c["name"]: c["status"] for c in json.loads(lethe("doctor", "--json").out)["checks"]}
+    same(own["region-uids"], "ok", own)  # the control
+
+
+WATCHES = """
+import ctypes, sys
+libc, n = ctypes.CDLL(None), 0
+while n < 17 and libc.inotify_init1(0) >= 0: n += 1
+print(n, flush=True)
+sys.stdin.read()
+"""
+
+
+@case
+@alone
+def where_inotify_cannot_be_limited_there_is_none():  # I-67
+    if not ROOT:
+        raise Skip("only root hides a folder of /proc")
+    path = program("one", "import ctypes\nl = ctypes.CDLL(None, use_errno=True)\nprint(l.inotify_init1(0) >= 0, ctypes.get_errno())\n")
+    what = [LETHE, "run", "-v", path + ":" + path, "--exec", PY, path]
+    for hidden, want in ((False, b"True 0\n"), (True, b"False 1\n")):
+        hide = ["unshare", "-m", "--propagation", "private", "/bin/sh", "-c", 'mount -t tmpfs none /proc/sys/user && exec "$@"', "sh"] if hidden else []
+        r = subprocess.run([*hide, *what], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV, check=False)
+        same((r.returncode, r.stdout), (0, want), hidden, r.stderr)
+
+
+@case
+@alone
+def a_region_of_a_template_has_all_of_its_own_share():  # I-67: one more than a template's user has room for, all alive at once
+    if not ROOT:
+        raise Skip("the user that runs Lethe is the one of all its regions")
+    with open("/proc/sys/user/max_inotify_instances", encoding="utf-8") as f:
+        room = int(f.read()) // 16
+    if room > 16:
+        raise Skip("%d regions of a user have room here" % room)
+    path, env = program("watches", WATCHES), dict(ENV, LETHE_SOCKET=os.path.join(DIR, "share-socket"), LETHE_STORE=os.path.join(DIR, "share-store"))
+    del env["LETHE_ANCHOR"], env["LETHE_SERVE"]
+    what = ["-v", path + ":" + path, "--exec", PY, "-I", "-S", path]
+    daemon, runs = start_daemon(env, "--max-running", "32"), []
+    try:
+        for _ in range(2):  # a view gets its template with the second region
+            subprocess.run([LETHE, "run", *what], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=env, check=True)
+        for i in range(room + 2):
+            receipt = os.path.join(DIR, "share-%d.json" % i)
+            runs.append((receipt, subprocess.Popen([LETHE, "run", "--receipt", receipt, *what], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)))
+        same([p.stdout.readline() for _, p in runs], [b"16\n"] * len(runs))
+    finally:
+        for _, p in runs:
+            p.communicate()
+        same(stop_daemon(daemon), 0)
+    users = []
+    for receipt, _ in runs:
+        with open(receipt, encoding="utf-8") as f:
+            users.append(json.load(f)["host_user"])
+    shared = [u["uid"] for u in users if u["of"] == "template"]
+    check(shared and max(shared.count(x) for x in shared) <= room, users)
+    same({u["of"] for u in users} - {"template", "region"}, set())
 
 
 @case

@@ -25,6 +25,9 @@ def own_group(controller):
     raise Skip("this kernel has no %s control group of version 1" % controller)
 
 
+_living = []
+
+
 @contextlib.contextmanager
 def group(controller, limit_file, limit):
     """A group of ours with this limit; what is started by its word has it around itself."""
@@ -37,6 +40,10 @@ def group(controller, limit_file, limit):
             f.write(str(limit))
         yield ["/bin/sh", "-c", 'echo $$ >%s/cgroup.procs && exec "$@"' % path, "sh"]
     finally:
+        for region in _living:  # after a case that failed
+            region.p.terminate()
+            region.p.communicate()
+        _living.clear()
         os.rmdir(path)
 
 
@@ -45,6 +52,7 @@ class Region:
 
     def __init__(self, inside, name, *argv):
         self.receipt = os.path.join(DIR, name + ".json")
+        _living.append(self)
         self.p = subprocess.Popen([*inside, LETHE, "run", "--receipt", self.receipt, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV)
 
     def said(self, line):
@@ -53,6 +61,7 @@ class Region:
 
     def end(self, word=b"\n"):
         out, err = self.p.communicate(word)
+        _living.remove(self)
         with open(self.receipt, encoding="utf-8") as f:
             r = json.load(f)
         return self.p.returncode, r, out, err
