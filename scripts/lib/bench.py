@@ -1,5 +1,6 @@
 """The work of scripts/bench: see there. Runs the programs of tests/bench and sets their numbers side by side."""
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -108,26 +109,56 @@ def table(title, rows, base):
 def launch(args, work):
     tiny = work + "/tiny"
     shutil.copy(args.build + "/tests/bench/tiny", tiny)
-    commands = [("posix_spawn, no sandbox", [tiny]), ("lethe run", lethe_run(args, work, tiny))]
-    if run(commands[1][1]).returncode != 0:
-        sys.exit("lethe run does not work here: " + run(commands[1][1]).stderr.strip())
+    runs = [(mark + "lethe run", lethe_run(build, work, tiny)) for mark, build in builds(args)]
+    for _, command in runs:
+        if run(command).returncode != 0:
+            sys.exit("lethe run does not work here: " + run(command).stderr.strip())
     others = sandboxes(tiny, work)
     if "bubblewrap" not in [name for name, _ in others]:
         sys.exit("bubblewrap does not work here: nothing to compare with")
-    with served(args, work, tiny) as daemon:
-        return table("A tiny static program, from start to recorded end", in_turns(args, args.n, commands + asked(daemon, tiny) + others), "bubblewrap")
+    with contextlib.ExitStack() as daemons:
+        commands = [("posix_spawn, no sandbox", [tiny])] + runs + asked_of_all(daemons, args, work, tiny) + others
+        rows = table("A tiny static program, from start to recorded end", in_turns(args, args.n, commands), "bubblewrap")
+    return compared(rows, "median_usec", "time")
 
 
 POOL = 16
 
 
-def served(args, work, tiny):
+BEFORE = "before: "
+
+
+def builds(args):
+    """What each row's name begins with, and the build that it is of."""
+    return [("", args.build)] + ([(BEFORE, args.before)] if args.before else [])
+
+
+def compared(rows, key, what):
+    """What this build's rows are of the rows of the one before."""
+    was = {r["name"].removeprefix(BEFORE): r for r in rows if r["name"].startswith(BEFORE)}
+    for r in rows:
+        if r["name"] in was:
+            r["of_before"] = round(r[key] / was[r["name"]][key], 3)
+            print("%-44s %.3f of the %s before" % (r["name"], r["of_before"], what), flush=True)
+    return rows
+
+
+def served(build, work, tiny):
     """A daemon with skills of the tiny program."""
-    daemon = bench_serve.Daemon(args.build, work, {"version": 1, "pool": {"skills": {"tiny-pool": POOL, "tiny-pool-stats": POOL}}})
+    daemon = bench_serve.Daemon(build, work, {"version": 1, "pool": {"skills": {"tiny-pool": POOL, "tiny-pool-stats": POOL}}})
     daemon.skill("tiny-cold", tiny)
     daemon.skill("tiny-pool", tiny)
     daemon.skill("tiny-pool-stats", tiny, lineage="stats")
     return daemon
+
+
+def asked_of_all(daemons, args, work, tiny):
+    """The same of a daemon of each build."""
+    ways = []
+    for mark, build in builds(args):
+        daemon = daemons.enter_context(served(build, tempfile.mkdtemp(dir=work), tiny))
+        ways += [(mark + name, command) for name, command in asked(daemon, tiny)]
+    return ways
 
 
 def asked(daemon, tiny):
@@ -136,8 +167,8 @@ def asked(daemon, tiny):
             ("lethe serve, pool", daemon.request(skill="tiny-pool")), ("lethe serve, pool, stats", daemon.request(skill="tiny-pool-stats"))]
 
 
-def lethe_run(args, work, *program):
-    return [args.build + "/lethe", "run", "--store", work + "/store", "--exec", *program]
+def lethe_run(build, work, *program):
+    return [build + "/lethe", "run", "--store", "%s/store-%s" % (work, os.path.basename(os.path.dirname(build))), "--exec", *program]
 
 
 def in_turns(args, rounds, commands, *options):
@@ -163,7 +194,7 @@ def languages(args, work):
             if not works(program):
                 print("%s is not on this machine: left out" % name, file=sys.stderr)
                 continue
-            commands = [("%s, no sandbox" % name, program), ("%s, lethe run" % name, lethe_run(args, work, *program)),
+            commands = [("%s, no sandbox" % name, program), ("%s, lethe run" % name, lethe_run(args.build, work, *program)),
                         ("%s, lethe serve" % name, daemon.request(exec=program[0], args=program[1:]))]
             commands += [("%s, lethe serve, a skill, %s" % (name, way), daemon.request(skill="%s-%s" % (name, way)))
                          for way in ("cold", "pool", "warm", "pool-warm") if "%s-%s" % (name, way) in daemon.skills]
@@ -177,8 +208,9 @@ def throughput(args, work):
     tiny = work + "/tiny"
     shutil.copy(args.build + "/tests/bench/tiny", tiny)
     rows = []
-    with served(args, work, tiny) as daemon:
-        ways = [("bubblewrap", bwrap(tiny)), ("lethe run", lethe_run(args, work, tiny)), *asked(daemon, tiny)]
+    with contextlib.ExitStack() as daemons:
+        runs = [(mark + "lethe run", lethe_run(build, work, tiny)) for mark, build in builds(args)]
+        ways = [("bubblewrap", bwrap(tiny)), *runs, *asked_of_all(daemons, args, work, tiny)]
         for clients in ("1", "2", "8"):
             commands = [("%s, %s clients" % (name, clients), command) for name, command in ways]
             part = table("A tiny static program, %s clients at once" % clients, in_turns(args, max(2, args.n // 20), commands, "-c", clients), commands[0][0])
@@ -186,7 +218,7 @@ def throughput(args, work):
                 r["rate_ratio"] = round(r["per_second"] / part[0]["per_second"], 3)
                 r["p99_to_median"] = round(r["p99_usec"] / r["median_usec"], 2)
                 print("%-44s %9.0f a second, %.2f of bubblewrap's; p99 %.1f of the median" % (r["name"], r["per_second"], r["rate_ratio"], r["p99_to_median"]))
-            rows += part
+            rows += compared(part, "per_second", "rate")
     return rows
 
 
@@ -208,7 +240,7 @@ def memory(args, work):
     own = lambda pids: sum(bench_serve.private_kilobytes(p) for p in pids)
     program = ["/usr/bin/sleep", "600"]
     took = {}
-    for name, argv in (("bubblewrap, its own processes", bwrap(*program)), ("lethe run, supervisor and helpers", lethe_run(args, work, *program))):
+    for name, argv in (("bubblewrap, its own processes", bwrap(*program)), ("lethe run, supervisor and helpers", lethe_run(args.build, work, *program))):
         for _ in range(max(3, min(20, args.n // 10))):
             p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             took.setdefault(name, []).append(own(bench_serve.without(bench_serve.settled(p.pid, 1), "sleep")))
@@ -400,9 +432,11 @@ def main():
     parser.add_argument("-n", type=int, default=200, help="rounds of each command (200)")
     parser.add_argument("--json", metavar="FILE", help="also write the numbers there")
     parser.add_argument("--svg", metavar="FILE", help="also draw the ratios there")
+    parser.add_argument("--before", metavar="BUILD", help="launch, throughput: also the Lethe of that build folder, in the same turns")
     parser.add_argument("--only", choices=[part.__name__ for part in PARTS], action="append")
     args = parser.parse_args()
     args.build = os.path.abspath(args.build)
+    args.before = args.before and os.path.abspath(args.before)
     if args.n < 1:
         parser.error("-n takes a number of rounds, at least 1")
 
