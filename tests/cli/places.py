@@ -216,7 +216,7 @@ def registered_skills_are_hidden():  # I-94
 def nor_by_another_mount_of_the_same_folder():  # I-94
     """The store's folder, one above it and the key alone, each bound to another place of the host."""
     if not ROOT:
-        raise Skip("only root can bind")
+        raise Skip("needs root: binds a folder")
     other = os.path.join(DIR, "other")
     for d in ("state", "store", "run"):
         os.makedirs(os.path.join(other, d))

@@ -84,7 +84,7 @@ def served(fn):
     """A case that needs the file systems."""
     def ask():
         if not ROOT_AT_FIRST:
-            raise Skip("only root mounts a file system of its own in this test")
+            raise Skip("needs root: mounts a file system of its own")
         fn()
     ask.__name__ = fn.__name__
     return case(ask)

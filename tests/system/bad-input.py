@@ -147,7 +147,7 @@ def a_store_that_is_read_only(p):
 @case
 def a_mount_that_is_read_only(p):
     if not ROOT or p.prefix:
-        raise Skip("only root mounts")
+        raise Skip("needs root: mounts")
     expect(p.run("/bin/true"), 0)
     got = subprocess.run(["unshare", "--mount", "sh", "-c", 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"', "sh",
                           p.store, *p.command("run", "--store", p.store, "--exec", "/bin/true")], stdout=subprocess.PIPE,
@@ -159,7 +159,7 @@ def a_mount_that_is_read_only(p):
 @case
 def a_disk_that_is_full(p):
     if not ROOT or p.prefix:
-        raise Skip("only root mounts")
+        raise Skip("needs root: mounts")
     os.mkdir(p.path("disk"))
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "none", p.path("disk")], check=True)
     p.store = p.path("disk", "store")
