@@ -15,7 +15,8 @@
 #include <time.h>
 
 #define WORTH_BYTES 8192 /* a smaller file is hashed sooner than its digest is looked up */
-#define SETTLED_SEC 2
+
+int program_settled_sec = 2;
 
 static bool in_system_folder(const char *path) {
         static const char *const folders[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
@@ -71,7 +72,7 @@ static bool may_be_known(const struct stat *st) {
         struct timespec now;
 
         clock_gettime(CLOCK_REALTIME, &now);
-        return st->st_uid == 0 && !(st->st_mode & 022) && st->st_ctim.tv_sec + SETTLED_SEC < now.tv_sec;
+        return st->st_uid == 0 && !(st->st_mode & 022) && st->st_ctim.tv_sec + program_settled_sec < now.tv_sec;
 }
 
 static void known_name(const struct stat *st, char ret[static NAME_MAX]) {

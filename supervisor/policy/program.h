@@ -8,6 +8,8 @@
 #include "base/util.h"
 #include "manifest/bundle.h"
 
+extern int program_settled_sec; /* how long ago the last change must be for a digest to be remembered; tests change it */
+
 typedef struct Program {
         char *path; /* as it is called in the region */
         char *real; /* where its copy is bound; NULL: it is run where it is */

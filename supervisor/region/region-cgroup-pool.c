@@ -151,15 +151,13 @@ static void drop(RegionCgroup *c) {
 }
 
 /* The one used last is taken first, so that those unused for longest are the first ones. */
-void cgroup_pool_trim(CgroupPool *p, uint64_t unused_usec) {
-        uint64_t now = clock_mono_usec();
-
+void cgroup_pool_trim(CgroupPool *p, uint64_t before) {
         for (;;) {
                 RegionCgroup c = REGION_CGROUP_NULL;
                 bool found;
 
                 pthread_mutex_lock(&p->lock);
-                found = p->n_idle > 0 && now - p->idle[0].idle_since >= unused_usec;
+                found = p->n_idle > 0 && p->idle[0].idle_since < before;
                 if (found) {
                         c = p->idle[0];
                         memmove(p->idle, p->idle + 1, --p->n_idle * sizeof(p->idle[0]));

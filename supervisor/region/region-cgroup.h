@@ -117,8 +117,8 @@ const char *cgroup_pool_places(const CgroupPool *p);
 int cgroup_pool_take(CgroupPool *p, RegionCgroup *ret);
 /* Takes c's content when it can be used again: true. */
 bool cgroup_pool_give(CgroupPool *p, RegionCgroup *c);
-/* Removes what was not used for so long. */
-void cgroup_pool_trim(CgroupPool *p, uint64_t unused_usec);
+/* Removes what was used last before that time (CLOCK_MONOTONIC, usec). */
+void cgroup_pool_trim(CgroupPool *p, uint64_t before);
 /* Removes what lies idle. None of its groups is used any more. NULL: nothing. */
 void cgroup_pool_free(CgroupPool *p);
 /* For what a dead supervisor left: kills and removes all groups of that owner's pool in these places. Returns 0 or -errno. */

@@ -300,7 +300,7 @@ static void *recover(void *arg) {
                 log_warning("what a dead supervisor left is not recovered yet: %s", *d.text ? d.text : store_strerror(e));
         renew(s);
         if (s->groups)
-                cgroup_pool_trim(s->groups, LOOK_AFTER_USEC);
+                cgroup_pool_trim(s->groups, clock_mono_usec() - MIN(LOOK_AFTER_USEC, clock_mono_usec()));
         atomic_store(&s->recovered, true);
         return NULL;
 }

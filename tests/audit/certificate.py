@@ -165,7 +165,7 @@ def the_key_is_enough_to_verify():
 @case
 def what_is_not_released_gets_none():
     path = os.path.join(DIR, "alive.json")
-    p = subprocess.Popen([LETHE, "run", "--exec", "/bin/sleep", "60"], stdin=subprocess.DEVNULL, env=ENV)
+    p = subprocess.Popen([LETHE, "run", "--exec", "/bin/sleep", "600"], stdin=subprocess.DEVNULL, env=ENV)
     try:
         while not (alive := [e["region"] for e in log("--type", "region.allocated") if e["skill"]["name"] == "sleep"]):
             pass

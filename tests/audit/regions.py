@@ -12,7 +12,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-from tap import DIR, ENV, LETHE, STORE, case, check, lethe, log, main, run, same  # noqa: E402
+from tap import DIR, ENV, LETHE, STORE, case, check, lethe, log, main, run, same, wait_for  # noqa: E402
 
 POLICY = os.path.join(DIR, "policy.json")
 FILES = {"left": "/etc/shadow", "right": "/etc/gshadow"}
@@ -27,7 +27,7 @@ def skill(name, **manifest):
     with open(os.path.join(d, "lethe.json"), "w", encoding="utf-8") as f:
         json.dump(dict({"version": 1, "entry": {"main": ["/bin/sh", "/skill/main.sh"]}}, **manifest), f)
     with open(os.path.join(d, "main.sh"), "w", encoding="utf-8") as f:
-        f.write('echo "$1" > "$1"; cat "${3:-/etc/shadow}"; sleep "${2:-0}"; exit 0\n')
+        f.write('echo "$1" > "$1"; cat "${3:-/etc/shadow}"; [ "${2:-}" != wait ] || read x; exit 0\n')
     return d
 
 
@@ -50,9 +50,12 @@ def applies(question, *argv):
 @case
 def the_log_of_a_region_is_that_of_one_invocation():
     d = skill("twin")
-    both = [subprocess.Popen([LETHE, "run", "--receipt", os.path.join(DIR, name), d, "--", name, "1", FILES[name]], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+    both = [subprocess.Popen([LETHE, "run", "--receipt", os.path.join(DIR, name), d, "--", name, "wait", FILES[name]], env=ENV, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL) for name in FILES]
-    same([p.wait(60) for p in both], [0, 0])
+    wait_for(lambda: len(log("--type", "region.allocated")) == 2, "both regions")  # neither ends before its input does
+    for p in both:
+        p.stdin.close()
+    same([p.wait(120) for p in both], [0, 0])
     seen, whole = {}, log()
     for name in FILES:
         with open(os.path.join(DIR, name), encoding="utf-8") as f:
@@ -316,7 +319,7 @@ def names_do_not_command_a_terminal():
 # I-60: an allocation without release is flagged until somebody did what was missing; then there is a certificate for it, too.
 @case
 def a_dead_supervisors_region_is_flagged_until_it_is_recovered():
-    p = subprocess.Popen([LETHE, "run", "--exec", "/bin/sleep", "60"], stdin=subprocess.DEVNULL, env=ENV)
+    p = subprocess.Popen([LETHE, "run", "--exec", "/bin/sleep", "600"], stdin=subprocess.DEVNULL, env=ENV)
     while not (region := [e["region"] for e in log("--type", "region.allocated") if e["skill"]["name"] == "sleep"]):
         time.sleep(0.05)
     p.kill()

@@ -7,10 +7,9 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-from tap import DIR, ENV, STORE, case, check, lethe, main, same, start_daemon, stop_daemon  # noqa: E402
+from tap import DIR, ENV, STORE, case, check, lethe, main, same, start_daemon, stop_daemon, wait_for  # noqa: E402
 
 AGE = os.path.abspath(sys.argv[2])
 ALL = "auto:broken_ref,superseded_by,retired_dependency"
@@ -120,10 +119,7 @@ def a_daemon_makes_it_anew_when_it_is_let():  # G-17, M-13
         same(lethe("verify").code, 1)
         let_go(p)
         p = None
-        for _ in range(600):  # it looks after the store now and then
-            if lethe("verify").code == 0:
-                break
-            time.sleep(0.1)
+        wait_for(lambda: lethe("verify").code == 0, "the tables made anew: it looks after the store now and then", 300, 0.1)
         check(intact())
         run = call("note", "begin", "--agent", "dora")["run"]
         call("note", "add", run, "issue fan_stuck: the fan of the rack is stuck")

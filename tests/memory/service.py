@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-from tap import DIR, ENV, LETHE, STORE, case, check, lethe, log, main, same, start_daemon, stop_daemon  # noqa: E402
+from tap import DIR, ENV, LETHE, STORE, case, check, lethe, log, main, same, start_daemon, stop_daemon, wait_for  # noqa: E402
 
 FACT = {"subject": "Ann", "predicate": "has birthday on", "object": "11 March"}
 PAGE = {"title": "a page", "text": "some words about it"}
@@ -389,10 +389,8 @@ def compaction_waits_for_nobody_and_harms_nobody():  # M-56
     lethe("slot", "define", "some/slot", "--schema", "-", input=b"{}", stdin=None)
     p = subprocess.Popen([LETHE, "slot", "watch", "some/slot"], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        for _ in range(200):
-            r = lethe("compact")
-            if r.code == 1:
-                break
+        wait_for(lambda: lethe("compact").code == 1, "that who watches has opened it")
+        r = lethe("compact")
         check(r.code == 1 and b"has it open" in r.err, r)
     finally:
         p.terminate()

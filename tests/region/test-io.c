@@ -258,7 +258,7 @@ static int a_socket_that_gives_much_at_once_holds_nobody_up(void *arg) {
         World w;
         int s[2];
 
-        alarm(20);
+        alarm(120);
         child_check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) == 0);
         world(&w, 1000);
         child_check(dup2(s[1], 0) == 0 && setsockopt(s[1], SOL_SOCKET, SO_RCVLOWAT, &much, sizeof(much)) == 0);
@@ -287,7 +287,7 @@ static int the_terminal_is_that_of_who_opened_it(void *arg) {
         pid_t pid;
         World w;
 
-        alarm(20);
+        alarm(120);
         child_check(pipe2(p, O_CLOEXEC) == 0 && pipe2(q, O_CLOEXEC) == 0);
         pid = fork();
         child_check(pid >= 0);

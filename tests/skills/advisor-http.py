@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 from account import use  # noqa: E402
@@ -33,18 +32,16 @@ def skill(**config):
             shutil.copyfile(os.path.join(FOLDER, name), os.path.join(folder, name))
         shutil.copy(PROGRAM, os.path.join(folder, "advisor-http"))
     with open(os.path.join(folder, "advisor.json"), "w", encoding="utf-8") as f:
-        json.dump(dict({"model": "test", "timeout_seconds": 1}, **config), f)
+        json.dump(dict({"model": "test", "timeout_seconds": 40}, **config), f)
     return folder
 
 
 def ask(path, *argv, note=NOTE, grant=True, **config):
     folder = skill(**dict({"url": SERVER.url(path)}, **config))
     connect = ["connect", SERVER.address() if grant is True else grant] if grant else []
-    began = time.monotonic()
     p = subprocess.run([ASK, STORE, folder, note, *connect, *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
                        env=dict(ENV, LETHE_BUILD=os.path.dirname(LETHE)))
     same(p.returncode, 0, p.stdout, p.stderr)
-    check(time.monotonic() - began < 20, "it took too long")
     return json.loads(p.stdout)
 
 
@@ -110,7 +107,7 @@ def badly(path, code, words):
     del SERVER.asked[:]
     if other:
         SERVER.other = other.server_port
-    a = ask(path)
+    a = ask(path, **({"timeout_seconds": 1} if words == "Timeout" else {}))  # of the others none may be late on a busy machine
     check(degraded(a, code, words), a)
     same([x[1] for x in SERVER.asked], ["/" + path] * (1 if code == "advisor_exit" else 2), "what was asked")
     if other:

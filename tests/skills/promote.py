@@ -175,7 +175,7 @@ def http_advisor(server, path):
         shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("*.c", "*.h"))
         shutil.copy(PROGRAM, folder)
     with open(folder + "/advisor.json", "w", encoding="utf-8") as f:
-        json.dump({"url": server.url(path), "model": "test", "timeout_seconds": 2}, f)
+        json.dump({"url": server.url(path), "model": "test", "timeout_seconds": 40}, f)
     return ["--advisor", folder, "--set", "connect=" + server.address()]
 
 

@@ -113,7 +113,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (40, GOOD[:40]))
 
     def slow(self, body):
-        self.server.stop.wait(30)
+        self.server.stop.wait(600)
 
     def drip(self, body):
         self.send_response(200)

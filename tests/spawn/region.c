@@ -87,7 +87,7 @@ static void loop(const RunWish *w, const SpawnRequest *q, const Grant *g, Spawne
         while (status_open || out_open) {
                 struct pollfd p[3] = {{status_open ? s->status : -1, POLLIN, 0}, {notify, POLLIN, 0}, {out_open ? out : -1, POLLIN, 0}};
 
-                if (poll(p, 3, 10000) <= 0) {
+                if (poll(p, 3, 60000) <= 0) {
                         e->hung = true;
                         spawn_kill(s);
                         spawn_kill(s);

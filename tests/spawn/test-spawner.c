@@ -154,7 +154,7 @@ static int templates(void *arg) {
                 child_check(e.start == 0 && e.status == 0 && children("lethe-worker", pids, ARRAY_SIZE(pids)) == 2);
         }
         spawner_forget(s);
-        for (int i = 0; i < 2000 && children("lethe-worker", pids, ARRAY_SIZE(pids)) != 1; i++)
+        for (int i = 0; i < 24000 && children("lethe-worker", pids, ARRAY_SIZE(pids)) != 1; i++)
                 poll(NULL, 0, 5);
         child_check(children("lethe-worker", pids, ARRAY_SIZE(pids)) == 1);
         spawner_free(s);
@@ -312,7 +312,7 @@ static int strays(void *arg) {
         control.head = (struct cmsghdr){CMSG_LEN(sizeof(fds)), SOL_SOCKET, SCM_RIGHTS};
         memcpy(CMSG_DATA(&control.head), fds, sizeof(fds));
         child_check(sendmsg(n.control, &m, MSG_NOSIGNAL) == sizeof(o));
-        for (int i = 0; i < 2000 && children("lethe-guard", pids, ARRAY_SIZE(pids)) != 2; i++)
+        for (int i = 0; i < 24000 && children("lethe-guard", pids, ARRAY_SIZE(pids)) != 2; i++)
                 poll(NULL, 0, 5);
         nursery_end(&n);
         child_check(waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0); /* it is there, dead or alive */

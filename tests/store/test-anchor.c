@@ -58,7 +58,7 @@ Test(anchor, lags_by_one_commit_at_most) {
         store_fixture_open(&f, STORE_SUPERVISE);
         store_keep_ahead(f.store, CHAIN);
         cr_assert_eq(live_ahead(f.store, &rest, &f.d), 0);
-        for (int i = 0; i < 1000 && anchored(&f) < told + N_ENTRIES; i++)
+        for (int i = 0; i < 12000 && anchored(&f) < told + N_ENTRIES; i++)
                 usleep(10000);
         cr_assert_eq(anchored(&f), told + N_ENTRIES);
 }

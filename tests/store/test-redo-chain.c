@@ -108,7 +108,7 @@ Test(redo_chain, others_bring_it_in) {
         /* Nobody comes. */
         cr_assert_eq(live_ahead(f.store, &rest, &f.d), 0);
         cr_assert_null(rest);
-        for (int i = 0; i < 1000 && seen < size + N_ENTRIES; i++) {
+        for (int i = 0; i < 12000 && seen < size + N_ENTRIES; i++) {
                 usleep(10000);
                 cr_assert_eq(store_begin_at_once(f.store, &t, &f.d), 0);
                 cr_assert_eq(ledger_state(t, &seen, NULL), 0);

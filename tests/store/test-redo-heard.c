@@ -168,7 +168,7 @@ Test(redo, a_loop_waits_for_no_lock) {
         cr_assert_eq(count_threads(), threads + 1);
         close(hold[1]);
         cr_assert_eq(waitpid(pid, NULL, 0), pid);
-        for (until = clock_mono_usec() + 20000000; seen < size + N_ENTRIES && clock_mono_usec() < until; usleep(1000)) {
+        for (until = clock_mono_usec() + 120000000; seen < size + N_ENTRIES && clock_mono_usec() < until; usleep(1000)) {
                 cr_assert_eq(store_begin_at_once(f.store, &t, &f.d), 0);
                 cr_assert_eq(ledger_state(t, &seen, NULL), 0);
                 store_abort(t);
