@@ -173,7 +173,7 @@ unsigned task_forget_ghosts(Guard *g, const Task *t);
 Task *task_other(Guard *g, const Task *t, bool (*f)(const Task *other, const Task *t));
 
 /* t was killed in a call that executes. Was it through, and only could not say so? Then its memory is its own, and those go on in the old one whose memory it
- * had: the parent of a child of vfork(2). An image that an ordinary user's guard may not look into may be such a one, and is missed. */
+ * had: the parent of a child of vfork(2). An image that may not be looked into is missed. */
 void task_was_through(Guard *g, Task *t);
 
 /* trace.c: one report of waitpid(). */

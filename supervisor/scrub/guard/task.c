@@ -238,19 +238,20 @@ static bool uses_memory(const Task *other, const Task *t) {
         return same_space(other->pid, t->pid) == 1;
 }
 
-static bool hides_memory(const Task *other, const Task *t) {
-        return same_space(other->pid, t->pid) == -EPERM;
-}
-
-static bool is_another(const Task *other, const Task *t) {
-        return true;
+/* One that is at its end has none any more; whoever has some after the comparison had it before. */
+static bool has_other_memory(const Task *other, const Task *t) {
+        return same_space(other->pid, t->pid) == 0 && !task_executes(other->pid);
 }
 
 void task_was_through(Guard *g, Task *t) {
-        if (t->space->users < 2 || !task_other(g, t, is_another) || task_other(g, t, uses_memory))
+        if (t->space->users < 2)
                 return;
-        if (task_other(g, t, hides_memory))
+        if (!scan_allowed(t->pid)) {
                 g->evidence->processes_missed++;
-        else if (task_exec(g, t) < 0)
+                return;
+        }
+        if (task_other(g, t, uses_memory) || !task_other(g, t, has_other_memory))
+                return;
+        if (task_exec(g, t) < 0)
                 abort();
 }
