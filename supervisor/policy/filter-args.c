@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #define INT 0xFFFFFFFFU
 #define MASK(i, mask, value)                                                                                           \
@@ -27,6 +28,7 @@
 #define PRIVATE(without) MASK(3, (without) | MAP_SHARED_VALIDATE, MAP_PRIVATE)
 
 #define SUID_SGID 06000
+#define FILTER_RWF_DONTCACHE 0x80U /* Linux 6.14 */
 #define CLOSE_RANGE_UNSHARE_ 2
 #define UNNAMED (O_TMPFILE & ~O_DIRECTORY)
 #define CREATES (O_CREAT | UNNAMED)
@@ -160,8 +162,14 @@ const FilterRow filter_rows[] = {
         {"fcntl", 0, 1, {IS(1, F_DUPFD_CLOEXEC)}},
         {"fcntl", 0, 2, {IS(1, F_SETPIPE_SZ), BELOW(2, REGION_PIPE_BYTES + 1)}}, /* larger ones take from all pipes of the user */
         {"fcntl", 0, 1, {IS(1, F_GETPIPE_SZ)}},
-        {"fcntl", 0, 1, {MASK(1, INT & ~1U, F_GET_SEALS)}},           /* and write hints; no new seals: a sealed file cannot be overwritten */
-        {"fcntl", 0, 1, {MASK(1, INT & ~3U, F_SET_RW_HINT)}},
+        {"fcntl", 0, 1, {MASK(1, INT & ~1U, F_GET_SEALS)}},           /* and the hint for writes; no new seals: a sealed file cannot be overwritten */
+        /* A hint is the inode's, which other regions read (F_SET_RW_HINT and below): none is set. */
+
+        /* The page cache is the host's: nobody throws pages out of it, or asks whether they are in it (I-68). */
+        {"fadvise64", 0, 1, {MASK(3, INT & ~3U, 0)}}, /* normal, random, sequential, will need */
+        {"fadvise64", 0, 1, {IS(3, POSIX_FADV_NOREUSE)}},
+        {"preadv2", 0, 1, {MASK(5, RWF_NOWAIT | FILTER_RWF_DONTCACHE, 0)}},
+        {"pwritev2", 0, 1, {MASK(5, RWF_NOWAIT | FILTER_RWF_DONTCACHE, 0)}},
 
         {"inotify_init", WHEN_WATCHES, 0, {}},
         {"inotify_init1", WHEN_WATCHES, 0, {}},
@@ -180,8 +188,6 @@ const FilterRow filter_rows[] = {
         {"prctl", 0, 1, {MASK(0, INT & ~3U, PR_SET_CHILD_SUBREAPER)}}, /* 36..39: subreaper, no_new_privs */
         {"prctl", 0, 1, {IS(0, PR_GET_TID_ADDRESS)}}, /* not PR_SET_THP_DISABLE: worker/program.c says why */
         {"prctl", 0, 1, {IS(0, PR_GET_THP_DISABLE)}},
-        /* Landlock of its own: no rules about files, because a rule keeps a deleted file's data where no descriptor shows it. */
-        {"landlock_add_rule", 0, 1, {IS(1, 2)}}, /* a port */
         {"prctl", 0, 2, {IS(0, PR_CAP_AMBIENT), IS(1, PR_CAP_AMBIENT_IS_SET)}},
         {"prctl", 0, 1, {IS(0, PR_GET_SPECULATION_CTRL)}},
         {"prctl", 0, 1, {IS(0, 65)}}, /* PR_SET_MDWE */
@@ -218,7 +224,7 @@ const size_t n_filter_rows = ARRAY_SIZE(filter_rows);
 
 /* Newer than libseccomp's table; numbers from 424 on are the same everywhere. */
 const FilterNumber filter_numbers[] = {
-        {"cachestat", 451}, {"map_shadow_stack", 453}, {"futex_wake", 454}, {"futex_wait", 455}, {"futex_requeue", 456}, {"mseal", 462},
+        {"map_shadow_stack", 453}, {"futex_wake", 454}, {"futex_wait", 455}, {"futex_requeue", 456}, {"mseal", 462},
 };
 const size_t n_filter_numbers = ARRAY_SIZE(filter_numbers);
 

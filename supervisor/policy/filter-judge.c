@@ -72,7 +72,10 @@ static const DenyRow deny_rows[] = {
         {"fcntl", "file-leases", EPERM},
         {"prctl", "process-attributes", EPERM},
         {"personality", "process-attributes", EPERM},
-        {"landlock_add_rule", "hidden-files", EOPNOTSUPP},
+        {"landlock_add_rule", "hidden-files", EOPNOTSUPP}, /* a rule keeps a deleted file's data; and 65,536 ports are memory that nobody counts */
+        {"fadvise64", "page-cache", EPERM},
+        {"preadv2", "page-cache", EOPNOTSUPP},
+        {"pwritev2", "page-cache", EOPNOTSUPP},
         {"seccomp", "nested-listener", EPERM},
         {"setrlimit", "core-files", EPERM},
         {"prlimit64", "core-files", EPERM},
@@ -180,10 +183,16 @@ static void deny(const FilterInput *in, const struct seccomp_data *d, FilterVerd
                 snprintf(v->object, sizeof(v->object), "command %u", (unsigned)a1);
                 if ((int)a1 == F_ADD_SEALS)
                         v->rule = "file-seals";
+                else if (((int)a1 & ~3) == F_SET_RW_HINT)
+                        v->rule = "file-hints";
                 else if ((int)a1 == F_SETPIPE_SZ) {
                         v->rule = "pipe-size";
                         snprintf(v->object, sizeof(v->object), "%u bytes, at most %d", (unsigned)d->args[2], REGION_PIPE_BYTES);
                 }
+        } else if (strcmp(call, "fadvise64") == 0) {
+                snprintf(v->object, sizeof(v->object), "advice %d", (int)d->args[3]);
+        } else if (strcmp(call, "preadv2") == 0 || strcmp(call, "pwritev2") == 0) {
+                snprintf(v->object, sizeof(v->object), "flags 0x%x", (unsigned)d->args[5]);
         } else if (strcmp(call, "madvise") == 0) {
                 snprintf(v->object, sizeof(v->object), "advice %d", (int)d->args[2]);
         } else if (strcmp(call, "prctl") == 0 || strcmp(call, "personality") == 0) {

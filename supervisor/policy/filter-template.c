@@ -8,8 +8,9 @@
 
 #include <errno.h>
 
-/* Of the steps, and of no region: namespaces, mounts, the file that carries the words. */
-static const char *const of_the_steps[] = {"clone3", "fsopen", "fsconfig", "fsmount", "open_tree", "move_mount", "mount_setattr", "openat2", "memfd_create"};
+/* Of the steps, and of no region: namespaces, mounts, the file that carries the words, rules of Landlock. */
+static const char *const of_the_steps[] = {"clone3", "fsopen", "fsconfig", "fsmount", "open_tree", "move_mount", "mount_setattr", "openat2", "memfd_create",
+                                           "landlock_add_rule"};
 
 static const char *const of_regions[] = {
 #define ALLOW(call) #call,

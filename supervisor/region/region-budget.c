@@ -21,6 +21,7 @@
 #define WALK_FILES_MAX 20000  /* files looked at in one walk of the scratch */
 #define WALK_DEPTH_MAX 64
 
+#define SCRATCH_NAME_BYTES 1280 /* of the kernel's memory: inode, entry and the longest name */
 #define SHARE_OF(left) ((left) / 4 * 3) /* a region below gets no more of what is left */
 
 void region_budget_init(RegionBudget *b, const Grant *g, RegionCgroup *c) {
@@ -135,6 +136,7 @@ static Breach look_scratch(RegionBudget *b, FilesLook files) {
                 return budget_no_breach;
         uint64_t used = (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 
+        b->scratch_names = (fs.f_files - fs.f_ffree) * SCRATCH_NAME_BYTES;
         b->scratch_now = used;
         b->scratch_bytes = MAX(b->scratch_bytes, used);
         if (used + b->lent.scratch_bytes > max->scratch_bytes)
@@ -171,7 +173,7 @@ Breach budget_look_cpu(RegionBudget *b) {
 static uint64_t budget_held(const RegionBudget *b) {
         uint64_t scratch = b->scratch_on_host ? 0 : b->scratch_now; /* tmpfs pages are memory */
 
-        return b->tree.resident_bytes + scratch + b->shared.held_bytes + b->queued + b->reserved;
+        return b->tree.resident_bytes + b->tree.areas_bytes + scratch + b->scratch_names + b->shared.held_bytes + b->queued + b->reserved;
 }
 
 static Breach look_memory(RegionBudget *b) {
@@ -231,20 +233,33 @@ static int look_at_tree(RegionBudget *b, unsigned more) {
         return e;
 }
 
+/* Where all descriptors cannot make half of the memory there is no look, but now and then one at what lies in sockets: as much as one user may have there. */
+static void look_queues(RegionBudget *b, bool slow) {
+        uint64_t half = b->grant->budget.memory_bytes / 2, each = queues_each_most();
+
+        if (b->tree.all_fds * each > half || (slow && (b->tree.all_fds + b->grant->budget.open_files) * each > half))
+                b->queued = queues_bytes(b->worker);
+        else if (slow)
+                b->queued = 0;
+}
+
 Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         const Budget *max = &b->grant->budget;
         uint64_t cost, next, cpu_left;
         static atomic_long known;
         long cpus = atomic_load_explicit(&known, memory_order_relaxed);
+        bool slow = now >= b->slow_deadline;
         Breach r;
 
+        if (slow)
+                b->slow_deadline = now + TICK_SLOW_USEC;
         if (cpus <= 0) {
                 cpus = MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
                 atomic_store_explicit(&known, cpus, memory_order_relaxed);
         }
         look_full(b);
         r = look_scratch(b, FILES_WHEN_CHANGED);
-        if (look_at_group(b) < 0 && look_at_tree(b, PROC_LOOK_FDS | look_without_groups(b)) < 0)
+        if (look_at_group(b) < 0 && look_at_tree(b, PROC_LOOK_FDS | look_without_groups(b) | (slow && !b->cgroup->memory ? PROC_LOOK_AREAS : 0)) < 0)
                 b->tree.tasks = b->tasks_bound = 0; /* out of memory here: the kernel's own limits still hold */
         b->opens = 0;
         if (!b->cgroup->cpu || region_cgroup_cpu_usec(b->cgroup, &b->cpu_usec) < 0)
@@ -260,7 +275,7 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
                 r = budget_look_cpu(b);
         if (r.outcome == OUTCOME_NONE && !b->cgroup->memory) {
                 look_shared(b);
-                b->queued = b->tree.all_fds * QUEUES_EACH_MOST > max->memory_bytes / 2 ? queues_bytes(b->worker) : 0;
+                look_queues(b, slow);
                 r = look_memory(b);
         }
         if (r.outcome == OUTCOME_NONE && b->cgroup->pids)

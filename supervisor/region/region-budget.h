@@ -41,8 +41,10 @@ struct RegionBudget {
         uint64_t wall_deadline;      /* for the loop; LOOP_NEVER before the start and after the end */
         uint64_t tick_deadline;      /* next accounting */
         uint64_t tick_usec;          /* distance of ticks */
+        uint64_t slow_deadline;      /* of what is looked at every few ticks */
         uint64_t queued;             /* bytes in pipes and sockets, when last looked at */
         uint64_t scratch_now;        /* bytes in use when last looked at */
+        uint64_t scratch_names;      /* memory of the kernel for files of the scratch, whatever is in them; 0 where it is a folder of the host's */
         uint64_t scratch_base;       /* use before the program started: its folders */
         uint64_t scratch_seen;       /* use when file sizes were last looked at */
         uint64_t tasks_bound;        /* no more tasks than this: last count plus every fork since */

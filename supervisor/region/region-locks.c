@@ -134,7 +134,7 @@ static bool locks_is_own(RegionLocks *l, const LockPlace *p, int fd, const LockF
 /* Owners of record locks. */
 
 static void locks_drop(RegionLocks *l, size_t i) {
-        close(l->owners[i].fd);
+        closep(&l->owners[i].fd);
         close(l->owners[i].pidfd);
         l->owners[i] = l->owners[--l->n_owners];
 }
@@ -407,6 +407,18 @@ RegionLocks *region_locks_new(void) {
         if (l)
                 l->deadline = LOCKS_NEVER;
         return l;
+}
+
+int region_locks_take(RegionLocks *l) {
+        int fd;
+
+        if (l->n_waits > 0)
+                return l->waits[--l->n_waits].fd;
+        if (l->n_owners == 0)
+                return -1;
+        fd = TAKE_FD(l->owners[l->n_owners - 1].fd);
+        locks_drop(l, l->n_owners - 1);
+        return fd;
 }
 
 void region_locks_free(RegionLocks *l) {

@@ -60,6 +60,10 @@ RegionLocks *region_locks_new(void);
 /* All locks of F_SETLK go, and all who wait are forgotten. */
 void region_locks_free(RegionLocks *l);
 
+/* Nothing of the region runs any more: gives out a description of a file that a lock was made on, or that a call waited with, and forgets the lock. It is the
+ * caller's. -1: there is none left. */
+int region_locks_take(RegionLocks *l);
+
 typedef struct LockPlace {
         pid_t worker;         /* the region's first process */
         Tier tier;

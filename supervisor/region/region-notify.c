@@ -97,9 +97,14 @@ int region_notify_write(pid_t pid, uint64_t at, const void *from, size_t n) {
         return process_vm_writev(pid, &local, 1, &remote, 1, 0) == (ssize_t)n ? 0 : -EFAULT;
 }
 
+/* A thread can have a table of descriptors of its own. Before Linux 6.9 (PIDFD_THREAD) none gets one. */
 int region_notify_copy_fd(pid_t pid, int fd) {
-        _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, region_notify_process(pid), 0);
-        int copy = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+        _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, O_EXCL);
+        int copy;
+
+        if (pidfd < 0 && errno == EINVAL)
+                pidfd = (int)syscall(SYS_pidfd_open, region_notify_process(pid), 0);
+        copy = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
 
         return copy < 0 ? -errno : copy;
 }

@@ -1,6 +1,8 @@
 /* Runs: supervisor. */
 #include "region/region-proc.h"
 
+#include "region/region-tables.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#define PROC_PAGE 4096
+#define PROC_VSIZE 20 /* of proc_stat(): addresses in use */
+#define PROC_AREAS_FREE 1024 /* of a process, which no program notices: 256 KiB */
+#define PROC_AREAS_MAX 65536 /* vm.max_map_count, where nobody raised it */
+#define PROC_AREA_BYTES 192
+#define PROC_AREA_LINK_BYTES 64
 
 uint64_t proc_fd_count(pid_t pid) {
         char path[64];
@@ -37,8 +47,9 @@ static uint64_t status_kib(const char *text, const char *key) {
 
 uint64_t proc_data_bytes(pid_t pid) {
         char path[64], text[4096];
+        pid_t teller = tables_teller(pid);
 
-        snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+        snprintf(path, sizeof(path), "/proc/%d/status", (int)(teller > 0 ? teller : pid));
         return proc_read(path, text, sizeof(text)) ? status_kib(text, "\nVmData:") : 0;
 }
 
@@ -63,42 +74,82 @@ static uint64_t ticks_usec(uint64_t ticks) {
         return ticks * 1000000 / (uint64_t)MAX(sysconf(_SC_CLK_TCK), 1L); /* no system call */
 }
 
-static int look_at(ProcTree *t, pid_t pid, unsigned look) {
-        uint64_t f[20];
+/* Every table of descriptors counts: a thread can have its own. */
+static int look_at_tables(ProcTree *t, pid_t pid, uint64_t threads) {
+        _cleanup_free_ pid_t *list = NULL;
+        size_t n = 1;
+        int e = threads > 1 ? tables_of(pid, &list, &n) : 0;
+
+        for (size_t i = 0; e == 0 && i < n; i++) {
+                uint64_t fds = proc_fd_count(list ? list[i] : pid);
+
+                t->most_fds = MAX(t->most_fds, fds);
+                t->all_fds += fds;
+        }
+        return e;
+}
+
+/* Areas of address space are the kernel's memory: each one has an entry, and another one for each process above that it was forked from. */
+static uint64_t look_at_areas(pid_t teller, uint64_t vsize, unsigned depth) {
+        uint64_t n = 0, most = PROC_AREAS_MAX;
+        char path[64], text[16384];
+        ssize_t k;
+        int fd;
+
+        if (vsize / PROC_PAGE < PROC_AREAS_FREE)
+                return 0;
+        snprintf(path, sizeof(path), "/proc/%d/maps", (int)teller);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        while (fd >= 0 && n < most && (k = read(fd, text, sizeof(text))) > 0)
+                for (const char *p = text, *end = text + k; (p = memchr(p, '\n', (size_t)(end - p))); p++)
+                        n++;
+        if (fd >= 0)
+                close(fd);
+        return n > PROC_AREAS_FREE ? (n - PROC_AREAS_FREE) * (PROC_AREA_BYTES + PROC_AREA_LINK_BYTES * (uint64_t)depth) : 0;
+}
+
+static int look_at(ProcTree *t, pid_t pid, unsigned depth, unsigned look) {
+        uint64_t f[PROC_VSIZE + 1];
         char path[64], text[4096];
+        pid_t teller = pid;
+        int e;
 
         if (!proc_stat(pid, f, ARRAY_SIZE(f)))
                 return 0;
         t->tasks += MAX(f[17], UINT64_C(1));
-        if (look & PROC_LOOK_CPU) {
-                ProcEntry *e = tree_entry(t, pid, f[19]);
+        /* With the first thread gone, only another one tells of the memory. */
+        if (f[17] > 1 && f[PROC_VSIZE] == 0 && (teller = tables_teller(pid)) > 0) {
+                uint64_t again[PROC_VSIZE + 1];
 
-                if (!e)
-                        return -ENOMEM;
-                e->cpu_usec = MAX(e->cpu_usec, ticks_usec(f[11] + f[12]));
-                e->waited_cpu_usec = MAX(e->waited_cpu_usec, ticks_usec(f[13] + f[14]));
-                e->alive = true;
+                f[PROC_VSIZE] = proc_stat(teller, again, ARRAY_SIZE(again)) ? again[PROC_VSIZE] : 0;
         }
+        if (look & PROC_LOOK_CPU) {
+                ProcEntry *p = tree_entry(t, pid, f[19]);
+
+                if (!p)
+                        return -ENOMEM;
+                p->cpu_usec = MAX(p->cpu_usec, ticks_usec(f[11] + f[12]));
+                p->waited_cpu_usec = MAX(p->waited_cpu_usec, ticks_usec(f[13] + f[14]));
+                p->alive = true;
+        }
+        if (look & PROC_LOOK_AREAS)
+                t->areas_bytes += look_at_areas(teller, f[PROC_VSIZE], depth);
         if (look & PROC_LOOK_MEMORY) {
                 uint64_t shared = 0;
 
                 if (look & PROC_LOOK_SHARED) {
-                        snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
+                        snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)teller);
                         if (proc_read(path, text, sizeof(text)))
                                 shared = status_kib(text, "\nPss_Anon:");
                 }
-                snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+                snprintf(path, sizeof(path), "/proc/%d/status", (int)teller);
                 if (proc_read(path, text, sizeof(text))) {
                         t->resident_bytes += (shared ? shared : status_kib(text, "\nRssAnon:")) + status_kib(text, "\nVmPTE:");
                         t->most_data_bytes = MAX(t->most_data_bytes, status_kib(text, "\nVmData:"));
                 }
         }
-        if (look & PROC_LOOK_FDS) {
-                uint64_t n = proc_fd_count(pid);
-
-                t->most_fds = MAX(t->most_fds, n);
-                t->all_fds += n;
-        }
+        if (look & PROC_LOOK_FDS && (e = look_at_tables(t, pid, f[17])) < 0)
+                return e;
         return 0;
 }
 
@@ -191,14 +242,22 @@ int proc_tree_list(pid_t root, pid_t **ret, size_t *ret_n) {
 
 int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
         _cleanup_free_ pid_t *list = NULL;
-        size_t n = 0, room = 0;
+        size_t n = 0, room = 0, generation;
+        unsigned depth = 1;
         int e;
 
         t->tasks = t->resident_bytes = t->most_data_bytes = t->most_fds = t->all_fds = 0;
+        if (look & PROC_LOOK_AREAS)
+                t->areas_bytes = 0;
         forget_gone(t);
         e = add_children(root, &list, &n, &room);
+        generation = n; /* the list has one generation behind the other */
         for (size_t i = 0; e == 0 && i < n; i++) {
-                e = look_at(t, list[i], look);
+                if (i == generation) {
+                        generation = n;
+                        depth++;
+                }
+                e = look_at(t, list[i], depth, look);
                 if (e == 0)
                         e = add_children(list[i], &list, &n, &room);
         }

@@ -24,7 +24,8 @@ typedef struct ProcTree {
         uint64_t resident_bytes; /* anonymous memory and page tables of all; shared memory is RegionShared's and the scratch's */
         uint64_t most_data_bytes;/* largest VmData of one process */
         uint64_t most_fds;       /* most descriptors open in one process */
-        uint64_t all_fds;        /* in all processes */
+        uint64_t all_fds;        /* in all processes, and in tables that threads have for themselves */
+        uint64_t areas_bytes;    /* of the last walk with AREAS: what the kernel has for areas of address space, of processes with many */
         /* Of all walks: */
         uint64_t cpu_usec;       /* of the whole tree, never falling */
         uint64_t gone_cpu_usec;  /* of processes that are no more */
@@ -37,6 +38,7 @@ typedef enum ProcLook {
         PROC_LOOK_MEMORY = 4,
         PROC_LOOK_FDS = 8,
         PROC_LOOK_SHARED = 16, /* with MEMORY: a page that several processes share counts once, which costs a walk of every page table */
+        PROC_LOOK_AREAS = 32,  /* the areas of address space are counted */
 } ProcLook;
 
 /* Walks everything below `root` (the worker; not counted itself). Returns 0 or -errno; a process that goes away meanwhile is no error. */

@@ -1,13 +1,13 @@
-/* Runs: supervisor. What a region keeps in the kernel's queues: pipes and sockets that one of its processes has open. */
+/* Runs: supervisor. What a region keeps in the kernel behind its descriptors: what pipes and sockets hold, and these themselves. */
 #pragma once
 
 #include "base/util.h"
 
 #include <sys/types.h>
 
-/* What one descriptor queues at most: twice the standard net.core.wmem_max, of a socket. Where all of a region's cannot make half of its memory, there
- * is no look. */
-#define QUEUES_EACH_MOST (416ULL << 10)
+/* What one descriptor queues at most: of a socket, twice net.core.wmem_max. */
+uint64_t queues_each_most(void);
 
-/* Bytes of memory that are queued in pipes and sockets of all processes below root; each counts once, whoever has it open. 0 when out of memory. */
+/* Bytes of memory that are queued in pipes and sockets of all processes below root, and in those that lie in these sockets, sent and not taken; each counts
+ * once, whoever has it open; and of the objects themselves, with what epolls watch. What nobody can look into counts as much as it can be. 0 when out of memory. */
 uint64_t queues_bytes(pid_t root);

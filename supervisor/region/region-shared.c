@@ -1,6 +1,7 @@
 #include "region/region-shared.h"
 
 #include "region/region-proc.h"
+#include "region/region-tables.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,10 +99,11 @@ static int shared_line(RegionShared *s, const char *line) {
 
 static int shared_look_at(RegionShared *s, pid_t pid) {
         char path[64], text[SHARED_LINE_MAX];
+        pid_t teller = tables_teller(pid);
         size_t n = 0;
         int fd, e = 0;
 
-        snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+        snprintf(path, sizeof(path), "/proc/%d/maps", (int)teller);
         fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
                 return 0; /* it ended */

@@ -1,6 +1,8 @@
 /* Runs: supervisor. */
 #include "scrub/early-internal.h"
 
+#include "region/region-tables.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mempolicy.h>
@@ -120,7 +122,7 @@ static Elsewhere mapped_by_others(Early *e, pid_t pid, const Area *part) {
                 snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)tree.v[i].pid, (int)pid);
                 if (!tree.v[i].alive || stat(path, &st) == 0)
                         continue;
-                if (scan_begin(&s, tree.v[i].pid) == 0)
+                if (scan_begin(&s, tables_teller(tree.v[i].pid)) == 0)
                         most = MAX(most, mapped_elsewhere(&s, part, NULL));
                 scan_end(&s);
         }
@@ -282,7 +284,7 @@ void early_count_copies(Early *e, const struct stat *file, uint64_t length) {
                 e->region->notify.freed.unheld++;
         for (size_t i = 0; i < tree.n; i++)
                 if (tree.v[i].alive)
-                        count_copies_of(e, tree.v[i].pid, file, length);
+                        count_copies_of(e, tables_teller(tree.v[i].pid), file, length);
         proc_tree_deinit(&tree);
 }
 

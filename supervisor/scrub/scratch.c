@@ -168,3 +168,15 @@ int scratch_wipe(int root, unsigned passes, const ScratchSum *sum, ScratchWiped 
         free(w.pattern); /* holds what was written; what was read back instead is cleared where that is seen */
         return e;
 }
+
+uint64_t scratch_wipe_deleted(int root, int fd, unsigned passes, ScratchWiped *ret) {
+        Wipe w = {.passes = passes, .said = ret};
+        struct stat st, folder;
+
+        if (fstat(root, &folder) < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink > 0 || st.st_dev != folder.st_dev || st.st_blocks == 0)
+                return 0;
+        ret->files++;
+        wipe_open(&w, fd, st.st_size);
+        free(w.pattern);
+        return (uint64_t)st.st_blocks * 512;
+}

@@ -24,3 +24,6 @@ typedef struct ScratchWiped {
  * overwritten, and a file that still has another one somewhere is not touched: it may be somebody's. A file system of the region's own is summed up: what
  * was there at the end and has no name, is in no account and is not lent, is missed. Returns 0 or -errno. */
 int scratch_wipe(int root, unsigned passes, const ScratchSum *sum, ScratchWiped *ret);
+/* A file of the scratch without a name, which the supervisor itself held for the region: overwrites it and adds it to *ret. Any other file is left as it is.
+ * Returns its bytes, or 0. */
+uint64_t scratch_wipe_deleted(int root, int fd, unsigned passes, ScratchWiped *ret);

@@ -247,7 +247,7 @@ static int explain_clone(Start *t, const CloneExec *c, int error, Diag *reterr) 
 /* Making one is the dearest step of a start, and where no socket can be made it keeps nothing apart that the filter and Landlock do not.
  * What it does keep apart then are the tables of the host's network in /proc/PID/net. */
 static bool needs_net_namespace(const Grant *g) {
-        return g->network == NETWORK_PRIVATE || (g->network == NETWORK_NONE && g->proc);
+        return g->network == NETWORK_PRIVATE || (g->network != NETWORK_HOST && g->proc);
 }
 
 /* Its sockets are made in its own network namespace, and connected in the host's. */

@@ -111,12 +111,12 @@ def who_gets_along_with_its_memory_breaks_no_budget():
 @case
 def an_end_is_no_breach_though_files_filled_the_memory():
     path = os.path.join(DIR, "file")
-    for what, end in (("crash-after-files", ("signaled", 11, 139)), ("read-and-drop", ("exited", None, 0))):
+    for what, mode, end in (("crash-after-files", "ro", ("signaled", 11, 139)), ("read-and-drop", "rw", ("exited", None, 0))):
         with open(path, "wb") as f:
             f.write(bytes(48 << 20))
             os.fsync(f.fileno())
             os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)  # who reads it first pays for it
-        r = run("--memory", "32m", "-v", path + ":/file", "--exec", BREACH, what)
+        r = run("--memory", "32m", "-v", path + ":/file:" + mode, "--exec", BREACH, what)
         same((r.receipt["outcome"], r.receipt["signal"], r.code), end, what, r)
 
 

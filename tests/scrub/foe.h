@@ -67,3 +67,14 @@ void way_closed(int n);
 void way_queues(int n);
 void way_mapped(int n);
 void way_fifo(int n);
+/* foe-reach.c */
+void way_sockets(int n);
+void way_behind(int n);
+void way_behind_empty(int n);
+void way_many_deleted(int n);
+void way_locked(int n);
+void way_sealed(int n);
+void way_doubled(int n);
+void way_private_page(int n);
+void way_pages(int n);
+void way_marks(int n);

@@ -19,6 +19,7 @@
 #define PIDFD_THREAD_ O_EXCL
 #define CHUNK 65536
 #define EMPTY_MAX 1024
+#define EMPTY_MOST (1U << 18) /* where descriptors lie behind them: more than a socket of 64 MiB takes */
 #define SENT_MAX 253 /* descriptors in one message: SCM_MAX_FD of the kernel */
 #define DEPTH_MAX 4  /* sockets that were sent through sockets */
 
@@ -338,20 +339,29 @@ static void take_waiting(Guard *g, int fd) {
                 take_sent(g, one, true, 0);
 }
 
+static unsigned long own_lie_in(int fd) {
+        char name[24];
+
+        snprintf(name, sizeof(name), "%d", fd);
+        return lie_in(getpid(), name);
+}
+
 static uint64_t clear_socket(Guard *g, int fd, const int own[2]) {
         uint64_t all = 0;
         ssize_t n;
 
         take_waiting(g, fd);
         take_all_in_line(fd);
-        /* 0 is the end of a stream, or an empty message before others. */
-        for (unsigned empty = 0; empty < EMPTY_MAX && (n = receive(g, fd, 0, true, 0)) >= 0; empty += n == 0) {
+        /* 0 is the end of a stream, or an empty message before others: behind however many there may be descriptors. */
+        for (unsigned empty = 0; (empty < EMPTY_MAX || (empty < EMPTY_MOST && own_lie_in(fd) > 0)) && (n = receive(g, fd, 0, true, 0)) >= 0; empty += n == 0) {
                 all += (uint64_t)n;
                 for (int i = 0; i < 2; i++)
                         if (send(own[0], zeros, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
                                 while (recv(own[1], chunk, sizeof(chunk), MSG_DONTWAIT) > 0)
                                         ;
         }
+        if (own_lie_in(fd) > 0 && files_any(g))
+                files_miss(g, &(struct stat){});
         return all;
 }
 
