@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define QUEUES_PAGE 4096
@@ -105,11 +104,15 @@ static uint64_t queues_with_sent(QueuesSeen *seen, int fd, bool pipe, unsigned d
 
 /* One that came out of a socket, which keeps it. It is closed. */
 static uint64_t queues_sent_one(QueuesSeen *seen, int fd, unsigned depth) {
+        char link[64], name[64];
         uint64_t sum = 0;
-        struct stat st;
+        ssize_t n;
 
-        if (fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) && queues_new(seen, st.st_ino))
-                sum = queues_with_sent(seen, fd, S_ISFIFO(st.st_mode), depth);
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        n = readlink(link, name, sizeof(name) - 1);
+        name[MAX(n, (ssize_t)0)] = 0;
+        if (queues_new(seen, queues_inode(name)))
+                sum = QUEUES_PIPE + queues_with_sent(seen, fd, *name == 'p', depth);
         close(fd);
         return sum;
 }

@@ -9,5 +9,6 @@
 uint64_t queues_each_most(void);
 
 /* Bytes of memory that are queued in pipes and sockets of all processes below root, and in those that lie in these sockets, sent and not taken; each counts
- * once, whoever has it open; and of the objects themselves, with what epolls watch. What nobody can look into counts as much as it can be. 0 when out of memory. */
+ * once, whoever has it open; and of the objects themselves, with what epolls watch. What nobody can look into counts as much as it can be. 0 when out of
+ * memory. */
 uint64_t queues_bytes(pid_t root);
