@@ -25,6 +25,7 @@
                                                   GUARD_ALONE or an errno, but for GUARD_EXECUTES; error = ECHILD: it was killed, see DOOM
    DOOM (the serial)                              the image of the task that waits in execve is overwritten: if it comes out of the call in any way but
                                                   by its success, it is killed before it runs another instruction
+ *   LENT                                           the supervisor has files of the scratch open itself, because it made locks on them for the region
  *   DONE                             (exits 0)     the supervisor has recorded the evidence
  *   DONE with GUARD_AGAIN            AS_NEW        the same, and it may serve another region: it has closed and overwritten all that it had of this
  *                                                  one, the evidence page too, and waits for an ATTACH. After anything out of the ordinary, and
@@ -47,7 +48,7 @@
 
 #include <stdint.h>
 
-#define GUARD_VERSION 7U
+#define GUARD_VERSION 8U
 #define GUARD_FILE ".evidence" /* <region><GUARD_FILE> in the run folder */
 #define GUARD_REGION_MAX 64    /* characters of a region id, with its NUL */
 #define GUARD_PASSES_MAX 35U
@@ -75,6 +76,7 @@ typedef enum GuardKind {
         GUARD_PAUSE,
         GUARD_RESUME,
         GUARD_DOOM,
+        GUARD_LENT,
         GUARD_ATTACHED = 16,
         GUARD_ENDING,
         GUARD_FROZEN,
@@ -141,6 +143,7 @@ enum {
         GUARD_FACT_FRAMES = 1 << 1, /* frame numbers were visible and were compared */
         GUARD_FACT_ORPHANED = 1 << 2, /* the control socket ended before DONE */
         GUARD_FACT_KERNEL_SEGV = 1 << 3, /* a process was sent SIGSEGV for no address of its own: the kernel could not write into its memory, say */
+        GUARD_FACT_LENT = 1 << 4,   /* LENT was said: with the supervisor files may have gone that nobody else had a hold of */
 };
 
 /* A shared object of which only what some process had mapped could be overwritten. How long it is, no process can see. */

@@ -262,6 +262,8 @@ static void on_notify(void *userdata, short revents) {
         bool denied;
         int e = region_notify_ready(&r->notify, revents, &b, &denied);
 
+        if (r->notify.locks)
+                guard_lent(&r->guard);
         if (e < 0)
                 region_end(r, OUTCOME_CANCELLED, 0, "seccomp notifications: %s", strerror(-e));
         else if (b.outcome != OUTCOME_NONE)

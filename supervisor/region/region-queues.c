@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -57,14 +58,19 @@ uint64_t queues_each_most(void) {
         return most;
 }
 
-/* A page of a pipe may hold one byte. Of a socket the kernel says what is charged to it. */
+/* A page of a pipe may hold one byte. Of a socket the kernel says what is charged to it: what it sends, and what came in (sock_diag(7)). */
 static uint64_t queues_of(int fd, bool pipe) {
+        uint32_t charged[SK_MEMINFO_VARS] = {};
+        socklen_t n_charged = sizeof(charged);
         int n = 0, most;
 
         if (pipe) {
                 most = fcntl(fd, F_GETPIPE_SZ);
                 return most > 0 && ioctl(fd, FIONREAD, &n) == 0 && n > 0 ? MIN((uint64_t)n * QUEUES_PAGE, (uint64_t)most) : 0;
         }
+        if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, charged, &n_charged) == 0)
+                return (uint64_t)charged[SK_MEMINFO_RMEM_ALLOC] + MAX(charged[SK_MEMINFO_WMEM_ALLOC], charged[SK_MEMINFO_WMEM_QUEUED]) +
+                       charged[SK_MEMINFO_BACKLOG];
         return ioctl(fd, SIOCOUTQ, &n) == 0 && n > 0 ? (uint64_t)n : 0;
 }
 

@@ -140,6 +140,10 @@ void evidence_left(const GuardEvidence *guard, Discipline d, Evidence *ret) {
                 ret->guard = *guard;
                 ret->passes = guard->passes;
                 ret->lengths_unknown = guard->objects > 0; /* the supervisor knew */
+                if (guard->facts & GUARD_FACT_LENT) { /* at least a page: nothing is known of the files that it had */
+                        ret->guard.bytes_missed[GUARD_MISSED_FILE] += 4096;
+                        ret->guard.bytes_held += 4096;
+                }
         }
         kernel_facts(&ret->kernel);
         evidence_judge(ret, false);

@@ -205,6 +205,12 @@ int guard_scrub(Guard *g) {
         return order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_SCRUB}, NULL, 0);
 }
 
+void guard_lent(Guard *g) {
+        if (!g->lent)
+                order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_LENT}, NULL, 0);
+        g->lent = true;
+}
+
 int guard_pause(Guard *g, pid_t task, unsigned flags, uint32_t serial) {
         return order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_PAUSE, .flags = flags, .program = task,
                                       .serial = serial}, NULL, 0);

@@ -23,6 +23,7 @@ typedef struct Guard {
         GuardEvidence *page;   /* mapped, written by the guard */
         bool sent, attached;   /* ATTACH was sent; was answered without an error */
         bool done;             /* DONE was sent */
+        bool lent;             /* LENT was sent */
         bool again;            /* with GUARD_AGAIN: it is the Spawner's when it is given up here */
         bool as_new;           /* it said so */
         Spawner *spawner;      /* borrowed: who made it, or NULL */
@@ -51,6 +52,8 @@ unsigned guard_facts(const Guard *g);
  * same, what it said and what was seen belong together. */
 bool guard_scratch_known(const Guard *g, uint64_t *ret_known, uint64_t *ret_step);
 int guard_scrub(Guard *g);
+/* The supervisor has files of the scratch open itself, whose end nobody sees when it dies. Said once. */
+void guard_lent(Guard *g);
 /* For who waits in a loop of its own: it made no progress for stall_usec, and is killed, and with it all that it traces. Asked now and then. */
 bool guard_stalled(Guard *g, uint64_t stall_usec);
 /* Discipline multipass: `task` waits in a notified call; the others of its address space, or everybody, are to stand until it is through.

@@ -165,6 +165,8 @@ MUTATIONS = [
              "mem-chain", "--as user"),
     Mutation("names of the scratch are memory", [(BUDGET, " + b->scratch_names", "")], "mem-names", "--as user"),
     Mutation("a deleted file that a lock was made on is overwritten", [(TEARDOWN, "        overwrite_locked(r, &sum, &locked);\n", "")], "locked", "--as root --tier landlock", FOES),
+    Mutation("the guard knows that the supervisor has files of the scratch", [("supervisor/daemon/run-events.c", "                guard_lent(&r->guard);\n", "                ;\n")],
+             "supervisor-killed-locked", "--as root --tier landlock", FOES),
     Mutation("a socket is emptied however many empty messages it has", [(QUEUES, "own_lie_in(fd) > 0)) &&", "0)) &&")], "behind-empty-messages", "--as root --tier landlock", FOES),
     Mutation("page tables are memory", [("supervisor/region/region-proc.c", ' + status_kib(text, "\\nVmPTE:")', "")], "mem-tables", "--as user"),
     # --- tier landlock

@@ -104,13 +104,32 @@ void way_locked(int n) {
         struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
         int fd = reach_deleted(MB), r;
 
-        if (n == 0)
+        if (n != 1)
                 r = fcntl(fd, F_SETLK, &l);
         else
                 r = fcntl(fd, 37 /* F_OFD_SETLK */, &l);
         if (r < 0)
                 _exit(92);
         close(fd);
+        if (n == 2)
+                wait_for_end();
+}
+
+/* A descriptor that is a path only, of a file without a name. n: it lies in a socket. */
+void way_path_only(int n) {
+        int fd, only, s[2];
+
+        fd = open("p", O_RDWR | O_CREAT | O_EXCL, 0600);
+        if (fd < 0 || write(fd, planted(MB), MB) != (ssize_t)MB)
+                _exit(95);
+        only = open("p", O_PATH);
+        if (only < 0 || unlink("p") < 0)
+                _exit(95);
+        close(fd);
+        if (n) {
+                reach_pair(s, SOCK_STREAM);
+                reach_send(s[0], only);
+        }
 }
 
 /* Mappings that nobody may change any more. */

@@ -73,6 +73,7 @@ void way_behind(int n);
 void way_behind_empty(int n);
 void way_many_deleted(int n);
 void way_locked(int n);
+void way_path_only(int n);
 void way_sealed(int n);
 void way_doubled(int n);
 void way_private_page(int n);

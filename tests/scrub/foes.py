@@ -182,6 +182,8 @@ foe("locked", "locked", 0, least=2 * MB)
 foe("locked-description", "locked", 1, least=MB)
 foe("behind-messages", "behind", 1100, least=2 * MB, files=1)
 foe("behind-empty-messages", "behind-empty", 1100, least=2 * MB, files=1)
+foe("path-only", "path-only", 0, least=2 * MB, files=1)
+foe("path-only-sent", "path-only", 1, least=2 * MB, files=1)
 foe("many-sockets", "sockets", 700, more=["--nofile", "2048"], least=2 * MB, files=1)
 foe("many-deleted", "many-deleted", 4, outcome=CANCELLED, ends=TERM, least=4 * MB, files=800)
 foe("private-page", "private-page", 0, outcome=CANCELLED, ends=TERM, least=MB, user_misses=["file"])
@@ -294,6 +296,21 @@ def supervisor_is_killed():
     t = recovered.get("teardown") or [e for e in log("--region", recovered["region"]) if "teardown" in e][-1]["teardown"]
     check(t["by"] == "guard" and t["grade"] in CLEARED and t["counts"]["scratch_files"] >= 3, t)
     check("supervisor_memory" in t["not_covered"] or t["grade"] == "cleared_kernel", t)
+
+
+def supervisor_is_killed_with_a_file_in_its_hands():
+    """I-69: a deleted file that the supervisor alone had open, because it made a lock on it, is gone with it and overwritten by nobody."""
+    p = start("locked", 2)
+    ready(p)
+    guard = below(p.pid, "lethe-guard")[0]
+    p.kill()
+    p.communicate(timeout=60)
+    wait_for(lambda: not os.path.exists("/proc/%d" % guard), "the guard's end")
+    same(run("--exec", "/bin/true").code, 0)
+    recovered = [e for e in log("--type", "region.recovered")][-1]
+    t = recovered.get("teardown") or [e for e in log("--region", recovered["region"]) if "teardown" in e][-1]["teardown"]
+    same((t["by"], t["grade"]), ("guard", "partial"), t)
+    check(t["bytes_missed"]["file"] >= 4096, t)
 
 
 def used(pid):
@@ -409,6 +426,7 @@ def pipe_of_the_host():
 
 rows += [("sent-deep", sent_too_deep), ("shared-exec", shared_memory_goes_with_its_image), ("kill-at-exit", killed_at_exit), ("in-the-window", killed_between_exit_and_its_stop), ("thread-exec", killed_while_a_thread_executes),
          ("first-process-killed", first_process_is_killed), ("supervisor-killed", supervisor_is_killed),
+         ("supervisor-killed-locked", supervisor_is_killed_with_a_file_in_its_hands),
          ("guard-killed-at-work", guard_is_killed_while_it_works), ("guard-stopped", guard_is_stopped),
          ("deleted-outside", deleted_outside_while_mapped), ("fifo-outside", pipe_of_the_host)]
 if not LANDLOCK:

@@ -133,6 +133,9 @@ int order_take(Guard *g) {
         case GUARD_DOOM:
                 g->pause.doomed = g->pause.active && g->pause.serial == o.serial;
                 break;
+        case GUARD_LENT:
+                g->evidence->facts |= GUARD_FACT_LENT;
+                break;
         case GUARD_DONE:
                 return o.flags & GUARD_AGAIN && again_may(g) ? ORDER_AGAIN : end_of_socket(g, g->empty || !g->attached);
         default:
