@@ -130,13 +130,15 @@ static int keeps_cpu_time(void *arg) {
 static int counts_shared_pages_once(void *arg) {
         char *m = mmap(NULL, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         ProcTree t = {};
+        int hold[2];
+        char c;
 
         memset(m, 1, 16 << 20);
+        child_check(pipe(hold) == 0);
         for (int i = 0; i < 5; i++)
                 if (fork() == 0) {
-                        prctl(PR_SET_PDEATHSIG, SIGKILL);
-                        pause();
-                        _exit(0);
+                        close(hold[1]);
+                        _exit((int)read(hold[0], &c, 1)); /* until this process ends, and be it before they have come so far */
                 }
         child_check(proc_tree_walk(&t, getpid(), PROC_LOOK_MEMORY) == 0 && t.resident_bytes >= 80 << 20);
         child_check(proc_tree_walk(&t, getpid(), PROC_LOOK_MEMORY | PROC_LOOK_SHARED) == 0);

@@ -15,7 +15,7 @@ from account import use  # noqa: E402
 
 use(sys.argv[5])
 from tap import DIR, ENV, LETHE, STORE, add, case, check, lethe, log, main, same  # noqa: E402
-from server import REQUEST, Server, free_port  # noqa: E402
+from server import REQUEST, Server, deaf_port  # noqa: E402
 
 ASK, PROGRAM, FOLDER = (os.path.abspath(a) for a in sys.argv[2:5])
 NOTE = "The parser is fixed."
@@ -122,8 +122,9 @@ for row in BADLY:
 # G-12
 @case
 def nobody_there():
-    port = free_port()
-    check(degraded(ask("x", url="http://127.0.0.1:%d/x" % port, grant="127.0.0.1:%d" % port), "advisor_exit"))
+    held, port = deaf_port()
+    with held:
+        check(degraded(ask("x", url="http://127.0.0.1:%d/x" % port, grant="127.0.0.1:%d" % port), "advisor_exit"))
 
 
 # G-12 I-5

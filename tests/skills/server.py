@@ -237,7 +237,8 @@ class Server(http.server.ThreadingHTTPServer):
         self.server_close()
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+def deaf_port():
+    """A socket with a port on which nobody listens, and as long as it is open nobody else can."""
+    s = socket.socket()
+    s.bind(("127.0.0.1", 0))
+    return s, s.getsockname()[1]

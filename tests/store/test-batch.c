@@ -4,6 +4,7 @@
 #include "ledger/ledger.h"
 #include "tests/store/slot-fixture.h"
 #include "tests/store/write-log.h"
+#include "tests/support/thread.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -52,30 +53,11 @@ static void *member(void *arg) {
         return NULL;
 }
 
-/* Waits until the thread waits for something: as the tests below are, for its turn. */
-static void until_it_waits(const Member *m) {
-        for (;;) {
-                char path[64], text[32] = "";
-                FILE *f;
-
-                usleep(500);
-                snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", atomic_load(&m->tid));
-                f = atomic_load(&m->tid) ? fopen(path, "re") : NULL;
-                if (!f)
-                        continue;
-                if (!fgets(text, sizeof(text), f))
-                        *text = 0;
-                fclose(f);
-                if (atoi(text) == SYS_futex && strncmp(text, "running", 7) != 0)
-                        return;
-        }
-}
-
 /* The caller has a transaction open; the members come to stand in line behind it, in their order. */
 static void line_up(Member *m, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 cr_assert_eq(pthread_create(&m[i].thread, NULL, member, &m[i]), 0);
-                until_it_waits(&m[i]);
+                thread_until_it_waits(&m[i].tid);
         }
 }
 
@@ -150,7 +132,7 @@ Test(batch, who_waits_is_taken_along) {
 
 /* A region that says one line, and what it is answered. */
 typedef struct Sayer {
-        Member member; /* first: what until_it_waits() looks at */
+        Member member; /* first */
         Grant grant;
         char region[REGION_ID_MAX];
         const char *line;
@@ -220,7 +202,7 @@ Test(batch, what_regions_say_is_taken_along) {
         t = store_fixture_begin(&f, true);
         for (int i = 0; i < N; i++) {
                 cr_assert_eq(pthread_create(&s[i].member.thread, NULL, sayer, &s[i]), 0);
-                until_it_waits(&s[i].member);
+                thread_until_it_waits(&s[i].member.tid);
         }
         cr_assert_eq(slot_put(t, "n", -1, &version, &f.d), 0);
         snprintf(file, sizeof(file), "%.4000s/data.mdb", f.dir);

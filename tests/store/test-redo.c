@@ -3,6 +3,7 @@
 #include "engine/rows.h"
 #include "tests/store/redo-fixture.h"
 #include "tests/store/write-log.h"
+#include "tests/support/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -209,6 +210,7 @@ Test(redo, fails_closed_until_it_is_in) {
 
 typedef struct Reader {
         Store *store;
+        _Atomic pid_t tid;
         _Atomic bool over;
         uint64_t size;
 } Reader;
@@ -226,6 +228,7 @@ static void *slot_reader(void *arg) {
 static void *reader(void *arg) {
         Reader *r = arg;
 
+        atomic_store(&r->tid, (pid_t)syscall(SYS_gettid));
         r->size = size_of(r->store);
         atomic_store(&r->over, true);
         return NULL;
@@ -242,7 +245,7 @@ Test(redo, readers_wait_and_slots_do_not) {
         r = (Reader){.store = f.store};
         cr_assert_eq(live_ahead(f.store, &rest, &f.d), 0);
         cr_assert_eq(pthread_create(&thread, NULL, reader, &r), 0);
-        usleep(20000);
+        thread_until_it_waits(&r.tid);
         cr_assert(!atomic_load(&r.over));
         cr_assert_eq(pthread_create(&slots, NULL, slot_reader, &r), 0);
         pthread_join(slots, NULL);
