@@ -11,9 +11,11 @@ import signal
 import subprocess
 import time
 
-from lab import MAIN, MARKS, PYTHON, RAW, SEES_MARKS, UNTIL, below, clean, ended, events, mark, skill, start, until
+from lab import MAIN, MARKS, PYTHON, RAW, SEES_MARKS, UNTIL, below, clean, ended, events, mark, policy_with_marks, skill, start, until
 from tap import DIR, Skip, alone, case, check, lethe, log, main, run, same, sleeps_of, wait_for, wait_runs
 from tiers import TIERS, WHY_NOT
+
+policy_with_marks()
 
 # A process that is let go on at its limit takes at least so much: the kernel charges 64 pages at once.
 ONE_CHARGE = 64 * 4096

@@ -20,9 +20,15 @@ MARKS = os.path.join(DIR, "marks")
 os.makedirs(MARKS)
 os.chmod(MARKS, 0o777)
 SEES_MARKS = {"files": [{"path": MARKS, "access": "write"}]}
-ENV["LETHE_POLICY"] = os.path.join(DIR, "marks.policy")
-with open(ENV["LETHE_POLICY"], "w") as f:
-    json.dump({"version": 1, **SEES_MARKS}, f)
+
+
+def policy_with_marks():
+    """For files that use them: this policy, and so no other file of the host's."""
+    ENV["LETHE_POLICY"] = os.path.join(DIR, "marks.policy")
+    with open(ENV["LETHE_POLICY"], "w") as f:
+        json.dump({"version": 1, **SEES_MARKS}, f)
+
+
 # What it is told to do stands in its first argument.
 LAB = """import json, os, sys, time
 import lethe

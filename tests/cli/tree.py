@@ -8,9 +8,11 @@ import json
 import os
 import signal
 
-from lab import RAW, SEES_MARKS, below, clean, ended, events, lab, mark, refused, skill, start, until, wait_alive
+from lab import RAW, SEES_MARKS, below, clean, ended, events, lab, mark, policy_with_marks, refused, skill, start, until, wait_alive
 from tap import DIR, alone, case, check, lethe, log, main, processes_below, run, same, sleeps_of, state_of, wait_for
 from tiers import TIERS
+
+policy_with_marks()
 
 
 @case
