@@ -24,6 +24,8 @@ MASKS = [(r"\b[0-9a-hjkmnp-tv-z]{26}\b", "ID"), (r"\b[0-9a-f]{16,64}\b", "HEX"),
          (r"removed \(\d+ bytes\)", "SIZES"), (r"\buid:\d+", "WHO")]
 # What a kernel that clears what it frees adds to it: no class is left to be named, and the grade is another.
 KERNEL = [(r'"not_covered":\[[^]]*\]', '"not_covered":[]'), (r"\n +not covered: [^\n]*", ""), (r"\bcleared(_early|_kernel)?\b", "cleared")]
+# Where there is no control group of memory, the sum is told that was refused.
+KERNEL += [(r"(used [0-9.]+ [KM]iB), (and more was refused|asked for [0-9.]+ [KM]iB)", r"\1, and more was refused")]
 NUMBERS = [(r"\b\d+(\.\d+)?( (us|ms|s|B|KiB|MiB)\b)?", "N")]
 
 
