@@ -160,7 +160,7 @@ const FilterRow filter_rows[] = {
         {"fcntl", 0, 1, {MASK(1, INT & ~15U, 16)}},
         {"fcntl", 0, 1, {IS(1, 1024 + 3)}},          /* F_DUPFD_QUERY */
         {"fcntl", 0, 1, {IS(1, F_DUPFD_CLOEXEC)}},
-        {"fcntl", 0, 2, {IS(1, F_SETPIPE_SZ), BELOW(2, REGION_PIPE_BYTES + 1)}}, /* larger ones take from all pipes of the user */
+        /* No F_SETPIPE_SZ: a larger pipe takes from all of the user's, and a named one of a folder that is read-only here is the host's (I-68). */
         {"fcntl", 0, 1, {IS(1, F_GETPIPE_SZ)}},
         {"fcntl", 0, 1, {MASK(1, INT & ~1U, F_GET_SEALS)}},           /* and the hint for writes; no new seals: a sealed file cannot be overwritten */
         /* A hint is the inode's, which other regions read (F_SET_RW_HINT and below): none is set. */

@@ -187,7 +187,7 @@ static void deny(const FilterInput *in, const struct seccomp_data *d, FilterVerd
                         v->rule = "file-hints";
                 else if ((int)a1 == F_SETPIPE_SZ) {
                         v->rule = "pipe-size";
-                        snprintf(v->object, sizeof(v->object), "%u bytes, at most %d", (unsigned)d->args[2], REGION_PIPE_BYTES);
+                        snprintf(v->object, sizeof(v->object), "%u bytes", (unsigned)d->args[2]);
                 }
         } else if (strcmp(call, "fadvise64") == 0) {
                 snprintf(v->object, sizeof(v->object), "advice %d", (int)d->args[3]);

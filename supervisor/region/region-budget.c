@@ -53,6 +53,7 @@ void region_budget_start(RegionBudget *b, pid_t worker, uint64_t now) {
         b->worker = worker;
         b->started_usec = now;
         b->wall_deadline = now + b->grant->budget.wall_usec;
+        b->slow_deadline = now + TICK_SLOW_USEC;
         b->tick_usec = b->cgroup->memory && b->cgroup->pids ? TICK_SLOW_USEC : TICK_FAST_USEC;
         b->tick_deadline = now + MIN(b->tick_usec, b->grant->budget.cpu_usec);
         b->tasks_bound = 1;
@@ -238,7 +239,7 @@ static void look_queues(RegionBudget *b, bool slow) {
         uint64_t half = b->grant->budget.memory_bytes / 2, each = queues_each_most();
 
         if (b->tree.all_fds * each > half || (slow && (b->tree.all_fds + b->grant->budget.open_files) * each > half))
-                b->queued = queues_bytes(b->worker);
+                b->queued = queues_bytes(b->worker, &b->queues_blocked);
         else if (slow)
                 b->queued = 0;
 }

@@ -42,6 +42,7 @@ struct RegionBudget {
         uint64_t tick_deadline;      /* next accounting */
         uint64_t tick_usec;          /* distance of ticks */
         uint64_t slow_deadline;      /* of what is looked at every few ticks */
+        bool queues_blocked;         /* of queues_bytes() */
         uint64_t queued;             /* bytes in pipes and sockets, when last looked at */
         uint64_t scratch_now;        /* bytes in use when last looked at */
         uint64_t scratch_names;      /* memory of the kernel for files of the scratch, whatever is in them; 0 where it is a folder of the host's */

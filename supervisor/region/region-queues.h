@@ -9,6 +9,6 @@
 uint64_t queues_each_most(void);
 
 /* Bytes of memory that are queued in pipes and sockets of all processes below root, and in those that lie in these sockets, sent and not taken; each counts
- * once, whoever has it open; and of the objects themselves, with what epolls watch. What nobody can look into counts as much as it can be. 0 when out of
- * memory. */
-uint64_t queues_bytes(pid_t root);
+ * once, whoever has it open; and of the objects themselves, with what epolls watch. What nobody can look into counts as much as it can be. *blocked:
+ * somebody held a socket that was looked into, and nobody looks any more; kept by the caller. 0 when out of memory. */
+uint64_t queues_bytes(pid_t root, bool *blocked);

@@ -74,6 +74,9 @@ class World:
         self.write(CANARY + b" of the home\n", "home", "token", mode=0o600)
         self.host = self.folder("host")
         self.secret = self.write(CANARY + b" of a file\n", "host", "secret")
+        self.fifo = self.path("host", "fifo")
+        os.mkfifo(self.fifo)
+        self.own(self.fifo, 0o644)
         self.state = self.folder("state")
         self.folder("bin")
         self.folder("out", mode=0o777)  # in tier landlock a root's region has another uid than its starter
@@ -155,7 +158,7 @@ class World:
 
     def words(self):
         """What a row may name in braces."""
-        return {k: str(getattr(self, k)) for k in ("base", "home", "host", "secret", "lethe", "worker", "suid", "tcp", "other", "udp",
+        return {k: str(getattr(self, k)) for k in ("base", "home", "host", "secret", "fifo", "lethe", "worker", "suid", "tcp", "other", "udp",
                                                    "abstract", "unix", "dgram", "pid", "address", "fd", "posix", "keyname", "mark",
                                                    "attacks", "state")} | {"key": hex(self.key), "parent": str(os.getpid()),
                                                                            "out": self.path("out")}

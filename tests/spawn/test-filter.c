@@ -346,6 +346,7 @@ static const JudgeRow judge_rows[] = {
         {"a record lock", 0, SYS_fcntl, {3, F_SETLKW, 4096}, FILTER_LOCK, "locks", NULL, false, false},
         {"a record lock of a description", 1, SYS_fcntl, {3, F_OFD_GETLK, 4096}, FILTER_LOCK, "locks", NULL, false, false},
         {"a lease", 1, SYS_fcntl, {3, F_SETLEASE, 1}, FILTER_DENY, "file-leases", "command 1024", false, false},
+        {"a small pipe", 1, SYS_fcntl, {3, F_SETPIPE_SZ, 4096}, FILTER_DENY, "pipe-size", "4096 bytes", false, false},
         {"a large pipe", 1, SYS_fcntl, {3, F_SETPIPE_SZ, 1 << 20}, FILTER_DENY, "pipe-size", "1048576 bytes", false, false},
         {"a watch", 1 | 512, SYS_inotify_add_watch, {3, 4096, 2}, FILTER_WATCH, "file-watch", NULL, false, false},
         {"a watch in tier landlock", 512, SYS_inotify_add_watch, {3, 4096, 2}, FILTER_DENY, "file-watch", NULL, false, false},
