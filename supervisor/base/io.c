@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -187,6 +188,31 @@ int io_send_fds(int fd, const void *p, size_t n, const int *fds, size_t n_fds) {
         if (sent < 0)
                 return errno == ECONNRESET ? -EPIPE : -errno;
         return (size_t)sent == n ? 0 : -EIO;
+}
+
+ssize_t io_receive_fd(int fd, int msec, void *p, size_t n, int *ret_fd) {
+        union {
+                struct cmsghdr head;
+                char space[CMSG_SPACE(sizeof(int))];
+        } control;
+        struct iovec v = {.iov_base = p, .iov_len = n};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        struct cmsghdr *c;
+        ssize_t got;
+
+        *ret_fd = -1;
+        while ((got = poll(&ready, 1, msec)) < 0 && errno == EINTR)
+                ;
+        if (got <= 0)
+                return got < 0 ? -errno : -ETIMEDOUT;
+        got = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+        if (got < 0)
+                return -errno;
+        c = CMSG_FIRSTHDR(&m);
+        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+                memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+        return got;
 }
 
 char *io_absolute(const char *path) {

@@ -174,21 +174,15 @@ static int take_place(const char *path, int *ret, Diag *reterr) {
 /* The socket of the daemon that answers there, which ends then. Returns 0, -ENOENT or -ECONNREFUSED when none does, -errno. */
 static int take_over(const char *path, int *ret, Diag *reterr) {
         static const char request[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"takeover\"}\n";
-        char line[4096], control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
-        struct iovec v = {.iov_base = line, .iov_len = sizeof(line) - 1};
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+        char line[4096];
         _cleanup_close_ int other = place_connect(path), fd = -1;
-        struct cmsghdr *h;
         ssize_t n;
 
         if (other < 0)
                 return other;
-        if (io_write_full(other, request, sizeof(request) - 1) < 0 || (n = recvmsg(other, &m, MSG_CMSG_CLOEXEC)) <= 0)
+        if (io_write_full(other, request, sizeof(request) - 1) < 0 || (n = io_receive_fd(other, -1, line, sizeof(line) - 1, &fd)) <= 0)
                 return diag(reterr, -EPROTO, "socket %s: the daemon there does not answer", path);
         line[n] = 0;
-        h = CMSG_FIRSTHDR(&m);
-        if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS && h->cmsg_len == CMSG_LEN(sizeof(int)))
-                memcpy(&fd, CMSG_DATA(h), sizeof(fd));
         if (fd < 0 || sd_is_socket(fd, AF_UNIX, SOCK_STREAM, 1) <= 0)
                 return diag(reterr, -EPROTO, "socket %s: the daemon there does not give its place: %.300s", path, line);
         *ret = TAKE_FD(fd);

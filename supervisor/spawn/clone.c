@@ -176,9 +176,10 @@ static int child_idle(void *arg) {
         return 0;
 }
 
-pid_t clone_idle(void *stack, size_t n_stack, int *ret_pidfd) {
+/* A task in our memory: a handler of ours must not run in it, so that it is made, and stays, with all signals blocked. own: it is noted as a child of ours. */
+static pid_t clone_task(uint64_t flags, void *stack, size_t n_stack, int (*fn)(void *), void *arg, bool own, int *ret_pidfd) {
         struct clone_args args = {
-                .flags = CLONE_VM | CLONE_PIDFD | CLONE_NEWUSER,
+                .flags = flags | CLONE_VM | CLONE_PIDFD,
                 .pidfd = (uintptr_t)ret_pidfd,
                 .stack = (uintptr_t)stack,
                 .stack_size = n_stack,
@@ -188,28 +189,21 @@ pid_t clone_idle(void *stack, size_t n_stack, int *ret_pidfd) {
 
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        pid = clone_raw(&args, sizeof(args), child_idle, (void *)(intptr_t)getpid());
+        if (own)
+                own_begin();
+        pid = clone_raw(&args, sizeof(args), fn, arg);
+        if (own && pid > 0 && !own_note((pid_t)pid))
+                syscall(SYS_pidfd_send_signal, *ret_pidfd, SIGKILL, NULL, 0);
+        if (own)
+                own_done();
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         return (pid_t)pid;
 }
 
-pid_t clone_aside(void *stack, size_t n_stack, int (*fn)(void *), void *arg, int *ret_pidfd) {
-        struct clone_args args = {
-                .flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_PIDFD,
-                .pidfd = (uintptr_t)ret_pidfd,
-                .stack = (uintptr_t)stack,
-                .stack_size = n_stack,
-        };
-        sigset_t all, before;
-        long pid;
+pid_t clone_idle(void *stack, size_t n_stack, int *ret_pidfd) {
+        return clone_task(CLONE_NEWUSER, stack, n_stack, child_idle, (void *)(intptr_t)getpid(), false, ret_pidfd);
+}
 
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        own_begin();
-        pid = clone_raw(&args, sizeof(args), fn, arg);
-        if (pid > 0 && !own_note((pid_t)pid))
-                syscall(SYS_pidfd_send_signal, *ret_pidfd, SIGKILL, NULL, 0);
-        own_done();
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        return (pid_t)pid;
+pid_t clone_aside(void *stack, size_t n_stack, int (*fn)(void *), void *arg, int *ret_pidfd) {
+        return clone_task(CLONE_FS | CLONE_FILES, stack, n_stack, fn, arg, true, ret_pidfd);
 }

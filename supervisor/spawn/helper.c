@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -60,30 +59,14 @@ int helper_start(Spawner *s, const Plan *p, const Probe *probe, uint64_t flags, 
 }
 
 int helper_record(int status, StatusRecord *ret, int *ret_fd) {
-        union {
-                struct cmsghdr head;
-                char space[CMSG_SPACE(sizeof(int))];
-        } control;
-        struct iovec v = {.iov_base = ret, .iov_len = sizeof(*ret)};
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-        struct pollfd p = {.fd = status, .events = POLLIN};
-        struct cmsghdr *c;
         ssize_t n;
 
-        *ret_fd = -1;
         *ret = (StatusRecord){0};
-        while ((n = poll(&p, 1, RECORD_MS)) < 0 && errno == EINTR)
-                ;
-        if (n <= 0)
-                return -ETIMEDOUT;
-        n = recvmsg(status, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-        c = n < 0 ? NULL : CMSG_FIRSTHDR(&m);
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-                memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+        n = io_receive_fd(status, RECORD_MS, ret, sizeof(*ret), ret_fd);
         if (n == (ssize_t)sizeof(*ret))
                 return 0;
         closep(ret_fd);
-        return -EPIPE;
+        return n == -ETIMEDOUT ? -ETIMEDOUT : -EPIPE;
 }
 
 void helper_end(Helper *h) {

@@ -80,25 +80,8 @@ static bool order(int fd, uint64_t flags, const int *fds, size_t n_fds) {
 
 /* Returns false when none comes, or one that makes no sense. */
 static bool answer(int fd, NurseryAnswer *ret, int *ret_pidfd) {
-        union {
-                struct cmsghdr head;
-                char space[CMSG_SPACE(sizeof(int))];
-        } control;
-        struct iovec v = {.iov_base = ret, .iov_len = sizeof(*ret)};
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        struct cmsghdr *c;
-        ssize_t n;
+        ssize_t n = io_receive_fd(fd, ANSWER_MS, ret, sizeof(*ret), ret_pidfd);
 
-        *ret_pidfd = -1;
-        while ((n = poll(&p, 1, ANSWER_MS)) < 0 && errno == EINTR)
-                ;
-        if (n <= 0)
-                return false;
-        n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-        c = n < 0 ? NULL : CMSG_FIRSTHDR(&m);
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-                memcpy(ret_pidfd, CMSG_DATA(c), sizeof(int));
         if (n == (ssize_t)sizeof(*ret) && ret->version == NURSERY_VERSION && (ret->error > 0) == (*ret_pidfd < 0) && (ret->error > 0 || ret->pid > 1))
                 return true;
         closep(ret_pidfd);
@@ -199,7 +182,7 @@ void nursery_end(Nursery *n) {
         uids_give(n->uid);
         n->uid = 0;
         if (n->first > 0) {
-                /* It ends when every process of its namespace is reaped, and of those that are regions somebody else is the one to do that. */
+                /* The first process ends when every process of its namespace is reaped, and of those that are regions somebody else is the one to do that. */
                 kill(n->first, SIGKILL);
                 if (ends_in_time(n->first))
                         own_forget(n->first);
