@@ -1,15 +1,15 @@
 /* Runs: in a region. A deleted file of the scratch that only the queue of a socket holds, and the socket only a thread with a table of descriptors of its own;
  * by the contract at the head of the harness's canary.c. It never ends: its wall-clock budget ends it. Where the thread or its socket is refused, the class is
  * not filled: its number is -errno. */
+#include "support/hidden.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define COPIES 65536 /* of 32 bytes, one every 64: 4 MiB */
@@ -72,29 +72,11 @@ static int queue_make_file(size_t n) {
         return fd;
 }
 
-static int queue_send(int through, int fd) {
-        union {
-                struct cmsghdr align;
-                char bytes[CMSG_SPACE(sizeof(int))];
-        } control = {};
-        struct iovec v = {"x", 1};
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-        return sendmsg(through, &m, MSG_DONTWAIT) == 1 ? 0 : -errno;
-}
-
 static int queue_thread(void *arg __attribute__((unused))) {
         int pair[2], fd = queue_make_file(COPIES * 64), e = fd < 0 ? fd : 0;
 
-        if (e == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
-                e = -errno;
         if (e == 0)
-                e = queue_send(pair[0], fd);
+                e = hidden_in_queue(fd, MSG_DONTWAIT, pair);
         queue_filled = e == 0 ? COPIES : e;
         if (fd >= 0)
                 close(fd);
@@ -111,7 +93,7 @@ int main(int argc __attribute__((unused)), char **argv) {
         queue_read_keys(argv[0]);
         if (chdir(getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp") < 0)
                 return 2;
-        if (clone(queue_thread, stack + (1 << 18), CLONE_VM | CLONE_THREAD | CLONE_SIGHAND | CLONE_SYSVSEM | CLONE_FS, NULL) < 0) {
+        if (clone(queue_thread, stack + (1 << 18), HIDDEN_TABLE, NULL) < 0) {
                 queue_filled = -errno;
                 queue_done = 1;
         }

@@ -1,6 +1,7 @@
 /* Deleted files that no descriptor of a process shows: a thread's own table has them, or a socket's queue, or a call that waits. Each way sees first that the
  * bytes are there. */
 #include "foe.h"
+#include "tests/support/hidden.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -10,8 +11,6 @@
 #include <sys/socket.h>
 #include <sys/statfs.h>
 #include <sys/un.h>
-
-#define TABLE_OF_ITS_OWN (CLONE_VM | CLONE_THREAD | CLONE_SIGHAND | CLONE_SYSVSEM | CLONE_FS)
 
 static volatile int made, leader;
 static int held, ends[2];
@@ -37,19 +36,7 @@ static void held_thread(int (*f)(void *), int flags) {
 }
 
 static void held_send(int through, int fd, int flags) {
-        union {
-                struct cmsghdr align;
-                char bytes[CMSG_SPACE(sizeof(int))];
-        } control = {};
-        struct iovec v = {"x", 1};
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-        if (sendmsg(through, &m, flags) != 1)
+        if (hidden_send(through, fd, flags) < 0)
                 syscall(SYS_exit_group, 97);
         close(fd);
 }
@@ -67,10 +54,11 @@ static int held_waits(void *arg) {
 }
 
 static int held_in_queue(void *arg) {
-        int s[2];
+        int s[2], fd = held_deleted();
 
-        held_pair(s);
-        held_send(s[0], held_deleted(), 0);
+        if (hidden_in_queue(fd, 0, s) < 0)
+                syscall(SYS_exit_group, 97);
+        close(fd);
         return held_waits(arg);
 }
 
@@ -81,7 +69,7 @@ static void held_end(int n) {
 
 /* The queue of a socket that only a thread with a table of its own has. n: waits for its end. */
 void way_thread_queue(int n) {
-        held_thread(held_in_queue, TABLE_OF_ITS_OWN);
+        held_thread(held_in_queue, HIDDEN_TABLE);
         held_end(n);
 }
 
@@ -105,7 +93,7 @@ void way_leader_gone(int n) {
         held = n;
         leader = 1;
         syscall(SYS_set_tid_address, &leader); /* the kernel clears it when the first thread is gone */
-        if (!stack || clone(held_goes_on, stack + (1 << 18), TABLE_OF_ITS_OWN | CLONE_FILES, NULL) < 0)
+        if (!stack || clone(held_goes_on, stack + (1 << 18), HIDDEN_TABLE | CLONE_FILES, NULL) < 0)
                 _exit(96);
         syscall(SYS_exit, 0);
 }
@@ -137,7 +125,7 @@ static int held_listens(void *arg) {
 }
 
 void way_thread_waiting(int n) {
-        held_thread(held_listens, TABLE_OF_ITS_OWN);
+        held_thread(held_listens, HIDDEN_TABLE);
         held_end(n);
 }
 
@@ -168,7 +156,7 @@ void way_call(int n) {
         do {
                 held = held_deleted();
                 made = 0;
-                held_thread(held_sends, TABLE_OF_ITS_OWN | CLONE_FILES);
+                held_thread(held_sends, HIDDEN_TABLE | CLONE_FILES);
                 usleep(1000);
                 close(held);
         } while (!held_bytes_are_there());

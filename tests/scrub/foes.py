@@ -163,7 +163,7 @@ if not LANDLOCK:
     foe("sent-waiting", "sent-waiting", more=["--network", "private"], least=MB, files=1)
     foe("long-links", "links", 20, root_misses=["scratch"], user_misses=["scratch"])
 foe("executed", "executed", least=MB, files=1)
-# What no descriptor of a process shows (I-69). Each sees for itself that its bytes are there.
+# Bytes that no descriptor of a process shows (I-69). Each sees for itself that its bytes are there.
 foe("thread-queue", "thread-queue", 0, least=MB, files=1)
 foe("thread-queue-killed", "thread-queue", 1, outcome=CANCELLED, ends=TERM, least=MB, files=1)
 foe("leader-gone", "leader-gone", 0, least=MB, files=1)
