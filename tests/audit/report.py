@@ -172,8 +172,6 @@ def a_store_in_which_all_is_proved_has_no_red():
     check("flagged" not in p.tables and "not covered" not in p.verdict and not any("bad" in row[0] or any("bad" in c[0] for c in row[1]) for rows in p.tables.values() for row in rows))
 
 
-# None, one, and as many as a year may have: the page stays one that a browser opens.
-
 # I-80: 0 is for memory that is proved overwritten; an honest certificate of less has a code of its own, and says what it proves.
 @case
 def a_certificate_of_less_than_cleared_ends_3():
@@ -198,6 +196,7 @@ def a_certificate_of_less_than_cleared_ends_3():
     same({grade for grade, proof in seen if proof == "cleared"}, {"cleared", "cleared_early", "cleared_kernel"})
 
 
+# None, one, and as many as a year may have: the page stays one that a browser opens.
 @case
 def any_number_of_regions():
     for n in (0, 1, 10000):

@@ -352,6 +352,23 @@ Test(gather, a_rule_does_not_change) {
         cr_assert_eq(n, 2);
 }
 
+// I-71: of what a region proposed for one slot the last counts, and what came before it is in no file of the store.
+Test(gather, what_its_region_replaced_is_gone) {
+        _cleanup_store_fixture_ StoreFixture f;
+        char id[REGION_ID_MAX];
+
+        store_fixture_init(&f, STORE_SUPERVISE);
+        gather_define(&f, "a", "first/2");
+        gather_begin(&f, &(Begin){0}, id);
+        cr_assert_eq(gather_propose(&f, id, "a", "canary-51c7-first", -1, -1), 0);
+        cr_assert_eq(gather_propose(&f, id, "a", "canary-51c7-last", -1, -1), 0);
+        cr_assert(store_fixture_has(&f, "canary-51c7-first"), "what is held is there");
+        gather_end(&f, id, true);
+        store_fixture_compact(&f);
+        cr_expect(!store_fixture_has(&f, "canary-51c7-first") && store_fixture_has(&f, "canary-51c7-last"));
+        gather_audit(&f);
+}
+
 // I-71: a value that a verdict did not take is in no file of the store after it and a compaction; the verdict can still be checked.
 Test(gather, what_was_not_taken_is_gone) {
         static const struct {

@@ -266,7 +266,7 @@ BUDGETS = [
     Row("scratch-litter", "I-12", ". 300", outcome="exited|scratch_exceeded", control="", why="its trace is what run.py looks for", check="no-scratch"),
 ]
 
-# What the kernel counts per user, and what all users have in common.
+# Objects that the kernel counts per user, and those that all users have in common.
 OBJECTS = [
     Row("obj-inotify", "I-67", "17"),
     Row("obj-timers", "I-67", "1025"),
