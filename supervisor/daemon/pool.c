@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/pool-notes.h"
+#include "daemon/pool-wishes.h"
 #include "daemon/run-prepare.h"
 #include "engine/skill.h"
 #include "schema/launch.h"
@@ -34,11 +35,6 @@ typedef struct Kind {
         size_t n;
 } Kind;
 
-typedef struct Wish {
-        char *skill;
-        uint64_t n;
-} Wish;
-
 struct Pool {
         Store *store;       /* borrowed */
         RunOptions options; /* of those that nobody asked for yet */
@@ -54,10 +50,7 @@ struct Pool {
         unsigned turn;      /* of the policy */
         bool preparing, ending; /* the thread does, without the lock */
         unsigned preparing_turn;
-        uint64_t standard;  /* for skills that are not named */
-        Wish *wishes;
-        size_t n_wishes;
-        PoolPolicy policy;
+        PoolWishes wishes;
         Kind *kinds[KINDS_MAX];
         size_t n_kinds;
         Run **over;         /* that are to be given up, by the thread */
@@ -108,19 +101,12 @@ static void drop_kind(Pool *p, size_t i) {
         p->kinds[i] = p->kinds[--p->n_kinds];
 }
 
-static uint64_t wanted(const Pool *p, const Grant *g) {
-        for (size_t i = 0; i < p->n_wishes; i++)
-                if (strcmp(p->wishes[i].skill, g->skill_name) == 0)
-                        return p->wishes[i].n;
-        return p->standard;
-}
-
 /* Multipass watches every call of its region through the one thread that serves it. */
 static bool may_wait(const Grant *g) {
         return g->discipline != DISCIPLINE_MULTIPASS && g->tier != TIER_LANDLOCK && g->n_releases == 0;
 }
 
-/* What cannot be read now is asked again. */
+/* Files that cannot be read now are asked for again. */
 static bool is_registered(Pool *p, const Grant *g, bool otherwise) {
         _cleanup_skill_row_ SkillRow row = {0};
         _cleanup_txn_ Txn *t = NULL;
@@ -166,7 +152,7 @@ static bool make_place(Pool *p, uid_t client) {
 
 /* Of other users all together at most half of the memory, and each as much as it leaves free of that. */
 static bool has_room(const Pool *p, const Kind *k, uint64_t bytes) {
-        uint64_t foreign = 0, own = 0, half = p->policy.memory_bytes / 2;
+        uint64_t foreign = 0, own = 0, half = p->wishes.policy.memory_bytes / 2;
 
         for (size_t i = 0; i < p->n_kinds; i++)
                 for (size_t j = 0; j < p->kinds[i]->n; j++) {
@@ -175,11 +161,11 @@ static bool has_room(const Pool *p, const Kind *k, uint64_t bytes) {
                         foreign += p->kinds[i]->client ? n : 0;
                         own += p->kinds[i]->client == k->client ? n : 0;
                 }
-        return p->held_bytes + bytes <= p->policy.memory_bytes && (!k->client || (foreign + bytes <= half && own + bytes <= half - foreign));
+        return p->held_bytes + bytes <= p->wishes.policy.memory_bytes && (!k->client || (foreign + bytes <= half && own + bytes <= half - foreign));
 }
 
 static void add_kind(Pool *p, const Grant *g) {
-        uint64_t n = may_wait(g) ? wanted(p, g) : 0;
+        uint64_t n = may_wait(g) ? pool_wishes_of(&p->wishes, g->skill_name) : 0;
         Kind *k;
 
         if (n == 0 || !make_place(p, g->client) || !(k = calloc(1, sizeof(*k))))
@@ -275,7 +261,7 @@ static bool end_over(Pool *p) {
 }
 
 static void end_idle(Pool *p) {
-        uint64_t now = clock_mono_usec(), before = now - MIN(p->policy.idle_usec, now);
+        uint64_t now = clock_mono_usec(), before = now - MIN(p->wishes.policy.idle_usec, now);
 
         for (size_t i = p->n_kinds; i-- > 0;) {
                 Kind *k = p->kinds[i];
@@ -414,39 +400,13 @@ static void *work(void *arg) {
         return NULL;
 }
 
-/* With the lock held. */
-static int take_policy(Pool *p, const Policy *policy) {
-        Wish *wishes = calloc(policy->n_skills + 1, sizeof(*wishes));
-        size_t n = 0;
-
-        if (!wishes)
-                return -ENOMEM;
-        for (size_t i = 0; i < policy->n_skills; i++)
-                if (policy->skills[i].pool_said) {
-                        wishes[n] = (Wish){strdup(policy->skills[i].name), policy->skills[i].pool};
-                        if (wishes[n].skill) /* else nothing is prepared for it, which is always right */
-                                n++;
-                }
-        for (size_t i = 0; i < p->n_wishes; i++)
-                free(p->wishes[i].skill);
-        free(p->wishes);
-        p->wishes = wishes;
-        p->n_wishes = n;
-        p->standard = policy->pool;
-        p->policy = policy->pools;
-        return 0;
-}
-
 /* With the lock held. Nothing is prepared, no thread. */
 static int start(Pool *p) {
-        bool any = p->standard > 0;
         pthread_attr_t attr;
         sigset_t all, before;
         int e;
 
-        for (size_t i = 0; i < p->n_wishes; i++)
-                any |= p->wishes[i].n > 0;
-        if (p->running || !any)
+        if (p->running || !pool_wishes_any(&p->wishes))
                 return 0;
         e = pthread_attr_init(&attr);
         if (e != 0)
@@ -485,8 +445,8 @@ void pool_reload(Pool *p, const Policy *policy, unsigned turn) {
         p->turn = turn;
         while (p->n_kinds > 0)
                 drop_kind(p, 0);
-        if (take_policy(p, policy) < 0 || start(p) < 0)
-                p->standard = p->n_wishes = 0;
+        if (pool_wishes_take(&p->wishes, policy) < 0 || start(p) < 0)
+                pool_wishes_deinit(&p->wishes);
         pthread_cond_signal(&p->wake);
         pthread_mutex_unlock(&p->lock);
 }
@@ -509,7 +469,7 @@ int pool_new(Store *store, Spawner *spawner, CgroupPool *groups, const Policy *p
         if (e < 0)
                 diag(reterr, e, "what a pool notes cannot be written: %s", strerror(-e));
         if (e == 0)
-                e = take_policy(p, policy);
+                e = pool_wishes_take(&p->wishes, policy);
         if (e == 0)
                 e = start(p);
         if (e < 0)
@@ -528,9 +488,7 @@ void pool_free(Pool *p) {
         pthread_mutex_unlock(&p->lock);
         if (p->running)
                 pthread_join(p->thread, NULL);
-        for (size_t i = 0; i < p->n_wishes; i++)
-                free(p->wishes[i].skill);
-        free(p->wishes);
+        pool_wishes_deinit(&p->wishes);
         pool_notes_close(&p->notes);
         pthread_cond_destroy(&p->wake);
         pthread_mutex_destroy(&p->lock);

@@ -476,37 +476,3 @@ void run_watch_rest(Run *run) {
         loop_drop(&run->tree->loop, run);
         loop_add_fd(&run->tree->loop, &err->poll_fd, &err->poll_events, on_stderr, run);
 }
-
-static bool lives(const Run *run) {
-        return run->region.state == REGION_ALLOCATED || run->region.state == REGION_RUNNING;
-}
-
-static void pipe_aim(Run *run) {
-        int64_t wait = conn_wants(&run->region.pipe, clock_mono_usec(), run->pipe);
-
-        run->pipe_deadline = wait < 0 ? LOOP_NEVER : clock_mono_usec() + (uint64_t)wait;
-}
-
-static void wait_once(Tree *tree) {
-        int e;
-
-        for (size_t i = 0; i < tree->n_runs; i++)
-                if (lives(tree->runs[i]))
-                        pipe_aim(tree->runs[i]);
-        e = loop_once(&tree->loop);
-        if (e == 0)
-                return;
-        region_end(&tree->runs[0]->region, OUTCOME_CANCELLED, 0, "ppoll: %s", strerror(-e));
-        for (size_t i = 0; i < tree->n_runs; i++)
-                tree->runs[i]->step_no_use = true;
-}
-
-void run_until_over(Tree *tree) {
-        for (run_end_moves(tree); tree->runs[0]->step != RUN_OVER; run_end_moves(tree)) {
-                run_free_done(tree);
-                wait_once(tree);
-                for (size_t i = 0; i < tree->n_runs; i++)
-                        if (tree->runs[i]->region.state == REGION_RUNNING)
-                                run_judge_lines(tree->runs[i]);
-        }
-}

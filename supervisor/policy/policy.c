@@ -17,7 +17,6 @@
 #define SKILLS_MAX 1024
 #define ROOTS_MAX 256
 #define CLIENTS_MAX 1024
-#define DIGEST_MAX 256
 #define UID_MOST 4294967294ULL
 #define REGIONS_MOST 100000
 #define SYSTEM_POLICY "/etc/lethe/policy.json"
@@ -292,68 +291,6 @@ static void read_clients(Doc *d, const json_t *v, Policy *p) {
         }
 }
 
-const char *const policy_reason_words[] = {"broken_ref", "superseded_by", "retired_dependency", "unsupported_since", NULL};
-
-const DigestPolicy *policy_digest(const Policy *p, const char *scope) {
-        for (size_t i = 0; i < p->n_digest; i++)
-                if (strcmp(p->digest[i].scope, scope) == 0)
-                        return &p->digest[i];
-        return NULL;
-}
-
-static void read_reasons(Doc *d, const json_t *v, const char *pointer, unsigned *ret) {
-        if (!v || !doc_array(d, v, pointer, 4))
-                return;
-        for (size_t i = 0; i < json_array_size(v); i++) {
-                char at[POINTER_MAX];
-                size_t word = 0;
-
-                pointer_item(at, pointer, i);
-                if (!doc_word(d, json_array_get(v, i), at, policy_reason_words, &word))
-                        continue;
-                if (*ret & 1U << word)
-                        doc_fault(d, at, "twice", "\"%s\" stands there twice", policy_reason_words[word]);
-                *ret |= 1U << word;
-        }
-}
-
-static void read_digest_row(Doc *d, const json_t *v, const char *pointer, Policy *p) {
-        static const char *const known[] = {"scope", "archive", "remove", NULL};
-        DigestPolicy row = {0};
-        char at[POINTER_MAX];
-        const char *scope;
-
-        if (!doc_fields(d, v, pointer, known))
-                return;
-        read_reasons(d, json_object_get(v, "archive"), pointer_key(at, pointer, "archive"), &row.archive);
-        read_reasons(d, json_object_get(v, "remove"), pointer_key(at, pointer, "remove"), &row.remove);
-        pointer_key(at, pointer, "scope");
-        if (!json_object_get(v, "scope"))
-                doc_fault(d, pointer, "required", "\"scope\" is required");
-        if (!doc_string(d, json_object_get(v, "scope"), at, 1, SCOPE_NAME_BYTES, &scope))
-                return;
-        if (!scope_name_valid(scope))
-                doc_fault(d, at, "scope-name", "a scope's name has 1 to 64 of a-z 0-9 . _ -, a letter or digit first");
-        else if (policy_digest(p, scope))
-                doc_fault(d, at, "twice", "scope \"%s\" stands there twice", scope);
-        else if (!(row.scope = strdup(scope)))
-                d->no_memory = true;
-        else
-                p->digest[p->n_digest++] = row;
-}
-
-static void read_digest(Doc *d, const json_t *v, Policy *p) {
-        if (!v || !doc_array(d, v, "/digest", DIGEST_MAX))
-                return;
-        p->digest = calloc(json_array_size(v) + 1, sizeof(*p->digest));
-        d->no_memory |= !p->digest;
-        for (size_t i = 0; p->digest && i < json_array_size(v); i++) {
-                char at[POINTER_MAX];
-
-                read_digest_row(d, json_array_get(v, i), pointer_item(at, "/digest", i), p);
-        }
-}
-
 static bool digest_valid(const char *s) {
         return strncmp(s, "sha256:", 7) == 0 && strlen(s) == 71 && strspn(s + 7, "0123456789abcdef") == 64;
 }
@@ -419,7 +356,7 @@ static void read_all(Doc *d, const json_t *j, Policy *p) {
         read_concurrency(d, json_object_get(j, "concurrency"), p);
         read_pool(d, json_object_get(j, "pool"), p);
         read_clients(d, json_object_get(j, "clients"), p);
-        read_digest(d, json_object_get(j, "digest"), p);
+        policy_read_digest(d, json_object_get(j, "digest"), p);
         read_skills(d, json_object_get(j, "skills"), p);
 }
 

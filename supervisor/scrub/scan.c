@@ -51,35 +51,6 @@ enum {
 #define ODD_MAX (1U << 18) /* pages that are read one by one, to see whether they are there */
 #define LOOKS_MAX 3        /* at pages that are being moved */
 
-int runs_add(Runs *r, uint64_t start, uint64_t end) {
-        r->bytes += end - start;
-        if (r->n > 0 && r->v[r->n - 1].end == start) {
-                r->v[r->n - 1].end = end;
-                return 0;
-        }
-        if (r->n == r->max) {
-                size_t max = r->max ? r->max * 2 : 256;
-                Run *v = realloc(r->v, max * sizeof(*v));
-
-                if (!v)
-                        return -ENOMEM;
-                r->v = v;
-                r->max = max;
-        }
-        r->v[r->n++] = (Run){start, end};
-        return 0;
-}
-
-void runs_clear(Runs *r) {
-        r->n = 0;
-        r->bytes = 0;
-}
-
-void runs_deinit(Runs *r) {
-        free(r->v);
-        *r = (Runs){};
-}
-
 static int open_of(pid_t pid, const char *name, int flags) {
         char path[64];
         int fd;

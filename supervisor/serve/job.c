@@ -37,76 +37,6 @@ void shared_policy_drop(SharedPolicy *p) {
         free(p);
 }
 
-static void close_streams(Job *j) {
-        for (size_t i = 0; i < SERVE_STREAMS; i++)
-                if (!j->shared[i])
-                        closep(&j->streams[i]);
-}
-
-void job_free(Job *j) {
-        if (!j)
-                return;
-        flow_close(j);
-        close_streams(j);
-        closep(&j->cancel);
-        json_decref(j->id);
-        json_decref(j->params);
-        json_decref(j->receipt);
-        json_decref(j->result);
-        shared_policy_drop(j->policy);
-        for (size_t i = 0; i < SERVE_STREAMS; i++)
-                capture_deinit(&j->captures[i]);
-        if (j->peer)
-                share_give(j->server, j->peer, j->charged);
-        if (j->peer)
-                peer_drop(j->server, j->peer);
-        pthread_mutex_destroy(&j->lock);
-        free(j->regions);
-        free(j);
-}
-
-static size_t stream_number(const json_t *name) {
-        const char *text = json_text(name);
-
-        return strcmp(text, "stdin") == 0 ? 0 : strcmp(text, "stdout") == 0 ? 1 : 2;
-}
-
-/* "stdio" names them in the order in which they were passed. */
-static int take_streams(Job *j, Client *c, Diag *reterr) {
-        const json_t *names = json_object_get(j->params, "stdio");
-        size_t n = json_array_size(names);
-        FdSet f = client_take_fds(c);
-        int e = 0;
-
-        if (n != f.n)
-                e = diag(reterr, SERVE_E_STREAMS, "stdio: names %zu streams, and %zu descriptors came with the request", n, f.n);
-        for (size_t i = 0; e == 0 && i < n; i++) {
-                size_t stream = stream_number(json_array_get(names, i));
-                bool null = false;
-
-                e = stream_check(f.fds[i], stream, &null, reterr);
-                if (e == 0 && null) {
-                        j->shared[stream] = true;
-                        j->streams[stream] = stream ? j->server->null : -1;
-                } else if (e == 0)
-                        j->streams[stream] = TAKE_FD(f.fds[i]);
-        }
-        fd_set_close(&f);
-        names = json_object_get(j->params, "stream");
-        for (size_t i = 0; i < json_array_size(names); i++)
-                j->streamed[stream_number(json_array_get(names, i))] = true;
-        return e;
-}
-
-/* What it holds while it waits: its streams, and what it is told by. */
-static unsigned queued_fds(const Job *j) {
-        unsigned n = 1;
-
-        for (size_t i = 0; i < SERVE_STREAMS; i++)
-                n += j->streams[i] >= 0 && !j->shared[i] && !j->streamed[i];
-        return n;
-}
-
 static Job *pop(Peer *p) {
         Job *j = p->first;
 
@@ -116,7 +46,7 @@ static Job *pop(Peer *p) {
         j->next = NULL;
         p->n_queued--;
         j->server->n_queued--;
-        j->server->fds_of_queued -= queued_fds(j);
+        j->server->fds_of_queued -= job_queued_fds(j);
         return j;
 }
 
@@ -134,7 +64,7 @@ static void unqueue(Job *j) {
                 p->last = before;
         p->n_queued--;
         j->server->n_queued--;
-        j->server->fds_of_queued -= queued_fds(j);
+        j->server->fds_of_queued -= job_queued_fds(j);
 }
 
 static void forget(Job *j) {
@@ -150,8 +80,7 @@ static bool has_share(const Peer *p, uint64_t has, uint64_t in_use, uint64_t mos
         return !p->foreign || has < most - MIN(in_use, most);
 }
 
-/* The queue is full: whoever has the most in it gives way to who has less than a fair share. Returns 0, or SERVE_E_BUSY. */
-static int make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr) {
+int job_make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr) {
         unsigned n_waiting = 1;
         Peer *most = NULL;
 
@@ -183,53 +112,6 @@ static int make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr) 
                 client_error(c, last->id, SERVE_E_BUSY, "%u run and %u wait, most of them of this client: it gave way to another one", s->n_running, s->n_queued + 1);
         }
         job_free(last);
-        return 0;
-}
-
-/* A stream is passed on through a pipe, and may be opened anew so that it holds up nobody. */
-static unsigned count_fds(const Job *j) {
-        unsigned n = JOB_FDS;
-
-        for (size_t i = 0; i < SERVE_STREAMS; i++)
-                if ((j->streams[i] >= 0 && !j->shared[i]) || j->streamed[i])
-                        n += i == 0 ? 3 : 2;
-                else if (!j->shared[i] && (i > 0 || json_object_get(j->params, "stdin")))
-                        n += i == 0 ? 2 : 1;
-        return n;
-}
-
-int job_new(Client *c, const json_t *id, json_t *params, Job **ret, int *ret_error, Diag *reterr) {
-        Job *j = calloc(1, sizeof(*j));
-        int e;
-
-        if (!j)
-                return -ENOMEM;
-        *j = (Job){.server = c->server, .client = c, .id = json_incref((json_t *)id), .params = json_incref(params), .streams = {-1, -1, -1},
-                   .cancel = -1, .flows = {{.fd = -1}, {.fd = -1}, {.fd = -1}}};
-        pthread_mutex_init(&j->lock, NULL);
-        j->peer = c->peer;
-        j->peer->users++;
-        j->charged = share_of_json(params);
-        if (!share_take(c->server, c->peer, j->charged)) {
-                j->charged = 0;
-                job_free(j);
-                c->server->n_refused++;
-                *ret_error = diag(reterr, SERVE_E_BUSY, "the daemon holds all that it may for this client: ask again later");
-                return 1;
-        }
-        e = take_streams(j, c, reterr);
-        j->n_fds = count_fds(j);
-        if (e == 0)
-                e = make_room(c->server, c->peer, queued_fds(j), reterr);
-        if (e == 0 && (j->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
-                e = diag(reterr, SERVE_E_BUSY, "no descriptors are left: %s", strerror(errno));
-        if (e != 0) {
-                job_free(j);
-                *ret_error = e;
-                return 1;
-        }
-        c->n_jobs++;
-        *ret = j;
         return 0;
 }
 
@@ -266,7 +148,7 @@ void job_submit(Job *j) {
         p->last = j;
         p->n_queued++;
         j->server->n_queued++;
-        j->server->fds_of_queued += queued_fds(j);
+        j->server->fds_of_queued += job_queued_fds(j);
         enter_ring(j->server, p);
         jobs_start(j->server);
 }
@@ -365,7 +247,7 @@ void job_cancel(Job *j, int signo) {
                 order(j, signo, j->peer->pid, j->peer->uid);
 }
 
-/* It counts as over from the moment its client may know that it is. */
+/* A job counts as over from the moment its client may know that it is. */
 static void uncount(Job *j) {
         if (j->state == JOB_OVER)
                 return;
@@ -494,7 +376,7 @@ Job *job_of_region(Server *s, const char *region) {
 static void answer(Job *j) {
         Client *c = j->client;
 
-        close_streams(j); /* its ends of the socket pairs among them */
+        job_close_streams(j); /* its ends of the socket pairs among them */
         j->ready = true;
         if (j->told || flow_is_open(j))
                 return;

@@ -276,9 +276,16 @@ int server_start_discarder(Server *s, Diag *reterr);
 void server_end_discarder(Server *s);
 void discard_connection(Server *s, int fd); /* of another user; takes fd */
 
+/* job-new.c */
+int job_new(Client *c, const json_t *id, json_t *params, Job **ret, int *ret_error, Diag *reterr);
+unsigned job_queued_fds(const Job *j); /* that it holds while it waits: its streams, and what it is told by */
+void job_close_streams(Job *j);
+void job_free(Job *j);
+
 /* job.c: the queue, and who is next. */
 void jobs_judge_queued(Server *s); /* those that the policy in force does not allow are refused */
-int job_new(Client *c, const json_t *id, json_t *params, Job **ret, int *ret_error, Diag *reterr);
+/* When the queue is full, whoever has the most in it gives way to who has less than a fair share. Returns 0, or SERVE_E_BUSY. */
+int job_make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr);
 void job_submit(Job *j);
 void job_cancel(Job *j, int signo);
 void jobs_start(Server *s);
@@ -289,7 +296,6 @@ void jobs_cancel_all(Server *s, int signo);
 void jobs_cancel_of(Client *c, int signo);
 Job *job_find(Client *c, const json_t *id);
 Job *job_of_region(Server *s, const char *region);
-void job_free(Job *j);
 
 /* job-run.c: what its thread does. */
 int job_check(Client *c, const json_t *params, Diag *reterr); /* 0 or SERVE_E_* */

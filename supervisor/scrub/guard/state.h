@@ -160,6 +160,8 @@ int same_space(pid_t a, pid_t b);
 
 /* What /proc/PID/stat says from the state on, NULL when there is none. */
 const char *task_state(pid_t pid, char text[static 512]);
+/* Calls back with each child of a thread. Returns 0 or -errno. */
+int task_each_child(pid_t pid, void (*f)(Guard *g, pid_t child, void *arg), Guard *g, void *arg);
 /* Is pid, which need not be traced, killed or on its way to its end? */
 bool task_is_doomed(pid_t pid);
 /* Is it within execve, its new memory without a program in it yet? Pages of its old one, which the kernel gives back at that moment, count as nobody's and

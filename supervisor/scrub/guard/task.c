@@ -255,3 +255,25 @@ void task_was_through(Guard *g, Task *t) {
         if (task_exec(g, t) < 0)
                 abort();
 }
+
+int task_each_child(pid_t pid, void (*f)(Guard *g, pid_t child, void *arg), Guard *g, void *arg) {
+        char path[64], text[4096];
+        long child = 0;
+        ssize_t n;
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+        fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        while ((n = read(fd, text, sizeof(text))) > 0)
+                for (ssize_t i = 0; i < n; i++)
+                        if (text[i] >= '0' && text[i] <= '9')
+                                child = child * 10 + (text[i] - '0');
+                        else if (child > 0) {
+                                f(g, (pid_t)child, arg);
+                                child = 0;
+                        }
+        close(fd);
+        return n < 0 ? -errno : 0;
+}

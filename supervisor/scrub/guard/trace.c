@@ -21,29 +21,6 @@
 #define PARKED_MAX_USEC 100000
 #define ASKED_MOST 8 /* of more that may be running, nobody asks */
 
-/* Calls back with each child of a thread. Returns 0 or -errno. */
-static int each_child(pid_t pid, void (*f)(Guard *g, pid_t child, void *arg), Guard *g, void *arg) {
-        char path[64], text[4096];
-        long child = 0;
-        ssize_t n;
-        int fd;
-
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
-        fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-                return -errno;
-        while ((n = read(fd, text, sizeof(text))) > 0)
-                for (ssize_t i = 0; i < n; i++)
-                        if (text[i] >= '0' && text[i] <= '9')
-                                child = child * 10 + (text[i] - '0');
-                        else if (child > 0) {
-                                f(g, (pid_t)child, arg);
-                                child = 0;
-                        }
-        close(fd);
-        return n < 0 ? -errno : 0;
-}
-
 static void only_child(Guard *g, pid_t child, void *arg) {
         pid_t *found = arg;
 
@@ -56,7 +33,7 @@ int trace_attach(Guard *g) {
 
         if (g->program <= 0) {
                 g->program = 0;
-                e = each_child(g->init, only_child, g, &g->program);
+                e = task_each_child(g->init, only_child, g, &g->program);
                 if (e < 0)
                         return e;
                 if (g->program <= 0)
@@ -369,7 +346,7 @@ static void on_exit_stop(Guard *g, Task *t) {
         if (again || (how != ENDS_ALONE && t->space->users > 1 && !t->space->parked))
                 task_forget_ghosts(g, t);
         if (made)
-                each_child(t->pid, adopt, g, t);
+                task_each_child(t->pid, adopt, g, t);
         space_count(g, t->space, -1);
         if (t->space->users > 0)
                 leaves(g, t, how);
