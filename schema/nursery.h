@@ -55,7 +55,7 @@ enum { TEMPLATE_FIRST = 1, TEMPLATE_ITSELF };
 #define TEMPLATE_TASKS 8                  /* RLIMIT_NPROC of one that becomes an interpreter, up to the moment when it is ready */
 #define TEMPLATE_GROUP_BYTES (TEMPLATE_DATA_BYTES + (256ULL << 20)) /* of its control group up to then: files, shared memory, the kernel's own, too */
 
-/* What a binder is asked (LAUNCH_BINDER): behind it comes the absolute path, on which no symbolic link is followed. The answer is a StatusRecord:
+/* The request to a binder (LAUNCH_BINDER): behind it comes the absolute path, on which no symbolic link is followed. The answer is a StatusRecord:
  * b is 0, and the mount comes with it, or errno. */
 typedef struct BinderRequest {
         uint32_t flags; /* LAUNCH_WRITE or 0 */

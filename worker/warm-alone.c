@@ -91,7 +91,7 @@ static int alone_one_process(int dir, int pid) {
         return pid == 1 || pid == getpid() ? 0 : EBUSY;
 }
 
-/* What it opened is closed before it serves; only what was open for reading alone can have had no effect on anybody. */
+/* Descriptors that the interpreter opened are closed before it serves; only what was open for reading alone can have had no effect on anybody. */
 static int alone_one_descriptor(int dir, int fd) {
         int flags = fcntl(fd, F_GETFL);
         struct stat st;

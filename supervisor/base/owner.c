@@ -54,7 +54,7 @@ typedef struct OwnerWalk {
         Diag *reterr;
 } OwnerWalk;
 
-/* What stands at `done`. In a sticky folder nobody replaces an entry of another: the entry's own owner is looked at next. */
+/* Looks at the entry `done`. In a sticky folder nobody replaces an entry of another: the entry's own owner is looked at next. */
 static int owner_judge(OwnerWalk *w, const struct stat *st, bool last) {
         const char *path = *w->done ? w->done : "/";
         const bool sticky = S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX && !last && owner_trusts(st->st_uid, w->self);

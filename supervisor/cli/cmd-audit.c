@@ -83,7 +83,7 @@ static bool take_word(int *argc, char **argv, const char *word) {
         return false;
 }
 
-/* What was kept of skills and programs is what the records' digests name. */
+/* The kept copies of skills and programs are what the records' digests name. */
 static int audit_copies(const Store *s, AuditReport *a, Diag *reterr) {
         Copies copies = {0};
         Diag bad = {0};

@@ -60,7 +60,7 @@ static int do_register(Txn *t, void *user, Diag *reterr) {
         return engine_skill_register(t, action_who(), &g->skill, &g->seq, &g->fresh);
 }
 
-/* What is registered is the copy: made before the event, so that there is none without it. */
+/* The copy is registered: it is made before the event, so that there is none without it. */
 static int add_copy(const Skill *s, const StoreOptions *o) {
         _cleanup_store_ Store *store = NULL;
         _cleanup_skill_ Skill *copied = NULL;

@@ -64,7 +64,7 @@ static int add_copies(const char *store, json_t *found) {
                        : 0;
 }
 
-/* What `lethe audit` would say. */
+/* The verdict of `lethe audit`. */
 static int verify_damaged(const StoreOptions *o, const AuditReport *a) {
         char what[4 * AUDIT_TEXT_MAX], entry[40] = "";
 

@@ -39,7 +39,7 @@ static bool recover_was_left(const RegionRow *row) {
         return json_object_get(row->detail, "left");
 }
 
-/* One look at a region that was killed. Returns whether its tasks wait in the kernel and are not waited for. */
+/* Looks once at a region that was killed. Returns whether its tasks wait in the kernel and are not waited for. */
 static bool recover_waits(const RegionRow *row, const ProcBlocked *b, ProcWait *w, unsigned *ret_tasks) {
         if (!proc_wait_look(w, b, 0, clock_mono_usec(), recover_was_left(row) ? 0 : PROC_BLOCKED_USEC))
                 return false;

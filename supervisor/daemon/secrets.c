@@ -51,7 +51,7 @@ static bool secrets_is_folder(const char *path) {
         return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* What exists of a path that is not there, without links, and the rest of it. */
+/* Splits a path that is not there into the part that exists, without links, and the rest. */
 static int secrets_add_absent(SecretsList *l, const char *path, Hidden h) {
         _cleanup_free_ char *above = strdup(path);
         char *slash;
@@ -171,7 +171,7 @@ static int secrets_usual(SecretsList *l) {
         return r == 0 ? secrets_add(l, "/var/lib/lethe", (Hidden){.what = "where the daemon's store is"}, root) : r;
 }
 
-/* What is in use, wherever it is. */
+/* Adds the places that are in use, wherever they are. */
 static int secrets_named(SecretsList *l, const SecretsOf *of) {
         const char *dir = of->store ? store_dir(of->store) : of->store_dir, *anchor = anchor_said(), *policy = getenv("LETHE_POLICY"),
                    *socket = getenv("LETHE_SOCKET"), *store = getenv("LETHE_STORE");

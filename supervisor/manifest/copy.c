@@ -144,7 +144,7 @@ int copy_check(int fd, const char *path, const char *digest, Diag *reterr) {
         return 0;
 }
 
-/* What is open behind fd is what its digest says. Returns 0, COPY_E_CHANGED, -errno. */
+/* The copy behind fd holds what its digest says. Returns 0, COPY_E_CHANGED, -errno. */
 static int copy_trust(const Shelf *s, const char *part, int fd, const char *path, const char *digest, Look *ret, Diag *reterr) {
         Look before;
         int e;
@@ -210,7 +210,7 @@ static int copy_new_name(char ret[static NEW_NAME_MAX]) {
         return 0;
 }
 
-/* Whoever was faster has made the same. */
+/* A faster process has made the same. */
 static bool copy_is_there(int e) {
         return e == EEXIST || e == ENOTEMPTY;
 }

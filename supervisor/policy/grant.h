@@ -79,7 +79,7 @@ int grant_find_interpreter(Grant *g);
 uint64_t grant_set_aside(const Grant *g);
 #define _cleanup_grant_ _cleanup_(grant_deinit)
 
-/* What a region may, and for whom, without what it is told: no arguments, no environment, no trace, and nothing of how the grant came about. Returns 0 or
+/* The rights of a region, and for whom, without what the region is told: no arguments, no environment, no trace, and nothing of how the grant came about. Returns 0 or
  * -ENOMEM. */
 int grant_copy_untold(const Grant *g, Grant *ret);
 /* Two grants that allow the same, member by member; what grant_copy_untold() leaves out is not looked at. */

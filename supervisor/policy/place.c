@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What of `path` is behind `root`, with its slash; "" when they are the same. */
+/* The part of `path` behind `root`, with its slash; "" when they are the same. */
 static const char *place_rest(const char *path, const char *root) {
         size_t n = strlen(root);
 

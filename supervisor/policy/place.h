@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-/* What is mounted last at this place of a region, so that it is seen there: the most specific one. NULL: none of them. */
+/* The grant that is mounted last at this place of a region, and so is seen there: the most specific one. NULL: none of them. */
 const FileGrant *place_shows(const FileGrant *files, size_t n, const char *place);
 /* The same without `but`: what it covers there. */
 const FileGrant *place_below(const FileGrant *files, size_t n, const FileGrant *but);
@@ -13,7 +13,7 @@ const FileGrant *place_below(const FileGrant *files, size_t n, const FileGrant *
 bool place_inside(const FileGrant *f, const char *path, char ret[static PATH_MAX]);
 bool place_outside(const FileGrant *f, const char *place, char ret[static PATH_MAX]);
 
-/* What a region may do with a path of the host by these grants: 0 nothing, 1 read, 2 write. Where another grant is mounted over its place it is not seen; of
+/* The access that these grants give a region to a path of the host: 0 nothing, 1 read, 2 write. Where another grant is mounted over its place it is not seen; of
  * several the one with the most specific source decides, and of these the least (I-97). */
 int place_right(const FileGrant *files, size_t n, const char *path);
 /* Paths of the host strictly below `path` at which that right may change, as owned strings. Returns 0 or -ENOMEM. */

@@ -94,7 +94,7 @@ static int within_network(Grant *g, const Grant *above, const SkillPolicy *row) 
 
 static const char *const within_words[] = {"none", "read", "write"};
 
-/* What it may do at a path of the host; *ret_had: what the region above may there. */
+/* The access to a path of the host; *ret_had: the access of the region above. */
 static int within_right(const Grant *above, const Limits *own, const char *path, int *ret_had) {
         *ret_had = place_right(above->files, above->n_files, path);
         return MAX(*ret_had, own ? merge_covers(own, path) : 0);

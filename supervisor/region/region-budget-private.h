@@ -13,10 +13,10 @@ static inline uint64_t budget_left_of(uint64_t max, uint64_t used) {
 Breach budget_breach(Outcome o, const char *resource, uint64_t limit, uint64_t used);
 Breach budget_breach_of_memory(const RegionBudget *b, uint64_t used);
 Breach budget_breach_of_tasks(const RegionBudget *b, uint64_t used);
-/* What is left of the memory to the program. */
+/* The memory that is left to the program. */
 uint64_t budget_own_memory(const RegionBudget *b);
 
-/* One walk over the scratch: bytes in use and the largest file. */
+/* Walks over the scratch once: bytes in use and the largest file. */
 typedef struct ScratchLook {
         uint64_t bytes, largest;
         unsigned files;

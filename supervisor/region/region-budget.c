@@ -170,7 +170,7 @@ Breach budget_look_cpu(RegionBudget *b) {
         return budget_no_breach;
 }
 
-/* What was held at the last looks. */
+/* The amounts that were held at the last looks. */
 static uint64_t budget_held(const RegionBudget *b) {
         uint64_t scratch = b->scratch_on_host ? 0 : b->scratch_now; /* tmpfs pages are memory */
 
@@ -312,7 +312,7 @@ Breach region_budget_ask_shared(RegionBudget *b, uint64_t bytes) {
         if (b->cgroup->memory || b->tree.resident_bytes + b->scratch_now + b->reserved + b->lent.memory_bytes + b->shared.held_bytes <=
                                          b->grant->budget.memory_bytes)
                 return budget_no_breach;
-        /* What was given back since the last look, of either kind, does not count. */
+        /* Memory that was given back since the last look, of either kind, does not count. */
         look_at_tree(b, look_without_groups(b));
         look_scratch(b, FILES_NO);
         region_shared_look(&b->shared, b->worker);

@@ -17,7 +17,7 @@
 
 #define VALUE_MAX 16
 
-/* What a program may have set before it connects. */
+/* Options that a program may have set before it connects. */
 static const struct {
         int level, name;
 } options[] = {

@@ -58,7 +58,7 @@ typedef struct RegionFeed {
 extern const int region_io_later[3]; /* streams that come with region_io_aim() */
 int region_io_open(RegionIo *io, uint64_t output_max, const RegionFeed *feed_or_null, const int *streams_or_null);
 void region_io_aim(RegionIo *io, const int *streams_or_null);
-/* What the streams have no descriptor for. Either may be NULL: it stays as it is. */
+/* Takers of streams without a descriptor. Either may be NULL: it stays as it is. */
 void region_io_to_sinks(RegionIo *io, RegionSink *out, RegionSink *err);
 /* After spawn_start(): closes the region's ends here. */
 void region_io_started(RegionIo *io);

@@ -78,7 +78,7 @@ enum {
         LOCK_LATER,       /* the answer comes with region_locks_try() */
 };
 
-/* One notified call. Returns 0 (*ret_error is the answer), LOCK_REFUSED, LOCK_TOO_MANY, LOCK_LATER. */
+/* Judges a notified call. Returns 0 (*ret_error is the answer), LOCK_REFUSED, LOCK_TOO_MANY, LOCK_LATER. */
 int region_locks_call(RegionLocks *l, const LockPlace *p, const struct seccomp_notif *q, int *ret_error, char object[static 256]);
 /* Tries again for those who wait. Takes out one who has its answer: returns true with its id and error; false: there is none now. */
 bool region_locks_try(RegionLocks *l, int notify, uint64_t now_usec, uint64_t *ret_id, int *ret_error);

@@ -71,7 +71,7 @@ static bool look_is_kept_by_kernel(HostLook *l, const char *path) {
         return false;
 }
 
-/* One step from `folder` to a name in it. Returns a descriptor or -errno; -EXDEV: something is mounted there, and `cross` was not said. */
+/* Steps from `folder` to a name in it. Returns a descriptor or -errno; -EXDEV: something is mounted there, and `cross` was not said. */
 static int look_step(int folder, const char *name, bool cross) {
         struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS | (cross ? 0 : RESOLVE_NO_XDEV)};
         int fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof(how));

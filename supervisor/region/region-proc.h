@@ -61,7 +61,7 @@ typedef struct ProcWait {
         uint64_t since; /* monotonic; 0: the last look found no blocked task, or a running one */
         uint64_t seen;  /* the number of the last look */
 } ProcWait;
-/* One look at time `now`. progress: a number that changes when anything moved on. Returns whether the wait is `usec` old. */
+/* Looks at time `now`. progress: a number that changes when anything moved on. Returns whether the wait is `usec` old. */
 bool proc_wait_look(ProcWait *w, const ProcBlocked *b, uint64_t progress, uint64_t now, uint64_t usec);
 /* The process itself is blocked. */
 bool proc_is_blocked(pid_t pid);

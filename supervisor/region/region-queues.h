@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-/* What one descriptor queues at most: of a socket, twice net.core.wmem_max. */
+/* The most that a descriptor queues: of a socket, twice net.core.wmem_max. */
 uint64_t queues_each_most(void);
 
 /* Bytes of memory that are queued in pipes and sockets of all processes below root, and in those that lie in these sockets, sent and not taken; each counts

@@ -117,7 +117,7 @@ static bool is_over(const Client *c) {
 
 static int on_again(sd_event_source *source, void *userdata);
 
-/* What waits to be read is in the account of all that is held. */
+/* Answers that wait to be read are in the account of all that is held. */
 static void charge(Client *c) {
         size_t n = c->out.bytes.n - c->out.sent;
 

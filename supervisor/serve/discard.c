@@ -1,6 +1,6 @@
 /* Runs: lethe-serve; discarder(): a process of its own. Ends the connections of other users.
  *
- * Whoever drops the last reference to a file waits for its release: of a pipe that another process keeps locked, of a TCP socket with SO_LINGER, of a
+ * A thread that drops the last reference to a file waits for its release: of a pipe that another process keeps locked, of a TCP socket with SO_LINGER, of a
  * file whose server does not answer. A client decides that when it sends descriptors, and the kernel drops them in the process that reads or closes the
  * connection. So a message with descriptors is seen before it is taken (MSG_PEEK), is never taken, and its connection is given to a process that has
  * nothing else to do and no rights. Each connection is closed there by a child of its own: one that is held up holds up nobody. */
@@ -70,7 +70,7 @@ static _noreturn_ void discarder(int from) {
         }
 }
 
-/* It keeps nothing of the daemon's but its end of the socket pair, and has no right that a client of any user lacks. */
+/* The process keeps nothing of the daemon's but its end of the socket pair, and has no right that a client of any user lacks. */
 static void discarder_confine(int from) {
         static const int ignored[] = {SIGTERM, SIGINT, SIGHUP};
 

@@ -296,13 +296,13 @@ static void capture_line(void *userdata, const char *line, size_t n) {
         s->take(s, line, n);
 }
 
-/* What is said of it goes where its standard error does. */
+/* Log lines about the job go where its standard error does. */
 static void log_for(Job *j, LogLevel most) {
         log_to(MAX(j->streams[2], 0), most);
         log_to_function(j->captures[2].server ? capture_line : NULL, &j->captures[2].sink);
 }
 
-/* What is said goes to our own standard error again. */
+/* Log lines go to our own standard error again. */
 static void log_for_nobody(void) {
         log_to(0, LOG_LEVEL_NOTE);
         log_to_function(NULL, NULL);

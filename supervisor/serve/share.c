@@ -29,7 +29,7 @@ void share_give(Server *s, Peer *p, size_t n) {
         pthread_mutex_unlock(&s->share_lock);
 }
 
-/* What a value takes as Jansson keeps it: small ones cost more than their text. */
+/* The memory of a value as Jansson keeps it: small ones cost more than their text. */
 size_t share_of_json(const json_t *v) {
         size_t n = 64 + json_string_length(v);
         const char *key;

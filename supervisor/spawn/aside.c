@@ -15,7 +15,7 @@
 #define STACK_BYTES (32 * 1024)
 #define DIE_MS 100 /* for a task that was killed to be gone */
 
-/* What the task uses. It is given up, not given back, when the kernel does not let the task die. */
+/* Memory of the task. It is given up, not given back, when the kernel does not let the task die. */
 typedef struct Aside {
         uint8_t stack[STACK_BYTES] __attribute__((aligned(16)));
         long (*fn)(void *job);

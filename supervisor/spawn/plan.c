@@ -298,7 +298,7 @@ const PlanWarm plan_warm[PLAN_WARM_N] = {
         {"lethe-load", REGION_LETHE_DIR "/bin/lethe-load", {"--warm"}, false, false},
 };
 
-/* One of the skill's own, or one that was granted, is not in a template's view, and has nothing to do there. */
+/* An interpreter of the skill's own, or one that was granted, is not in a template's view, and has nothing to do there. */
 static bool of_the_system(const char *program) {
         static const char *const places[] = {"/usr/", "/bin/", REGION_LETHE_DIR "/bin/"};
 

@@ -34,7 +34,7 @@ typedef enum ProbeUserns {
 
 extern const char *const probe_system_names[PROBE_LINKS]; /* "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" */
 
-/* Who a region is on the host, when the supervisor is root and may give it an id. */
+/* The user of a region on the host, when the supervisor is root and may give it an id. */
 static inline uint32_t probe_region_id(const Probe *p) {
         return p->region_id ? p->region_id : PROBE_NOBODY;
 }

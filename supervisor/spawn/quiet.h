@@ -10,7 +10,7 @@
 /* A descriptor that is only a place (O_PATH) for the path; more: further flags, as O_NOFOLLOW; resolve: RESOLVE_* of openat2(2). What the kernel does not
  * have in its cache is asked for by a task of its own. Returns it, -ETIMEDOUT, or -errno. */
 int quiet_open(const char *path, int more, uint64_t resolve);
-/* What the kernel knows of the file without asking its server. Returns 0 or -errno. */
+/* Fills in what the kernel knows of the file without asking its server. Returns 0 or -errno. */
 int quiet_fstat(int fd, struct stat *ret);
 /* Both. follow: a link at the end is followed. Returns 0, -ETIMEDOUT, -errno. */
 int quiet_stat(const char *path, bool follow, struct stat *ret);

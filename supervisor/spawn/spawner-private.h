@@ -21,7 +21,7 @@ typedef struct ViewOwner {
         const char *skill; /* of an interpreter: the skill's folder; borrowed */
 } ViewOwner;
 
-/* What a template shows, to whom and as whom: regions of one view can have copies of one root. It follows links, and names each file by its inode, so
+/* A template's view, its owner and its user: regions of one view can have copies of one root. It follows links, and names each file by its inode, so
  * that what was replaced is another view. Returns false when this plan's root cannot be shared. */
 bool view_of(const Plan *p, const Probe *probe, const ViewOwner *owner, uint8_t ret[static VIEW_BYTES]);
 
@@ -39,7 +39,7 @@ bool spawner_keep_guard(Spawner *s, const Guard *g);
  * would end. */
 Nursery *spawner_take(Spawner *s, const uint8_t view[static VIEW_BYTES], bool *ret_wanted);
 void spawner_give_back(Spawner *s, Nursery *n);
-/* It does not answer: nobody else is to ask it. */
+/* A template that does not answer: nobody else is to ask it. */
 void spawner_doom(Spawner *s, Nursery *n);
 
 /* A detached mount of `source` for a region below a template, where the supervisor is no root. Returns a descriptor or -errno. */

@@ -33,7 +33,7 @@ typedef struct TemplateGroups {
 void spawner_group_templates(Spawner *s, const TemplateGroups *groups);
 /* What a view shows may have changed: the next region of each is started anew from the host's tree. Living regions are not touched. */
 void spawner_forget(Spawner *s);
-/* What was there when it was told to forget has ended. */
+/* Processes that were there when the spawner was told to forget have ended. */
 bool spawner_has_forgotten(Spawner *s);
 /* Its nurseries are there; what one that died has to do is done by the next call that needs it, where that may still execute a program. */
 bool spawner_works(Spawner *s);

@@ -83,7 +83,7 @@ static int template_failed(const StatusRecord *r, int e, Diag *reterr) {
                      : diag(reterr, SPAWN_E_KERNEL, "a template's root cannot be built: step %s: %s", spawn_step_name(r->a), strerror(r->b));
 }
 
-/* One of the two processes that the worker made, by its pidfd: its number among ours is not what it is in its own namespace. */
+/* Names one of the two processes that the worker made by its pidfd: its number among ours is not what it is in its own namespace. */
 static int template_born(int status, int which, pid_t *ret, Diag *reterr) {
         StatusRecord r;
         int pidfd, e = helper_record(status, &r, &pidfd);

@@ -218,7 +218,7 @@ bool view_of(const Plan *p, const Probe *probe, const ViewOwner *owner, uint8_t 
         if (p->interpreter) {
                 const LaunchEntry interpreter = {.kind = LAUNCH_BIND, .flags = LAUNCH_FOLLOW, .source = p->interpreter};
 
-                /* What its children have in common, the layout of their addresses among it, stays among regions of one skill. */
+                /* Things that its children have in common, such as the layout of their addresses, stay among regions of one skill. */
                 add_text(&h, owner->skill ?: "");
                 add_text(&h, p->interpreter);
                 if (strncmp(p->interpreter, REGION_LETHE_DIR "/", strlen(REGION_LETHE_DIR "/")) != 0 && !add_source(&h, &interpreter)) /* else among the shims */

@@ -16,7 +16,7 @@
 #define CHECKED_LEFT "run/pages"
 #define CHECKED_SMALL 1024 /* pages: below, each process walks */
 
-/* What a writer leaves behind: all of it the machine's own, and read by nobody else. */
+/* The note that a writer leaves behind: all of it the machine's own, and read by nobody else. */
 typedef struct CheckedLeft {
         char boot[40];
         uint64_t device, inode, size, mtime_sec, mtime_nsec, ctime_sec, ctime_nsec;

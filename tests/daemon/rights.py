@@ -312,7 +312,7 @@ def nobody_pushes_the_owners_pool_out():  # I-95
         same(vary([5]), ["pool"], "it waited all the time")
         with Connection() as c:
             check(c.call("status")["result"]["served"] >= 80)
-        # What waits for the owner is the owner's, and what waits for a client its own.
+        # Requests that wait for the owner are the owner's, and those of a client its own.
         same(as_user(ALICE, lambda: vary([5])), ["cold"])
 
 

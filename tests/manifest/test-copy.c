@@ -161,7 +161,7 @@ static void *swap(void *userdata) {
         return NULL;
 }
 
-/* Whatever the order of reads and writes is: what was copied has the digest that is told, or nothing is. */
+/* In every order of reads and writes the copy has the digest that is told, or nothing is copied. */
 Test(copy, holds_while_the_folder_changes) { // I-65
         Swap s = {0};
         unsigned copied = 0, refused = 0;

@@ -63,7 +63,7 @@ Test(region_path, what_is_inside_is_told_by_the_text_alone) {
         cr_assert_eq(region_path_reach(&with, TIER_NAMESPACES, NULL, NULL, "/proc/stat", false), PATH_OUTSIDE);
 }
 
-/* What is mounted and what is told as inside come from two lists, which have to be one. */
+/* The list of mounts and the list of places inside have to be one. */
 Test(region_path, every_place_of_a_plan_is_inside) {
         static const Probe machine = {.root = true, .has_nobody = true, .landlock_abi = 7,
                                       .system = {{PROBE_LINK, "usr/bin"}, {PROBE_LINK, "usr/sbin"}, {PROBE_FOLDER, ""}, {PROBE_FOLDER, ""}, {PROBE_FOLDER, ""}}};

@@ -133,7 +133,7 @@ Test(anchor, an_older_copy_with_something_left) {
         }
 }
 
-/* What stands in place of an anchor: the true one with another size under its signature, nothing, anything, and that of another ledger. Owned. */
+/* Things in place of an anchor: the true one with another size under its signature, nothing, anything, and that of another ledger. Owned. */
 static char *no_anchor(const char *path, unsigned i) {
         _cleanup_free_ char *note = NULL;
         char *out = NULL, *size, *rest;

@@ -215,7 +215,7 @@ static unsigned long lie_in(pid_t pid, const char *name) {
         return p ? strtoul(p + sizeof(key) - 1, NULL, 10) : n <= 0;
 }
 
-/* What lies there and is not seen may be deleted files: in a socket that cannot be taken, or in connections that nobody accepted. Somebody who runs may
+/* Queued descriptors that are not seen may be deleted files: in a socket that cannot be taken, or in connections that nobody accepted. Somebody who runs may
  * take some out, or put more in, meanwhile. */
 static void look(Guard *g, pid_t pid, const char *name, const char *path, const struct stat *st) {
         unsigned long before, after;
