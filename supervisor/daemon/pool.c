@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "daemon/pool-notes.h"
 #include "daemon/pool-wishes.h"
+#include "daemon/registry.h"
 #include "daemon/run-prepare.h"
-#include "engine/skill.h"
 #include "schema/launch.h"
 
 #include <errno.h>
@@ -106,18 +106,6 @@ static bool may_wait(const Grant *g) {
         return g->discipline != DISCIPLINE_MULTIPASS && g->tier != TIER_LANDLOCK && g->n_releases == 0;
 }
 
-/* Files that cannot be read now are asked for again. */
-static bool is_registered(Pool *p, const Grant *g, bool otherwise) {
-        _cleanup_skill_row_ SkillRow row = {0};
-        _cleanup_txn_ Txn *t = NULL;
-        Diag d = {};
-        int e = store_begin_at_once(p->store, &t, &d);
-
-        if (e == 0)
-                e = engine_skill_get(t, g->skill_name, &row);
-        return e == 0 ? strcmp(row.digest, g->skill_digest) == 0 : e == -ENOENT ? false : otherwise;
-}
-
 /* The place of the kind that goes for one of this client: one of its own that nobody wanted for long, where it has as many as it may, or all places are
  * taken; of the daemon's own user any. KINDS_MAX: none may go. */
 static size_t to_replace(const Pool *p, uid_t client) {
@@ -175,7 +163,7 @@ static void add_kind(Pool *p, const Grant *g) {
                 return;
         }
         k->client = g->client;
-        k->registered = is_registered(p, g, false);
+        k->registered = registry_has(p->store, g->skill_name, g->skill_digest, false);
         k->want = MIN(n, (uint64_t)POLICY_POOL_MOST);
         k->used_usec = clock_mono_usec();
         p->kinds[p->n_kinds++] = k;
@@ -286,7 +274,7 @@ static void end_unregistered(Pool *p) {
 
                 if (name.skill_name && name.skill_digest) {
                         pthread_mutex_unlock(&p->lock);
-                        is = is_registered(p, &name, true);
+                        is = registry_has(p->store, name.skill_name, name.skill_digest, true);
                         pthread_mutex_lock(&p->lock);
                 }
                 for (size_t j = p->n_kinds; !is && j-- > 0;)

@@ -60,3 +60,14 @@ int registry_load(Txn *t, const RegistryUse *use, const char *skill, bool regist
         }
         return load(use, skill, NULL, ret, reterr);
 }
+
+bool registry_has(Store *store, const char *name, const char *digest, bool otherwise) {
+        _cleanup_skill_row_ SkillRow row = {0};
+        _cleanup_txn_ Txn *t = NULL;
+        Diag d = {};
+        int e = store_begin_at_once(store, &t, &d);
+
+        if (e == 0)
+                e = engine_skill_get(t, name, &row);
+        return e == 0 ? strcmp(row.digest, digest) == 0 : e == -ENOENT ? false : otherwise;
+}

@@ -21,3 +21,5 @@ typedef struct RegistryUse {
 int registry_load(Txn *t_or_null, const RegistryUse *use, const char *skill, bool registered, Skill **ret, Diag *reterr);
 /* Loads the folder of a registered skill and holds it against its record. A folder that differs is not copied. */
 int registry_load_row(const SkillRow *row, const RegistryUse *use, Skill **ret, Diag *reterr);
+/* Whether a skill of this digest is registered by that name, without waiting for a writer; `otherwise` when that cannot be read now. */
+bool registry_has(Store *store, const char *name, const char *digest, bool otherwise);

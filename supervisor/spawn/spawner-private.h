@@ -8,7 +8,7 @@
 #include "spawn/plan.h"
 #include "spawn/spawner.h"
 
-/* Those of spawner_group_templates(), or NULL. */
+/* Groups of spawner_group_templates(), or NULL. */
 const TemplateGroups *spawner_groups(Spawner *s);
 
 #define VIEW_BYTES 32

@@ -225,7 +225,7 @@ def a_nursery_that_dies_ends_it():
                 r = c.run("/bin/true")
         except ConnectionError:
             r = None
-        # It finds out when it needs one, or looks after them by itself before: then it takes nothing more.
+        # The daemon finds out when it needs one, or looks after them by itself before: then it takes nothing more.
         if r and "result" in r:
             same((r["result"]["exit_code"], r["result"]["receipt"]["outcome"]), (125, "setup_failed"), r)
         else:

@@ -421,7 +421,7 @@ def guards_serve_one_region_after_another():
             d.guard_is_ready()
         same(guards_of(d) - nursery, first)
         check(max(held) < 2 * min(held), held)  # what is told is of one region
-        # One that died meanwhile is nobody's. kill(2) returns before it is dead, and the daemon is to find a dead one.
+        # A region that died meanwhile is nobody's. kill(2) returns before it is dead, and the daemon is to find a dead one.
         kill_now(first)
         wait_for(lambda: all(map(has_ended, first)), "its end")
         r = run("/bin/true")
