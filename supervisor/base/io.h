@@ -22,8 +22,8 @@ void io_wipe(int fd);
 /* Sends n bytes at once through a Unix socket, and at most IO_SEND_FDS_MAX descriptors with them, without SIGPIPE. Returns 0, -EPIPE when nobody
  * is left to take it, -errno. */
 int io_send_fds(int fd, const void *p, size_t n, const int *fds, size_t n_fds);
-/* Receives at most n bytes at once through a Unix socket, with the descriptor that came with them, or -1. msec: waits so long at most, -1: for ever. Returns bytes, 0
- * at the end, -ETIMEDOUT, -errno. */
+/* Receives at most n bytes at once through a Unix socket, with the descriptor that came with them, or -1. msec: waits so long at most, -1: for ever.
+ * Returns bytes, 0 at the end, -ETIMEDOUT, -errno. */
 ssize_t io_receive_fd(int fd, int msec, void *p, size_t n, int *ret_fd);
 /* Puts O_NONBLOCK on. Returns 0 or -errno. */
 int io_set_nonblock(int fd);

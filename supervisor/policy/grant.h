@@ -79,8 +79,8 @@ int grant_find_interpreter(Grant *g);
 uint64_t grant_set_aside(const Grant *g);
 #define _cleanup_grant_ _cleanup_(grant_deinit)
 
-/* The rights of a region, and for whom, without what the region is told: no arguments, no environment, no trace, and nothing of how the grant came about. Returns 0 or
- * -ENOMEM. */
+/* The rights of a region, and for whom, without what the region is told: no arguments, no environment, no trace, and nothing of how the grant came about.
+ * Returns 0 or -ENOMEM. */
 int grant_copy_untold(const Grant *g, Grant *ret);
 /* Two grants that allow the same, member by member; what grant_copy_untold() leaves out is not looked at. */
 bool grant_same(const Grant *a, const Grant *b);

@@ -13,8 +13,8 @@ const FileGrant *place_below(const FileGrant *files, size_t n, const FileGrant *
 bool place_inside(const FileGrant *f, const char *path, char ret[static PATH_MAX]);
 bool place_outside(const FileGrant *f, const char *place, char ret[static PATH_MAX]);
 
-/* The access that these grants give a region to a path of the host: 0 nothing, 1 read, 2 write. Where another grant is mounted over its place it is not seen; of
- * several the one with the most specific source decides, and of these the least (I-97). */
+/* The access that these grants give a region to a path of the host: 0 nothing, 1 read, 2 write. Where another grant is mounted over its place it is not
+ * seen; of several the one with the most specific source decides, and of these the least (I-97). */
 int place_right(const FileGrant *files, size_t n, const char *path);
 /* Paths of the host strictly below `path` at which that right may change, as owned strings. Returns 0 or -ENOMEM. */
 int place_edges(const FileGrant *files, size_t n, const char *path, char ***ret);
