@@ -23,7 +23,7 @@ TABLE = [
     ("memory in python, caught", "out_of_region", "memory", 137, ["--memory", "64m"],
      [PY, "-c", "try:\n  x = bytearray(300 << 20)\nexcept MemoryError: pass"]),
     ("scratch files are memory", "out_of_region", "memory", 137, ["--memory", "32m", "--scratch", "64m"],
-     [PY, "-c", "import time; f = open('/work/x', 'wb'); f.write(bytes(48 << 20)); f.flush(); time.sleep(5)"]),
+     [PY, "-c", "import time; f = open('/work/x', 'wb'); f.write(bytes(48 << 20)); f.flush(); time.sleep(60)"]),
     ("scratch files are memory that only system calls touch", "out_of_region", "memory", 137, ["--memory", "32m", "--scratch", "64m", "--file-size", "64m"],
      [BREACH, "memory-by-a-file"]),
     ("cpu", "cpu_exceeded", "cpu", 137, ["--cpu-time", "300ms"], [BREACH, "cpu"]),
@@ -34,7 +34,7 @@ TABLE = [
     ("processes", "pids_exceeded", "processes", 137, ["--pids-limit", "10"], [BREACH, "processes"]),
     ("threads", "pids_exceeded", "processes", 137, ["--pids-limit", "10"], [BREACH, "threads"]),
     ("processes in python", "pids_exceeded", "processes", 137, ["--pids-limit", "10"],
-     [PY, "-c", "import os, time\nfor _ in range(30):\n  try:\n    if os.fork() == 0: time.sleep(5)\n  except OSError: pass"]),
+     [PY, "-c", "import os, time\nfor _ in range(30):\n  try:\n    if os.fork() == 0: time.sleep(60)\n  except OSError: pass"]),
     ("output", "output_exceeded", "output", 137, ["--output-limit", "100k"], [BREACH, "output"]),
     ("output in python", "output_exceeded", "output", 137, ["--output-limit", "10"], [PY, "-c", "print('x' * 10)"]),
     ("scratch, with room made again", "scratch_exceeded", "scratch", 137, ["--scratch", "2m"], [BREACH, "scratch"]),
@@ -144,10 +144,12 @@ def what_a_killed_region_used_is_measured():
 
 @case
 def a_breach_ends_only_its_own_region():
-    other = subprocess.Popen([LETHE, "run", "--exec", "/bin/sh", "-c", "sleep 1; exit 7"], stdin=subprocess.DEVNULL, env=ENV)
+    other = subprocess.Popen([LETHE, "run", "--exec", "/bin/sh", "-c", "echo here; read go; exit 7"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV)
+    same(other.stdout.readline(), b"here\n")
     r = run("--memory", "32m", "--exec", BREACH, "memory-at-once")
     same(r.receipt["outcome"], "out_of_region", r)
-    same(other.wait(30), 7)
+    other.communicate(b"go\n", timeout=120)
+    same(other.returncode, 7)
 
 
 @case

@@ -8,9 +8,8 @@ import json
 import os
 import signal
 import subprocess
-import time
 
-from tap import DIR, ENV, LETHE, STORE, alone, case, check, lethe, log, main, python_skill, run, same, start_daemon, stop_daemon
+from tap import DIR, ENV, LETHE, STORE, alone, ask_daemon, case, check, lethe, log, main, python_skill, run, same, start_daemon, stop_daemon, wait_for
 
 M = "memory_substrate"
 LAB = """import os, signal, sys, time
@@ -35,10 +34,10 @@ same(lethe("scope", "create", "default").code, 0)
 
 # outcome, options, what breaks the budget
 BREACHES = [
-    ("timed_out", ["--timeout", "2s"], "time.sleep(60)"),
+    ("timed_out", ["--timeout", "4s"], "time.sleep(60)"),
     ("out_of_region", ["--memory", "64m"], "x = [bytearray(1 << 20) for _ in range(300)]"),
     ("cpu_exceeded", ["--cpu-time", "1s"], "while True: pass"),
-    ("pids_exceeded", ["--pids-limit", "10"], "for _ in range(30):\n  try:\n    if os.fork() == 0: time.sleep(5)\n  except OSError: pass"),
+    ("pids_exceeded", ["--pids-limit", "10"], "for _ in range(30):\n  try:\n    if os.fork() == 0: time.sleep(60)\n  except OSError: pass"),
     ("output_exceeded", ["--output-limit", "10"], "print('x' * 20, flush=True); time.sleep(60)"),
     ("scratch_exceeded", ["--scratch", "1m"], "try:\n  f = open('/tmp/x', 'wb', 0)\n  while f.write(bytes(4096)) == 4096: pass\nexcept OSError: pass"),
     ("file_size_exceeded", ["--file-size", "1m"], "try:\n  f = open('/work/x', 'wb', 0); f.write(bytes(3 << 20)); f.write(b'x')\nexcept OSError: pass"),
@@ -68,12 +67,19 @@ def a_breach_of_any_budget_leaves_nothing():  # I-24 M-10 M-52
 made = save('never', id='never')
 assert made['held'] and 'seq' not in made and lethe.memory_load(M, 'never')['payload']['object'] == 'never'
 save('changed', id='before'); lethe.memory_delete(M, 'before'); lethe.write('told', 1)
+print('saved', flush=True)
 """ + what)
-        same((r.receipt["outcome"], r.receipt.get("memory")), (outcome, {"held": 3, "committed": 0, "discarded": 3, "refused": []}), what, r)
-        region = r.receipt["region"]
-        same(of_memory(region), ["memory.discarded"], what, r)
-        told = [e for e in log("--region", region) if e["type"] == "memory.discarded"][0]
-        same((int(told["count"]), told["reason"]), (3, outcome), told)
+        same(r.receipt["outcome"], outcome, what, r)
+        # A wall budget may be over before anything was saved, on a machine that has other things to do: then nothing of it is kept all the same.
+        if b"saved" in r.out:
+            same(r.receipt.get("memory"), {"held": 3, "committed": 0, "discarded": 3, "refused": []}, what, r)
+            region = r.receipt["region"]
+            same(of_memory(region), ["memory.discarded"], what, r)
+            told = [e for e in log("--region", region) if e["type"] == "memory.discarded"][0]
+            same((int(told["count"]), told["reason"]), (3, outcome), told)
+        else:
+            check(outcome == "timed_out", what, r)
+            print("# its time was over before it had saved")
         same((there("never"), there("before")), (None, "as it was"), what)
         same(lethe("slot", "get", "told").code, 1, what)
     same(lethe("audit").code, 0)
@@ -145,17 +151,12 @@ def a_daemon_that_dies_leaves_nothing():  # I-24 I-60
 @case
 def from_the_pool_it_is_the_same():  # I-24 M-10
     daemon, env = own_daemon("pooled", pool={"skills": {"*": 2}})
-    starts = set()
-    for i in range(20):
-        r = run("holder", "--", "save('x', id='pool-%d')" % i, env=env)
-        same((r.code, r.receipt["memory"]["committed"], there("pool-%d" % i)), (0, 1, "x"), r)
-        r2 = run("holder", "--", "save('x', id='never'); " + "[os.write(4, b'no json\\n') for _ in range(80)]; time.sleep(60)", env=env)
-        same((r2.receipt["outcome"], r2.receipt["memory"]["discarded"], there("never")), ("denied", 1, None), r2)
-        starts |= {(r.receipt["start"], r2.receipt["start"])}
-        if ("pool", "pool") in starts:
-            break
-        time.sleep(0.2)
-    check(("pool", "pool") in starts, starts)
+    run("holder", "--", "pass", env=env)  # of whose kind the pool makes more
+    for name, more, outcome in (("kept", "", "exited"), ("never", "; [os.write(4, b'no json\\n') for _ in range(80)]; time.sleep(60)", "denied")):
+        wait_for(lambda: ask_daemon("status", env["LETHE_SOCKET"])["ready_regions"] > 0, "a region that waits")
+        r = run("holder", "--", "save('x', id='pool-%s')%s" % (name, more), env=env)
+        same((r.receipt["outcome"], r.receipt["start"], there("pool-" + name)), (outcome, "pool", "x" if outcome == "exited" else None), r)
+        same(r.receipt["memory"]["committed" if outcome == "exited" else "discarded"], 1, r)
     same(stop_daemon(daemon), 0)
 
 

@@ -11,7 +11,6 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 
 from account import use
 
@@ -287,7 +286,7 @@ def killed_twice(way, t):
 
 @case
 def an_end_in_the_middle_of_it_is_an_end():  # I-12, I-30, I-34
-    races = 0
+    races = 0  # only counted: what is asserted holds for each
     for way in ("munmap", "cut", "stop"):
         for ms in (20, 60, 120):
             r = run("--discipline", "multipass", "--timeout", "%dms" % ms, "--memory", "256m", "--pids-limit", "64",
@@ -296,25 +295,22 @@ def an_end_in_the_middle_of_it_is_an_end():  # I-12, I-30, I-34
             check((r.code, r.receipt["outcome"]) in ((124, "timed_out"), (0, "exited")), way, ms, r)
             race = killed_twice(way, t)
             races += race
-            check((t["grade"].startswith("cleared") or race and races == 1) and t["bytes_held"] == t["bytes_overwritten"], way, ms, t)
+            check((t["grade"].startswith("cleared") or race) and t["bytes_held"] == t["bytes_overwritten"], way, ms, t)
             truth(t)
+    print("# %d were killed twice" % races)
 
 
 @case
 @alone
 def the_death_of_the_supervisor_in_the_middle_of_it_leaves_nobody():  # I-30, I-60
     for way in ("munmap", "cut", "stop"):
-        for _ in range(10):
-            p = subprocess.Popen([LETHE, "run", "--discipline", "multipass", "--memory", "256m", "--pids-limit", "64", "--exec",
-                                  RACER, way, "=/"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENV)
-            wait_runs(p, "racer")  # before, nothing may be there that a guard could overwrite
-            time.sleep(0.05)
-            p.kill()
-            p.wait()
-            same(lethe("run", "--exec", "/bin/true").code, 0)
-            if p.returncode != 0:  # else it was quicker
-                break
+        p = subprocess.Popen([LETHE, "run", "--discipline", "multipass", "--memory", "256m", "--pids-limit", "64", "--exec",
+                              RACER, way, "=/", "for-ever"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENV)
+        wait_runs(p, "racer")  # before, nothing may be there that a guard could overwrite
+        p.kill()
+        p.wait()
         same(p.returncode, -signal.SIGKILL, way)
+        same(lethe("run", "--exec", "/bin/true").code, 0)
         region = log("--type", "region.recovered")[-1]["region"]
         released = [e for e in log("--region", region) if e["type"] == "region.released"][0]
         t = released["teardown"]

@@ -1,5 +1,6 @@
 /* Runs: tests, in a region of discipline multipass. Races what overwrites its memory while it gives it back, in the way that argv[1] names, for a
- * bounded time; argv[2] is = and a folder of the operator, of which nothing may change. Exits 0, or 1 with what it did not expect. */
+ * bounded time, or for ever where there is an argv[3]; argv[2] is = and a folder of the operator, of which nothing may change. Exits 0, or 1 with
+ * what it did not expect. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,6 +26,7 @@
         } while (0)
 
 static const char *folder;
+static int for_ever; /* until somebody ends it */
 static volatile int stop;
 static char *place; /* where the threads meet */
 
@@ -70,7 +72,7 @@ static void memory(int remap) {
         check(fd >= 0 && write(fd, own, SIZE) == (ssize_t)SIZE);
         place = map(NULL, 0);
         check(pthread_create(&t[0], NULL, writes, &fd) == 0 && pthread_create(&t[1], NULL, remap ? moves : maps, &fd) == 0);
-        for (int i = 0; i < ROUNDS; i++) {
+        for (int i = 0; i < ROUNDS || for_ever; i++) {
                 munmap(place, SIZE);
                 if (i % 3 == 0)
                         map(place, MAP_FIXED);
@@ -145,7 +147,7 @@ static void exchange(void) {
 
 static void names(void) {
         beside(exchange);
-        for (int i = 0; i < ROUNDS; i++) {
+        for (int i = 0; i < ROUNDS || for_ever; i++) {
                 unlink("name");
                 put("over");
                 rename("over", "name");
@@ -160,7 +162,7 @@ static void cut_other(void) {
 static void cut(void) {
         put("shared");
         beside(cut_other);
-        for (int i = 0; i < ROUNDS; i++) {
+        for (int i = 0; i < ROUNDS || for_ever; i++) {
                 int fd = open("shared", O_RDWR);
 
                 check(fd >= 0 && ftruncate(fd, 0) == 0);
@@ -201,7 +203,7 @@ static void executes(void) {
 
 /* Threads that are stopped and continued, and killed, while others give memory back. */
 static void stops(void) {
-        for (int i = 0; i < 20; i++) {
+        for (int i = 0; i < 20 || for_ever; i++) {
                 pid_t pid = fork();
                 int status;
 
@@ -256,7 +258,8 @@ int main(int argc, char **argv) {
                 void (*f)(void);
         } ways[] = {{"fork", forks}, {"names", names}, {"cut", cut}, {"exec", executes}, {"stop", stops}, {"fifo", waits}};
 
-        check(argc == 3);
+        check(argc == 3 || argc == 4);
+        for_ever = argc == 4;
         folder = argv[2] + 1;
         if (strcmp(argv[1], "munmap") == 0 || strcmp(argv[1], "mremap") == 0) {
                 memory(argv[1][1] == 'r');

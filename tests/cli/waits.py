@@ -58,7 +58,7 @@ if ROOT_AT_FIRST:
     subprocess.run(["mount", "-t", "tmpfs", "none", "/mnt"], check=True)
     LOOKUP = hold("lookup", "LOOKUP:slow")
     DEAD, BROKEN = hold("dead", "READ:data"), hold("broken", "READ:data")
-    GRANTED = [(hold("g-" + name, *requests), what) for name, requests, what in (
+    GRANTED = [(name, hold("g-" + name, *requests), what) for name, requests, what in (
         ("lookup", ["LOOKUP:slow"], ["/bin/cat", "/data/slow"]),
         ("open", ["OPEN:data"], ["/bin/cat", "/data/data"]),
         ("read", ["READ:data"], ["/bin/cat", "/data/data"]),
@@ -132,28 +132,39 @@ def held_by(folder):
     return [line for line in said(folder) if line.startswith("held ")]
 
 
-def begin(folder, program, *options):
+WALL = "read"  # the one that its time ends; on a machine that has other things to do it may be over before the request
+
+
+def begin(name, folder, program):
     """Runs a program that waits for the folder's server."""
     path = os.path.join(DIR, os.path.basename(folder) + ".json")
-    p = subprocess.Popen([LETHE, "run", "--receipt", path, "--timeout", "300ms", "--volume", folder + ":/data:rw", *options, "--exec", *program], env=ENV,
-                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p = subprocess.Popen([LETHE, "run", "--receipt", path, "--timeout", "3s" if name == WALL else "10m", "--volume", folder + ":/data:rw", "--exec", *program],
+                         env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return p, path
 
 
-def left_behind(folder, p, path):
-    """The budget ends it, the caller has its answer, and the record says what was not done."""
+def left_behind(name, folder, p, path):
+    """Its budget or a cancel ends it, the caller has its answer, and the record says what was not done. Returns the region and its outcome, or None."""
+    if name != WALL:
+        wait_for(lambda: held_by(folder) or p.poll() is not None, "the request")
+        p.terminate()
     out, err = p.communicate(timeout=120)
-    check(held_by(folder), said(folder), p.returncode, out, err)
     with open(path, encoding="utf-8") as f:
         receipt = json.load(f)
-    same((p.returncode, receipt["outcome"]), (124, "timed_out"), folder, err, receipt)
+    if name == WALL and not held_by(folder):
+        print("# its time was over before its request")
+        same((p.returncode, receipt["outcome"], receipt["teardown"]["grade"]), (124, "timed_out", "cleared"), err, receipt)
+        return None
+    check(held_by(folder), said(folder), p.returncode, out, err)
+    outcome = "timed_out" if name == WALL else "cancelled"
+    same((p.returncode, receipt["outcome"]), (124 if name == WALL else 125, outcome), folder, err, receipt)
     check(receipt["teardown"]["grade"] in ("unscrubbed", "partial"), folder, receipt)
     same((receipt["ledger"]["released"], receipt["ledger"]["ended"]), (None, None), receipt)
-    check(b"cannot be killed" in err or b"timed_out" in err, err)
+    check(b"cannot be killed" in err or outcome.encode() in err, err)
     left = [e for e in log("--region", receipt["region"]) if e["type"] == "region.left"]
-    same([(e["outcome"], e["teardown"]["grade"]) for e in left], [("timed_out", receipt["teardown"]["grade"])], folder, receipt)
+    same([(e["outcome"], e["teardown"]["grade"]) for e in left], [(outcome, receipt["teardown"]["grade"])], folder, receipt)
     check(left[0]["tasks"] > 0, left)
-    return receipt["region"]
+    return folder, receipt["region"], outcome
 
 
 LEFT = []
@@ -161,15 +172,15 @@ LEFT = []
 
 @served
 def a_granted_file_system_that_never_answers_holds_nobody():  # I-62, I-63
-    runs = [(folder, begin(folder, program)) for folder, program in GRANTED]  # at once: each takes the seconds after which it is left behind
-    for folder, (p, path) in runs:
-        LEFT.append((folder, left_behind(folder, p, path)))
+    runs = [(name, folder, begin(name, folder, program)) for name, folder, program in GRANTED]  # at once: each takes the seconds after which it is left behind
+    LEFT.extend(filter(None, [left_behind(name, folder, p, path) for name, folder, (p, path) in runs]))
+    check(len(LEFT) >= len(GRANTED) - 1, LEFT)
 
 
 @served
 def what_was_left_behind_holds_no_later_start():  # I-63
     same(run("--exec", "/bin/true").receipt["teardown"]["grade"], "cleared")
-    for _, region in LEFT:
+    for _, region, _ in LEFT:
         same([e["type"] for e in log("--region", region)][-1], "region.left")
 
 
@@ -177,19 +188,19 @@ def what_was_left_behind_holds_no_later_start():  # I-63
 def what_was_left_behind_is_finished_when_it_can_be():  # I-63
     """The servers end, and the kernel answers for them: the guards overwrite what there is, and the next start records it."""
     end_daemon()
-    for folder, _ in LEFT:
+    for folder, _, _ in LEFT:
         HOLDERS[folder][0].stdin.close()
         HOLDERS[folder][0].wait(30)
 
     def recovered():
         lethe("run", "--exec", "/bin/true")
-        return all(log("--region", region)[-1]["type"] in ("region.recovered", "invocation.ended") for _, region in LEFT)
+        return all(log("--region", region)[-1]["type"] in ("region.recovered", "invocation.ended") for _, region, _ in LEFT)
 
     wait_for(recovered, "the record of those that were left")
-    for _, region in LEFT:
+    for _, region, outcome in LEFT:
         ends = [e for e in log("--region", region) if e["type"] == "region.released"]
         same([(e["teardown"]["by"], e["teardown"]["grade"]) for e in ends], [("guard", "cleared")], region, ends)
-        same([(e["outcome"], e["reason"]) for e in log("--region", region) if e["type"] == "invocation.ended"], [("timed_out", "left_behind")], region)
+        same([(e["outcome"], e["reason"]) for e in log("--region", region) if e["type"] == "invocation.ended"], [(outcome, "left_behind")], region)
     same(lethe("ps", "--json").out, b"")
     same(cgroups_left(), [])
     same(lethe("audit").code, 0)

@@ -153,7 +153,7 @@ class Controls:
         """The daemon's file comes although its parent has ended; the daemon is reaped by left_behind()."""
         code, out = run(argv)
         name = argv[1]
-        for _ in range(40):
+        for _ in range(2400):  # two minutes end a hang
             if os.path.exists(name):
                 os.unlink(name)
                 return 0, out

@@ -349,7 +349,7 @@ MUTATIONS = [
              "memory of its own budget is one within a group too", cases="outside.py"),
     Mutation("processes: a limit above the region's is not its own", [first_line("supervisor/region/region-cgroup-count.c", "bool region_cgroup_pids_outside(const RegionCgroup *c, uint64_t limit)", "        return false;")],
              "tasks that are short around it are no breach", cases="outside.py"),
-    Mutation("wall time", [(BUDGET, "b->wall_deadline = now + b->grant->budget.wall_usec;", "b->wall_deadline = NEVER;")], "time-ignore,time-stop,pipe-breach"),
+    Mutation("wall time", [(BUDGET, "b->wall_deadline = now + b->grant->budget.wall_usec;", "b->wall_deadline = NEVER;")], "time-ignore,time-stop"),
     Mutation("output", [("supervisor/region/region-io.c", ".output_max = output_max", ".output_max = output_max << 20")], "out-flood,err-flood"),
     Mutation("scratch: size of its file system and the looks", [first_line(BUDGET, "static Breach look_scratch(RegionBudget *b, FilesLook files)", "        return budget_no_breach;"),
              ("supervisor/spawn/plan.c", "s->scratch_bytes = (g->budget.scratch_bytes", "s->scratch_bytes = 1000 * (g->budget.scratch_bytes")], "scratch-flood"),

@@ -112,7 +112,7 @@ PROCESSES = [
     Row("kill-victim", "I-21", "{pid}"),
     Row("kill-scan", "I-21"),
     Row("kill-all", "I-34", control="pidns", tiers=NS_ONLY),
-    Row("kill-worker", "I-12", "really", control="shell", outcome="exited|signaled|setup_failed|denied", exit=None, check="quick"),
+    Row("kill-worker", "I-12", "really", control="shell", outcome="exited|signaled|setup_failed|denied", exit=None, check="not-held"),
     Row("stop-worker", "I-34", "really", opts="--timeout 1s", control="shell", outcome="timed_out|exited"),
     Row("pidfd-steal", "I-21", "{pid} {fd}"),
     Row("sched-realtime", "I-34", ""),
@@ -262,7 +262,7 @@ BUDGETS = [
     Row("daemon-survive", "I-12", "./late 400", control_args="{base}/late 400", control="late", slow=0.8, check="nothing-late"),
     Row("daemon-survive-out", "I-12", "{out}/late 400", program="daemon-survive", opts="-v {out}:{out}:rw", control="late",
         control_args="{base}/late 400", slow=0.8, check="nothing-late"),
-    Row("daemon-pipes", "I-34", "5", check="quick", control="holds"),
+    Row("daemon-pipes", "I-34", "600", check="not-held", control="holds"),
     Row("scratch-litter", "I-12", ". 300", outcome="exited|scratch_exceeded", control="", why="its trace is what run.py looks for", check="no-scratch"),
 ]
 
@@ -338,13 +338,13 @@ PIPE = [
     Row("pipe-huge", "I-18", "6", skill=SLOTS, control="gullible"),
     Row("pipe-deep", "I-18", "20000", skill=SLOTS, control="gullible"),
     Row("pipe-flood", "I-34", "300000", opts="--timeout 2s", skill=SLOTS, outcome="timed_out|denied", control="gullible"),
-    Row("pipe-close", "I-34", skill=SLOTS, control="", why="nothing is won", check="quick"),
+    Row("pipe-close", "I-34", skill=SLOTS, control="", why="nothing is won", check="not-held"),
     Row("pipe-half", "I-18", skill=SLOTS, outcome="signaled", control="", why="nothing is won", check="not-written",
         args=[line("slot.write", '{"name":"notes/a","value":{"n":1}}')[:-1]]),
     Row("pipe-last", "I-24", skill=SLOTS, control="", why="nothing is won", args=[line("slot.write", '{"name":"notes/b","value":1}')],
         check="not-written"),
-    Row("pipe-breach", "I-24", skill=SLOTS, opts="--timeout 500ms", outcome="timed_out", limiting="wall", control="gullible",
-        args=[HELLO, line("slot.write", '{"name":"notes/a","value":{"n":7}}')], says="all lines were accepted", check="not-written"),
+    Row("pipe-breach", "I-24", skill=SLOTS, opts="--output-limit 20", outcome="output_exceeded", limiting="output", control="gullible",
+        args=[HELLO, line("slot.write", '{"name":"notes/a","value":{"n":7}}')], says="all lines were", check="not-written"),
     Row("pipe-eavesdrop", "I-18", skill=SLOTS, control="socket-pipe"),
 ]
 

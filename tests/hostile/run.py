@@ -31,6 +31,7 @@ from tiers import TIERS, WHY_NOT  # noqa: E402
 from world import CANARY, NOBODY, World, as_user  # noqa: E402
 
 PR_SET_CHILD_SUBREAPER = 36
+HOLDS_SECONDS = 600  # for so long an attack holds who waits for it
 OUTCOMES = {"exited", "signaled", "timed_out", "out_of_region", "cpu_exceeded", "pids_exceeded", "output_exceeded", "scratch_exceeded",
             "file_size_exceeded", "denied", "cancelled", "guard_lost", "setup_failed"}
 
@@ -259,7 +260,7 @@ class Attacker:
         if row.slow:
             time.sleep(row.slow)
         kind = row.check
-        if kind == "quick" and r["seconds"] > 3:
+        if kind == "not-held" and r["seconds"] > HOLDS_SECONDS / 2:
             raise Bad(f"took {r['seconds']:.1f} s")
         if kind == "no-canary-in-output" and CANARY.decode() in r["out"]:
             raise Bad("the operator's secret was printed")
@@ -296,18 +297,18 @@ class Attacker:
         """The operator asks for the receipt in a folder that a skill may write: what was planted there is replaced, not followed."""
         sub = next(r for r in ROWS if r.name == "pipe-close")
         r = self.attack(sub, receipt=self.w.path("out", "receipt"))
-        if r["seconds"] > 5:
+        if r["seconds"] > HOLDS_SECONDS / 2:
             raise Bad("the supervisor hung on what was planted")
         if r["receipt"] is None and r["code"] != 125:
             raise Bad(f"no receipt was written, exit code {r['code']}")
 
     def region_row(self, row):
-        for _ in range(8):
-            start = self.region_row_once(row)
-            if not self.pool or start != "cold" or self.is_never_prepared(row):
-                return
-            time.sleep(0.25)
-        raise Bad("never in a region that was prepared")
+        """From a pool: until a region that waited was taken, which is being made. Each try is judged; two minutes end a hang."""
+        until = time.monotonic() + 120
+        while self.region_row_once(row) == "cold" and self.pool and not self.is_never_prepared(row):
+            if time.monotonic() > until:
+                raise Bad("never in a region that was prepared")
+            time.sleep(0.1)
 
     @staticmethod
     def is_never_prepared(row):

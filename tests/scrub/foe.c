@@ -49,6 +49,20 @@ void spin(unsigned n) {
                 ;
 }
 
+/* Processes of one way tell it how far they are. */
+static int told[2];
+
+static void tell(void) {
+        if (write(told[1], "x", 1) != 1)
+                _exit(91);
+}
+
+static void hear(int n) {
+        for (char c; n > 0; n--)
+                if (read(told[0], &c, 1) != 1)
+                        _exit(91);
+}
+
 /* --- memory that is hard to reach */
 
 static void way_areas(int n) {
@@ -79,23 +93,26 @@ static void way_huge(int n) {
 }
 
 static void way_huge_fork(int n) {
-        char *p = mmap(NULL, (size_t)n * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *p = mmap(NULL, (size_t)n * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), c;
+        int end[2];
 
+        if (pipe(told) < 0 || pipe(end) < 0)
+                _exit(97);
         madvise(p, (size_t)n * MB, MADV_HUGEPAGE);
         plant(p, (size_t)n * MB);
-        if (fork() == 0) {
-                for (size_t at = 0; at < (size_t)n * MB; at += 16 * PAGE)
+        for (int child = 0; child < 2; child++) {
+                if (fork() == 0) {
+                        for (size_t at = 0; child == 0 && at < (size_t)n * MB; at += 16 * PAGE)
+                                plant(p + at, PAGE);
+                        close(end[1]);
+                        tell();
+                        _exit(read(end[0], &c, 1) != 0);
+                }
+                hear(1);
+                for (size_t at = 8 * PAGE; child == 0 && at < (size_t)n * MB; at += 16 * PAGE)
                         plant(p + at, PAGE);
-                usleep(100000);
-                _exit(0);
         }
-        usleep(50000);
-        for (size_t at = 8 * PAGE; at < (size_t)n * MB; at += 16 * PAGE)
-                plant(p + at, PAGE);
-        if (fork() == 0) {
-                usleep(20000);
-                _exit(0);
-        }
+        close(end[1]);
         while (wait(NULL) > 0)
                 ;
 }
@@ -138,6 +155,22 @@ static void way_advice(int n) {
         madvise(planted(MB), MB / 2, 102); /* guard pages */
         syscall(SYS_mseal, planted(MB), MB, 0);
         raise(n ? SIGSEGV : SIGKILL);
+}
+
+/* A child can be killed that has memory of its own, and leaves nothing that anybody has to collect. */
+static void way_pair(int n) {
+        signal(SIGCHLD, SIG_IGN);
+        if (pipe(told) < 0)
+                _exit(97);
+        if (fork() == 0) {
+                planted(MB);
+                tell();
+                for (;;)
+                        pause();
+        }
+        hear(1);
+        planted((size_t)n * MB);
+        wait_for_end();
 }
 
 static void way_big(int n) {
@@ -280,30 +313,35 @@ static void way_stop(int n) {
                         for (;;)
                                 raise(i % 2 ? SIGSTOP : SIGTSTP);
                 }
-                usleep(2000);
+                waitpid(pid, NULL, WUNTRACED);
                 kill(pid, SIGCONT);
         }
         wait_for_end();
 }
 
 static void way_orphans(int n) {
+        if (pipe(told) < 0)
+                _exit(97);
         planted(MB);
         for (int i = 0; i < n; i++)
                 if (fork() == 0) {
                         prctl(PR_SET_PDEATHSIG, i % 2 ? SIGKILL : SIGTERM);
                         setsid();
                         planted(16 * PAGE);
+                        tell();
                         if (i % 4 == 0 && fork() == 0)
                                 for (;;)
                                         planted(PAGE), spin(1000000);
                         for (;;)
                                 pause();
                 }
-        usleep(20000);
+        hear(n);
 }
 
 /* They all end at once, with memory of their own, in common with all, and in common with one other that is its child. */
 static void way_many(int n) {
+        if (pipe(told) < 0)
+                _exit(97);
         planted(MB);
         for (int i = 0; i < n; i += 2)
                 if (fork() == 0) {
@@ -312,10 +350,11 @@ static void way_many(int n) {
                         if (fork() > 0)
                                 munmap(with_child, 8 * PAGE);
                         planted(8 * PAGE);
+                        tell();
                         for (;;)
                                 pause();
                 }
-        usleep(50000);
+        hear(n);
         wait_for_end();
 }
 
@@ -388,7 +427,7 @@ static void way_unreadable(int n) {
 
 const Way ways[] = {
         {"areas", way_areas}, {"lock", way_lock}, {"huge", way_huge}, {"huge-fork", way_huge_fork}, {"shared", way_shared}, {"readonly", way_readonly},
-        {"objects", way_objects}, {"advice", way_advice}, {"big", way_big}, {"hidden", way_hidden}, {"storm", way_storm}, {"kill", way_kill},
+        {"objects", way_objects}, {"advice", way_advice}, {"big", way_big}, {"pair", way_pair}, {"hidden", way_hidden}, {"storm", way_storm}, {"kill", way_kill},
         {"window", way_window}, {"vfork", way_vfork}, {"exec", way_exec}, {"wait", way_wait}, {"stop", way_stop}, {"orphans", way_orphans}, {"many", way_many}, {"cpu", way_cpu},
         {"filter", way_filter}, {"grow", way_grow}, {"registers", way_registers}, {"unreadable", way_unreadable}, {"threads", way_threads},
         {"thread-exec", way_thread_exec}, {"thread-file", way_thread_file}, {"sent", way_sent}, {"sent-nested", way_sent_nested},

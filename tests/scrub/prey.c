@@ -181,20 +181,28 @@ static void way_huge(const char *arg) {
 
 /* Huge pages that a child has in common, when both have written to other parts of them. */
 static void way_huge_fork(const char *arg) {
-        char *p = area(16 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+        char *p = area(16 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE), c;
+        int there[2], end[2];
 
+        if (pipe(there) < 0 || pipe(end) < 0)
+                _exit(91);
         madvise(p, 16 * MB, MADV_HUGEPAGE);
         plant(p, 16 * MB);
         for (int child = 0; child < 2; child++)
                 if (fork() == 0) {
                         for (size_t at = 0; at < 16 * MB; at += 64 * 1024)
                                 plant(p + at, 4096);
-                        usleep(50000);
-                        _exit(0);
+                        close(end[1]);
+                        if (write(there[1], "x", 1) != 1)
+                                _exit(92);
+                        _exit(read(end[0], &c, 1) != 0);
                 }
-        usleep(20000);
+        for (int child = 0; child < 2; child++)
+                if (read(there[0], &c, 1) != 1)
+                        _exit(93);
         for (size_t at = 32 * 1024; at < 16 * MB; at += 64 * 1024)
                 plant(p + at, 4096);
+        close(end[1]);
         while (wait(NULL) > 0)
                 ;
 }

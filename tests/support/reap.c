@@ -21,7 +21,9 @@
 #define MUST_WORK 0
 #endif
 
-#define GRACE_MS 250 /* for processes that were killed and are still on their way out */
+#define GRACE_MS 250 /* for processes that end because others did */
+#define DYING_MS 60000 /* for those that were killed, or exit: on a busy machine the kernel takes its time */
+#define EXITING 4     /* PF_EXITING of the kernel */
 #define KILL_MS 5000
 
 typedef struct Line {
@@ -125,6 +127,28 @@ static bool process_stat(pid_t pid, pid_t *ret_parent, char *ret_state) {
         return p && sscanf(p + 1, " %c %d", ret_state, ret_parent) == 2;
 }
 
+/* Was it killed, or is it on its way to its end? */
+static bool is_dying(pid_t pid) {
+        enum { STATE = 3, FLAGS = 9, SIGNALS = 31 };
+        char path[64], text[512], *p;
+        unsigned long flags = 0, signals = 0;
+        ssize_t n;
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+        closep(&fd);
+        text[MAX(n, 0)] = 0;
+        p = strrchr(text, ')');
+        p = p && p[1] ? p + 2 : NULL;
+        for (int field = STATE; p && field <= SIGNALS; field++, p = strchr(p, ' '), p += p != NULL) {
+                flags = field == FLAGS ? strtoul(p, NULL, 10) : flags;
+                signals = field == SIGNALS ? strtoul(p, NULL, 10) : signals;
+        }
+        return n <= 0 || flags & EXITING || signals >> (SIGKILL - 1) & 1;
+}
+
 /* Our descendants that live. Returns how many of them stand in ret, which holds n_max. */
 static size_t descendants(pid_t *ret, size_t n_max) {
         static pid_t pids[32768], parents[32768];
@@ -199,11 +223,15 @@ static void end_descendants(int64_t grace_ms) {
         size_t n;
 
         for (;;) {
+                bool stays = grace_ms == 0;
+
                 collect(-1, &(int){0});
                 n = descendants(left, ARRAY_SIZE(left));
                 if (n == 0)
                         return;
-                if (now_ms() - start >= grace_ms)
+                for (size_t i = 0; i < n; i++)
+                        stays |= !is_dying(left[i]);
+                if (now_ms() - start >= (stays ? grace_ms : DYING_MS))
                         break;
                 poll(NULL, 0, 10);
         }

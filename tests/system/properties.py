@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MARK = "97.0531"  # seconds that nothing else sleeps
+MARK = "97.%d" % os.getpid()  # seconds that nothing else on this machine sleeps
 
 # What breaks one property: (file, text, replacement).
 BROKEN = {
