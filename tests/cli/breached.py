@@ -15,13 +15,13 @@ said = [lethe.hello(), lethe._pipe.call("slot.write", {"name": "given/back", "va
         lethe.memory_save("memory_substrate", {"subject": "ticket", "predicate": "was", "object": "given back"}, id="back", type="semantic")]
 open(2, "w").write("told %s\\n" % json.dumps([s.get("discarded", False) for s in said]))
 """
-ASKS = {"entry": dict(MAIN, back=[PYTHON, "/skill/back.py"]), "resources": ["ticket"], "release": [{"entry": "back"}], "cancel_bound": "9s", "notes": True,
+ASKS = {"entry": dict(MAIN, back=[PYTHON, "/skill/back.py"]), "resources": ["ticket"], "release": [{"entry": "back"}], "cancel_bound": "60s", "notes": True,
         "writes": ["own", "given/back"], "slots": {"own": {"type": "string"}, "given/back": {"type": "string"}},
         "memory": [{"scope": "default", "read": ["memory_substrate"], "write": ["memory_substrate"]}]}
 WRITE = "import lethe, os, time\nlethe.write('own', 'from the region')\n"
 BREACHES = {"timed_out": "time.sleep(60)", "denied": "\nfor _ in range(80): os.write(4, b'no json\\n')\ntime.sleep(60)", "out_of_region": "x = bytearray(1 << 29)",
             "output_exceeded": "os.write(1, bytes(1 << 17))\ntime.sleep(60)"}
-LIMITS = ("--timeout", "6s", "--output-limit", "64k", "--memory", "64m")
+LIMITS = ("--timeout", "5m", "--output-limit", "64k", "--memory", "64m")
 
 
 def kept():
@@ -69,11 +69,11 @@ def a_sub_skill_that_a_breach_takes_with_it_keeps_nothing():  # I-98
     shared = os.path.join(DIR, "shared")
     os.mkdir(shared)
     slots = ["sub/done", "sub/late", "sub/back"]
-    skill("worker", {"entry": dict(MAIN, back=[PYTHON, "/skill/back.py"]), "resources": ["ticket"], "release": [{"entry": "back"}], "cancel_bound": "9s", "writes": slots,
+    skill("worker", {"entry": dict(MAIN, back=[PYTHON, "/skill/back.py"]), "resources": ["ticket"], "release": [{"entry": "back"}], "cancel_bound": "60s", "writes": slots,
                      "slots": {n: {"type": "string"} for n in slots}, "files": [{"path": shared, "access": "write", "at": "/shared"}]},
           {"main.py": "import lethe, sys, time\nlethe.write(sys.argv[1], 'x')\nif sys.argv[1] == 'sub/late':\n  open('/shared/wrote', 'w')\n  time.sleep(60)\n",
            "back.py": "import lethe\nlethe.write('sub/back', 'x')\n"})
-    skill("taker", {"sub_skills": ["worker"], "cancel_bound": "9s", "writes": slots})
+    skill("taker", {"sub_skills": ["worker"], "cancel_bound": "60s", "writes": slots})
     policy = os.path.join(DIR, "shares.json")
     with open(policy, "w") as f:
         json.dump({"version": 1, "files": [{"path": shared, "access": "write"}]}, f)

@@ -193,9 +193,12 @@ def wait_runs(p, name, n=1):
     wait_for(lambda: p.poll() is not None or [x for _, x in processes_below(p.pid)].count(name) >= n, "%d of %s below %s" % (n, name, p.args))
 
 
-def _is_empty(group):
+def _is_ready(group):
+    """Empty, or a template's: in it is the first process of a PID namespace that regions are forked into later, which a living daemon has."""
     with open(group + "/cgroup.procs", encoding="utf-8") as f:
-        return not f.read()
+        pids = f.read().split()
+    names = dict((str(pid), name) for pid, name in processes_below(_daemon.pid))
+    return not pids or "lethe-first" in (names.get(pid) for pid in pids)
 
 
 def cgroups_left():
@@ -205,7 +208,7 @@ def cgroups_left():
     left = []
     for base, dirs, _ in os.walk("/sys/fs/cgroup"):
         for d in dirs:
-            if d.startswith("lethe-") and (d[6:] in ids or d[6:].startswith(pools) and not (_daemon and _is_empty(os.path.join(base, d)))):
+            if d.startswith("lethe-") and (d[6:] in ids or d[6:].startswith(pools) and not (_daemon and _is_ready(os.path.join(base, d)))):
                 left.append(os.path.join(base, d))
     return left
 

@@ -1,7 +1,8 @@
 /* Runs: tests. Gives memory back while it runs, in the way that argv[1] names, under a filter that notifies the test of it. Before, the pages
  * that it will give back are put into a pipe: who reads that later sees the bytes of the same physical pages, whatever became of the mapping.
  *
- * 3: the filter, as seccomp instructions. 4: the pipe. 5: words to the test ("listener N", "done", or what went wrong). 6: bytes that say go. */
+ * 3: the filter, as seccomp instructions. 4: the pipe. 5: words to the test ("listener N", "done", or what went wrong). 6: bytes that say go, the second one
+ * when somebody was not held. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -317,7 +318,7 @@ static void copies(void) {
 
 static void files(const char *way) {
         int fd = file("secret", 2 * SHOWN), other, status;
-        char *p;
+        char *p, go;
 
         pid_t pid = 0;
 
@@ -398,7 +399,7 @@ static void files(const char *way) {
                 pid = fork();
                 if (pid == 0)
                         _exit(open("fifo", O_WRONLY | O_CREAT | O_TRUNC, 0600) >= 0 ? 0 : 7);
-                check(pid > 0 && usleep(100000) == 0 && (other = open("fifo", O_RDONLY)) >= 0);
+                check(pid > 0 && read(6, &go, 1) == 1 && (other = open("fifo", O_RDONLY)) >= 0);
                 check(waitpid(pid, &status, 0) == pid && status == 0);
         } else if (strcmp(way, "unnamed") == 0)
                 check(open(".", O_RDWR | O_TMPFILE, 0600) < 0 && errno == EOPNOTSUPP && file_intact(fd, 2 * SHOWN));

@@ -306,7 +306,7 @@ def too_many_regions_at_once(p):
 def a_store_that_many_make_at_once(p):
     # The first use makes it: of many first users one is faster, and none takes away what another is just making.
     argv = p.command("slot", "define", "notes", "--schema", "-", "--store", p.store)
-    for _ in range(12):
+    for _ in range(6):
         many = [subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=p.env) for _ in range(16)]
         said = [m.communicate(b"{}")[1] for m in many]
         assert [m.returncode for m in many] == [0] * 16, [s for s in said if s]
@@ -316,7 +316,7 @@ def a_store_that_many_make_at_once(p):
 
 
 @case
-def a_thousand_at_once(p):
+def hundreds_at_once(p):
     # What a busy machine does: all start together, most are refused by the limit, none hangs or breaks, and each that ran is recorded.
     with open(p.path("policy.json"), "w", encoding="utf-8") as f:
         json.dump({"version": 1, "max_regions": 16}, f)
@@ -324,7 +324,7 @@ def a_thousand_at_once(p):
     argv = p.command("run", "--quiet", "--store", p.store, "--policy", p.path("policy.json"), "--exec", "/bin/true")
     expect(p.run("/bin/true"), 0)
     codes = []
-    for _ in range(10):
+    for _ in range(4):
         wave = [subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=p.env)
                 for _ in range(100)]
         codes += [w.wait() for w in wave]
