@@ -16,6 +16,7 @@
 #define LOCKS_AGAIN_USEC 2000
 #define LOCKS_PIPES_USEC 20000
 #define LOCKS_NEVER UINT64_MAX
+#define LOCK_COUNTS_MAX 8
 #ifndef STATX_MNT_ID
 #define STATX_MNT_ID 0x1000U
 #endif
@@ -222,10 +223,26 @@ static unsigned locks_count(uint64_t dev) {
         return n;
 }
 
+/* The kernel gives that file in parts, and lines are left out when others of the machine lock or let go between two of them. None of this file system's is
+ * set meanwhile: the caller waits. What is seen twice is true, else the most that was seen. */
+static unsigned locks_count_surely(uint64_t dev) {
+        unsigned last = locks_count(dev), most = last;
+
+        for (int i = 0; i < LOCK_COUNTS_MAX; i++) {
+                unsigned n = locks_count(dev);
+
+                if (n == last)
+                        return MAX(n, most);
+                last = n;
+                most = MAX(n, most);
+        }
+        return most;
+}
+
 /* A range that is set may cut another one in two. */
 static bool locks_may_add(RegionLocks *l, uint64_t dev) {
         if (l->ranges + 2 > LOCK_RANGES_MAX)
-                l->ranges = locks_count(dev);
+                l->ranges = locks_count_surely(dev);
         l->ranges += 2;
         return l->ranges <= LOCK_RANGES_MAX;
 }
