@@ -149,11 +149,13 @@ def neither_harms_the_daemons_regions():  # G-54: invocations of the daemon go o
             codes.append((r.code, r.out, r.err))
     beside = threading.Thread(target=others)
     beside.start()
-    wait_for(lambda: len(codes) >= 2, "invocations")
-    a, b = promoted(w), digested(w)
-    wait_for(lambda: len(codes) >= 4, "more invocations")
-    stop.set()
-    beside.join()
+    try:
+        wait_for(lambda: len(codes) >= 2, "invocations")
+        a, b = promoted(w), digested(w)
+        wait_for(lambda: len(codes) >= 4, "more invocations")
+    finally:
+        stop.set()
+        beside.join()
     same({c for c in codes}, {(0, b"counted\n", b"")})
     same((a[1]["committed"], [(x["archived"], x["removed"]) for x in b[:3]]), (2, [(0, 0), (1, 0), (0, 1)]))
     same([r["skill"] if isinstance(r["skill"], str) else r["skill"]["name"] for r in w.ps()], ["wait"])
