@@ -38,7 +38,7 @@ static void promote(StoreFixture *f, const char *run, Promoted *sum) {
 }
 
 // G-5, G-7, G-29, G-44, G-55, G-56
-Test(pipeline, a_real_history_is_rebuilt_to_the_byte, .timeout = 900) {
+Test(pipeline, a_real_history_is_rebuilt_to_the_byte) {
         _cleanup_store_fixture_ StoreFixture f;
         _cleanup_changes_ Changes h = {0};
         const char *rows = getenv("LETHE_PIPELINE_ROWS"), *data = getenv("LETHE_DATA");

@@ -25,7 +25,7 @@ _daemon = None
 def ask_daemon(method, socket_path=None, **params):
     """One call of a method of lethe serve: its result."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
-        s.settimeout(30)
+        s.settimeout(120)
         s.connect(socket_path or ENV["LETHE_SOCKET"])
         s.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n")
         with s.makefile() as f:

@@ -19,7 +19,7 @@ def ask(uid, *requests):
     """The answers to requests on one connection of that user, in order."""
     def fn():
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
-            s.settimeout(60)
+            s.settimeout(120)
             s.connect(SOCKET)
             f = s.makefile("rwb")
             out = []
@@ -163,7 +163,7 @@ def run_with(uid, path, stream, argument):
         ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: the change of ids has made its own /proc files root's
         fd = os.open(path, os.O_RDWR if stream != "stdin" and not path.startswith("/proc/1/") else os.O_RDONLY)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
-            s.settimeout(60)
+            s.settimeout(120)
             s.connect(SOCKET)
             line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "run", "params": {"skill": "say", "args": [argument], "stdio": [stream]}}).encode() + b"\n"
             s.sendmsg([line], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))])

@@ -31,8 +31,8 @@ except lethe.LetheError:
     pass
 lethe.result({"said": word["result"]})
 """
-ENDS = {"exited": "", "out_of_region": "\nx = bytearray(1 << 29)\n", "output_exceeded": "\nos.write(1, bytes(1 << 17))\nimport time\ntime.sleep(60)\n",
-        "cancelled": "\nimport time\ntime.sleep(60)\n"}
+ENDS = {"exited": "", "out_of_region": "\nx = bytearray(1 << 29)\n", "output_exceeded": "\nos.write(1, bytes(1 << 17))\nimport time\ntime.sleep(600)\n",
+        "cancelled": "\nimport time\ntime.sleep(600)\n"}
 KINDS = ("argument", "variable", "stdin", "stdout", "stderr", "note", "slot", "memory", "log", "refused", "result")
 
 

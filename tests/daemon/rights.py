@@ -56,7 +56,7 @@ def heard(s):
 def pass_to_run(fds, **params):
     """The answer to a run of `say` with these descriptors, and whether the connection goes on."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
-        s.settimeout(60)
+        s.settimeout(120)
         s.connect(SOCKET)
         line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "run", "params": {"skill": "say", **params}}).encode() + b"\n"
         s.sendmsg([line], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])

@@ -56,7 +56,7 @@ class Daemon:
 class Connection:
     """One connection: requests with numbers of their own, and what is answered."""
 
-    def __init__(self, path=SOCKET, wait=60):
+    def __init__(self, path=SOCKET, wait=120):
         self.s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.s.settimeout(wait)
         self.s.connect(path)
