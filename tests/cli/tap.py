@@ -244,5 +244,6 @@ def main():
     except Exception as e:
         failed += 1
         print("# the daemon: %s: %s" % (type(e).__name__, str(e).replace("\n", "\n# ")), flush=True)
+    subprocess.run(["chmod", "-R", "u+rwX", DIR], stderr=subprocess.DEVNULL, check=False)  # copies of skills are read-only, to their owner as well
     shutil.rmtree(DIR, ignore_errors=True)
     sys.exit(1 if failed else 0)
