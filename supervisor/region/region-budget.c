@@ -17,6 +17,7 @@
 #define TICK_SLOW_USEC 25000  /* control groups tell; what is left is scratch, descriptors, CPU time */
 #define TICK_LEAST_USEC 1000
 #define TICK_SHARE 20         /* accounting may cost one twentieth of one CPU */
+#define TICK_LATE 8           /* but no look is later than so many ticks */
 #define LAST_LOOK_TASKS_MAX 512 /* more are not worth the delay of their end */
 #define WALK_FILES_MAX 20000  /* files looked at in one walk of the scratch */
 #define WALK_DEPTH_MAX 64
@@ -170,20 +171,29 @@ Breach budget_look_cpu(RegionBudget *b) {
         return budget_no_breach;
 }
 
-/* The amounts that were held at the last looks. */
+/* The amounts that were held at the last looks. Pages that forked processes share count once for each of them, but after a closer look. */
 static uint64_t budget_held(const RegionBudget *b) {
         uint64_t scratch = b->scratch_on_host ? 0 : b->scratch_now; /* tmpfs pages are memory */
 
         return b->tree.resident_bytes + b->tree.areas_bytes + scratch + b->scratch_names + b->shared.held_bytes + b->queued + b->reserved;
 }
 
-static Breach look_memory(RegionBudget *b) {
-        uint64_t max = b->grant->budget.memory_bytes, used;
+/* The part of it that is sure whatever they share: at least one of them has each page, and nobody shares page tables. */
+static uint64_t budget_held_surely(const RegionBudget *b) {
+        return budget_held(b) - b->tree.resident_bytes + b->tree.table_bytes + b->tree.most_anon_bytes;
+}
 
-        /* Forked processes share pages, and a sum of what each one has mapped counts those twice: look closer before judging. */
-        if (budget_held(b) + b->lent.memory_bytes > max && b->tree.tasks > 1)
-                proc_tree_walk(&b->tree, b->worker, PROC_LOOK_TASKS | PROC_LOOK_MEMORY | PROC_LOOK_SHARED);
-        used = budget_held(b);
+/* A closer look is a walk of the kernel through page tables, which takes seconds where somebody made many: not where it cannot change anything, and not
+ * while the region is still to be killed. */
+static Breach look_memory(RegionBudget *b, bool closer) {
+        uint64_t max = b->grant->budget.memory_bytes, used = budget_held(b);
+
+        if (used + b->lent.memory_bytes > max && b->tree.processes > 1) {
+                used = budget_held_surely(b);
+                if (closer && used + b->lent.memory_bytes <= max &&
+                    proc_tree_walk(&b->tree, b->worker, PROC_LOOK_TASKS | PROC_LOOK_MEMORY | PROC_LOOK_SHARED) == 0)
+                        used = budget_held(b);
+        }
         b->peak_memory_bytes = MAX(b->peak_memory_bytes, used);
         return used + b->lent.memory_bytes > max ? budget_breach_of_memory(b, used) : budget_no_breach;
 }
@@ -268,7 +278,7 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
 
         cpu_left = budget_left_of(max->cpu_usec, b->cpu_usec + b->below_cpu_usec);
         cost = clock_mono_usec() - now;
-        next = MAX(b->tick_usec, cost * TICK_SHARE);
+        next = MIN(MAX(b->tick_usec, cost * TICK_SHARE), b->tick_usec * TICK_LATE); /* a region can make its looks dear */
         next = MIN(next, cpu_left / (uint64_t)cpus); /* it cannot be used up earlier */
         b->tick_deadline = now + MAX(next, MAX((uint64_t)TICK_LEAST_USEC, cost * 2));
 
@@ -277,7 +287,7 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         if (r.outcome == OUTCOME_NONE && !b->cgroup->memory) {
                 look_shared(b);
                 look_queues(b, slow);
-                r = look_memory(b);
+                r = look_memory(b, true);
         }
         if (r.outcome == OUTCOME_NONE && b->cgroup->pids)
                 r = region_budget_tasks_event(b);
@@ -298,8 +308,8 @@ Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes) {
                 return budget_no_breach;
         look_at_tree(b, PROC_LOOK_MEMORY | look_without_groups(b));
         look_shared(b);
-        look_memory(b);
-        r = budget_breach_of_memory(b, budget_held(b));
+        look_memory(b, false);
+        r = budget_breach_of_memory(b, b->tree.processes > 1 ? budget_held_surely(b) : budget_held(b));
         r.asked = bytes > UINT64_MAX - data ? UINT64_MAX : data + bytes;
         return r;
 }
@@ -316,7 +326,7 @@ Breach region_budget_ask_shared(RegionBudget *b, uint64_t bytes) {
         look_at_tree(b, look_without_groups(b));
         look_scratch(b, FILES_NO);
         region_shared_look(&b->shared, b->worker);
-        return look_memory(b);
+        return look_memory(b, true);
 }
 
 Breach region_budget_ask_task(RegionBudget *b) {
@@ -438,7 +448,7 @@ static void last_look(RegionBudget *b) {
                 b->cpu_usec = MAX(b->cpu_usec, b->tree.cpu_usec);
         if (!b->cgroup->memory) {
                 look_shared(b);
-                look_memory(b);
+                look_memory(b, false);
         }
 }
 

@@ -144,7 +144,12 @@ static int look_at(ProcTree *t, pid_t pid, unsigned depth, unsigned look) {
                 }
                 snprintf(path, sizeof(path), "/proc/%d/status", (int)teller);
                 if (proc_read(path, text, sizeof(text))) {
-                        t->resident_bytes += (shared ? shared : status_kib(text, "\nRssAnon:")) + status_kib(text, "\nVmPTE:");
+                        const uint64_t anon = status_kib(text, "\nRssAnon:"), tables = status_kib(text, "\nVmPTE:");
+
+                        t->processes += tables > 0; /* a dead one has none */
+                        t->table_bytes += tables;
+                        t->most_anon_bytes = MAX(t->most_anon_bytes, anon);
+                        t->resident_bytes += (shared ? shared : anon) + tables;
                         t->most_data_bytes = MAX(t->most_data_bytes, status_kib(text, "\nVmData:"));
                 }
         }
@@ -246,7 +251,7 @@ int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
         unsigned depth = 1;
         int e;
 
-        t->tasks = t->resident_bytes = t->most_data_bytes = t->most_fds = t->all_fds = 0;
+        t->tasks = t->resident_bytes = t->processes = t->table_bytes = t->most_anon_bytes = t->most_data_bytes = t->most_fds = t->all_fds = 0;
         if (look & PROC_LOOK_AREAS)
                 t->areas_bytes = 0;
         forget_gone(t);

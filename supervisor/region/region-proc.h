@@ -22,6 +22,9 @@ typedef struct ProcTree {
         /* Of the last walk: */
         uint64_t tasks;          /* processes and threads below the root */
         uint64_t resident_bytes; /* anonymous memory and page tables of all; shared memory is RegionShared's and the scratch's */
+        uint64_t processes;      /* that hold memory of their own */
+        uint64_t table_bytes;    /* of resident_bytes: page tables, which nobody shares */
+        uint64_t most_anon_bytes;/* of resident_bytes: anonymous memory of the process with the most of it */
         uint64_t most_data_bytes;/* largest VmData of one process */
         uint64_t most_fds;       /* most descriptors open in one process */
         uint64_t all_fds;        /* in all processes, and in tables that threads have for themselves */

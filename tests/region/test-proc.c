@@ -1,4 +1,6 @@
 /* Runs: tests. */
+#include "base/clock.h"
+#include "region/region-budget.h"
 #include "region/region-proc.h"
 #include "tests/support/child.h"
 
@@ -147,6 +149,77 @@ static int counts_shared_pages_once(void *arg) {
         return 0;
 }
 
+/* n children, each with 8 MB, and with so many page tables of 4 KB: a page of zeros in each 2 MB. */
+static void make_holders(size_t n, size_t tables) {
+        const size_t reach = (size_t)2 << 20;
+        int p[2];
+        char c;
+
+        child_check(pipe(p) == 0);
+        for (size_t i = 0; i < n; i++)
+                if (fork() == 0) {
+                        char *m = mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                        const volatile char *t = mmap(NULL, tables * reach, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+                        prctl(PR_SET_PDEATHSIG, SIGKILL);
+                        memset(m, 1, 8 << 20);
+                        for (size_t k = 0; k < tables; k++)
+                                (void)t[k * reach];
+                        if (write(p[1], "x", 1) == 1)
+                                pause();
+                        _exit(0);
+                }
+        for (size_t i = 0; i < n; i++)
+                child_check(read(p[0], &c, 1) == 1);
+        close(p[0]);
+        close(p[1]);
+}
+
+/* A closer look takes the kernel seconds where there are many page tables, and the region goes on meanwhile: none where the tables, with the memory of one
+ * process, are too much already. What is told then is not more than was surely held. */
+static int tables_need_no_closer_look(void *arg) {
+        const Grant grant = {.budget = {.memory_bytes = 16 << 20, .open_files = 10000, .processes = 16, .file_bytes = UINT64_MAX, .scratch_bytes = UINT64_MAX,
+                                        .cpu_usec = UINT64_MAX, .wall_usec = UINT64_MAX}};
+        RegionCgroup none = REGION_CGROUP_NULL;
+        RegionBudget b;
+        Breach r;
+
+        make_holders(2, 4096);
+        region_budget_init(&b, &grant, &none);
+        region_budget_start(&b, getpid(), clock_mono_usec());
+        r = region_budget_tick(&b, clock_mono_usec());
+        child_check(r.outcome == OUTCOME_OUT_OF_REGION);
+        child_check(b.tree.processes == 2 && b.tree.table_bytes >= 32 << 20);
+        child_check(r.used >= b.tree.table_bytes + (8 << 20) && r.used + (6 << 20) < b.tree.resident_bytes);
+        child_check(b.peak_memory_bytes == r.used);
+        region_budget_deinit(&b);
+        return 0;
+}
+
+/* The control: what forked processes share is found out, where it decides. */
+static int shared_pages_need_one(void *arg) {
+        const Grant grant = {.budget = {.memory_bytes = 48 << 20, .open_files = 10000, .processes = 16, .file_bytes = UINT64_MAX, .scratch_bytes = UINT64_MAX,
+                                        .cpu_usec = UINT64_MAX, .wall_usec = UINT64_MAX}};
+        char *m = mmap(NULL, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        RegionCgroup none = REGION_CGROUP_NULL;
+        RegionBudget b;
+
+        memset(m, 1, 16 << 20);
+        make_holders(3, 1);
+        region_budget_init(&b, &grant, &none);
+        region_budget_start(&b, getpid(), clock_mono_usec());
+        child_check(region_budget_tick(&b, clock_mono_usec()).outcome == OUTCOME_NONE);
+        child_check(b.tree.resident_bytes < 48 << 20);
+        region_budget_deinit(&b);
+        return 0;
+}
+
+Test(region_proc, tables_need_no_closer_look) { // I-66
+        child_assert_ok(tables_need_no_closer_look, NULL);
+}
+Test(region_proc, shared_pages_need_one) {
+        child_assert_ok(shared_pages_need_one, NULL);
+}
 Test(region_proc, counts_shared_pages_once) {
         child_assert_ok(counts_shared_pages_once, NULL);
 }
