@@ -128,17 +128,23 @@ static int keeps_cpu_time(void *arg) {
         return 0;
 }
 
+static void end_holders(size_t n, const pid_t *v) {
+        for (size_t i = 0; i < n; i++)
+                child_check(kill(v[i], SIGKILL) == 0 && waitpid(v[i], NULL, 0) == v[i]);
+}
+
 /* 16 MB that five processes share are 16 MB, not 80. */
 static int counts_shared_pages_once(void *arg) {
         char *m = mmap(NULL, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         ProcTree t = {};
         int hold[2];
+        pid_t v[5];
         char c;
 
         memset(m, 1, 16 << 20);
         child_check(pipe(hold) == 0);
         for (int i = 0; i < 5; i++)
-                if (fork() == 0) {
+                if ((v[i] = fork()) == 0) {
                         close(hold[1]);
                         _exit((int)read(hold[0], &c, 1)); /* until this process ends, and be it before they have come so far */
                 }
@@ -146,18 +152,19 @@ static int counts_shared_pages_once(void *arg) {
         child_check(proc_tree_walk(&t, getpid(), PROC_LOOK_MEMORY | PROC_LOOK_SHARED) == 0);
         child_check(t.resident_bytes > 10 << 20 && t.resident_bytes < 24 << 20);
         proc_tree_deinit(&t);
+        end_holders(5, v);
         return 0;
 }
 
 /* n children, each with 8 MB, and with so many page tables of 4 KB: a page of zeros in each 2 MB. */
-static void make_holders(size_t n, size_t tables) {
+static void make_holders(size_t n, size_t tables, pid_t *ret) {
         const size_t reach = (size_t)2 << 20;
         int p[2];
         char c;
 
         child_check(pipe(p) == 0);
         for (size_t i = 0; i < n; i++)
-                if (fork() == 0) {
+                if ((ret[i] = fork()) == 0) {
                         char *m = mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
                         const volatile char *t = mmap(NULL, tables * reach, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -182,9 +189,10 @@ static int tables_need_no_closer_look(void *arg) {
                                         .cpu_usec = UINT64_MAX, .wall_usec = UINT64_MAX}};
         RegionCgroup none = REGION_CGROUP_NULL;
         RegionBudget b;
+        pid_t v[2];
         Breach r;
 
-        make_holders(2, 4096);
+        make_holders(2, 4096, v);
         region_budget_init(&b, &grant, &none);
         region_budget_start(&b, getpid(), clock_mono_usec());
         r = region_budget_tick(&b, clock_mono_usec());
@@ -193,6 +201,7 @@ static int tables_need_no_closer_look(void *arg) {
         child_check(r.used >= b.tree.table_bytes + (8 << 20) && r.used + (6 << 20) < b.tree.resident_bytes);
         child_check(b.peak_memory_bytes == r.used);
         region_budget_deinit(&b);
+        end_holders(2, v);
         return 0;
 }
 
@@ -203,14 +212,16 @@ static int shared_pages_need_one(void *arg) {
         char *m = mmap(NULL, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         RegionCgroup none = REGION_CGROUP_NULL;
         RegionBudget b;
+        pid_t v[3];
 
         memset(m, 1, 16 << 20);
-        make_holders(3, 1);
+        make_holders(3, 1, v);
         region_budget_init(&b, &grant, &none);
         region_budget_start(&b, getpid(), clock_mono_usec());
         child_check(region_budget_tick(&b, clock_mono_usec()).outcome == OUTCOME_NONE);
         child_check(b.tree.resident_bytes < 48 << 20);
         region_budget_deinit(&b);
+        end_holders(3, v);
         return 0;
 }
 
