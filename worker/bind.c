@@ -43,7 +43,7 @@ static int folder_open(Worker *w, Folder *f, const char *path, size_t n) {
         f->fd = open_inside(w->root, n == 0 ? "/" : f->path);
         if (f->fd < 0)
                 return f->fd;
-        if (fstat(f->fd, &st) < 0)
+        if (sys_kind(f->fd, &st) < 0)
                 return -errno;
         f->ours = st.st_dev == w->root_dev || st.st_dev == w->scratch_dev;
         return 0;
@@ -148,7 +148,7 @@ static int bind_one(Worker *w, Folder *f, const LaunchEntry *b) {
         if (tree < 0)
                 return tree == -ENOENT && (b->flags & LAUNCH_OPTIONAL) ? 0 : tree;
         e = open_parent(w, f, b->target, &leaf);
-        if (e == 0 && fstat(tree, &st) < 0)
+        if (e == 0 && sys_kind(tree, &st) < 0)
                 e = -errno;
         if (e == 0)
                 e = S_ISDIR(st.st_mode) ? make_folder(f, leaf) : make_place(f, leaf);

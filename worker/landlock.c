@@ -26,7 +26,7 @@ static int add_rule(int ruleset, uint64_t handled, const char *path, uint64_t ac
         if (fd < 0)
                 return -errno;
         /* What is not a folder can have only the rights of files. */
-        if (rule.access & ~(uint64_t)FILE_RIGHTS && fstat(fd, &st) < 0)
+        if (rule.access & ~(uint64_t)FILE_RIGHTS && sys_kind(fd, &st) < 0)
                 e = -errno;
         else {
                 if (rule.access & ~(uint64_t)FILE_RIGHTS && !S_ISDIR(st.st_mode))

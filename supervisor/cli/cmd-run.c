@@ -1,6 +1,9 @@
 /* Runs: CLI, with the supervisor in it. */
 #include "base/log.h"
+#include "base/quiet.h"
+#include "base/waiting.h"
 #include "cli/cli.h"
+#include "cli/front.h"
 #include "cli/through.h"
 #include "daemon/ask.h"
 #include "daemon/places.h"
@@ -95,6 +98,7 @@ static const struct option options[] = {
         {}};
 
 #define HEAP_BYTES (512 * 1024)
+#define AGAIN (-2) /* under the eyes of a process above: it reads what somebody else serves (cli/front.h) */
 
 typedef struct Command {
         Ask ask;
@@ -136,16 +140,32 @@ static int request_failed(const Command *c, const char *name, int e, const Diag 
         return r.usage ? wrong(c, "%s", r.why.text) : refuse(c, name, false, r.code, &r.why, 0);
 }
 
-/* The receipt tells of a mistake that stands before it, too: else the one of an earlier run would be taken for this one's. */
-static const char *find_receipt(int argc, char **argv) {
-        const char *found = NULL;
-        int o;
+/* What counts before all options are read. The receipt tells of a mistake that stands before it, too: else the one of an earlier run would be taken for this
+ * one's. */
+typedef struct Early {
+        const char *receipt, *store, *anchor, *policy, *socket;
+        uint64_t usec; /* the run's own time, or 0 */
+} Early;
 
-        while ((o = getopt_long(argc, argv, "+:hv:e:w:", options, NULL)) != -1 && o != OPTION_EXEC)
-                if (o == OPTION_RECEIPT)
-                        found = optarg;
+static Early look_ahead(int argc, char **argv) {
+        Early f = {};
+        int o, index;
+        Diag d;
+
+        opterr = 0;
         optind = 0; /* getopt's own state is made anew */
-        return found;
+        while (index = -1, (o = getopt_long(argc, argv, "+:hv:e:w:", options, &index)) != -1 && o != OPTION_EXEC) {
+                const char **field = o == OPTION_RECEIPT ? &f.receipt : o == OPTION_STORE ? &f.store : o == OPTION_ANCHOR ? &f.anchor
+                                     : o == OPTION_POLICY_FILE ? &f.policy : o == OPTION_SOCKET ? &f.socket : NULL;
+
+                if (field)
+                        *field = optarg;
+                for (size_t i = 0; i < BUDGET_FIELDS && o == OPTION_POLICY && index >= 0 && strcmp(options[index].name, "timeout") == 0; i++)
+                        if (strcmp(budget_fields[i].option, "timeout") == 0 && budget_parse(&budget_fields[i], optarg, &f.usec, &d) != 0)
+                                f.usec = 0;
+        }
+        optind = 0;
+        return f;
 }
 
 /* Returns -1 when the command is complete, else the exit code. */
@@ -154,9 +174,7 @@ static int parse(int argc, char **argv, Command *c) {
         int o, index, e;
         Diag d = {};
 
-        opterr = 0;
-        optind = 0; /* getopt's own state is made anew */
-        c->run.receipt = find_receipt(argc, argv);
+        c->run.receipt = look_ahead(argc, argv).receipt;
         if (c->run.receipt && receipt_check(c->run.receipt, &d) < 0)
                 return cli_fail("run", EXIT_LETHE, "%s", d.text);
         while (!c->exec && (index = -1, o = getopt_long(argc, argv, "+:hv:e:w:", options, &index)) != -1) {
@@ -273,13 +291,14 @@ static int run(Command *c) {
                 return cli_fail("run", EXIT_LETHE, "signals: %s", strerror(-signals));
         if (!c->dry_run && !c->policy && !c->no_serve && (e = through_serve(&c->through, &c->ask, c->exec, &c->run, c->path, c->socket, signals)) >= 0)
                 return e;
+        Waiting store_waits = waiting_for("the store", c->path), anchor_waits = anchor_said() ? waiting_for("the anchor", anchor_said()) : (Waiting){};
         if (c->exec && (e = request_exec(&c->ask.request, c->exec, &d)) != 0)
-                return request_failed(c, c->exec, e, &d);
+                return quiet_was_remote() ? AGAIN : request_failed(c, c->exec, e, &d);
         store_set_fault_exit(EXIT_LETHE);
         /* A skill is looked up in the store's registry first, copies are in the store, and what is mounted must not show the store, which is to be there for
          * that. --dry-run changes nothing, and needs no store but for these. */
         e = 0;
-        if (c->ask.skill || c->ask.request.n_mounts > 0 || request_exec_lacks_copy(&c->ask.request))
+        if (c->ask.skill || c->ask.request.n_mounts > 0 || request_exec_lacks_copy(&c->ask.request) || front_is_child())
                 e = store_open(c->path, c->dry_run ? STORE_READ : STORE_SUPERVISE, &store, &d);
         if (e != 0 && !(c->dry_run && e == STORE_E_MISSING))
                 return refuse(c, ask_name(&c->ask), false, EXIT_LETHE, &d, e);
@@ -290,8 +309,13 @@ static int run(Command *c) {
                 return refuse(c, ask_name(&c->ask), false, EXIT_LETHE, &d, e);
         c->run.policy = policy;
         if (!ask_grant(&c->ask, store, policy, c->run.quiet, &grant, &refusal))
-                return refused(c, &refusal);
-        return c->dry_run ? show(c, &grant) : run_invocation(&c->run, store, c->path, &grant, signals);
+                return quiet_was_remote() ? AGAIN : refused(c, &refusal);
+        if (c->dry_run)
+                return show(c, &grant);
+        waiting_over(&anchor_waits);
+        waiting_over(&store_waits);
+        front_take_streams();
+        return run_invocation(&c->run, store, c->path, &grant, signals);
 }
 
 /* A run takes and gives back some hundred kilobytes, once: one heap for all threads, made in one piece and given back by the exit. */
@@ -302,11 +326,11 @@ static void set_heap(void) {
         mallopt(M_MMAP_THRESHOLD, HEAP_BYTES);
 }
 
-int cmd_run(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
         Command c = {};
         int code;
 
-        set_heap();
+        quiet_begin();
         code = parse(argc, argv, &c);
         if (c.json && c.dry_run) /* else standard output is the program's */
                 cli_wants_json();
@@ -316,4 +340,31 @@ int cmd_run(int argc, char **argv) {
         through_deinit(&c.through);
         free(c.path);
         return code;
+}
+
+static const char *front_receipt; /* or NULL */
+
+static void refused_in_front(const char *why) {
+        run_refused(&(RunOptions){.receipt = front_receipt}, NULL, NULL, false, EXIT_LETHE, why);
+}
+
+int cmd_run(int argc, char **argv) {
+        const Early f = look_ahead(argc, argv);
+        _cleanup_free_ char *store = place_of_store(f.store, &(Diag){}), *socket = place_of_socket(f.socket, &(Diag){});
+        const char *names[] = {store, socket, f.receipt, f.anchor ?: getenv("LETHE_ANCHOR"), f.policy ?: getenv("LETHE_POLICY")};
+        bool any;
+        int code;
+
+        set_heap();
+        quiet_begin();
+        if (!front_is_needed(names, ARRAY_SIZE(names), &any)) {
+                quiet_read_local_alone(any);
+                code = run_command(argc, argv);
+                if (code != AGAIN)
+                        return code;
+                quiet_read_local_alone(false);
+        }
+        front_receipt = f.receipt;
+        return front_run(run_command, argc, argv, f.usec > 0 ? MIN((uint64_t)FRONT_USEC, MAX(f.usec, (uint64_t)FRONT_LEAST_USEC)) : FRONT_USEC,
+                         f.receipt ? refused_in_front : NULL);
 }

@@ -3,7 +3,9 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/quiet.h"
 #include "cli/cli.h"
+#include "cli/front.h"
 #include "cli/through-flow.h"
 #include "daemon/places.h"
 #include "daemon/receipt.h"
@@ -149,7 +151,7 @@ static int receive(int fd, int signals, Buf *line) {
 
 /* It said that nothing ran, and we can do it ourselves. */
 static bool is_not_for_it(json_int_t code) {
-        return code == SERVE_E_OTHER_STORE || code == SERVE_E_STREAMS || code == SERVE_E_STOPPING || code == SERVE_E_NOT_ALLOWED ||
+        return code == SERVE_E_OTHER_STORE || code == SERVE_E_REMOTE || code == SERVE_E_STREAMS || code == SERVE_E_STOPPING || code == SERVE_E_NOT_ALLOWED ||
                code == SERVE_E_INVALID_PARAMS ||
                code == SERVE_E_UNKNOWN_METHOD;
 }
@@ -218,7 +220,8 @@ static bool is_foreign(int fd) {
 static bool is_same_place(const char *ours, const char *theirs) {
         struct stat x, y;
 
-        return strcmp(ours, theirs) == 0 || (stat(ours, &x) == 0 && stat(theirs, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+        return strcmp(ours, theirs) == 0 ||
+               (quiet_stat(ours, true, &x) == 0 && quiet_stat(theirs, true, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
 /* The daemon says which store, anchor and policy it has; whether they are ours is looked up here. What we have not named may be any. */
@@ -264,10 +267,13 @@ int through_serve(Through *t, const Ask *a, const char *exec, const RunOptions *
 
         if (t->cannot || (wanted && strcmp(wanted, "0") == 0))
                 return -1;
+        if (front_is_child() && quiet_is_served(exec ?: a->skill) > 0) /* of what is served a daemon reads nothing */
+                return -1;
         socket = place_of_socket(given, &d);
         fd = socket ? place_connect(socket) : -ENOENT;
         if (fd < 0 || policy_place(&policy) < 0)
                 return -1;
+        front_take_streams();
         if (is_foreign(fd))
                 return serve_foreign(t, a, o, fd, store, policy, signals);
         e = send_line(fd, make_request(t, a, exec, o, store, policy), (const int[]){input_of(&own), STDOUT_FILENO, STDERR_FILENO}, SERVE_STREAMS);

@@ -1,5 +1,6 @@
 #include "daemon/places.h"
 
+#include "base/waiting.h"
 #include "ledger/anchor.h"
 
 #include <errno.h>
@@ -57,6 +58,7 @@ char *place_of_socket(const char *given, Diag *reterr) {
 }
 
 int place_connect(const char *path) {
+        _cleanup_waiting_ Waiting w = waiting_for("the socket", path);
         struct sockaddr_un a = {.sun_family = AF_UNIX};
         _cleanup_close_ int fd = -1;
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/waiting.h"
 
 #include <errno.h>
 #include <string.h>
@@ -138,6 +139,7 @@ int receipt_check(const char *path, Diag *reterr) {
                 return -ENOMEM;
         if (!*path || strcmp(path, "-") == 0)
                 return diag(reterr, -EINVAL, "--receipt names a file: standard output is the skill's");
+        _cleanup_waiting_ Waiting w = waiting_for("the receipt", path);
         if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
                 return diag(reterr, -EISDIR, "receipt %s: is a folder", path);
         if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) /* a device or a pipe is written to as it stands */
@@ -160,6 +162,7 @@ int receipt_write(const char *path, const json_t *receipt, Diag *reterr) {
                 line = NULL;
                 return -ENOMEM;
         }
+        _cleanup_waiting_ Waiting w = waiting_for("the receipt", path);
         e = io_write_named(path, line, (size_t)n, 0644);
         return e < 0 ? diag(reterr, e, "receipt %s cannot be written: %s", path, strerror(-e)) : 0;
 }

@@ -1,5 +1,7 @@
 #include "daemon/registry.h"
 
+#include "base/quiet.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +56,7 @@ int registry_load(Txn *t, const RegistryUse *use, const char *skill, bool regist
                         return r;
                 if (registered)
                         return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": no skill is registered by that name; `lethe skill list` shows what is", shown);
-                if (stat(skill, &st) < 0 && errno == ENOENT)
+                if (quiet_stat(skill, true, &st) == -ENOENT)
                         return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": neither a registered skill nor a folder; `lethe skill list` shows what is registered",
                                     shown);
         }

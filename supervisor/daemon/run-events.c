@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/quiet.h"
 #include "schema/launch.h"
 #include "scrub/teardown.h"
 #include "spawn/facts.h"
@@ -29,7 +30,7 @@ void run_let_go(Run *run) {
 
         if (r->state != REGION_ALLOCATED || !r->spawned.ready || (r->grant->discipline != DISCIPLINE_NONE && !r->guard.attached))
                 return;
-        run->attach_deadline = LOOP_NEVER;
+        run->attach_deadline = run->setup_deadline = LOOP_NEVER;
         r->go_usec = clock_mono_usec();
         region_budget_start(&r->budget, r->spawned.pid, r->go_usec);
         region_move(r, REGION_RUNNING);
@@ -255,6 +256,25 @@ static void on_attach_time(void *userdata, uint64_t now) {
         region_end(&run->region, OUTCOME_SETUP_FAILED, EXIT_OURS, "lethe-guard does not answer");
 }
 
+/* The source of a grant whose file system somebody serves, or NULL. */
+static const char *served_source(const Grant *g) {
+        for (size_t i = 0; i < g->n_files; i++)
+                if (!g->files[i].mask && quiet_is_served(g->files[i].source) != 0)
+                        return g->files[i].source;
+        return NULL;
+}
+
+/* A worker that mounts what the kernel has by itself takes as long as it takes. */
+static void on_setup_time(void *userdata, uint64_t now) {
+        Run *run = userdata;
+        Region *r = &run->region;
+        const char *source = served_source(r->grant);
+
+        run->setup_deadline = LOOP_NEVER;
+        if (source)
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "\"%s\" cannot be mounted: %s", source, quiet_strerror(-ETIMEDOUT));
+}
+
 static void on_notify(void *userdata, short revents) {
         Run *run = userdata;
         Region *r = &run->region;
@@ -368,6 +388,9 @@ void run_watch(Run *run) {
         loop_add_timer(l, &r->budget.wall_deadline, on_wall, run);
         loop_add_timer(l, &r->budget.tick_deadline, on_tick, run);
         loop_add_timer(l, &run->pipe_deadline, on_pipe_time, run);
+        if (r->state == REGION_ALLOCATED && r->grant->n_files > 0)
+                run->setup_deadline = clock_mono_usec() + MIN((uint64_t)RUN_SETUP_USEC, MAX(r->grant->budget.wall_usec, (uint64_t)RUN_SETUP_LEAST_USEC));
+        loop_add_timer(l, &run->setup_deadline, on_setup_time, run);
         loop_add_timer(l, &run->attach_deadline, on_attach_time, run);
         loop_add_timer(l, &run->early_deadline, on_early, run);
         loop_add_timer(l, &r->notify.locks_deadline, on_locks, run);

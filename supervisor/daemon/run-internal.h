@@ -18,6 +18,8 @@
 #include <poll.h>
 
 #define EXIT_OURS 125
+#define RUN_SETUP_USEC 10000000 /* while it mounts what somebody serves */
+#define RUN_SETUP_LEAST_USEC 1000000
 #define RUN_ATTACH_USEC_MAX 10000000 /* a guard takes a tenth of a millisecond */
 #define RUN_SOURCES_MAX 12 /* what one Run registers, of each kind */
 
@@ -67,12 +69,14 @@ struct Run {
         Evidence evidence;
         Early *early;           /* discipline multipass: what is given back while the region runs; NULL: other ones, or not begun */
         uint64_t early_deadline;
+        bool placed;            /* it counts, with o->place */
         bool torn_down, faulted; /* the evidence is complete; region.faulted was recorded */
         Desk *desk;
         Buf reply;
         struct pollfd pipe[2];  /* what the skill's pipe waits for now */
         uint64_t pipe_deadline;
         uint64_t attach_deadline; /* for the guard's answer */
+        uint64_t setup_deadline;  /* for the worker, where a grant lies on a file system that somebody serves */
         RunStep step;
         uint64_t step_since, step_deadline; /* of what is waited for after the end */
         bool step_no_use;       /* it is no use to wait on */
@@ -92,7 +96,7 @@ struct Run {
 
 static inline Run run_new(Tree *tree, const RunOptions *o, Store *store, const char *store_path) {
         return (Run){.tree = tree, .options = o, .store = store, .store_path = store_path, .pipe_deadline = LOOP_NEVER, .attach_deadline = LOOP_NEVER,
-                     .worker = -1, .early_deadline = LOOP_NEVER, .step_deadline = LOOP_NEVER, .pipe = {{.fd = -1}, {.fd = -1}}};
+                     .setup_deadline = LOOP_NEVER, .worker = -1, .early_deadline = LOOP_NEVER, .step_deadline = LOOP_NEVER, .pipe = {{.fd = -1}, {.fd = -1}}};
 }
 
 /* What the guard is told of the region; there is a worker. */

@@ -105,9 +105,16 @@ static int check_counts(const Run *parent, Diag *reterr) {
         return 0;
 }
 
+static void give_place(Run *run) {
+        if (run->placed)
+                run->options->place(run->options->userdata, false);
+        run->placed = false;
+}
+
 static void child_free(Run *run) {
         if (!run)
                 return;
+        give_place(run);
         region_budget_give_back(&run->region.budget);
         run_deinit(run);
         free(run);
@@ -167,11 +174,12 @@ void run_sub_over(Run *run) {
         Run *first = run->tree->runs[0];
 
         run_watch_rest(run);
+        give_place(run);
         region_budget_give_back(&r->budget);
         above->io.output_used += r->io.output_used;
         if (above->io.output_used > above->io.output_max)
                 region_end_breach(above, &(Breach){.outcome = OUTCOME_OUTPUT_EXCEEDED, .resource = "output", .limit = above->io.output_max, .used = above->io.output_used});
-        if (r->state == REGION_RECORDED) {
+        if (r->state == REGION_RECORDED || (r->left > 0 && !run->store_failed)) { /* of one that is left behind region.left is recorded (I-63) */
                 answer(run);
                 return;
         }
@@ -204,7 +212,10 @@ static int run_sub_judged(void *userdata, const DeskStart *s, Diag *reterr) {
                 free(run);
                 return e;
         }
+        run->placed = run->options->place && run->options->place(run->options->userdata, true);
         e = region_init(&run->region, &run->own_grant);
+        if (e == 0 && run->options->place && !run->placed)
+                e = diag(reterr, DESK_START_E_TOO_MANY, "as many regions of this user run as may: what is left free of the daemon's places is for others");
         memcpy(run->region.parent, parent->region.id, REGION_ID_MAX);
         run->region.vault_parent = parent->region.vault;
         if (e == 0 && (e = region_budget_lend(&parent->region.budget, &run->region.budget)) < 0)

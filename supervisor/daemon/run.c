@@ -1,5 +1,6 @@
 /* Runs: supervisor. */
 #include "daemon/run-ahead.h"
+#include "base/waiting.h"
 #include "daemon/run-prepare.h"
 
 #include "base/clock.h"
@@ -393,6 +394,7 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
                                                                     notes, run_memory_ended(run))))
                 code = EXIT_OURS;
         json_decref(notes);
+        _cleanup_waiting_ Waiting w = waiting_for_streams();
         if (!region_io_is_flushed(&r->io))
                 catch_up(run);
         region_io_flush(&r->io, signals, UINT64_MAX);

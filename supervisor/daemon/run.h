@@ -32,6 +32,8 @@ typedef struct RunOptions {
         /* The policy may be another one by now: what is to be started next is judged by the one in force, which this puts into `policy` and `turn` (on: true),
          * until it is allocated or refused (on: false). NULL: it stays what it is. */
         void (*judging)(void *userdata, bool on);
+        /* A region below the first one is to be started (on: true), or is over: false: its user has as many as may be. NULL: nobody counts. */
+        bool (*place)(void *userdata, bool on);
         void (*begun)(void *userdata, const char *region); /* a region of it was allocated, below its first one too; or NULL */
         /* All that the caller gets of it is there: its record, its output, the receipt in *ret_receipt, the code that run_invocation() will return; what
          * follows is ours to clear away. Or NULL: nobody waits for that. */

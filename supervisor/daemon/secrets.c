@@ -1,5 +1,6 @@
 #include "daemon/secrets.h"
 
+#include "base/quiet.h"
 #include "engine/skill.h"
 #include "ledger/anchor.h"
 #include "policy/hide.h"
@@ -26,6 +27,7 @@ typedef struct SecretsList {
         Hidden *v;
         size_t n;
         bool aliases; /* also where else each can be seen */
+        Diag *reterr;
 } SecretsList;
 
 static void secrets_free(SecretsList *l) {
@@ -45,10 +47,17 @@ static int secrets_add_one(SecretsList *l, const Hidden *h) {
         return more[l->n++].path ? 0 : -ENOMEM;
 }
 
+/* What cannot be reached from here, a region of the same user cannot reach; of a file system that does not answer nobody knows. */
+static int secrets_failed(SecretsList *l, const char *path, int e) {
+        if (e != -ETIMEDOUT)
+                return e == -ENOMEM ? e : 0;
+        return diag(l->reterr, GRANT_E_REFUSED, "\"%s\", which no region may be shown, cannot be looked for: %s", path, quiet_strerror(e));
+}
+
 static bool secrets_is_folder(const char *path) {
         struct stat st;
 
-        return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+        return quiet_stat(path, false, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* Splits a path that is not there into the part that exists, without links, and the rest. */
@@ -58,13 +67,14 @@ static int secrets_add_absent(SecretsList *l, const char *path, Hidden h) {
 
         while (above && (slash = strrchr(above, '/')) && slash > above) {
                 _cleanup_free_ char *real = NULL, *whole = NULL;
+                int e;
 
                 *slash = 0;
-                real = realpath(above, NULL);
-                if (!real && errno == ENOENT)
+                e = quiet_real(above, &real);
+                if (e == -ENOENT)
                         continue;
-                if (!real)
-                        return errno == ENOMEM ? -ENOMEM : 0;
+                if (e < 0)
+                        return secrets_failed(l, above, e);
                 if (asprintf(&whole, "%s%s", real[1] ? real : "", path + strlen(above)) < 0) {
                         whole = NULL;
                         return -ENOMEM;
@@ -79,16 +89,22 @@ static int secrets_add_absent(SecretsList *l, const char *path, Hidden h) {
 /* ours: this user, or whom a region of this user's could act for, can make it: then it counts also while it is not there. What cannot be reached from here, a
  * region of the same user cannot reach. */
 static int secrets_add(SecretsList *l, const char *path, Hidden h, bool ours) {
-        _cleanup_free_ char *real = realpath(path, NULL), *data = NULL;
+        _cleanup_free_ char *real = NULL, *data = NULL;
         _cleanup_strv_ char **at = NULL;
-        int r = 0;
+        struct stat st;
+        int r = quiet_real(path, &real);
 
-        if (!real && errno == ENOMEM)
+        if (r < 0)
+                return ours && r == -ENOENT && *path == '/' ? secrets_add_absent(l, path, h) : secrets_failed(l, path, r);
+        if (h.secret && asprintf(&data, "%s/data.mdb", real) < 0) {
+                data = NULL;
                 return -ENOMEM;
-        if (!real)
-                return ours && errno == ENOENT && *path == '/' ? secrets_add_absent(l, path, h) : 0;
+        }
         /* A store is made elsewhere and renamed over an empty folder, and what hides that one goes with it. */
-        if (h.secret && (asprintf(&data, "%s/data.mdb", real) < 0 || access(data, F_OK) < 0)) {
+        r = data ? quiet_stat(data, true, &st) : 0;
+        if (r == -ETIMEDOUT)
+                return secrets_failed(l, path, r);
+        if (r < 0) {
                 h.path = real;
                 h.absent = true;
                 return ours ? secrets_add_one(l, &h) : 0;
@@ -208,7 +224,7 @@ static int secrets_skills(SecretsList *l, Store *store, Diag *reterr) {
 }
 
 int secrets_settle(Grant *g, const SecretsOf *of, Diag *reterr) {
-        __attribute__((cleanup(secrets_free))) SecretsList l = {.aliases = g->n_files > 0};
+        __attribute__((cleanup(secrets_free))) SecretsList l = {.aliases = g->n_files > 0, .reterr = reterr};
         int r = places_check(g, reterr);
 
         if (r == 0)

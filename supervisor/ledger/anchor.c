@@ -4,6 +4,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/owner.h"
+#include "base/waiting.h"
 #include "ledger/ledger.h"
 #include "store/hooks.h"
 
@@ -75,6 +76,7 @@ static int write_over(const char *path, const char *note, size_t n) {
 
 void anchor_write(Store *s, const char *note, size_t n) {
         const char *path = store_anchor(s);
+        _cleanup_waiting_ Waiting w = path ? waiting_for("the anchor", path) : (Waiting){};
         static atomic_flag said = ATOMIC_FLAG_INIT;
         int r = path ? write_over(path, note, n) : -ENOENT;
 
@@ -99,6 +101,7 @@ void anchor_write(Store *s, const char *note, size_t n) {
 
 /* Returns 0, -errno or NOTE_E_* with the reason. Once more after a bad one: it may have been written at that moment. */
 static int read_anchor(const char *path, char **ret, size_t *ret_n, Checkpoint *ret_checkpoint, Diag *reterr) {
+        _cleanup_waiting_ Waiting w = waiting_for("the anchor", path);
         int r = 0;
 
         for (int again = 0; again < 2; again++) {

@@ -1,6 +1,7 @@
 #include "manifest/bundle-private.h"
 
 #include "base/owner.h"
+#include "base/waiting.h"
 #include "manifest/terms.h"
 #include "schema/limits.h"
 
@@ -205,6 +206,7 @@ static int walk_entry(Walk *w, int dirfd, const char *prefix, const char *name, 
                         return diag(w->reterr, BUNDLE_E_KIND, "%s: a file name must not have control characters", shown);
         if (!utf8_valid(name, strlen(name), NULL))
                 return diag(w->reterr, BUNDLE_E_KIND, "%s: a file name must be UTF-8", shown);
+        waiting_goes_on();
         if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return bundle_access_or_errno(errno, path, w->reterr);
         if (!w->bundle->others && !owner_alone(&st, geteuid())) {

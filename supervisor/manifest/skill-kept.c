@@ -1,5 +1,8 @@
 #include "manifest/skill-kept.h"
 
+#include "base/quiet.h"
+#include "base/waiting.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -99,15 +102,16 @@ static bool has_its_copy(const Skill *s, const SkillSource *from) {
 }
 
 int skill_load_kept(SkillsKept *k, const SkillSource *from, Skill **ret, Diag *reterr) {
-        _cleanup_free_ char *real = k ? realpath(from->dir, NULL) : NULL;
+        _cleanup_free_ char *real = NULL;
         struct timespec now;
         Look before, after;
         Skill *s;
         bool can;
         int r;
 
+        _cleanup_waiting_ Waiting w = waiting_for("the skill", from->dir);
         clock_gettime(CLOCK_REALTIME, &now);
-        can = real && look(real, &before) && is_quiet(&before, &now);
+        can = k && quiet_real(from->dir, &real) == 0 && quiet_may_read(real) == 0 && look(real, &before) && is_quiet(&before, &now);
         s = can ? find(k, real, &before) : NULL;
         if (s && has_its_copy(s, from)) {
                 *ret = s;

@@ -1,6 +1,7 @@
 #include "manifest/skill.h"
 
 #include "base/owner.h"
+#include "base/quiet.h"
 #include "schema/limits.h"
 
 #include <errno.h>
@@ -58,7 +59,7 @@ static int read_skill_md(Skill *s, int fd, Findings *f) {
         return skill_md_parse(text, n, slash ? slash + 1 : s->dir, &s->md, f);
 }
 
-static int read_manifest(Skill *s, int fd, Findings *f) {
+static int read_manifest(Skill *s, int fd, Findings *f, Diag *reterr) {
         _cleanup_free_ char *text = NULL;
         size_t n;
         int r;
@@ -73,9 +74,11 @@ static int read_manifest(Skill *s, int fd, Findings *f) {
         r = manifest_parse(text, n, fd, &s->bundle, &s->manifest, f);
         /* Where a symlink on the host leads is settled here, once: what policy judges is what is mounted later. */
         for (size_t i = 0; r == 0 && i < s->manifest.n_files; i++) {
-                s->manifest.files[i].real = realpath(s->manifest.files[i].path, NULL);
-                if (!s->manifest.files[i].real && errno == ENOMEM)
-                        r = -ENOMEM;
+                int e = quiet_real(s->manifest.files[i].path, &s->manifest.files[i].real);
+
+                if (e == -ENOMEM || e == -ETIMEDOUT)
+                        r = e == -ENOMEM ? e : diag(reterr, SKILL_E_BAD, "%s/" MANIFEST_NAME "#/files/%zu: \"%s\": %s", s->dir, i, s->manifest.files[i].path,
+                                                    quiet_strerror(e));
         }
         return r;
 }
@@ -100,9 +103,9 @@ static int skill_inspect_from(const SkillSource *from, Skill **ret, Findings *fi
         diag_quote(dir, strlen(dir), shown, sizeof(shown));
         if (!s)
                 return -ENOMEM;
-        s->dir = from->gone ? strdup(dir) : realpath(dir, NULL);
-        if (!s->dir)
-                return errno == ENOMEM ? -ENOMEM : diag(reterr, SKILL_E_MISSING, "%s: %s", shown, strerror(errno));
+        r = from->gone ? (s->dir = strdup(dir)) ? 0 : -ENOMEM : quiet_real(dir, &s->dir);
+        if (r < 0)
+                return r == -ENOMEM ? r : diag(reterr, r == -ETIMEDOUT ? SKILL_E_BUNDLE : SKILL_E_MISSING, "%s: %s", shown, quiet_strerror(r));
         for (const char *p = s->dir; *p; p++)
                 if ((unsigned char)*p < 0x20 || *p == 0x7F || !utf8_valid(s->dir, strlen(s->dir), NULL))
                         return diag(reterr, SKILL_E_BAD, "%s: the path to a skill must be UTF-8 without control characters", shown);
@@ -113,6 +116,9 @@ static int skill_inspect_from(const SkillSource *from, Skill **ret, Findings *fi
                 if (r == 0)
                         r = bundle_read(copy, &s->bundle, &message);
         } else {
+                r = quiet_may_read(s->dir);
+                if (r < 0)
+                        return diag(reterr, SKILL_E_BUNDLE, "%s: %s", shown, quiet_strerror(r));
                 fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 if (fd < 0)
                         return errno == ENOTDIR ? diag(reterr, SKILL_E_MISSING, "%s: a skill is a folder, this is none", shown)
@@ -129,8 +135,8 @@ static int skill_inspect_from(const SkillSource *from, Skill **ret, Findings *fi
         if (r == 0)
                 r = read_skill_md(s, copy >= 0 ? copy : fd, findings);
         if (r == 0)
-                r = read_manifest(s, copy >= 0 ? copy : fd, findings);
-        if (r < 0)
+                r = read_manifest(s, copy >= 0 ? copy : fd, findings, reterr);
+        if (r != 0)
                 return r;
         *ret = TAKE_PTR(s);
         return 0;

@@ -3,6 +3,8 @@
 #include "base/io.h"
 #include "base/owner.h"
 #include "base/id.h"
+#include "base/quiet.h"
+#include "base/waiting.h"
 #include "policy/policy-private.h"
 #include "schema/limits.h"
 
@@ -136,6 +138,7 @@ static void read_files(Doc *d, const json_t *v, const char *pointer, Limits *l) 
                 PolicyFile *f = &l->files[l->n_files];
                 char at[POINTER_MAX], field[POINTER_MAX], *real;
                 size_t word = 0;
+                int e;
 
                 pointer_item(at, pointer, i);
                 if (!doc_fields(d, item, at, known))
@@ -150,12 +153,14 @@ static void read_files(Doc *d, const json_t *v, const char *pointer, Limits *l) 
                 if (doc_word(d, json_object_get(item, "access"), pointer_key(field, at, "access"), words, &word))
                         f->write = word == 1;
                 /* Sources are compared with all symlinks resolved, so roots are too. A root that is not there yet stays as written. */
-                real = realpath(f->path, NULL);
-                if (real) {
+                e = quiet_real(f->path, &real);
+                if (e == 0) {
                         free(f->path);
                         f->path = real;
-                } else if (errno == ENOMEM)
+                } else if (e == -ENOMEM)
                         d->no_memory = true;
+                else if (e == -ETIMEDOUT)
+                        doc_fault(d, pointer_key(field, at, "path"), "place", "\"%s\": %s", f->path, quiet_strerror(e));
         }
 }
 
@@ -441,6 +446,7 @@ int policy_load(const char *given, Policy **ret, Diag *reterr) {
                 *ret = policy_new();
                 return *ret ? 0 : -ENOMEM;
         }
+        _cleanup_waiting_ Waiting w = waiting_for("the policy", path);
         diag_quote(path, strlen(path), shown, sizeof(shown));
         r = owner_check(path, geteuid(), &other);
         if (r > 0)

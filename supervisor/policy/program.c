@@ -1,6 +1,8 @@
 #include "policy/program.h"
 
 #include "base/cache.h"
+#include "base/quiet.h"
+#include "base/waiting.h"
 #include "manifest/copy.h"
 #include "manifest/terms.h"
 #include "policy/request.h"
@@ -178,6 +180,7 @@ static int program_copy_failed(int r) {
 }
 
 int program_copy(const char *path, const char *real, const char *store_dir, char ret_digest[static DIGEST_TEXT_MAX], char **ret_copy, Diag *reterr) {
+        _cleanup_waiting_ Waiting w = waiting_for("the program", real);
         _cleanup_close_ int fd = -1;
         struct stat st;
         int r = program_open(real, &fd, &st, reterr);
@@ -205,9 +208,13 @@ int program_find(const char *program, const char *store_dir, Program *ret, Diag 
                 return r;
         if (!found)
                 return diag(reterr, REQUEST_E_NOT_FOUND, "--exec \"%s\": not found in %s", shown, REGION_PATH);
-        real = realpath(found, NULL);
-        if (!real)
-                return errno == ENOMEM ? -ENOMEM : diag(reterr, REQUEST_E_NOT_FOUND, "--exec \"%s\": %s", shown, strerror(errno));
+        r = quiet_real(found, &real);
+        if (r < 0)
+                return r == -ENOMEM ? r : diag(reterr, r == -ETIMEDOUT ? REQUEST_E_SOURCE : REQUEST_E_NOT_FOUND, "--exec \"%s\": %s", shown, quiet_strerror(r));
+        r = quiet_may_read(real);
+        if (r < 0)
+                return diag(reterr, REQUEST_E_SOURCE, "--exec \"%s\": %s", shown, quiet_strerror(r));
+        _cleanup_waiting_ Waiting w = waiting_for("the program", real);
         r = program_open(real, &fd, &st, reterr);
         if (r != 0)
                 return r;

@@ -1,5 +1,6 @@
 #include "policy/request.h"
 
+#include "base/quiet.h"
 #include "manifest/bundle.h"
 #include "policy/program.h"
 #include "schema/limits.h"
@@ -78,9 +79,9 @@ static int add_mount(RunRequest *r, const char *value, Diag *reterr) {
         q = path_normalise(colon + 1, &target, reterr);
         if (q)
                 return with_option(q, "volume target", reterr);
-        plain = realpath(copy, NULL);
-        if (!plain)
-                return errno == ENOMEM ? -ENOMEM : diag(reterr, REQUEST_E_SOURCE, "-v \"%s\": %s: %s", shown, quote(copy, (char[256]){0}), strerror(errno));
+        q = quiet_real(copy, &plain);
+        if (q < 0)
+                return q == -ENOMEM ? q : diag(reterr, REQUEST_E_SOURCE, "-v \"%s\": %s: %s", shown, quote(copy, (char[256]){0}), quiet_strerror(q));
         q = path_normalise(plain, &source, reterr); /* refuses what no record could show */
         free(plain);
         if (q)

@@ -3,7 +3,7 @@
 
 #include "base/proc.h"
 #include "region/region-notify.h"
-#include "spawn/aside.h"
+#include "base/aside.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,7 +90,7 @@ static int connect_give(Connects *c, uint64_t id, int fd, int place, bool cloexe
         const struct seccomp_notif_addfd add = {.id = id, .flags = SECCOMP_ADDFD_FLAG_SETFD, .srcfd = (uint32_t)fd, .newfd = (uint32_t)place,
                                                 .newfd_flags = cloexec ? O_CLOEXEC : 0};
         ConnectPlace p = {.notify = c->notify, .fd = fd, .add = add};
-        long r = aside_run(connect_place, &p, sizeof(p), ASIDE_USEC);
+        long r = aside_run(connect_place, &p, sizeof(p), ASIDE_ALL, ASIDE_USEC);
 
         if (!p.closed && r != -ETIMEDOUT)
                 close(fd);
@@ -176,7 +176,7 @@ int region_connect_start(Connects *c, uint64_t id, pid_t pid, int fd, const stru
 
         if (pidfd < 0 || !connect_waits(c, id))
                 return EPERM;
-        r = aside_run(connect_look, &l, sizeof(l), ASIDE_USEC);
+        r = aside_run(connect_look, &l, sizeof(l), pidfd, ASIDE_USEC);
         if (r < 0)
                 return r == -EBADF || r == -ENOTSOCK ? (int)-r : EPERM;
         e = connect_refuses(&l, a);

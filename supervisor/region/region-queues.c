@@ -4,7 +4,7 @@
 #include "region/region-proc.h"
 #include "region/region-tables.h"
 #include "schema/limits.h"
-#include "spawn/aside.h"
+#include "base/aside.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -179,7 +179,7 @@ static uint64_t queues_sent(QueuesSeen *seen, int fd, uint64_t lie, unsigned dep
         if (p) {
                 p->fd = fd;
                 p->lie = lie;
-                *seen->blocked = aside_run(queues_peek, p, sizeof(*p), ASIDE_USEC) == -ETIMEDOUT;
+                *seen->blocked = aside_run(queues_peek, p, sizeof(*p), ASIDE_ALL, ASIDE_USEC) == -ETIMEDOUT;
                 found = *seen->blocked ? 0 : p->n;
         }
         for (size_t i = 0; i < found; i++)

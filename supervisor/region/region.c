@@ -257,7 +257,7 @@ const char *region_breach_text(const Breach *b, char out[static REGION_BREACH_TE
 }
 
 int region_exit_code(const Region *r) {
-        if (r->state == REGION_UNRECORDED && !(r->left > 0 && outcome_is_breach(r->outcome)))
+        if (r->state == REGION_UNRECORDED && r->left == 0) /* one that is left behind has its result, and its record says that it was left (I-63) */
                 return 125;
         if (r->state == REGION_REFUSED && r->outcome != OUTCOME_CANCELLED)
                 return r->status ? r->status : 125;

@@ -166,6 +166,7 @@ static bool is_to_be_left(Region *r) {
                 r->wait = (ProcWait){};
                 return false;
         }
+        b.blocked += proc_is_blocked(r->spawned.pid); /* while it mounts what was granted */
         if (b.blocked == 0 && proc_is_blocked(r->guard.pid))
                 b.blocked = 1;
         if (!proc_wait_look(&r->wait, &b, guard_progress(&r->guard), clock_mono_usec(), PROC_BLOCKED_USEC))

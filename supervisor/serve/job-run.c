@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/quiet.h"
 #include "daemon/ask.h"
 #include "store/hooks.h"
 
@@ -163,7 +164,7 @@ static const char *param(const Job *j, const char *name) {
 static bool same_place(const char *a, const char *b) {
         struct stat x, y;
 
-        return strcmp(a, b) == 0 || (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+        return strcmp(a, b) == 0 || (quiet_stat(a, true, &x) == 0 && quiet_stat(b, true, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
 /* Who asks may have another store in mind, or another policy for it: then it has to do without us. */
@@ -272,6 +273,10 @@ static int invoke(Job *j, const RunOptions *o, Ask *a, json_t **ret_refusal) {
                 return code;
         }
         job_judging(j, false);
+        if (quiet_was_remote()) { /* nothing ran, and one that can be ended may read it */
+                j->error = SERVE_E_REMOTE;
+                j->why = refusal.why;
+        }
         *ret_refusal = tell_refusal(&refusal);
         return run_refused(o, a->skill ?: param(j, "exec"), NULL, refusal.by_policy, refusal.code, refusal.why.text);
 }
@@ -345,6 +350,7 @@ static void run(Job *j) {
                 .ret_receipt = json_is_false(wanted) ? NULL : &j->receipt,
                 .recovered = true,
                 .begun = begun,
+                .place = job_place,
                 .judging = job_judging,
                 .over = answer_now,
                 .ordered = ordered,
@@ -373,11 +379,12 @@ void job_run(Job *j, int no_folder) {
         char shown[256];
         int e;
 
+        quiet_begin();
         job_judging(j, true); /* when its turn has come, and not when it was asked for */
         if (no_folder > 0)
                 j->error = diag(&j->why, SERVE_E_INTERNAL, "unshare: %s", strerror(no_folder));
-        else if (strcmp(cwd, "/") != 0 && chdir(cwd) < 0)
-                j->error = diag(&j->why, SERVE_E_INVALID_PARAMS, "cwd \"%s\": %s", diag_quote(cwd, strlen(cwd), shown, sizeof(shown)), strerror(errno));
+        else if (strcmp(cwd, "/") != 0 && (e = quiet_chdir(cwd)) < 0)
+                j->error = diag(&j->why, SERVE_E_INVALID_PARAMS, "cwd \"%s\": %s", diag_quote(cwd, strlen(cwd), shown, sizeof(shown)), quiet_strerror(e));
         else if (j->peer->foreign && (e = foreign_still_may(j->policy->policy, j->peer->uid, j->params, &j->why)) != 0)
                 j->error = e;
         else if ((e = check_same(j)) != 0)

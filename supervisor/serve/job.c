@@ -196,6 +196,32 @@ static bool has_fds(const Server *s, const Job *next_or_null) {
         return !next_or_null || s->n_threads == 0 || s->fds_of_running + s->fds_of_queued + next_or_null->n_fds <= s->options.max_fds;
 }
 
+static uint64_t own_places(const Server *s) {
+        return MIN((uint64_t)OWN, s->options.max_running / 4);
+}
+
+bool job_place(void *job, bool on) {
+        Job *j = job;
+        Server *s = j->server;
+        Peer *p = j->peer;
+        bool fits = true;
+
+        pthread_mutex_lock(&s->lock);
+        if (on)
+                fits = has_share(p, p->n_running + p->n_subs, s->n_threads + s->n_subs + own_places(s), s->options.max_running);
+        if (fits && on) {
+                p->n_subs++;
+                s->n_subs++;
+        } else if (!on) {
+                p->n_subs--;
+                s->n_subs--;
+        }
+        pthread_mutex_unlock(&s->lock);
+        if (!on)
+                eventfd_write(s->done_fd, 1); /* somebody may have waited for it */
+        return fits;
+}
+
 void jobs_start(Server *s) {
         unsigned n_peers = 0;
 
@@ -203,10 +229,11 @@ void jobs_start(Server *s) {
                 n_peers++;
         while (s->ring_first && s->n_threads < s->options.max_running && n_peers > 0 && has_fds(s, s->ring_first->first)) {
                 Peer *p = leave_ring(s);
-                uint64_t own = MIN((uint64_t)OWN, s->options.max_running / 4);
-                bool has_enough = !has_share(p, p->n_running, s->n_threads + own, s->options.max_running) ||
-                                  (s->n_running + RESERVE >= s->options.max_running && p->n_running >= RESERVE) ||
-                                  (p->foreign && s->n_threads + own >= s->options.max_running);
+                uint64_t own = own_places(s);
+                uint64_t has = p->n_running + p->n_subs, in_use = s->n_threads + s->n_subs;
+                bool has_enough = !has_share(p, has, in_use + own, s->options.max_running) ||
+                                  (s->n_running + s->n_subs + RESERVE >= s->options.max_running && has >= RESERVE) ||
+                                  (p->foreign && in_use + own >= s->options.max_running);
 
                 n_peers -= has_enough; /* each peer is passed over once */
                 if (p->first && !has_enough)

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/quiet.h"
 #include "base/size.h"
 #include "daemon/groups.h"
 #include "daemon/places.h"
@@ -314,6 +315,7 @@ int main(int argc, char **argv) {
         if (e >= 0)
                 return e;
         find_journal();
+        quiet_read_local_alone(true);
         if (!s.options.reload)
                 raise_fds(&s.options);
         socket = place_of_socket(s.options.socket, &d);

@@ -148,7 +148,8 @@ struct Peer {
         uid_t uid;
         bool foreign;           /* another user, whom the policy lets ask: all processes of that user are one */
         uint64_t shared;        /* under share_lock */
-        unsigned users, n_clients, n_running, n_queued;
+        unsigned users, n_clients, n_queued;
+        atomic_uint n_running, n_subs; /* jobs; and regions that these have started */
         bool waiting;           /* in the ring of those that have something queued */
         Job *first, *last;      /* queued */
 };
@@ -208,7 +209,9 @@ struct Server {
         bool ends;              /* none is to wait for another job */
         pthread_cond_t thread_over;
         Job **running;          /* those that have a thread */
-        size_t n_threads, room;
+        _Atomic size_t n_threads; /* the front's; others read it */
+        size_t room;
+        atomic_uint n_subs;     /* regions that jobs have started */
         int done_fd;
         sem_t starts;           /* places for those that start: many at once would only be in each other's way */
         pthread_t recoverer;
@@ -296,6 +299,9 @@ void jobs_cancel_all(Server *s, int signo);
 void jobs_cancel_of(Client *c, int signo);
 Job *job_find(Client *c, const json_t *id);
 Job *job_of_region(Server *s, const char *region);
+
+/* Of its thread, for RunOptions.place. */
+bool job_place(void *job, bool on);
 
 /* job-run.c: what its thread does. */
 int job_check(Client *c, const json_t *params, Diag *reterr); /* 0 or SERVE_E_* */

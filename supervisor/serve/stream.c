@@ -1,7 +1,7 @@
 /* Runs: lethe-serve. What a client of the daemon's own user, or root, may pass as a stream of its run. */
 #include "serve/serve.h"
 
-#include "spawn/mounts.h"
+#include "base/mounts.h"
 
 #include <errno.h>
 #include <fcntl.h>

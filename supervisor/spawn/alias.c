@@ -1,6 +1,7 @@
 #include "spawn/alias.h"
 
 #include "base/io.h"
+#include "base/quiet.h"
 #include "manifest/terms.h"
 
 #include <errno.h>
@@ -75,7 +76,7 @@ static bool alias_mount_of(const char *list, const char *path, AliasMount *ret) 
 static bool alias_is(const char *path, const struct stat *of) {
         struct stat st;
 
-        return lstat(path, &st) == 0 && st.st_dev == of->st_dev && st.st_ino == of->st_ino;
+        return quiet_stat(path, false, &st) == 0 && st.st_dev == of->st_dev && st.st_ino == of->st_ino;
 }
 
 static int alias_find(const char *list, const char *real, const struct stat *st, char ***ret) {
@@ -102,7 +103,7 @@ int alias_paths(const char *real, char ***ret) {
         _cleanup_strv_ char **paths = NULL;
         struct stat st;
         size_t n;
-        int r = lstat(real, &st) < 0 ? -errno : io_read_file(AT_FDCWD, "/proc/self/mountinfo", ALIAS_LIST_MAX, &list, &n);
+        int r = quiet_stat(real, false, &st) ?: io_read_file(AT_FDCWD, "/proc/self/mountinfo", ALIAS_LIST_MAX, &list, &n);
 
         if (r == 0)
                 r = strv_add(&paths, real);

@@ -3,7 +3,7 @@
 #include "schema/nursery.h"
 #include "spawn/binder.h"
 #include "spawn/helper.h"
-#include "spawn/mounts.h"
+#include "base/mounts.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -25,9 +25,5 @@ typedef struct CloneExec {
  * that could not exec is reaped, and c->what names the call. Until own_forget() it is known as one of our own (own.h). */
 pid_t clone_exec(CloneExec *c, uint64_t flags, int cgroup, int *ret_pidfd);
 
-/* A child that shares our memory and descriptors, runs fn(arg) on `stack` without a signal, and tells nobody when it ends (reap it with __WALL). Until
- * own_forget() it is known as one of our own. Returns pid or -errno. */
-pid_t clone_aside(void *stack, size_t n_stack, int (*fn)(void *), void *arg, int *ret_pidfd);
-
 /* A child in a new user namespace that does nothing until it is killed; it shares our memory and runs on `stack`. Returns pid or -errno. */
 pid_t clone_idle(void *stack, size_t n_stack, int *ret_pidfd);

@@ -4,8 +4,8 @@
 #include "base/io.h"
 #include "spawn/clone.h"
 #include "spawn/find.h"
-#include "spawn/left.h"
-#include "spawn/own.h"
+#include "base/left.h"
+#include "base/own.h"
 #include "spawn/spawner-private.h"
 
 #include <dirent.h>

@@ -2,7 +2,7 @@
 
 #include "base/io.h"
 #include "schema/limits.h"
-#include "spawn/own.h"
+#include "base/own.h"
 
 #include <errno.h>
 #include <fcntl.h>

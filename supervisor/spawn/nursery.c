@@ -5,7 +5,7 @@
 #include "schema/nursery.h"
 #include "spawn/clone.h"
 #include "spawn/find.h"
-#include "spawn/own.h"
+#include "base/own.h"
 #include "spawn/spawn.h"
 #include "spawn/uids.h"
 

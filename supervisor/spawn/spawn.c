@@ -7,10 +7,10 @@
 #include "spawn/find.h"
 #include "spawn/kept.h"
 #include "spawn/lend.h"
-#include "spawn/own.h"
+#include "base/own.h"
 #include "spawn/plan.h"
 #include "spawn/private.h"
-#include "spawn/quiet.h"
+#include "base/quiet.h"
 #include "spawn/spawner-private.h"
 #include "spawn/tree.h"
 #include "spawn/uids.h"
@@ -163,7 +163,7 @@ int spawn_open_trees(const Plan *plan, const Probe *probe, Spawner *spawner, int
         for (size_t i = 0; i < plan->n_trees; i++) {
                 const PlanTree *p = &plan->trees[i];
                 struct stat st;
-                bool plain = p->uniform && stat(p->source, &st) == 0 && (st.st_mode & 05) == 05;
+                bool plain = p->uniform && quiet_stat(p->source, true, &st) == 0 && (st.st_mode & 05) == 05;
                 uint32_t to = probe->has_nobody && !plain ? probe_region_id(probe) : 0;
                 int fd = spawn_fails()             ? diag(reterr, -EIO, "injected")
                          : spawner && !probe->root ? spawner_bind(spawner, probe, p->source, p->write)

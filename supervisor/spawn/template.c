@@ -4,7 +4,7 @@
 #include "policy/filter.h"
 #include "schema/limits.h"
 #include "spawn/helper.h"
-#include "spawn/own.h"
+#include "base/own.h"
 #include "spawn/trusted.h"
 #include "spawn/uids.h"
 

@@ -1,6 +1,6 @@
 #include "spawn/tree.h"
 
-#include "spawn/quiet.h"
+#include "base/quiet.h"
 
 #include "base/io.h"
 #include "spawn/clone.h"

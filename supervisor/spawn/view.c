@@ -1,7 +1,7 @@
 #include "schema/limits.h"
-#include "spawn/mounts.h"
+#include "base/mounts.h"
 #include "spawn/private.h"
-#include "spawn/quiet.h"
+#include "base/quiet.h"
 #include "spawn/spawner-private.h"
 
 #include <errno.h>
@@ -115,9 +115,7 @@ static uint64_t below(const char *path, bool follow, const struct stat *st) {
 
         if (!S_ISDIR(st->st_mode))
                 return 0;
-        if (follow)
-                real = realpath(path, NULL);
-        return mounts_below(real ?: path);
+        return mounts_below(follow && quiet_real(path, &real) == 0 ? real : path);
 }
 
 static void mark(ViewMark *m) {

@@ -1,4 +1,5 @@
 #include "base/owner.h"
+#include "base/waiting.h"
 #include "store/redo.h"
 #include "store/store-internal.h"
 
@@ -160,6 +161,7 @@ int store_open(const char *dir, StoreMode mode, Store **ret, Diag *reterr) {
         s->dir = strndup(dir, n);
         if (!s->dir)
                 return -ENOMEM;
+        _cleanup_waiting_ Waiting w = waiting_for("the store", s->dir);
         r = fault_guard_install(s);
         if (r == 0)
                 r = find(s, mode != STORE_READ, reterr);

@@ -1,6 +1,6 @@
 // A file system whose server writes down each request, and never answers some of them: holder FOLDER [REQUEST[:NAME]]...
 // It mounts itself on FOLDER, says "mounted", then one line a request ("LOOKUP slow", "READ data"; "held LOOKUP slow"), and ends when its standard input
-// does: the kernel then answers what was held with an error. In it are the file `data`, four pages of the letter d, which may be written, and the program
+// does: the kernel then answers what was held with an error. "closed" among the requests: only root may write to its folder. In it are the file `data`, four pages of the letter d, which may be written, and the program
 // `true`. Nothing that it says may be cached, so that each look is a request.
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 enum { ROOT = 1, DATA = 2, TRUE = 3, DATA_BYTES = 4 * 4096, BUFFER_BYTES = 1 << 17 };
 
 static int device;
+static unsigned folder_mode = 0777;
 static char request[BUFFER_BYTES], program[1 << 20];
 static size_t n_program;
 
@@ -42,7 +43,7 @@ static void answer(unsigned long long unique, int error, const void *data, size_
 }
 
 static struct fuse_attr attributes(unsigned long long node) {
-        struct fuse_attr a = {.ino = node, .mode = S_IFDIR | 0777, .nlink = 2, .blksize = 4096};
+        struct fuse_attr a = {.ino = node, .mode = S_IFDIR | folder_mode, .nlink = 2, .blksize = 4096};
 
         if (node != ROOT) {
                 a.mode = S_IFREG | (node == TRUE ? 0755 : 0666);
@@ -126,8 +127,11 @@ int main(int argc, char **argv) {
         int fd = open("/bin/true", O_RDONLY | O_CLOEXEC);
         ssize_t n = fd < 0 ? -1 : read(fd, program, sizeof(program));
 
+        for (int i = 2; i < argc; i++)
+                if (strcmp(argv[i], "closed") == 0)
+                        folder_mode = 0755;
         p[1].fd = device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-        snprintf(options, sizeof(options), "fd=%d,rootmode=40777,user_id=0,group_id=0,allow_other", device);
+        snprintf(options, sizeof(options), "fd=%d,rootmode=40%o,user_id=0,group_id=0,allow_other", device, folder_mode);
         if (argc < 2 || n < 0 || device < 0 || mount("holder", argv[1], "fuse", MS_NOSUID | MS_NODEV, options) < 0) {
                 perror("holder");
                 return 77;

@@ -3,60 +3,26 @@
 
 Each case has a file system whose server (holder.c) writes down all requests and never answers some of them. It answers none before the case is over, so that
 a supervisor which waits for it is seen without a clock: `lethe` has ended, and the server still holds the request."""
-import atexit
 import contextlib
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
 
-PROGRAMS = os.path.dirname(os.path.abspath(sys.argv[2]))  # one of them is named
-HOLDER, CONNECTOR = os.path.join(PROGRAMS, "holder"), os.path.join(PROGRAMS, "connector")
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from holding import PROGRAMS, ROOT_AT_FIRST, begin as begin_holding, end_holder, held_by, hold, said  # noqa: E402
+
+CONNECTOR = os.path.join(PROGRAMS, "connector")
 WHO = sys.argv[3] if len(sys.argv) > 3 else "root"
-ROOT_AT_FIRST = os.geteuid() == 0 and os.path.exists(HOLDER)
-if ROOT_AT_FIRST and "WAITS_MOUNTS" not in os.environ:  # mounts of its own, gone with the last process that sees them
-    os.environ["WAITS_MOUNTS"] = "1"
-    os.execvp("unshare", ["unshare", "-m", "--propagation", "private", sys.executable, *sys.argv])
 
-HOLDERS = {}  # folder: (process, file of its lines)
-
-
-def hold(name, *requests):
-    """Mounts /mnt/NAME, where these requests are never answered."""
-    folder = "/mnt/" + name
-    os.mkdir(folder)
-    lines = open("/mnt/" + name + ".log", "w+", encoding="utf-8")
-    os.chmod("/mnt/" + name + ".log", 0o644)
-    p = subprocess.Popen([HOLDER, folder, *requests], stdin=subprocess.PIPE, stdout=lines)
-    HOLDERS[folder] = (p, lines)
-    while "mounted" not in said(folder) and p.poll() is None:
-        time.sleep(0.005)
-    if p.poll() is not None:
-        raise RuntimeError("%s cannot be mounted" % folder)
-    return folder
-
-
-def said(folder):
-    with open(folder + ".log", encoding="utf-8") as f:
-        return f.read().splitlines()
-
-
-def end_holders():
-    for p, lines in HOLDERS.values():
-        if not p.stdin.closed:
-            p.stdin.close()
-        p.wait(30)
-        lines.close()
-
-
-if ROOT_AT_FIRST:
-    atexit.register(end_holders)
-    subprocess.run(["mount", "-t", "tmpfs", "none", "/mnt"], check=True)
+if begin_holding():
     LOOKUP = hold("lookup", "LOOKUP:slow")
+    OWN, BELOW = hold("own", "READ:data"), hold("below", "READ:data")
     DEAD, BROKEN = hold("dead", "READ:data"), hold("broken", "READ:data")
     GRANTED = [(name, hold("g-" + name, *requests), what) for name, requests, what in (
         ("lookup", ["LOOKUP:slow"], ["/bin/cat", "/data/slow"]),
@@ -69,7 +35,6 @@ if ROOT_AT_FIRST:
         ("child", ["FLUSH:data"], ["/bin/sh", "-c", "head -c1 /data/data & wait"]),
         ("write", ["WRITE:data"], ["/bin/dd", "if=/dev/zero", "of=/data/data", "bs=1", "count=1", "conv=notrunc"]))]
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from account import use  # noqa: E402
 
 use(WHO)
@@ -128,10 +93,6 @@ def a_denied_path_ends_the_region_by_its_own_end():  # I-64
     same((r.out, r.receipt["outcome"], r.code, r.receipt["denials"]), (b"2\n", "exited", 0, []), r)
 
 
-def held_by(folder):
-    return [line for line in said(folder) if line.startswith("held ")]
-
-
 WALL = "read"  # the one that its time ends; on a machine that has other things to do it may be over before the request
 
 
@@ -157,7 +118,7 @@ def left_behind(name, folder, p, path):
         return None
     check(held_by(folder), said(folder), p.returncode, out, err)
     outcome = "timed_out" if name == WALL else "cancelled"
-    same((p.returncode, receipt["outcome"]), (124 if name == WALL else 125, outcome), folder, err, receipt)
+    same((p.returncode, receipt["outcome"]), (124 if name == WALL else 128 + signal.SIGTERM, outcome), folder, err, receipt)
     check(receipt["teardown"]["grade"] in ("unscrubbed", "partial"), folder, receipt)
     same((receipt["ledger"]["released"], receipt["ledger"]["ended"]), (None, None), receipt)
     check(b"cannot be killed" in err or outcome.encode() in err, err)
@@ -189,8 +150,7 @@ def what_was_left_behind_is_finished_when_it_can_be():  # I-63
     """The servers end, and the kernel answers for them: the guards overwrite what there is, and the next start records it."""
     end_daemon()
     for folder, _, _ in LEFT:
-        HOLDERS[folder][0].stdin.close()
-        HOLDERS[folder][0].wait(30)
+        end_holder(folder)
 
     def recovered():
         lethe("run", "--exec", "/bin/true")
@@ -351,13 +311,83 @@ def left_below(above, held):
 
 def finished(folder, held):
     """The server has ended, and a start has recorded what became of the region."""
-    HOLDERS[folder][0].stdin.close()
-    HOLDERS[folder][0].wait(30)
+    end_holder(folder)
     wait_for(lambda: lethe("run", "--exec", "/bin/true").code == 0 and types(held)[-1] == "invocation.ended", "the record of the one that was left")
     same(lethe("ps", "--json").out, b"")
     same(cgroups_left(), [])
     r = lethe("audit")
     same(r.code, 0, r)
+
+
+ENDS = """import os
+r, w = os.pipe()
+if os.fork() == 0:
+    os.write(w, b"x")
+    open("/data/data").read()
+os.read(r, 1)
+os.read(0, 1)
+os.write(1, b"said")
+os._exit(7)
+"""
+
+
+@served
+@alone
+def what_ended_by_itself_has_its_own_result():  # I-63
+    """Its end is the program's, although a process that it started cannot be killed."""
+    path = os.path.join(DIR, "own.json")
+    p = subprocess.Popen([LETHE, "run", "--receipt", path, "-v", OWN + ":/data", "--exec", PY, "-c", ENDS], env=ENV, stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_for(lambda: held_by(OWN) or p.poll() is not None, "the request")
+    out, err = p.communicate(b"go", timeout=120)
+    with open(path, encoding="utf-8") as f:
+        receipt = json.load(f)
+    same((p.returncode, out, receipt["outcome"], receipt["exit_code"]), (7, b"said", "exited", 7), err, receipt)
+    check(receipt["teardown"]["grade"] in ("unscrubbed", "partial"), receipt)
+    same([e["outcome"] for e in log("--region", receipt["region"]) if e["type"] == "region.left"], ["exited"], receipt)
+
+
+ASKS = """import json, os, sys
+def say(method, **params): os.write(4, (json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) + "\\n").encode())
+lines = os.fdopen(3)
+say("hello", protocol=1)
+lines.readline()
+say("skill.run", skill="below", args=[])
+answer = json.loads(lines.readline())["result"]
+print(answer["outcome"])
+sys.exit(5)
+"""
+
+
+@served
+@alone
+def what_is_left_below_leaves_the_one_above_its_result():  # I-63
+    """The sub-skill is ended at its budget and left behind; the skill that started it hears so, and ends as it likes."""
+    policy = os.path.join(DIR, "below.policy")
+    with open(policy, "w", encoding="utf-8") as f:
+        json.dump({"version": 1, "files": [{"path": BELOW, "access": "read"}]}, f)
+    python_skill("below", "open('/data/data').read()\n", files=[{"path": BELOW, "access": "read", "at": "/data"}], budgets={"wall": "300ms"})
+    python_skill("asks", ASKS, sub_skills=["below"])
+    path = os.path.join(DIR, "asks.json")
+    p = subprocess.run([LETHE, "run", "--receipt", path, "--policy", policy, "--memory", "512m", "-v", BELOW + ":/data", "asks"], env=ENV, stdin=subprocess.DEVNULL,
+                       capture_output=True, timeout=120)
+    check(held_by(BELOW), p)
+    with open(path, encoding="utf-8") as f:
+        receipt = json.load(f)
+    same((p.returncode, p.stdout, receipt["outcome"]), (5, b"timed_out\n", "exited"), p, receipt)
+    same(types(receipt["region"])[-1], "invocation.ended")
+    below = [e["region"] for e in log("--type", "region.allocated") if e.get("parent") == receipt["region"]]
+    same([types(r)[-1] for r in below], ["region.left"])
+
+
+@served
+@alone
+def what_was_left_by_these_is_finished_too():  # I-63
+    for folder in (OWN, BELOW):
+        end_holder(folder)
+    wait_for(lambda: lethe("run", "--exec", "/bin/true").code == 0 and lethe("ps", "--json").out == b"", "the record of those that were left")
+    same(cgroups_left(), [])
+    same(lethe("audit").code, 0)
 
 
 @served
@@ -377,11 +407,11 @@ def what_a_dead_supervisor_leaves_in_the_kernel_ends_after_the_one_above():  # I
 @served
 @alone
 def what_is_left_below_a_breach_keeps_nothing():  # I-15, I-63, I-98
-    """The supervisor leaves it behind, and the next start releases the one above: its row is gone before the end of the one below is recorded."""
+    """The supervisor leaves it behind and releases the one above: its row is gone before the end of the one below is recorded."""
     p, above, held = begin_tree(BROKEN)
     p.stdin.write(b"\n")
     p.stdin.close()
-    same(p.wait(60), 125)
+    same(p.wait(60), 137)
     same(lethe("run", "--exec", "/bin/true").code, 0)
     left_below(above, held)
     finished(BROKEN, held)

@@ -297,6 +297,43 @@ def whoever_comes_finds_a_place():  # I-95
         two()
 
 
+MANY = r"""import json, os, sys
+lines = os.fdopen(3)
+def say(i, method, **params): os.write(4, (json.dumps({"jsonrpc": "2.0", "id": i, "method": method, "params": params}) + "\n").encode())
+say(0, "hello", protocol=1)
+lines.readline()
+for i in range(1, 5): say(i, "skill.run", skill="lasts", args=[])
+for i in range(2): print(json.loads(lines.readline())["error"]["message"].split()[-1], flush=True)
+lines.readline()
+"""
+
+
+@case
+def regions_below_count_as_those_of_their_user():  # I-95
+    policy({"uid": ALICE}, {"uid": others.BOB})
+    skill("lasts", "sleep 60\n", budgets={"memory": "4m"})
+    skill("many", "exec /usr/bin/python3 -c '%s'\n" % MANY, sub_skills=["lasts"])
+
+    def ask():
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        s.connect(SOCKET)
+        s.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "run", "params": {"skill": "many", "stream": ["stdout"]}}).encode() + b"\n")
+        f = s.makefile()
+        while b"".join(said).count(b"\n") < 2:
+            line = json.loads(f.readline())
+            said.append(base64.b64decode(line.get("params", {}).get("data", "")))
+        s.sendall(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "run", "params": {"skill": "say"}}).encode() + b"\n")
+        return s
+
+    said = []
+    with Daemon("--max-running", "8"):
+        # Of six places, two less than all, three and no more than are left free: the invocation and two that it started; two were refused, and its second waits.
+        one = others.hold(ALICE, ask)
+        wait_for(lambda: sorted(r["state"] for r in others.runs_of(ALICE)) == ["queued", "running"], "the second one")
+        same(as_user(others.BOB, lambda: Connection().call("run", skill="say", args=["x"])["result"]["exit_code"]), 0, "another user finds a place")
+        one()
+
+
 @case
 def nobody_pushes_the_owners_pool_out():  # I-95
     policy({"uid": ALICE}, pool={"skills": {"say": 1}, "memory": "1g"})

@@ -1,4 +1,4 @@
-#include "spawn/own.h"
+#include "base/own.h"
 
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-#include "spawn/mounts.h"
+#include "base/mounts.h"
 
 #include "base/io.h"
 
@@ -114,4 +114,21 @@ MountKind mounts_kind(uint64_t number) {
                         kind = is_served(p) ? MOUNT_SERVED : MOUNT_LOCAL;
         pthread_mutex_unlock(&kept.lock);
         return kind;
+}
+
+bool mounts_served_below(const char *path) {
+        size_t n_path = strlen(path);
+        bool is;
+
+        pthread_mutex_lock(&kept.lock);
+        const char *p = list();
+        is = !p;
+        for (; p && *p && !is; p += strcspn(p, "\n"), p += *p == '\n')
+                is = (n_path == 0 || is_below(p, path, n_path)) && is_served(p);
+        pthread_mutex_unlock(&kept.lock);
+        return is;
+}
+
+bool mounts_any_served(void) {
+        return mounts_served_below("");
 }

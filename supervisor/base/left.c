@@ -1,6 +1,6 @@
-#include "spawn/left.h"
+#include "base/left.h"
 
-#include "spawn/own.h"
+#include "base/own.h"
 
 #include <errno.h>
 #include <pthread.h>

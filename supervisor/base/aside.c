@@ -1,0 +1,166 @@
+#include "base/aside.h"
+
+#include "base/left.h"
+#include "base/own.h"
+#include "base/task.h"
+
+#include <errno.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define STACK_BYTES (32 * 1024)
+#define DIE_MS 100 /* for a task that was killed to be gone */
+
+/* Memory of the task. It is given up, not given back, when the kernel does not let the task die. */
+typedef struct Aside {
+        uint8_t stack[STACK_BYTES] __attribute__((aligned(16)));
+        long (*fn)(void *job);
+        pid_t parent;
+        int keep;   /* the one descriptor that the task needs, or -1; ASIDE_ALL: all of ours, shared */
+        int answer; /* where the descriptor that fn returns goes, or -1 */
+        long result;
+        bool done;
+        uint8_t job[] __attribute__((aligned(16)));
+} Aside;
+
+__attribute__((no_sanitize("address", "undefined"))) long aside_call(long nr, long a, long b, long c, long d, long e, long f) {
+#if defined(__x86_64__)
+        register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
+        long ret;
+
+        __asm__ volatile("syscall" : "=a"(ret) : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+        return ret;
+#elif defined(__aarch64__)
+        register long x8 __asm__("x8") = nr, x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c, x3 __asm__("x3") = d, x4 __asm__("x4") = e,
+                      x5 __asm__("x5") = f;
+
+        __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+        return x0;
+#else
+#error "aside_call is not written for this architecture"
+#endif
+}
+
+/* Descriptors that a held task has stay open as long as it is held: whoever reads what we write would wait for their end, and the store's lock would not be
+ * free. So the task has a table of its own, with what it needs. Nothing is closed in ours. */
+__attribute__((no_sanitize("address", "undefined"))) static long aside_own_files(int a, int b) {
+        const int low = a < b ? a : b, high = a < b ? b : a;
+        long e = aside_do(SYS_close_range, high + 1, ~0U, CLOSE_RANGE_UNSHARE);
+
+        if (e == 0 && low >= 0 && high > low + 1)
+                e = aside_do(SYS_close_range, low + 1, high - 1, 0);
+        if (e == 0 && (low >= 0 ? low : high) > 0)
+                e = aside_do(SYS_close_range, 0, (low >= 0 ? low : high) - 1, 0);
+        return e;
+}
+
+/* The task's table is its own, and goes with it. */
+__attribute__((no_sanitize("address", "undefined"))) static long aside_send(int to, int fd) {
+        union {
+                struct cmsghdr head;
+                uint8_t bytes[CMSG_SPACE(sizeof(int))];
+        } control = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+        uint8_t byte = 0;
+        struct iovec v = {&byte, 1};
+        const struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+
+        *(int *)(void *)CMSG_DATA(&control.head) = fd;
+        return aside_do(SYS_sendmsg, to, &m, 0);
+}
+
+/* A supervisor that is killed meanwhile must not leave the task behind. */
+__attribute__((no_sanitize("address", "undefined"))) static int aside_task(void *arg) {
+        Aside *a = arg;
+        long r;
+
+        if (aside_do(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL) < 0 || aside_do(SYS_getppid) != a->parent)
+                return 1;
+        if (a->keep != ASIDE_ALL && aside_own_files(a->keep, a->answer) < 0)
+                return 1;
+        r = a->fn(a->job);
+        if (r >= 0 && a->answer >= 0)
+                r = aside_send(a->answer, (int)r) == 1 ? 0 : -EMFILE;
+        a->result = r;
+        __atomic_store_n(&a->done, true, __ATOMIC_RELEASE);
+        return 0;
+}
+
+static bool aside_is_over(int pidfd, int ms) {
+        struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+        return poll(&p, 1, ms) > 0;
+}
+
+static long aside_take(int fd) {
+        union {
+                struct cmsghdr head;
+                uint8_t bytes[CMSG_SPACE(sizeof(int))];
+        } control = {};
+        uint8_t byte;
+        struct iovec v = {&byte, 1};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+
+        if (recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
+                return -errno;
+        return m.msg_controllen >= sizeof(control.head) && control.head.cmsg_type == SCM_RIGHTS ? *(int *)(void *)CMSG_DATA(&control.head) : -EMFILE;
+}
+
+static long aside_do_run(long (*fn)(void *job), void *job, size_t n_job, int keep, int answer, uint64_t usec) {
+        Aside *a = calloc(1, sizeof(*a) + n_job);
+        int pidfd = -1;
+        pid_t pid;
+        long r;
+
+        if (!a)
+                return -ENOMEM;
+        a->fn = fn;
+        a->parent = getpid();
+        a->keep = keep;
+        a->answer = answer;
+        memcpy(a->job, job, n_job);
+        pid = task_aside(a->stack, sizeof(a->stack), aside_task, a, &pidfd);
+        if (pid < 0) {
+                free(a);
+                return pid;
+        }
+        if (!aside_is_over(pidfd, (int)(usec / 1000)))
+                syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+        if (!aside_is_over(pidfd, DIE_MS)) { /* the kernel waits in it: its memory stays its own */
+                left_add(pid);
+                close(pidfd);
+                return -ETIMEDOUT;
+        }
+        while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+                ;
+        own_forget(pid);
+        close(pidfd);
+        r = __atomic_load_n(&a->done, __ATOMIC_ACQUIRE) ? a->result : -ETIMEDOUT;
+        if (r != -ETIMEDOUT)
+                memcpy(job, a->job, n_job);
+        explicit_bzero(a->job, n_job);
+        free(a);
+        return r;
+}
+
+long aside_run(long (*fn)(void *job), void *job, size_t n_job, int keep, uint64_t usec) {
+        return aside_do_run(fn, job, n_job, keep, -1, usec);
+}
+
+int aside_open(long (*fn)(void *job), void *job, size_t n_job, uint64_t usec) {
+        _cleanup_close_ int ours = -1, theirs = -1;
+        int pair[2];
+        long r;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        ours = pair[0];
+        theirs = pair[1];
+        r = aside_do_run(fn, job, n_job, -1, theirs, usec);
+        return (int)(r < 0 ? r : aside_take(ours));
+}
