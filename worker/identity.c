@@ -3,14 +3,20 @@
 
 #include <grp.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define SIGNALS 64 /* the kernel's _NSIG */
+#define IOPRIO_PROCESS 1                 /* ioprio_set(2) has no header */
+#define IOPRIO_USUAL ((2 << 13) | 4)     /* class best-effort, its middle; smaller numbers are served sooner */
+#define TIMER_SLACK_NSEC 50000UL         /* what the kernel gives its first process (PR_SET_TIMERSLACK(2const)) */
 
 int step_signals(Worker *w) {
         struct {
@@ -31,6 +37,36 @@ int step_signals(Worker *w) {
         if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none)) < 0)
                 return -errno;
         umask(022);
+        return 0;
+}
+
+/* Whoever starts Lethe may have more of the processor and the disk than others, and a fixed layout of addresses: none of it is for a region (I-95). A lower
+ * priority than usual is the caller's wish, and stays. */
+int step_priority(Worker *w) {
+        struct sched_param usual = {.sched_priority = 0};
+        long policy, io;
+        int level;
+
+        if (w->forked)
+                return 0;
+        policy = syscall(SYS_sched_getscheduler, 0); /* musl's own say that there are none */
+        if (policy < 0)
+                return -errno;
+        policy &= ~SCHED_RESET_ON_FORK;
+        if (policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE &&
+            syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &usual) < 0)
+                return -errno;
+        errno = 0;
+        level = getpriority(PRIO_PROCESS, 0);
+        if ((level == -1 && errno != 0) || (level < 0 && setpriority(PRIO_PROCESS, 0, 0) < 0))
+                return -errno;
+        io = syscall(SYS_ioprio_get, IOPRIO_PROCESS, 0);
+        if (io < 0)
+                return errno == ENOSYS ? 0 : -errno;
+        if (io != 0 && io < IOPRIO_USUAL && syscall(SYS_ioprio_set, IOPRIO_PROCESS, 0, 0) < 0)
+                return -errno;
+        if (prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NSEC, 0, 0, 0) < 0 || personality(PER_LINUX) < 0)
+                return -errno;
         return 0;
 }
 

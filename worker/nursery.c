@@ -36,7 +36,7 @@ void nursery_work(void) {
         uint64_t flags = 0;
         unsigned n_fds;
 
-        if (step_signals(&w) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
+        if (step_signals(&w) < 0 || step_priority(&w) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
             dup3(NURSERY_PROGRAM, NURSERY_FD_KEPT, O_CLOEXEC) < 0 || !nursery_take(NURSERY_SOCKET))
                 _exit(127);
         n_fds = nursery_serve(NULL, &flags);

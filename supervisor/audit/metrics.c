@@ -78,16 +78,20 @@ static void add(Metrics *m, uint64_t n, const char *fmt, ...) {
         add_to(m, n, series);
 }
 
-/* A label's value: what the format wants escaped is not in names of ours; whatever else a name holds is written as an underscore. */
+/* A label's value: what the format wants escaped is not in names of ours; each byte that a message would escape is written as an underscore. */
 static const char *label(const json_t *o, const char *key, char ret[static 128]) {
-        const char *s = json_text(json_object_get(o, key));
-        size_t n = 0;
+        const char *s = json_text(json_object_get(o, key)) ?: "";
 
-        for (; s && s[n] && n < 127; n++)
-                ret[n] = (unsigned char)s[n] < 0x20 || s[n] == '"' || s[n] == '\\' || s[n] == 0x7f ? '_' : s[n];
-        while (n > 0 && ((unsigned char)ret[n - 1] & 0xC0) == 0x80 && s[n]) /* not in the middle of a character */
-                n--;
-        ret[n] = 0;
+        char *to = ret;
+
+        diag_quote(s, strlen(s), ret, 128);
+        for (const char *p = ret; *p;) {
+                const bool escaped = *p == '\\';
+
+                *to++ = escaped ? '_' : *p;
+                p += escaped ? strlen("\\x00") : 1;
+        }
+        *to = 0;
         return ret;
 }
 

@@ -28,6 +28,12 @@ static bool is_mark(unsigned c) {
                (c >= 0xE0000 && c <= 0xE0FFF && (c < 0xE0100 || c > 0xE01EF));
 }
 
+bool clean_is_mark(const char *s, size_t n) {
+        size_t k;
+
+        return is_mark(decode((const unsigned char *)s, n, &k));
+}
+
 /* Variation selectors. In a row of them behind one character whole texts can be hidden as well. */
 static bool varies(unsigned c) {
         return (c >= 0x180B && c <= 0x180F && c != 0x180E) || (c >= 0xFE00 && c <= 0xFE0F) || (c >= 0xE0100 && c <= 0xE01EF);

@@ -1,5 +1,7 @@
 #include "base/diag.h"
 
+#include "base/clean.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,18 +62,11 @@ void diag_prefix(Diag *d, const char *fmt, ...) {
         repair(d->text);
 }
 
-/* What a terminal would obey or a reader not see: C0 and C1 controls, marks that turn the direction of writing; and what would
- * be taken for an escape. s is valid UTF-8 of `step` bytes. */
+/* What a terminal would obey or a reader not see: C0 and C1 controls, marks that cannot be seen (clean.h). s is valid UTF-8 of `step` bytes. */
 static bool is_unsafe(const unsigned char *s, size_t step) {
         if (step == 1)
-                return s[0] < 0x20 || s[0] == 0x7F || s[0] == '\\';
-        if (step == 2)
-                return s[0] == 0xC2 && s[1] < 0xA0;
-        if (step == 3 && s[0] == 0xEF)
-                return s[1] == 0xBB && s[2] == 0xBF; /* a byte order mark: nobody sees it */
-        return step == 3 && s[0] == 0xE2 &&
-               ((s[1] == 0x80 && (s[2] == 0x8E || s[2] == 0x8F || (s[2] >= 0xA8 && s[2] <= 0xAE))) ||
-                (s[1] == 0x81 && s[2] >= 0xA6 && s[2] <= 0xA9));
+                return s[0] < 0x20 || s[0] == 0x7F;
+        return (step == 2 && s[0] == 0xC2 && s[1] < 0xA0) || clean_is_mark((const char *)s, step);
 }
 
 static const char *escape(const char *in, size_t n_in, bool quoted, char *out, size_t n_out) {
@@ -88,7 +83,7 @@ static const char *escape(const char *in, size_t n_in, bool quoted, char *out, s
                         o += 3;
                         break;
                 }
-                if (step == 0 || is_unsafe(s + i, step) || (quoted && s[i] == '"')) {
+                if (step == 0 || is_unsafe(s + i, step) || s[i] == '\\' || (quoted && s[i] == '"')) {
                         out[o++] = '\\';
                         out[o++] = 'x';
                         out[o++] = hex[s[i] >> 4];
@@ -110,6 +105,20 @@ const char *diag_quote(const char *in, size_t n_in, char *out, size_t n_out) {
 
 const char *diag_show(const char *in, size_t n_in, char *out, size_t n_out) {
         return escape(in, n_in, false, out, n_out);
+}
+
+void diag_print(FILE *f, const char *text) {
+        const unsigned char *s = (const unsigned char *)text;
+
+        for (size_t n = strlen(text), step; n > 0; s += step, n -= step) {
+                step = utf8_step(s, n);
+                if (step > 0 && !is_unsafe(s, step)) {
+                        fwrite(s, 1, step, f);
+                        continue;
+                }
+                fprintf(f, "\\x%02x", s[0]);
+                step = 1;
+        }
 }
 
 bool utf8_valid(const char *s, size_t n, size_t *ret_bad) {

@@ -4,6 +4,8 @@
 
 #include "base/util.h"
 
+#include <stdio.h>
+
 typedef struct Diag {
         char text[1024]; /* NUL-terminated and valid UTF-8; control characters of quoted input are escaped */
 } Diag;
@@ -17,6 +19,10 @@ void diag_prefix(Diag *d, const char *fmt, ...) _printf_(2, 3);
 /* Writes at most n_out bytes: the input with control characters, marks of writing direction, quotes and invalid UTF-8 as \xNN, cut at 96 bytes with "…".
  * For quoting hostile text in messages and records. Returns out. */
 const char *diag_quote(const char *in, size_t n_in, char *out, size_t n_out);
+
+/* Prints one line of a message that may hold what somebody else said, whole: the same as \xNN, but for quotes and backslashes, which diag_quote() has
+ * written. */
+void diag_print(FILE *f, const char *text);
 
 /* The same for what stands by itself, such as JSON: no quotation to end, so that quotes stay as they are. */
 const char *diag_show(const char *in, size_t n_in, char *out, size_t n_out);

@@ -3,14 +3,20 @@
 #include "base/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #define LINKS_MAX 40 /* as the kernel has it */
 #define ACL_NAME "system.posix_acl_access"
+#define FUSE_TYPE 0x65735546 /* statfs(2) */
+#define MOUNTS_MAX (16 * 1024 * 1024)
 
 static bool owner_trusts(uid_t uid, uid_t self) {
         return uid == 0 || uid == self;
@@ -46,11 +52,43 @@ static bool owner_has_list(const char *path, const struct stat *st) {
         return st->st_mode & S_IWGRP && !S_ISLNK(st->st_mode) && lgetxattr(path, ACL_NAME, NULL, 0) > 0;
 }
 
+/* The user who mounted a FUSE file system, which proc_pid_mountinfo(5) has in a line's last field, the options of the file system; 0 when it says none, as of
+ * virtiofs. The fields before that may be the mounter's own words, without blanks. */
+static uid_t owner_of_server(const char *mounts, dev_t dev) {
+        char number[32];
+
+        snprintf(number, sizeof(number), " %u:%u ", major(dev), minor(dev));
+        for (const char *line = mounts; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+                const size_t n = strcspn(line, "\n");
+                const char *at = memmem(line, n, number, strlen(number)), *last = memrchr(line, ' ', n), *user;
+
+                if (!at)
+                        continue;
+                user = memmem(last, n - (size_t)(last - line), ",user_id=", strlen(",user_id="));
+                return user ? (uid_t)strtoul(user + strlen(",user_id="), NULL, 10) : 0;
+        }
+        return 0;
+}
+
+uid_t owner_server(const char *path, const struct stat *st) {
+        _cleanup_free_ char *mounts = NULL;
+        struct statfs fs;
+        size_t n;
+
+        /* Only file systems without a device of their own are looked at: with one, root gave it to them. */
+        if (major(st->st_dev) != 0 || statfs(path, &fs) < 0 || fs.f_type != FUSE_TYPE)
+                return 0;
+        if (io_read_file(AT_FDCWD, "/proc/self/mountinfo", MOUNTS_MAX, &mounts, &n) < 0)
+                return (uid_t)-1;
+        return owner_of_server(mounts, st->st_dev);
+}
+
 typedef struct OwnerWalk {
         char done[PATH_MAX]; /* looked at, without links; "" is the root */
         char rest[PATH_MAX]; /* still to be walked */
         uid_t self;
         unsigned links;
+        dev_t known; /* a file system that was looked at; 0: none yet */
         Diag *reterr;
 } OwnerWalk;
 
@@ -59,6 +97,15 @@ static int owner_judge(OwnerWalk *w, const struct stat *st, bool last) {
         const char *path = *w->done ? w->done : "/";
         const bool sticky = S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX && !last && owner_trusts(st->st_uid, w->self);
 
+        if (st->st_dev != w->known && !S_ISLNK(st->st_mode)) {
+                const uid_t server = owner_server(path, st);
+
+                if (!owner_trusts(server, w->self))
+                        return diag(w->reterr, OWNER_E_OTHER,
+                                    "user %u serves the file system of \"%s\" (FUSE), and what it says of owners and modes is that user's word; fix: name a "
+                                    "place on another file system", (unsigned)server, path);
+                w->known = st->st_dev;
+        }
         if (sticky || (owner_alone(st, w->self) && !owner_has_list(path, st)))
                 return 0;
         if (owner_alone(st, w->self))

@@ -16,9 +16,13 @@ enum {
 
 /* Whether root and `self` alone can change what stands at this path: itself, and each folder above it, with every symbolic link on the way
  * resolved and the folder of the link checked as well. In a sticky folder (/tmp) the owner of the entry decides. A path, or the rest of one, that
- * does not exist is nobody's.
+ * does not exist is nobody's. On a FUSE file system it is also who serves it: owners and modes are what that user says.
  * Returns 0, OWNER_E_OTHER, -errno. */
 int owner_check(const char *path, uid_t self, Diag *reterr);
+
+/* The user who serves the file system of what stands at `path`, of which `st` is known: whose word its owners, modes and bytes are. 0: the kernel, or root.
+ * -1: cannot be told. */
+uid_t owner_server(const char *path, const struct stat *st);
 
 /* The same of one file or folder, without what is above it: of what was opened or looked at by the caller. */
 bool owner_alone(const struct stat *st, uid_t self);

@@ -56,18 +56,16 @@ int cli_end(int code) {
 }
 
 static void _printf_(3, 0) say(const char *verb, const char *word, const char *fmt, va_list ap) {
-        char text[sizeof(answer.said.text)];
-        va_list again;
+        _cleanup_free_ char *text = NULL;
 
+        if (vasprintf(&text, fmt, ap) < 0)
+                text = NULL;
         if (!answer.word) {
-                va_copy(again, ap);
-                vsnprintf(text, sizeof(text), fmt, again);
-                va_end(again);
                 answer.word = word;
-                diag(&answer.said, 0, "%s", text); /* which sees to it that it is UTF-8 */
+                diag(&answer.said, 0, "%s", text ?: strerror(ENOMEM)); /* which sees to it that it is UTF-8 */
         }
         fprintf(stderr, "lethe %s: ", verb);
-        vfprintf(stderr, fmt, ap);
+        diag_print(stderr, text ?: strerror(ENOMEM));
         fputc('\n', stderr);
 }
 

@@ -37,7 +37,9 @@ static void fill_standard_fds(const char *verb) {
 }
 
 static int no_verb(const char *said) {
-        fprintf(stderr, "lethe: '%s' is not a verb; 'lethe --help' lists them\n", said);
+        fputs("lethe: '", stderr);
+        diag_print(stderr, said);
+        fputs("' is not a verb; 'lethe --help' lists them\n", stderr);
         return EXIT_USAGE;
 }
 

@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
+
+#define CONNECT_SEC 2
 
 char *place_of_store(const char *given, Diag *reterr) {
         const char *env = getenv("LETHE_STORE"), *base;
@@ -59,6 +62,7 @@ char *place_of_socket(const char *given, Diag *reterr) {
 
 int place_connect(const char *path) {
         _cleanup_waiting_ Waiting w = waiting_for("the socket", path);
+        const struct timeval bound = {.tv_sec = CONNECT_SEC}, none = {0};
         struct sockaddr_un a = {.sun_family = AF_UNIX};
         _cleanup_close_ int fd = -1;
 
@@ -68,7 +72,10 @@ int place_connect(const char *path) {
         if (access(path, F_OK) < 0) /* nearly always, where none serves: without a socket for it */
                 return -errno;
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
+        /* A listener whose queue is full holds up a connect(2) for as long as it likes (unix(7)), or as this says (socket(7)). */
+        if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof(bound)) < 0)
                 return -errno;
-        return TAKE_FD(fd);
+        if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
+                return errno == EAGAIN ? -ETIMEDOUT : -errno;
+        return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof(none)) < 0 ? -errno : TAKE_FD(fd);
 }

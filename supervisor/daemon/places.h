@@ -8,5 +8,6 @@
 char *place_of_store(const char *given, Diag *reterr);
 /* The socket of `lethe serve`: `given` (--socket) or LETHE_SOCKET or, for root, /run/lethe/socket, else $XDG_RUNTIME_DIR/lethe/socket. The same. */
 char *place_of_socket(const char *given, Diag *reterr);
-/* Connects to it. Returns a descriptor, or -errno: -ENOENT and -ECONNREFUSED when nobody is there. */
+/* Connects to it. Returns a descriptor, or -errno: -ENOENT and -ECONNREFUSED when nobody is there, -ETIMEDOUT when whoever listens there takes nobody for two
+ * seconds (I-62). */
 int place_connect(const char *path);

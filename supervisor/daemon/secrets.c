@@ -54,6 +54,17 @@ static int secrets_failed(SecretsList *l, const char *path, int e) {
         return diag(l->reterr, GRANT_E_REFUSED, "\"%s\", which no region may be shown, cannot be looked for: %s", path, quiet_strerror(e));
 }
 
+/* A file with a second name would be shown by that, wherever it is: nobody can find it. Returns 0 or GRANT_E_REFUSED. */
+static int secrets_check_links(const SecretsList *l, const char *real, const char *what) {
+        struct stat st;
+
+        if (!l->aliases || quiet_stat(real, false, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink < 2)
+                return 0;
+        return diag(l->reterr, GRANT_E_REFUSED,
+                    "%s is %s, and has another name somewhere on its file system (%lu links), by which a granted folder could show it; fix: remove that name", real, what,
+                    (unsigned long)st.st_nlink);
+}
+
 static bool secrets_is_folder(const char *path) {
         struct stat st;
 
@@ -109,6 +120,9 @@ static int secrets_add(SecretsList *l, const char *path, Hidden h, bool ours) {
                 h.absent = true;
                 return ours ? secrets_add_one(l, &h) : 0;
         }
+        r = secrets_check_links(l, real, h.what);
+        if (r != 0)
+                return r;
         if (l->aliases)
                 r = alias_paths(real, &at);
         else

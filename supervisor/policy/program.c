@@ -3,6 +3,7 @@
 #include "base/cache.h"
 #include "base/quiet.h"
 #include "base/waiting.h"
+#include "base/owner.h"
 #include "manifest/copy.h"
 #include "manifest/terms.h"
 #include "policy/request.h"
@@ -149,7 +150,8 @@ static bool only_root_writes(const char *real) {
         for (;;) {
                 char *slash = strrchr(path, '/');
 
-                if (lstat(*path ? path : "/", &st) < 0 || (st.st_uid != 0 && st.st_uid != system) || (st.st_mode & (S_IWGRP | S_IWOTH)))
+                if (lstat(*path ? path : "/", &st) < 0 || (st.st_uid != 0 && st.st_uid != system) || (st.st_mode & (S_IWGRP | S_IWOTH)) ||
+                    owner_server(*path ? path : "/", &st) != 0)
                         return false;
                 if (!*path)
                         return true;

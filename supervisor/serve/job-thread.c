@@ -27,7 +27,7 @@ struct JobThread {
 #define NEAR_BYTES (4 * 4096)
 
 /* What functions of the invocation left right below here, where those that we call ourselves stand meanwhile. */
-static __attribute__((noinline)) void wipe_near(void) {
+__attribute__((noinline)) void job_wipe_near(void) {
         char near[NEAR_BYTES];
 
         explicit_bzero(near, sizeof(near));
@@ -37,7 +37,7 @@ static __attribute__((noinline)) void wipe_near(void) {
 static void wipe_stack(const JobThread *t) {
         char *to = (char *)((uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)4095) - NEAR_BYTES / 2;
 
-        wipe_near();
+        job_wipe_near();
         if (to > t->stack_low && madvise(t->stack_low, (size_t)(to - t->stack_low), MADV_DONTNEED) < 0)
                 abort(); /* it is ours, and mapped */
 }

@@ -177,6 +177,14 @@ static void raise_fds(ServeOptions *o) {
         log_note("at most %" PRIu64 " invocations at once, and %" PRIu64 " connections: descriptors (RLIMIT_NOFILE) allow no more", o->max_running, o->max_clients);
 }
 
+/* What was read, judged and answered left pieces of it on this stack: paths, and registers with bytes of requests that the dynamic linker saved (I-70). */
+static int main_after_event(sd_event_source *source, void *userdata) {
+        (void)source;
+        (void)userdata;
+        job_wipe_near();
+        return 0;
+}
+
 static int on_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
         Server *s = userdata;
         Diag d = {};
@@ -204,6 +212,8 @@ static int prepare(Server *s, Diag *d) {
                 e = sd_event_add_signal(s->event, NULL, signals[i], on_signal, s);
         if (e >= 0)
                 e = sd_event_add_io(s->event, &s->done_source, s->done_fd, 1 /* EPOLLIN */, jobs_on_done, s);
+        if (e >= 0)
+                e = sd_event_add_post(s->event, NULL, main_after_event, s);
         return e < 0 ? e : 0;
 }
 

@@ -310,6 +310,8 @@ void job_run(Job *j, int no_folder); /* no_folder: errno, when the thread could 
 /* job-thread.c: once job_run() is through it is among those that are done, and done_fd says so. Returns 0 or -errno. */
 int job_thread_start(Job *j);
 void job_threads_reap(Server *s);
+/* Overwrites what functions that have returned left right below the caller's stack. */
+void job_wipe_near(void);
 /* No job runs any more. */
 void job_threads_end(Server *s);
 

@@ -162,6 +162,8 @@ static int take_place(const char *path, int *ret, Diag *reterr) {
         if (lock < 0 || flock(lock, LOCK_EX) < 0)
                 return diag(reterr, -errno, "%s: %s", lock_path, strerror(errno));
         other = place_connect(path);
+        if (other == -ETIMEDOUT)
+                return diag(reterr, -EADDRINUSE, "socket %s: a process listens there and answers nobody; end it, or name another place with --socket", path);
         if (other >= 0)
                 return diag(reterr, -EADDRINUSE, "socket %s: a daemon answers there already (--replace takes its place)", path);
         fd = bind_at(path, reterr);

@@ -1,6 +1,7 @@
 #include "spawn/trusted.h"
 
 #include "base/buf.h"
+#include "base/owner.h"
 
 #include <glob.h>
 #include <limits.h>
@@ -20,7 +21,7 @@ static const struct {
 static bool trusted_one(const char *path) {
         struct stat st;
 
-        return lstat(path, &st) == 0 && st.st_uid == 0 && !(st.st_mode & (S_IWGRP | S_IWOTH));
+        return lstat(path, &st) == 0 && st.st_uid == 0 && !(st.st_mode & (S_IWGRP | S_IWOTH)) && owner_server(path, &st) == 0;
 }
 
 bool trusted_path(const char *path) {

@@ -60,9 +60,6 @@ int key_load(Store *s, Diag *reterr) {
                 return diag(reterr, STORE_E_KEY,
                             "store %s: file key has mode %04o, others may read it: chmod 600 it, and ask who read it",
                             s->dir, st.st_mode & 07777);
-        if (st.st_nlink > 1)
-                return diag(reterr, STORE_E_KEY, "store %s: file key has another name somewhere on its file system (%lu links), by which it could be shown: remove that", s->dir,
-                            (unsigned long)st.st_nlink);
         if (sodium_init() < 0)
                 return -EIO;
         s->secret = sodium_malloc(64 + 32); /* two would cost a start more than the rest of this does */

@@ -56,8 +56,14 @@ static int check_owner(Store *s, Diag *reterr) {
                 struct stat st;
 
                 snprintf(path, sizeof(path), "%s/%s", s->dir, files[i]);
-                if (fstatat(s->dir_fd, files[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && !owner_alone(&st, geteuid()))
+                if (fstatat(s->dir_fd, files[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
+                        continue;
+                if (!owner_alone(&st, geteuid()))
                         r = owner_refuse(path, &st, geteuid(), &other);
+                else if (S_ISREG(st.st_mode) && st.st_nlink > 1)
+                        return diag(reterr, STORE_E_OWNER,
+                                    "store %s: file %s has another name somewhere on its file system (%lu links), by which a region could be shown it; fix: remove "
+                                    "that name", s->dir, files[i], (unsigned long)st.st_nlink);
         }
         return r > 0 ? diag(reterr, STORE_E_OWNER, "store %s is not its operator's alone: %s", s->dir, other.text) : r;
 }

@@ -1,6 +1,7 @@
 // A file system whose server writes down each request, and never answers some of them: holder FOLDER [REQUEST[:NAME]]...
 // It mounts itself on FOLDER, says "mounted", then one line a request ("LOOKUP slow", "READ data"; "held LOOKUP slow"), and ends when its standard input
-// does: the kernel then answers what was held with an error. "closed" among the requests: only root may write to its folder. In it are the file `data`, four pages of the letter d, which may be written, and the program
+// does: the kernel then answers what was held with an error. "closed" among the requests: only root may write to its folder; "user=NUMBER": that user
+// has mounted it. In it are the file `data`, four pages of the letter d, which may be written, and the program
 // `true`. Nothing that it says may be cached, so that each look is a request.
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,7 @@ enum { ROOT = 1, DATA = 2, TRUE = 3, DATA_BYTES = 4 * 4096, BUFFER_BYTES = 1 << 
 
 static int device;
 static unsigned folder_mode = 0777;
+static const char *user = "0";
 static char request[BUFFER_BYTES], program[1 << 20];
 static size_t n_program;
 
@@ -130,8 +132,10 @@ int main(int argc, char **argv) {
         for (int i = 2; i < argc; i++)
                 if (strcmp(argv[i], "closed") == 0)
                         folder_mode = 0755;
+                else if (strncmp(argv[i], "user=", 5) == 0)
+                        user = argv[i] + 5;
         p[1].fd = device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-        snprintf(options, sizeof(options), "fd=%d,rootmode=40%o,user_id=0,group_id=0,allow_other", device, folder_mode);
+        snprintf(options, sizeof(options), "fd=%d,rootmode=40%o,user_id=%.10s,group_id=0,allow_other", device, folder_mode, user);
         if (argc < 2 || n < 0 || device < 0 || mount("holder", argv[1], "fuse", MS_NOSUID | MS_NODEV, options) < 0) {
                 perror("holder");
                 return 77;

@@ -248,6 +248,33 @@ def a_key_that_has_another_name_is_refused():  # I-94
 
 
 @case
+def what_has_another_name_is_not_shown_by_it():  # I-94
+    """A policy, an anchor and the store's tables, linked into a folder that is granted: the region of a control, whose policy has one name, writes there."""
+    other, policy = os.path.join(HOME, "work", "second"), os.path.join(HOME, ".config", "lethe", "policy.json")
+    grant = ["-v", HOME + "/work:/h:rw", "--exec", SH, "-c", "echo '{\"version\":1,\"max\":{}}' >/h/second"]
+    with open(policy, encoding="utf-8") as f:
+        text = f.read()
+    with open(other, "w", encoding="utf-8") as f:
+        f.write(text)
+    same(plain(*grant).code, 0)
+    with open(other, encoding="utf-8") as f:
+        check(f.read() != text, "the region has written")
+    for file, message in ((policy, b"has another name"), (PLAIN["LETHE_ANCHOR"], b"has another name"), (STATE + "/data.mdb", b"file data.mdb has another name"),
+                          (STATE + "/redo", b"file redo has another name")):
+        os.unlink(other)
+        os.link(file, other)
+        with open(file, "rb") as f:
+            before = f.read()
+        r = plain(*grant)
+        check(r.code == 125 and message in r.err and b"fix: remove that name" in r.err, file, r)
+        with open(file, "rb") as f:
+            same(f.read(), before, file)
+    os.unlink(other)
+    same(plain(*grant).code, 0)
+    os.unlink(other)
+
+
+@case
 def where_nothing_can_be_hidden_the_run_is_refused():  # I-94
     if "landlock" not in TIERS:
         raise Skip(WHY_NOT)

@@ -23,6 +23,7 @@ WHO = sys.argv[3] if len(sys.argv) > 3 else "root"
 if begin_holding():
     LOOKUP = hold("lookup", "LOOKUP:slow")
     OWN, BELOW = hold("own", "READ:data"), hold("below", "READ:data")
+    OF_USER = {user: hold("of-%d" % user, "closed", "user=%d" % user) for user in (0, 1234)}
     DEAD, BROKEN = hold("dead", "READ:data"), hold("broken", "READ:data")
     GRANTED = [(name, hold("g-" + name, *requests), what) for name, requests, what in (
         ("lookup", ["LOOKUP:slow"], ["/bin/cat", "/data/slow"]),
@@ -39,7 +40,7 @@ from account import use  # noqa: E402
 
 use(WHO)
 
-from tap import DIR, ENV, LETHE, Skip, alone, case, cgroups_left, check, end_daemon, lethe, log, main, python_skill, run, same, wait_for  # noqa: E402
+from tap import DIR, ENV, LETHE, STORE, Skip, alone, case, cgroups_left, check, end_daemon, lethe, log, main, python_skill, run, same, wait_for  # noqa: E402
 
 PY = "/usr/bin/python3"
 NOT_LOOKED_AT = "paths outside of the region, of which it is not known whether the host has them"
@@ -62,6 +63,23 @@ def a_name_that_is_held_holds_who_asks():
     wait_for(lambda: "held LOOKUP slow" in said(LOOKUP), "the request")
     check(p.poll() is None)
     p.kill()  # it dies with the file system
+
+
+@served
+def what_a_users_server_says_of_owners_is_not_believed():  # I-65, I-82, I-93
+    """Each says that all in it is root's, and that root alone can write it; the other one was mounted by root, who may say so."""
+    if WHO != "root":
+        raise Skip("what root believes is the subject")
+    os.chmod("/mnt", 0o755)
+    copied, policies = {}, {}
+    for user, folder in OF_USER.items():
+        r = run("--no-serve", "--exec", folder + "/true")
+        same(r.code, 0, r)
+        copied[user] = os.path.exists(os.path.join(STORE, "programs", r.receipt["skill"]["digest"].replace(":", "-")))
+        policies[user] = b"user 1234 serves the file system" in run("--no-serve", "--policy", folder + "/data", "--exec", "/bin/true").err
+        r = run("--no-serve", "-v", "%s:%s" % (folder, folder), "--exec", "/bin/true")
+        same(r.code, 0, r)
+    same((copied, policies), ({0: False, 1234: True}, {0: False, 1234: True}), "a copy is run, and no policy taken")
 
 
 @served

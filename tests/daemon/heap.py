@@ -151,6 +151,17 @@ def when_it_was_answered_nothing_is_left():  # I-70
 
 
 @case
+def nor_of_what_was_refused():  # I-70
+    """The loop itself looks at the request, on its own stack: a working folder that is not there."""
+    with Daemon() as d, Client() as c:
+        for _ in range(3):
+            w = words()
+            answer = c.call("run", exec="/bin/true", cwd="/nosuch/" + w["argument"], stdin=w["stdin"])
+            check(w["argument"] in answer["error"]["message"], answer)
+            nothing_stays(d, w, "of a refused request")
+
+
+@case
 def nor_of_many_at_once():  # I-70
     with Daemon() as d:
         clients = [Client() for _ in range(4)]

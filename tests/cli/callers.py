@@ -1,0 +1,141 @@
+#!/usr/bin/python3
+"""What a region has of whoever starts Lethe (I-95), and whom Lethe waits for before it starts anything (I-62). TAP.
+
+usage: callers.py LETHE root|user
+"""
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+
+from account import use
+import sys
+
+use(sys.argv[2])
+
+from tap import DIR, ENV, LETHE, ask_daemon, case, check, lethe, main, run, same, start_daemon, stop_daemon  # noqa: E402
+
+ROOT = os.getuid() == 0
+C = ctypes.CDLL(None, use_errno=True)
+IOPRIO_GET, IOPRIO_SET = (251 + 1, 251) if os.uname().machine == "x86_64" else (31, 30)
+NO_RANDOM_ADDRESSES, TIMER_SLACK = 0x0040000, 29
+# A program of the system's own: what it prints of itself, the stack's place last.
+LOOK = """
+import ctypes, os
+c = ctypes.CDLL(None)
+print(os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0), c.syscall(%d, 1, 0), c.personality(0xffffffff), c.prctl(30))
+""" % IOPRIO_GET
+USUAL = [0, 0, 0, 0, 50000]
+
+
+def better():
+    """In a child: as much as its user may take."""
+    C.personality(NO_RANDOM_ADDRESSES)
+    C.prctl(TIMER_SLACK, 1, 0, 0, 0)
+    if ROOT:
+        C.syscall(IOPRIO_SET, 1, 0, (1 << 13) | 3)
+        os.nice(-7)
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(3))
+
+
+def seen(r):
+    same(r[0], 0, r)
+    return [int(x) for x in r[1].split()]
+
+
+def here(**kw):
+    p = subprocess.run(["/usr/bin/python3", "-c", LOOK], stdout=subprocess.PIPE, check=False, timeout=60, **kw)
+    return seen((p.returncode, p.stdout))
+
+
+@case
+def without_lethe_a_program_has_what_its_caller_had():
+    """The control."""
+    got = here(preexec_fn=better)
+    check(got[3] & NO_RANDOM_ADDRESSES, got)
+    if ROOT:
+        same(got[:3], [os.SCHED_RR, -7, (1 << 13) | 3])
+    same(here(preexec_fn=lambda: os.nice(5))[1], 5)
+
+
+@case
+def a_region_has_no_better_standing_than_usual():  # I-95
+    argv = [LETHE, "run", "--no-serve", "--exec", "/usr/bin/python3", "-c", LOOK.replace("c.personality(0xffffffff)", "0")]
+    p = subprocess.run(argv, stdout=subprocess.PIPE, env=ENV, preexec_fn=better, check=False, timeout=60)
+    same(seen((p.returncode, p.stdout)), USUAL)
+    p = subprocess.run(argv, stdout=subprocess.PIPE, env=ENV, preexec_fn=lambda: os.nice(5), check=False, timeout=60)
+    same(seen((p.returncode, p.stdout))[1], 5, "a lower one is the caller's wish")
+
+
+def stacks(argv, **kw):
+    """Where the stack is in three runs."""
+    found = set()
+    for _ in range(3):
+        p = subprocess.run(argv, stdout=subprocess.PIPE, env=ENV, check=False, timeout=60, **kw)
+        same(p.returncode, 0, argv)
+        found.add(next(line.split(b"-")[0] for line in p.stdout.splitlines() if b"[stack]" in line))
+    return found
+
+
+@case
+def addresses_are_random_whatever_the_caller_has():  # I-95
+    cat = ["/bin/cat", "/proc/self/maps"]
+    same(len(stacks(cat, preexec_fn=better)), 1, "the control: without Lethe they are the same each time")
+    check(len(stacks([LETHE, "run", "--no-serve", "--proc", "--exec", *cat], preexec_fn=better)) > 1, "all the same")
+
+
+@case
+def nor_does_a_daemon_pass_its_own_on():  # I-95
+    ENV["LETHE_SOCKET"] = os.path.join(DIR, "daemon")
+    p = start_daemon(ENV, wrap=["/usr/bin/python3", "-c", "import os, sys, ctypes\nctypes.CDLL(None).personality(%d)\n%s\nos.execv(sys.argv[1], sys.argv[1:])"
+                                % (NO_RANDOM_ADDRESSES, "os.nice(-7); os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(3))" if ROOT else "")])
+    try:
+        for _ in range(3):
+            r = run("--exec", "/usr/bin/python3", "-c", LOOK.replace("c.personality(0xffffffff)", "0"))
+            same(seen((r.code, r.out)), USUAL)
+        same(ask_daemon("status")["served"], 3)
+        check(len(stacks([LETHE, "run", "--proc", "--exec", "/bin/cat", "/proc/self/maps"])) > 1, "all the same")
+    finally:
+        same(stop_daemon(p), 0)
+
+
+@case
+def a_socket_that_takes_nobody_holds_nobody():  # I-62
+    """Its queue is full. `lethe run` goes on without a daemon, and a daemon leaves the place to whoever listens there."""
+    path = ENV["LETHE_SOCKET"] = os.path.join(DIR, "full")
+    with socket.socket(socket.AF_UNIX) as s, socket.socket(socket.AF_UNIX) as first:
+        s.bind(path)
+        s.listen(0)
+        first.connect(path)
+        with socket.socket(socket.AF_UNIX) as second:  # the control
+            second.setblocking(False)
+            try:
+                second.connect(path)
+                check(False, "the queue takes one more")
+            except BlockingIOError:
+                pass
+        r = run("--exec", "/bin/echo", "ran", timeout=30)
+        same((r.code, r.out), (0, b"ran\n"), r)
+        r = lethe("serve", "--socket", path, timeout=30)
+        check(r.code == 125 and b"answers nobody" in r.err, r)
+        first.close()
+        s.accept()[0].close()
+        check(os.path.exists(path), "its place is its own")
+    del ENV["LETHE_SOCKET"]
+
+
+@case
+def messages_hold_nothing_that_a_terminal_obeys():  # I-81
+    """Whatever a command line brings: bytes of the C0 and C1 controls, marks that cannot be seen, and what is no UTF-8."""
+    for word in ("a\x1b[31mb", "a\rb", "a\nlethe: b", "a\x9bb", "a\u202eb", "a\u200bb", "a\u2028b", "a\udcffb", "a\x7fb"):
+        bad = word.encode("utf-8", "surrogateescape")
+        for argv in ([bad], [b"kill", bad], [b"why", bad], [b"log", b"--region", bad], [b"certificate", bad], [b"verify", b"--store", os.fsencode(DIR) + b"/" + bad],
+                     [b"run", b"-v", b"/nosuch-" + bad + b":/x", b"--exec", b"/bin/true"], [b"run", b"--exec", b"/nosuch-" + bad], [b"slot", b"get", bad]):
+            p = subprocess.run([os.fsencode(LETHE), *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV, check=False, timeout=60)
+            said = p.stderr.decode()  # valid UTF-8
+            check(p.returncode != 0 and not any(ord(c) < 32 and c != "\n" or ord(c) in (0x7f, 0x9b, 0x202e, 0x200b, 0x2028) for c in said), argv, said)
+            check(not any(line.startswith("lethe: b") for line in said.splitlines()), argv, said)
+
+
+main()
