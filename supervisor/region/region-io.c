@@ -57,6 +57,8 @@ static int reopen_nonblock(int fd, int flags) {
 
         snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
         r = open(path, flags | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+        if (r < 0 && errno == EACCES && isatty(fd)) /* another user's, as below sudo(8): it may be ours to use all the same */
+                r = open("/dev/tty", flags | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
         return r < 0 ? -errno : r;
 }
 
@@ -116,7 +118,8 @@ static int relay_write(Relay *r, bool polled) {
                 case RELAY_TARGET_POLLED:
                         if (!polled)
                                 return -EAGAIN;
-                        w = write(r->to, r->buf + r->at, MIN(n, (size_t)PIPE_BUF));
+                        /* poll(2) says of a terminal that it takes one byte; who writes more waits for whoever stopped it (I-62). */
+                        w = write(r->to, r->buf + r->at, isatty(r->to) ? 1 : MIN(n, (size_t)PIPE_BUF));
                         polled = false;
                         break;
                 case RELAY_TARGET_NONBLOCK:

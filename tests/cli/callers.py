@@ -14,7 +14,7 @@ import sys
 
 use(sys.argv[2])
 
-from tap import DIR, ENV, LETHE, ask_daemon, case, check, lethe, main, run, same, start_daemon, stop_daemon  # noqa: E402
+from tap import DIR, ENV, LETHE, Skip, ask_daemon, case, check, lethe, log, main, run, same, start_daemon, stop_daemon, wait_for  # noqa: E402
 
 ROOT = os.getuid() == 0
 C = ctypes.CDLL(None, use_errno=True)
@@ -123,6 +123,26 @@ def a_socket_that_takes_nobody_holds_nobody():  # I-62
         s.accept()[0].close()
         check(os.path.exists(path), "its place is its own")
     del ENV["LETHE_SOCKET"]
+
+
+@case
+def a_terminal_that_is_stopped_keeps_no_region_past_its_budget():  # I-62, I-63
+    """Of another user, as below sudo(8): it cannot be opened anew. Nobody reads from it."""
+    if ROOT:
+        raise Skip("root opens every terminal")
+    master, slave = os.openpty()
+    os.fchmod(slave, 0)
+    p = subprocess.Popen([LETHE, "run", "--no-serve", "--timeout", "500ms", "--exec", "/usr/bin/yes"], stdin=subprocess.DEVNULL, stdout=slave, stderr=subprocess.PIPE, env=ENV)
+    try:
+        wait_for(lambda: [e for e in log("--type", "invocation.ended") if e["outcome"] == "timed_out"], "the region's end")
+        check(p.poll() is None, "what is left for the terminal waits for its reader")
+        p.terminate()
+        p.communicate(timeout=30)
+        same(p.returncode, 124)
+    finally:
+        p.kill()
+        os.close(slave)
+        os.close(master)
 
 
 @case

@@ -530,6 +530,8 @@ MUTATIONS = [
              "a region has no better standing than usual,addresses are random whatever the caller has,nor does a daemon pass its own on", cases="callers.py"),
     Mutation("connect to a daemon: within two seconds", [("supervisor/daemon/places.c", "{.tv_sec = CONNECT_SEC}", "{0}")], "a socket that takes nobody holds nobody",
              cases="callers.py"),
+    Mutation("output: no more than a terminal takes", [("supervisor/region/region-io.c", "isatty(r->to) ? 1 : MIN", "MIN")],
+             "a terminal that is stopped keeps no region past its budget", "--as user", cases="callers.py"),
     Mutation("messages: nothing that a terminal obeys", [("supervisor/cli/cli.c", 'diag_print(stderr, text ?: strerror(ENOMEM));', 'fputs(text ?: "", stderr);')],
              "messages hold nothing that a terminal obeys", cases="callers.py"),
     Mutation("daemon: the stack of its loop", [("supervisor/serve/main.c", "        job_wipe_near();", "        ;")], "nor of what was refused", cases="../daemon/heap.py"),
