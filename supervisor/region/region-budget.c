@@ -276,12 +276,6 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         if (!b->cgroup->cpu || region_cgroup_cpu_usec(b->cgroup, &b->cpu_usec) < 0)
                 b->cpu_usec = MAX(b->cpu_usec, b->tree.cpu_usec);
 
-        cpu_left = budget_left_of(max->cpu_usec, b->cpu_usec + b->below_cpu_usec);
-        cost = clock_mono_usec() - now;
-        next = MIN(MAX(b->tick_usec, cost * TICK_SHARE), b->tick_usec * TICK_LATE); /* a region can make its looks dear */
-        next = MIN(next, cpu_left / (uint64_t)cpus); /* it cannot be used up earlier */
-        b->tick_deadline = now + MAX(next, MAX((uint64_t)TICK_LEAST_USEC, cost * 2));
-
         if (r.outcome == OUTCOME_NONE)
                 r = budget_look_cpu(b);
         if (r.outcome == OUTCOME_NONE && !b->cgroup->memory) {
@@ -297,6 +291,12 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
                 r = region_budget_memory_event(b);
         if (r.outcome == OUTCOME_NONE && b->tree.most_fds > max->open_files)
                 r = budget_breach(OUTCOME_DENIED, "open_files", max->open_files, b->tree.most_fds);
+
+        cpu_left = budget_left_of(max->cpu_usec, b->cpu_usec + b->below_cpu_usec);
+        cost = clock_mono_usec() - now;
+        next = MIN(MAX(b->tick_usec, cost * TICK_SHARE), b->tick_usec * TICK_LATE); /* a region can make its looks dear */
+        next = MIN(next, cpu_left / (uint64_t)cpus); /* it cannot be used up earlier */
+        b->tick_deadline = now + MAX(next, MAX((uint64_t)TICK_LEAST_USEC, cost * 2));
         return r;
 }
 
