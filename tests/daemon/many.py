@@ -27,6 +27,7 @@ ENV |= {"LETHE_SOCKET": SOCKET, "LETHE_SERVE": "1", "LETHE_POLICY": POLICY}
 RUNS, ALIVE, ROUNDS = (int(os.environ.get(name, n)) for name, n in (("LETHE_MANY_RUNS", 400), ("LETHE_MANY_ALIVE", 60), ("LETHE_KILL_ROUNDS", 3)))
 CLIENTS, WRITERS, POOL = 8, 24, 8
 GUARDS_KEPT, GUARD_FDS = 32, 2  # those of regions that are over, for others (spawn/idle.h)
+TEMPLATES_MAX, TEMPLATE_NAMESPACES, TEMPLATE_FDS = 8, 7, 16  # spawn/spawner.c; of each, with the files of its control group that stay open
 WAIT = 600  # seconds: after that it hangs
 WRITER = """i=0
 while [ $i -lt 40 ]; do
@@ -147,8 +148,13 @@ def is_more(was, now):
 
 
 def more(before, after):
-    """What there is more of than there was. A guard that is kept for another region has some descriptors of the daemon's."""
-    most = dict(before, guards=max(before["guards"], GUARDS_KEPT + POOL), descriptors=before["descriptors"] + GUARD_FDS * max(0, after["guards"] - before["guards"]))
+    """What there is more of than there was. A guard that is kept for another region has some descriptors of the daemon's; a view may get another template, of
+    which there are only so many."""
+    templates = max(0, after["processes"].get("lethe-first", 0) - before["processes"].get("lethe-first", 0))
+    names = {name: n + templates for name, n in before["processes"].items() if name in ("lethe-worker", "lethe-warm")}
+    most = dict(before, guards=max(before["guards"], GUARDS_KEPT + POOL), processes=before["processes"] | names | {"lethe-first": TEMPLATES_MAX},
+                namespaces=before["namespaces"] + TEMPLATE_NAMESPACES * templates,
+                descriptors=before["descriptors"] + GUARD_FDS * max(0, after["guards"] - before["guards"]) + TEMPLATE_FDS * templates)
     return {k: (v, after[k]) for k, v in most.items() if is_more(v, after[k])}
 
 
