@@ -40,7 +40,7 @@ int step_signals(Worker *w) {
         return 0;
 }
 
-/* Whoever starts Lethe may have more of the processor and the disk than others, and a fixed layout of addresses: none of it is for a region (I-95). A lower
+/* The caller of Lethe may have more of the processor and the disk than others, and a fixed layout of addresses: none of it is for a region (I-95). A lower
  * priority than usual is the caller's wish, and stays. */
 int step_priority(Worker *w) {
         struct sched_param usual = {.sched_priority = 0};

@@ -17,7 +17,7 @@ enum {
  *   - joiners (U+200C, U+200D) but between two characters beyond ASCII, where scripts and emoji need them.
  * `field` is for the message. Returns 0 or CLEAN_E_CONTROL. */
 int clean_check(const char *field, const char *text, size_t n, bool one_line, Diag *reterr);
-/* One character, of n bytes of valid UTF-8: whether it is a mark of the second kind. */
+/* Is this character, n bytes of valid UTF-8, a mark of the second kind? */
 bool clean_is_mark(const char *s, size_t n);
 /* Nothing but white space of any script, or nothing. Text that is not UTF-8 is none. */
 bool clean_blank(const char *text, size_t n);

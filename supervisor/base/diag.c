@@ -62,7 +62,8 @@ void diag_prefix(Diag *d, const char *fmt, ...) {
         repair(d->text);
 }
 
-/* What a terminal would obey or a reader not see: C0 and C1 controls, marks that cannot be seen (clean.h). s is valid UTF-8 of `step` bytes. */
+/* Would a terminal obey this character, or a reader not see it? C0 and C1 controls, marks that cannot be seen (clean.h). s is valid UTF-8 of `step`
+ * bytes. */
 static bool is_unsafe(const unsigned char *s, size_t step) {
         if (step == 1)
                 return s[0] < 0x20 || s[0] == 0x7F;

@@ -23,7 +23,7 @@ int quiet_fstat(int fd, struct stat *ret);
 int quiet_stat(const char *path, bool follow, struct stat *ret);
 /* As realpath(3): owned in *ret. Returns 0, -ETIMEDOUT, -errno. */
 int quiet_real(const char *path, char **ret);
-/* What to say of these, and of any -errno. */
+/* A text for these codes, and for any -errno. */
 const char *quiet_strerror(int e);
 /* Whether the file or folder lies on a file system that a program or another machine serves. Returns 1, 0, -ETIMEDOUT, -errno. */
 int quiet_is_served(const char *path);

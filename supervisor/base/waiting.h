@@ -21,7 +21,7 @@ typedef struct WaitingPage {
         WaitingFor names[WAITING_DEEP];
 } WaitingPage;
 
-/* What this thread waits for is noted there from here on. */
+/* From here on the wait of this thread is noted there. */
 void waiting_begin(WaitingPage *page);
 
 /* A mark for a block: `_cleanup_waiting_ Waiting w = waiting_for("--policy", path);` */

@@ -140,8 +140,8 @@ static int request_failed(const Command *c, const char *name, int e, const Diag 
         return r.usage ? wrong(c, "%s", r.why.text) : refuse(c, name, false, r.code, &r.why, 0);
 }
 
-/* What counts before all options are read. The receipt tells of a mistake that stands before it, too: else the one of an earlier run would be taken for this
- * one's. */
+/* Options that count before all others are read. The receipt tells of a mistake that stands before it, too: else an earlier run's would be taken for this
+ * run's. */
 typedef struct Early {
         const char *receipt, *store, *anchor, *policy, *socket;
         uint64_t usec; /* the run's own time, or 0 */

@@ -17,7 +17,7 @@
 
 static bool front_says; /* to the process that has the real standard error */
 
-/* Whatever is not a place (a pipe, a socket, a file in memory) has a mount that is unknown. */
+/* A stream that is no place (a pipe, a socket, a file in memory) has a mount that is unknown. */
 bool front_stream_is_served(int fd) {
         uint64_t mount;
 

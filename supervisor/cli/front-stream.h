@@ -17,7 +17,7 @@ bool front_stream_is_served(int fd);
 int front_stream_begin(int number, FrontStream *ret);
 /* The supervisor has it: our copy of a pipe is closed. */
 void front_stream_handed(FrontStream *s);
-/* What we say ourselves goes there, too. */
+/* Our own messages go there, too. */
 void front_stream_say(FrontStream *s);
 /* Nobody uses it any more. False: what was written to it is not taken after usec. */
 bool front_stream_end(FrontStream *s, uint64_t usec);

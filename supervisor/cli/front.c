@@ -42,7 +42,7 @@ typedef struct Front {
 static int front_asks = -1; /* of the child, until it has its streams */
 static bool front_child;
 
-/* One that is not there yet is made in its folder. */
+/* A file that is not there yet is made in its folder. */
 static bool front_is_served(const char *name) {
         _cleanup_free_ char *above = strdup(name);
         int r = above ? quiet_is_served(name) : 1;
@@ -75,7 +75,7 @@ static void front_copy(int from, int to) {
                         return;
 }
 
-/* What the child said, on standard output and error. */
+/* The words of the child, on standard output and error. */
 static void front_pass_on(Front *f) {
         for (int i = 0; i < 2; i++)
                 if (f->said[i] >= 0)

@@ -13,7 +13,7 @@
 #define FRONT_LEAST_USEC 1000000  /* however short the run's own time is */
 #define FRONT_START_USEC 60000000 /* for all of them together, until something runs */
 
-/* One of the names, or of the standard streams, lies on such a file system, or does not answer. ret_any: such a file system is mounted. */
+/* Does a name, or a standard stream, lie on such a file system, or not answer? ret_any: such a file system is mounted. */
 bool front_is_needed(const char *const *names, size_t n, bool *ret_any);
 
 /* Calls fn in a child, and passes on signals, standard streams and how it ends. usec: for one name; when it is over the child is killed, and left behind

@@ -290,7 +290,7 @@ static bool any_is_left(Store *s, const RegionRow *rows, size_t n) {
         return false;
 }
 
-/* Those of supervisors that are gone, of the rows that there are when nobody else finishes any: who had the turn before may have begun callbacks, and died. */
+/* The regions of supervisors that are gone. The rows are read when nobody else finishes any: the holder of the turn before may have died in callbacks. */
 static int recover_rows(Store *s, const Policy *policy, Spawner *spawner, unsigned *ret_n, Diag *reterr) {
         _cleanup_(store_turn_leave) int turn = store_turn_take(s, TURN_WAIT_USEC);
         RegionRow *rows = NULL;

@@ -47,7 +47,7 @@ static int secrets_add_one(SecretsList *l, const Hidden *h) {
         return more[l->n++].path ? 0 : -ENOMEM;
 }
 
-/* What cannot be reached from here, a region of the same user cannot reach; of a file system that does not answer nobody knows. */
+/* A region of the same user reaches no path that cannot be reached from here; of a file system that does not answer nobody knows. */
 static int secrets_failed(SecretsList *l, const char *path, int e) {
         if (e != -ETIMEDOUT)
                 return e == -ENOMEM ? e : 0;

@@ -120,7 +120,7 @@ static uint64_t queues_lie_in(int fd) {
 
 static uint64_t queues_one(QueuesSeen *seen, int fd, const char *name, unsigned depth);
 
-/* One that came out of a socket, which keeps it. It is closed. */
+/* fd is a copy of a descriptor that still lies in a socket; it is closed. */
 static uint64_t queues_sent_one(QueuesSeen *seen, int fd, unsigned depth) {
         char link[64], name[64];
         uint64_t sum;
@@ -171,7 +171,7 @@ __attribute__((no_sanitize("address", "undefined"))) static long queues_peek(voi
         return 0;
 }
 
-/* What was sent and is not taken; what nobody can look into counts as much as it can be. */
+/* Descriptors that were sent and not taken. A queue that nobody can look into counts as much as it can be. */
 static uint64_t queues_sent(QueuesSeen *seen, int fd, uint64_t lie, unsigned depth) {
         QueuesPeek *p = depth > QUEUES_DEPTH_MAX || *seen->blocked ? NULL : calloc(1, sizeof(*p));
         uint64_t sum = 0, found = 0;

@@ -9,6 +9,6 @@
 /* The task through which /proc tells of the memory of `pid`: the process itself or, when its first thread is gone, another one. 0: the process has no memory
  * any more. */
 pid_t tables_teller(pid_t pid);
-/* One task for each table of descriptors that tasks of `pid` have, in *ret, which is owned. Where the kernel does not say which have one table, each task
+/* A task for each table of descriptors that tasks of `pid` have, in *ret, which is owned. Where the kernel does not say which have one table, each task
  * counts as one with its own. Returns 0 or -ENOMEM. */
 int tables_of(pid_t pid, pid_t **ret, size_t *ret_n);

@@ -177,7 +177,7 @@ static void raise_fds(ServeOptions *o) {
         log_note("at most %" PRIu64 " invocations at once, and %" PRIu64 " connections: descriptors (RLIMIT_NOFILE) allow no more", o->max_running, o->max_clients);
 }
 
-/* What was read, judged and answered left pieces of it on this stack: paths, and registers with bytes of requests that the dynamic linker saved (I-70). */
+/* Requests that were read, judged and answered left pieces on this stack: paths, and registers with bytes of requests that the dynamic linker saved (I-70). */
 static int main_after_event(sd_event_source *source, void *userdata) {
         (void)source;
         (void)userdata;

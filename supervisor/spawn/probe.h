@@ -40,7 +40,7 @@ static inline uint32_t probe_region_id(const Probe *p) {
 }
 
 void probe_quick(Probe *ret);
-/* What this user's namespace allows of a kind of object: a file of /proc/sys/user. 0: it cannot be read. */
+/* The limit of this user's namespace for a kind of object: a file of /proc/sys/user. 0: it cannot be read. */
 uint64_t probe_user_limit(const char *name);
 /* Of it, whether an ordinary user may have user namespaces: ProbeUserns. */
 int probe_userns(bool root);

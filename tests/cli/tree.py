@@ -244,7 +244,7 @@ def hostile_sub_skills_change_nothing_else():  # I-21, I-24, I-34
         "results": ("for v in ('x' * 600000, float('1e308'), 'fine', 'twice'):\n  try: lethe.result(v)\n  except (lethe.LetheError, ValueError): pass", "exited"),
         "half": ("os.write(4, b'{\"jsonrpc\":\"2.0\",\"id\":1,\"meth')\nos.write(1, b'\\xf0\\x9f')", "exited"),
     }
-    # Who breaks another budget has time for that; for who breaks none, the time is what ends it.
+    # A region that breaks another budget has time for that; the time ends the region that breaks none.
     budgets = {"memory": "48m", "processes": 6, "output": "200k", "scratch": "8m", "file_size": "16m"}
     skill("wild", {"budgets": dict(budgets, wall="50s")})
     skill("endless", {"budgets": dict(budgets, wall="2s")})

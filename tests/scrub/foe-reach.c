@@ -143,7 +143,7 @@ void way_sealed(int n) {
         syscall(SEAL, q, MB, 0);
 }
 
-/* One object of shared memory by a second mapping that the kernel made of the first, which is gone. */
+/* An object of shared memory by a second mapping that the kernel made of the first, which is gone. */
 void way_doubled(int n) {
         char *p = shared(MB), *q = mremap(p, 0, MB, MREMAP_MAYMOVE);
 
@@ -157,7 +157,7 @@ void way_doubled(int n) {
         }
 }
 
-/* One page of a deleted file, read only and private. */
+/* A page of a deleted file, read only and private. */
 void way_private_page(int n) {
         int fd = reach_deleted(MB);
         volatile char *p = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -174,7 +174,7 @@ if not LANDLOCK:
     foe("thread-waiting-killed", "thread-waiting", 1, more=["--network", "private"], outcome=CANCELLED, ends=TERM, least=MB, files=1)
     foe("call", "call", 0, root_misses=["file"], user_misses=["file"])
 foe("queues", "queues", 20, least=MB)
-# What is out of reach for who looks through descriptors and mappings (I-69).
+# Memory out of reach for a look through descriptors and mappings (I-69).
 foe("locked", "locked", 0, least=2 * MB)
 foe("locked-description", "locked", 1, least=MB)
 foe("behind-messages", "behind", 1100, least=2 * MB, files=1)

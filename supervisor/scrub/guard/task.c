@@ -238,7 +238,7 @@ static bool uses_memory(const Task *other, const Task *t) {
         return same_space(other->pid, t->pid) == 1;
 }
 
-/* One that is at its end has none any more; whoever has some after the comparison had it before. */
+/* A task at its end has no memory any more; a task that has some after the comparison had it before. */
 static bool has_other_memory(const Task *other, const Task *t) {
         return same_space(other->pid, t->pid) == 0 && !task_executes(other->pid);
 }
