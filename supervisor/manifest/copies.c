@@ -132,6 +132,16 @@ typedef struct Verify {
         Diag *bad;
 } Verify;
 
+/* Another kind of file stands where a copy, or a folder of copies, is to be: that is damage, and no failure of ours. */
+static int copies_strange(const Verify *v, const char *name, int e) {
+        if (e != -ENOTDIR && e != -ELOOP && e != -ENXIO && e != -ESPIPE)
+                return e;
+        if (!*v->bad->text)
+                diag(v->bad, COPY_E_CHANGED, "%s/%s%s%s%s%s: neither a copy nor a folder of copies; fix: remove it", v->store_dir, v->kind, v->above ? "/" : "", v->above ?: "",
+                     name ? "/" : "", name ?: "");
+        return 0;
+}
+
 static int copies_verify_one(void *userdata, int folder, const char *name) {
         _cleanup_close_ int fd = -1;
         char digest[DIGEST_TEXT_MAX], path[PATH_MAX];
@@ -143,12 +153,12 @@ static int copies_verify_one(void *userdata, int folder, const char *name) {
                 return 0;
         fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd < 0)
-                return -errno;
+                return copies_strange(v, name, -errno);
         if (!v->above && v->kind == copies_kinds[1]) {
                 Verify below = *v;
 
                 below.above = name;
-                return copies_each(fd, copies_verify_one, &below);
+                return copies_strange(v, name, copies_each(fd, copies_verify_one, &below));
         }
         snprintf(path, sizeof(path), "%s/%s/%s%s%s", v->store_dir, v->kind, v->above ?: "", v->above ? "/" : "", name);
         e = copies_count(folder, name, v->copies);
@@ -156,7 +166,7 @@ static int copies_verify_one(void *userdata, int folder, const char *name) {
                 e = copy_check(fd, path, digest, &found);
         if (e > 0 && !*v->bad->text)
                 *v->bad = found;
-        return MIN(e, 0);
+        return copies_strange(v, name, MIN(e, 0));
 }
 
 int copies_verify(const char *store_dir, Copies *ret, Diag *ret_bad) {
@@ -167,7 +177,7 @@ int copies_verify(const char *store_dir, Copies *ret, Diag *ret_bad) {
                 _cleanup_close_ int fd = copies_shelf(store_dir, copies_kinds[i]);
 
                 v.kind = copies_kinds[i];
-                e = fd == -ENOENT ? 0 : fd < 0 ? fd : copies_each(fd, copies_verify_one, &v);
+                e = fd == -ENOENT ? 0 : fd < 0 ? copies_strange(&v, NULL, fd) : copies_each(fd, copies_verify_one, &v);
         }
         return e;
 }

@@ -272,6 +272,26 @@ def a_secret_folder_stays_secret():  # I-65
         same(os.stat(path).st_mode & 0o077, 0, path)
 
 
+@case
+def what_is_no_copy_is_damage():  # I-65: a FIFO or a link in the place of a copy is told, and is no error of the command
+    name = "sha256-" + "0" * 64
+    for place, folders in ((os.path.join(COPIES, name), COPIES), (os.path.join(PROGRAMS, name), PROGRAMS)):
+        os.makedirs(folders, 0o700, exist_ok=True)
+        for make in (os.mkfifo, lambda p: os.symlink("/tmp", p)):
+            make(place)
+            for verb in ("verify", "audit"):
+                v = lethe(verb)
+                check(v.code == 1 and (place.encode() if verb == "verify" else b"a copy of a skill") in v.out, verb, v)
+            os.unlink(place)
+    os.rename(PROGRAMS, PROGRAMS + ".away")
+    os.mkfifo(PROGRAMS)
+    v = lethe("verify")
+    check(v.code == 1 and PROGRAMS.encode() in v.out, v)
+    os.unlink(PROGRAMS)
+    os.rename(PROGRAMS + ".away", PROGRAMS)
+    same(lethe("verify").code, 0)
+
+
 def copy_of(digest):
     return os.path.join(COPIES, digest.replace(":", "-"))
 
