@@ -53,14 +53,15 @@ class Daemon(served.Daemon):
                 groups.add(os.path.basename(os.path.dirname(to)))
             elif not to.endswith(".tmp"):
                 found[re.sub(r"\[\d+\]", "", to)] += 1
-        return found, len(groups), max(0, sum(comm(p) == "lethe-guard" for p in children_of(self.pid)) - 1)
+        names = [comm(p) for p in children_of(self.pid)]
+        return found, len(groups), max(0, names.count("lethe-guard") - 1), names.count("lethe-first")
 
     def fds(self):
-        """But those of up to 32 control groups, which stay open from one region to the next, with one for what they tell; and a guard that waits for the
-        next region is a process and a socket."""
-        found, groups, guards = self.open_now()
+        """But those of up to 32 control groups, which stay open from one region to the next, with two for what the kernel tells of them and of the one above; a guard
+        that waits for the next region is a process and a socket, and a template, of which a view may have several, two sockets."""
+        found, groups, guards, templates = self.open_now()
         check(groups <= 32, groups)
-        return found - collections.Counter({"anon_inode:[eventfd]": groups, "anon_inode:[pidfd]": guards, "socket:": guards})
+        return found - collections.Counter({"anon_inode:[eventfd]": 2 * groups, "anon_inode:[pidfd]": guards, "socket:": guards + 2 * templates})
 
     def baseline(self):
         """Descriptors, once it has run something: some things are kept for the next one. When an answer comes the run's own are not all put away."""
