@@ -14,7 +14,7 @@ from account import use
 
 use(sys.argv[2])
 
-from tap import DIR, ENV, LETHE, ROOT, Skip, alone, case, check, lethe, log, main, processes_below, run, same, start_daemon, stop_daemon  # noqa: E402
+from tap import DIR, ENV, LETHE, ROOT, Skip, alone, case, case_when, check, lethe, log, main, processes_below, run, same, start_daemon, stop_daemon  # noqa: E402
 from tiers import TIERS  # noqa: E402
 
 PY = "/usr/bin/python3"
@@ -307,11 +307,9 @@ sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
 """
 
 
-@case
+@case_when(ROOT)  # an ordinary user gives its regions no id
 @alone
 def a_user_that_regions_share_is_told():  # I-67: where the range of ids is not mapped
-    if not ROOT:
-        raise Skip("an ordinary user gives its regions no id")
     path, receipt, env = program("unmapped", UNMAPPED), os.path.join(DIR, "unmapped.json"), dict(ENV, LETHE_STORE=os.path.join(DIR, "unmapped-store"))
     del env["LETHE_ANCHOR"]
     p = subprocess.run([PY, path, LETHE, "run", "--receipt", receipt, "--exec", "/bin/true"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env, check=False)
@@ -334,11 +332,9 @@ sys.stdin.read()
 """
 
 
-@case
+@case_when(ROOT)  # hides a folder of /proc
 @alone
 def where_inotify_cannot_be_limited_there_is_none():  # I-67
-    if not ROOT:
-        raise Skip("only root hides a folder of /proc")
     path = program("one", "import ctypes\nl = ctypes.CDLL(None, use_errno=True)\nprint(l.inotify_init1(0) >= 0, ctypes.get_errno())\n")
     what = [LETHE, "run", "-v", path + ":" + path, "--exec", PY, path]
     for hidden, want in ((False, b"True 0\n"), (True, b"False 1\n")):
@@ -347,15 +343,13 @@ def where_inotify_cannot_be_limited_there_is_none():  # I-67
         same((r.returncode, r.stdout), (0, want), hidden, r.stderr)
 
 
-@case
+@case_when(ROOT)  # an ordinary user is the one of all its regions
 @alone
 def a_region_of_a_template_has_all_of_its_own_share():  # I-67: one more than a template's user has room for, all alive at once
-    if not ROOT:
-        raise Skip("the user that runs Lethe is the one of all its regions")
     with open("/proc/sys/user/max_inotify_instances", encoding="utf-8") as f:
         room = int(f.read()) // 16
     if room > 16:
-        raise Skip("%d regions of a user have room here" % room)
+        raise Skip("this kernel has no scarce inotify: a user has room for %d regions" % room)
     path, env = program("watches", WATCHES), dict(ENV, LETHE_SOCKET=os.path.join(DIR, "share-socket"), LETHE_STORE=os.path.join(DIR, "share-store"))
     del env["LETHE_ANCHOR"], env["LETHE_SERVE"]
     what = ["-v", path + ":" + path, "--exec", PY, "-I", "-S", path]

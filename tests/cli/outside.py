@@ -32,7 +32,7 @@ _living = []
 def group(controller, limit_file, limit):
     """A group of ours with this limit; what is started by its word has it around itself."""
     if not ROOT:
-        raise Skip("control groups of version 1 are root's")
+        raise Skip("needs root: makes control groups of version 1")
     path = "%s/lethe-outer-%d" % (own_group(controller), os.getpid())
     os.mkdir(path)
     try:

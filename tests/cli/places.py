@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 from lab import below, events, skill
-from tap import DIR, ENV, LETHE, Skip, case, check, lethe, main, run, same
+from tap import DIR, ENV, LETHE, Skip, case, case_when, check, lethe, main, run, same
 from tiers import TIERS, WHY_NOT
 
 ROOT = os.getuid() == 0
@@ -212,11 +212,9 @@ def registered_skills_are_hidden():  # I-94
         os.unlink(os.path.join(HOME, name))
 
 
-@case
+@case_when(ROOT)  # binds a folder
 def nor_by_another_mount_of_the_same_folder():  # I-94
     """The store's folder, one above it and the key alone, each bound to another place of the host."""
-    if not ROOT:
-        raise Skip("needs root: binds a folder")
     other = os.path.join(DIR, "other")
     for d in ("state", "store", "run"):
         os.makedirs(os.path.join(other, d))

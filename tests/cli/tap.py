@@ -75,6 +75,11 @@ def case(fn):
     return fn
 
 
+def case_when(there):
+    """A test that only this user can have: it is none of the other's, which is no skip."""
+    return case if there else lambda fn: fn
+
+
 def alone(fn):
     """A case in which what becomes of the process of `lethe run` matters, because it is the supervisor: never through a daemon."""
     @functools.wraps(fn)

@@ -56,6 +56,11 @@ def served(fn):
     return case(ask)
 
 
+def served_to_root(fn):
+    """What root believes is its subject."""
+    return served(fn) if WHO == "root" else fn
+
+
 @served
 def a_name_that_is_held_holds_who_asks():
     """The control: whoever looks at the host waits."""
@@ -65,11 +70,9 @@ def a_name_that_is_held_holds_who_asks():
     p.kill()  # it dies with the file system
 
 
-@served
+@served_to_root
 def what_a_users_server_says_of_owners_is_not_believed():  # I-65, I-82, I-93
     """Each says that all in it is root's, and that root alone can write it; the other one was mounted by root, who may say so."""
-    if WHO != "root":
-        raise Skip("what root believes is the subject")
     os.chmod("/mnt", 0o755)
     copied, policies = {}, {}
     for user, folder in OF_USER.items():
