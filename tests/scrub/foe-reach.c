@@ -1,6 +1,7 @@
 /* Memory and files that are out of the reach of who looks through descriptors and mappings: more of them than anybody keeps, behind more messages than
  * anybody reads, marked so that they cannot be changed, or held by who made a lock for the region. */
 #include "foe.h"
+#include "tests/support/hidden.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,19 +25,7 @@ static int reach_deleted(size_t bytes) {
 }
 
 static void reach_send(int through, int fd) {
-        union {
-                struct cmsghdr align;
-                char bytes[CMSG_SPACE(sizeof(int))];
-        } control = {};
-        struct iovec v = {"x", 1};
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-        if (sendmsg(through, &m, 0) != 1)
+        if (hidden_send(through, fd, 0) < 0)
                 syscall(SYS_exit_group, 97);
         close(fd);
 }

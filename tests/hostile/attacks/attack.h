@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -77,4 +78,30 @@ static inline double now_sec(clockid_t c) {
         struct timespec t;
         clock_gettime(c, &t);
         return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* argv[1] processes, each of which make()s argv[2] of `what` and keeps them until this one ends; for argv[3] milliseconds, if given. make: false when it is
+ * denied. */
+__attribute__((noreturn)) static inline void held_by_children(int argc, char **argv, bool (*make)(long n), const char *what) {
+        int n = atoi(arg(argc, argv, 1)), held = 0, said[2];
+        long each = atol(arg(argc, argv, 2));
+        char b;
+
+        if (pipe(said) < 0)
+                contained("pipe");
+        for (int i = 0; i < n; i++)
+                if (fork() == 0) {
+                        prctl(PR_SET_PDEATHSIG, SIGKILL);
+                        if (make(each) && write(said[1], "x", 1) == 1)
+                                for (;;)
+                                        pause();
+                        _exit(1);
+                }
+        close(said[1]);
+        while (held < n && read(said[0], &b, 1) == 1)
+                held++;
+        sleep_msec(argc > 3 ? atoi(argv[3]) : 0);
+        if (held < n)
+                contained("%d of %d processes", held, n);
+        escaped("%d processes with %ld %s", n, each, what);
 }
