@@ -183,6 +183,7 @@ static void take_all_in_line(int fd) {
 static void look_into(Guard *g, int fd, unsigned depth) {
         int from = 0, off = -1, in_line = 0;
         socklen_t n_in_line = sizeof(in_line);
+        ssize_t got;
 
         /* Not looked into: what lies there may be a deleted file. */
         if (depth > DEPTH_MAX && files_any(g))
@@ -191,8 +192,11 @@ static void look_into(Guard *g, int fd, unsigned depth) {
                 return;
         getsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &in_line, &n_in_line);
         take_all_in_line(fd);
-        for (unsigned n = 0; n < EMPTY_MAX && receive(g, fd, MSG_PEEK, false, depth) >= 0; n++)
-                ;
+        for (unsigned n = 0; n < EMPTY_MAX && (got = receive(g, fd, MSG_PEEK, false, depth)) >= 0; n++) {
+                from += (int)got; /* said again each time: others of the socket's may say something else meanwhile */
+                if (setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof(from)) < 0)
+                        break;
+        }
         setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off));
         setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &in_line, sizeof(in_line));
 }
