@@ -433,10 +433,14 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="also write the numbers there")
     parser.add_argument("--svg", metavar="FILE", help="also draw the ratios there")
     parser.add_argument("--before", metavar="BUILD", help="launch, throughput: also the Lethe of that build folder, in the same turns")
-    parser.add_argument("--only", choices=[part.__name__ for part in PARTS], action="append")
+    parser.add_argument("--only", metavar="PART", action="append", help="this part alone; several with commas, or the option again: " + ", ".join(part.__name__ for part in PARTS))
     args = parser.parse_args()
     args.build = os.path.abspath(args.build)
     args.before = args.before and os.path.abspath(args.before)
+    only = [name for each in args.only or [] for name in each.split(",")]
+    for name in only:
+        if name not in [part.__name__ for part in PARTS]:
+            parser.error("--only: there is no part %r; there are %s" % (name, ", ".join(part.__name__ for part in PARTS)))
     if args.n < 1:
         parser.error("-n takes a number of rounds, at least 1")
 
@@ -451,7 +455,7 @@ def main():
     print("%s, as %s; times are of this machine, compare the ratios" % (report["machine"], report["user"]))
     try:
         for part in PARTS:
-            if not args.only or part.__name__ in args.only:
+            if not only or part.__name__ in only:
                 report[part.__name__] = part(args, work)
     finally:
         shutil.rmtree(work, ignore_errors=True)
