@@ -26,6 +26,18 @@ static bool uids_overlap(const UidRange *r, uint64_t first, uint64_t count) {
         return first < (uint64_t)r->first + r->count && r->first < first + count;
 }
 
+/* The number behind the next colon of a line, and the place behind it. */
+static bool uids_number(const char **at, unsigned long long *ret) {
+        const char *p = *at + strcspn(*at, ":\n");
+        char *end;
+
+        if (*p != ':' || p[1] < '0' || p[1] > '9')
+                return false;
+        *ret = strtoull(p + 1, &end, 10);
+        *at = end;
+        return true;
+}
+
 /* passwd and group have one id in the third field of a line, subuid and subgid a range in the second and third. */
 static int uids_look(const UidRange *r, const char *path, bool ranges, Diag *reterr) {
         _cleanup_free_ char *text = NULL;
@@ -35,9 +47,12 @@ static int uids_look(const UidRange *r, const char *path, bool ranges, Diag *ret
                 return 0;
         for (const char *line = text; line && *line; line = strchr(line, '\n')) {
                 unsigned long long first, count = 1;
+                const char *at;
 
                 line += *line == '\n';
-                if (sscanf(line, ranges ? "%*[^:\n]:%llu:%llu" : "%*[^:\n]:%*[^:\n]:%llu", &first, &count) != (ranges ? 2 : 1))
+                at = line + strcspn(line, ":\n");
+                at = ranges ? line : at + (*at == ':');
+                if (!uids_number(&at, &first) || (ranges && !uids_number(&at, &count)))
                         continue;
                 if (uids_overlap(r, first, count))
                         return diag(reterr, UIDS_E_REFUSED,

@@ -392,6 +392,15 @@ def the_range_of_ids_is_the_operators():  # I-67
         check(r.code != 0 and words.encode() in r.err if words else r.code == 0, first, count, r)
     if not ROOT:
         return
+    for place, text, words in (("/etc/passwd", "free::1879150003:0::/:/bin/sh\n", b"/etc/passwd has 1879150003"), ("/etc/passwd", "free::1879150016:0::/:/bin/sh\n", None),
+                               ("/etc/subuid", "lent:1879149000:5000\n", b"/etc/subuid has 1879149000")):
+        ruled(1879150000, 16)
+        file = os.path.join(DIR, os.path.basename(place))
+        with open(place, encoding="utf-8") as f, open(file, "w", encoding="utf-8") as g:
+            g.write(f.read() + text)
+        p = subprocess.run(["unshare", "-m", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh", file, place, LETHE, "run", "--policy", policy,
+                            "--exec", "/bin/true"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=ENV, check=False)
+        check(p.returncode != 0 and words in p.stderr if words else p.returncode == 0, place, text, p)
     ruled(1879150000, 1)
     path = program("lives", "import sys\nprint('here', flush=True)\nsys.stdin.read()\n")
     p = subprocess.Popen([LETHE, "run", "--policy", policy, "-v", path + ":" + path, "--exec", PY, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV)
