@@ -50,33 +50,35 @@ __attribute__((no_sanitize("address", "undefined"))) static long quiet_chdir_asi
         return aside_do(SYS_chdir, q->path);
 }
 
-static int quiet_aside(QuietOpen *q, const char *path, bool opens) {
+/* how: NULL for chdir(2). */
+static int quiet_aside(const char *path, const struct open_how *how) {
         uint64_t since = clock_mono_usec();
+        QuietOpen q;
         int r;
 
-        if (strlen(path) >= sizeof(q->path))
+        if (strlen(path) >= sizeof(q.path))
                 return -ENAMETOOLONG;
         if (quiet_left == 0)
                 return -ETIMEDOUT;
-        strcpy(q->path, path);
-        r = opens ? aside_open(quiet_open_aside, q, sizeof(*q), quiet_left) : (int)aside_run(quiet_chdir_aside, q, sizeof(*q), -1, quiet_left);
+        q.how = how ? *how : (struct open_how){};
+        strcpy(q.path, path);
+        r = how ? aside_open(quiet_open_aside, &q, sizeof(q), quiet_left) : (int)aside_run(quiet_chdir_aside, &q, sizeof(q), -1, quiet_left);
         quiet_took(clock_mono_usec() - since);
         return r;
 }
 
 int quiet_open(const char *path, int more, uint64_t resolve) {
-        QuietOpen q = {.how = {.flags = (uint64_t)(unsigned)(O_PATH | O_CLOEXEC | more), .resolve = resolve | RESOLVE_CACHED}};
-        int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &q.how, sizeof(q.how));
+        struct open_how how = {.flags = (uint64_t)(unsigned)(O_PATH | O_CLOEXEC | more), .resolve = resolve | RESOLVE_CACHED};
+        int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
 
         if (fd >= 0 || (errno != EAGAIN && errno != EINVAL)) /* EINVAL: a kernel before 5.12 */
                 return fd >= 0 ? fd : -errno;
-        q.how.resolve = resolve;
-        return quiet_aside(&q, path, true);
+        how.resolve = resolve;
+        return quiet_aside(path, &how);
 }
 
 int quiet_chdir(const char *path) {
-        QuietOpen q = {};
-        int r = quiet_aside(&q, path, false);
+        int r = quiet_aside(path, NULL);
 
         if (r == -ETIMEDOUT && unshare(CLONE_FS) < 0) /* else a task that is left would change ours when it is answered */
                 abort();
