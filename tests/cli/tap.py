@@ -111,8 +111,16 @@ def lethe(*argv, **kw):
     at = argv.index("--store") + 1 if "--store" in argv else 0
     if (argv[at] if 0 < at < len(argv) else env["LETHE_STORE"]) != STORE and "LETHE_ANCHOR" not in more:
         del env["LETHE_ANCHOR"]  # STORE's: named for another ledger it is refused
-    p = subprocess.run([LETHE, *map(str, argv)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=kw.pop("timeout", 120), **kw)
-    return Result(p.returncode, p.stdout, p.stderr, None)
+    seconds, given = kw.pop("timeout", 120), kw.pop("input", None)
+    if given is not None:
+        kw["stdin"] = subprocess.PIPE
+    p = subprocess.Popen([LETHE, *map(str, argv)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, **kw)
+    try:
+        out, err = p.communicate(given, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        p.kill()  # nor waited for: the kernel may keep it until the case has ended what it waits for
+        raise
+    return Result(p.returncode, out, err, None)
 
 
 def run(*argv, **kw):
