@@ -47,6 +47,7 @@ int main(int argc, char **argv) {
         fill_standard_fds(argc > 1 ? argv[1] : "");
         json_wipe_freed();
         signal(SIGPIPE, SIG_IGN);
+        signal(SIGXFSZ, SIG_IGN); /* a limit of the caller's for files is an error of a write, and no end in the middle of a region's life */
         if (argc < 2) {
                 help(stderr);
                 return EXIT_USAGE;

@@ -30,7 +30,9 @@ int run_take_signals(void) {
         sigaddset(&set, SIGINT);
         sigaddset(&set, SIGHUP);
         signal(SIGPIPE, SIG_IGN);
-        signal(SIGTTIN, SIG_IGN); /* in the background standard input is at its end for us, instead of stopping a region's clock */
+        /* In the background standard input is at its end for us, and a terminal with tostop is written to: neither stops a region's clock. */
+        signal(SIGTTIN, SIG_IGN);
+        signal(SIGTTOU, SIG_IGN);
         if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
                 return -errno;
         fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -389,10 +391,10 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
         } else
                 run_drop(run);
         notes = end_of_notes(run, signals, &failed);
-        code = run->store_failed || failed ? EXIT_OURS : region_exit_code(r);
+        code = run->store_failed || failed ? region_trouble_code(r) : region_exit_code(r);
         if (wants_receipt(o) && !give_receipt(o, receipt_of_region(r, run->torn_down ? &run->evidence : NULL, run->desk ? desk_result(run->desk) : NULL,
                                                                     notes, run_memory_ended(run))))
-                code = EXIT_OURS;
+                code = region_trouble_code(r);
         json_decref(notes);
         _cleanup_waiting_ Waiting w = waiting_for_streams();
         if (!region_io_is_flushed(&r->io))
@@ -400,7 +402,7 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
         region_io_flush(&r->io, signals, UINT64_MAX);
         if (r->io.out.lost || r->io.err.lost) {
                 log_error("output of the skill is lost: %s", strerror(r->io.out.lost ? r->io.out.lost : r->io.err.lost));
-                code = EXIT_OURS;
+                code = region_trouble_code(r);
         }
         run_free_subs(&tree);
         run_tell(run);

@@ -44,7 +44,7 @@ typedef struct RunOptions {
 } RunOptions;
 
 /* Blocks SIGTERM, SIGINT and SIGHUP and returns a signalfd for them, or -errno: before anything is made that a signal must not leave
- * behind. SIGTTIN and SIGPIPE are ignored from here on. */
+ * behind. SIGTTIN, SIGTTOU and SIGPIPE are ignored from here on. */
 int run_take_signals(void);
 /* Finishes what dead supervisors left, runs the invocation, tears it down, records it, writes the receipt. Errors are told on standard
  * error. Returns what `lethe run` exits with. The store (STORE_SUPERVISE) is borrowed; NULL: the one at store_path is opened, while the

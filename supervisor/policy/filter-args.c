@@ -56,7 +56,6 @@ const FilterRow filter_rows[] = {
         {"mknodat", WHEN_NO_PATHS, 1, {MASK(2, S_IFMT | SUID_SGID, S_IFREG)}},
         {"mknodat", WHEN_NO_PATHS, 1, {MASK(2, S_IFMT | SUID_SGID, 0)}},
         {"fchown", WHEN_NAMESPACES, 0, {}},
-        {"fsetxattr", WHEN_NAMESPACES, 0, {}},
         {"fremovexattr", WHEN_NAMESPACES, 0, {}},
 
         /* Memory. Huge pages are in no memory budget. A shared mapping may make an object that outlives it, so each is notified. */
@@ -133,8 +132,13 @@ const FilterRow filter_rows[] = {
         {"sendto", WHEN_NO_ADDRESSES, 2, {MASK(3, MSG_FASTOPEN, 0), ZERO(4)}},
         {"sendmsg", WHEN_NO_ADDRESSES, 1, {MASK(2, MSG_FASTOPEN, 0)}},
         {"sendmmsg", WHEN_NO_ADDRESSES, 1, {MASK(3, MSG_FASTOPEN, 0)}},
-        /* Options: those of SOL_SOCKET up to 23 (no packet filters, no device binding), the plain ones of TCP and IP. */
-        {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~15U, 0)}},
+        /* Options: those of SOL_SOCKET up to 23 (no packet filters, no device binding), the plain ones of TCP and IP. What a socket sent and closed is in the
+         * queue of another one and charged to nobody that can be asked: without a control group a buffer for sending stays as it is (I-66). */
+        {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~3U, 0)}},
+        {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~1U, 4)}},
+        {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), IS(2, SO_BROADCAST)}},
+        {"setsockopt", WHEN_MEMORY_CGROUP, 2, {IS(1, SOL_SOCKET), IS(2, SO_SNDBUF)}},
+        {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~7U, 8)}},
         {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~7U, 16)}},
         {"setsockopt", WHEN_INET, 2, {IS(1, 6), MASK(2, INT & ~15U, 0)}},
         {"setsockopt", WHEN_INET, 2, {IS(1, 6), MASK(2, INT & ~7U, 16)}},
@@ -170,6 +174,11 @@ const FilterRow filter_rows[] = {
         {"fadvise64", 0, 1, {IS(3, POSIX_FADV_NOREUSE)}},
         {"preadv2", 0, 1, {MASK(5, RWF_NOWAIT | FILTER_RWF_DONTCACHE, 0)}},
         {"pwritev2", 0, 1, {MASK(5, RWF_NOWAIT | FILTER_RWF_DONTCACHE, 0)}},
+
+        /* A page of a file that is put into a pipe or a socket keeps the large folio that it is of (512 pages and more), also when the file is gone. Only a
+         * control group sees that. */
+        {"splice", WHEN_MEMORY_CGROUP, 0, {}},
+        {"sendfile", WHEN_MEMORY_CGROUP, 0, {}},
 
         {"inotify_init", WHEN_WATCHES, 0, {}},
         {"inotify_init1", WHEN_WATCHES, 0, {}},

@@ -14,13 +14,19 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define QUEUES_FILE 448   /* an open file and a small object behind it */
+#define QUEUES_OPEN 256   /* an open file */
+#define QUEUES_FILE 448   /* and a small object behind it */
+#define QUEUES_EVENT 4    /* times what a reader of inotify would get: the least event has 16 bytes there, and 64 in memory */
+#define QUEUES_SENT_LEAST 768 /* of one message, however short */
+#define QUEUES_SLOT 8     /* one place in a table of descriptors */
 #define QUEUES_PIPE 2048  /* an empty pipe or socket with its inode */
 #define QUEUES_WATCH 200  /* one descriptor that an epoll watches */
+#define QUEUES_DATAGRAMS 11 /* in one socket: net.unix.max_dgram_qlen, and one more */
 #define QUEUES_DEPTH_MAX 4       /* sockets that were sent through sockets */
 #define QUEUES_MESSAGES_MAX 1024 /* looked at in one socket */
 #define QUEUES_MESSAGE_FDS 253   /* SCM_MAX_FD of the kernel */
@@ -54,18 +60,53 @@ static uint64_t queues_inode(const char *name) {
 /* The default, where the kernel does not say. */
 #define QUEUES_WMEM (208ULL << 10)
 
-uint64_t queues_each_most(void) {
-        static atomic_ullong known;
-        uint64_t most = atomic_load_explicit(&known, memory_order_relaxed);
+static uint64_t queues_twice(const char *limit, atomic_ullong *known) {
+        uint64_t most = atomic_load_explicit(known, memory_order_relaxed);
         char text[32];
 
         if (most == 0) {
-                size_t n = proc_read("/proc/sys/net/core/wmem_max", text, sizeof(text));
+                size_t n = proc_read(limit, text, sizeof(text));
 
                 most = 2 * MAX(n > 0 ? strtoull(text, NULL, 10) : 0, QUEUES_WMEM);
-                atomic_store_explicit(&known, most, memory_order_relaxed);
+                atomic_store_explicit(known, most, memory_order_relaxed);
         }
         return most;
+}
+
+uint64_t queues_each_most(void) {
+        static atomic_ullong known;
+
+        return queues_twice("/proc/sys/net/core/wmem_max", &known);
+}
+
+/* Of one Unix socket of a region, which cannot make its buffer larger (policy/filter-args.c). */
+static uint64_t queues_unix_most(void) {
+        static atomic_ullong known;
+
+        return queues_twice("/proc/sys/net/core/wmem_default", &known);
+}
+
+static int queues_option(int fd, int name) {
+        socklen_t n = sizeof(int);
+        int v = -1;
+
+        return getsockopt(fd, SOL_SOCKET, name, &v, &n) < 0 ? -1 : v;
+}
+
+static bool queues_is_datagram(int fd) {
+        return queues_option(fd, SO_DOMAIN) == AF_UNIX && queues_option(fd, SO_TYPE) == SOCK_DGRAM;
+}
+
+/* A Unix socket's messages are charged to the socket that sent them. When that was closed nobody can be asked what they are charged with, but for how
+ * many bytes a reader would get. */
+static uint64_t queues_left_by_closed(int fd, short events) {
+        int n = 0;
+
+        if (queues_option(fd, SO_DOMAIN) != AF_UNIX || !(events & POLLHUP) || !(events & POLLIN) || ioctl(fd, FIONREAD, &n) < 0)
+                return 0;
+        if (queues_option(fd, SO_TYPE) == SOCK_SEQPACKET) /* messages may be empty */
+                return queues_unix_most();
+        return MIN((uint64_t)MAX(n, 0) * QUEUES_SENT_LEAST, queues_unix_most());
 }
 
 /* Of a socket the kernel says what is charged to it: what it sends, and what came in (sock_diag(7)). To ask for what is in a pipe is to wait for whoever
@@ -77,9 +118,10 @@ static uint64_t queues_of(int fd, bool pipe) {
 
         if (pipe)
                 return poll(&p, 1, 0) > 0 && p.revents & POLLIN ? REGION_PIPE_BYTES : 0;
-        if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, charged, &n) < 0)
+        if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, charged, &n) < 0 || poll(&p, 1, 0) < 0)
                 return 0;
-        return (uint64_t)charged[SK_MEMINFO_RMEM_ALLOC] + MAX(charged[SK_MEMINFO_WMEM_ALLOC], charged[SK_MEMINFO_WMEM_QUEUED]) + charged[SK_MEMINFO_BACKLOG];
+        return queues_left_by_closed(fd, p.revents) +
+               (uint64_t)charged[SK_MEMINFO_RMEM_ALLOC] + MAX(charged[SK_MEMINFO_WMEM_ALLOC], charged[SK_MEMINFO_WMEM_QUEUED]) + charged[SK_MEMINFO_BACKLOG];
 }
 
 static bool queues_has(const QueuesInodes *i, uint64_t inode) {
@@ -137,6 +179,7 @@ static uint64_t queues_sent_one(QueuesSeen *seen, int fd, unsigned depth) {
 typedef struct QueuesPeek {
         int fd;
         uint64_t lie;
+        uint64_t length; /* of the messages that were looked at, with what each one has besides */
         size_t n;
         int sent[QUEUES_SENT_MAX];
         uint8_t bytes[4096];
@@ -153,9 +196,11 @@ __attribute__((no_sanitize("address", "undefined"))) static long queues_peek(voi
         for (unsigned i = 0; i < QUEUES_MESSAGES_MAX && p->n < p->lie && p->n + QUEUES_MESSAGE_FDS <= QUEUES_SENT_MAX; i++) {
                 struct iovec v = {p->bytes, sizeof(p->bytes)};
                 struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = p->control, .msg_controllen = sizeof(p->control)};
+                long n = aside_do(SYS_recvmsg, p->fd, &m, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
 
-                if (aside_do(SYS_recvmsg, p->fd, &m, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
+                if (n < 0)
                         break;
+                p->length += (uint64_t)n + QUEUES_SENT_LEAST;
                 for (size_t at = 0; at + sizeof(struct cmsghdr) <= m.msg_controllen;) {
                         const struct cmsghdr *c = (const struct cmsghdr *)(const void *)(p->control + at);
                         const int *sent = (const int *)(const void *)CMSG_DATA(c);
@@ -171,17 +216,21 @@ __attribute__((no_sanitize("address", "undefined"))) static long queues_peek(voi
         return 0;
 }
 
-/* Descriptors that were sent and not taken. A queue that nobody can look into counts as much as it can be. */
-static uint64_t queues_sent(QueuesSeen *seen, int fd, uint64_t lie, unsigned depth) {
+/* Descriptors that were sent and not taken, and of a datagram socket what came in, of whoever sent it. A queue that nobody can look into counts as much as
+ * it can be. */
+static uint64_t queues_sent(QueuesSeen *seen, int fd, uint64_t lie, bool datagrams, unsigned depth) {
         QueuesPeek *p = depth > QUEUES_DEPTH_MAX || *seen->blocked ? NULL : calloc(1, sizeof(*p));
         uint64_t sum = 0, found = 0;
 
         if (p) {
                 p->fd = fd;
-                p->lie = lie;
+                p->lie = datagrams ? UINT64_MAX : lie;
                 *seen->blocked = aside_run(queues_peek, p, sizeof(*p), ASIDE_ALL, ASIDE_USEC) == -ETIMEDOUT;
                 found = *seen->blocked ? 0 : p->n;
+                sum = datagrams ? p->length : 0;
         }
+        if (datagrams && (!p || *seen->blocked))
+                sum = queues_unix_most() * QUEUES_DATAGRAMS;
         for (size_t i = 0; i < found; i++)
                 sum += queues_sent_one(seen, p->sent[i], depth + 1);
         if (p)
@@ -193,7 +242,7 @@ static uint64_t queues_sent(QueuesSeen *seen, int fd, uint64_t lie, unsigned dep
 /* fd is a copy; name: what its link says. */
 static uint64_t queues_one(QueuesSeen *seen, int fd, const char *name, unsigned depth) {
         uint64_t inode = queues_inode(name), lie;
-        bool pipe = *name == 'p';
+        bool pipe = *name == 'p', datagrams;
 
         if (pipe && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY) {
                 queues_new(&seen->written, inode);
@@ -202,13 +251,31 @@ static uint64_t queues_one(QueuesSeen *seen, int fd, const char *name, unsigned 
         if (!queues_new(&seen->counted, inode))
                 return 0;
         lie = pipe ? 0 : queues_lie_in(fd);
-        return QUEUES_PIPE + queues_of(fd, pipe) + (lie > 0 ? queues_sent(seen, fd, lie, depth) : 0);
+        datagrams = !pipe && queues_is_datagram(fd);
+        return QUEUES_PIPE + queues_of(fd, pipe) + (lie > 0 || datagrams ? queues_sent(seen, fd, lie, datagrams, depth) : 0);
+}
+
+static uint64_t queues_table(pid_t tid) {
+        static const char key[] = "\nFDSize:";
+        char path[64], text[4096], *p;
+
+        snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+        p = proc_read(path, text, sizeof(text)) > 0 ? strstr(text, key) : NULL;
+        return p ? strtoull(p + sizeof(key) - 1, NULL, 10) * QUEUES_SLOT : 0;
+}
+
+/* Events that nobody read yet. */
+static uint64_t queues_events(pid_t tid, const char *fd) {
+        _cleanup_close_ int copy = region_notify_copy_fd(tid, atoi(fd));
+        int n = 0;
+
+        return copy >= 0 && ioctl(copy, FIONREAD, &n) == 0 ? (uint64_t)MAX(n, 0) * QUEUES_EVENT : 0;
 }
 
 /* Of one table of descriptors, that of the task tid. An epoll may watch all that is in it; to ask what it watches may be to wait for who serves that. */
 static uint64_t queues_at(pid_t tid, QueuesSeen *seen) {
         char path[64], link[384], name[64];
-        uint64_t sum = 0, all = 0, epolls = 0;
+        uint64_t sum = queues_table(tid), all = 0, epolls = 0;
         struct dirent *de;
         DIR *d;
 
@@ -224,8 +291,11 @@ static uint64_t queues_at(pid_t tid, QueuesSeen *seen) {
                 name[MAX(n, (ssize_t)0)] = 0;
                 all++;
                 epolls += strcmp(name, "anon_inode:[eventpoll]") == 0;
-                sum += strncmp(name, "anon_inode:", 11) == 0 ? QUEUES_FILE : 0;
                 inode = queues_inode(name);
+                if (inode == 0)
+                        sum += strncmp(name, "anon_inode:", 11) == 0 ? QUEUES_FILE : QUEUES_OPEN;
+                if (strcmp(name, "anon_inode:inotify") == 0)
+                        sum += queues_events(tid, de->d_name);
                 if (inode == 0 || queues_has(&seen->counted, inode))
                         continue;
                 copy = region_notify_copy_fd(tid, atoi(de->d_name));

@@ -256,9 +256,13 @@ const char *region_breach_text(const Breach *b, char out[static REGION_BREACH_TE
         return out;
 }
 
+int region_trouble_code(const Region *r) {
+        return r->go_usec > 0 && r->outcome != OUTCOME_SETUP_FAILED ? 128 + SIGKILL : 125;
+}
+
 int region_exit_code(const Region *r) {
         if (r->state == REGION_UNRECORDED && r->left == 0) /* one that is left behind has its result, and its record says that it was left (I-63) */
-                return 125;
+                return region_trouble_code(r);
         if (r->state == REGION_REFUSED && r->outcome != OUTCOME_CANCELLED)
                 return r->status ? r->status : 125;
         if (r->outcome == OUTCOME_CANCELLED && r->status == 0 && r->go_usec > 0) /* by Lethe itself, which kills what ran */

@@ -100,6 +100,8 @@ void region_explain_outside(Region *r);
 const char *region_breach_text(const Breach *b, char out[static REGION_BREACH_TEXT_MAX]);
 /* What the process exits with (DESIGN: command line). */
 int region_exit_code(const Region *r);
+/* The same where Lethe could not record, or pass on, what became of it: 125 says that nothing ran. */
+int region_trouble_code(const Region *r);
 /* Checks what must hold in the present state; asserts. */
 void region_check(const Region *r);
 /* Frees memory and closes what is left; the region must be at an end, or never have been allocated. */

@@ -321,6 +321,8 @@ int main(int argc, char **argv) {
         sem_init(&s.starts, 0, STARTS_AT_ONCE);
         signal(SIGPIPE, SIG_IGN);
         signal(SIGTTIN, SIG_IGN);
+        signal(SIGTTOU, SIG_IGN);
+        signal(SIGXFSZ, SIG_IGN);
         e = parse(argc, argv, &s.options);
         if (e >= 0)
                 return e;

@@ -3,8 +3,11 @@
 
 usage: callers.py LETHE root|user
 """
+import contextlib
 import ctypes
 import os
+import pty
+import resource
 import signal
 import socket
 import subprocess
@@ -138,6 +141,59 @@ def a_terminal_that_is_stopped_keeps_no_region_past_its_budget():  # I-62, I-63
         p.kill()
         os.close(slave)
         os.close(master)
+
+
+IN_BACKGROUND = """
+import os, signal, sys, termios
+a = termios.tcgetattr(0)
+a[3] |= termios.TOSTOP
+termios.tcsetattr(0, termios.TCSANOW, a)
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.execv(sys.argv[1], sys.argv[1:])
+status = os.waitpid(child, os.WUNTRACED)[1]
+if os.WIFSTOPPED(status):
+    os.kill(child, signal.SIGKILL)
+print("stopped" if os.WIFSTOPPED(status) else "ended", flush=True)
+"""
+
+
+def in_background(*argv):
+    """On a terminal where only the foreground may write (stty tostop): whether the job ended, or was stopped."""
+    master, slave = pty.openpty()
+    p = subprocess.Popen([sys.executable, "-c", "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)" + IN_BACKGROUND, *argv], stdin=slave, stdout=slave,
+                         stderr=slave, env=ENV, start_new_session=True)
+    os.close(slave)
+    said = b""
+    with contextlib.suppress(OSError):  # nobody has the terminal any more
+        while more := os.read(master, 4096):
+            said += more
+    same(p.wait(60), 0, said)
+    os.close(master)
+    return said.split()[-1]
+
+
+@case
+def output_in_the_background_stops_no_clock():  # I-63
+    speaks = "/bin/sh", "-c", "echo hi; exec sleep 1000"
+    same(in_background(*speaks), b"stopped")
+    same(in_background(LETHE, "run", "--no-serve", "--timeout", "1s", "--exec", *speaks), b"ended")
+
+
+@case
+def a_limit_for_files_ends_no_supervisor():  # I-80
+    """Each write beyond it is an error. The code says whether anything ran."""
+    def limit(n):
+        return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (n, n))
+    same(subprocess.run(["/bin/sh", "-c", "exec head -c 9999 /dev/zero >%s/large" % DIR], preexec_fn=limit(4096), check=False).returncode, -signal.SIGXFSZ)
+    same(lethe("run", "--exec", "/bin/echo", "hi").code, 0)
+    for n in (0, 4096, 65536, 300000):
+        r = lethe("run", "--no-serve", "--exec", "/bin/echo", "hi", preexec_fn=limit(n))
+        check(r.code in ((0, 137) if r.out else (125,)), n, r)
+    same(lethe("run", "--exec", "/bin/echo", "hi").code, 0)
+    same(lethe("verify").code, 0)
 
 
 @case

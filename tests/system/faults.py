@@ -73,9 +73,12 @@ def check(what, r):
         assert r.stdout == b"out\n", told + ": lost output %r" % r.stdout
     else:
         assert r.stderr.strip(), told + ": failed without a word"
-    if r.returncode == 137:  # the program had begun, and Lethe ended it because it could not go on itself
-        o = json.load(open(RECEIPT)) if os.path.exists(RECEIPT) else {}
-        assert o.get("outcome") in ("cancelled", "guard_lost"), told + ": ended without a true receipt: " + json.dumps(o)
+    if r.returncode in (125, 137) and os.path.exists(RECEIPT):
+        o = json.load(open(RECEIPT))
+        assert o["outcome"] in (("setup_failed", "cancelled") if r.returncode == 125 else ("exited", "cancelled", "guard_lost")), told + ": ended without a true receipt: " + json.dumps(o)
+        # The program had begun, and Lethe could not go on itself, or not record or pass on what became of it.
+        if o["outcome"] == "exited":
+            assert not o["ledger"]["ended"] or r.stdout != b"out\n", told + ": all went well: " + json.dumps(o)
 
 
 def make_good(what):
