@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <link.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,19 +123,39 @@ static int run(int argc, char **argv) {
         return skill_main(argc - 1, argv + 1);
 }
 
-static void get_warm(int n, char **libraries) {
+/* Whether it is in none of these folders, which are joined by ':'. The loader's own list may have folders that others can write. */
+static int is_elsewhere(struct dl_phdr_info *info, size_t size, void *folders) {
+        char real[PATH_MAX];
+        const char *at = folders;
+        size_t n;
+
+        (void)size;
+        if (!strchr(info->dlpi_name, '/') || strncmp(info->dlpi_name, "/lethe/", 7) == 0) /* this program, the kernel's, Lethe's */
+                return 0;
+        if (!realpath(info->dlpi_name, real))
+                return 1;
+        *strrchr(real, '/') = 0;
+        for (n = strlen(real); *at; at += strcspn(at, ":"), at += *at == ':')
+                if (strcspn(at, ":") == n && strncmp(at, real, n) == 0)
+                        return 0;
+        return 1;
+}
+
+static void get_warm(char *folders, int n, char **libraries) {
         for (int i = 0; i < n; i++)
                 if (!dlopen(libraries[i], RTLD_NOW | RTLD_NODELETE)) {
                         fprintf(stderr, "lethe-load: %s\n", dlerror());
                         _exit(127);
                 }
+        if (dl_iterate_phdr(is_elsewhere, folders) != 0)
+                _exit(127);
         if (setenv("LETHE_WARM", "1", 1) < 0 || fork() != 0)
                 _exit(127);
 }
 
 int main(int argc, char **argv) {
-        if (argc > 1 && strcmp(argv[1], "--warm") == 0) {
-                get_warm(argc - 2, argv + 2);
+        if (argc > 2 && strcmp(argv[1], "--warm") == 0) {
+                get_warm(argv[2], argc - 3, argv + 3);
                 argv = fcntl(SPEC_FD, F_GETFD) < 0 ? told(&argc) : wait_until_told(&argc);
         }
         return run(argc, argv);

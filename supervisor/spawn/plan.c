@@ -295,7 +295,7 @@ int plan_words(const PlanInput *in, Plan *ret) {
 const PlanWarm plan_warm[PLAN_WARM_N] = {
         {"python3", "/usr/bin/python3", {"-I", "-S", "-B", REGION_LETHE_DIR "/warm/warm.py"}, true, true},
         {"perl", "/usr/bin/perl", {"-f", REGION_LETHE_DIR "/warm/warm.pl"}, true, false}, /* -T could not be taken back for the skill */
-        {"lethe-load", REGION_LETHE_DIR "/bin/lethe-load", {"--warm"}, false, false},
+        {"lethe-load", REGION_LETHE_DIR "/bin/lethe-load", {"--warm"}, true, false},
 };
 
 /* An interpreter of the skill's own, or one that was granted, is not in a template's view, and has nothing to do there. */

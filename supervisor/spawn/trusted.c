@@ -16,6 +16,8 @@ static const struct {
                      "/usr/local/lib/python3.*/dist-packages", "/usr/local/lib/python3.*/site-packages", "/usr/local/lib64/python3.*/site-packages"}},
         {"perl", {"/usr/share/perl5", "/usr/share/perl5/*_perl", "/usr/share/perl/*", "/usr/lib/*/perl-base", "/usr/lib/*/perl/*", "/usr/lib/*/perl5/*",
                   "/usr/lib*/perl5", "/usr/lib*/perl5/*_perl", "/usr/local/share/perl*/*", "/usr/local/lib/*/perl/*"}},
+        {"lethe-load", {"/lib", "/lib64", "/lib/*-linux-gnu*", "/usr/lib", "/usr/lib64", "/usr/lib/*-linux-gnu*", "/usr/local/lib", "/usr/local/lib64",
+                        "/usr/local/lib/*-linux-gnu*"}},
 };
 
 static bool trusted_one(const char *path) {

@@ -5,11 +5,12 @@ usage: zygote.py LETHE root|user
 """
 import os
 import re
+import shutil
 import signal
 import sys
 
 from served import SOCKET, Daemon, skill
-from tap import DIR, ENV, ask_daemon, case, check, main, same, wait_for
+from tap import DIR, ENV, LETHE, ask_daemon, case, check, main, same, wait_for
 
 ENV |= {"LETHE_SOCKET": SOCKET, "LETHE_SERVE": "1"}
 ROOT = os.getuid() == 0
@@ -128,6 +129,23 @@ if ROOT:
             same(len(of_daemon(d.pid, "lethe-warm")), 1)
             below = [p for p in processes("python3") if field(p, "PPid") == str(d.pid) or len(field(p, "NSpid").split()) > 1 and read(f"/proc/{p}/cmdline").find("lethe_") >= 0]
             same(below, [])
+
+    @case
+    def a_library_of_a_folder_that_others_can_write_is_loaded_by_nobody_ahead():  # I-92
+        """One that the loader finds: its list of libraries has what was in the folder."""
+        place, cache = os.path.join(DIR, "libraries"), os.path.join(DIR, "cache")
+        os.makedirs(place, 0o755, exist_ok=True)
+        shutil.copyfile(os.path.join(os.path.dirname(LETHE), "tests", "daemon", "load-skill.so"), os.path.join(place, "liblethe-placed.so"))
+        folder = skill("load", ["lethe-load", "/skill/skill.so"], {}, warm={"preload": ["liblethe-placed.so"]})
+        shutil.copyfile(os.path.join(place, "liblethe-placed.so"), os.path.join(folder, "skill.so"))
+        wrap = ("unshare", "-m", "sh", "-c", f"mount --bind {place} /usr/local/lib && /sbin/ldconfig -X -C {cache} && mount --bind {cache} /etc/ld.so.cache && exec \"$@\"", "sh")
+        for mode, want in ((0o755, "warm"), (0o777, "cold")):
+            os.chmod(place, mode)
+            with Daemon(wrap=wrap) as d:
+                got = [run(folder) for _ in range(3)]
+                same([r["exit_code"] for r in got], [9] * 3, got)
+                same(got[2]["receipt"]["start"], want, oct(mode), got)
+                d.quiet()
 
 
 main()
