@@ -132,7 +132,7 @@ def a_terminal_that_is_stopped_keeps_no_region_past_its_budget():  # I-62, I-63
     os.fchmod(slave, 0)
     p = subprocess.Popen([LETHE, "run", "--no-serve", "--timeout", "500ms", "--exec", "/usr/bin/yes"], stdin=subprocess.DEVNULL, stdout=slave, stderr=subprocess.PIPE, env=ENV)
     try:
-        wait_for(lambda: [e for e in log("--type", "invocation.ended") if e["outcome"] == "timed_out"], "the region's end")
+        wait_for(lambda: [e for e in log("--type", "invocation.ended") if e.get("outcome") == "timed_out"], "the region's end")
         check(p.poll() is None, "what is left for the terminal waits for its reader")
         p.terminate()
         p.communicate(timeout=30)

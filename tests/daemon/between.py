@@ -10,6 +10,7 @@ locales, gconv, .pth files, NODE_OPTIONS, PERL5OPT. All of them go on from inter
 The control: each way is found by the same program when nothing stands against it, in the region that planted it (by its program, or by another one that it
 executes) or, where a region can plant nothing, by a second process in a root that can be written to.
 """
+import atexit
 import contextlib
 import functools
 import glob
@@ -107,6 +108,15 @@ from tap import DIR, ENV, ROOT, add, ask_daemon, case, check, lethe, main, same,
 ASKED = set()
 FOUND = {}  # by each program, before anything was planted
 D = Daemon()
+
+
+@atexit.register
+def end_of_daemon():
+    """Where not all cases are run."""
+    if hasattr(D, "p") and D.p.returncode is None:
+        D.__exit__(None)
+
+
 
 
 def register():

@@ -150,6 +150,21 @@ def when_it_was_answered_nothing_is_left():  # I-70
                 nothing_stays(d, w, end)
 
 
+def below_the_stack(pid):
+    """Bytes that the loop's own functions left behind, more than a page below what it has on its stack while it sleeps; of those functions that put it to sleep
+    none reaches that far."""
+    state = []
+
+    def sleeps():
+        with open("/proc/%d/syscall" % pid, encoding="utf-8") as f:
+            state[:] = f.read().split()
+        return len(state) == 9
+    wait_for(sleeps, "that it sleeps")
+    with open("/proc/%d/mem" % pid, "rb", buffering=0) as f:
+        f.seek(int(state[7], 16) - 3 * 4096)
+        return f.read(2 * 4096)
+
+
 @case
 def nor_of_what_was_refused():  # I-70
     """The loop itself looks at the request, on its own stack: a working folder that is not there."""
@@ -159,6 +174,7 @@ def nor_of_what_was_refused():  # I-70
             answer = c.call("run", exec="/bin/true", cwd="/nosuch/" + w["argument"], stdin=w["stdin"])
             check(w["argument"] in answer["error"]["message"], answer)
             nothing_stays(d, w, "of a refused request")
+            wait_for(lambda: not below_the_stack(d.pid).strip(b"\0"), "zeros below the stack of the loop", seconds=20)
 
 
 @case

@@ -316,6 +316,7 @@ def regions_below_count_as_those_of_their_user():  # I-95
 
     def ask():
         s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        s.settimeout(60)
         s.connect(SOCKET)
         s.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "run", "params": {"skill": "many", "stream": ["stdout"]}}).encode() + b"\n")
         f = s.makefile()

@@ -68,6 +68,7 @@ AGAIN, END, QUEUES, ROUND, SHARED, TRACE = (f"supervisor/scrub/guard/{x}.c" for 
 TEARDOWN = "supervisor/scrub/teardown.c"
 FORGETS = "nothing_of_one_region_is_in_it_when_it_serves_the_next"
 FOES = "scrub/foes.py"
+HELD_START, NOT_HELD = "no name and no content that is held holds a start", "the same without a server that holds runs"
 SERVES_NOBODY = "an_interpreter_with_a_thread_or_something_shared_serves_nobody"
 
 MUTATIONS = [
@@ -80,7 +81,7 @@ MUTATIONS = [
     Mutation("filter: merged memory", [allow("madvise")], "sys-merge"),
     Mutation("filter: rules of a Landlock of its own", [allow("landlock_add_rule")], "sys-landlock-file,mem-landlock"),
     Mutation("filter: nobody throws pages out of the host's cache", [allow("fadvise64")], "cache-drop"),
-    Mutation("filter: nobody asks what is in the host's cache", [allow("preadv2", "cachestat")], "cache-ask"),
+    Mutation("filter: nobody asks what is in the host's cache", [allow("preadv2", "cachestat")], "cache-ask,cache-ask-stat"),
     Mutation("filter: no hints for writes", [allow("fcntl")], "hint-shared"),
     Mutation("net namespace where connect and /proc were granted", [("supervisor/spawn/spawn.c", "(g->network != NETWORK_HOST && g->proc)",
              "(g->network == NETWORK_NONE && g->proc)")], "proc-net"),
@@ -128,16 +129,20 @@ MUTATIONS = [
              ("worker/program.c", "execve(name, (char **)w->spec.argv, (char **)w->spec.env)", "execve(name, (char **)w->spec.argv, environ)")],
              "env-leak"),
     # --- what is counted per user, and what all have in common
-    Mutation("filter: locks are the supervisor's to make", [allow("flock", "fcntl")], "lock-flock,lock-record,lock-own,lock-test,lock-device,lock-read-only"),
+    Mutation("filter: locks are the supervisor's to make", [allow("flock", "fcntl")], "lock-flock,lock-record,lock-own,lock-test,lock-device,lock-device-record,lock-read-only"),
     Mutation("locks: a file of the region's own", [first_line("supervisor/region/region-locks.c", "static bool locks_is_own(RegionLocks *l, const LockPlace *p, int fd, const LockFile *f)",
              "        return true;")], "lock-flock,lock-record,lock-own,lock-device"),
     Mutation("locks: on a copy of the descriptor, not by going on", [("supervisor/region/region-notify-own.c", "        switch (region_locks_call(",
              "        if (region_locks_call(n->locks, &place, n->req, &error, object) == 0) {\n                region_notify_answer(n, n->req->id, 0, true);\n"
              "                return;\n        }\n        switch (region_locks_call(")], "no thread slips a file of the host under a lock", cases="objects.py"),
+    Mutation("locks: so many ranges", [("supervisor/region/region-locks.c", "        return l->ranges <= LOCK_RANGES_MAX;", "        return true;")],
+             "the number of locked ranges is bounded", cases="objects.py"),
     Mutation("filter: watches are the supervisor's to make", [allow("inotify_add_watch")], "watch-usr,watch-device,watch-read-only"),
     Mutation("inotify: a limit of the region's own", [first_line("worker/objects.c", "int step_objects(Worker *w)", "        return 0;")], "obj-inotify"),
     Mutation("each region of root has a user of its own", [("supervisor/spawn/spawn.c", "if (!p.root || p.region_id)", "if (1)")],
              "each region of root is a user of its own", cases="objects.py"),
+    Mutation("each region of root has a user that nobody else is", [first_line("supervisor/spawn/uids.c",
+             "static int uids_check(const UidRange *r, bool standard, bool *ret_none, Diag *reterr)", "        return 0;")], "the range of ids is the operators", cases="objects.py"),
     Mutation("regions of one template: no more than have room", [("supervisor/spawn/spawner.c", " || t->users >= s->regions_most", "")],
              "a region of a template has all of its own share", cases="objects.py"),
     Mutation("inotify: none where it cannot be limited", [("supervisor/spawn/probe.c", "statvfs(\"/proc/sys/user/max_inotify_instances\", &fs) == 0 &&", "statvfs(\"/proc/sys/user\", &fs) == 0 &&"),
@@ -150,8 +155,10 @@ MUTATIONS = [
     Mutation("filter: the size of a pipe", [allow("fcntl")], "obj-pipe-size,pipe-shared-size"),
     Mutation("shared memory: charged when it is made", [first_line(BUDGET, "Breach region_budget_ask_shared(RegionBudget *b, uint64_t bytes)",
              "        return budget_no_breach;")], "mem-shared-held,mem-shared-zero", "--as user"),
+    Mutation("shared memory: what is not listed stays charged", [("supervisor/region/region-shared.c", "        if (!region_shared_is_full(s) && shared_room(", "        if (shared_room(")],
+             "the_list_of_calls_has_a_bound", runner="region/test-region-shared"),
     Mutation("filter: shared mappings are notified", [("supervisor/policy/filter-args.c", "MASK(3, (without) | MAP_SHARED_VALIDATE, MAP_PRIVATE)",
-             "MASK(3, (without), 0)")], "mem-shared-held,mem-shared-zero", "--as user"),
+             "MASK(3, (without), 0)")], "mem-shared-small", "--as user"),
     Mutation("what pipes and sockets hold is memory", [(BUDGET, "b->queued = queues_bytes(b->worker, &b->queues_blocked);", "b->queued = 0;")], "mem-pipes-kept,mem-sockets-kept", "--as user"),
     Mutation("memory of a process without its first thread", [("supervisor/region/region-proc.c", "if (f[17] > 1 && f[PROC_VSIZE] == 0", "if (0 && f[PROC_VSIZE] == 0")],
              "mem-leader", "--as user"),
@@ -273,6 +280,10 @@ MUTATIONS = [
              "when it was answered nothing is left", cases="../daemon/heap.py"),
     Mutation("a copy that was touched is read again", [("supervisor/manifest/copy.c", "if (!copy_looks_as_made(s, part, &before)) {", "if (0) {")],
              "is_refused_when_it_was_touched", runner="manifest/test-manifest-copy"),
+    Mutation("copies are read again by verify", [first_line("supervisor/manifest/copy.c", "int copy_check(int fd, const char *path, const char *digest, Diag *reterr)",
+             "        return 0;")], "verify reads the copies again", cases="copies.py"),
+    Mutation("a callback of a later start has the copy", [("supervisor/daemon/run-release.c", ".digest = digest, .gone = true};", ".digest = NULL, .gone = false};")],
+             "a skill that was changed meanwhile is called as it ran", cases="callbacks.py"),
     Mutation("guard: who executes is waited for", [(END, "goes = goes && !s->alone && !others_execute(g, s);", "goes = goes && !s->alone;")],
              "one that executes keeps no page of another from being overwritten", cases="teardown.py"),
     Mutation("guard: in a round, one that has pages of a few others stays", [(ROUND, "        if (!all)\n                stay(g, s);\n        return all;", "        return true;")],
@@ -299,6 +310,13 @@ MUTATIONS = [
              "nothing_that_was_granted_is_loaded_before_confinement", runner="spawn/test-warm"),
     Mutation("template: one serves one client", [("supervisor/spawn/view.c", "owner->client, owner->net_host};", "0, owner->net_host};")],
              "an_interpreter_serves_one_client_and_is_the_systems", runner="spawn/test-warm"),
+    Mutation("between two invocations: an interpreter of each user", [("supervisor/spawn/view.c", "owner->client, owner->net_host};", "0, owner->net_host};")],
+             "skills are there", cases="../daemon/between.py"),
+    Mutation("between two invocations: copies and shims are read-only", [("worker/bind.c", "attr.attr_set |= MOUNT_ATTR_RDONLY;", ";"),
+             ("supervisor/spawn/tree.c", "MOUNT_ATTR_RDONLY", "0"), NO_LANDLOCK],
+             "python: nothing is found by another invocation,c: nothing is found by another invocation", "--as user", cases="../daemon/between.py", before="skills are there"),
+    Mutation("warm: a library comes from a folder that root alone can write", [("shim/warm/lethe-load.c", "if (dl_iterate_phdr(is_elsewhere, folders) != 0)", "if (0)")],
+             "a library of a folder that others can write is loaded by nobody ahead", cases="../daemon/zygote.py"),
     Mutation("warm: an interpreter with another process is none", [("worker/warm-alone.c", "return pid == 1 || pid == getpid() ? 0 : EBUSY;", "return 0;")], SERVES_NOBODY,
              runner="spawn/test-warm"),
     Mutation("warm: an interpreter with a description that is shared is none", [("worker/warm-alone.c", "S_ISCHR(st.st_mode)) ? 0 : EBADF;", "S_ISCHR(st.st_mode)) ? 0 : 0;")],
@@ -416,15 +434,15 @@ MUTATIONS = [
              "a child does not outlive its parent", cases="tree.py"),
     Mutation("left behind: one look is no wait", [("supervisor/region/region-proc.c", "        return now - w->since >= usec;", "        return true;")],
              "one_wait_is_told_from_many", runner="region/test-region-proc"),
-    Mutation("start: a name is looked up by a task of its own", [("supervisor/base/quiet.c", "r = opens ? aside_open(quiet_open_aside, q, sizeof(*q), quiet_left)",
-             "r = opens ? (int)quiet_open_aside(q)")], "no name and no content that is held holds a start", cases="starts.py", program="cli/holder"),
+    Mutation("start: a name is looked up by a task of its own", [("supervisor/base/quiet.c", "r = how ? aside_open(quiet_open_aside, &q, sizeof(q), quiet_left)",
+             "r = how ? (int)quiet_open_aside(&q)")], HELD_START, cases="starts.py", before=NOT_HELD, program="cli/holder"),
     Mutation("start: that task has no descriptors of ours", [("supervisor/base/aside.c", "        if (a->keep != ASIDE_ALL && aside_own_files(", "        if (0 && aside_own_files(")],
-             "no name and no content that is held holds a start", cases="starts.py", program="cli/holder"),
+             HELD_START, cases="starts.py", before=NOT_HELD, program="cli/holder"),
     Mutation("start: what is served is read below a process that ends it", [("supervisor/cli/cmd-run.c", "                if (code != AGAIN)\n                        return code;\n"
              "                quiet_read_local_alone(false);", "                if (code == AGAIN)\n                        quiet_read_local_alone(false);\n"
-             "                return code == AGAIN ? run_command(argc, argv) : code;")], "no name and no content that is held holds a start", cases="starts.py", program="cli/holder"),
+             "                return code == AGAIN ? run_command(argc, argv) : code;")], HELD_START, cases="starts.py", before=NOT_HELD, program="cli/holder"),
     Mutation("start: a worker that mounts is waited for until its time", [("supervisor/daemon/run-events.c", "        if (source)\n", "        if (0)\n")],
-             "no name and no content that is held holds a start", cases="starts.py", program="cli/holder"),
+             HELD_START, cases="starts.py", before=NOT_HELD, program="cli/holder"),
     Mutation("start: the worker does not ask for what it mounts", [("worker/bind.c", "e == 0 && sys_kind(tree, &st) < 0", "e == 0 && fstat(tree, &st) < 0")],
              "the root of what is granted is mounted unseen", cases="starts.py", program="cli/holder"),
     Mutation("start: a daemon reads nothing that is served", [("supervisor/serve/main.c", "quiet_read_local_alone(true)", "quiet_read_local_alone(false)")],
@@ -566,6 +584,8 @@ MUTATIONS = [
              "a skill that others can write is refused", cases="owners.py"),
     Mutation("owner: folders above count", [("supervisor/base/owner.c", "                r = owner_judge(w, &st, last);", "                r = last ? owner_judge(w, &st, last) : 0;")],
              "a policy that others can write is refused,a sticky folder above is no others", cases="owners.py"),
+    Mutation("owner: nobody else writes an anchor", [("supervisor/ledger/anchor.c", "r = store_mode(s) == STORE_READ ? 0 : owner_check(path, geteuid(), &other);",
+             "r = 0 ? owner_check(path, geteuid(), &other) : 0;")], "an anchor that others can write is refused", cases="owners.py"),
     Mutation("verify: runs and their notes", [("supervisor/audit/state.c", "return r == 0 && bad ? say(", "return 0 ? say(")], "runs_and_their_notes",
              runner="governed/test-governed-verify"),
     Mutation("canon: a tool's output ends nothing", [(INTERPRET, "if (role == CUE_TOOL_RESULT && ", "if (0 && ")], "from_a_tool", runner="canon/test-interpret"),
@@ -608,6 +628,8 @@ MUTATIONS = [
              "        j->peer->users++;\n        j->policy = shared_policy_use(c->server->policy);\n"),
              ("supervisor/serve/reload.c", "if (on && j->policy != s->policy)", "if (on && !j->policy)")],
              "what waits is judged when its turn comes", cases="../daemon/revoke.py", before="skills are there"),
+    Mutation("serve: what waits of whom the policy does not name any more is refused at once", [("supervisor/serve/reload.c", "        jobs_judge_queued(s);\n        return 0;", "        return 0;")],
+             "a client that is not named any more waits for nothing", cases="../daemon/revoke.py", before="skills are there"),
     Mutation("serve: a reload waits for what was prepared", [("supervisor/serve/reload.c", "pool_is_settled(s->pool) && ", ""),
              ("supervisor/daemon/pool.c", "        while (p->n_kinds > 0)\n                drop_kind(p, 0);\n        if (pool_wishes_take", "        if (pool_wishes_take")],
              "nothing that was prepared is left", cases="../daemon/revoke.py", before="skills are there"),
@@ -665,11 +687,13 @@ MUTATIONS = [
     Mutation("denials: the host is not looked at before the end", [("supervisor/region/region-notify.c", "                region_outside_add(&n->outside,",
              "                (void)!access(full, F_OK);\n                region_outside_add(&n->outside,")], "names outside of a region reach nobody", cases="waits.py",
              program="cli/holder"),
+    Mutation("denials: on_denial is kept at the end", [first_line("supervisor/region/region.c", "void region_explain_denials(Region *r)", "        if (r) return;")],
+             "a denied path ends the region by its own end", cases="waits.py", program="cli/holder"),
     Mutation("a region that cannot be killed is left behind", [first_line("supervisor/scrub/teardown.c", "static bool is_to_be_left(Region *r)", "        if (r) return false;")],
              "a granted file system that never answers holds nobody", cases="waits.py", program="cli/holder"),
-    Mutation("a region that was left behind holds no start", [("supervisor/daemon/recover.c", "                if (recover_first_waits(row, &wait, ret_tasks))\n"
-             "                        return RECOVER_E_LEFT;\n        }\n        return diag", "        }\n        return diag")],
-             "a granted file system that never answers holds nobody,what was left behind holds no later start", cases="waits.py", program="cli/holder"),
+    Mutation("a region that was left behind holds no start", [first_line("supervisor/daemon/recover.c",
+             "static bool recover_waits(const RegionRow *row, const ProcBlocked *b, ProcWait *w, unsigned *ret_tasks)", "        return false;")],
+             "what was left behind holds no later start", cases="waits.py", before="a granted file system that never answers holds nobody", program="cli/holder"),
     Mutation("connect: only granted addresses", [first_line("supervisor/region/region-notify.c",
              "static bool address_granted(const Grant *g, const struct sockaddr_storage *a)", "        return true;")], "net-connect-other"),
     Mutation("the receipt takes a link's place", [("supervisor/base/io.c", 'snprintf(tmp, sizeof(tmp), "%s.%08x.tmp", path, r)', 'snprintf(tmp, sizeof(tmp), "%s", path)'),
@@ -713,7 +737,7 @@ class Copy:
                     raise SystemExit(f"{name} does not hold: {old}")
                 with open(path, "w", encoding="utf-8") as f:
                     f.write(text.replace(old, new))
-            self.ninja("all" if any("scrub/" in name for name, _, _ in edits) else "lethe", "lethe-serve", "lethe-worker", "lethe-guard", *more)
+            self.ninja("all" if any("scrub/" in name for name, _, _ in edits) else "lethe", "lethe-serve", "lethe-worker", "lethe-guard", "shim-root.stamp", *more)
             yield
         finally:
             for path, text in changed.items():
@@ -727,7 +751,7 @@ class Copy:
         """Each case's name and why it failed: '' when it passed all the same."""
         given = os.path.join(self.build, "tests", m.program) if m.program else m.options.split()[1]
         with self.changed(m.edits, *([f"tests/{m.program}"] if m.program else [])):
-            p = subprocess.run([sys.executable, os.path.join(self.source, "tests", "cli", m.cases), os.path.join(self.build, "lethe"), given],
+            p = subprocess.run([os.path.join(self.source, "tests", "cli", m.cases), os.path.join(self.build, "lethe"), given],
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, env=dict(os.environ, LETHE_CASES=",".join(filter(None, (m.before, m.attacks)))))
         rows = re.findall(r"^(not )?ok \d+ - (.*)\n(?:# (.*))?", p.stdout.decode(errors="replace"), re.M)
         rows = [row for row in rows if row[0] or row[1] not in m.before.split(",")]
