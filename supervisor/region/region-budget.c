@@ -58,6 +58,8 @@ void region_budget_start(RegionBudget *b, pid_t worker, uint64_t now) {
         b->tick_usec = b->cgroup->memory && b->cgroup->pids ? TICK_SLOW_USEC : TICK_FAST_USEC;
         b->tick_deadline = now + MIN(b->tick_usec, b->grant->budget.cpu_usec);
         b->tasks_bound = 1;
+        if (b->grant->network == NETWORK_CONNECT || b->grant->network == NETWORK_HOST)
+                region_cgroup_limit_sockets(b->cgroup, budget_own_memory(b));
         b->scratch_seen = b->scratch_base = scratch_mark(b);
 }
 
@@ -254,6 +256,15 @@ static void look_queues(RegionBudget *b, bool slow) {
                 b->queued = 0;
 }
 
+static Breach look_sockets(RegionBudget *b) {
+        uint64_t held;
+
+        if (region_cgroup_with_sockets(b->cgroup, &held) < 0)
+                return budget_no_breach;
+        b->peak_memory_bytes = MAX(b->peak_memory_bytes, held + b->reserved);
+        return held > budget_own_memory(b) ? budget_breach_of_memory(b, held + b->reserved) : budget_no_breach;
+}
+
 Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         const Budget *max = &b->grant->budget;
         uint64_t cost, next, cpu_left;
@@ -283,6 +294,8 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
                 look_queues(b, slow);
                 r = look_memory(b, true);
         }
+        if (r.outcome == OUTCOME_NONE)
+                r = look_sockets(b);
         if (r.outcome == OUTCOME_NONE && b->cgroup->pids)
                 r = region_budget_tasks_event(b);
         else if (r.outcome == OUTCOME_NONE && b->tree.tasks + b->lent.processes > max->processes)

@@ -149,21 +149,48 @@ int region_cgroup_memory_peak(const RegionCgroup *c, uint64_t *ret) {
         return group_file_number(c, GROUP_MEMORY_PEAK, ret);
 }
 
+void region_cgroup_limit_sockets(RegionCgroup *c, uint64_t bytes) {
+        if (c->made && c->memory && !c->v2)
+                c->sockets = group_write(c->memory, "memory.kmem.tcp.limit_in_bytes", "%llu", (unsigned long long)bytes) == 0;
+}
+
+static uint64_t group_files(const char *stat) {
+        return group_keyed(stat, "total_inactive_file") + group_keyed(stat, "total_active_file");
+}
+
+int region_cgroup_with_sockets(const RegionCgroup *c, uint64_t *ret) {
+        uint64_t now, files, sockets;
+        char text[4096];
+        int e;
+
+        if (!c->sockets)
+                return -ENOENT;
+        e = group_read(c->memory, "memory.kmem.tcp.usage_in_bytes", text, sizeof(text));
+        if (e < 0)
+                return e;
+        sockets = strtoull(text, NULL, 10);
+        if (sockets == 0)
+                return -ENOENT;
+        if ((e = region_cgroup_memory_now(c, &now)) < 0 || (e = group_read(c->memory, "memory.stat", text, sizeof(text))) < 0)
+                return e;
+        files = group_files(text);
+        *ret = sockets + (now > files ? now - files : 0);
+        return 0;
+}
+
 int region_cgroup_peak_anew(const RegionCgroup *c) {
         return group_file_write(c, GROUP_MEMORY_PEAK, "0");
 }
 
 CgroupFull region_cgroup_full(const RegionCgroup *c, uint64_t limit_bytes) {
-        uint64_t peak, files;
+        uint64_t peak;
         char text[4096];
 
         if (!c->made || c->v2 || region_cgroup_memory_peak(c, &peak) < 0 || peak < (limit_bytes & ~UINT64_C(4095)))
                 return CGROUP_NOT_FULL;
         if (group_read(c->memory, "memory.stat", text, sizeof(text)) < 0)
                 return CGROUP_NOT_FULL;
-        files = group_keyed(text, "total_inactive_file");
-        files += group_keyed(text, "total_active_file");
-        return files < FULL_FILES_MAX ? CGROUP_FULL : CGROUP_FULL_OF_FILES;
+        return group_files(text) < FULL_FILES_MAX ? CGROUP_FULL : CGROUP_FULL_OF_FILES;
 }
 
 int region_cgroup_cpu_usec(const RegionCgroup *c, uint64_t *ret) {

@@ -123,8 +123,8 @@ bool cgroup_pool_give(CgroupPool *p, RegionCgroup *c) {
         uint64_t charged = 0;
         bool taken;
 
-        if (!c->made || c->v2 || region_cgroup_oom_count(c) > 0 || region_cgroup_pids_max_count(c) > 0 || c->counted || region_cgroup_oom_kills(c) > 0 ||
-            !all_empty(c))
+        if (!c->made || c->v2 || region_cgroup_oom_count(c) > 0 || region_cgroup_pids_max_count(c) > 0 || c->counted || c->sockets ||
+            region_cgroup_oom_kills(c) > 0 || !all_empty(c))
                 return false;
         if (c->memory && (region_cgroup_memory_now(c, &charged) < 0 || charged > CHARGED_MAX))
                 return false;

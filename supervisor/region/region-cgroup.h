@@ -23,6 +23,7 @@ typedef struct RegionCgroup {
 
         struct CgroupFiles *files; /* owned: kept open from one region to the next; NULL: opened for each use */
         struct CgroupPool *pool; /* borrowed: where it came from and may go back to; NULL: made for one region */
+        bool sockets;            /* version 1: what sockets hold is limited and counted, apart from memory */
         bool counted;            /* a limit was hit: its counters are not those of a new group any more */
         uint64_t cpu_before;     /* usec that regions before this one used in it */
         uint64_t tasks_before;   /* the most tasks that one of them had */
@@ -77,6 +78,11 @@ uint64_t region_cgroup_oom_kills(const RegionCgroup *c);
 /* Measured values: return 0 or -errno (-ENOENT: no such controller). */
 int region_cgroup_memory_now(const RegionCgroup *c, uint64_t *ret_bytes);
 int region_cgroup_memory_peak(const RegionCgroup *c, uint64_t *ret_bytes);
+/* Version 1 counts what sockets hold (TCP, UDP) apart from memory, and only when it is to be limited: from now on, at most that many bytes. */
+void region_cgroup_limit_sockets(RegionCgroup *c, uint64_t bytes);
+/* These and the memory together, without the pages of files, which the kernel gives back at need: what cannot be given back. Returns 0 or -errno, -ENOENT
+ * where sockets are counted with memory, or hold nothing. */
+int region_cgroup_with_sockets(const RegionCgroup *c, uint64_t *ret_bytes);
 int region_cgroup_cpu_usec(const RegionCgroup *c, uint64_t *ret_usec);
 /* Tasks: the most that this region had, or those that it has now where the kernel does not tell (before Linux 6.11) or a region before it in the group had
  * more. The worker, which version 2 counts, is none. */

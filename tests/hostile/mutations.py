@@ -173,6 +173,8 @@ MUTATIONS = [
              "mem-sent-stream", "--as user"),
     Mutation("datagrams that closed sockets sent are memory", [("supervisor/region/region-queues.c", "sum = datagrams ? p->length : 0;", "sum = 0;")], "mem-sent-datagrams",
              "--as user"),
+    Mutation("what TCP and UDP sockets hold is memory (control groups of version 1)", [("supervisor/region/region-budget.c",
+             "                r = look_sockets(b);\n", "                ;\n")], "mem-tcp"),
     Mutation("events of inotify are memory", [("supervisor/region/region-queues.c", "#define QUEUES_EVENT 4 ", "#define QUEUES_EVENT 0 ")], "mem-events", "--as user"),
     Mutation("open files are memory", [("supervisor/region/region-queues.c", "#define QUEUES_OPEN 256 ", "#define QUEUES_OPEN 0 ")], "mem-files", "--as user"),
     Mutation("tables of descriptors are memory", [("supervisor/region/region-queues.c", "#define QUEUES_SLOT 8 ", "#define QUEUES_SLOT 0 ")], "mem-files-tables", "--as user"),

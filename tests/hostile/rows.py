@@ -243,6 +243,8 @@ BUDGETS = [
     Row("mem-sent-packets", "I-66", "20 packets 5000", program="mem-sent", opts="--memory 8m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="20 packets"),
     Row("mem-sent-datagrams", "I-66", "20 datagrams 5000", program="mem-sent", opts="--memory 8m --network private", outcome="out_of_region", limiting="memory", who=(USER,),
         tiers=NS_ONLY, control_args="20 datagrams"),
+    # An ordinary user has no control group: what closed connections have still to send is named there.
+    Row("mem-tcp", "I-66", "64 5000", opts="--memory 16m --network host", outcome="out_of_region", limiting="memory", who=(ROOT,), control_args="64"),
     Row("mem-events", "I-66", "8 5000", opts="--memory 8m", outcome="out_of_region", limiting="memory", who=(USER,), tiers=NS_ONLY, control_args="8"),
     Row("mem-folios-pipes", "I-66", "16 {out} splice", program="mem-folios", opts="-v {out}:{out}:rw", who=(USER,), denial=("splice", ""), control_args="16 {base} splice"),
     Row("mem-folios-sockets", "I-66", "16 {out} sendfile", program="mem-folios", opts="-v {out}:{out}:rw", who=(USER,), denial=("sendfile", ""),

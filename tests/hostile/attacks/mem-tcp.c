@@ -1,0 +1,31 @@
+// I-66: what closed TCP connections have still to send, and what came in and is not read: argv[1] MiB. It waits then for argv[2] milliseconds.
+#include "attack.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+int main(int argc, char **argv) {
+        size_t mib = (size_t)atoi(arg(argc, argv, 1)), got = 0, before = 1;
+        struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+        socklen_t n = sizeof a;
+        static char block[1 << 18];
+        int to = socket(AF_INET, SOCK_STREAM, 0), size = 8 << 20;
+
+        if (to < 0 || bind(to, (struct sockaddr *)&a, n) < 0 || listen(to, 100) < 0 || getsockname(to, (struct sockaddr *)&a, &n) < 0)
+                contained("socket");
+        for (int i = 0; i < 100 && got < mib << 20 && got != before; i++) {
+                int s = socket(AF_INET, SOCK_STREAM, 0);
+                setsockopt(s, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+                if (s < 0 || connect(s, (struct sockaddr *)&a, n) < 0 || accept(to, NULL, NULL) < 0)
+                        break; /* the kernel gives no more, or there are no more descriptors */
+                before = got;
+                for (ssize_t k; (k = send(s, block, sizeof block, MSG_DONTWAIT)) > 0;)
+                        got += (size_t)k;
+                close(s);
+        }
+        if (argc > 2)
+                sleep_msec(atol(argv[2]));
+        if (got < mib << 20)
+                contained("%zu KiB in queues", got >> 10);
+        escaped("%zu MiB in queues", got >> 20);
+}
