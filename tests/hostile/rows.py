@@ -221,6 +221,7 @@ BUDGETS = [
     Row("mem-shared", "I-24", "200", opts="--memory 64m", outcome="out_of_region", limiting="memory"),
     Row("mem-shared-held", "I-66", "128 anonymous", opts="--memory 64m", outcome="out_of_region", limiting="memory"),
     Row("mem-shared-zero", "I-66", "128 zero", program="mem-shared-held", opts="--memory 64m", outcome="out_of_region", limiting="memory"),
+    Row("mem-shared-multipass", "I-66", "128 anonymous", program="mem-shared-held", opts="--memory 64m --discipline multipass", outcome="out_of_region", limiting="memory"),
     Row("mem-shared-small", "I-66", "128 anonymous 256", program="mem-shared-held", opts="--memory 64m", outcome="out_of_region", limiting="memory"),
     Row("mem-tables", "I-66", "128 stay", opts="--memory 64m", outcome="out_of_region", limiting="memory", control_args="128"),
     Row("mem-stack", "I-24", "200", opts="--memory 64m", outcome="out_of_region|signaled"),

@@ -39,7 +39,7 @@ if O.tier not in TIERS:
 FOE = os.path.join(os.path.abspath(O.build), "tests", "scrub", "foe")
 ROOTLESS, LANDLOCK = not ROOT, O.tier == "landlock"
 MB = 1 << 20
-CLEARED = ("cleared", "cleared_kernel")
+CLEARED = ("cleared", "cleared_early", "cleared_kernel")
 os.chmod(DIR, 0o711)
 WITNESS = os.path.join(DIR, "witness")
 with open(WITNESS, "wb") as f:
@@ -169,6 +169,7 @@ foe("sent-urgent", "sent-urgent", 0, least=MB, files=1)
 foe("sent-urgent-nested", "sent-urgent", 1, least=MB, files=1)
 foe("one-page", "one-page", 0, least=4096 if ROOTLESS else MB, user_misses=["unmapped"])
 foe("one-page-killed", "one-page", 1, outcome=CANCELLED, ends=TERM, least=4096 if ROOTLESS else MB, user_misses=["unmapped"])
+foe("one-page-multipass", "one-page", 0, more=("--discipline", "multipass"), least=4096 if ROOTLESS else MB, user_misses=["unmapped"])
 foe("one-page-file", "one-page-file", 0, least=0 if ROOTLESS else MB, user_misses=["file"])
 if not LANDLOCK:
     foe("thread-waiting-killed", "thread-waiting", 1, more=["--network", "private"], outcome=CANCELLED, ends=TERM, least=MB, files=1)
