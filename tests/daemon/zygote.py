@@ -3,6 +3,7 @@
 
 usage: zygote.py LETHE root|user
 """
+import json
 import os
 import re
 import shutil
@@ -103,6 +104,26 @@ def it_ends_with_the_daemon():
             check(len(pids) >= 2, pids)
             os.kill(d.pid, signum)
             wait_for(lambda: all(field(p, "State")[:1] in ("", "Z") for p in pids), f"the end of {pids}")
+
+
+@case
+def what_a_skill_has_placed_is_taken_in_its_regions_alone():  # I-92
+    """A folder that is granted where an interpreter looks for what it takes without being asked: each region takes it once, as a child of its own first process."""
+    place, rules = os.path.join(DIR, "granted"), os.path.join(DIR, "files.json")
+    os.makedirs(place, exist_ok=True)
+    os.chmod(place, 0o777)
+    mark = "import os\nwith open(os.path.join(os.path.dirname(__file__), 'log'), 'a') as f:\n    f.write('%d ' % os.getppid())\n"
+    for path, text in ((os.path.join(place, "usercustomize.py"), mark), (rules, json.dumps({"version": 1, "files": [{"path": place, "access": "write"}]}))):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+    files = [{"path": place, "access": "write", "at": "/work/.local/lib/python3.%d/site-packages" % sys.version_info[1]}]
+    manifest = {"version": 1, "entry": {"main": ENTRY}, "warm": {"preload": ["json"]}, "files": files}
+    folder = skill("placed", ENTRY, {"main.py": "print('ran')\n", "lethe.json": json.dumps(manifest)})
+    with Daemon(LETHE_POLICY=rules) as d:
+        got = [run(folder) for _ in range(3)]
+        same([r["stdout"] for r in got], ["ran\n"] * 3, got)
+        same((got[2]["receipt"]["start"], read(os.path.join(place, "log"))), ("warm", "1 1 1 "))
+        d.quiet()
 
 
 if ROOT:
