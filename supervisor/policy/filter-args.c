@@ -71,8 +71,9 @@ const FilterRow filter_rows[] = {
         {"brk", WHEN_NO_FREES, 0, {}},
         {"brk", WHEN_FREES, 1, {ZERO(0)}}, /* a question */
         {"ftruncate", WHEN_NO_FREES, 0, {}},
-        {"fallocate", WHEN_NO_FREES, 0, {}},
-        {"fallocate", WHEN_FREES, 1, {MASK(1, INT & ~1U, 0)}}, /* at most FALLOC_FL_KEEP_SIZE */
+        /* On a disk of the host one call takes any space at once, before anybody can look. */
+        {"fallocate", WHEN_NAMESPACES | WHEN_NO_FREES, 0, {}},
+        {"fallocate", WHEN_NAMESPACES | WHEN_FREES, 1, {MASK(1, INT & ~1U, 0)}}, /* at most FALLOC_FL_KEEP_SIZE */
         {"mprotect", WHEN_MEMORY_CGROUP, 0, {}},
         {"mprotect", WHEN_MEMORY_NOTIFIED, 1, {BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
         {"mprotect", WHEN_MEMORY_NOTIFIED, 1, {MASK(2, PROT_WRITE, 0)}},

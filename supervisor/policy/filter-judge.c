@@ -72,6 +72,7 @@ static const DenyRow deny_rows[] = {
         {"prctl", "process-attributes", EPERM},
         {"personality", "process-attributes", EPERM},
         {"landlock_add_rule", "hidden-files", EOPNOTSUPP}, /* a rule keeps a deleted file's data; and 65,536 ports are memory that nobody counts */
+        {"fallocate", "scratch", EOPNOTSUPP}, /* posix_fallocate(3) writes then */
         {"splice", "hidden-memory", EINVAL}, /* programs read and write then */
         {"sendfile", "hidden-memory", EINVAL},
         {"fadvise64", "page-cache", EPERM},

@@ -115,6 +115,7 @@ static Breach breach_of_scratch(const RegionBudget *b, uint64_t used) {
  * was seen changes neither blocks nor inodes. */
 static Breach look_scratch(RegionBudget *b, FilesLook files) {
         const Budget *max = &b->grant->budget;
+        uint64_t unnamed;
         struct statfs fs;
         ScratchLook l;
         Breach r = budget_no_breach;
@@ -124,7 +125,10 @@ static Breach look_scratch(RegionBudget *b, FilesLook files) {
         if (b->scratch_on_host) {
                 if (files == FILES_NO)
                         return budget_no_breach;
+                /* First: a file that loses its name in between is left out once, and not counted twice. */
+                unnamed = b->worker > 0 && !b->over ? queues_unnamed(b->worker, b->scratch, &b->queues_blocked) : 0;
                 r = budget_look_files(b, &l);
+                l.bytes += unnamed;
                 b->scratch_now = l.bytes;
                 b->scratch_bytes = MAX(b->scratch_bytes, l.bytes);
                 if (l.bytes + b->lent.scratch_bytes > max->scratch_bytes)

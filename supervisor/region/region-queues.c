@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/sock_diag.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -41,6 +43,10 @@ typedef struct QueuesInodes {
 typedef struct QueuesSeen {
         QueuesInodes counted; /* sockets, and pipes of which an end for reading was seen */
         QueuesInodes written; /* pipes of which an end for writing was seen */
+        QueuesInodes files; /* without a name, of the scratch */
+        uint64_t unnamed;   /* their bytes */
+        const char *folder; /* the scratch, where it is one of the host's; else NULL */
+        uint32_t major, minor;
         bool *blocked;
 } QueuesSeen;
 
@@ -160,17 +166,35 @@ static uint64_t queues_lie_in(int fd) {
         return p ? strtoull(p + sizeof(key) - 1, NULL, 10) : 0;
 }
 
+/* A file of the scratch that has no name any more, through a link of /proc. Its path, if it is not too long to be told, has the scratch in it. */
+static bool queues_file(QueuesSeen *seen, const char *link, const char *name) {
+        static const char deleted[] = " (deleted)";
+        size_t n = seen->folder ? strlen(seen->folder) : 0, have = strlen(name);
+        struct statx st;
+
+        if (n == 0 || (have > 0 && (have <= n + sizeof(deleted) || memcmp(name, seen->folder, n) != 0 || name[n] != '/' ||
+                                    strcmp(name + have - (sizeof(deleted) - 1), deleted) != 0)))
+                return false;
+        if (statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_NLINK | STATX_INO | STATX_BLOCKS, &st) < 0 || st.stx_dev_major != seen->major ||
+            st.stx_dev_minor != seen->minor)
+                return have == 0;
+        if (st.stx_nlink == 0 && queues_new(&seen->files, st.stx_ino))
+                seen->unnamed += st.stx_blocks * 512;
+        return true;
+}
+
 static uint64_t queues_one(QueuesSeen *seen, int fd, const char *name, unsigned depth);
 
 /* fd is a copy of a descriptor that still lies in a socket; it is closed. */
 static uint64_t queues_sent_one(QueuesSeen *seen, int fd, unsigned depth) {
-        char link[64], name[64];
+        char link[64], name[PATH_MAX];
         uint64_t sum;
         ssize_t n;
 
         snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
         n = readlink(link, name, sizeof(name) - 1);
         name[MAX(n, (ssize_t)0)] = 0;
+        queues_file(seen, link, name);
         sum = queues_one(seen, fd, name, depth);
         close(fd);
         return sum;
@@ -274,7 +298,7 @@ static uint64_t queues_events(pid_t tid, const char *fd) {
 
 /* Of one table of descriptors, that of the task tid. An epoll may watch all that is in it; to ask what it watches may be to wait for who serves that. */
 static uint64_t queues_at(pid_t tid, QueuesSeen *seen) {
-        char path[64], link[384], name[64];
+        char path[64], link[384], name[PATH_MAX];
         uint64_t sum = queues_table(tid), all = 0, epolls = 0;
         struct dirent *de;
         DIR *d;
@@ -296,6 +320,7 @@ static uint64_t queues_at(pid_t tid, QueuesSeen *seen) {
                         sum += strncmp(name, "anon_inode:", 11) == 0 ? QUEUES_FILE : QUEUES_OPEN;
                 if (strcmp(name, "anon_inode:inotify") == 0)
                         sum += queues_events(tid, de->d_name);
+                queues_file(seen, link, name);
                 if (inode == 0 || queues_has(&seen->counted, inode))
                         continue;
                 copy = region_notify_copy_fd(tid, atoi(de->d_name));
@@ -309,9 +334,52 @@ static uint64_t queues_at(pid_t tid, QueuesSeen *seen) {
         return sum + epolls * all * QUEUES_WATCH;
 }
 
-uint64_t queues_bytes(pid_t root, bool *blocked) {
+/* "7f00-7f20 rw-s 00001000 fd:01 1057   /scratch/a (deleted)": who may not ask how large the file is takes what is mapped for it. */
+static void queues_mapped_line(QueuesSeen *seen, pid_t pid, const char *line) {
+        unsigned long from, to, offset;
+        size_t before = seen->files.n;
+        unsigned long long inode;
+        uint32_t major, minor;
+        char link[96];
+        int at = 0;
+
+        if (sscanf(line, "%lx-%lx %*s %lx %x:%x %llu %n", &from, &to, &offset, &major, &minor, &inode, &at) != 6 || at == 0 || line[at] != '/')
+                return;
+        snprintf(link, sizeof(link), "/proc/%d/map_files/%lx-%lx", (int)pid, from, to);
+        if (major != seen->major || minor != seen->minor || queues_has(&seen->files, inode) || queues_file(seen, link, line + at) || seen->files.n > before ||
+            strncmp(line + at, seen->folder, strlen(seen->folder)) != 0 || !strstr(line + at, " (deleted)") || !queues_new(&seen->files, inode))
+                return;
+        seen->unnamed += offset + (to - from);
+}
+
+static void queues_mapped(QueuesSeen *seen, pid_t pid) {
+        pid_t teller = tables_teller(pid);
+        char path[64], text[32768];
+        size_t n = 0;
+        ssize_t k;
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%d/maps", (int)teller);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        while (fd >= 0 && n < sizeof(text) - 1 && (k = read(fd, text + n, sizeof(text) - 1 - n)) > 0) {
+                char *line = text, *end;
+
+                n += (size_t)k;
+                text[n] = 0;
+                for (; (end = strchr(line, '\n')); line = end + 1) {
+                        *end = 0;
+                        queues_mapped_line(seen, teller, line);
+                }
+                n -= (size_t)(line - text);
+                memmove(text, line, n);
+        }
+        if (fd >= 0)
+                close(fd);
+}
+
+/* Of all processes below root. */
+static uint64_t queues_walk(pid_t root, QueuesSeen *seen) {
         _cleanup_free_ pid_t *list = NULL;
-        QueuesSeen seen = {.blocked = blocked};
         uint64_t sum = 0;
         size_t n = 0;
 
@@ -324,12 +392,37 @@ uint64_t queues_bytes(pid_t root, bool *blocked) {
                 if (tables_of(list[i], &tables, &n_tables) < 0)
                         break;
                 for (size_t k = 0; k < n_tables; k++)
-                        sum += queues_at(tables[k], &seen);
+                        sum += queues_at(tables[k], seen);
+                if (seen->folder)
+                        queues_mapped(seen, list[i]);
         }
         /* Whether a pipe is empty, its end for writing does not say. */
-        for (size_t i = 0; i < seen.written.n; i++)
-                sum += queues_has(&seen.counted, seen.written.v[i]) ? 0 : QUEUES_PIPE + REGION_PIPE_BYTES;
-        free(seen.counted.v);
-        free(seen.written.v);
+        for (size_t i = 0; i < seen->written.n; i++)
+                sum += queues_has(&seen->counted, seen->written.v[i]) ? 0 : QUEUES_PIPE + REGION_PIPE_BYTES;
+        free(seen->counted.v);
+        free(seen->written.v);
+        free(seen->files.v);
         return sum;
+}
+
+uint64_t queues_bytes(pid_t root, bool *blocked) {
+        return queues_walk(root, &(QueuesSeen){.blocked = blocked});
+}
+
+uint64_t queues_unnamed(pid_t root, int scratch, bool *blocked) {
+        QueuesSeen seen = {.blocked = blocked};
+        char link[64], folder[PATH_MAX];
+        struct statx st;
+        ssize_t n;
+
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", scratch);
+        n = readlink(link, folder, sizeof(folder) - 1);
+        if (n <= 1 || statx(scratch, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) < 0)
+                return 0;
+        folder[n] = 0;
+        seen.folder = folder;
+        seen.major = st.stx_dev_major;
+        seen.minor = st.stx_dev_minor;
+        queues_walk(root, &seen);
+        return seen.unnamed;
 }

@@ -300,6 +300,11 @@ Test(filter, what_is_given_back_is_notified) {
                         FilterVerdict v;
 
                         memcpy(d.args, rows[i].args, sizeof(d.args));
+                        if (rows[i].nr == SYS_fallocate && !(inputs[k] & 1)) { /* denied in tier landlock (I-24) */
+                                filter_judge(&in, &d, &v);
+                                cr_expect(execute(p, n_zero, &d) == SECCOMP_RET_USER_NOTIF && v.kind == FILTER_DENY && v.error == EOPNOTSUPP, "%s", rows[i].what);
+                                continue;
+                        }
                         cr_expect_eq(execute(f, n, &d) == SECCOMP_RET_USER_NOTIF, rows[i].frees, "%s, input %u", rows[i].what, inputs[k]);
                         cr_expect_eq(execute(p, n_zero, &d), SECCOMP_RET_ALLOW, "%s under zero, input %u", rows[i].what, inputs[k]);
                         if (!rows[i].frees)
