@@ -48,7 +48,7 @@
 
 #include <stdint.h>
 
-#define GUARD_VERSION 8U
+#define GUARD_VERSION 9U
 #define GUARD_FILE ".evidence" /* <region><GUARD_FILE> in the run folder */
 #define GUARD_REGION_MAX 64    /* characters of a region id, with its NUL */
 #define GUARD_PASSES_MAX 35U
@@ -194,6 +194,9 @@ typedef struct GuardEvidence {
         uint32_t living;             /* not a counter: traced tasks that can run now */
         uint32_t sharing;            /* not a counter: of these, those that use an address space which another one uses, too, less one for each such space.
                                       * Neither is ever less than the truth */
+        /* Whoever looks into a socket sets where, for all who have that socket. So one of them sets its word, and looks where the other's is 0 then; the guard
+         * takes its own back meanwhile. Of the supervisor's that never comes back, a task of its own is still in a look. */
+        uint32_t guard_looks, supervisor_looks;
         uint64_t beats;              /* grows while the guard works: how else is one that has much to do told from one that hangs? */
 } GuardEvidence;
 

@@ -25,8 +25,8 @@
 #define SCRATCH_NAME_BYTES 1280 /* of the kernel's memory: inode, entry and the longest name */
 #define SHARE_OF(left) ((left) / 4 * 3) /* a region below gets no more of what is left */
 
-void region_budget_init(RegionBudget *b, const Grant *g, RegionCgroup *c) {
-        *b = (RegionBudget){.grant = g, .cgroup = c, .scratch = -1, .wall_deadline = NEVER, .tick_deadline = NEVER,
+void region_budget_init(RegionBudget *b, const Grant *g, RegionCgroup *c, Guard *guard) {
+        *b = (RegionBudget){.grant = g, .cgroup = c, .guard = guard, .scratch = -1, .wall_deadline = NEVER, .tick_deadline = NEVER,
                             .lent.memory_bytes = grant_set_aside(g)};
 }
 
@@ -126,7 +126,7 @@ static Breach look_scratch(RegionBudget *b, FilesLook files) {
                 if (files == FILES_NO)
                         return budget_no_breach;
                 /* First: a file that loses its name in between is left out once, and not counted twice. */
-                unnamed = b->worker > 0 && !b->over ? queues_unnamed(b->worker, b->scratch, &b->queues_blocked) : 0;
+                unnamed = b->worker > 0 && !b->over ? queues_unnamed(&b->queues, b->worker, b->scratch, b->guard) : 0;
                 r = budget_look_files(b, &l);
                 l.bytes += unnamed;
                 b->scratch_now = l.bytes;
@@ -181,7 +181,7 @@ Breach budget_look_cpu(RegionBudget *b) {
 static uint64_t budget_held(const RegionBudget *b) {
         uint64_t scratch = b->scratch_on_host ? 0 : b->scratch_now; /* tmpfs pages are memory */
 
-        return b->tree.resident_bytes + b->tree.areas_bytes + scratch + b->scratch_names + b->shared.held_bytes + b->queued + b->reserved;
+        return b->tree.resident_bytes + b->tree.areas_bytes + scratch + b->scratch_names + b->shared.held_bytes + b->queues.bytes + b->reserved;
 }
 
 /* The part of it that is sure whatever they share: at least one of them has each page, and nobody shares page tables. */
@@ -255,9 +255,9 @@ static void look_queues(RegionBudget *b, bool slow) {
         uint64_t half = b->grant->budget.memory_bytes / 2, each = queues_each_most();
 
         if (b->tree.all_fds * each > half || (slow && (b->tree.all_fds + b->grant->budget.open_files) * each > half))
-                b->queued = queues_bytes(b->worker, &b->queues_blocked);
+                queues_update(&b->queues, b->worker, b->guard);
         else if (slow)
-                b->queued = 0;
+                b->queues.bytes = 0;
 }
 
 static Breach look_sockets(RegionBudget *b) {

@@ -5,6 +5,7 @@
 #include "policy/grant.h"
 #include "region/region-cgroup.h"
 #include "region/region-proc.h"
+#include "region/region-queues.h"
 #include "region/region-shared.h"
 #include "region/region-state.h"
 
@@ -31,7 +32,8 @@ struct RegionBudget {
         uint64_t below_cpu_usec;     /* used by all regions below, also by those that have ended */
         uint64_t charged_cpu_usec;   /* of cpu_usec: what those above were told of */
         const Grant *grant;          /* borrowed */
-        RegionCgroup *cgroup;  /* borrowed */
+        RegionCgroup *cgroup;        /* borrowed */
+        Guard *guard;                /* borrowed */
         pid_t worker;
         int scratch;                 /* folder of the scratch, owned; -1 when not known */
         bool scratch_on_host;        /* tier landlock: a folder of the host, whose use must be summed up */
@@ -42,8 +44,7 @@ struct RegionBudget {
         uint64_t tick_deadline;      /* next accounting */
         uint64_t tick_usec;          /* distance of ticks */
         uint64_t slow_deadline;      /* of what is looked at every few ticks */
-        bool queues_blocked;         /* of queues_bytes() */
-        uint64_t queued;             /* bytes in pipes and sockets, when last looked at */
+        QueuesLook queues;           /* what pipes and sockets hold */
         uint64_t scratch_now;        /* bytes in use when last looked at */
         uint64_t scratch_names;      /* memory of the kernel for files of the scratch, whatever is in them; 0 where it is a folder of the host's */
         uint64_t scratch_base;       /* use before the program started: its folders */
@@ -58,7 +59,7 @@ struct RegionBudget {
         uint64_t peak_memory_bytes, cpu_usec, scratch_bytes; /* measured so far */
 };
 
-void region_budget_init(RegionBudget *b, const Grant *g, RegionCgroup *c);
+void region_budget_init(RegionBudget *b, const Grant *g, RegionCgroup *c, Guard *guard);
 /* The scratch is there: a descriptor, which is taken over; or -1. */
 void region_budget_scratch(RegionBudget *b, int fd, bool on_host);
 /* Bytes that the scratch holds; 0 where it is a folder of the host's. */

@@ -32,6 +32,8 @@
 #define QUEUES_DEPTH_MAX 4       /* sockets that were sent through sockets */
 #define QUEUES_MESSAGES_MAX 1024 /* looked at in one socket */
 #define QUEUES_MESSAGE_FDS 253   /* SCM_MAX_FD of the kernel */
+#define QUEUES_PARTS 256         /* of bytes that are looked at at once, all into the same place */
+#define QUEUES_BUSY_MAX 20
 #define QUEUES_SENT_MAX (4 * QUEUES_MESSAGE_FDS)
 #define QUEUES_CONTROL (CMSG_SPACE(QUEUES_MESSAGE_FDS * sizeof(int)) + 512) /* a socket can be set to say who sent */
 
@@ -47,7 +49,9 @@ typedef struct QueuesSeen {
         uint64_t unnamed;   /* their bytes */
         const char *folder; /* the scratch, where it is one of the host's; else NULL */
         uint32_t major, minor;
-        bool *blocked;
+        QueuesLook *look;
+        Guard *guard; /* borrowed */
+        bool busy;
 } QueuesSeen;
 
 static int queues_order(const void *a, const void *b) {
@@ -206,25 +210,29 @@ typedef struct QueuesPeek {
         uint64_t length; /* of the messages that were looked at, with what each one has besides */
         size_t n;
         int sent[QUEUES_SENT_MAX];
+        struct iovec v[QUEUES_PARTS];
         uint8_t bytes[4096];
         _Alignas(8) uint8_t control[QUEUES_CONTROL];
 } QueuesPeek;
 
-/* Of fn of aside_run(): what lies in the socket is looked at where it lies. A reader of the region's may hold the socket for as long as it likes. */
+/* Of fn of aside_run(): what lies in the socket is looked at where it lies. A reader of the region's may hold the socket for as long as it likes. All of a
+ * message is taken at once: who looks again into what is left of one finds its descriptors again. */
 __attribute__((no_sanitize("address", "undefined"))) static long queues_peek(void *job) {
         QueuesPeek *p = job;
         int from = 0, off = -1;
+        long got = 0;
 
+        for (size_t i = 0; i < QUEUES_PARTS; i++)
+                p->v[i] = (struct iovec){p->bytes, sizeof(p->bytes)};
         if (aside_do(SYS_setsockopt, p->fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof(from)) < 0)
                 return -1;
         for (unsigned i = 0; i < QUEUES_MESSAGES_MAX && p->n < p->lie && p->n + QUEUES_MESSAGE_FDS <= QUEUES_SENT_MAX; i++) {
-                struct iovec v = {p->bytes, sizeof(p->bytes)};
-                struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = p->control, .msg_controllen = sizeof(p->control)};
-                long n = aside_do(SYS_recvmsg, p->fd, &m, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
+                struct msghdr m = {.msg_iov = p->v, .msg_iovlen = QUEUES_PARTS, .msg_control = p->control, .msg_controllen = sizeof(p->control)};
 
-                if (n < 0)
+                if (got >= (long)(QUEUES_PARTS * sizeof(p->bytes)) ||
+                    (got = aside_do(SYS_recvmsg, p->fd, &m, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC)) < 0)
                         break;
-                p->length += (uint64_t)n + QUEUES_SENT_LEAST;
+                p->length += (uint64_t)got + QUEUES_SENT_LEAST;
                 for (size_t at = 0; at + sizeof(struct cmsghdr) <= m.msg_controllen;) {
                         const struct cmsghdr *c = (const struct cmsghdr *)(const void *)(p->control + at);
                         const int *sent = (const int *)(const void *)CMSG_DATA(c);
@@ -243,17 +251,21 @@ __attribute__((no_sanitize("address", "undefined"))) static long queues_peek(voi
 /* Descriptors that were sent and not taken, and of a datagram socket what came in, of whoever sent it. A queue that nobody can look into counts as much as
  * it can be. */
 static uint64_t queues_sent(QueuesSeen *seen, int fd, uint64_t lie, bool datagrams, unsigned depth) {
-        QueuesPeek *p = depth > QUEUES_DEPTH_MAX || *seen->blocked ? NULL : calloc(1, sizeof(*p));
+        QueuesPeek *p = depth > QUEUES_DEPTH_MAX || seen->busy || seen->look->blocked ? NULL : calloc(1, sizeof(*p));
         uint64_t sum = 0, found = 0;
 
-        if (p) {
+        if (p)
+                seen->busy = !guard_look_begin(seen->guard);
+        if (p && !seen->busy) {
                 p->fd = fd;
                 p->lie = datagrams ? UINT64_MAX : lie;
-                *seen->blocked = aside_run(queues_peek, p, sizeof(*p), ASIDE_ALL, ASIDE_USEC) == -ETIMEDOUT;
-                found = *seen->blocked ? 0 : p->n;
+                seen->look->blocked = aside_run(queues_peek, p, sizeof(*p), ASIDE_ALL, ASIDE_USEC) == -ETIMEDOUT;
+                found = seen->look->blocked ? 0 : p->n;
                 sum = datagrams ? p->length : 0;
+                if (!seen->look->blocked)
+                        guard_look_end(seen->guard);
         }
-        if (datagrams && (!p || *seen->blocked))
+        if (datagrams && (!p || seen->busy || seen->look->blocked))
                 sum = queues_unix_most() * QUEUES_DATAGRAMS;
         for (size_t i = 0; i < found; i++)
                 sum += queues_sent_one(seen, p->sent[i], depth + 1);
@@ -405,12 +417,17 @@ static uint64_t queues_walk(pid_t root, QueuesSeen *seen) {
         return sum;
 }
 
-uint64_t queues_bytes(pid_t root, bool *blocked) {
-        return queues_walk(root, &(QueuesSeen){.blocked = blocked});
+void queues_update(QueuesLook *l, pid_t root, Guard *guard) {
+        QueuesSeen seen = {.look = l, .guard = guard};
+        uint64_t sum = queues_walk(root, &seen);
+
+        l->busy = seen.busy ? l->busy + 1 : 0;
+        if (l->busy == 0 || l->busy > QUEUES_BUSY_MAX)
+                l->bytes = sum;
 }
 
-uint64_t queues_unnamed(pid_t root, int scratch, bool *blocked) {
-        QueuesSeen seen = {.blocked = blocked};
+uint64_t queues_unnamed(QueuesLook *l, pid_t root, int scratch, Guard *guard) {
+        QueuesSeen seen = {.look = l, .guard = guard};
         char link[64], folder[PATH_MAX];
         struct statx st;
         ssize_t n;
@@ -424,5 +441,6 @@ uint64_t queues_unnamed(pid_t root, int scratch, bool *blocked) {
         seen.major = st.stx_dev_major;
         seen.minor = st.stx_dev_minor;
         queues_walk(root, &seen);
-        return seen.unnamed;
+        l->unnamed = seen.busy ? MAX(l->unnamed, seen.unnamed) : seen.unnamed;
+        return l->unnamed;
 }

@@ -31,7 +31,7 @@ int region_init(Region *r, const Grant *g) {
         };
         r->io.in = r->io.out = r->io.err = (Relay){.from = -1, .to = -1, .own_copy = -1, .poll_fd = -1};
         r->io.region_in = r->io.region_out = r->io.region_err = -1;
-        region_budget_init(&r->budget, g, &r->cgroup);
+        region_budget_init(&r->budget, g, &r->cgroup, &r->guard);
         r->notify.grant = g;
         r->notify.budget = &r->budget;
         r->notify.denials = &r->denials;

@@ -24,6 +24,7 @@
 
 #define FOLDER "guard"
 #define EXIT_MS 5000
+#define TURN_USEC 5000 /* for a guard to come to the end of a look */
 #define LOOK_MS 200 /* how often progress is looked for while nothing is said */
 
 static int execute(Guard *g, const int *fds, Diag *reterr) {
@@ -51,7 +52,7 @@ static int start(Guard *g, Spawner *spawner, Diag *reterr) {
 
         if (null < 0 || page < 0 || ftruncate(page, sizeof(GuardEvidence)) < 0)
                 return -errno;
-        p = mmap(NULL, sizeof(GuardEvidence), PROT_READ, MAP_SHARED, page, 0);
+        p = mmap(NULL, sizeof(GuardEvidence), PROT_READ | PROT_WRITE, MAP_SHARED, page, 0);
         if (p == MAP_FAILED)
                 return -errno;
         g->page = p;
@@ -198,6 +199,27 @@ bool guard_scratch_known(const Guard *g, uint64_t *ret_known, uint64_t *ret_step
 
 unsigned guard_living(const Guard *g) {
         return g->page ? __atomic_load_n(&g->page->living, __ATOMIC_ACQUIRE) : 0;
+}
+
+bool guard_look_begin(Guard *g) {
+        uint64_t until = clock_mono_usec() + TURN_USEC;
+
+        if (!g->page)
+                return true;
+        __atomic_store_n(&g->page->supervisor_looks, 1, __ATOMIC_SEQ_CST);
+        while (__atomic_load_n(&g->page->guard_looks, __ATOMIC_SEQ_CST)) {
+                if (clock_mono_usec() > until) {
+                        guard_look_end(g);
+                        return false;
+                }
+                usleep(TURN_USEC / 100);
+        }
+        return true;
+}
+
+void guard_look_end(Guard *g) {
+        if (g->page)
+                __atomic_store_n(&g->page->supervisor_looks, 0, __ATOMIC_SEQ_CST);
 }
 
 int guard_scrub(Guard *g) {

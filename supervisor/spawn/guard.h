@@ -20,7 +20,7 @@ typedef struct Guard {
         pid_t pid;             /* our child; 0: none */
         int pidfd;
         int control;           /* SOCK_SEQPACKET, non-blocking; POLLIN: guard_answer(). -1: none, or it is gone */
-        GuardEvidence *page;   /* mapped, written by the guard */
+        GuardEvidence *page;   /* mapped, written by the guard, but for supervisor_looks */
         bool sent, attached;   /* ATTACH was sent; was answered without an error */
         bool done;             /* DONE was sent */
         bool lent;             /* LENT was sent */
@@ -51,6 +51,10 @@ unsigned guard_facts(const Guard *g);
 /* GuardEvidence.scratch_known, while nothing changes that; false while something does. To be asked again after the scratch was looked at: when it says the
  * same, what it said and what was seen belong together. */
 bool guard_scratch_known(const Guard *g, uint64_t *ret_known, uint64_t *ret_step);
+/* The supervisor is about to look into a socket of the region's, and the guard does not meanwhile (schema/guard.h). False: the guard is in a look that does not
+ * end soon. Without guard_look_end() the guard looks into no socket any more, and counts what lies there as missed. */
+bool guard_look_begin(Guard *g);
+void guard_look_end(Guard *g);
 int guard_scrub(Guard *g);
 /* The supervisor has files of the scratch open itself, whose end nobody sees when it dies. Said once. */
 void guard_lent(Guard *g);

@@ -240,6 +240,8 @@ BUDGETS = [
     Row("mem-leader-shared", "I-66", "3 40 shared", program="mem-leader", opts="--memory 64m", outcome="out_of_region", limiting="memory"),
     Row("mem-thread-tables", "I-66", "4 30 pipes 5000", opts="--memory 4m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="4 30 pipes"),
     Row("mem-inflight", "I-66", "12 5000", opts="--memory 8m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="12"),
+    Row("mem-inflight-behind", "I-66", "12 5000 long", program="mem-inflight", opts="--memory 8m", outcome="out_of_region", limiting="memory", who=(USER,),
+        control_args="12 0 long"),
     Row("mem-sent-stream", "I-66", "20 stream 5000", program="mem-sent", opts="--memory 8m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="20 stream"),
     Row("mem-sent-packets", "I-66", "20 packets 5000", program="mem-sent", opts="--memory 8m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="20 packets"),
     Row("mem-sent-datagrams", "I-66", "20 datagrams 5000", program="mem-sent", opts="--memory 8m --network private", outcome="out_of_region", limiting="memory", who=(USER,),

@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+static Guard no_guard = GUARD_NULL;
 static const char v1_self[] = "8:pids:/\n4:memory:/box/1\n2:cpu,cpuacct:/\n0::/\n";
 
 static void put(TempDir *t, const char *name, const char *text) {
@@ -253,7 +254,7 @@ Test(region_cgroup, a_limit_of_the_group_above_is_not_its_own) { // I-24, I-63
         cr_assert_eq(region_cgroup_plan(CGROUP_ROOT, self, inner_id, &c), 0);
         cr_assert_not_null(c.memory, "%s", self);
         cr_assert_eq(region_cgroup_make(&c, &grant.budget), 0);
-        region_budget_init(&b, &grant, &c);
+        region_budget_init(&b, &grant, &c, &no_guard);
         reader = start_in(&c, read_file_twice);
         do {
                 usleep(1000);
@@ -398,7 +399,7 @@ Test(region_cgroup, who_is_in_it_is_looked_at) { // I-23
         cr_assert_eq(region_cgroup_each(&c, count_one, &n), 0);
         cr_expect_eq(n, 1);
         cr_expect_eq(region_cgroup_each(&c, count_one, &n), -E2BIG);
-        region_budget_init(&b, &grant, &c);
+        region_budget_init(&b, &grant, &c, &no_guard);
         region_budget_start(&b, INT_MAX, 0);
         for (unsigned i = 0; i < 12000 && breach.outcome == OUTCOME_NONE; i++) {
                 usleep(10000);
@@ -436,8 +437,8 @@ Test(region_cgroup, who_has_ended_gets_no_memory_back) { // I-23, I-24
 
                 if (!real(&c, id))
                         cr_skip_test("no memory and pids control group for this user");
-                region_budget_init(&a, &lender, &c);
-                region_budget_init(&b, &other, &none);
+                region_budget_init(&a, &lender, &c, &no_guard);
+                region_budget_init(&b, &other, &none, &no_guard);
                 cr_assert_eq(region_budget_lend(&a, &b), 0);
                 cr_assert_eq(memory_limit(&c), 12 << 20);
                 a.over = over;

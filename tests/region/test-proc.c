@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+static Guard no_guard = GUARD_NULL;
+
 static void *wait_thread(void *arg) {
         pause();
         return NULL;
@@ -195,7 +197,7 @@ static int tables_need_no_closer_look(void *arg) {
         Breach r;
 
         make_holders(2, 4096, v);
-        region_budget_init(&b, &grant, &none);
+        region_budget_init(&b, &grant, &none, &no_guard);
         region_budget_start(&b, getpid(), clock_mono_usec());
         r = region_budget_tick(&b, clock_mono_usec());
         child_check(r.outcome == OUTCOME_OUT_OF_REGION);
@@ -218,7 +220,7 @@ static int shared_pages_need_one(void *arg) {
 
         memset(m, 1, 16 << 20);
         make_holders(3, 1, v);
-        region_budget_init(&b, &grant, &none);
+        region_budget_init(&b, &grant, &none, &no_guard);
         region_budget_start(&b, getpid(), clock_mono_usec());
         child_check(region_budget_tick(&b, clock_mono_usec()).outcome == OUTCOME_NONE);
         child_check(b.tree.resident_bytes < 48 << 20);

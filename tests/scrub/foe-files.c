@@ -2,10 +2,12 @@
 #include "foe.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 static int filled(const char *name) {
         char *p = planted(MB);
@@ -26,23 +28,35 @@ static int deleted(const char *name) {
 
 #define SENT_MAX 253 /* descriptors in one message */
 
-/* fd is the last of n in one message; the others are standard input. */
-static void send_as_last(int through, int fd, size_t n) {
+#define LONG 100000  /* bytes: more than anybody looks at at once */
+
+static void send_all(int through, const int *fds, size_t n, size_t bytes) {
+        static char data[LONG];
         union {
                 struct cmsghdr align;
                 char bytes[CMSG_SPACE(sizeof(int) * SENT_MAX)];
         } control = {};
-        struct iovec v = {"x", 1};
+        struct iovec v = {data, bytes};
         struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE(sizeof(int) * n)};
         struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
         c->cmsg_level = SOL_SOCKET;
         c->cmsg_type = SCM_RIGHTS;
         c->cmsg_len = CMSG_LEN(sizeof(int) * n);
-        memcpy(CMSG_DATA(c) + sizeof(int) * (n - 1), &fd, sizeof(fd));
-        if (sendmsg(through, &m, 0) != 1)
+        memcpy(CMSG_DATA(c), fds, sizeof(int) * n);
+        if (sendmsg(through, &m, 0) != (ssize_t)bytes)
                 _exit(96);
-        close(fd);
+        for (size_t i = 0; i < n; i++)
+                if (fds[i] > 0)
+                        close(fds[i]);
+}
+
+/* fd is the last of n in one message; the others are standard input. */
+static void send_as_last(int through, int fd, size_t n) {
+        int fds[SENT_MAX] = {};
+
+        fds[n - 1] = fd;
+        send_all(through, fds, n, 1);
 }
 
 static void send_away(int through, int fd) {
@@ -83,7 +97,7 @@ void way_sent_by(int n) {
         send_as_last(s[0], deleted("a"), SENT_MAX);
 }
 
-/* In more sockets than anybody looks into, one in the other. */
+/* In sockets one in the other, behind so many that they are looked into where they are. */
 void way_sent_deep(int n) {
         int s[2], fd;
 
@@ -96,6 +110,56 @@ void way_sent_deep(int n) {
                 close(s[0]);
                 fd = s[1];
         }
+}
+
+/* In a child that ends while the region goes on, and what it leaves unread with it. */
+static bool in_child(void) {
+        bool is = fork() == 0;
+
+        if (!is)
+                wait(NULL);
+        return is;
+}
+
+/* In the last one of n sockets that lie in another one. */
+void way_sent_wide(int n) {
+        int s[2], outer[2], fds[SENT_MAX], k = 0;
+
+        if (!in_child())
+                return;
+        pair(SOCK_STREAM, outer);
+        for (int i = 0; i < n; i++) {
+                pair(SOCK_STREAM, s);
+                if (i == n - 1)
+                        send_away(s[0], deleted("a"));
+                close(s[0]);
+                fds[k++] = s[1];
+                if (k == SENT_MAX || i == n - 1) {
+                        send_all(outer[0], fds, (size_t)k, 1);
+                        k = 0;
+                }
+        }
+        _exit(0);
+}
+
+/* An empty message that was looked at before is left out by who looks with an offset. n 0: a long message lies behind it, with a descriptor that is none of
+ * a file; 1: the socket lies in another one. */
+void way_sent_seen(int n) {
+        struct msghdr m = {};
+        int s[2], outer[2];
+
+        if (!in_child())
+                return;
+        pair(SOCK_SEQPACKET, s);
+        send_all(s[0], (int[]){deleted("a")}, 1, 0);
+        if (recvmsg(s[1], &m, MSG_PEEK) != 0)
+                _exit(98);
+        if (n) {
+                pair(SOCK_STREAM, outer);
+                send_away(outer[0], s[1]);
+        } else
+                send_all(s[0], (int[]){dup(0)}, 1, LONG);
+        _exit(0);
 }
 
 /* Through a connection that nobody accepts. */

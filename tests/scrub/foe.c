@@ -432,7 +432,7 @@ const Way ways[] = {
         {"filter", way_filter}, {"grow", way_grow}, {"registers", way_registers}, {"unreadable", way_unreadable}, {"threads", way_threads},
         {"thread-exec", way_thread_exec}, {"thread-file", way_thread_file}, {"sent", way_sent}, {"sent-nested", way_sent_nested},
         {"sent-child", way_sent_child}, {"unnamed", way_unnamed}, {"deep", way_deep}, {"closed", way_closed}, {"queues", way_queues},
-        {"mapped", way_mapped}, {"fifo", way_fifo}, {"sent-by", way_sent_by}, {"sent-deep", way_sent_deep}, {"sent-waiting", way_sent_waiting},
+        {"mapped", way_mapped}, {"fifo", way_fifo}, {"sent-by", way_sent_by}, {"sent-deep", way_sent_deep}, {"sent-seen", way_sent_seen}, {"sent-wide", way_sent_wide}, {"sent-waiting", way_sent_waiting},
         {"shared-exec", way_shared_exec}, {"executed", way_executed}, {"links", way_links},
         {"thread-queue", way_thread_queue}, {"thread-waiting", way_thread_waiting}, {"leader-gone", way_leader_gone},
         {"sent-urgent", way_sent_urgent}, {"call", way_call}, {"one-page", way_one_page}, {"one-page-file", way_one_page_file},

@@ -58,6 +58,8 @@ void way_sent_nested(int n);
 void way_sent_child(int n);
 void way_sent_by(int n);
 void way_sent_deep(int n);
+void way_sent_seen(int n);
+void way_sent_wide(int n);
 void way_sent_waiting(int n);
 void way_executed(int n);
 void way_links(int n);

@@ -156,6 +156,8 @@ foe("sent-packet", "sent", 1, least=2 * MB, files=2)
 foe("sent-nested", "sent-nested", least=MB, files=1)
 foe("sent-child", "sent-child", outcome=CANCELLED, ends=TERM, least=2 * MB, files=2)
 foe("sent-by", "sent-by", least=MB, files=1)
+foe("sent-deep", "sent-deep", 6, more=["--nofile", "1024"], least=MB, files=1)
+foe("sent-wide-kept", "sent-wide", 100, more=["--nofile", "1024"], least=MB, files=1)
 if not LANDLOCK:
     foe("sent-waiting", "sent-waiting", more=["--network", "private"], least=MB, files=1)
     foe("long-links", "links", 20, root_misses=["scratch"], user_misses=["scratch"])
@@ -229,12 +231,13 @@ def killed_while_a_thread_executes():
     raced("thread-exec", 800, MB)
 
 
-def sent_too_deep():
-    """What nobody looked into is missed, where the scratch is a file system of its own to its last byte."""
-    r = run("--tier", O.tier, "--nofile", "1024", "--exec", FOE, "sent-deep", 6)
-    same(r.code, 0, r)
-    judge(r.receipt, 4096, missed=["file"])
-    check(r.receipt["teardown"]["bytes_missed"]["file"] >= (4096 if LANDLOCK else MB), r.receipt["teardown"])
+def out_of_sight(*argv):
+    """What nobody looked into while the region goes on is missed: a page of each, because nothing is known of it."""
+    def case():
+        r = run("--tier", O.tier, "--nofile", "2048", "--exec", FOE, *argv)
+        same(r.code, 0, r)
+        judge(r.receipt, 4096, missed=["file"])
+    return case
 
 
 def a_call_is_cut_short_by_the_kill():
@@ -445,7 +448,9 @@ def pipe_of_the_host():
     judge(r.receipt, MB)
 
 
-rows += [("sent-deep", sent_too_deep), ("shared-exec", shared_memory_goes_with_its_image), ("kill-at-exit", killed_at_exit), ("in-the-window", killed_between_exit_and_its_stop), ("thread-exec", killed_while_a_thread_executes),
+# An empty message that was looked at before is not seen, whatever else is seen twice, or lies in another socket; and of sockets in a socket there can be too many.
+rows += [("sent-seen", out_of_sight("sent-seen", 0)), ("sent-seen-nested", out_of_sight("sent-seen", 1)), ("sent-wide", out_of_sight("sent-wide", 600)),
+         ("shared-exec", shared_memory_goes_with_its_image), ("kill-at-exit", killed_at_exit), ("in-the-window", killed_between_exit_and_its_stop), ("thread-exec", killed_while_a_thread_executes),
          ("first-process-killed", first_process_is_killed), ("supervisor-killed", supervisor_is_killed),
          ("supervisor-killed-locked", supervisor_is_killed_with_a_file_in_its_hands),
          ("guard-killed-at-work", guard_is_killed_while_it_works), ("guard-killed-half-way", guard_is_killed_after_a_part_of_it), ("guard-stopped", guard_is_stopped),

@@ -85,7 +85,7 @@ static void start_guard(Guarded *g) {
 
         g->evidence_fd = memfd_create("evidence", MFD_CLOEXEC);
         cr_assert(g->evidence_fd >= 0 && ftruncate(g->evidence_fd, sizeof(GuardEvidence)) == 0);
-        g->evidence = mmap(NULL, sizeof(GuardEvidence), PROT_READ, MAP_SHARED, g->evidence_fd, 0);
+        g->evidence = mmap(NULL, sizeof(GuardEvidence), PROT_READ | PROT_WRITE, MAP_SHARED, g->evidence_fd, 0);
         cr_assert(g->evidence != MAP_FAILED);
         cr_assert(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0);
         g->control = sockets[0];

@@ -9,7 +9,7 @@
 typedef struct Guarded {
         pid_t guard; /* -1: reaped */
         int control;
-        const GuardEvidence *evidence;
+        GuardEvidence *evidence;
         int evidence_fd;
         pid_t prey;     /* our child: the traced process, or the one that keeps the traced one's memory alive */
         pid_t traced;

@@ -1,6 +1,8 @@
 /* Fills memory with a secret in one way, and ends in one way: `prey WAY [ARGUMENT]` is traced itself; `prey keep WAY` stays out of the trace
  * and has a task made that shares its memory and is traced, so that the test can look at the memory after that task's end.
  * Says "PID\n" of the task to be traced, waits for a byte, then acts. */
+#include "tests/support/hidden.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -440,6 +442,28 @@ static void way_file(const char *arg) {
         }
 }
 
+/* A child has a deleted file in the queue of a socket that only it has, and ends first. */
+static void way_sent(const char *arg) {
+        char *p;
+        int s[2], fd;
+
+        if (fork() == 0) {
+                fd = open(arg, O_RDWR | O_CREAT | O_TRUNC, 0600);
+                if (fd < 0 || ftruncate(fd, MB) < 0)
+                        _exit(93);
+                p = mmap(NULL, MB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+                plant(p, MB);
+                munmap(p, MB);
+                unlink(arg);
+                if (hidden_in_queue(fd, 0, s) < 0)
+                        _exit(94);
+                close(fd);
+                _exit(0);
+        }
+        while (wait(NULL) > 0)
+                ;
+}
+
 static void way_file_kept(const char *arg) {
         int fd = open(arg, O_RDWR | O_CREAT | O_TRUNC, 0600);
         char *p;
@@ -497,7 +521,7 @@ static const struct {
         {"protect", way_protect}, {"lock", way_lock},     {"huge", way_huge},     {"areas", way_areas},   {"big", way_big},
         {"zero-page", way_zero_page}, {"fork", way_fork}, {"orphan", way_orphan}, {"storm", way_storm}, {"twins", way_twins},   {"exec", way_exec},
         {"vfork", way_vfork},   {"thread-exec", way_thread_exec}, {"told", way_told}, {"locks", way_locks}, {"shared", way_shared}, {"shared-absent", way_shared_absent},
-        {"file", way_file},     {"file-kept", way_file_kept}, {"register", way_register}, {"huge-fork", way_huge_fork}, {"reserve", way_reserve},
+        {"file", way_file},     {"file-kept", way_file_kept}, {"sent", way_sent}, {"register", way_register}, {"huge-fork", way_huge_fork}, {"reserve", way_reserve},
 };
 
 static const char *way, *argument;

@@ -1,10 +1,12 @@
 /* The guard alone, with programs of many processes: pages in common by fork, address spaces in common by vfork, shared memory, deleted files,
  * and what ends faster than one can look (I-12, I-29, I-34). */
+#include "spawn/guard.h"
 #include "tests/scrub/guarded.h"
 #include "tests/support/temp.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -387,4 +389,53 @@ Test(guard_tree, deleted_files_are_kept_until_nobody_has_them) {
                 with_scratch("file", 1);
                 with_scratch("file-kept", 0);
         }
+}
+
+typedef enum Looking { LOOKS_NOT, LOOKS_FOR_A_WHILE, LOOKS_ON } Looking;
+
+/* I-69: what only the queue of a socket holds, in tier landlock, where nobody sums up the scratch. */
+static void with_supervisor_in_a_look(Looking how) {
+        _cleanup_temp_dir_ TempDir dir = TEMP_DIR_NULL;
+        bool seen = how != LOOKS_ON;
+        char path[PATH_MAX + 8];
+        uint64_t beats;
+        Guarded g;
+
+        cr_assert(temp_dir_make(&dir) == 0 && fchmod(dir.fd, 0777) == 0 && chmod(dir.path, 0777) == 0);
+        snprintf(path, sizeof(path), "%s/f", dir.path);
+        guarded_start(&g, 0, 1, 1, dir.fd, (const char *[]){"sent", path, NULL});
+        __atomic_store_n(&g.evidence->supervisor_looks, how != LOOKS_NOT, __ATOMIC_SEQ_CST);
+        beats = __atomic_load_n(&g.evidence->beats, __ATOMIC_SEQ_CST);
+        guarded_go(&g);
+        if (how == LOOKS_FOR_A_WHILE) {
+                struct pollfd over = {.fd = g.control, .events = POLLIN};
+
+                while (__atomic_load_n(&g.evidence->beats, __ATOMIC_SEQ_CST) < beats + 10 && poll(&over, 1, 0) == 0)
+                        usleep(100);
+                __atomic_store_n(&g.evidence->supervisor_looks, 0, __ATOMIC_SEQ_CST);
+        }
+        guarded_expect(&g, GUARD_EMPTY);
+        cr_expect(end_status(&g) == 0);
+        cr_expect(g.evidence->files == seen && g.evidence->file_bytes == seen * MB && (guarded_missed(&g) == 0) == seen,
+                  "%d: %lu files, %lu bytes, missed %lu", how, g.evidence->files, g.evidence->file_bytes, guarded_missed(&g));
+        cr_expect(g.evidence->guard_looks == 0);
+        guarded_end(&g);
+}
+
+Test(guard_tree, supervisor_and_guard_do_not_look_into_a_socket_at_one_time) {
+        GuardEvidence page = {};
+        Guard guard = GUARD_NULL;
+
+        GUARDED_USERS {
+                with_supervisor_in_a_look(LOOKS_NOT);
+                with_supervisor_in_a_look(LOOKS_FOR_A_WHILE);
+                with_supervisor_in_a_look(LOOKS_ON);
+        }
+        cr_expect(guard_look_begin(&guard)); /* without a guard */
+        guard.page = &page;
+        cr_expect(guard_look_begin(&guard) && page.supervisor_looks == 1);
+        guard_look_end(&guard);
+        cr_expect(page.supervisor_looks == 0);
+        page.guard_looks = 1;
+        cr_expect(!guard_look_begin(&guard) && page.supervisor_looks == 0);
 }

@@ -293,6 +293,7 @@ static long try(const char *what) {
         TRY("bind", bind(0, NULL, 0));
         TRY("fastopen", sendto(0, "x", 1, 0x20000000, (void *)stack, 16));
         TRY("attach-filter", setsockopt(0, SOL_SOCKET, 26, stack, 16));
+        TRY("peek-offset", setsockopt(0, SOL_SOCKET, 42, stack, 4)); /* where guard and supervisor look in a queue (I-69) */
         TRY("shmget", syscall(SYS_shmget, 1, 4096, 01600));
         TRY("semget", syscall(SYS_semget, 1, 1, 01600));
         TRY("msgget", syscall(SYS_msgget, 1, 01600));

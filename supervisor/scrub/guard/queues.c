@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PIDFD_THREAD_ O_EXCL
@@ -21,13 +22,16 @@
 #define EMPTY_MAX 1024
 #define EMPTY_MOST (1U << 18) /* where descriptors lie behind them: more than a socket of 64 MiB takes */
 #define SENT_MAX 253 /* descriptors in one message: SCM_MAX_FD of the kernel */
-#define DEPTH_MAX 4  /* sockets that were sent through sockets */
+#define LOOK_CHUNKS 256 /* of bytes that are looked at at once, all into the same place */
+#define LOOK_WAIT_NSEC 50000L
+#define LOOK_WAITS 40000 /* two seconds: the supervisor looks for a tenth of that at most */
 
 static unsigned char chunk[CHUNK];
 static unsigned long n_seen; /* descriptors that lay in the socket that is looked at */
 static const unsigned char zeros[CHUNK];
-
-static void look_into(Guard *g, int fd, unsigned depth);
+/* Sockets that are looked into one after the other, each once: those that lie in one come after it. */
+static Kept looks[QUEUES_MAX];
+static size_t n_looks;
 
 static bool is_known(const Guard *g, const struct stat *st) {
         for (size_t i = 0; i < g->n_queues; i++)
@@ -122,9 +126,25 @@ static void keep(Guard *g, pid_t pid, const char *name, const char *path, const 
                 add(g, st, fd);
 }
 
+/* A socket that is not looked into may hold a deleted file. Takes fd. */
+static void look_later(Guard *g, int fd, const struct stat *st) {
+        for (size_t i = 0; i < n_looks; i++)
+                if (looks[i].ino == st->st_ino && looks[i].dev == st->st_dev) {
+                        close(fd);
+                        return;
+                }
+        if (n_looks < QUEUES_MAX && fd < g->fd_max) {
+                looks[n_looks++] = (Kept){fd, st->st_dev, st->st_ino};
+                return;
+        }
+        close(fd);
+        if (files_any(g))
+                files_miss(g, &(struct stat){});
+}
+
 /* What was sent and never taken: a deleted file among the descriptors is kept, a pipe or a socket is kept as others are, or else looked
- * into. The descriptor is closed. */
-static void take_sent(Guard *g, int fd, bool keeps, unsigned depth) {
+ * into. Takes fd. */
+static void take_sent(Guard *g, int fd, bool keeps) {
         char link[64];
         struct stat st;
         int more;
@@ -137,11 +157,11 @@ static void take_sent(Guard *g, int fd, bool keeps, unsigned depth) {
         if (S_ISREG(st.st_mode))
                 files_keep_link(g, link);
         else if (S_ISSOCK(st.st_mode) && !is_known(g, &st)) {
-                if (keeps && g->n_queues < QUEUES_MAX) {
+                if (keeps && g->n_queues < QUEUES_MAX)
                         add(g, &st, fd);
-                        return;
-                }
-                look_into(g, fd, depth + 1);
+                else
+                        look_later(g, fd, &st);
+                return;
         } else if (keeps && S_ISFIFO(st.st_mode) && !is_known(g, &st) && g->n_queues < QUEUES_MAX && pipe_of_region(g, link, &st)) {
                 more = open(link, O_RDWR | O_NONBLOCK | O_CLOEXEC);
                 if (more >= 0)
@@ -150,24 +170,28 @@ static void take_sent(Guard *g, int fd, bool keeps, unsigned depth) {
         close(fd);
 }
 
-/* As recv(2), and with the descriptors that came. */
-static ssize_t receive(Guard *g, int fd, int flags, bool keeps, unsigned depth) {
+/* As recv(2), and with the descriptors that came. A look takes all of a message at once: who looks again into what is left of one finds its descriptors
+ * again. */
+static ssize_t receive(Guard *g, int fd, int flags, bool keeps) {
         /* A socket can be set to say who sent, which comes before the descriptors. */
         union {
                 struct cmsghdr align;
                 char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int) * SENT_MAX) + 512];
         } control;
-        struct iovec v = {chunk, sizeof(chunk)};
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-        ssize_t n = recvmsg(fd, &m, flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        struct iovec v[LOOK_CHUNKS];
+        struct msghdr m = {.msg_iov = v, .msg_iovlen = flags & MSG_PEEK ? LOOK_CHUNKS : 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+        ssize_t n;
 
+        for (size_t i = 0; i < m.msg_iovlen; i++)
+                v[i] = (struct iovec){chunk, sizeof(chunk)};
+        n = recvmsg(fd, &m, flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         for (struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
                 for (size_t i = 0; c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && i < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++) {
                         int sent;
 
                         memcpy(&sent, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-                        n_seen += depth == 0;
-                        take_sent(g, sent, keeps, depth);
+                        n_seen++;
+                        take_sent(g, sent, keeps);
                 }
         if (n >= 0 && m.msg_flags & MSG_CTRUNC && files_any(g)) /* we have no room for them: nothing is known of the rest */
                 files_miss(g, &(struct stat){});
@@ -177,28 +201,6 @@ static ssize_t receive(Guard *g, int fd, int flags, bool keeps, unsigned depth) 
 /* A byte that was sent out of band is left out by who reads, and with it the descriptors that came with it. */
 static void take_all_in_line(int fd) {
         setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &(int){1}, sizeof(int));
-}
-
-/* The region goes on to use the socket: nothing is taken out of it. */
-static void look_into(Guard *g, int fd, unsigned depth) {
-        int from = 0, off = -1, in_line = 0;
-        socklen_t n_in_line = sizeof(in_line);
-        ssize_t got;
-
-        /* Not looked into: what lies there may be a deleted file. */
-        if (depth > DEPTH_MAX && files_any(g))
-                files_miss(g, &(struct stat){});
-        if (depth > DEPTH_MAX || setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof(from)) < 0)
-                return;
-        getsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &in_line, &n_in_line);
-        take_all_in_line(fd);
-        for (unsigned n = 0; n < EMPTY_MAX && (got = receive(g, fd, MSG_PEEK, false, depth)) >= 0; n++) {
-                from += (int)got; /* said again each time: others of the socket's may say something else meanwhile */
-                if (setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof(from)) < 0)
-                        break;
-        }
-        setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off));
-        setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &in_line, sizeof(in_line));
 }
 
 /* How many descriptors lie in a socket, and in the connections that wait for it. Where the kernel does not say, one. */
@@ -219,24 +221,85 @@ static unsigned long lie_in(pid_t pid, const char *name) {
         return p ? strtoul(p + sizeof(key) - 1, NULL, 10) : n <= 0;
 }
 
-/* Queued descriptors that are not seen may be deleted files: in a socket that cannot be taken, or in connections that nobody accepted. Somebody who runs may
- * take some out, or put more in, meanwhile. */
+static unsigned long own_lie_in(int fd) {
+        char name[24];
+
+        snprintf(name, sizeof(name), "%d", fd);
+        return lie_in(getpid(), name);
+}
+
+/* Where a look begins is a property of the socket. The supervisor looks into sockets, too, and goes first: it looks now and then, and the guard whenever a
+ * process ends. False: it does not come to an end. */
+static bool look_begin(Guard *g) {
+        const struct timespec wait = {.tv_nsec = LOOK_WAIT_NSEC};
+        GuardEvidence *e = g->evidence;
+
+        for (unsigned n = 0; n < LOOK_WAITS && !g->no_looks; n++) {
+                __atomic_store_n(&e->guard_looks, 1, __ATOMIC_SEQ_CST);
+                if (!__atomic_load_n(&e->supervisor_looks, __ATOMIC_SEQ_CST))
+                        return true;
+                __atomic_store_n(&e->guard_looks, 0, __ATOMIC_SEQ_CST);
+                e->beats++;
+                nanosleep(&wait, NULL);
+        }
+        g->no_looks = true;
+        return false;
+}
+
+static void look_through(Guard *g, int fd) {
+        int from = 0, off = -1, in_line = 0;
+        socklen_t n_in_line = sizeof(in_line);
+        ssize_t got = 0;
+
+        getsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &in_line, &n_in_line);
+        take_all_in_line(fd);
+        for (unsigned n = 0; n < EMPTY_MAX && got < (ssize_t)sizeof(chunk) * LOOK_CHUNKS; n++) {
+                if (setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof(from)) < 0 || (got = receive(g, fd, MSG_PEEK, false)) < 0)
+                        break;
+                from += (int)got;
+        }
+        setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off));
+        setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &in_line, sizeof(in_line));
+}
+
+/* The region goes on to use the socket: nothing is taken out of it. Descriptors that are not seen may be deleted files: behind too much, in messages that a
+ * look leaves out, or in connections that nobody accepted. Somebody who runs may take some out, or put more in, meanwhile. */
+static void look_into(Guard *g, int fd) {
+        unsigned long before = own_lie_in(fd), after;
+
+        n_seen = 0;
+        if (before == 0)
+                return;
+        if (look_begin(g)) {
+                look_through(g, fd);
+                __atomic_store_n(&g->evidence->guard_looks, 0, __ATOMIC_SEQ_CST);
+        }
+        after = own_lie_in(fd);
+        if (n_seen < (before < after ? after : before) && files_any(g))
+                files_miss(g, &(struct stat){});
+}
+
+static void look_into_all(Guard *g) {
+        for (size_t i = 0; i < n_looks; i++) {
+                look_into(g, looks[i].fd);
+                close(looks[i].fd);
+        }
+        n_looks = 0;
+}
+
+/* A socket that cannot be taken is not looked into. */
 static void look(Guard *g, pid_t pid, const char *name, const char *path, const struct stat *st) {
-        unsigned long before, after;
         int fd;
 
-        if (!S_ISSOCK(st->st_mode))
+        if (!S_ISSOCK(st->st_mode) || lie_in(pid, name) == 0)
                 return;
-        before = lie_in(pid, name);
-        n_seen = 0;
-        fd = before > 0 ? take_socket(pid, name) : -1;
-        if (fd >= 0) {
-                look_into(g, fd, 0);
-                close(fd);
-        }
-        after = before > 0 ? lie_in(pid, name) : 0;
-        if (n_seen < (before < after ? before : after))
+        fd = take_socket(pid, name);
+        if (fd < 0) {
                 files_miss(g, &(struct stat){});
+                return;
+        }
+        look_later(g, fd, st);
+        look_into_all(g);
 }
 
 void queues_keep(Guard *g, pid_t pid) {
@@ -340,14 +403,7 @@ static void take_waiting(Guard *g, int fd) {
             family != AF_UNIX || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
                 return;
         while ((one = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
-                take_sent(g, one, true, 0);
-}
-
-static unsigned long own_lie_in(int fd) {
-        char name[24];
-
-        snprintf(name, sizeof(name), "%d", fd);
-        return lie_in(getpid(), name);
+                take_sent(g, one, true);
 }
 
 static uint64_t clear_socket(Guard *g, int fd, const int own[2]) {
@@ -357,7 +413,7 @@ static uint64_t clear_socket(Guard *g, int fd, const int own[2]) {
         take_waiting(g, fd);
         take_all_in_line(fd);
         /* 0 is the end of a stream, or an empty message before others: behind however many there may be descriptors. */
-        for (unsigned empty = 0; (empty < EMPTY_MAX || (empty < EMPTY_MOST && own_lie_in(fd) > 0)) && (n = receive(g, fd, 0, true, 0)) >= 0; empty += n == 0) {
+        for (unsigned empty = 0; (empty < EMPTY_MAX || (empty < EMPTY_MOST && own_lie_in(fd) > 0)) && (n = receive(g, fd, 0, true)) >= 0; empty += n == 0) {
                 all += (uint64_t)n;
                 for (int i = 0; i < 2; i++)
                         if (send(own[0], zeros, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
@@ -366,6 +422,7 @@ static uint64_t clear_socket(Guard *g, int fd, const int own[2]) {
         }
         if (own_lie_in(fd) > 0 && files_any(g))
                 files_miss(g, &(struct stat){});
+        look_into_all(g);
         return all;
 }
 

@@ -134,6 +134,7 @@ typedef struct Guard {
         size_t n_model_fds;
         dev_t pipe_dev;        /* of all nameless pipes of this machine */
         bool queues_known;     /* which ones are the host's */
+        bool no_looks;         /* the supervisor did not come to the end of its own look into a socket */
 } Guard;
 
 Task *task_find(Guard *g, pid_t pid);
