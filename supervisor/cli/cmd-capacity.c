@@ -1,5 +1,6 @@
 /* Runs: CLI. */
 #include "base/size.h"
+#include "cli/capacity-objects.h"
 #include "cli/with-store.h"
 #include "daemon/places.h"
 #include "engine/skill.h"
@@ -19,7 +20,9 @@ static const char help[] =
         "Usage: lethe capacity [--json] [--policy FILE] [--store DIR] [NAME[:COUNT]...]\n\n"
         "Tells how much memory a mix of skills can hold at once in the worst case: the sum of budget\n"
         "times concurrency, from the policy file alone. No skill is read and none is run. Without\n"
-        "names: every skill that the policy or the store names.\n\n"
+        "names: every skill that the policy or the store names.\n"
+        "And how many regions can have all that each may of the objects that the kernel counts per\n"
+        "user, such as timers: from the limits of this host.\n\n"
         "  --policy FILE     the policy file (default: $LETHE_POLICY, else the usual places)\n"
         HELP_STORE
         "  --json            print JSON\n"
@@ -92,7 +95,25 @@ static int add_registered(Mix *m, const char *dir) {
         return fits ? 0 : cli_fail(VERB, EXIT_NOT, "more than %d skills", ROWS_MAX);
 }
 
-static int answer(const Mix *m, const Capacity *c, const Policy *p) {
+/* null: there is no such bound. */
+static json_t *bound(uint64_t n) {
+        return n == OBJECTS_ANY ? json_null() : json_u64(n);
+}
+
+static json_t *objects_answer(const Objects *h) {
+        _cleanup_json_ json_t *a = json_array();
+
+        for (size_t i = 0; i < h->n; i++) {
+                const ObjectRow *w = &h->rows[i];
+
+                if (json_array_append_new(a, json_pack("{s:s, s:s?, s:o, s:o, s:o}", "object", w->object, "limit", *w->limit ? w->limit : NULL, "region",
+                                                       bound(w->each), "user", bound(w->user), "regions", bound(w->regions))) < 0)
+                        return NULL;
+        }
+        return json_pack("{s:b, s:o, s:O}", "own_users", h->own_users, "regions", bound(h->regions), "limits", a);
+}
+
+static int answer(const Mix *m, const Capacity *c, const Policy *p, const Objects *h) {
         _cleanup_json_ json_t *a = json_array(), *o = NULL;
 
         for (size_t i = 0; i < m->n; i++) {
@@ -103,12 +124,36 @@ static int answer(const Mix *m, const Capacity *c, const Policy *p) {
                                                        "count_bounded", !w->count_unbounded)) < 0)
                         return cli_fail(VERB, EXIT_NOT, "out of memory");
         }
-        o = json_pack("{s:i, s:s?, s:O, s:o, s:o, s:o, s:o, s:o}", "version", 1, "policy", p->path, "skills", a, "sum_bytes", json_u64(c->sum),
-                      "regions", json_u64(c->regions), "max_regions", json_u64(c->max_regions), "worst_bytes", json_u64(c->worst), "serve_bytes", json_u64(SERVE_BYTES));
+        o = json_pack("{s:i, s:s?, s:O, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1, "policy", p->path, "skills", a, "sum_bytes", json_u64(c->sum),
+                      "regions", json_u64(c->regions), "max_regions", json_u64(c->max_regions), "worst_bytes", json_u64(c->worst), "serve_bytes", json_u64(SERVE_BYTES),
+                      "objects", objects_answer(h));
         return print_json(stdout, o) < 0 ? cli_fail(VERB, EXIT_NOT, "out of memory") : EXIT_OK;
 }
 
-static int print_text(const Mix *m, const Capacity *c, const Policy *p) {
+static void print_objects(const Objects *h) {
+        printf("Kernel objects, of which a region takes no more than its own part%s:\n",
+               h->own_users ? " (each region is a user of the host)" : " (all regions are one user of the host)");
+        for (size_t i = 0; i < h->n; i++) {
+                const ObjectRow *w = &h->rows[i];
+
+                printf("  %-20s", w->object);
+                if (w->each != OBJECTS_ANY)
+                        printf(" %6" PRIu64 " each", w->each);
+                else
+                        printf(" no part of its own");
+                if (w->user != OBJECTS_ANY)
+                        printf(", %" PRIu64 " a user", w->user);
+                if (*w->limit)
+                        printf(" (%s)", w->limit);
+                if (w->regions != OBJECTS_ANY)
+                        printf(": enough for %" PRIu64 " regions", w->regions);
+                printf("\n");
+        }
+        if (h->regions != OBJECTS_ANY)
+                printf("At most %" PRIu64 " regions at once can have all of theirs.\n", h->regions);
+}
+
+static int print_text(const Mix *m, const Capacity *c, const Policy *p, const Objects *h) {
         char each[SIZE_TEXT_MAX], total[SIZE_TEXT_MAX];
 
         for (size_t i = 0; i < m->n; i++) {
@@ -125,12 +170,14 @@ static int print_text(const Mix *m, const Capacity *c, const Policy *p) {
         printf("A daemon (lethe serve) holds up to %s besides for its clients: requests, captured output and answers.\n", size_format(SERVE_BYTES, total));
         if (!p->path)
                 printf("There is no policy file: the built-in maxima hold.\n");
+        print_objects(h);
         return EXIT_OK;
 }
 
 static int run(Mix *m, const char *policy_path, const char *store_given, bool json, char **names) {
         _cleanup_policy_ Policy *p = NULL;
         Capacity c;
+        Objects h;
         Diag d = {0};
         int r = policy_load(policy_path, &p, &d);
 
@@ -154,7 +201,8 @@ static int run(Mix *m, const char *policy_path, const char *store_given, bool js
         }
         if (capacity_of(p, m->rows, m->n, &c) < 0)
                 return cli_fail(VERB, EXIT_NOT, "out of memory");
-        return json ? answer(m, &c, p) : print_text(m, &c, p);
+        objects_measure(p, &h);
+        return json ? answer(m, &c, p, &h) : print_text(m, &c, p, &h);
 }
 
 int cmd_capacity(int argc, char **argv) {

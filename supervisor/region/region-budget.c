@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/dents.h"
 #include "region/region-queues.h"
+#include "region/region-waiting.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@
 #define SHARE_OF(left) ((left) / 4 * 3) /* a region below gets no more of what is left */
 
 void region_budget_init(RegionBudget *b, const Grant *g, RegionCgroup *c, Guard *guard) {
-        *b = (RegionBudget){.grant = g, .cgroup = c, .guard = guard, .scratch = -1, .wall_deadline = NEVER, .tick_deadline = NEVER,
+        *b = (RegionBudget){.grant = g, .cgroup = c, .guard = guard, .scratch = -1, .waiting = -1, .wall_deadline = NEVER, .tick_deadline = NEVER,
                             .lent.memory_bytes = grant_set_aside(g)};
 }
 
@@ -181,7 +182,8 @@ Breach budget_look_cpu(RegionBudget *b) {
 static uint64_t budget_held(const RegionBudget *b) {
         uint64_t scratch = b->scratch_on_host ? 0 : b->scratch_now; /* tmpfs pages are memory */
 
-        return b->tree.resident_bytes + b->tree.areas_bytes + scratch + b->scratch_names + b->shared.held_bytes + b->queues.bytes + b->reserved;
+        return b->tree.resident_bytes + b->tree.areas_bytes + scratch + b->scratch_names + b->shared.held_bytes + b->queues.bytes + b->waiting_bytes +
+               b->reserved;
 }
 
 /* The part of it that is sure whatever they share: at least one of them has each page, and nobody shares page tables. */
@@ -269,6 +271,19 @@ static Breach look_sockets(RegionBudget *b) {
         return held > budget_own_memory(b) ? budget_breach_of_memory(b, held + b->reserved) : budget_no_breach;
 }
 
+/* Where a region can have others connect to it, and not in a network that is the host's. Of a client that is there the queue counts with its descriptor;
+ * that of one that is closed counts as full. */
+static void look_waiting(RegionBudget *b) {
+        uint64_t n = 0;
+
+        if (b->grant->network != NETWORK_PRIVATE || b->waiting < -1)
+                return;
+        if (b->waiting == -1 && (b->waiting = waiting_open(b->worker)) < 0)
+                b->waiting = -EIO; /* nobody can tell; -1 is EPERM */
+        if (b->waiting >= 0 && waiting_count(b->waiting, &n) == 0)
+                b->waiting_bytes = n * queues_unix_most();
+}
+
 Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         const Budget *max = &b->grant->budget;
         uint64_t cost, next, cpu_left;
@@ -296,6 +311,8 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         if (r.outcome == OUTCOME_NONE && !b->cgroup->memory) {
                 look_shared(b);
                 look_queues(b, slow);
+                if (slow)
+                        look_waiting(b);
                 r = look_memory(b, true);
         }
         if (r.outcome == OUTCOME_NONE)
@@ -505,6 +522,7 @@ Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker
 
 void region_budget_deinit(RegionBudget *b) {
         closep(&b->scratch);
+        closep(&b->waiting);
         region_shared_deinit(&b->shared);
         proc_tree_deinit(&b->tree);
 }

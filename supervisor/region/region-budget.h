@@ -45,6 +45,8 @@ struct RegionBudget {
         uint64_t tick_usec;          /* distance of ticks */
         uint64_t slow_deadline;      /* of what is looked at every few ticks */
         QueuesLook queues;           /* what pipes and sockets hold */
+        int waiting;                 /* of waiting_open(), owned; -1: there was no look yet; less: nobody can tell */
+        uint64_t waiting_bytes;      /* in connections that nobody accepted, when last looked at */
         uint64_t scratch_now;        /* bytes in use when last looked at */
         uint64_t scratch_names;      /* memory of the kernel for files of the scratch, whatever is in them; 0 where it is a folder of the host's */
         uint64_t scratch_base;       /* use before the program started: its folders */

@@ -89,8 +89,7 @@ uint64_t queues_each_most(void) {
         return queues_twice("/proc/sys/net/core/wmem_max", &known);
 }
 
-/* Of one Unix socket of a region, which cannot make its buffer larger (policy/filter-args.c). */
-static uint64_t queues_unix_most(void) {
+uint64_t queues_unix_most(void) {
         static atomic_ullong known;
 
         return queues_twice("/proc/sys/net/core/wmem_default", &known);

@@ -8,6 +8,8 @@
 
 /* The most that a descriptor queues: of a socket, twice net.core.wmem_max. */
 uint64_t queues_each_most(void);
+/* The same of a Unix socket of a region, which cannot make its buffer larger (policy/filter-args.c): twice net.core.wmem_default. */
+uint64_t queues_unix_most(void);
 
 typedef struct QueuesLook {
         uint64_t bytes, unnamed; /* when last looked at */

@@ -3,9 +3,13 @@
 
 usage: objects.py LETHE root|user
 """
+import ctypes  # noqa: F401  tiers.py and tap.py need these, and a Python of root's own is out of reach for an ordinary user
+import errno  # noqa: F401
 import fcntl
 import json
 import os
+import resource
+import socket  # noqa: F401
 import struct
 import subprocess
 import sys
@@ -409,6 +413,55 @@ def the_range_of_ids_is_the_operators():  # I-67
     p.communicate()
     check(other.code == 125 and b"a living region has each of them" in other.err, other)
     same(lethe("run", "--policy", policy, "--exec", "/bin/true").code, 0)
+
+
+# As many timers as it is given.
+TIMERS = """
+import ctypes, sys
+libc, timer, n = ctypes.CDLL(None), ctypes.c_void_p(), 0
+while n < 3000 and libc.timer_create(1, None, ctypes.byref(timer)) == 0:
+    n += 1
+print(n, flush=True)
+sys.stdin.read()
+"""
+
+
+@case
+@alone
+def capacity_knows_the_limits_of_objects():  # I-67
+    def objects(pending):
+        before = resource.getrlimit(resource.RLIMIT_SIGPENDING)
+        resource.setrlimit(resource.RLIMIT_SIGPENDING, (pending, before[1]))
+        try:
+            r = lethe("capacity", "--json", "any:1")
+            text = lethe("capacity", "any:1").out.decode()
+            path = program("timers", TIMERS)
+            regions = [subprocess.Popen([LETHE, "run", "-v", path + ":" + path, "--exec", PY, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV)
+                       for _ in range(3)]
+        finally:
+            resource.setrlimit(resource.RLIMIT_SIGPENDING, before)
+        got = [int(p.stdout.readline()) for p in regions]
+        for p in regions:
+            p.communicate()
+        said = json.loads(r.out)["objects"]
+        return said, {row["object"]: row for row in said["limits"]}, text, got
+
+    with open("/proc/sys/user/max_inotify_instances", encoding="utf-8") as f:
+        instances = int(f.read())
+    # Two regions of one user can have all of theirs, and a third one not.
+    said, rows, text, got = objects(2048)
+    watches = rows["inotify_instances"]
+    same((watches["region"], watches["user"], watches["limit"]), (16, instances, "user.max_inotify_instances"))
+    same((rows["signals_and_timers"]["region"], rows["signals_and_timers"]["user"]), (1024, 2048))
+    same((rows["pipe_pages"]["region"], rows["pipe_pages"]["regions"], rows["message_queues"]["region"], rows["locked_ranges"]["region"]), (None, None, 0, 4096))
+    if said["own_users"]:
+        check(ROOT)
+        same((said["regions"], rows["users"]["regions"], rows["signals_and_timers"]["regions"], watches["regions"]), (65536, 65536, None, None))
+        same(got, [1024] * 3)
+        return
+    same((rows["signals_and_timers"]["regions"], watches["regions"], said["regions"]), (2, instances // 16, min(2, instances // 16)), said)
+    check("1024 each, 2048 a user (RLIMIT_SIGPENDING): enough for 2 regions" in text, text)
+    check(max(got) <= 1024 and sum(got) <= 2048, got)
 
 
 main()

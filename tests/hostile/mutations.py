@@ -207,6 +207,10 @@ MUTATIONS = [
              "supervisor_and_guard_do_not_look_into_a_socket_at_one_time", runner="scrub/test-guard-tree"),
     Mutation("the supervisor's look takes all of a message at once", [("supervisor/region/region-queues.c", ".msg_iovlen = QUEUES_PARTS,", ".msg_iovlen = 1,")],
              "mem-inflight-behind", "--as user"),
+    Mutation("connections that nobody accepts are memory", [("supervisor/region/region-budget.c", "b->waiting_bytes = n * queues_unix_most();", "b->waiting_bytes = 0;")],
+             "mem-backlog", "--as user"),
+    Mutation("capacity: the host's limits of objects", [("supervisor/cli/capacity-objects.c", "regions = user / each;", "regions = OBJECTS_ANY;")],
+             "capacity knows the limits of objects", "--as user", cases="objects.py"),
     Mutation("page tables are memory", [("supervisor/region/region-proc.c", 'tables = status_kib(text, "\\nVmPTE:");', "tables = 0;")], "mem-tables", "--as user"),
     # --- tier landlock
     Mutation("Landlock: files (tier landlock)", [NO_LANDLOCK], "fs-same-uid,fs-home,fs-store-key,proc-mem", "--as user --tier landlock"),
