@@ -212,7 +212,7 @@ int program_find(const char *program, const char *store_dir, Program *ret, Diag 
                 return diag(reterr, REQUEST_E_NOT_FOUND, "--exec \"%s\": not found in %s", shown, REGION_PATH);
         r = quiet_real(found, &real);
         if (r < 0)
-                return r == -ENOMEM ? r : diag(reterr, r == -ETIMEDOUT ? REQUEST_E_SOURCE : REQUEST_E_NOT_FOUND, "--exec \"%s\": %s", shown, quiet_strerror(r));
+                return r == -ENOMEM || r == -EMFILE || r == -ENFILE ? r : diag(reterr, r == -ETIMEDOUT ? REQUEST_E_SOURCE : REQUEST_E_NOT_FOUND, "--exec \"%s\": %s", shown, quiet_strerror(r));
         r = quiet_may_read(real);
         if (r < 0)
                 return diag(reterr, REQUEST_E_SOURCE, "--exec \"%s\": %s", shown, quiet_strerror(r));

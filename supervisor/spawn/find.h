@@ -4,8 +4,14 @@
 
 #include "base/util.h"
 
+#include <errno.h>
+
 /* Opens a program of that name. Returns a descriptor for execveat, or -errno; ret_path (may be NULL) gets the path that was last tried, owned. */
 int find_program(const char *name, char **ret_path);
+/* What find_program() returned says that there is none; else something else is wrong. */
+static inline bool find_is_missing(int e) {
+        return e == -ENOENT || e == -ENOTDIR || e == -EACCES;
+}
 int find_worker(char **ret_path);
 /* The host folder that is bound at /lethe: bin/, python/, node/. Owned, or NULL when there is none. */
 char *find_shims(void);

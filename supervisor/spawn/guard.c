@@ -34,6 +34,8 @@ static int execute(Guard *g, const int *fds, Diag *reterr) {
         pid_t pid;
 
         exe = find_program("lethe-guard", &path);
+        if (exe < 0 && !find_is_missing(exe))
+                return exe;
         if (exe < 0)
                 return diag(reterr, GUARD_E_START, "lethe-guard, which overwrites a region's memory at its end, is not beside lethe and not at %s; fix: "
                                                    "install it there", path ?: "its place");

@@ -35,6 +35,8 @@ int nursery_start(Nursery *n, const char *name, Diag *reterr) {
         pid_t pid;
 
         exe = find_program(name, &path);
+        if (exe < 0 && !find_is_missing(exe))
+                return exe;
         if (exe < 0)
                 return diag(reterr, SPAWN_E_WORKER, "%s is not beside lethe and not at %s; fix: install it there", name, path ?: "its place");
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)

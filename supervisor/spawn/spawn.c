@@ -357,6 +357,8 @@ static int start(Start *t, Diag *reterr) {
                 _cleanup_free_ char *path = NULL;
                 int fd = find_worker(&path);
 
+                if (fd < 0 && !find_is_missing(fd))
+                        return fd;
                 closep(&fd);
                 return diag(reterr, SPAWN_E_WORKER, "lethe-worker is not beside lethe and not at %s; fix: install it there", path ?: "its place");
         }

@@ -58,11 +58,12 @@ void redo_note(RedoKeys *k, Table table, Bytes key) {
 static int fill(int dir_fd, const char *name) {
         _cleanup_close_ int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         static const uint8_t zeros[REDO_BYTES];
+        ssize_t n = 0;
 
         /* Written, not only allocated: blocks that were never written cost the file system a transaction of its own each. */
-        if (fd < 0 || pwrite(fd, zeros, sizeof(zeros), 0) != (ssize_t)sizeof(zeros) || fsync(fd) < 0)
-                return -(errno ?: EIO);
-        return 0;
+        if (fd < 0 || (n = pwrite(fd, zeros, sizeof(zeros), 0)) < 0 || fsync(fd) < 0)
+                return -errno;
+        return n == (ssize_t)sizeof(zeros) ? 0 : -ENOSPC;
 }
 
 int redo_make(int dir_fd) {

@@ -197,6 +197,19 @@ def a_limit_for_files_ends_no_supervisor():  # I-80
 
 
 @case
+def few_descriptors_are_told_as_that():  # I-80
+    """126 and 127 speak of a program, "install it there" of Lethe's own: none of these is missing."""
+    def limit(n):
+        return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
+    codes = []
+    for n in range(3, 65):
+        r = lethe("run", "--no-serve", "--exec", "/bin/echo", "hi", preexec_fn=limit(n))
+        check(r.code == 0 and r.out == b"hi\n" or r.code == 125 and r.out == b"" and b"Too many open files" in r.err and b"install it" not in r.err, n, r)
+        codes.append(r.code)
+    same((codes[0], codes[-1]), (125, 0))
+
+
+@case
 def messages_hold_nothing_that_a_terminal_obeys():  # I-81
     """Whatever a command line brings: bytes of the C0 and C1 controls, marks that cannot be seen, and what is no UTF-8."""
     for word in ("a\x1b[31mb", "a\rb", "a\nlethe: b", "a\x9bb", "a\u202eb", "a\u200bb", "a\u2028b", "a\udcffb", "a\x7fb"):

@@ -186,6 +186,8 @@ MUTATIONS = [
     Mutation("a terminal with tostop stops no supervisor", [("supervisor/daemon/run.c", "        signal(SIGTTOU, SIG_IGN);\n", "")],
              "output in the background stops no clock", cases="callers.py"),
     Mutation("a limit for files ends no supervisor", [("supervisor/cli/main.c", "        signal(SIGXFSZ, SIG_IGN);", "")], "a limit for files ends no supervisor", cases="callers.py"),
+    Mutation("few descriptors are no missing program", [("supervisor/policy/program.c", " || r == -EMFILE || r == -ENFILE", "")], "few descriptors are told as that",
+             cases="callers.py"),
     Mutation("125 says that nothing ran", [("supervisor/region/region.c", "OUTCOME_SETUP_FAILED ? 128 + SIGKILL : 125;", "OUTCOME_SETUP_FAILED ? 125 : 125;")],
              "a limit for files ends no supervisor", cases="callers.py"),
     Mutation("areas of address space are memory", [(BUDGET, " + b->tree.areas_bytes", "")], "mem-areas,mem-chain", "--as user"),
