@@ -35,6 +35,7 @@
 #define DRAIN_STANDARD_USEC 30000000
 #define FDS_OF_QUEUED (SERVE_STREAMS + 1)
 /* Ours, of guards and control groups between two regions, of those that start, and of half requests. */
+#define FDS_LEAST 384 /* a nursery's own stand from NURSERY_FD_OWN on */
 #define FDS_SPARE (640 + STARTS_AT_ONCE * 40 + SERVE_HELD_FDS_MAX)
 
 static const char help[] =
@@ -156,25 +157,30 @@ static void find_journal(void) {
                 log_with_priority();
 }
 
-/* As many as the system gives, which root may raise; and no more work than they are enough for. */
-static void raise_fds(ServeOptions *o) {
+/* As many as the system gives, which root may raise; and no more work than they are enough for. false: too few for any, which is told. */
+static bool raise_fds(ServeOptions *o) {
         rlim_t wanted = o->max_running * JOB_FDS_MOST + o->max_queued * FDS_OF_QUEUED + o->max_clients + FDS_SPARE;
         struct rlimit l;
         uint64_t others;
 
         o->max_fds = UINT64_MAX;
         if (getrlimit(RLIMIT_NOFILE, &l) < 0)
-                return;
+                return true;
         if (l.rlim_max < wanted && setrlimit(RLIMIT_NOFILE, &(struct rlimit){wanted, wanted}) == 0)
-                return;
+                return true;
+        if (l.rlim_max < FDS_LEAST) {
+                log_error("%llu descriptors (RLIMIT_NOFILE) are too few: lethe serve needs %d", (unsigned long long)l.rlim_max, FDS_LEAST);
+                return false;
+        }
         l.rlim_cur = l.rlim_max;
         if (setrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= wanted)
-                return;
+                return true;
         o->max_clients = MIN(o->max_clients, MAX((uint64_t)l.rlim_cur / 32, (uint64_t)8));
         others = o->max_clients + FDS_SPARE;
         o->max_fds = l.rlim_cur > others + 2 * JOB_FDS_MOST ? (uint64_t)l.rlim_cur - others : 2 * JOB_FDS_MOST;
         o->max_running = MIN(o->max_running, o->max_fds / JOB_FDS);
         log_note("at most %" PRIu64 " invocations at once, and %" PRIu64 " connections: descriptors (RLIMIT_NOFILE) allow no more", o->max_running, o->max_clients);
+        return true;
 }
 
 /* Requests that were read, judged and answered left pieces on this stack: paths, and registers with bytes of requests that the dynamic linker saved (I-70). */
@@ -328,8 +334,8 @@ int main(int argc, char **argv) {
                 return e;
         find_journal();
         quiet_read_local_alone(true);
-        if (!s.options.reload)
-                raise_fds(&s.options);
+        if (!s.options.reload && !raise_fds(&s.options))
+                return EXIT_OURS;
         socket = place_of_socket(s.options.socket, &d);
         if (!socket)
                 return *d.text ? wrong("%s", d.text) : fail("%s", strerror(ENOMEM));

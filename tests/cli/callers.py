@@ -210,6 +210,22 @@ def few_descriptors_are_told_as_that():  # I-80
 
 
 @case
+def a_daemon_with_few_descriptors_says_so():  # I-80
+    """It would begin, and end itself with the first region. With as many as it asks for it serves."""
+    def limit(n):
+        return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
+    for n in (32, 64, 256, 383):
+        r = lethe("serve", "--socket", os.path.join(DIR, "few"), preexec_fn=limit(n))
+        check(r.code == 125 and b"RLIMIT_NOFILE" in r.err and b"384" in r.err, n, r)
+    d = start_daemon(dict(ENV, LETHE_SOCKET=os.path.join(DIR, "few")), wrap=("prlimit", "--nofile=384"))
+    for _ in range(3):
+        r = lethe("run", "--exec", "/bin/echo", "hi", env={"LETHE_SOCKET": os.path.join(DIR, "few")})
+        same((r.code, r.out), (0, b"hi\n"), r)
+    same(ask_daemon("status", os.path.join(DIR, "few"))["served"], 3)
+    same(stop_daemon(d), 0)
+
+
+@case
 def messages_hold_nothing_that_a_terminal_obeys():  # I-81
     """Whatever a command line brings: bytes of the C0 and C1 controls, marks that cannot be seen, and what is no UTF-8."""
     for word in ("a\x1b[31mb", "a\rb", "a\nlethe: b", "a\x9bb", "a\u202eb", "a\u200bb", "a\u2028b", "a\udcffb", "a\x7fb"):

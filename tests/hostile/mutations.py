@@ -188,6 +188,8 @@ MUTATIONS = [
     Mutation("a limit for files ends no supervisor", [("supervisor/cli/main.c", "        signal(SIGXFSZ, SIG_IGN);", "")], "a limit for files ends no supervisor", cases="callers.py"),
     Mutation("few descriptors are no missing program", [("supervisor/policy/program.c", " || r == -EMFILE || r == -ENFILE", "")], "few descriptors are told as that",
              cases="callers.py"),
+    Mutation("a daemon needs descriptors", [("supervisor/serve/main.c", "#define FDS_LEAST 384", "#define FDS_LEAST 3")], "a daemon with few descriptors says so",
+             cases="callers.py"),
     Mutation("125 says that nothing ran", [("supervisor/region/region.c", "OUTCOME_SETUP_FAILED ? 128 + SIGKILL : 125;", "OUTCOME_SETUP_FAILED ? 125 : 125;")],
              "a limit for files ends no supervisor", cases="callers.py"),
     Mutation("areas of address space are memory", [(BUDGET, " + b->tree.areas_bytes", "")], "mem-areas,mem-chain", "--as user"),
