@@ -164,7 +164,7 @@ static int failed(const Ask *a, const char *exec, const RunOptions *o, const cha
 static int tell(const Ask *a, const char *exec, const RunOptions *o, const json_t *answer) {
         const json_t *error = json_object_get(answer, "error"), *result = json_object_get(answer, "result"), *refusal = json_object_get(result, "refusal");
         const json_t *receipt = json_object_get(result, "receipt"), *code = json_object_get(result, "exit_code");
-        const char *why = json_text(json_object_get(refusal, "message"));
+        const char *why = json_text(json_object_get(refusal, "message")), *outcome = json_text(json_object_get(receipt, "outcome"));
         Diag d = {};
 
         if (error && is_not_for_it(-json_integer_value(json_object_get(error, "code"))))
@@ -179,7 +179,7 @@ static int tell(const Ask *a, const char *exec, const RunOptions *o, const json_
                 cli_fail("run", EXIT_LETHE, "%s", why);
         if (o->receipt && (!receipt || receipt_write(o->receipt, receipt, &d) < 0)) {
                 log_error("%s", *d.text ? d.text : "lethe serve gave no receipt");
-                return EXIT_LETHE;
+                return !why && outcome && strcmp(outcome, "setup_failed") != 0 ? 128 + SIGKILL : EXIT_LETHE; /* as region_trouble_code() */
         }
         return (int)json_integer_value(code) & 0xFF;
 }

@@ -251,7 +251,7 @@ BUDGETS = [
           limiting="scratch", tiers=(LANDLOCK,), control_args="96 " + way) for way in ("open", "mapped", "sent")],
     Row("file-reserved", "I-24", "200", opts="--scratch 16m", tiers=(LANDLOCK,), denial=("fallocate", "")),
     Row("mem-tcp", "I-66", "64 5000", opts="--memory 16m --network host", outcome="out_of_region", limiting="memory", who=(ROOT,), control_args="64"),
-    Row("mem-events", "I-66", "8 5000", opts="--memory 8m", outcome="out_of_region", limiting="memory", who=(USER,), tiers=NS_ONLY, control_args="8"),
+    Row("mem-events", "I-66", "8 5000", opts="--memory 8m", outcome="out_of_region|exited", who=(USER,), tiers=NS_ONLY, control_args="8"),
     Row("mem-folios-pipes", "I-66", "16 {out} splice", program="mem-folios", opts="-v {out}:{out}:rw", who=(USER,), denial=("splice", ""), control_args="16 {base} splice"),
     Row("mem-folios-sockets", "I-66", "16 {out} sendfile", program="mem-folios", opts="-v {out}:{out}:rw", who=(USER,), denial=("sendfile", ""),
         control_args="16 {base} sendfile"),
