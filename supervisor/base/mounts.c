@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sodium.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #define LIST_MAX (16 * 1024 * 1024)
@@ -104,16 +105,29 @@ static bool is_served(const char *line) {
         return is;
 }
 
+static MountKind kind_in(const char *p, uint64_t number) {
+        for (; p && *p; p += strcspn(p, "\n"), p += *p == '\n')
+                if (strtoull(p, NULL, 10) == number)
+                        return is_served(p) ? MOUNT_SERVED : MOUNT_LOCAL;
+        return MOUNT_UNKNOWN;
+}
+
 MountKind mounts_kind(uint64_t number) {
-        MountKind kind = MOUNT_UNKNOWN;
-        const char *p;
+        MountKind kind;
 
         pthread_mutex_lock(&kept.lock);
-        for (p = list(); p && *p && kind == MOUNT_UNKNOWN; p += strcspn(p, "\n"), p += *p == '\n')
-                if (strtoull(p, NULL, 10) == number)
-                        kind = is_served(p) ? MOUNT_SERVED : MOUNT_LOCAL;
+        kind = kind_in(list(), number);
         pthread_mutex_unlock(&kept.lock);
         return kind;
+}
+
+MountKind mounts_kind_of(pid_t pid, uint64_t number) {
+        _cleanup_free_ char *text = NULL;
+        char path[64];
+        size_t n;
+
+        snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)pid);
+        return io_read_file(AT_FDCWD, path, LIST_MAX, &text, &n) < 0 ? MOUNT_UNKNOWN : kind_in(text, number);
 }
 
 bool mounts_served_below(const char *path) {

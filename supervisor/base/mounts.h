@@ -3,6 +3,8 @@
 
 #include "base/util.h"
 
+#include <sys/types.h>
+
 /* For who is told when the mounts change (POLLPRI on /proc/self/mountinfo): from the first call on the list is read again only after another one. */
 void mounts_changed(void);
 /* A number for the mounts below `path`, absolute and without links: 0 when there are none, the same as long as they are the same; when they
@@ -16,3 +18,5 @@ bool mounts_any_served(void);
  * other namespaces and those without a place (pipes, sockets, files in memory) are unknown. */
 typedef enum MountKind { MOUNT_UNKNOWN, MOUNT_LOCAL, MOUNT_SERVED } MountKind;
 MountKind mounts_kind(uint64_t number);
+/* The same as the process pid sees the mounts. */
+MountKind mounts_kind_of(pid_t pid, uint64_t number);

@@ -155,7 +155,8 @@ int quiet_fstat(int fd, struct stat *ret) {
         if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &x) < 0)
                 return -errno;
         *ret = (struct stat){.st_dev = makedev(x.stx_dev_major, x.stx_dev_minor), .st_ino = x.stx_ino, .st_mode = x.stx_mode, .st_nlink = x.stx_nlink,
-                             .st_uid = x.stx_uid, .st_gid = x.stx_gid, .st_rdev = makedev(x.stx_rdev_major, x.stx_rdev_minor), .st_size = (off_t)x.stx_size};
+                             .st_uid = x.stx_uid, .st_gid = x.stx_gid, .st_rdev = makedev(x.stx_rdev_major, x.stx_rdev_minor), .st_size = (off_t)x.stx_size,
+                             .st_blocks = (blkcnt_t)x.stx_blocks};
         return 0;
 }
 

@@ -73,11 +73,12 @@ static void locks_read_mounts(RegionLocks *l, pid_t worker) {
                 fclose(f);
 }
 
-static void locks_name(int fd, char object[static 256]) {
+/* pid: the process whose descriptor it is. */
+static void locks_name(pid_t pid, int fd, char object[static 256]) {
         char link[64];
         ssize_t n;
 
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)pid, fd);
         n = readlink(link, object, 255);
         object[MAX(n, (ssize_t)0)] = 0;
 }
@@ -111,7 +112,7 @@ static bool locks_is_pipe(int fd, const LockFile *f) {
 
         if (!f->fifo)
                 return false;
-        locks_name(fd, name);
+        locks_name(getpid(), fd, name);
         return strncmp(name, "pipe:[", 6) == 0;
 }
 
@@ -326,6 +327,10 @@ int region_locks_call(RegionLocks *l, const LockPlace *p, const struct seccomp_n
         bool tests = w.command == F_GETLK || w.command == F_OFD_GETLK, waits;
         LockFile f;
 
+        if (fd == -EREMOTE) {
+                locks_name(w.tid, (int)q->data.args[0], object);
+                return LOCK_REFUSED;
+        }
         if (fd < 0) {
                 *ret_error = -fd;
                 return 0;
@@ -337,7 +342,7 @@ int region_locks_call(RegionLocks *l, const LockPlace *p, const struct seccomp_n
                 return 0;
         }
         if (locks_look(fd, &f) < 0 || !locks_is_own(l, p, fd, &f)) {
-                locks_name(fd, object);
+                locks_name(getpid(), fd, object);
                 return LOCK_REFUSED;
         }
         if (w.command >= 0 && w.lock.l_whence == SEEK_CUR) {

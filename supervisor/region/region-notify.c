@@ -18,7 +18,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
 #define NOTIFY_BATCH 64   /* answered in one go, so that a flood of denied calls cannot keep the loop from its deadlines */
 #define NOTIFY_USEC 20000 /* nor can calls that take long to answer: what they give back is overwritten first */
@@ -30,6 +29,7 @@ int region_notify_start(RegionNotify *n, int notify_fd, pid_t worker) {
         n->fd = n->connects.notify = notify_fd;
         n->events = POLLIN;
         n->worker = worker;
+        region_notify_served_start(n);
         if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
                 return -errno;
         n->n_req = MAX(sizes.seccomp_notif, sizeof(struct seccomp_notif));
@@ -70,43 +70,6 @@ void region_notify_answer(RegionNotify *n, uint64_t id, int error, bool go_on) {
 
 void region_notify_answer_value(RegionNotify *n, uint64_t id, int64_t value) {
         notify_send(n, id, 0, value, false);
-}
-
-pid_t region_notify_process(pid_t tid) {
-        char path[64], text[1024], *p;
-
-        snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-        if (proc_read(path, text, sizeof(text)) == 0)
-                return tid;
-        p = strstr(text, "\nTgid:");
-        return p ? (pid_t)strtol(p + 6, NULL, 10) : tid;
-}
-
-ssize_t region_notify_read(pid_t pid, uint64_t at, void *to, size_t n) {
-        size_t first = MIN(n, (size_t)(4096 - (at & 4095)));
-        struct iovec local = {to, n};
-        struct iovec remote[2] = {{(void *)(uintptr_t)at, first}, {(void *)(uintptr_t)(at + first), n - first}};
-        ssize_t r = process_vm_readv(pid, &local, 1, remote, n > first ? 2 : 1, 0);
-
-        return r < 0 ? -errno : r;
-}
-
-int region_notify_write(pid_t pid, uint64_t at, const void *from, size_t n) {
-        struct iovec local = {(void *)from, n}, remote = {(void *)(uintptr_t)at, n};
-
-        return process_vm_writev(pid, &local, 1, &remote, 1, 0) == (ssize_t)n ? 0 : -EFAULT;
-}
-
-/* A thread can have a table of descriptors of its own. Before Linux 6.9 (PIDFD_THREAD) none gets one. */
-int region_notify_copy_fd(pid_t pid, int fd) {
-        _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, O_EXCL);
-        int copy;
-
-        if (pidfd < 0 && errno == EINVAL)
-                pidfd = (int)syscall(SYS_pidfd_open, region_notify_process(pid), 0);
-        copy = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
-
-        return copy < 0 ? -errno : copy;
 }
 
 static void note_denial(RegionNotify *n, const FilterVerdict *v, const char *object, size_t n_object, const char *allow_with) {
@@ -348,6 +311,7 @@ int region_notify_ready(RegionNotify *n, short revents, Breach *ret_breach, bool
 void region_notify_deinit(RegionNotify *n) {
         FreedCount freed = n->freed;
 
+        region_notify_served_end(n);
         region_connects_deinit(&n->connects);
         region_locks_free(n->locks);
         closep(&n->root);

@@ -58,6 +58,7 @@ typedef struct RegionNotify {
         struct RegionLocks *locks; /* NULL before the first lock; owned */
         uint64_t locks_deadline;   /* of region_notify_locks(); UINT64_MAX: nothing waits for a lock */
         int failed;           /* -errno: an answer could not be given */
+        bool served;          /* the region was granted something of a file system that a program or another machine serves */
 } RegionNotify;
 
 #define REGION_NOTIFY_NULL ((RegionNotify){.fd = -1, .connects = {.notify = -1, .poll = -1}, .root = -1, .locks_deadline = UINT64_MAX})
@@ -84,6 +85,14 @@ pid_t region_notify_process(pid_t tid);
 ssize_t region_notify_read(pid_t pid, uint64_t at, void *to, size_t n);
 /* Writes into it: the answer of a call that waits. Returns 0 or -errno. */
 int region_notify_write(pid_t pid, uint64_t at, const void *from, size_t n);
-/* A copy of a descriptor of the task. Returns it, or -errno. */
+/* A copy of a descriptor of the task. Returns it, -EREMOTE for a file of a served file system, or -errno. */
 int region_notify_copy_fd(pid_t pid, int fd);
+/* n->grant is known. From here to the end, as long as any region of this process has something of a served file system, the functions above leave to a task of
+ * their own what may wait for its server: a page that is not there yet, the close of a copy. */
+void region_notify_served_start(RegionNotify *n);
+void region_notify_served_end(RegionNotify *n);
+/* There is such a region. */
+bool region_notify_any_served(void);
+/* Whether an open file is on a served file system, among the mounts that the process pid sees: so is a regular file whose mount was taken away. */
+bool region_notify_is_served(pid_t pid, int fd);
 void region_notify_deinit(RegionNotify *n);

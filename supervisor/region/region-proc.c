@@ -304,13 +304,15 @@ size_t proc_kill_below(pid_t root) {
         return n;
 }
 
-/* The state's letter of a task: proc_pid_stat(5). */
-static char task_letter(const char *path) {
-        char text[1024], *p;
+#define TASK_EXITING 0x4U /* PF_EXITING */
 
-        if (proc_read(path, text, sizeof(text)) == 0 || !(p = strrchr(text, ')')) || p[1] != ' ')
+/* The state's letter of a task, and its flags: proc_pid_stat(5). */
+static char task_letter(const char *path, unsigned *ret_flags) {
+        char text[1024], *p, letter;
+
+        if (proc_read(path, text, sizeof(text)) == 0 || !(p = strrchr(text, ')')) || sscanf(p, ") %c %*d %*d %*d %*d %*d %u", &letter, ret_flags) != 2)
                 return 'X';
-        return p[2];
+        return letter;
 }
 
 /* proc_pid_status(5) */
@@ -334,13 +336,14 @@ static void count_blocked(pid_t pid, ProcBlocked *b) {
         snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
         d = opendir(path);
         while (d && (de = readdir(d))) {
+                unsigned flags;
                 char letter;
 
                 if (de->d_name[0] == '.')
                         continue;
                 snprintf(path, sizeof(path), "/proc/%d/task/%.20s/stat", (int)pid, de->d_name);
-                letter = task_letter(path);
-                if (letter == 'D') {
+                letter = task_letter(path, &flags);
+                if (letter == 'D' || (letter == 'S' && flags & TASK_EXITING)) { /* one that exits takes no signal any more, in whatever it sleeps */
                         b->blocked++;
                         b->switches += task_switches(pid, de->d_name);
                 } else if (!strchr("tTZX", letter))
@@ -376,10 +379,11 @@ bool proc_wait_look(ProcWait *w, const ProcBlocked *b, uint64_t progress, uint64
 }
 
 bool proc_is_blocked(pid_t pid) {
+        unsigned flags;
         char path[64];
 
         snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-        return pid > 0 && task_letter(path) == 'D';
+        return pid > 0 && task_letter(path, &flags) == 'D';
 }
 
 #define PROC_ENV_MAX 65536

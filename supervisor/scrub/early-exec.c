@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/proc.h"
+#include "base/quiet.h"
 #include "region/region-path.h"
 
 #include <elf.h>
@@ -119,7 +120,9 @@ static Start will_start(const Early *e, const char *path, unsigned depth) {
 
         if (there < 0)
                 return there == -ENOENT || there == -ENOTDIR ? START_NO : START_MAYBE;
-        if (fstat(there, &st) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0 || fstatvfs(there, &mount) < 0 || mount.f_flag & ST_NOEXEC)
+        if (region_notify_any_served() && region_notify_is_served(e->region->notify.worker, there))
+                return START_MAYBE;
+        if (quiet_fstat(there, &st) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0 || fstatvfs(there, &mount) < 0 || mount.f_flag & ST_NOEXEC)
                 return START_NO;
         if ((st.st_mode & 0111) != 0111 || (st.st_dev == e->scratch && e->region->notify.root >= 0) || is_granted_file(e, path) ||
             is_out_of_reach(e, there))

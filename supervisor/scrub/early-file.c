@@ -1,6 +1,7 @@
 /* Runs: supervisor. */
 #include "scrub/early-internal.h"
 
+#include "base/quiet.h"
 #include "region/region-path.h"
 
 #include <errno.h>
@@ -47,7 +48,7 @@ static bool may_lead_elsewhere(const Early *e, const char *path, int error) {
         struct stat st;
         char *name;
 
-        if (error != -ENOENT && error != -ENOTDIR)
+        if ((error != -ENOENT && error != -ENOTDIR) || region_notify_any_served())
                 return true;
         if (!e->region->grant->proc)
                 return false;
@@ -68,12 +69,14 @@ static bool find_path(Early *e, const struct seccomp_notif *q, int dirfd, uint64
         return k == 0;
 }
 
+/* Where somebody serves a file system, what the kernel does not have in its cache is not looked for. */
 int early_open(const Early *e, const char *path, bool follow) {
-        struct open_how how = {.flags = O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW), .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
         int root = e->region->notify.root, fd = -1;
+        struct open_how how = {.flags = O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW),
+                               .resolve = (root >= 0 ? RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS : 0) | (region_notify_any_served() ? RESOLVE_CACHED : 0)};
 
         for (int i = 0; i < OPEN_TRIES; i++) { /* EAGAIN: something was renamed or mounted meanwhile, and the path has a ".." */
-                fd = root >= 0 ? (int)syscall(SYS_openat2, root, path, &how, sizeof(how)) : open(path, (int)how.flags);
+                fd = (int)syscall(SYS_openat2, root >= 0 ? root : AT_FDCWD, path, &how, sizeof(how));
                 if (fd >= 0 || errno != EAGAIN)
                         break;
         }
@@ -86,7 +89,7 @@ static bool of_scratch(const Early *e, int fd, struct stat *ret) {
         const char *scratch = e->region->notify.scratch;
         ssize_t n;
 
-        if (fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode) || ret->st_dev != e->scratch)
+        if (quiet_fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode) || ret->st_dev != e->scratch)
                 return false;
         if (!scratch) /* a file system of its own */
                 return true;
@@ -271,7 +274,7 @@ static int copy_fd(const Early *e, const struct seccomp_notif *q, struct stat *r
         int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
 
         if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || flags & O_PATH || !region_notify_waits(&e->region->notify, q->id) ||
-            fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode))
+            quiet_fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode))
                 return -1;
         return TAKE_FD(fd);
 }
@@ -349,7 +352,7 @@ NotifyStep early_truncate_path(Early *e, const struct seccomp_notif *q, int dirf
         there = early_open(e, full, true);
         if (there < 0)
                 e->region->notify.freed.unheld += may_lead_elsewhere(e, full, there);
-        if (there < 0 || fstat(there, &st) < 0)
+        if (there < 0 || quiet_fstat(there, &st) < 0)
                 return NOTIFY_GO_ON;
         if (S_ISFIFO(st.st_mode)) { /* until somebody opens its other end */
                 early_let_go(e);

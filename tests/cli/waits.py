@@ -20,11 +20,16 @@ from holding import PROGRAMS, ROOT_AT_FIRST, begin as begin_holding, end_holder,
 CONNECTOR = os.path.join(PROGRAMS, "connector")
 WHO = sys.argv[3] if len(sys.argv) > 3 else "root"
 
+# Calls whose words the supervisor reads.
+CALLS = {"lock": "libc.fcntl(os.open('own', os.O_RDWR | os.O_CREAT), fcntl.F_SETLK, at)", "watch": "libc.inotify_add_watch(libc.inotify_init(), at, 2)",
+         "open": "libc.open(at, 0)", "exec": "libc.execve(at, None, None)", "connect": "libc.connect(socket.socket().fileno(), at, 16)"}
+
 if begin_holding():
     LOOKUP = hold("lookup", "LOOKUP:slow")
     OWN, BELOW = hold("own", "READ:data"), hold("below", "READ:data")
     OF_USER = {user: hold("of-%d" % user, "closed", "user=%d" % user) for user in (0, 1234)}
     DEAD, BROKEN = hold("dead", "READ:data"), hold("broken", "READ:data")
+    WORDS = {call: hold("w-" + call, "READ:data") for call in CALLS}
     GRANTED = [(name, hold("g-" + name, *requests), what) for name, requests, what in (
         ("lookup", ["LOOKUP:slow"], ["/bin/cat", "/data/slow"]),
         ("open", ["OPEN:data"], ["/bin/cat", "/data/data"]),
@@ -34,6 +39,10 @@ if begin_holding():
         ("program", ["READ:true"], ["/bin/sh", "-c", "/data/true"]),
         ("flush", ["FLUSH:data"], ["/usr/bin/head", "-c1", "/data/data"]),
         ("child", ["FLUSH:data"], ["/bin/sh", "-c", "head -c1 /data/data & wait"]),
+        ("lock", ["FLUSH:data"], ["/usr/bin/python3", "-c", "import fcntl, os\nfcntl.lockf(os.open('/data/data', os.O_RDWR), fcntl.LOCK_EX)"]),
+        ("multi-unlink", ["LOOKUP:slow"], ["/usr/bin/python3", "-c", "import os\nos.unlink('/data/slow')"]),
+        ("multi-truncate", ["LOOKUP:slow"], ["/usr/bin/python3", "-c", "import os\nos.truncate('/data/slow', 0)"]),
+        ("multi-exec", ["READ:true"], ["/usr/bin/python3", "-c", "import os\nos.symlink('/data/true', 'link')\nos.execv('link', ['link'])"]),
         ("write", ["WRITE:data"], ["/bin/dd", "if=/dev/zero", "of=/data/data", "bs=1", "count=1", "conv=notrunc"]))]
 
 from account import use  # noqa: E402
@@ -120,8 +129,8 @@ WALL = "read"  # the one that its time ends; on a machine that has other things 
 def begin(name, folder, program):
     """Runs a program that waits for the folder's server."""
     path = os.path.join(DIR, os.path.basename(folder) + ".json")
-    p = subprocess.Popen([LETHE, "run", "--receipt", path, "--timeout", "3s" if name == WALL else "10m", "--volume", folder + ":/data:rw", "--exec", *program],
-                         env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p = subprocess.Popen([LETHE, "run", "--receipt", path, "--timeout", "3s" if name == WALL else "10m", "--volume", folder + ":/data:rw",
+                          "--discipline", "multipass" if name.startswith("multi-") else "zero", "--exec", *program], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return p, path
 
 
@@ -160,6 +169,27 @@ def a_granted_file_system_that_never_answers_holds_nobody():  # I-62, I-63
 
 
 @served
+def words_in_a_page_that_never_comes_hold_nobody():  # I-62, I-63
+    """The program passes an address in a file whose server gives no byte of it."""
+    head = "import ctypes, fcntl, os, socket, time\nlibc = ctypes.CDLL(None)\nlibc.mmap.restype = ctypes.c_void_p\n"
+    page = "at = ctypes.c_void_p(libc.mmap(None, 4096, 1, 2, os.open('/data/data', os.O_RDONLY), 0))\n"
+    runs = []
+    for call, code in CALLS.items():
+        path = os.path.join(DIR, "words-%s.json" % call)
+        runs.append((call, path, subprocess.Popen([LETHE, "run", "--receipt", path, "--timeout", "10m", "--connect", "127.0.0.1:9", "--volume", WORDS[call] + ":/data:rw",
+                                                   "--exec", PY, "-c", head + page + code + "\nwhile True: time.sleep(9)\n"],
+                                                  env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)))
+    for call, path, p in runs:
+        wait_for(lambda: held_by(WORDS[call]) or p.poll() is not None, "the request of " + call)
+        p.terminate()
+        out, err = p.communicate(timeout=120)
+        with open(path, encoding="utf-8") as f:
+            receipt = json.load(f)
+        check(held_by(WORDS[call]), call, said(WORDS[call]), out, err)
+        same((p.returncode, receipt["outcome"]), (128 + signal.SIGTERM, "cancelled"), call, err, receipt)
+
+
+@served
 def what_was_left_behind_holds_no_later_start():  # I-63
     same(run("--exec", "/bin/true").receipt["teardown"]["grade"], "cleared")
     for _, region, _ in LEFT:
@@ -178,9 +208,10 @@ def what_was_left_behind_is_finished_when_it_can_be():  # I-63
         return all(log("--region", region)[-1]["type"] in ("region.recovered", "invocation.ended") for _, region, _ in LEFT)
 
     wait_for(recovered, "the record of those that were left")
-    for _, region, outcome in LEFT:
+    for folder, region, outcome in LEFT:
         ends = [e for e in log("--region", region) if e["type"] == "region.released"]
-        same([(e["teardown"]["by"], e["teardown"]["grade"]) for e in ends], [("guard", "cleared")], region, ends)
+        # A file that is still open for writing cannot be looked at when its server is gone.
+        same([(e["teardown"]["by"], e["teardown"]["grade"]) for e in ends], [("guard", "partial" if folder.endswith("/g-lock") else "cleared")], region, ends)
         same([(e["outcome"], e["reason"]) for e in log("--region", region) if e["type"] == "invocation.ended"], [(outcome, "left_behind")], region)
     same(lethe("ps", "--json").out, b"")
     same(cgroups_left(), [])

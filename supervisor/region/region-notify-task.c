@@ -1,0 +1,156 @@
+/* Runs: supervisor. A task of the region that waits for an answer: its memory and its descriptors. */
+#include "base/aside.h"
+#include "base/mounts.h"
+#include "base/quiet.h"
+#include "region/region-notify.h"
+#include "region/region-proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#define TASK_PAGE 4096U
+
+/* Regions that reach a served file system. A page of such a file may never come, and the close of a descriptor of it may never end. */
+static atomic_uint task_served;
+
+void region_notify_served_start(RegionNotify *n) {
+        const Grant *g = n->grant;
+
+        for (size_t i = 0; g && !n->served && i < g->n_files; i++)
+                n->served = !g->files[i].mask && (quiet_is_served(g->files[i].source) != 0 || mounts_served_below(g->files[i].source));
+        if (n->served)
+                atomic_fetch_add(&task_served, 1);
+}
+
+void region_notify_served_end(RegionNotify *n) {
+        if (n->served)
+                atomic_fetch_sub(&task_served, 1);
+        n->served = false;
+}
+
+bool region_notify_any_served(void) {
+        return atomic_load(&task_served) > 0;
+}
+
+pid_t region_notify_process(pid_t tid) {
+        char path[64], text[1024], *p;
+
+        snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+        if (proc_read(path, text, sizeof(text)) == 0)
+                return tid;
+        p = strstr(text, "\nTgid:");
+        return p ? (pid_t)strtol(p + 6, NULL, 10) : tid;
+}
+
+/* n bytes of the process, of at most two pages. */
+typedef struct TaskMemory {
+        long call;
+        pid_t pid;
+        uint64_t at;
+        size_t n;
+        uint8_t bytes[PATH_MAX];
+} TaskMemory;
+
+__attribute__((no_sanitize("address", "undefined"))) static long task_transfer(void *job) {
+        TaskMemory *m = job;
+        size_t first = TASK_PAGE - (m->at & (TASK_PAGE - 1));
+        struct iovec local = {m->bytes, m->n}, remote[2];
+
+        if (first > m->n)
+                first = m->n;
+        remote[0] = (struct iovec){(void *)(uintptr_t)m->at, first};
+        remote[1] = (struct iovec){(void *)(uintptr_t)(m->at + first), m->n - first};
+        return aside_do(m->call, m->pid, &local, 1, remote, m->n > first ? 2 : 1, 0);
+}
+
+static long task_memory(TaskMemory *m) {
+        return region_notify_any_served() ? aside_run(task_transfer, m, sizeof(*m), -1, ASIDE_USEC) : task_transfer(m);
+}
+
+ssize_t region_notify_read(pid_t pid, uint64_t at, void *to, size_t n) {
+        TaskMemory m;
+        long r;
+
+        m.call = SYS_process_vm_readv;
+        m.pid = pid;
+        m.at = at;
+        m.n = MIN(n, sizeof(m.bytes));
+        r = task_memory(&m);
+        if (r > 0)
+                memcpy(to, m.bytes, (size_t)r);
+        explicit_bzero(m.bytes, r > 0 ? (size_t)r : 0);
+        return r;
+}
+
+int region_notify_write(pid_t pid, uint64_t at, const void *from, size_t n) {
+        TaskMemory m;
+        long r;
+
+        if (n > sizeof(m.bytes))
+                return -EFAULT;
+        m.call = SYS_process_vm_writev;
+        m.pid = pid;
+        m.at = at;
+        m.n = n;
+        memcpy(m.bytes, from, n);
+        r = task_memory(&m);
+        return r == (long)n ? 0 : -EFAULT;
+}
+
+/* Without a copy of the descriptor: what the kernel says of it. */
+static bool task_fd_is_served(pid_t pid, int fd) {
+        char path[64], text[512], *p;
+
+        snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)pid, fd);
+        if (proc_read(path, text, sizeof(text)) == 0 || !(p = strstr(text, "mnt_id:")))
+                return false;
+        return mounts_kind_of(pid, strtoull(p + strlen("mnt_id:"), NULL, 10)) == MOUNT_SERVED;
+}
+
+bool region_notify_is_served(pid_t pid, int fd) {
+        MountKind kind;
+        uint64_t mount;
+        struct stat st;
+
+        if (quiet_mount(fd, &mount) < 0 || quiet_fstat(fd, &st) < 0)
+                return true;
+        kind = mounts_kind_of(pid, mount);
+        return kind == MOUNT_SERVED || (kind == MOUNT_UNKNOWN && S_ISREG(st.st_mode) && fcntl(fd, F_GET_SEALS) < 0);
+}
+
+__attribute__((no_sanitize("address", "undefined"))) static long task_close(void *job) {
+        return aside_do(SYS_close, *(int *)job);
+}
+
+/* A thread can have a table of descriptors of its own. Before Linux 6.9 (PIDFD_THREAD) none gets one. */
+static int task_copy(pid_t pid, int fd) {
+        _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, O_EXCL);
+        int copy;
+
+        if (pidfd < 0 && errno == EINVAL)
+                pidfd = (int)syscall(SYS_pidfd_open, region_notify_process(pid), 0);
+        copy = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+        return copy < 0 ? -errno : copy;
+}
+
+int region_notify_copy_fd(pid_t pid, int fd) {
+        int copy;
+
+        if (!region_notify_any_served())
+                return task_copy(pid, fd);
+        if (task_fd_is_served(pid, fd))
+                return -EREMOTE;
+        copy = task_copy(pid, fd);
+        if (copy >= 0 && region_notify_is_served(pid, copy)) { /* another descriptor came in its place meanwhile */
+                aside_run(task_close, &copy, sizeof(copy), ASIDE_ALL, ASIDE_USEC);
+                return -EREMOTE;
+        }
+        return copy;
+}
