@@ -210,7 +210,7 @@ static Breach look_memory(RegionBudget *b, bool closer) {
 static void look_shared(RegionBudget *b) {
         if (b->worker > 0 && (region_shared_is_open(&b->shared) ||
                               (b->shared.n && b->tree.resident_bytes + b->shared.held_bytes + b->reserved > b->grant->budget.memory_bytes / 2)))
-                region_shared_look(&b->shared, b->worker);
+                region_shared_look(&b->shared, b->worker, false);
 }
 
 /* Who reads a file that is removed, or given up, later leaves no sign of it. */
@@ -348,18 +348,23 @@ Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes) {
         return r;
 }
 
-Breach region_budget_ask_shared(RegionBudget *b, uint64_t bytes) {
+static bool shared_is_beyond(const RegionBudget *b) {
+        return b->tree.resident_bytes + b->scratch_now + b->reserved + b->lent.memory_bytes + b->shared.held_bytes > b->grant->budget.memory_bytes;
+}
+
+Breach region_budget_ask_shared(RegionBudget *b, pid_t tid, uint64_t bytes) {
+        region_shared_called(&b->shared, tid);
         /* A region can ask as often as it likes, and the list is ours. An entry without a trace goes at the second look. */
         for (unsigned i = 0; i < SHARED_LOOKS && region_shared_is_full(&b->shared); i++)
-                region_shared_look(&b->shared, b->worker);
-        region_shared_ask(&b->shared, bytes);
-        if (b->cgroup->memory || b->tree.resident_bytes + b->scratch_now + b->reserved + b->lent.memory_bytes + b->shared.held_bytes <=
-                                         b->grant->budget.memory_bytes)
+                region_shared_look(&b->shared, b->worker, false);
+        region_shared_ask(&b->shared, tid, bytes);
+        if (b->cgroup->memory || !shared_is_beyond(b))
                 return budget_no_breach;
         /* Memory that was given back since the last look, of either kind, does not count. */
         look_at_tree(b, look_without_groups(b));
         look_scratch(b, FILES_NO);
-        region_shared_look(&b->shared, b->worker);
+        for (unsigned i = 0; i < SHARED_LOOKS && shared_is_beyond(b); i++)
+                region_shared_look(&b->shared, b->worker, true);
         return look_memory(b, true);
 }
 

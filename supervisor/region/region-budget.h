@@ -92,7 +92,7 @@ void region_budget_give_back(RegionBudget *b);
  * which may remove what the scratch holds now. */
 Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes);
 /* A mapping of so many bytes is about to be made that may make an object of shared memory. */
-Breach region_budget_ask_shared(RegionBudget *b, uint64_t bytes);
+Breach region_budget_ask_shared(RegionBudget *b, pid_t tid, uint64_t bytes);
 Breach region_budget_ask_task(RegionBudget *b);
 Breach region_budget_ask_open(RegionBudget *b, pid_t pid);
 Breach region_budget_ask_change(RegionBudget *b);

@@ -261,7 +261,7 @@ static void judge_one(RegionNotify *n, Breach *ret_breach, bool *ret_denied) {
                 assert(false);
         }
         if (b.outcome == OUTCOME_NONE && v.shared)
-                b = region_budget_ask_shared(n->budget, q->data.args[1]);
+                b = region_budget_ask_shared(n->budget, (pid_t)q->pid, q->data.args[1]);
         if (b.outcome == OUTCOME_NONE)
                 go_on(n, &v);
         else { /* the region is about to be killed; until then this call must not go on */

@@ -42,13 +42,19 @@ static void shared_sum(RegionShared *s) {
                 s->held_bytes = shared_plus(s->held_bytes, s->asked[i].bytes);
 }
 
-void region_shared_ask(RegionShared *s, uint64_t bytes) {
+void region_shared_called(RegionShared *s, pid_t tid) {
+        for (size_t i = 0; i < s->n_asked; i++)
+                if (s->asked[i].tid == tid)
+                        s->asked[i].tid = 0;
+}
+
+void region_shared_ask(RegionShared *s, pid_t tid, uint64_t bytes) {
         bytes = shared_plus(bytes, SHARED_PAGE - 1) / SHARED_PAGE * SHARED_PAGE;
         s->largest = MAX(s->largest, bytes);
         s->held_bytes = shared_plus(s->held_bytes, bytes);
         s->batch += s->n_asked == 0;
         if (!region_shared_is_full(s) && shared_room((void **)&s->asked, s->n_asked, &s->room_asked, sizeof(*s->asked)))
-                s->asked[s->n_asked++] = (SharedAsked){.bytes = bytes};
+                s->asked[s->n_asked++] = (SharedAsked){.bytes = bytes, .tid = tid};
         else
                 s->lost_bytes = shared_plus(s->lost_bytes, bytes);
 }
@@ -148,7 +154,7 @@ static void shared_gone(RegionShared *s, SharedObject *gone) {
         *gone = s->v[--s->n];
 }
 
-static void shared_give_back(RegionShared *s) {
+static void shared_give_back(RegionShared *s, bool at_once) {
         size_t n = 0;
 
         for (size_t i = 0; i < s->n;)
@@ -156,13 +162,15 @@ static void shared_give_back(RegionShared *s) {
                         i++;
                 else
                         shared_gone(s, &s->v[i]);
-        for (size_t i = 0; i < s->n_asked; i++)
-                if (++s->asked[i].looks < SHARED_LOOKS)
+        for (size_t i = 0; i < s->n_asked; i++) {
+                s->asked[i].looks += !at_once || s->asked[i].tid == 0;
+                if (s->asked[i].looks < SHARED_LOOKS)
                         s->asked[n++] = s->asked[i];
+        }
         s->n_asked = n;
 }
 
-int region_shared_look(RegionShared *s, pid_t root) {
+int region_shared_look(RegionShared *s, pid_t root, bool at_once) {
         _cleanup_free_ pid_t *before = NULL, *after = NULL;
         size_t n_before = 0, n_after = 0;
         int e = proc_tree_list(root, &before, &n_before);
@@ -174,7 +182,7 @@ int region_shared_look(RegionShared *s, pid_t root) {
         if (e == 0)
                 e = proc_tree_list(root, &after, &n_after);
         if (e == 0 && shared_same(before, n_before, after, n_after))
-                shared_give_back(s);
+                shared_give_back(s, at_once);
         else
                 for (size_t i = 0; i < s->n; i++)
                         s->v[i].missed -= s->v[i].missed > 0; /* this look counts for nothing */

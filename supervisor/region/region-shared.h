@@ -26,6 +26,7 @@ typedef struct SharedEnded {
 
 typedef struct SharedAsked {
         uint64_t bytes;
+        pid_t tid;      /* of the task that called; 0: it has called again since, so that this call is over */
         unsigned looks; /* that found no object for it */
 } SharedAsked;
 
@@ -42,15 +43,18 @@ typedef struct RegionShared {
         uint64_t gone_bytes;       /* of made_bytes: no longer mapped anywhere */
 } RegionShared;
 
-/* A call asks for a shared mapping of so many bytes. It is charged from now on. */
-void region_shared_ask(RegionShared *s, uint64_t bytes);
+/* A call of the task asks for a shared mapping of so many bytes. It is charged from now on. */
+void region_shared_ask(RegionShared *s, pid_t tid, uint64_t bytes);
+/* The task calls again: what it asked for before is made, or will never be. */
+void region_shared_called(RegionShared *s, pid_t tid);
 /* There are SHARED_ASKED_MAX calls that no look has followed: SHARED_LOOKS looks make room. */
 bool region_shared_is_full(const RegionShared *s);
 /* There is a charge that a look could correct. */
 bool region_shared_is_open(const RegionShared *s);
 /* Looks through the mappings of all processes below root, and corrects the charge. Nothing is given back by one look alone, nor while processes come
- * and go: an object could move from a process that is yet to be looked at to one that was. Returns 0 or -ENOMEM. */
-int region_shared_look(RegionShared *s, pid_t root);
+ * and go: an object could move from a process that is yet to be looked at to one that was. at_once: after another look, with no time between in which a call
+ * could end; what calls asked for that may go on is not given back. Returns 0 or -ENOMEM. */
+int region_shared_look(RegionShared *s, pid_t root, bool at_once);
 /* The region is over. ended: objects that were mapped at its end and were overwritten through the processes that mapped them, each with the bytes that were
  * mapped; `others` more of them were not listed, which had others_bytes together. Returns how many bytes these objects have beyond what was mapped. An object
  * that no look found has the largest length for which none was found. */

@@ -718,6 +718,8 @@ MUTATIONS = [
     Mutation("a region that was left behind holds no start", [first_line("supervisor/daemon/recover.c",
              "static bool recover_waits(const RegionRow *row, const ProcBlocked *b, ProcWait *w, unsigned *ret_tasks)", "        return false;")],
              "what was left behind holds no later start", cases="waits.py", before="a granted file system that never answers holds nobody", program="cli/holder"),
+    Mutation("shared memory of a call that is over is given back at once", [first_line("supervisor/region/region-shared.c", "void region_shared_called(RegionShared *s, pid_t tid)", "        return;")],
+             "shared memory is given back when it is gone", "--as user", cases="objects.py"),
     Mutation("words of a region whose page never comes are read aside", [first_line("supervisor/region/region-notify-task.c", "bool region_notify_any_served(void)", "        return false;")],
              "words in a page that never comes hold nobody", cases="waits.py", program="cli/holder"),
     Mutation("a region's descriptor is judged before it is copied", [first_line("supervisor/region/region-notify-task.c", "int region_notify_copy_fd(pid_t pid, int fd)", "        return task_copy(pid, fd);")],

@@ -64,7 +64,7 @@ static void step(int ask, int answer) {
 
 static void look(RegionShared *s) {
         for (unsigned i = 0; i < SHARED_LOOKS; i++)
-                cr_assert_eq(region_shared_look(s, getpid()), 0);
+                cr_assert_eq(region_shared_look(s, getpid(), false), 0);
 }
 
 /* The program maps a small object and a large one before the first look, and gives the small one back first. */
@@ -84,8 +84,8 @@ Test(shared, a_small_object_takes_no_large_charge_along) { // I-66
                 _exit(0);
         }
         cr_assert(child > 0 && read(answer[0], &c, 1) == 1);
-        region_shared_ask(&s, 4 * KB);
-        region_shared_ask(&s, 1024 * KB);
+        region_shared_ask(&s, 1, 4 * KB);
+        region_shared_ask(&s, 1, 1024 * KB);
         look(&s);
         cr_expect(s.n == 2 && s.held_bytes == 1028 * KB, "%zu objects, %llu bytes", s.n, (unsigned long long)s.held_bytes);
         step(ask[1], answer[0]);
@@ -105,9 +105,25 @@ Test(shared, the_list_of_calls_has_a_bound) { // I-66
         RegionShared s = {0};
 
         for (unsigned i = 0; i < SHARED_ASKED_MAX + 5; i++)
-                region_shared_ask(&s, 4 * KB);
+                region_shared_ask(&s, 1, 4 * KB);
         cr_expect(s.n_asked == SHARED_ASKED_MAX && s.held_bytes == (SHARED_ASKED_MAX + 5) * 4 * KB);
         look(&s);
         cr_expect(s.n_asked == 0 && s.held_bytes == 5 * 4 * KB, "what found no room stays charged: %llu", (unsigned long long)s.held_bytes);
+        region_shared_deinit(&s);
+}
+
+/* A look at once after another one gives back what a task asked for that has called again since, and nothing of a call that may still go on. */
+Test(shared, a_call_that_may_go_on_stays_charged) { // I-66
+        RegionShared s = {0};
+
+        region_shared_ask(&s, 1, 4 * KB);
+        region_shared_ask(&s, 2, 8 * KB);
+        region_shared_called(&s, 1);
+        region_shared_ask(&s, 1, 16 * KB);
+        for (unsigned i = 0; i < 3 * SHARED_LOOKS; i++)
+                cr_assert_eq(region_shared_look(&s, getpid(), true), 0);
+        cr_expect(s.n_asked == 2 && s.held_bytes == 24 * KB, "%zu calls, %llu bytes", s.n_asked, (unsigned long long)s.held_bytes);
+        look(&s);
+        cr_expect(s.n_asked == 0 && s.held_bytes == 0);
         region_shared_deinit(&s);
 }
