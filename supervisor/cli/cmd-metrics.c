@@ -42,6 +42,8 @@ int cmd_metrics(int argc, char **argv) {
                 return cli_usage("metrics", "'%s' is one argument too many", argv[optind]);
         if (o.json && file)
                 return cli_usage("metrics", "--json and --textfile: a textfile has the format of Prometheus");
+        if (file && store_check_output(file, &d) < 0)
+                return cli_fail("metrics", EXIT_NOT, "%s", d.text);
         r = with_store("metrics", &o, STORE_READ, &s);
         if (r != EXIT_OK)
                 return r;

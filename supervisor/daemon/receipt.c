@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/waiting.h"
+#include "store/store.h"
 
 #include <errno.h>
 #include <string.h>
@@ -132,6 +133,7 @@ json_t *receipt_of_refusal(const char *name, const char *digest, Outcome outcome
 
 int receipt_check(const char *path, Diag *reterr) {
         _cleanup_free_ char *dir = strdup(path);
+        Diag why = {};
         char *slash;
         struct stat st;
 
@@ -140,6 +142,8 @@ int receipt_check(const char *path, Diag *reterr) {
         if (!*path || strcmp(path, "-") == 0)
                 return diag(reterr, -EINVAL, "--receipt names a file: standard output is the skill's");
         _cleanup_waiting_ Waiting w = waiting_for("the receipt", path);
+        if (store_check_output(path, &why) < 0)
+                return diag(reterr, -EPERM, "receipt %s", why.text);
         if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
                 return diag(reterr, -EISDIR, "receipt %s: is a folder", path);
         if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) /* a device or a pipe is written to as it stands */

@@ -27,6 +27,9 @@ typedef enum StoreMode {
         STORE_SUPERVISE, /* STORE_WRITE and a lock of its own, so that others can tell that we live */
 } StoreMode;
 
+/* Before something else is written to a file that somebody named: it may not lie in a store, where it would take the place of a file of Lethe's (the key, the
+ * ledger). Returns 0, -EPERM, -ENOMEM. */
+int store_check_output(const char *path, Diag *reterr);
 /* Opens the store in `dir`. One Store for one folder in one process, and none is used after fork (LMDB's rule: closing a
  * second descriptor would drop the locks of the first). Returns 0, STORE_E_* with a message, -errno. */
 int store_open(const char *dir, StoreMode mode, Store **ret, Diag *reterr);

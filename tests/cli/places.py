@@ -373,4 +373,26 @@ def nor_by_renaming_what_is_above_it():  # I-97
     same(sorted(os.listdir(G)), ["a", "in", "out"])
 
 
+@case
+def no_output_takes_the_place_of_a_file_of_a_store():  # I-94
+    store, link = os.path.join(DIR, "named"), os.path.join(DIR, "named-link")
+    same(lethe("run", "--store", store, "--exec", "/bin/true").code, 0)
+    os.symlink(store, link)
+    kept = {}
+    for name in os.listdir(store):
+        if os.path.isfile(os.path.join(store, name)):
+            with open(os.path.join(store, name), "rb") as f:
+                kept[name] = f.read()
+    check({"key", "data.mdb"} <= kept.keys(), kept.keys())
+    for name in list(kept) + ["run/alive", "new"]:
+        for folder in (store, link):
+            path = os.path.join(folder, name)
+            for r in (lethe("run", "--store", store, "--receipt", path, "--exec", "/bin/true"), lethe("metrics", "--store", store, "--textfile", path)):
+                check(r.code != 0 and b"lies in the store" in r.err, path, r)
+    for name, was in kept.items():
+        with open(os.path.join(store, name), "rb") as f:
+            same(f.read(), was, name)
+    same(lethe("metrics", "--store", store, "--textfile", os.path.join(DIR, "metrics")).code, 0)
+    same(lethe("verify", "--store", store).code, 0)
+
 main()
