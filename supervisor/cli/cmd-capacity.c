@@ -21,8 +21,8 @@ static const char help[] =
         "Tells how much memory a mix of skills can hold at once in the worst case: the sum of budget\n"
         "times concurrency, from the policy file alone. No skill is read and none is run. Without\n"
         "names: every skill that the policy or the store names.\n"
-        "And how many regions can have all that each may of the objects that the kernel counts per\n"
-        "user, such as timers: from the limits of this host.\n\n"
+        "Then it tells for how many regions at once the host has the objects that the kernel counts\n"
+        "per user, such as timers.\n\n"
         "  --policy FILE     the policy file (default: $LETHE_POLICY, else the usual places)\n"
         HELP_STORE
         "  --json            print JSON\n"
@@ -197,7 +197,7 @@ static int run(Mix *m, const char *policy_path, const char *store_given, bool js
                 if (r)
                         return r;
                 if (m->n == 0)
-                        return cli_fail(VERB, EXIT_NOT, "neither the policy nor the store names a skill");
+                        return cli_fail(VERB, EXIT_NOT, "neither the policy nor the store names a skill; fix: name it (NAME:COUNT)");
         }
         if (capacity_of(p, m->rows, m->n, &c) < 0)
                 return cli_fail(VERB, EXIT_NOT, "out of memory");

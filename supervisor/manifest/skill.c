@@ -121,7 +121,7 @@ static int skill_inspect_from(const SkillSource *from, Skill **ret, Findings *fi
                         return diag(reterr, SKILL_E_BUNDLE, "%s: %s", shown, quiet_strerror(r));
                 fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 if (fd < 0)
-                        return errno == ENOTDIR ? diag(reterr, SKILL_E_MISSING, "%s: a skill is a folder, this is none", shown)
+                        return errno == ENOTDIR ? diag(reterr, SKILL_E_MISSING, "%s: a skill is a folder, this is none; fix: --exec runs a program", shown)
                                                 : diag(reterr, SKILL_E_MISSING, "%s: %s", shown, strerror(errno));
                 r = skill_check_store(s->dir, from->store_dir, reterr);
                 if (r != 0)

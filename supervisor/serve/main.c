@@ -169,7 +169,7 @@ static bool raise_fds(ServeOptions *o) {
         if (l.rlim_max < wanted && setrlimit(RLIMIT_NOFILE, &(struct rlimit){wanted, wanted}) == 0)
                 return true;
         if (l.rlim_max < FDS_LEAST) {
-                log_error("%llu descriptors (RLIMIT_NOFILE) are too few: lethe serve needs %d", (unsigned long long)l.rlim_max, FDS_LEAST);
+                log_error("%llu descriptors (RLIMIT_NOFILE) are too few: lethe serve needs %d; fix: ulimit -n, or LimitNOFILE of the unit", (unsigned long long)l.rlim_max, FDS_LEAST);
                 return false;
         }
         l.rlim_cur = l.rlim_max;

@@ -2,7 +2,7 @@
 
 complete -c lethe -n __fish_use_subcommand -f -a audit -d 'recompute all that the store claims'
 complete -c lethe -n __fish_use_subcommand -f -a canon -d 'read shared belief: what promoted notes became'
-complete -c lethe -n __fish_use_subcommand -f -a capacity -d 'the worst case of memory for a mix of skills, from policy alone'
+complete -c lethe -n __fish_use_subcommand -f -a capacity -d 'the most memory that a mix of skills can take; objects of the host'
 complete -c lethe -n __fish_use_subcommand -f -a certificate -d 'state how a region'\''s memory was sanitized, for others to verify'
 complete -c lethe -n __fish_use_subcommand -f -a checkpoint -d 'print the ledger'\''s newest signed checkpoint'
 complete -c lethe -n __fish_use_subcommand -f -a compact -d 'write the data file anew, without what was deleted'
