@@ -3,6 +3,7 @@
 #include "base/io.h"
 #include "base/size.h"
 #include "cli/with-store.h"
+#include "store/store.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -118,12 +119,15 @@ int cli_done(const char *verb, int code) {
 }
 
 int cli_write(const char *verb, const char *file, const char *text, size_t n) {
+        Diag d = {};
         int r;
 
         if (!file || strcmp(file, "-") == 0) {
                 fwrite(text, 1, n, stdout);
                 return cli_done(verb, EXIT_OK);
         }
+        if (store_check_output(file, &d) < 0)
+                return cli_fail(verb, EXIT_NOT, "%s", d.text);
         r = io_write_named(file, text, n, 0644);
         return r < 0 ? cli_fail(verb, EXIT_NOT, "%s cannot be written: %s", file, strerror(-r)) : EXIT_OK;
 }

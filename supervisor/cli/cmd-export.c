@@ -1,9 +1,12 @@
 /* Runs: CLI. */
 #include "cli/with-store.h"
 #include "ledger/export.h"
+#include "store/store.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <string.h>
 
 static const char help[] = "Usage: lethe export [--json] [--store DIR] DIR\n\n"
                            "Writes the ledger into a new or empty folder as static files that other programs verify\n"
@@ -16,6 +19,7 @@ int cmd_export(int argc, char **argv) {
         _cleanup_store_ Store *s = NULL;
         _cleanup_txn_ Txn *t = NULL;
         StoreOptions o = {0};
+        _cleanup_free_ char *in = NULL;
         const char *dir;
         Checkpoint c;
         Diag d = {0};
@@ -32,6 +36,10 @@ int cmd_export(int argc, char **argv) {
         if (optind + 1 != argc || !*argv[optind])
                 return cli_usage("export", "it takes one folder");
         dir = argv[optind];
+        if (asprintf(&in, "%s/.", dir) < 0)
+                in = NULL;
+        if (!in || store_check_output(in, &d) < 0)
+                return cli_fail("export", EXIT_NOT, "%s", in ? d.text : strerror(ENOMEM));
         r = with_store("export", &o, STORE_READ, &s);
         if (r != EXIT_OK)
                 return r;

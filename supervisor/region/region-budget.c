@@ -278,8 +278,13 @@ static void look_waiting(RegionBudget *b) {
 
         if (b->grant->network != NETWORK_PRIVATE || b->waiting < -1)
                 return;
-        if (b->waiting == -1 && (b->waiting = waiting_open(b->worker)) < 0)
-                b->waiting = -EIO; /* nobody can tell; -1 is EPERM */
+        if (b->waiting == -1) {
+                int fd = waiting_open(b->worker);
+
+                if (fd == -ETIMEDOUT) /* a machine with much to do: the next look asks again */
+                        return;
+                b->waiting = fd < 0 ? -EIO : fd; /* nobody can tell; -1 is EPERM */
+        }
         if (b->waiting >= 0 && waiting_count(b->waiting, &n) == 0)
                 b->waiting_bytes = n * queues_unix_most();
 }

@@ -14,15 +14,18 @@ static bool output_is_there(const char *dir, const char *name) {
 }
 
 int store_check_output(const char *path, Diag *reterr) {
-        _cleanup_free_ char *folder = strdup(path), *real = NULL;
+        _cleanup_free_ char *folder = NULL, *real = NULL;
         char *slash;
 
-        if (!folder)
+        if (asprintf(&folder, *path == '/' ? "%s" : "./%s", path) < 0) {
+                folder = NULL;
                 return -ENOMEM;
-        slash = strrchr(folder, '/');
-        if (slash)
+        }
+        do { /* the folders that are still to be made lie in the last one that is there */
+                slash = strrchr(folder, '/');
                 slash[slash == folder] = 0;
-        real = realpath(slash ? folder : ".", NULL);
+                real = realpath(folder, NULL);
+        } while (!real && (errno == ENOENT || errno == ENOTDIR) && slash > folder);
         if (!real)
                 return 0; /* whoever writes there will say why it cannot */
         while ((slash = strrchr(real, '/'))) {

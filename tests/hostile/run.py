@@ -198,7 +198,7 @@ class Attacker:
         if rec["outcome"] not in OUTCOMES or not re.fullmatch(row.outcome, rec["outcome"]):
             raise Bad(f"outcome {rec['outcome']}, not {row.outcome}")
         # A daemon takes UTF-8 alone: lethe itself runs the rest. /proc and the host's network are no warm interpreter's.
-        never = re.search("--proc|--connect", str(row.opts)) or re.search("[\udc80-\udcff]", "".join(row.args))
+        never = re.search("--proc|--connect|--network host", str(row.opts)) or re.search("[\udc80-\udcff]", "".join(row.args))
         if self.warm and (rec["start"] == "warm") == bool(never):
             raise Bad(f"a {rec['start']} start")
         if rec["tier"] != self.tier:
