@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -61,6 +62,14 @@ static int fill(scmp_filter_ctx f) {
         for (size_t i = 0; i < ARRAY_SIZE(internet) && e == 0; i++)
                 e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 3, SCMP_A0(SCMP_CMP_EQ, internet[i]),
                                      SCMP_A1(SCMP_CMP_EQ, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC), SCMP_A2(SCMP_CMP_EQ, IPPROTO_TCP));
+        /* The kernel tells of the sockets in a region's network alone who asks from there (region/region-waiting.h): its namespaces, and no other sort. */
+        if (e == 0)
+                e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1, SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET));
+        if (e == 0)
+                e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1, SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET | CLONE_NEWUSER));
+        if (e == 0)
+                e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 3, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A1(SCMP_CMP_EQ, SOCK_RAW | SOCK_CLOEXEC),
+                                     SCMP_A2(SCMP_CMP_EQ, NETLINK_SOCK_DIAG));
         if (e == 0)
                 e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
         /* A thread's own working folder, and no namespace. */
