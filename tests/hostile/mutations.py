@@ -280,6 +280,8 @@ MUTATIONS = [
              "no_thread_has_a_table_that_cannot_be_looked_into", runner="spawn/test-filter"),
     Mutation("guard: what was sent out of band", [first_line(QUEUES, "static void take_all_in_line(int fd)", "        return;")], "sent-urgent", runner=FOES),
     Mutation("guard: files in the hands of a call", [(TRACE, "if (held && t->space->closed_by_others && files_ever(g))", "if (0)")], "call", runner=FOES),
+    Mutation("guard: a call that waits at a socket", [("supervisor/scrub/guard/regs.c", "if (calls[i] == call)", "if (calls[i] == call && call != SYS_write && call != SYS_ppoll)")],
+             "call-write,call-poll", runner=FOES),
     Mutation("guard: in doubt, was anything made in the scratch?", [("supervisor/scrub/guard/files.c", "return st.st_ino > g->scratch_files + ++g->scratch_probes;",
              "return g->scratch_probes > 0;")], "call", runner=FOES),
     Mutation("scratch: the sum before the kill", [(TEARDOWN, "        sum_scratch(r);\n        r->killed", "        r->killed")], "call-killed", runner=FOES),

@@ -4,6 +4,7 @@
 #include "tests/support/hidden.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -14,6 +15,7 @@
 
 static volatile int made, leader;
 static int held, ends[2], full[2];
+static char *held_page;
 
 static int held_deleted(void) {
         char *p = planted(MB);
@@ -165,6 +167,37 @@ void way_call(int n) {
                 close(held);
         } while (!held_bytes_are_there());
         held_end(n);
+}
+
+/* A call that waits at a socket with a full peer. A deleted file lies in the socket's queue, and the socket is closed meanwhile. */
+static int held_polls;
+
+static int held_waits_at_socket(void *arg) {
+        struct pollfd p = {.fd = full[0], .events = POLLPRI};
+
+        made = 1;
+        if (held_polls)
+                syscall(SYS_ppoll, &p, 1, NULL, NULL, 0);
+        else
+                write(full[0], held_page, PAGE);
+        syscall(SYS_exit, 0); /* the socket was closed before the call had it */
+        return 0;
+}
+
+void way_call_socket(int n) {
+        held_polls = n & 1;
+        held_page = planted(PAGE);
+        do {
+                held_pair(full);
+                while (send(full[0], held_page, PAGE, MSG_DONTWAIT) > 0)
+                        ;
+                held_send(full[1], held_deleted(), 0);
+                made = 0;
+                held_thread(held_waits_at_socket, HIDDEN_TABLE | CLONE_FILES);
+                usleep(1000);
+                close(full[0]);
+        } while (!held_bytes_are_there());
+        held_end(n & 2);
 }
 
 /* A shared object, and a deleted file, of which one page is mapped, and the other ones live on. */

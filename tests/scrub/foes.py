@@ -176,6 +176,8 @@ foe("one-page-file", "one-page-file", 0, least=0 if ROOTLESS else MB, user_misse
 if not LANDLOCK:
     foe("thread-waiting-killed", "thread-waiting", 1, more=["--network", "private"], outcome=CANCELLED, ends=TERM, least=MB, files=1)
     foe("call", "call", 0, root_misses=["file"], user_misses=["file"])
+    for name, n in (("call-write", 0), ("call-poll", 1)):
+        foe(name, "call-socket", n, root_misses=["file"], user_misses=["file"])
 foe("queues", "queues", 20, least=MB)
 # Memory out of reach for a look through descriptors and mappings (I-69).
 foe("locked", "locked", 0, least=2 * MB)

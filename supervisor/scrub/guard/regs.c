@@ -2,10 +2,12 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #define PATTERN 0xa5 /* not what the registers hold at a start: those the processor does not even save */
 
@@ -13,6 +15,7 @@
 
 #define GENERAL_WORDS 27 /* r15 to gs */
 #define ORIG_RAX 15
+#define FIRST_ARGUMENT 14 /* rdi */
 #define XSTATE_MAX (64 * 1024)
 /* From cs on, the kernel checks what it is given. The two base addresses may hold any number below the end of a program's addresses. */
 enum { CODE_SEGMENT = 17, FLAGS, STACK_POINTER, STACK_SEGMENT, FS_BASE, GS_BASE };
@@ -121,6 +124,16 @@ static long call_of(pid_t pid) {
 #endif
 }
 
+/* Of its call; -1: not known. */
+static long first_argument(pid_t pid) {
+#if defined(__x86_64__)
+        errno = 0;
+        return ptrace(PTRACE_PEEKUSER, pid, (void *)(FIRST_ARGUMENT * sizeof(long)), NULL);
+#else
+        return -1; /* its register has what the call returns */
+#endif
+}
+
 static bool makes_tasks(long call) {
 #if defined(__x86_64__)
         if (call == SYS_fork || call == SYS_vfork)
@@ -133,11 +146,39 @@ static bool executes(long call) {
         return call == SYS_execve || call == SYS_execveat;
 }
 
-/* Calls that can wait, as long as they like, with a file in their hands that another thread closes meanwhile. Whoever ends the thread cuts the call short, and
- * it gives the file up before the thread is at its exit stop. */
-static bool holds_file(long call) {
-        return call == SYS_sendfile || call == SYS_splice || call == SYS_copy_file_range || call == SYS_sendmsg || call == SYS_sendmmsg ||
-               call == SYS_flock || call == SYS_fcntl || executes(call);
+static bool is_one_of(long call, const int *calls, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (calls[i] == call)
+                        return true;
+        return false;
+}
+
+/* The descriptor's number is free: another task closed it while the call went on. */
+static bool is_closed(pid_t pid, long fd) {
+        char path[64], target;
+
+        snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, (int)fd);
+        return readlink(path, &target, 1) < 0;
+}
+
+/* Calls that can wait, or take as long as they like, with a file in their hands that another task closes meanwhile: a deleted one, or a socket in whose queue
+ * a deleted one lies. Whoever ends the task cuts the call short, and it gives the file up before the task is at its exit stop. Some have one descriptor, whose
+ * number is still known there, and tells unless another file took it; the others have several, or say in memory which. */
+static bool holds_file(pid_t pid, long call) {
+        static const int one[] = {
+                SYS_read, SYS_readv, SYS_pread64, SYS_preadv, SYS_preadv2, SYS_write, SYS_writev, SYS_pwrite64, SYS_pwritev, SYS_pwritev2, SYS_sendto,
+                SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_accept, SYS_accept4, SYS_connect, SYS_ioctl, SYS_fallocate, SYS_ftruncate, SYS_fsync,
+                SYS_fdatasync, SYS_sync_file_range, SYS_readahead,
+        };
+        static const int some[] = {
+#if defined(__x86_64__)
+                SYS_poll, SYS_select,
+#endif
+                SYS_ppoll, SYS_pselect6, SYS_sendmsg, SYS_sendmmsg, SYS_sendfile, SYS_splice, SYS_tee, SYS_copy_file_range, SYS_flock, SYS_fcntl, SYS_msync,
+        };
+
+        return executes(call) || is_one_of(call, some, sizeof(some) / sizeof(*some)) ||
+               (is_one_of(call, one, sizeof(one) / sizeof(*one)) && is_closed(pid, first_argument(pid)));
 }
 
 /* A signal that ends one thread ends all of them. Else it is the call itself: exit(2) is for one thread. */
@@ -146,7 +187,7 @@ Ends regs_how_it_ends(const Guard *g, pid_t pid, bool *ret_made, bool *ret_held,
         long call = call_of(pid);
 
         *ret_made = makes_tasks(call);
-        *ret_held = holds_file(call);
+        *ret_held = holds_file(pid, call);
         *ret_executes = executes(call);
         if (g->killed || (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &code) == 0 && code & 0x7f))
                 return ENDS_KILLED;
