@@ -141,10 +141,16 @@ const FilterRow filter_rows[] = {
         {"setsockopt", WHEN_MEMORY_CGROUP, 2, {IS(1, SOL_SOCKET), IS(2, SO_SNDBUF)}},
         {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~7U, 8)}},
         {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~7U, 16)}},
-        {"setsockopt", WHEN_INET, 2, {IS(1, 6), MASK(2, INT & ~15U, 0)}},
+        {"setsockopt", WHEN_INET, 2, {IS(1, 6), MASK(2, INT & ~7U, 0)}},
+        {"setsockopt", WHEN_INET, 2, {IS(1, 6), MASK(2, INT & ~3U, 8)}},
+        {"setsockopt", WHEN_INET, 2, {IS(1, 6), MASK(2, INT & ~1U, 12)}}, /* no keys of TCP_MD5SIG: 128 KiB for each socket, of nobody's budget */
         {"setsockopt", WHEN_INET, 2, {IS(1, 6), MASK(2, INT & ~7U, 16)}},
         {"setsockopt", WHEN_INET, 2, {IS(1, 0), MASK(2, INT & ~15U, 0)}},
-        {"setsockopt", WHEN_INET, 2, {IS(1, 41), MASK(2, INT & ~15U, 16)}},
+        /* No memberships (20, 21, 27 and 28), which are objects of the host's interfaces. */
+        {"setsockopt", WHEN_INET, 2, {IS(1, 41), MASK(2, INT & ~3U, 16)}},
+        {"setsockopt", WHEN_INET, 2, {IS(1, 41), MASK(2, INT & ~1U, 22)}},
+        {"setsockopt", WHEN_INET, 2, {IS(1, 41), MASK(2, INT & ~1U, 24)}},
+        {"setsockopt", WHEN_INET, 2, {IS(1, 41), IS(2, 26)}}, /* IPV6_V6ONLY */
 
         /* Terminals and files: only requests that read a state or change the caller's own descriptor. */
         {"ioctl", 0, 1, {IS(1, 0x5401)}},     /* TCGETS: isatty() */

@@ -224,8 +224,12 @@ static void look_full(RegionBudget *b) {
 static int look_fds(pid_t pid, void *arg) {
         RegionBudget *b = arg;
 
-        if (pid > 0 && pid != b->worker)
-                b->tree.most_fds = MAX(b->tree.most_fds, proc_fd_count(pid));
+        if (pid > 0 && pid != b->worker) {
+                uint64_t fds = proc_fd_count(pid);
+
+                b->tree.most_fds = MAX(b->tree.most_fds, fds);
+                b->tree.all_fds += fds;
+        }
         return 0;
 }
 
@@ -234,7 +238,7 @@ static int look_fds(pid_t pid, void *arg) {
 static int look_at_group(RegionBudget *b) {
         if (!b->cgroup->cpu || !b->cgroup->memory || !b->cgroup->pids)
                 return -ENOENT;
-        b->tree.most_fds = 0;
+        b->tree.most_fds = b->tree.all_fds = 0;
         return region_cgroup_each(b->cgroup, look_fds, b);
 }
 
@@ -269,6 +273,17 @@ static Breach look_sockets(RegionBudget *b) {
                 return budget_no_breach;
         b->peak_memory_bytes = MAX(b->peak_memory_bytes, held + b->reserved);
         return held > budget_own_memory(b) ? budget_breach_of_memory(b, held + b->reserved) : budget_no_breach;
+}
+
+/* No control group has what open folders hold. */
+static Breach look_folders(RegionBudget *b) {
+        uint64_t own = budget_own_memory(b), held;
+
+        if (b->tree.all_fds * OPENS_FOLDER <= own / 4 || region_cgroup_memory_kept(b->cgroup, &held) < 0)
+                return budget_no_breach;
+        held += opens_folders(b->worker);
+        b->peak_memory_bytes = MAX(b->peak_memory_bytes, held + b->reserved);
+        return held > own ? budget_breach_of_memory(b, held + b->reserved) : budget_no_breach;
 }
 
 /* Where a region can have others connect to it, and not in a network that is the host's. Of a client that is there the queue counts with its descriptor;
@@ -322,6 +337,8 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         }
         if (r.outcome == OUTCOME_NONE)
                 r = look_sockets(b);
+        if (r.outcome == OUTCOME_NONE && b->cgroup->memory && slow)
+                r = look_folders(b);
         if (r.outcome == OUTCOME_NONE && b->cgroup->pids)
                 r = region_budget_tasks_event(b);
         else if (r.outcome == OUTCOME_NONE && b->tree.tasks + b->lent.processes > max->processes)

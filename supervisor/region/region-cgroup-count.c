@@ -154,13 +154,27 @@ void region_cgroup_limit_sockets(RegionCgroup *c, uint64_t bytes) {
                 c->sockets = group_write(c->memory, "memory.kmem.tcp.limit_in_bytes", "%llu", (unsigned long long)bytes) == 0;
 }
 
-static uint64_t group_files(const char *stat) {
-        return group_keyed(stat, "total_inactive_file") + group_keyed(stat, "total_active_file");
+/* Version 1 has the groups below in keys of their own. */
+static uint64_t group_files(const RegionCgroup *c, const char *stat) {
+        return c->v2 ? group_keyed(stat, "inactive_file") + group_keyed(stat, "active_file")
+                     : group_keyed(stat, "total_inactive_file") + group_keyed(stat, "total_active_file");
+}
+
+int region_cgroup_memory_kept(const RegionCgroup *c, uint64_t *ret) {
+        uint64_t now, files;
+        char text[8192];
+        int e;
+
+        if ((e = region_cgroup_memory_now(c, &now)) < 0 || (e = group_read(c->memory, "memory.stat", text, sizeof(text))) < 0)
+                return e;
+        files = group_files(c, text);
+        *ret = now > files ? now - files : 0;
+        return 0;
 }
 
 int region_cgroup_with_sockets(const RegionCgroup *c, uint64_t *ret) {
-        uint64_t now, files, sockets;
-        char text[4096];
+        uint64_t kept, sockets;
+        char text[64];
         int e;
 
         if (!c->sockets)
@@ -171,10 +185,9 @@ int region_cgroup_with_sockets(const RegionCgroup *c, uint64_t *ret) {
         sockets = strtoull(text, NULL, 10);
         if (sockets == 0)
                 return -ENOENT;
-        if ((e = region_cgroup_memory_now(c, &now)) < 0 || (e = group_read(c->memory, "memory.stat", text, sizeof(text))) < 0)
+        if ((e = region_cgroup_memory_kept(c, &kept)) < 0)
                 return e;
-        files = group_files(text);
-        *ret = sockets + (now > files ? now - files : 0);
+        *ret = sockets + kept;
         return 0;
 }
 
@@ -190,7 +203,7 @@ CgroupFull region_cgroup_full(const RegionCgroup *c, uint64_t limit_bytes) {
                 return CGROUP_NOT_FULL;
         if (group_read(c->memory, "memory.stat", text, sizeof(text)) < 0)
                 return CGROUP_NOT_FULL;
-        return group_files(text) < FULL_FILES_MAX ? CGROUP_FULL : CGROUP_FULL_OF_FILES;
+        return group_files(c, text) < FULL_FILES_MAX ? CGROUP_FULL : CGROUP_FULL_OF_FILES;
 }
 
 int region_cgroup_cpu_usec(const RegionCgroup *c, uint64_t *ret) {

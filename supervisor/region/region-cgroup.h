@@ -78,9 +78,11 @@ uint64_t region_cgroup_oom_kills(const RegionCgroup *c);
 /* Measured values: return 0 or -errno (-ENOENT: no such controller). */
 int region_cgroup_memory_now(const RegionCgroup *c, uint64_t *ret_bytes);
 int region_cgroup_memory_peak(const RegionCgroup *c, uint64_t *ret_bytes);
+/* Without the pages of files, which the kernel gives back at need. Returns 0 or -errno. */
+int region_cgroup_memory_kept(const RegionCgroup *c, uint64_t *ret_bytes);
 /* Version 1 counts what sockets hold (TCP, UDP) apart from memory, and only when it is to be limited: from now on, at most that many bytes. */
 void region_cgroup_limit_sockets(RegionCgroup *c, uint64_t bytes);
-/* These and the memory together, without the pages of files, which the kernel gives back at need: what cannot be given back. Returns 0 or -errno, -ENOENT
+/* These and region_cgroup_memory_kept() together: what cannot be given back. Returns 0 or -errno, -ENOENT
  * where sockets are counted with memory, or hold nothing. */
 int region_cgroup_with_sockets(const RegionCgroup *c, uint64_t *ret_bytes);
 int region_cgroup_cpu_usec(const RegionCgroup *c, uint64_t *ret_usec);

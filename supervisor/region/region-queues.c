@@ -21,13 +21,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define QUEUES_OPEN 256   /* an open file */
-#define QUEUES_FILE 448   /* and a small object behind it */
 #define QUEUES_EVENT 4    /* times what a reader of inotify would get: the least event has 16 bytes there, and 64 in memory */
 #define QUEUES_SENT_LEAST 768 /* of one message, however short */
 #define QUEUES_SLOT 8     /* one place in a table of descriptors */
 #define QUEUES_PIPE 2048  /* an empty pipe or socket with its inode */
-#define QUEUES_WATCH 200  /* one descriptor that an epoll watches */
+#define QUEUES_EPOLL "anon_inode:[eventpoll]"
+#define QUEUES_WATCHED_MAX 16384 /* of an epoll that lies in a socket and that nobody can look into */
+#define QUEUES_WATCHERS 256 /* epolls and inotifies of one table that are looked into */
 #define QUEUES_DATAGRAMS 11 /* in one socket: net.unix.max_dgram_qlen, and one more */
 #define QUEUES_DEPTH_MAX 4       /* sockets that were sent through sockets */
 #define QUEUES_MESSAGES_MAX 1024 /* looked at in one socket */
@@ -130,7 +130,8 @@ static uint64_t queues_of(int fd, bool pipe) {
         if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, charged, &n) < 0 || poll(&p, 1, 0) < 0)
                 return 0;
         return queues_left_by_closed(fd, p.revents) +
-               (uint64_t)charged[SK_MEMINFO_RMEM_ALLOC] + MAX(charged[SK_MEMINFO_WMEM_ALLOC], charged[SK_MEMINFO_WMEM_QUEUED]) + charged[SK_MEMINFO_BACKLOG];
+               (uint64_t)charged[SK_MEMINFO_RMEM_ALLOC] + MAX(charged[SK_MEMINFO_WMEM_ALLOC], charged[SK_MEMINFO_WMEM_QUEUED]) + charged[SK_MEMINFO_BACKLOG] +
+               charged[SK_MEMINFO_OPTMEM];
 }
 
 static bool queues_has(const QueuesInodes *i, uint64_t inode) {
@@ -198,7 +199,9 @@ static uint64_t queues_sent_one(QueuesSeen *seen, int fd, unsigned depth) {
         n = readlink(link, name, sizeof(name) - 1);
         name[MAX(n, (ssize_t)0)] = 0;
         queues_file(seen, link, name);
-        sum = queues_one(seen, fd, name, depth);
+        sum = queues_one(seen, fd, name, depth) + (queues_inode(name) == 0 ? opens_bytes(&seen->look->opens, link, name) : 0);
+        if (strcmp(name, QUEUES_EPOLL) == 0)
+                sum += opens_watched(&seen->look->opens, getpid(), &fd, 1, 0, QUEUES_WATCHED_MAX, QUEUES_WATCHED_MAX);
         close(fd);
         return sum;
 }
@@ -307,10 +310,12 @@ static uint64_t queues_events(pid_t tid, const char *fd) {
         return copy >= 0 && ioctl(copy, FIONREAD, &n) == 0 ? (uint64_t)MAX(n, 0) * QUEUES_EVENT : 0;
 }
 
-/* Of one table of descriptors, that of the task tid. An epoll may watch all that is in it; to ask what it watches may be to wait for who serves that. */
+/* Of one table of descriptors, that of the task tid. */
 static uint64_t queues_at(pid_t tid, QueuesSeen *seen) {
         char path[64], link[384], name[PATH_MAX];
-        uint64_t sum = queues_table(tid), all = 0, epolls = 0;
+        uint64_t table = queues_table(tid), sum = table, all = 0, beyond = 0;
+        int watchers[QUEUES_WATCHERS];
+        size_t n_watchers = 0;
         struct dirent *de;
         DIR *d;
 
@@ -325,12 +330,17 @@ static uint64_t queues_at(pid_t tid, QueuesSeen *seen) {
                 n = readlink(link, name, sizeof(name) - 1);
                 name[MAX(n, (ssize_t)0)] = 0;
                 all++;
-                epolls += strcmp(name, "anon_inode:[eventpoll]") == 0;
                 inode = queues_inode(name);
                 if (inode == 0)
-                        sum += strncmp(name, "anon_inode:", 11) == 0 ? QUEUES_FILE : QUEUES_OPEN;
+                        sum += opens_bytes(&seen->look->opens, link, name);
                 if (strcmp(name, "anon_inode:inotify") == 0)
                         sum += queues_events(tid, de->d_name);
+                if (strcmp(name, "anon_inode:inotify") != 0 && strcmp(name, QUEUES_EPOLL) != 0)
+                        ;
+                else if (n_watchers < QUEUES_WATCHERS)
+                        watchers[n_watchers++] = atoi(de->d_name);
+                else
+                        beyond++;
                 queues_file(seen, link, name);
                 if (inode == 0 || queues_has(&seen->counted, inode))
                         continue;
@@ -342,7 +352,7 @@ static uint64_t queues_at(pid_t tid, QueuesSeen *seen) {
         }
         if (d)
                 closedir(d);
-        return sum + epolls * all * QUEUES_WATCH;
+        return sum + opens_watched(&seen->look->opens, tid, watchers, n_watchers, beyond, all * table / QUEUES_SLOT, all);
 }
 
 /* "7f00-7f20 rw-s 00001000 fd:01 1057   /scratch/a (deleted)": who may not ask how large the file is takes what is mapped for it. */

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/util.h"
+#include "region/region-opens.h"
 #include "spawn/guard.h"
 
 #include <sys/types.h>
@@ -15,6 +16,7 @@ typedef struct QueuesLook {
         uint64_t bytes, unnamed; /* when last looked at */
         bool blocked;            /* somebody held a socket that was looked into, and nobody looks any more */
         unsigned busy;           /* looks in turn that did not come about, because the guard was in one */
+        OpensLook opens;
 } QueuesLook;
 
 /* Bytes of memory that are queued in pipes and sockets of all processes below root, and in those that lie in these sockets, sent and not taken; each counts
