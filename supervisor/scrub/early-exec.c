@@ -296,6 +296,7 @@ NotifyStep early_exec_missed(Early *e, const struct seccomp_notif *q) {
 
         if (is_worker(e, (pid_t)q->pid) || !read_self((pid_t)q->pid, &self) || borrowed(&self))
                 return NOTIFY_GO_ON;
+        e->common = e->asking; /* with its parent, as a rule */
         return e->asking ? NOTIFY_LATER : image(e, q, NULL);
 }
 
@@ -308,6 +309,7 @@ NotifyStep early_exec(Early *e, const struct seccomp_notif *q, int dirfd, uint64
 
         if (is_worker(e, pid) || !read_self(pid, &self) || borrowed(&self))
                 return NOTIFY_GO_ON;
+        e->common = e->asking;
         if (e->asking)
                 return NOTIFY_LATER;
         if (early_path(q, dirfd, path, full) == 0)

@@ -56,6 +56,7 @@ struct Early {
         EarlyJob *job;     /* whose call is judged just now; NULL: of no job */
         uint32_t serial;
         bool asking;       /* the call is only looked at: NOTIFY_LATER says that it may give something back */
+        bool common;       /* of the call that is only looked at: it gives back pages that another process maps, too */
         bool open;         /* as in EarlyJob, of what is counted just now */
         bool alone;        /* nobody else has the address space of the call that is judged */
         bool can_pause;    /* the kernel lets a waiting task be interrupted without breaking off its call (Linux 5.19) */

@@ -335,11 +335,24 @@ static void one_range(Early *e, const struct seccomp_notif *q, const Run *r, uns
         scan_end(&e->scan);
 }
 
+/* Pages that another process maps, too, are given back by the last of them. When two go at one moment, each would leave them to the other. */
+static void look_for_common(Early *e, const struct seccomp_notif *q, const Run *r, bool shared) {
+        int k = early_scan_begin(&e->scan, (pid_t)q->pid, false);
+
+        if (k == 0)
+                k = scan_range(&e->scan, r->start, r->end);
+        e->common |= k < 0 || e->scan.common.bytes > 0 || (shared && scan_shares((pid_t)q->pid, r->start, r->end));
+        scan_end(&e->scan);
+}
+
 NotifyStep early_memory(Early *e, const struct seccomp_notif *q, const Run *ranges, size_t n, unsigned flags) {
         EarlyJob *job = NULL;
 
-        if (e->asking)
+        if (e->asking) {
+                for (size_t i = 0; flags & EARLY_PRIVATE && !e->common && i < n; i++)
+                        look_for_common(e, q, &(Run){ranges[i].start, MIN(ranges[i].end, (uint64_t)ADDRESSES_END)}, flags & EARLY_SHARED);
                 return NOTIFY_LATER;
+        }
         e->region->notify.freed.calls++;
         for (size_t i = 0; i < n; i++) {
                 Run r = {ranges[i].start, MIN(ranges[i].end, (uint64_t)ADDRESSES_END)};

@@ -137,11 +137,13 @@ NotifyStep early_judge(Early *e, const struct seccomp_notif *q, EarlyCallFn call
         NotifyStep step;
         EarlyJob *j;
 
-        if (kind != EARLY_IMAGE && !has_others(e, everybody))
-                return judge(e, q, call, NULL, false, ret_error);
         e->asking = true;
+        e->common = false;
         step = call(e, q, ret_error);
         e->asking = false;
+        if (step == NOTIFY_LATER && kind != EARLY_IMAGE && !e->common && !has_others(e, everybody))
+                return judge(e, q, call, NULL, false, ret_error);
+        everybody |= e->common;
         if (step != NOTIFY_LATER)
                 return step;
         j = e->can_pause && e->region->guard.page ? early_job(e, q) : NULL;

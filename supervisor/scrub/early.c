@@ -95,8 +95,6 @@ static NotifyStep on_brk(Early *e, const struct seccomp_notif *q, int *ret_error
         char path[64], line[512];
         FILE *f;
 
-        if (e->asking)
-                return NOTIFY_LATER;
         start_brk = proc_stat((pid_t)q->pid, stat, ARRAY_SIZE(stat)) ? stat[ARRAY_SIZE(stat) - 1] : 0;
         r.start = (q->data.args[0] + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
         if (start_brk > 0 && q->data.args[0] < start_brk) /* it fails */
@@ -113,9 +111,11 @@ static NotifyStep on_brk(Early *e, const struct seccomp_notif *q, int *ret_error
                         r.end = MAX(r.end, end);
                 else
                         other = true;
-        e->region->notify.freed.unheld += other || !f;
         if (f)
                 fclose(f);
+        if (e->asking && r.start >= r.end)
+                return NOTIFY_LATER; /* it may be there by then */
+        e->region->notify.freed.unheld += !e->asking && (other || !f);
         return r.start < r.end ? early_memory(e, q, &r, 1, EARLY_PRIVATE) : NOTIFY_GO_ON;
 }
 
@@ -131,10 +131,8 @@ static NotifyStep on_mmap(Early *e, const struct seccomp_notif *q, int *ret_erro
         if (!(q->data.args[3] & MAP_FIXED) || q->data.args[3] & MAP_FIXED_NOREPLACE || !(q->data.args[3] & MAP_TYPE) || q->data.args[5] % SCAN_PAGE != 0 ||
             !pages(r.start, q->data.args[1], &r.end))
                 return NOTIFY_GO_ON;
-        if (e->asking)
-                return NOTIFY_LATER;
         snprintf(path, sizeof(path), "/proc/%u/fd/%d", q->pid, (int)q->data.args[4]);
-        if (!(q->data.args[3] & MAP_ANONYMOUS) && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        if (!e->asking && !(q->data.args[3] & MAP_ANONYMOUS) && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
                 return NOTIFY_GO_ON;
         return early_memory(e, q, &r, 1, EARLY_PRIVATE | EARLY_SHARED);
 }

@@ -178,3 +178,36 @@ void way_marks(int n) {
         madvise(p, MB, 18 /* MADV_WIPEONFORK */);
         madvise(p, MB, MADV_FREE);
 }
+
+/* Two processes have a megabyte in common and give it back at one moment, forty times: by munmap, madvise, the end or execve of the one of them. */
+void way_together(int how) {
+        volatile int *step = (int *)shared(PAGE);
+
+        for (int i = 0; i < 40; i++) {
+                char *p = how == 4 ? shared(MB) : planted(MB);
+                pid_t child;
+
+                step[0] = step[1] = 0;
+                child = fork();
+                if (child == 0) {
+                        step[0] = 1;
+                        while (!step[1])
+                                ;
+                        if (how == 3)
+                                execl("/bin/true", "true", (char *)NULL);
+                        if (how == 1)
+                                madvise(p, MB, MADV_DONTNEED);
+                        else if (how != 2)
+                                munmap(p, MB);
+                        _exit(0);
+                }
+                while (!step[0])
+                        ;
+                step[1] = 1;
+                if (how == 1)
+                        madvise(p, MB, MADV_DONTNEED);
+                munmap(p, MB);
+                if (child < 0 || waitpid(child, NULL, 0) != child)
+                        _exit(97);
+        }
+}

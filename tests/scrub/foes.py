@@ -242,6 +242,16 @@ def out_of_sight(*argv):
     return case
 
 
+def given_back_together(how, least=40):
+    """I-30: whichever of two processes is the last to have a page, its bytes are overwritten, and counted once at least."""
+    def case():
+        t = run("--tier", O.tier, "--discipline", "multipass", "--exec", FOE, "together", how).receipt["teardown"]
+        check(t["early"]["overwritten"] + t["bytes_overwritten"] >= least * MB, t)
+        same((t["early"]["unheld"], t["early"]["racing"], t["bytes_missed"]), (0, 0, {}))
+        check(how == 3 or t["grade"] in CLEARED[1:], t)
+    return case
+
+
 def a_call_is_cut_short_by_the_kill():
     """I-69: the file that only it held is gone before anybody could look, and is missed to its last byte."""
     p = start("call", 1)
@@ -458,6 +468,7 @@ rows += [("sent-seen", out_of_sight("sent-seen", 0)), ("sent-seen-nested", out_o
          ("guard-killed-at-work", guard_is_killed_while_it_works), ("guard-killed-half-way", guard_is_killed_after_a_part_of_it), ("guard-stopped", guard_is_stopped),
          ("deleted-outside", deleted_outside_while_mapped), ("fifo-outside", pipe_of_the_host)]
 if not LANDLOCK:
+    rows += [("together-" + name, given_back_together(how)) for how, name in enumerate(("munmap", "advice", "exit", "exec", "shared")[:5 if ROOT else 4])]
     rows += [("call-killed", a_call_is_cut_short_by_the_kill), ("thread-waiting", a_connection_that_only_a_thread_can_accept)]
 if ROOT: # what only root can do to a region from outside
     rows += [("written-outside", somebody_outside_writes_meanwhile)]

@@ -239,6 +239,8 @@ static bool overwrite(Guard *g, Space *s) {
 
 bool end_step(Guard *g) {
         g->look_soon = false;
+        if (pause_keeps(g))
+                return false;
         for (Space **p = &g->ending; *p; p = &(*p)->next) {
                 Space *s = *p;
 

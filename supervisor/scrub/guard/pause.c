@@ -36,6 +36,8 @@ void pause_start(Guard *g, pid_t by, unsigned flags, uint32_t serial) {
                                 if (t->state == TASK_RUNNING)
                                         ptrace(PTRACE_INTERRUPT, t->pid, NULL, NULL);
                         }
+        g->pause.alone = flags & GUARD_EXECUTES && waits->space->users == 1;
+        others += flags & GUARD_EVERYBODY && (g->n_leaving > 0 || g->ending); /* they have their pages still */
         if (others > 0 || flags & GUARD_EXECUTES)
                 ptrace(PTRACE_INTERRUPT, by, NULL, NULL);
         if (others > 0)
@@ -71,6 +73,10 @@ static bool stands_in_call(pid_t pid) {
         return false;
 }
 
+bool pause_keeps(const Guard *g) {
+        return g->pause.active && !g->pause.space;
+}
+
 bool pause_step(Guard *g) {
         if (!g->pause.active || g->pause.told)
                 return false;
@@ -79,8 +85,11 @@ bool pause_step(Guard *g) {
                 for (const Task *t = g->buckets[i]; t; t = t->next)
                         if (t->state == TASK_RUNNING && t->held == TASK_NOT_HELD && pause_covers(g, t) && !stands_in_call(t->pid))
                                 return true;
+        /* Who was let go from its exit stop has its pages until it is dead. */
+        if (pause_keeps(g) && g->n_leaving > 0)
+                return true;
         g->pause.told = true;
-        order_tell(g, GUARD_PAUSED, 0, (int)g->pause.serial);
+        order_tell(g, GUARD_PAUSED, g->pause.alone ? GUARD_ALONE : 0, (int)g->pause.serial);
         return false;
 }
 

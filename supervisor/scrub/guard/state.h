@@ -85,6 +85,7 @@ typedef struct Kept {
 typedef struct Pause {
         bool active, told;
         bool doomed; /* whoever waits must not go on with its image */
+        bool alone;  /* whoever waits in execve(2) has its memory for itself */
         pid_t by;
         const Space *space; /* NULL: everybody */
         uint32_t serial;
@@ -195,6 +196,8 @@ void trace_release(const Task *t);
 /* pause.c: stops everybody that could use what a waiting task is about to give back. */
 void pause_start(Guard *g, pid_t by, unsigned flags, uint32_t serial);
 bool pause_covers(const Guard *g, const Task *t);
+/* Is everybody paused? Then nobody leaves its exit stop, either: what it has in common with others would go while they are looked at. */
+bool pause_keeps(const Guard *g);
 void pause_hold(Task *t, TaskHeld held, int signal);
 /* Says so when all stand. True when some do not, and it is worth to look again soon. */
 bool pause_step(Guard *g);
