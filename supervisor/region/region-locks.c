@@ -324,7 +324,7 @@ int region_locks_call(RegionLocks *l, const LockPlace *p, const struct seccomp_n
                       .operation = (int)q->data.args[1]};
         pid_t process = region_notify_process(w.tid);
         _cleanup_close_ int fd = region_notify_copy_fd(w.tid, (int)q->data.args[0]);
-        bool tests = w.command == F_GETLK || w.command == F_OFD_GETLK, waits;
+        bool tests = w.command == F_GETLK || w.command == F_OFD_GETLK, unlocks, waits;
         LockFile f;
 
         if (fd == -EREMOTE) {
@@ -358,7 +358,8 @@ int region_locks_call(RegionLocks *l, const LockPlace *p, const struct seccomp_n
                         *ret_error = EFAULT;
                 return 0;
         }
-        if (w.command >= 0 && w.lock.l_type != F_UNLCK && !locks_may_add(l, f.dev))
+        unlocks = w.command < 0 ? w.operation & LOCK_UN : w.lock.l_type == F_UNLCK;
+        if (!unlocks && !locks_may_add(l, f.dev)) /* the kernel goes through all locks of a file at each one, and at each close */
                 return LOCK_TOO_MANY;
         *ret_error = locks_do_or_prune(l, process, &w, &f);
         waits = w.command < 0 ? !(w.operation & LOCK_NB) : w.command == F_SETLKW || w.command == F_OFD_SETLKW;

@@ -24,7 +24,8 @@
 #define QUEUES_EVENT 4    /* times what a reader of inotify would get: the least event has 16 bytes there, and 64 in memory */
 #define QUEUES_SENT_LEAST 768 /* of one message, however short */
 #define QUEUES_SLOT 8     /* one place in a table of descriptors */
-#define QUEUES_PIPE 2048  /* an empty pipe or socket with its inode */
+#define QUEUES_PIPE 2048  /* an empty pipe or Unix socket with its inode */
+#define QUEUES_INET 4096  /* an empty socket of another family */
 #define QUEUES_EPOLL "anon_inode:[eventpoll]"
 #define QUEUES_WATCHED_MAX 16384 /* of an epoll that lies in a socket and that nobody can look into */
 #define QUEUES_WATCHERS 256 /* epolls and inotifies of one table that are looked into */
@@ -290,7 +291,8 @@ static uint64_t queues_one(QueuesSeen *seen, int fd, const char *name, unsigned 
                 return 0;
         lie = pipe ? 0 : queues_lie_in(fd);
         datagrams = !pipe && queues_is_datagram(fd);
-        return QUEUES_PIPE + queues_of(fd, pipe) + (lie > 0 || datagrams ? queues_sent(seen, fd, lie, datagrams, depth) : 0);
+        return (pipe || queues_option(fd, SO_DOMAIN) == AF_UNIX ? QUEUES_PIPE : QUEUES_INET) + queues_of(fd, pipe) +
+               (lie > 0 || datagrams ? queues_sent(seen, fd, lie, datagrams, depth) : 0);
 }
 
 static uint64_t queues_table(pid_t tid) {

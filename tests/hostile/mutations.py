@@ -170,6 +170,7 @@ MUTATIONS = [
     Mutation("an epoll watches more than there are descriptors", [("supervisor/region/region-opens.c", "sum += o->lines * OPENS_WATCH;", "sum += o->n * in_table * OPENS_WATCH;")],
              "mem-epoll-numbers", "--as user"),
     Mutation("an epoll that lies in a socket is looked into", [("supervisor/region/region-queues.c", "if (strcmp(name, QUEUES_EPOLL) == 0)", "if (0)")], "mem-epoll-sent", "--as user"),
+    Mutation("locks of flock() are counted", [("supervisor/region/region-locks.c", "if (!unlocks && !locks_may_add", "if (!unlocks && w.command >= 0 && !locks_may_add")], "lock-many"),
     Mutation("open folders are memory", [("supervisor/region/region-opens.c", "OPENS_FILE + (opens_is_folder(link) ? OPENS_FOLDER : 0)", "OPENS_FILE")], "mem-opened-folders", "--as user"),
     Mutation("open folders are memory (control groups)", [(BUDGET, "                r = look_folders(b);\n", "                ;\n")], "mem-opened-folders"),
     Mutation("text of /proc that was read is memory", [("supervisor/region/region-opens.c", "OPENS_PROC + (strstr(name, \"/fdinfo/\") ? 2 * l->longest : 0)", "OPENS_PROC")],

@@ -304,6 +304,7 @@ OBJECTS = [
     Row("obj-timers", "I-67", "1025"),
     Row("obj-pipe-size", "I-67", "128", denial=("fcntl", "131072 bytes")),
     Row("pipe-shared-size", "I-68", "{fifo}", opts="-v {host}:{host}:ro", denial=("fcntl", "4096 bytes")),
+    Row("lock-many", "I-67", "4200 ./locked", opts="--nofile 4400", denial=("flock", "more than 4096 locked ranges"), control_args="500 {base}/locked"),
     Row("lock-flock", "I-68", "/usr/bin/env flock", program="lock-shared", denial=("flock", "/usr/bin/env|.*coreutils.*")),
     Row("lock-record", "I-68", "/usr/bin/env record", program="lock-shared", denial=("fcntl", "/usr/bin/env|.*coreutils.*")),
     Row("lock-own", "I-68", "/usr/bin/env own", program="lock-shared", denial=("fcntl", "/usr/bin/env|.*coreutils.*")),
