@@ -1,5 +1,6 @@
 // I-66, I-67: an epoll watches a file once for each number that the file had when it was added, and goes on when the number is given back: argv[1] processes
-// with argv[2] entries each behind some hundred descriptors, for argv[3] milliseconds. argv[4]: the epoll itself lies in a socket.
+// with argv[2] entries each behind some hundred descriptors, for argv[3] milliseconds. argv[4]: every thousand of them in an
+// epoll that lies in a socket.
 #include "attack.h"
 
 #include <sys/epoll.h>
@@ -42,8 +43,10 @@ static bool make(long want) {
                         if (fd < 0 || epoll_ctl(e, EPOLL_CTL_ADD, fd, &ev) < 0)
                                 return false;
                         close(fd);
+                        if (sent && got % 1000 == 999 && (!lies_in_socket(e) || (e = epoll_create1(0)) < 0))
+                                return false;
                 }
-        return e >= 0 && got == want && (!sent || lies_in_socket(e));
+        return e >= 0 && got == want;
 }
 
 int main(int argc, char **argv) {
