@@ -206,11 +206,17 @@ static Breach look_memory(RegionBudget *b, bool closer) {
         return used + b->lent.memory_bytes > max ? budget_breach_of_memory(b, used) : budget_no_breach;
 }
 
+static bool shared_is_beyond(const RegionBudget *b) {
+        return budget_held(b) + b->lent.memory_bytes > b->grant->budget.memory_bytes;
+}
+
 /* Where nobody made an object of shared memory since the last look, one is due only when the charge is what matters. */
 static void look_shared(RegionBudget *b) {
         if (b->worker > 0 && (region_shared_is_open(&b->shared) ||
                               (b->shared.n && b->tree.resident_bytes + b->shared.held_bytes + b->reserved > b->grant->budget.memory_bytes / 2)))
                 region_shared_look(&b->shared, b->worker, false);
+        for (unsigned i = 1; i < SHARED_LOOKS && b->worker > 0 && b->shared.held_bytes > 0 && shared_is_beyond(b); i++)
+                region_shared_look(&b->shared, b->worker, true);
 }
 
 /* Who reads a file that is removed, or given up, later leaves no sign of it. */
@@ -368,10 +374,6 @@ Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes) {
         r = budget_breach_of_memory(b, b->tree.processes > 1 ? budget_held_surely(b) : budget_held(b));
         r.asked = bytes > UINT64_MAX - data ? UINT64_MAX : data + bytes;
         return r;
-}
-
-static bool shared_is_beyond(const RegionBudget *b) {
-        return b->tree.resident_bytes + b->scratch_now + b->reserved + b->lent.memory_bytes + b->shared.held_bytes > b->grant->budget.memory_bytes;
 }
 
 Breach region_budget_ask_shared(RegionBudget *b, pid_t tid, uint64_t bytes) {

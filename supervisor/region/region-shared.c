@@ -135,9 +135,11 @@ static int shared_look_at(RegionShared *s, pid_t pid) {
         return e;
 }
 
-/* None of them came, none is missing. */
-static bool shared_same(const pid_t *a, size_t n_a, const pid_t *b, size_t n_b) {
-        return n_a == n_b && (n_a == 0 || memcmp(a, b, n_a * sizeof(*a)) == 0);
+static bool shared_has(const pid_t *list, size_t n, pid_t pid) {
+        for (size_t i = 0; i < n; i++)
+                if (list[i] == pid)
+                        return true;
+        return false;
 }
 
 /* The object has gone. It takes the smallest length of its batch; another object of the batch gets the length that it had. */
@@ -171,17 +173,29 @@ static void shared_give_back(RegionShared *s, bool at_once) {
 }
 
 int region_shared_look(RegionShared *s, pid_t root, bool at_once) {
-        _cleanup_free_ pid_t *before = NULL, *after = NULL;
-        size_t n_before = 0, n_after = 0;
-        int e = proc_tree_list(root, &before, &n_before);
+        _cleanup_free_ pid_t *seen = NULL;
+        size_t n_seen = 0;
+        bool came = true;
+        int e = 0;
 
-        for (size_t i = 0; e == 0 && i < s->n; i++)
+        for (size_t i = 0; i < s->n; i++)
                 s->v[i].missed++;
-        for (size_t i = 0; e == 0 && i < n_before; i++)
-                e = shared_look_at(s, before[i]);
-        if (e == 0)
-                e = proc_tree_list(root, &after, &n_after);
-        if (e == 0 && shared_same(before, n_before, after, n_after))
+        for (unsigned round = 0; e == 0 && came && round < SHARED_ROUNDS; round++) {
+                pid_t *list = NULL;
+                size_t n = 0;
+
+                came = false;
+                e = proc_tree_list(root, &list, &n);
+                for (size_t i = 0; e == 0 && i < n; i++)
+                        if (!shared_has(seen, n_seen, list[i])) {
+                                came = true;
+                                e = shared_look_at(s, list[i]);
+                        }
+                free(seen);
+                seen = list;
+                n_seen = n;
+        }
+        if (e == 0 && !came)
                 shared_give_back(s, at_once);
         else
                 for (size_t i = 0; i < s->n; i++)

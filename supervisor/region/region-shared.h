@@ -11,6 +11,7 @@
 
 #include <sys/types.h>
 
+#define SHARED_ROUNDS 5       /* in which processes come, and a look counts for nothing */
 #define SHARED_LOOKS 2        /* in a row without a trace, and an object is gone, or a call made none */
 #define SHARED_ASKED_MAX 1024 /* calls that no look has followed; what comes beyond is charged until the end */
 
@@ -51,9 +52,9 @@ void region_shared_called(RegionShared *s, pid_t tid);
 bool region_shared_is_full(const RegionShared *s);
 /* There is a charge that a look could correct. */
 bool region_shared_is_open(const RegionShared *s);
-/* Looks through the mappings of all processes below root, and corrects the charge. Nothing is given back by one look alone, nor while processes come
- * and go: an object could move from a process that is yet to be looked at to one that was. at_once: after another look, with no time between in which a call
- * could end; what calls asked for that may go on is not given back. Returns 0 or -ENOMEM. */
+/* Looks through the mappings of all processes below root, then of those that came meanwhile, and corrects the charge. Nothing is given back by one look alone,
+ * nor while ever more come: an object could move from a process that is yet to be looked at to a new one. at_once: after another look, with no time between
+ * in which a call could end; what calls asked for that may go on is not given back. Returns 0 or -ENOMEM. */
 int region_shared_look(RegionShared *s, pid_t root, bool at_once);
 /* The region is over. ended: objects that were mapped at its end and were overwritten through the processes that mapped them, each with the bytes that were
  * mapped; `others` more of them were not listed, which had others_bytes together. Returns how many bytes these objects have beyond what was mapped. An object
