@@ -194,8 +194,9 @@ typedef struct GuardEvidence {
         uint32_t living;             /* not a counter: traced tasks that can run now */
         uint32_t sharing;            /* not a counter: of these, those that use an address space which another one uses, too, less one for each such space.
                                       * Neither is ever less than the truth */
-        /* Whoever looks into a socket sets where, for all who have that socket. So one of them sets its word, and looks where the other's is 0 then; the guard
-         * takes its own back meanwhile. Of the supervisor's that never comes back, a task of its own is still in a look. */
+        /* A look into a socket sets the place where all looks into that socket go on. So the guard and the supervisor take turns: each sets its own word, and
+         * looks when the other's is 0 then; the guard takes its word back meanwhile. A word of the supervisor's that stays set: a task of its own is still in a
+         * look. */
         uint32_t guard_looks, supervisor_looks;
         uint64_t beats;              /* grows while the guard works: how else is one that has much to do told from one that hangs? */
 } GuardEvidence;

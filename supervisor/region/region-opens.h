@@ -17,8 +17,8 @@ typedef struct OpensLook {
 /* Of a descriptor, by its link in /proc and by what the link says. */
 uint64_t opens_bytes(const OpensLook *l, const char *link, const char *name);
 
-/* What these epolls and inotifies of the task watch. An epoll can watch a file once for each number that the file ever had: the number of descriptors does
- * not bound it. beyond: further ones; most: how many each counts where nobody can look; in_table: descriptors that there are. */
+/* Bytes of the watches of these epolls and inotifies of the task. An epoll can watch a file once for each number that the file ever had: the number of
+ * descriptors does not bound it. beyond: further ones; most: how many each counts where nobody can look; in_table: descriptors that there are. */
 uint64_t opens_watched(OpensLook *l, pid_t tid, const int *fds, size_t n, size_t beyond, uint64_t most, uint64_t in_table);
 
 /* Folders that are open in the processes below root, in bytes. */

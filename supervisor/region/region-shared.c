@@ -135,11 +135,10 @@ static int shared_look_at(RegionShared *s, pid_t pid) {
         return e;
 }
 
-static bool shared_has(const pid_t *list, size_t n, pid_t pid) {
-        for (size_t i = 0; i < n; i++)
-                if (list[i] == pid)
-                        return true;
-        return false;
+static int shared_lower_first(const void *a, const void *b) {
+        const pid_t *x = a, *y = b;
+
+        return (*x > *y) - (*x < *y);
 }
 
 /* The object has gone. It takes the smallest length of its batch; another object of the batch gets the length that it had. */
@@ -187,13 +186,15 @@ int region_shared_look(RegionShared *s, pid_t root, bool at_once) {
                 came = false;
                 e = proc_tree_list(root, &list, &n);
                 for (size_t i = 0; e == 0 && i < n; i++)
-                        if (!shared_has(seen, n_seen, list[i])) {
+                        if (n_seen == 0 || !bsearch(&list[i], seen, n_seen, sizeof(*seen), shared_lower_first)) {
                                 came = true;
                                 e = shared_look_at(s, list[i]);
                         }
                 free(seen);
                 seen = list;
                 n_seen = n;
+                if (n_seen > 0)
+                        qsort(seen, n_seen, sizeof(*seen), shared_lower_first);
         }
         if (e == 0 && !came)
                 shared_give_back(s, at_once);

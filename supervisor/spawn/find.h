@@ -8,7 +8,7 @@
 
 /* Opens a program of that name. Returns a descriptor for execveat, or -errno; ret_path (may be NULL) gets the path that was last tried, owned. */
 int find_program(const char *name, char **ret_path);
-/* What find_program() returned says that there is none; else something else is wrong. */
+/* True: the code of find_program() says that there is no such program. False: something else is wrong. */
 static inline bool find_is_missing(int e) {
         return e == -ENOENT || e == -ENOTDIR || e == -EACCES;
 }

@@ -28,11 +28,11 @@ LIBRARIES = os.path.dirname(glob.glob("/usr/lib/*/gconv")[0])
 PACKAGES = "/usr/local/lib/python3.%d/dist-packages" % sys.version_info[1]
 PLACES = [
     "/planted", "/work/planted", "/tmp/planted", "/dev/shm/planted", "/skill/planted", "/lethe/planted", "/lethe/bin/lethe-load", "/lethe/bin/python3",
-    # What an interpreter takes without being asked, and where it looks for modules.
+    # Variables that an interpreter takes without being asked, and places where it looks for modules.
     "/usr/lib/python3/dist-packages/planted.pth", PACKAGES + "/sitecustomize.py", "/usr/lib/python3/dist-packages/usercustomize.py",
     "/lethe/python/lethe.py", "/lethe/python/sitecustomize.py", "/lethe/python/__pycache__/lethe.pyc", "/etc/perl/Planted.pm", "/usr/share/perl5/Planted.pm",
     "/lethe/node/lethe.js", "/usr/lib/node_modules/planted.js", "/work/.node_modules/planted.js",
-    # What all of them run before a line of a skill.
+    # Files that all of them run before a line of a skill.
     "/lethe/warm/warm.py", "/lethe/warm/LetheWarm.pm", "/lethe/warm/ahead.js", "/lethe/warm/liblethe-warm.so",
     # The loader's and the C library's.
     "/etc/ld.so.preload", "/etc/ld.so.cache", "/etc/ld.so.conf.d/planted.conf", LIBRARIES + "/libz.so.1", LIBRARIES + "/gconv/gconv-modules", LIBRARIES + "/gconv/gconv-modules.cache",

@@ -85,7 +85,7 @@ bool pause_step(Guard *g) {
                 for (const Task *t = g->buckets[i]; t; t = t->next)
                         if (t->state == TASK_RUNNING && t->held == TASK_NOT_HELD && pause_covers(g, t) && !stands_in_call(t->pid))
                                 return true;
-        /* Who was let go from its exit stop has its pages until it is dead. */
+        /* A task that was let go from its exit stop has its pages until it is dead. */
         if (pause_keeps(g) && g->n_leaving > 0)
                 return true;
         g->pause.told = true;
