@@ -358,7 +358,8 @@ static uint64_t queues_at(pid_t tid, QueuesSeen *seen) {
 }
 
 /* "7f00-7f20 rw-s 00001000 fd:01 1057   /scratch/a (deleted)": who may not ask how large the file is takes what is mapped for it. */
-static void queues_mapped_line(QueuesSeen *seen, pid_t pid, const char *line) {
+static int queues_mapped(pid_t pid, const char *line, void *arg) {
+        QueuesSeen *seen = arg;
         unsigned long from, to, offset;
         size_t before = seen->files.n;
         unsigned long long inode;
@@ -367,37 +368,13 @@ static void queues_mapped_line(QueuesSeen *seen, pid_t pid, const char *line) {
         int at = 0;
 
         if (sscanf(line, "%lx-%lx %*s %lx %x:%x %llu %n", &from, &to, &offset, &major, &minor, &inode, &at) != 6 || at == 0 || line[at] != '/')
-                return;
+                return 0;
         snprintf(link, sizeof(link), "/proc/%d/map_files/%lx-%lx", (int)pid, from, to);
         if (major != seen->major || minor != seen->minor || queues_has(&seen->files, inode) || queues_file(seen, link, line + at) || seen->files.n > before ||
             strncmp(line + at, seen->folder, strlen(seen->folder)) != 0 || !strstr(line + at, " (deleted)") || !queues_new(&seen->files, inode))
-                return;
+                return 0;
         seen->unnamed += offset + (to - from);
-}
-
-static void queues_mapped(QueuesSeen *seen, pid_t pid) {
-        pid_t teller = tables_teller(pid);
-        char path[64], text[32768];
-        size_t n = 0;
-        ssize_t k;
-        int fd;
-
-        snprintf(path, sizeof(path), "/proc/%d/maps", (int)teller);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        while (fd >= 0 && n < sizeof(text) - 1 && (k = read(fd, text + n, sizeof(text) - 1 - n)) > 0) {
-                char *line = text, *end;
-
-                n += (size_t)k;
-                text[n] = 0;
-                for (; (end = strchr(line, '\n')); line = end + 1) {
-                        *end = 0;
-                        queues_mapped_line(seen, teller, line);
-                }
-                n -= (size_t)(line - text);
-                memmove(text, line, n);
-        }
-        if (fd >= 0)
-                close(fd);
+        return 0;
 }
 
 /* Of all processes below root. */
@@ -417,7 +394,7 @@ static uint64_t queues_walk(pid_t root, QueuesSeen *seen) {
                 for (size_t k = 0; k < n_tables; k++)
                         sum += queues_at(tables[k], seen);
                 if (seen->folder)
-                        queues_mapped(seen, list[i]);
+                        tables_each_mapping(list[i], queues_mapped, seen);
         }
         /* Whether a pipe is empty, its end for writing does not say. */
         for (size_t i = 0; i < seen->written.n; i++)

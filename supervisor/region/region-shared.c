@@ -4,14 +4,11 @@
 #include "region/region-tables.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SHARED_PAGE 4096ULL
-#define SHARED_LINE_MAX 8192   /* of /proc/PID/maps: a path and some numbers */
 #define SHARED_NAME "/dev/zero (deleted)"
 
 static uint64_t shared_plus(uint64_t a, uint64_t b) {
@@ -91,7 +88,7 @@ static int shared_found(RegionShared *s, uint64_t dev, uint64_t inode) {
 }
 
 /* "7f… -7f… rw-s 00000000 00:01 1057   /dev/zero (deleted)". A file of that name is charged as well, to the one who named it so. */
-static int shared_line(RegionShared *s, const char *line) {
+static int shared_line(pid_t teller, const char *line, void *arg) {
         unsigned long long inode;
         unsigned major, minor;
         char type;
@@ -100,39 +97,7 @@ static int shared_line(RegionShared *s, const char *line) {
         if (sscanf(line, "%*x-%*x %*c%*c%*c%c %*x %x:%x %llu %n", &type, &major, &minor, &inode, &at) != 4 || type != 's' || at == 0 ||
             strcmp(line + at, SHARED_NAME) != 0)
                 return 0;
-        return shared_found(s, (uint64_t)major << 32 | minor, inode);
-}
-
-static int shared_look_at(RegionShared *s, pid_t pid) {
-        char path[64], text[SHARED_LINE_MAX];
-        pid_t teller = tables_teller(pid);
-        size_t n = 0;
-        int fd, e = 0;
-
-        snprintf(path, sizeof(path), "/proc/%d/maps", (int)teller);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-                return 0; /* it ended */
-        for (;;) {
-                ssize_t k = read(fd, text + n, sizeof(text) - 1 - n);
-                char *line = text, *end;
-
-                if (k <= 0)
-                        break;
-                n += (size_t)k;
-                text[n] = 0;
-                while (e == 0 && (end = memchr(line, '\n', n - (size_t)(line - text)))) {
-                        *end = 0;
-                        e = shared_line(s, line);
-                        line = end + 1;
-                }
-                n -= (size_t)(line - text);
-                memmove(text, line, n);
-                if (e < 0 || n == sizeof(text) - 1)
-                        break;
-        }
-        close(fd);
-        return e;
+        return shared_found(arg, (uint64_t)major << 32 | minor, inode);
 }
 
 static int shared_lower_first(const void *a, const void *b) {
@@ -188,7 +153,7 @@ int region_shared_look(RegionShared *s, pid_t root, bool at_once) {
                 for (size_t i = 0; e == 0 && i < n; i++)
                         if (n_seen == 0 || !bsearch(&list[i], seen, n_seen, sizeof(*seen), shared_lower_first)) {
                                 came = true;
-                                e = shared_look_at(s, list[i]);
+                                e = tables_each_mapping(list[i], shared_line, s);
                         }
                 free(seen);
                 seen = list;

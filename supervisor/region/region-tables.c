@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define TABLES_LINE_MAX 32768 /* of /proc/PID/maps: a path, in which a byte may take four, and some numbers */
 #define TABLES_VSIZE 20 /* of proc_stat(): 0 for a task whose memory is gone */
 
 static bool tables_has_memory(pid_t tid) {
@@ -117,4 +118,30 @@ int tables_of(pid_t pid, pid_t **ret, size_t *ret_n) {
         *ret = t.v;
         *ret_n = t.n;
         return 0;
+}
+
+int tables_each_mapping(pid_t pid, int (*fn)(pid_t teller, const char *line, void *arg), void *arg) {
+        pid_t teller = tables_teller(pid);
+        char path[64], text[TABLES_LINE_MAX];
+        size_t n = 0;
+        ssize_t k;
+        int fd, e = 0;
+
+        snprintf(path, sizeof(path), "/proc/%d/maps", (int)teller);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        while (fd >= 0 && e == 0 && n < sizeof(text) - 1 && (k = read(fd, text + n, sizeof(text) - 1 - n)) > 0) {
+                char *line = text, *end;
+
+                n += (size_t)k;
+                text[n] = 0;
+                for (; e == 0 && (end = strchr(line, '\n')); line = end + 1) {
+                        *end = 0;
+                        e = fn(teller, line, arg);
+                }
+                n -= (size_t)(line - text);
+                memmove(text, line, n);
+        }
+        if (fd >= 0)
+                close(fd);
+        return e;
 }
