@@ -143,6 +143,8 @@ enum {
         GUARD_FACT_FRAMES = 1 << 1, /* frame numbers were visible and were compared */
         GUARD_FACT_ORPHANED = 1 << 2, /* the control socket ended before DONE */
         GUARD_FACT_KERNEL_SEGV = 1 << 3, /* a process was sent SIGSEGV for no address of its own: the kernel could not write into its memory, say */
+        GUARD_FACT_FOREIGN = 1 << 5, /* a process was ended by SIGSYS in a call of a foreign ABI */
+        GUARD_FACT_FILE_LIMIT = 1 << 6, /* a process was ended by SIGXFSZ in a call that makes files longer */
         GUARD_FACT_LENT = 1 << 4,   /* LENT was said: with the supervisor files may have gone that nobody else had a hold of */
 };
 

@@ -18,7 +18,8 @@ typedef enum StatusKind {
         STATUS_BORN,            /* the process that becomes the program exists, with no descriptor but its own: the guard may take hold of
                                  * it. In tier namespaces the root folder of the scratch file system comes with it */
         STATUS_READY,           /* every step is done and the worker waits for spawn_go(). The seccomp notification descriptor comes with it */
-        STATUS_EXEC_FAILED,     /* b = errno of execve: 127 for ENOENT and ENOTDIR, else 126; nothing of the skill ran */
+        STATUS_EXEC_FAILED,     /* b = errno of execve (ELIBACC: the program is there, and the interpreter that it names is not): 127 for ENOENT, ENOTDIR and
+                                 * ELIBACC, else 126; nothing of the skill ran */
         STATUS_ENDED,           /* a = wait status of the program; usage below; the worker ends next, and the rest of the region with it */
 } StatusKind;
 

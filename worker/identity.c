@@ -1,6 +1,7 @@
 /* Who the worker is: signals, ids, and what ends it when the supervisor is gone. */
 #include "worker/worker.h"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
 #include <sched.h>
@@ -67,6 +68,19 @@ int step_priority(Worker *w) {
                 return -errno;
         if (prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NSEC, 0, 0, 0) < 0 || personality(PER_LINUX) < 0)
                 return -errno;
+        return 0;
+}
+
+/* Where memory is short around a region, in a control group above or on the machine, the kernel's out-of-memory killer takes processes of regions before any
+ * other: the supervisor and its guards have to outlive them, and nobody else is to die for a skill (A-61, A-63). With 1000, the most, a process of any size
+ * comes before those without (proc_pid_oom_score_adj(5)); children have it from their parents. Where /proc cannot be written the kernel's own order stays. */
+int step_oom(Worker *w) {
+        int fd = w->forked ? -1 : openat(AT_FDCWD, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+        if (fd < 0)
+                return 0;
+        (void)!write(fd, "1000", 4);
+        close(fd);
         return 0;
 }
 

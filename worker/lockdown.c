@@ -13,6 +13,7 @@ typedef struct StepRow {
 static const StepRow setup[] = {
         {STEP_SIGNALS, step_signals},           /* default dispositions, nothing blocked, a known umask */
         {STEP_PRIORITY, step_priority},         /* nothing of the caller's that is better than usual, addresses at random */
+        {STEP_PRIORITY, step_oom},              /* while the host's /proc is in reach */
         {STEP_WAIT_MAPS, step_wait_maps},       /* the supervisor has written uid_map, gid_map and cgroup.procs */
         {STEP_IDENTITY, step_identity},         /* no supplementary group, the region's uid and gid */
         {STEP_LIFELINE, step_lifeline},         /* after the ids, because changing them clears the parent-death signal */
@@ -35,6 +36,7 @@ static const StepRow setup[] = {
 static const StepRow nursery[] = {
         {STEP_SIGNALS, step_signals},
         {STEP_PRIORITY, step_priority},
+        {STEP_PRIORITY, step_oom},
         {STEP_WAIT_MAPS, step_wait_maps},
         {STEP_GROUPS, step_groups}, /* both processes that come of this one are in them */
         {STEP_IDENTITY, step_identity},

@@ -210,6 +210,14 @@ int step_words(Worker *w) {
         return w->words && !(w->spec.flags & LAUNCH_AHEAD) ? launch_words_decode(w->words, LAUNCH_WORDS_MAX, &w->spec) : 0;
 }
 
+/* The error after a failed execve: of a file that is there it is its interpreter, which the first line of a script or the header of an ELF file names, that
+ * the kernel did not find. */
+static int exec_error(const char *path) {
+        int e = errno;
+
+        return e == ENOENT && faccessat(AT_FDCWD, path, F_OK, 0) == 0 ? ELIBACC : e;
+}
+
 /* The kernel's answer for the best candidate: a file that is there but cannot be run says more than one that is not there. */
 int step_exec(Worker *w) {
         const char *name = w->spec.argv[0], *p = w->spec.search;
@@ -218,15 +226,17 @@ int step_exec(Worker *w) {
 
         if (strchr(name, '/')) {
                 execve(name, (char **)w->spec.argv, (char **)w->spec.env);
-                return -errno;
+                return -exec_error(name);
         }
         while (*name && *p) {
                 size_t n = strcspn(p, ":");
 
                 if (n > 0 && snprintf(path, sizeof(path), "%.*s/%s", (int)n, p, name) < (int)sizeof(path)) {
                         /* Asked first, because an exec that fails is a notification to the supervisor. */
-                        if (faccessat(AT_FDCWD, path, X_OK, 0) == 0)
+                        if (faccessat(AT_FDCWD, path, X_OK, 0) == 0) {
                                 execve(path, (char **)w->spec.argv, (char **)w->spec.env);
+                                errno = exec_error(path);
+                        }
                         if (errno != ENOENT && errno != ENOTDIR)
                                 best = errno;
                 }

@@ -34,6 +34,7 @@ typedef struct Worker {
 /* One step: returns 0 or -errno. The list of them is in lockdown.c. */
 int step_signals(Worker *w);
 int step_priority(Worker *w);
+int step_oom(Worker *w);
 int step_wait_maps(Worker *w);
 int step_identity(Worker *w);
 int step_lifeline(Worker *w);

@@ -53,7 +53,9 @@ typedef struct FoldedRegion {
         uint64_t n_below;            /* regions below that have not ended */
         bool lends_key;              /* those below may use its key */
         bool callback;               /* a release callback of the region above */
-        bool released, ended, left, broke; /* left: region.left was recorded; broke: region.faulted was recorded, so nothing may be kept (I-24) */
+        bool released, ended, left;
+        bool broke;         /* region.faulted or region.discard_asked was recorded, so nothing may be kept */
+        bool success, kept; /* what it proposes is kept for exit code 0 alone (I-78); some of it was kept */
 } FoldedRegion;
 
 typedef struct Audit {

@@ -152,9 +152,10 @@ static int slot_settled(Audit *a, const json_t *o, const char *name, SlotRow *sl
                 return broken_found(a, "version %" PRIu64 " of %s, proposed at %" PRIu64, version, name, proposed);
         }
         if (keep && r->broke) {
-                broken(a, true, "a region that broke a budget has a write that was kept (I-24)", "slot.discarded");
+                broken(a, true, "a region of which nothing may be kept has a write that was kept (I-24, I-78)", "slot.discarded");
                 return broken_found(a, "slot.written");
         }
+        r->kept |= keep;
         if (slot->held_seq == proposed)
                 slot->held_version = 0;
         if (!keep)
@@ -289,6 +290,7 @@ static int region_allocated(Audit *a, const json_t *o, const char *id) {
         r->allocated = a->seq;
         r->callback = json_object_get(o, "callback");
         r->broke = json_object_get(o, "discards"); /* it began below a region that broke its budget: nothing of it may be kept (I-98) */
+        r->success = json_text_is(json_object_get(json_object_get(o, "grant"), "commit"), "success");
         r->lends_key = scope && strcmp(scope, "invocation-tree") == 0;
         r->parent = parent;
         if (parent)
@@ -302,6 +304,7 @@ static int region_allocated(Audit *a, const json_t *o, const char *id) {
  */
 static int fold_region(Audit *a, const json_t *o, const char *type, const char *id) {
         FoldedRegion *r = map_get(&a->regions, id);
+        uint64_t code;
 
         if (strcmp(type, "region.allocated") == 0)
                 return r ? out_of_turn(a, "a region is allocated twice (I-1)", "an id that was never used", id)
@@ -315,6 +318,7 @@ static int fold_region(Audit *a, const json_t *o, const char *type, const char *
         if (r->ended)
                 return out_of_turn(a, "an event occurred in a region after its end", "nothing after invocation.ended",
                                    type);
+        r->kept |= strcmp(type, "memory.save") == 0 || strcmp(type, "memory.delete") == 0 || strcmp(type, "slot.gathered") == 0;
         if (strcmp(type, "region.released") == 0) {
                 if (r->released)
                         return out_of_turn(a, "a region is released twice", "one region.released", "two");
@@ -329,6 +333,9 @@ static int fold_region(Audit *a, const json_t *o, const char *type, const char *
                 if (!r->released)
                         return out_of_turn(a, "an invocation ended before its region was released (I-15)",
                                            "region.released before", "none");
+                if (r->success && r->kept && (json_get_u64(json_object_get(o, "exit_code"), &code) < 0 || code != 0))
+                        return out_of_turn(a, "a region that did not end with exit code 0 has something that was kept, and its skill commits after that alone (I-78)",
+                                           "exit_code 0", text_of(o, "outcome") ? text_of(o, "outcome") : "none");
                 r->ended = true;
                 if (r->parent && !r->left)
                         r->parent->n_below--;
@@ -339,10 +346,10 @@ static int fold_region(Audit *a, const json_t *o, const char *type, const char *
                 if (r->parent && !r->left)
                         r->parent->n_below--;
                 r->left = true;
-        } else if (strcmp(type, "region.faulted") == 0)
+        } else if (strcmp(type, "region.faulted") == 0 || strcmp(type, "region.discard_asked") == 0)
                 r->broke = true;
         else if (r->broke && (strcmp(type, "memory.save") == 0 || strcmp(type, "memory.delete") == 0))
-                return out_of_turn(a, "a region that broke a budget has a change of memory that was kept (I-24)", "memory.discarded", type);
+                return out_of_turn(a, "a region of which nothing may be kept has a change of memory that was kept (I-24, I-78)", "memory.discarded", type);
         else if (r->released && strcmp(type, "region.recovered") != 0)
                 return out_of_turn(a, "an event occurred in a region after its release",
                                    "region.recovered or invocation.ended only", type);

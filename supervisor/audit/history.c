@@ -76,6 +76,7 @@ static int allocated(RegionFacts *f, const json_t *o) {
         f->scope = strdup(*scope ? scope : "invocation");
         f->exit_code = -1;
         snprintf(f->parent, sizeof(f->parent), "%s", text_of(o, "parent"));
+        snprintf(f->name, sizeof(f->name), "%s", text_of(grant, "name"));
         f->trace = json_incref(json_object_get(grant, "trace"));
         f->beyond = json_incref(json_object_get(grant, "beyond_parent"));
         f->outcome = strdup("");
@@ -207,8 +208,7 @@ static int fold(Txn *t, History *h, Map *alive, const HistoryQuery *q, uint64_t 
         return f ? take(*f, type, o, seq, usec) : 0;
 }
 
-/* The root of what was read against the checkpoint that was signed over it. */
-static int check_root(Txn *t, const MerkleEdge *edge, History *h, Diag *reterr) {
+static int history_check_root(Txn *t, const MerkleEdge *edge, char ret[static HASH_HEX_MAX], Diag *reterr) {
         MerkleHash root;
         Checkpoint c;
         Bytes note;
@@ -217,7 +217,7 @@ static int check_root(Txn *t, const MerkleEdge *edge, History *h, Diag *reterr) 
         if (r < 0)
                 return r;
         merkle_edge_root(edge, &root);
-        hex_encode(root.b, HASH_BYTES, h->root);
+        hex_encode(root.b, HASH_BYTES, ret);
         if (note_open(note.p, note.n, store_public_key(txn_store(t)), &c, reterr) != 0)
                 return HISTORY_E_BROKEN;
         if (c.size != edge->size || memcmp(&c.root, &root, sizeof(root)) != 0)
@@ -262,28 +262,49 @@ static int find_orphans(Txn *t, History *h) {
         return 0;
 }
 
-/* All entries, and the root that they have together. */
-static int read_all(Txn *t, const HistoryQuery *q, History *h, Diag *reterr) {
-        _cleanup_(map_deinit) Map alive = {0};
+int history_each(Txn *t, uint64_t n, int (*fn)(void *arg, uint64_t seq, Bytes entry), void *arg, char ret[static HASH_HEX_MAX], Diag *reterr) {
         _cleanup_walk_ LedgerWalk w = {0};
         MerkleEdge edge = {0};
         int r = ledger_walk(t, 0, &w);
 
         hash_many();
-        for (uint64_t i = 0; r == 0 && i < h->entries; i++) {
+        for (uint64_t i = 0; r == 0 && i < n; i++) {
                 MerkleHash leaf;
                 uint64_t seq;
-                Bytes e;
+                Bytes entry;
 
-                r = ledger_next(&w, &seq, &e);
+                r = ledger_next(&w, &seq, &entry);
                 if (r < 0)
                         break;
-                merkle_leaf(e.p, e.n, &leaf);
+                merkle_leaf(entry.p, entry.n, &leaf);
                 r = merkle_append(&edge, &leaf, NULL, NULL);
                 if (r == 0)
-                        r = fold(t, h, &alive, q, seq, e);
+                        r = fn(arg, seq, entry);
         }
-        return r == 0 ? check_root(t, &edge, h, reterr) : r;
+        return r == 0 ? history_check_root(t, &edge, ret, reterr) : r;
+}
+
+/* For fold(), of each entry. */
+typedef struct HistoryFold {
+        Txn *t;
+        History *h;
+        Map alive;
+        const HistoryQuery *q;
+} HistoryFold;
+
+static int fold_one(void *arg, uint64_t seq, Bytes entry) {
+        HistoryFold *f = arg;
+
+        return fold(f->t, f->h, &f->alive, f->q, seq, entry);
+}
+
+/* All entries, and the root that they have together. */
+static int read_all(Txn *t, const HistoryQuery *q, History *h, Diag *reterr) {
+        HistoryFold f = {.t = t, .h = h, .q = q};
+        int r = history_each(t, h->entries, fold_one, &f, h->root, reterr);
+
+        map_deinit(&f.alive);
+        return r;
 }
 
 /* One entry, which is proved by its path to the root of the checkpoint. */
@@ -302,7 +323,7 @@ static int read_region(Txn *t, const HistoryQuery *q, History *h, Diag *reterr) 
         int r = ledger_tree_read(t, &tree);
 
         if (r == 0)
-                r = check_root(t, &tree.edge, h, reterr);
+                r = history_check_root(t, &tree.edge, h->root, reterr);
         if (r == 0)
                 r = ledger_get(t, 0, &e);
         if (r == 0)

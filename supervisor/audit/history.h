@@ -8,6 +8,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "ledger/ledger.h"
+#include "schema/limits.h"
 
 enum {
         HISTORY_E_BROKEN = 1, /* the entries are not those of the checkpoint: message says so, `lethe audit` says where */
@@ -38,6 +39,7 @@ typedef struct RegionFacts {
         char *outcome, *reason;   /* owned; "" when there is none */
         uint64_t bound_usec;      /* of cancellation; 0: not said */
         char parent[REGION_ID_MAX]; /* the region that started it; "" */
+        char name[SCOPE_NAME_BYTES + 1]; /* that `lethe run --name` gave; "" */
         json_t *trace;            /* {"id","parent","span"} when its caller traced; NULL */
         int exit_code;            /* -1: none */
         json_t *by;               /* who ran it: host, uid, version; NULL when not recorded */
@@ -66,6 +68,9 @@ typedef struct HistoryQuery {
 /* Fields that were too large for the entry stand in its payload, which is outside of the tree: the entry commits to it, nonce first. Adds them to o, the
  * entry at seq; of a payload that was erased there is nothing to add. Returns 0, -EUCLEAN, -errno. */
 int history_unfold(Txn *t, uint64_t seq, json_t *o);
+/* Calls fn with each of the ledger's n entries in order, until fn returns something else than 0; then the root that they have together against the checkpoint
+ * that was signed over it: *ret is that root in hexadecimal. Returns 0, what fn returned, HISTORY_E_BROKEN, -errno. */
+int history_each(Txn *t, uint64_t n, int (*fn)(void *arg, uint64_t seq, Bytes entry), void *arg, char ret[static HASH_HEX_MAX], Diag *reterr);
 /* Returns 0, HISTORY_E_BROKEN, -errno. */
 int history_read(Txn *t, const HistoryQuery *q, History *ret, Diag *reterr);
 /* The query asks for this one. */

@@ -4,8 +4,11 @@
 #include "base/io.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sodium.h>
 #include <string.h>
+
+#define HASH_LOOK_BYTES (UINT64_C(16) << 20)
 
 static void be32_put(uint8_t *out, uint32_t v) {
         for (int i = 3; i >= 0; i--, v >>= 8)
@@ -86,6 +89,13 @@ int hash_fd(int fd, uint64_t max_bytes, uint8_t ret[static HASH_BYTES], uint64_t
         return hash_copy(fd, -1, max_bytes, ret, ret_bytes);
 }
 
+/* A program may have any size, and who called for it may not want to wait: with such a signal blocked (a signalfd takes it) nothing else ends the work. */
+static bool hash_is_stopped(void) {
+        sigset_t set;
+
+        return sigpending(&set) == 0 && (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1 || sigismember(&set, SIGHUP) == 1);
+}
+
 int hash_copy(int fd, int to, uint64_t max_bytes, uint8_t ret[static HASH_BYTES], uint64_t *ret_bytes) {
         crypto_hash_sha256_state st;
         unsigned char chunk[65536];
@@ -105,6 +115,8 @@ int hash_copy(int fd, int to, uint64_t max_bytes, uint8_t ret[static HASH_BYTES]
                 total += (uint64_t)n;
                 if (total > max_bytes)
                         return -EFBIG;
+                if (total % HASH_LOOK_BYTES < (uint64_t)n && hash_is_stopped())
+                        return -EINTR;
                 update(&st, chunk, (size_t)n);
                 if (to >= 0 && (e = io_write_full(to, chunk, (size_t)n)) < 0) {
                         errno = -e;

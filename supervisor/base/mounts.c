@@ -121,6 +121,20 @@ MountKind mounts_kind(uint64_t number) {
         return kind;
 }
 
+MountKind mounts_kind_of_device(unsigned major, unsigned minor) {
+        MountKind kind = MOUNT_UNKNOWN;
+
+        pthread_mutex_lock(&kept.lock);
+        for (const char *p = list(); p && *p && kind == MOUNT_UNKNOWN; p += strcspn(p, "\n"), p += *p == '\n') {
+                unsigned at[2];
+
+                if (sscanf(p, "%*u %*u %u:%u", &at[0], &at[1]) == 2 && at[0] == major && at[1] == minor)
+                        kind = is_served(p) ? MOUNT_SERVED : MOUNT_LOCAL;
+        }
+        pthread_mutex_unlock(&kept.lock);
+        return kind;
+}
+
 MountKind mounts_kind_of(pid_t pid, uint64_t number) {
         _cleanup_free_ char *text = NULL;
         char path[64];

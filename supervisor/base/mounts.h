@@ -18,5 +18,7 @@ bool mounts_any_served(void);
  * other namespaces and those without a place (pipes, sockets, files in memory) are unknown. */
 typedef enum MountKind { MOUNT_UNKNOWN, MOUNT_LOCAL, MOUNT_SERVED } MountKind;
 MountKind mounts_kind(uint64_t number);
+/* The same by the file system's device (stx_dev of statx(2)), whose server is the same in every namespace. */
+MountKind mounts_kind_of_device(unsigned major, unsigned minor);
 /* The same as the process pid sees the mounts. */
 MountKind mounts_kind_of(pid_t pid, uint64_t number);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,4 +57,18 @@ pid_t pidfd_pid(int pidfd) {
                 return -ESRCH;
         pid = strtol(p + strlen("\nPid:"), NULL, 10);
         return pid > 0 ? (pid_t)pid : -ESRCH;
+}
+
+static char boot_id[40];
+
+static void boot_id_read(void) {
+        if (proc_read("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) < 36)
+                boot_id[0] = 0;
+}
+
+const char *proc_boot_id(void) {
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+        pthread_once(&once, boot_id_read);
+        return boot_id;
 }

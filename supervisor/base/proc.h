@@ -12,5 +12,7 @@ size_t proc_read(const char *path, char *out, size_t room);
 bool proc_stat(pid_t pid, uint64_t *ret, size_t n);
 /* Field 22: 0 when there is no such process. With the pid it names a process for as long as the machine runs. */
 uint64_t proc_start_ticks(pid_t pid);
+/* The kernel's random id of this boot, 36 characters and a line feed, read once for each process; "" when there is none. */
+const char *proc_boot_id(void);
 /* The number that a process of ours, or one below our PID namespace, has among ours. Returns it, or -ESRCH when it has gone. */
 pid_t pidfd_pid(int pidfd);

@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
+#define CACHED_TRIES 4
+
 typedef struct QuietOpen {
         struct open_how how;
         char path[PATH_MAX];
@@ -67,9 +69,18 @@ static int quiet_aside(const char *path, const struct open_how *how) {
         return r;
 }
 
+int quiet_open_cached(int dir, const char *path, const struct open_how *how) {
+        int fd, tries = CACHED_TRIES;
+
+        do
+                fd = (int)syscall(SYS_openat2, dir, path, how, sizeof(*how));
+        while (fd < 0 && errno == EAGAIN && --tries > 0);
+        return fd;
+}
+
 int quiet_open(const char *path, int more, uint64_t resolve) {
         struct open_how how = {.flags = (uint64_t)(unsigned)(O_PATH | O_CLOEXEC | more), .resolve = resolve | RESOLVE_CACHED};
-        int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+        int fd = quiet_open_cached(AT_FDCWD, path, &how);
 
         if (fd >= 0 || (errno != EAGAIN && errno != EINVAL)) /* EINVAL: a kernel before 5.12 */
                 return fd >= 0 ? fd : -errno;
@@ -111,7 +122,7 @@ int quiet_real(const char *path, char **ret) {
 }
 
 const char *quiet_strerror(int e) {
-        return e == -ETIMEDOUT ? "whoever serves its file system does not answer" :
+        return e == -ETIMEDOUT ? "its file system does not answer within 2 s: a server of it that hangs, or a very slow disk" :
                e == -EREMOTE   ? "lies on a file system that a program or another machine serves, of which lethe serve reads no files" : strerror(-e);
 }
 
@@ -119,12 +130,23 @@ void quiet_read_local_alone(bool is) {
         quiet_local = is;
 }
 
-int quiet_is_served(const char *path) {
-        _cleanup_close_ int fd = quiet_open(path, 0, 0);
+static int quiet_place_is_served(int fd) {
         uint64_t mount;
-        int e = fd < 0 ? fd : quiet_mount(fd, &mount);
+        int e = quiet_mount(fd, &mount);
 
         return e < 0 ? e : mounts_kind(mount) != MOUNT_LOCAL;
+}
+
+int quiet_is_served(const char *path) {
+        _cleanup_close_ int fd = quiet_open(path, 0, 0);
+
+        return fd < 0 ? fd : quiet_place_is_served(fd);
+}
+
+/* served: 1, 0, -ETIMEDOUT, -errno. */
+static int quiet_refuse(int served) {
+        quiet_remote |= served > 0;
+        return served > 0 ? -EREMOTE : served;
 }
 
 int quiet_may_read(const char *path) {
@@ -132,8 +154,11 @@ int quiet_may_read(const char *path) {
 
         if (quiet_local && r == 0)
                 r = mounts_served_below(path);
-        quiet_remote |= r > 0;
-        return r > 0 ? -EREMOTE : r;
+        return quiet_refuse(r);
+}
+
+int quiet_may_read_link(int fd) {
+        return quiet_refuse(quiet_local ? quiet_place_is_served(fd) : 0);
 }
 
 bool quiet_was_remote(void) {

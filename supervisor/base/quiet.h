@@ -14,6 +14,10 @@ void quiet_begin(void);
 /* Nothing of that time is left: what the kernel does not have in its cache is not asked for. */
 bool quiet_is_over(void);
 
+struct open_how;
+/* openat2(2), whose `how` has RESOLVE_CACHED. That fails with EAGAIN for a name that is not in memory, and as well when anybody mounts or renames at that
+ * moment, so that it is tried again a few times. Returns a descriptor, or -1 with errno. */
+int quiet_open_cached(int dir, const char *path, const struct open_how *how);
 /* A descriptor that is only a place (O_PATH) for the path; more: further flags, as O_NOFOLLOW; resolve: RESOLVE_* of openat2(2). Returns it, -ETIMEDOUT, or
  * -errno. */
 int quiet_open(const char *path, int more, uint64_t resolve);
@@ -32,6 +36,8 @@ void quiet_read_local_alone(bool is);
 /* Whether content of the file, or of the folder and what is mounted below it, may be read. path: as quiet_real() has it. Returns 0, -EREMOTE: it is served, and
  * this process reads no such; -ETIMEDOUT, -errno. */
 int quiet_may_read(const char *path);
+/* The same of a link alone: fd: a place (O_PATH), opened with O_NOFOLLOW. What is mounted elsewhere does not matter to it. */
+int quiet_may_read_link(int fd);
 /* Since quiet_begin() this thread was told -EREMOTE. */
 bool quiet_was_remote(void);
 /* The number of the mount that the file is on, for mounts_kind(). Returns 0 or -errno. */

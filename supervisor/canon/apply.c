@@ -56,7 +56,7 @@ static json_t *event_fields(const Applying *a, const json_t *source_ref) {
         _cleanup_json_ json_t *fields = json_object();
 
         if (!fields || (a->agent && json_put(fields, "agent", json_string(a->agent)) < 0) || (a->run && json_put(fields, "run", json_string(a->run)) < 0) ||
-            (a->number && json_put(fields, "note", json_u64(a->number)) < 0) || (a->pending && json_put(fields, "pending", json_u64(a->pending)) < 0) ||
+            (a->number && json_put(fields, "note", json_u64(a->number)) < 0) || (a->advisor && *a->advisor && json_put(fields, "advisor", json_string(a->advisor)) < 0) || (a->pending && json_put(fields, "pending", json_u64(a->pending)) < 0) ||
             json_put(fields, "tau", json_real(tau)) < 0 || json_put(fields, "delta", json_real(delta)) < 0)
                 return NULL;
         return TAKE_PTR(fields);

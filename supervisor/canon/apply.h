@@ -27,6 +27,7 @@ typedef struct Applying {
         const char *who, *region; /* one of them */
         const KeySet *keys;     /* or NULL */
         Bucket *bucket;         /* of the request's kind */
+        const char *advisor;    /* the region that made the request of the note; or NULL */
         const json_t *interpreted; /* who said so, and how (G-12); or NULL */
 } Applying;
 

@@ -25,6 +25,8 @@ typedef struct Advisor {
         const char *name;    /* for the outcome */
         InterpretFn ask;
         void *userdata;
+        uint64_t *about;     /* where the number of the note goes before it is asked; or NULL */
+        const char *region;  /* the one in which it answered last; borrowed; or NULL */
         const KeyHold *keys; /* of the regions that live when it has answered: no answer may hold one; or NULL */
 } Advisor;
 

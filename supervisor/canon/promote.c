@@ -50,8 +50,8 @@ static int context_of(Txn *t, uint64_t scope, Kind kind, RecordState state, json
                         continue;
                 }
                 title = json_object_get(payload, payload_main(kind, kind == KIND_DECISION ? OP_APPEND : OP_UPSERT));
-                if (r == 0 && json_array_append_new(list, json_pack("{s:s, s:O*, s:O*}", "id", rec.key.id, "title", title, "aliases",
-                                                                    json_object_get(rec.row, "aliases"))) < 0)
+                if (r == 0 && json_array_append_new(list, json_pack("{s:s, s:o, s:O*, s:O*}", "id", rec.key.id, "version", json_u64(rec.version),
+                                                                    "title", title, "aliases", json_object_get(rec.row, "aliases"))) < 0)
                         r = -ENOMEM;
         }
         return r == -ENOENT ? 0 : r;
@@ -112,6 +112,8 @@ static int take(Store *s, const Promoting *p, uint64_t from, size_t most, Ready 
         r = 0;
         if (n >= HASH_MANY)
                 hash_many();
+        if (p->advisor && p->advisor->about && n > 0) /* one at a time */
+                *p->advisor->about = ready[0].note.number;
         for (size_t i = 0; r == 0 && i < n; i++)
                 r = interpret(p->advisor, note_words(&ready[i].note), note_length(&ready[i].note), roles[i], context, &ready[i].made);
         return r;
@@ -145,7 +147,8 @@ static int one(Txn *t, const Promoting *p, const Run *run, const char *scope_nam
                                 &(Applying){.scope = run->scope, .scope_name = scope_name, .request = &ready->made.request, .note = note_words(&ready->note),
                                             .n_note = note_length(&ready->note), .agent = run->agent, .run = run->id, .number = ready->note.number,
                                             .bucket = &b, .policy = p->policy, .who = p->who, .region = p->region, .keys = keys,
-                                            .interpreted = p->advisor ? interpreted : NULL},
+                                            .interpreted = p->advisor ? interpreted : NULL,
+                                            .advisor = p->advisor && !ready->made.degraded ? p->advisor->region : NULL},
                                 &done);
                 key_let_go(p->keys, &keys);
         }

@@ -48,6 +48,6 @@ int canon_retry(Txn *t, uint64_t scope, uint64_t most, const Trying *by, Retried
 /* A person says which row an item is about (G-50). Returns 0, ENGINE_E_*, -errno; *ret is what became of it. */
 int canon_bind(Txn *t, uint64_t pending, const char *target, const Trying *by, Applied *ret, Diag *reterr);
 
-/* {"issues":[{"id","title","aliases"}…],"decisions":[…],"constraints":[…]}: open and active now (G-6). What cannot be read is left out: what is said of it
+/* {"issues":[{"id","version","title","aliases"}…],"decisions":[…],"constraints":[…]}: open and active now (G-6). What cannot be read is left out: what is said of it
  * waits (canon_apply). */
 int canon_context(Txn *t, uint64_t scope, json_t **ret);

@@ -10,6 +10,7 @@ enum {
         EXIT_NOT = 1,         /* a check did not hold; a named thing is not there */
         EXIT_USAGE = 2,       /* the command line is wrong */
         EXIT_LESS = 3,        /* certificate --verify: it holds, and what it states is less than memory proved overwritten */
+        EXIT_FULL = 4,        /* there is no room on a disk: nothing is said about what was to be judged */
         EXIT_TIMED_OUT = 124, /* run: wall budget */
         EXIT_LETHE = 125,     /* run: Lethe itself or its policy; nothing ran */
         EXIT_NOT_EXECUTABLE = 126,
@@ -32,6 +33,9 @@ extern const size_t cli_n_verbs;
 /* `lethe audit regions`, cmd-audit-regions.c. */
 int cmd_audit_regions(int argc, char **argv);
 extern const char audit_regions_help[];
+/* `lethe audit derived`, else `lethe audit touched`. */
+int cmd_audit_flow(int argc, char **argv, bool derived);
+extern const char audit_flow_help[];
 int audit_help(void);
 
 /* Prints "lethe VERB: message" and the hint for --help; returns EXIT_USAGE. */

@@ -14,17 +14,21 @@
 
 static const char help[] =
         "Usage: lethe audit [--json] [--store DIR]\n"
-        "       lethe audit regions [QUESTION] [--since TIME] [--until TIME] [--skill NAME] [--scope SCOPE] [--json]\n\n"
+        "       lethe audit regions [QUESTION] [--since TIME] [--until TIME] [--skill NAME] [--scope SCOPE] [--json]\n"
+        "       lethe audit touched VALUE [--scope SCOPE] [--json]\n"
+        "       lethe audit derived VALUE|REGION [--scope SCOPE] [--json]\n\n"
         "Reads the whole store and recomputes all that it claims: hashes, tree, checkpoint and its\n"
         "signature, payloads, the life of each region, and every slot from the ledger alone. Ends 0\n"
         "when all holds, 1 with the first thing that does not, 2 when used wrongly or when the store\n"
-        "cannot be read.\n\n" HELP_STORE
+        "cannot be read, 4 when there is no room on the disk for what is compared.\n\n" HELP_STORE
         "  --json            the report as one object\n"
         "  -h, --help        this text\n\n";
 
 int audit_help(void) {
         fputs(help, stdout);
         fputs(audit_regions_help, stdout);
+        putchar('\n');
+        fputs(audit_flow_help, stdout);
         return cli_done("audit", EXIT_OK);
 }
 
@@ -54,7 +58,7 @@ int audit_not_opened(const StoreOptions *o, const char *member, int code) {
 }
 
 int audit_failed(const Store *s, int r, const Diag *d) {
-        return r > 0 ? with_store_failed("audit", s, r, d) : cli_fail("audit", EXIT_USAGE, "store %s: %s", store_dir(s), store_strerror(r));
+        return r > 0 ? with_store_failed("audit", s, r, d) : cli_fail("audit", r == -ENOSPC ? EXIT_FULL : EXIT_USAGE, "store %s: %s", store_dir(s), store_strerror(r));
 }
 
 static json_t *to_json(const AuditReport *a, int r) {
@@ -75,7 +79,7 @@ static json_t *to_json(const AuditReport *a, int r) {
 static bool take_word(int *argc, char **argv, const char *word) {
         for (int i = 1; i < *argc; i++)
                 if (strcmp(argv[i], word) == 0 && strcmp(argv[i - 1], "--store") != 0 && strcmp(argv[i - 1], "--anchor") != 0 &&
-                    strcmp(argv[i - 1], "--skill") != 0) {
+                    strcmp(argv[i - 1], "--skill") != 0 && strcmp(argv[i - 1], "--scope") != 0) {
                         memmove(argv + i, argv + i + 1, (size_t)(*argc - i) * sizeof(*argv));
                         (*argc)--;
                         return true;
@@ -108,6 +112,10 @@ int cmd_audit(int argc, char **argv) {
 
         if (take_word(&argc, argv, "regions"))
                 return cmd_audit_regions(argc, argv);
+        if (take_word(&argc, argv, "touched"))
+                return cmd_audit_flow(argc, argv, false);
+        if (take_word(&argc, argv, "derived"))
+                return cmd_audit_flow(argc, argv, true);
         while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
                 if (opt == 'h')
                         return audit_help();
@@ -117,7 +125,7 @@ int cmd_audit(int argc, char **argv) {
         if (optind < argc)
                 return region_question_parse(argv[optind], &question) == 0
                                ? cli_usage("audit", "'%s' is a question about regions: lethe audit regions %s", argv[optind], argv[optind])
-                               : cli_usage("audit", "'%s': the one word that it takes is 'regions'", argv[optind]);
+                               : cli_usage("audit", "'%s': the words that it takes are 'regions', 'touched' and 'derived'", argv[optind]);
         r = with_store("audit", &o, STORE_READ, &s);
         if (r != EXIT_OK)
                 return audit_not_opened(&o, "intact", r);

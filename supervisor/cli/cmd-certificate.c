@@ -1,6 +1,7 @@
 /* Runs: CLI. */
 #include "audit/certificate.h"
 #include "base/io.h"
+#include "cli/said.h"
 #include "cli/with-store.h"
 #include "ledger/dsse.h"
 
@@ -10,12 +11,15 @@
 #include <string.h>
 
 static const char help[] =
-        "Usage: lethe certificate [-o FILE] [--store DIR] REGION\n"
+        "Usage: lethe certificate [-o FILE] [--store DIR] REGION|--last\n"
         "       lethe certificate --key [-o FILE] [--store DIR]\n"
         "       lethe certificate --verify FILE [--public-key PEM] [--json] [--store DIR]\n\n"
         "States how the memory of a released region was sanitized: an in-toto statement in a DSSE envelope\n"
         "with the fields of NIST SP 800-88's certificate of sanitization, the evidence as recorded, and the\n"
-        "proof that the record stands in the ledger. Whoever has the key checks it with openssl alone.\n\n" HELP_STORE
+        "proof that the record stands in the ledger. Whoever has the key checks it with openssl alone.\n"
+        HELP_REGION
+        HELP_STORE
+        HELP_SAID
         "  --key             prints the ledger's public key in PEM, for openssl\n"
         "  --verify FILE     checks a certificate: 0 it holds and proves all memory overwritten, 1 it does not\n"
         "                    hold, 2 it cannot be read, 3 it holds and proves less (partial, unscrubbed, nothing held)\n"
@@ -107,8 +111,6 @@ static int issue(Store *s, const char *region, const char *file) {
         Diag d = {0};
         int r;
 
-        if (!region_id_valid(region))
-                return cli_usage("certificate", "'%s': a region's id has %d characters of 0-9 a-z", region, REGION_ID_LEN);
         r = store_begin(s, false, &t, &d);
         if (r == 0)
                 r = certificate_build(t, region, &out, &d);
@@ -117,12 +119,14 @@ static int issue(Store *s, const char *region, const char *file) {
 
 int cmd_certificate(int argc, char **argv) {
         static const struct option options[] = {
-                OPTIONS_STORE, {"output", required_argument, NULL, 'o'}, {"key", no_argument, NULL, 'k'}, {"verify", required_argument, NULL, 'v'},
+                OPTIONS_STORE, OPTIONS_SAID, {"output", required_argument, NULL, 'o'}, {"key", no_argument, NULL, 'k'}, {"verify", required_argument, NULL, 'v'},
                 {"public-key", required_argument, NULL, 'p'}, {0}};
         const char *file = NULL, *verified = NULL, *pem = NULL;
         uint8_t public_key[32];
         _cleanup_store_ Store *s = NULL;
         StoreOptions o = {0};
+        Said said = {0};
+        RegionId region;
         bool key = false;
         int r, opt;
 
@@ -143,6 +147,9 @@ int cmd_certificate(int argc, char **argv) {
                 case 'p':
                         pem = optarg;
                         break;
+                case 'L':
+                        said.last = true;
+                        break;
                 default:
                         if (!store_option(&o, opt, optarg))
                                 return store_option_wrong(argv);
@@ -151,8 +158,10 @@ int cmd_certificate(int argc, char **argv) {
                 return cli_usage("certificate", "--key and --verify exclude each other");
         if (verified && file)
                 return cli_usage("certificate", "--verify writes no file");
-        if (optind + (key || verified ? 0 : 1) != argc)
-                return cli_usage("certificate", key || verified ? "no REGION goes with --key and --verify" : "it takes one region");
+        if ((key || verified) && (optind != argc || said.last))
+                return cli_usage("certificate", "no REGION goes with --key and --verify");
+        if (!key && !verified && (r = said_argument("certificate", &said, argc, argv)) != EXIT_OK)
+                return r;
         if (pem && !verified)
                 return cli_usage("certificate", "--public-key goes with --verify only");
         if (pem) {
@@ -164,5 +173,8 @@ int cmd_certificate(int argc, char **argv) {
                 return verified ? EXIT_USAGE : r;
         if (key)
                 return print_key(s, o.json, file);
-        return verified ? verify(store_public_key(s), o.json, verified) : issue(s, argv[optind], file);
+        if (verified)
+                return verify(store_public_key(s), o.json, verified);
+        r = said_region("certificate", s, &said, region);
+        return r != EXIT_OK ? r : issue(s, region, file);
 }

@@ -86,7 +86,7 @@ int cmd_compact(int argc, char **argv) {
         r = with_store_there("compact", path); /* made by who writes something, not by who cleans up */
         if (r != EXIT_OK)
                 return r;
-        store_set_fault_exit(EXIT_NOT);
+        store_set_fault_exit(EXIT_NOT, EXIT_FULL);
         used.store = path;
         r = store_compact(path, &(const StoreAlone){sweep_copies, &used}, &done, &d);
         if (r != 0)

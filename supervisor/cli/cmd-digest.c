@@ -263,6 +263,7 @@ static int run(ActionArgs *a) {
         json_decref(c.found);
         for (size_t i = 0; i < c.d.n_names; i++)
                 free(c.name[i]);
+        store_stop_at(-1);
         closep(&advise.signals);
         return r;
 }

@@ -1,6 +1,8 @@
 /* Runs: CLI. */
+#include "cli/doctor.h"
 #include "cli/with-store.h"
 #include "daemon/places.h"
+#include "region/region-cgroup-home.h"
 #include "region/region-cgroup.h"
 #include "spawn/probe-full.h"
 
@@ -14,7 +16,8 @@
 static const char help[] =
         "Usage: lethe doctor [--json] [--store DIR]\n\n"
         "Tries each feature of this machine that a region needs, as this user, and says what a missing\n"
-        "one means and how to get it. Ends 0 when regions of tier namespaces start, 1 when they do not.\n\n"
+        "one means and how to get it; which store, anchor, policy and socket are used, and why those. Ends 0\n"
+        "when a run in tier namespaces works, 1 when it does not.\n\n"
         "  --store DIR       the store (default: $LETHE_STORE, else the XDG state folder)\n"
         "  --json            one object: tier, checks\n"
         "  -h, --help        this text\n";
@@ -34,10 +37,12 @@ static const char *level_name(ProbeLevel l) {
 }
 
 static void budget_row(ProbeReport *r, const char *name, const char *folder, bool v2, const char *otherwise) {
+        const char *fix = "", *why = home_settle(&fix);
+
         if (folder)
                 probe_add(r, name, PROBE_OK, "counted for the whole tree by the kernel", "", "cgroup v%d", v2 ? 2 : 1);
         else
-                probe_add(r, name, PROBE_NOTE, otherwise, "a delegated cgroup (systemd-run --user -p Delegate=yes), or root", "no cgroup");
+                probe_add(r, name, PROBE_NOTE, otherwise, *fix ? fix : "root, or a control group of version 1 that this user may write", "no cgroup: %.200s", why ?: "none that this user may divide");
 }
 
 static void budgets(ProbeReport *r) {
@@ -49,30 +54,6 @@ static void budgets(ProbeReport *r) {
         budget_row(r, "budget-processes", c.pids, c.v2, "each clone and fork is notified and counted");
         budget_row(r, "budget-cpu", c.cpu, c.v2, "the times of all processes are added up");
         region_cgroup_deinit(&c);
-}
-
-/* The nearest existing folder above a store that is yet to be made decides whether it can be. */
-static void store_place(ProbeReport *r, const char *store) {
-        _cleanup_free_ char *p = strdup(store);
-        struct stat st;
-        bool there = stat(store, &st) == 0;
-        const char *home = getenv("HOME"), *state = getenv("XDG_STATE_HOME");
-
-        while (p && *p && access(p, F_OK) < 0 && strrchr(p, '/'))
-                *strrchr(p, '/') = 0;
-        if (p && (stat(*p ? p : "/", &st) < 0 || (!S_ISDIR(st.st_mode) && (errno = ENOTDIR)) || access(*p ? p : "/", W_OK | X_OK) < 0))
-                probe_add(r, "store", PROBE_WARN, "nothing can be recorded, so nothing runs", "--store DIR, or LETHE_STORE, with a folder of yours",
-                          "%.200s: %s", store, strerror(errno));
-        else
-                probe_add(r, "store", PROBE_OK, there ? "" : "made on first use", "", "%.200s", store);
-        if (getenv("LETHE_ANCHOR"))
-                probe_add(r, "anchor", PROBE_OK, "a store that was put back is noticed", "", "%.200s", getenv("LETHE_ANCHOR"));
-        else if ((state && *state == '/') || (home && *home == '/'))
-                probe_add(r, "anchor", PROBE_OK, "a store that was put back is noticed", "", "%.180s%s", state && *state == '/' ? state : home,
-                          state && *state == '/' ? "/lethe-anchors" : "/.local/state/lethe-anchors");
-        else
-                probe_add(r, "anchor", PROBE_WARN, "kept inside the store: whoever puts an old store back puts the old anchor back, too",
-                          "set HOME, XDG_STATE_HOME or LETHE_ANCHOR", "no place outside the store");
 }
 
 static int print_report_json(const ProbeReport *r, const char *tier) {
@@ -88,6 +69,21 @@ static int print_report_json(const ProbeReport *r, const char *tier) {
         return out ? print_json(stdout, out) : -ENOMEM;
 }
 
+/* The names of what is not as it must be. */
+static void print_causes(const ProbeReport *r) {
+        const char *before = ": ";
+
+        printf("\nNo region can run here");
+        for (size_t i = 0; i < r->n; i++)
+                if (r->rows[i].level == PROBE_FAIL) {
+                        printf("%s%s (", before, r->rows[i].name);
+                        print_safe(stdout, r->rows[i].value, strlen(r->rows[i].value));
+                        putchar(')');
+                        before = ", ";
+                }
+        putchar('\n');
+}
+
 static void print_report(const ProbeReport *r, const char *tier) {
         for (size_t i = 0; i < r->n; i++) {
                 const ProbeFinding *f = &r->rows[i];
@@ -100,7 +96,10 @@ static void print_report(const ProbeReport *r, const char *tier) {
                 if (f->level != PROBE_OK && *f->fix)
                         printf("      %-26s fix: %s\n", "", f->fix);
         }
-        printf("\n%s%s\n", tier ? "Regions of this user run in tier " : "No region can run here", tier ? tier : "");
+        if (tier)
+                printf("\nRegions of this user run in tier %s\n", tier);
+        else
+                print_causes(r);
 }
 
 int cmd_doctor(int argc, char **argv) {
@@ -109,7 +108,7 @@ int cmd_doctor(int argc, char **argv) {
         static ProbeReport report;
         StoreOptions o = {0};
         _cleanup_free_ char *store = NULL;
-        bool namespaces, landlock;
+        bool namespaces, landlock, runs = false;
         const char *tier;
         struct stat st;
         Diag d = {0};
@@ -126,19 +125,24 @@ int cmd_doctor(int argc, char **argv) {
         if (optind < argc)
                 return cli_usage(VERB, "'%s' is one argument too many", argv[optind]);
         store = place_of_store(o.store, &d);
+        doctor_surroundings(&report);
         probe_full(&report);
         budgets(&report);
         if (store)
-                store_place(&report, store);
+                runs = doctor_places(&report, o.store, store);
         else
-                probe_add(&report, "store", PROBE_WARN, "nothing can be recorded, so nothing runs", "--store DIR", "%s", d.text);
+                probe_add(&report, "store", PROBE_FAIL, "nothing can be recorded, so nothing runs", "--store DIR", "%s", d.text);
         probe_trial(&report, store && stat(store, &st) == 0 ? store : NULL, &namespaces, &landlock);
         tier = namespaces ? tier_name(TIER_NAMESPACES) : landlock ? tier_name(TIER_LANDLOCK) : NULL;
+        if (namespaces) /* in tier landlock a run needs a policy's consent */
+                runs = doctor_run(&report, store) && runs;
+        if (!runs)
+                tier = NULL;
         if (o.json) {
                 r = print_report_json(&report, tier);
                 if (r < 0)
                         return cli_fail(VERB, EXIT_NOT, "%s", strerror(-r));
         } else
                 print_report(&report, tier);
-        return cli_done(VERB, namespaces ? EXIT_OK : EXIT_NOT);
+        return cli_done(VERB, namespaces && runs ? EXIT_OK : EXIT_NOT);
 }

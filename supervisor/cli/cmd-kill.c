@@ -1,6 +1,8 @@
 /* Runs: CLI, with the supervisor's recovery in it. */
 #include "base/clock.h"
 #include "base/id.h"
+#include "cli/actions.h"
+#include "cli/said.h"
 #include "cli/through.h"
 #include "cli/with-store.h"
 #include "daemon/places.h"
@@ -13,14 +15,19 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 static const char help[] =
-        "Usage: lethe kill [OPTIONS] REGION\n\n"
+        "Usage: lethe kill [OPTIONS] REGION\n"
+        "       lethe kill [OPTIONS] --last\n\n"
         "Cancels a region: its supervisor kills everything in it, tears it down and records that. A\n"
-        "region whose supervisor died is cleared up and recorded here.\n\n"
+        "region whose supervisor died is cleared up and recorded here.\n"
+        HELP_REGION
         HELP_STORE
+        "  --discard         nothing that the invocation proposed is kept, however it ends\n"
+        "  --last            the youngest region that is alive\n"
         "  --wait            return only when the region's end is recorded\n"
         "  -h, --help        this text\n";
 
@@ -61,7 +68,7 @@ static int ask_daemon(Store *s, const RegionRow *row) {
         fd = place_connect(path);
         if (fd == -ENOENT || fd == -ECONNREFUSED)
                 return -ENOENT;
-        e = fd < 0 ? fd : through_call(fd, "kill", json_pack("{s:s}", "region", row->region), &answer);
+        e = fd < 0 ? fd : through_call(fd, path, "kill", json_pack("{s:s}", "region", row->region), &answer);
         if (e == -EPIPE)
                 return -ESRCH;
         error = json_object_get(answer, "error");
@@ -126,17 +133,47 @@ static int wait_for_end(Store *s, const char *region, bool *ret_orphan) {
         }
 }
 
+/* The invocation's first region, with which all below it is dropped. Recorded before anything is ended: whoever records the end goes by it (I-78). */
+static int discard(Store *s, const char *region) {
+        _cleanup_txn_ Txn *t = NULL;
+        char top[REGION_ID_MAX];
+        const char *above;
+        Diag d = {0};
+        int r = store_begin(s, true, &t, &d);
+
+        snprintf(top, sizeof(top), "%s", region);
+        do {
+                _cleanup_(region_row_deinit) RegionRow row = {0};
+
+                if (r == 0)
+                        r = engine_region_get(t, top, &row);
+                above = r == 0 ? json_text(json_object_get(row.detail, "parent")) : NULL;
+                if (above)
+                        snprintf(top, sizeof(top), "%s", above);
+        } while (above);
+        if (r == 0)
+                r = engine_region_discard(t, top, action_who(), &d);
+        if (r == 0)
+                r = store_commit(TAKE_PTR(t), &d);
+        if (r == ENGINE_E_NO_REGION)
+                return no_region(region);
+        return r == 0 ? EXIT_OK : with_store_failed("kill", s, r, &d);
+}
+
 int cmd_kill(int argc, char **argv) {
         static const struct option options[] = {{"store", required_argument, NULL, 's'},
                                                 {"anchor", required_argument, NULL, 'a'},
                                                 {"help", no_argument, NULL, 'h'},
                                                 {"wait", no_argument, NULL, 'w'},
+                                                {"discard", no_argument, NULL, 'd'},
+                                                OPTIONS_SAID,
                                                 {0}};
         _cleanup_(region_row_deinit) RegionRow row = {0};
         _cleanup_store_ Store *s = NULL;
         StoreOptions o = {0};
-        bool wait = false, orphan = false;
-        const char *region;
+        bool wait = false, drop = false, orphan = false;
+        Said said = {.alive = true};
+        RegionId region;
         int r, opt;
 
         while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0)
@@ -147,21 +184,28 @@ int cmd_kill(int argc, char **argv) {
                 case 'w':
                         wait = true;
                         break;
+                case 'd':
+                        drop = true;
+                        break;
+                case 'L':
+                        said.last = true;
+                        break;
                 default:
                         if (!store_option(&o, opt, optarg))
                                 return store_option_wrong(argv);
                 }
-        if (optind + 1 != argc)
-                return cli_usage("kill", optind < argc ? "one region at a time" : "REGION is missing");
-        region = argv[optind];
-        if (!region_id_valid(region))
-                return cli_usage("kill", "'%s': a region's id has %d characters of 0-9 a-z", region, REGION_ID_LEN);
-        r = with_store("kill", &o, STORE_READ, &s);
+        r = said_argument("kill", &said, argc, argv);
+        if (r == EXIT_OK)
+                r = with_store("kill", &o, drop ? STORE_WRITE : STORE_READ, &s);
+        if (r == EXIT_OK)
+                r = said_region("kill", s, &said, region);
         if (r != EXIT_OK)
                 return r;
         r = look(s, region, &row);
         if (r != 0)
                 return r == ENGINE_E_NO_REGION ? no_region(region) : EXIT_NOT;
+        if (drop && (r = discard(s, region)) != EXIT_OK)
+                return r;
         r = ask_daemon(s, &row);
         if (r == -ENOENT)
                 r = signal_supervisor(s, &row);

@@ -2,6 +2,7 @@
 #include "base/id.h"
 #include "base/size.h"
 #include "canon/region-events.h"
+#include "cli/said.h"
 #include "cli/with-store.h"
 #include "engine/rows.h"
 #include "ledger/ledger.h"
@@ -15,7 +16,7 @@
 
 static const char help[] = "Usage: lethe log [OPTIONS]\n\n"
                            "Prints the ledger's entries, oldest first: number, time, type, region, and what else the\n"
-                           "entry says.\n\n" HELP_STORE "  --region REGION   only events that occurred in this region\n"
+                           "entry says.\n\n" HELP_STORE "  --region REGION   only events that occurred in this region: its id, the beginning of one, or a name\n" HELP_SAID
                            "  --type TYPE       only this type, such as slot.written; may be given several times\n"
                            "  --since SEQ       from this entry on\n"
                            "  -f, --follow      goes on as entries are appended, until interrupted\n"
@@ -195,6 +196,7 @@ static int follow(Store *s, const Filter *f, uint64_t *next, Diag *reterr) {
 int cmd_log(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE,
                                                 {"region", required_argument, NULL, 'r'},
+                                                OPTIONS_SAID,
                                                 {"type", required_argument, NULL, 't'},
                                                 {"since", required_argument, NULL, 'S'},
                                                 {"follow", no_argument, NULL, 'f'},
@@ -202,6 +204,8 @@ int cmd_log(int argc, char **argv) {
         _cleanup_store_ Store *s = NULL;
         StoreOptions o = {0};
         Filter f = {0};
+        Said said = {0};
+        RegionId region;
         bool go_on = false;
         uint64_t next = 0;
         Diag d = {0};
@@ -213,10 +217,10 @@ int cmd_log(int argc, char **argv) {
                         fputs(help, stdout);
                         return cli_done("log", EXIT_OK);
                 case 'r':
-                        if (!region_id_valid(optarg))
-                                return cli_usage("log", "--region '%s': a region's id has %d characters of 0-9 a-z",
-                                                 optarg, REGION_ID_LEN);
-                        f.region = optarg;
+                        said.text = optarg;
+                        break;
+                case 'L':
+                        said.last = true;
                         break;
                 case 't':
                         if (f.n_types == TYPES_MAX)
@@ -237,7 +241,13 @@ int cmd_log(int argc, char **argv) {
         if (optind < argc)
                 return cli_usage("log", "'%s' is one argument too many", argv[optind]);
         f.json = o.json;
-        r = with_store("log", &o, STORE_READ, &s);
+        r = said_option("log", &said);
+        if (r == EXIT_OK)
+                r = with_store("log", &o, STORE_READ, &s);
+        if (r == EXIT_OK && (said.last || said.text)) {
+                r = said_region("log", s, &said, region);
+                f.region = region;
+        }
         if (r != EXIT_OK)
                 return r;
         r = go_on ? follow(s, &f, &next, &d) : print_from(s, &f, &next, &d);

@@ -2,7 +2,9 @@
 #include "base/size.h"
 #include "canon/promote.h"
 #include "cli/actions.h"
+#include "cli/said.h"
 #include "daemon/advise.h"
+#include "engine/scope.h"
 #include "region/region-key.h"
 
 #include <errno.h>
@@ -13,13 +15,14 @@
 #define VERB "promote"
 
 static const char help[] =
-        "Usage: lethe promote RUN [--most N] [--batch N] [--tau X] [--delta X] [--advisor SKILL [--set NAME=VALUE]...]\n\n"
+        "Usage: lethe promote RUN|--last [--most N] [--batch N] [--tau X] [--delta X] [--advisor SKILL [--set NAME=VALUE]...]\n\n"
         "Looks at the notes of a run in order: each is interpreted (what kind of statement is it?), resolved (which\n"
         "row is it about?), validated and written to shared belief; or it goes to the pending queue, or is refused.\n"
         "What was pending is looked at again after each change. Prints what became of each note.\n\n"
         "Without --advisor what is built in interprets: a note grammar and a few plain cues (schema/governed.md).\n"
         "With it a skill does, in a region of its own: one JSON line in, one out. An answer that is not in order is\n"
         "asked for once more; then what is built in takes over, and the outcome says \"degraded\".\n\n" HELP_STORE
+        HELP_SAID
         "  --most N          at most N notes\n"
         "  --batch N         N notes in one transaction, 1 to 64 (default: 64; with an advisor 1)\n"
         "  --tau X           bind only when the best row's score is at least X (0 to 1)\n"
@@ -37,6 +40,8 @@ typedef struct Call {
         ResolvePolicy policy;
         const char *advisor, *policy_file;
         Advise advise;
+        Said said;
+        RegionId region;
 } Call;
 
 static const char *word(const json_t *o, const char *member) {
@@ -86,7 +91,7 @@ static int set(Call *c, char *text) {
 }
 
 static int options_of(int argc, char **argv, Call *c, bool *ret_done) {
-        static const struct option options[] = {OPTIONS_STORE, {"most", required_argument, NULL, 'm'}, {"batch", required_argument, NULL, 'b'},
+        static const struct option options[] = {OPTIONS_STORE, OPTIONS_SAID, {"most", required_argument, NULL, 'm'}, {"batch", required_argument, NULL, 'b'},
                                                 {"tau", required_argument, NULL, 't'}, {"delta", required_argument, NULL, 'd'},
                                                 {"advisor", required_argument, NULL, 'A'}, {"set", required_argument, NULL, 'e'},
                                                 {"policy", required_argument, NULL, 'p'}, {0}};
@@ -122,6 +127,9 @@ static int options_of(int argc, char **argv, Call *c, bool *ret_done) {
                         settings = true;
                         r = set(c, optarg);
                         break;
+                case 'L':
+                        c->said.last = true;
+                        break;
                 case 'p':
                         c->policy_file = optarg;
                         break;
@@ -133,9 +141,9 @@ static int options_of(int argc, char **argv, Call *c, bool *ret_done) {
                 return r;
         if (settings && !c->advisor)
                 return cli_usage(VERB, "--set is for an advisor: there is none without --advisor");
-        if (optind + 1 != argc)
-                return cli_usage(VERB, optind < argc ? "it takes one RUN" : "which run?");
-        c->p.run = argv[optind];
+        if (c->said.last ? optind < argc : optind + 1 != argc)
+                return cli_usage(VERB, optind == argc ? "which run?" : c->said.last ? "'%s' and --last both name a run" : "it takes one RUN", argv[optind]);
+        c->said.text = c->said.last ? NULL : argv[optind];
         c->p.batch = (unsigned)batch;
         return EXIT_OK;
 }
@@ -170,9 +178,36 @@ static int promote(Call *c, Store *s) {
 }
 
 /* With an advisor: its skill is looked up before the first note is. */
+static int find_run(Store *s, const char *run, char scope[static SCOPE_NAME_MAX]) {
+        _cleanup_txn_ Txn *t = NULL;
+        Diag d = {0};
+        Run row;
+        int r = store_begin(s, false, &t, &d);
+
+        if (r == 0)
+                r = engine_run_get(t, run, &row, &d);
+        return r == 0 ? scope_name_of(t, row.scope, scope) : r;
+}
+
+/* The run of a region has its id. Any other run is named by the id that `lethe note begin` printed. */
+static int named(Call *c, Store *s) {
+        int r;
+
+        c->p.run = c->said.text;
+        if (!c->said.last && region_id_valid(c->said.text))
+                return EXIT_OK;
+        r = said_option(VERB, &c->said);
+        if (r == EXIT_OK)
+                r = said_region(VERB, s, &c->said, c->region);
+        c->p.run = c->region;
+        return r;
+}
+
 static int advised(Call *c, Store *s) {
         _cleanup_policy_ Policy *policy = NULL;
-        Advisor advisor = {.name = c->advisor, .ask = advise_ask, .userdata = &c->advise, .keys = &region_keys};
+        char scope[SCOPE_NAME_MAX];
+        Advisor advisor = {.name = c->advisor, .ask = advise_ask, .userdata = &c->advise, .about = &c->advise.note, .region = c->advise.region,
+                           .keys = &region_keys};
         Diag d = {0};
         int r = policy_load(c->policy_file, &policy, &d);
 
@@ -183,6 +218,12 @@ static int advised(Call *c, Store *s) {
         c->advise.ask.skill = c->advisor;
         if (advise_check(&c->advise, &d) != 0)
                 return cli_refuse(VERB, EXIT_NOT, "advisor", "%s", d.text);
+        if ((r = named(c, s)) != EXIT_OK)
+                return r;
+        if (find_run(s, c->p.run, scope) == 0) { /* what is no run is said by the promotion */
+                c->advise.run = c->p.run;
+                c->advise.scope = scope;
+        }
         c->p.advisor = &advisor;
         return promote(c, s);
 }
@@ -203,6 +244,8 @@ int cmd_promote(int argc, char **argv) {
                         r = cli_fail(VERB, EXIT_NOT, "signals: %s", strerror(-c.advise.signals));
                 else
                         r = with_store(VERB, &c.o, c.advisor ? STORE_SUPERVISE : STORE_WRITE, &s);
+                if (r == EXIT_OK && !c.advisor)
+                        r = named(&c, s);
                 if (r == EXIT_OK)
                         r = c.advisor ? advised(&c, s) : promote(&c, s);
         }

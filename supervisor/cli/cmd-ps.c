@@ -1,4 +1,5 @@
 /* Runs: CLI. */
+#include "audit/history.h"
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/size.h"
@@ -15,6 +16,7 @@ static const char help[] =
         "Lists the regions of the store that are alive. One whose supervisor died is an orphan: the next\n"
         "'lethe run', or 'lethe kill REGION', clears it up.\n\n"
         HELP_STORE
+        "  -a, --all         also those that have ended, and how\n"
         "  --json            one object a line\n"
         "  -h, --help        this text\n";
 
@@ -56,22 +58,62 @@ static void show_text(const RegionRow *r, bool orphan) {
                duration_format(now > since ? now - since : 0, age), r->supervisor_pid, pid, orphan ? "  orphan" : "");
 }
 
+static int show_one(const RegionFacts *f, bool json, uint64_t now) {
+        char since[CLOCK_TEXT_MAX], age[SIZE_TEXT_MAX], how[64];
+
+        if (json) {
+                _cleanup_json_ json_t *o = json_pack("{s:i, s:s, s:{s:s, s:s}, s:s, s:s, s:b, s:s*, s:o, s:s*, s:s*}", "version", 1, "region", f->id, "skill", "name",
+                                                     f->skill, "digest", f->digest, "tier", f->tier, "since", clock_format(f->allocated_usec, since), "alive",
+                                                     f->ended == 0, "outcome", *f->outcome ? f->outcome : NULL, "exit_code",
+                                                     f->exit_code >= 0 ? json_integer(f->exit_code) : json_null(), "name", *f->name ? f->name : NULL, "parent",
+                                                     *f->parent ? f->parent : NULL);
+                int e = o ? print_json(stdout, o) : -ENOMEM;
+
+                cli_goes_on();
+                return e;
+        }
+        snprintf(how, sizeof(how), f->exit_code > 0 ? "%s %d" : "%s", f->ended == 0 ? "alive" : f->outcome, f->exit_code);
+        printf("%-26s  %-24s  %-10s  %10s  %-20s  %s\n", f->id, f->skill, f->tier, duration_format(now > f->allocated_usec ? now - f->allocated_usec : 0, age), how,
+               *f->name ? f->name : "-");
+        return 0;
+}
+
+/* Only signed entries are listed. */
+static int show_all(Store *s, bool json) {
+        const uint64_t now = clock_real_usec();
+        _cleanup_history_ History h = {0};
+        _cleanup_txn_ Txn *t = NULL;
+        Diag d = {0};
+        int r = store_begin(s, false, &t, &d);
+
+        if (r == 0)
+                r = history_read(t, &(HistoryQuery){0}, &h, &d);
+        if (r == 0 && !json)
+                printf("%-26s  %-24s  %-10s  %10s  %-20s  %s\n", "REGION", "SKILL", "TIER", "AGE", "END", "NAME");
+        for (size_t i = 0; r == 0 && i < h.n; i++)
+                r = show_one(h.regions[i], json, now);
+        return r != 0 ? with_store_failed("ps", s, r, &d) : cli_done("ps", EXIT_OK);
+}
+
 int cmd_ps(int argc, char **argv) {
-        static const struct option options[] = {OPTIONS_STORE, {0}};
+        static const struct option options[] = {OPTIONS_STORE, {"all", no_argument, NULL, 'A'}, {0}};
         _cleanup_store_ Store *s = NULL;
         _cleanup_txn_ Txn *t = NULL;
         StoreOptions o = {0};
         RegionRow *rows = NULL;
+        bool all = false;
         size_t n = 0;
         Diag d = {0};
         int r, opt;
 
-        while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
+        while ((opt = getopt_long(argc, argv, ":ha", options, NULL)) >= 0) {
                 if (opt == 'h') {
                         fputs(help, stdout);
                         return cli_done("ps", EXIT_OK);
                 }
-                if (!store_option(&o, opt, optarg))
+                if (opt == 'A' || (opt == 'a' && !optarg)) /* --anchor has a value */
+                        all = true;
+                else if (!store_option(&o, opt, optarg))
                         return store_option_wrong(argv);
         }
         if (optind < argc)
@@ -79,6 +121,8 @@ int cmd_ps(int argc, char **argv) {
         r = with_store("ps", &o, STORE_READ, &s);
         if (r != EXIT_OK)
                 return r;
+        if (all)
+                return show_all(s, o.json);
         r = store_begin(s, false, &t, &d);
         if (r == 0)
                 r = engine_region_list(t, &rows, &n);

@@ -19,6 +19,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 static const char help[] =
         "Usage: lethe run [OPTIONS] SKILL|DIR [--] [ARGS...]\n"
@@ -29,6 +31,7 @@ static const char help[] =
         "  --receipt FILE        write how it ended there, as JSON\n"
         "  --policy FILE         the operator's policy\n"
         "  --entry NAME          the manifest's entry, or a file of the folder (default: main)\n"
+        "  --name NAME           by which other verbs find the region\n"
         "  --exec PROGRAM        a program instead of a skill; what follows is its own\n"
         "  -v, --volume SRC:DST[:ro|rw]\n"
         "                        a file or folder of the host, read-only unless rw is said\n"
@@ -36,13 +39,14 @@ static const char help[] =
         "                        a variable of the environment; NAME alone passes the caller's on\n"
         "  -w, --workdir DIR     working folder in the region (default: /work)\n"
         "  --memory SIZE         of the whole process tree, with its scratch\n"
-        "  --timeout TIME        wall time; then it ends with 124\n"
-        "  --cpu-time TIME       of the whole process tree\n"
+        "  --timeout TIME        wall time, or none; then it ends with 124\n"
+        "  --cpu-time TIME       of the whole process tree, or none (default: 30s, or --timeout's)\n"
+        "  --idle TIME           end it with 124 when for so long it neither reads, writes nor computes\n"
         "  --pids-limit N        processes and threads\n"
         "  --nofile N            open files of each process\n"
         "  --file-size SIZE      the largest file\n"
         "  --scratch SIZE        /work and /tmp together\n"
-        "  --output-limit SIZE   standard output and error together\n"
+        "  --output-limit SIZE   standard output and error together, or none\n"
         "  --network MODE        none, private or host (default: none)\n"
         "  --connect HOST:PORT   allow TCP connections to this address\n"
         "  --tier TIER           namespaces or landlock: exactly this one\n"
@@ -82,9 +86,11 @@ static const struct option options[] = {
         {"env", required_argument, NULL, 'e'},
         {"workdir", required_argument, NULL, 'w'},
         {"entry", required_argument, NULL, OPTION_POLICY},
+        {"name", required_argument, NULL, OPTION_POLICY},
         {"memory", required_argument, NULL, OPTION_POLICY},
         {"timeout", required_argument, NULL, OPTION_POLICY},
         {"cpu-time", required_argument, NULL, OPTION_POLICY},
+        {"idle", required_argument, NULL, OPTION_POLICY},
         {"pids-limit", required_argument, NULL, OPTION_POLICY},
         {"nofile", required_argument, NULL, OPTION_POLICY},
         {"file-size", required_argument, NULL, OPTION_POLICY},
@@ -242,6 +248,7 @@ static int parse(int argc, char **argv, Command *c) {
         if (c->json && !c->dry_run)
                 return wrong(c, "--json goes with --dry-run; what a run has to tell goes to --receipt FILE");
         c->path = place_of_store(c->store, &d);
+        c->through.named_store = c->store || *(getenv("LETHE_STORE") ?: "");
         if (!c->path)
                 return wrong(c, "%s", *d.text ? d.text : "out of memory");
         c->ask.request.store_dir = c->dry_run ? NULL : c->path; /* --dry-run changes nothing */
@@ -277,24 +284,27 @@ static int show(const Command *c, const Grant *g) {
         return cli_done("run", EXIT_OK);
 }
 
-static int run(Command *c) {
+/* A signal that came before the loop which heeds them: it has ended a wait, and so the run. */
+static int signalled(int signals, int code) {
+        struct signalfd_siginfo si;
+
+        return code == EXIT_LETHE && read(signals, &si, sizeof(si)) == (ssize_t)sizeof(si) ? 128 + (int)si.ssi_signo : code;
+}
+
+static int run_it(Command *c, int signals) {
         _cleanup_store_ Store *store = NULL;
         _cleanup_policy_ Policy *policy = NULL;
         _cleanup_grant_ Grant grant = {};
-        _cleanup_close_ int signals = -1;
         Refusal refusal = {};
         Diag d = {};
         int e;
 
-        signals = run_take_signals();
-        if (signals < 0)
-                return cli_fail("run", EXIT_LETHE, "signals: %s", strerror(-signals));
         if (!c->dry_run && !c->policy && !c->no_serve && (e = through_serve(&c->through, &c->ask, c->exec, &c->run, c->path, c->socket, signals)) >= 0)
                 return e;
         Waiting store_waits = waiting_for("the store", c->path), anchor_waits = anchor_said() ? waiting_for("the anchor", anchor_said()) : (Waiting){};
         if (c->exec && (e = request_exec(&c->ask.request, c->exec, &d)) != 0)
                 return quiet_was_remote() ? AGAIN : request_failed(c, c->exec, e, &d);
-        store_set_fault_exit(EXIT_LETHE);
+        store_set_fault_exit(EXIT_LETHE, EXIT_LETHE);
         /* A skill is looked up in the store's registry first, copies are in the store, and what is mounted must not show the store, which is to be there for
          * that. --dry-run changes nothing, and needs no store but for these. */
         e = 0;
@@ -308,6 +318,7 @@ static int run(Command *c) {
         if (e != 0)
                 return refuse(c, ask_name(&c->ask), false, EXIT_LETHE, &d, e);
         c->run.policy = policy;
+        c->ask.alone = true;
         if (!ask_grant(&c->ask, store, policy, c->run.quiet, &grant, &refusal))
                 return quiet_was_remote() ? AGAIN : refused(c, &refusal);
         if (c->dry_run)
@@ -316,6 +327,12 @@ static int run(Command *c) {
         waiting_over(&store_waits);
         front_take_streams();
         return run_invocation(&c->run, store, c->path, &grant, signals);
+}
+
+static int run(Command *c) {
+        _cleanup_close_ int signals = run_take_signals();
+
+        return signals < 0 ? cli_fail("run", EXIT_LETHE, "signals: %s", strerror(-signals)) : signalled(signals, run_it(c, signals));
 }
 
 /* A run takes and gives back some hundred kilobytes, once: one heap for all threads, made in one piece and given back by the exit. */

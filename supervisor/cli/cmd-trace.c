@@ -1,6 +1,7 @@
 /* Runs: CLI. */
 #include "audit/span.h"
 #include "cli/query.h"
+#include "cli/said.h"
 #include "cli/with-store.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 
 static const char help[] =
-        "Usage: lethe trace [--since TIME] [--until TIME] [--skill NAME] [--scope SCOPE] [--region ID] [--store DIR]\n\n"
+        "Usage: lethe trace [--since TIME] [--until TIME] [--skill NAME] [--scope SCOPE] [--region REGION|--last] [--store DIR]\n\n"
         "Prints the regions that ended as spans of OpenTelemetry, one JSON line of OTLP a region, for the\n"
         "collector's otlpjsonfile receiver. `lethe run` with TRACEPARENT in its environment is in the caller's\n"
         "trace, and hands a TRACEPARENT of its own to what it runs.\n\n" HELP_STORE
@@ -16,7 +17,8 @@ static const char help[] =
         "  --until TIME      regions allocated before\n"
         "  --skill NAME      only regions of this skill\n"
         "  --scope SCOPE     only regions of this key scope: invocation or invocation-tree\n"
-        "  --region ID       only this one\n"
+        "  --region REGION   only this one: its id, the beginning of one, or a name\n"
+        HELP_SAID
         "  --json            it is JSON anyway\n"
         "  -h, --help        this text\n";
 
@@ -40,12 +42,14 @@ static int print(const History *h, const HistoryQuery *q, bool *ret_any) {
 }
 
 int cmd_trace(int argc, char **argv) {
-        static const struct option options[] = {OPTIONS_STORE, OPTIONS_QUERY, {"region", required_argument, NULL, 'r'}, {0}};
+        static const struct option options[] = {OPTIONS_STORE, OPTIONS_QUERY, OPTIONS_SAID, {"region", required_argument, NULL, 'r'}, {0}};
         _cleanup_history_ History h = {0};
         _cleanup_store_ Store *s = NULL;
         _cleanup_txn_ Txn *t = NULL;
         StoreOptions o = {0};
         Query query = {0};
+        Said said = {0};
+        RegionId region;
         bool any = false;
         Diag d = {0};
         int r, opt;
@@ -56,9 +60,11 @@ int cmd_trace(int argc, char **argv) {
                         return cli_done("trace", EXIT_OK);
                 }
                 if (opt == 'r') {
-                        if (!region_id_valid(optarg))
-                                return cli_usage("trace", "--region '%s': a region's id has 26 characters of 0-9 a-z", optarg);
-                        query.q.region = optarg;
+                        said.text = optarg;
+                        continue;
+                }
+                if (opt == 'L') {
+                        said.last = true;
                         continue;
                 }
                 r = query_option(&query, opt, optarg, &d);
@@ -71,7 +77,13 @@ int cmd_trace(int argc, char **argv) {
                 return cli_usage("trace", "'%s' is one argument too many", argv[optind]);
         if (query_check(&query, &d) < 0)
                 return cli_usage("trace", "%s", d.text);
-        r = with_store("trace", &o, STORE_READ, &s);
+        r = said_option("trace", &said);
+        if (r == EXIT_OK)
+                r = with_store("trace", &o, STORE_READ, &s);
+        if (r == EXIT_OK && (said.last || said.text)) {
+                r = said_region("trace", s, &said, region);
+                query.q.region = region;
+        }
         if (r != EXIT_OK)
                 return r;
         r = store_begin(s, false, &t, &d);

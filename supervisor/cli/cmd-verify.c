@@ -19,7 +19,7 @@ static const char verify_help[] =
         "compares it with the digest that it is named after. Says the first thing that does not hold.\n\n" HELP_STORE
         "  --json            one object with all that was found\n"
         "  -h, --help        this text\n\n"
-        "Exit status: 0 all holds; 1 something does not; 2 usage, or no answer.\n";
+        "Exit status: 0 all holds; 1 something does not; 2 usage, or no answer; 4 no room on the disk.\n";
 
 static const char rebuild_help[] =
         "Usage: lethe rebuild [--json] [--store DIR]\n\n"
@@ -27,7 +27,8 @@ static const char rebuild_help[] =
         "tries again what could not be projected. On a store that is in order nothing is written.\n\n" HELP_STORE
         "  --json            one object: entries read, rows, rows that differed\n"
         "  -h, --help        this text\n\n"
-        "Exit status: 0; 1 it cannot be done, or events are left that cannot be projected; 2 usage.\n";
+        "Exit status: 0; 1 it cannot be done, or events are left that cannot be projected; 2 usage;\n"
+        "4 no room on the disk.\n";
 
 /* Options of both. Returns EXIT_OK to go on, else what to end with; *ret_done: --help was all. */
 static int options_of(int argc, char **argv, const char *help, StoreOptions *o, bool *ret_done) {
@@ -84,6 +85,10 @@ static int verify_damaged(const StoreOptions *o, const AuditReport *a) {
         return cli_done("verify", EXIT_NOT);
 }
 
+static int no_answer(int code) {
+        return code == EXIT_FULL ? EXIT_FULL : EXIT_USAGE;
+}
+
 int cmd_verify(int argc, char **argv) {
         _cleanup_json_ json_t *found = NULL;
         _cleanup_store_ Store *s = NULL;
@@ -99,7 +104,7 @@ int cmd_verify(int argc, char **argv) {
                 return r;
         r = with_store("verify", &o, STORE_READ, &s);
         if (r != EXIT_OK)
-                return EXIT_USAGE;
+                return no_answer(r);
         r = audit_run(s, &audited);
         if (r == AUDIT_E_BROKEN)
                 return verify_damaged(&o, &audited);
@@ -107,15 +112,11 @@ int cmd_verify(int argc, char **argv) {
                 r = store_begin(s, false, &t, &d);
         if (r == 0)
                 r = audit_state(t, &found, &d);
-        if (r != 0) {
-                with_store_failed("verify", s, r, &d);
-                return EXIT_USAGE;
-        }
+        if (r != 0)
+                return no_answer(with_store_failed("verify", s, r, &d));
         r = add_copies(store_dir(s), found);
-        if (r != 0) {
-                with_store_failed("verify", s, r, &d);
-                return EXIT_USAGE;
-        }
+        if (r != 0)
+                return no_answer(with_store_failed("verify", s, r, &d));
         first = json_object_get(found, "first");
         intact = json_is_null(first);
         if (o.json) {

@@ -3,6 +3,7 @@
 #include "base/size.h"
 #include "canon/region-events.h"
 #include "canon/verdict.h"
+#include "cli/said.h"
 #include "cli/with-store.h"
 #include "engine/engine.h"
 #include "ledger/ledger.h"
@@ -15,10 +16,13 @@
 #include <string.h>
 
 static const char help[] =
-        "Usage: lethe why [OPTIONS] REGION\n\n"
+        "Usage: lethe why [OPTIONS] REGION\n"
+        "       lethe why [OPTIONS] --last\n\n"
         "Tells how a region ended: the rule that ended it with limit and use, what it was denied and the\n"
-        "manifest line that would allow each, and where that stands in the ledger.\n\n"
+        "manifest line that would allow each, and where that stands in the ledger.\n"
+        HELP_REGION
         HELP_STORE
+        HELP_SAID
         "  --json            as JSON\n"
         "  -h, --help        this text\n";
 
@@ -191,6 +195,21 @@ static void line(const char *name, const char *value) {
         putchar('\n');
 }
 
+/* The way to a larger limit of the broken budget. */
+static void allows_line(const Story *s, const BudgetField *f) {
+        const char *by = text_of(s->ended, "limit_by");
+
+        printf("  %-10s  ", "");
+        if (by && strcmp(by, "manifest") == 0)
+                printf("lethe.json says so (budgets.%s); --%s can only make it less\n", f->name, f->option);
+        else if (by && strcmp(by, "policy") == 0)
+                printf("the operator's policy says so (max.%s); more is not to be had otherwise\n", f->name);
+        else if (by && strcmp(by, "region_above") == 0)
+                printf("it is a part of what the region above has\n");
+        else
+                printf("more with --%s, up to what lethe.json and the operator's policy allow\n", f->option);
+}
+
 static void budget_line(const Story *s) {
         static const char *const numbers[] = {"limit", "used", "lent", "asked", "refused"};
         const char *resource = text_of(s->ended, "limiting_resource"), *sep = ":";
@@ -217,7 +236,7 @@ static void budget_line(const Story *s) {
         }
         putchar('\n');
         if (field)
-                printf("  %-10s  more with --%s, or \"budgets\" in lethe.json, up to what the operator's policy allows\n", "", field->option);
+                allows_line(s, field);
 }
 
 static void denial_lines(const Story *s) {
@@ -242,6 +261,25 @@ static void denial_lines(const Story *s) {
                 printf("  (%" JSON_INTEGER_FORMAT " times, rule %s)\n", json_integer_value(json_object_get(d, "count")), rule ? rule : "?");
                 printf("      %s", allow ? "allowed by: " : "nothing in a manifest allows this");
                 print_text(allow ? allow : "");
+                putchar('\n');
+        }
+}
+
+/* Requests that were not granted, or those that a floor of the policy raised. */
+static void change_lines(const Story *s, const char *member, const char *title) {
+        const json_t *list = json_object_get(json_object_get(s->allocated, "grant"), member);
+
+        if (json_is_object(list)) /* too long for an entry: their number alone */
+                printf("  %-10s  %" JSON_INTEGER_FORMAT " fields, which had no room in the record\n", title, json_integer_value(json_object_get(list, "cut")));
+        for (size_t i = 0; i < json_array_size(list); i++) {
+                const bool standard = json_is_true(json_object_get(json_array_get(list, i), "default"));
+                const char *const keys[] = {"field", "asked", "granted", "rule"}, *const before[] = {"", standard ? ": default " : ": asked ", ", granted ", "; rule: "};
+
+                printf("  %-10s  ", i == 0 ? title : "");
+                for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
+                        printf("%s", before[k]);
+                        print_text(text_of(json_array_get(list, i), keys[k]) ?: "?");
+                }
                 putchar('\n');
         }
 }
@@ -358,6 +396,8 @@ static void story_print(const Story *s, const char *region) {
                 end_line(s);
                 budget_line(s);
         }
+        change_lines(s, "raised", "raised");
+        change_lines(s, "reductions", "not given");
         denial_lines(s);
         slot_lines(s);
         if (t)
@@ -370,11 +410,12 @@ static void story_print(const Story *s, const char *region) {
 }
 
 int cmd_why(int argc, char **argv) {
-        static const struct option options[] = {OPTIONS_STORE, {0}};
+        static const struct option options[] = {OPTIONS_STORE, OPTIONS_SAID, {0}};
         _cleanup_(story_deinit) Story story = {0};
         _cleanup_store_ Store *s = NULL;
         StoreOptions o = {0};
-        const char *region;
+        Said said = {0};
+        RegionId region;
         Diag d = {0};
         int r, opt;
 
@@ -383,15 +424,16 @@ int cmd_why(int argc, char **argv) {
                         fputs(help, stdout);
                         return cli_done("why", EXIT_OK);
                 }
-                if (!store_option(&o, opt, optarg))
+                if (opt == 'L')
+                        said.last = true;
+                else if (!store_option(&o, opt, optarg))
                         return store_option_wrong(argv);
         }
-        if (optind + 1 != argc)
-                return cli_usage("why", optind < argc ? "one region at a time" : "REGION is missing");
-        region = argv[optind];
-        if (!region_id_valid(region))
-                return cli_usage("why", "'%s': a region's id has %d characters of 0-9 a-z", region, REGION_ID_LEN);
-        r = with_store("why", &o, STORE_READ, &s);
+        r = said_argument("why", &said, argc, argv);
+        if (r == EXIT_OK)
+                r = with_store("why", &o, STORE_READ, &s);
+        if (r == EXIT_OK)
+                r = said_region("why", s, &said, region);
         if (r != EXIT_OK)
                 return r;
         r = story_read(s, region, &story, &d);

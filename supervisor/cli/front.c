@@ -220,7 +220,11 @@ static bool front_begin_child(pid_t parent, const sigset_t *before, WaitingPage 
 
         front_asks = ask;
         front_child = true;
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
+        if (null < 0) {
+                dprintf(err, "lethe run: /dev/null: %s; nothing ran\n", strerror(errno));
+                return false;
+        }
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
                 return false;
         sigprocmask(SIG_SETMASK, before, NULL);
         waiting_begin(page);

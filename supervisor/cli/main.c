@@ -1,6 +1,7 @@
 /* Runs: CLI. */
 #include "base/json.h"
 #include "cli/cli.h"
+#include "store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,10 +27,10 @@ static void help(FILE *out) {
 }
 
 /* A closed standard descriptor would be reused by the first file that is opened: the store, say. What is to be printed where nobody can have it fails as it
- * would have; a skill's standard output is its own matter. */
-static void fill_standard_fds(const char *verb) {
+ * would have. */
+static void fill_standard_fds(void) {
         for (int fd = 0; fd <= 2; fd++) {
-                int how = fd == STDOUT_FILENO && strcmp(verb, "run") != 0 ? O_RDONLY : O_RDWR;
+                int how = fd == STDOUT_FILENO ? O_RDONLY : O_RDWR;
 
                 if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", how) < 0)
                         _exit(EXIT_LETHE);
@@ -43,8 +44,17 @@ static int no_verb(const char *said) {
         return EXIT_USAGE;
 }
 
+/* "lethe slot put", for who waits until that has written. */
+static void tell_command(int argc, char **argv) {
+        char command[64];
+
+        snprintf(command, sizeof(command), "lethe %.24s%s%.24s", argv[1], argc > 2 && argv[2][0] != '-' && strcmp(argv[1], "run") != 0 ? " " : "",
+                 argc > 2 && argv[2][0] != '-' && strcmp(argv[1], "run") != 0 ? argv[2] : "");
+        store_set_command(command);
+}
+
 int main(int argc, char **argv) {
-        fill_standard_fds(argc > 1 ? argv[1] : "");
+        fill_standard_fds();
         json_wipe_freed();
         signal(SIGPIPE, SIG_IGN);
         signal(SIGXFSZ, SIG_IGN); /* a limit of the caller's for files is an error of a write, and no end in the middle of a region's life */
@@ -67,6 +77,7 @@ int main(int argc, char **argv) {
         for (size_t i = 0; i < cli_n_verbs; i++)
                 if (strcmp(argv[1], cli_verbs[i].name) == 0) {
                         cli_asked(argv + 2);
+                        tell_command(argc, argv);
                         return cli_end(cli_verbs[i].fn(argc - 1, argv + 1));
                 }
         return no_verb(argv[1]);

@@ -137,21 +137,24 @@ static bool flow_is_written(const FlowEnd *f) {
         return f->out[0].n + f->out[1].n == 0;
 }
 
-static int flow_step(FlowEnd *f, int signals) {
+static int flow_step(FlowEnd *f, int signals, Silent *silent) {
         bool reads = !f->answered && f->out[0].n + f->out[1].n < UNWRITTEN_MAX;
         struct pollfd p[] = {{.fd = reads ? f->fd : -1, .events = POLLIN},
                              {.fd = signals, .events = POLLIN},
                              {.fd = f->answered || f->asked ? -1 : f->input, .events = POLLIN},
                              {.fd = f->out[0].n > 0 ? STDOUT_FILENO : -1, .events = POLLOUT},
-                             {.fd = f->out[1].n > 0 ? STDERR_FILENO : -1, .events = POLLOUT}};
-        int e = 0;
+                             {.fd = f->out[1].n > 0 ? STDERR_FILENO : -1, .events = POLLOUT},
+                             {.fd = -1}};
+        int msec = reads ? silent_poll(silent, &p[5]) : -1, e = 0;
 
-        if (poll(p, ARRAY_SIZE(p), -1) < 0)
+        if (poll(p, ARRAY_SIZE(p), msec) < 0)
                 return errno == EINTR ? 0 : -errno;
+        if (reads && (e = silent_look(silent, p[5].revents, p[0].revents)) < 0)
+                return e;
         if (p[1].revents) {
                 if (f->answered) /* nobody reads, and we are to end */
                         buf_drop(&f->out[0], f->out[0].n), buf_drop(&f->out[1], f->out[1].n);
-                e = through_cancel(f->fd, signals);
+                e = through_cancel(f->fd, signals, silent);
         }
         if (e == 0 && p[0].revents)
                 e = flow_receive(f);
@@ -163,13 +166,13 @@ static int flow_step(FlowEnd *f, int signals) {
         return e;
 }
 
-int through_flow(int fd, int input, int signals, Buf *answer) {
+int through_flow(int fd, int input, int signals, Silent *silent, Buf *answer) {
         FlowEnd f = {.fd = fd, .input = input, .answer = answer};
         int e = 0;
 
         line_reader_init(&f.lines, SERVE_ANSWER_MAX);
         while (e == 0 && !(f.answered && flow_is_written(&f)))
-                e = flow_step(&f, signals);
+                e = flow_step(&f, signals, silent);
         line_reader_deinit(&f.lines);
         buf_deinit(&f.out[0]);
         buf_deinit(&f.out[1]);

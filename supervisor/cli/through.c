@@ -112,32 +112,37 @@ int through_send(int fd, json_t *o) {
 }
 
 /* The answer is waited for all the same: it comes when the region was torn down. */
-int through_cancel(int fd, int signals) {
+int through_cancel(int fd, int signals, Silent *silent) {
         struct signalfd_siginfo si;
         int e = 0;
 
-        while (e == 0 && read(signals, &si, sizeof(si)) == (ssize_t)sizeof(si))
+        while (e == 0 && read(signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+                silent_signal(silent, (int)si.ssi_signo);
                 e = send_line(fd, json_pack("{s:s, s:s, s:{s:i, s:i}}", "jsonrpc", "2.0", "method", "cancel", "params", "id", 1, "signal", (int)si.ssi_signo), NULL, 0);
+        }
         return e;
 }
 
-/* Waits for a whole line. Returns 0, -EPIPE when the daemon is gone, -errno. */
-static int receive(int fd, int signals, Buf *line) {
+/* Waits for a whole line. Returns 0, -EPIPE when the daemon is gone, -ECONNRESET when it is gone and did not read all that it was sent, -ETIMEDOUT as
+ * silent_look(), -errno. */
+static int receive(int fd, int signals, Silent *silent, Buf *line) {
         for (;;) {
-                struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+                struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = signals, .events = POLLIN}, {.fd = -1}};
+                int msec = silent_poll(silent, &p[2]), e;
                 char chunk[4096];
                 ssize_t n;
-                int e;
 
-                if (poll(p, ARRAY_SIZE(p), -1) < 0 && errno != EINTR)
+                if (poll(p, ARRAY_SIZE(p), msec) < 0 && errno != EINTR)
                         return -errno;
-                if (signals >= 0 && p[1].revents && (e = through_cancel(fd, signals)) < 0)
+                if ((e = silent_look(silent, p[2].revents, p[0].revents)) < 0)
+                        return e;
+                if (signals >= 0 && p[1].revents && (e = through_cancel(fd, signals, silent)) < 0)
                         return e;
                 if (!p[0].revents)
                         continue;
                 n = recv(fd, chunk, sizeof(chunk), MSG_DONTWAIT);
                 if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-                        return -EPIPE;
+                        return n < 0 && errno == ECONNRESET && !silent->signalled ? -ECONNRESET : -EPIPE;
                 if (n <= 0)
                         continue;
                 e = buf_add(line, chunk, (size_t)n);
@@ -161,14 +166,28 @@ static int failed(const Ask *a, const char *exec, const RunOptions *o, const cha
         return run_refused(o, a->skill ?: exec, NULL, false, EXIT_LETHE, why);
 }
 
-static int tell(const Ask *a, const char *exec, const RunOptions *o, const json_t *answer) {
+/* A user who is sent away runs the skill with other rights, and with another store: that is said, unless the user named a store. */
+static void tell_refused(const Through *t, const RunOptions *o, json_int_t code, const char *message) {
+        if (o->quiet)
+                return;
+        if (code == SERVE_E_NOT_ALLOWED)
+                log_note("lethe serve refuses this user: %s; 'lethe run' goes on by itself", message ?: "not_allowed");
+        else if (code == SERVE_E_OTHER_STORE && !t->named_store)
+                log_note("lethe serve has another store: %s; 'lethe run' goes on by itself", message ?: "other_store");
+        else if (code == SERVE_E_REMOTE || code == SERVE_E_STREAMS || code == SERVE_E_STOPPING)
+                log_note("lethe serve does not take this run: %s; 'lethe run' goes on by itself", message ?: "remote");
+}
+
+static int tell(const Through *t, const Ask *a, const char *exec, const RunOptions *o, const json_t *answer) {
         const json_t *error = json_object_get(answer, "error"), *result = json_object_get(answer, "result"), *refusal = json_object_get(result, "refusal");
         const json_t *receipt = json_object_get(result, "receipt"), *code = json_object_get(result, "exit_code");
         const char *why = json_text(json_object_get(refusal, "message")), *outcome = json_text(json_object_get(receipt, "outcome"));
         Diag d = {};
 
-        if (error && is_not_for_it(-json_integer_value(json_object_get(error, "code"))))
+        if (error && is_not_for_it(-json_integer_value(json_object_get(error, "code")))) {
+                tell_refused(t, o, -json_integer_value(json_object_get(error, "code")), json_text(json_object_get(error, "message")));
                 return -1;
+        }
         if (error || !json_is_integer(code)) {
                 diag(&d, 0, "lethe serve: %s", json_text(json_object_get(error, "message")) ?: "its answer is no answer");
                 return failed(a, exec, o, d.text);
@@ -185,28 +204,43 @@ static int tell(const Ask *a, const char *exec, const RunOptions *o, const json_
 }
 
 /* e: how the line was got. */
-static int answer(const Ask *a, const char *exec, const RunOptions *o, int e, const Buf *line) {
+static int answer(const Through *t, const Ask *a, const char *exec, const RunOptions *o, int e, const Buf *line, const Silent *silent) {
         _cleanup_json_ json_t *v = NULL;
         Diag d = {};
 
+        if (e == -ECONNRESET) { /* the end of the request was not read */
+                log_warning("lethe serve ended before it took this run: it is done without");
+                return -1;
+        }
+        if (e == -ETIMEDOUT) {
+                failed(a, exec, o, "a signal ended the wait for lethe serve, which does not answer; should it go on, it takes this run back");
+                return 128 + silent->signo;
+        }
         if (e == 0)
                 e = json_parse(line->data, line->n, line->n, ANSWER_DEPTH_MAX, &v, &d);
         if (e == -EPIPE)
                 return failed(a, exec, o, "lethe serve ended before it answered: what became of this run is in the store once it is recovered ('lethe audit regions')");
         if (e != 0)
                 return failed(a, exec, o, *d.text ? d.text : strerror(-e));
-        return tell(a, exec, o, v);
+        return tell(t, a, exec, o, v);
 }
 
-int through_call(int fd, const char *method, json_t *params, json_t **ret) {
+static int call(int fd, const char *method, json_t *params, int signals, Silent *silent, json_t **ret) {
         _cleanup_buf_ Buf line = {.max = SERVE_ANSWER_MAX};
         int e = send_line(fd, json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", 1, "method", method, "params", params), NULL, 0);
 
         if (e == 0 || e == -EPIPE) /* one that hangs up at once has said why */
-                e = receive(fd, -1, &line);
+                e = receive(fd, signals, silent, &line);
         if (e == 0)
                 e = json_parse(line.data, line.n, line.n, ANSWER_DEPTH_MAX, ret, NULL);
         return e > 0 ? -EPROTO : e;
+}
+
+int through_call(int fd, const char *socket, const char *method, json_t *params, json_t **ret) {
+        _cleanup_silent_ Silent silent;
+
+        silent_begin(&silent, fd, socket);
+        return call(fd, method, params, -1, &silent, ret);
 }
 
 /* Served by another user, who may be root: what it looks up it looks up with other rights than ours. */
@@ -225,13 +259,17 @@ static bool is_same_place(const char *ours, const char *theirs) {
 }
 
 /* The daemon says which store, anchor and policy it has; whether they are ours is looked up here. What we have not named may be any. */
-static bool serves_the_same(int fd, const char *store, const char *policy) {
+static bool serves_the_same(const Through *t, const RunOptions *o, int fd, const char *store, const char *policy, int signals, Silent *silent) {
         const struct {
                 const char *name, *ours;
         } places[] = {{"store", store}, {"anchor", anchor_said()}, {"policy", policy}};
         _cleanup_json_ json_t *v = NULL;
-        bool same = through_call(fd, "ping", json_object(), &v) == 0;
+        bool same = call(fd, "ping", json_object(), signals, silent, &v) == 0;
+        const json_t *error = json_object_get(v, "error");
 
+        if (error)
+                tell_refused(t, o, -json_integer_value(json_object_get(error, "code")), json_text(json_object_get(error, "message")));
+        same = same && !error;
         for (size_t i = 0; same && i < ARRAY_SIZE(places); i++) {
                 const char *theirs = json_text(json_object_get(json_object_get(v, "result"), places[i].name));
 
@@ -240,27 +278,35 @@ static bool serves_the_same(int fd, const char *store, const char *policy) {
         return same;
 }
 
-static int serve_foreign(Through *t, const Ask *a, const RunOptions *o, int fd, const char *store, const char *policy, int signals) {
+static int serve_foreign(Through *t, const Ask *a, const RunOptions *o, int fd, const char *store, const char *policy, int signals, Silent *silent) {
         _cleanup_buf_ Buf line = {.max = SERVE_ANSWER_MAX};
         _cleanup_close_ int own = -1;
         int input = input_of(&own), e;
-        bool empty;
+        bool empty, same;
         struct stat st;
 
-        if (!a->skill || o->promote || !serves_the_same(fd, store, policy))
+        same = serves_the_same(t, o, fd, store, policy, signals, silent);
+        if (silent->signo) /* before there is a run that it could cancel */
+                return answer(t, a, NULL, o, -ETIMEDOUT, &line, silent);
+        if (!same)
                 return -1;
+        if (!a->skill || o->promote) {
+                tell_refused(t, o, SERVE_E_NOT_ALLOWED, "for other users than its own it runs registered skills alone");
+                return -1;
+        }
         empty = fstat(input, &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3));
         e = send_line(fd, make_foreign_request(t, a, o, !empty), NULL, 0);
         if (e < 0)
                 return -1;
-        e = through_flow(fd, empty ? -1 : input, signals, &line);
-        return answer(a, NULL, o, e, &line);
+        e = through_flow(fd, empty ? -1 : input, signals, silent, &line);
+        return answer(t, a, NULL, o, e, &line, silent);
 }
 
 int through_serve(Through *t, const Ask *a, const char *exec, const RunOptions *o, const char *store, const char *given, int signals) {
         const char *wanted = getenv("LETHE_SERVE");
         _cleanup_free_ char *socket = NULL, *policy = NULL;
         _cleanup_close_ int fd = -1, own = -1;
+        _cleanup_silent_ Silent silent = {.probe = -1};
         _cleanup_buf_ Buf line = {.max = SERVE_ANSWER_MAX};
         Diag d = {};
         int e;
@@ -271,14 +317,17 @@ int through_serve(Through *t, const Ask *a, const char *exec, const RunOptions *
                 return -1;
         socket = place_of_socket(given, &d);
         fd = socket ? place_connect(socket) : -ENOENT;
+        if (fd == -EACCES && !o->quiet)
+                log_note("lethe serve cannot be asked: %s: %s; 'lethe run' goes on by itself", socket, strerror(EACCES));
         if (fd < 0 || policy_place(&policy) < 0)
                 return -1;
         front_take_streams();
+        silent_begin(&silent, fd, socket);
         if (is_foreign(fd))
-                return serve_foreign(t, a, o, fd, store, policy, signals);
+                return serve_foreign(t, a, o, fd, store, policy, signals, &silent);
         e = send_line(fd, make_request(t, a, exec, o, store, policy), (const int[]){input_of(&own), STDOUT_FILENO, STDERR_FILENO}, SERVE_STREAMS);
         if (e < 0)
                 return -1;
-        e = receive(fd, signals, &line);
-        return answer(a, exec, o, e, &line);
+        e = receive(fd, signals, &silent, &line);
+        return answer(t, a, exec, o, e, &line, &silent);
 }

@@ -2,22 +2,24 @@
 #pragma once
 
 #include "base/json.h"
+#include "cli/silent.h"
 #include "daemon/ask.h"
 #include "daemon/run.h"
 
 typedef struct Through {
         json_t *options; /* as the command line has them, in its order */
         bool cannot;     /* something that no request can say */
+        bool named_store; /* by --store or LETHE_STORE */
 } Through;
 
 /* One option of the policy's, when it was found right. value: NULL for one without. */
 void through_option(Through *t, const char *name, const char *value_or_null);
 /* Returns the exit code, everything said and written; -1: nothing ran, it is to be done without a daemon. signals: a signalfd. */
 int through_serve(Through *t, const Ask *a, const char *exec_or_null, const RunOptions *o, const char *store, const char *socket_or_null, int signals);
-/* One call of a method to a daemon that is connected to. Takes params. *ret: the whole answer. Returns 0, -EPIPE when it is gone, -errno. */
-int through_call(int fd, const char *method, json_t *params, json_t **ret);
+/* One call of a method to a daemon that is connected to, by that path. Takes params. *ret: the whole answer. Returns 0, -EPIPE when it is gone, -errno. */
+int through_call(int fd, const char *socket, const char *method, json_t *params, json_t **ret);
 /* Sends a line to it. Takes o. The same. */
 int through_send(int fd, json_t *o);
 /* For the signals that came: the run with id 1 is cancelled. */
-int through_cancel(int fd, int signals);
+int through_cancel(int fd, int signals, Silent *silent);
 void through_deinit(Through *t);

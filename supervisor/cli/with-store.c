@@ -50,6 +50,10 @@ int with_store_there(const char *verb, const char *path) {
                                        : cli_refuse(verb, EXIT_NOT, "no_store", "store %s: there is none", path);
 }
 
+static int code_of(int r) {
+        return r == STORE_E_FULL || r == -ENOSPC || r == -EDQUOT ? EXIT_FULL : EXIT_NOT;
+}
+
 int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **ret) {
         _cleanup_free_ char *path = NULL;
         Diag d = {0};
@@ -60,7 +64,7 @@ int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **
                 return cli_usage(verb, "%s", *d.text ? d.text : "out of memory");
         if (o->must_exist && mode != STORE_READ && (r = with_store_there(verb, path)) != EXIT_OK)
                 return r;
-        store_set_fault_exit(EXIT_NOT);
+        store_set_fault_exit(EXIT_NOT, EXIT_FULL);
         r = store_open(path, mode, ret, &d);
         if (r == 0 && mode != STORE_READ)
                 r = engine_index_renew_now(*ret, &d);
@@ -68,7 +72,7 @@ int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **
                 r = engine_retry_unapplied_at_start(*ret, &d);
         if (r == 0)
                 return EXIT_OK;
-        return cli_refuse(verb, EXIT_NOT, r == STORE_E_MISSING ? "no_store" : "store", "%s", *d.text ? d.text : store_strerror(r));
+        return cli_refuse(verb, code_of(r), r == STORE_E_MISSING ? "no_store" : "store", "%s", *d.text ? d.text : store_strerror(r));
 }
 
 int with_store_write(const char *verb, const StoreOptions *o, StoreFn fn, void *user, int *ret_refused, Diag *reterr) {
@@ -97,8 +101,8 @@ int with_store_write(const char *verb, const StoreOptions *o, StoreFn fn, void *
 
 int with_store_failed(const char *verb, const Store *s, int r, const Diag *d) {
         if (r > 0)
-                return cli_refuse(verb, EXIT_NOT, "store", "%s", d->text);
-        return cli_refuse(verb, EXIT_NOT, "store", "store %s: %s", store_dir(s), store_strerror(r));
+                return cli_refuse(verb, code_of(r), "store", "%s", d->text);
+        return cli_refuse(verb, code_of(r), "store", "store %s: %s", store_dir(s), store_strerror(r));
 }
 
 /* Whether a terminal obeys the character, or it turns the direction of text: then its code point and its length, 1 to 3 bytes. */

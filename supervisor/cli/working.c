@@ -44,7 +44,7 @@ static int ask(ActionArgs *a, const char *method, json_t *params, json_t **ret) 
                 return cli_refuse(a->verb, EXIT_NOT, "no_serve", "working state is kept by `lethe serve`, in its memory: none answers%s%s", path ? " at " : "", path ? path
                                 : "");
         }
-        r = through_call(fd, method, params, ret);
+        r = through_call(fd, path, method, params, ret);
         if (r < 0)
                 return cli_fail(a->verb, EXIT_NOT, "lethe serve: %s", strerror(-r));
         error = json_object_get(*ret, "error");

@@ -123,6 +123,25 @@ static int judge(const json_t *receipt, int code, const Streams *s, Diag *reterr
         return diag(reterr, r, "%s", d.text);
 }
 
+/* The content of the line, as the region's record has it: {"scope", "run", "note", "rows": [{"kind","id","version"}…]}. */
+static int what_is_given(const Advise *a, const char *line, json_t **ret) {
+        _cleanup_json_ json_t *said = NULL, *o = json_pack("{s:s, s:s, s:o, s:[]}", "scope", a->scope, "run", a->run, "note", json_u64(a->note), "rows");
+        json_t *rows = json_object_get(o, "rows"), *list, *row;
+        const char *bucket;
+        size_t i;
+        int r = o ? json_parse(line, strlen(line), INTERPRET_LINE_MAX, JSON_DEPTH_DEFAULT, &said, NULL) : -ENOMEM;
+
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        json_object_foreach(json_object_get(said, "context"), bucket, list)
+                json_array_foreach(list, i, row)
+                        if (json_array_append_new(rows, json_pack("{s:s, s:O*, s:O*}", "kind", bucket, "id", json_object_get(row, "id"), "version",
+                                                                  json_object_get(row, "version"))) < 0)
+                                return -ENOMEM;
+        *ret = TAKE_PTR(o);
+        return 0;
+}
+
 int advise_check(const Advise *a, Diag *reterr) {
         _cleanup_grant_ Grant grant = {};
 
@@ -132,7 +151,7 @@ int advise_check(const Advise *a, Diag *reterr) {
 int advise_ask(void *userdata, const char *line, char **ret_line, Diag *reterr) {
         Advise *a = userdata;
         _cleanup_streams_ Streams s = {{-1, -1, -1}};
-        _cleanup_json_ json_t *receipt = NULL;
+        _cleanup_json_ json_t *receipt = NULL, *given = NULL;
         _cleanup_grant_ Grant grant = {};
         RunOptions o = {.policy = a->policy, .spawner = a->spawner, .quiet = true, .streams = s.fd, .ret_receipt = &receipt, .recovered = a->recovered};
         int r = make_grant(a, &grant, reterr), code;
@@ -140,7 +159,10 @@ int advise_ask(void *userdata, const char *line, char **ret_line, Diag *reterr) 
         if (r != 0)
                 return r;
         bound(&grant);
-        r = make_streams(line, &s);
+        r = a->run ? what_is_given(a, line, &given) : 0;
+        o.given = given;
+        if (r == 0)
+                r = make_streams(line, &s);
         if (r < 0)
                 return r;
         code = run_invocation(&o, a->store, store_dir(a->store), &grant, a->signals);

@@ -14,6 +14,8 @@ typedef struct Advise {
         Ask ask;                /* skill, and what the operator grants it on the command line; borrowed. No output limit: there is one */
         int signals;            /* of run_take_signals(): a signal ends the question */
         bool recovered;         /* as in RunOptions */
+        const char *run, *scope; /* whose notes it is asked about, borrowed: what it is told of shared belief is recorded as read (I-77); NULL: nothing is */
+        uint64_t note;          /* which one */
         char region[REGION_ID_MAX]; /* of the last question; empty: there was none */
 } Advise;
 

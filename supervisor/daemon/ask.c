@@ -1,6 +1,8 @@
 #include "daemon/ask.h"
 
 #include "base/log.h"
+#include "daemon/rate.h"
+#include "daemon/record.h"
 #include "daemon/registry.h"
 #include "daemon/secrets.h"
 
@@ -57,13 +59,43 @@ static bool load_skill(const Ask *a, Store *store, bool quiet, Skill **ret, Refu
         return true;
 }
 
+/* --dry-run changes nothing. A store that cannot record it changes nothing of the refusal. */
+static void note_refusal(const Ask *a, Store *store, const Skill *skill, const Diag *why) {
+        const Grant g = {.skill_name = (char *)(skill ? skill->md.name : ask_name(a)),
+                         .skill_digest = skill ? (char *)skill->bundle.digest : (char *)a->request.program.digest};
+        Diag d = {};
+
+        if (a->request.store_dir && record_refused(store, a->request.store_dir, &g, why->text, &d) != 0)
+                log_warning("the refusal is not recorded: %s", d.text);
+}
+
+/* Its teardown fits its bound. */
+static int ask_admit(const Ask *a, Store *store, Grant *g, Diag *reterr) {
+        WipeRate rate;
+        int e;
+
+        rate_get(store ? store_dir(store) : a->request.store_dir, a->alone && rate_is_needed(g), &rate);
+        e = admit(g, &rate, 0, reterr);
+        if (e != 0) {
+                grant_deinit(g);
+                *g = (Grant){};
+        }
+        return e;
+}
+
 bool ask_grant(const Ask *a, Store *store, const Policy *policy, bool quiet, Grant *ret, Refusal *r) {
         _cleanup_skill_ Skill *skill = NULL;
         int e;
 
         if (a->skill && !load_skill(a, store, quiet, &skill, r))
                 return false;
+        if (a->request.program.note && !quiet)
+                log_warning("%s", a->request.program.note);
         e = policy_grant(skill, &a->request, policy, ret, &r->why);
+        if (e == 0)
+                e = ask_admit(a, store, ret, &r->why);
+        if (e == GRANT_E_BOUNDS)
+                note_refusal(a, store, skill, &r->why);
         if (e == 0 && (e = secrets_settle(ret, &(SecretsOf){store, a->request.store_dir, policy}, &r->why)) != 0) {
                 grant_deinit(ret);
                 *ret = (Grant){};
@@ -78,7 +110,7 @@ bool ask_grant(const Ask *a, Store *store, const Policy *policy, bool quiet, Gra
         case GRANT_E_NOT_EXECUTABLE:
                 return refuse(r, CODE_NOT_EXECUTABLE, e);
         default:
-                r->by_policy = e == GRANT_E_REFUSED;
+                r->by_policy = e == GRANT_E_REFUSED || e == GRANT_E_BOUNDS;
                 return refuse(r, CODE_OURS, e);
         }
 }

@@ -12,6 +12,7 @@ typedef struct Ask {
         bool registered;   /* SKILL only: no folder of that name */
         bool foreign;      /* DIR only: another user may be able to change it */
         SkillsKept *kept;  /* borrowed, or NULL */
+        bool alone;        /* a process that does nothing else yet: it may measure what overwriting takes */
 } Ask;
 
 typedef struct Refusal {

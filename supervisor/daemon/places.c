@@ -11,6 +11,7 @@
 #include <sys/un.h>
 
 #define CONNECT_SEC 2
+#define SEND_SEC 10 /* a daemon that is stopped takes no more than the queue holds */
 
 char *place_of_store(const char *given, Diag *reterr) {
         const char *env = getenv("LETHE_STORE"), *base;
@@ -33,8 +34,14 @@ char *place_of_store(const char *given, Diag *reterr) {
         if (base && *base == '/')
                 return asprintf(&s, "%s/lethe", base) < 0 ? NULL : s;
         base = getenv("HOME");
-        if (base && *base == '/')
-                return asprintf(&s, "%s/.local/state/lethe", base) < 0 ? NULL : s;
+        if (base && *base == '/' && asprintf(&s, "%s/.local/state/lethe", base) < 0)
+                return NULL;
+        if (geteuid() == 0 && (!s || access(s, F_OK) < 0) && access(PLACE_OF_UNIT, F_OK) == 0) {
+                free(s);
+                return strdup(PLACE_OF_UNIT);
+        }
+        if (s)
+                return s;
         diag(reterr, 0, "no place for the store: give --store DIR, or set LETHE_STORE, XDG_STATE_HOME or HOME");
         return NULL;
 }
@@ -62,7 +69,7 @@ char *place_of_socket(const char *given, Diag *reterr) {
 
 int place_connect(const char *path) {
         _cleanup_waiting_ Waiting w = waiting_for("the socket", path);
-        const struct timeval bound = {.tv_sec = CONNECT_SEC}, none = {0};
+        const struct timeval bound = {.tv_sec = CONNECT_SEC}, later = {.tv_sec = SEND_SEC};
         struct sockaddr_un a = {.sun_family = AF_UNIX};
         _cleanup_close_ int fd = -1;
 
@@ -77,5 +84,5 @@ int place_connect(const char *path) {
                 return -errno;
         if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
                 return errno == EAGAIN ? -ETIMEDOUT : -errno;
-        return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof(none)) < 0 ? -errno : TAKE_FD(fd);
+        return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &later, sizeof(later)) < 0 ? -errno : TAKE_FD(fd);
 }

@@ -38,6 +38,9 @@ int receipt_breach(const Region *r, json_t *o) {
         for (size_t i = 0; b->resource && i < ARRAY_SIZE(numbers); i++)
                 if (numbers[i].there && json_object_set_new(o, numbers[i].name, json_u64(numbers[i].value)) < 0)
                         return -ENOMEM;
+        for (size_t i = 0; b->resource && i < BUDGET_FIELDS; i++)
+                if (strcmp(budget_fields[i].name, b->resource) == 0 && json_object_set_new(o, "limit_by", json_string(limit_by_name(r->grant->limit_by[i]))) < 0)
+                        return -ENOMEM;
         return 0;
 }
 
@@ -69,8 +72,12 @@ static int merge(json_t *o, json_t *more) {
         return e;
 }
 
+/* The name of a refused program or skill may be any bytes. */
 static json_t *skill_json(const char *name, const char *digest) {
-        return json_pack("{s:s?, s:s?}", "name", name, "digest", digest);
+        json_t *o = json_pack("{s:s?, s:s?}", "name", name, "digest", digest);
+        char quoted[1024];
+
+        return o ?: json_pack("{s:s, s:s?}", "name", diag_quote(name, strlen(name), quoted, sizeof(quoted)), "digest", digest);
 }
 
 static json_t *no_teardown(void) {
@@ -108,6 +115,8 @@ json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_
                 return NULL;
         if (json_object_set_new(o, "start", json_string(r->start)) < 0 || json_object_set_new(o, "host_user", receipt_user(r)) < 0 ||
             (r->begun_ahead && json_object_set_new(o, "started_ahead", json_string(r->grant->interpreter)) < 0))
+                return NULL;
+        if (*r->discarded && json_object_set_new(o, "discarded", json_string(r->discarded)) < 0)
                 return NULL;
         if (notes && json_object_set(o, "notes", (json_t *)notes) < 0)
                 return NULL;
@@ -164,7 +173,7 @@ int receipt_write(const char *path, const json_t *receipt, Diag *reterr) {
         free(text);
         if (n < 0) {
                 line = NULL;
-                return -ENOMEM;
+                return diag(reterr, -ENOMEM, "receipt %s cannot be written: %s", path, strerror(ENOMEM));
         }
         _cleanup_waiting_ Waiting w = waiting_for("the receipt", path);
         e = io_write_named(path, line, (size_t)n, 0644);

@@ -1,6 +1,7 @@
 /* Runs: supervisor. */
 #include "daemon/record.h"
 
+#include "base/clock.h"
 #include "base/host.h"
 #include "daemon/receipt.h"
 #include "engine/engine.h"
@@ -110,6 +111,7 @@ int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **
         _cleanup_json_ json_t *grant = grant_to_json(r->grant), *by = who_runs(r->grant);
         _cleanup_json_ json_t *release = release_names(r->grant);
         _cleanup_txn_ Txn *t = NULL;
+        bool above = false;
         const RegionStart start = {
                 .region = r->id,
                 .skill_name = r->grant->skill_name,
@@ -126,11 +128,12 @@ int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **
                 .supervisor_pid = (uint64_t)getpid(),
                 .parent = *r->parent ? r->parent : NULL,
                 .callback = r->callback,
+                .callback_again = r->callback_again,
                 .folder = r->grant->n_releases > 0 ? r->grant->skill_folder : NULL,
                 .release = r->grant->n_releases > 0 ? release : NULL,
                 .max_regions = r->grant->max_regions,
                 .gates = r->grant->gates,
-                .ret_discards = &r->discards,
+                .ret_discards = &above,
                 .ret_evidence = ret_evidence,
         };
         _cleanup_(uncount) _Atomic uint64_t *counted = NULL;
@@ -159,6 +162,9 @@ int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **
         }
         if (e > 0)
                 return e == ENGINE_E_TOO_MANY ? RECORD_E_LIMIT : RECORD_E_SLOTS;
+        r->discards = above || r->owner_failed;
+        if (e == 0 && r->given)
+                e = desk_record_given(t, r->grant, r->id, r->given);
         if (e == 0 && with_pid)
                 e = put_pid(t, r);
         if (e == 0 && ahead && ahead->written)
@@ -235,6 +241,38 @@ int record_fault(Store *s, const Region *r, Diag *reterr) {
         return store_code(e);
 }
 
+int record_discard(Store *s, const Region *r, Diag *reterr) {
+        _cleanup_txn_ Txn *t = NULL;
+        char who[32];
+        int e = store_begin(s, true, &t, reterr);
+
+        snprintf(who, sizeof(who), "uid:%u", (unsigned)(r->grant->client ? r->grant->client : getuid()));
+        if (e == 0)
+                e = engine_region_discard(t, r->id, who, reterr);
+        if (e == 0)
+                e = store_commit(TAKE_PTR(t), reterr);
+        return store_code(e);
+}
+
+int record_refused(Store *store, const char *store_path, const Grant *g, const char *message, Diag *reterr) {
+        _cleanup_store_ Store *own = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        char id[REGION_ID_MAX];
+        int e = region_id_new(clock_real_usec(), id);
+
+        if (e == 0 && !store) {
+                e = store_code(store_open(store_path, STORE_WRITE, &own, reterr));
+                store = own;
+        }
+        if (e == 0)
+                e = store_begin(store, true, &t, reterr);
+        if (e == 0)
+                e = engine_region_refuse(t, id, g->skill_name, g->skill_digest, "policy", message);
+        if (e == 0)
+                e = store_commit(TAKE_PTR(t), reterr);
+        return store_code(e);
+}
+
 int record_left(Store *s, const Region *r, const Evidence *evidence, const char *why, Diag *reterr) {
         _cleanup_json_ json_t *fields = json_pack("{s:s, s:i, s:s, s:o?}", "outcome", outcome_name(r->outcome), "tasks", (int)r->left, "reason", why, "teardown",
                                                   receipt_teardown(evidence, r->callbacks));
@@ -251,10 +289,15 @@ int record_left(Store *s, const Region *r, const Evidence *evidence, const char 
         return store_code(e);
 }
 
+/* Of this region, or of the one whose callback it is, nothing counts but after exit code 0 (I-78). A breach is recorded as what it is. */
+static bool unkept(const Region *r) {
+        return !outcome_is_breach(r->outcome) && (r->owner_failed || !outcome_is_kept(r->outcome, r->status, r->grant->commit));
+}
+
 int record_end(Store *s, Region *r, Desk *desk, const Evidence *evidence, Txn **ret_rest, Diag *reterr) {
         _cleanup_json_ json_t *released = NULL, *ended = receipt_ending(r), *fields = NULL;
         _cleanup_txn_ Txn *t = NULL;
-        RegionEnd end = {.region = r->id, .keep = !outcome_is_breach(r->outcome)};
+        RegionEnd end = {.region = r->id, .keep = !outcome_is_breach(r->outcome) && !unkept(r), .why = unkept(r) ? "not_success" : NULL};
         char discards[ENGINE_DISCARDS_MAX] = "";
         int e;
 
@@ -273,7 +316,8 @@ int record_end(Store *s, Region *r, Desk *desk, const Evidence *evidence, Txn **
         }
         /* A bound that was passed is an event of its own (I-33). */
         if (e == 0 && evidence->usec > evidence->bound_usec) {
-                _cleanup_json_ json_t *late = json_pack("{s:o, s:o}", "bound_usec", json_u64(evidence->bound_usec), "usec", json_u64(evidence->usec));
+                _cleanup_json_ json_t *late = json_pack("{s:o, s:o, s:o}", "bound_usec", json_u64(evidence->bound_usec), "usec", json_u64(evidence->usec),
+                                                        "store_wait_usec", json_u64(evidence->store_wait_usec));
 
                 e = late ? engine_event(t, r->id, "region.bound_passed", late, NULL) : -ENOMEM;
         }
@@ -282,13 +326,17 @@ int record_end(Store *s, Region *r, Desk *desk, const Evidence *evidence, Txn **
 
                 e = denied ? engine_event(t, r->id, "region.denied", denied, NULL) : -ENOMEM;
         }
+        if (e == 0 && desk)
+                e = desk_reads_end(desk, t);
         if (e == 0)
                 e = engine_region_discards(t, r->id, discards);
         if (e == 0 && desk)
-                e = desk_memory_end(desk, t, end.keep && !*discards, end.keep && *discards ? discards : outcome_name(r->outcome));
+                e = desk_memory_end(desk, t, end.keep && !*discards, end.keep && *discards ? discards : end.why ?: outcome_name(r->outcome));
         if (e == 0)
                 e = engine_region_end(t, &end, &r->seq_released, &r->seq_ended, reterr);
         if (e == 0)
                 e = commit(TAKE_PTR(t), desk && desk_holds_memory(desk) ? NULL : ret_rest, reterr); /* others see it when they hear of the end */
+        if (e == 0 && !outcome_is_breach(r->outcome))
+                snprintf(r->discarded, sizeof(r->discarded), "%s", end.why ?: discards);
         return store_code(e);
 }

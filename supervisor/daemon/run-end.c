@@ -3,7 +3,8 @@
  *
  *   STOP      all of it and all below it is killed at once; waits until it stands still and those below are over
  *   RELEASE   what it had written to its pipe is judged; release callbacks, one after the other
- *   CLEAR     handles are unbound; waits until its memory is overwritten; scratch and sections follow; region.released, invocation.ended
+ *   CLEAR     handles are unbound; waits until its memory is overwritten; scratch and sections follow
+ *   RETRY     release callbacks that did not run have a second try, one after the other; then region.released, invocation.ended
  *
  * Each step sets going what it waits for, and teardown.h does the same work in the same order whether anybody else is there or not (I-14). */
 #include "daemon/run-internal.h"
@@ -12,6 +13,7 @@
 #include "base/log.h"
 #include "daemon/record.h"
 #include "scrub/teardown.h"
+#include "store/waited.h"
 
 #include <errno.h>
 #include <string.h>
@@ -63,6 +65,19 @@ static void record_breach(Run *run) {
                 run_store_trouble(run, "the store cannot record the fault", e, &d);
 }
 
+void run_note_unwanted(Run *run) {
+        const atomic_bool *unwanted = run->options->unwanted;
+        Diag d = {};
+        int e;
+
+        if (run->parent || run->unwanted || run->store_failed || !unwanted || !atomic_load(unwanted))
+                return;
+        run->unwanted = true;
+        e = record_discard(run->store, &run->region, &d);
+        if (e != 0)
+                run_store_trouble(run, "the store cannot record that nothing is to be kept", e, &d);
+}
+
 /* ENDED. */
 static void begin_stop(Run *run) {
         Region *r = &run->region;
@@ -91,6 +106,7 @@ static void stop(Run *run) {
                 give_up(run, e, &d);
                 return;
         }
+        run->stopped_usec = clock_mono_usec();
         run_judge_rest(run);
         if (run->parent && run->desk)
                 run_hide_keys(run);
@@ -107,6 +123,7 @@ static void begin_clear(Run *run) {
         vault_unbind(r->vault); /* before the last events of the region, and before a byte of it is overwritten (I-13) */
         if (run->early)
                 early_finish(run->early);
+        run->clear_usec = clock_mono_usec();
         teardown_begin_clear(r);
         if (run->desk && !run->store_failed && (e = desk_finish(run->desk, &d)) != 0)
                 run_store_trouble(run, "the store cannot record refused requests", e, &d);
@@ -127,7 +144,39 @@ static void say_refused(const Run *run) {
                             n == 1 ? "was" : "were", run->region.id);
 }
 
-/* STOPPED -> RECORDED or UNRECORDED. */
+/* RELEASED -> RECORDED or UNRECORDED. */
+static void record(Run *run) {
+        Region *r = &run->region;
+        Diag d = {};
+        int e;
+
+        run_note_unwanted(run);
+        if (!run->store_failed && (e = record_end(run->store, r, run->desk, &run->evidence, answers_next(run) ? &run->rest : NULL, &d)) != 0)
+                run_store_trouble(run, "the store cannot record the region's end", e, &d);
+        say_refused(run);
+        if (!answers_next(run))
+                guard_done(&r->guard);
+        region_move(r, run->store_failed ? REGION_UNRECORDED : REGION_RECORDED);
+        enter(run, RUN_OVER);
+}
+
+/* The supervisor's waits for its store are no part of the teardown, as far as nothing of that was under way: the guard says when it had come to the end of
+ * what was ordered. While callbacks may run nothing is left out. */
+static void leave_out_waits(const Run *run, Evidence *e) {
+        const Region *r = &run->region;
+        const GuardEvidence *g = &e->guard;
+        uint64_t now = r->ended_usec + e->usec, stands = r->freezing ? g->frozen_usec : g->empty_usec, cleared = r->freezing ? g->empty_usec : stands;
+
+        if (stands == 0) /* no guard, or nothing of it is known */
+                stands = cleared = run->stopped_usec;
+        if (r->grant->n_releases > 0)
+                stands = run->clear_usec;
+        stands = MIN(MAX(stands, r->ended_usec), run->clear_usec);
+        e->store_wait_usec = store_waited(stands, run->clear_usec) + store_waited(MAX(cleared, run->clear_usec), now);
+        e->usec -= MIN(e->store_wait_usec, e->usec);
+}
+
+/* STOPPED -> RELEASED. */
 static void clear(Run *run) {
         Region *r = &run->region;
         Diag d = {};
@@ -139,15 +188,13 @@ static void clear(Run *run) {
         }
         if (e < 0)
                 log_warning("%s", *d.text ? d.text : strerror(-e));
+        leave_out_waits(run, &run->evidence);
         run->torn_down = true;
         region_move(r, REGION_RELEASED);
-        if (!run->store_failed && (e = record_end(run->store, r, run->desk, &run->evidence, answers_next(run) ? &run->rest : NULL, &d)) != 0)
-                run_store_trouble(run, "the store cannot record the region's end", e, &d);
-        say_refused(run);
-        if (!answers_next(run))
-                guard_done(&r->guard);
-        region_move(r, run->store_failed ? REGION_UNRECORDED : REGION_RECORDED);
-        enter(run, RUN_OVER);
+        if (run_release_again(run))
+                enter(run, RUN_RETRY);
+        else
+                record(run);
 }
 
 /* One step of one Run. Returns true when another may follow. */
@@ -174,6 +221,12 @@ static bool move(Run *run) {
                 if (!stands(run))
                         return false;
                 clear(run);
+                break;
+        case RUN_RETRY:
+                if (run->callback)
+                        return false;
+                if (!run_release_next(run))
+                        record(run);
                 break;
         case RUN_OVER:
         default:

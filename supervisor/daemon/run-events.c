@@ -33,6 +33,7 @@ void run_let_go(Run *run) {
         run->attach_deadline = run->setup_deadline = LOOP_NEVER;
         r->go_usec = clock_mono_usec();
         region_budget_start(&r->budget, r->spawned.pid, r->go_usec);
+        region_watch_outside(r);
         region_move(r, REGION_RUNNING);
         e = spawn_go(&r->spawned);
         if (e < 0)
@@ -106,21 +107,31 @@ static void ready(Run *run, int notify) {
 
 /* Handlers: each turns an event into at most one move of the region. */
 
-static bool next_signal(const Tree *tree, struct signalfd_siginfo *ret) {
-        const RunOptions *o = tree->runs[0]->options;
-        ssize_t n = read(tree->signals, ret, sizeof(*ret));
+static bool next_signal(const Run *run, struct signalfd_siginfo *ret) {
+        const RunOptions *o = run->options;
+        ssize_t n = read(run->tree->signals, ret, sizeof(*ret));
 
         return n == (ssize_t)sizeof(*ret) || (n == (ssize_t)sizeof(eventfd_t) && o->ordered && o->ordered(o->userdata, ret));
 }
 
 /* A signal to us is meant for the whole invocation. */
-static void on_signal(void *userdata, short revents) {
-        Tree *tree = userdata;
+bool run_heed_signals(Run *run) {
+        Run *first = run->tree->n_runs > 0 ? run->tree->runs[0] : run;
         struct signalfd_siginfo si;
 
-        while (next_signal(tree, &si))
-                region_end(&tree->runs[0]->region, OUTCOME_CANCELLED, (int)si.ssi_signo, "%s from process %u of uid %u",
-                           strsignal((int)si.ssi_signo), si.ssi_pid, si.ssi_uid);
+        while (next_signal(first, &si)) {
+                char sender[SENDER_MAX];
+
+                store_hurry();
+                run_sender(&si, sender);
+                region_end(&first->region, OUTCOME_CANCELLED, (int)si.ssi_signo, "%s", sender);
+        }
+        return run->region.outcome == OUTCOME_CANCELLED;
+}
+
+static void on_signal(void *userdata, short revents) {
+        run_note_unwanted(((Tree *)userdata)->runs[0]);
+        run_heed_signals(((Tree *)userdata)->runs[0]);
 }
 
 /* The kernel kills what a guard traces when the guard ends. Its socket is closed before that: when the program's end is known, so is the guard's. */
@@ -135,20 +146,25 @@ static void guard_lost(Region *r) {
         region_end(r, OUTCOME_GUARD_LOST, 0, "lethe-guard ended, and the program with it: what the region held was not overwritten");
 }
 
+/* Where nobody traced the program (discipline none), it is taken to have sent none of these itself. */
+static bool kernel_sent(const Region *r, unsigned fact) {
+        return !r->guard.page || guard_facts(&r->guard) & fact;
+}
+
 static void program_ended(Region *r, const StatusRecord *s) {
         Breach b = {.outcome = OUTCOME_NONE};
         int sig = WIFSIGNALED(s->a) ? WTERMSIG(s->a) : 0;
 
         r->program_cpu_usec = s->cpu_usec;
         r->program_max_rss = s->max_rss_bytes;
-        /* Signals that only a broken limit or the filter sends a program that did not send them itself. */
-        if (sig == SIGXFSZ)
+        /* Signals that a broken limit or the filter sends, and anybody can. */
+        if (sig == SIGXFSZ && kernel_sent(r, GUARD_FACT_FILE_LIMIT))
                 b = region_budget_file_signal(&r->budget);
         else if (sig == SIGXCPU)
                 b = region_budget_cpu_signal(&r->budget, s->cpu_usec);
         if (region_end_breach(r, &b))
                 return;
-        if (sig == SIGSYS) {
+        if (sig == SIGSYS && kernel_sent(r, GUARD_FACT_FOREIGN)) { /* else a filter of the program's own may have made it, too */
                 denials_add(&r->denials, "abi", "system call", "a foreign ABI (32-bit or x32)", strlen("a foreign ABI (32-bit or x32)"), NULL);
                 region_end(r, OUTCOME_DENIED, 0, "the program made a system call of a foreign ABI");
         } else if (sig == SIGKILL && guard_is_lost(r))
@@ -198,8 +214,7 @@ static void on_status(void *userdata, short revents) {
                         region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", d.text);
                         break;
                 case STATUS_EXEC_FAILED:
-                        region_end(r, OUTCOME_SETUP_FAILED, s.b == ENOENT || s.b == ENOTDIR ? 127 : 126, "%s: %s", r->grant->argv[0],
-                                   strerror(s.b));
+                        run_not_executed(r, s.b);
                         break;
                 case STATUS_ENDED:
                         program_ended(r, &s);
@@ -343,12 +358,14 @@ static void on_tick(void *userdata, uint64_t now) {
 }
 
 static void on_stdin(void *userdata, short revents) {
+        ((Run *)userdata)->region.budget.moved++;
         region_io_move_in(&((Run *)userdata)->region.io, revents);
 }
 
 static void move_out(Run *run, Relay *relay, short revents) {
         Region *r = &run->region;
 
+        r->budget.moved++;
         if (region_io_move_out(&r->io, relay, revents))
                 region_end_breach(r, &(Breach){.outcome = OUTCOME_OUTPUT_EXCEEDED, .resource = "output", .limit = r->io.output_max, .used = r->io.output_used});
         if (relay->lost)
@@ -366,6 +383,7 @@ static void on_stderr(void *userdata, short revents) {
 }
 
 static void on_pipe_readable(void *userdata, short revents) {
+        ((Run *)userdata)->region.budget.moved++;
         conn_readable(&((Run *)userdata)->region.pipe); /* what came is judged after every wake */
 }
 
@@ -391,6 +409,7 @@ void run_watch(Run *run) {
         if (r->state == REGION_ALLOCATED && r->grant->n_files > 0)
                 run->setup_deadline = clock_mono_usec() + MIN((uint64_t)RUN_SETUP_USEC, MAX(r->grant->budget.wall_usec, (uint64_t)RUN_SETUP_LEAST_USEC));
         loop_add_timer(l, &run->setup_deadline, on_setup_time, run);
+        run_watch_stopped(run);
         loop_add_timer(l, &run->attach_deadline, on_attach_time, run);
         loop_add_timer(l, &run->early_deadline, on_early, run);
         loop_add_timer(l, &r->notify.locks_deadline, on_locks, run);
@@ -491,6 +510,7 @@ void run_watch_end(Run *run) {
         loop_add_fd(l, &r->guard.control, &poll_in, on_guard_end, run);
         loop_add_fd(l, &run->worker, &poll_in, on_worker_death, run);
         loop_add_timer(l, &run->step_deadline, on_step_time, run);
+        run_watch_stopped(run);
 }
 
 void run_watch_rest(Run *run) {

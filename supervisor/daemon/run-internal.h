@@ -42,6 +42,7 @@ typedef enum RunStep {
         RUN_STOP,    /* all of it is being stopped, and so is all below it */
         RUN_RELEASE, /* its release callbacks run */
         RUN_CLEAR,   /* what it held is being overwritten */
+        RUN_RETRY,   /* its storage is given back; release callbacks that did not run have a second try (I-74) */
         RUN_OVER,    /* RECORDED or UNRECORDED */
 } RunStep;
 
@@ -50,9 +51,11 @@ typedef struct Owner {
         const RunOptions *options;
         Store *store;
         const char *region, *outcome;
+        bool failed;            /* nothing of it is kept but after exit code 0, and it did not end so */
         const Grant *grant;
         const Vault *vault; /* NULL: it went with its supervisor */
-        uint64_t until;     /* CLOCK_MONOTONIC usec: the bound of all callbacks */
+        uint64_t until;     /* CLOCK_MONOTONIC usec: the bound of all callbacks; for the one that begins, the end of its part */
+        bool again;         /* the second try of one that did not run */
 } Owner;
 
 struct Run {
@@ -70,15 +73,18 @@ struct Run {
         Early *early;           /* discipline multipass: what is given back while the region runs; NULL: other ones, or not begun */
         uint64_t early_deadline;
         bool placed;            /* it counts, with o->place */
-        bool torn_down, faulted; /* the evidence is complete; region.faulted was recorded */
+        bool torn_down, faulted, unwanted; /* the evidence is complete; region.faulted was recorded; region.discard_asked was */
         Desk *desk;
         Buf reply;
         struct pollfd pipe[2];  /* what the skill's pipe waits for now */
         uint64_t pipe_deadline;
         uint64_t attach_deadline; /* for the guard's answer */
         uint64_t setup_deadline;  /* for the worker, where a grant lies on a file system that somebody serves */
+        uint64_t stopped_deadline; /* when its worker and its guard are looked at again */
+        unsigned stopped_looks[2]; /* at which they were stopped, one after the other */
         RunStep step;
         uint64_t step_since, step_deadline; /* of what is waited for after the end */
+        uint64_t stopped_usec, clear_usec;  /* CLOCK_MONOTONIC: STOPPED; when its last overwriting was ordered */
         bool step_no_use;       /* it is no use to wait on */
         int worker;             /* the worker's pidfd, borrowed, until it says that the worker is dead; -1 */
         size_t n_to_call;       /* release callbacks that were not begun: the first ones of the grant's */
@@ -96,7 +102,8 @@ struct Run {
 
 static inline Run run_new(Tree *tree, const RunOptions *o, Store *store, const char *store_path) {
         return (Run){.tree = tree, .options = o, .store = store, .store_path = store_path, .pipe_deadline = LOOP_NEVER, .attach_deadline = LOOP_NEVER,
-                     .setup_deadline = LOOP_NEVER, .worker = -1, .early_deadline = LOOP_NEVER, .step_deadline = LOOP_NEVER, .pipe = {{.fd = -1}, {.fd = -1}}};
+                     .setup_deadline = LOOP_NEVER,
+                     .stopped_deadline = LOOP_NEVER, .worker = -1, .early_deadline = LOOP_NEVER, .step_deadline = LOOP_NEVER, .pipe = {{.fd = -1}, {.fd = -1}}};
 }
 
 /* What the guard is told of the region; there is a worker. */
@@ -108,12 +115,18 @@ int run_scratch(const Spawned *s, int scratch);
 void run_born(Run *run, int scratch, bool attached);
 /* A Run that is ALLOCATED, or was when it ended, joins its tree: everything that a living region waits for is registered. */
 void run_watch(Run *run);
+/* Somebody wants nothing of the invocation: recorded once, before anything of its end is (I-78). */
+void run_note_unwanted(Run *run);
+/* Its worker and its guard may be stopped: who waits is told, and they are killed after a while. */
+void run_watch_stopped(Run *run);
 /* What is left of the store's commits is brought in at that time, as long as the tree has anything to wait for. */
 void run_watch_store(Run *run, const uint64_t *due);
 /* From there on it waits for its teardown, and for nothing that the region does. */
 void run_watch_end(Run *run);
 /* Until the first Run of the tree is over, and with it all others. */
 void run_until_over(Tree *tree);
+/* A signal, or a client's cancel, ends the whole tree. For who may not have got on because of it; true when this Run is cancelled. */
+bool run_heed_signals(Run *run);
 /* DECLARED -> ALLOCATED, or an end. */
 void run_begin(Run *run);
 /* Its parts, for who does them in another order. run_allocate: as record_start(); run_not_recorded: what follows from its failure. */
@@ -134,6 +147,8 @@ void run_end_moves(Tree *tree);
 void run_drop(Run *run);
 /* Says on standard error how it ended, as far as that is wanted. */
 void run_tell(const Run *run);
+/* The program could not be executed: ends the region with that. error: of execve, as STATUS_EXEC_FAILED has it. */
+void run_not_executed(Region *r, int error);
 /* Frees what the Run holds; its region is at an end. */
 void run_deinit(Run *run);
 /* What the store cannot record, or how else it failed us. */
@@ -144,6 +159,8 @@ void run_store_trouble(Run *run, const char *what, int e, const Diag *d);
  * true when it runs or did so, false when there is none left. */
 void run_release_find(Run *run);
 bool run_release_next(Run *run);
+/* The storage is given back: true when a callback did not run. Then run_release_next() begins those again, each once (I-74). */
+bool run_release_again(Run *run);
 /* A callback is over: what became of it is noted for its owner, and it is freed. */
 void run_release_over(Run *callback);
 /* The one above ended meanwhile: callbacks are not cut off, but are to be done within its bound as well. */
@@ -173,3 +190,7 @@ void run_free_subs(Tree *tree);
 void run_judge_rest(Run *run);
 /* Hands what the pipe has to the desk. */
 void run_judge_lines(Run *run);
+
+/* run-sender.c: the words for the sender of a signal that ends the invocation. */
+#define SENDER_MAX 256
+void run_sender(const struct signalfd_siginfo *si, char ret[static SENDER_MAX]);

@@ -118,7 +118,8 @@ bool run_prepared_is_true(const Run *run) {
 }
 
 bool run_prepared_fits(const Run *run, const Grant *g) {
-        return !run->region.recorded_start || (!g->trace.set && json_array_size(g->reductions) == 0 && json_array_size(g->beyond) == 0);
+        return !run->region.recorded_start || (!g->trace.set && run->region.grant->cancel_bound_usec == g->cancel_bound_usec &&
+                                               json_array_size(g->reductions) == 0 && json_array_size(g->raised) == 0 && json_array_size(g->beyond) == 0);
 }
 
 void run_bind(Run *run, Tree *tree, const RunOptions *o, const Grant *g) {

@@ -11,17 +11,44 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "manifest/skill.h"
+#include "policy/admit.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+static json_t *find_note(const json_t *list, const char *entry) {
+        for (size_t i = 0; i < json_array_size(list); i++)
+                if (json_text_is(json_object_get(json_array_get(list, i), "entry"), entry))
+                        return json_array_get(list, i);
+        return NULL;
+}
+
+/* A second try stands in the note of the first. */
 static int note(json_t *list, const char *entry, const char *region, const char *outcome, int exit_code, uint64_t usec) {
         json_t *o = json_pack("{s:s, s:s?, s:s, s:o, s:o}", "entry", entry, "region", region, "outcome", outcome, "exit_code",
                               exit_code < 0 ? json_null() : json_integer(exit_code), "usec", json_u64(usec));
+        json_t *first = find_note(list, entry);
 
-        return json_array_append_new(list, o) < 0 ? -ENOMEM : 0;
+        if (o && first)
+                json_object_del(o, "entry");
+        return (first ? json_object_set_new(first, "retry", o) : json_array_append_new(list, o)) < 0 ? -ENOMEM : 0;
+}
+
+/* The callback's program did not run: there was no time for it, or its region could not be made (I-74). */
+static bool did_not_run(const json_t *list, const char *entry) {
+        const json_t *o = find_note(list, entry), *outcome = json_object_get(o, "outcome");
+
+        return o && !json_object_get(o, "retry") && !json_text_is(outcome, "interrupted") &&
+               (json_is_null(json_object_get(o, "region")) || json_text_is(outcome, outcome_name(OUTCOME_SETUP_FAILED)));
+}
+
+/* The time that is left until then, in equal parts for all that are still to come: one that hangs takes its own part (I-74). */
+static uint64_t part_of(uint64_t until, size_t n) {
+        uint64_t now = clock_mono_usec();
+
+        return until > now ? now + (until - now) / n : until;
 }
 
 /* The environment of the skill, and what the callback is for. */
@@ -51,6 +78,7 @@ static Grant grant_of(const Owner *o, const ReleaseGrant *rel, char **env, uint6
         for (size_t i = 0; i < BUDGET_FIELDS; i++) {
                 uint64_t *v = budget_at(&g.budget, &budget_fields[i]);
 
+                g.limit_by[i] = LIMIT_BY_ABOVE; /* a part of what the region itself had */
                 *v = MIN(*v, budget_get(&o->grant->budget, &budget_fields[i]));
         }
         g.budget.wall_usec = MIN(g.budget.wall_usec, left);
@@ -83,6 +111,8 @@ static int make(const Owner *o, const ReleaseGrant *rel, Tree *tree, Run *run) {
                 return e;
         memcpy(run->region.parent, o->region, REGION_ID_MAX);
         run->region.callback = rel->entry;
+        run->region.owner_failed = o->failed;
+        run->region.callback_again = o->again;
         run->region.vault_parent = o->vault;
         run->feed = &feed;
         return 0;
@@ -93,21 +123,35 @@ static int note_of(const Run *run, json_t *list) {
         int e = note(list, r->callback, r->recorded_start ? r->id : NULL, outcome_name(r->outcome), r->outcome == OUTCOME_EXITED ? r->status : -1,
                      clock_mono_usec() - run->began_usec);
 
-        if (e == 0 && r->discards && json_object_set_new(json_array_get(list, json_array_size(list) - 1), "discarded", json_true()) < 0)
-                e = -ENOMEM;
+        if (e == 0 && r->discards) {
+                json_t *o = find_note(list, r->callback), *second = json_object_get(o, "retry");
+
+                e = json_object_set_new(second ?: o, "discarded", json_true()) < 0 ? -ENOMEM : 0;
+        }
         return e;
 }
 
 static uint64_t bound_of(const Region *r) {
-        return r->ended_usec + r->grant->cancel_bound_usec / 4 * 3;
+        return r->ended_usec + admit_callbacks_usec(r->grant);
+}
+
+/* The second tries have as long again, when the region's storage is given back. */
+static uint64_t bound_again(const Run *run) {
+        return run->step_since + admit_callbacks_usec(run->region.grant);
 }
 
 /* All that are above and have ended want to be done within their bounds, too. */
 static Owner owner_of(const Run *run) {
         const Region *r = &run->region;
         Owner o = {.options = run->options, .store = run->store, .region = r->id, .outcome = outcome_name(r->outcome), .grant = r->grant,
+                   .failed = !outcome_is_breach(r->outcome) && !outcome_is_kept(r->outcome, r->status, r->grant->commit),
                    .vault = r->vault, .until = bound_of(r)};
 
+        if (run->step == RUN_RETRY) {
+                o.again = true;
+                o.vault = NULL; /* its sections are overwritten */
+                o.until = bound_again(run);
+        }
         for (const Run *above = run->parent; above; above = above->parent)
                 if (above->region.outcome != OUTCOME_NONE)
                         o.until = MIN(o.until, bound_of(&above->region));
@@ -156,10 +200,13 @@ bool run_release_next(Run *run) {
         Region *r = &run->region;
 
         while (run->n_to_call > 0 && !run->callback) {
-                const ReleaseGrant *rel = &r->grant->releases[--run->n_to_call];
-                const Owner o = owner_of(run);
+                const ReleaseGrant *rel = &r->grant->releases[run->n_to_call - 1];
+                Owner o = owner_of(run);
                 int e;
 
+                o.until = part_of(o.until, run->n_to_call--);
+                if (o.again && !did_not_run(r->callbacks, rel->entry))
+                        continue;
                 if (run->store_failed || clock_mono_usec() >= o.until)
                         e = note(r->callbacks, rel->entry, NULL, "not_run", -1, 0);
                 else
@@ -170,6 +217,17 @@ bool run_release_next(Run *run) {
                 }
         }
         return run->callback != NULL;
+}
+
+bool run_release_again(Run *run) {
+        const Region *r = &run->region;
+
+        for (size_t i = 0; i < r->grant->n_releases && !run->store_failed; i++)
+                if (did_not_run(r->callbacks, r->grant->releases[i].entry)) {
+                        run->n_to_call = r->grant->n_releases;
+                        return true;
+                }
+        return false;
 }
 
 void run_release_over(Run *run) {
@@ -187,7 +245,7 @@ void run_release_over(Run *run) {
 
 void run_release_hurry(Run *run, const Run *above) {
         Budget *b = &run->lent_grant.budget;
-        uint64_t until = bound_of(&above->region), now = clock_mono_usec();
+        uint64_t until = part_of(bound_of(&above->region), run->parent->n_to_call + 1), now = clock_mono_usec();
 
         b->wall_usec = MIN(b->wall_usec, until > now ? until - now : 1);
         if (run->region.budget.wall_deadline != LOOP_NEVER)
@@ -226,6 +284,8 @@ static int grant_again(Store *store, const Policy *policy, const RegionRow *row,
                 e = grant_recorded(json_object_get(row->detail, "grant"), &had);
         if (e == 0)
                 e = grant_within(ret, &had, &had.budget, NULL, &d);
+        if (e == 0 && !ret->cancel_declared)
+                ret->cancel_bound_usec = had.cancel_bound_usec; /* as it was computed */
         if (e == 0)
                 e = secrets_settle(ret, &(SecretsOf){.store = store, .policy = policy}, &d);
         if (e != 0) {
@@ -242,7 +302,7 @@ static int call_alone(const Owner *o, const ReleaseGrant *rel, json_t *list, boo
         Run run;
         int e;
 
-        if (clock_mono_usec() >= o->until)
+        if (*ret_failed || clock_mono_usec() >= o->until)
                 return note(list, rel->entry, NULL, "not_run", -1, 0);
         e = make(o, rel, &tree, &run);
         if (e == 0) {
@@ -261,6 +321,13 @@ static int call_alone(const Owner *o, const ReleaseGrant *rel, json_t *list, boo
         return e;
 }
 
+static const ReleaseGrant *find_release(const Grant *g, const char *name) {
+        for (size_t i = 0; name && i < g->n_releases; i++)
+                if (strcmp(g->releases[i].entry, name) == 0)
+                        return &g->releases[i];
+        return NULL;
+}
+
 int run_release_left(Store *store, const Policy *policy, Spawner *spawner, const RegionRow *row, json_t **ret) {
         const json_t *names = json_object_get(row->detail, "release");
         const RunOptions options = {.quiet = true, .spawner = spawner};
@@ -268,6 +335,7 @@ int run_release_left(Store *store, const Policy *policy, Spawner *spawner, const
         _cleanup_grant_ Grant grant = {};
         Owner o = {.options = &options, .store = store, .region = row->region, .outcome = outcome_name(OUTCOME_CANCELLED), .grant = &grant};
         bool failed = false;
+        uint64_t until;
         int e;
 
         if (json_array_size(names) == 0)
@@ -277,20 +345,26 @@ int run_release_left(Store *store, const Policy *policy, Spawner *spawner, const
                 return -ENOMEM;
         signal(SIGPIPE, SIG_IGN);
         e = grant_again(store, policy, row, &grant);
-        o.until = clock_mono_usec() + grant.cancel_bound_usec / 4 * 3;
-        for (size_t i = json_array_size(names); e >= 0 && i-- > 0;) {
-                const char *name = json_text(json_array_get(names, i)), *begun = name ? begun_in(row, name) : NULL;
-                const ReleaseGrant *rel = NULL;
+        until = clock_mono_usec() + admit_callbacks_usec(&grant);
+        o.failed = json_text_is(json_object_get(row->detail, "commit"), "success");
+        for (size_t i = json_array_size(names); e >= 0 && i > 0; i--) {
+                const char *name = json_text(json_array_get(names, i - 1)), *begun = name ? begun_in(row, name) : NULL;
+                const ReleaseGrant *rel = find_release(&grant, name);
 
-                for (size_t k = 0; k < grant.n_releases; k++)
-                        if (name && strcmp(grant.releases[k].entry, name) == 0)
-                                rel = &grant.releases[k];
+                o.until = part_of(until, i);
                 if (begun)
                         e = note(list, name, begun, "interrupted", -1, 0);
-                else if (rel && !failed)
+                else if (rel)
                         e = call_alone(&o, rel, list, &failed);
                 else
                         e = note(list, name ?: "", NULL, "not_run", -1, 0);
+        }
+        until = clock_mono_usec() + admit_callbacks_usec(&grant);
+        o.again = true;
+        for (size_t i = grant.n_releases; e >= 0 && i > 0; i--) {
+                o.until = part_of(until, i);
+                if (did_not_run(list, grant.releases[i - 1].entry))
+                        e = call_alone(&o, &grant.releases[i - 1], list, &failed);
         }
         if (e < 0)
                 return e;

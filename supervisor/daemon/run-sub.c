@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/rate.h"
 #include "daemon/receipt.h"
 #include "daemon/registry.h"
 #include "daemon/secrets.h"
@@ -52,14 +53,34 @@ static int load_skill(Run *parent, const DeskStart *s, Skill **ret, Diag *reterr
         return diag(reterr, e > 0 ? DESK_START_E_STORE : e, "%s", d.text);
 }
 
+static void note_refusal(const Run *parent, const Grant *g, const Diag *why) {
+        Diag d = {};
+
+        if (record_refused(parent->store, NULL, g, why->text, &d) != 0)
+                log_warning("the refusal of sub-skill %s is not recorded: %s", g->skill_name, d.text);
+}
+
 static int within_parent(Run *parent, const DeskStart *s, Grant *g, Diag *reterr) {
         Region *p = &parent->region;
+        WipeRate rate;
         Diag d = {};
         Budget left = region_budget_left(&p->budget, clock_mono_usec());
         int e;
 
-        left.output_bytes = p->io.output_max > p->io.output_used ? p->io.output_max - p->io.output_used : 0;
+        left.output_bytes = p->io.output_max == BUDGET_NONE              ? BUDGET_NONE
+                            : p->io.output_max > p->io.output_used ? p->io.output_max - p->io.output_used
+                                                                   : 0;
         e = grant_within(g, p->grant, &left, parent->options->policy, &d);
+        if (e == 0) {
+                rate_get(store_dir(parent->store), false, &rate);
+                e = admit(g, &rate, p->grant->cancel_bound_usec, &d);
+        }
+        if (e == GRANT_E_BOUNDS) {
+                const Grant named = {.skill_name = g->skill_name, .skill_digest = g->skill_digest};
+
+                note_refusal(parent, &named, &d);
+                return told(parent, s, DESK_START_E_REFUSED, d.text, reterr);
+        }
         if (e == 0) {
                 e = secrets_settle(g, &(SecretsOf){parent->store, parent->store_path, parent->options->policy}, &d);
                 if (e > 0)
@@ -83,6 +104,8 @@ static int make_grant(Run *parent, const DeskStart *s, Grant *ret, Diag *reterr)
         if (e < 0)
                 return e;
         e = policy_grant(skill, &request, parent->options->policy, ret, &d);
+        if (e == GRANT_E_BOUNDS)
+                note_refusal(parent, &(Grant){.skill_name = skill->md.name, .skill_digest = skill->bundle.digest}, &d);
         if (e == GRANT_E_USAGE || e == GRANT_E_NOT_FOUND || e == GRANT_E_NOT_EXECUTABLE)
                 return told(parent, s, DESK_START_E_SKILL, d.text, reterr);
         if (e != 0)
@@ -144,6 +167,7 @@ static json_t *answer_of(const Run *run) {
         if (!o || e < 0 || json_object_set_new(o, "region", json_string(r->id)) < 0 ||
             json_object_set_new(o, "output", json_stringn(text.n ? text.data : "", text.n)) < 0 ||
             json_object_set_new(o, "output_cut", json_boolean(r->io.out.cut)) < 0 ||
+            (*r->discarded && json_object_set_new(o, "discarded", json_string(r->discarded)) < 0) ||
             (run_memory_ended(run) && json_object_set(o, "memory", (json_t *)run_memory_ended(run)) < 0) ||
             (desk_result(run->desk) && json_object_set(o, "result", (json_t *)desk_result(run->desk)) < 0)) {
                 json_decref(o);

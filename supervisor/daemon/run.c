@@ -10,6 +10,7 @@
 #include "daemon/record.h"
 #include "daemon/recover.h"
 #include "engine/fold.h"
+#include "region/region-cgroup-home.h"
 #include "scrub/teardown.h"
 #include "spawn/kept.h"
 #include "spawn/plan.h"
@@ -36,6 +37,8 @@ int run_take_signals(void) {
         if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
                 return -errno;
         fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (fd >= 0)
+                store_stop_at(fd);
         return fd < 0 ? -errno : fd;
 }
 
@@ -49,8 +52,10 @@ void run_store_trouble(Run *run, const char *what, int e, const Diag *d) {
 int run_allocate(Run *run, Tier tier, bool with_pid, const RecordAhead *ahead, Diag *d) {
         Region *r = &run->region;
         _cleanup_json_ json_t *copies = NULL, *evidence = NULL;
-        int e = record_start(run->store, r, tier_name(tier), with_pid, &copies, &evidence, ahead, d);
+        int e;
 
+        r->given = run->parent ? NULL : run->options->given;
+        e = record_start(run->store, r, tier_name(tier), with_pid, &copies, &evidence, ahead, d);
         if (e != 0)
                 return e;
         r->recorded_start = true;
@@ -158,6 +163,8 @@ void run_not_recorded(Run *run, int e, const Diag *d) {
         bool limit = e == RECORD_E_LIMIT || e == RECORD_E_GATE;
 
         run->too_many = e == RECORD_E_LIMIT;
+        if ((e == RECORD_E_STORE || e < 0) && run_heed_signals(run)) /* which ended the wait for the store */
+                return;
         if (e == RECORD_E_STORE || e < 0)
                 run_store_trouble(run, "the store cannot record the region", e, d);
         region_end(&run->region, limit ? OUTCOME_DENIED : OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d->text ? d->text : store_strerror(e));
@@ -168,7 +175,7 @@ static bool ready(Run *run, Diag *d) {
         Region *r = &run->region;
         int e;
 
-        if ((e = ready_store(run, d)) != 0)
+        if ((e = ready_store(run, d)) != 0 && !run_heed_signals(run))
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d->text ? d->text : store_strerror(e));
         return e == 0;
 }
@@ -230,6 +237,8 @@ static void begin(Run *run, Ahead *ahead) {
 void run_begin(Run *run) {
         Ahead ahead;
 
+        if (!run->options->groups) /* while no child of ours is in the group that is to be divided: a guard is one */
+                home_settle(NULL);
         ahead_begin(&ahead, run);
         begin(run, &ahead);
         store_commit_rest(TAKE_PTR(run->rest));
@@ -244,40 +253,6 @@ void run_drop(Run *run) {
                 return;
         if (teardown_drop(r, &d) != 0)
                 log_error("%s", d.text);
-}
-
-void run_tell(const Run *run) {
-        const Region *r = &run->region;
-
-        switch (r->outcome) {
-        case OUTCOME_EXITED:
-        case OUTCOME_SIGNALED:
-                if (run->options->verbose || *r->reason)
-                        log_note("region %s %s %d%s%s", r->id, outcome_name(r->outcome), r->status, *r->reason ? ": " : "", r->reason);
-                break;
-        case OUTCOME_SETUP_FAILED:
-                log_error("%s", r->reason);
-                break;
-        case OUTCOME_CANCELLED:
-                if (!run->options->quiet)
-                        log_note("region %s cancelled: %s", r->id, r->reason);
-                break;
-        case OUTCOME_NONE:
-        case OUTCOME_TIMED_OUT:
-        case OUTCOME_OUT_OF_REGION:
-        case OUTCOME_CPU_EXCEEDED:
-        case OUTCOME_PIDS_EXCEEDED:
-        case OUTCOME_OUTPUT_EXCEEDED:
-        case OUTCOME_SCRATCH_EXCEEDED:
-        case OUTCOME_FILE_SIZE_EXCEEDED:
-        case OUTCOME_DENIED:
-        case OUTCOME_GUARD_LOST:
-        default:
-                if (!r->recorded_start)
-                        log_error("refused: %s", r->reason);
-                else if (!run->options->quiet)
-                        log_note("region %s %s: %s ('lethe why %s' tells more)", r->id, outcome_name(r->outcome), r->reason, r->id);
-        }
 }
 
 static bool wants_receipt(const RunOptions *o) {
@@ -334,7 +309,7 @@ static void catch_up(Run *run) {
 static json_t *end_of_notes(Run *run, int signals, bool *ret_failed) {
         const Region *r = &run->region;
         uint64_t added = run->desk ? desk_notes(run->desk) : 0;
-        bool dropped = outcome_is_breach(r->outcome);
+        bool dropped = outcome_is_breach(r->outcome) || *r->discarded;
         json_t *o = r->grant->notes ? json_pack("{s:o, s:o}", "added", json_u64(added), "dropped", json_u64(dropped ? added : 0)) : NULL;
         Diag d;
 
@@ -354,7 +329,7 @@ const json_t *run_memory_ended(const Run *run) {
 
 /* One that waits, unless it was recorded ahead and as many regions live as may: the one that is begun anew then says so. */
 static Run *take_prepared(const RunOptions *o, const Grant *g) {
-        Run *run = pool_take(o->pool, g, o->turn);
+        Run *run = g->name ? NULL : pool_take(o->pool, g, o->turn); /* a name stands in what is recorded first */
         Diag d;
 
         if (run && run->region.ahead && record_taken(run->store, &run->region, &d) != 0) {
@@ -375,6 +350,7 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
         json_t *notes;
         int e, code;
 
+        store_stop_at(signals);
         e = prepared ? 0 : region_init(r, g);
         if (e != 0)
                 return refuse(o, g, strerror(-e));

@@ -9,6 +9,7 @@
 #include "spawn/spawner.h"
 #include "store/store.h"
 
+#include <stdatomic.h>
 #include <sys/signalfd.h>
 
 typedef struct Pool Pool; /* daemon/pool.h */
@@ -22,6 +23,7 @@ typedef struct RunOptions {
         CgroupPool *groups;  /* borrowed; NULL: each region's control groups are made for it and removed */
         bool verbose;        /* one line also when all went well */
         bool quiet;          /* errors only */
+        const json_t *given; /* borrowed: what of shared belief its input holds, as desk_record_given() takes it; NULL: nothing that is known */
         bool promote;        /* the notes that the region left are promoted when it was recorded (G-5); not those of what it started */
 
         /* Of an invocation that is one of several in this process (`lethe serve`). */
@@ -40,6 +42,8 @@ typedef struct RunOptions {
         void (*over)(void *userdata, int code);
         /* What the descriptor `signals` is about when it is an eventfd: false: nothing that was not told already. */
         bool (*ordered)(void *userdata, struct signalfd_siginfo *ret);
+        /* Borrowed: true when somebody asked that nothing of the invocation is kept (I-78), until its end is recorded. NULL: who asks writes to the store. */
+        const atomic_bool *unwanted;
         void *userdata;
 } RunOptions;
 

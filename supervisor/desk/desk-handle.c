@@ -32,6 +32,8 @@ static RpcCode from_handle(int code) {
                 return RPC_E_CONFLICT;
         case HANDLE_E_TOO_MANY:
                 return RPC_E_TOO_MANY;
+        case HANDLE_E_OLD:
+                return RPC_E_TOO_OLD;
         case HANDLE_E_ESCAPE:
                 return RPC_E_KEY_ESCAPE;
         default:

@@ -194,6 +194,15 @@ int desk_memory_hold(Desk *d, HeldMemory *h, Mutated *ret, Diag *reterr) {
         return add(d, h);
 }
 
+bool desk_memory_is_held(const Desk *d, const char *scope, const char *kind, const char *id) {
+        Kind k = d->n_memory > 0 ? kind_from_name(kind) : KIND_NONE;
+
+        for (size_t i = 0; i < d->n_memory; i++)
+                if (d->memory[i].kind == k && strcmp(id_of(&d->memory[i]), id) == 0 && strcmp(d->memory[i].scope, scope) == 0)
+                        return true;
+        return false;
+}
+
 bool desk_holds_memory(const Desk *d) {
         return d->n_memory > 0;
 }

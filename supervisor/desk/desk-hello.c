@@ -24,11 +24,11 @@ static int add_vault(const Desk *d, json_t *o) {
         int r = tree && vault_hand_over(d->vault, d->vault, key) ? 0 : -ENOMEM;
 
         if (r == 0)
-                r = json_object_set_new(o, "key", json_string(key)) | json_object_set_new(o, "sections", vault_declared(d->vault));
+                r = json_object_set_new(o, "key", json_string(key)) | json_object_set_new(o, "sections", vault_declared(d->vault, d->vault));
         for (const Vault *v = vault_above(d->vault); v && r == 0; v = vault_above(v)) {
                 r = -1;
                 if (vault_hand_over(v, d->vault, key))
-                        r = json_array_append_new(tree, json_pack("{s:s, s:s, s:o}", "key", key, "region", vault_region(v), "sections", vault_declared(v)));
+                        r = json_array_append_new(tree, json_pack("{s:s, s:s, s:o}", "key", key, "region", vault_region(v), "sections", vault_declared(v, d->vault)));
         }
         sodium_memzero(key, sizeof(key));
         if (r == 0 && json_array_size(tree) > 0)

@@ -36,6 +36,13 @@ typedef enum DeskState {
 
 enum { LOG_DEBUG_, LOG_INFO_, LOG_WARNING_, LOG_ERROR_, LOG_LEVELS };
 
+/* Reads, to be recorded with the region's end (desk-reads.c). */
+typedef struct DeskReads {
+        json_t *of;    /* scope -> kind -> id -> versions; owned, NULL: nothing */
+        size_t n;
+        uint64_t more; /* what had no room */
+} DeskReads;
+
 struct Desk {
         Store *store;        /* borrowed */
         const Grant *grant;  /* borrowed */
@@ -55,6 +62,7 @@ struct Desk {
         size_t n_memory, memory_bytes;
         uint64_t memory_again;              /* bytes of them that were done again for answers */
         json_t *memory_end;                 /* as desk_memory_ended() has it */
+        DeskReads belief, remembered;
         uint64_t memory_reads, memory_records; /* other memory.* requests that did, and the records that they were answered */
         bool discards;       /* nothing of what it proposes will be kept, and each answer says so */
         bool recorded;       /* the engine has recorded the refusal that is being answered (slot.refused, mutation.refused) */
@@ -135,7 +143,15 @@ typedef struct HeldMemory {
 int desk_memory_hold(Desk *d, HeldMemory *h, Mutated *ret, Diag *reterr);
 /* A transaction to read memory in as this region would leave it if it ended now; to be aborted. Returns 0, RpcCode with a message. */
 int desk_memory_look(Desk *d, Txn **ret, Diag *reterr);
+/* Is there anything held of this record? kind by its name. */
+bool desk_memory_is_held(const Desk *d, const char *scope, const char *kind, const char *id);
 void desk_memory_free(Desk *d);
+
+/* A version of a record was read. Returns 0 or -ENOMEM. */
+int desk_read_of(Desk *d, DeskReads *r, const char *scope, const char *kind, const char *id, uint64_t version);
+/* Each row of an answer, by its `kind` or `bucket`, `id` and `version`; kind and id where a row does not say them. */
+int desk_read_rows(Desk *d, DeskReads *r, const char *scope, const char *kind, const char *id, const json_t *rows);
+void desk_reads_deinit(DeskReads *r);
 
 /* What was read of typed memory, for the event memory.read; the same. */
 int desk_memory_summary(const Desk *d, json_t **ret);

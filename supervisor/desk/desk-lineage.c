@@ -1,6 +1,7 @@
-/* Runs: supervisor. Lineage detail "handles": each issue, use, refusal and unbinding of a handle as an event of its own (I-37). The level
- * changes what is recorded and nothing that occurs (I-38): traces are kept here and written in batches, so that no request waits for the
- * ledger because of them; they are bounded, because no region may write the ledger without end. */
+/* Runs: supervisor. Lineage detail "handles": each issue, use, refusal and unbinding of a handle as an event of its own (I-37), of this region's
+ * handles whoever uses them, and of others' handles that this region uses (I-75). The level changes what is recorded and nothing that occurs (I-38):
+ * traces are kept here and written in batches, so that no request waits for the ledger because of them; they are bounded, because no region may write
+ * the ledger without end. */
 #include "desk/desk-internal.h"
 
 #include "base/clock.h"
@@ -14,14 +15,15 @@
 #define TRACES_MAX 16384 /* of one invocation; what comes then is counted */
 
 static int add_trace(Desk *d, const HandleTrace *t) {
-        _cleanup_json_ json_t *row = json_pack("{s:s, s:s?, s:s?}", "what", t->what, "handle", t->handle, "section", t->section);
+        _cleanup_json_ json_t *row = json_pack("{s:s, s:s?, s:s?, s:s*, s:s*}", "what", t->what, "handle", t->handle, "section", t->section, "by", t->by, "of", t->of);
         char time[CLOCK_TEXT_MAX];
 
-        if (!row || json_object_set_new(row, "at", json_string(clock_format(clock_real_usec(), time))) < 0)
+        if (!row || json_object_set_new(row, "at", json_string(clock_format(t->usec ? t->usec : clock_real_usec(), time))) < 0)
                 return -ENOMEM;
         if (t->code && json_object_set_new(row, "code", json_string(handle_code_name(t->code))) < 0)
                 return -ENOMEM;
-        if (!t->code && *t->what == 'd' && json_object_set_new(row, "access", json_string(t->write ? "write" : "read")) < 0)
+        if (*t->what == 'd' && (json_object_set_new(row, "access", json_string(t->write ? "write" : "read")) < 0 ||
+                                json_object_set_new(row, "version", json_u64(t->version)) < 0))
                 return -ENOMEM;
         return json_array_append(d->traces, row) < 0 ? -ENOMEM : 0;
 }
@@ -31,6 +33,7 @@ void desk_trace(void *desk, const HandleTrace *t) {
 
         if (d->grant->lineage != LINEAGE_HANDLES)
                 return;
+        d->traces_dropped += t->more;
         if (d->n_traces >= TRACES_MAX || add_trace(d, t) < 0)
                 d->traces_dropped++;
         else

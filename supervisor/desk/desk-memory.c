@@ -38,6 +38,8 @@ static int take_scope(const Desk *d, const char *scope, MemoryAccess a, Of *ret,
         if (!ret->right || !ret->right->may[a])
                 return not_granted(a, reterr);
         ret->scope = ret->right->scope;
+        ret->kind = KIND_NONE;
+        ret->id = NULL;
         return 0;
 }
 
@@ -172,6 +174,16 @@ int desk_do_memory_delete(Desk *d, json_t *params, json_t **ret_result, Diag *re
         return desk_answer_held(d, json_pack("{s:s, s:[{s:s, s:s}], s:b}", "scope", of.scope, "deleted", "kind", kind_name(of.kind), "id", id, "held", 1), ret_result);
 }
 
+static int read_rows(Desk *d, const Of *of, const json_t *rows) {
+        return desk_read_rows(d, &d->remembered, of->scope, kind_name(of->kind), of->id, rows);
+}
+
+static int read_one(Desk *d, const Of *of, json_t *record) {
+        _cleanup_json_ json_t *rows = json_pack("[O]", record);
+
+        return rows ? read_rows(d, of, rows) : -ENOMEM;
+}
+
 int desk_do_memory_load(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
         const char *scope = NULL, *kind, *id;
         _cleanup_json_ json_t *record = NULL;
@@ -189,7 +201,8 @@ int desk_do_memory_load(Desk *d, json_t *params, json_t **ret_result, Diag *rete
         if (r != 0)
                 return r;
         d->memory_records++;
-        return answer(json_pack("{s:O}", "record", record), ret_result);
+        r = answer(json_pack("{s:O}", "record", record), ret_result);
+        return r == 0 ? read_one(d, &of, record) : r;
 }
 
 int desk_do_memory_list(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
@@ -225,7 +238,8 @@ int desk_do_memory_list(Desk *d, json_t *params, json_t **ret_result, Diag *rete
         if (r != 0)
                 return r;
         d->memory_records += json_array_size(rows);
-        return answer(json_pack("{s:O, s:s*}", "records", rows, "next", *next ? next : NULL), ret_result);
+        r = read_rows(d, &of, rows);
+        return r < 0 ? r : answer(json_pack("{s:O, s:s*}", "records", rows, "next", *next ? next : NULL), ret_result);
 }
 
 int desk_do_memory_search(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
@@ -261,7 +275,8 @@ int desk_do_memory_search(Desk *d, json_t *params, json_t **ret_result, Diag *re
         if (r != 0)
                 return r;
         d->memory_records += json_array_size(rows);
-        return answer(json_pack("{s:O, s:o*}", "records", rows, "cut", cut ? json_true() : NULL), ret_result);
+        r = read_rows(d, &of, rows);
+        return r < 0 ? r : answer(json_pack("{s:O, s:o*}", "records", rows, "cut", cut ? json_true() : NULL), ret_result);
 }
 
 int desk_do_memory_history(Desk *d, json_t *params, json_t **ret_result, Diag *reterr) {
@@ -285,6 +300,8 @@ int desk_do_memory_history(Desk *d, json_t *params, json_t **ret_result, Diag *r
                 r = begin_read(d, &t, reterr);
         if (r == 0)
                 r = memory_changes(t, of.scope, of.kind, of.id, after ? (uint64_t)json_integer_value(after) : 0, limit, &changes, &next, reterr);
+        if (r == 0)
+                r = read_rows(d, &of, changes);
         if (r == 0 || !t)
                 return r ? r : answer(json_pack("{s:O, s:o*}", "changes", changes, "next", next ? json_u64(next) : NULL), ret_result);
         return end_read(&of, r, NULL, reterr);

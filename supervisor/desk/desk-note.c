@@ -139,6 +139,9 @@ int desk_do_canon_read(Desk *d, json_t *params, json_t **ret_result, Diag *reter
         if (r != 0)
                 return r > 0 ? (int)rpc_of_engine((EngineCode)r) : diag(reterr, RPC_E_INTERNAL, "shared belief: %s", store_strerror(r));
         d->belief_rows += json_array_size(rows);
+        r = desk_read_rows(d, &d->belief, d->grant->canon, NULL, NULL, rows);
+        if (r < 0)
+                return r;
         *ret_result = json_pack("{s:O, s:s*}", "rows", rows, "next", *next ? next : NULL);
         return *ret_result ? 0 : -ENOMEM;
 }

@@ -56,16 +56,12 @@ static int finish_with(Desk *d, Txn **t, const char *type, const json_t *fields,
 
 int desk_finish(Desk *d, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
-        _cleanup_json_ json_t *logged = NULL, *believed = NULL, *remembered = NULL;
+        _cleanup_json_ json_t *logged = NULL;
         int r;
 
         r = desk_trace_flush(d, true, reterr);
         if (r == 0)
                 r = desk_log_summary(d, &logged);
-        if (r == 0)
-                r = desk_belief_summary(d, &believed);
-        if (r == 0)
-                r = desk_memory_summary(d, &remembered);
         for (size_t code = 0; r == 0 && code < RPC_CODES; code++) {
                 _cleanup_json_ json_t *fields = NULL;
 
@@ -76,13 +72,7 @@ int desk_finish(Desk *d, Diag *reterr) {
                 d->refused[code] = 1;
         }
         if (r == 0)
-                r = finish_with(d, &t, "belief.read", believed, reterr);
-        if (r == 0)
-                r = finish_with(d, &t, "memory.read", remembered, reterr);
-        if (r == 0)
                 r = finish_with(d, &t, "region.logged", logged, reterr);
-        if (r == 0)
-                d->belief_reads = d->belief_rows = d->memory_reads = d->memory_records = 0;
         if (r == 0 && t && store_commit(TAKE_PTR(t), reterr) != 0)
                 return DESK_E_STORE;
         return r;

@@ -47,6 +47,8 @@ void desk_free(Desk *d) {
         json_decref(d->result);
         json_decref(d->traces);
         desk_memory_free(d);
+        desk_reads_deinit(&d->belief);
+        desk_reads_deinit(&d->remembered);
         free(d);
 }
 

@@ -69,7 +69,12 @@ bool desk_holds_memory(const Desk *d);
 /* What desk_memory_end() came to, for the receipt: {"held","committed","discarded","refused":[{"op","scope","kind","id","code"}]}; NULL: nothing was held.
  * Borrowed. */
 const json_t *desk_memory_ended(const Desk *d);
-/* Records what was only counted so far: further refusals of each code (request.refused), the summary of log messages (region.logged) and
- * of what was read of shared belief and of memory (belief.read, memory.read). Called once before the region's end; also right after it was ended as `denied`.
- * Returns 0, DESK_E_STORE, -errno. */
+/* context.read: what a region is told of a note and of shared belief on its standard input: {"scope", "run", "note", "rows": [{"kind","id","version"}…]}. In
+ * the transaction of its beginning. Returns 0, -errno. */
+int desk_record_given(Txn *t, const Grant *grant, const char *region, const json_t *given);
+/* belief.read and memory.read: what the region read of shared belief and of typed memory, with its versions (I-77). In t, the transaction of its end and before
+ * that; may be called again when t was taken back. Returns 0, -errno. */
+int desk_reads_end(Desk *d, Txn *t);
+/* Records what was only counted so far: further refusals of each code (request.refused), the summary of log messages (region.logged). Called once before
+ * the region's end; also right after it was ended as `denied`. Returns 0, DESK_E_STORE, -errno. */
 int desk_finish(Desk *d, Diag *reterr);

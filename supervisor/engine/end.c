@@ -102,17 +102,20 @@ static int drop_notes(Txn *t, const char *region) {
 
 static int end(Txn *t, const json_t *row, const RegionEnd *e, const json_t *recovered, uint64_t *ret_released, uint64_t *ret_ended) {
         const char *outcome = json_text(json_object_get(e->ended, "outcome"));
-        _cleanup_json_ json_t *released = lineage_released(row, e->released), *full = json_array();
+        _cleanup_json_ json_t *released = lineage_released(row, e->released), *full = json_array(), *ended = json_copy((json_t *)e->ended);
+        const char *why = e->keep ? NULL : e->why;
         char broke[REGION_BROKE_MAX];
         bool keep = e->keep;
-        int r = released && full ? region_broke_above(t, row, broke) : -ENOMEM;
+        int r = released && full && ended ? region_broke_above(t, row, broke) : -ENOMEM;
 
-        if (r == 0 && keep && *broke) { /* a callback of a region that broke its budget, or a sub-skill that it took with it (I-98) */
+        if (r == 0 && keep && *broke) { /* somebody asked for it, or a callback of a region that broke its budget, or a sub-skill that it took with it (I-98) */
                 keep = false;
-                outcome = broke;
+                why = broke;
         }
+        if (r == 0 && why && json_object_set_new(ended, "discarded", json_string(why)) < 0)
+                r = -ENOMEM;
         if (r == 0)
-                r = settle_all(t, e->region, keep, outcome, full);
+                r = settle_all(t, e->region, keep, why ?: outcome, full);
         if (r == 0 && !keep)
                 r = drop_notes(t, e->region);
         if (r == 0)
@@ -122,7 +125,7 @@ static int end(Txn *t, const json_t *row, const RegionEnd *e, const json_t *reco
                 r = event_append(t, &(Event){.type = "region.recovered", .region = e->region, .fields = recovered},
                                  NULL, NULL);
         if (r == 0)
-                r = event_append(t, &(Event){.type = "invocation.ended", .region = e->region, .fields = e->ended},
+                r = event_append(t, &(Event){.type = "invocation.ended", .region = e->region, .fields = ended},
                                  ret_ended, NULL);
         if (r == 0)
                 r = region_json_del(t, e->region);
@@ -149,9 +152,24 @@ int engine_region_discards(Txn *t, const char *region, char ret[static ENGINE_DI
         return r == 0 ? region_broke_above(t, row, ret) : r;
 }
 
+int engine_region_discard(Txn *t, const char *region, const char *who, Diag *reterr) {
+        _cleanup_json_ json_t *row = NULL, *fields = json_pack("{s:s}", "who", who);
+        int r = region_json_get(t, region, &row);
+
+        if (r == ENGINE_E_NO_REGION)
+                return diag(reterr, r, "region %s is not alive", region);
+        if (r < 0 || json_object_get(row, "discard_asked"))
+                return r;
+        if (!fields || json_object_set_new(row, "discard_asked", json_string(who)) < 0)
+                return -ENOMEM;
+        r = event_append(t, &(Event){.type = "region.discard_asked", .region = region, .fields = fields}, NULL, NULL);
+        return r == 0 ? region_json_put(t, region, row, false) : r;
+}
+
 int engine_region_recover(Txn *t, const char *region, const json_t *evidence, Diag *reterr) {
         _cleanup_json_ json_t *row = NULL, *ended = NULL, *recovered = NULL;
         const char *left, *broke;
+        bool success;
         int r = region_json_get(t, region, &row);
 
         /* Another process was faster: what was to be done is done. */
@@ -161,15 +179,17 @@ int engine_region_recover(Txn *t, const char *region, const json_t *evidence, Di
                 return r;
         left = json_text(json_object_get(row, "left"));
         broke = json_text(json_object_get(row, "faulted"));
+        success = json_text_is(json_object_get(row, "commit"), "success");
         ended = json_pack("{s:s, s:s}", "outcome", left && broke ? broke : "cancelled", "reason", left ? "left_behind" : "supervisor_died");
         recovered = json_pack("{s:O, s:O, s:O?}", "supervisor", json_object_get(row, "supervisor"), "allocated",
                               json_object_get(row, "allocated"), "pid", json_object_get(row, "pid"));
         if (!ended || !recovered)
                 return -ENOMEM;
-        /* The proposals were acknowledged: they hold, unless a breach of a budget was recorded already. */
+        /* The proposals were acknowledged: they hold, unless a breach was recorded already, or they hold for exit code 0 alone, which nobody saw. */
         return end(t, row,
                    &(RegionEnd){.region = region,
-                                .keep = !json_object_get(row, "faulted"),
+                                .keep = !broke && !success,
+                                .why = broke ? NULL : "not_success",
                                 .released = evidence,
                                 .ended = ended},
                    recovered, NULL, NULL);

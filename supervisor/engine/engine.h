@@ -79,12 +79,14 @@ typedef struct RegionStart {
         uint64_t supervisor_pid;
         const char *parent;      /* region that started it, which must be alive; NULL: none */
         const char *callback;    /* with parent: it is that region's release callback of this entry (I-35); NULL: it is a sub-skill */
+        bool callback_again;     /* it did not run before: noted a second time, and no third (I-74) */
         const char *folder;      /* of a skill with release callbacks: where the next start finds them, when this one dies; else NULL */
         const json_t *release;   /* array of the entries of its callbacks; NULL: none */
         uint64_t max_regions;    /* refuse with ENGINE_E_TOO_MANY beyond; 0: no limit; store_regions_ahead() do not count */
-        const json_t *gates;     /* array of {"slot","schema"} that must hold (I-50..I-52), or NULL */
+        const json_t *gates;     /* array of {"slot","schema","max_age_usec"?} that must hold (I-50..I-52, I-76), or NULL */
+        uint64_t now_usec;       /* CLOCK_REALTIME, for the age of evidence; 0: the clock is asked */
         bool *ret_discards;      /* a region above broke its budget, so that nothing of this one will be kept (I-98); may be NULL */
-        json_t **ret_evidence;   /* object slot -> value, of what the gates read in this transaction; may be NULL when gates is */
+        json_t **ret_evidence;   /* object slot -> {"value","left_usec"?}, of what the gates read in this transaction; may be NULL when gates is */
 } RegionStart;
 /* Appends region.allocated, slot.defined for each new one of `slots`, and one slot.read for each slot of `reads` that has a value; makes
  * the region's row. That a callback began is noted in its parent's row, as {"entry","region"} in `callbacks`, so that it never begins twice.
@@ -93,6 +95,8 @@ typedef struct RegionStart {
  * After a refusal (bad_name, bad_schema, exists, too_many) the transaction is to be aborted; after ENGINE_E_GATE it has the verdicts and
  * region.refused in it and nothing else, and is to be committed. */
 int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t **ret_copies, Diag *reterr);
+/* Before anything is allocated: policy forbids it, or its teardown would not fit its bound (I-72, I-73). Appends region.refused. */
+int engine_region_refuse(Txn *t, const char *region, const char *skill, const char *digest_or_null, const char *code, const char *message);
 /* The supervisor learnt the pid of the region's first process: for recovery after a crash. start_ticks: field 22 of /proc/PID/stat. */
 int engine_region_pid(Txn *t, const char *region, uint64_t pid, uint64_t start_ticks, const char *cgroup_or_null, const char *scratch_or_null);
 
@@ -120,14 +124,18 @@ typedef struct RegionEnd {
         bool keep;               /* project the held proposals; false: discard (a breach) */
         const json_t *released;  /* fields of region.released: teardown evidence, usage, denials */
         const json_t *ended;     /* fields of invocation.ended: outcome, exit_code, signal, limiting_resource */
+        const char *why;         /* with keep false, when it is not the outcome: the reason that is recorded ("not_success", I-78); NULL: the outcome */
 } RegionEnd;
 /* One transaction: slot.written, slot.gathered or slot.discarded for each proposal, region.released, invocation.ended, and the verdicts for which enough
  * is gathered now; the row goes (I-15). */
 int engine_region_end(Txn *t, const RegionEnd *e, uint64_t *ret_released, uint64_t *ret_ended, Diag *reterr);
-/* Why nothing of this living region is kept, whatever its own end: "timed_out of REGION", which stands above it (I-98). Empty: no such reason. engine_region_end()
- * and engine_region_recover() look for themselves. Returns 0, ENGINE_E_NO_REGION, -errno. */
+/* Why nothing of this living region is kept, whatever its own end: "discard_asked" (engine_region_discard()), or "timed_out of REGION", which stands above it
+ * (I-98). Empty: no such reason. engine_region_end() and engine_region_recover() look for themselves. Returns 0, ENGINE_E_NO_REGION, -errno. */
 #define ENGINE_DISCARDS_MAX 96
 int engine_region_discards(Txn *t, const char *region, char ret[static ENGINE_DISCARDS_MAX]);
+/* `lethe kill --discard`: nothing that this living region or those below it proposed is kept, however it ends (I-78). Appends region.discard_asked, once.
+ * who: "uid:1000". Returns 0, ENGINE_E_NO_REGION, -errno. */
+int engine_region_discard(Txn *t, const char *region, const char *who, Diag *reterr);
 /* For the next start: region.released with what is known, region.recovered, invocation.ended{outcome cancelled, reason supervisor_died, or left_behind after
  * region.left}. */
 int engine_region_recover(Txn *t, const char *region, const json_t *evidence, Diag *reterr);

@@ -1,5 +1,6 @@
 #include "engine/gate.h"
 
+#include "base/clock.h"
 #include "base/id.h"
 #include "engine/lineage.h"
 #include "engine/rows.h"
@@ -40,9 +41,43 @@ static int fail(Gates *g, json_t *row, const char *name, const char *reason, con
         return json_object_set_new(row, "verdict", json_string("fail")) < 0 || json_object_set_new(row, "reason", json_string(reason)) < 0 ? -ENOMEM : 0;
 }
 
-static int evaluate(Txn *t, const char *name, const json_t *schema, Gates *g, Diag *reterr) {
+/* How long ago the version was written; -ERANGE: the clock says that it was not yet. */
+static int age_of(Txn *t, const SlotRow *slot, uint64_t now, uint64_t *ret) {
+        _cleanup_json_ json_t *entry = NULL;
+        const char *time;
+        uint64_t written;
+        int r = event_get(t, slot->written, &entry);
+
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        time = json_text(json_object_get(entry, "time"));
+        if (!time || clock_parse(time, &written) < 0)
+                return -EUCLEAN;
+        if (now < written)
+                return -ERANGE;
+        *ret = now - written;
+        return 0;
+}
+
+/* A value of which the age cannot be told is not accepted. held: how long it will hold. */
+static int check_age(Txn *t, const char *name, const SlotRow *slot, uint64_t most, uint64_t now, json_t *row, json_t *held, Gates *g) {
+        uint64_t age;
+        int r = age_of(t, slot, now, &age);
+
+        if (r == -ERANGE)
+                return fail(g, row, name, "clock", "the slot's value was written later than it is now by this machine's clock, so that its age cannot be told");
+        if (r < 0)
+                return r;
+        if (json_object_set_new(row, "age_usec", json_u64(age)) < 0 || json_object_set_new(row, "max_age_usec", json_u64(most)) < 0)
+                return -ENOMEM;
+        if (age > most)
+                return fail(g, row, name, "too_old", "the slot's value is older than the gate's max_age");
+        return json_object_set_new(held, "left_usec", json_u64(most - age)) < 0 ? -ENOMEM : 0;
+}
+
+static int evaluate(Txn *t, const char *name, const json_t *schema, uint64_t max_age, uint64_t now, Gates *g, Diag *reterr) {
         _cleanup_jsonschema_ JsonSchema *compiled = NULL;
-        _cleanup_json_ json_t *value = NULL, *row = NULL;
+        _cleanup_json_ json_t *value = NULL, *row = NULL, *held = NULL;
         SlotRow slot;
         int r;
 
@@ -64,13 +99,15 @@ static int evaluate(Txn *t, const char *name, const json_t *schema, Gates *g, Di
                 r = jsonschema_validate(compiled, value, NULL);
                 if (r > 0)
                         r = fail(g, row, name, "schema", "the slot's value does not satisfy the gate's schema");
-                else if (r == 0 && json_object_set(g->evidence, name, value) < 0)
+                else if (r == 0 && (!(held = json_pack("{s:O}", "value", value)) || json_object_set(g->evidence, name, held) < 0))
                         r = -ENOMEM;
+                else if (r == 0 && max_age > 0)
+                        r = check_age(t, name, &slot, max_age, now, row, held, g);
         }
         return r == 0 && json_array_append(g->rows, row) < 0 ? -ENOMEM : r;
 }
 
-int gates_evaluate(Txn *t, const json_t *gates, Gates *ret, Diag *reterr) {
+int gates_evaluate(Txn *t, const json_t *gates, uint64_t now, Gates *ret, Diag *reterr) {
         _cleanup_gates_ Gates g = {.rows = json_array(), .evidence = json_object()};
         const json_t *gate;
         size_t i;
@@ -79,7 +116,10 @@ int gates_evaluate(Txn *t, const json_t *gates, Gates *ret, Diag *reterr) {
         json_array_foreach(gates, i, gate) {
                 const char *name = json_text(json_object_get(gate, "slot"));
                 const json_t *schema = json_object_get(gate, "schema");
+                uint64_t max_age;
 
+                if (json_get_u64(json_object_get(gate, "max_age_usec"), &max_age) < 0)
+                        max_age = 0;
                 if (r != 0)
                         break;
                 if (!name || !slot_name_valid(name))
@@ -87,7 +127,7 @@ int gates_evaluate(Txn *t, const json_t *gates, Gates *ret, Diag *reterr) {
                 else if (!schema)
                         r = diag(reterr, ENGINE_E_BAD_SCHEMA, "gate %s has no schema", name);
                 else
-                        r = evaluate(t, name, schema, &g, reterr);
+                        r = evaluate(t, name, schema, max_age, now, &g, reterr);
         }
         if (r != 0)
                 return r;

@@ -158,7 +158,8 @@ static int dependents(Txn *t, const RecordKey *k, bool direct, size_t most, Depe
                 free(f.v);
                 return r;
         }
-        qsort(f.v, f.n, sizeof(*f.v), by_depth);
+        if (f.n > 0)
+                qsort(f.v, f.n, sizeof(*f.v), by_depth);
         *ret = f.v;
         *ret_n = f.n;
         return 0;

@@ -19,6 +19,7 @@ static Level level_of_type(const char *type) {
                 "region.allocated", "region.released", "region.recovered", "region.refused", "invocation.ended",
                 "region.faulted",      /* I-24: nothing of the region is kept from here on */
                 "memory.discarded",    /* I-24 */
+                "region.discard_asked", /* I-78 */
                 "region.bound_passed", /* I-33 */
                 "region.left",         /* I-63 */
                 "slot.defined", "slot.proposed", "slot.written", "slot.discarded", "slot.gathered", /* what canonical state is folded from */

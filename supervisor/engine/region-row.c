@@ -47,6 +47,10 @@ int region_broke_above(Txn *t, const json_t *row, char ret[static REGION_BROKE_M
         _cleanup_json_ json_t *owned = NULL;
 
         *ret = 0;
+        if (json_object_get(row, "discard_asked")) {
+                snprintf(ret, REGION_BROKE_MAX, "discard_asked");
+                return 0;
+        }
         if (noted) { /* when the region was left behind: those above may be over */
                 snprintf(ret, REGION_BROKE_MAX, "%s", noted);
                 return 0;
@@ -58,7 +62,7 @@ int region_broke_above(Txn *t, const json_t *row, char ret[static REGION_BROKE_M
 
                 if (r != 0)
                         return r == ENGINE_E_NO_REGION ? 0 : r;
-                outcome = json_text(json_object_get(next, "faulted"));
+                outcome = json_text(json_object_get(next, "faulted")) ?: (json_object_get(next, "discard_asked") ? "discard_asked" : NULL);
                 if (outcome) {
                         snprintf(ret, REGION_BROKE_MAX, "%s of %s", outcome, above);
                         return 0;

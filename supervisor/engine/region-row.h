@@ -10,7 +10,7 @@ int region_json_get(Txn *t, const char *region, json_t **ret);
 /* `fresh`: the id must be new. */
 int region_json_put(Txn *t, const char *region, const json_t *row, bool fresh);
 int region_json_del(Txn *t, const char *region);
-/* The nearest region above this one that broke its budget: nothing of what stands below it is kept any more (I-98). ret: "timed_out of REGION", empty when
- * there is none. Returns 0 or -errno. */
+/* Why nothing of this region is kept, whatever its end: "discard_asked" (I-78); or the nearest region above it that broke its budget, or of which that was asked
+ * (I-98): "timed_out of REGION". Empty when there is no such reason. Returns 0 or -errno. */
 #define REGION_BROKE_MAX 96
 int region_broke_above(Txn *t, const json_t *row, char ret[static REGION_BROKE_MAX]);

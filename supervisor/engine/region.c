@@ -86,6 +86,12 @@ static int refuse_start(Txn *t, const RegionStart *s, const Gates *g, Diag *rete
         return r < 0 ? r : diag(reterr, ENGINE_E_GATE, "%s", g->why.text);
 }
 
+int engine_region_refuse(Txn *t, const char *region, const char *skill, const char *digest, const char *code, const char *message) {
+        _cleanup_json_ json_t *fields = json_pack("{s:{s:s, s:s?}, s:s, s:s}", "skill", "name", skill, "digest", digest, "code", code, "message", message);
+
+        return fields ? event_append(t, &(Event){.type = "region.refused", .region = region, .fields = fields}, NULL, NULL) : -ENOMEM;
+}
+
 /* The uppermost of the regions above whose key the new one may use, or whose release callback it is. Regions with one such region above them share its
  * sections, or are of one invocation: they are not disjoint, and what they propose counts as one (I-55). Empty when there is none. */
 static void find_tree(const RegionStart *s, const json_t *above, char ret[static REGION_ID_MAX]) {
@@ -116,10 +122,13 @@ static int check_parent(Txn *t, const RegionStart *s, char ret_tree[static REGIO
         list = json_object_get(row, "callbacks");
         if (!list && json_object_set_new(row, "callbacks", list = json_array()) < 0)
                 return -ENOMEM;
-        for (size_t i = 0; i < json_array_size(list); i++)
-                if (json_text_is(json_object_get(json_array_get(list, i), "entry"), s->callback))
+        for (size_t i = 0; i < json_array_size(list); i++) {
+                const json_t *o = json_array_get(list, i);
+
+                if (json_text_is(json_object_get(o, "entry"), s->callback) && (!s->callback_again || json_object_get(o, "again")))
                         return diag(reterr, ENGINE_E_EXISTS, "release callback %s of region %s began already", s->callback, s->parent);
-        if (json_array_append_new(list, json_pack("{s:s, s:s}", "entry", s->callback, "region", s->region)) < 0)
+        }
+        if (json_array_append_new(list, json_pack("{s:s, s:s, s:o*}", "entry", s->callback, "region", s->region, "again", s->callback_again ? json_true() : NULL)) < 0)
                 return -ENOMEM;
         return region_json_put(t, s->parent, row, false);
 }
@@ -152,7 +161,7 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                             "%" PRIu64 " regions are alive in this store: policy allows %" PRIu64
                             " at once (max_regions)",
                             alive, s->max_regions);
-        r = gates_evaluate(t, s->gates, &gates, reterr);
+        r = gates_evaluate(t, s->gates, s->now_usec ? s->now_usec : clock_real_usec(), &gates, reterr);
         if (r != 0)
                 return r;
         if (gates.failed)
@@ -183,6 +192,8 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
                         json_object_get(s->grant, "discipline"));
         scope = json_text(json_object_get(s->grant, "key_scope"));
         if (row && scope && strcmp(scope, "invocation-tree") == 0 && json_object_set_new(row, "lends_key", json_true()) < 0)
+                return -ENOMEM;
+        if (row && json_text_is(json_object_get(s->grant, "commit"), "success") && json_object_set_new(row, "commit", json_string("success")) < 0)
                 return -ENOMEM;
         if (row && *tree && json_object_set_new(row, "tree", json_string(tree)) < 0)
                 return -ENOMEM;

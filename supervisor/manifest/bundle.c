@@ -173,11 +173,8 @@ char *bundle_difference(const Bundle *b, const json_t *recorded) {
 
 int bundle_program_digest(int fd, const char *path, char ret[static DIGEST_TEXT_MAX], Diag *reterr) {
         uint8_t hash[HASH_BYTES];
-        uint64_t bytes;
-        int r = hash_fd(fd, SKILL_BYTES_MAX, hash, &bytes);
+        int r = hash_fd(fd, UINT64_MAX, hash, NULL);
 
-        if (r == -EFBIG)
-                return diag(reterr, BUNDLE_E_LIMIT, "%s: larger than %lu bytes", path, SKILL_BYTES_MAX);
         if (r < 0)
                 return bundle_access_or_errno(-r, path, reterr);
         bundle_digest_text(hash, ret);

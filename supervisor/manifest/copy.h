@@ -40,7 +40,7 @@ int copy_skill(const char *store_dir, int from, Bundle *b, Copy *ret, int *ret_f
 /* The same of one program, open behind `from`, called `name`. copy_program() sets digest. */
 int copy_find_program(const char *store_dir, const char *digest, const char *name, char **ret_path, Diag *reterr);
 int copy_program(const char *store_dir, int from, const char *name, char digest[static DIGEST_TEXT_MAX], char **ret_path, Diag *reterr);
-/* Writes what is open behind `from` to `to`, and says its digest of the bytes that were written. Returns 0, -EFBIG, -errno. */
+/* Writes what is open behind `from` to `to`, and says its digest of the bytes that were written: of any size. Returns 0, -errno. */
 int copy_bytes(int from, int to, char ret_digest[static DIGEST_TEXT_MAX]);
 /* Nobody has touched it since it was found or made. */
 bool copy_is_untouched(const Copy *c);

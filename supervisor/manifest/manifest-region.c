@@ -8,9 +8,9 @@
 #include <string.h>
 
 #define RESOURCES_MAX 32
-#define RELEASES_MAX 16
 #define SUB_SKILLS_MAX 64
 #define GATES_MAX 64
+#define GATE_AGE_MOST_USEC (UINT64_C(87600) * 3600 * 1000000)
 #define PRELOAD_MAX 64
 
 static void read_teardown(Doc *d, const json_t *v, Manifest *m) {
@@ -99,7 +99,7 @@ static void read_names(Doc *d, const json_t *v, const char *pointer, size_t most
         }
 }
 
-static bool has_entry(const Manifest *m, const char *name) {
+bool manifest_has_entry(const Manifest *m, const char *name) {
         for (size_t i = 0; i < m->n_entries; i++)
                 if (m->entries[i].name && strcmp(m->entries[i].name, name) == 0)
                         return true;
@@ -138,7 +138,7 @@ static void read_release(Doc *d, const json_t *v, Manifest *m) {
                         doc_budgets(d, json_object_get(item, "budgets"), pointer_key(field, at, "budgets"), &r->budget);
                 if (!doc_string(d, json_object_get(item, "entry"), pointer_key(field, at, "entry"), 1, 64, &s))
                         continue;
-                if (!has_entry(m, s))
+                if (!manifest_has_entry(m, s))
                         doc_fault(d, field, "release-entry", "\"%s\": \"entry\" has no such name", diag_quote(s, strlen(s), shown, sizeof(shown)));
                 else if (releases_twice(m, s))
                         doc_fault(d, field, "twice", "\"%s\" stands there twice: a callback runs once", s);
@@ -156,8 +156,24 @@ static bool gate_twice(const Manifest *m, const char *slot) {
         return false;
 }
 
+/* How old the slot's value may be. False: it is none. */
+static bool gate_age(Doc *d, const json_t *v, const char *at, uint64_t *ret) {
+        char shown[256];
+        const char *s;
+
+        *ret = 0;
+        if (!v)
+                return true;
+        if (!doc_string(d, v, at, 1, 32, &s))
+                return false;
+        if (duration_parse(s, ret) == 0 && *ret >= 1 && *ret <= GATE_AGE_MOST_USEC)
+                return true;
+        doc_fault(d, at, "gate-age", "%s: must be a time from 1us to 87600h", doc_show(v, shown));
+        return false;
+}
+
 static void read_gates(Doc *d, const json_t *v, const Folder *folder, Manifest *m) {
-        static const char *const known[] = {"slot", "schema", NULL};
+        static const char *const known[] = {"slot", "schema", "max_age", NULL};
 
         if (!doc_array(d, v, "/gates", GATES_MAX))
                 return;
@@ -167,6 +183,7 @@ static void read_gates(Doc *d, const json_t *v, const Folder *folder, Manifest *
                 char at[POINTER_MAX], field[POINTER_MAX], shown[256];
                 json_t *schema;
                 const char *s;
+                uint64_t age;
 
                 pointer_item(at, "/gates", i);
                 if (!doc_fields(d, item, at, known))
@@ -185,8 +202,10 @@ static void read_gates(Doc *d, const json_t *v, const Folder *folder, Manifest *
                         doc_fault(d, field, "twice", "\"%s\" stands there twice", s);
                         continue;
                 }
+                if (!gate_age(d, json_object_get(item, "max_age"), pointer_key(field, at, "max_age"), &age))
+                        continue;
                 schema = manifest_schema(d, json_object_get(item, "schema"), pointer_key(field, at, "schema"), folder);
-                if (schema && json_array_append_new(m->gates, json_pack("{s:s, s:o}", "slot", s, "schema", schema)) < 0)
+                if (schema && json_array_append_new(m->gates, json_pack("{s:s, s:o, s:o*}", "slot", s, "schema", schema, "max_age_usec", age ? json_u64(age) : NULL)) < 0)
                         d->no_memory = true;
         }
 }
@@ -255,14 +274,19 @@ static void read_scope(Doc *d, const json_t *v, const char *pointer, char **ret)
 
 void manifest_read_region(Doc *d, const json_t *j, const Folder *folder, Manifest *m) {
         static const char *const details[] = {"events", "stats", "handles", NULL}, *const scopes[] = {"invocation", "invocation-tree", NULL};
+        static const char *const embodiments[] = {"arena", "process", "container", NULL}, *const commits[] = {"any", "success", NULL};
         static const LineageDetail lineages[] = {LINEAGE_EVENTS, LINEAGE_STATS, LINEAGE_HANDLES};
         size_t word = 0;
 
         read_teardown(d, json_object_get(j, "teardown"), m);
-        if (doc_word(d, json_object_get(j, "lineage"), "/lineage", details, &word))
+        if ((m->lineage_said = doc_word(d, json_object_get(j, "lineage"), "/lineage", details, &word)))
                 m->lineage = lineages[word];
-        if (doc_word(d, json_object_get(j, "key_scope"), "/key_scope", scopes, &word))
+        if ((m->key_scope_said = doc_word(d, json_object_get(j, "key_scope"), "/key_scope", scopes, &word)))
                 m->key_scope = word == 1 ? KEY_SCOPE_TREE : KEY_SCOPE_INVOCATION;
+        if ((m->embodiment_said = doc_word(d, json_object_get(j, "embodiment"), "/embodiment", embodiments, &word)))
+                m->embodiment = (Embodiment)word;
+        if ((m->commit_said = doc_word(d, json_object_get(j, "commit"), "/commit", commits, &word)))
+                m->commit = word == 1 ? COMMIT_SUCCESS : COMMIT_ANY;
         read_sections(d, json_object_get(j, "sections"), folder, m);
         read_names(d, json_object_get(j, "resources"), "/resources", RESOURCES_MAX, manifest_name_valid, "resource-name",
                    "a resource's name has " MANIFEST_NAME_RULE, &m->resources);

@@ -46,7 +46,7 @@ void manifest_deinit(Manifest *m) {
 }
 
 Manifest manifest_none(void) {
-        return (Manifest){.report_paths = true, .passes = 1};
+        return (Manifest){.report_paths = true, .passes = 1, .embodiment = EMBODIMENT_PROCESS};
 }
 
 void manifest_add_text(Doc *d, char ***v, const char *s) {
@@ -273,7 +273,7 @@ static void read_all(Doc *d, const json_t *j, const Folder *folder, Manifest *m)
         static const char *const known[] = {"$schema", "version", "entry", "budgets", "reads", "writes", "slots", "files", "network",
                                             "environment", "proc", "min_tier", "on_denial", "report", "cancel_bound", "teardown", "lineage",
                                             "key_scope", "sections", "resources", "release", "sub_skills", "notes", "canon", "memory",
-                                            "gates", "warm", NULL};
+                                            "gates", "warm", "embodiment", "commit", NULL};
         static const char *const denials[] = {"continue", "end", NULL}, *const reports[] = {"calls", "paths", NULL};
         const char *ignored;
         size_t word = 0;

@@ -10,6 +10,7 @@
 #include "manifest/terms.h"
 
 #define MANIFEST_NAME "lethe.json"
+#define RELEASES_MAX 16
 #define CANCEL_BOUND_STANDARD_USEC 250000
 #define CANCEL_BOUND_LEAST_USEC 10000
 #define CANCEL_BOUND_MOST_USEC 60000000
@@ -52,8 +53,11 @@ typedef struct Manifest {
         bool discipline_said;
         Discipline discipline; /* with passes as in Grant */
         unsigned passes;
+        bool lineage_said, key_scope_said, embodiment_said, commit_said;
         LineageDetail lineage;
         KeyScope key_scope;
+        Embodiment embodiment;
+        CommitWhen commit;
         json_t *sections;    /* object name -> {"schema": JSON Schema, "bytes": integer}, complete; or NULL */
         char **resources;
         ReleaseAsk *releases;
@@ -69,6 +73,7 @@ typedef struct Manifest {
 void manifest_deinit(Manifest *m);
 /* The manifest of a skill without lethe.json. */
 Manifest manifest_none(void);
+bool manifest_has_entry(const Manifest *m, const char *name);
 /* Reads the text of a lethe.json. Each fault is a finding at FINDING_ERROR; all are found, not only the first. Slot schemas that name
  * a file are read from the bundle behind dirfd (NULL: named files are faults). Looks at no other file. Returns 0 or -ENOMEM; *ret is set
  * only when no fault was found. */

@@ -18,13 +18,14 @@
 /* The least values are those below which no program can start, or which the kernel reads as "no limit" (a tmpfs of 0 bytes). */
 const BudgetField budget_fields[BUDGET_FIELDS] = {
         {"memory", "memory", UNIT_BYTES, offsetof(Budget, memory_bytes), 1 * MIB, 128 * MIB, 1024 * GIB},
-        {"wall", "timeout", UNIT_USEC, offsetof(Budget, wall_usec), 1000, 30 * SEC, DAY},
-        {"cpu", "cpu-time", UNIT_USEC, offsetof(Budget, cpu_usec), 1000, 30 * SEC, DAY},
+        {"wall", "timeout", UNIT_USEC, offsetof(Budget, wall_usec), 1000, 30 * SEC, DAY, true},
+        {"cpu", "cpu-time", UNIT_USEC, offsetof(Budget, cpu_usec), 1000, 30 * SEC, DAY, true},
         {"processes", "pids-limit", UNIT_COUNT, offsetof(Budget, processes), 1, 64, 32768},
         {"open_files", "nofile", UNIT_COUNT, offsetof(Budget, open_files), 8, 256, 65536},
         {"file_size", "file-size", UNIT_BYTES, offsetof(Budget, file_bytes), 1, 64 * MIB, 1024 * GIB},
         {"scratch", "scratch", UNIT_BYTES, offsetof(Budget, scratch_bytes), 4 * KIB, 64 * MIB, 1024 * GIB},
-        {"output", "output-limit", UNIT_BYTES, offsetof(Budget, output_bytes), 1, 16 * MIB, 64 * GIB},
+        {"output", "output-limit", UNIT_BYTES, offsetof(Budget, output_bytes), 1, 16 * MIB, 64 * GIB, true},
+        {"idle", "idle", UNIT_USEC, offsetof(Budget, idle_usec), 100000, BUDGET_NONE, DAY, true},
 };
 
 const char *tier_name(Tier t) {
@@ -102,6 +103,14 @@ int discipline_compare(Discipline a, unsigned passes_a, Discipline b, unsigned p
         return x < y ? -1 : x > y ? 1 : 0;
 }
 
+const char *commit_name(CommitWhen c) {
+        return c == COMMIT_SUCCESS ? "success" : "any";
+}
+
+const char *embodiment_name(Embodiment e) {
+        return e == EMBODIMENT_ARENA ? "arena" : e == EMBODIMENT_CONTAINER ? "container" : "process";
+}
+
 const char *lineage_name(LineageDetail l) {
         switch (l) {
         case LINEAGE_STATS: return "stats";
@@ -119,13 +128,17 @@ Budget budget_most(void) {
         Budget b = {0};
 
         for (size_t i = 0; i < BUDGET_FIELDS; i++)
-                *budget_at(&b, &budget_fields[i]) = budget_fields[i].most;
+                *budget_at(&b, &budget_fields[i]) = budget_fields[i].may_be_none ? BUDGET_NONE : budget_fields[i].most;
         return b;
 }
 
 const char *budget_format(const BudgetField *f, uint64_t v, char out[static BUDGET_TEXT_MAX]) {
         char text[SIZE_TEXT_MAX];
 
+        if (f->may_be_none && v == BUDGET_NONE) {
+                snprintf(out, BUDGET_TEXT_MAX, "none");
+                return out;
+        }
         switch (f->unit) {
         case UNIT_BYTES:
                 snprintf(out, BUDGET_TEXT_MAX, "%s", size_format(v, text));
@@ -165,10 +178,14 @@ int budget_parse(const BudgetField *f, const char *text, uint64_t *ret, Diag *re
         int r = f->unit == UNIT_BYTES ? size_parse(text, &v) : f->unit == UNIT_USEC ? duration_parse(text, &v) : count_parse(text, &v);
 
         diag_quote(text, strlen(text), shown, sizeof(shown));
+        if (f->may_be_none && strcmp(text, "none") == 0) {
+                *ret = BUDGET_NONE;
+                return 0;
+        }
         if (r == -ERANGE)
                 v = UINT64_MAX; /* too large to be counted: in_bounds() says the bound */
         else if (r < 0)
-                return diag(reterr, TERMS_E_BAD, "%s \"%s\": must be %s", f->name, shown, unit_hint(f));
+                return diag(reterr, TERMS_E_BAD, "%s \"%s\": must be %s%s", f->name, shown, unit_hint(f), f->may_be_none ? ", or none" : "");
         return in_bounds(f, v, shown, ret, reterr);
 }
 

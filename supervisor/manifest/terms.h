@@ -22,7 +22,11 @@ typedef struct Budget {
         uint64_t file_bytes;    /* largest single file */
         uint64_t scratch_bytes; /* /work and /tmp together */
         uint64_t output_bytes;  /* standard output and error together */
+        uint64_t idle_usec;     /* how long it may neither read, write nor compute */
 } Budget;
+
+/* A budget without an end: "none". The largest that a record can have, so that the lesser of two is what holds. */
+#define BUDGET_NONE ((UINT64_C(1) << 53) - 1)
 
 /* One row for each member of Budget: the only list of names, units, defaults and bounds. A member that is 0 was not said. */
 typedef enum BudgetUnit { UNIT_BYTES, UNIT_USEC, UNIT_COUNT } BudgetUnit;
@@ -32,8 +36,9 @@ typedef struct BudgetField {
         BudgetUnit unit;
         size_t offset;      /* of the uint64_t in Budget */
         uint64_t least, standard, most;
+        bool may_be_none;
 } BudgetField;
-#define BUDGET_FIELDS 8
+#define BUDGET_FIELDS 9
 extern const BudgetField budget_fields[BUDGET_FIELDS];
 static inline uint64_t *budget_at(Budget *b, const BudgetField *f) {
         return (uint64_t *)((char *)b + f->offset);
@@ -105,6 +110,14 @@ const char *lineage_name(LineageDetail l); /* "events", "stats", "handles" */
 /* Who may present a region's key (I-26..I-28). */
 typedef enum KeyScope { KEY_SCOPE_INVOCATION = 0, KEY_SCOPE_TREE } KeyScope;
 const char *key_scope_name(KeyScope k); /* "invocation", "invocation-tree" */
+
+/* For which ends what an invocation proposed is kept (I-78). A broken budget, a denial and `lethe kill --discard` drop it always. */
+typedef enum CommitWhen { COMMIT_ANY = 0, COMMIT_SUCCESS } CommitWhen;
+const char *commit_name(CommitWhen c); /* "any", "success": exit code 0 */
+
+/* The kind of place in which a skill runs, the weakest first. This version has processes alone. */
+typedef enum Embodiment { EMBODIMENT_ARENA = 0, EMBODIMENT_PROCESS, EMBODIMENT_CONTAINER } Embodiment;
+const char *embodiment_name(Embodiment e); /* "arena", "process", "container" */
 
 /* The rules for names, as functions because manifest, policy and command line all need them (slot_name_valid is in base/id.h). */
 bool skill_name_valid(const char *name);

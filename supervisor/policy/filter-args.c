@@ -139,7 +139,10 @@ const FilterRow filter_rows[] = {
         {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~1U, 4)}},
         {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), IS(2, SO_BROADCAST)}},
         {"setsockopt", WHEN_MEMORY_CGROUP, 2, {IS(1, SOL_SOCKET), IS(2, SO_SNDBUF)}},
-        {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~7U, 8)}},
+        /* And SO_LINGER does nothing: whoever of us holds a copy of the socket would close it last, and wait for the other side (I-62). */
+        {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~3U, 8)}},
+        {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), IS(2, SO_PRIORITY)}},
+        {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~1U, 14)}},
         {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~7U, 16)}},
         {"setsockopt", WHEN_INET, 2, {IS(1, 6), MASK(2, INT & ~7U, 0)}},
         {"setsockopt", WHEN_INET, 2, {IS(1, 6), MASK(2, INT & ~3U, 8)}},
@@ -187,6 +190,9 @@ const FilterRow filter_rows[] = {
         {"splice", WHEN_MEMORY_CGROUP, 0, {}},
         {"sendfile", WHEN_MEMORY_CGROUP, 0, {}},
 
+        /* Each open file keeps the credentials of who opened it, and these the Landlock that was theirs: 4 KiB for each layer, the program's path among it. */
+        {"landlock_restrict_self", WHEN_MEMORY_CGROUP, 0, {}},
+
         {"inotify_init", WHEN_WATCHES, 0, {}},
         {"inotify_init1", WHEN_WATCHES, 0, {}},
 
@@ -208,7 +214,6 @@ const FilterRow filter_rows[] = {
         {"prctl", 0, 1, {IS(0, PR_GET_SPECULATION_CTRL)}},
         {"prctl", 0, 1, {IS(0, 65)}}, /* PR_SET_MDWE */
         {"prctl", 0, 1, {IS(0, 66)}}, /* PR_GET_MDWE */
-        {"prctl", 0, 1, {IS(0, PR_SET_VMA)}},
         {"personality", 0, 1, {IS(0, 0)}},
         {"personality", 0, 1, {IS(0, -1)}},
         {"seccomp", 0, 1, {IS(0, 0)}}, /* strict */

@@ -72,6 +72,7 @@ static const DenyRow deny_rows[] = {
         {"prctl", "process-attributes", EPERM},
         {"personality", "process-attributes", EPERM},
         {"landlock_add_rule", "hidden-files", EOPNOTSUPP}, /* a rule keeps a deleted file's data; and 65,536 ports are memory that nobody counts */
+        {"landlock_restrict_self", "hidden-memory", EOPNOTSUPP}, /* as where Landlock is switched off */
         {"fallocate", "scratch", EOPNOTSUPP}, /* posix_fallocate(3) writes then */
         {"splice", "hidden-memory", EINVAL}, /* programs read and write then */
         {"sendfile", "hidden-memory", EINVAL},
@@ -200,8 +201,8 @@ static void deny(const FilterInput *in, const struct seccomp_data *d, FilterVerd
         } else if (strcmp(call, "prctl") == 0 || strcmp(call, "personality") == 0) {
                 snprintf(v->object, sizeof(v->object), "option %u", (unsigned)a0);
         } else if (strcmp(call, "setsockopt") == 0) {
-                /* The kernel itself gives less than was asked for, and does not say so. */
-                if ((int)a1 == SOL_SOCKET && (int)d->args[2] == SO_SNDBUF)
+                /* The kernel itself gives a smaller buffer than was asked for, and does not say so. Nobody checks SO_LINGER. */
+                if ((int)a1 == SOL_SOCKET && ((int)d->args[2] == SO_SNDBUF || (int)d->args[2] == SO_LINGER))
                         v->error = 0;
                 snprintf(v->object, sizeof(v->object), "level %d option %d", (int)a1, (int)d->args[2]);
         } else if (strcmp(call, "setrlimit") == 0 || strcmp(call, "prlimit64") == 0) {

@@ -68,14 +68,17 @@ int grant_copy_untold(const Grant *g, Grant *ret) {
         bool failed = false;
 
         c.argv = c.env = NULL;
+        c.name = NULL;
         c.trace = (Trace){0};
-        c.reductions = c.beyond = NULL;
+        c.raised = c.reductions = c.beyond = NULL;
         c.skill_name = text(g->skill_name, &failed);
         c.skill_digest = text(g->skill_digest, &failed);
         c.skill_dir = text(g->skill_dir, &failed);
         c.skill_folder = text(g->skill_folder, &failed);
         c.program = text(g->program, &failed);
         c.program_copy = text(g->program_copy, &failed);
+        c.program_link = text(g->program_link, &failed);
+        c.program_end = text(g->program_end, &failed);
         c.workdir = text(g->workdir, &failed);
         c.files = files(g, &failed);
         c.n_files = c.files ? g->n_files : 0;
@@ -158,10 +161,14 @@ bool grant_same(const Grant *a, const Grant *b) {
         return a->client == b->client &&
                same_text(a->skill_name, b->skill_name) && same_text(a->skill_digest, b->skill_digest) && same_text(a->skill_dir, b->skill_dir) &&
                same_text(a->skill_folder, b->skill_folder) && same_text(a->program, b->program) && same_text(a->program_copy, b->program_copy) &&
+               same_text(a->program_link, b->program_link) && same_text(a->program_end, b->program_end) &&
+               a->program_granted == b->program_granted && a->program_loose == b->program_loose &&
                same_text(a->workdir, b->workdir) && same_budget(&a->budget, &b->budget) &&
                a->min_tier == b->min_tier && a->tier == b->tier && same_reach(a, b) && a->on_denial == b->on_denial &&
-               a->report_paths == b->report_paths && a->cancel_bound_usec == b->cancel_bound_usec && a->discipline == b->discipline &&
-               a->passes == b->passes && a->lineage == b->lineage && a->key_scope == b->key_scope && same_json(a->sections, b->sections) &&
+               a->report_paths == b->report_paths && a->cancel_declared == b->cancel_declared && a->cancel_ceiling_usec == b->cancel_ceiling_usec &&
+               (!a->cancel_declared || a->cancel_bound_usec == b->cancel_bound_usec) && a->discipline == b->discipline &&
+               a->passes == b->passes && a->lineage == b->lineage && a->key_scope == b->key_scope &&
+               a->embodiment == b->embodiment && a->commit == b->commit && same_json(a->sections, b->sections) &&
                same_list(a->resources, b->resources) && same_releases(a, b) && same_list(a->sub_skills, b->sub_skills) && same_list(a->preload, b->preload) &&
                same_text(a->interpreter, b->interpreter) && same_text(a->notes, b->notes) && same_text(a->canon, b->canon) &&
                memory_rights_same(a->memory, a->n_memory, b->memory, b->n_memory) &&

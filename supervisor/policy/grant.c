@@ -8,6 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *limit_by_name(LimitBy by) {
+        static const char *const names[] = {"default", "option", "manifest", "policy", "region_above"};
+
+        return names[by];
+}
+
 void grant_deinit(Grant *g) {
         free(g->skill_name);
         free(g->skill_digest);
@@ -15,6 +21,9 @@ void grant_deinit(Grant *g) {
         free(g->skill_folder);
         free(g->program);
         free(g->program_copy);
+        free(g->name);
+        free(g->program_link);
+        free(g->program_end);
         strv_free(g->argv);
         strv_free(g->env);
         free(g->workdir);
@@ -37,6 +46,7 @@ void grant_deinit(Grant *g) {
         strv_free(g->preload);
         free(g->interpreter);
         json_decref(g->gates);
+        json_decref(g->raised);
         json_decref(g->reductions);
         json_decref(g->beyond);
         *g = (Grant){0};
@@ -165,19 +175,24 @@ static int set_entry(Grant *g, const Skill *s, const RunRequest *q, Diag *reterr
 }
 
 static int set_exec(Grant *g, const RunRequest *q, Diag *reterr) {
-        const char *slash = strrchr(q->exec_path, '/');
+        const Program *p = &q->program;
         int r;
 
         if (q->entry)
                 return diag(reterr, GRANT_E_USAGE, "--entry names a part of a skill: it cannot stand beside --exec");
-        r = copy(&g->skill_name, slash + 1);
+        r = copy(&g->skill_name, strrchr(p->path, '/') + 1);
         if (r == 0)
-                r = copy(&g->skill_digest, q->exec_digest);
-        if (r == 0 && q->exec_bind)
-                r = copy(&g->program, q->exec_real);
-        if (r == 0 && q->exec_bind)
-                r = q->exec_copy ? copy(&g->program_copy, q->exec_copy) : 0; /* shown only: there is no copy yet */
-        return r ? r : strv_add(&g->argv, q->exec_path);
+                r = copy(&g->skill_digest, p->digest);
+        if (r == 0 && p->real)
+                r = copy(&g->program, p->real);
+        if (r == 0 && p->real && p->copy) /* without: shown only, there is no copy yet */
+                r = copy(&g->program_copy, p->copy);
+        if (r == 0 && p->link)
+                r = copy(&g->program_link, p->path);
+        if (r == 0 && p->link)
+                r = copy(&g->program_end, p->link);
+        g->program_granted = p->granted;
+        return r ? r : strv_add(&g->argv, p->path);
 }
 
 /* What is the skill's own business: nothing of it reaches beyond the region. */
@@ -198,6 +213,8 @@ static int set_own(Grant *g, const Manifest *m, const RunRequest *q) {
                 r = copy(&g->canon, m->canon);
         if (r == 0)
                 r = copy(&g->workdir, q->workdir ?: REGION_WORK_DIR);
+        if (r == 0 && q->name)
+                r = copy(&g->name, q->name);
         if (r == 0)
                 r = set_env(g, m, q);
         g->slots = json_incref(m->slots);
@@ -205,8 +222,11 @@ static int set_own(Grant *g, const Manifest *m, const RunRequest *q) {
         g->on_denial = m->on_denial;
         g->report_paths = m->report_paths;
         g->cancel_bound_usec = m->cancel_bound_usec ?: CANCEL_BOUND_STANDARD_USEC;
+        g->cancel_declared = m->cancel_bound_usec > 0;
         g->lineage = m->lineage;
         g->key_scope = m->key_scope;
+        g->embodiment = m->embodiment;
+        g->commit = m->commit;
         g->trace = q->trace;
         g->client = q->client;
         g->sections = json_incref(m->sections);
@@ -221,7 +241,7 @@ int policy_grant(const Skill *s, const RunRequest *q, const Policy *p, Grant *re
         Merge merge = {.skill = s, .manifest = m, .request = q, .policy = p, .row = row, .grant = &g, .reterr = reterr};
         int r;
 
-        assert(s || q->exec_path);
+        assert(s || q->program.path);
         if (!g.reductions)
                 return -ENOMEM;
         if (row && row->digest && strcmp(row->digest, s->bundle.digest) != 0)
@@ -257,8 +277,11 @@ int policy_grant(const Skill *s, const RunRequest *q, const Policy *p, Grant *re
                 r = merge_discipline(&merge);
         if (r == 0 && s)
                 r = merge_releases(&merge, s);
+        if (r == 0)
+                r = merge_bounds(&merge);
         if (r)
                 return r;
+        g.program_loose = !s && (q->program.loose || (q->program.link_loose && g.min_tier == TIER_LANDLOCK));
         g.max_regions = p->max_regions;
         g.uids = p->region_uids;
         g.max_of_skill = s ? policy_concurrency(p, s->md.name) : 0;

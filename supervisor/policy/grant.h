@@ -18,17 +18,27 @@ typedef struct ReleaseGrant {
         Budget budget;        /* never more than the region's own, and at most half of its memory; the time that is left of the cancel bound cuts it further */
 } ReleaseGrant;
 
+/* Whose word the size of a budget is; and so who can make it larger. */
+typedef enum LimitBy { LIMIT_BY_DEFAULT, LIMIT_BY_OPTION, LIMIT_BY_MANIFEST, LIMIT_BY_POLICY, LIMIT_BY_ABOVE } LimitBy;
+const char *limit_by_name(LimitBy by); /* "default", "option", "manifest", "policy", "region_above" */
+
 typedef struct Grant {
         char *skill_name;     /* of SKILL.md, or the program's base name with --exec */
         char *skill_digest;   /* "sha256:" + 64 hex; of the program file with --exec */
         char *skill_dir;      /* host path of the folder bound at /skill: the skill's copy in the store (manifest/copy.h); NULL with --exec */
         char *skill_folder;   /* host path of the folder of which the copy was made: for people, and for what is looked up by it; NULL with --exec */
-        char *program;        /* --exec: host path of a program that is bound there: outside the system folders, or not only root can write it; else NULL */
+        char *program;        /* --exec: path in the region at which its file is bound: what a region has not, or not only root can write; else NULL */
         char *program_copy;   /* host path of what is bound there: its copy in the store, or the program itself when only root can write it */
+        char *program_link;   /* --exec: a link that the region is given, because the program was called by it: its place, and where it leads; NULL: none */
+        char *program_end;
+        bool program_granted; /* --exec: its file lies in a granted file or folder */
+        bool program_loose;   /* --exec: others than root can change a link or folder on the way to it: what runs may differ from what was hashed */
         char **argv;          /* NULL-terminated; argv[0] as it is looked up inside the region (PATH, /skill-relative or absolute) */
         char **env;           /* NULL-terminated NAME=VALUE: the whole environment but LETHE_REGION=<id>, which spawn/ appends */
+        char *name;           /* --name: by which the user will speak of the region; or NULL */
         char *workdir;        /* absolute, in the region; default /work */
         Budget budget;
+        LimitBy limit_by[BUDGET_FIELDS]; /* of the budget, as budget_fields */
         Tier min_tier;        /* below it the run is refused */
         Tier tier;            /* --tier: exactly this one (never below min_tier); 0: the best that the machine has */
         FileGrant *files;
@@ -41,6 +51,9 @@ typedef struct Grant {
         DenialMode on_denial;
         bool report_paths;    /* path denials are reported too (costs one notification an open) */
         uint64_t cancel_bound_usec;
+        bool cancel_declared; /* lethe.json says it: it is not made longer */
+        uint64_t cancel_ceiling_usec; /* of the policy; 0: none */
+        uint64_t teardown_usec; /* what the overwriting of all that the budget allows is predicted to take (policy/admit.h); 0: nobody asked */
         Discipline discipline;
         unsigned passes;      /* overwrites of each byte: 1 with zero, 1 to PASSES_MOST with multipass, 0 with none */
         LineageDetail lineage;
@@ -65,6 +78,9 @@ typedef struct Grant {
         uint64_t max_of_skill;  /* policy: regions of this skill alive at once; 0: no limit of its own */
         Trace trace;          /* of the invocation, when its caller is in one; TRACEPARENT is in env */
         uid_t client;         /* for whom the invocation is, when it is another user's; 0: the supervisor's own, or root's */
+        Embodiment embodiment;
+        CommitWhen commit;
+        json_t *raised;       /* array of {field, asked, granted, rule}: where the policy's floor is above what was asked; NULL: nowhere */
         json_t *reductions;   /* array of {field, asked, granted, rule}: where the operator gave less */
         json_t *beyond;       /* array of strings: what a sub-skill has and the region that started it has not; NULL: nothing */
 } Grant;
@@ -82,7 +98,7 @@ uint64_t grant_set_aside(const Grant *g);
 /* The rights of a region, and for whom, without what the region is told: no arguments, no environment, no trace, and nothing of how the grant came about.
  * Returns 0 or -ENOMEM. */
 int grant_copy_untold(const Grant *g, Grant *ret);
-/* Two grants that allow the same, member by member; what grant_copy_untold() leaves out is not looked at. */
+/* Two grants that allow the same, member by member; what grant_copy_untold() leaves out is not looked at, nor how long a bound is that nobody declared. */
 bool grant_same(const Grant *a, const Grant *b);
 
 enum {
@@ -91,6 +107,7 @@ enum {
         GRANT_E_SOURCE,         /* a granted file does not exist on the host */
         GRANT_E_NOT_FOUND,      /* the entry's program is not in the skill's folder: exit code 127 */
         GRANT_E_NOT_EXECUTABLE, /* it is there but not an executable file: exit code 126 */
+        GRANT_E_BOUNDS,         /* outside of the policy's ranges, or its teardown does not fit its bound: exit code 125, and recorded */
         GRANT_E_GATE,           /* grant_within(): a gate consults a slot that is not to be read */
 };
 

@@ -22,6 +22,16 @@ int merge_reduce(Merge *m, const char *field, const char *asked, const char *gra
                                                                      "rule", rule)) < 0 ? -ENOMEM : 0;
 }
 
+int merge_is_default(json_t *list) {
+        return json_object_set_new(json_array_get(list, json_array_size(list) - 1), "default", json_true()) < 0 ? -ENOMEM : 0;
+}
+
+int merge_raise(Merge *m, const char *field, const char *asked, const char *granted, const char *rule) {
+        if (!m->grant->raised && !(m->grant->raised = json_array()))
+                return -ENOMEM;
+        return json_array_append_new(m->grant->raised, json_pack("{s:s, s:s, s:s, s:s}", "field", field, "asked", asked, "granted", granted, "rule", rule)) < 0 ? -ENOMEM : 0;
+}
+
 /* The limits that speak of a kind of right: the skill's own where they say something, else the general ones. */
 static const Limits *limits_of(const Merge *m, bool (*said)(const Limits *)) {
         return m->row && said(&m->row->limits) ? &m->row->limits : &m->policy->limits;
@@ -39,11 +49,23 @@ static bool says_memory(const Limits *l) {
         return l->memory_said;
 }
 
-/* "FILE#/network" or "FILE#/skills/NAME/network". Return out. */
-static const char *where(const Merge *m, const Limits *l, const char *what, char out[static 512]) {
+const char *merge_where(const Merge *m, const Limits *l, const char *what, char out[static 512]) {
         snprintf(out, 512, "%s#%s%s/%s", m->policy->path ?: "policy", l == &m->policy->limits ? "" : "/skills/",
                  l == &m->policy->limits ? "" : m->row->name, what);
         return out;
+}
+
+/* The time of processors goes with the time of the clock that the command line asks and gets (the row before): a longer run would else end at the default of
+ * the other. */
+static uint64_t merge_standard(const Merge *m, const BudgetField *f) {
+        const bool follows = f->offset == offsetof(Budget, cpu_usec) && m->request->budget.wall_usec > 0;
+
+        return follows ? MAX(f->standard, m->grant->budget.wall_usec) : f->standard;
+}
+
+/* A budget without an end is the word of the operator: of a policy, or of a command line of his own to which no policy says anything. */
+static bool merge_may_be_none(const Merge *m, uint64_t said, uint64_t most) {
+        return most == BUDGET_NONE || (most == 0 && said == BUDGET_NONE && m->request->client == 0);
 }
 
 int merge_budget(Merge *m) {
@@ -52,32 +74,42 @@ int merge_budget(Merge *m) {
         for (size_t i = 0; i < BUDGET_FIELDS; i++) {
                 const BudgetField *f = &budget_fields[i];
                 uint64_t skill = budget_get(&m->manifest->budget, f), said = budget_get(&m->request->budget, f), most = budget_get(&max, f);
-                uint64_t v = skill && said ? MIN(skill, said) : skill ?: said ?: f->standard;
+                const uint64_t standard = merge_standard(m, f);
+                uint64_t v = skill && said ? MIN(skill, said) : skill ?: said ?: standard;
+                LimitBy by = skill && v == skill ? LIMIT_BY_MANIFEST : said ? LIMIT_BY_OPTION : LIMIT_BY_DEFAULT;
                 char skill_text[BUDGET_TEXT_MAX], said_text[BUDGET_TEXT_MAX], v_text[BUDGET_TEXT_MAX], field[64], option[64], rule[1024], place[512];
                 int r = 0;
 
                 snprintf(field, sizeof(field), "/budgets/%s", f->name);
                 snprintf(option, sizeof(option), "--%s", f->option);
-                budget_format(f, skill ?: f->standard, skill_text);
+                budget_format(f, skill ?: standard, skill_text);
                 budget_format(f, said, said_text);
                 if (most > 0 && v > most) {
                         bool own = m->row && budget_get(&m->row->limits.max, f) == most;
 
                         v = most;
-                        snprintf(rule, sizeof(rule), "%s/%s", where(m, own ? &m->row->limits : &m->policy->limits, "max", place), f->name);
+                        by = LIMIT_BY_POLICY;
+                        snprintf(rule, sizeof(rule), "%s/%s", merge_where(m, own ? &m->row->limits : &m->policy->limits, "max", place), f->name);
+                } else if (v == BUDGET_NONE && f->standard != BUDGET_NONE && !merge_may_be_none(m, said ?: skill ? said : standard, most)) {
+                        v = f->most;
+                        by = m->request->client == 0 ? LIMIT_BY_OPTION : LIMIT_BY_POLICY;
+                        snprintf(rule, sizeof(rule), "a budget without an end is granted by \"max\" of a policy file, or --%s none", f->option);
                 } else if (skill && said && said < skill)
                         snprintf(rule, sizeof(rule), "command line %s", option);
                 else
                         snprintf(rule, sizeof(rule), "lethe.json#%s", field);
                 budget_format(f, v, v_text);
                 /* What the skill asks is only known to be more when it said so; a default that was cut is told too. */
-                if (v < skill || (!skill && !said && v < f->standard))
+                if (v < skill || (!skill && !said && v < standard))
                         r = merge_reduce(m, field, skill_text, v_text, "%s", rule);
+                if (r == 0 && !skill && !said && v < standard)
+                        r = merge_is_default(m->grant->reductions);
                 if (r == 0 && said && v < said)
                         r = merge_reduce(m, option, said_text, v_text, "%s", rule);
                 if (r)
                         return r;
                 *budget_at(&m->grant->budget, f) = v;
+                m->grant->limit_by[i] = by;
         }
         return 0;
 }
@@ -91,7 +123,7 @@ int merge_tier(Merge *m) {
 
         if (asked && asked < floor)
                 return diag(m->reterr, GRANT_E_REFUSED, "--tier %s: %s is the minimum by %s", tier_name(asked), tier_name(floor),
-                            policy >= skill ? where(m, own && own == policy ? &m->row->limits : &m->policy->limits, "min_tier", place)
+                            policy >= skill ? merge_where(m, own && own == policy ? &m->row->limits : &m->policy->limits, "min_tier", place)
                                             : "lethe.json#/min_tier");
         m->grant->tier = asked;
         m->grant->min_tier = asked ? asked : policy ? floor : TIER_NAMESPACES;
@@ -132,13 +164,13 @@ static int request_network(Merge *m, const Limits *l) {
         char place[512];
 
         if (q->network == NETWORK_HOST && l->network_said && !l->network_host)
-                return diag(m->reterr, GRANT_E_REFUSED, "--network host: %s does not allow it (\"host\": true would)", where(m, l, "network", place));
+                return diag(m->reterr, GRANT_E_REFUSED, "--network host: %s does not allow it (\"host\": true would)", merge_where(m, l, "network", place));
         for (size_t i = 0; i < q->n_connects; i++) {
                 int r;
 
                 if (l->network_said && !l->network_host && !merge_has_connect(l->connects, l->n_connects, &q->connects[i]))
                         return diag(m->reterr, GRANT_E_REFUSED, "--connect %s: %s/connect does not list it", q->connects[i].text,
-                                    where(m, l, "network", place));
+                                    merge_where(m, l, "network", place));
                 r = add_connect(m->grant, &q->connects[i]);
                 if (r < 0)
                         return r;
@@ -159,7 +191,7 @@ int merge_network(Merge *m) {
 
         if (r)
                 return r;
-        where(m, l, "network", place);
+        merge_where(m, l, "network", place);
         if (none)
                 snprintf(rule, sizeof(rule), "command line --network none");
         else if (l->network_said)
@@ -219,7 +251,7 @@ static int request_files(Merge *m, const Limits *l) {
 
                 if (l->files_said && merge_covers(l, v->source) < (v->write ? 2 : 1))
                         return diag(m->reterr, GRANT_E_REFUSED, "-v %s:%s: no root of %s allows to %s it", v->source, v->target,
-                                    where(m, l, "files", place), v->write ? "write" : "read");
+                                    merge_where(m, l, "files", place), v->write ? "write" : "read");
                 r = add_file(m->grant, v->source, v->target, v->write);
                 if (r < 0)
                         return r;
@@ -255,12 +287,12 @@ static int manifest_file(Merge *m, const Limits *l, size_t i) {
                 return merge_reduce(m, field, asked, "none", "the files of a manifest are granted by a policy file or -v SOURCE:%s", a->target);
         right = merge_covers(l, a->real ?: a->path);
         if (right == 0)
-                return merge_reduce(m, field, asked, "none", "no root of %s covers %s", where(m, l, "files", place), a->real ?: a->path);
+                return merge_reduce(m, field, asked, "none", "no root of %s covers %s", merge_where(m, l, "files", place), a->real ?: a->path);
         if (!a->real)
                 return diag(m->reterr, GRANT_E_SOURCE, "lethe.json#%s/path: %s does not exist", field, a->path);
         r = add_file(m->grant, a->real, a->target, a->write && right == 2);
         if (r == 0 && a->write && right < 2)
-                r = merge_reduce(m, field, asked, "read", "%s allows to read it only", where(m, l, "files", place));
+                r = merge_reduce(m, field, asked, "read", "%s allows to read it only", merge_where(m, l, "files", place));
         return r;
 }
 
@@ -294,7 +326,7 @@ static int memory_access(Merge *m, const Limits *l, size_t i, MemoryAccess a, un
         memory_families_text(*ret, have);
         if (!l->memory_said)
                 return merge_reduce(m, field, want, have, "deleting records of memory is granted by a policy file alone");
-        return merge_reduce(m, field, want, have, "%s does not allow it in scope %s", where(m, l, "memory", place), asked->scope);
+        return merge_reduce(m, field, want, have, "%s does not allow it in scope %s", merge_where(m, l, "memory", place), asked->scope);
 }
 
 int merge_memory(Merge *m) {

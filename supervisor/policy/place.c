@@ -172,7 +172,8 @@ int places_check(const Grant *g, Diag *reterr) {
                 const FileGrant *f = &g->files[i];
                 int r = !f->mask && path_is_system(f->target) ? place_check_system(f, reterr) : 0;
 
-                if (r == 0 && g->program && path_is_under(f->target, g->program))
+                if (r == 0 && !g->program_granted &&
+                    ((g->program && path_is_under(f->target, g->program)) || (g->program_link && path_is_under(f->target, g->program_link))))
                         r = diag(reterr, GRANT_E_USAGE, "place %s for %s: the program of --exec is there", f->target, f->source);
                 if (r != 0)
                         return r;

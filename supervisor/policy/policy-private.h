@@ -7,4 +7,5 @@
 /* Faults go to d. v may be NULL. */
 void policy_read_sub_skill(Doc *d, const json_t *v, const char *pointer, SubSkillPolicy *ret);
 void policy_sub_skill_deinit(SubSkillPolicy *s);
+void policy_read_bounds(Doc *d, const json_t *v, const char *pointer, Bound ret[static BOUND_KINDS]);
 void policy_read_digest(Doc *d, const json_t *v, Policy *p);

@@ -173,6 +173,7 @@ static void read_limits(Doc *d, const json_t *v, const char *pointer, Limits *l)
         doc_tier(d, json_object_get(v, "min_tier"), pointer_key(at, pointer, "min_tier"), &l->min_tier);
         read_network(d, json_object_get(v, "network"), pointer_key(at, pointer, "network"), l);
         read_files(d, json_object_get(v, "files"), pointer_key(at, pointer, "files"), l);
+        policy_read_bounds(d, json_object_get(v, "bounds"), pointer_key(at, pointer, "bounds"), l->bounds);
         l->memory_said = json_object_get(v, "memory");
         doc_memory_rights(d, json_object_get(v, "memory"), pointer_key(at, pointer, "memory"), &l->memory, &l->n_memory);
 }
@@ -301,7 +302,7 @@ static bool digest_valid(const char *s) {
 }
 
 static void read_skills(Doc *d, const json_t *v, Policy *p) {
-        static const char *const known[] = {"digest", "trusted", "max", "min_tier", "network", "files", "memory", "as_sub_skill", NULL};
+        static const char *const known[] = {"digest", "trusted", "max", "min_tier", "network", "files", "memory", "as_sub_skill", "bounds", NULL};
         const char *key, *digest;
         json_t *item;
 
@@ -350,7 +351,7 @@ static void read_uids(Doc *d, const json_t *v, Policy *p) {
 
 static void read_all(Doc *d, const json_t *j, Policy *p) {
         static const char *const known[] = {"$schema", "version", "max", "min_tier", "network", "files", "memory", "max_regions", "region_uids", "concurrency", "pool", "clients",
-                                            "digest", "skills", NULL};
+                                            "digest", "skills", "bounds", NULL};
         const char *ignored;
 
         doc_fields(d, j, "", known);

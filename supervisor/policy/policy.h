@@ -34,6 +34,23 @@ typedef struct PolicyFile {
         bool write;
 } PolicyFile;
 
+/* The kinds of which the policy has ranges, each with a least ("floor") and a most ("ceiling") (I-73). */
+typedef enum BoundKind {
+        BOUND_DISCIPLINE,   /* none, zero, multipass:1 … */
+        BOUND_LINEAGE,      /* stats, events, handles */
+        BOUND_KEY_SCOPE,    /* invocation, invocation-tree */
+        BOUND_CANCEL,       /* usec */
+        BOUND_CALLBACKS,    /* how many */
+        BOUND_EMBODIMENT,   /* arena, process, container */
+        BOUND_COMMIT,       /* any, success */
+} BoundKind;
+#define BOUND_KINDS 7
+/* Values as numbers, in the order above. */
+typedef struct Bound {
+        bool has_floor, has_ceiling;
+        uint64_t floor, ceiling;
+} Bound;
+
 /* What may be granted: to every skill, or to one. */
 typedef struct Limits {
         Budget max;              /* 0: not said */
@@ -48,6 +65,7 @@ typedef struct Limits {
         bool memory_said;        /* the same for typed memory; without it a skill gets what it asks for, but deletes nothing */
         MemoryRight *memory;
         size_t n_memory;
+        Bound bounds[BOUND_KINDS];
 } Limits;
 
 /* Regions that are prepared ahead of their invocations (`lethe serve`). */

@@ -5,7 +5,8 @@
 #include "base/waiting.h"
 #include "base/owner.h"
 #include "manifest/copy.h"
-#include "manifest/terms.h"
+#include "policy/inside.h"
+#include "policy/place.h"
 #include "policy/request.h"
 #include "schema/limits.h"
 
@@ -17,18 +18,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#define PROGRAM_NOT_INSIDE 100
 #define WORTH_BYTES 8192 /* a smaller file is hashed sooner than its digest is looked up */
 
 int program_settled_sec = 2;
-
-static bool in_system_folder(const char *path) {
-        static const char *const folders[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
-
-        for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
-                if (path_is_under(path, folders[i]))
-                        return true;
-        return false;
-}
 
 /* The first file of that name in REGION_PATH, as a shell would find it: owned, or NULL in *ret. */
 static int search(const char *name, char **ret) {
@@ -130,33 +123,12 @@ static int digest(int fd, const char *path, const struct stat *st, const char *s
 
 void program_deinit(Program *p) {
         free(p->path);
+        free(p->link);
+        free(p->host);
         free(p->real);
         free(p->copy);
+        free(p->note);
         *p = (Program){0};
-}
-
-/* The file and each folder above it. real: absolute, without symlinks. In a user namespace that does not know root, what root owns belongs to nobody that it
- * knows; there the owner of the root folder is root, for the system's own folders. */
-static bool only_root_writes(const char *real) {
-        char path[PATH_MAX];
-        struct stat st;
-        uid_t system = 0;
-
-        if (strlen(real) >= sizeof(path))
-                return false;
-        if (in_system_folder(real) && stat("/", &st) == 0)
-                system = st.st_uid;
-        strcpy(path, real);
-        for (;;) {
-                char *slash = strrchr(path, '/');
-
-                if (lstat(*path ? path : "/", &st) < 0 || (st.st_uid != 0 && st.st_uid != system) || (st.st_mode & (S_IWGRP | S_IWOTH)) ||
-                    owner_server(*path ? path : "/", &st) != 0)
-                        return false;
-                if (!*path)
-                        return true;
-                *slash = 0;
-        }
 }
 
 /* Opens and judges the file itself: the descriptor is what is hashed and copied, so that all of it is about the same file. */
@@ -181,63 +153,272 @@ static int program_copy_failed(int r) {
         return r > 0 ? REQUEST_E_BAD : r;
 }
 
-int program_copy(const char *path, const char *real, const char *store_dir, char ret_digest[static DIGEST_TEXT_MAX], char **ret_copy, Diag *reterr) {
-        _cleanup_waiting_ Waiting w = waiting_for("the program", real);
-        _cleanup_close_ int fd = -1;
-        struct stat st;
-        int r = program_open(real, &fd, &st, reterr);
-
-        return r != 0 ? r : program_copy_failed(copy_program(store_dir, fd, strrchr(path, '/') + 1, ret_digest, ret_copy, reterr));
+/* The name by which it is called, which some programs look at: in tier landlock the copy itself is executed. */
+static const char *program_name(const Program *p) {
+        return strrchr(p->path, '/') + 1;
 }
 
-int program_find(const char *program, const char *store_dir, Program *ret, Diag *reterr) {
-        _cleanup_free_ char *found = NULL, *real = NULL;
+int program_copy(Program *p, const char *store_dir, Diag *reterr) {
+        _cleanup_waiting_ Waiting w = waiting_for("the program", p->host);
+        _cleanup_close_ int fd = -1;
+        struct stat st;
+        int r = program_open(p->host, &fd, &st, reterr);
+
+        return r != 0 ? r : program_copy_failed(copy_program(store_dir, fd, program_name(p), p->digest, &p->copy, reterr));
+}
+
+static int program_shown(const char *program, int code, int e, Diag *reterr) {
+        char shown[256];
+
+        if (e == -ENOMEM || e == -EMFILE || e == -ENFILE)
+                return e;
+        if (e == -EACCES || e == -EPERM) /* it may be there */
+                code = REQUEST_E_NOT_EXECUTABLE;
+        else if (e != -ENOENT && e != -ENOTDIR && e != -ELOOP && e != -ENAMETOOLONG) /* nobody could look */
+                code = REQUEST_E_SOURCE;
+        return diag(reterr, code, "--exec \"%s\": %s", diag_quote(program, strlen(program), shown, sizeof(shown)),
+                    quiet_strerror(e));
+}
+
+static bool program_has_dots(const char *path) {
+        const char *at = path;
+
+        while ((at = strstr(at, ".."))) {
+                if ((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == 0))
+                        return true;
+                at += 2;
+        }
+        return false;
+}
+
+/* `folder`/`program`, or an absolute `program`, made plain. */
+static int program_absolute(const char *folder, const char *program, char **ret, Diag *reterr) {
+        _cleanup_free_ char *path = NULL;
+
+        if ((*program == '/' ? asprintf(&path, "%s", program) : asprintf(&path, "%s/%s", folder, program)) < 0) {
+                path = NULL;
+                return -ENOMEM;
+        }
+        return path_normalise(path, ret, reterr);
+}
+
+/* The same of a path with "..", whose folders are resolved: on the host (view NULL), or in the region. */
+static int program_dotted(const char *folder, const char *program, const ProgramView *view, char **ret, Diag *reterr) {
+        _cleanup_free_ char *path = NULL, *real = NULL, *whole = NULL;
+        _cleanup_inside_ Inside in = {0};
+        char *slash;
+        int r;
+
+        if ((*program == '/' ? asprintf(&path, "%s", program) : asprintf(&path, "%s/%s", folder, program)) < 0) {
+                path = NULL;
+                return -ENOMEM;
+        }
+        slash = strrchr(path, '/');
+        *slash = 0;
+        r = view ? inside_find(view->files, view->n_files, *path ? path : "/", &in) : quiet_real(*path ? path : "/", &real);
+        if (r < 0)
+                return r;
+        if (asprintf(&whole, "%s/%s", real ?: in.end, slash + 1) < 0) {
+                whole = NULL;
+                return -ENOMEM;
+        }
+        return path_normalise(whole, ret, reterr);
+}
+
+static int program_take(Program *p, const char *path, Inside *in, const ProgramView *view) {
+        p->path = strdup(path);
+        p->granted = place_shows(view->files, view->n_files, in->end) != NULL;
+        p->loose = !in->settled;
+        p->host = TAKE_PTR(in->host);
+        if (!p->path)
+                return -ENOMEM;
+        p->root_alone = inside_only_root_writes(p->host);
+        if (!p->root_alone)
+                p->real = TAKE_PTR(in->end);
+        return 0;
+}
+
+/* In the region. Returns 0, PROGRAM_NOT_INSIDE, REQUEST_E_*, -errno; *ret_end: how far the path led. *ret_out: when a link led there, out of the granted
+ * folder: the program's path on the host, owned. */
+static int program_inside(const char *program, const ProgramView *view, Program *p, char **ret_end, char **ret_out, Diag *reterr) {
+        const char *folder = view->workdir ?: REGION_WORK_DIR;
+        _cleanup_free_ char *plain = NULL;
+        _cleanup_inside_ Inside in = {0};
+        const bool dots = program_has_dots(program);
+        int r = dots ? program_dotted(folder, program, view, &plain, reterr) : program_absolute(folder, program, &plain, reterr);
+
+        if (r > 0)
+                return REQUEST_E_BAD;
+        if (r == 0)
+                r = inside_find(view->files, view->n_files, plain, &in);
+        if (r == -ENOENT || r == -EISDIR || r == -EACCES) {
+                const FileGrant *g = place_shows(view->files, view->n_files, plain);
+
+                *ret_end = TAKE_PTR(in.end);
+                if (g && *ret_end && !path_is_under(*ret_end, g->target) && asprintf(ret_out, "%s%s", g->source, plain + strlen(g->target)) < 0) {
+                        *ret_out = NULL;
+                        return -ENOMEM;
+                }
+                return PROGRAM_NOT_INSIDE;
+        }
+        if (r < 0)
+                return program_shown(program, REQUEST_E_NOT_FOUND, r, reterr);
+        return program_take(p, *program != '/' && !dots ? program : plain, &in, view);
+}
+
+/* A link at a path of the host that a region does not have is made there, or is one of a system folder. */
+static int program_by_link(Program *p, const char *named, const ProgramView *view) {
+        const FileGrant end = {.source = p->host, .target = p->host};
+        _cleanup_inside_ Inside in = {0};
+        Diag d;
+
+        p->link_loose = owner_check(named, OWNER_ROOT_ALONE, &d) != 0;
+        if (inside_find(&end, 1, named, &in) == 0 && strcmp(in.end, p->host) == 0) {
+                p->loose = p->link_loose;
+                return (p->path = strdup(named)) ? 0 : -ENOMEM;
+        }
+        if (path_target_check(named, false, &d) != 0 || place_shows(view->files, view->n_files, named)) /* no place for a link */
+                return (p->path = strdup(p->host)) ? 0 : -ENOMEM;
+        p->path = strdup(named);
+        p->link = strdup(p->host);
+        return p->path && p->link ? 0 : -ENOMEM;
+}
+
+/* The virtual environment that a program of the host is an interpreter of; NULL in *ret: none. */
+static int program_environment(const char *program, char **ret) {
+        static const char *const places[] = {"/../pyvenv.cfg", "/pyvenv.cfg"};
+        const char *slash = strrchr(program, '/');
+
+        *ret = NULL;
+        for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+                _cleanup_free_ char *path = NULL, *real = NULL;
+
+                if (asprintf(&path, "%.*s%s", (int)(slash - program), program, places[i]) < 0) {
+                        path = NULL;
+                        return -ENOMEM;
+                }
+                if (quiet_real(path, &real) < 0)
+                        continue;
+                *strrchr(real, '/') = 0;
+                *ret = TAKE_PTR(real);
+                return 0;
+        }
+        return 0;
+}
+
+/* An interpreter of a virtual environment that the region does not see takes another one's packages, and says nothing. */
+static int program_note(Program *p) {
+        _cleanup_free_ char *real = NULL;
+        int r = program_environment(p->path, &real);
+
+        if (r == 0 && real &&
+            asprintf(&p->note, "%s is of the Python virtual environment %s, which the region does not see: it runs without its packages; fix: -v %s:%s", p->path, real, real,
+                     real) < 0) {
+                p->note = NULL;
+                return -ENOMEM;
+        }
+        return r;
+}
+
+/* A link of a volume leads to a program that the region does not see, such as the interpreter of a virtual environment that uv or pyenv made: called by
+ * another path it would run without its packages. out: the link on the host. Returns 0 when it leads nowhere or, but for an environment, may be had by the
+ * caller's own path; REQUEST_E_NOT_FOUND, -errno. */
+static int program_led_out(const char *program, const char *out, Diag *reterr) {
+        _cleanup_free_ char *real = NULL, *environment = NULL;
+        char shown[256];
+        int n, r = quiet_real(out, &real);
+
+        if (r < 0)
+                return r == -ENOMEM ? r : 0;
+        r = program_environment(out, &environment);
+        if (r < 0 || (!environment && *program != '/'))
+                return r;
+        n = (int)strlen(real);
+        for (int up = environment ? 2 : 1; up > 0 && n > 1; up--) /* PREFIX/bin/python3: its library is there, too */
+                while (n > 1 && real[--n] != '/')
+                        ;
+        return diag(reterr, REQUEST_E_NOT_FOUND, "--exec \"%s\": %s%s leads to %s, which the region does not see; fix: -v %.*s:%.*s as well",
+                    diag_quote(program, strlen(program), shown, sizeof(shown)), environment ? "its virtual environment " : "a link", environment ?: "", real, n, real, n, real);
+}
+
+/* Of the host, where the region has no such path. */
+static int program_outside(const char *program, const ProgramView *view, const char *end, Program *p, Diag *reterr) {
+        _cleanup_free_ char *named = NULL;
+        _cleanup_inside_ Inside in = {0};
+        char cwd[PATH_MAX], shown[256], to[256];
+        const FileGrant *over;
+        int r;
+
+        if (*program != '/' && !getcwd(cwd, sizeof(cwd)))
+                return program_shown(program, REQUEST_E_NOT_FOUND, -errno, reterr);
+        r = program_has_dots(program) ? program_dotted(cwd, program, NULL, &named, reterr) : program_absolute(cwd, program, &named, reterr);
+        if (r == 0)
+                r = quiet_real(named, &p->host);
+        diag_quote(program, strlen(program), shown, sizeof(shown));
+        if (r == -ENOENT && end && view->n_files > 0)
+                return diag(reterr, REQUEST_E_NOT_FOUND, "--exec \"%s\": there is no \"%s\" in the region, and no such program on the host", shown,
+                            diag_quote(end, strlen(end), to, sizeof(to)));
+        if (r != 0)
+                return r < 0 ? program_shown(program, REQUEST_E_NOT_FOUND, r, reterr) : REQUEST_E_BAD;
+        if (*program != '/' && inside_find(view->files, view->n_files, named, &in) == 0 && strcmp(in.host, p->host) == 0) { /* shown at its own place */
+                free(TAKE_PTR(p->host));
+                return program_take(p, named, &in, view);
+        }
+        over = place_shows(view->files, view->n_files, named) ?: place_shows(view->files, view->n_files, p->host);
+        if (over)
+                return diag(reterr, REQUEST_E_NOT_FOUND, "--exec \"%s\": \"%s\" is not in the region: %s, which is granted, stands at %s, and has no such program", shown,
+                            end ? diag_quote(end, strlen(end), to, sizeof(to)) : named, over->source, over->target);
+        if (strcmp(named, p->host) == 0)
+                r = (p->path = strdup(named)) ? 0 : -ENOMEM;
+        else
+                r = program_by_link(p, named, view);
+        if (r == 0)
+                r = program_note(p);
+        p->root_alone = inside_only_root_writes(p->host);
+        if (r == 0 && (!inside_is_system(p->host) || !p->root_alone))
+                r = program_copy_failed(path_normalise(p->host, &p->real, reterr));
+        return r;
+}
+
+int program_find(const char *program, const ProgramView *view, const char *store_dir, Program *ret, Diag *reterr) {
+        _cleanup_free_ char *found = NULL, *end = NULL, *out = NULL;
         _cleanup_program_ Program p = {0};
         _cleanup_close_ int fd = -1;
         char shown[256];
         struct stat st;
-        bool bind, root_only;
-        int r;
+        int r = 0;
 
         diag_quote(program, strlen(program), shown, sizeof(shown));
         if (!*program)
                 return diag(reterr, REQUEST_E_BAD, "--exec is empty: it names a program");
-        if (strchr(program, '/'))
-                r = (found = strdup(program)) ? 0 : -ENOMEM;
-        else
+        if (!strchr(program, '/'))
                 r = search(program, &found);
         if (r < 0)
                 return r;
-        if (!found)
-                return diag(reterr, REQUEST_E_NOT_FOUND, "--exec \"%s\": not found in %s", shown, REGION_PATH);
-        r = quiet_real(found, &real);
-        if (r < 0)
-                return r == -ENOMEM || r == -EMFILE || r == -ENFILE ? r : diag(reterr, r == -ETIMEDOUT ? REQUEST_E_SOURCE : REQUEST_E_NOT_FOUND, "--exec \"%s\": %s", shown, quiet_strerror(r));
-        r = quiet_may_read(real);
-        if (r < 0)
-                return diag(reterr, REQUEST_E_SOURCE, "--exec \"%s\": %s", shown, quiet_strerror(r));
-        _cleanup_waiting_ Waiting w = waiting_for("the program", real);
-        r = program_open(real, &fd, &st, reterr);
+        if (!strchr(program, '/') && !found)
+                return diag(reterr, REQUEST_E_NOT_FOUND, "--exec \"%s\": not found in %s%s", shown, REGION_PATH,
+                            quiet_stat(program, true, &st) == 0 ? "; ./ before it names the one in this folder" : "");
+        r = program_inside(found ?: program, view, &p, &end, &out, reterr);
+        if (r == PROGRAM_NOT_INSIDE) {
+                r = out ? program_led_out(program, out, reterr) : 0;
+                r = r ?: program_outside(found ?: program, view, end, &p, reterr);
+        }
         if (r != 0)
                 return r;
-        r = digest(fd, real, &st, store_dir, p.digest, reterr);
+        r = quiet_may_read(p.host);
+        if (r < 0)
+                return program_shown(program, REQUEST_E_SOURCE, r, reterr);
+        _cleanup_waiting_ Waiting w = waiting_for("the program", p.host);
+        r = program_open(p.host, &fd, &st, reterr);
+        if (r != 0)
+                return r;
+        r = digest(fd, p.host, &st, store_dir, p.digest, reterr);
         if (r != 0)
                 return program_copy_failed(r);
-        bind = !in_system_folder(real);
-        r = path_normalise(bind ? real : found, &p.path, reterr);
-        if (r == 0 && !bind && !in_system_folder(p.path))
-                r = 1; /* a link from elsewhere into a system folder: the region has only its end */
-        if (r > 0) {
-                free(TAKE_PTR(p.path));
-                r = path_normalise(real, &p.path, reterr);
-        }
-        root_only = only_root_writes(real);
-        if (r == 0 && (bind || !root_only))
-                r = path_normalise(real, &p.real, reterr);
-        if (r == 0 && p.real && root_only)
-                r = (p.copy = strdup(p.real)) ? 0 : -ENOMEM;
-        else if (r == 0 && p.real && store_dir) {
-                r = copy_find_program(store_dir, p.digest, strrchr(p.path, '/') + 1, &p.copy, reterr);
+        if (p.real && !p.granted && p.root_alone)
+                r = (p.copy = strdup(p.host)) ? 0 : -ENOMEM;
+        else if (p.real && store_dir) {
+                r = copy_find_program(store_dir, p.digest, program_name(&p), &p.copy, reterr);
                 r = r == -ENOENT ? 0 : r;
         }
         if (r)

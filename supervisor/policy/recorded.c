@@ -52,10 +52,15 @@ static int read_network(const json_t *o, Grant *g) {
 static void read_budget(const json_t *o, Budget *ret) {
         for (size_t i = 0; i < BUDGET_FIELDS; i++) {
                 const BudgetField *f = &budget_fields[i];
+                const json_t *v;
                 char key[64];
 
                 snprintf(key, sizeof(key), "%s%s", f->name, f->unit == UNIT_BYTES ? "_bytes" : f->unit == UNIT_USEC ? "_usec" : "");
-                (void)json_get_u64(json_object_get(o, key), budget_at(ret, f));
+                v = json_object_get(o, key);
+                if (f->may_be_none && (json_is_null(v) || (!v && f->standard == BUDGET_NONE)))
+                        *budget_at(ret, f) = BUDGET_NONE;
+                else
+                        (void)json_get_u64(v, budget_at(ret, f));
         }
 }
 

@@ -2,7 +2,6 @@
 
 #include "base/quiet.h"
 #include "manifest/bundle.h"
-#include "policy/program.h"
 #include "schema/limits.h"
 
 #include <errno.h>
@@ -17,15 +16,13 @@
 
 void request_deinit(RunRequest *r) {
         free(r->exec);
-        free(r->exec_path);
-        free(r->exec_digest);
-        free(r->exec_real);
-        free(r->exec_copy);
+        program_deinit(&r->program);
         file_grants_free(r->mounts, r->n_mounts);
         strv_free(r->env);
         free(r->workdir);
         net_grants_free(r->connects, r->n_connects);
         free(r->entry);
+        free(r->name);
         *r = (RunRequest){0};
 }
 
@@ -196,6 +193,11 @@ int request_option(RunRequest *r, const char *option, const char *value, Diag *r
                 return add_connect(r, value, reterr);
         if (strcmp(option, "entry") == 0)
                 return *value ? set_text(&r->entry, value) : diag(reterr, REQUEST_E_BAD, "--entry is empty: it names an entry or a file of the skill");
+        if (strcmp(option, "name") == 0)
+                return scope_name_valid(value) && !region_id_valid(value)
+                               ? set_text(&r->name, value)
+                               : diag(reterr, REQUEST_E_BAD, "--name \"%s\": a name has 1 to %d characters of a-z, 0-9, \".\", \"_\" and \"-\", a letter or digit first, and is no "
+                                      "region's id", quote(value, shown), SCOPE_NAME_BYTES);
         if (strcmp(option, "tier") == 0)
                 return tier_parse(value, &r->tier) == 0 ? 0 : diag(reterr, REQUEST_E_BAD, "--tier \"%s\": must be namespaces or landlock", quote(value, shown));
         if (strcmp(option, "discipline") == 0) {
@@ -219,32 +221,24 @@ bool request_option_is_plain(const char *option) {
 }
 
 int request_exec(RunRequest *r, const char *program, Diag *reterr) {
+        const ProgramView view = {r->mounts, r->n_mounts, r->workdir};
         _cleanup_program_ Program p = {0};
-        int q = program_find(program, r->store_dir, &p, reterr);
+        int q = program_find(program, &view, r->store_dir, &p, reterr);
 
         if (q == 0)
                 q = set_text(&r->exec, program);
-        if (q == 0)
-                q = set_text(&r->exec_digest, p.digest);
         if (q)
                 return q;
-        free(r->exec_path);
-        free(r->exec_real);
-        free(r->exec_copy);
-        r->exec_path = TAKE_PTR(p.path);
-        r->exec_real = TAKE_PTR(p.real);
-        r->exec_copy = TAKE_PTR(p.copy);
-        r->exec_bind = r->exec_real;
+        program_deinit(&r->program);
+        r->program = p;
+        p = (Program){0};
         return 0;
 }
 
 bool request_exec_lacks_copy(const RunRequest *r) {
-        return r->exec_bind && !r->exec_copy && r->store_dir;
+        return r->program.real && !r->program.copy && r->store_dir;
 }
 
 int request_exec_copy(RunRequest *r, Diag *reterr) {
-        char digest[DIGEST_TEXT_MAX];
-        int q = program_copy(r->exec_path, r->exec_real, r->store_dir, digest, &r->exec_copy, reterr);
-
-        return q == 0 ? set_text(&r->exec_digest, digest) : q;
+        return program_copy(&r->program, r->store_dir, reterr);
 }

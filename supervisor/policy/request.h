@@ -6,6 +6,7 @@
 #include "base/trace.h"
 #include "base/util.h"
 #include "manifest/terms.h"
+#include "policy/program.h"
 
 enum {
         REQUEST_E_BAD = 1,   /* usage: message has the option, the value and the rule */
@@ -22,11 +23,7 @@ typedef struct RunRequest {
         uid_t client;        /* the user of another uid for whom it is asked; 0: the supervisor's own, or root */
         /* Set through the functions below. */
         char *exec;          /* --exec as written; NULL when a skill runs */
-        char *exec_path;     /* its path on the host, resolved */
-        bool exec_bind;      /* outside the system folders, or not only root can write it: bound at exec_real */
-        char *exec_real;     /* its path without symlinks; NULL: not bound */
-        char *exec_copy;     /* what is bound there (policy/program.h); NULL: nothing, or request_exec_copy() is still to make it */
-        char *exec_digest;   /* "sha256:…" */
+        Program program;     /* what it is (policy/program.h) */
         Budget budget;       /* 0: not said */
         FileGrant *mounts;   /* -v */
         size_t n_mounts;
@@ -37,6 +34,7 @@ typedef struct RunRequest {
         NetGrant *connects;
         size_t n_connects;
         char *entry;         /* --entry */
+        char *name;          /* --name */
         Tier tier;           /* --tier: exactly this one; 0: the best that the machine has */
         bool proc;           /* --proc */
         bool discipline_said; /* --discipline, with passes as in Grant */
@@ -45,16 +43,17 @@ typedef struct RunRequest {
 } RunRequest;
 
 /* One option by its long name without dashes: memory timeout cpu-time pids-limit nofile file-size scratch output-limit volume env workdir
- * network connect entry tier proc discipline. value is NULL for proc. -v: the source is looked up and resolved now.
+ * network connect entry tier proc discipline name. value is NULL for proc. -v: the source is looked up and resolved now.
  * Returns 0, REQUEST_E_*, -errno. An option that is not policy's is REQUEST_E_BAD. */
 int request_option(RunRequest *r, const char *option, const char *value, Diag *reterr);
 /* An option that names no file, no address and no variable, and can only choose among what the skill has or make it less. */
 bool request_option_is_plain(const char *option);
-/* --exec PROGRAM: with a slash a path, else searched in the PATH that the region has. Resolves and digests it, and finds its copy where there is one. */
+/* --exec PROGRAM: with a slash a path, else searched in the PATH that the region has. Finds it behind the volumes and the working folder that were asked for
+ * before, digests it, and finds its copy where there is one. */
 int request_exec(RunRequest *r, const char *program, Diag *reterr);
 /* A program that not only root can write is bound, and has no copy in the store yet. */
 bool request_exec_lacks_copy(const RunRequest *r);
-/* Makes it; there is a store. exec_digest is then of the bytes that were copied. */
+/* Makes it; there is a store. Its digest is then of the bytes that were copied. */
 int request_exec_copy(RunRequest *r, Diag *reterr);
 void request_deinit(RunRequest *r);
 #define _cleanup_request_ _cleanup_(request_deinit)

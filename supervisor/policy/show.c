@@ -34,7 +34,9 @@ static json_t *budgets(const Budget *b) {
                 char key[64];
 
                 snprintf(key, sizeof(key), "%s%s", f->name, f->unit == UNIT_BYTES ? "_bytes" : f->unit == UNIT_USEC ? "_usec" : "");
-                if (set(o, key, json_u64(budget_get(b, f))) < 0)
+                if (budget_get(b, f) == BUDGET_NONE && f->standard == BUDGET_NONE) /* not said, as in records of before */
+                        continue;
+                if (set(o, key, budget_get(b, f) == BUDGET_NONE ? json_null() : json_u64(budget_get(b, f))) < 0)
                         return NULL;
         }
         return TAKE_PTR(o);
@@ -120,20 +122,25 @@ static json_t *common(const Grant *g) {
             set(o, "reads", list(g->reads)) < 0 || set(o, "writes", list(g->writes)) < 0 || set(o, "slots", slot_names(g)) < 0 ||
             set(o, "discipline", json_string(discipline_name(g->discipline))) < 0 || set(o, "passes", json_integer(g->passes)) < 0 ||
             set(o, "lineage", json_string(lineage_name(g->lineage))) < 0 || set(o, "key_scope", json_string(key_scope_name(g->key_scope))) < 0 ||
+            set(o, "embodiment", json_string(embodiment_name(g->embodiment))) < 0 || set(o, "commit", json_string(commit_name(g->commit))) < 0 ||
+            (g->raised && json_object_set(o, "raised", g->raised) < 0) ||
             set(o, "sections", sections(g)) < 0 || set(o, "resources", list(g->resources)) < 0 || set(o, "release", releases(g)) < 0 ||
             set(o, "sub_skills", list(g->sub_skills)) < 0 || (g->preload && set(o, "preload", list(g->preload)) < 0) ||
             (g->notes && set(o, "notes", json_string(g->notes)) < 0) || (g->canon && set(o, "canon", json_string(g->canon)) < 0) ||
             (g->n_memory > 0 && set(o, "memory", memory_rights_json(g->memory, g->n_memory)) < 0) ||
             set(o, "gates", gates(g)) < 0 ||
+            set(o, "cancel_bound", json_string(g->cancel_declared ? "declared" : "computed")) < 0 ||
+            (g->teardown_usec > 0 && set(o, "teardown_predicted_usec", json_u64(g->teardown_usec)) < 0) ||
             set(o, "cancel_bound_usec", json_u64(g->cancel_bound_usec)) < 0 || set(o, "max_regions", json_u64(g->max_regions)) < 0 ||
             set(o, "max_of_skill", json_u64(g->max_of_skill)) < 0 || set(o, "reductions", g->reductions ? json_incref(g->reductions) : json_array()) < 0 ||
-            (g->beyond && json_object_set(o, "beyond_parent", g->beyond) < 0))
+            (g->beyond && json_object_set(o, "beyond_parent", g->beyond) < 0) || (g->name && set(o, "name", json_string(g->name)) < 0) ||
+            (g->program_loose && set(o, "program_may_differ", json_true()) < 0))
                 return NULL;
         return TAKE_PTR(o);
 }
 
 json_t *grant_to_json(const Grant *g) {
-        static const char *const lists[] = {"reductions", "files", "slots", "reads", "writes", "network",
+        static const char *const lists[] = {"reductions", "raised", "files", "slots", "reads", "writes", "network",
                                             "release", "sections", "sub_skills", "gates", "resources", "preload", "memory", "beyond_parent"};
         _cleanup_json_ json_t *o = common(g);
 
@@ -179,12 +186,13 @@ static int add_list(Buf *b, const char *title, char *const *v) {
         return r ? r : buf_add_str(b, "\n");
 }
 
-static int add_reductions(Buf *b, const Grant *g) {
-        int r = buf_printf(b, "%-14s%s\n", "not granted", json_array_size(g->reductions) == 0 ? "nothing: all that was asked" : "");
+static int add_changes(Buf *b, const json_t *list) {
+        int r = 0;
 
-        for (size_t i = 0; r == 0 && i < json_array_size(g->reductions); i++) {
-                const json_t *x = json_array_get(g->reductions, i);
-                const char *const keys[] = {"field", "asked", "granted", "rule"}, *const words[] = {"  ", ": asked ", ", granted ", "; rule: "};
+        for (size_t i = 0; r == 0 && i < json_array_size(list); i++) {
+                const json_t *x = json_array_get(list, i);
+                const bool standard = json_is_true(json_object_get(x, "default"));
+                const char *const keys[] = {"field", "asked", "granted", "rule"}, *const words[] = {"  ", standard ? ": default " : ": asked ", ", granted ", "; rule: "};
 
                 for (size_t k = 0; r == 0 && k < ARRAY_SIZE(keys); k++) {
                         r = buf_add_str(b, words[k]);
@@ -195,6 +203,16 @@ static int add_reductions(Buf *b, const Grant *g) {
                         r = buf_add_str(b, "\n");
         }
         return r;
+}
+
+static int add_reductions(Buf *b, const Grant *g) {
+        int r = json_array_size(g->raised) == 0 ? 0 : buf_printf(b, "%-14s\n", "raised");
+
+        if (r == 0)
+                r = add_changes(b, g->raised);
+        if (r == 0)
+                r = buf_printf(b, "%-14s%s\n", "not granted", json_array_size(g->reductions) == 0 ? "nothing: all that was asked" : "");
+        return r ? r : add_changes(b, g->reductions);
 }
 
 static int show_memory(Buf *b, const MemoryRight *m) {
@@ -218,8 +236,9 @@ static int show_region(Buf *b, const Grant *g) {
         char text[DISCIPLINE_TEXT_MAX], size[SIZE_TEXT_MAX];
         const char *key;
         json_t *item;
-        int r = buf_printf(b, "%-14s%s, within %s\n%-14s%s\n%-14s%s\n%-14s%s", "teardown", discipline_format(g->discipline, g->passes, text),
-                           duration_format(g->cancel_bound_usec, size), "lineage", lineage_name(g->lineage), "key scope", key_scope_name(g->key_scope),
+        int r = buf_printf(b, "%-14s%s, within %s (%s)\n%-14s%s\n%-14s%s\n%-14s%s\n%-14s%s\n%-14s%s", "teardown", discipline_format(g->discipline, g->passes, text),
+                           duration_format(g->cancel_bound_usec, size), g->cancel_declared ? "declared" : "computed", "commit", g->commit == COMMIT_SUCCESS ? "success: exit code 0 alone" : "any exit code",
+                           "embodiment", embodiment_name(g->embodiment), "lineage", lineage_name(g->lineage), "key scope", key_scope_name(g->key_scope),
                            "sections", json_object_size(g->sections) == 0 ? "none" : "");
 
         json_object_foreach(g->sections, key, item) {
@@ -253,6 +272,8 @@ static int show(Buf *b, const Grant *g) {
                 r = buf_printf(b, "\n%-14s%s\n", "digest", g->skill_digest);
         if (r == 0)
                 r = add_list(b, "command", g->argv);
+        if (r == 0 && g->program_loose)
+                r = buf_printf(b, "%-14sothers than root can change a link or folder on the way to it: it may differ from its digest by then\n", "");
         if (r == 0)
                 r = add_list(b, "environment", g->env);
         if (r == 0)

@@ -42,6 +42,7 @@ static int within_budget(Grant *g, const Budget *most, Diag *reterr) {
                 if (within_reduce(g, field, asked, granted, "what was left of the region that started it") < 0)
                         return -ENOMEM;
                 *have = left;
+                g->limit_by[i] = LIMIT_BY_ABOVE;
         }
         for (size_t i = 0; i < g->n_releases; i++)
                 g->releases[i].budget.memory_bytes = MIN(g->releases[i].budget.memory_bytes, g->budget.memory_bytes / 2);

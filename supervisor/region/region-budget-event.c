@@ -3,6 +3,7 @@
 
 #define OOM_BYTES_MOST (UINT64_C(4096) << 3) /* the kernel gives up on no more than eight pages at once (PAGE_ALLOC_COSTLY_ORDER) */
 #define FULL_ROOM (4 << 20) /* copies of pages that the kernel's own lists still count as shared are fewer */
+#define IDLE_CPU_USEC 20000 /* less since it last did something is the processor time of a timer which finds nothing to do */
 
 Breach budget_breach(Outcome o, const char *resource, uint64_t limit, uint64_t used) {
         return (Breach){.outcome = o, .resource = resource, .limit = limit, .used = used};
@@ -56,6 +57,19 @@ Breach region_budget_tasks_event(RegionBudget *b) {
                 r.used = used;
         r.refused = n;
         return r;
+}
+
+Breach budget_look_idle(RegionBudget *b, uint64_t now) {
+        const uint64_t max = b->grant->budget.idle_usec, cpu = b->cpu_usec + b->below_cpu_usec;
+
+        if (max == BUDGET_NONE)
+                return budget_no_breach;
+        if (b->moved != b->idle_moved || cpu >= b->idle_cpu_usec + IDLE_CPU_USEC || b->lent.processes > 0) { /* it waits for a region below */
+                b->idle_moved = b->moved;
+                b->idle_cpu_usec = cpu;
+                b->idle_since = now;
+        }
+        return now - b->idle_since > max ? budget_breach(OUTCOME_TIMED_OUT, "idle", max, now - b->idle_since) : budget_no_breach;
 }
 
 Breach region_budget_file_signal(RegionBudget *b) {

@@ -25,5 +25,13 @@ typedef struct ScratchLook {
 
 /* Walks over the scratch; a file that is too large is a breach. */
 Breach budget_look_files(RegionBudget *b, ScratchLook *ret);
+typedef enum FilesLook { FILES_NO, FILES_WHEN_CHANGED, FILES_AT_THE_END } FilesLook;
+/* Use of the scratch, and the largest file in it. At the end it is looked at whenever anything is there: a sparse file that grew after it
+ * was seen changes neither blocks nor inodes. */
+Breach budget_look_scratch(RegionBudget *b, FilesLook files);
+/* Changes with every byte and every file: a sparse file takes no block but an inode. */
+uint64_t budget_scratch_mark(const RegionBudget *b);
+/* How long it has done nothing, against the budget. */
+Breach budget_look_idle(RegionBudget *b, uint64_t now);
 /* b->cpu_usec, with that of regions below, against the budget. */
 Breach budget_look_cpu(RegionBudget *b);

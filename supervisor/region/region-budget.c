@@ -2,160 +2,41 @@
 #include "region/region-budget-private.h"
 
 #include "base/clock.h"
-#include "base/dents.h"
 #include "region/region-queues.h"
 #include "region/region-waiting.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 
 #define NEVER UINT64_MAX
 #define TICK_FAST_USEC 4000   /* memory or tasks are bounded by accounting alone */
 #define TICK_SLOW_USEC 25000  /* control groups tell; what is left is scratch, descriptors, CPU time */
 #define TICK_LEAST_USEC 1000
 #define TICK_SHARE 20         /* accounting may cost one twentieth of one CPU */
+#define TICK_TOUCHED 4096     /* bytes of new pages that one processor can touch in a microsecond */
 #define TICK_LATE 8           /* but no look is later than so many ticks */
 #define LAST_LOOK_TASKS_MAX 512 /* more are not worth the delay of their end */
-#define WALK_FILES_MAX 20000  /* files looked at in one walk of the scratch */
-#define WALK_DEPTH_MAX 64
 
-#define SCRATCH_NAME_BYTES 1280 /* of the kernel's memory: inode, entry and the longest name */
 #define SHARE_OF(left) ((left) / 4 * 3) /* a region below gets no more of what is left */
 
 void region_budget_init(RegionBudget *b, const Grant *g, RegionCgroup *c, Guard *guard) {
-        *b = (RegionBudget){.grant = g, .cgroup = c, .guard = guard, .scratch = -1, .waiting = -1, .wall_deadline = NEVER, .tick_deadline = NEVER,
-                            .lent.memory_bytes = grant_set_aside(g)};
-}
-
-/* Changes with every byte and every file: a sparse file takes no block but an inode. */
-static uint64_t scratch_mark(const RegionBudget *b) {
-        struct statfs fs;
-
-        if (b->scratch < 0 || b->scratch_on_host || fstatfs(b->scratch, &fs) < 0)
-                return 0;
-        return (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize + fs.f_files - fs.f_ffree;
-}
-
-void region_budget_scratch(RegionBudget *b, int fd, bool on_host) {
-        b->scratch = fd;
-        b->scratch_on_host = on_host;
-}
-
-uint64_t region_budget_scratch_used(const RegionBudget *b) {
-        struct statfs fs;
-
-        return b->scratch < 0 || b->scratch_on_host || fstatfs(b->scratch, &fs) < 0 ? 0 : (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+        *b = (RegionBudget){.grant = g, .cgroup = c, .guard = guard, .scratch = -1, .waiting = -1, .connected = REGION_CONNECTED_NULL, .wall_deadline = NEVER,
+                            .tick_deadline = NEVER, .lent.memory_bytes = grant_set_aside(g)};
 }
 
 void region_budget_start(RegionBudget *b, pid_t worker, uint64_t now) {
         b->worker = worker;
         b->started_usec = now;
-        b->wall_deadline = now + b->grant->budget.wall_usec;
+        b->wall_deadline = b->grant->budget.wall_usec == BUDGET_NONE ? NEVER : now + b->grant->budget.wall_usec;
+        b->idle_since = now;
         b->slow_deadline = now + TICK_SLOW_USEC;
         b->tick_usec = b->cgroup->memory && b->cgroup->pids ? TICK_SLOW_USEC : TICK_FAST_USEC;
         b->tick_deadline = now + MIN(b->tick_usec, b->grant->budget.cpu_usec);
         b->tasks_bound = 1;
         if (b->grant->network == NETWORK_CONNECT || b->grant->network == NETWORK_HOST)
                 region_cgroup_limit_sockets(b->cgroup, budget_own_memory(b));
-        b->scratch_seen = b->scratch_base = scratch_mark(b);
-}
-
-static void scratch_walk(int dirfd, unsigned depth, ScratchLook *l) {
-        _cleanup_close_ int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        const char *name;
-        Dents d;
-
-        if (fd < 0)
-                return;
-        dents_begin(&d, fd);
-        while (!l->many && (name = dents_next(&d))) {
-                struct stat st;
-
-                if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                        continue;
-                l->many = ++l->files > WALK_FILES_MAX;
-                l->bytes += (uint64_t)st.st_blocks * 512;
-                if (S_ISREG(st.st_mode))
-                        l->largest = MAX(l->largest, (uint64_t)st.st_size);
-                if (S_ISDIR(st.st_mode) && depth >= WALK_DEPTH_MAX)
-                        l->deep = true;
-                else if (S_ISDIR(st.st_mode)) {
-                        _cleanup_close_ int sub = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-                        if (sub >= 0)
-                                scratch_walk(sub, depth + 1, l);
-                }
-        }
-        dents_end(&d);
-}
-
-Breach budget_look_files(RegionBudget *b, ScratchLook *l) {
-        const Budget *max = &b->grant->budget;
-
-        *l = (ScratchLook){};
-        scratch_walk(b->scratch, 0, l);
-        if (l->largest > max->file_bytes)
-                return budget_breach(OUTCOME_FILE_SIZE_EXCEEDED, "file_size", max->file_bytes, l->largest);
-        return budget_no_breach;
-}
-
-typedef enum FilesLook { FILES_NO, FILES_WHEN_CHANGED, FILES_AT_THE_END } FilesLook;
-
-static Breach breach_of_scratch(const RegionBudget *b, uint64_t used) {
-        Breach r = budget_breach(OUTCOME_SCRATCH_EXCEEDED, "scratch", b->grant->budget.scratch_bytes, used);
-
-        r.lent = b->lent.scratch_bytes;
-        return r;
-}
-
-/* Use of the scratch, and the largest file in it. At the end it is looked at whenever anything is there: a sparse file that grew after it
- * was seen changes neither blocks nor inodes. */
-static Breach look_scratch(RegionBudget *b, FilesLook files) {
-        const Budget *max = &b->grant->budget;
-        uint64_t unnamed;
-        struct statfs fs;
-        ScratchLook l;
-        Breach r = budget_no_breach;
-
-        if (b->scratch < 0)
-                return budget_no_breach;
-        if (b->scratch_on_host) {
-                if (files == FILES_NO)
-                        return budget_no_breach;
-                /* First: a file that loses its name in between is left out once, and not counted twice. */
-                unnamed = b->worker > 0 && !b->over ? queues_unnamed(&b->queues, b->worker, b->scratch, b->guard) : 0;
-                r = budget_look_files(b, &l);
-                l.bytes += unnamed;
-                b->scratch_now = l.bytes;
-                b->scratch_bytes = MAX(b->scratch_bytes, l.bytes);
-                if (l.bytes + b->lent.scratch_bytes > max->scratch_bytes)
-                        return breach_of_scratch(b, l.bytes);
-                /* What cannot be counted could be anything, and files without bytes fill the host's disk, too. */
-                if (r.outcome == OUTCOME_NONE && l.many)
-                        return budget_breach(OUTCOME_SCRATCH_EXCEEDED, "scratch_files", WALK_FILES_MAX, l.files);
-                if (r.outcome == OUTCOME_NONE && l.deep)
-                        return budget_breach(OUTCOME_SCRATCH_EXCEEDED, "scratch_depth", WALK_DEPTH_MAX, WALK_DEPTH_MAX + 1);
-                return r;
-        }
-        if (fstatfs(b->scratch, &fs) < 0)
-                return budget_no_breach;
-        uint64_t used = (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
-
-        b->scratch_names = (fs.f_files - fs.f_ffree) * SCRATCH_NAME_BYTES;
-        b->scratch_now = used;
-        b->scratch_bytes = MAX(b->scratch_bytes, used);
-        if (used + b->lent.scratch_bytes > max->scratch_bytes)
-                return breach_of_scratch(b, used);
-        used += fs.f_files - fs.f_ffree; /* as scratch_mark() */
-        if ((files == FILES_WHEN_CHANGED && used != b->scratch_seen) || (files == FILES_AT_THE_END && used != b->scratch_base)) {
-                b->scratch_seen = used;
-                return budget_look_files(b, &l);
-        }
-        return budget_no_breach;
+        b->scratch_seen = b->scratch_base = budget_scratch_mark(b);
 }
 
 void region_budget_charge(RegionBudget *b, uint64_t cpu_usec) {
@@ -183,12 +64,25 @@ static uint64_t budget_held(const RegionBudget *b) {
         uint64_t scratch = b->scratch_on_host ? 0 : b->scratch_now; /* tmpfs pages are memory */
 
         return b->tree.resident_bytes + b->tree.areas_bytes + scratch + b->scratch_names + b->shared.held_bytes + b->queues.bytes + b->waiting_bytes +
-               b->reserved;
+               b->connected_bytes + b->reserved;
 }
 
 /* The part of it that is sure whatever they share: at least one of them has each page, and nobody shares page tables. */
 static uint64_t budget_held_surely(const RegionBudget *b) {
         return budget_held(b) - b->tree.resident_bytes + b->tree.table_bytes + b->tree.most_anon_bytes;
+}
+
+/* The charge has the whole length of shared objects, of which nobody can see how much is there. The record has the part that was touched. */
+static uint64_t budget_touched(const RegionBudget *b, uint64_t charged) {
+        return charged - budget_left_of(b->shared.held_bytes, b->tree.shmem_bytes);
+}
+
+static Breach budget_breach_of_charge(const RegionBudget *b, uint64_t charged) {
+        Breach r = budget_breach_of_memory(b, budget_touched(b, charged));
+
+        if (r.used + r.lent <= r.limit)
+                r.asked = charged;
+        return r;
 }
 
 /* A closer look is a walk of the kernel through page tables, which takes seconds where somebody made many: not where it cannot change anything, and not
@@ -202,8 +96,8 @@ static Breach look_memory(RegionBudget *b, bool closer) {
                     proc_tree_walk(&b->tree, b->worker, PROC_LOOK_TASKS | PROC_LOOK_MEMORY | PROC_LOOK_SHARED) == 0)
                         used = budget_held(b);
         }
-        b->peak_memory_bytes = MAX(b->peak_memory_bytes, used);
-        return used + b->lent.memory_bytes > max ? budget_breach_of_memory(b, used) : budget_no_breach;
+        b->peak_memory_bytes = MAX(b->peak_memory_bytes, budget_touched(b, used));
+        return used + b->lent.memory_bytes > max ? budget_breach_of_charge(b, used) : budget_no_breach;
 }
 
 static bool shared_is_beyond(const RegionBudget *b) {
@@ -272,11 +166,13 @@ static void look_queues(RegionBudget *b, bool slow) {
                 b->queues.bytes = 0;
 }
 
+/* Sockets that the group counts apart from memory, and those that were made for the region, which it does not count. */
 static Breach look_sockets(RegionBudget *b) {
-        uint64_t held;
+        uint64_t made = b->cgroup->memory ? region_connected_bytes(&b->connected, true) : 0, held;
 
-        if (region_cgroup_with_sockets(b->cgroup, &held) < 0)
+        if (region_cgroup_with_sockets(b->cgroup, &held) < 0 && (made == 0 || region_cgroup_memory_kept(b->cgroup, &held) < 0))
                 return budget_no_breach;
+        held += made;
         b->peak_memory_bytes = MAX(b->peak_memory_bytes, held + b->reserved);
         return held > budget_own_memory(b) ? budget_breach_of_memory(b, held + b->reserved) : budget_no_breach;
 }
@@ -310,6 +206,16 @@ static void look_waiting(RegionBudget *b) {
                 b->waiting_bytes = n * queues_unix_most();
 }
 
+/* Memory that several processes mapped and did not touch can become held without a call that anybody sees. Where that is more than the budget, the next look
+ * comes before half of what is left of it can have been touched, whatever the looks cost (A-61). */
+static uint64_t tick_before_full(const RegionBudget *b, uint64_t cpus) {
+        const uint64_t max = b->grant->budget.memory_bytes;
+
+        if (b->cgroup->memory || b->tree.processes < 2 || b->tree.all_data_bytes + budget_held(b) - b->tree.resident_bytes + b->lent.memory_bytes <= max)
+                return NEVER;
+        return budget_left_of(max, budget_held(b) + b->lent.memory_bytes) / 2 / (cpus * TICK_TOUCHED);
+}
+
 Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         const Budget *max = &b->grant->budget;
         uint64_t cost, next, cpu_left;
@@ -325,7 +231,7 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
                 atomic_store_explicit(&known, cpus, memory_order_relaxed);
         }
         look_full(b);
-        r = look_scratch(b, FILES_WHEN_CHANGED);
+        r = budget_look_scratch(b, FILES_WHEN_CHANGED);
         if (look_at_group(b) < 0 && look_at_tree(b, PROC_LOOK_FDS | look_without_groups(b) | (slow && !b->cgroup->memory ? PROC_LOOK_AREAS : 0)) < 0)
                 b->tree.tasks = b->tasks_bound = 0; /* out of memory here: the kernel's own limits still hold */
         b->opens = 0;
@@ -339,6 +245,7 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
                 look_queues(b, slow);
                 if (slow)
                         look_waiting(b);
+                b->connected_bytes = region_connected_bytes(&b->connected, false);
                 r = look_memory(b, true);
         }
         if (r.outcome == OUTCOME_NONE)
@@ -354,10 +261,14 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         if (r.outcome == OUTCOME_NONE && b->tree.most_fds > max->open_files)
                 r = budget_breach(OUTCOME_DENIED, "open_files", max->open_files, b->tree.most_fds);
 
+        if (r.outcome == OUTCOME_NONE)
+                r = budget_look_idle(b, now);
+
         cpu_left = budget_left_of(max->cpu_usec, b->cpu_usec + b->below_cpu_usec);
         cost = clock_mono_usec() - now;
         next = MIN(MAX(b->tick_usec, cost * TICK_SHARE), b->tick_usec * TICK_LATE); /* a region can make its looks dear */
         next = MIN(next, cpu_left / (uint64_t)cpus); /* it cannot be used up earlier */
+        next = MIN(next, tick_before_full(b, (uint64_t)cpus));
         b->tick_deadline = now + MAX(next, MAX((uint64_t)TICK_LEAST_USEC, cost * 2));
         return r;
 }
@@ -371,7 +282,7 @@ Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes) {
         look_at_tree(b, PROC_LOOK_MEMORY | look_without_groups(b));
         look_shared(b);
         look_memory(b, false);
-        r = budget_breach_of_memory(b, b->tree.processes > 1 ? budget_held_surely(b) : budget_held(b));
+        r = budget_breach_of_memory(b, budget_touched(b, b->tree.processes > 1 ? budget_held_surely(b) : budget_held(b)));
         r.asked = bytes > UINT64_MAX - data ? UINT64_MAX : data + bytes;
         return r;
 }
@@ -386,7 +297,7 @@ Breach region_budget_ask_shared(RegionBudget *b, pid_t tid, uint64_t bytes) {
                 return budget_no_breach;
         /* Memory that was given back since the last look, of either kind, does not count. */
         look_at_tree(b, look_without_groups(b));
-        look_scratch(b, FILES_NO);
+        budget_look_scratch(b, FILES_NO);
         for (unsigned i = 0; i < SHARED_LOOKS && shared_is_beyond(b); i++)
                 region_shared_look(&b->shared, b->worker, true);
         return look_memory(b, true);
@@ -421,14 +332,14 @@ Breach region_budget_ask_open(RegionBudget *b, pid_t pid) {
 }
 
 Breach region_budget_ask_change(RegionBudget *b) {
-        return look_scratch(b, FILES_NO);
+        return budget_look_scratch(b, FILES_NO);
 }
 
 Budget region_budget_left(RegionBudget *b, uint64_t now) {
         const Budget *max = &b->grant->budget;
         uint64_t memory, cpu;
 
-        look_scratch(b, b->scratch_on_host ? FILES_WHEN_CHANGED : FILES_NO);
+        budget_look_scratch(b, b->scratch_on_host ? FILES_WHEN_CHANGED : FILES_NO);
         look_at_tree(b, look_without_groups(b));
         if (region_cgroup_memory_now(b->cgroup, &memory) < 0)
                 memory = b->tree.resident_bytes + (b->scratch_on_host ? 0 : b->scratch_now);
@@ -438,7 +349,8 @@ Budget region_budget_left(RegionBudget *b, uint64_t now) {
         return (Budget){
                 .memory_bytes = SHARE_OF(budget_left_of(max->memory_bytes, memory + b->reserved + b->lent.memory_bytes)) & ~UINT64_C(4095),
                 .wall_usec = b->wall_deadline == NEVER ? max->wall_usec : budget_left_of(b->wall_deadline, now),
-                .cpu_usec = budget_left_of(max->cpu_usec, b->cpu_usec + b->below_cpu_usec),
+                .cpu_usec = max->cpu_usec == BUDGET_NONE ? BUDGET_NONE : budget_left_of(max->cpu_usec, b->cpu_usec + b->below_cpu_usec),
+                .idle_usec = max->idle_usec,
                 .processes = SHARE_OF(budget_left_of(max->processes, b->tasks_bound + b->lent.processes)),
                 .open_files = max->open_files,
                 .file_bytes = max->file_bytes,
@@ -504,7 +416,7 @@ static void last_look(RegionBudget *b) {
 
         if (b->worker <= 0 || !look || b->tasks_bound > LAST_LOOK_TASKS_MAX)
                 return;
-        look_scratch(b, FILES_NO);
+        budget_look_scratch(b, FILES_NO);
         if (proc_tree_walk(&b->tree, b->worker, look) < 0)
                 return;
         if (!b->cgroup->cpu)
@@ -532,7 +444,7 @@ Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker
         if (r.outcome == OUTCOME_NONE)
                 r = region_budget_tasks_event(b);
         if (r.outcome == OUTCOME_NONE)
-                r = look_scratch(b, FILES_AT_THE_END);
+                r = budget_look_scratch(b, FILES_AT_THE_END);
         if (region_cgroup_memory_peak(b->cgroup, &v) == 0)
                 b->peak_memory_bytes = MAX(b->peak_memory_bytes, v + b->reserved);
         else
@@ -552,6 +464,7 @@ Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker
 void region_budget_deinit(RegionBudget *b) {
         closep(&b->scratch);
         closep(&b->waiting);
+        region_connected_deinit(&b->connected);
         region_shared_deinit(&b->shared);
         proc_tree_deinit(&b->tree);
 }

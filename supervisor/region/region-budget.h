@@ -4,6 +4,7 @@
 
 #include "policy/grant.h"
 #include "region/region-cgroup.h"
+#include "region/region-connected.h"
 #include "region/region-proc.h"
 #include "region/region-queues.h"
 #include "region/region-shared.h"
@@ -42,11 +43,15 @@ struct RegionBudget {
         uint64_t started_usec;       /* CLOCK_MONOTONIC */
         uint64_t wall_deadline;      /* for the loop; LOOP_NEVER before the start and after the end */
         uint64_t tick_deadline;      /* next accounting */
+        uint64_t moved;              /* grows with each thing that the region was given to read, wrote or asked */
+        uint64_t idle_moved, idle_cpu_usec, idle_since; /* what there was when it last did something, and when */
         uint64_t tick_usec;          /* distance of ticks */
         uint64_t slow_deadline;      /* of what is looked at every few ticks */
         QueuesLook queues;           /* what pipes and sockets hold */
         int waiting;                 /* of waiting_open(), owned; -1: there was no look yet; less: nobody can tell */
         uint64_t waiting_bytes;      /* in connections that nobody accepted, when last looked at */
+        RegionConnected connected;   /* connections that were made for the region */
+        uint64_t connected_bytes;    /* in those that the region has closed, when last looked at; where no control group bounds memory */
         uint64_t scratch_now;        /* bytes in use when last looked at */
         uint64_t scratch_names;      /* memory of the kernel for files of the scratch, whatever is in them; 0 where it is a folder of the host's */
         uint64_t scratch_base;       /* use before the program started: its folders */

@@ -18,6 +18,12 @@ struct CgroupFiles {
         atomic_uint *kept; /* borrowed: how many have such */
 };
 
+/* The path of our own group in the hierarchy of `controller` ("" for version 2), from lines "ID:controllers:path". Owned or NULL. */
+char *group_of_self(const char *self, const char *controller);
+/* Version 2: where a supervisor stands whose regions' groups are beside it. */
+bool group_is_leaf(const char *dir);
+/* Version 2: it has those that a region needs. */
+bool group_has_controllers(const char *dir);
 /* From now on they are kept open, and `oom` and `pids_events` with them. Out of memory they are opened each time. */
 void group_keep_files(RegionCgroup *c, atomic_uint *kept);
 /* Closes all that is open. */

@@ -2,6 +2,7 @@
 #include "region/region-cgroup-private.h"
 
 #include "base/io.h"
+#include "region/region-cgroup-home.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +13,7 @@
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 
-/* The path of our own group in the hierarchy of `controller` ("" for version 2), from lines "ID:controllers:path". Owned or NULL. */
-static char *own_group(const char *self, const char *controller) {
+char *group_of_self(const char *self, const char *controller) {
         for (const char *line = self; line && *line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
                 const char *a = strchr(line, ':'), *b = a ? strchr(a + 1, ':') : NULL, *end = strchrnul(line, '\n');
                 size_t n = strlen(controller);
@@ -29,7 +29,7 @@ static char *own_group(const char *self, const char *controller) {
 
 /* The folder of a new group `name` below our own, when that can be made; *ret stays NULL when not. */
 static int plan_one(const char *root, const char *hierarchy, const char *self, const char *controller, const char *region, char **ret) {
-        _cleanup_free_ char *own = own_group(self, controller), *dir = NULL;
+        _cleanup_free_ char *own = group_of_self(self, controller), *dir = NULL;
 
         if (!own)
                 return 0;
@@ -37,6 +37,8 @@ static int plan_one(const char *root, const char *hierarchy, const char *self, c
                 dir = NULL;
                 return -ENOMEM;
         }
+        if (group_is_leaf(dir))
+                *strrchr(dir, '/') = 0;
         if (access(dir, W_OK) < 0)
                 return 0;
         return asprintf(ret, "%s/" CGROUP_NAME "%s", dir, region) < 0 ? -ENOMEM : 0;
@@ -51,12 +53,24 @@ static bool has_word(const char *text, const char *word) {
         return false;
 }
 
-/* Version 2: our own group hands its controllers to its children already, or lets itself be told to. It refuses while processes are in
- * it, unless it is the root: then the operator delegates a group (systemd: Delegate=yes) whose children get them. */
-static bool v2_can(const char *own_dir) {
-        char have[512], given[512];
+bool group_is_leaf(const char *dir) {
+        const char *name = strrchr(dir, '/');
 
-        if (group_read(own_dir, "cgroup.controllers", have, sizeof(have)) < 0 || !has_word(have, "memory") || !has_word(have, "pids"))
+        return name && strcmp(name + 1, CGROUP_LEAF) == 0;
+}
+
+bool group_has_controllers(const char *dir) {
+        char have[512];
+
+        return group_read(dir, "cgroup.controllers", have, sizeof(have)) == 0 && has_word(have, "memory") && has_word(have, "pids");
+}
+
+/* Version 2: our own group hands its controllers to its children already, or lets itself be told to. It refuses while processes are in
+ * it, unless it is the root: home_settle() moved us out of it. */
+static bool v2_can(const char *own_dir) {
+        char given[512];
+
+        if (!group_has_controllers(own_dir))
                 return false;
         if (group_read(own_dir, "cgroup.subtree_control", given, sizeof(given)) == 0 && has_word(given, "memory") &&
             has_word(given, "pids"))
@@ -100,6 +114,7 @@ int region_cgroup_plan_here(const char *region, RegionCgroup *ret) {
         size_t n;
 
         *ret = REGION_CGROUP_NULL;
+        home_settle(NULL);
         if (io_read_file(AT_FDCWD, "/proc/self/cgroup", 65536, &self, &n) < 0)
                 return 0;
         return region_cgroup_plan(CGROUP_ROOT, self, region, ret);

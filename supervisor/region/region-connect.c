@@ -21,7 +21,7 @@
 static const struct {
         int level, name;
 } options[] = {
-        {SOL_SOCKET, SO_KEEPALIVE},    {SOL_SOCKET, SO_LINGER},       {SOL_SOCKET, SO_SNDBUF},       {SOL_SOCKET, SO_RCVBUF},      {SOL_SOCKET, SO_OOBINLINE},
+        {SOL_SOCKET, SO_KEEPALIVE},    {SOL_SOCKET, SO_SNDBUF},       {SOL_SOCKET, SO_RCVBUF},      {SOL_SOCKET, SO_OOBINLINE},
         {SOL_SOCKET, SO_PRIORITY},     {SOL_SOCKET, SO_RCVLOWAT},     {SOL_SOCKET, SO_RCVTIMEO},     {SOL_SOCKET, SO_SNDTIMEO},    {IPPROTO_TCP, TCP_NODELAY},
         {IPPROTO_TCP, TCP_CORK},       {IPPROTO_TCP, TCP_KEEPIDLE},   {IPPROTO_TCP, TCP_KEEPINTVL},  {IPPROTO_TCP, TCP_KEEPCNT},   {IPPROTO_TCP, TCP_SYNCNT},
         {IPPROTO_TCP, TCP_LINGER2},    {IPPROTO_TCP, TCP_WINDOW_CLAMP}, {IPPROTO_TCP, TCP_QUICKACK}, {IPPROTO_TCP, TCP_CONGESTION},
@@ -35,7 +35,7 @@ typedef struct Option {
 } Option;
 
 /* The region's socket, as a task of ours looks at it: its calls may wait for what another thread of the region does with the socket, and closing it, should
- * the region have closed it meanwhile, for a peer (SO_LINGER). */
+ * the region have closed it meanwhile, ends a connection. */
 typedef struct ConnectLook {
         int pidfd, fd;
         int family, type, protocol, flags;
@@ -80,7 +80,7 @@ __attribute__((no_sanitize("address", "undefined"))) static long connect_place(v
         ConnectPlace *p = arg;
         long r = aside_do(SYS_ioctl, p->notify, SECCOMP_IOCTL_NOTIF_ADDFD, &p->add);
 
-        p->closed = true; /* the region may have set SO_LINGER since, and closed its own */
+        p->closed = true; /* the region may have closed its own since: ours is the last then */
         aside_do(SYS_close, p->fd);
         return r;
 }
@@ -183,7 +183,7 @@ int region_connect_start(Connects *c, uint64_t id, pid_t pid, int fd, const stru
         if (e != 0)
                 return e;
         p = connect_room(c);
-        if (!p)
+        if (!p || !region_connected_has_room(c->made))
                 return EAGAIN;
         own = socket(l.family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
         if (own < 0)
@@ -192,6 +192,8 @@ int region_connect_start(Connects *c, uint64_t id, pid_t pid, int fd, const stru
         e = connect(own, (const void *)a, n_a) == 0 ? 0 : errno;
         if (e != 0 && e != EINPROGRESS)
                 return e;
+        if (region_connected_add(c->made, own, a) < 0)
+                return EAGAIN;
         if (l.flags & O_NONBLOCK) { /* the region wants not to wait: EINPROGRESS is its answer */
                 int placed = connect_give(c, id, TAKE_FD(own), fd, cloexec);
 

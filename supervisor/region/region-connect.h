@@ -3,7 +3,7 @@
  * region-connect.c. Not like the region's: a descriptor that the region duplicated before stays the unconnected socket. */
 #pragma once
 
-#include "base/util.h"
+#include "region/region-connected.h"
 
 #include <sys/socket.h>
 
@@ -18,6 +18,7 @@ typedef struct PendingConnect {
 
 typedef struct Connects {
         int notify; /* borrowed */
+        RegionConnected *made; /* borrowed */
         int poll;   /* epoll of connects in progress, -1 before the first; to be polled for POLLIN */
         PendingConnect pending[CONNECTS_MAX];
 } Connects;

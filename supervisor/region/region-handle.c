@@ -1,5 +1,6 @@
 #include "region/region-handle.h"
 
+#include "base/clock.h"
 #include "region/region-section.h"
 #include "region/region-vault.h"
 
@@ -22,6 +23,7 @@ static const char *const names[] = {
         [HANDLE_E_NO_VALUE] = "no_value",
         [HANDLE_E_CONFLICT] = "conflict",
         [HANDLE_E_TOO_MANY] = "too_many",
+        [HANDLE_E_OLD] = "too_old",
         [HANDLE_E_ESCAPE] = "key_escape",
 };
 
@@ -56,52 +58,87 @@ static int parse(const char *s, HandleValue *ret, Diag *reterr) {
         return diag(reterr, HANDLE_E_BAD, "that is no handle: REGION.INDEX.GENERATION");
 }
 
-/* A trace belongs to the region in which it occurred: the one that presented the handle (I-53). */
-static void trace(const Vault *v, const char *what, const char *handle, const char *section, int code, bool write) {
-        if (v->trace)
-                v->trace(v->trace_userdata, &(HandleTrace){what, handle, section, code, write});
+/* The record of both sides: of the region that presented the handle, and of the one whose section it is, as long as that one has a record to be made. */
+static void trace(const Presented *p, const Vault *owner, HandleTrace t) {
+        const Vault *by = p->by;
+
+        if (owner && owner != by) {
+                t.of = owner->region;
+                if (owner->trace && !owner->unbound) {
+                        HandleTrace theirs = t;
+
+                        theirs.of = NULL;
+                        theirs.by = by->region;
+                        owner->trace(owner->trace_userdata, &theirs);
+                }
+        }
+        if (by->trace)
+                by->trace(by->trace_userdata, &t);
 }
 
-static int refuse(const Vault *v, const char *handle, const char *section, int code) {
+static int refuse(const Presented *p, const Vault *owner, const char *handle, const char *section, int code) {
         if (code > 0)
-                trace(v, "refused", handle, section, code, false);
+                trace(p, owner, (HandleTrace){.what = "refused", .handle = handle, .section = section, .code = code});
         return code;
 }
 
-/* The vault of `region`, when what is presented gives leave to use it. */
-static int reach(const Presented *p, const char *region, Vault **ret, Diag *reterr) {
+/* The vault of `region`, when what is presented gives leave to use it. *ret_owner is set in any case, for the record: NULL when this thread has no such region.
+ * handle: NULL for none. */
+static int reach(const Presented *p, const char *region, const char *handle, const Vault **ret_owner, Vault **ret, Diag *reterr) {
         Vault *v = vault_find(region);
+        int code = v ? 0 : vault_try_elsewhere(region, p, handle);
 
-        if (!v)
+        *ret_owner = v;
+        if (!v && code == 0)
                 return diag(reterr, HANDLE_E_STALE, "no such region lives: its handles are void");
-        if (!vault_key_is(v, p))
-                return diag(reterr, HANDLE_E_KEY, p->key ? "that is not the key of the region whose handle it is" : "a handle is used with its region's key");
-        if (!vault_may_use(p->by, v))
-                return diag(reterr, HANDLE_E_SCOPE, "the key's scope does not reach this region");
+        if (v && !vault_key_is(v, p))
+                code = HANDLE_E_KEY;
+        else if (v && !vault_may_use(p->by, v))
+                code = HANDLE_E_SCOPE;
+        if (code == HANDLE_E_KEY)
+                return diag(reterr, code, p->key ? "that is not the key of the region whose handle it is" : "a handle is used with its region's key");
+        if (code != 0)
+                return diag(reterr, code, "the key's scope does not reach this region");
         if (v->unbound)
                 return diag(reterr, HANDLE_E_STALE, "the region's handles were unbound");
         *ret = v;
         return 0;
 }
 
+/* Evidence is asked for by the invocation that uses it, by a gate of its own (I-51, I-76): a key that is lent does not reach it. */
+static int check_evidence(const Presented *p, const Vault *v, const Section *s, Diag *reterr) {
+        if (!s->read_only || p->by == v)
+                return 0;
+        return diag(reterr, HANDLE_E_SCOPE, "section %s is evidence that another invocation asked for: a gate in the manifest of this one's skill asks for it anew", s->name);
+}
+
+/* The words that a record has of a region of another thread, or of none: its id alone. */
+static int refuse_unknown(const Presented *p, const char *region, const char *handle, int code) {
+        if (code > 0)
+                trace(p, NULL, (HandleTrace){.what = "refused", .handle = handle, .of = strcmp(region, p->by->region) == 0 ? NULL : region, .code = code});
+        return code;
+}
+
 /* The section behind a handle. *ret_v is set when the handle's region may be used at all. */
 static int look_up(const Presented *p, const char *handle, Vault **ret_v, Section **ret, Diag *reterr) {
         const HandleSlot *slot;
+        const Vault *owner;
         HandleValue h;
         Vault *v;
         int r = parse(handle, &h, reterr);
 
         if (r != 0)
-                return refuse(p->by, NULL, NULL, r);
-        r = reach(p, h.region, &v, reterr);
+                return refuse(p, NULL, NULL, NULL, r);
+        r = reach(p, h.region, handle, &owner, &v, reterr);
         if (r != 0)
-                return refuse(p->by, handle, NULL, r);
+                return owner ? refuse(p, owner, handle, NULL, r) : refuse_unknown(p, h.region, handle, r);
         slot = h.index < v->n_handles ? &v->handles[h.index] : NULL;
         if (!slot || !slot->bound || slot->generation != h.generation)
-                return refuse(p->by, handle, NULL, diag(reterr, HANDLE_E_STALE, "the handle was closed, or never issued"));
+                return refuse(p, v, handle, NULL, diag(reterr, HANDLE_E_STALE, "the handle was closed, or never issued"));
         *ret_v = v;
         *ret = &v->sections[slot->section];
-        return 0;
+        r = check_evidence(p, v, *ret, reterr);
+        return r == 0 ? 0 : refuse(p, v, handle, (*ret)->name, r);
 }
 
 /* The lowest free index. An index whose generations are used up is never given again. */
@@ -125,7 +162,8 @@ static int free_index(Vault *v, size_t *ret) {
         return 0;
 }
 
-static int bind_section(Vault *v, const char *section, size_t *ret, Diag *reterr) {
+/* *ret_name: the section's, as soon as it is one. */
+static int bind_section(const Presented *p, Vault *v, const char *section, const char **ret_name, size_t *ret, Diag *reterr) {
         char quoted[400];
         size_t s = 0;
         int r;
@@ -135,6 +173,10 @@ static int bind_section(Vault *v, const char *section, size_t *ret, Diag *reterr
         if (s == v->n_sections)
                 return diag(reterr, HANDLE_E_UNDECLARED, "the manifest declares no section \"%s\"",
                             diag_quote(section, strlen(section), quoted, sizeof(quoted)));
+        *ret_name = v->sections[s].name;
+        r = check_evidence(p, v, &v->sections[s], reterr);
+        if (r != 0)
+                return r;
         r = free_index(v, ret);
         if (r > 0)
                 return diag(reterr, r, "%d handles are open: close one", HANDLES_MAX);
@@ -146,19 +188,23 @@ static int bind_section(Vault *v, const char *section, size_t *ret, Diag *reterr
 }
 
 int handle_open(const Presented *p, const char *region, const char *section, char ret[static HANDLE_TEXT_MAX], Diag *reterr) {
+        const char *name = NULL;
+        const Vault *owner;
         size_t index = 0;
         Vault *v;
         int r;
 
         if (!region_id_valid(region))
-                return refuse(p->by, NULL, NULL, diag(reterr, HANDLE_E_BAD, "that is no region's id"));
-        r = reach(p, region, &v, reterr);
+                return refuse(p, NULL, NULL, NULL, diag(reterr, HANDLE_E_BAD, "that is no region's id"));
+        r = reach(p, region, NULL, &owner, &v, reterr);
+        if (r != 0 && !owner)
+                return refuse_unknown(p, region, NULL, r);
         if (r == 0)
-                r = bind_section(v, section, &index, reterr);
+                r = bind_section(p, v, section, &name, &index, reterr);
         if (r != 0)
-                return refuse(p->by, NULL, NULL, r);
+                return refuse(p, owner, NULL, name, r);
         text_of(v->region, index, v->handles[index].generation, ret);
-        trace(p->by, "issued", ret, section, 0, false);
+        trace(p, v, (HandleTrace){.what = "issued", .handle = ret, .section = name});
         return 0;
 }
 
@@ -169,13 +215,17 @@ int handle_read(const Presented *p, const char *handle, json_t **ret_value, uint
 
         if (r != 0)
                 return r;
-        if (s->version == 0)
+        if (s->read_only && clock_mono_usec() >= s->until_usec)
+                return refuse(p, v, handle, s->name, diag(reterr, HANDLE_E_OLD, "section %s: the evidence is older than its gate allows", s->name));
+        if (s->version == 0) {
+                trace(p, v, (HandleTrace){.what = "dereferenced", .handle = handle, .section = s->name});
                 return diag(reterr, HANDLE_E_NO_VALUE, "section %s: nothing was written yet", s->name);
+        }
         r = json_parse((const char *)s->memory.p, s->used, SECTION_BYTES_MAX, PIPE_DEPTH_MAX, ret_value, NULL);
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
         *ret_version = s->version;
-        trace(p->by, "dereferenced", handle, s->name, 0, false);
+        trace(p, v, (HandleTrace){.what = "dereferenced", .handle = handle, .section = s->name, .version = s->version});
         return 0;
 }
 
@@ -245,9 +295,9 @@ int handle_write(const Presented *p, const char *handle, const json_t *value, in
                 sodium_memzero(text, n);
         free(text);
         if (r != 0)
-                return refuse(p->by, handle, s->name, r);
+                return refuse(p, v, handle, s->name, r);
         *ret_version = s->version;
-        trace(p->by, "dereferenced", handle, s->name, 0, true);
+        trace(p, v, (HandleTrace){.what = "dereferenced", .handle = handle, .section = s->name, .write = true, .version = s->version});
         return 0;
 }
 
@@ -262,7 +312,7 @@ int handle_close(const Presented *p, const char *handle, Diag *reterr) {
         parse(handle, &h, reterr);
         v->handles[h.index].bound = false;
         v->n_bound--;
-        trace(p->by, "closed", handle, s->name, 0, false);
+        trace(p, v, (HandleTrace){.what = "closed", .handle = handle, .section = s->name});
         return 0;
 }
 
@@ -272,5 +322,16 @@ void handle_unbind(Vault *v, size_t index) {
         text_of(v->region, index, v->handles[index].generation, text);
         v->handles[index].bound = false;
         v->n_bound--;
-        trace(v, "unbound", text, v->sections[v->handles[index].section].name, 0, false);
+        if (v->trace)
+                v->trace(v->trace_userdata, &(HandleTrace){.what = "unbound", .handle = text, .section = v->sections[v->handles[index].section].name});
+}
+
+void handle_tell_tries(Vault *v) {
+        uint64_t more;
+        size_t n;
+        _cleanup_free_ VaultTry *tries = vault_take_tries(v, &n, &more);
+
+        for (size_t i = 0; v->trace && i < n; i++)
+                v->trace(v->trace_userdata, &(HandleTrace){.what = "refused", .handle = *tries[i].handle ? tries[i].handle : NULL, .by = tries[i].by, .code = tries[i].code,
+                                                           .usec = tries[i].usec, .more = i == n - 1 ? more : 0});
 }

@@ -3,7 +3,7 @@
  * this order, and learns no more than the first answer:
  *
  *     HANDLE_E_BAD     it is no handle
- *     HANDLE_E_STALE   no such region lives
+ *     HANDLE_E_STALE   no such region lives in this process
  *     HANDLE_E_KEY     no key, a wrong one, or another region's
  *     HANDLE_E_SCOPE   the right key, in hands that its scope does not reach (I-26)
  *     HANDLE_E_STALE   closed, unbound by teardown (I-17), or never issued
@@ -30,6 +30,7 @@ enum {
         HANDLE_E_NO_VALUE,   /* nothing was written yet */
         HANDLE_E_CONFLICT,   /* not at the expected version */
         HANDLE_E_TOO_MANY,   /* HANDLES_MAX are open */
+        HANDLE_E_OLD,        /* evidence that has become older than its gate allows */
         HANDLE_E_ESCAPE,     /* a section of another region was to get a key that is not that region's (I-11) */
 };
 const char *handle_code_name(int code);
@@ -43,3 +44,5 @@ int handle_close(const Presented *p, const char *handle, Diag *reterr);
 
 /* Of teardown: one handle, without any key. */
 void handle_unbind(Vault *v, size_t index);
+/* Tries of other threads' regions with v's handles go into the record of v's region (I-75). */
+void handle_tell_tries(Vault *v);

@@ -1,5 +1,6 @@
 #include "region/region-vault.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 
 #include <errno.h>
@@ -78,6 +79,49 @@ Vault *vault_find(const char *region) {
                         v = living[i];
         pthread_rwlock_unlock(&lock);
         return v;
+}
+
+/* Without room for it, it is only counted. */
+static void leave_try(Vault *v, const Presented *p, const char *handle, int code) {
+        VaultTry *tried;
+
+        if (!v->tries)
+                v->tries = calloc(VAULT_TRIES_MAX, sizeof(*v->tries));
+        if (!v->tries || v->n_tries == VAULT_TRIES_MAX) {
+                v->more_tries++;
+                return;
+        }
+        tried = &v->tries[v->n_tries++];
+        *tried = (VaultTry){.code = code, .usec = clock_real_usec()};
+        memcpy(tried->by, p->by->region, sizeof(tried->by));
+        if (handle)
+                memcpy(tried->handle, handle, strnlen(handle, sizeof(tried->handle) - 1));
+}
+
+int vault_try_elsewhere(const char *region, const Presented *p, const char *handle) {
+        int code = 0;
+
+        pthread_rwlock_wrlock(&lock);
+        for (size_t i = 0; i < all.n && code == 0; i++)
+                if (living[i]->owner != &here && strcmp(living[i]->region, region) == 0) {
+                        code = vault_key_is(living[i], p) ? HANDLE_E_SCOPE : HANDLE_E_KEY;
+                        leave_try(living[i], p, handle, code);
+                }
+        pthread_rwlock_unlock(&lock);
+        return code;
+}
+
+VaultTry *vault_take_tries(Vault *v, size_t *ret_n, uint64_t *ret_more) {
+        VaultTry *tries;
+
+        pthread_rwlock_wrlock(&lock);
+        tries = TAKE_PTR(v->tries);
+        *ret_n = v->n_tries;
+        *ret_more = v->more_tries;
+        v->n_tries = 0;
+        v->more_tries = 0;
+        pthread_rwlock_unlock(&lock);
+        return tries;
 }
 
 const KeySet *region_keys_hold(void) {

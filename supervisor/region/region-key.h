@@ -45,11 +45,16 @@ bool vault_key_is(const Vault *v, const Presented *p);
 
 const char *vault_region(const Vault *v);
 
-/* Per-handle traces (I-37). what: "issued", "dereferenced", "refused", "closed", "unbound". handle is text, NULL where none was in order;
- * section NULL where none is known; code: why it was refused (HANDLE_E_*), else 0. `write`: for "dereferenced". */
+/* Per-handle traces (I-37, I-75): each use leaves one with the region that presented the handle, and one with the region whose section it is. what: "issued",
+ * "dereferenced", "refused", "closed", "unbound". handle is text, NULL where none was in order; section NULL where none is known. */
 typedef struct HandleTrace {
         const char *what, *handle, *section;
-        int code;
-        bool write;
+        const char *by;       /* with the owner: another region, which did it; else NULL */
+        const char *of;       /* with the caller: another region, whose section it is or would be; else NULL */
+        int code;             /* why it was refused (HANDLE_E_*), else 0 */
+        bool write;           /* for "dereferenced" */
+        uint64_t version;     /* for "dereferenced": what was read, 0: nothing was there yet; or what was made */
+        uint64_t usec;        /* when, CLOCK_REALTIME; 0: now */
+        uint64_t more;        /* so many further ones like it, of which nothing else is known */
 } HandleTrace;
 typedef void (*VaultTrace)(void *userdata, const HandleTrace *t);

@@ -29,6 +29,7 @@ int region_notify_start(RegionNotify *n, int notify_fd, pid_t worker) {
         n->fd = n->connects.notify = notify_fd;
         n->events = POLLIN;
         n->worker = worker;
+        n->connects.made = &n->budget->connected;
         region_notify_served_start(n);
         if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
                 return -errno;

@@ -1,6 +1,7 @@
 /* Runs: supervisor. */
 #include "region/region-path.h"
 
+#include "base/quiet.h"
 #include "region/region-denial.h"
 #include "schema/limits.h"
 #include "spawn/lend.h"
@@ -10,7 +11,6 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 /* Appends the parts of `path` to out, which holds an absolute plain path ("" is the root), taking "." and ".." by their names alone. */
 static int join(char *out, const char *path) {
@@ -137,7 +137,8 @@ static bool shown(const Grant *g, const char *path) {
         for (size_t i = 0; i < g->n_files; i++)
                 if (is_at(path, g->files[i].target))
                         return true;
-        return (g->proc && is_in_proc(path)) || (g->skill_dir && is_at(path, REGION_SKILL_DIR)) || (g->program && is_at(path, g->program));
+        return (g->proc && is_in_proc(path)) || (g->skill_dir && is_at(path, REGION_SKILL_DIR)) || (g->program && is_at(path, g->program)) ||
+               (g->program_link && is_at(path, g->program_link));
 }
 
 PathReach region_path_reach(const Grant *g, Tier tier, const char *scratch, const char *shims, const char *path, bool writes) {
@@ -161,7 +162,7 @@ bool region_path_is_scratch(const Grant *g, Tier tier, const char *path) {
 
 bool region_path_is_there(int root, const char *path) {
         struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_CACHED};
-        _cleanup_close_ int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+        _cleanup_close_ int fd = quiet_open_cached(root, path, &how);
 
         return fd >= 0 || (errno != ENOENT && errno != ENOTDIR && errno != EAGAIN);
 }

@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #define PROC_PAGE 4096
@@ -108,6 +110,28 @@ static uint64_t look_at_areas(pid_t teller, uint64_t vsize, unsigned depth) {
         return n > PROC_AREAS_FREE ? (n - PROC_AREAS_FREE) * (PROC_AREA_BYTES + PROC_AREA_LINK_BYTES * (uint64_t)depth) : 0;
 }
 
+/* How far the kernel's number of a process's pages can be from the truth, in bytes: before 6.17 each processor keeps some to itself. */
+static uint64_t anon_noise(void) {
+        static atomic_ullong known;
+        uint64_t noise = atomic_load_explicit(&known, memory_order_relaxed), cpus;
+        unsigned major = 0, minor = 0;
+        struct utsname u;
+
+        if (noise == 0) {
+                cpus = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_CONF), 1L);
+                uname(&u);
+                sscanf(u.release, "%u.%u", &major, &minor);
+                noise = major > 6 || (major == 6 && minor >= 17) ? 1 : cpus * MAX(2 * cpus, UINT64_C(32)) * PROC_PAGE;
+                atomic_store_explicit(&known, noise, memory_order_relaxed);
+        }
+        return noise;
+}
+
+/* The kernel charges a process with the arguments of the program that it is about to execute, which are mapped nowhere yet. */
+static uint64_t charged_unmapped(uint64_t charged, uint64_t mapped) {
+        return charged > mapped + anon_noise() ? charged - mapped : 0;
+}
+
 static int look_at(ProcTree *t, pid_t pid, unsigned depth, unsigned look) {
         uint64_t f[PROC_VSIZE + 1];
         char path[64], text[4096];
@@ -135,22 +159,25 @@ static int look_at(ProcTree *t, pid_t pid, unsigned depth, unsigned look) {
         if (look & PROC_LOOK_AREAS)
                 t->areas_bytes += look_at_areas(teller, f[PROC_VSIZE], depth);
         if (look & PROC_LOOK_MEMORY) {
-                uint64_t shared = 0;
+                uint64_t shared = 0, mapped = 0;
 
                 if (look & PROC_LOOK_SHARED) {
                         snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)teller);
-                        if (proc_read(path, text, sizeof(text)))
-                                shared = status_kib(text, "\nPss_Anon:");
+                        if (proc_read(path, text, sizeof(text))) {
+                                shared = status_kib(text, "\nPss_Anon:") + status_kib(text, "\nSwapPss:");
+                                mapped = status_kib(text, "\nAnonymous:") + status_kib(text, "\nSwap:");
+                        }
                 }
                 snprintf(path, sizeof(path), "/proc/%d/status", (int)teller);
                 if (proc_read(path, text, sizeof(text))) {
-                        const uint64_t anon = status_kib(text, "\nRssAnon:"), tables = status_kib(text, "\nVmPTE:");
+                        const uint64_t anon = status_kib(text, "\nRssAnon:") + status_kib(text, "\nVmSwap:"), tables = status_kib(text, "\nVmPTE:");
 
                         t->processes += tables > 0; /* a dead one has none */
                         t->table_bytes += tables;
                         t->most_anon_bytes = MAX(t->most_anon_bytes, anon);
-                        t->resident_bytes += (shared ? shared : anon) + tables;
-                        t->most_data_bytes = MAX(t->most_data_bytes, status_kib(text, "\nVmData:"));
+                        t->resident_bytes += (shared ? shared + charged_unmapped(anon, mapped) : anon) + tables;
+                        t->shmem_bytes += status_kib(text, "\nRssShmem:");
+                        t->all_data_bytes += status_kib(text, "\nVmData:");
                 }
         }
         if (look & PROC_LOOK_FDS && (e = look_at_tables(t, pid, f[17])) < 0)
@@ -251,7 +278,7 @@ int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
         unsigned depth = 1;
         int e;
 
-        t->tasks = t->resident_bytes = t->processes = t->table_bytes = t->most_anon_bytes = t->most_data_bytes = t->most_fds = t->all_fds = 0;
+        t->tasks = t->resident_bytes = t->processes = t->table_bytes = t->most_anon_bytes = t->shmem_bytes = t->all_data_bytes = t->most_fds = t->all_fds = 0;
         if (look & PROC_LOOK_AREAS)
                 t->areas_bytes = 0;
         forget_gone(t);

@@ -21,11 +21,12 @@ typedef struct ProcTree {
         size_t n, room;
         /* Of the last walk: */
         uint64_t tasks;          /* processes and threads below the root */
-        uint64_t resident_bytes; /* anonymous memory and page tables of all; shared memory is RegionShared's and the scratch's */
+        uint64_t resident_bytes; /* anonymous memory, swapped out or not, and page tables of all; shared memory is RegionShared's and the scratch's */
         uint64_t processes;      /* that hold memory of their own */
         uint64_t table_bytes;    /* of resident_bytes: page tables, which nobody shares */
         uint64_t most_anon_bytes;/* of resident_bytes: anonymous memory of the process with the most of it */
-        uint64_t most_data_bytes;/* largest VmData of one process */
+        uint64_t shmem_bytes;    /* shared memory that is mapped and was touched, once for each process that did */
+        uint64_t all_data_bytes; /* VmData of all processes: what they can touch without another call */
         uint64_t most_fds;       /* most descriptors open in one process */
         uint64_t all_fds;        /* in all processes, and in tables that threads have for themselves */
         uint64_t areas_bytes;    /* of the last walk with AREAS: what the kernel has for areas of address space, of processes with many */

@@ -116,7 +116,13 @@ static uint64_t queues_left_by_closed(int fd, short events) {
                 return 0;
         if (queues_option(fd, SO_TYPE) == SOCK_SEQPACKET) /* messages may be empty */
                 return queues_unix_most();
-        return MIN((uint64_t)MAX(n, 0) * QUEUES_SENT_LEAST, queues_unix_most());
+        /* A byte that was read out of band leaves an empty message: at most one behind each other one. */
+        return n > 0 ? MIN((2 * (uint64_t)n + 1) * QUEUES_SENT_LEAST, queues_unix_most()) : 0;
+}
+
+uint64_t queues_charged(const uint32_t *charged) {
+        return (uint64_t)charged[SK_MEMINFO_RMEM_ALLOC] + MAX(charged[SK_MEMINFO_WMEM_ALLOC], charged[SK_MEMINFO_WMEM_QUEUED]) + charged[SK_MEMINFO_BACKLOG] +
+               charged[SK_MEMINFO_OPTMEM];
 }
 
 /* Of a socket the kernel says what is charged to it: what it sends, and what came in (sock_diag(7)). To ask for what is in a pipe is to wait for whoever
@@ -130,9 +136,7 @@ static uint64_t queues_of(int fd, bool pipe) {
                 return poll(&p, 1, 0) > 0 && p.revents & POLLIN ? REGION_PIPE_BYTES : 0;
         if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, charged, &n) < 0 || poll(&p, 1, 0) < 0)
                 return 0;
-        return queues_left_by_closed(fd, p.revents) +
-               (uint64_t)charged[SK_MEMINFO_RMEM_ALLOC] + MAX(charged[SK_MEMINFO_WMEM_ALLOC], charged[SK_MEMINFO_WMEM_QUEUED]) + charged[SK_MEMINFO_BACKLOG] +
-               charged[SK_MEMINFO_OPTMEM];
+        return queues_left_by_closed(fd, p.revents) + queues_charged(charged);
 }
 
 static bool queues_has(const QueuesInodes *i, uint64_t inode) {

@@ -11,6 +11,8 @@
 uint64_t queues_each_most(void);
 /* The same of a Unix socket of a region, which cannot make its buffer larger (policy/filter-args.c): twice net.core.wmem_default. */
 uint64_t queues_unix_most(void);
+/* Bytes that are charged to a socket: unsent, unread, and its options. charged: SK_MEMINFO_VARS numbers, as SO_MEMINFO and sock_diag(7) have them. */
+uint64_t queues_charged(const uint32_t *charged);
 
 typedef struct QueuesLook {
         uint64_t bytes, unnamed; /* when last looked at */

@@ -1,5 +1,6 @@
 #include "region/region-section.h"
 
+#include "base/clock.h"
 #include "region/region-handle.h"
 #include "region/region-vault.h"
 
@@ -103,7 +104,7 @@ int vault_new(const char *region, KeyScope scope, const Vault *parent, const jso
         return 0;
 }
 
-int vault_add_evidence(Vault *v, const char *slot, const json_t *value, Diag *reterr) {
+int vault_add_evidence(Vault *v, const char *slot, const json_t *value, uint64_t left_usec, Diag *reterr) {
         char name[sizeof(GATE_SECTION) + SLOT_NAME_MAX], *text;
         Section *s;
         size_t n;
@@ -120,6 +121,7 @@ int vault_add_evidence(Vault *v, const char *slot, const json_t *value, Diag *re
                 s->used = n;
                 s->version = 1;
                 s->read_only = true;
+                s->until_usec = left_usec == EVIDENCE_LASTS ? UINT64_MAX : clock_mono_usec() + left_usec;
         }
         sodium_memzero(text, n);
         free(text);
@@ -139,13 +141,13 @@ uint64_t vault_bytes(const Vault *v) {
         return n;
 }
 
-json_t *vault_declared(const Vault *v) {
+json_t *vault_declared(const Vault *v, const Vault *to) {
         json_t *list = json_array();
 
         for (size_t i = 0; list && i < v->n_sections; i++) {
                 const Section *s = &v->sections[i];
 
-                if (json_array_append_new(list, json_pack("{s:s, s:o, s:b}", "name", s->name, "bytes", json_u64(s->max), "write", !s->read_only)) < 0) {
+                if ((v == to || !s->read_only) && json_array_append_new(list, json_pack("{s:s, s:o, s:b}", "name", s->name, "bytes", json_u64(s->max), "write", !s->read_only)) < 0) {
                         json_decref(list);
                         return NULL;
                 }
@@ -160,6 +162,7 @@ uint64_t vault_unbind(Vault *v) {
         for (size_t i = 0; i < v->n_handles; i++)
                 if (v->handles[i].bound)
                         handle_unbind(v, i);
+        handle_tell_tries(v);
         v->unbound = true;
         assert(v->n_bound == 0);
         return v->unbound_handles;
@@ -199,5 +202,6 @@ void vault_free(Vault *v) {
         vault_wipe(v, 1, &ignored);
         free(v->sections);
         free(v->handles);
+        free(v->tries); /* what was tried after it was unbound is in the record of who did it */
         free(v);
 }

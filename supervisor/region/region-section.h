@@ -20,15 +20,17 @@ enum {
 /* sections: object name -> {"schema": JSON Schema, "bytes": n}, or NULL: their memory is reserved whole at once. parent: of a sub-skill's
  * region, borrowed as long as it lives. Enlists the region among the living. Returns 0, SECTION_E_BAD, -errno. */
 int vault_new(const char *region, KeyScope scope, const Vault *parent, const json_t *sections, Vault **ret, Diag *reterr);
-/* A read-only section "gate.SLOT" with this value. Returns 0, SECTION_E_BAD, -errno. */
-int vault_add_evidence(Vault *v, const char *slot, const json_t *value, Diag *reterr);
+/* A read-only section "gate.SLOT" with this value, which can be read for left_usec from now on. Returns 0, SECTION_E_BAD, -errno. */
+#define EVIDENCE_LASTS UINT64_MAX
+int vault_add_evidence(Vault *v, const char *slot, const json_t *value, uint64_t left_usec, Diag *reterr);
 /* Per-handle traces go to fn; NULL: nowhere. */
 void vault_trace_to(Vault *v, VaultTrace fn, void *userdata);
 
 /* Bytes that the vault's sections take of the region's memory, used or not. v may be NULL. */
 uint64_t vault_bytes(const Vault *v);
-/* [{"name","bytes","write"}]: what is declared, never what is in it. New reference, NULL when out of memory. */
-json_t *vault_declared(const Vault *v);
+/* [{"name","bytes","write"}]: what is declared and `to` may reach with v's key, never what is in it; evidence is v's alone. New reference, NULL when out of
+ * memory. */
+json_t *vault_declared(const Vault *v, const Vault *to);
 
 /* What teardown did to a vault. */
 typedef struct VaultWiped {

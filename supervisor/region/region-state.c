@@ -65,6 +65,10 @@ bool outcome_is_breach(Outcome o) {
         return outcomes[o].breach;
 }
 
+bool outcome_is_kept(Outcome o, int status, CommitWhen when) {
+        return !outcome_is_breach(o) && (when == COMMIT_ANY || (o == OUTCOME_EXITED && status == 0));
+}
+
 int outcome_exit_code(Outcome o, int status) {
         assert((unsigned)o < OUTCOMES);
         if (outcomes[o].exit_code >= 0)

@@ -21,6 +21,7 @@
 #pragma once
 
 #include "base/util.h"
+#include "manifest/terms.h"
 
 typedef enum RegionState {
         REGION_DECLARED,
@@ -63,5 +64,7 @@ typedef enum Outcome {
 const char *outcome_name(Outcome o); /* "exited", …; "none" before the end */
 /* A budget or a rule was broken: what the region proposed is discarded (I-24). */
 bool outcome_is_breach(Outcome o);
+/* An invocation's proposals count at such an end, by its manifest (I-78). */
+bool outcome_is_kept(Outcome o, int status, CommitWhen when);
 /* What `lethe run` exits with; status is the exit code of EXITED and the signal of SIGNALED or CANCELLED, the code to use of SETUP_FAILED. */
 int outcome_exit_code(Outcome o, int status);

@@ -4,10 +4,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/size.h"
+#include "region/region-cgroup-home.h"
 #include "spawn/find.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -80,12 +82,16 @@ int region_vault_open(Region *r, Diag *reterr) {
 
 int region_add_evidence(Region *r, const json_t *evidence, Diag *reterr) {
         const char *slot;
-        json_t *value;
+        json_t *held;
         int e = 0;
 
-        json_object_foreach((json_t *)evidence, slot, value) {
+        json_object_foreach((json_t *)evidence, slot, held) {
+                uint64_t left;
+
+                if (json_get_u64(json_object_get(held, "left_usec"), &left) < 0)
+                        left = EVIDENCE_LASTS;
                 if (e == 0)
-                        e = vault_add_evidence(r->vault, slot, value, reterr);
+                        e = vault_add_evidence(r->vault, slot, json_object_get(held, "value"), left, reterr);
         }
         return e == 0 ? reserve(r, reterr) : e;
 }
@@ -210,6 +216,29 @@ void region_explain_denials(Region *r) {
         snprintf(r->reason, sizeof(r->reason), "%s", "a denial ends this skill (on_denial); that it was one was found at the end");
 }
 
+void region_watch_outside(Region *r) {
+        HomeUnit u;
+
+        if (r->cgroup.made) /* whose own count says it */
+                return;
+        home_unit(&u);
+        r->oom_before = u.oom_kills;
+}
+
+/* Which process of the unit was taken nobody says: the region's group would. */
+static void region_explain_unit(Region *r) {
+        HomeUnit u;
+        size_t n;
+
+        home_unit(&u);
+        if (u.oom_kills <= r->oom_before)
+                return;
+        n = (size_t)snprintf(r->reason, sizeof(r->reason), "SIGKILL; while it ran the kernel's out-of-memory killer ended processes of %s: %" PRIu64, u.name,
+                             u.oom_kills - r->oom_before);
+        if (u.limit != UINT64_MAX)
+                snprintf(r->reason + n, sizeof(r->reason) - n, ", whose memory.max is %" PRIu64, u.limit);
+}
+
 void region_explain_outside(Region *r) {
         static const char said[] = "the kernel's out-of-memory killer: memory was short outside of the region, in a control group above it or on the whole machine";
         static const char tasks[] = "a task more: the limit of a control group above the region's was reached";
@@ -218,7 +247,11 @@ void region_explain_outside(Region *r) {
         if (r->budget.tasks_outside > 0 &&
             denials_add_many(&r->denials, "outside", "clone", tasks, strlen(tasks), NULL, r->budget.tasks_outside) < 0)
                 r->denials.others += r->budget.tasks_outside;
-        if (r->outcome != OUTCOME_SIGNALED || r->status != SIGKILL || region_cgroup_oom_kills(&r->cgroup) == 0)
+        if (r->outcome != OUTCOME_SIGNALED || r->status != SIGKILL)
+                return;
+        if (!r->cgroup.made)
+                region_explain_unit(r);
+        if (region_cgroup_oom_kills(&r->cgroup) == 0)
                 return;
         r->outside = true;
         snprintf(r->reason, sizeof(r->reason), "%s", said);

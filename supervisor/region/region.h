@@ -22,6 +22,7 @@ typedef struct Region {
         const Grant *grant;      /* borrowed */
 
         char parent[REGION_ID_MAX]; /* of the region that this one stands below; empty: none */
+        const json_t *given;     /* borrowed while it is allocated: what of shared belief its input holds, as desk_record_given() takes it; or NULL */
         const char *start;       /* "cold", "pool", "warm": static */
         const char *callback;    /* borrowed: it is the parent's release callback of this entry; NULL: it is not */
         json_t *callbacks;       /* what became of its own ones: array of {entry, region, outcome, exit_code, usec}; NULL: it has none */
@@ -54,6 +55,7 @@ typedef struct Region {
         Outcome outcome;
         int status;              /* exit code, or signal of SIGNALED and CANCELLED, or the exit code to use for SETUP_FAILED */
         Breach breach;           /* of which budget, with its numbers; resource NULL when none */
+        uint64_t oom_before;     /* without a group of its own: processes of our unit that the kernel's out-of-memory killer had ended when it began */
         bool outside;            /* what ended it is nothing of Lethe's and nothing of the region's: memory was short around it */
         char reason[1024];       /* one sentence for people, may be empty */
 
@@ -64,7 +66,10 @@ typedef struct Region {
         bool recorded_start;     /* region.allocated is durable */
         bool ahead;              /* it was, or is to be, recorded before an invocation has it */
         bool begun_ahead;        /* its interpreter was started before an invocation had it */
-        bool discards;           /* a region above had broken its budget when this one began: nothing of it is kept */
+        bool discards;           /* known when it began: nothing of it is kept. A region above had broken its budget, or owner_failed */
+        bool callback_again;     /* of a callback: it did not run before, and its region's storage is given back by now */
+        bool owner_failed;       /* of a callback: what its region proposed is kept for exit code 0 alone, and it did not end so (I-78) */
+        char discarded[96];      /* recorded with its end: why nothing of it was kept, where the outcome does not say so; "" */
         uint64_t seq_allocated, seq_released, seq_ended;
 } Region;
 
@@ -89,6 +94,8 @@ bool region_end(Region *r, Outcome o, int status, const char *reason_fmt, ...) _
 bool region_end_breach(Region *r, const Breach *b);
 /* All processes are gone: a breach that was found only now replaces an end that the program chose. Returns true when it did. */
 bool region_end_late(Region *r, const Breach *b);
+/* Before it begins: for region_explain_outside(). */
+void region_watch_outside(Region *r);
 /* ENDED, and nothing of it runs any more: which of the paths outside of the region were denials. With on_denial "end" one of them makes the outcome of a
  * region that ended by itself `denied`: to end it at once would tell the region what the host has. */
 void region_explain_denials(Region *r);

@@ -190,7 +190,7 @@ json_t *evidence_to_json(const Evidence *e) {
                         json_decref(list);
                         list = NULL;
                 }
-        return json_pack("{s:s, s:i, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:{s:b, s:b, s:b, s:s}, s:[], s:I, s:{s:I, s:I, s:I, s:I, s:b}, s:I, s:I, s:I}", "discipline",
+        return json_pack("{s:s, s:i, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:{s:b, s:b, s:b, s:s}, s:[], s:I, s:{s:I, s:I, s:I, s:I, s:b}, s:I, s:I, s:I, s:I}", "discipline",
                          discipline_name(e->discipline), "passes", (int)e->passes, "method", e->method, "by", e->by, "grade", e->grade, "bytes_held",
                          (json_int_t)e->bytes_held, "bytes_overwritten", (json_int_t)e->bytes_overwritten, "bytes_verified",
                          (json_int_t)e->bytes_verified, "bytes_missed", missed, "counts", counts, "early", early, "not_covered", list, "kernel", "init_on_free",
@@ -199,5 +199,5 @@ json_t *evidence_to_json(const Evidence *e) {
                          (json_int_t)e->vault.sections, "bytes_held", (json_int_t)e->vault.bytes_held, "bytes_overwritten",
                          (json_int_t)e->vault.bytes_overwritten, "bytes_verified", (json_int_t)e->vault.bytes_verified, "locked", e->vault.resident,
                          "scrub_usec", (json_int_t)e->guard.scrub_usec, "usec",
-                         (json_int_t)e->usec, "bound_usec", (json_int_t)e->bound_usec);
+                         (json_int_t)e->usec, "store_wait_usec", (json_int_t)e->store_wait_usec, "bound_usec", (json_int_t)e->bound_usec);
 }

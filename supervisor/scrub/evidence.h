@@ -40,7 +40,8 @@ typedef struct Evidence {
         KernelFacts kernel;
         const char *not_covered[EVIDENCE_CLASSES_MAX]; /* NULL-terminated; static strings */
         VaultWiped vault;           /* sections, key and handles (I-16) */
-        uint64_t usec;              /* from the known end to the storage given back, all of it overwritten */
+        uint64_t usec;              /* from the known end to the storage given back, all of it overwritten; without store_wait_usec */
+        uint64_t store_wait_usec;   /* of that time, what the supervisor waited for its store while nothing that it had set going was under way */
         uint64_t bound_usec;        /* the skill's cancel bound (I-33) */
 } Evidence;
 

@@ -354,6 +354,7 @@ static void run(Job *j) {
                 .judging = job_judging,
                 .over = answer_now,
                 .ordered = ordered,
+                .unwanted = &j->unwanted,
                 .userdata = j,
         };
         _cleanup_free_ char **args = make_args(json_object_get(j->params, "args"));

@@ -274,6 +274,11 @@ void job_cancel(Job *j, int signo) {
                 order(j, signo, j->peer->pid, j->peer->uid);
 }
 
+void job_discard(Job *j) {
+        atomic_store(&j->unwanted, true);
+        job_cancel(j, SIGTERM);
+}
+
 /* A job counts as over from the moment its client may know that it is. */
 static void uncount(Job *j) {
         if (j->state == JOB_OVER)

@@ -10,10 +10,12 @@
 #include "daemon/groups.h"
 #include "daemon/places.h"
 #include "daemon/secrets.h"
+#include "daemon/rate.h"
 #include "daemon/record.h"
 #include "daemon/recover.h"
 #include "engine/fold.h"
 #include "ledger/anchor.h"
+#include "region/region-cgroup-home.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -264,6 +266,8 @@ static int open_store(Server *s, Diag *d) {
         if (e == 0 && !(s->store_path = realpath(path, NULL)))
                 e = -errno;
         if (e == 0)
+                rate_get(s->store_path, true, &(WipeRate){}); /* kept for all that it will serve: no other thread is at work yet */
+        if (e == 0)
                 e = recover_all(s->store, s->policy->policy, NULL, &n, d);
         if (e == 0 && n > 0)
                 log_note("%u region%s of a supervisor that died %s recovered", n, n == 1 ? "" : "s", n == 1 ? "was" : "were");
@@ -271,8 +275,11 @@ static int open_store(Server *s, Diag *d) {
 }
 
 static int serve(Server *s, Diag *d) {
+        const char *fix = "", *why = home_settle(&fix); /* while no child of ours is in the way */
         int e = server_start_discarder(s, d);
 
+        if (why)
+                log_note("no control group for regions: %s; fix: %s", why, fix);
         if (e == 0)
                 e = prepare(s, d);
         if (e == 0)
@@ -324,6 +331,7 @@ int main(int argc, char **argv) {
 
         json_wipe_freed();
         json_object_seed(0);
+        store_set_command("lethe-serve");
         sem_init(&s.starts, 0, STARTS_AT_ONCE);
         signal(SIGPIPE, SIG_IGN);
         signal(SIGTTIN, SIG_IGN);
@@ -343,7 +351,7 @@ int main(int argc, char **argv) {
                 return reload_ask(socket);
         s.options.socket = socket;
         secrets_set_socket(socket);
-        store_set_fault_exit(EXIT_OURS);
+        store_set_fault_exit(EXIT_OURS, EXIT_OURS);
         e = serve(&s, &d);
         server_close(&s);
         server_end_discarder(&s);

@@ -143,17 +143,21 @@ static int do_input(Client *c, const json_t *id, json_t *params, json_t **ret, D
 static int do_kill(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         char shown[256];
         const char *region;
+        int discard = false;
         Job *j;
 
-        if (json_take(params, "{s:s}", "region", &region) < 0)
-                return bad_params(params, "{region: string}", reterr);
+        if (json_take(params, "{s:s, s?:b}", "region", &region, "discard", &discard) < 0)
+                return bad_params(params, "{region: string, discard?: boolean}", reterr);
         if (!region_id_valid(region))
                 return diag(reterr, SERVE_E_INVALID_PARAMS, "region \"%s\": a region's id has %d characters of 0-9 a-z",
                             diag_quote(region, strlen(region), shown, sizeof(shown)), REGION_ID_LEN);
         j = job_of_region(c->server, region);
         if (!j || !foreign_may_see(c, j))
                 return diag(reterr, SERVE_E_NO_REGION, "region %s is not alive here", region);
-        job_cancel(j, SIGTERM);
+        if (discard)
+                job_discard(j);
+        else
+                job_cancel(j, SIGTERM);
         *ret = json_object();
         return 0;
 }

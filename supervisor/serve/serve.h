@@ -90,6 +90,7 @@ struct Job {
         bool starting;          /* its thread's: it has one of the places for those that start */
         unsigned n_fds;         /* at most, while it runs */
         int cancel;             /* eventfd: there is an order */
+        atomic_bool unwanted;   /* nothing of it is to be kept */
 
         pthread_mutex_t lock;   /* of what follows */
         SharedPolicy *policy; /* owned: by which it was judged last; NULL: not yet */
@@ -291,6 +292,8 @@ void jobs_judge_queued(Server *s); /* those that the policy in force does not al
 int job_make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr);
 void job_submit(Job *j);
 void job_cancel(Job *j, int signo);
+/* The same by SIGTERM, and nothing that it proposed is kept. */
+void job_discard(Job *j);
 void jobs_start(Server *s);
 /* Handler of done_fd. */
 int jobs_on_done(sd_event_source *source, int fd, uint32_t revents, void *userdata);

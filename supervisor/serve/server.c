@@ -227,7 +227,17 @@ static int listen_given(Server *s, Diag *reterr) {
 
 /* Who is served is told by the kernel, whoever can connect: but without need nobody else can. */
 int server_set_mode(const Server *s, const Policy *p, Diag *reterr) {
-        if (!s->socket_path || chmod(s->socket_path, p->n_clients > 0 ? 0666 : 0600) == 0)
+        const mode_t mode = p->n_clients > 0 ? 0666 : 0600;
+        struct sockaddr_un a = {};
+        socklen_t n = sizeof(a) - 1;
+
+        /* A socket that was passed (lethe.socket) is where its name says. Its unit set its mode where we may not change that. */
+        if (!s->socket_path) {
+                if (s->listener >= 0 && getsockname(s->listener, (struct sockaddr *)&a, &n) == 0 && a.sun_path[0] == '/' && chmod(a.sun_path, mode) < 0)
+                        log_warning("socket %s: its mode cannot be set: %s", a.sun_path, strerror(errno));
+                return 0;
+        }
+        if (chmod(s->socket_path, mode) == 0)
                 return 0;
         return diag(reterr, -errno, "socket %s: its mode cannot be set: %s", s->socket_path, strerror(errno));
 }

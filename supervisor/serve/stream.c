@@ -19,8 +19,9 @@ static bool stream_is_served(int fd, const struct statx *st) {
         switch (mounts_kind(st->stx_mnt_id)) {
         case MOUNT_LOCAL:
                 return false;
-        case MOUNT_UNKNOWN:
-                return S_ISREG(st->stx_mode) && fcntl(fd, F_GET_SEALS) < 0 /* else it lies in memory */;
+        case MOUNT_UNKNOWN: /* in another namespace: that of a unit with ProtectSystem=, for one */
+                return S_ISREG(st->stx_mode) && fcntl(fd, F_GET_SEALS) < 0 /* else it lies in memory */ &&
+                       mounts_kind_of_device(st->stx_dev_major, st->stx_dev_minor) != MOUNT_LOCAL;
         case MOUNT_SERVED:
         default:
                 return true;

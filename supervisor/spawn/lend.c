@@ -49,7 +49,7 @@ static int lend_program(const Grant *g, const char *to, Diag *reterr) {
 }
 
 int lend(const Grant *g, const char *scratch, gid_t gid, Lent *ret, Diag *reterr) {
-        bool program = g->program && strcmp(g->program, g->program_copy) != 0;
+        bool program = g->program && !g->program_granted && strcmp(g->program, g->program_copy) != 0;
         _cleanup_(lent_deinit) Lent l = {0};
         _cleanup_free_ char *folder = NULL;
         int e = 0;

@@ -1,6 +1,7 @@
 #include "spawn/nursery.h"
 
 #include "base/io.h"
+#include "base/left.h"
 #include "base/proc.h"
 #include "schema/nursery.h"
 #include "spawn/clone.h"
@@ -188,6 +189,8 @@ void nursery_end(Nursery *n) {
                 kill(n->first, SIGKILL);
                 if (ends_in_time(n->first))
                         own_forget(n->first);
+                else
+                        left_add(n->first);
                 n->first = 0;
         }
         if (n->groups)

@@ -108,6 +108,16 @@ static void add_file_grant(Plan *p, const PlanInput *in, const FileGrant *f) {
                 p->trees[n].of = f->of;
 }
 
+static bool plan_in_scratch(const char *path) {
+        return path_is_under(path, REGION_WORK_DIR) || path_is_under(path, REGION_TMP_DIR);
+}
+
+/* Tier landlock has the links of the host. */
+static void add_program_link(Plan *p, const PlanInput *in) {
+        if (in->tier == TIER_NAMESPACES)
+                add(p, LAUNCH_LINK, 0, in->grant->program_link, in->grant->program_end);
+}
+
 static void add_system(Plan *p, const PlanInput *in) {
         static const char *const optional[] = {
                 "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/ssl/openssl.cnf",
@@ -151,7 +161,8 @@ static void add_limit(Plan *p, uint32_t resource, uint64_t soft, uint64_t hard) 
 
 static void add_limits(Plan *p, const PlanInput *in) {
         const Budget *b = &in->grant->budget;
-        uint64_t cpu = b->cpu_usec / 1000000 + 2; /* the budget of the whole tree is the supervisor's to watch; this is a back-stop */
+        /* The budget of the whole tree is the supervisor's to watch; this is a back-stop. */
+        uint64_t cpu = b->cpu_usec == BUDGET_NONE ? (uint64_t)RLIM_INFINITY - 1 : b->cpu_usec / 1000000 + 2;
 
         add_limit(p, RLIMIT_FSIZE, b->file_bytes + 1, b->file_bytes + 1); /* a file that reaches it has broken the budget by one byte */
         add_limit(p, RLIMIT_NOFILE, b->open_files + 1, b->open_files + 1); /* likewise: one descriptor more than the budget is the breach */
@@ -205,8 +216,11 @@ static const char *to_host(Plan *p, const PlanInput *in, const char *s) {
         const char *host = NULL, *below = "";
         size_t longest = 0;
 
-        if (g->program && (s == g->argv[0] || strcmp(s, g->program) == 0))
-                return plan_program(in);
+        if (g->program && !g->program_granted && (s == g->argv[0] || strcmp(s, g->program) == 0))
+                /* A program that only root can write has its own name, and the links that lead to it. */
+                return strcmp(plan_program(in), g->program) == 0 ? s : plan_program(in);
+        if (g->program_link && strcmp(s, g->program_link) == 0)
+                return s;
         for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
                 size_t n = strlen(own[i].place);
 
@@ -381,12 +395,17 @@ int plan_make(const PlanInput *in, Plan *ret) {
         add_system(&p, in);
         if (in->shim_dir)
                 from_supervisor(&p, in, add(&p, LAUNCH_BIND, LAUNCH_FOLLOW, REGION_LETHE_DIR, in->shim_dir), true);
+        if (g->program_link && !plan_in_scratch(g->program_link))
+                add_program_link(&p, in);
         p.granted = s->n_entries;
+        if (g->program_link && plan_in_scratch(g->program_link))
+                add_program_link(&p, in);
         if (g->skill_dir)
                 add_granted(&p, in, REGION_SKILL_DIR, plan_skill(in), false);
         for (size_t i = 0; i < g->n_files; i++)
                 add_file_grant(&p, in, &g->files[i]);
-        if (g->program) /* the last: no grant of a folder above stands over the program that was hashed */
+        /* The last: no grant of a folder above stands over the program that was hashed. */
+        if (g->program && (in->tier == TIER_NAMESPACES || !g->program_granted))
                 add_granted(&p, in, g->program, plan_program(in), false);
         add_limits(&p, in);
         s->workdir = g->workdir ?: REGION_WORK_DIR;

@@ -155,7 +155,11 @@ static void settings(ProbeReport *r) {
                                                                      "again; records say so",
                   zeroed ? "" : "boot with init_on_free=1", "%s", zeroed ? "on" : "off");
         line_of("/proc/sys/kernel/yama/ptrace_scope", v, sizeof(v));
-        probe_add(r, "yama", PROBE_OK, "a region cannot trace whatever this says: the call is denied", "", "%s", *v ? v : "not there");
+        if (*v == '3') /* at 2 the guard still may: it has CAP_SYS_PTRACE over the region's user namespace */
+                probe_add(r, "yama", PROBE_FAIL, "the guard, which overwrites a region's memory at its end, may not trace the region", "kernel.yama.ptrace_scope = 2 or less (3 stays until a restart)",
+                          "%s", v);
+        else
+                probe_add(r, "yama", PROBE_OK, "a region cannot trace whatever this says: the call is denied", "", "%s", *v ? v : "not there");
         line_of("/proc/sys/user/max_user_namespaces", v, sizeof(v));
         probe_add(r, "max-user-namespaces", PROBE_OK, "each region uses one", "", "%s", *v ? v : "unknown");
         line_of("/proc/sys/kernel/unprivileged_userns_clone", v, sizeof(v));

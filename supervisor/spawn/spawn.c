@@ -273,6 +273,16 @@ int spawn_write_maps(pid_t pid, const Probe *p) {
         return tree_write_maps(pid, uids, gids, !p->root);
 }
 
+/* Processes are found in /proc by their numbers, which are those of its own PID namespace. "": it is ours; else what is wrong with it, and the fix. */
+static const char *proc_fix(void) {
+        char self[24] = "", own[24];
+
+        snprintf(own, sizeof(own), "%d", (int)getpid());
+        if (readlink("/proc/self", self, sizeof(self) - 1) < 0)
+                return "; /proc is not mounted here; fix: mount -t proc proc /proc";
+        return strcmp(self, own) == 0 ? "" : "; /proc is that of another PID namespace; fix: mount -t proc proc /proc (unshare --mount-proc)";
+}
+
 /* Before the worker's first step that needs an id. Below a template it writes its maps itself. */
 static int admit(Start *t, Diag *reterr) {
         bool own_maps = t->plan.spec.flags & LAUNCH_TEMPLATE;
@@ -281,7 +291,7 @@ static int admit(Start *t, Diag *reterr) {
         if (t->s.tier == TIER_NAMESPACES && !own_maps) {
                 e = spawn_fails() ? -EIO : spawn_write_maps(t->s.pid, t->r->probe);
                 if (e < 0)
-                        return diag(reterr, SPAWN_E_TIER, "tier namespaces cannot be had: the user map cannot be written: %s", strerror(-e));
+                        return diag(reterr, SPAWN_E_TIER, "tier namespaces cannot be had: the user map cannot be written: %s%s", strerror(-e), proc_fix());
         }
         t->s.start_ticks = proc_start_ticks(t->s.pid);
         e = spawn_fails() || t->s.start_ticks == 0 ? -EIO : 0;
@@ -393,6 +403,9 @@ static int start(Start *t, Diag *reterr) {
         if (e == 0) {
                 t->spec = spawn_fails() ? -EIO : spawn_seal(&t->plan.spec, &t->s.spec, &t->s.n_spec);
                 e = MIN(t->spec, 0);
+                if (e == -EFBIG)
+                        return diag(reterr, e, "arguments and environment: %zu and %zu of them are more than can be handed over: %u of each, and %u MiB together", t->plan.spec.n_argv,
+                                    t->plan.spec.n_env, LAUNCH_COUNT_MAX, LAUNCH_MAX >> 20);
         }
         if (e == 0)
                 e = open_channels(t);

@@ -6,6 +6,7 @@
  * Lethe, changed its times. What decays on the disk itself does not: `lethe audit`, `lethe verify` and the start of `lethe serve` always walk. */
 #include "base/io.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "store/datafile.h"
 #include "store/store-internal.h"
 
@@ -23,11 +24,11 @@ typedef struct CheckedLeft {
 } CheckedLeft;
 
 static bool checked_look(const Store *s, CheckedLeft *ret) {
-        _cleanup_close_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
         struct stat st;
 
         *ret = (CheckedLeft){0};
-        if (fd < 0 || read(fd, ret->boot, sizeof(ret->boot) - 1) < 36 || fstatat(s->dir_fd, "data.mdb", &st, AT_SYMLINK_NOFOLLOW) < 0)
+        snprintf(ret->boot, sizeof(ret->boot), "%s", proc_boot_id());
+        if (!*ret->boot || fstatat(s->dir_fd, "data.mdb", &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return false;
         ret->device = st.st_dev;
         ret->inode = st.st_ino;

@@ -119,7 +119,7 @@ int store_create(const char *dir, Diag *reterr) {
         _cleanup_close_ int parent = -1, made = -1;
         char path[PATH_MAX], name[NAME_MAX + 1], prefix[NAME_MAX + 1];
         const char *slash = strrchr(dir, '/'), *base = slash ? slash + 1 : dir;
-        Store s = {.dir = (char *)dir, .mode = STORE_WRITE, .dir_fd = -1, .lock_fd = -1, .redo_fd = -1};
+        Store s = {.dir = (char *)dir, .mode = STORE_WRITE, .dir_fd = -1, .lock_fd = -1, .redo_fd = -1, .gate = {.none = true}}; /* its name is secret */
         int r;
 
         if (!*base || snprintf(prefix, sizeof(prefix), "%s.new.", base) >= (int)sizeof(prefix) - 8)

@@ -82,22 +82,23 @@ int env_upgrade(Store *s) {
                 return 0;
         r = txn_bring_in(s); /* what the redo file has follows exactly the state that is there */
         if (r == 0)
-                r = lmdb_to_errno(lmdb_write_begin(s->env, &txn));
+                r = store_write_begin(s, &txn);
         if (r < 0)
                 return r;
         r = open_tables(s, txn, true);
         if (r == 0)
                 r = version_raise(s, txn);
         if (r < 0) {
-                lmdb_write_abort(txn);
+                store_write_abort(s, txn);
                 return r;
         }
         s->lacks_tables = false;
-        return lmdb_to_errno(lmdb_write_commit(txn));
+        return store_write_commit(s, txn);
 }
 
 int env_open(Store *s, const char *path, bool create, Diag *reterr) {
-        unsigned flags = 0; /* also to read, where that is allowed: what a dead writer left in the redo file is brought in */
+        /* Scratch tables are found by nobody else; a lock file is mapped, and a page of it that the disk has no room for would be a fault. */
+        unsigned flags = s->copy_of > 0 ? MDB_NOLOCK : 0; /* also to read, where that is allowed: what a dead writer left in the redo file is brought in */
         size_t map = MAP_BYTES;
         MDB_txn *txn = NULL;
         struct statvfs st;
@@ -117,7 +118,7 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr) {
         }
         if (r < 0)
                 return store_refusal(s, r, "cannot be opened", reterr);
-        s->no_lock = flags & MDB_NOLOCK;
+        s->no_lock = flags & MDB_NOLOCK && s->copy_of == 0;
         s->may_write = !(flags & MDB_RDONLY);
         if (mdb_env_get_fd(s->env, &fd) == 0) {
                 fcntl(fd, F_SETFD, FD_CLOEXEC);

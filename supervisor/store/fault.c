@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 /* LMDB trusts its pages: an offset that damage made wrong sends it outside a page, outside the file (SIGBUS) or into an
  * assertion. None of that may look like a crash of Lethe: the process says which store is damaged and ends. */
@@ -18,14 +19,18 @@ typedef struct Row {
         _Atomic uintptr_t from, to; /* of the map */
         _Atomic size_t n_message;   /* 0: a free row */
         char message[600];
+        const char *dir; /* borrowed */
+        _Atomic size_t n_full;
+        char full[600];
 } Row;
 static Row rows[STORES_MAX];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int exit_code = 125;
+static int exit_code = 125, exit_full = 125;
 static unsigned users;
 
-void store_set_fault_exit(int code) {
+void store_set_fault_exit(int code, int full) {
         exit_code = code;
+        exit_full = full;
 }
 
 /* The store whose map has the address, or, for a fault inside of LMDB that is nowhere, any that is open. */
@@ -42,9 +47,20 @@ static const Row *row_of(uintptr_t at) {
         return pages_depth > 0 ? any : NULL;
 }
 
+/* A page of the lock file, or of the gate, that a full disk has no block for: SIGBUS, but not of the data's map. */
+static bool is_full(const Row *row, int sig, uintptr_t at) {
+        struct statvfs st;
+
+        if (sig != SIGBUS || (at >= atomic_load(&row->from) && at < atomic_load(&row->to)))
+                return false;
+        return statvfs(row->dir, &st) == 0 && st.f_bavail * st.f_frsize < 256 * 1024;
+}
+
 static void handler(int sig, siginfo_t *info, void *context) {
         const Row *row = sig == SIGABRT && pages_depth == 0 ? NULL : row_of((uintptr_t)info->si_addr);
 
+        if (row && is_full(row, sig, (uintptr_t)info->si_addr))
+                _exit(write(STDERR_FILENO, row->full, atomic_load(&row->n_full)) < 0 ? exit_code : exit_full);
         if (row) {
                 if (write(STDERR_FILENO, row->message, atomic_load(&row->n_message)) < 0)
                         _exit(exit_code);
@@ -75,6 +91,9 @@ int fault_guard_install(Store *s) {
                 int n = snprintf(row->message, sizeof(row->message),
                                  "lethe: store %.400s: data.mdb is damaged or cannot be read: one of its pages does not hold\n", s->dir);
 
+                row->dir = s->dir;
+                atomic_store(&row->n_full, (size_t)snprintf(row->full, sizeof(row->full),
+                                                            "lethe: store %.400s: no room is left on its disk for lock.mdb (64 KiB)\n", s->dir));
                 atomic_store(&row->n_message, (size_t)n);
                 for (size_t i = 0; users == 0 && i < ARRAY_SIZE(signals); i++)
                         sigaction(signals[i], &sa, &before[i]);

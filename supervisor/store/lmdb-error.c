@@ -44,6 +44,9 @@ const char *store_strerror(int r) {
                 return "the store's file format is of another LMDB";
         case ENOKEY:
                 return "the store was opened for reading only";
+        case ECANCELED:
+        case ETIME:
+                return gate_why();
         default:
                 return strerror(-r);
         }
@@ -61,6 +64,9 @@ int store_refusal(const Store *s, int r, const char *what, Diag *reterr) {
         case ENOSPC:
         case EDQUOT:
         case EFBIG:
+                if (s && s->copy_of > 0)
+                        return diag(reterr, STORE_E_FULL, "no room for a copy of the tables in %.*s: up to %llu KiB are needed; fix: make room, or name a folder with "
+                                    "room in TMPDIR", (int)(strrchr(dir, '/') ? strrchr(dir, '/') - dir : 1), dir, (unsigned long long)s->copy_of / 1024);
                 return diag(reterr, STORE_E_FULL, "store %s: %s: %s", dir, what, strerror(-r));
         case EROFS:
         case EACCES:
@@ -70,6 +76,9 @@ int store_refusal(const Store *s, int r, const char *what, Diag *reterr) {
                 return diag(reterr, STORE_E_VERSION, "store %s: %s: the file format is of another LMDB", dir, what);
         case EBUSY:
                 return diag(reterr, STORE_E_LOCKED, "store %s: %s: too many processes read it at once", dir, what);
+        case ECANCELED:
+        case ETIME:
+                return diag(reterr, STORE_E_LOCKED, "store %s: %s: %s", dir, what, gate_why());
         case EAGAIN:
                 return diag(reterr, STORE_E_LOCKED,
                             "store %s: %s: another process made it larger than this one can map: start again", dir,

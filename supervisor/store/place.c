@@ -1,6 +1,7 @@
 #include "store/store-internal.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -65,20 +66,41 @@ bool store_lock_is_free(Store *s, uint64_t lock) {
         return fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK;
 }
 
+/* A waiting process is told for whom. */
+static void turn_sign(const Store *s, int fd) {
+        char mine[12] = "";
+
+        snprintf(mine, sizeof(mine), "%d\n", (int)getpid());
+        if (pwrite(fd, mine, sizeof(mine) - 1, 0) < 0)
+                log_debug("store %s: " ALIVE " cannot be written: %s", s->dir, strerror(errno));
+}
+
 int store_turn_take(Store *s, uint64_t wait_usec) {
         struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
         _cleanup_close_ int fd = open_alive(s);
-        uint64_t until = clock_mono_usec() + wait_usec;
+        const uint64_t began = clock_mono_usec();
+        bool said = false;
 
         if (fd < 0)
                 return fd;
         while (fcntl(fd, F_OFD_SETLK, &l) < 0) {
+                uint64_t waited = clock_mono_usec() - began;
+                char holder[12] = "";
+
                 if (errno != EAGAIN && errno != EACCES)
                         return -errno;
-                if (clock_mono_usec() > until)
+                if (waited > wait_usec || gate_wait_is_over(waited))
                         return -EAGAIN;
+                if (waited > GATE_SAY_USEC && !said) {
+                        said = true;
+                        if (pread(fd, holder, sizeof(holder) - 1, 0) < 0)
+                                *holder = 0;
+                        log_warning("store %s: waiting for process %d, which finishes what a dead supervisor left, for %llu s at most", s->dir, atoi(holder),
+                                    (unsigned long long)wait_usec / 1000000);
+                }
                 poll(NULL, 0, TURN_LOOK_MS);
         }
+        turn_sign(s, fd);
         return TAKE_FD(fd);
 }
 

@@ -65,12 +65,18 @@ int read_begin(Txn *t, bool at_once) {
                 wait_here(s);
         for (unsigned steps = 0;; steps++) {
                 /* In this order: a record that is written over between the two is of a transaction that the snapshot has. */
-                uint64_t record = at_once ? 0 : redo_number(s);
+                uint64_t record = at_once ? 0 : redo_number(s), next;
                 int r = lmdb_to_errno(LMDB(mdb_txn_begin(s->env, NULL, MDB_RDONLY, &t->mdb)));
 
-                if (r < 0 || record == 0 || record != mdb_txn_id(t->mdb) + 1 || (first > 0 && mdb_txn_id(t->mdb) >= first))
+                next = r < 0 ? 0 : mdb_txn_id(t->mdb) + 1;
+                if (r < 0 || record == 0 || (record != REDO_NUMBER_DAMAGED && record != next) || (first > 0 && next > first))
                         return r;
-                r = redo_is_left(s, t->mdb, record);
+                r = redo_is_left(s, t->mdb, next);
+                if (r == 0 && redo_may_be_broken(s, next) && !atomic_load(&s->said_broken) && s->may_write && steps == 0) { /* or a writer is at it */
+                        LMDB((mdb_txn_abort(t->mdb), 0));
+                        txn_bring_in(s);
+                        continue;
+                }
                 if (r == 0 && redo_number(s) == record) /* not one that counts */
                         return 0;
                 if (r >= 0) {

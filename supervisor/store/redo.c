@@ -1,4 +1,5 @@
 #include "store/redo.h"
+#include "store/redo-head.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,19 +10,19 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
-#define MAGIC "lethered"
-#define DIGEST 32
 #define PAGE 4096U
 #define ROW_HEAD 8 /* table, there, be16, be32 */
 
-typedef struct Head {
-        uint8_t magic[8];
-        uint8_t version[8], txn[8], n_rows[8], n[8]; /* big-endian; n: bytes of rows */
-        uint8_t store[32];                          /* its public key */
-        uint8_t before[DIGEST];
-        uint8_t digest[DIGEST];                     /* BLAKE2b of all before it, and of the rows */
-} Head;
-static_assert(sizeof(Head) == 136 && REDO_BYTES % PAGE == 0, "the file's format");
+static_assert(REDO_BYTES % PAGE == 0, "the file's format");
+
+/* The record that this thread looked at last and that did not hold together. */
+static _Thread_local struct {
+        const Store *store;
+        uint64_t number;  /* REDO_NUMBER_DAMAGED: nobody knows */
+        bool follows;     /* it is of that transaction, or behind one that was brought in, whatever `before` says */
+        uint8_t before[REDO_DIGEST];
+        RedoBroken how;
+} broken;
 
 void redo_keys_deinit(RedoKeys *k) {
         free(k->p);
@@ -118,11 +119,11 @@ void redo_close(Store *s) {
 }
 
 /* What tells the state that t sees from any other that a transaction of this number could follow. */
-static int digest_state(Store *s, MDB_txn *t, uint8_t ret[static DIGEST]) {
+static int digest_state(Store *s, MDB_txn *t, uint8_t ret[static REDO_DIGEST]) {
         static const char *const rows[] = {"tree", "checkpoint"};
         crypto_generichash_state h;
 
-        crypto_generichash_init(&h, NULL, 0, DIGEST);
+        crypto_generichash_init(&h, NULL, 0, REDO_DIGEST);
         for (Table i = 0; i < TABLE_COUNT_; i++) {
                 MDB_stat st;
                 uint64_t v[5];
@@ -151,12 +152,12 @@ static int digest_state(Store *s, MDB_txn *t, uint8_t ret[static DIGEST]) {
                 if (v.mv_size > 0)
                         crypto_generichash_update(&h, v.mv_data, v.mv_size);
         }
-        crypto_generichash_final(&h, ret, DIGEST);
+        crypto_generichash_final(&h, ret, REDO_DIGEST);
         return 0;
 }
 
 /* The state before the transaction that holds LMDB's lock is the one that a reader sees. */
-static int digest_before(Store *s, uint64_t next, uint8_t ret[static DIGEST]) {
+static int digest_before(Store *s, uint64_t next, uint8_t ret[static REDO_DIGEST]) {
         MDB_txn *t;
         int r = lmdb_to_errno(LMDB(mdb_txn_begin(s->env, NULL, MDB_RDONLY, &t)));
 
@@ -167,13 +168,13 @@ static int digest_before(Store *s, uint64_t next, uint8_t ret[static DIGEST]) {
         return r;
 }
 
-static void digest_record(const Head *h, const uint8_t *rows, size_t n, uint8_t ret[static DIGEST]) {
+static void digest_record(const RedoHead *h, const uint8_t *rows, size_t n, uint8_t ret[static REDO_DIGEST]) {
         crypto_generichash_state st;
 
-        crypto_generichash_init(&st, NULL, 0, DIGEST);
-        crypto_generichash_update(&st, (const uint8_t *)h, offsetof(Head, digest));
+        crypto_generichash_init(&st, NULL, 0, REDO_DIGEST);
+        crypto_generichash_update(&st, (const uint8_t *)h, offsetof(RedoHead, digest));
         crypto_generichash_update(&st, rows, n);
-        crypto_generichash_final(&st, ret, DIGEST);
+        crypto_generichash_final(&st, ret, REDO_DIGEST);
 }
 
 static uint16_t key_length(const uint8_t *k) {
@@ -216,7 +217,7 @@ static ssize_t row(Store *s, MDB_txn *t, const uint8_t *key, uint8_t *out, size_
 static int rows(Store *s, MDB_txn *t, const RedoKeys *keys, size_t room, size_t *ret_n, uint64_t *ret_rows) {
         _cleanup_free_ const uint8_t **list = calloc(keys->count, sizeof(*list));
         const uint8_t *k = keys->p;
-        size_t at = sizeof(Head);
+        size_t at = sizeof(RedoHead);
         bool any = false;
         uint64_t n = 0;
 
@@ -240,16 +241,16 @@ static int rows(Store *s, MDB_txn *t, const RedoKeys *keys, size_t room, size_t 
         }
         if (!any) /* LMDB does not count a transaction that changes nothing: the number would come again */
                 return -ENODATA;
-        *ret_n = at - sizeof(Head);
+        *ret_n = at - sizeof(RedoHead);
         *ret_rows = n;
         return 0;
 }
 
 /* For who has written or found the record of `n` bytes at its end. */
-static void lengthen(RedoChain *c, size_t n, const Head *h) {
+static void lengthen(RedoChain *c, size_t n, const RedoHead *h) {
         c->n++;
         c->end += (n + PAGE - 1) / PAGE * PAGE;
-        memcpy(c->last, h->digest, DIGEST);
+        memcpy(c->last, h->digest, REDO_DIGEST);
 }
 
 /* The record that begins there counts no more; the disk is not waited for. A whole page: it need not be read first. */
@@ -285,10 +286,11 @@ static bool has_name(int fd) {
 int redo_write(Txn *t, const RedoKeys *keys) {
         Store *s = t->store;
         MDB_txn *mdb = t->mdb;
-        uint64_t next = mdb_txn_id(mdb), n_rows = 0;
+        uint64_t next = mdb_txn_id(mdb), n_rows = 0, unit;
+        _cleanup_free_ uint8_t *old = NULL;
         RedoChain *c = &s->chain;
-        Head h = {0};
-        size_t n = 0;
+        RedoHead h = {0};
+        size_t n = 0, n_all;
         int r;
 
         if (s->redo_fd < 0 || keys->lost || keys->count == 0)
@@ -299,24 +301,35 @@ int redo_write(Txn *t, const RedoKeys *keys) {
                 return -ENOMEM;
         r = rows(s, mdb, keys, REDO_BYTES - c->end, &n, &n_rows);
         if (r == 0 && c->n > 0)
-                memcpy(h.before, c->last, DIGEST);
+                memcpy(h.before, c->last, REDO_DIGEST);
         else if (r == 0)
                 r = digest_before(s, next, h.before);
         if (r < 0)
                 return r;
-        memcpy(h.magic, MAGIC, sizeof(h.magic));
+        memcpy(h.magic, REDO_MAGIC, sizeof(h.magic));
         be64_put(h.version, REDO_VERSION);
         be64_put(h.txn, next);
         be64_put(h.n_rows, n_rows);
         be64_put(h.n, n);
         memcpy(h.store, s->public_key, sizeof(h.store));
         digest_record(&h, s->redo + sizeof(h), n, h.digest);
+        n_all = (sizeof(h) + n + PAGE - 1) / PAGE * PAGE; /* a page that is written whole need not be read first */
+        memset(s->redo + sizeof(h) + n, 0, n_all - sizeof(h) - n);
+        unit = redo_unit(n);
+        be64_put(h.unit, unit);
+        redo_sums(s->redo + sizeof(h), n, unit, h.sums, true);
+        old = malloc(n_all);
+        if (!old)
+                return -ENOMEM;
+        if (pread(s->redo_fd, old, n_all, (off_t)c->end) != (ssize_t)n_all)
+                return -EIO;
+        redo_sums(old + sizeof(h), n, unit, h.sums, false);
+        be64_put(h.sum, redo_head_sum(&h));
         memcpy(s->redo, &h, sizeof(h));
-        n += sizeof(h);
-        for (; n % PAGE > 0; n++) /* a page that is written whole need not be read first */
-                s->redo[n] = 0;
+        n = n_all;
         r = write_down(s, t, n, (off_t)c->end);
         explicit_bzero(s->redo, n); /* rows as they are and as they were */
+        explicit_bzero(old, n);
         if (r == 0)
                 lengthen(c, n, &h);
         return r;
@@ -335,42 +348,77 @@ static int read_all(int fd, uint8_t *p, size_t n, size_t from) {
         return 0;
 }
 
+static void note_broken(const Store *s, uint64_t number, bool follows, const RedoHead *h, RedoBroken how) {
+        broken.store = s;
+        broken.number = number;
+        broken.follows = follows;
+        memcpy(broken.before, h->before, REDO_DIGEST);
+        broken.how = how;
+}
+
 /* The record behind those of c. Returns 1 with *ret (owned), header and rows, 0 when it does not hold together, -errno. */
 static int load(Store *s, uint64_t next, const RedoChain *c, uint8_t **ret) {
         _cleanup_free_ uint8_t *p = NULL;
-        uint8_t digest[DIGEST];
+        uint8_t digest[REDO_DIGEST];
+        size_t n_head, n_all;
         uint64_t n;
-        Head h;
-        int r = c->end + sizeof(h) > REDO_BYTES ? -ENODATA : read_all(s->redo_fd, (uint8_t *)&h, sizeof(h), c->end);
+        RedoHead h;
+        int r;
 
+        broken.store = NULL;
+        r = c->end + sizeof(h) > REDO_BYTES ? -ENODATA : read_all(s->redo_fd, (uint8_t *)&h, sizeof(h), c->end);
         if (r < 0)
                 return r == -ENODATA ? 0 : r;
-        n = be64_get(h.n);
-        if (memcmp(h.magic, MAGIC, sizeof(h.magic)) != 0 || be64_get(h.version) != REDO_VERSION || be64_get(h.txn) != next ||
-            n > REDO_BYTES - sizeof(h) - c->end || memcmp(h.store, s->public_key, sizeof(h.store)) != 0 ||
-            (c->n > 0 && memcmp(h.before, c->last, DIGEST) != 0))
+        if (redo_head_is_ours(s, &h) && !redo_head_is_whole(&h)) { /* of another transaction, and behind nothing: it did not count before */
+                bool follows = be64_get(h.txn) == next || (c->n > 0 && memcmp(h.before, c->last, REDO_DIGEST) == 0);
+
+                if (follows || c->n == 0)
+                        note_broken(s, REDO_NUMBER_DAMAGED, follows, &h, REDO_DAMAGED);
                 return 0;
-        p = malloc(sizeof(h) + n);
+        }
+        n = be64_get(h.n);
+        n_head = redo_head_bytes(&h);
+        if (memcmp(h.magic, REDO_MAGIC, sizeof(h.magic)) != 0 || be64_get(h.version) > REDO_VERSION || be64_get(h.txn) != next ||
+            n > REDO_BYTES - n_head - c->end || memcmp(h.store, s->public_key, sizeof(h.store)) != 0 ||
+            (c->n > 0 && memcmp(h.before, c->last, REDO_DIGEST) != 0))
+                return 0;
+        n_all = MIN((n_head + n + REDO_SECTOR - 1) / REDO_SECTOR * REDO_SECTOR, REDO_BYTES - c->end); /* to the end of its last sector */
+        p = calloc(1, n_all);
         if (!p)
                 return -ENOMEM;
-        r = read_all(s->redo_fd, p, sizeof(h) + n, c->end);
+        r = read_all(s->redo_fd, p, n_head + n, c->end);
         if (r < 0)
                 return r == -ENODATA ? 0 : r;
-        if (memcmp(p, &h, sizeof(h)) != 0) /* a writer is at it right now */
+        if (memcmp(p, &h, n_head) != 0) /* a writer is at it right now */
                 return 0;
-        digest_record(&h, p + sizeof(h), n, digest);
-        if (memcmp(digest, h.digest, DIGEST) != 0)
+        digest_record(&h, p + n_head, n, digest);
+        if (memcmp(digest, h.digest, REDO_DIGEST) != 0) {
+                read_all(s->redo_fd, p + n_head + n, n_all - n_head - n, c->end + n_head + n); /* of a file that was cut: zeros */
+                note_broken(s, next, c->n > 0, &h, redo_judge(&h, p + n_head, n));
                 return 0;
+        }
         *ret = TAKE_PTR(p);
         return 1;
 }
 
-uint64_t redo_number(const Store *s) {
-        uint8_t first[offsetof(Head, n_rows)];
+RedoBroken redo_broken(Store *s, MDB_txn *t, uint64_t next) {
+        uint8_t before[REDO_DIGEST];
 
-        if (s->redo_fd < 0 || pread(s->redo_fd, first, sizeof(first), 0) != (ssize_t)sizeof(first))
+        if (!redo_may_be_broken(s, next))
+                return REDO_WHOLE;
+        return broken.follows || (digest_state(s, t, before) == 0 && memcmp(before, broken.before, REDO_DIGEST) == 0) ? broken.how : REDO_WHOLE;
+}
+
+bool redo_may_be_broken(const Store *s, uint64_t next) {
+        return broken.store == s && (broken.number == next || broken.number == REDO_NUMBER_DAMAGED);
+}
+
+uint64_t redo_number(const Store *s) {
+        RedoHead h;
+
+        if (s->redo_fd < 0 || pread(s->redo_fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h))
                 return 0;
-        return be64_get(first + offsetof(Head, txn));
+        return redo_head_is_ours(s, &h) && !redo_head_is_whole(&h) ? REDO_NUMBER_DAMAGED : be64_get(h.txn);
 }
 
 int redo_forget(Store *s, MDB_txn *t) {
@@ -381,13 +429,13 @@ int redo_forget(Store *s, MDB_txn *t) {
 
 int redo_is_left(Store *s, MDB_txn *t, uint64_t next) {
         _cleanup_free_ uint8_t *p = NULL;
-        uint8_t before[DIGEST];
+        uint8_t before[REDO_DIGEST];
         int r = s->redo_fd < 0 ? 0 : load(s, next, &(RedoChain){0}, &p);
 
         if (r <= 0)
                 return r;
         r = digest_state(s, t, before);
-        return r < 0 ? r : memcmp(((const Head *)p)->before, before, DIGEST) == 0;
+        return r < 0 ? r : memcmp(((const RedoHead *)p)->before, before, REDO_DIGEST) == 0;
 }
 
 /* Returns 0 or -errno; -EUCLEAN: they are not what was written, whatever the digest says. */
@@ -409,8 +457,8 @@ static int apply_row(Store *s, MDB_txn *t, const uint8_t **at, const uint8_t *en
 }
 
 static int apply(Store *s, MDB_txn *t, const uint8_t *p) {
-        const Head *h = (const Head *)p;
-        const uint8_t *at = p + sizeof(*h), *end = at + be64_get(h->n);
+        const RedoHead *h = (const RedoHead *)p;
+        const uint8_t *at = p + redo_head_bytes(h), *end = at + be64_get(h->n);
         uint64_t n = be64_get(h->n_rows);
         int r = 0;
 
@@ -436,6 +484,6 @@ int redo_apply(Store *s, MDB_txn *t) {
                         r = -EUCLEAN;
                 if (r < 0)
                         return r;
-                lengthen(&c, sizeof(Head) + be64_get(((const Head *)p)->n), (const Head *)p);
+                lengthen(&c, redo_head_bytes((const RedoHead *)p) + be64_get(((const RedoHead *)p)->n), (const RedoHead *)p);
         }
 }

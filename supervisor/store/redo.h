@@ -3,8 +3,8 @@
  * has its record behind the one before. When that does not come to pass (SIGKILL, power cut, full disk) the records are what is left, and whoever
  * takes LMDB's lock to write next writes them into the tables first.
  *
- *   record:  header (below), then for each changed row, in order of tables and keys: table, 1 (there) or 0 (deleted), length of the key (be16) and
- *            of the value (be32), key, value as it is at the end of the batch
+ *   record:  header of one sector (redo.c), then for each changed row, in order of tables and keys: table, 1 (there) or 0 (deleted), length of the key
+ *            (be16) and of the value (be32), key, value as it is at the end of the batch
  *
  * LMDB's lock is held from the beginning of a batch to its record or to the end of its commit, so that there is never more than one chain of records
  * that counts: the one whose transaction is the next one of exactly the state that is there. The first says which: the store by its public key, the
@@ -12,14 +12,18 @@
  * begins on the next page and is of the same transaction; the state before it is the digest of the record before. Any other record (torn, of another
  * store, of an older or newer copy of data.mdb, of a transaction that was committed) does not count, and is written over, or taken out by a batch
  * without a record: of an older copy of data.mdb, put back alone, it would be the next transaction again, and what came without a record since
- * would be missing behind it. */
+ * would be missing behind it.
+ *
+ * A disk writes a sector whole or not at all. So the header has a sum of itself, and for each sector of the rows two: of what is written, and of what was there
+ * before. A record that does not hold together was torn while it was written when each of its sectors is one of the two: nobody was told of it. Else
+ * it was damaged since, and a commit that somebody was told of is lost. */
 #pragma once
 
 #include "store/store-internal.h"
 
 #define REDO_FILE "redo"
 #define REDO_BYTES (256U * 1024) /* of the file; a batch that needs more has no record, and is told of when LMDB has committed it */
-#define REDO_VERSION 1
+#define REDO_VERSION 2 /* 1: a header of 136 bytes without sums, read all the same */
 
 /* Keys of the rows that a batch wrote, as often as it wrote them. */
 typedef struct RedoKeys {
@@ -42,12 +46,25 @@ void redo_close(Store *s);
  * LMDB's commit is all there is. */
 int redo_write(Txn *t, const RedoKeys *keys);
 /* Of the transaction whose record is in the file, as it says; 0: none. Nearly always this one read is all: that transaction was committed. */
+#define REDO_NUMBER_DAMAGED UINT64_MAX /* there is a header, and it is not as it was written */
 uint64_t redo_number(const Store *s);
 /* Takes out the record of a transaction that was committed, so that it counts for no state any more. For who has LMDB's lock by t; the disk is not waited
  * for. Returns 0, or -errno: then it stays until the next one is written over it. */
 int redo_forget(Store *s, MDB_txn *t);
 /* Does the record hold together, is it of transaction number `next`, and does it follow the state that t sees? Returns 1, 0 or -errno. */
 int redo_is_left(Store *s, MDB_txn *t, uint64_t next);
+/* How a record does not hold together. */
+typedef enum RedoBroken {
+        REDO_WHOLE,   /* it does, or it is none that would count */
+        REDO_TORN,    /* nobody was told of it */
+        REDO_DAMAGED, /* since it was written */
+        REDO_UNKNOWN, /* one of the two */
+} RedoBroken;
+/* After redo_is_left() said 0, or redo_apply() came to its end, for who has LMDB's lock, so that nobody is at it: of a record of that transaction and of this
+ * state, or of one behind those that were brought in. */
+RedoBroken redo_broken(Store *s, MDB_txn *t, uint64_t next);
+/* The same without the lock: a writer may be at it right now. */
+bool redo_may_be_broken(const Store *s, uint64_t next);
 /* Writes the rows of that record, which redo_is_left() found in the same transaction, in which nothing else was written, and of those behind it; s->chain
  * says then where they end. Returns 0 or -errno. */
 int redo_apply(Store *s, MDB_txn *t);

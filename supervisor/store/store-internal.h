@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/pages.h"
+#include "store/gate.h"
 #include "store/hooks.h"
 #include "store/store.h"
 #include "store/table.h"
@@ -28,10 +29,12 @@ struct Store {
         bool lacks_tables;
         int dir_fd;
         bool no_lock;     /* read without LMDB's lock file: a snapshot holds only until the second commit after it */
+        uint64_t copy_of; /* of scratch tables: bytes of the data file that they are made beside; 0: it is none */
         bool may_write;   /* the file, whatever the mode */
         uint8_t public_key[32];
         uint8_t *secret;  /* 64 bytes in locked memory, NULL with STORE_READ */
         char origin[ORIGIN_MAX];
+        Gate gate;        /* for who has the turn */
         int alone_fd;     /* alone.c, or -1 */
         int lock_fd;      /* STORE_SUPERVISE, else -1 */
         uint64_t lock;
@@ -41,6 +44,7 @@ struct Store {
         struct Batch *batch; /* open, or NULL */
         int redo_fd;      /* redo.h; -1: no file */
         uint8_t *redo;    /* its bytes, for who has the turn */
+        _Atomic bool said_broken; /* that it has a record which does not hold together */
         RedoChain chain;  /* in the open batch, for who has the turn */
         unsigned keeps;   /* so many records may be left for one commit of LMDB */
         struct Settler *settler; /* settle.c; NULL while nothing was ever left */
@@ -109,6 +113,10 @@ void settle_close(Store *s);
 int lmdb_write_begin(MDB_env *env, MDB_txn **ret);
 int lmdb_write_commit(MDB_txn *t);
 void lmdb_write_abort(MDB_txn *t);
+/* The same for a store that others may have open, behind its gate. 0 or -errno, also those of gate_take(). */
+int store_write_begin(Store *s, MDB_txn **ret);
+int store_write_commit(Store *s, MDB_txn *t);
+void store_write_abort(Store *s, MDB_txn *t);
 
 /* lmdb-error.c: LMDB's codes (0, positive errno, negative MDB_*) to ours, the only place. */
 int lmdb_to_errno(int rc);
@@ -132,6 +140,9 @@ int env_open(Store *s, const char *path, bool create, Diag *reterr);
 /* Makes the tables that a store of an older version lacks, where the store can be written. 0 or -errno. */
 int env_upgrade(Store *s);
 void env_close(Store *s);
+
+/* txn.c: LMDB calls a write that was cut short an EIO; mostly it is the disk that is full. A result as it is meant. */
+int store_true_error(const Store *s, int r);
 
 /* create.c: makes a whole store beside `dir` and renames it there; 0 also when another process was faster. */
 int store_create(const char *dir, Diag *reterr);

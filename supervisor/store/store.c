@@ -30,10 +30,12 @@ StoreMode store_mode(const Store *s) {
 void store_free(Store *s) {
         if (!s)
                 return;
+        atomic_store(&s->gate.hurry, true); /* what the redo file has is kept, whoever brings it in */
         settle_close(s);
         place_leave(s);
         redo_close(s);
         env_close(s);
+        gate_deinit(&s->gate);
         if (s->dir_fd >= 0)
                 checked_leave(s);
         closep(&s->alone_fd);

@@ -18,7 +18,7 @@ enum {
         STORE_E_ROLLBACK,    /* behind its anchor: an older copy was put in place */
         STORE_E_KEY,         /* key file missing, of wrong length, or readable by others */
         STORE_E_OWNER,       /* its folder, or a file in it, or its anchor, can be written by another user: message says who, and the fix */
-        STORE_E_LOCKED,      /* a supervisor's place could not be had */
+        STORE_E_LOCKED,      /* a supervisor's place, or the turn to write, could not be had: message says who has it */
 };
 
 typedef enum StoreMode {
@@ -44,14 +44,16 @@ const char *store_dir(const Store *s);
 const char *store_origin(const Store *s);
 /* The 32 bytes of the ledger's public key (Ed25519, RFC 8032). */
 const uint8_t *store_public_key(const Store *s);
-/* Damage can also show as a fault when a page is read: the process then says so and exits with this code (default 125). */
-void store_set_fault_exit(int code);
+/* Damage can also show as a fault when a page is read: the process then says so and exits with this code (default 125); full: when it was a page of the lock
+ * file, for which the disk has no room. */
+void store_set_fault_exit(int code, int full);
 /* The words for a negative code that came from the store through another module. */
 const char *store_strerror(int negative_errno);
 /* True when the supervisor that held this lock is gone (I-60). */
 bool store_lock_is_free(Store *s, uint64_t lock);
 uint64_t store_own_lock(const Store *s);
-/* The turn to finish what dead supervisors left: one process, and one thread of it, has it at a time. Waits for it, but no longer than wait_usec. Returns a
+/* The turn to finish what dead supervisors left: one process, and one thread of it, has it at a time. Waits for it, but no longer than wait_usec,
+ * nor than store_stop_at() and store_hurry() let the thread; says after a second whom it waits for. Returns a
  * descriptor for store_turn_leave(), -EAGAIN when somebody has it still, -errno. It goes with who has it, however that one ends. */
 int store_turn_take(Store *s, uint64_t wait_usec);
 void store_turn_leave(int *fd);
@@ -66,6 +68,14 @@ void store_sweep_sockets(Store *s);
 /* What a supervisor leaves in the store's folder run/ while it lives has a name of 16 hexadecimal digits, its lock, and a suffix. Calls fn for each such file
  * of one that is dead; folder: run/, lent. fn returns 0 or -errno, and the walk goes on either way. Returns 0, or the first -errno. */
 int store_each_dead(Store *s, const char *suffix, int (*fn)(void *userdata, int folder, const char *name, uint64_t lock), void *userdata);
+
+/* For others that wait until this process has written: its name, the verb first ("lethe slot put"). Before a store is opened. */
+void store_set_command(const char *command);
+/* Waits of the calling thread for a writer of another process (I-79): it says after a second whom it waits for. A writer that works is waited for as long as it
+ * takes, one that is stopped for half a minute. store_stop_at: not when fd is readable (borrowed; -1: none), and forgets store_hurry(): from there on two
+ * seconds at most. What ends a wait so is STORE_E_LOCKED. */
+void store_stop_at(int fd);
+void store_hurry(void);
 
 /* Transactions. A write transaction that appended to the ledger signs a checkpoint of the new size in store_commit, in the same
  * LMDB transaction; then the data is fsynced. store_commit frees t whatever it returns: 0, STORE_E_*, -errno.

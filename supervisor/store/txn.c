@@ -14,9 +14,11 @@
  *
  * Where some records may be left (store_keep_ahead), a batch of which all are in a hurry has no second half: its transaction is taken back, and each that
  * follows begins with what the records say, until one commits it all. */
+#include "base/log.h"
 #include "store/journal.h"
 #include "store/redo.h"
 #include "store/store-internal.h"
+#include "store/waited.h"
 
 #include <errno.h>
 #include <string.h>
@@ -58,46 +60,69 @@ static void batch_unref(Batch *b) {
                 batch_free(b);
 }
 
-/* LMDB calls a write that was cut short an EIO; mostly it is the disk that is full. */
 static bool disk_is_full(const Store *s) {
         struct statvfs st;
 
         return fstatvfs(s->dir_fd, &st) == 0 && (uint64_t)st.f_bavail * st.f_frsize < 256 * 1024;
 }
 
+int store_true_error(const Store *s, int r) {
+        return r == -EIO && disk_is_full(s) ? -ENOSPC : r;
+}
+
 static int lmdb_commit(Store *s, MDB_txn *t) {
-        int r = lmdb_to_errno(lmdb_write_commit(t));
+        int r = store_write_commit(s, t);
 
         if (r == 0)
                 checked_committed(s);
-        return r == -EIO && disk_is_full(s) ? -ENOSPC : r;
+        return store_true_error(s, r);
+}
+
+/* Once; a torn one is what a power cut leaves. */
+static void say_broken(Store *s, RedoBroken how) {
+        if (how == REDO_WHOLE || atomic_exchange(&s->said_broken, true))
+                return;
+        if (how == REDO_TORN)
+                log_note("store %s: the newest record of its file " REDO_FILE " was torn while it was written; nobody was told of that commit, and nothing is lost", s->dir);
+        else if (how == REDO_DAMAGED)
+                log_warning("store %s: a record of its file " REDO_FILE " was damaged after it was written: a commit that was acknowledged is lost, if it was not in the tables yet; "
+                            "look at the disk", s->dir);
+        else
+                log_warning("store %s: its file " REDO_FILE " has a record of the next commit that does not hold together: either it was torn while it was written, and "
+                            "nobody was told of that commit, or it was damaged since, and that commit is lost", s->dir);
 }
 
 /* Takes LMDB's lock. What somebody was told of, and did not get into the tables, is the first that is written: with the number that it had. When more
  * may be left, it is committed with what follows. */
 static int lmdb_begin(Store *s, MDB_txn **ret) {
         for (size_t last = 0;;) {
+                uint64_t number;
+                bool looked;
                 MDB_txn *t;
-                int r = lmdb_to_errno(lmdb_write_begin(s->env, &t));
+                int r = store_write_begin(s, &t);
 
                 if (r < 0)
                         return r;
                 s->chain = (RedoChain){0};
                 r = checked_before_write(s, mdb_txn_id(t) - 1);
                 if (r < 0) {
-                        lmdb_write_abort(t);
+                        store_write_abort(s, t);
                         return r;
                 }
-                r = redo_number(s) == mdb_txn_id(t) ? redo_is_left(s, t, mdb_txn_id(t)) : 0;
+                number = redo_number(s);
+                r = number == mdb_txn_id(t) || number == REDO_NUMBER_DAMAGED ? redo_is_left(s, t, mdb_txn_id(t)) : 0;
+                looked = r >= 0 && (number == mdb_txn_id(t) || number == REDO_NUMBER_DAMAGED);
                 if (r > 0) /* others may have left more meanwhile, but not of the same transaction again */
                         r = last == mdb_txn_id(t) ? -EUCLEAN : redo_apply(s, t);
+                if (r == 0 && looked)
+                        say_broken(s, redo_broken(s, t, mdb_txn_id(t)));
                 last = mdb_txn_id(t);
                 if (r == 0 && (s->chain.n == 0 || s->chain.n < s->keeps)) {
                         *ret = t;
                         return 0;
                 }
                 if (r < 0) {
-                        lmdb_write_abort(t);
+                        store_write_abort(s, t);
                         return r;
                 }
                 r = lmdb_commit(s, t);
@@ -126,10 +151,12 @@ static int begin_write(Txn *t) {
         Store *s = t->store;
         int r = 0;
 
+        waited_begin();
         turn_take(&s->turn);
         t->leads = !s->batch;
         if (t->leads)
                 r = batch_open(s);
+        waited_end();
         if (r < 0) {
                 turn_leave(&s->turn);
                 return r;
@@ -200,7 +227,7 @@ static int keep_batch(Txn *t, Batch *b) {
                         b->what = "cannot sign the ledger";
         }
         if (r < 0) {
-                lmdb_write_abort(b->mdb);
+                store_write_abort(t->store, b->mdb);
                 b->mdb = NULL;
                 return r;
         }
@@ -245,7 +272,7 @@ static void end_batch(Txn *t, int r) {
         Store *s = t->store;
 
         if (b->left)
-                lmdb_write_abort(b->mdb);
+                store_write_abort(s, b->mdb);
         else
                 b->result = r < 0 ? r : write_batch(t, b);
         if (b->recorded && !b->left)
@@ -284,23 +311,25 @@ static void hand_in(Txn *t) {
 /* *ret_rest: t itself, when its second half is still to be done. */
 static int commit_write(Txn *t, Txn **ret_rest, const char **ret_what) {
         Batch *b = t->batch;
-        bool told;
+        bool told, rest;
         int r;
 
         hand_in(t);
         t->ahead = ret_rest && !t->slots;
         b->n_ahead += t->ahead;
         b->n_plain += !t->ahead;
+        waited_begin();
         if (pass_on(t) || !t->leads)
                 flag_wait(t->leads ? &b->closed : t->ahead ? &b->kept : &b->done);
-        if (t->leads) {
-                r = keep_batch(t, b);
-                if (b->recorded && !b->left && t->ahead) {
-                        rests++;
-                        *ret_rest = t;
-                        return 0;
-                }
+        r = t->leads ? keep_batch(t, b) : 0;
+        rest = t->leads && b->recorded && !b->left && t->ahead;
+        if (t->leads && !rest)
                 end_batch(t, r);
+        waited_end();
+        if (rest) {
+                rests++;
+                *ret_rest = t;
+                return 0;
         }
         told = t->ahead && b->recorded;
         r = told ? 0 : b->result;
@@ -362,7 +391,9 @@ void store_commit_rest(Txn *rest) {
         if (!rest)
                 return;
         rests--;
+        waited_begin();
         end_batch(rest, 0);
+        waited_end();
         batch_unref(rest->batch);
         txn_free(rest);
 }
@@ -372,7 +403,7 @@ static void abort_write(Txn *t) {
         Batch *b = t->batch;
 
         if (t->leads) {
-                lmdb_write_abort(b->mdb);
+                store_write_abort(s, b->mdb);
                 s->batch = NULL;
                 turn_leave(&s->turn);
         } else {
@@ -396,6 +427,7 @@ void store_abort(Txn *t) {
 }
 
 int txn_result(Txn *t, int r) {
+        r = store_true_error(t->store, r); /* many rows are written before their commit */
         switch (-r) {
         case 0:
         case ENOENT:

@@ -181,7 +181,7 @@ def what_is_not_released_gets_none():
 
 @case
 def wrong_command_lines_end_2():
-    for argv in ([], ["x"], ["--key", region], ["--verify"], ["--verify", CERTIFICATE, region], ["--key", "--verify", CERTIFICATE], [region, region], ["--fix", region],
+    for argv in ([], ["--key", region], ["--verify"], ["--verify", CERTIFICATE, region], ["--key", "--verify", CERTIFICATE], [region, region], ["--fix", region],
                  ["--public-key", KEY, region], ["--key", "--public-key", KEY]):
         r = lethe("certificate", *argv)
         check(r.code == 2 and not r.out, argv, r)

@@ -176,7 +176,7 @@ def what_cannot_be_answered_ends_2():
             if "--store" not in argv and argv[0].startswith("--"):
                 report = lethe("report", "-o", os.path.join(DIR, "page"), *argv)
                 check(report.code != 0 and says in report.err.decode() and not os.path.exists(os.path.join(DIR, "page")), argv, report)
-    for argv, says in ((("unproved",), "lethe audit regions unproved"), (("region",), "the one word that it takes is 'regions'")):
+    for argv, says in ((("unproved",), "lethe audit regions unproved"), (("region",), "the words that it takes are 'regions', 'touched' and 'derived'")):
         r = lethe("audit", *argv)
         check(r.code == 2 and says in r.err.decode() and not r.out, r)
     same(lethe("audit", "regions", "--help").out, lethe("audit", "--help").out)
@@ -223,7 +223,7 @@ def regions_and_questions_can_be_completed():
 
     bash = 'source "$1"; shift; COMP_WORDS=(lethe "$@"); COMP_CWORD=$#; _lethe; printf "%s\\n" "${COMPREPLY[@]}"'
     questions = set(ask()["answers"])
-    for words, want in ((("why", ""), ids), (("certificate", ""), ids), (("kill", ""), ids), (("log", "--region", ""), ids), (("audit", "regions", ""), questions)):
+    for words, want in ((("why", ""), ids), (("certificate", ""), ids), (("kill", ""), ids), (("audit", "derived", ""), ids), (("log", "--region", ""), ids), (("audit", "regions", ""), questions)):
         same(shell("bash", "--norc", "-c", bash, "bash", sys.argv[4] + "/lethe.bash", *words), want, "bash", words)
         same(shell("fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", sys.argv[4] + "/lethe.fish", "lethe " + " ".join(words)) & (ids | questions), want, "fish", words)
     elsewhere = ("why", "--store", STORE, "")

@@ -229,7 +229,7 @@ static const struct {
         {"written without proposal", written_without_proposal, "out of its turn"},
         {"other value than proposed", other_value_than_proposed, "not what was proposed"},
         {"kept after a breach", kept_after_breach, "I-24"},
-        {"remembered after a breach", remembered_after_breach, "change of memory that was kept (I-24)"},
+        {"remembered after a breach", remembered_after_breach, "change of memory that was kept (I-24, I-78)"},
         {"undefined slot", undefined_slot, "not defined"},
         {"read of an old version", read_of_an_old_version, "I-20"},
         {"defined twice", defined_twice, "lacks a field"},

@@ -44,7 +44,7 @@ static void let_go(const KeySet **held) {
 static const KeyHold holder = {hold, let_go};
 
 static int run(Script *s, const char *note, CueRole role, const json_t *context, const KeySet *keys, Interpreted *ret) {
-        const Advisor a = {"tester", say, s, &holder};
+        const Advisor a = {.name = "tester", .ask = say, .userdata = s, .keys = &holder};
 
         living = keys;
         return interpret(&a, note, strlen(note), role, context, ret);

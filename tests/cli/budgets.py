@@ -121,6 +121,22 @@ def an_end_is_no_breach_though_files_filled_the_memory():
 
 
 @case
+def what_was_asked_for_and_never_touched_is_not_held():  # A-61, A-64
+    code = "import mmap, os, time\nm = mmap.mmap(-1, 500 << 20)\nm[:1 << 20] = bytes(b'x') * (1 << 20)\ntime.sleep(0.1)"
+    for end in ("", "\nos._exit(0)"):  # unmapped before the end, and not
+        r = run("--memory", "1g", "--exec", PY, "-c", code + end)
+        t = r.receipt["teardown"]
+        same((r.receipt["outcome"], t["grade"], t["bytes_missed"]), ("exited", "cleared", {}), r)
+        check(t["counts"]["shared_bytes"] == (1 << 20 if end else 0) and t["bytes_held"] < 100 << 20, r)
+        check(r.receipt["usage"]["peak_memory_bytes"] < 100 << 20, r)
+    if os.geteuid() == 0:
+        return  # a control group counts what is there, and 500 MB of nothing are no breach
+    r = run("--memory", "128m", "--exec", PY, "-c", code)
+    same((r.receipt["outcome"], r.receipt["limit"]), ("out_of_region", 128 << 20), r)
+    check(r.receipt["used"] < 64 << 20 and r.receipt["asked"] >= 500 << 20, r)
+
+
+@case
 def memory_is_measured():
     r = run("--memory", "256m", "--exec", PY, "-c", "x = bytearray(100 << 20); import os, time; time.sleep(0.1); os._exit(0)")
     same(r.code, 0, r)

@@ -100,6 +100,34 @@ def nor_does_a_daemon_pass_its_own_on():  # I-95
         same(stop_daemon(p), 0)
 
 
+def oom_adj(pid):
+    with open("/proc/%d/oom_score_adj" % pid, encoding="utf-8") as f:
+        return int(f.read())
+
+
+@case
+def a_region_is_the_first_that_the_kernel_takes_when_memory_is_short():  # A-61, A-63
+    """The control: the daemon, its nurseries and guards have what the daemon's caller had."""
+    cat = ["--proc", "--exec", "/bin/cat", "/proc/self/oom_score_adj"]
+    same(run("--no-serve", *cat).out.strip(), b"1000")
+    ENV["LETHE_SOCKET"] = os.path.join(DIR, "first")
+    p = start_daemon(ENV)
+    try:
+        for _ in range(3):
+            same(run(*cat).out.strip(), b"1000")
+        same(ask_daemon("status")["served"], 3)
+        with subprocess.Popen([LETHE, "run", "--exec", "/bin/sh", "-c", "echo here; read x"], env=ENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as r:
+            same(r.stdout.readline(), b"here\n")
+            ours = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(p.pid)], stdout=subprocess.PIPE, check=True).stdout.decode().splitlines()
+            helpers = [int(line.split()[0]) for line in ours if line.split()[1:] in (["lethe-guard"], ["lethe-guard", "nursery"], ["lethe-worker", "nursery"])]
+            check(len(helpers) >= 3, ours)
+            same([oom_adj(pid) for pid in (p.pid, *helpers)], [oom_adj(os.getpid())] * (1 + len(helpers)), ours)
+            r.communicate(b"\n")
+    finally:
+        same(stop_daemon(p), 0)
+        del ENV["LETHE_SOCKET"]
+
+
 @case
 def a_socket_that_takes_nobody_holds_nobody():  # I-62
     """Its queue is full. `lethe run` goes on without a daemon, and a daemon leaves the place to whoever listens there."""

@@ -60,7 +60,9 @@ options = {v: set(OPTION.findall(out([lethe, v, "--help"]))) - {"--help"} for v 
 case("help lists verbs", [] if {"version"} <= verbs else ["too few: " + help_text])
 
 text = page("lethe.1")
-sections = dict(re.findall(r"^## lethe ([a-z]+)(.*?)(?=^## lethe |^# )", text, re.M | re.S))
+sections = {}
+for verb, described in re.findall(r"^## lethe ([a-z]+)(.*?)(?=^## lethe |^# )", text, re.M | re.S):  # some have several
+    sections[verb] = sections.get(verb, "") + described
 same("lethe(1) has a section for each verb", verbs, set(sections))
 for v in sorted(verbs):
     described = page("lethe-run.1") if v == "run" else sections.get(v, "")

@@ -235,6 +235,37 @@ lethe.result([a["result"], lethe.section("note").read()])""" % OPEN_ABOVE, skill
 
 
 @case
+def a_childs_writes_are_in_its_parents_record():  # I-75: at the parent's detail, with the region that did it
+    skill("watched", {"key_scope": "invocation-tree", "sub_skills": ["helper"], "lineage": "handles"})
+    r = lab('a = lethe.run("helper", [%r])\nlethe.result(a["region"])' % OPEN_ABOVE, skill="watched")
+    child = r.receipt["result"]
+    uses = [(e["type"], e.get("access"), e.get("version"), e["section"], e.get("by")) for e in log("--region", r.receipt["region"]) if e["type"].startswith("handle.")]
+    same(uses, [("handle.issued", None, None, "note", child), ("handle.dereferenced", "write", 1, "note", child), ("handle.dereferenced", "read", 1, "note", child),
+                ("handle.unbound", None, None, "note", None)])
+    same([e["type"] for e in log("--region", child) if e["type"].startswith("handle.")], [], "the child's own detail is `events`")
+
+
+@case
+def evidence_is_not_lent():  # I-76, I-51: what a gate read is its own invocation's, also where the key is lent
+    put("lent", {"score": 4}, {"type": "object"})
+    skill("judge", {"key_scope": "invocation-tree", "sub_skills": ["helper"], "reads": ["lent"], "gates": [{"slot": "lent", "schema": {"required": ["score"]}}]})
+    look = """above = K()["tree"][0]
+got = [[s["name"] for s in above["sections"]]]
+for method, params in (("handle.open", {"section": "gate.lent", "region": above["region"]}), ("handle.read", {"handle": %r})):
+    try:
+        got.append(lethe._pipe.call(method, dict(params, key=above["key"])))
+    except lethe.LetheError as e:
+        got.append(e.code)
+lethe.result(got)"""
+    r = lab("""s = lethe.section("gate.lent")
+a = lethe.run("helper", [%r %% s.handle])
+lethe.result([s.read(), a["result"]])""" % look, skill="judge")
+    same(r.receipt["result"][0], {"score": 4}, r)
+    check("gate.lent" not in r.receipt["result"][1][0] and "note" in r.receipt["result"][1][0], r)
+    same(r.receipt["result"][1][1:], ["key_scope", "key_scope"], r)
+
+
+@case
 def siblings_stay_closed_to_each_other():  # I-8, I-21, I-27: also where both may use the key of the one above, and one hands its handle to the other
     one = """mine = lethe.section("note")
 mine.write("the one's own")
@@ -351,6 +382,15 @@ except lethe.LetheError as e:
     same(r.receipt["result"], "read_only")
     put("review", {"score": 2})
     same(run("gated", "--", look).code, 125, "what an earlier invocation read is no evidence now")
+    # I-76: what was written longer ago than the gate allows keeps it closed; the age is recorded
+    put("review", {"score": 5})
+    for age, code in (("87600h", 0), ("1us", 125)):
+        skill("gated", {"reads": ["review"], "gates": [{"slot": "review", "schema": True, "max_age": age}]})
+        r = run("gated", "--", look)
+        same(r.code, code, r)
+        e = [x for x in log("--type", "gate.evaluated")][-1]
+        same((e["verdict"], e.get("reason"), e["age_usec"] > 0), ("fail", "too_old", True) if code else ("pass", None, True), e)
+        check(not code or b"gate review: the slot's value is older than the gate's max_age" in r.err, r)
     # and no other region has it: neither under its own name nor by asking for it
     r = lab("""try:
     lethe.section("gate.review")

@@ -155,7 +155,54 @@ print(json.dumps([x["id"] for x in lethe.canon_read("issues", state="resolved").
     check("never_looked_at" not in r.out.decode() and "a raw note" not in r.out.decode(), r)
     end = [e for e in log("--region", r.receipt["region"]) if e["type"] == "belief.read"]
     same([(e["scope"], int(e["count"]), int(e["rows"])) for e in end], [("default", 7, 7)])
+    same(end[0]["read"], {"default": {"decisions": {"use_lmdb": [1]}, "issues": {"boot_fails": [1], "rain_in": [1]}}})  # I-77
     same(lethe("note", "end", waiting, "--drop").code, 0)
+
+
+def audit(*argv, code=0):
+    r = lethe("audit", *argv, "--json")
+    same(r.code, code, r)
+    return json.loads(r.out)
+
+
+# I-77: what a poisoned note reached through three regions, and who read a version of what is on its way; at lineage stats who may have, and never a silent none
+@case
+def a_poisoned_note_is_followed():
+    with open(os.path.join(DIR, "any.json"), "w", encoding="utf-8") as f:
+        f.write("{}")
+    substrate = {"scope": "default", "read": ["memory_substrate"], "write": ["memory_substrate"]}
+    for n, level in enumerate(("events", "handles", "stats")):
+        slot, house, issue = "well%d" % n, "house%d" % n, "well_is_dry%d" % n
+        same(lethe("slot", "define", slot, "--schema", os.path.join(DIR, "any.json")).code, 0)
+        skill("first", canon=True, writes=[slot])
+        skill("second", lineage=level, reads=[slot], memory=[substrate])
+        skill("third", memory=[dict(substrate, write=[])])
+        skill("apart", canon=True, reads=[slot], memory=[substrate])
+        same(lethe("slot", "put", slot, "1").code, 0)
+        before = run("apart", "--", "lethe.memory_list()").receipt["region"]
+        note = run("--promote", "scribe", "--", "lethe.note_add('issue %s: go to the other one')" % issue).receipt["region"]
+        first = run("first", "--", "lethe.write(%r, lethe.canon_read('issues', %r).rows[0]['payload'])" % (slot, issue)).receipt["region"]
+        second = run("second", "--", "lethe.memory_save('memory_substrate', {'subject': 'well', 'predicate': 'says', 'object': str(lethe.read(%r))}, type='semantic', id=%r)" % (slot, house)).receipt["region"]
+        third = run("third", "--", "print(lethe.memory_load('memory_substrate', %r))" % house).receipt["region"]
+        stats = level == "stats"
+        a = audit("touched", "slot/%s@2" % slot, code=int(stats))
+        same([(e["how"], e["from"].get("region"), e["to"].get("region")) for e in a["edges"]], [("wrote", first, None)] + ([] if stats else [("read", None, second)]), a)
+        same((a["complete"], [(u["region"], u["value"]) for u in a["unknown"]]), (not stats, [(second, "slot/%s@2" % slot)] if stats else []), a)
+        same(audit("touched", "slot/%s@1" % slot)["edges"][-1]["to"], {"region": before, "skill": "apart"})
+        a = audit("derived", "note/%s@1" % note, code=int(stats))
+        reached = [e["to"].get("value") or e["to"]["region"] for e in a["edges"]]
+        whole = ["issues/%s@1" % issue, first, "slot/%s@2" % slot, second, "memory_substrate/%s@1" % house, third]
+        same(reached, whole[:3] if stats else whole, a)
+        same([u["region"] for u in a["unknown"]], [second] if stats else [])
+        same(reached, [e["to"].get("value") or e["to"]["region"] for e in audit("derived", note, code=int(stats))["edges"]][1:], "from the region that wrote it")
+    r = lethe("audit", "derived", "slot/%s@2" % slot)
+    check(r.code == 1 and ("region %s (second) may have read slot/%s@2: lineage stats: reads of slots and gates are counted (1)" % (second, slot)).encode() in r.out and b"\nincomplete: " in r.out, r)
+    for argv, says in ((("touched", "slot/none"), "slot/none: this ledger has no such value"), (("touched", "slot/%s@9" % slot), "has no version 9: it has 1 to 2"), (("derived", "0" * 26), "this ledger has no region"),
+                       (("touched", note), "is a region: a value is asked for"), (("touched",), "touched what?"), (("touched", "slot/a", "b"), "one argument too many"), (("derived", "issues/x", "--scope", "none"), "no scope 'none'"),
+                       (("touched", "well"), "'well' does not say what")):
+        r = lethe("audit", *argv)
+        check(r.code == 2 and says in r.err.decode() and not r.out, argv, r)
+        check("error" in json.loads(lethe("audit", *argv, "--json").out), argv)
 
 
 @case

@@ -5,11 +5,12 @@ a region is named as that (I-63, I-66). TAP.
 usage: outside.py LETHE
 """
 import contextlib
+import errno
 import json
 import os
 import subprocess
 
-from tap import DIR, ENV, LETHE, ROOT, Skip, case, check, lethe, log, main, same
+from tap import DIR, ENV, LETHE, ROOT, Skip, ask_daemon, case, check, lethe, log, main, same, start_daemon, stop_daemon, wait_for
 
 PY = "/usr/bin/python3"
 V1 = "/sys/fs/cgroup/%s"
@@ -28,6 +29,15 @@ def own_group(controller):
 _living = []
 
 
+def is_removed(path):
+    try:
+        os.rmdir(path)
+    except OSError as e:
+        same(e.errno, errno.EBUSY)
+        return False
+    return True
+
+
 @contextlib.contextmanager
 def group(controller, limit_file, limit):
     """A group of ours with this limit; what is started by its word has it around itself."""
@@ -44,7 +54,7 @@ def group(controller, limit_file, limit):
             region.p.terminate()
             region.p.communicate()
         _living.clear()
-        os.rmdir(path)
+        wait_for(lambda: is_removed(path), "the end of a daemon's children")  # they end by themselves, after it
 
 
 class Region:
@@ -100,6 +110,27 @@ def memory_of_its_own_budget_is_one_within_a_group_too():  # I-24: the control
         check(0 < r["used"] <= r["limit"] and r["refused"] > 0 and "cause" not in r, r)  # a group never holds more: nothing else can be measured
         check("used" in r["reason"] and "more was refused" in r["reason"], r)
         is_innocent(other)
+
+
+@case
+def a_daemon_outlives_memory_that_is_short_around_it():  # A-63
+    """The memory is in files, which are of no process: by size alone the kernel would take the daemon, which is larger than any process of the region."""
+    fill = "head -c 200M /dev/zero >/tmp/x; exit 5"
+    with group("memory", "memory.limit_in_bytes", 96 << 20) as inside:
+        ENV["LETHE_SOCKET"] = os.path.join(DIR, "within")
+        d = start_daemon(ENV, wrap=inside)
+        try:
+            other = innocent([])
+            hog = Region([], "files", "--memory", "512m", "--scratch", "300m", "--file-size", "300m", "--exec", "/bin/sh", "-c", fill).end()
+            # One process after the other is taken, until one is the program. Files stay until the teardown: the innocent may be taken, too, and is not the cause.
+            for exits, (code, r, _, err) in ((5, hog), (7, other.end())):
+                check((code, r["outcome"], r.get("cause")) in ((exits, "exited", None), (137, "signaled", "outside")), code, r, err)
+                check("used" not in r and r["limiting_resource"] is None, r)
+                same([e["type"] for e in log("--region", r["region"]) if e["type"] in ("region.faulted", "region.denied")], [])
+            same(ask_daemon("status")["served"], 2)
+        finally:
+            same(stop_daemon(d), 0)
+            del ENV["LETHE_SOCKET"]
 
 
 @case

@@ -3,6 +3,7 @@
 
 usage: places.py LETHE root|user
 """
+import hashlib
 import json
 import os
 import shutil
@@ -87,7 +88,7 @@ def only_what_root_alone_can_write_has_its_own_place_there():  # I-93
 
 @case
 def links_and_later_mounts_do_not_lead_there():  # I-93
-    """A grant whose own content has a link to /usr, and a mount below it; and a grant above the program of --exec does not take the program's place."""
+    """A grant whose own content has a link to /usr, and a mount below it; and a grant above the program of --exec is where the program is looked for."""
     trap = os.path.join(DIR, "trap")
     os.makedirs(trap + "/dir")
     os.symlink("/usr/lib", trap + "/lib")
@@ -103,9 +104,11 @@ def links_and_later_mounts_do_not_lead_there():  # I-93
             f.write(text)
         os.chmod(d + "/run", 0o755)
         os.chmod(d, 0o755)
-    r = plain("-v", other + ":" + program, "--exec", program + "/run")
-    same((r.code, r.out), (0, b"the program\n"), r)
-    r = plain("-v", other + "/run:" + program + "/run", "--exec", program + "/run")
+    for source, place in ((other, program), (other + "/run", program + "/run")):  # A-2: the path is one of the region, and so is what the record says
+        r = plain("-v", source + ":" + place, "--exec", program + "/run")
+        with open(other + "/run", "rb") as f:
+            same((r.code, r.out, r.receipt["skill"]["digest"]), (0, b"another\n", "sha256:" + hashlib.sha256(f.read()).hexdigest()), r)
+    r = plain("-v", other + ":" + program + "/run/below", "--exec", program + "/run")
     check(r.code == 125 and b"the program of --exec" in r.err, r)
 
 

@@ -60,7 +60,7 @@ def a_wrong_command_line():
 @case
 def a_wrong_value_in_front_of_json():
     for argv in (("promote", "x", "--tau", "2"), ("promote", "x", "--batch", "65"), ("promote", "x", "--most", "0"), ("context", "--lane", "101"), ("log", "--since", "x"),
-                 ("log", "--region", "x"), ("audit", "regions", "--since", "x"), ("trace", "--region", "x"), ("slot", "get", "x", "--version", "0"),
+                 ("log", "--region", "X"), ("audit", "regions", "--since", "x"), ("trace", "--region", "X"), ("slot", "get", "x", "--version", "0"),
                  ("slot", "watch", "x", "--count", "0"), ("kill", "x"), ("version",)):
         r = lethe(*argv, "--json")
         same((r.code, refusal(r, *argv)["code"]), (2, "usage"), *argv)

@@ -87,7 +87,7 @@ def the_receipt_has_every_member_of_the_contract():
     same((t["discipline"], t["passes"], t["method"], t["by"], t["callbacks"], t["handles_unbound"], t["bytes_missed"]),
          ("zero", 1, "exit_stop", "supervisor", [], 0, {}))  # I-29
     check(t["grade"] in ("cleared", "cleared_kernel") and t["bytes_held"] == t["bytes_overwritten"] == t["bytes_verified"] > 0, t)  # I-16
-    check("anonymous_memory" not in t["not_covered"] and t["usec"] > 0 and t["bound_usec"] == 250000, t)
+    check("anonymous_memory" not in t["not_covered"] and t["usec"] > 0 and t["bound_usec"] >= 250000, t)  # computed: more where overwriting is slow (I-72)
     check(o["ledger"]["allocated"] < o["ledger"]["released"] < o["ledger"]["ended"], o)  # I-15
     same(sorted(o["timings_usec"]), ["run", "spawn", "teardown", "total"])
 
@@ -138,6 +138,17 @@ def usage_errors_end_125_and_run_nothing():
 
 
 @case
+def a_name_of_any_bytes_is_refused_with_a_receipt():
+    """It had none, so that the one of an earlier run stood there."""
+    folder = skill("bytes", {"version": 1, "entry": {"main": ["true"]}})
+    for argv in (["--exec", "./b\udcff"], ["--exec", "/nope/\udcff"], ["no\udcff"], ["/no\udcff/x"], ["--entry", "e\udcff", folder], ["-v", "/x\udcff:/x", "--exec", "/bin/true"]):
+        r = run(*argv)
+        check(r.code in (125, 127) and r.receipt and r.receipt["outcome"] == "setup_failed" and r.receipt["region"] is None, argv, r)
+        check(all(line.partition(b": ")[2] for line in r.err.splitlines() if line.startswith(b"lethe: ")), argv, r)
+        check(b"\\xff" in r.err, argv, r)
+
+
+@case
 def what_never_ran_has_no_time_of_running():
     r = run("-w", "/no/such/folder", "--exec", "/bin/true")
     same((r.code, r.receipt["outcome"], r.receipt["timings_usec"]["run"]), (125, "setup_failed", 0), r)
@@ -164,10 +175,25 @@ def streams_are_the_skills_own():
 
 
 @case
+def a_program_that_may_not_be_looked_up_is_not_called_missing():  # I-79
+    hidden = os.path.join(DIR, "hidden")
+    os.makedirs(hidden, exist_ok=True)
+    shutil.copy("/bin/true", hidden + "/true")
+    os.chmod(hidden, 0)
+    r = lethe("run", "--exec", hidden + "/true", **({"user": 65534, "group": 65534, "extra_groups": []} if ROOT else {}))
+    os.chmod(hidden, 0o700)
+    check(r.code == 126 and b"Permission denied" in r.err, r)
+    r = run("--exec", "/no/such/program")
+    same((r.code, r.receipt["outcome"], r.receipt["skill"]["name"]), (127, "setup_failed", "/no/such/program"), r)
+
+
+@case
 def our_own_descriptors_may_be_closed():
     for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
         p = subprocess.run(["/bin/sh", "-c", '"$0" run --exec /bin/sh -c "exit 3" ' + closed, LETHE], env=ENV, timeout=60)
         same(p.returncode, 3, closed)
+    p = subprocess.run(["/bin/sh", "-c", '"$0" run --exec /bin/echo lost >&-', LETHE], env=ENV, timeout=60, stderr=subprocess.PIPE)
+    check(p.returncode == 137 and b"standard output" in p.stderr, "output that nobody can have is no success", p)
 
 
 @case
@@ -202,6 +228,20 @@ def a_blocked_reader_does_not_stop_the_clock():
     os.close(r)
     same(p.wait(30), 124)
     same(p.receipt()["outcome"], "timed_out")
+
+
+@case
+@alone
+def systemd_is_told_by_its_name():
+    """A-63: whoever has the name of systemd's manager is told as that, and nobody's cancel. Tests have no systemd."""
+    p = start("--exec", "/bin/sleep", "600")
+    wait_alive()
+    code = "import ctypes, os, sys\nctypes.CDLL(None).prctl(15, b'systemd', 0, 0, 0)\nos.kill(int(sys.argv[1]), 15)\nsys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code, str(p.pid)], stdin=subprocess.PIPE) as manager:  # it lives until it was looked at
+        same(p.wait(30), 143)
+        manager.stdin.close()
+    o = p.receipt()
+    check(o["outcome"] == "cancelled" and o["reason"].startswith("systemd (process %d of uid %d) stopped " % (manager.pid, os.geteuid())), o)
 
 
 @case
@@ -250,7 +290,8 @@ def kill_ends_a_region_by_its_id():
     same((r.code, alive()), (0, []), r)
     same(p.wait(30), 143)
     same(lethe("kill", region).code, 1)
-    same(lethe("kill", "x").code, 2)
+    same(lethe("kill", "X").code, 2)
+    same(lethe("kill", "x").code, 1)
     same(lethe("kill").code, 2)
 
 
@@ -686,7 +727,7 @@ def nothing_is_left_and_the_audit_holds():
     same(cgroups_left(), [])
     same(alive(), [])
     same(sorted(set(os.listdir(STORE)) - {"data.mdb", "lock.mdb", "key", "vkey", "redo", "run", "cache", "scratch", "guard", "skills", "programs"}), [])
-    same(set(os.listdir(os.path.join(STORE, "run"))) - {"pages"}, {"alive"})
+    same(set(os.listdir(os.path.join(STORE, "run"))) - {"pages"}, {"alive", "gate"})
     same(os.listdir(os.path.join(STORE, "guard")), ["lock"])
     r = lethe("audit")
     same(r.code, 0, r)

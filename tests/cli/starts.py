@@ -190,6 +190,23 @@ def a_daemon_is_held_by_no_request():  # I-62
             answer = f.readline()
         check("does not answer" in answer or '"remote"' in answer or "serves" in answer, params, answer)
     same(held_by(ASKED["content"]), [], "what is served a daemon does not read")
+    r = subprocess.run([LETHE, "run", "--socket", env["LETHE_SOCKET"], "--exec", ASKED["content"] + "/data"], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=20)
+    check(b"lethe serve does not take this run: " in r.stderr and b"goes on by itself" in r.stderr, r)  # A-66
+    same(stop_daemon(p), 0)
+
+
+@served
+def a_link_beside_what_is_served_is_read():  # A-66
+    """/bin is a link, and its folder is the root folder, below which file systems are mounted that somebody serves: systemd's own autofs on any machine. The link is of none of them."""
+    env = dict(ENV, LETHE_STORE=os.path.join(DIR, "beside"), LETHE_SOCKET=os.path.join(DIR, "beside-socket"), LETHE_ANCHOR=os.path.join(DIR, "beside-anchor"))
+    check(os.path.islink("/bin"), "the test needs a merged /usr")
+    p = start_daemon(env)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+        s.connect(env["LETHE_SOCKET"])
+        s.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "run", "params": {"exec": "/bin/true"}}).encode() + b"\n")
+        with s.makefile() as f:
+            answer = json.loads(f.readline())
+    same(answer.get("result", {}).get("exit_code"), 0, answer)
     same(stop_daemon(p), 0)
 
 

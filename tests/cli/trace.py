@@ -133,7 +133,7 @@ def queries_and_mistakes():
     time.sleep(1.1)
     same(traces("--since", "1s"), [])
     same(lethe("trace", "--region", "0" * 26).code, 1)
-    same(lethe("trace", "--region", "x").code, 2)
+    same(lethe("trace", "--region", "X").code, 2)
     same(lethe("trace", "now").code, 2)
 
 

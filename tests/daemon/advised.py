@@ -122,6 +122,31 @@ def digested(w):
 
 
 @case
+def what_an_advisor_was_told_is_recorded():  # I-77: the note and the rows of its context, and which row it made; at lineage stats that it was told something
+    for level, code in (("events", 0), ("stats", 1)):
+        w = World(False)
+        advisor = skill("advisor", open(os.path.join(ADVISOR, "main.py"), encoding="utf-8").read(), lineage=level)
+        run = w.run_of(*NOTES[:2])
+        w.said("promote", run, "--advisor", advisor)
+        one, two = [x["region"] for x in w.regions()]
+        r = w.lethe("audit", "derived", "note/%s@1" % run, "--json")
+        a = json.loads(r.out)
+        reached = [e["to"].get("value") or e["to"]["region"] for e in a["edges"]]
+        same(r.code, code, r)
+        if level == "events":
+            same(reached, [one, "issues/boot_fails@1", two, "issues/boot_fails@2"], a)
+            told = [(x["region"], x["run"], x["note"], x["rows"], x["read"]) for x in map(json.loads, w.said("log", "--json", "--type", "context.read").splitlines())]
+            same(told, [(one, run, 1, 0, {}), (two, run, 2, 1, {"default": {"issues": {"boot_fails": [1]}}})])
+            rows = [x for x in map(json.loads, w.said("log", "--json").splitlines()) if x["type"].startswith("canon.")]
+            same([x["advisor"] for x in rows], [one, two], rows)
+        else:
+            same(reached, ["issues/boot_fails@1", "issues/boot_fails@2"], a)
+            same({u["region"] for u in a["unknown"]}, {one, two}, a)
+        w.end()
+    skill("advisor", open(os.path.join(ADVISOR, "main.py"), encoding="utf-8").read())
+
+
+@case
 def the_same_comes_of_it_with_a_daemon_and_without():  # M-40 M-49 G-12
     answers = []
     for served in (False, True):

@@ -50,13 +50,13 @@ int main(int argc, char **argv) {
         if (first) {
                 _cleanup_interpreted_ Interpreted before = {0};
 
-                if (interpret(&(Advisor){"skill", advise_ask, &a, NULL}, first, strlen(first), role, context, &before) != 0)
+                if (interpret(&(Advisor){.name = "skill", .ask = advise_ask, .userdata = &a}, first, strlen(first), role, context, &before) != 0)
                         return 1;
         }
         if (strcmp(argv[2], "-") == 0)
                 r = interpret(NULL, argv[3], strlen(argv[3]), role, context, &i);
         else
-                r = interpret(&(Advisor){"skill", advise_ask, &a, NULL}, argv[3], strlen(argv[3]), role, context, &i);
+                r = interpret(&(Advisor){.name = "skill", .ask = advise_ask, .userdata = &a}, argv[3], strlen(argv[3]), role, context, &i);
         if (r < 0)
                 out = json_pack("{s:i}", "r", r);
         else

@@ -91,6 +91,17 @@ def without_policy_nobody_else_is_served():  # I-3
             r = subprocess.run([LETHE, "memory", "working", "get", "--json", "--store", "/"], user=ALICE, group=ALICE, extra_groups=[], cwd="/",
                                env={"PATH": "/usr/bin:/bin", "LETHE_SOCKET": SOCKET}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             same((r.returncode, json.loads(r.stdout)["error"]["code"]), (1, "not_allowed"), r)
+        # `lethe run` says so before it goes on by itself, and where nobody may even ask.
+        home = os.path.join(DIR, "refused")
+        os.mkdir(home)
+        os.chown(home, ALICE, ALICE)
+        for mode, said in ((0o666, "refuses this user: this daemon serves its own user and root"), (0o600, "cannot be asked: %s: Permission denied" % SOCKET)):
+            os.chmod(SOCKET, mode)
+            r = subprocess.run(["/usr/bin/setpriv", "--reuid=%d" % ALICE, "--regid=%d" % ALICE, "--clear-groups", LETHE, "run", "--exec", "/bin/echo", "alone"],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", check=False,
+                               env={"PATH": "/usr/bin:/bin", "LETHE_SOCKET": SOCKET, "HOME": home})
+            same((r.returncode, r.stdout), (0, b"alone\n"), r)
+            check(said in r.stderr.decode() and "goes on by itself" in r.stderr.decode(), r.stderr)
     same(log("--type", "region.allocated"), [])
 
 

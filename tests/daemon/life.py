@@ -73,6 +73,7 @@ def stopping():
             d.p.wait(60)
             same(d.p.returncode, 0)
             same([e["outcome"] for e in log("--region", region) if e["type"] == "invocation.ended"], ["cancelled"])
+            check("lethe serve ends" in json.dumps(log("--region", region)), "A-62: stopped by the daemon, which is nobody's cancel", log("--region", region))
     with Daemon() as d, Client() as c:
         same(c.call("stop")["result"], {})
         d.p.wait(60)
@@ -160,6 +161,7 @@ def socket_activation():
     path = os.path.join(DIR, "given")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(path)
+    os.chmod(path, 0o666)  # as lethe.socket makes it
     listener.listen(16)
     notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     notify.bind(os.path.join(DIR, "notify"))
@@ -171,6 +173,7 @@ def socket_activation():
                              pass_fds=[listener.fileno(), 3], stderr=subprocess.PIPE)
         listener.close()
         check(b"READY=1" in notify.recv(4096))
+        same(oct(os.stat(path).st_mode & 0o777), "0o600", "its policy names no clients")
         same(c.read()["result"]["pid"], p.pid)
         p.send_signal(signal.SIGHUP)
         check(b"RELOADING=1" in notify.recv(4096))

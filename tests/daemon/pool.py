@@ -323,6 +323,38 @@ def of_lineage_stats_it_is_recorded_when_it_is_prepared():
 
 
 @case
+def the_last_region_is_one_that_somebody_asked_for():
+    """A-11: a region that was recorded ahead and given up ends after the invocations that were asked for."""
+    folder = stats_skill("asked-for")
+    with Daemon(skills={"*": 2}) as d:
+        for start in ("cold", "pool"):
+            r = ask_daemon("run", skill=folder)
+            same(r["receipt"]["start"], start)
+            d.waits(2)
+    e = [e for e in log("--type", "invocation.ended")]
+    check(e[-1]["region"] != r["region"] and e[-1]["outcome"] == "cancelled", e[-3:])  # what waited was given up with the daemon
+    same(json.loads(lethe("why", "--last", "--json").out)["region"], r["region"])
+
+
+@case
+def what_a_floor_raised_is_recorded_of_each():
+    """I-73: a region that was recorded before its invocation says nothing of what policy raised. Such an invocation gets another one."""
+    folder = stats_skill("raised")
+    with Daemon(skills={"*": 2}) as d:
+        same(ask_daemon("run", skill=folder)["receipt"]["start"], "cold")
+        d.waits(2)
+        same(ask_daemon("run", skill=folder)["receipt"]["start"], "pool")
+        with open(POLICY, "w", encoding="utf-8") as f:
+            json.dump({"version": 1, "pool": {"skills": {"*": 2}}, "bounds": {"commit": {"floor": "success"}, "key_scope": {"floor": "invocation-tree"}}}, f)
+        same(lethe("serve", "--reload", "--socket", SOCKET).code, 0)
+        for _ in range(2):
+            r = ask_daemon("run", skill=folder)
+            g = log("--region", r["region"], "--type", "region.allocated")[0]["grant"]
+            same([(c["field"], c["asked"], c["granted"]) for c in g.get("raised", [])], [("/key_scope", "invocation", "invocation-tree"), ("/commit", "any", "success")], r)
+            d.waits(2)
+
+
+@case
 def what_is_recorded_ahead_does_not_count_until_it_is_taken():
     """P1: as many invocations at once as policy allows, no fewer and no more."""
     folder = stats_skill("limited")

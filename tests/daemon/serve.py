@@ -163,7 +163,7 @@ def each_wrong_request_has_its_error():
             same(word(c.call("run", exec="/bin/true", policy="/elsewhere")), "other_store")
             for method, p, words in (
                 ("kill", {"region": 7}, "params: region is an integer, 7: it is to be string"), ("kill", {}, "params: region is missing: it is to be string"),
-                ("kill", {"region": "x", "sig": 9}, 'params: "sig" is no parameter: they are to be {region: string}'), ("kill", {"region": None}, "region is null"),
+                ("kill", {"region": "x", "sig": 9}, 'params: "sig" is no parameter: they are to be {region: string, discard?: boolean}'), ("kill", {"region": None}, "region is null"),
                 ("cancel", {"signal": 15}, "params: id is missing"), ("cancel", {"id": 1, "signal": "TERM"}, 'signal is a string, "TERM": it is to be integer'),
                 ("cancel", {"id": 1, "signal": 2**32 + 15}, "signal 4294967311: must be 15"), ("ping", {"a": 1}, '"a" is no parameter: they are to be {}'),
                 ("kill", {"region": "0" * 26 + "\0x"}, "region holds the character U+0000"), ("working.get", {"store": "/", "scope": "x\0y"}, "scope holds the character U+0000"),
@@ -284,6 +284,36 @@ def cancel_and_kill():
 
 
 @case
+def a_handle_of_another_region_of_the_daemon():  # I-75, I-8: told apart from one whose region has ended, and recorded on both sides
+    program = """import sys
+import lethe
+if len(sys.argv) > 1:
+    key = lethe.hello()["key"]
+    try:
+        lethe._pipe.call("handle.read", {"handle": sys.argv[1], "key": key})
+    except lethe.LetheError as e:
+        print(e.code)
+else:
+    print(lethe.section("plan").handle, flush=True)
+    sys.stdin.read()
+"""
+    folder = served.skill("handles", ["/usr/bin/python3", "/skill/main.py"], {"main.py": program}, lineage="handles", sections={"plan": {"schema": {}}})
+    with Daemon():
+        keeper = subprocess.Popen([LETHE, "run", folder], env=ENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        handle = keeper.stdout.readline().decode().strip()
+        owner = handle.split(".")[0]
+        r = lethe("run", folder, "--", handle)
+        same((r.code, r.out), (0, b"bad_key\n"), r)
+        keeper.communicate()
+        same(keeper.returncode, 0)
+        r = lethe("run", folder, "--", handle)
+        same((r.code, r.out), (0, b"stale\n"), r)
+        refused = [e for e in log("--type", "handle.refused")]
+        same([(e["region"] == owner, e.get("by") or e.get("of"), e["handle"], e["code"]) for e in refused],
+             [(False, owner, handle, "bad_key"), (True, refused[0]["region"], handle, "bad_key"), (False, owner, handle, "stale")])
+
+
+@case
 def the_command_line_is_the_same_through_it():
     def both(*argv, **kw):
         out = []
@@ -322,6 +352,10 @@ def the_command_line_without_it():
     with Daemon(), Client() as c:
         n = c.call("status")["result"]["served"]
         same(lethe("run", "--store", other, "--exec", "/bin/echo", "x", env={"LETHE_ANCHOR": other + ".anchor"}).out, b"x\n", "another store")
+        # A-65: who named none is told that the daemon has another.
+        r = lethe("run", "--exec", "/bin/echo", "x", env={"LETHE_STORE": "", "XDG_STATE_HOME": other, "LETHE_ANCHOR": other + ".anchor2"})
+        same(r.out, b"x\n")
+        check("lethe serve has another store" in r.err.decode() and STORE in r.err.decode(), r.err)
         same(lethe("run", "--no-serve", "--exec", "/bin/echo", "x").out, b"x\n")
         policy = os.path.join(DIR, "p.json")
         with open(policy, "w") as f:
@@ -332,6 +366,21 @@ def the_command_line_without_it():
         same((p.returncode, p.stdout), (0, b"\xff\n"), "what no request can say")
         same(c.call("status")["result"]["served"], n)
         same(lethe("run", "--exec", "/bin/echo", "x").out, b"x\n")
+        same(c.call("status")["result"]["served"], n + 1)
+
+
+@case
+def a_daemon_with_mounts_of_its_own():
+    """A-62: ProtectSystem= and the like give a service a mount namespace: the client's files have other mounts' numbers there, and the same device."""
+    if os.geteuid() != 0:
+        return
+    with Daemon(wrap=["unshare", "--mount"]), Client() as c:
+        n = c.call("status")["result"]["served"]
+        path = os.path.join(DIR, "regular")
+        with open(path, "wb") as f:
+            same(subprocess.run([LETHE, "run", "--exec", "/bin/echo", "x"], env=ENV, stdin=subprocess.DEVNULL, stdout=f, check=False).returncode, 0)
+        with open(path, "rb") as f:
+            same(f.read(), b"x\n")
         same(c.call("status")["result"]["served"], n + 1)
 
 

@@ -144,7 +144,7 @@ def nothing_is_left():
     same(lethe("run", "--no-serve", "--exec", "/bin/true").code, 0)  # takes away what guards wrote after the last start
     same(cgroups_left(), [])
     same(alive(), [])
-    same(set(os.listdir(os.path.join(STORE, "run"))) - {"pages"}, {"alive"})
+    same(set(os.listdir(os.path.join(STORE, "run"))) - {"pages"}, {"alive", "gate"})
     same(os.listdir(os.path.join(STORE, "guard")), ["lock"])
     check(not os.path.exists(SOCKET))
     same(lethe("audit").code, 0)

@@ -45,11 +45,11 @@ static inline void desk_slot(DeskFixture *d, const char *name, const char *schem
 /* The region's key, sections and evidence, below those of `parent` (NULL: of nobody). */
 static inline void desk_fixture_vault(DeskFixture *d, const json_t *evidence, const Vault *parent) {
         const char *slot;
-        json_t *value;
+        json_t *held;
 
         cr_assert_eq(vault_new(d->region, d->grant.key_scope, parent, d->grant.sections, &d->vault, &d->f.d), 0, "%s", d->f.d.text);
-        json_object_foreach((json_t *)evidence, slot, value)
-                cr_assert_eq(vault_add_evidence(d->vault, slot, value, &d->f.d), 0, "%s", d->f.d.text);
+        json_object_foreach((json_t *)evidence, slot, held)
+                cr_assert_eq(vault_add_evidence(d->vault, slot, json_object_get(held, "value"), EVIDENCE_LASTS, &d->f.d), 0, "%s", d->f.d.text);
         cr_assert(vault_hand_over(d->vault, d->vault, d->key));
         desk_use_vault(d->desk, d->vault);
 }
@@ -75,6 +75,7 @@ static inline void desk_fixture_region_end(DeskFixture *d, bool keep) {
         uint64_t released, ended;
         Txn *t = store_fixture_begin(&d->f, true);
 
+        cr_assert_eq(desk_reads_end(d->desk, t), 0);
         cr_assert_eq(desk_memory_end(d->desk, t, keep, "timed_out"), 0);
         cr_assert_eq(engine_region_end(t, &(RegionEnd){d->region, keep, none, none}, &released, &ended, &d->f.d), 0, "%s", d->f.d.text);
         store_fixture_commit(&d->f, t);

@@ -219,14 +219,112 @@ Test(memory, saves_and_deletes) {
         cr_assert_eq(desk_finish(d.desk, &d.f.d), 0);
         events = desk_events(&d);
         cr_assert_eq(desk_count(events, "memory.save", NULL, NULL) + desk_count(events, "memory.delete", NULL, NULL), 0);
-        cr_assert_eq(desk_count(events, "memory.read", NULL, NULL), 1);
+        cr_assert_eq(desk_count(events, "memory.read", NULL, NULL), 0);
         gone = desk_result_of(&d, REQUEST("memory.list", "{\"filter\":\"id:born\"}"));
         cr_assert_eq(json_array_size(json_object_get(gone, "records")), 0);
         desk_fixture_region_end(&d, true);
         json_decref(events);
         events = desk_events(&d);
+        cr_assert_eq(desk_count(events, "memory.read", NULL, NULL), 1);
         cr_assert_eq(desk_count(events, "memory.save", NULL, NULL), 2);
         cr_assert_eq(desk_count(events, "memory.delete", NULL, NULL), 1);
+}
+
+/* The entries of one type, and `read` of all of them as text. */
+static size_t read_entries(json_t *events, const char *type, char **ret) {
+        _cleanup_json_ json_t *all = json_array();
+        size_t n = 0, i;
+        json_t *row;
+
+        json_array_foreach(events, i, row)
+                if (json_text_is(json_object_get(row, "type"), type)) {
+                        n++;
+                        if (json_object_get(row, "read"))
+                                json_array_append(all, json_object_get(row, "read"));
+                }
+        cr_assert_eq(json_canonical(all, ret, NULL), 0);
+        return n;
+}
+
+// I-77: what was read is recorded with its versions, each once, at the region's end; the region's own words are nobody's; at `stats` only how often.
+Test(memory, reads_are_recorded_with_versions) {
+        static const LineageDetail levels[] = {LINEAGE_EVENTS, LINEAGE_HANDLES, LINEAGE_STATS};
+
+        for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
+                _cleanup_json_ json_t *events = NULL, *released = NULL;
+                _cleanup_desk_fixture_ DeskFixture d;
+                _cleanup_free_ char *text = NULL;
+                size_t n;
+
+                desk_fixture_init(&d);
+                d.grant.lineage = levels[i];
+                desk_fixture_region(&d);
+                desk_expect(&d, DESK_HELLO, NULL);
+                desk_expect(&d, SAVE(FACT ",\"id\":\"one\""), NULL);
+                desk_expect(&d, SAVE(FACT ",\"id\":\"two\""), NULL);
+                desk_fixture_region_end(&d, true);
+                desk_fixture_region(&d);
+                desk_expect(&d, DESK_HELLO, NULL);
+                desk_expect(&d, SAVE(FACT ",\"id\":\"two\",\"expect\":1"), NULL);
+                desk_fixture_region_end(&d, true);
+                desk_fixture_region(&d);
+                desk_expect(&d, DESK_HELLO, NULL);
+                for (int k = 0; k < 3; k++)
+                        desk_expect(&d, REQUEST("memory.load", "{\"kind\":\"memory_substrate\",\"id\":\"two\"}"), NULL);
+                desk_expect(&d, REQUEST("memory.history", "{\"kind\":\"memory_substrate\",\"id\":\"two\",\"limit\":1}"), NULL);
+                desk_expect(&d, REQUEST("memory.load", "{\"kind\":\"memory_substrate\",\"id\":\"none\"}"), "no_record");
+                desk_expect(&d, SAVE(FACT ",\"id\":\"one\",\"expect\":1"), NULL);
+                desk_expect(&d, REQUEST("memory.list", "{\"filter\":\"\"}"), NULL); /* of one it sees what it wrote itself */
+                desk_fixture_region_end(&d, true);
+                events = desk_events(&d);
+                n = read_entries(events, "memory.read", &text);
+                if (levels[i] == LINEAGE_STATS) {
+                        cr_expect_eq(n, 0);
+                        released = json_incref(json_array_get(events, json_array_size(events) - 2));
+                        cr_expect_eq(json_integer_value(json_object_get(json_object_get(json_object_get(released, "lineage"), "counts"), "memory.read")), 6);
+                } else {
+                        cr_expect_eq(n, 1, "level %zu: %zu", i, n);
+                        cr_expect_str_eq(text, "[{\"default\":{\"memory_substrate\":{\"two\":[2,1]}}}]");
+                }
+        }
+}
+
+// I-77: no region writes the ledger without end: what was read stands in as many entries as it takes, and what is beyond the bound is counted.
+Test(memory, reads_are_bounded) {
+        enum { MOST = 8192, BEYOND = 30 };
+        _cleanup_json_ json_t *events = NULL;
+        _cleanup_desk_fixture_ DeskFixture d;
+        _cleanup_free_ char *text = NULL;
+        size_t n, i, found = 0;
+        json_t *row;
+        Txn *t;
+
+        desk_fixture_init(&d);
+        desk_fixture_region(&d);
+        d.desk->memory_reads = 1;
+        for (uint64_t v = 0; v < MOST + BEYOND; v++) {
+                char id[RECORD_ID_MAX];
+
+                snprintf(id, sizeof(id), "%064llu", (unsigned long long)v);
+                cr_assert_eq(desk_read_of(d.desk, &d.desk->remembered, "default", "memory_substrate", id, v), 0);
+        }
+        t = store_fixture_begin(&d.f, true);
+        cr_assert_eq(desk_reads_end(d.desk, t), 0);
+        store_fixture_commit(&d.f, t);
+        events = desk_events(&d);
+        n = read_entries(events, "memory.read", &text);
+        cr_assert(n > 1 && n < 30, "%zu entries", n);
+        json_array_foreach(events, i, row) {
+                if (!json_object_get(row, "read"))
+                        continue;
+                found += json_object_size(json_object_get(json_object_get(json_object_get(row, "read"), "default"), "memory_substrate"));
+                cr_expect_null(json_object_get(row, "fields"), "in the entry, and not beside it");
+        }
+        cr_assert_eq(found, MOST);
+        cr_assert(strstr(text, "8191") && !strstr(text, "8192]"));
+        for (i = 0, n = 0; i < json_array_size(events); i++)
+                n += (size_t)json_integer_value(json_object_get(json_array_get(events, i), "more"));
+        cr_assert_eq(n, BEYOND);
 }
 
 // Lists and searches end, however much there is: what is left is for the next request; a phrase that nothing has is not looked for in everything

@@ -115,7 +115,7 @@ Test(gate, closed_and_open) {
         put(&f, "review", "{\"score\":7}");
         cr_assert_eq(start(&f, gate_json, id, &evidence), 0, "%s", f.d.text);
         verdict_is(&f, id, "pass", 2, "");
-        cr_assert_eq(json_integer_value(json_object_get(json_object_get(evidence, "review"), "score")), 7);
+        cr_assert_eq(json_integer_value(json_object_get(json_object_get(json_object_get(evidence, "review"), "value"), "score")), 7);
         finish(&f, id);
         audit_is_clean(&f);
 }
@@ -136,7 +136,7 @@ Test(gate, read_anew_at_each_entry) {
                 verdict_is(&f, id, score % 2 && score >= 3 ? "pass" : "fail", score + 1, score % 2 && score >= 3 ? "" : "schema");
                 if (!evidence)
                         continue;
-                cr_assert_eq(json_integer_value(json_object_get(json_object_get(evidence, "review"), "score")), score);
+                cr_assert_eq(json_integer_value(json_object_get(json_object_get(json_object_get(evidence, "review"), "value"), "score")), score);
                 finish(&f, id);
         }
         audit_is_clean(&f);
@@ -166,6 +166,52 @@ Test(gate, proposals_are_no_evidence) {
         read = events(&f, writer, "slot.written");
         cr_assert_eq(json_integer_value(json_object_get(json_array_get(read, 0), "version")), 2);
         finish(&f, id);
+        audit_is_clean(&f);
+}
+
+// I-76: a value that was written longer ago than the gate allows is no evidence, nor one of which the age cannot be told; the verdict has the age.
+Test(gate, evidence_has_a_greatest_age) {
+        static const struct {
+                int64_t later; /* than the value was written, microseconds */
+                const char *verdict, *reason;
+                uint64_t left;
+        } rows[] = {{0, "pass", "", 5000000}, {4999999, "pass", "", 1}, {5000000, "pass", "", 0}, {5000001, "fail", "too_old", 0}, {INT64_C(86400000000), "fail", "too_old", 0}, {-1, "fail", "clock", 0}};
+        static const char gates_text[] = "[{\"slot\":\"review\",\"schema\":true,\"max_age_usec\":5000000}]";
+        _cleanup_store_fixture_ StoreFixture f;
+        _cleanup_json_ json_t *gates = json(gates_text), *written = NULL;
+        uint64_t at;
+        Txn *t;
+
+        store_fixture_init(&f, STORE_SUPERVISE);
+        put(&f, "review", "1");
+        t = store_fixture_begin(&f, false);
+        cr_assert_eq(event_get(t, 2, &written), 0);
+        store_abort(t);
+        cr_assert_str_eq(json_string_value(json_object_get(written, "type")), "slot.written");
+        cr_assert_eq(clock_parse(json_string_value(json_object_get(written, "time")), &at), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_json_ json_t *evidence = NULL, *all = NULL;
+                char id[REGION_ID_MAX];
+                uint64_t left = 77, age;
+                int r;
+
+                region_id_new(clock_real_usec(), id);
+                t = store_fixture_begin(&f, true);
+                r = engine_region_start(t, &(RegionStart){.region = id, .skill_name = "s", .skill_digest = "sha256:0", .tier = "namespaces", .gates = gates,
+                                                          .now_usec = at + (uint64_t)rows[i].later, .ret_evidence = &evidence},
+                                        NULL, NULL, &f.d);
+                cr_expect_eq(r, strcmp(rows[i].verdict, "pass") == 0 ? 0 : ENGINE_E_GATE, "row %zu", i);
+                store_fixture_commit(&f, t);
+                verdict_is(&f, id, rows[i].verdict, 1, rows[i].reason);
+                all = events(&f, id, "gate.evaluated");
+                if (rows[i].later >= 0)
+                        cr_expect(json_get_u64(json_object_get(json_array_get(all, 0), "age_usec"), &age) == 0 && age == (uint64_t)rows[i].later, "row %zu", i);
+                cr_expect_eq(evidence != NULL, r == 0, "row %zu", i);
+                if (r == 0)
+                        cr_expect(json_get_u64(json_object_get(json_object_get(evidence, "review"), "left_usec"), &left) == 0 && left == rows[i].left, "row %zu", i);
+                if (r == 0)
+                        finish(&f, id);
+        }
         audit_is_clean(&f);
 }
 

@@ -275,6 +275,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         buf_deinit(&peer.answers);
 
         t = begin(true);
+        fuzz_check(desk_reads_end(desk, t) == 0);
         fuzz_check(desk_memory_end(desk, t, data[0] & 16, "timed_out") == 0);
         desk_free(desk);
         fuzz_check(engine_region_end(t, &(RegionEnd){id, data[0] & 16, none, none}, &released, &ended, &why) == 0, "%s", why.text);

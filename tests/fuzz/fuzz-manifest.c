@@ -42,7 +42,7 @@ static void check_bounds(Manifest *m) {
         for (size_t i = 0; i < BUDGET_FIELDS; i++) {
                 uint64_t v = budget_get(&m->budget, &budget_fields[i]);
 
-                fuzz_check(v == 0 || (v >= budget_fields[i].least && v <= budget_fields[i].most), "%s", budget_fields[i].name);
+                fuzz_check(v == 0 || (v == BUDGET_NONE && budget_fields[i].may_be_none) || (v >= budget_fields[i].least && v <= budget_fields[i].most), "%s", budget_fields[i].name);
         }
         for (size_t i = 0; i < m->n_entries; i++)
                 fuzz_check(m->entries[i].name && m->entries[i].argv && m->entries[i].argv[0]);

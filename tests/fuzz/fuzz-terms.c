@@ -35,7 +35,7 @@ static void check_budget(const BudgetField *f, const char *text) {
         fuzz_check(r == 0 || (r == TERMS_E_BAD && *why.text), "%d", r);
         if (r != 0)
                 return;
-        fuzz_check(v >= f->least && v <= f->most, "%s: %llu", f->name, (unsigned long long)v);
+        fuzz_check((v == BUDGET_NONE && f->may_be_none) || (v >= f->least && v <= f->most), "%s: %llu", f->name, (unsigned long long)v);
         budget_format(f, v, shown);
         fuzz_check(*shown && strlen(shown) < sizeof(shown));
 }

@@ -138,6 +138,7 @@ NETWORK = [
     call("net-listen", "socket", "AF_INET.*"),
     Row("net-connect-other", "I-41", "{other}", program="net-tcp", opts="--connect 127.0.0.1:{tcp}", denial=("connect", ".*:{other}")),
     Row("net-connect-race", "I-41", "{tcp} {other}", opts="--connect 127.0.0.1:{tcp}", control="plain"),
+    Row("net-linger", "I-62", "{silent}", opts="--connect 127.0.0.1:{silent}", denial=("setsockopt", "level 1 option 13")),
     Row("net-connect-fastopen", "I-41", "{other}", program="net-fastopen", opts="--connect 127.0.0.1:{tcp}"),
     Row("net-connect-mapped", "I-41", "{other}", program="net-mapped", opts="--connect 127.0.0.1:{tcp}"),
     Row("net-connect-udp", "I-41", "{udp}", program="net-udp", opts="--connect 127.0.0.1:{tcp}"),
@@ -210,6 +211,9 @@ CALLS = [
     call("sys-seccomp-listener", "seccomp"),
     Row("abi-int80", "I-41", outcome="denied"),
     Row("abi-x32", "I-41", outcome="denied", control_args="raw"),
+    # The same signal of the program's own is no denial, and another one no broken budget.
+    *[Row(name, "I-12", f"-c 'kill -{signal} $$'", program="/bin/sh", outcome="signaled", exit=None, control="", why="it wins nothing; a record that says more would be false")
+      for name, signal in (("abi-signal", "SYS"), ("file-signal", "XFSZ"))],
 ]
 
 BUDGETS = [
@@ -230,8 +234,9 @@ BUDGETS = [
         control_args="200 {base}", tiers=NS_ONLY),
     Row("mem-memfd", "I-24", "200", opts="--memory 64m --file-size 400m", denial=("memfd_create", "")),
     # The kernel's own memory is counted by a memory cgroup only: without one (an ordinary user) lethe-isolation(7) says that it is not.
+    # 6 MiB: before there are so many pipes that descriptors run out.
     # At the limit the kernel may refuse the next buffer instead of telling that memory is out, some pages before the limit when the buffer has more than one.
-    Row("mem-pipes", "I-24", "60", opts="--memory 32m", outcome="out_of_region|exited", who=(ROOT,)),
+    Row("mem-pipes", "I-24", "60", opts="--memory 6m", outcome="out_of_region|exited", who=(ROOT,)),
     Row("mem-sockets", "I-24", "60", opts="--memory 32m", outcome="out_of_region|exited", who=(ROOT,)),
     Row("mem-pipes-kept", "I-66", "6 stay", program="mem-pipes", opts="--memory 4m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="6"),
     Row("mem-sockets-kept", "I-66", "40 stay", program="mem-sockets", opts="--memory 8m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="40"),
@@ -244,12 +249,15 @@ BUDGETS = [
         control_args="12 0 long"),
     Row("mem-sent-stream", "I-66", "20 stream 5000", program="mem-sent", opts="--memory 8m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="20 stream"),
     Row("mem-sent-packets", "I-66", "20 packets 5000", program="mem-sent", opts="--memory 8m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="20 packets"),
+    Row("mem-sent-urgent", "I-66", "12 urgent 5000", program="mem-sent", opts="--memory 10m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="12 urgent"),
     Row("mem-sent-datagrams", "I-66", "20 datagrams 5000", program="mem-sent", opts="--memory 8m --network private", outcome="out_of_region", limiting="memory", who=(USER,),
         tiers=NS_ONLY, control_args="20 datagrams"),
     # An ordinary user has no control group: what closed connections have still to send is named there.
     *[Row("file-unnamed-" + way, "I-24", "96 " + way + " 5000", program="file-unnamed", opts="--memory 256m --scratch 16m", outcome="scratch_exceeded",
           limiting="scratch", tiers=(LANDLOCK,), control_args="96 " + way) for way in ("open", "mapped", "sent")],
     Row("file-reserved", "I-24", "200", opts="--scratch 16m", tiers=(LANDLOCK,), denial=("fallocate", "")),
+    Row("mem-tcp-sent", "I-66", "64 {silent} 5000", opts="--memory 16m --connect 127.0.0.1:{silent}", outcome="out_of_region", limiting="memory",
+        control_args="64 {silent}"),
     Row("mem-tcp", "I-66", "64 5000", opts="--memory 16m --network host", outcome="out_of_region", limiting="memory", who=(ROOT,), control_args="64"),
     Row("mem-events", "I-66", "8 5000", opts="--memory 8m", outcome="out_of_region|exited", who=(USER,), tiers=NS_ONLY, control_args="8"),
     Row("mem-folios-pipes", "I-66", "16 {out} splice", program="mem-folios", opts="-v {out}:{out}:rw", who=(USER,), denial=("splice", ""), control_args="16 {base} splice"),
@@ -275,6 +283,9 @@ BUDGETS = [
     Row("mem-names", "I-66", "6000 . 5000", opts="--memory 6m --scratch 64m", outcome="out_of_region", limiting="memory", who=(USER,), tiers=NS_ONLY,
         control_args="6000 ."),
     call("mem-landlock", "landlock_add_rule", args="1", req="I-66"),
+    # As root the control group counts both. There a failing execve can be all that its limit does.
+    Row("mem-exec-args", "I-66", "40 5 20000", opts="--memory 16m", outcome="out_of_region", limiting="memory", control_args="10 5 200", who=(USER,)),
+    call("mem-domains", "landlock_restrict_self", args="2 20 0", req="I-66", who=(USER,)),
     Row("cpu-burn", "I-24", "3", opts="--cpu-time 1s", outcome="cpu_exceeded", limiting="cpu"),
     Row("cpu-children", "I-24", "3", opts="--cpu-time 1s", outcome="cpu_exceeded", limiting="cpu"),
     Row("cpu-orphans", "I-24", "3", opts="--cpu-time 1s", outcome="cpu_exceeded", limiting="cpu"),

@@ -115,6 +115,11 @@ class World:
                 s.listen(64)
             setattr(self, kind, s.getsockname()[1])
             self._serve(s)
+        silent = socket.socket()  # accepts nobody, and so reads nothing
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(4096)
+        self.silent = silent.getsockname()[1]
+        self.sockets.append(silent)
         self.abstract = "lethe-hostile-" + self.mark
         self.unix = self.path("host", "socket")
         self.dgram = self.path("host", "dgram")
@@ -158,7 +163,7 @@ class World:
 
     def words(self):
         """What a row may name in braces."""
-        return {k: str(getattr(self, k)) for k in ("base", "home", "host", "secret", "fifo", "lethe", "worker", "suid", "tcp", "other", "udp",
+        return {k: str(getattr(self, k)) for k in ("base", "home", "host", "secret", "fifo", "lethe", "worker", "suid", "tcp", "other", "udp", "silent",
                                                    "abstract", "unix", "dgram", "pid", "address", "fd", "posix", "keyname", "mark",
                                                    "attacks", "state")} | {"key": hex(self.key), "parent": str(os.getpid()),
                                                                            "out": self.path("out")}

@@ -54,6 +54,12 @@ static const Document documents[] = {
         AT("lineage", "\"stats\"", NULL),
         AT("lineage", "\"handles\"", NULL),
         AT("key_scope", "\"invocation-tree\"", NULL),
+        AT("embodiment", "\"arena\"", NULL),
+        AT("embodiment", "\"container\"", NULL),
+        AT("embodiment", "\"vm\"", "/embodiment"),
+        AT("commit", "\"any\"", NULL),
+        AT("commit", "\"success\"", NULL),
+        AT("commit", "true", "/commit"),
         AT("sections", "{\"a\":{\"schema\":true},\"b_2-c\":{\"schema\":{\"type\":\"object\"},\"bytes\":\"512k\"}}", NULL),
         AT("sections", "{\"a\":{\"schema\":{},\"bytes\":1}}", NULL),
         AT("resources", "[]", NULL),
@@ -261,6 +267,10 @@ static const Document documents[] = {
         GATE("{\"slot\":\"S\",\"schema\":true}", "/gates/0/slot"),
         GATE("{\"slot\":\"s/a\",\"schema\":1}", "/gates/0/schema"),
         GATE("{\"slot\":\"s/a\",\"schema\":true,\"age\":1}", "/gates/0/age"),
+        GATE("{\"slot\":\"s/a\",\"schema\":true,\"max_age\":5}", "/gates/0/max_age"), // I-76
+        GATE_BEYOND("{\"slot\":\"s/a\",\"schema\":true,\"max_age\":\"soon\"}", "/gates/0/max_age"),
+        GATE_BEYOND("{\"slot\":\"s/a\",\"schema\":true,\"max_age\":\"0s\"}", "/gates/0/max_age"),
+        GATE_BEYOND("{\"slot\":\"s/a\",\"schema\":true,\"max_age\":\"87601h\"}", "/gates/0/max_age"),
         GATE_BEYOND("{\"slot\":\"s/b\",\"schema\":true}", "/gates/0/slot"),
         GATE_BEYOND("{\"slot\":\"s/a\",\"schema\":true},{\"slot\":\"s/a\",\"schema\":true}", "/gates/1/slot"),
 };
@@ -374,9 +384,9 @@ Test(manifest, values_are_read) {
 /* I-4, I-26, I-29, I-30, I-32, I-35, I-36: what a manifest says about the life and end of a region is what is read. */
 Test(manifest, the_region_is_read) {
         static const char text[] = V ",\"entry\":{\"main\":[\"a\"],\"r\":[\"r\"]},\"reads\":[\"s\"],\"teardown\":{\"discipline\":\"multipass:5\"},"
-                                     "\"lineage\":\"handles\",\"key_scope\":\"invocation-tree\",\"sections\":{\"x\":{\"schema\":true,\"bytes\":\"2k\"},"
+                                     "\"lineage\":\"handles\",\"key_scope\":\"invocation-tree\",\"commit\":\"success\",\"embodiment\":\"arena\",\"sections\":{\"x\":{\"schema\":true,\"bytes\":\"2k\"},"
                                      "\"y\":{\"schema\":{\"type\":\"null\"}}},\"resources\":[\"seat\"],"
-                                     "\"release\":[{\"entry\":\"r\",\"budgets\":{\"wall\":\"50ms\"}}],\"sub_skills\":[\"other\"],\"gates\":[{\"slot\":\"s\",\"schema\":{\"const\":1}}]}";
+                                     "\"release\":[{\"entry\":\"r\",\"budgets\":{\"wall\":\"50ms\"}}],\"sub_skills\":[\"other\"],\"gates\":[{\"slot\":\"s\",\"schema\":{\"const\":1},\"max_age\":\"90m\"}]}";
         _cleanup_findings_ Findings f = {0};
         _cleanup_(manifest_deinit) Manifest m = {0}, none = manifest_none();
         json_t *x, *y;
@@ -386,6 +396,8 @@ Test(manifest, the_region_is_read) {
         cr_assert_eq(f.n, 0, "%s", f.n ? f.v[0].message : "");
         cr_expect(m.discipline_said && m.discipline == DISCIPLINE_MULTIPASS && m.passes == 5);
         cr_expect(m.lineage == LINEAGE_HANDLES && m.key_scope == KEY_SCOPE_TREE);
+        cr_expect(m.commit == COMMIT_SUCCESS && m.embodiment == EMBODIMENT_ARENA); // I-78
+        cr_expect(none.commit == COMMIT_ANY && none.embodiment == EMBODIMENT_PROCESS);
         x = json_object_get(m.sections, "x");
         y = json_object_get(m.sections, "y");
         cr_expect_eq(json_integer_value(json_object_get(x, "bytes")), 2048);
@@ -396,4 +408,5 @@ Test(manifest, the_region_is_read) {
         cr_expect_eq(m.releases[0].budget.wall_usec, 50000);
         cr_expect_str_eq(m.sub_skills[0], "other");
         cr_expect_str_eq(json_string_value(json_object_get(json_array_get(m.gates, 0), "slot")), "s");
+        cr_expect_eq(json_integer_value(json_object_get(json_array_get(m.gates, 0), "max_age_usec")), INT64_C(5400000000));
 }

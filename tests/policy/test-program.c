@@ -31,7 +31,7 @@ static void digest_of(const char *program, const char *store_dir, char ret[stati
         _cleanup_program_ Program p = {0};
         Diag d = {};
 
-        cr_assert_eq(program_find(program, store_dir, &p, &d), 0, "%s", d.text);
+        cr_assert_eq(program_find(program, &(ProgramView){}, store_dir, &p, &d), 0, "%s", d.text);
         strcpy(ret, p.digest);
 }
 

@@ -33,6 +33,7 @@ YIELDS = {
     "handle_close": "key",
     "handle_code_name": "words",
     "handle_unbind": "nothing",
+    "handle_tell_tries": "nothing",
     "region_keys_hold": "search",    # keys, to look for them in what leaves; see who calls it below
     "region_keys_let_go": "nothing",
     "region_keys": "search",         # these two, for who may not name them: promotion
@@ -56,6 +57,8 @@ YIELDS = {
     "vault_find": "inside",          # for the three alone
     "vault_enlist": "inside",
     "vault_delist": "inside",
+    "vault_try_elsewhere": "inside",
+    "vault_take_tries": "inside",
 }
 
 
@@ -115,7 +118,7 @@ case("keys are looked for at the ways out alone", users.get("region_keys_hold", 
 borrowers = {"daemon_notes.c", "cli_cmd-promote.c"}
 case("they are lent to promotion alone", users.get("region_keys", set()) <= borrowers, users.get("region_keys"))
 case("keys are handed over by hello alone", users.get("vault_hand_over") == {"desk_desk-hello.c"}, users.get("vault_hand_over"))
-case("nobody outside takes handles away or lists vaults", all(users.get(n, set()) <= {"region_" + v for v in VAULT} for n, y in YIELDS.items() if y in ("inside",) or n == "handle_unbind"))
+case("nobody outside takes handles away or lists vaults", all(users.get(n, set()) <= {"region_" + v for v in VAULT} for n, y in YIELDS.items() if y in ("inside",) or n in ("handle_unbind", "handle_tell_tries")))
 
 # Another way to a region's memory would be one of these.
 readers = {n: users.get(n, set()) for n in ("process_vm_readv", "process_vm_writev", "ptrace", "pidfd_getfd")}

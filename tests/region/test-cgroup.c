@@ -383,7 +383,8 @@ static int count_one(pid_t pid, void *arg) {
 
 /* Where control groups tell all else, who is in them is looked at without a walk from parents to children: `worker` is nobody's parent here. */
 Test(region_cgroup, who_is_in_it_is_looked_at) { // I-23
-        const Grant grant = {.budget = {.memory_bytes = 1ULL << 40, .open_files = 10, .processes = 16, .cpu_usec = UINT64_MAX, .wall_usec = UINT64_MAX}};
+        const Grant grant = {.budget = {.memory_bytes = 1ULL << 40, .open_files = 10, .processes = 16, .cpu_usec = UINT64_MAX,
+                                        .wall_usec = UINT64_MAX, .idle_usec = UINT64_MAX}};
         Breach breach = {.outcome = OUTCOME_NONE};
         RegionBudget b;
         RegionCgroup c;

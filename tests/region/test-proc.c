@@ -72,7 +72,7 @@ static int sees_the_tree(void *arg) {
         child_check(t.tasks == 3);
         child_check(t.resident_bytes >= 8 << 20 && t.resident_bytes < 64 << 20);
         child_check(t.most_fds >= 23 && t.most_fds < 40);
-        child_check(t.most_data_bytes >= 8 << 20);
+        child_check(t.all_data_bytes >= 8 << 20);
         child_check(proc_fd_count(pid) >= 23);
         child_check(proc_start_ticks(pid) > 0);
         kill(pid, SIGKILL);
@@ -190,7 +190,7 @@ static void make_holders(size_t n, size_t tables, pid_t *ret) {
  * process, are too much already. What is told then is not more than was surely held. */
 static int tables_need_no_closer_look(void *arg) {
         const Grant grant = {.budget = {.memory_bytes = 16 << 20, .open_files = 10000, .processes = 16, .file_bytes = UINT64_MAX, .scratch_bytes = UINT64_MAX,
-                                        .cpu_usec = UINT64_MAX, .wall_usec = UINT64_MAX}};
+                                        .cpu_usec = UINT64_MAX, .wall_usec = UINT64_MAX, .idle_usec = UINT64_MAX}};
         RegionCgroup none = REGION_CGROUP_NULL;
         RegionBudget b;
         pid_t v[2];
@@ -212,7 +212,7 @@ static int tables_need_no_closer_look(void *arg) {
 /* The control: what forked processes share is found out, where it decides. */
 static int shared_pages_need_one(void *arg) {
         const Grant grant = {.budget = {.memory_bytes = 48 << 20, .open_files = 10000, .processes = 16, .file_bytes = UINT64_MAX, .scratch_bytes = UINT64_MAX,
-                                        .cpu_usec = UINT64_MAX, .wall_usec = UINT64_MAX}};
+                                        .cpu_usec = UINT64_MAX, .wall_usec = UINT64_MAX, .idle_usec = UINT64_MAX}};
         char *m = mmap(NULL, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         RegionCgroup none = REGION_CGROUP_NULL;
         RegionBudget b;

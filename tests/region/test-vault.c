@@ -9,6 +9,7 @@
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -274,7 +275,7 @@ Test(vault, evidence) {
         char handle[HANDLE_TEXT_MAX], ignored[HANDLE_TEXT_MAX];
         Diag d = {};
 
-        cr_assert_eq(vault_add_evidence(a.v, "review/approved", value, &d), 0, "%s", d.text);
+        cr_assert_eq(vault_add_evidence(a.v, "review/approved", value, EVIDENCE_LASTS, &d), 0, "%s", d.text);
         cr_assert_eq(open_as(&a, a.key, a.region, "gate.review/approved", handle), 0);
         cr_assert_eq(read_as(&a, a.key, handle), 0);
         cr_assert_eq(write_as(&a, a.key, handle, "{\"score\":10}"), HANDLE_E_READ_ONLY);
@@ -283,6 +284,140 @@ Test(vault, evidence) {
         cr_assert_eq(read_as(&b, a.key, handle), HANDLE_E_SCOPE);
         vault_free(a.v);
         vault_free(b.v);
+}
+
+// I-76: evidence that has become too old is refused to its own region as well, and with it no other section.
+Test(vault, evidence_becomes_too_old) {
+        Instance a = instance(KEY_SCOPE_INVOCATION, NULL);
+        _cleanup_json_ json_t *value = json_pack("{s:i}", "score", 9);
+        char old[HANDLE_TEXT_MAX], new[HANDLE_TEXT_MAX];
+        Diag d = {};
+
+        cr_assert_eq(vault_add_evidence(a.v, "old", value, 0, &d), 0, "%s", d.text);
+        cr_assert_eq(vault_add_evidence(a.v, "new", value, UINT64_C(3600000000), &d), 0, "%s", d.text);
+        cr_assert_eq(open_as(&a, a.key, a.region, "gate.old", old), 0);
+        cr_assert_eq(open_as(&a, a.key, a.region, "gate.new", new), 0);
+        cr_assert_eq(read_as(&a, a.key, old), HANDLE_E_OLD);
+        cr_assert_eq(read_as(&a, a.key, new), 0);
+        vault_free(a.v);
+}
+
+// I-76, I-51: a key that is lent reaches the sections of the region above, and not its evidence: neither by name nor by its handle.
+Test(vault, evidence_is_not_lent) {
+        Instance top = instance(KEY_SCOPE_TREE, NULL), child = instance(KEY_SCOPE_INVOCATION, &top);
+        _cleanup_json_ json_t *value = json_pack("{s:i}", "score", 9), *own = NULL, *lent = NULL;
+        char handle[HANDLE_TEXT_MAX], ignored[HANDLE_TEXT_MAX];
+        Presented p = with(&child, top.key);
+        Diag d = {};
+
+        cr_assert_eq(vault_add_evidence(top.v, "review", value, EVIDENCE_LASTS, &d), 0, "%s", d.text);
+        cr_assert_eq(open_as(&top, top.key, top.region, "gate.review", handle), 0);
+        cr_assert_eq(open_as(&child, top.key, top.region, "plan", ignored), 0);
+        cr_assert_eq(open_as(&child, top.key, top.region, "gate.review", ignored), HANDLE_E_SCOPE);
+        cr_assert_eq(read_as(&child, top.key, handle), HANDLE_E_SCOPE);
+        cr_assert_eq(write_as(&child, top.key, handle, "{}"), HANDLE_E_SCOPE);
+        cr_assert_eq(handle_close(&p, handle, &d), HANDLE_E_SCOPE);
+        cr_assert_eq(read_as(&top, top.key, handle), 0);
+        own = vault_declared(top.v, top.v);
+        lent = vault_declared(top.v, child.v);
+        cr_assert_eq(json_array_size(own), 3);
+        cr_assert_eq(json_array_size(lent), 2, "nor is it told of");
+        vault_free(child.v);
+        vault_free(top.v);
+}
+
+/* The words that a vault's record would get. */
+typedef struct Told {
+        char text[2000];
+} Told;
+
+static void tell(void *userdata, const HandleTrace *t) {
+        Told *told = userdata;
+        size_t n = strlen(told->text);
+
+        snprintf(told->text + n, sizeof(told->text) - n, "%s%s%s%s%s%s%s%s.%llu%s ", t->what, t->code ? "/" : "", t->code ? handle_code_name(t->code) : "", t->section ? ":" : "",
+                 t->section ? t->section : "", t->by ? "<" : "", t->of ? ">" : "", t->write ? "w" : "", (unsigned long long)t->version, t->more ? "+" : "");
+}
+
+// I-75: what a child does with its parent's section is in the record of both, with the region that did it; what it may not do, too.
+Test(vault, both_sides_are_told) {
+        Instance top = instance(KEY_SCOPE_TREE, NULL), child = instance(KEY_SCOPE_INVOCATION, &top), stranger = instance(KEY_SCOPE_INVOCATION, NULL);
+        Told of_top = {""}, of_child = {""}, of_stranger = {""};
+        char handle[HANDLE_TEXT_MAX], ignored[HANDLE_TEXT_MAX];
+        Presented p = with(&child, top.key);
+        Diag d = {};
+
+        vault_trace_to(top.v, tell, &of_top);
+        vault_trace_to(child.v, tell, &of_child);
+        vault_trace_to(stranger.v, tell, &of_stranger);
+        cr_assert_eq(open_as(&child, top.key, top.region, "plan", handle), 0);
+        cr_assert_eq(read_as(&child, top.key, handle), HANDLE_E_NO_VALUE);
+        cr_assert_eq(write_as(&child, top.key, handle, "{}"), 0);
+        cr_assert_eq(read_as(&top, top.key, handle), 0);
+        cr_assert_eq(write_as(&child, top.key, handle, "1"), HANDLE_E_TYPE);
+        cr_assert_eq(handle_close(&p, handle, &d), 0);
+        cr_assert_eq(read_as(&child, top.key, handle), HANDLE_E_STALE);
+        cr_assert_eq(open_as(&child, top.key, top.region, "none such", ignored), HANDLE_E_UNDECLARED);
+        cr_assert_eq(read_as(&stranger, stranger.key, handle), HANDLE_E_KEY);
+        cr_assert_eq(open_as(&stranger, top.key, top.region, "plan", ignored), HANDLE_E_SCOPE);
+        cr_expect_str_eq(of_child.text,
+                         "issued:plan>.0 dereferenced:plan>.0 dereferenced:plan>w.1 refused/schema:plan>.0 closed:plan>.0 refused/stale>.0 refused/undeclared_section>.0 ");
+        cr_expect_str_eq(of_top.text, "issued:plan<.0 dereferenced:plan<.0 dereferenced:plan<w.1 dereferenced:plan.1 refused/schema:plan<.0 closed:plan<.0 refused/stale<.0 "
+                                      "refused/undeclared_section<.0 refused/bad_key<.0 refused/key_scope<.0 ");
+        cr_expect_str_eq(of_stranger.text, "refused/bad_key>.0 refused/key_scope>.0 ");
+        vault_unbind(top.v);
+        *of_top.text = 0;
+        cr_assert_eq(read_as(&child, top.key, handle), HANDLE_E_STALE);
+        cr_expect_str_eq(of_top.text, "", "its record was made when its handles were unbound");
+        vault_free(child.v);
+        vault_free(stranger.v);
+        vault_free(top.v);
+}
+
+typedef struct Elsewhere {
+        const Instance *of;
+        const char *handle;
+        int codes[4];
+        Told told;
+} Elsewhere;
+
+static void *elsewhere(void *userdata) {
+        Elsewhere *e = userdata;
+        Instance mine = instance(KEY_SCOPE_INVOCATION, NULL);
+        char ignored[HANDLE_TEXT_MAX];
+
+        vault_trace_to(mine.v, tell, &e->told);
+        e->codes[0] = read_as(&mine, mine.key, e->handle);
+        e->codes[1] = read_as(&mine, e->of->key, e->handle);
+        e->codes[2] = open_as(&mine, NULL, e->of->region, "plan", ignored);
+        for (int i = 0; i < 100; i++)
+                e->codes[3] |= write_as(&mine, mine.key, e->handle, "{}");
+        vault_free(mine.v);
+        return NULL;
+}
+
+// I-75, I-8: a handle of a region that another thread of the same process has is another region's, and not one that is stale; both records say who tried.
+Test(vault, a_region_of_another_thread) {
+        Instance a = instance(KEY_SCOPE_TREE, NULL), gone = instance(KEY_SCOPE_INVOCATION, NULL);
+        char handle[HANDLE_TEXT_MAX];
+        Elsewhere e = {.of = &a, .handle = handle};
+        Told told = {""};
+        pthread_t thread;
+
+        vault_trace_to(a.v, tell, &told);
+        cr_assert_eq(open_as(&a, a.key, a.region, "plan", handle), 0);
+        cr_assert_eq(pthread_create(&thread, NULL, elsewhere, &e), 0);
+        cr_assert_eq(pthread_join(thread, NULL), 0);
+        cr_expect_eq(e.codes[0], HANDLE_E_KEY);
+        cr_expect_eq(e.codes[1], HANDLE_E_SCOPE, "the right key serves nobody there");
+        cr_expect_eq(e.codes[2], HANDLE_E_KEY);
+        cr_expect_eq(e.codes[3], HANDLE_E_KEY);
+        cr_expect(strncmp(e.told.text, "refused/bad_key>.0 refused/key_scope>.0 refused/bad_key>.0 ", 58) == 0, "%s", e.told.text);
+        vault_unbind(a.v);
+        cr_expect(strncmp(told.text, "issued:plan.0 unbound:plan.0 refused/bad_key<.0 refused/key_scope<.0 refused/bad_key<.0 ", 86) == 0, "%s", told.text);
+        cr_expect(strstr(told.text, "refused/bad_key<.0+ "), "what had no room is counted: %s", told.text);
+        vault_free(a.v);
+        vault_free(gone.v);
 }
 
 Test(vault, refused_declarations) {

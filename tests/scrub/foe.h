@@ -47,6 +47,7 @@ void way_thread_queue(int n);
 void way_thread_waiting(int n);
 void way_leader_gone(int n);
 void way_sent_urgent(int n);
+void way_read_urgent(int n);
 void way_call(int n);
 void way_together(int how);
 void way_call_socket(int n);

@@ -460,6 +460,18 @@ def pipe_of_the_host():
     judge(r.receipt, MB)
 
 
+def read_out_of_band():
+    """Descriptors that nobody can take any more are not read for until the supervisor gives the guard up, which is after ten seconds."""
+    policy = os.path.join(DIR, "five-seconds.json")
+    with open(policy, "w", encoding="utf-8") as f:
+        json.dump({"version": 1, "bounds": {"cancel_bound": {"floor": "5s"}}}, f)
+    r = run("--tier", O.tier, "--memory", "200m", "--policy", policy, "--exec", FOE, "read-urgent", 8)
+    same((r.code, r.receipt["outcome"], r.receipt["teardown"]["bound_usec"]), (0, "exited", 5000000), r)
+    judge(r.receipt, 0, missed=["file"])
+    same([e for e in log("--region", r.receipt["region"]) if e["type"] == "region.bound_passed"], [])
+
+
+rows.append(("read-urgent", read_out_of_band))
 # An empty message that was looked at before is not seen, whatever else is seen twice, or lies in another socket; and of sockets in a socket there can be too many.
 rows += [("sent-seen", out_of_sight("sent-seen", 0)), ("sent-seen-nested", out_of_sight("sent-seen", 1)), ("sent-wide", out_of_sight("sent-wide", 600)),
          ("shared-exec", shared_memory_goes_with_its_image), ("kill-at-exit", killed_at_exit), ("in-the-window", killed_between_exit_and_its_stop), ("thread-exec", killed_while_a_thread_executes),

@@ -422,6 +422,20 @@ static void way_shared_absent(const char *arg) {
         mprotect(p, MB, arg[0] == 'r' ? PROT_READ : PROT_READ | PROT_WRITE);
 }
 
+/* Five pages of many, written by a process that has ended: in no page table, and so are all those that nobody ever touched. */
+static void way_shared_sparse(const char *arg) {
+        static const size_t pages[] = {0, 1, 17, 5000, 64 * MB / 4096 - 1};
+        char *p = area(64 * MB, PROT_READ | PROT_WRITE, MAP_SHARED);
+
+        if (fork() == 0) {
+                for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++)
+                        plant(p + pages[i] * 4096, 4096);
+                _exit(0);
+        }
+        while (wait(NULL) > 0)
+                ;
+}
+
 static void way_file(const char *arg) {
         int fd = open(arg, O_RDWR | O_CREAT | O_TRUNC, 0600);
         char *p;
@@ -520,7 +534,7 @@ static const struct {
         {"spin", way_spin},     {"stop", way_stop},       {"signal", way_signal}, {"threads", way_threads}, {"leader", way_leader},
         {"protect", way_protect}, {"lock", way_lock},     {"huge", way_huge},     {"areas", way_areas},   {"big", way_big},
         {"zero-page", way_zero_page}, {"fork", way_fork}, {"orphan", way_orphan}, {"storm", way_storm}, {"twins", way_twins},   {"exec", way_exec},
-        {"vfork", way_vfork},   {"thread-exec", way_thread_exec}, {"told", way_told}, {"locks", way_locks}, {"shared", way_shared}, {"shared-absent", way_shared_absent},
+        {"vfork", way_vfork},   {"thread-exec", way_thread_exec}, {"told", way_told}, {"locks", way_locks}, {"shared", way_shared}, {"shared-absent", way_shared_absent}, {"shared-sparse", way_shared_sparse},
         {"file", way_file},     {"file-kept", way_file_kept}, {"sent", way_sent}, {"register", way_register}, {"huge-fork", way_huge_fork}, {"reserve", way_reserve},
 };
 

@@ -76,6 +76,9 @@ Test(guard_tree, shared_memory_is_left_to_the_last_process) {
                 run(&g, "shared-absent", "w");
                 cr_expect(g.evidence->shared_bytes == MB, "%lu", g.evidence->shared_bytes);
                 guarded_end(&g);
+                run(&g, "shared-sparse", ""); /* */
+                cr_expect(g.evidence->shared_bytes == 5 * 4096 && guarded_missed(&g) == 0, "%lu, %lu missed", g.evidence->shared_bytes, guarded_missed(&g));
+                guarded_end(&g);
         }
 }
 

@@ -3,9 +3,13 @@
 
 usage: doctor.py LETHE
 """
+import ctypes
+import errno
 import json
 import os
+import resource
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -17,8 +21,18 @@ temp = os.environ["TMPDIR"]
 cases = []
 
 
-def run(*argv, user=None, env=None):
-    before = None
+def without_openat2():
+    """As RestrictSUIDSGID= of a unit has it: the call is not implemented."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    steps = [(0x20, 0, 0, 0), (0x15, 0, 1, 437), (0x06, 0, 0, 0x00050000 | errno.ENOSYS), (0x06, 0, 0, 0x7FFF0000)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *s) for s in steps))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(code)))
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0):
+        os._exit(99)
+
+
+def run(*argv, user=None, env=None, around=None):
+    before = around
     if user is not None:
         def before():
             os.setgroups([])
@@ -34,10 +48,14 @@ def case(name, good, told=""):
 
 
 litter = set(os.listdir("/tmp"))
+os.chmod(temp, 0o755)
+os.mkdir(temp + "/own")
 users = [None] + ([65534] if os.geteuid() == 0 else [])
 for user in users:
     who = "another user" if user else "this user"
-    code, out, err = run("--json", "--store", temp + "/new", user=user)
+    if user:
+        os.chown(temp + "/own", user, user)
+    code, out, err = run("--json", "--store", temp + "/own/new", user=user, env={"HOME": temp + "/own"})
     report = json.loads(out)
     by = {c["name"]: c for c in report["checks"]}
     case(f"{who}: one object", report["version"] == 1 and not err, (out, err))
@@ -46,18 +64,40 @@ for user in users:
     case(f"{who}: what is not right has a fix", all(c["fix"] for c in report["checks"] if c["status"] in ("warn", "fail")), out)
     case(f"{who}: all that was promised is looked at",
          {"landlock", "seccomp-notify", "namespace-user", "namespace-net", "core-pattern", "swap", "init-on-free", "yama", "max-user-namespaces",
-          "worker", "budget-memory", "budget-processes", "store", "anchor", "tier-namespaces", "tier-landlock"} <= set(by), sorted(by))
-    case(f"{who}: the store was not made", not os.path.exists(temp + "/new"))
+          "worker", "policy", "socket", "run", "budget-memory", "budget-processes", "store", "anchor", "tier-namespaces", "tier-landlock"} <= set(by), sorted(by))
+    case(f"{who}: the store was not made", not os.listdir(temp + "/own"), os.listdir(temp + "/own"))
 code, out, err = run("--store", temp + "/new")
 says = ("ok    landlock",) if "landlock" in TIERS else ("note  landlock", "fix: Linux 6.12")
 case("text", code == 0 and "Regions of this user run in tier namespaces" in out and all(s in out for s in says), (code, out))
 open(temp + "/file", "w").close()
 code, out, err = run("--json", "--store", temp + "/file/store")
 store = {c["name"]: c for c in json.loads(out)["checks"]}["store"]
-case("a store that cannot be written", store["status"] == "warn" and temp + "/file/store" in store["value"] and code == 0, out)
+# A-67: where every run would fail the last line says so, and why.
+case("a store that cannot be written", store["status"] == "fail" and temp + "/file/store" in store["value"] and code == 1, out)
+code, out, err = run("--store", temp + "/file/store")
+case("it is named as the cause", code == 1 and out.splitlines()[-1].startswith("No region can run here: store (" + temp + "/file/store (--store): "), out)
+code, out, err = run("--json", env={"LETHE_STORE": "/proc/none"})
+by = {c["name"]: c for c in json.loads(out)["checks"]}
+case("a store that nobody can make", code == 1 and json.loads(out)["tier"] is None and "fail" in (by["run"]["status"], by["store"]["status"]), out)
+# A-65: which places, and why those.
+code, out, err = run("--json", env={"LETHE_STORE": temp + "/s", "LETHE_ANCHOR": temp + "/a", "LETHE_SOCKET": temp + "/k"})
+by = {c["name"]: c["value"] for c in json.loads(out)["checks"]}
+case("places and from where they are", (by["store"], by["anchor"], by["socket"]) == (temp + "/s (LETHE_STORE)", temp + "/a (LETHE_ANCHOR)", temp + "/k (LETHE_SOCKET): no daemon") and
+     by["run"] == "works" and code == 0, by)
+with open(temp + "/policy.json", "w") as f:
+    f.write("{")
+code, out, err = run("--json", env={"LETHE_POLICY": temp + "/policy.json"})
+by = {c["name"]: c for c in json.loads(out)["checks"]}
+case("a policy that is not in order", code == 1 and by["policy"]["status"] == "fail" and temp + "/policy.json" in by["policy"]["value"], out)
+code, out, err = run("--json", around=lambda: resource.setrlimit(resource.RLIMIT_AS, (48 << 20, 48 << 20)))
+by = {c["name"]: c for c in json.loads(out)["checks"]}
+case("a limit of address space", by["limit-around"]["value"].startswith("RLIMIT_AS is ") and code == (by["run"]["status"] != "ok"), (code, out))
+code, out, err = run("--json", around=without_openat2)
+by = {c["name"]: c for c in json.loads(out)["checks"]}
+case("a filter around us is no old kernel", code == 1 and "filter" in by["filter-around"]["value"] and "RestrictSUIDSGID=" in by["filter-around"]["fix"], (code, out))
 code, out, err = run("--json", env={"HOME": "", "XDG_STATE_HOME": "", "LETHE_STORE": "", "LETHE_ANCHOR": ""})
 by = {c["name"]: c for c in json.loads(out)["checks"]}
-case("no place for store and anchor", by["store"]["status"] == "warn", out)
+case("no place for store and anchor", by["store"]["status"] == "fail" and code == 1, out)
 os.makedirs(temp + "/moved/bin")
 os.makedirs(temp + "/moved/libexec/lethe")
 shutil.copy2(lethe, temp + "/moved/bin/lethe")

@@ -84,6 +84,19 @@ Test(redo_chain, killed_with_several_left) {
         }
 }
 
+/* A life that is left in the file. The thread that brings in may be at work, and what shares its commit is not left: then another one. Returns how many. */
+static unsigned leave_one(StoreFixture *f) {
+        Txn *rest = NULL;
+        unsigned n = 0;
+
+        do {
+                store_commit_rest(rest);
+                cr_assert_eq(live_ahead(f->store, &rest, &f->d), 0, "%s", f->d.text);
+                n++;
+        } while (rest);
+        return n;
+}
+
 // Who waits for LMDB, and a slot, is not left: the records before it are committed with it.
 Test(redo_chain, others_bring_it_in) {
         _cleanup_store_fixture_ StoreFixture f;
@@ -106,20 +119,19 @@ Test(redo_chain, others_bring_it_in) {
         store_abort(t);
         cr_assert_eq(seen, size, "what was left is not committed with what was waited for");
         /* Nobody comes. */
-        cr_assert_eq(live_ahead(f.store, &rest, &f.d), 0);
-        cr_assert_null(rest);
-        for (int i = 0; i < 12000 && seen < size + N_ENTRIES; i++) {
+        size += leave_one(&f) * N_ENTRIES;
+        for (int i = 0; i < 12000 && seen < size; i++) {
                 usleep(10000);
                 cr_assert_eq(store_begin_at_once(f.store, &t, &f.d), 0);
                 cr_assert_eq(ledger_state(t, &seen, NULL), 0);
                 store_abort(t);
         }
-        cr_assert_eq(seen, size + N_ENTRIES, "it stays where it is");
+        cr_assert_eq(seen, size, "it stays where it is");
         /* Closed. */
         settle_after_usec = UINT_MAX;
-        cr_assert_eq(live_ahead(f.store, &rest, &f.d), 0);
+        size += leave_one(&f) * N_ENTRIES;
         store_fixture_close(&f);
         cr_assert_eq(unlink(file_in(&f, "redo")), 0);
         store_fixture_open(&f, STORE_READ);
-        cr_assert_eq(size_of(f.store), size + 2 * N_ENTRIES, "a store that is closed leaves something in the file");
+        cr_assert_eq(size_of(f.store), size, "a store that is closed leaves something in the file");
 }

@@ -15,6 +15,8 @@ import sys
 import tempfile
 import time
 
+from orphans import below
+
 LETHE = os.path.abspath(sys.argv[1])
 DIR = tempfile.mkdtemp(prefix="fault-")
 ENV = {"PATH": "/usr/bin:/bin", "HOME": DIR, "LETHE_STORE": DIR + "/store", "LETHE_ANCHOR": DIR + "/anchor"}
@@ -50,17 +52,6 @@ def calls():
         now = collections.Counter(re.match(r"[a-z_0-9]+", l).group() for l in open(path, errors="replace") if re.match(r"[a-z_0-9]+\(", l))
         n |= now
     return n
-
-
-def below():
-    while True:
-        try:
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                break
-        except ChildProcessError:
-            break
-    with open("/proc/self/task/%d/children" % os.getpid()) as f:
-        return f.read().split()
 
 
 def check(what, r):

@@ -16,6 +16,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from orphans import below  # noqa: E402
 from tiers import TIERS  # noqa: E402
 
 LETHE, WRITER = map(os.path.abspath, sys.argv[1:3])
@@ -51,18 +52,6 @@ def must(*argv):
     if r.returncode != 0:
         raise AssertionError("lethe %s: exit %d: %s %s" % (" ".join(argv), r.returncode, r.stdout[-800:], r.stderr[-800:]))
     return r.stdout
-
-
-def below():
-    """What became our child because its parent died: workers, and what escaped from a region."""
-    while True:
-        try:
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                break
-        except ChildProcessError:
-            break
-    with open("/proc/self/task/%d/children" % os.getpid()) as f:
-        return f.read().split()
 
 
 def traces():

@@ -2,10 +2,10 @@
 
 # The options of each verb, and the words that may follow it.
 declare -A _lethe_options=(
-        [audit]="--anchor --json --scope --since --skill --store --until"
+        [audit]="--anchor --json --last --scope --since --skill --store --until"
         [canon]="--anchor --bucket --json --scope --state --store"
         [capacity]="--anchor --json --policy --store"
-        [certificate]="--anchor --json --key --output --public-key --store --verify"
+        [certificate]="--anchor --json --key --last --output --public-key --store --verify"
         [checkpoint]="--anchor --json --store"
         [compact]="--anchor --json --store"
         [context]="--anchor --json --lane --query --scope --store"
@@ -14,30 +14,30 @@ declare -A _lethe_options=(
         [eval]="--curve --json --masked --pairs --plain --svg --titles"
         [export]="--anchor --json --store"
         [kernel]="--anchor --at --base --json --resolve --scope --store"
-        [kill]="--anchor --store --wait"
-        [log]="--anchor --follow --json --region --since --store --type"
+        [kill]="--anchor --discard --last --store --wait"
+        [log]="--anchor --follow --json --last --region --since --store --type"
         [memory]="--anchor --cascade --check --depth --expect --id --incoming --json --limit --reason --refs --scope --socket --store --type"
         [metrics]="--anchor --json --store --textfile"
         [note]="--agent --anchor --drop --json --role --scope --store"
         [pending]="--all --anchor --json --most --reason --scope --store"
-        [promote]="--advisor --anchor --batch --delta --json --most --policy --set --store --tau"
+        [promote]="--advisor --anchor --batch --delta --json --last --most --policy --set --store --tau"
         [prove]="--anchor --json --output --store"
-        [ps]="--anchor --json --store"
+        [ps]="--all --anchor --json --store"
         [rebuild]="--anchor --json --store"
         [report]="--anchor --json --output --scope --since --skill --store --until"
-        [run]="--anchor --connect --cpu-time --discipline --dry-run --entry --env --exec --file-size --foreign --json --memory --network --no-serve --nofile --output-limit --pids-limit --policy --proc --promote --quiet --receipt --scratch --socket --store --tier --timeout --verbose --volume --workdir"
+        [run]="--anchor --connect --cpu-time --discipline --dry-run --entry --env --exec --file-size --foreign --idle --json --memory --name --network --no-serve --nofile --output-limit --pids-limit --policy --proc --promote --quiet --receipt --scratch --socket --store --tier --timeout --verbose --volume --workdir"
         [scope]="--anchor --json --reason --store"
         [serve]="--anchor --drain --max-clients --max-queued --max-running --policy --reload --replace --socket --store"
         [skill]="--anchor --json --policy --store"
         [slot]="--anchor --arbitrate --count --expect --json --schema --store --version"
-        [trace]="--anchor --json --region --scope --since --skill --store --until"
+        [trace]="--anchor --json --last --region --scope --since --skill --store --until"
         [validate]="--json --policy"
         [verify]="--anchor --json --store"
         [version]=""
-        [why]="--anchor --json --store"
+        [why]="--anchor --json --last --store"
 )
 declare -A _lethe_words=(
-        [audit]="regions"
+        [audit]="regions touched derived"
         [canon]="list show history"
         [digest]="run passes why"
         [eval]="identity"
@@ -73,7 +73,7 @@ _lethe() {
                 COMPREPLY=($(compgen -W "${_lethe_words[$verb]}" -- "$word"))
         elif [ "$verb" = audit ] && [ "$before" = regions ]; then
                 COMPREPLY=($(compgen -W "unreleased unproved late breached recovered weaker relaxed" -- "$word"))
-        elif [ "$before" = --region ] || [[ $verb =~ ^(why|certificate|kill)$ && $before != -* ]]; then
+        elif [ "$before" = --region ] || [[ $verb =~ ^(why|certificate|kill)$ && $before != -* ]] || [[ $verb == audit && $before == derived ]]; then
                 COMPREPLY=($(compgen -W "$(_lethe_regions)" -- "$word"))
         else
                 compopt -o default 2>/dev/null

@@ -38,12 +38,13 @@ complete -c lethe -n __fish_use_subcommand -f -a why -d 'tell how a region ended
 function __lethe_regions
         lethe log --type region.allocated 2>/dev/null | tail -n 200 | awk '{ print $3 }'
 end
-complete -c lethe -n '__fish_seen_subcommand_from why certificate kill' -a '(__lethe_regions)'
+complete -c lethe -n '__fish_seen_subcommand_from why certificate kill derived' -a '(__lethe_regions)'
 complete -c lethe -n '__fish_seen_subcommand_from regions' -a 'unreleased unproved late breached recovered weaker relaxed'
 
 complete -c lethe -n '__fish_seen_subcommand_from audit' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
-complete -c lethe -n '__fish_seen_subcommand_from audit' -a regions
+complete -c lethe -n '__fish_seen_subcommand_from audit' -a 'regions touched derived'
 complete -c lethe -n '__fish_seen_subcommand_from audit' -l json -d 'the report as one object'
+complete -c lethe -n '__fish_seen_subcommand_from audit' -l last -d 'the region of the invocation that ended last'
 complete -c lethe -n '__fish_seen_subcommand_from audit' -l scope -x -a 'invocation invocation-tree' -d 'regions: only of this key scope'
 complete -c lethe -n '__fish_seen_subcommand_from audit' -l since -x -d 'regions: allocated then or later'
 complete -c lethe -n '__fish_seen_subcommand_from audit' -l skill -x -d 'regions: only of this skill'
@@ -62,6 +63,7 @@ complete -c lethe -n '__fish_seen_subcommand_from certificate' -l output -r
 complete -c lethe -n '__fish_seen_subcommand_from certificate' -l public-key -r -d 'with --verify: the key in this file; no store is needed'
 complete -c lethe -n '__fish_seen_subcommand_from certificate' -l store -r -d 'the store (default: $LETHE_STORE, else the XDG state folder)'
 complete -c lethe -n '__fish_seen_subcommand_from certificate' -l verify -r -d 'check a certificate with this store'\''s key'
+complete -c lethe -n '__fish_seen_subcommand_from certificate' -l last -d 'the region of the invocation that ended last'
 
 complete -c lethe -n '__fish_seen_subcommand_from checkpoint' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
 complete -c lethe -n '__fish_seen_subcommand_from checkpoint' -l json -d 'one object: origin, size, root, vkey, note'
@@ -89,6 +91,7 @@ complete -c lethe -n '__fish_seen_subcommand_from log' -l region -x -a '(__lethe
 complete -c lethe -n '__fish_seen_subcommand_from log' -l since -r -d 'from this entry on'
 complete -c lethe -n '__fish_seen_subcommand_from log' -l store -r -d 'the store (default: $LETHE_STORE, else the XDG state folder)'
 complete -c lethe -n '__fish_seen_subcommand_from log' -l type -r -d 'only this type, such as slot.written; may be given several times'
+complete -c lethe -n '__fish_seen_subcommand_from log' -l last -d 'the region of the invocation that ended last'
 
 complete -c lethe -n '__fish_seen_subcommand_from metrics' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
 complete -c lethe -n '__fish_seen_subcommand_from metrics' -l json -d 'the same as one object'
@@ -124,6 +127,7 @@ complete -c lethe -n '__fish_seen_subcommand_from trace' -l since -r -d 'regions
 complete -c lethe -n '__fish_seen_subcommand_from trace' -l skill -r -d 'only regions of this skill'
 complete -c lethe -n '__fish_seen_subcommand_from trace' -l store -r -d 'the store (default: $LETHE_STORE, else the XDG state folder)'
 complete -c lethe -n '__fish_seen_subcommand_from trace' -l until -r -d 'regions allocated before'
+complete -c lethe -n '__fish_seen_subcommand_from trace' -l last -d 'the region of the invocation that ended last'
 
 complete -c lethe -n '__fish_seen_subcommand_from validate' -l json -d 'print JSON'
 complete -c lethe -n '__fish_seen_subcommand_from validate' -l policy -r -d 'the policy file (default: $LETHE_POLICY, else the usual places)'
@@ -146,6 +150,7 @@ complete -c lethe -n '__fish_seen_subcommand_from run' -l entry -r -d 'the manif
 complete -c lethe -n '__fish_seen_subcommand_from run' -l env -r -d 'a variable of the environment; NAME alone passes the caller'\''s on'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l exec -r -d 'a program instead of a skill; what follows is its own'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l file-size -r -d 'the largest file'
+complete -c lethe -n '__fish_seen_subcommand_from run' -l idle -r -d 'end it when for so long it neither reads, writes nor computes'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l json -d 'with --dry-run: as JSON'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l memory -r -d 'of the whole process tree, with its scratch'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l network -r -d 'none, private or host (default: none)'
@@ -167,6 +172,7 @@ complete -c lethe -n '__fish_seen_subcommand_from run' -l timeout -r -d 'wall ti
 complete -c lethe -n '__fish_seen_subcommand_from run' -l verbose -d 'say a line also when all went well'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l volume -r -d 'a file or folder of the host, read-only unless rw is said'
 complete -c lethe -n '__fish_seen_subcommand_from run' -l workdir -r -d 'working folder in the region (default: /work)'
+complete -c lethe -n '__fish_seen_subcommand_from run' -l name -x -d 'by which other verbs find the region'
 
 complete -c lethe -n '__fish_seen_subcommand_from serve' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
 complete -c lethe -n '__fish_seen_subcommand_from serve' -l drain -x -d 'how long SIGTERM waits for those that run'
@@ -179,16 +185,20 @@ complete -c lethe -n '__fish_seen_subcommand_from serve' -l replace -d 'take the
 complete -c lethe -n '__fish_seen_subcommand_from serve' -l socket -r -d 'where it listens'
 complete -c lethe -n '__fish_seen_subcommand_from serve' -l store -r -d 'the store (default: $LETHE_STORE, else the XDG state folder)'
 complete -c lethe -n '__fish_seen_subcommand_from kill' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
+complete -c lethe -n '__fish_seen_subcommand_from kill' -l discard -d 'nothing that the invocation proposed is kept'
 complete -c lethe -n '__fish_seen_subcommand_from kill' -l store -r -d 'the store (default: $LETHE_STORE, else the XDG state folder)'
 complete -c lethe -n '__fish_seen_subcommand_from kill' -l wait -d 'return only when the region'\''s end is recorded'
+complete -c lethe -n '__fish_seen_subcommand_from kill' -l last -d 'the youngest region that is alive'
 
 complete -c lethe -n '__fish_seen_subcommand_from ps' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
 complete -c lethe -n '__fish_seen_subcommand_from ps' -l json -d 'one object a line'
 complete -c lethe -n '__fish_seen_subcommand_from ps' -l store -r -d 'the store (default: $LETHE_STORE, else the XDG state folder)'
+complete -c lethe -n '__fish_seen_subcommand_from ps' -l all -s a -d 'also those that have ended, and how'
 
 complete -c lethe -n '__fish_seen_subcommand_from why' -l anchor -r -d 'the checkpoint copy that the store must not be behind'
 complete -c lethe -n '__fish_seen_subcommand_from why' -l json -d 'as JSON'
 complete -c lethe -n '__fish_seen_subcommand_from why' -l store -r -d 'the store (default: $LETHE_STORE, else the XDG state folder)'
+complete -c lethe -n '__fish_seen_subcommand_from why' -l last -d 'the region of the invocation that ended last'
 
 complete -c lethe -n '__fish_seen_subcommand_from note' -a 'begin add list runs end'
 complete -c lethe -n '__fish_seen_subcommand_from note' -l agent -r -d 'whose run it is'
@@ -222,6 +232,7 @@ complete -c lethe -n '__fish_seen_subcommand_from promote' -l anchor -r -d 'the 
 complete -c lethe -n '__fish_seen_subcommand_from promote' -l batch -r -d 'N notes in one transaction, 1 to 64 (default: 64; with an advisor 1)'
 complete -c lethe -n '__fish_seen_subcommand_from promote' -l delta -r -d 'and ahead of the second by at least X (0 to 1)'
 complete -c lethe -n '__fish_seen_subcommand_from promote' -l json -d 'one object a note, then one with the sums'
+complete -c lethe -n '__fish_seen_subcommand_from promote' -l last -d 'the region of the invocation that ended last'
 complete -c lethe -n '__fish_seen_subcommand_from promote' -l most -r -d 'at most N notes'
 complete -c lethe -n '__fish_seen_subcommand_from promote' -l policy -r -d 'the policy file (default: $LETHE_POLICY, else the usual places)'
 complete -c lethe -n '__fish_seen_subcommand_from promote' -l set

@@ -144,8 +144,10 @@ static bool held(Guard *g, const Space *s) {
         if (g->scrub || !(g->frozen || (g->hold && s->program)))
                 return false;
         if (s->program && !g->frozen && !g->program_told) {
-                ptrace(PTRACE_GETEVENTMSG, s->last->pid, NULL, &code);
-                order_tell(g, GUARD_ENDING, 0, (int)code);
+                if (ptrace(PTRACE_GETEVENTMSG, s->last->pid, NULL, &code) == 0)
+                        order_tell(g, GUARD_ENDING, 0, (int)code);
+                else /* how it ended is not known, and not made up */
+                        order_lose(g);
                 g->program_told = true;
         }
         return true;

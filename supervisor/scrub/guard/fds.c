@@ -12,6 +12,7 @@ bool fds_open(Fds *f, pid_t pid) {
         char path[64];
 
         f->n = f->at = 0;
+        f->failed = false;
         snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
         f->folder = openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         return f->folder >= 0;
@@ -24,6 +25,7 @@ const char *fds_next(Fds *f) {
                 if (f->at >= f->n) {
                         f->at = 0;
                         f->n = syscall(SYS_getdents64, f->folder, f->bytes, sizeof(f->bytes));
+                        f->failed |= f->n < 0;
                         if (f->n <= 0)
                                 return NULL;
                         continue;

@@ -82,7 +82,13 @@ bool files_kept(const Guard *g, dev_t dev, ino_t ino) {
 int files_keep_fd(Guard *g, int fd) {
         struct stat st;
 
-        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink > 0 || st.st_dev != g->scratch_dev) {
+        if (fstat(fd, &st) < 0) {
+                int e = -errno;
+
+                close(fd);
+                return e;
+        }
+        if (!S_ISREG(st.st_mode) || st.st_nlink > 0 || st.st_dev != g->scratch_dev) {
                 close(fd);
                 return 0;
         }
@@ -156,10 +162,15 @@ void files_miss(Guard *g, const struct stat *st) {
 }
 
 void files_keep_link(Guard *g, const char *link) {
-        struct stat st;
+        struct stat st = {};
         int fd, below;
 
-        if (stat(link, &st) < 0 || st.st_dev != g->scratch_dev || st.st_nlink > 0 || !S_ISREG(st.st_mode) ||
+        if (stat(link, &st) < 0) {
+                if (errno != ENOENT) /* closed since */
+                        files_miss(g, &st);
+                return;
+        }
+        if (st.st_dev != g->scratch_dev || st.st_nlink > 0 || !S_ISREG(st.st_mode) ||
             files_kept(g, st.st_dev, st.st_ino))
                 return;
         below = files_below_scratch(g, link);
@@ -210,6 +221,8 @@ void files_keep(Guard *g, const Task *t) {
                 snprintf(path, sizeof(path), "/proc/%d/fd/%.20s", (int)t->pid, name);
                 files_keep_link(g, path);
         }
+        if (fds.failed)
+                files_miss(g, &(struct stat){});
         fds_close(&fds);
         /* What it executes, also when nothing of that is mapped any more. */
         snprintf(path, sizeof(path), "/proc/%d/exe", (int)t->pid);

@@ -13,9 +13,18 @@
 void order_tell(Guard *g, GuardKind kind, int error, int code) {
         const GuardAnswer a = {.version = GUARD_VERSION, .kind = kind, .error = error, .code = code};
 
+        int n;
+
         /* When nobody listens any more, the end of the socket says so. */
-        while (send(g->control, &a, sizeof(a), MSG_NOSIGNAL) < 0 && errno == EINTR)
-                ;
+        do
+                n = (int)send(g->control, &a, sizeof(a), MSG_NOSIGNAL);
+        while (n < 0 && errno == EINTR);
+        if (n < 0 && errno != EPIPE && errno != ECONNRESET)
+                order_lose(g);
+}
+
+void order_lose(Guard *g) {
+        shutdown(g->control, SHUT_RDWR);
 }
 
 static void take_fds(struct msghdr *m, int fds[static GUARD_ATTACH_FDS]) {

@@ -34,12 +34,12 @@ void pause_start(Guard *g, pid_t by, unsigned flags, uint32_t serial) {
                         if (pause_covers(g, t) && t->state <= TASK_RUNNING) {
                                 others++;
                                 if (t->state == TASK_RUNNING)
-                                        ptrace(PTRACE_INTERRUPT, t->pid, NULL, NULL);
+                                        trace_request(t, PTRACE_INTERRUPT, 0);
                         }
         g->pause.alone = flags & GUARD_EXECUTES && waits->space->users == 1;
         others += flags & GUARD_EVERYBODY && (g->n_leaving > 0 || g->ending); /* they have their pages still */
         if (others > 0 || flags & GUARD_EXECUTES)
-                ptrace(PTRACE_INTERRUPT, by, NULL, NULL);
+                trace_request(waits, PTRACE_INTERRUPT, 0);
         if (others > 0)
                 return;
         g->pause.told = true;

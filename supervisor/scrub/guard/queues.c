@@ -246,7 +246,15 @@ static bool look_begin(Guard *g) {
         return false;
 }
 
+static bool is_stream(int fd) {
+        socklen_t n = sizeof(int);
+        int type = 0;
+
+        return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0 && type == SOCK_STREAM;
+}
+
 static void look_through(Guard *g, int fd) {
+        const bool stream = is_stream(fd);
         int from = 0, off = -1, in_line = 0;
         socklen_t n_in_line = sizeof(in_line);
         ssize_t got = 0;
@@ -254,7 +262,8 @@ static void look_through(Guard *g, int fd) {
         getsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &in_line, &n_in_line);
         take_all_in_line(fd);
         for (unsigned n = 0; n < EMPTY_MAX && got < (ssize_t)sizeof(chunk) * LOOK_CHUNKS; n++) {
-                if (setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof(from)) < 0 || (got = receive(g, fd, MSG_PEEK, false)) < 0)
+                if (setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof(from)) < 0 || (got = receive(g, fd, MSG_PEEK, false)) < 0 ||
+                    (got == 0 && stream)) /* its end */
                         break;
                 from += (int)got;
         }
@@ -407,13 +416,16 @@ static void take_waiting(Guard *g, int fd) {
 }
 
 static uint64_t clear_socket(Guard *g, int fd, const int own[2]) {
+        const bool stream = is_stream(fd);
         uint64_t all = 0;
         ssize_t n;
 
         take_waiting(g, fd);
         take_all_in_line(fd);
-        /* 0 is the end of a stream, or an empty message before others: behind however many there may be descriptors. */
-        for (unsigned empty = 0; (empty < EMPTY_MAX || (empty < EMPTY_MOST && own_lie_in(fd) > 0)) && (n = receive(g, fd, 0, true)) >= 0; empty += n == 0) {
+        /* 0 is the end of a stream, also where a byte was read out of band and its descriptors are still there; or an empty message before others: behind
+         * however many there may be descriptors. */
+        for (unsigned empty = 0; (empty < EMPTY_MAX || (empty < EMPTY_MOST && own_lie_in(fd) > 0)) && (n = receive(g, fd, 0, true)) >= 0 && (n > 0 || !stream);
+             empty += n == 0) {
                 all += (uint64_t)n;
                 for (int i = 0; i < 2; i++)
                         if (send(own[0], zeros, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)

@@ -2,6 +2,8 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <linux/audit.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -9,6 +11,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#define GET_SYSCALL_INFO 0x420e /* Linux 5.3 */
+#define X32_CALL 0x40000000
 #define PATTERN 0xa5 /* not what the registers hold at a start: those the processor does not even save */
 
 #if defined(__x86_64__)
@@ -153,6 +157,14 @@ static bool is_one_of(long call, const int *calls, size_t n) {
         return false;
 }
 
+/* Calls of which the kernel sends SIGXFSZ at the limit of a file's size; anybody can send that, too. */
+static bool makes_longer(long call) {
+        static const int calls[] = {SYS_write, SYS_writev, SYS_pwrite64, SYS_pwritev, SYS_pwritev2, SYS_truncate,
+                                    SYS_ftruncate, SYS_fallocate, SYS_sendfile, SYS_splice,  SYS_copy_file_range};
+
+        return is_one_of(call, calls, sizeof(calls) / sizeof(*calls));
+}
+
 /* The descriptor's number is free: another task closed it while the call went on. */
 static bool is_closed(pid_t pid, long fd) {
         char path[64], target;
@@ -181,6 +193,20 @@ static bool holds_file(pid_t pid, long call) {
                (is_one_of(call, one, sizeof(one) / sizeof(*one)) && is_closed(pid, first_argument(pid)));
 }
 
+/* Of a 32-bit or x32 call the filter makes SIGSYS; anybody can send that. */
+static bool is_foreign(pid_t pid, long call) {
+#if defined(__x86_64__)
+        const uint32_t native = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+        const uint32_t native = AUDIT_ARCH_AARCH64;
+#endif
+        uint32_t told[6] = {0}; /* what PTRACE_GET_SYSCALL_INFO tells of any stop: kind, architecture, two addresses */
+
+        if (native == AUDIT_ARCH_X86_64 && call >= 0 && call & X32_CALL)
+                return true;
+        return ptrace(GET_SYSCALL_INFO, pid, (void *)sizeof(told), told) > 0 && told[1] != native;
+}
+
 /* A signal that ends one thread ends all of them. Else it is the call itself: exit(2) is for one thread. */
 Ends regs_how_it_ends(const Guard *g, pid_t pid, bool *ret_made, bool *ret_held, bool *ret_executes) {
         unsigned long code = 0;
@@ -189,7 +215,12 @@ Ends regs_how_it_ends(const Guard *g, pid_t pid, bool *ret_made, bool *ret_held,
         *ret_made = makes_tasks(call);
         *ret_held = holds_file(pid, call);
         *ret_executes = executes(call);
-        if (g->killed || (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &code) == 0 && code & 0x7f))
+        ptrace(PTRACE_GETEVENTMSG, pid, NULL, &code);
+        if ((code & 0x7f) == SIGSYS && is_foreign(pid, call))
+                g->evidence->facts |= GUARD_FACT_FOREIGN;
+        if ((code & 0x7f) == SIGXFSZ && makes_longer(call))
+                g->evidence->facts |= GUARD_FACT_FILE_LIMIT;
+        if (g->killed || code & 0x7f)
                 return ENDS_KILLED;
         return call == SYS_exit_group ? ENDS_GROUP : ENDS_ALONE;
 }

@@ -19,6 +19,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#define CACHED_LOOKS 100   /* a microsecond each */
 #define ERESTARTSYS 512    /* errors that stay in the kernel; a tracer sees them */
 #define ERESTARTNOINTR 513
 enum { RSI = 13, RDI = 14, RAX = 10, ORIG_RAX = 15 }; /* words of struct user */
@@ -88,10 +89,15 @@ static bool read_path(pid_t pid, Call kind, char path[static PATH_MAX]) {
         return whole;
 }
 
+/* RESOLVE_CACHED fails with EAGAIN for a name that is not in memory, and as well when anybody mounts or renames at that moment: then the next look finds it. */
 static int look_up(int folder, const char *name, uint64_t resolve) {
         struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS | resolve};
+        int fd, looks = resolve & RESOLVE_CACHED ? CACHED_LOOKS : 1;
 
-        return (int)syscall(SYS_openat2, folder, name, &how, sizeof(how));
+        do
+                fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof(how));
+        while (fd < 0 && errno == EAGAIN && --looks > 0);
+        return fd;
 }
 
 /* As the kernel has it in memory: a file system that asks somebody else, as FUSE and NFS do, is not asked. */

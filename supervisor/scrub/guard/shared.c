@@ -9,7 +9,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* As an ordinary user, what of an object is in no page table is reached only by mapping it in, holes too: up to this. */
+/* As an ordinary user, what of an object is in no page table is reached only by mapping it in. Where holes_look() cannot tell what exists, all of it is, up
+ * to this. */
 #define ABSENT_MAX (64ULL << 20)
 #define SEEN_LOG 15
 #define SEEN_BITS (1U << SEEN_LOG)
@@ -157,22 +158,29 @@ static void note_object(Guard *g, const Area *a, uint64_t bytes) {
 static void clear_through_process(Guard *g, const Area *a) {
         bool file = !(a->flags & AREA_ZERO);
         uint64_t before = file ? files_bytes(g) : 0, bytes, after;
-        Runs present = {}, absent = {};
+        Runs present = {}, absent = {}, all = {};
         WipeCount count = {};
 
-        if (scan_shared(&g->scan, a, &present, &absent) == 0) {
+        if (scan_shared(&g->scan, a, &present, &absent) < 0)
+                count.denied += a->end - a->start;
+        else if (!file && absent.bytes > 0 && holes_look(g, a, &absent, &all) == 0)
+                wipe_runs(&g->wipe, &g->scan, &all, &count);
+        else {
                 wipe_runs(&g->wipe, &g->scan, &present, &count);
                 if (absent.bytes <= ABSENT_MAX)
                         wipe_runs(&g->wipe, &g->scan, &absent, &count);
                 else
                         count.denied += absent.bytes;
-        } else
-                count.denied += a->end - a->start;
+        }
         runs_deinit(&present);
         runs_deinit(&absent);
+        runs_deinit(&all);
         g->evidence->shared_bytes += count.overwritten;
         count_wiped(g, &count);
-        bytes = overlaps_before(&g->scan, a) ? 0 : count.overwritten + count.denied + count.mismatched;
+        if (overlaps_before(&g->scan, a))
+                bytes = 0;
+        else /* of an object its length: what lies beyond was judged by nobody */
+                bytes = file ? count.overwritten + count.denied + count.mismatched : a->end - a->start;
         if (!file) {
                 note_object(g, a, bytes);
                 return;
@@ -220,10 +228,8 @@ static void keep_file(Guard *g, const Task *t, const Area *a) {
         if (files_kept(g, makedev(a->major, a->minor), a->inode))
                 return;
         fd = open_object(t->pid, a);
-        if (fd >= 0) {
-                files_keep_fd(g, fd);
+        if (fd >= 0 && files_keep_fd(g, fd) == 0)
                 return;
-        }
         if (mapped_elsewhere(g, t, a))
                 return;
         if (a->flags & AREA_SHARED && g->tier == 2)

@@ -192,6 +192,8 @@ void trace_kill_all(Guard *g);
 void trace_go_on(Guard *g, Task *t);
 /* Lets a task go on from its exit stop. */
 void trace_release(const Task *t);
+/* A task that cannot be asked is killed: it would stand, or run, where nobody waits for it (ESRCH: it is on the way to its end already). */
+void trace_request(const Task *t, unsigned request, int signal);
 
 /* pause.c: stops everybody that could use what a waiting task is about to give back. */
 void pause_start(Guard *g, pid_t by, unsigned flags, uint32_t serial);
@@ -246,6 +248,11 @@ void shared_clear(Guard *g, const Task *t);
 bool shared_any(Guard *g, const Task *t);
 /* Does the space map some? */
 bool shared_some(const Guard *g);
+
+/* holes.c: the pages of a, shared anonymous memory, that exist and do not read as zeros throughout, or are in a page table: appended to *ret_present.
+ * absent: those of scan_shared(). Returns 0; -EOPNOTSUPP where too much memory would be taken, or pages may be in swap; -EAGAIN when two looks do not
+ * agree; -errno. */
+int holes_look(Guard *g, const Area *a, const Runs *absent, Runs *ret_present);
 
 /* files.c: keeps the deleted files of the scratch that t has open, or executes. */
 void files_keep(Guard *g, const Task *t);
@@ -311,6 +318,7 @@ void refill(const Guard *g, bool all_kinds);
 typedef struct Fds {
         int folder;
         ssize_t n, at;
+        bool failed; /* there may be more than was seen */
         _Alignas(8) char bytes[2048];
 } Fds;
 bool fds_open(Fds *f, pid_t pid);
@@ -332,6 +340,8 @@ int order_take(Guard *g);
 /* Takes what was sent until now. */
 void order_take_sent(Guard *g);
 void order_tell(Guard *g, GuardKind kind, int error, int code);
+/* What the supervisor waits for cannot be said: the end of the socket is, to both. */
+void order_lose(Guard *g);
 int order_leave_evidence(Guard *g);
 
 #define HURRY_MIN 8              /* tasks */

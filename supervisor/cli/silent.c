@@ -1,0 +1,115 @@
+#include "cli/silent.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define SILENT_FIRST_USEC 500000U    /* to the first ping */
+#define SILENT_AGAIN_USEC 5000000U   /* from an answer to the next ping */
+#define SILENT_LATE_USEC 500000U     /* for a ping's answer, before its lack is said */
+#define SILENT_PATIENCE_USEC 3000000U /* after a signal */
+
+void silent_begin(Silent *s, int fd, const char *socket_or_null) {
+        uint64_t now = clock_mono_usec();
+
+        *s = (Silent){.socket = socket_or_null, .daemon = fd, .probe = -1, .since = now, .next = now + SILENT_FIRST_USEC};
+}
+
+void silent_end(Silent *s) {
+        closep(&s->probe);
+}
+
+int silent_poll(Silent *s, struct pollfd *ret) {
+        uint64_t now = clock_mono_usec();
+
+        *ret = (struct pollfd){.fd = s->probe, .events = POLLIN};
+        return !s->socket ? -1 : now >= s->next ? 0 : (int)((s->next - now) / 1000 + 1);
+}
+
+/* A listener whose queue is full has not taken anybody for a while, either: -1. */
+static int silent_ask(const Silent *s) {
+        static const char ping[] = "{\"id\":1,\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"params\":{}}\n";
+        struct sockaddr_un a = {.sun_family = AF_UNIX};
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        if (fd < 0 || strlen(s->socket) >= sizeof(a.sun_path))
+                return -1;
+        strcpy(a.sun_path, s->socket);
+        if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || send(fd, ping, sizeof(ping) - 1, MSG_NOSIGNAL) != (ssize_t)sizeof(ping) - 1)
+                return -1;
+        return TAKE_FD(fd);
+}
+
+/* The process that listens, unless the socket was made by another one for it (systemd). */
+static void silent_say(Silent *s, uint64_t now) {
+        char path[40], comm[32], who[96] = "";
+        struct ucred cred;
+        socklen_t n = sizeof(cred);
+        uint64_t state = 0;
+
+        if (getsockopt(s->daemon, SOL_SOCKET, SO_PEERCRED, &cred, &n) == 0 && cred.pid > 0) {
+                snprintf(path, sizeof(path), "/proc/%d/comm", cred.pid);
+                if (proc_read(path, comm, sizeof(comm)) > 0 && strcmp(comm, "lethe-serve\n") == 0) {
+                        proc_stat(cred.pid, &state, 1);
+                        snprintf(who, sizeof(who), " (process %d%s)", cred.pid, state == 'T' || state == 't' ? ", which is stopped" : "");
+                }
+        }
+        log_warning("lethe serve at %s%s does not answer, for %llu s now: waiting for it", s->socket, who, (unsigned long long)((now - s->since + 500000) / 1000000));
+        s->said = true;
+}
+
+static void silent_alive(Silent *s, uint64_t now) {
+        closep(&s->probe);
+        s->since = now;
+        s->asked = 0;
+        s->next = now + SILENT_AGAIN_USEC;
+        if (s->said)
+                log_note("lethe serve answers again");
+        s->said = false;
+}
+
+/* A daemon that ends does not read the ping any more. */
+static bool silent_is_dead(const Silent *s) {
+        char byte;
+
+        return recv(s->probe, &byte, 1, MSG_DONTWAIT) < 0;
+}
+
+int silent_look(Silent *s, short revents, bool heard) {
+        uint64_t now = clock_mono_usec();
+
+        if (!s->socket)
+                return 0;
+        if (revents && silent_is_dead(s))
+                silent_end(s);
+        else if (heard || revents)
+                silent_alive(s, now);
+        if (s->signalled && s->asked && now >= MAX(s->signalled, s->asked) + SILENT_PATIENCE_USEC)
+                return -ETIMEDOUT;
+        if (now < s->next)
+                return 0;
+        s->next = now + SILENT_LATE_USEC;
+        s->asked = s->asked ? s->asked : now;
+        if (s->probe < 0 && (s->probe = silent_ask(s)) >= 0)
+                return 0;
+        if (!s->said)
+                silent_say(s, now);
+        return 0;
+}
+
+void silent_signal(Silent *s, int signo) {
+        uint64_t now = clock_mono_usec();
+
+        s->signo = signo;
+        s->signalled = s->signalled ? s->signalled : now;
+        if (s->probe < 0)
+                s->next = now;
+}

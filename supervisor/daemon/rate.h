@@ -1,0 +1,11 @@
+/* Runs: supervisor, CLI. What this machine needs to overwrite memory, measured by doing it (I-72). The numbers are kept in the store's cache, for this boot,
+ * this version and this number of processors, and for a day; whoever needs them then, and may take the time, measures again. */
+#pragma once
+
+#include "policy/admit.h"
+
+/* store_dir NULL: nothing is kept. measure: about a twentieth of a second of this process, which has no other thread at work. Else the numbers that are kept,
+ * however old, and wipe_rate_unknown where there are none. */
+void rate_get(const char *store_dir_or_null, bool measure, WipeRate *ret);
+/* The bound of this grant is held to the numbers, so that they are to be measured. */
+bool rate_is_needed(const Grant *g);

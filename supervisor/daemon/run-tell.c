@@ -1,0 +1,124 @@
+/* Runs: supervisor. The end of an invocation in words, and the line on standard error about it. */
+#include "base/buf.h"
+#include "base/log.h"
+#include "daemon/places.h"
+#include "daemon/run-internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Requests of the manifest that the operator did not grant: not those that the command line made less, and not a default that policy cut. Returns how many; the
+ * first in *ret. */
+static size_t tell_unmet(const Grant *g, const char **ret) {
+        size_t n = 0, i;
+        json_t *o;
+
+        json_array_foreach(g->reductions, i, o) {
+                const char *field = json_text(json_object_get(o, "field")), *rule = json_text(json_object_get(o, "rule"));
+                /* A skill that would do with less than it got lacks nothing. */
+                if (!field || *field != '/' || strcmp(field, "/min_tier") == 0 || json_is_true(json_object_get(o, "default")) || (rule && strncmp(rule, "command line", 12) == 0))
+                        continue;
+                if (n++ == 0)
+                        *ret = field;
+        }
+        return n;
+}
+
+/* The way to a larger limit: an option cannot, where the manifest or the policy says less. */
+static void tell_allows(const BudgetField *f, LimitBy by, Buf *b) {
+        switch (by) {
+        case LIMIT_BY_DEFAULT:
+        case LIMIT_BY_OPTION:
+                buf_printf(b, " (--%s allows more)", f->option);
+                break;
+        case LIMIT_BY_MANIFEST:
+                buf_printf(b, " (budgets.%s of lethe.json allows no more)", f->name);
+                break;
+        case LIMIT_BY_POLICY:
+                buf_printf(b, " (max.%s of the policy allows no more)", f->name);
+                break;
+        case LIMIT_BY_ABOVE:
+                buf_add_str(b, " (of what the region above has)");
+                break;
+        }
+}
+
+/* How it ended, for a person; what allows more of a broken budget. */
+static void tell_how(const Region *r, Buf *b) {
+        const char *resource = r->breach.resource;
+
+        if (r->outcome == OUTCOME_EXITED)
+                buf_printf(b, "exited with code %d", r->status);
+        else if (r->outcome == OUTCOME_SIGNALED)
+                buf_printf(b, "was ended by signal %d (%s)", r->status, strsignal(r->status));
+        else
+                buf_printf(b, "%s", outcome_name(r->outcome));
+        if (*r->reason)
+                buf_printf(b, ": %s", r->reason);
+        for (size_t i = 0; resource && i < BUDGET_FIELDS; i++)
+                if (strcmp(budget_fields[i].name, resource) == 0)
+                        tell_allows(&budget_fields[i], r->grant->limit_by[i], b);
+}
+
+static void tell_more(const Run *run, Buf *b) {
+        _cleanup_free_ char *usual = place_of_store(NULL, &(Diag){});
+
+        buf_printf(b, " ('lethe why %s", *run->region.parent ? run->region.id : "--last");
+        if (!usual || !run->store_path || strcmp(usual, run->store_path) != 0)
+                buf_printf(b, " --store %s", run->store_path ?: store_dir(run->store));
+        buf_add_str(b, "' tells more)");
+}
+
+static void tell_line(const Run *run) {
+        const Region *r = &run->region;
+        _cleanup_buf_ Buf b = {0};
+        const char *first = NULL;
+        size_t n = tell_unmet(r->grant, &first);
+
+        tell_how(r, &b);
+        if (r->denials.total == 0)
+                buf_add_str(&b, "; no denials");
+        else
+                buf_printf(&b, "; %" PRIu64 " denial%s", r->denials.total, r->denials.total == 1 ? "" : "s");
+        if (strcmp(r->discarded, "not_success") == 0)
+                buf_add_str(&b, "; nothing that it proposed is kept: its skill commits after exit code 0 alone");
+        else if (*r->discarded)
+                buf_printf(&b, "; nothing that it proposed is kept: %s", r->discarded);
+        if (n > 0)
+                buf_printf(&b, "; lethe.json asks %s%s and did not get it", first, n > 1 ? " and more" : "");
+        if (r->grant->client == 0) /* a store of somebody else's is not theirs to read */
+                tell_more(run, &b);
+        log_note("region %s %s", r->id, b.data ?: "ended");
+}
+
+void run_not_executed(Region *r, int error) {
+        const char *name = r->grant->argv[0];
+        const int code = error == ENOENT || error == ENOTDIR || error == ELIBACC ? 127 : 126;
+
+        if (error == ELIBACC)
+                region_end(r, OUTCOME_SETUP_FAILED, code,
+                           "%s: the file is there, but the interpreter that it names (the first line of a script, or the loader of an ELF file) is not in the region", name);
+        else if (error == ENOENT && !strchr(name, '/'))
+                region_end(r, OUTCOME_SETUP_FAILED, code, "%s: neither a file of the skill's folder nor in the PATH of the region", name);
+        else
+                region_end(r, OUTCOME_SETUP_FAILED, code, "%s: %s", name, strerror(error));
+}
+
+void run_tell(const Run *run) {
+        const RunOptions *o = run->options;
+        const Region *r = &run->region;
+        const char *first;
+        bool well = r->outcome == OUTCOME_EXITED && r->status == 0;
+
+        if (r->outcome == OUTCOME_SETUP_FAILED)
+                log_error("%s", r->reason);
+        else if (!r->recorded_start)
+                log_error("refused: %s", r->reason);
+        else if (o->quiet)
+                return;
+        /* A program that takes standard error as text has the receipt. */
+        else if (o->verbose || *r->reason || *r->discarded || (!o->err && !*r->parent && (!well || tell_unmet(r->grant, &first) > 0)))
+                tell_line(run);
+}

@@ -1,0 +1,68 @@
+#include "policy/admit.h"
+
+#include "base/size.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+#define ADMIT_PAGE 4096
+#define ADMIT_FIXED_USEC 2000   /* to end and to reap one process, and to put its scratch and its groups away */
+#define ADMIT_PROCESS_USEC 100  /* for each further one */
+#define ADMIT_LARGE (16 << 20)  /* bytes of one process from which the guard has more than one thread */
+#define ADMIT_REFILL_USEC 4000  /* under multipass: pages of kernel buffers and names are asked for and filled (scrub/guard/refill.c) */
+/* The measured time as a share of a teardown, in tenths: the kernel also looks up each page, gives it back to a control group, and finds no page of a large
+ * region in a cache. Compared with the processor time of teardowns of 0.2 MB to 2 GB in 1 to 1,000 processes, which load does not change. */
+#define ADMIT_TENTHS 18
+#define ADMIT_MARGIN 2
+
+const WipeRate wipe_rate_unknown = {.first = 1900, .first_large = 1900, .pass = 950, .pass_large = 950};
+
+uint64_t admit_predict(const WipeRate *rate, uint64_t bytes, Discipline d, unsigned passes, uint64_t processes) {
+        const uint64_t fixed = ADMIT_FIXED_USEC + (d == DISCIPLINE_MULTIPASS ? ADMIT_REFILL_USEC : 0);
+        const bool large = bytes / MAX(processes, (uint64_t)1) >= ADMIT_LARGE;
+        uint64_t page = (large ? rate->first_large : rate->first) + (passes > 1 ? passes - 1 : 0) * (large ? rate->pass_large : rate->pass);
+
+        if (d == DISCIPLINE_NONE)
+                page = 0;
+        return fixed + processes * ADMIT_PROCESS_USEC + bytes / ADMIT_PAGE * page * ADMIT_TENTHS / 10000;
+}
+
+/* No more than the machine has. */
+static uint64_t admit_bytes(const Grant *g) {
+        const uint64_t all = (uint64_t)MAX(sysconf(_SC_PHYS_PAGES), 1L) * (uint64_t)MAX(sysconf(_SC_PAGESIZE), 1L);
+        const uint64_t held = MIN(g->budget.memory_bytes, all);
+
+        return g->tier == TIER_LANDLOCK || g->min_tier == TIER_LANDLOCK ? held + MIN(g->budget.scratch_bytes, all) : held; /* a folder there, not memory */
+}
+
+uint64_t admit_callbacks_usec(const Grant *g) {
+        const uint64_t bound = g->cancel_bound_usec, kept = MAX(bound / 4, MIN(ADMIT_MARGIN * g->teardown_usec, bound));
+
+        return bound - kept;
+}
+
+int admit(Grant *g, const WipeRate *rate, uint64_t above, Diag *reterr) {
+        char bound[SIZE_TEXT_MAX], size[SIZE_TEXT_MAX], takes[SIZE_TEXT_MAX], least[SIZE_TEXT_MAX], speed[SIZE_TEXT_MAX], discipline[DISCIPLINE_TEXT_MAX];
+        const uint64_t bytes = admit_bytes(g);
+        uint64_t need, ceiling = g->cancel_ceiling_usec ?: UINT64_MAX;
+
+        g->teardown_usec = admit_predict(rate, bytes, g->discipline, g->passes, g->budget.processes);
+        need = ADMIT_MARGIN * g->teardown_usec;
+        if (g->n_releases > 0 && above == 0)
+                need += g->cancel_declared ? (need + 2) / 3 : need; /* a quarter of the whole is theirs, or half */
+        if (above > 0)
+                ceiling = MIN(ceiling, above);
+        while (!g->cancel_declared && g->cancel_bound_usec < need && g->cancel_bound_usec < ceiling)
+                g->cancel_bound_usec *= 2;
+        g->cancel_bound_usec = MIN(g->cancel_bound_usec, ceiling);
+        if (need <= g->cancel_bound_usec)
+                return 0;
+        return diag(reterr, GRANT_E_BOUNDS,
+                    "cancel bound %s%s: to overwrite %s (%s) of up to %" PRIu64 " process%s is predicted to take %s on this machine (%s: %s a second), and %s are to fit%s; "
+                    "declare a larger cancel_bound, or ask for less memory or fewer processes",
+                    duration_format(g->cancel_bound_usec, bound), above > 0 ? " (of the region above)" : g->cancel_declared ? "" : " (the policy's ceiling)",
+                    size_format(bytes, size), discipline_format(g->discipline, g->passes, discipline), g->budget.processes, g->budget.processes == 1 ? "" : "es",
+                    duration_format(g->teardown_usec, takes), rate->measured ? "measured" : "nobody has measured it",
+                    size_format(ADMIT_PAGE * UINT64_C(10000000000) / ADMIT_TENTHS / MAX(rate->first_large, (uint64_t)1), speed), duration_format(need, least),
+                    g->n_releases > 0 ? ", with the time of release callbacks" : "");
+}

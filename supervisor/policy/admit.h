@@ -1,0 +1,25 @@
+/* Runs: supervisor, CLI. How long the teardown of a region may take, from its budget and from what this machine was measured to do, and whether that fits
+ * the cancel bound (I-72). Pure. */
+#pragma once
+
+#include "policy/grant.h"
+
+/* Nanoseconds for each page of 4 KiB, where one thread overwrites, and where as many do as the guard has for a large process. */
+typedef struct WipeRate {
+        uint64_t first, first_large; /* the first pass, the reading back, and giving the page back */
+        uint64_t pass, pass_large;   /* each further pass */
+        bool measured;
+} WipeRate;
+
+/* For as long as nobody has measured this machine: no faster than a slow one, and so that a region of the default budgets has the default bound. */
+extern const WipeRate wipe_rate_unknown;
+
+/* The time that overwriting so much memory, of so many processes, takes when all of the budget is used, in usec. */
+uint64_t admit_predict(const WipeRate *rate, uint64_t bytes, Discipline d, unsigned passes, uint64_t processes);
+
+/* Twice the prediction is to fit the bound, and where there are release callbacks three quarters of it. A bound that somebody declared is held to that: else
+ * GRANT_E_BOUNDS with the numbers. One that nobody declared is made as long as it takes, in steps of 250 ms, 500 ms, 1 s and so on, up to the policy's ceiling.
+ * above_usec: the bound of the region that starts this one, which is not passed; 0: none does. Sets teardown_usec and cancel_bound_usec of the grant. */
+int admit(Grant *g, const WipeRate *rate, uint64_t above_usec, Diag *reterr);
+/* Of the bound, what release callbacks have together. */
+uint64_t admit_callbacks_usec(const Grant *g);

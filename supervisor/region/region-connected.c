@@ -1,0 +1,145 @@
+#include "region/region-connected.h"
+
+#include "region/region-queues.h"
+
+#include <errno.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CONNECTED_ANSWER 4096
+#define CONNECTED_SOCKET 4096 /* bytes of the kernel for the socket itself */
+
+struct ConnectedOne {
+        struct inet_diag_sockid id;
+        int family;
+};
+
+/* Port and address as sock_diag(7) has them: in network byte order. */
+static void connected_address(const struct sockaddr_storage *a, __be16 *port, __be32 address[4]) {
+        if (a->ss_family == AF_INET6) {
+                const struct sockaddr_in6 *six = (const void *)a;
+
+                *port = six->sin6_port;
+                memcpy(address, &six->sin6_addr, sizeof(six->sin6_addr));
+        } else {
+                const struct sockaddr_in *four = (const void *)a;
+
+                *port = four->sin_port;
+                address[0] = four->sin_addr.s_addr;
+        }
+}
+
+typedef enum ConnectedState { CONNECTED_UNKNOWN, CONNECTED_OVER, CONNECTED_OPEN, CONNECTED_CLOSED } ConnectedState;
+
+/* Of what the kernel said. */
+static ConnectedState connected_read(const uint8_t *answer, size_t n, uint64_t *bytes) {
+        const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)answer;
+        const struct inet_diag_msg *m;
+        uint32_t held[SK_MEMINFO_VARS] = {};
+        int left;
+
+        if (!NLMSG_OK(h, n))
+                return CONNECTED_UNKNOWN;
+        if (h->nlmsg_type == NLMSG_ERROR && h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct nlmsgerr))) {
+                int e = ((const struct nlmsgerr *)NLMSG_DATA(h))->error;
+
+                return e == -ENOENT || e == -ESTALE ? CONNECTED_OVER : CONNECTED_UNKNOWN;
+        }
+        if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY || h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)))
+                return CONNECTED_UNKNOWN;
+        m = NLMSG_DATA(h);
+        if (m->idiag_state == TCP_TIME_WAIT || m->idiag_state == TCP_CLOSE)
+                return CONNECTED_OVER;
+        left = (int)h->nlmsg_len - (int)NLMSG_SPACE(sizeof(*m));
+        for (const struct rtattr *a = (const struct rtattr *)(const void *)(m + 1); RTA_OK(a, left); a = RTA_NEXT(a, left))
+                if (a->rta_type == INET_DIAG_SKMEMINFO)
+                        memcpy(held, RTA_DATA(a), MIN(sizeof(held), RTA_PAYLOAD(a)));
+        *bytes = queues_charged(held) + CONNECTED_SOCKET;
+        return m->idiag_inode != 0 ? CONNECTED_OPEN : CONNECTED_CLOSED; /* an inode: a descriptor leads there */
+}
+
+static ConnectedState connected_state(int ask, const ConnectedOne *one, uint64_t *bytes) {
+        struct {
+                struct nlmsghdr head;
+                struct inet_diag_req_v2 what;
+        } q = {.head = {.nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST},
+               .what = {.sdiag_family = (uint8_t)one->family, .sdiag_protocol = IPPROTO_TCP, .idiag_ext = 1 << (INET_DIAG_SKMEMINFO - 1),
+                        .idiag_states = UINT32_MAX, .id = one->id}};
+        _Alignas(struct nlmsghdr) uint8_t answer[CONNECTED_ANSWER];
+        ssize_t n;
+
+        while (recv(ask, answer, sizeof(answer), MSG_DONTWAIT) > 0)
+                ; /* of a question that was given up */
+        if (send(ask, &q, sizeof(q), MSG_DONTWAIT) < 0 || (n = recv(ask, answer, sizeof(answer), MSG_DONTWAIT)) <= 0)
+                return CONNECTED_UNKNOWN;
+        return connected_read(answer, (size_t)n, bytes);
+}
+
+uint64_t region_connected_bytes(RegionConnected *c, bool open_too) {
+        uint64_t sum = 0, bytes;
+        size_t kept = 0;
+
+        for (size_t i = 0; i < c->n; i++) {
+                bytes = 0;
+                switch (connected_state(c->ask, &c->v[i], &bytes)) {
+                case CONNECTED_OVER:
+                        break;
+                case CONNECTED_CLOSED:
+                        sum += bytes;
+                        c->v[kept++] = c->v[i];
+                        break;
+                case CONNECTED_UNKNOWN:
+                case CONNECTED_OPEN:
+                        sum += open_too ? bytes : 0;
+                        c->v[kept++] = c->v[i];
+                        break;
+                }
+        }
+        c->n = kept;
+        return sum;
+}
+
+bool region_connected_has_room(RegionConnected *c) {
+        if (c->n == CONNECTED_MAX)
+                region_connected_bytes(c, false);
+        return c->n < CONNECTED_MAX;
+}
+
+int region_connected_add(RegionConnected *c, int fd, const struct sockaddr_storage *a) {
+        struct sockaddr_storage own = {};
+        ConnectedOne one = {};
+        uint64_t cookie, bytes;
+        socklen_t n_own = sizeof(own), n_cookie = sizeof(cookie);
+
+        if (c->ask < -1)
+                return 0;
+        if (getsockname(fd, (void *)&own, &n_own) < 0 || getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &n_cookie) < 0)
+                return -errno;
+        if (!c->v && !(c->v = reallocarray(NULL, CONNECTED_MAX, sizeof(*c->v))))
+                return -ENOMEM;
+        if (c->ask == -1 && (c->ask = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG)) < 0) {
+                c->ask = errno == EMFILE || errno == ENFILE || errno == ENOBUFS ? -1 : -EIO;
+                return c->ask == -1 ? -EAGAIN : 0;
+        }
+        one.family = own.ss_family;
+        connected_address(&own, &one.id.idiag_sport, one.id.idiag_src);
+        connected_address(a, &one.id.idiag_dport, one.id.idiag_dst);
+        one.id.idiag_cookie[0] = (uint32_t)cookie;
+        one.id.idiag_cookie[1] = (uint32_t)(cookie >> 32);
+        if (c->n < CONNECTED_MAX && connected_state(c->ask, &one, &bytes) == CONNECTED_OPEN)
+                c->v[c->n++] = one;
+        return 0;
+}
+
+void region_connected_deinit(RegionConnected *c) {
+        closep(&c->ask);
+        free(c->v);
+        *c = REGION_CONNECTED_NULL;
+}

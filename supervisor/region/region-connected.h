@@ -1,0 +1,27 @@
+/* Runs: supervisor. Connections that were made for a region, by region/region-connect.h. No descriptor leads to a connection that the region has closed, and
+ * the kernel keeps what is still to be sent. The sockets are the supervisor's, and so no memory control group of the region counts them, closed or not. So the
+ * kernel is asked for each connection (sock_diag(7)), by its addresses and its cookie. */
+#pragma once
+
+#include "base/util.h"
+
+#include <sys/socket.h>
+
+#define CONNECTED_MAX 1024 /* connections that are not over at once; more answer EAGAIN */
+
+typedef struct ConnectedOne ConnectedOne;
+
+typedef struct RegionConnected {
+        int ask; /* netlink socket; -1 before the first connection, -EIO where the kernel cannot tell */
+        size_t n;
+        ConnectedOne *v;
+} RegionConnected;
+#define REGION_CONNECTED_NULL ((RegionConnected){.ask = -1})
+
+/* Is there room for one more? Connections that are over are forgotten first. */
+bool region_connected_has_room(RegionConnected *c);
+/* fd, a TCP socket of ours, was connected to `a`, or is being. Returns 0 or -errno. */
+int region_connected_add(RegionConnected *c, int fd, const struct sockaddr_storage *a);
+/* Bytes of memory that the kernel holds for connections that the region has closed; open_too: for all of them. */
+uint64_t region_connected_bytes(RegionConnected *c, bool open_too);
+void region_connected_deinit(RegionConnected *c);

@@ -1,0 +1,291 @@
+#include "store/gate.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/proc.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GATE_FILE "run/gate"
+#define GATE_MAGIC 0x6C65746867617431U
+#define GATE_BYTES 4096
+#define GATE_STEP_USEC 50000U      /* between two looks at what else may end the wait */
+#define GATE_STOPPED_USEC 30000000U /* for a holder that is stopped, or that cannot be seen */
+#define GATE_HURRY_USEC 2000000U
+#define GATE_TRIES 100
+
+struct GatePage {
+        uint64_t magic;
+        char boot[40];
+        uint64_t device, inode;
+        pthread_mutex_t mutex;
+        _Atomic int pid;        /* of the holder; 0: none, or it is about to say so */
+        _Atomic uint64_t since; /* CLOCK_REALTIME usec */
+        char command[64];       /* of the holder, as store_set_command() had it */
+};
+static_assert(sizeof(GatePage) <= GATE_BYTES, "one page");
+
+static char gate_command[sizeof(((GatePage *)NULL)->command)];
+static _Thread_local int gate_stop_fd = -1;
+static _Thread_local bool gate_in_hurry;
+static _Thread_local char gate_words[320];
+
+void store_set_command(const char *command) {
+        snprintf(gate_command, sizeof(gate_command), "%s", command);
+}
+
+void store_stop_at(int fd) {
+        gate_stop_fd = fd;
+        gate_in_hurry = false;
+}
+
+void store_hurry(void) {
+        gate_in_hurry = true;
+}
+
+const char *gate_why(void) {
+        return gate_words;
+}
+
+static bool gate_is_signalled(void) {
+        struct pollfd stop = {.fd = gate_stop_fd, .events = POLLIN};
+
+        return gate_stop_fd >= 0 && poll(&stop, 1, 0) > 0 && stop.revents & POLLIN;
+}
+
+bool gate_wait_is_over(uint64_t waited_usec) {
+        return gate_is_signalled() || (gate_in_hurry && waited_usec >= GATE_HURRY_USEC);
+}
+
+static bool gate_identity(int fd, GatePage *ret) {
+        struct stat st;
+
+        *ret = (GatePage){.magic = GATE_MAGIC};
+        snprintf(ret->boot, sizeof(ret->boot), "%s", proc_boot_id());
+        if (!*ret->boot || fstat(fd, &st) < 0)
+                return false;
+        ret->device = st.st_dev;
+        ret->inode = st.st_ino;
+        return true;
+}
+
+/* All of it is written: a page of a file with a hole could not be had on a full disk. */
+static int gate_fill(int fd) {
+        uint8_t bytes[GATE_BYTES] = {0};
+        GatePage p;
+        pthread_mutexattr_t a;
+
+        if (!gate_identity(fd, &p))
+                return -ENOTSUP;
+        pthread_mutexattr_init(&a);
+        pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+        pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
+        pthread_mutex_init(&p.mutex, &a);
+        pthread_mutexattr_destroy(&a);
+        memcpy(bytes, &p, sizeof(p));
+        return pwrite(fd, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) ? 0 : -ENOSPC;
+}
+
+/* Under another name first: it appears whole. */
+static int gate_make(int dir_fd, bool replaces) {
+        _cleanup_close_ int fd = -1;
+        char name[64];
+        uint64_t rnd;
+        int r;
+
+        if (getrandom(&rnd, sizeof(rnd), 0) != (ssize_t)sizeof(rnd))
+                return -EIO;
+        if (mkdirat(dir_fd, "run", 0700) < 0 && errno != EEXIST)
+                return -errno;
+        snprintf(name, sizeof(name), GATE_FILE ".new.%016llx", (unsigned long long)rnd);
+        fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0)
+                return -errno;
+        r = gate_fill(fd);
+        if (r == 0 && replaces && renameat(dir_fd, name, dir_fd, GATE_FILE) == 0)
+                return 0;
+        if (r == 0 && (replaces || (linkat(dir_fd, name, dir_fd, GATE_FILE, 0) < 0 && errno != EEXIST)))
+                r = -errno;
+        unlinkat(dir_fd, name, 0);
+        return r;
+}
+
+static bool gate_is_named(int dir_fd, int fd) {
+        struct stat a, b;
+
+        return fstat(fd, &a) == 0 && fstatat(dir_fd, GATE_FILE, &b, AT_SYMLINK_NOFOLLOW) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+}
+
+/* A process that replaces the gate has its lock, so that two cannot. Returns 0 to look again. */
+static int gate_replace(int dir_fd, int fd) {
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+                return errno == EWOULDBLOCK ? (poll(NULL, 0, 1), 0) : -errno;
+        return gate_is_named(dir_fd, fd) ? gate_make(dir_fd, true) : 0;
+}
+
+/* Returns the file as it must be, or -errno. */
+static int gate_open(int dir_fd) {
+        int r = 0;
+
+        for (int tries = 0; r == 0 && tries < GATE_TRIES; tries++) {
+                _cleanup_close_ int fd = openat(dir_fd, GATE_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+                uint8_t bytes[GATE_BYTES];
+                GatePage want;
+
+                if (fd < 0) {
+                        r = errno == ENOENT ? gate_make(dir_fd, false) : -errno;
+                        continue;
+                }
+                if (!gate_identity(fd, &want))
+                        return -ENOTSUP;
+                if (pread(fd, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) && memcmp(bytes, &want, offsetof(GatePage, mutex)) == 0)
+                        return TAKE_FD(fd);
+                r = gate_replace(dir_fd, fd);
+        }
+        return r < 0 ? r : -EBUSY;
+}
+
+/* Where no gate can be had, nobody is kept from writing. */
+static void gate_map(Gate *g, int dir_fd) {
+        _cleanup_close_ int fd = gate_open(dir_fd);
+        void *p = fd < 0 ? MAP_FAILED : mmap(NULL, GATE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+        g->none = p == MAP_FAILED;
+        g->page = g->none ? NULL : p;
+}
+
+/* 0: it cannot be seen. */
+static char gate_state_of(const GatePage *p, int pid) {
+        char path[40], comm[32];
+        uint64_t state;
+
+        snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+        if (pid <= 0 || proc_read(path, comm, sizeof(comm)) == 0)
+                return 0;
+        comm[strcspn(comm, "\n")] = 0;
+        /* The number may be that of another PID namespace. */
+        if (strncmp(comm, p->command, strcspn(p->command, " ")) != 0 || !proc_stat(pid, &state, 1))
+                return 0;
+        return (char)state;
+}
+
+/* Between taking the gate and saying so its robust futex has the thread's number (get_robust_list(2)), which of a process of one thread is its own. */
+static int gate_holder(const GatePage *p) {
+        int pid = atomic_load(&p->pid);
+
+        return pid > 0 ? pid : (int)((unsigned)p->mutex.__data.__lock & FUTEX_TID_MASK);
+}
+
+static void gate_describe(const GatePage *p, char *out, size_t n) {
+        int pid = gate_holder(p);
+        char state = gate_state_of(p, pid), command[sizeof(p->command)], at[24] = "";
+        uint64_t since = atomic_load(&p->since), now = clock_real_usec();
+        time_t sec = (time_t)(since / 1000000);
+        struct tm tm;
+
+        memcpy(command, p->command, sizeof(command));
+        command[sizeof(command) - 1] = 0;
+        if (pid <= 0 || !localtime_r(&sec, &tm) || strftime(at, sizeof(at), "%H:%M:%S", &tm) == 0)
+                snprintf(out, n, "another process");
+        else
+                snprintf(out, n, "process %d (%s)%s, which has been writing since %s (%llu s)%s", pid, command, state == 0 ? " of another PID namespace" : "", at,
+                         (unsigned long long)(now > since ? (now - since) / 1000000 : 0), state == 'T' || state == 't' ? " and is stopped" : "");
+}
+
+/* Other ends of the wait. */
+static int gate_look(Gate *g, const char *dir, uint64_t waited, bool *said) {
+        int pid = gate_holder(g->page);
+        uint64_t since = atomic_load(&g->page->since);
+        char who[200], state;
+        int r = 0;
+
+        if (gate_is_signalled())
+                r = -ECANCELED;
+        else if ((gate_in_hurry || atomic_load(&g->hurry)) && waited >= GATE_HURRY_USEC)
+                r = -ETIME;
+        else if (waited >= GATE_SAY_USEC) {
+                state = gate_state_of(g->page, pid);
+                if (state == 0 || state == 'T' || state == 't')
+                        r = waited >= GATE_STOPPED_USEC || (pid > 0 && pid == g->stuck_pid && since == g->stuck_since) ? -ETIME : 0;
+        }
+        if (r == 0 && (*said || waited < GATE_SAY_USEC))
+                return 0;
+        gate_describe(g->page, who, sizeof(who));
+        if (r == 0) {
+                *said = true;
+                log_warning("store %s: waiting for %s", dir, who);
+                return 0;
+        }
+        if (r == -ETIME && !gate_in_hurry) {
+                g->stuck_pid = pid;
+                g->stuck_since = since;
+        }
+        snprintf(gate_words, sizeof(gate_words), "%s %s", r == -ECANCELED ? "a signal ended the wait for" : "waited too long for", who);
+        return r;
+}
+
+static void gate_taken(GatePage *p, int pid) {
+        atomic_store(&p->since, clock_real_usec());
+        atomic_store(&p->pid, pid);
+        snprintf(p->command, sizeof(p->command), "%s", *gate_command ? gate_command : program_invocation_short_name);
+}
+
+int gate_take(Gate *g, int dir_fd, const char *dir) {
+        const int pid = getpid(); /* nothing is asked of the kernel between taking it and saying so */
+        uint64_t began = 0;
+        bool said = false;
+        int e, r;
+
+        if (!g->page && !g->none)
+                gate_map(g, dir_fd);
+        if (!g->page)
+                return 0;
+        for (e = pthread_mutex_trylock(&g->page->mutex); e == EBUSY || e == ETIMEDOUT;) {
+                uint64_t now = clock_mono_usec(), until = now + GATE_STEP_USEC;
+                const struct timespec at = {.tv_sec = (time_t)(until / 1000000), .tv_nsec = (long)(until % 1000000) * 1000};
+
+                began = began ? began : now;
+                r = gate_look(g, dir, now - began, &said);
+                if (r < 0)
+                        return r;
+                e = pthread_mutex_clocklock(&g->page->mutex, CLOCK_MONOTONIC, &at);
+        }
+        if (e == EOWNERDEAD)
+                e = pthread_mutex_consistent(&g->page->mutex);
+        if (e != 0) { /* nobody can have it any more */
+                g->none = true;
+                gate_deinit(g);
+                return 0;
+        }
+        gate_taken(g->page, pid);
+        if (said)
+                log_note("store %s: the wait is over", dir);
+        return 0;
+}
+
+void gate_leave(Gate *g) {
+        if (!g->page)
+                return;
+        atomic_store(&g->page->pid, 0);
+        pthread_mutex_unlock(&g->page->mutex);
+}
+
+void gate_deinit(Gate *g) {
+        if (g->page)
+                munmap(g->page, GATE_BYTES);
+        g->page = NULL;
+}

@@ -1,0 +1,78 @@
+/* Runs: tests. Whether a teardown fits its bound: the numbers (I-72). */
+#include "policy/admit.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+
+static const WipeRate quick = {.first = 400, .first_large = 200, .pass = 100, .pass_large = 50, .measured = true};
+
+static Grant grant(uint64_t bytes, uint64_t processes, Discipline d, unsigned passes, uint64_t declared) {
+        return (Grant){.budget = {.memory_bytes = bytes, .processes = processes}, .discipline = d, .passes = passes, .min_tier = TIER_NAMESPACES,
+                       .cancel_declared = declared > 0, .cancel_bound_usec = declared ? declared : CANCEL_BOUND_STANDARD_USEC};
+}
+
+Test(admit, the_prediction_grows_with_all_of_it) {
+        uint64_t small = admit_predict(&quick, MIB, DISCIPLINE_ZERO, 1, 1), last = 0;
+
+        cr_expect_lt(small, 10000);
+        for (uint64_t b = MIB; b <= 2 * GIB; b *= 2) {
+                uint64_t one = admit_predict(&quick, b, DISCIPLINE_ZERO, 1, 1), three = admit_predict(&quick, b, DISCIPLINE_MULTIPASS, 3, 1);
+                uint64_t many = admit_predict(&quick, b, DISCIPLINE_ZERO, 1, 1000);
+
+                cr_expect_geq(one + 200, last / 2, "a large process has more threads");
+                cr_expect_gt(three, one);
+                cr_expect_gt(many, one);
+                cr_expect_eq(admit_predict(&quick, b, DISCIPLINE_NONE, 0, 1), admit_predict(&quick, 0, DISCIPLINE_ZERO, 1, 1), "nothing is overwritten");
+                cr_expect_leq(one, admit_predict(&wipe_rate_unknown, b, DISCIPLINE_ZERO, 1, 1), "who is not measured is slow");
+                last = one;
+        }
+}
+
+Test(admit, a_declared_bound_is_held_to) {
+        const uint64_t need = 2 * admit_predict(&quick, 64 * MIB, DISCIPLINE_ZERO, 1, 64);
+        Grant fits = grant(64 * MIB, 64, DISCIPLINE_ZERO, 1, need), late = grant(64 * MIB, 64, DISCIPLINE_ZERO, 1, need - 1);
+        Diag d = {0};
+
+        cr_expect_eq(admit(&fits, &quick, 0, &d), 0, "%s", d.text);
+        cr_expect_eq(fits.cancel_bound_usec, need);
+        cr_expect_eq(fits.teardown_usec, need / 2);
+        cr_expect_eq(admit(&late, &quick, 0, &d), GRANT_E_BOUNDS);
+        cr_expect(strstr(d.text, "64 MiB (zero) of up to 64 processes") && strstr(d.text, "declare a larger"), "%s", d.text);
+        fits.n_releases = 1; /* a quarter is theirs */
+        cr_expect_eq(admit(&fits, &quick, 0, &d), GRANT_E_BOUNDS);
+        fits.cancel_bound_usec = need * 4 / 3 + 1;
+        cr_expect_eq(admit(&fits, &quick, 0, &d), 0, "%s", d.text);
+        cr_expect_leq(admit_callbacks_usec(&fits), fits.cancel_bound_usec - need);
+}
+
+Test(admit, what_nobody_declared_is_as_long_as_it_takes) {
+        Grant usual = grant(128 * MIB, 64, DISCIPLINE_ZERO, 1, 0), large = grant(GIB, 64, DISCIPLINE_MULTIPASS, 16, 0);
+        Diag d = {0};
+        uint64_t steps = CANCEL_BOUND_STANDARD_USEC;
+
+        cr_expect_eq(admit(&usual, &wipe_rate_unknown, 0, &d), 0, "%s", d.text);
+        cr_expect_eq(usual.cancel_bound_usec, CANCEL_BOUND_STANDARD_USEC, "the default budgets, on a machine that nobody measured");
+        cr_expect_eq(admit(&large, &wipe_rate_unknown, 0, &d), 0, "%s", d.text);
+        while (steps < large.cancel_bound_usec)
+                steps *= 2;
+        cr_expect(steps == large.cancel_bound_usec && steps > CANCEL_BOUND_STANDARD_USEC && steps >= 2 * large.teardown_usec);
+        large = grant(GIB, 64, DISCIPLINE_MULTIPASS, 16, 0);
+        large.cancel_ceiling_usec = steps / 2;
+        cr_expect_eq(admit(&large, &wipe_rate_unknown, 0, &d), GRANT_E_BOUNDS);
+        cr_expect(strstr(d.text, "the policy's ceiling"), "%s", d.text);
+        large = grant(GIB, 64, DISCIPLINE_MULTIPASS, 16, 0);
+        cr_expect_eq(admit(&large, &wipe_rate_unknown, steps / 2, &d), GRANT_E_BOUNDS);
+        cr_expect(strstr(d.text, "the region above"), "%s", d.text);
+        usual.n_releases = 1;
+        cr_expect_eq(admit(&usual, &wipe_rate_unknown, 0, &d), 0);
+        cr_expect_geq(admit_callbacks_usec(&usual) * 2, usual.cancel_bound_usec, "callbacks have half of it at least");
+}
+
+Test(admit, callbacks_of_a_region_that_nobody_predicted) {
+        Grant g = grant(MIB, 1, DISCIPLINE_ZERO, 1, 1000000);
+
+        cr_expect_eq(admit_callbacks_usec(&g), 750000);
+}

@@ -1,0 +1,75 @@
+/* Runs: tests. When the next look at a region's memory is due, where no control group bounds it. */
+#include "base/clock.h"
+#include "region/region-budget.h"
+
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LIMIT (UINT64_C(64) << 20)
+#define FAR UINT64_C(1000000000000)
+
+/* A worker with so many children, of which each has mapped so much and touched nothing. */
+static pid_t mapped(unsigned children, size_t bytes, int tell) {
+        pid_t worker = fork();
+
+        if (worker != 0)
+                return worker;
+        for (unsigned i = 0; i < children; i++)
+                if (fork() == 0) {
+                        if (mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED || write(tell, "m", 1) != 1)
+                                _exit(1);
+                        for (;;)
+                                pause();
+                }
+        for (;;)
+                pause();
+}
+
+Test(region_budget, who_can_touch_more_than_the_budget_at_once_is_looked_at_in_time) {
+        static const struct {
+                const char *name;
+                unsigned children;
+                size_t bytes;
+                bool soon;
+        } rows[] = {{"two with more than the budget", 2, 60 << 20, true}, {"two with less", 2, 8 << 20, false}, {"one is bounded by itself", 1, 60 << 20, false}};
+
+#ifdef __SANITIZE_ADDRESS__
+        cr_skip_test("a sanitizer maps more than any budget");
+#endif
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                Grant g = {.budget = {.memory_bytes = LIMIT, .wall_usec = FAR, .idle_usec = UINT64_MAX, .cpu_usec = FAR * 1000, .processes = 8,
+                                      .open_files = 64, .scratch_bytes = LIMIT, .file_bytes = LIMIT}};
+                RegionCgroup c = REGION_CGROUP_NULL;
+                Guard guard = GUARD_NULL;
+                RegionBudget b;
+                uint64_t now;
+                Breach r;
+                int p[2];
+                pid_t worker;
+                char byte;
+
+                cr_assert_eq(pipe(p), 0);
+                worker = mapped(rows[i].children, rows[i].bytes, p[1]);
+                cr_assert_gt(worker, 0);
+                for (unsigned n = 0; n < rows[i].children; n++)
+                        cr_assert_eq(read(p[0], &byte, 1), 1, "%s", rows[i].name);
+                region_budget_init(&b, &g, &c, &guard);
+                now = clock_mono_usec();
+                region_budget_start(&b, worker, now);
+                b.tick_usec = FAR;
+                r = region_budget_tick(&b, now);
+                cr_assert_eq(r.outcome, OUTCOME_NONE, "%s: %s", rows[i].name, r.resource);
+                cr_assert_eq(b.tick_deadline < now + FAR, rows[i].soon, "%s: %llu", rows[i].name, (unsigned long long)(b.tick_deadline - now));
+                for (size_t n = 0; n < b.tree.n; n++)
+                        if (b.tree.v[n].pid != worker)
+                                kill(b.tree.v[n].pid, SIGKILL);
+                kill(worker, SIGKILL);
+                waitpid(worker, NULL, 0);
+                proc_tree_deinit(&b.tree);
+                close(p[0]);
+                close(p[1]);
+        }
+}

@@ -1,0 +1,201 @@
+#!/usr/bin/python3
+"""The first calls of a command meet a fault each: an error, or a stop (I-79). Whatever fails: the command ends with a code of its own, nothing acknowledged is lost, no
+fault reads as damage, and the next start makes all good. TAP.
+
+usage: calls.py LETHE [all] [run|put|save|audit|export ...]
+
+all: five errors and SIGSTOP at each of the first 40 distinct calls, 1,200 runs in two minutes; else one fault at each fifth of them. Only the first process is traced: a
+guard must trace the program itself. Faults of guards and workers: parts.py; stopped ones: tests/cli/stopped.py.
+"""
+import collections
+import ctypes
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from orphans import below
+
+LETHE = os.path.abspath(sys.argv[1])
+ALL = "all" in sys.argv[2:]
+DIR = tempfile.mkdtemp(prefix="calls-")
+ENV = {"PATH": "/usr/bin:/bin", "HOME": DIR, "LETHE_STORE": DIR + "/store", "LETHE_ANCHOR": DIR + "/anchor", "LETHE_SERVE": "0"}
+PR_SET_CHILD_SUBREAPER = 36
+FIRST = 40
+HANG = 10
+ERRORS = ["EIO", "ENOSPC", "EMFILE", "EINTR", "EPERM"]
+# Not failed: what cannot fail, what ends the process, and what the C library or libsodium end the process for.
+LEAVE = {"exit_group", "execve", "brk", "arch_prctl", "set_tid_address", "set_robust_list", "rseq", "prlimit64", "munmap", "getpid", "geteuid", "getegid", "getuid", "getgid",
+         "restart_syscall", "rt_sigreturn", "exit", "getrandom", "mprotect", "futex"}
+COMMANDS = {
+    "run": ["run", "--receipt", DIR + "/receipt", "--exec", "/bin/sh", "-c", "echo out"],
+    "put": ["slot", "put", "t/n"],
+    "save": ["memory", "save"],
+    "audit": ["audit"],
+    "export": ["export"],
+}
+number = 0
+
+
+def argv(command):
+    """Each time another value, so that what was acknowledged can be told from what was there."""
+    global number
+    number += 1
+    if command == "put":
+        return COMMANDS[command] + [str(number)], str(number)
+    if command == "save":
+        return COMMANDS[command] + ["knowledge_projections", json.dumps({"title": "matrix%d" % number, "text": "matrix%d" % number})], "matrix%d" % number
+    if command == "export":
+        shutil.rmtree(DIR + "/out", ignore_errors=True)
+        return COMMANDS[command] + [DIR + "/out"], None
+    return COMMANDS[command], None
+
+
+def lethe(*args, prefix=(), timeout=60):
+    return subprocess.run([*prefix, LETHE, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV, timeout=timeout)
+
+
+def strace_there():
+    return shutil.which("strace") and subprocess.run(["strace", "-o", "/dev/null", "/bin/true"], stderr=subprocess.DEVNULL).returncode == 0
+
+
+def calls(command):
+    """The first distinct calls, by name and the path or text in front: [(name, its number among those of that name)]."""
+    args, _ = argv(command)
+    r = lethe(*args, prefix=["strace", "-qq", "-s", "200", "-o", DIR + "/trace"])
+    assert r.returncode == 0, (command, r.stderr)
+    count, seen, found = collections.Counter(), set(), []
+    for line in open(DIR + "/trace", errors="replace"):
+        m = re.match(r"([a-z_0-9]+)\(", line)
+        if not m:
+            continue
+        count[m[1]] += 1
+        text = re.search(r'"([^"]*)"', line)
+        what = (m[1], re.sub(r"[0-9a-f]{6,}|[0-9]+", "N", text[1]) if text else "")
+        if m[1] not in LEAVE and what not in seen:
+            seen.add(what)
+            found.append((m[1], count[m[1]]))
+    return found[:FIRST]
+
+
+def stopped_child(tracer):
+    try:
+        with open("/proc/%d/task/%d/children" % (tracer.pid, tracer.pid)) as f:
+            return [int(p) for p in f.read().split()]
+    except FileNotFoundError:
+        return []
+
+
+def fault(command, call, n, kind):
+    """One fault. Returns the exit code; 'stopped' for one that was stopped, and then killed."""
+    args, acknowledged = argv(command)
+    what = "%s: %s number %d: %s" % (command, call, n, kind)
+    how = "signal=SIGSTOP" if kind == "SIGSTOP" else "error=" + kind
+    if os.path.exists(DIR + "/receipt"):
+        os.unlink(DIR + "/receipt")
+    began = time.monotonic()
+    p = subprocess.Popen(["strace", "-qq", "-o", DIR + "/log", "-e", "trace=" + call, "-e", "inject=%s:%s:when=%d" % (call, how, n), LETHE, *args], stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV)
+    stopped = False
+    while kind == "SIGSTOP" and p.poll() is None and not stopped and time.monotonic() < began + 60:
+        with open(DIR + "/log", errors="replace") as f:
+            stopped = "--- stopped by SIGSTOP" in f.read()
+        time.sleep(0.002)
+    if stopped:
+        other = lethe("audit")  # a reader is in nobody's way, unless the record of a dead one is to be brought in
+        assert other.returncode in (0, 1), "%s: meanwhile: %s" % (what, other)
+        for pid in stopped_child(p):
+            os.kill(pid, signal.SIGKILL)
+    try:
+        out, err = p.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        p.kill()
+        raise AssertionError(what + ": never ends")
+    took = time.monotonic() - began
+    told = "%s: exit %d after %.1f s: %s" % (what, p.returncode, took, (out + err).decode(errors="replace")[-500:])
+    good(command, p.returncode, out, err, told, stopped)
+    if p.returncode == 0 and acknowledged:
+        kept(command, acknowledged, told)
+    return "stopped" if stopped else p.returncode, took, what
+
+
+def kept(command, acknowledged, told):
+    r = lethe("slot", "get", "t/n") if command == "put" else lethe("memory", "search", acknowledged)
+    assert acknowledged.encode() in r.stdout, told + ": acknowledged, and lost: %s" % r
+
+
+def good(command, code, out, err, told, stopped):
+    if stopped:
+        return
+    # 127 would say that the program is not there.
+    codes = (0, 125, 126, 137) if command == "run" else (0, 1, 2, 4)
+    assert code in codes, told + ": no code of its own"
+    assert code == 0 or err.strip(), told + ": failed without a word"
+    if command == "run" and code == 0:
+        assert out == b"out\n" and os.path.exists(DIR + "/receipt"), told + ": lost"
+        with open(DIR + "/receipt") as f:
+            assert json.load(f)["ledger"]["ended"], told
+    if command == "audit" and code == 1:
+        assert b"not intact" not in out, told + ": a fault is no damage"
+
+
+def make_good(what):
+    deadline = time.monotonic() + 60
+    r = lethe("run", "--quiet", "--exec", "/bin/true")
+    assert r.returncode == 0, "%s: the next run: %d %s" % (what, r.returncode, r.stderr)
+    while below() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert not below(), "%s: processes %s are left" % (what, below())
+
+
+def command_of(command):
+    codes, slow, bad, n = collections.Counter(), [], [], 0
+    points = calls(command)
+    for i, (call, number_) in enumerate(points):
+        kinds = [*ERRORS, "SIGSTOP"] if ALL else [(*ERRORS, "SIGSTOP")[i % 6]] if i % 5 == 0 else []
+        for kind in kinds:
+            try:
+                code, took, what = fault(command, call, number_, kind)
+                codes[code] += 1
+                n += 1
+                if took > HANG:
+                    slow.append("%s: %.0f s" % (what, took))
+                make_good(what)
+            except (AssertionError, subprocess.TimeoutExpired) as e:
+                bad.append(str(e))
+    r = lethe("audit")
+    if r.returncode != 0:
+        bad.append("%s: audit: %s" % (command, r))
+    print("# %s: %d faults at %d calls; exit codes %s; beyond %d s (printed, the machine may have other things to do): %s" % (command, n, len(points), dict(codes), HANG, slow), flush=True)
+    assert not bad, "\n".join(bad)
+
+
+def main():
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    commands = [c for c in COMMANDS if c in sys.argv[2:]] or list(COMMANDS)
+    print("TAP version 13\n1..%d" % len(commands), flush=True)
+    failed = 0
+    with open(DIR + "/schema", "w") as f:
+        f.write('{"type": "integer"}')
+    lethe("slot", "define", "t/n", "--schema", DIR + "/schema")
+    lethe("run", "--exec", "/bin/true")
+    for i, command in enumerate(commands, 1):
+        try:
+            if not strace_there():
+                print("ok %d - faults of %s # SKIP strace is not there or may not trace" % (i, command), flush=True)
+                continue
+            command_of(command)
+            print("ok %d - faults of %s" % (i, command), flush=True)
+        except AssertionError as e:
+            failed += 1
+            print("not ok %d - faults of %s\n# %s" % (i, command, str(e).replace("\n", "\n# ")), flush=True)
+    shutil.rmtree(DIR, ignore_errors=True)
+    return 1 if failed else 0
+
+
+sys.exit(main())
