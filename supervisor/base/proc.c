@@ -48,6 +48,17 @@ uint64_t proc_start_ticks(pid_t pid) {
         return proc_stat(pid, f, ARRAY_SIZE(f)) ? f[19] : 0;
 }
 
+bool proc_apparmor(char *ret, size_t room) {
+        char *mode;
+
+        if (proc_read("/proc/self/attr/apparmor/current", ret, room) == 0)
+                return false;
+        mode = strstr(ret, " (");
+        if (mode)
+                *mode = 0;
+        return mode != NULL; /* "unconfined" has no mode */
+}
+
 pid_t pidfd_pid(int pidfd) {
         char path[64], text[1024], *p;
         long pid;

@@ -14,5 +14,7 @@ bool proc_stat(pid_t pid, uint64_t *ret, size_t n);
 uint64_t proc_start_ticks(pid_t pid);
 /* The kernel's random id of this boot, 36 characters and a line feed, read once for each process; "" when there is none. */
 const char *proc_boot_id(void);
+/* The AppArmor profile that confines this process, NUL-terminated and without its mode (apparmor(7)); false when none does. */
+bool proc_apparmor(char *ret, size_t room);
 /* The number that a process of ours, or one below our PID namespace, has among ours. Returns it, or -ESRCH when it has gone. */
 pid_t pidfd_pid(int pidfd);

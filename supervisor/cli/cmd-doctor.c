@@ -69,13 +69,13 @@ static int print_report_json(const ProbeReport *r, const char *tier) {
         return out ? print_json(stdout, out) : -ENOMEM;
 }
 
-/* The names of what is not as it must be. */
+/* The names of what is not as it must be, and of what stands around this process, which may be the cause of it. */
 static void print_causes(const ProbeReport *r) {
         const char *before = ": ";
 
         printf("\nNo region can run here");
         for (size_t i = 0; i < r->n; i++)
-                if (r->rows[i].level == PROBE_FAIL) {
+                if (r->rows[i].level == PROBE_FAIL || strstr(r->rows[i].name, "-around")) {
                         printf("%s%s (", before, r->rows[i].name);
                         print_safe(stdout, r->rows[i].value, strlen(r->rows[i].value));
                         putchar(')');

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/proc.h"
 #include "cli/through.h"
 #include "cli/with-store.h"
 #include "daemon/places.h"
@@ -174,9 +175,13 @@ void doctor_surroundings(ProbeReport *r) {
                       {RLIMIT_DATA, "RLIMIT_DATA", "LimitDATA= of the unit, ulimit -d", RLIM_INFINITY},
                       {RLIMIT_NOFILE, "RLIMIT_NOFILE", "LimitNOFILE= of the unit, ulimit -n", 256},
                       {RLIMIT_NPROC, "RLIMIT_NPROC", "LimitNPROC= of the unit, ulimit -u", 64}};
-        char text[8192];
+        char text[8192], profile[128];
         const char *p;
 
+        if (proc_apparmor(profile, sizeof(profile)))
+                probe_add(r, "apparmor-around", PROBE_NOTE, "what is refused below may be refused by this profile, and not by the kernel",
+                          "a profile with flags=(attach_disconnected) that allows userns, mount, pivot_root, ptrace, signal, capability, unix and file, or none",
+                          "AppArmor's profile \"%.100s\" confines this process", profile);
         if (doctor_read("/proc/self/status", text, sizeof(text)) && (p = strstr(text, "\nSeccomp:")) && atoi(p + strlen("\nSeccomp:")) != 0)
                 probe_add(r, "filter-around", PROBE_NOTE, "what is refused below may be refused by this filter, and not by the kernel",
                           "of a unit: SystemCallFilter=, RestrictSUIDSGID=, RestrictNamespaces=, ProtectHostname=, MemoryDenyWriteExecute=; of a container: its seccomp profile",

@@ -211,6 +211,7 @@ static void on_status(void *userdata, short revents) {
                         break;
                 case STATUS_STEP_FAILED:
                         spawn_explain(&r->spawned, &s, &d);
+                        spawn_add_profile(&d);
                         region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", d.text);
                         break;
                 case STATUS_EXEC_FAILED:

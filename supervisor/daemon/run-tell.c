@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 /* Requests of the manifest that the operator did not grant: not those that the command line made less, and not a default that policy cut. Returns how many; the
  * first in *ret. */
@@ -93,6 +94,13 @@ static void tell_line(const Run *run) {
         log_note("region %s %s", r->id, b.data ?: "ended");
 }
 
+/* Copies in the store are executed by mounts that keep the flag. */
+static bool tell_noexec(const char *copy) {
+        struct statvfs fs;
+
+        return copy && statvfs(copy, &fs) == 0 && (fs.f_flag & ST_NOEXEC);
+}
+
 void run_not_executed(Region *r, int error) {
         const char *name = r->grant->argv[0];
         const int code = error == ENOENT || error == ENOTDIR || error == ELIBACC ? 127 : 126;
@@ -102,6 +110,9 @@ void run_not_executed(Region *r, int error) {
                            "%s: the file is there, but the interpreter that it names (the first line of a script, or the loader of an ELF file) is not in the region", name);
         else if (error == ENOENT && !strchr(name, '/'))
                 region_end(r, OUTCOME_SETUP_FAILED, code, "%s: neither a file of the skill's folder nor in the PATH of the region", name);
+        else if (error == EACCES && (tell_noexec(r->grant->program_copy) || tell_noexec(r->grant->skill_dir)))
+                region_end(r, OUTCOME_SETUP_FAILED, code, "%s: %s: the store, which has the copy that is executed, is on a file system that is mounted noexec; fix: --store, or LETHE_STORE, with another one",
+                           name, strerror(error));
         else
                 region_end(r, OUTCOME_SETUP_FAILED, code, "%s: %s", name, strerror(error));
 }

@@ -97,6 +97,8 @@ int run_start_worker(Run *run, const Probe *probe, bool later, Diag *d) {
 
         if (e == 0)
                 region_started(r, &s);
+        else
+                spawn_add_profile(d);
         return e;
 }
 

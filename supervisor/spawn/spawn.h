@@ -87,6 +87,8 @@ int spawn_status(Spawned *s, StatusRecord *ret, int *ret_notify, int *ret_scratc
 /* For STATUS_STEP_FAILED: fills in which step failed, why, and the fix where there is one. Returns SPAWN_E_TIER when this machine cannot
  * give the tier, else SPAWN_E_KERNEL. */
 int spawn_explain(const Spawned *s, const StatusRecord *failed, Diag *reterr);
+/* Adds to a failure of one of these the AppArmor profile that confines this process, if one does: it can be the cause. */
+void spawn_add_profile(Diag *d);
 const char *spawn_step_name(int step); /* "pivot"; "unknown" beyond the list */
 
 /* Once, at any time before spawn_go(), also with none: before it says STATUS_READY the program's process enters the cgroups of version 1

@@ -1,5 +1,6 @@
 /* What the worker says, and letting it go on. */
 #include "base/io.h"
+#include "base/proc.h"
 #include "schema/launch.h"
 #include "spawn/spawn.h"
 
@@ -108,6 +109,16 @@ static void name_entry(const Spawned *s, const StatusRecord *f, Diag *d) {
                 diag(d, 0, "%s: \"%s\" at \"%s\": %s", steps[f->a].line, source, target, strerror(f->b));
         }
         launch_deinit(&spec);
+}
+
+void spawn_add_profile(Diag *d) {
+        char profile[128], quoted[256];
+        size_t n = strlen(d->text);
+
+        if (n == 0 || !proc_apparmor(profile, sizeof(profile)))
+                return;
+        diag_quote(profile, strlen(profile), quoted, sizeof(quoted));
+        snprintf(d->text + n, sizeof(d->text) - n, "; AppArmor's profile \"%s\" confines this process, which can be the cause ('lethe doctor' names a fix)", quoted);
 }
 
 int spawn_explain(const Spawned *s, const StatusRecord *f, Diag *reterr) {

@@ -17,7 +17,7 @@ import termios
 import threading
 import time
 
-from tap import DIR, ENV, LETHE, ROOT, STORE, Skip, alone, case, cgroups_left, check, end_daemon, lethe, log, main, run, same, wait_for
+from tap import DIR, ENV, LETHE, ROOT, STORE, Skip, alone, case, case_when, cgroups_left, check, end_daemon, lethe, log, main, run, same, wait_for
 from tiers import TIERS, WHY_NOT
 
 WRITER = os.path.abspath(sys.argv[2])
@@ -507,6 +507,30 @@ def a_store_that_cannot_be_used():
         r = run("--store", path, "--exec", "/bin/true")
         same((r.code, r.receipt["outcome"]), (125, "setup_failed"), name, r)
         check(r.err, r)
+
+
+@case_when(ROOT)
+def a_store_that_is_mounted_noexec_is_named():
+    at = os.path.join(DIR, "noexec")
+    os.mkdir(at)
+    folder = os.path.join(DIR, "starts-itself")
+    os.mkdir(folder)
+    for name, text in (("SKILL.md", "---\nname: starts-itself\ndescription: A test.\n---\n"), ("main.sh", "#!/bin/sh\necho ran\n"),
+                       ("lethe.json", '{"version": 1, "entry": {"main": ["/skill/main.sh"]}}')):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+            f.write(text)
+    os.chmod(os.path.join(folder, "main.sh"), 0o755)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "noexec", "tmpfs", at], check=True)
+    try:
+        r = run(folder, env={"LETHE_STORE": at + "/store"})
+        same(r.code, 126, r)
+        check(b"mounted noexec" in r.err and b"LETHE_STORE" in r.err and "mounted noexec" in r.receipt["reason"], r)
+        same(run("--exec", "/bin/echo", "ran", env={"LETHE_STORE": at + "/store"}).code, 0, "what only root can write is not copied")
+        subprocess.run(["mount", "-o", "remount,exec", at], check=True)
+        r = run(folder, env={"LETHE_STORE": at + "/store"})
+        same((r.code, r.out), (0, b"ran\n"), r)
+    finally:
+        subprocess.run(["umount", at], check=True)
 
 
 @case

@@ -259,6 +259,20 @@ def odd():  # A-68
     row("odd", "overcommit 2", "root", "sysctl -q vm.overcommit_memory=2; t --exec /bin/true; sysctl -q vm.overcommit_memory=0", lambda said: said.startswith("exited, code 0, cleared"))
     row("odd", "hidepid", "root", "mount -o remount,hidepid=invisible /proc; runuser -u bob -- env LETHE_SERVE=0 XDG_RUNTIME_DIR=/run/user/1001 HOME=/home/bob lethe run --exec /bin/echo works </dev/null; "
         "mount -o remount,hidepid=off /proc", lambda said: said.endswith("works") or "hidepid" in said)
+    bob = "runuser -u bob -- env LETHE_SERVE=0 XDG_RUNTIME_DIR=/run/user/1001 HOME=%s lethe"
+    row("odd", "noexec: home, /tmp and a volume", "root", "mount -t tmpfs -o noexec,mode=1777 tmpfs /mnt; runuser -u bob -- cp /bin/echo /mnt/echo; " + bob % "/mnt TMPDIR=/mnt" +
+        " run -v /mnt:/data --exec /data/echo works </dev/null; umount /mnt", lambda said: said == "works" or "noexec" in said)
+    row("odd", "noexec: a skill in a store there", "root", "mount -t tmpfs -o noexec,mode=1777 tmpfs /mnt; mkdir /mnt/sk; printf -- '---\\nname: sk\\ndescription: A test.\\n---\\n' >/mnt/sk/SKILL.md\n"
+        "printf '#!/bin/sh\\necho works\\n' >/mnt/sk/main.sh; chmod 755 /mnt/sk /mnt/sk/main.sh; echo '{\"version\":1,\"entry\":{\"main\":[\"/skill/main.sh\"]}}' >/mnt/sk/lethe.json\n" +
+        bob % "/mnt" + " run /mnt/sk </dev/null; umount /mnt", lambda said: "mounted noexec" in said)
+    row("odd", "no ranges in subuid and subgid", "root", "cp -a /etc/subuid /etc/subgid /root; sed -i /bob/d /etc/subuid /etc/subgid; " + bob % "/home/bob" + " run --exec /bin/echo works </dev/null; "
+        "cp -a /root/subuid /root/subgid /etc", lambda said: said == "works")
+    profile = ("printf 'abi <abi/3.0>,\\nprofile around%s {\\n  file, signal, network, unix, ptrace, capability, %s\\n}\\n' >/tmp/profile; apparmor_parser -r /tmp/profile; "
+               "LETHE_SERVE=0 aa-exec -p around -- lethe %s </dev/null; apparmor_parser -R /tmp/profile")
+    row("odd", "AppArmor: a profile that allows all of it", "root", profile % (" flags=(attach_disconnected)", "mount, umount, pivot_root,", "run --exec /bin/echo works"), lambda said: said == "works")
+    row("odd", "AppArmor: a profile without mounts is named", "root", profile % (" flags=(attach_disconnected)", "deny mount,", "run --exec /bin/true"), lambda said: 'profile "around" confines' in said)
+    row("odd", "AppArmor: doctor names it in its last line", "root", profile % ("", "mount, umount, pivot_root,", "doctor"),
+        lambda said: said.splitlines()[-1].startswith("No region can run here") and 'apparmor-around (AppArmor\'s profile "around"' in said.splitlines()[-1])
 
 
 def reboot():
