@@ -86,7 +86,7 @@ typedef struct RegionStart {
         const json_t *gates;     /* array of {"slot","schema","max_age_usec"?} that must hold (I-50..I-52, I-76), or NULL */
         uint64_t now_usec;       /* CLOCK_REALTIME, for the age of evidence; 0: the clock is asked */
         bool *ret_discards;      /* a region above broke its budget, so that nothing of this one will be kept (I-98); may be NULL */
-        json_t **ret_evidence;   /* object slot -> {"value","left_usec"?}, of what the gates read in this transaction; may be NULL when gates is */
+        json_t **ret_evidence;   /* object slot -> {"value","until_usec"?: CLOCK_MONOTONIC}, of what the gates read in this transaction; may be NULL when gates is */
 } RegionStart;
 /* Appends region.allocated, slot.defined for each new one of `slots`, and one slot.read for each slot of `reads` that has a value; makes
  * the region's row. That a callback began is noted in its parent's row, as {"entry","region"} in `callbacks`, so that it never begins twice.

@@ -59,7 +59,7 @@ static int age_of(Txn *t, const SlotRow *slot, uint64_t now, uint64_t *ret) {
         return 0;
 }
 
-/* A value of which the age cannot be told is not accepted. held: how long it will hold. */
+/* A value of which the age cannot be told is not accepted. held: until when it holds; from this look on, however long the transaction takes. */
 static int check_age(Txn *t, const char *name, const SlotRow *slot, uint64_t most, uint64_t now, json_t *row, json_t *held, Gates *g) {
         uint64_t age;
         int r = age_of(t, slot, now, &age);
@@ -72,7 +72,7 @@ static int check_age(Txn *t, const char *name, const SlotRow *slot, uint64_t mos
                 return -ENOMEM;
         if (age > most)
                 return fail(g, row, name, "too_old", "the slot's value is older than the gate's max_age");
-        return json_object_set_new(held, "left_usec", json_u64(most - age)) < 0 ? -ENOMEM : 0;
+        return json_object_set_new(held, "until_usec", json_u64(clock_mono_usec() + most - age)) < 0 ? -ENOMEM : 0;
 }
 
 static int evaluate(Txn *t, const char *name, const json_t *schema, uint64_t max_age, uint64_t now, Gates *g, Diag *reterr) {

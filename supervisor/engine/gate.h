@@ -7,7 +7,7 @@
 
 typedef struct Gates {
         json_t *rows;     /* array of the fields of gate.evaluated; owned */
-        json_t *evidence; /* object slot -> {"value","left_usec"?} of the gates; of use when all hold; owned */
+        json_t *evidence; /* object slot -> {"value","until_usec"?: CLOCK_MONOTONIC} of the gates; of use when all hold; owned */
         bool failed;
         Diag why;         /* the first that failed */
 } Gates;

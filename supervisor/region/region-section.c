@@ -1,6 +1,5 @@
 #include "region/region-section.h"
 
-#include "base/clock.h"
 #include "region/region-handle.h"
 #include "region/region-vault.h"
 
@@ -104,7 +103,7 @@ int vault_new(const char *region, KeyScope scope, const Vault *parent, const jso
         return 0;
 }
 
-int vault_add_evidence(Vault *v, const char *slot, const json_t *value, uint64_t left_usec, Diag *reterr) {
+int vault_add_evidence(Vault *v, const char *slot, const json_t *value, uint64_t until_usec, Diag *reterr) {
         char name[sizeof(GATE_SECTION) + SLOT_NAME_MAX], *text;
         Section *s;
         size_t n;
@@ -121,7 +120,7 @@ int vault_add_evidence(Vault *v, const char *slot, const json_t *value, uint64_t
                 s->used = n;
                 s->version = 1;
                 s->read_only = true;
-                s->until_usec = left_usec == EVIDENCE_LASTS ? UINT64_MAX : clock_mono_usec() + left_usec;
+                s->until_usec = until_usec;
         }
         sodium_memzero(text, n);
         free(text);

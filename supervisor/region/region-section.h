@@ -20,9 +20,9 @@ enum {
 /* sections: object name -> {"schema": JSON Schema, "bytes": n}, or NULL: their memory is reserved whole at once. parent: of a sub-skill's
  * region, borrowed as long as it lives. Enlists the region among the living. Returns 0, SECTION_E_BAD, -errno. */
 int vault_new(const char *region, KeyScope scope, const Vault *parent, const json_t *sections, Vault **ret, Diag *reterr);
-/* A read-only section "gate.SLOT" with this value, which can be read for left_usec from now on. Returns 0, SECTION_E_BAD, -errno. */
+/* A read-only section "gate.SLOT" with this value, which can be read until then (CLOCK_MONOTONIC). Returns 0, SECTION_E_BAD, -errno. */
 #define EVIDENCE_LASTS UINT64_MAX
-int vault_add_evidence(Vault *v, const char *slot, const json_t *value, uint64_t left_usec, Diag *reterr);
+int vault_add_evidence(Vault *v, const char *slot, const json_t *value, uint64_t until_usec, Diag *reterr);
 /* Per-handle traces go to fn; NULL: nowhere. */
 void vault_trace_to(Vault *v, VaultTrace fn, void *userdata);
 

@@ -86,12 +86,12 @@ int region_add_evidence(Region *r, const json_t *evidence, Diag *reterr) {
         int e = 0;
 
         json_object_foreach((json_t *)evidence, slot, held) {
-                uint64_t left;
+                uint64_t until;
 
-                if (json_get_u64(json_object_get(held, "left_usec"), &left) < 0)
-                        left = EVIDENCE_LASTS;
+                if (json_get_u64(json_object_get(held, "until_usec"), &until) < 0)
+                        until = EVIDENCE_LASTS;
                 if (e == 0)
-                        e = vault_add_evidence(r->vault, slot, json_object_get(held, "value"), left, reterr);
+                        e = vault_add_evidence(r->vault, slot, json_object_get(held, "value"), until, reterr);
         }
         return e == 0 ? reserve(r, reterr) : e;
 }
