@@ -52,8 +52,10 @@ static int replay(Desk *d, Txn *t) {
         Diag why;
         int r = 0;
 
-        for (size_t i = 0; r >= 0 && i < d->n_memory; i++)
+        for (size_t i = 0; r >= 0 && i < d->n_memory; i++) {
                 r = apply(d, t, &d->memory[i], NULL, &done, &why);
+                d->memory[i].version = r == 0 && !d->memory[i].deletes ? done.version : 0;
+        }
         return MIN(r, 0);
 }
 
@@ -194,11 +196,11 @@ int desk_memory_hold(Desk *d, HeldMemory *h, Mutated *ret, Diag *reterr) {
         return add(d, h);
 }
 
-bool desk_memory_is_held(const Desk *d, const char *scope, const char *kind, const char *id) {
+bool desk_memory_is_held(const Desk *d, const char *scope, const char *kind, const char *id, uint64_t version) {
         Kind k = d->n_memory > 0 ? kind_from_name(kind) : KIND_NONE;
 
         for (size_t i = 0; i < d->n_memory; i++)
-                if (d->memory[i].kind == k && strcmp(id_of(&d->memory[i]), id) == 0 && strcmp(d->memory[i].scope, scope) == 0)
+                if (d->memory[i].version == version && d->memory[i].kind == k && strcmp(id_of(&d->memory[i]), id) == 0 && strcmp(d->memory[i].scope, scope) == 0)
                         return true;
         return false;
 }

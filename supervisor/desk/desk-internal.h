@@ -137,14 +137,15 @@ typedef struct HeldMemory {
         uint64_t expect;         /* as Mutation has it */
         char made[RECORD_ID_MAX]; /* the id of one that is new and named none */
         size_t bytes;
+        uint64_t version;        /* that the last look came to; 0: none, what others did stands against it; of a deletion always */
 } HeldMemory;
 /* Judges it on top of what is held, in a transaction that is taken back, and holds it too; takes its params. *ret: what the mutation came to; of a deletion
  * nothing. Returns 0, RpcCode with a message, -errno. */
 int desk_memory_hold(Desk *d, HeldMemory *h, Mutated *ret, Diag *reterr);
 /* A transaction to read memory in as this region would leave it if it ended now; to be aborted. Returns 0, RpcCode with a message. */
 int desk_memory_look(Desk *d, Txn **ret, Diag *reterr);
-/* Is there anything held of this record? kind by its name. */
-bool desk_memory_is_held(const Desk *d, const char *scope, const char *kind, const char *id);
+/* Is this version of the record one that the region saved itself, by what the last look at memory came to? kind by its name. */
+bool desk_memory_is_held(const Desk *d, const char *scope, const char *kind, const char *id, uint64_t version);
 void desk_memory_free(Desk *d);
 
 /* A version of a record was read. Returns 0 or -ENOMEM. */

@@ -40,7 +40,7 @@ static bool has_version(const json_t *list, uint64_t version) {
 int desk_read_of(Desk *d, DeskReads *r, const char *scope, const char *kind, const char *id, uint64_t version) {
         json_t *families, *ids, *list;
 
-        if (d->grant->lineage == LINEAGE_STATS || desk_memory_is_held(d, scope, kind, id)) /* its own words are no read of anybody's */
+        if (d->grant->lineage == LINEAGE_STATS || desk_memory_is_held(d, scope, kind, id, version)) /* its own words are no read of anybody's */
                 return 0;
         if (!r->of && !(r->of = json_object()))
                 return -ENOMEM;
@@ -66,7 +66,7 @@ int desk_read_rows(Desk *d, DeskReads *r, const char *scope, const char *kind, c
                 uint64_t version;
                 int e = json_get_u64(json_object_get(row, "version"), &version);
 
-                if (e == 0)
+                if (e == 0 && !json_text_is(json_object_get(row, "region"), d->region)) /* a change that it made itself */
                         e = desk_read_of(d, r, scope, of ?: kind, name ?: id, version);
                 if (e == -ENOMEM)
                         return e;

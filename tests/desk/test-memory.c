@@ -289,6 +289,30 @@ Test(memory, reads_are_recorded_with_versions) {
         }
 }
 
+// I-77: of a record that the region saved itself it reads what others wrote all the same: versions before, and what stands where its own is refused by now.
+Test(memory, reads_of_what_it_saved_itself) {
+        _cleanup_json_ json_t *events = NULL;
+        _cleanup_desk_fixture_ DeskFixture d;
+        _cleanup_free_ char *text = NULL;
+
+        begin(&d);
+        record(&d, "default", KIND_MEMORY, "early", "one", NULL);
+        record(&d, "default", KIND_MEMORY, "gone", "one", NULL);
+        desk_expect(&d, SAVE(FACT ",\"id\":\"early\""), NULL);
+        desk_expect(&d, REQUEST("memory.history", "{\"kind\":\"memory_substrate\",\"id\":\"early\"}"), NULL);
+        desk_expect(&d, REQUEST("memory.delete", "{\"kind\":\"memory_substrate\",\"id\":\"gone\"}"), NULL);
+        desk_expect(&d, REQUEST("memory.history", "{\"kind\":\"memory_substrate\",\"id\":\"gone\"}"), NULL);
+        desk_expect(&d, SAVE(FACT ",\"id\":\"mine\",\"expect\":1"), NULL);
+        desk_expect(&d, REQUEST("memory.load", "{\"kind\":\"memory_substrate\",\"id\":\"mine\"}"), NULL);
+        record(&d, "default", KIND_MEMORY, "mine", "a secret", NULL);
+        record(&d, "default", KIND_MEMORY, "mine", "a secret", NULL);
+        desk_expect(&d, REQUEST("memory.load", "{\"kind\":\"memory_substrate\",\"id\":\"mine\"}"), NULL);
+        desk_fixture_region_end(&d, true);
+        events = desk_events(&d);
+        cr_expect_eq(read_entries(events, "memory.read", &text), 1);
+        cr_expect_str_eq(text, "[{\"default\":{\"memory_substrate\":{\"early\":[1],\"gone\":[1],\"mine\":[3]}}}]");
+}
+
 // I-77: no region writes the ledger without end: what was read stands in as many entries as it takes, and what is beyond the bound is counted.
 Test(memory, reads_are_bounded) {
         enum { MOST = 8192, BEYOND = 30 };
