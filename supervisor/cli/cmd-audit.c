@@ -75,16 +75,21 @@ static json_t *to_json(const AuditReport *a, int r) {
         return o;
 }
 
-/* Takes the word out of the arguments, wherever it stands, but for the value of an option. */
-static bool take_word(int *argc, char **argv, const char *word) {
+typedef enum AuditWord { AUDIT_REGIONS, AUDIT_TOUCHED, AUDIT_DERIVED, AUDIT_STORE } AuditWord;
+
+/* Takes the first of the words out of the arguments, wherever it stands, but for the value of an option: a later one may be a region's name. */
+static AuditWord take_word(int *argc, char **argv) {
+        static const char *const words[] = {[AUDIT_REGIONS] = "regions", [AUDIT_TOUCHED] = "touched", [AUDIT_DERIVED] = "derived"};
+
         for (int i = 1; i < *argc; i++)
-                if (strcmp(argv[i], word) == 0 && strcmp(argv[i - 1], "--store") != 0 && strcmp(argv[i - 1], "--anchor") != 0 &&
-                    strcmp(argv[i - 1], "--skill") != 0 && strcmp(argv[i - 1], "--scope") != 0) {
-                        memmove(argv + i, argv + i + 1, (size_t)(*argc - i) * sizeof(*argv));
-                        (*argc)--;
-                        return true;
-                }
-        return false;
+                for (AuditWord w = 0; w < AUDIT_STORE; w++)
+                        if (strcmp(argv[i], words[w]) == 0 && strcmp(argv[i - 1], "--store") != 0 && strcmp(argv[i - 1], "--anchor") != 0 &&
+                            strcmp(argv[i - 1], "--skill") != 0 && strcmp(argv[i - 1], "--scope") != 0) {
+                                memmove(argv + i, argv + i + 1, (size_t)(*argc - i) * sizeof(*argv));
+                                (*argc)--;
+                                return w;
+                        }
+        return AUDIT_STORE;
 }
 
 /* The kept copies of skills and programs are what the records' digests name. */
@@ -110,12 +115,16 @@ int cmd_audit(int argc, char **argv) {
         Diag d = {0};
         int r, opt;
 
-        if (take_word(&argc, argv, "regions"))
+        switch (take_word(&argc, argv)) {
+        case AUDIT_REGIONS:
                 return cmd_audit_regions(argc, argv);
-        if (take_word(&argc, argv, "touched"))
+        case AUDIT_TOUCHED:
                 return cmd_audit_flow(argc, argv, false);
-        if (take_word(&argc, argv, "derived"))
+        case AUDIT_DERIVED:
                 return cmd_audit_flow(argc, argv, true);
+        case AUDIT_STORE:
+                break;
+        }
         while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
                 if (opt == 'h')
                         return audit_help();

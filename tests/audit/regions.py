@@ -176,7 +176,8 @@ def what_cannot_be_answered_ends_2():
             if "--store" not in argv and argv[0].startswith("--"):
                 report = lethe("report", "-o", os.path.join(DIR, "page"), *argv)
                 check(report.code != 0 and says in report.err.decode() and not os.path.exists(os.path.join(DIR, "page")), argv, report)
-    for argv, says in ((("unproved",), "lethe audit regions unproved"), (("region",), "the words that it takes are 'regions', 'touched' and 'derived'")):
+    for argv, says in ((("unproved",), "lethe audit regions unproved"), (("region",), "the words that it takes are 'regions', 'touched' and 'derived'"),
+                       (("derived", "regions"), "'regions' is neither the name"), (("derived", "touched"), "'touched' is neither the name")):
         r = lethe("audit", *argv)
         check(r.code == 2 and says in r.err.decode() and not r.out, r)
     same(lethe("audit", "regions", "--help").out, lethe("audit", "--help").out)
