@@ -51,14 +51,42 @@ static int not_there(const char *name, const char *why, Diag *reterr) {
         return diag(reterr, FLOW_E_UNKNOWN, "%s: %s", diag_quote(name, strlen(name), quoted, sizeof(quoted)), why);
 }
 
+/* *ret: false where the region's record has all sections of its manifest, and not this one. */
+static int may_have_section(const FlowNode *n, const char *section, bool *ret) {
+        _cleanup_json_ json_t *list = NULL;
+        const char *v;
+        size_t size;
+        int r;
+
+        *ret = true;
+        if (!n->entry.p || json_member_own(n->entry.p, n->entry.n, "grant", &v, &size) != 0 || json_member_own(v, size, "sections", &v, &size) != 0)
+                return 0;
+        r = json_parse_own(v, size, size, JSON_DEPTH_DEFAULT, &list);
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        *ret = !json_is_array(list); /* too many for the entry: their number */
+        for (size_t i = 0; i < json_array_size(list) && !*ret; i++)
+                *ret = json_text_is(json_object_get(json_array_get(list, i), "name"), section);
+        return 0;
+}
+
 static int ask_section(const Flow *f, const char *rest, Diag *reterr) {
         char id[REGION_ID_MAX] = "";
         const char *slash = strchr(rest, '/');
+        const FlowNode *n;
+        bool there;
+        int r;
 
         if (!slash || (size_t)(slash - rest) != REGION_ID_LEN || !slash[1])
                 return diag(reterr, FLOW_E_WORD, "a section is named section/REGION/NAME");
         memcpy(id, rest, REGION_ID_LEN);
-        return flow_region(f, id) ? 0 : not_there(id, "this ledger has no such region", reterr);
+        n = flow_region(f, id);
+        if (!n)
+                return not_there(id, "this ledger has no such region", reterr);
+        if (strncmp(slash + 1, "gate.", 5) == 0)
+                return not_there(slash + 1, "evidence is read from its slot: ask for slot/NAME", reterr);
+        r = may_have_section(n, slash + 1, &there);
+        return r != 0 || there ? r : not_there(slash + 1, "the region's manifest has no such section", reterr);
 }
 
 /* The name before the '@'. */
@@ -108,7 +136,7 @@ int flow_ask(Flow *f, const char *what, const char *scope, bool region_too, Flow
 
         if (r != 0)
                 return r;
-        if (n >= sizeof(a.text))
+        if (n >= sizeof(a.text) || !utf8_valid(what, strlen(what), NULL))
                 return unknown_word(what, region_too, reterr);
         memcpy(a.text, what, n);
         if (region_id_valid(a.text)) {

@@ -3,12 +3,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define KEY_MAX 320
 
 static const char *const words[] = {
-        [FLOW_WROTE] = "wrote", [FLOW_READ] = "read", [FLOW_CONSULTED] = "consulted", [FLOW_STARTED] = "started", [FLOW_ANSWERED] = "answered",
+        [FLOW_WROTE] = "wrote", [FLOW_SAID] = "had a say in", [FLOW_READ] = "read", [FLOW_CONSULTED] = "consulted", [FLOW_STARTED] = "started", [FLOW_ANSWERED] = "answered",
         [FLOW_SHARED] = "shared sections with", [FLOW_BECAME] = "became", [FLOW_WENT_ON] = "went on as",
 };
 
@@ -83,13 +84,13 @@ bool flow_knows(const Flow *f, uint64_t scope, const char *name) {
         return map_get(&f->maps->items, key);
 }
 
-FlowNode *flow_add_value(Flow *f, uint64_t scope, const char *name, uint64_t version, uint64_t born) {
+static FlowNode *add_version(Flow *f, uint64_t scope, const char *name, uint64_t version, uint64_t born, FlowItem **ret_item) {
         char key[KEY_MAX];
         FlowItem *item;
         FlowNode *n;
 
         key_of(scope, name, key);
-        item = add_item(f, key);
+        *ret_item = item = add_item(f, key);
         if (!item)
                 return NULL;
         if (item->last && item->last->version == version) /* nearly always it is that one */
@@ -105,6 +106,22 @@ FlowNode *flow_add_value(Flow *f, uint64_t scope, const char *name, uint64_t ver
         else
                 item->first = n;
         return item->last = n;
+}
+
+FlowNode *flow_add_value(Flow *f, uint64_t scope, const char *name, uint64_t version, uint64_t born) {
+        FlowItem *item;
+
+        return add_version(f, scope, name, version, born, &item);
+}
+
+FlowNode *flow_add_version(Flow *f, uint64_t scope, const char *name, uint64_t version, uint64_t born, FlowNode **ret_before) {
+        FlowItem *item;
+        FlowNode *n = add_version(f, scope, name, version, born, &item);
+
+        if (!n)
+                return NULL;
+        *ret_before = item->newest;
+        return item->newest = n;
 }
 
 FlowNode *flow_versions(const Flow *f, uint64_t scope, const char *name) {
@@ -131,10 +148,50 @@ FlowNode *flow_version_at(const Flow *f, uint64_t scope, const char *name, uint6
         return item->at;
 }
 
+static void scope_key(uint64_t number, char ret[static 24]) {
+        snprintf(ret, 24, "%" PRIu64, number);
+}
+
 uint64_t flow_scope(const Flow *f, const char *name) {
         const uint64_t *number = map_get(&f->maps->scopes, name);
 
         return number ? *number : 0;
+}
+
+const char *flow_scope_name(const Flow *f, uint64_t scope, uint64_t *ret_before) {
+        const FlowScope *s;
+        char key[24];
+
+        scope_key(scope, key);
+        s = map_get(&f->maps->names, key);
+        *ret_before = s ? s->before : 0;
+        return s ? s->name : "";
+}
+
+int flow_add_scope(Flow *f, const char *name, uint64_t number) {
+        uint64_t *newest = map_get(&f->maps->scopes, name);
+        size_t n = strlen(name) + 1;
+        FlowScope *s = calloc(1, sizeof(*s) + n);
+        char key[24];
+
+        scope_key(number, key);
+        if (!s || map_add(&f->maps->names, key, s) < 0) {
+                free(s);
+                return -ENOMEM;
+        }
+        memcpy(s->name, name, n);
+        if (newest) {
+                s->before = *newest;
+                *newest = number;
+                return 0;
+        }
+        newest = malloc(sizeof(*newest));
+        if (newest)
+                *newest = number;
+        if (newest && map_add(&f->maps->scopes, name, newest) == 0)
+                return 0;
+        free(newest);
+        return -ENOMEM;
 }
 
 /* Uses of a section stand in two records. */
@@ -186,6 +243,7 @@ void flow_deinit(Flow *f) {
                 map_deinit(&f->maps->items);
                 map_deinit(&f->maps->people);
                 map_deinit(&f->maps->scopes);
+                map_deinit(&f->maps->names);
         }
         free(f->maps);
         *f = (Flow){0};

@@ -1,6 +1,6 @@
 /* Runs: CLI. From the ledger's entries to nodes and edges. Most entries are told apart by their type alone, and those of a region's life, which are long, are
  * looked into for the few members that count. */
-#include "audit/flow-graph.h"
+#include "audit/flow-event.h"
 
 #include "engine/kind.h"
 #include "ledger/ledger.h"
@@ -11,55 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The entry at hand. */
-typedef struct FlowEvent {
-        Flow *f;
-        uint64_t seq;
-        Bytes entry;
-        const json_t *o; /* parsed, but for those that are taken by their bytes: NULL */
-} FlowEvent;
-
-static const char *text_of(const json_t *o, const char *key) {
-        const char *s = json_text(json_object_get(o, key));
-
-        return s ? s : "";
-}
-
-static uint64_t number_of(const json_t *o, const char *key) {
-        uint64_t v;
-
-        return json_get_u64(json_object_get(o, key), &v) == 0 ? v : 0;
-}
-
-/* A member's text, of an entry that is not parsed; cut where there is no room. False: it has none that is plain text. */
-static bool text_in(Bytes entry, const char *key, char *ret, size_t n_ret) {
-        const char *v;
-        size_t n;
-
-        *ret = 0;
-        if (json_member_own(entry.p, entry.n, key, &v, &n) != 0 || n < 2 || *v != '"')
-                return false;
-        snprintf(ret, n_ret, "%.*s", (int)MIN(n - 2, n_ret - 1), v + 1);
-        return true;
-}
-
-static Bytes member_in(Bytes entry, const char *key) {
-        const char *v = NULL;
-        size_t n = 0;
-
-        return json_member_own(entry.p, entry.n, key, &v, &n) == 0 ? BYTES(v, n) : BYTES(NULL, 0);
-}
-
-static FlowNode *region_in(const FlowEvent *e) {
-        char id[REGION_ID_MAX];
-
-        return text_in(e->entry, "region", id, sizeof(id)) ? flow_region(e->f, id) : NULL;
-}
-
-static FlowNode *region_of(const FlowEvent *e) {
-        return flow_region(e->f, text_of(e->o, "region"));
-}
 
 /* A region that a gate refused was never allocated, and its evidence was consulted all the same. */
 static FlowNode *region_or_refused(const FlowEvent *e) {
@@ -80,74 +31,6 @@ static FlowNode *slot_of(const FlowEvent *e, uint64_t born) {
         return flow_add_value(e->f, 0, name, number_of(e->o, "version"), born);
 }
 
-static int took_allocated(FlowEvent *e) {
-        char id[REGION_ID_MAX], word[32];
-        _cleanup_json_ json_t *o = NULL;
-        FlowNode *n;
-        Bytes grant = member_in(e->entry, "grant"), skill = member_in(e->entry, "skill");
-
-        if (skill.p && json_parse_own(skill.p, skill.n, skill.n, JSON_DEPTH_DEFAULT, &o) == -ENOMEM)
-                return -ENOMEM;
-        if (!text_in(e->entry, "region", id, sizeof(id)))
-                return -EUCLEAN;
-        n = flow_add_region(e->f, id, e->seq);
-        if (!n)
-                return -ENOMEM;
-        n->entry = e->entry;
-        snprintf(n->skill, sizeof(n->skill), "%s", text_of(o, "name"));
-        n->stats = text_in(grant, "lineage", word, sizeof(word)) && strcmp(word, "stats") == 0;
-        n->handles = strcmp(word, "handles") == 0;
-        n->lends = text_in(grant, "key_scope", word, sizeof(word)) && strcmp(word, "invocation-tree") == 0;
-        n->callback = member_in(e->entry, "callback").p;
-        n->gaps.alive = true;
-        if (text_in(e->entry, "parent", id, sizeof(id)) && (n->above = flow_region(e->f, id)))
-                return n->above->lends ? flow_add_edge(e->f, n->above, n, FLOW_SHARED, e->seq, UINT64_MAX, e->seq)
-                                       : flow_add_edge(e->f, n->above, n, FLOW_STARTED, e->seq, e->seq, e->seq);
-        return 0;
-}
-
-static int took_ended(FlowEvent *e) {
-        FlowNode *n = region_in(e);
-
-        if (!n)
-                return 0;
-        n->ended = e->seq;
-        n->gaps.alive = false;
-        if (!n->above || n->callback) /* nobody is answered by a callback */
-                return 0;
-        return n->above->lends ? flow_add_edge(e->f, n, n->above, FLOW_SHARED, e->seq, UINT64_MAX, n->born)
-                               : flow_add_edge(e->f, n, n->above, FLOW_ANSWERED, e->seq, e->seq, e->seq);
-}
-
-/* Reads that were only counted. */
-static int took_released(FlowEvent *e) {
-        Bytes lineage = member_in(e->entry, "lineage");
-        _cleanup_json_ json_t *o = NULL;
-        FlowNode *n = region_in(e);
-        const json_t *counts;
-        int r;
-
-        if (!n || !lineage.p || !memmem(lineage.p, lineage.n, "\"counts\"", 8))
-                return 0;
-        r = json_parse_own(lineage.p, lineage.n, lineage.n, JSON_DEPTH_DEFAULT, &o);
-        if (r != 0)
-                return r > 0 ? -EUCLEAN : r;
-        counts = json_object_get(o, "counts");
-        n->gaps.slots += number_of(counts, "slot.read") + number_of(counts, "gate.evaluated");
-        n->gaps.belief += number_of(counts, "belief.read");
-        n->gaps.told += number_of(counts, "context.read");
-        n->gaps.memory += number_of(counts, "memory.read");
-        return 0;
-}
-
-static int took_recovered(FlowEvent *e) {
-        FlowNode *n = region_in(e);
-
-        if (n)
-                n->gaps.lost = true;
-        return 0;
-}
-
 static int took_slot_read(FlowEvent *e) {
         FlowNode *n = region_of(e);
 
@@ -160,11 +43,36 @@ static int took_gate(FlowEvent *e) {
         return n ? flow_add_edge(e->f, slot_of(e, number_of(e->o, "written")), n, FLOW_CONSULTED, e->seq, 0, n->born) : 0;
 }
 
+/* All whose proposals were weighed: the value might be another one without any of them. */
+static int add_voices(FlowEvent *e, FlowNode *value) {
+        _cleanup_json_ json_t *o = NULL;
+        const json_t *list;
+        Bytes entry;
+        int r = ledger_get(e->f->txn, number_of(e->o, "arbitrated"), &entry);
+
+        if (r == 0)
+                r = json_parse_own(entry.p, entry.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o);
+        if (r != 0)
+                return r > 0 || r == -ENOENT ? -EUCLEAN : r;
+        list = json_object_get(o, "proposals");
+        for (size_t i = 0; r == 0 && i < json_array_size(list); i++) {
+                const json_t *one = json_array_get(list, i);
+                FlowNode *by = flow_region(e->f, text_of(one, "region"));
+
+                if (by && strcmp(by->name, text_of(e->o, "from")) != 0) /* that one wrote it */
+                        r = flow_add_edge(e->f, by, value, FLOW_SAID, e->seq, number_of(one, "seq"), 0);
+        }
+        return r;
+}
+
 /* By a region when it ended, by the verdict on what several proposed, or by the operator. */
 static int took_slot_written(FlowEvent *e) {
         FlowNode *value = slot_of(e, e->seq), *by = region_of(e);
         uint64_t proposed = number_of(e->o, "proposed");
+        int r = value && json_object_get(e->o, "arbitrated") ? add_voices(e, value) : 0;
 
+        if (r < 0)
+                return r;
         if (!by && *text_of(e->o, "from"))
                 by = flow_region(e->f, text_of(e->o, "from"));
         if (!by)
@@ -173,20 +81,7 @@ static int took_slot_written(FlowEvent *e) {
 }
 
 static int took_scope(FlowEvent *e) {
-        const char *name = text_of(e->o, "name");
-        uint64_t *number = map_get(&e->f->maps->scopes, name);
-
-        if (!number) {
-                number = malloc(sizeof(*number));
-                if (!number)
-                        return -ENOMEM;
-                if (map_add(&e->f->maps->scopes, name, number) < 0) {
-                        free(number);
-                        return -ENOMEM;
-                }
-        }
-        *number = e->seq;
-        return 0;
+        return flow_add_scope(e->f, text_of(e->o, "name"), e->seq);
 }
 
 static int add_note(FlowEvent *e, const char *run, uint64_t number, FlowNode **ret) {
@@ -232,6 +127,21 @@ static bool goes_on(const char *type) {
         return strcmp(type, "memory.save") != 0 && strcmp(type, "memory.delete") != 0;
 }
 
+/* The passes of a digest have numbers of their own in each scope. */
+static FlowNode *add_pass(FlowEvent *e, uint64_t scope, uint64_t number) {
+        char name[sizeof(FLOW_PASS) + 24];
+
+        snprintf(name, sizeof(name), FLOW_PASS "%" PRIu64, scope);
+        return flow_add_value(e->f, 0, name, number, e->seq);
+}
+
+/* A region proposed what the pass archived or removed. */
+static int took_pass(FlowEvent *e) {
+        FlowNode *by = flow_region(e->f, text_of(e->o, "proposed_by"));
+
+        return by ? flow_add_edge(e->f, by, add_pass(e, number_of(e->o, "scope"), number_of(e->o, "pass")), FLOW_WROTE, e->seq, UINT64_MAX, 0) : 0;
+}
+
 /* canon.*, memory.*, kernel.patch: a version of a record. */
 static int took_record(FlowEvent *e) {
         const char *type = text_of(e->o, "type"), *kind = text_of(e->o, "kind"), *id = text_of(e->o, "id"), *run = text_of(e->o, "run"), *who = text_of(e->o, "who");
@@ -243,11 +153,12 @@ static int took_record(FlowEvent *e) {
         if (!*kind || !*id || version == 0)
                 return 0;
         snprintf(name, sizeof(name), "%s/%s", kind, id);
-        before = flow_version_at(e->f, scope, name, e->seq);
-        value = flow_add_value(e->f, scope, name, version, e->seq);
+        value = flow_add_version(e->f, scope, name, version, e->seq, &before);
         if (!value)
                 return -ENOMEM;
-        if (before && before != value && goes_on(type))
+        if (number_of(e->o, "pass") > 0)
+                r = flow_add_edge(e->f, add_pass(e, scope, number_of(e->o, "pass")), value, FLOW_BECAME, e->seq, 0, 0);
+        if (r == 0 && before && before != value && goes_on(type))
                 r = flow_add_edge(e->f, before, value, FLOW_WENT_ON, e->seq, 0, 0);
         if (r == 0)
                 r = add_advisor(e, value);
@@ -260,6 +171,21 @@ static int took_record(FlowEvent *e) {
         if (r == 0 && !by && *who)
                 by = flow_add_person(e->f, who);
         return r == 0 && by ? flow_add_edge(e->f, by, value, FLOW_WROTE, e->seq, e->seq, 0) : r;
+}
+
+/* A scope that was made after the region began may have been another one before, and nobody knows which of them was read. */
+static int add_read(FlowEvent *e, FlowNode *n, const char *scope, const char *name, uint64_t version) {
+        uint64_t number = flow_scope(e->f, scope), before;
+        int r = flow_add_edge(e->f, flow_add_value(e->f, number, name, version, e->seq), n, FLOW_READ, e->seq, 0, n->born);
+
+        while (r == 0 && number > n->born) {
+                flow_scope_name(e->f, number, &before);
+                for (FlowNode *v = before > 0 ? flow_versions(e->f, before, name) : NULL; v && r == 0; v = v->next)
+                        if (v->version == version)
+                                r = flow_add_edge(e->f, v, n, FLOW_READ, e->seq, 0, n->born);
+                number = before;
+        }
+        return r;
 }
 
 /* belief.read, memory.read: {scope: {kind: {id: [version…]}}} */
@@ -285,8 +211,7 @@ static int took_reads(FlowEvent *e, bool belief) {
                                         if (json_get_u64(json_array_get(versions, i), &version) < 0)
                                                 return -EUCLEAN;
                                         snprintf(name, sizeof(name), "%s/%s", kind, id);
-                                        r = flow_add_edge(e->f, flow_add_value(e->f, flow_scope(e->f, scope), name, version, e->seq), n, FLOW_READ, e->seq, 0,
-                                                          n->born);
+                                        r = add_read(e, n, scope, name, version);
                                 }
         return r;
 }
@@ -356,10 +281,10 @@ static const struct {
         bool parse;
         int (*take)(FlowEvent *e);
 } types[] = {
-        {"region.allocated", false, took_allocated},
-        {"region.released", false, took_released},
-        {"region.recovered", false, took_recovered},
-        {"invocation.ended", false, took_ended},
+        {"region.allocated", false, flow_took_allocated},
+        {"region.released", false, flow_took_released},
+        {"region.recovered", false, flow_took_recovered},
+        {"invocation.ended", false, flow_took_ended},
         {"slot.read", true, took_slot_read},
         {"slot.written", true, took_slot_written},
         {"gate.evaluated", true, took_gate},
@@ -380,6 +305,8 @@ static const struct {
         {"memory.archive", true, took_record},
         {"memory.restore", true, took_record},
         {"memory.remove", true, took_record},
+        {"memory.delete", true, took_record},
+        {"digest.pass", true, took_pass},
         {"kernel.patch", true, took_record},
 };
 
@@ -404,7 +331,7 @@ static int take_unfolded(FlowEvent *e, int (*take)(FlowEvent *e), bool parse) {
         e->entry = BYTES(text, size);
         r = take(e);
         n = region_in(e);
-        if (n)
+        if (n && n->entry.p == text)
                 n->entry = BYTES(NULL, 0); /* too much to keep: what it was granted counts as everything */
         return r;
 }

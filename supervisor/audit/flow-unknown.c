@@ -11,6 +11,7 @@
 /* Records of one family and scope that are reached, from the first one on. */
 typedef struct Family {
         uint64_t scope, born;
+        const char *scope_name; /* borrowed */
         Kind kind;
 } Family;
 
@@ -27,6 +28,7 @@ typedef struct Asking {
 static int note_family(Asking *a, const FlowNode *n) {
         const char *slash = strchr(n->name, '/');
         char kind[64] = "";
+        uint64_t before;
         Family *more;
         Kind k;
 
@@ -41,7 +43,7 @@ static int note_family(Asking *a, const FlowNode *n) {
         if (!more)
                 return -ENOMEM;
         a->families = more;
-        more[a->n++] = (Family){.scope = n->scope, .born = n->born, .kind = k};
+        more[a->n++] = (Family){.scope = n->scope, .born = n->born, .scope_name = flow_scope_name(a->f, n->scope, &before), .kind = k};
         return 0;
 }
 
@@ -109,15 +111,18 @@ static bool names(const json_t *list, const char *word) {
         return false;
 }
 
-/* The values that a region may read by its grant. memory: [{"scope","read":[family…]}…]; canon: a scope. */
-static bool may_read(const Asking *a, const Family *family, const json_t *memory, const char *canon) {
+/* The values that a region may read by its grant. memory: [{"scope","read":[family…]}…], or only how many rows it had, where they were too many for the entry;
+ * canon: a scope. By names: a scope that is deleted and made anew is another one. */
+static bool may_read(const Family *family, const json_t *memory, const char *canon) {
         if (kind_class(family->kind) == CLASS_CANON)
-                return canon && flow_scope(a->f, canon) == family->scope;
+                return canon && strcmp(canon, family->scope_name) == 0;
+        if (memory && !json_is_array(memory))
+                return true;
         for (size_t i = 0; i < json_array_size(memory); i++) {
                 const json_t *row = json_array_get(memory, i);
                 const char *scope = json_text(json_object_get(row, "scope"));
 
-                if (scope && flow_scope(a->f, scope) == family->scope && names(json_object_get(row, "read"), kind_name(family->kind)))
+                if (scope && strcmp(scope, family->scope_name) == 0 && names(json_object_get(row, "read"), kind_name(family->kind)))
                         return true;
         }
         return false;
@@ -156,7 +161,7 @@ static int ask_records(Asking *a, const FlowNode *u) {
                 bool told = belief && u->gaps.told > 0; /* that is no question of its grant */
                 bool open = told || u->gaps.alive || u->gaps.lost || (belief ? u->gaps.belief : u->gaps.memory) > 0;
 
-                if (open && family->born < u->ended && (told || !u->entry.p || may_read(a, family, memory, json_text(canon))))
+                if (open && family->born < u->ended && (told || !u->entry.p || may_read(family, memory, json_text(canon))))
                         r = a->fn(a->userdata, u, kind_name(family->kind), why_records(u, belief, why));
         }
         return r;

@@ -3,8 +3,8 @@
  *
  *     value   a version of a slot (slot/NAME), of a record (FAMILY/ID, BUCKET/ID, of a scope), of a section (section/REGION/NAME), a note (note/RUN)
  *     edge    value -> region      it read it
- *             region -> value      it wrote it
- *             value -> value       a note became belief; a version that goes on with the one before
+ *             region -> value      it wrote it; it had a say in the verdict on it
+ *             value -> value       a note became belief; a version that goes on with the one before; a pass of the digest that archived it
  *             region -> region     it started it (arguments, input); it answered it; they share sections
  *
  * A region that is reached by a value hands on what it did from then on: a slot is read at the region's beginning; of a record nobody knows the moment, so that
@@ -20,15 +20,16 @@
 typedef enum FlowKind { FLOW_VALUE, FLOW_REGION, FLOW_PERSON } FlowKind;
 typedef enum FlowHow {
         FLOW_WROTE,     /* region or person -> value */
+        FLOW_SAID,      /* region -> version of a slot that a verdict on the proposals of several chose */
         FLOW_READ,      /* value -> region */
         FLOW_CONSULTED, /* value -> region, as evidence of a gate */
         FLOW_STARTED,   /* region -> region below: arguments and input */
         FLOW_ANSWERED,  /* region -> region above: result and output */
         FLOW_SHARED,    /* between both, where the one above lends its key: sections */
-        FLOW_BECAME,    /* note -> belief */
+        FLOW_BECAME,    /* note -> belief; proposals of a digest -> record */
         FLOW_WENT_ON,   /* version -> next version */
 } FlowHow;
-const char *flow_how_word(FlowHow how); /* "wrote", "read", "consulted", "started", "answered", "shared sections with", "became", "went on as" */
+const char *flow_how_word(FlowHow how); /* "wrote", "had a say in", "read", "consulted", "started", "answered", "shared sections with", "became", "went on as" */
 
 typedef struct FlowNode FlowNode;
 typedef struct FlowEdge {
@@ -64,6 +65,8 @@ struct FlowNode {
         bool lends, callback;
         bool stats, handles;   /* lineage detail; neither: events */
         FlowNode *above;
+        FlowNode *last_callback; /* of those that share its sections */
+        FlowEdge *from_above;  /* of shared sections */
         FlowGaps gaps;
 
         /* Of a question. */
@@ -119,3 +122,5 @@ FlowNode *flow_versions(const Flow *f, uint64_t scope, const char *name);
 bool flow_knows(const Flow *f, uint64_t scope, const char *name);
 /* The number of the scope that has the name now, or had it last; 0: none. */
 uint64_t flow_scope(const Flow *f, const char *name);
+/* The name of a scope, "" when there is none; *ret_before: the one that had the name before, 0 for none. */
+const char *flow_scope_name(const Flow *f, uint64_t scope, uint64_t *ret_before);

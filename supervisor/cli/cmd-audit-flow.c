@@ -129,7 +129,9 @@ static int tell_unknown(void *userdata, const FlowNode *region, const char *valu
                 return 0;
         printf("  ");
         print_node(region);
-        printf(" may have read %s: %s\n", value ? value : "it", why);
+        printf(" may have read ");
+        print_safe(stdout, value ? value : "it", strlen(value ? value : "it"));
+        printf(": %s\n", why);
         return 0;
 }
 

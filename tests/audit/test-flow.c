@@ -1,6 +1,8 @@
 /* The answers of the ledger about readers of a value, and about its consequences; and the answers that it does not have. */
 #include "audit/flow.h"
+#include "engine/delete.h"
 #include "engine/mutate.h"
+#include "engine/scope.h"
 #include "ledger/ledger.h"
 #include "tests/support/store-fixture.h"
 
@@ -15,6 +17,7 @@
 #define MEMORY "{\"memory\":[{\"read\":[\"memory_substrate\"],\"scope\":\"default\"}],\"canon\":\"default\",\"lineage\":\"events\"}"
 #define OTHER "{\"memory\":[{\"read\":[\"knowledge_projections\"],\"scope\":\"default\"}],\"lineage\":\"events\"}"
 #define STATS "{\"memory\":[{\"read\":[\"memory_substrate\"],\"scope\":\"default\"}],\"canon\":\"default\",\"lineage\":\"stats\"}"
+#define CUT "{\"memory\":{\"cut\":40},\"lineage\":\"stats\"}"
 #define LENDS "{\"key_scope\":\"invocation-tree\",\"lineage\":\"handles\"}"
 
 static json_t *json_of(const char *text) {
@@ -24,16 +27,21 @@ static json_t *json_of(const char *text) {
         return o;
 }
 
-static void start(Txn *t, const char *id, const char *parent, const char *grant, const char *reads, const char *writes) {
+/* callback: NULL, or the entry of the region above. */
+static void begin(Txn *t, const char *id, const char *parent, const char *callback, const char *skill, const char *grant, const char *reads, const char *writes) {
         _cleanup_json_ json_t *g = json_of(grant);
         const char *r[] = {reads, NULL}, *w[] = {writes, NULL};
         Diag d = {0};
 
         cr_assert_eq(engine_region_start(t,
-                                         &(RegionStart){.region = id, .parent = parent, .skill_name = "s", .skill_digest = "sha256:0", .tier = "namespaces", .grant = g, .reads = r,
+                                         &(RegionStart){.region = id, .parent = parent, .callback = callback, .skill_name = skill, .skill_digest = "sha256:0", .tier = "namespaces", .grant = g, .reads = r,
                                                         .writes = w, .lineage = json_text(json_object_get(g, "lineage"))},
                                          NULL, NULL, &d),
                      0, "%s", d.text);
+}
+
+static void start(Txn *t, const char *id, const char *parent, const char *grant, const char *reads, const char *writes) {
+        begin(t, id, parent, NULL, "s", grant, reads, writes);
 }
 
 static void end(Txn *t, const char *id, bool keep) {
@@ -175,8 +183,159 @@ Test(flow, what_comes_before_does_not_come_of_it) {
                 end(t, A, true);
                 store_fixture_commit(&f, t);
                 /* A proposal of A before B began is not of B in either case. */
-                expect(&f, "slot/secret", true, lends ? "1:b 1:c 2:slot/late@2 2:a 3:d " : "1:b 1:c 2:slot/late@2 2:a ");
+                expect(&f, "slot/secret", true, lends ? "1:b 1:c 2:a 2:slot/late@2 3:d " : "1:b 1:c 2:slot/late@2 2:a ");
         }
+}
+
+// I-77: sections are shared from the beginning of the region below, also before it has ended, and no longer than to its end.
+Test(flow, sections_of_one_that_lives) {
+        _cleanup_store_fixture_ StoreFixture f;
+        Txn *t;
+
+        store_fixture_init(&f, STORE_SUPERVISE);
+        t = store_fixture_begin(&f, true);
+        define(t, "secret");
+        start(t, A, NULL, LENDS, NULL, NULL);
+        start(t, B, A, "{\"lineage\":\"events\"}", NULL, NULL);
+        end(t, B, true);
+        start(t, C, A, "{\"lineage\":\"events\"}", "secret", NULL);
+        start(t, D, A, "{\"lineage\":\"events\"}", NULL, NULL);
+        store_fixture_commit(&f, t);
+        expect(&f, "slot/secret", true, "1:c 2:a 3:d ");
+}
+
+// I-77: a release callback finds in the sections of its region what the callbacks before it left there; the region itself has ended by then.
+Test(flow, callbacks_share_sections) {
+        for (int lends = 0; lends < 2; lends++) {
+                _cleanup_store_fixture_ StoreFixture f;
+                Txn *t;
+
+                store_fixture_init(&f, STORE_SUPERVISE);
+                t = store_fixture_begin(&f, true);
+                define(t, "secret");
+                define(t, "out");
+                start(t, A, NULL, lends ? LENDS : "{\"lineage\":\"events\"}", NULL, NULL);
+                begin(t, B, A, "one", "s", "{\"lineage\":\"events\"}", NULL, NULL);
+                end(t, B, true);
+                begin(t, C, A, "two", "s", "{\"lineage\":\"events\"}", "secret", NULL);
+                end(t, C, true);
+                begin(t, D, A, "three", "s", "{\"lineage\":\"events\"}", NULL, "out");
+                proposes(t, D, "out");
+                end(t, D, true);
+                end(t, A, true);
+                store_fixture_commit(&f, t);
+                expect(&f, "slot/secret", true, lends ? "1:c 2:d 3:slot/out@2 " : "1:c ");
+        }
+}
+
+// I-77: a verdict comes of all proposals that were weighed, and not of the one alone that won.
+Test(flow, a_verdict_comes_of_all) {
+        _cleanup_json_ json_t *schema = json_object(), *rule = json_of("{\"rule\":\"first\",\"of\":2}");
+        _cleanup_store_fixture_ StoreFixture f;
+        uint64_t seq;
+        Txn *t;
+
+        store_fixture_init(&f, STORE_SUPERVISE);
+        t = store_fixture_begin(&f, true);
+        cr_assert_eq(engine_slot_define_ruled(t, "uid:0", "r", schema, rule, &seq, &f.d), 0, "%s", f.d.text);
+        start(t, A, NULL, "{\"lineage\":\"events\"}", NULL, "r");
+        start(t, B, NULL, "{\"lineage\":\"events\"}", NULL, "r");
+        proposes(t, A, "r");
+        proposes(t, B, "r");
+        end(t, A, true);
+        end(t, B, true);
+        start(t, C, NULL, "{\"lineage\":\"events\"}", "r", NULL);
+        end(t, C, true);
+        store_fixture_commit(&f, t);
+        expect(&f, "slot/r", false, "b had a say in slot/r@1; a wrote slot/r@1; c read slot/r@1; ");
+        expect(&f, B, true, "1:slot/r@1 2:c ");
+}
+
+// I-77: a deletion's reason is read by who asks for the history; a record that is made anew under its id goes on from there.
+Test(flow, deletions_and_passes) {
+        _cleanup_json_ json_t *went = NULL;
+        _cleanup_store_fixture_ StoreFixture f;
+        char text[400], one[200];
+        uint64_t scope;
+        Txn *t;
+
+        store_fixture_init(&f, STORE_SUPERVISE);
+        t = store_fixture_begin(&f, true);
+        saves(t, NULL, "house");
+        cr_assert_eq(scope_find(t, "default", &scope, &f.d), 0, "%s", f.d.text);
+        start(t, A, NULL, "{\"lineage\":\"events\"}", NULL, NULL);
+        cr_assert_eq(engine_delete(t, &(Deletion){.kind = KIND_MEMORY, .id = "house", .reason = "a secret", .region = A}, &went, &f.d), 0, "%s", f.d.text);
+        end(t, A, true);
+        start(t, B, NULL, MEMORY, NULL, NULL);
+        says(t, B, "memory.read", "{\"count\":1,\"records\":0,\"read\":{\"default\":{\"memory_substrate\":{\"house\":[2]}}}}");
+        end(t, B, true);
+        start(t, C, NULL, "{\"lineage\":\"events\"}", NULL, NULL);
+        saves(t, C, "house");
+        end(t, C, true);
+        start(t, D, NULL, "{\"lineage\":\"events\"}", NULL, NULL);
+        end(t, D, true);
+        snprintf(text, sizeof(text), "{\"routine\":\"tidy\",\"scope\":%llu,\"pass\":1,\"proposed_by\":\"" D "\"}", (unsigned long long)scope);
+        says(t, NULL, "digest.pass", text);
+        snprintf(text, sizeof(text), "{\"scope\":%llu,\"kind\":\"memory_substrate\",\"id\":\"house\",\"version\":2,\"pass\":1,\"who\":\"uid:0\"}", (unsigned long long)scope);
+        says(t, NULL, "memory.archive", text);
+        store_fixture_commit(&f, t);
+        expect(&f, A, true, "1:memory_substrate/house@2 2:b ");
+        expect(&f, C, true, "1:memory_substrate/house@1 2:memory_substrate/house@2 3:b "); /* both lives have that version */
+        snprintf(one, sizeof(one), "1:pass/%llu@1 2:memory_substrate/house@2 3:b ", (unsigned long long)scope);
+        ask(&f, D, true, text);
+        cr_expect_str_eq(text, one);
+}
+
+// I-77: a scope that was deleted and made anew is another one under the same name: who could read the old one is named, and who read it is not lost.
+Test(flow, scopes_made_anew) {
+        static const char grant[] = "{\"memory\":[{\"read\":[\"memory_substrate\"],\"scope\":\"x\"}],\"lineage\":\"stats\"}";
+        _cleanup_json_ json_t *payload = json_of("{\"subject\":\"a\",\"predicate\":\"b\",\"object\":\"c\"}");
+        _cleanup_store_fixture_ StoreFixture f;
+        uint64_t n, records;
+        Mutated done;
+        Txn *t;
+
+        store_fixture_init(&f, STORE_SUPERVISE);
+        t = store_fixture_begin(&f, true);
+        cr_assert_eq(engine_scope_create(t, "uid:0", "x", &n, &f.d), 0, "%s", f.d.text);
+        start(t, A, NULL, "{\"lineage\":\"events\"}", NULL, NULL);
+        cr_assert_eq(engine_mutate(t, &(Mutation){.scope = "x", .kind = KIND_MEMORY, .op = OP_SAVE, .id = "house", .type = "semantic", .payload = payload,
+                                                  .expect = MUTATION_ANY, .region = A}, &done, &f.d), 0, "%s", f.d.text);
+        end(t, A, true);
+        start(t, B, NULL, grant, NULL, NULL);
+        says(t, B, "memory.read", "{\"count\":3,\"records\":3}");
+        end(t, B, true);
+        start(t, C, NULL, MEMORY, NULL, NULL);
+        start(t, D, NULL, OTHER, NULL, NULL);
+        cr_assert_eq(engine_scope_delete(t, "uid:0", "x", NULL, &n, &records, &f.d), 0, "%s", f.d.text);
+        cr_assert_eq(engine_scope_create(t, "uid:0", "x", &n, &f.d), 0, "%s", f.d.text);
+        says(t, C, "memory.read", "{\"count\":1,\"records\":1,\"read\":{\"x\":{\"memory_substrate\":{\"house\":[1]}}}}");
+        end(t, C, true);
+        end(t, D, true);
+        start(t, "0000000000000000000000000e", NULL, MEMORY, NULL, NULL);
+        says(t, "0000000000000000000000000e", "memory.read", "{\"count\":1,\"records\":1,\"read\":{\"x\":{\"memory_substrate\":{\"house\":[1]}}}}");
+        end(t, "0000000000000000000000000e", true);
+        store_fixture_commit(&f, t);
+        expect(&f, A, true, "1:memory_substrate/house@1 2:c ?b:memory_substrate(lineage stats: reads) ");
+}
+
+// A skill's name is a file's: it is cut between characters.
+Test(flow, long_names_of_skills) {
+        _cleanup_store_fixture_ StoreFixture f;
+        _cleanup_txn_ Txn *t = NULL;
+        _cleanup_flow_ Flow flow = {0};
+        char name[200] = "";
+
+        store_fixture_init(&f, STORE_SUPERVISE);
+        for (size_t i = 0; i < 60; i++)
+                strcat(name, "\xC3\xA4");
+        t = store_fixture_begin(&f, true);
+        begin(t, A, NULL, NULL, name, "{}", NULL, NULL);
+        store_fixture_commit(&f, t);
+        t = store_fixture_begin(&f, false);
+        cr_assert_eq(flow_read(t, &flow, &f.d), 0);
+        cr_expect(utf8_valid(flow_region(&flow, A)->skill, strlen(flow_region(&flow, A)->skill), NULL));
+        cr_expect(strncmp(name, flow_region(&flow, A)->skill, 78) == 0);
 }
 
 // I-77: a region that an answer reached late may have read the value itself at its beginning, without a record: what it wrote before the answer is open.
@@ -247,6 +406,7 @@ Test(flow, what_is_not_recorded_is_said) {
                 {MEMORY, "{\"count\":3,\"records\":3}", 0, "?a:memory_substrate(reads of memory are ) "},
                 {STATS, "{\"count\":3,\"records\":3}", 0, "?a:memory_substrate(lineage stats: reads) "},
                 {STATS, NULL, 0, ""},
+                {CUT, "{\"count\":3,\"records\":3}", 0, "?a:memory_substrate(lineage stats: reads) "},
                 {MEMORY, NULL, 1, "?a:memory_substrate(it is alive: what it) "},
                 {MEMORY, NULL, 2, "?a:memory_substrate(its supervisor died ) "},
                 {OTHER, NULL, 1, ""},
@@ -344,6 +504,8 @@ Test(flow, questions) {
                 {"slot/a", "default", false, FLOW_E_WORD}, {"issues/x", NULL, false, FLOW_E_UNKNOWN}, {"issues/x", "other", false, FLOW_E_UNKNOWN},
                 {A, NULL, true, 0},                  {A, NULL, false, FLOW_E_WORD},          {B, NULL, true, FLOW_E_UNKNOWN},           {A "@1", NULL, true, FLOW_E_WORD},
                 {"section/" A "/plan", NULL, false, 0}, {"section/" B "/plan", NULL, false, FLOW_E_UNKNOWN}, {"section/" A, NULL, false, FLOW_E_WORD},
+                {"section/" C "/plan@3", NULL, false, 0}, {"section/" C "/plam", NULL, false, FLOW_E_UNKNOWN}, {"section/" C "/gate.a", NULL, false, FLOW_E_UNKNOWN},
+                {"section/" D "/plam", NULL, false, 0}, {"section/" A "/\xff", NULL, false, FLOW_E_WORD},
                 {"note/" A, NULL, false, FLOW_E_UNKNOWN}, {"empty/a", NULL, false, FLOW_E_WORD}, {"slot/empty", NULL, false, 0}, {"slot/empty@1", NULL, false, FLOW_E_UNKNOWN},
         };
         _cleanup_store_fixture_ StoreFixture f;
@@ -357,6 +519,8 @@ Test(flow, questions) {
         define(t, "a");
         cr_assert_eq(engine_slot_define(t, "uid:0", NULL, "empty", schema, &seq, &f.d), 0);
         start(t, A, NULL, "{}", NULL, NULL);
+        start(t, C, NULL, "{\"sections\":[{\"bytes\":9,\"name\":\"list\"},{\"bytes\":9,\"name\":\"plan\"}]}", NULL, NULL);
+        start(t, D, NULL, "{\"sections\":{\"cut\":90}}", NULL, NULL);
         store_fixture_commit(&f, t);
         t = store_fixture_begin(&f, false);
         cr_assert_eq(flow_read(t, &flow, &f.d), 0);

@@ -208,6 +208,9 @@ def archived_by_one_pass_removed_by_a_later_one():  # M-34, M-35, M-36, M-38, M-
     passes = call("digest", "passes", "--scope", w.scope)["passes"]
     same([p["pass"] for p in passes], [1, 2, 3, 4, 5])
     check(all(p["routine"] == "digest" and p["record"]["automatic"] and p["proposed_by"] for p in passes), passes)
+    for p, version in ((passes[0], 2), (passes[4], 5)):  # I-77: what a pass did comes of the region that proposed it
+        derived = json.loads(lethe("audit", "derived", p["proposed_by"], "--json").out)
+        check("memory_substrate/old@%d" % version in [e["to"].get("value") for e in derived["edges"]], derived)
     same(lethe("memory", "save", "memory", '{"summary":"x"}', "--id", "old", "--type", "episodic", "--scope", w.scope).code, 1)
     same((lethe("audit").code, lethe("verify").code), (0, 0))
 
