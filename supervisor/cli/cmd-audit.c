@@ -18,9 +18,9 @@ static const char help[] =
         "       lethe audit touched VALUE [--scope SCOPE] [--json]\n"
         "       lethe audit derived VALUE|REGION [--scope SCOPE] [--json]\n\n"
         "Reads the whole store and recomputes all that it claims: hashes, tree, checkpoint and its\n"
-        "signature, payloads, the life of each region, and every slot from the ledger alone. Ends 0\n"
-        "when all holds, 1 with the first thing that does not, 2 when used wrongly or when the store\n"
-        "cannot be read, 4 when there is no room on the disk for what is compared.\n\n" HELP_STORE
+        "signature, payloads, the life of each region, every table from the ledger alone, and the copies\n"
+        "of skills and programs. Ends 0 when all holds, 1 with the first thing that does not, 2 when used\n"
+        "wrongly or when the store cannot be read, 4 when there is no room on the disk for what is compared.\n\n" HELP_STORE
         "  --json            the report as one object\n"
         "  -h, --help        this text\n\n";
 

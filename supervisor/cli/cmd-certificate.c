@@ -16,7 +16,7 @@ static const char help[] =
         "       lethe certificate --verify FILE [--public-key PEM] [--json] [--store DIR]\n\n"
         "States how the memory of a released region was sanitized: an in-toto statement in a DSSE envelope\n"
         "with the fields of NIST SP 800-88's certificate of sanitization, the evidence as recorded, and the\n"
-        "proof that the record stands in the ledger. Whoever has the key checks it with openssl alone.\n"
+        "proof that the record stands in the ledger. Anybody with the key can check it with openssl alone.\n"
         HELP_REGION
         HELP_STORE
         HELP_SAID

@@ -15,7 +15,7 @@ static const char help[] =
         "gone are in none of the store's files any more. The ledger stays as it is, and intact. Copies of skills\n"
         "and programs that are neither registered nor in use by a region are removed; the next run of such a\n"
         "skill makes its copy again. Nobody else may have the store open meanwhile: stop `lethe serve` first.\n"
-        "What the disk below keeps of the old file is not in Lethe's hands.\n\n" HELP_STORE
+        "Remains of the old file on the disk below are not in Lethe's hands.\n\n" HELP_STORE
         "  --json            one object: bytes before and after, copies kept and removed\n"
         "  -h, --help        this text\n\n"
         "Exit status: 0; 1 another process has the store open, or it cannot be written; 2 usage.\n";

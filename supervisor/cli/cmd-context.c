@@ -15,7 +15,7 @@
 
 static const char help[] =
         "Usage: lethe context [--scope SCOPE] [--query QUERY] [--lane N] [--json] [--store DIR]\n\n"
-        "What an agent is served at the beginning of a turn, in tiers that are never mixed: the active rules of\n"
+        "Serves an agent at the beginning of a turn, in tiers that are never mixed: the active rules of\n"
         "the two kernels (core); shared belief, the rows of governed memory that hold now; and what is advice\n"
         "and no more: lanes of memory, knowledge and skill. Never in it: working state, notes, what is pending,\n"
         "what was archived or removed.\n\n" HELP_STORE

@@ -17,7 +17,7 @@ static const char help[] =
         "Usage: lethe doctor [--json] [--store DIR]\n\n"
         "Tries each feature of this machine that a region needs, as this user, and says what a missing\n"
         "one means and how to get it; which store, anchor, policy and socket are used, and why those. Ends 0\n"
-        "when a run in tier namespaces works, 1 when it does not.\n\n"
+        "when a run in tier namespaces works and the store can be used, else 1.\n\n"
         "  --store DIR       the store (default: $LETHE_STORE, else the XDG state folder)\n"
         "  --json            one object: tier, checks\n"
         "  -h, --help        this text\n";

@@ -16,7 +16,7 @@ static const char help[] =
         "       lethe pending retry [--scope SCOPE] [--most N]\n"
         "       lethe pending bind ID TARGET\n"
         "       lethe pending drop ID --reason TEXT\n\n"
-        "What could not be decided yet: requests for changes whose row is not clear. After each change they are\n"
+        "Requests for changes that could not be decided yet: their row is not clear. After each change they are\n"
         "looked at again when it touches them; after 20 attempts an item is stuck, and stays here. retry looks at\n"
         "all open ones now. bind says which row an item is about, drop that it is about none: a person decides,\n"
         "and the ledger says who.\n\n" HELP_STORE

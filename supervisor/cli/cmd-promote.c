@@ -18,7 +18,7 @@ static const char help[] =
         "Usage: lethe promote RUN|--last [--most N] [--batch N] [--tau X] [--delta X] [--advisor SKILL [--set NAME=VALUE]...]\n\n"
         "Looks at the notes of a run in order: each is interpreted (what kind of statement is it?), resolved (which\n"
         "row is it about?), validated and written to shared belief; or it goes to the pending queue, or is refused.\n"
-        "What was pending is looked at again after each change. Prints what became of each note.\n\n"
+        "Pending requests are looked at again after each change. Prints the outcome of each note.\n\n"
         "Without --advisor what is built in interprets: a note grammar and a few plain cues (schema/governed.md).\n"
         "With it a skill does, in a region of its own: one JSON line in, one out. An answer that is not in order is\n"
         "asked for once more; then what is built in takes over, and the outcome says \"degraded\".\n\n" HELP_STORE

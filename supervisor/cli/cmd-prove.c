@@ -9,7 +9,7 @@
 static const char help[] =
         "Usage: lethe prove [-o FILE] [--json] [--store DIR] SEQ\n\n"
         "Prints a proof (c2sp.org/tlog-proof@v1) that entry SEQ stands in the ledger under its\n"
-        "newest checkpoint. Whoever has the entry and the vkey checks it without the store.\n\n" HELP_STORE
+        "newest checkpoint. Anybody with the entry and the vkey can check it without the store.\n\n" HELP_STORE
         "  -o, --output FILE writes there instead of to standard output\n"
         "  --json            one object: seq, entry (text), proof (text), vkey\n"
         "  -h, --help        this text\n";

@@ -30,7 +30,7 @@ static const char help[] =
         "VALUE is JSON (a string needs its quotes: '\"text\"'; put -- before a negative number);\n"
         "- reads standard input. put with --expect "
         "writes only over that version (0: none yet). watch prints each new version as it is written.\n\n"
-        "With --arbitrate many regions may write the slot at once. What those that ended well wrote is gathered, N of\n"
+        "With --arbitrate many regions may write the slot at once. The values of those that ended well are gathered, N of\n"
         "them, or until decide; then one value is taken by the rule, or none:\n"
         "  first/N           the earliest\n"
         "  cas/N             the earliest that expects the version that the slot has\n"

@@ -19,7 +19,8 @@ static const char help[] =
         "Usage: lethe why [OPTIONS] REGION\n"
         "       lethe why [OPTIONS] --last\n\n"
         "Tells how a region ended: the rule that ended it with limit and use, what it was denied and the\n"
-        "manifest line that would allow each, and where that stands in the ledger.\n"
+        "manifest line that would allow each, the wishes of the manifest that were not granted, and where\n"
+        "that stands in the ledger.\n"
         HELP_REGION
         HELP_STORE
         HELP_SAID
