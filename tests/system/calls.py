@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The first calls of a command meet a fault each: an error, or a stop (I-79). Whatever fails: the command ends with a code of its own, nothing acknowledged is lost, no
+"""The first calls of a command meet a fault each: an error, or a stop (I-79). After each fault the command ends with a code of its own, nothing acknowledged is lost, no
 fault reads as damage, and the next start makes all good. TAP.
 
 usage: calls.py LETHE [all] [run|put|save|audit|export ...]
@@ -8,7 +8,6 @@ all: five errors and SIGSTOP at each of the first 40 distinct calls, 1,200 runs 
 guard must trace the program itself. Faults of guards and workers: parts.py; stopped ones: tests/cli/stopped.py.
 """
 import collections
-import ctypes
 import json
 import os
 import re
@@ -19,13 +18,12 @@ import sys
 import tempfile
 import time
 
-from orphans import below
+from orphans import adopt, faults_of, none_left
 
 LETHE = os.path.abspath(sys.argv[1])
 ALL = "all" in sys.argv[2:]
 DIR = tempfile.mkdtemp(prefix="calls-")
 ENV = {"PATH": "/usr/bin:/bin", "HOME": DIR, "LETHE_STORE": DIR + "/store", "LETHE_ANCHOR": DIR + "/anchor", "LETHE_SERVE": "0"}
-PR_SET_CHILD_SUBREAPER = 36
 FIRST = 40
 HANG = 10
 ERRORS = ["EIO", "ENOSPC", "EMFILE", "EINTR", "EPERM"]
@@ -92,7 +90,7 @@ def stopped_child(tracer):
 
 
 def fault(command, call, n, kind):
-    """One fault. Returns the exit code; 'stopped' for one that was stopped, and then killed."""
+    """Makes the fault. Returns the exit code; 'stopped' for a command that was stopped, and then killed."""
     args, acknowledged = argv(command)
     what = "%s: %s number %d: %s" % (command, call, n, kind)
     how = "signal=SIGSTOP" if kind == "SIGSTOP" else "error=" + kind
@@ -148,12 +146,13 @@ def make_good(what):
     deadline = time.monotonic() + 60
     r = lethe("run", "--quiet", "--exec", "/bin/true")
     assert r.returncode == 0, "%s: the next run: %d %s" % (what, r.returncode, r.stderr)
-    while below() and time.monotonic() < deadline:
-        time.sleep(0.005)
-    assert not below(), "%s: processes %s are left" % (what, below())
+    none_left(what, deadline)
 
 
 def command_of(command):
+    """Returns why it is left out, or None."""
+    if not strace_there():
+        return "strace is not there or may not trace"
     codes, slow, bad, n = collections.Counter(), [], [], 0
     points = calls(command)
     for i, (call, number_) in enumerate(points):
@@ -173,29 +172,20 @@ def command_of(command):
         bad.append("%s: audit: %s" % (command, r))
     print("# %s: %d faults at %d calls; exit codes %s; beyond %d s (printed, the machine may have other things to do): %s" % (command, n, len(points), dict(codes), HANG, slow), flush=True)
     assert not bad, "\n".join(bad)
+    return None
 
 
 def main():
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    adopt()
     commands = [c for c in COMMANDS if c in sys.argv[2:]] or list(COMMANDS)
     print("TAP version 13\n1..%d" % len(commands), flush=True)
-    failed = 0
     with open(DIR + "/schema", "w") as f:
         f.write('{"type": "integer"}')
     lethe("slot", "define", "t/n", "--schema", DIR + "/schema")
     lethe("run", "--exec", "/bin/true")
-    for i, command in enumerate(commands, 1):
-        try:
-            if not strace_there():
-                print("ok %d - faults of %s # SKIP strace is not there or may not trace" % (i, command), flush=True)
-                continue
-            command_of(command)
-            print("ok %d - faults of %s" % (i, command), flush=True)
-        except AssertionError as e:
-            failed += 1
-            print("not ok %d - faults of %s\n# %s" % (i, command, str(e).replace("\n", "\n# ")), flush=True)
+    code = faults_of(commands, command_of)
     shutil.rmtree(DIR, ignore_errors=True)
-    return 1 if failed else 0
+    return code
 
 
 sys.exit(main())

@@ -4,7 +4,6 @@ scratch is left, the audit holds, and every slot write that was acknowledged is 
 
 usage: kill-supervisor.py LETHE WRITER [HOW-MANY [SEED]]
 """
-import ctypes
 import json
 import os
 import random
@@ -16,7 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-from orphans import below  # noqa: E402
+from orphans import adopt, none_left  # noqa: E402
 from tiers import TIERS  # noqa: E402
 
 LETHE, WRITER = map(os.path.abspath, sys.argv[1:3])
@@ -29,7 +28,6 @@ DIR = tempfile.mkdtemp(prefix="kill-")
 STORE = os.path.join(DIR, "store")
 SKILL = os.path.join(DIR, "counter")
 ENV = {"PATH": "/usr/bin:/bin", "HOME": DIR, "LETHE_STORE": STORE, "LETHE_ANCHOR": os.path.join(DIR, "anchor")}
-PR_SET_CHILD_SUBREAPER = 36
 
 # What runs while the supervisor is killed. Every one but the first would run on for seconds.
 KINDS = {
@@ -110,11 +108,7 @@ def one(rng, i, before):
     assert not certain or n_recovered() == recovered + 1, "%s: the region was not recovered" % what
     alive = must("ps", "--json")
     assert alive == "", "%s: still alive: %s" % (what, alive)
-    deadline = time.monotonic() + 120  # ends a hang: a worker that was not recorded yet ends by itself, and the kernel takes its time
-    while below() and time.monotonic() < deadline:
-        time.sleep(0.005)
-    left = below()
-    assert not left, "%s: processes %s run on: %s" % (what, left, [open("/proc/%s/comm" % x).read() for x in left])
+    none_left(what, time.monotonic() + 120)
     acked = [int(l.split()[1]) for l in out.decode().split("\n")[:-1] if l.startswith("acked ")]
     if acked:
         value = int(must("slot", "get", "count"))
@@ -179,7 +173,7 @@ def what_its_guard_does(tier, guard_too):
 
 
 def main():
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    adopt()
     os.mkdir(SKILL)
     shutil.copy(WRITER, os.path.join(SKILL, "writer"))
     with open(os.path.join(SKILL, "SKILL.md"), "w") as f:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The first calls of a guard and of a worker meet a fault each (I-79): EIO, ENOSPC, EMFILE, EINTR, EPERM. Whatever fails: `lethe run` ends with a code of its own within ten
+"""The first calls of a guard and of a worker meet a fault each (I-79): EIO, ENOSPC, EMFILE, EINTR, EPERM. After each fault `lethe run` ends with a code of its own within ten
 seconds, it never says `cleared` of memory that was not overwritten, what was acknowledged is in the ledger, and the next start makes all good. TAP.
 
 usage: parts.py LETHE INJECT [all] [lethe-guard|lethe-worker]
@@ -8,7 +8,6 @@ INJECT (inject.c) traces the guard or the worker itself, which no strace can be 
 each. As root: the program (INJECT, too) holds a text in all that a region holds; is it there when the guard gives it up?
 """
 import collections
-import ctypes
 import errno
 import json
 import os
@@ -18,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from orphans import below
+from orphans import adopt, faults_of, none_left
 
 LETHE, INJECT = (os.path.abspath(p) for p in sys.argv[1:3])
 ALL = "all" in sys.argv[3:]
@@ -27,7 +26,6 @@ PARTS = [p for p in ("lethe-guard", "lethe-worker") if p in sys.argv[3:] or (ONL
 DIR = tempfile.mkdtemp(prefix="parts-")
 ENV = {"PATH": "/usr/bin:/bin", "HOME": DIR, "LETHE_STORE": DIR + "/store", "LETHE_ANCHOR": DIR + "/anchor", "LETHE_SERVE": "0"}
 TEXT = "Jr jvyy or birejevggra, nyy bs hf"
-PR_SET_CHILD_SUBREAPER = 36
 FIRST, HANG = 40, 10
 SEES = os.geteuid() == 0  # nobody else may look into a guard, or at its files
 ERRORS = ["EIO", "ENOSPC", "EMFILE", "EINTR", "EPERM"]
@@ -122,9 +120,7 @@ def make_good(what):
     deadline = time.monotonic() + 60
     r = subprocess.run([LETHE, "run", "--quiet", "--exec", "/bin/true"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV, timeout=60)
     assert (r.returncode, r.stderr) == (0, b""), "%s: the next run: %d %s" % (what, r.returncode, r.stderr)
-    while below() and time.monotonic() < deadline:
-        time.sleep(0.005)
-    assert not below(), "%s: processes %s are left" % (what, below())
+    none_left(what, deadline)
 
 
 def part_of(part):
@@ -158,18 +154,11 @@ def part_of(part):
 
 
 def main():
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    adopt()
     print("TAP version 13\n1..%d" % len(PARTS), flush=True)
-    failed = 0
-    for i, part in enumerate(PARTS, 1):
-        try:
-            part_of(part)
-            print("ok %d - faults of %s" % (i, part), flush=True)
-        except AssertionError as e:
-            failed += 1
-            print("not ok %d - faults of %s\n# %s" % (i, part, str(e).replace("\n", "\n# ")), flush=True)
+    code = faults_of(PARTS, part_of)
     shutil.rmtree(DIR, ignore_errors=True)
-    return 1 if failed else 0
+    return code
 
 
 sys.exit(main())
