@@ -191,6 +191,6 @@ void run_judge_rest(Run *run);
 /* Hands what the pipe has to the desk. */
 void run_judge_lines(Run *run);
 
-/* run-sender.c: the words for the sender of a signal that ends the invocation. */
+/* run-tell.c: the words for the sender of a signal that ends the invocation. */
 #define SENDER_MAX 256
 void run_sender(const struct signalfd_siginfo *si, char ret[static SENDER_MAX]);
