@@ -1,3 +1,4 @@
+/* Runs: CLI. The questions and answers of flow.h. */
 #include "audit/flow-graph.h"
 
 #include "engine/kind.h"

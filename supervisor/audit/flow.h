@@ -1,4 +1,4 @@
-/* Runs: CLI. Which regions read a value, and what came of it (I-77): a graph of the ledger's entries, made anew for each question. No table is kept for it,
+/* Runs: CLI. The readers of a value, and its consequences (I-77): a graph of the ledger's entries, made anew for each question. No table is kept for it,
  * so that no launch pays for an answer that is seldom asked for; entries that say nothing of it are passed over without being parsed.
  *
  *     value   a version of a slot (slot/NAME), of a record (FAMILY/ID, BUCKET/ID, of a scope), of a section (section/REGION/NAME), a note (note/RUN)

@@ -1,4 +1,4 @@
-/* Runs: CLI. `lethe audit touched` and `lethe audit derived`: who read a value, and what came of it (I-77). */
+/* Runs: CLI. `lethe audit touched` and `lethe audit derived`: the readers of a value, and its consequences (I-77). */
 #include "audit/flow.h"
 #include "cli/said.h"
 #include "cli/with-store.h"

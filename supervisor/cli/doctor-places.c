@@ -1,4 +1,4 @@
-/* Runs: CLI. What `lethe doctor` tells of the places that a run would use, of what surrounds this process, and of a run as it would be made. */
+/* Runs: CLI. The places that a run would use, the surroundings of this process, and a run as it would be made, as `lethe doctor` tells of them. */
 #include "cli/doctor.h"
 
 #include "base/clock.h"

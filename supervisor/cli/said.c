@@ -86,7 +86,7 @@ static int said_entry(Bytes e, json_t **ret, const char **ret_type, const char *
         return r > 0 ? -EUCLEAN : r;
 }
 
-/* A region that a daemon recorded before anybody asked for it, and that nobody took: it has no program, and never ran. It ends after those that did. */
+/* A region that a daemon recorded before anybody asked for it, and that nobody took. It has no program and never ran, and ends after those that did. */
 static bool said_was_never_taken(Txn *t, const json_t *ended, const char *id) {
         _cleanup_region_events_ RegionEvents w = REGION_EVENTS_NULL;
         bool taken = !json_text_is(json_object_get(ended, "outcome"), "cancelled");

@@ -1,4 +1,4 @@
-/* Runs: CLI. Which region the user means: an id, the beginning of one, the name that `lethe run --name` gave, or --last. */
+/* Runs: CLI. The region that the user means: an id, the beginning of one, the name that `lethe run --name` gave, or --last. */
 #pragma once
 
 #include "base/id.h"

@@ -1,5 +1,5 @@
-/* Runs: CLI. Whether the daemon that is asked still lives (I-79). It is silent while a region runs, so that its silence says nothing: after a second it is
- * asked by a connection of its own for a `ping`, which its main thread answers at once. */
+/* Runs: CLI. Whether the daemon that is asked still lives (I-79). A daemon is silent while a region runs, so that its silence says nothing: after a second the
+ * command asks it by a connection of its own for a `ping`, which the daemon's main thread answers at once. */
 #pragma once
 
 #include "base/util.h"

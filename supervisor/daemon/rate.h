@@ -1,5 +1,5 @@
-/* Runs: supervisor, CLI. What this machine needs to overwrite memory, measured by doing it (I-72). The numbers are kept in the store's cache, for this boot,
- * this version and this number of processors, and for a day; whoever needs them then, and may take the time, measures again. */
+/* Runs: supervisor, CLI. The time in which this machine overwrites memory, measured by doing it (I-72). The numbers are kept in the store's cache, for this
+ * boot, this version and this number of processors, and for a day; after that, a caller that may take the time measures again. */
 #pragma once
 
 #include "policy/admit.h"

@@ -1,5 +1,5 @@
-/* Runs: supervisor. A process of Lethe's that somebody stopped (SIGSTOP) answers nobody: the worker of a region, or its guard. They are looked at each
- * half a second; who waits for one that is stopped is told so after a second, and after five it is killed, upon which the region ends as it does when
+/* Runs: supervisor. A process of Lethe's that somebody stopped (SIGSTOP) answers nobody: the worker of a region, or its guard. The supervisor looks at both
+ * each half a second, names a stopped one after a second, and kills it after five, upon which the region ends as it does when
  * they die (I-79). A program inside is none of these: its own budget of time ends it. */
 #include "daemon/run-internal.h"
 

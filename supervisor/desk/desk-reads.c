@@ -1,7 +1,7 @@
-/* Runs: supervisor. What a region read of shared belief and of typed memory: each record with its versions, once (I-77). Reads change nothing and are many,
+/* Runs: supervisor. A region's reads of shared belief and of typed memory: each record with its versions, once (I-77). Reads change nothing and are many,
  * so that they are kept here and recorded with the region's end, in the transaction of that (I-37): belief.read and memory.read have how often was asked, how
- * many rows were answered, and `read`: {scope: {kind: {id: [version…]}}}. They are bounded, because no region may write the ledger without end: what comes
- * beyond is counted in `more`. At lineage detail `stats` only the numbers are kept. */
+ * many rows were answered, and `read`: {scope: {kind: {id: [version…]}}}. Reads are bounded, because no region may write the ledger without end: all
+ * beyond the bound are counted in `more`. At lineage detail `stats` only the numbers are kept. */
 #include "desk/desk-internal.h"
 
 #include "engine/engine.h"

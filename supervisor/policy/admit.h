@@ -18,8 +18,8 @@ extern const WipeRate wipe_rate_unknown;
 uint64_t admit_predict(const WipeRate *rate, uint64_t bytes, Discipline d, unsigned passes, uint64_t processes);
 
 /* Twice the prediction is to fit the bound, and where there are release callbacks three quarters of it. A bound that somebody declared is held to that: else
- * GRANT_E_BOUNDS with the numbers. One that nobody declared is made as long as it takes, in steps of 250 ms, 500 ms, 1 s and so on, up to the policy's ceiling.
- * above_usec: the bound of the region that starts this one, which is not passed; 0: none does. Sets teardown_usec and cancel_bound_usec of the grant. */
+ * GRANT_E_BOUNDS with the numbers. A bound that nobody declared is made as long as it takes, in steps of 250 ms, 500 ms, 1 s and so on, up to the policy's
+ * ceiling. above_usec: the bound of the region that starts this one, which is not passed; 0: none does. Sets teardown_usec and cancel_bound_usec. */
 int admit(Grant *g, const WipeRate *rate, uint64_t above_usec, Diag *reterr);
 /* Of the bound, what release callbacks have together. */
 uint64_t admit_callbacks_usec(const Grant *g);

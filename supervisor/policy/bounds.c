@@ -1,4 +1,4 @@
-/* The policy's ranges: for each kind the least and the most that a region may have, in general and for one skill (I-73). */
+/* Runs: supervisor, CLI. The policy's ranges: for each kind the least and the most that a region may have, in general and for one skill (I-73). */
 #include "base/size.h"
 #include "policy/merge.h"
 #include "policy/policy-private.h"
@@ -11,7 +11,7 @@
 static const char *const lineage_words[] = {"stats", "events", "handles", NULL}, *const key_words[] = {"invocation", "invocation-tree", NULL},
                   *const embodiment_words[] = {"arena", "process", "container", NULL}, *const commit_words[] = {"any", "success", NULL};
 
-/* One row for each kind: the name in the policy, the field in lethe.json, the words in their order; NULL: no plain words. */
+/* A row for each kind: the name in the policy, the field in lethe.json, the words in their order; NULL: no plain words. */
 static const struct {
         const char *name, *field;
         const char *const *words;

@@ -1,5 +1,5 @@
 /* Runs: supervisor, CLI. Where a path of a region leads on the host: through granted files and system folders, and through links as the region resolves
- * them. What the scratch will hold is not there yet. */
+ * them. The scratch counts as empty. */
 #pragma once
 
 #include "base/util.h"

@@ -1,3 +1,4 @@
+/* Runs: supervisor. The scratch of a region, counted: files, names, and files without a name. */
 #include "region/region-budget-private.h"
 
 #include "base/dents.h"

@@ -1,5 +1,5 @@
-/* Runs: supervisor, CLI. Inside of store/: the lock before LMDB's lock for writers (I-79). LMDB waits for its own without end and knows no holder. Whoever
- * writes therefore takes the gate first, which can be waited for with a time and knows who has it.
+/* Runs: supervisor, CLI. Inside of store/: the lock before LMDB's lock for writers (I-79). LMDB waits for its own without end and knows no holder. A
+ * writer therefore takes the gate first, which can be waited for with a time and knows who has it.
  *
  * The gate is a robust mutex of processes in the file run/gate: free of system calls while nobody else writes, and handed on by the kernel when its holder
  * dies. The file is of one boot of the machine and of one inode: a copy of it, or what a power cut left, is replaced, since its holder is not there. */

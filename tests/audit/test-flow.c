@@ -1,4 +1,4 @@
-/* The answers of the ledger about readers of a value, and about its consequences; and the answers that it does not have. */
+/* Runs: tests. The answers of the ledger about readers of a value, and about its consequences; and the answers that it does not have. */
 #include "audit/flow.h"
 #include "engine/delete.h"
 #include "engine/mutate.h"

@@ -38,7 +38,7 @@ static void must(int r, const char *what, const Diag *d) {
         exit(1);
 }
 
-/* One region's life: seven entries, or less at lineage stats. */
+/* The life of a region: seven entries, or less at lineage stats. */
 static void live(Txn *t, unsigned i, json_t *value, Diag *d) {
         const bool stats = i % 50 == 7;
         json_t *released = json_loads(released_text, 0, NULL), *ended = json_pack("{s:s, s:i}", "outcome", "exited", "exit_code", 0), *grant, *read,
@@ -119,7 +119,7 @@ static uint64_t cpu_nsec(void) {
         return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* One question as a command answers it: what it takes of the processor. */
+/* A question as a command answers it. Returns its processor time. */
 static uint64_t ask(Store *s, const char *what, bool derived, size_t *ret_found, size_t *ret_unknown, uint64_t *ret_entries) {
         uint64_t began = cpu_nsec();
         FlowNode **found = NULL;

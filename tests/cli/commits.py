@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Which ends keep what an invocation proposed: `commit` of the manifest, and `lethe kill --discard` (I-78). TAP.
+"""The ends that keep the proposals of an invocation: `commit` of the manifest, and `lethe kill --discard` (I-78). TAP.
 
 usage: commits.py LETHE root|user
 """

@@ -40,7 +40,7 @@ def start(*argv, **kw):
 
 
 def end(p, bound=60, whole=True):
-    """It ends by itself, or the case fails. Its exit code, and what it said; not whole: a stopped daemon has a copy of its standard error."""
+    """The process ends by itself, or the case fails. Returns its exit code and output; not whole: a stopped daemon has a copy of its standard error."""
     code = p.wait(bound)
     if whole:
         p.drain.join(bound)
@@ -200,7 +200,7 @@ def daemon():
 
 @case
 def a_record_of_a_dead_writer_that_was_damaged_is_told_of():  # I-79
-    """What was written ahead, and is not in the tables, is brought in, or its damage is said; never dropped without a word. A sector that was never written is no damage: nobody
+    """A record that was written ahead, and is not in the tables, is brought in, or its damage is said; never dropped without a word. A sector that was never written is no damage: nobody
     was told of that commit."""
     trace_needed()
     flips = [(8 * at + at % 8, "damaged") for at in (3, 14, 20, 30, 50, 90, 120, 140, 150, 200, 512, 700)]  # magic to sums, rows
@@ -232,7 +232,7 @@ def a_record_of_a_dead_writer_that_was_damaged_is_told_of():  # I-79
 
 @case
 def a_daemon_that_is_stopped_is_named_and_outlived():  # I-79
-    """What waits for its answer ends on SIGTERM. A run that it never took is done without it when it is killed."""
+    """A command that waits for the daemon's answer ends on SIGTERM. A run that the daemon never took is done without it when it is killed."""
     d = daemon()
     same(lethe("run", "--exec", "/bin/true").code, 0)
     d.send_signal(signal.SIGSTOP)

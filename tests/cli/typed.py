@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a user types: command lines in a shell, on a terminal and in a pipe, through a daemon and without one, with programs as they are on a machine. TAP.
+"""Command lines as a user types them, in a shell, on a terminal and in a pipe, through a daemon and without one, with programs as they are on a machine. TAP.
 
 usage: typed.py LETHE root|user
 """
@@ -56,7 +56,7 @@ def _on_terminal(argv, env):
 
 
 def typed(line, terminal=False, **more):
-    """One line for the shell, in HOME, with lethe in its PATH."""
+    """A line for the shell, in HOME, with lethe in its PATH."""
     argv = ["/bin/sh", "-c", line]
     env = dict(ENV, PATH=os.path.dirname(LETHE) + ":" + ENV["PATH"], **more)
     if terminal:

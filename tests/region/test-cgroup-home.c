@@ -18,7 +18,7 @@
 #define SESSION "/user.slice/user-7.slice/session-3.scope"
 #define APP "/user.slice/user-7.slice/user@7.service/app.slice/"
 
-/* One group, and what systemd and somebody else made of it. */
+/* A group, as systemd and somebody else left it. */
 static const struct {
         const char *name, *path;
         uid_t uid;

@@ -73,7 +73,7 @@ def row(group, what, user, script, good, timeout=300):
     print("%-4s | %-9s | %-52s | %-5s | %s" % ("ok" if ok else "NOT", group, what, user, last[:150]), flush=True)
 
 
-# In the machine: a unit with its limit around it, and in it a daemon with two regions, of which one does what HOG says until there is no more. What became of all three.
+# In the machine: a unit with its limit around it, and in it a daemon with two regions, of which one does what HOG says until there is no more. Prints the fate of all three.
 OUTER = r"""
 import json, os, shutil, subprocess, sys, time
 limit, hog = sys.argv[1], sys.argv[2:]

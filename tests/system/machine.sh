@@ -1,7 +1,7 @@
 #!/bin/bash
 # machine.sh FOLDER BUILD [--only WORD,...]: all of tests/system/machine.py with one command. Makes the machine in FOLDER when it is not there (root, Debian's
 # packages, three minutes, 2 GB), boots it emulated (QEMU without KVM, no network but ssh on 127.0.0.1:${VM_PORT:-2299}), prints the table, and turns it off.
-# It is a Debian 12 as users have it: its own kernel, systemd as PID 1, control groups of version 2, users alice (with sudo) and bob. The whole takes an hour.
+# The machine is a Debian 12 as users have it: its own kernel, systemd as PID 1, control groups of version 2, users alice (with sudo) and bob. The whole takes an hour.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 2 ] || { sed -n 2,4p "$0"; exit 2; }
@@ -27,7 +27,7 @@ make() (
 )
 
 [ -e "$folder/disk.img" ] || make
-# What machine.py calls with a user's name: ssh, once the machine answers (at most five minutes).
+# machine.py calls this with a user's name: ssh, once the machine answers (at most five minutes).
 cat >"$folder/at" <<END
 #!/bin/bash
 o=(-q -i "$folder/key" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=20 -p ${VM_PORT:-2299} "\$1@127.0.0.1")

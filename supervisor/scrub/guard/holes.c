@@ -1,5 +1,5 @@
-/* Which pages of shared anonymous memory exist that no page table of the process shows. A process maps 500 MB of it and touches one: the others were
- * never there. Or another process wrote them and has ended: they are there.
+/* Runs: lethe-guard. Pages of shared anonymous memory that exist, and that no page table of the process shows. A process maps 500 MB of it and
+ * touches one: the others were never there. Or another process wrote them and has ended: they are there.
  *
  * A read fault maps the pages that exist in the window around its address (fault-around, mm/memory.c do_fault_around), and makes none but the page that
  * it reads. So one page of each window is read, and then the page tables show what exists. A page that the kernel has locked at that moment is left out;
@@ -61,7 +61,7 @@ static bool holes_none_swapped(void) {
         return sysinfo(&info) == 0 && info.freeswap == info.totalswap;
 }
 
-/* Reads the first absent page of each window. Those that read as zeros, whether they were made now or not, are appended to *empty. */
+/* Reads the first absent page of each window. Pages that read as zeros, whether they were made now or not, are appended to *empty. */
 static int holes_read(Guard *g, const Runs *absent, uint64_t window, Runs *empty, uint64_t *ret_read) {
         uint64_t before = UINT64_MAX;
 

@@ -1,5 +1,5 @@
-// I-66: what closed connections have still to send, to a port argv[2] that a granted program listens at and never reads: argv[1] MiB. It waits then for
-// argv[3] milliseconds.
+// I-66: bytes that closed connections have still to send, to a port argv[2] where a granted program listens and never reads: argv[1] MiB. The attack waits then
+// for argv[3] milliseconds.
 #include "attack.h"
 
 #include <netinet/in.h>
