@@ -6,11 +6,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -132,10 +134,16 @@ static uint64_t charged_unmapped(uint64_t charged, uint64_t mapped) {
         return charged > mapped + anon_noise() ? charged - mapped : 0;
 }
 
+/* One that vfork(2) made has its parent's address space until it executes, and a busy machine lets it wait there. The parent was looked at before. */
+static bool has_memory_of(pid_t teller, pid_t parent) {
+        return syscall(SYS_kcmp, teller, parent, KCMP_VM, 0UL, 0UL) == 0;
+}
+
 static int look_at(ProcTree *t, pid_t pid, unsigned depth, unsigned look) {
         uint64_t f[PROC_VSIZE + 1];
         char path[64], text[4096];
         pid_t teller = pid;
+        bool counted;
         int e;
 
         if (!proc_stat(pid, f, ARRAY_SIZE(f)))
@@ -156,9 +164,10 @@ static int look_at(ProcTree *t, pid_t pid, unsigned depth, unsigned look) {
                 p->waited_cpu_usec = MAX(p->waited_cpu_usec, ticks_usec(f[13] + f[14]));
                 p->alive = true;
         }
-        if (look & PROC_LOOK_AREAS)
+        counted = look & (PROC_LOOK_AREAS | PROC_LOOK_MEMORY) && f[PROC_VSIZE] > 0 && has_memory_of(teller, (pid_t)f[1]);
+        if (look & PROC_LOOK_AREAS && !counted)
                 t->areas_bytes += look_at_areas(teller, f[PROC_VSIZE], depth);
-        if (look & PROC_LOOK_MEMORY) {
+        if (look & PROC_LOOK_MEMORY && !counted) {
                 uint64_t shared = 0, mapped = 0;
 
                 if (look & PROC_LOOK_SHARED) {

@@ -197,6 +197,8 @@ MUTATIONS = [
              "                b->connected_bytes = region_connected_bytes(&b->connected, false);\n", "")], "mem-tcp-sent", "--as user"),
     Mutation("what granted connections hold is memory, beside a control group", [("supervisor/region/region-budget.c",
              "b->cgroup->memory ? region_connected_bytes(&b->connected, true) : 0", "0")], "mem-tcp-sent"),
+    Mutation("memory that a vfork shares is no second one", [("supervisor/region/region-proc.c", "KCMP_VM, 0UL, 0UL) == 0", "KCMP_VM, 0UL, 0UL) == -2")],
+             "a_vfork_holds_nothing", runner="region/test-region-proc"),
     Mutation("files without a name are in the scratch (tier landlock)", [(BUDGET_SCRATCH, "                l.bytes += unnamed;\n", "")],
              "file-unnamed-open,file-unnamed-mapped,file-unnamed-sent", "--as user --tier landlock"),
     Mutation("filter: space of the host's disk (tier landlock)", [allow("fallocate")], "file-reserved", "--as user --tier landlock"),

@@ -229,6 +229,45 @@ static int shared_pages_need_one(void *arg) {
         return 0;
 }
 
+/* A process that waits between vfork(2) and its execution has no memory of its own, however long it waits: who starts a program holds nothing twice. */
+static int a_vfork_holds_nothing(void *arg) {
+        const Grant grant = {.budget = {.memory_bytes = 48 << 20, .open_files = 10000, .processes = 16, .file_bytes = UINT64_MAX, .scratch_bytes = UINT64_MAX,
+                                        .cpu_usec = UINT64_MAX, .wall_usec = UINT64_MAX, .idle_usec = UINT64_MAX}};
+        RegionCgroup none = REGION_CGROUP_NULL;
+        RegionBudget b;
+        int p[2];
+        char c;
+        pid_t pid;
+
+        child_check(pipe(p) == 0);
+        pid = fork();
+        child_check(pid >= 0);
+        if (pid == 0) {
+                char *m = mmap(NULL, 32 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+                memset(m, 1, 32 << 20);
+                if (vfork() == 0) {
+                        prctl(PR_SET_PDEATHSIG, SIGKILL);
+                        if (write(p[1], "x", 1) == 1)
+                                pause();
+                        _exit(0);
+                }
+                _exit(0);
+        }
+        child_check(read(p[0], &c, 1) == 1);
+        region_budget_init(&b, &grant, &none, &no_guard);
+        region_budget_start(&b, getpid(), clock_mono_usec());
+        child_check(region_budget_tick(&b, clock_mono_usec()).outcome == OUTCOME_NONE);
+        child_check(b.tree.tasks == 2 && b.tree.processes == 1);
+        child_check(b.tree.resident_bytes >= 32 << 20 && b.tree.resident_bytes < 48 << 20);
+        region_budget_deinit(&b);
+        child_check(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+        return 0;
+}
+
+Test(region_proc, a_vfork_holds_nothing) {
+        child_assert_ok(a_vfork_holds_nothing, NULL);
+}
 Test(region_proc, tables_need_no_closer_look) { // I-66
         child_assert_ok(tables_need_no_closer_look, NULL);
 }
