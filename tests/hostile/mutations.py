@@ -199,6 +199,8 @@ MUTATIONS = [
              "b->cgroup->memory ? region_connected_bytes(&b->connected, true) : 0", "0")], "mem-tcp-sent"),
     Mutation("memory that a vfork shares is no second one", [("supervisor/region/region-proc.c", "KCMP_VM, 0UL, 0UL) == 0", "KCMP_VM, 0UL, 0UL) == -2")],
              "a_vfork_holds_nothing", runner="region/test-region-proc"),
+    Mutation("memory that many can touch at once is looked at in time (A-61)", [("supervisor/region/region-budget.c",
+             "        next = MIN(next, tick_before_full(b, (uint64_t)cpus));\n", "")], "who_can_touch_more_than_the_budget_at_once_is_looked_at_in_time", runner="region/test-region-budget"),
     Mutation("files without a name are in the scratch (tier landlock)", [(BUDGET_SCRATCH, "                l.bytes += unnamed;\n", "")],
              "file-unnamed-open,file-unnamed-mapped,file-unnamed-sent", "--as user --tier landlock"),
     Mutation("filter: space of the host's disk (tier landlock)", [allow("fallocate")], "file-reserved", "--as user --tier landlock"),
