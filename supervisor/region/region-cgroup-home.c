@@ -234,6 +234,25 @@ static int home_move(const Home *h, const char *leaf) {
         return moved;
 }
 
+/* All of them: whoever is in the leaf of a group that is not divided was taken along. */
+static void home_move_back(const Home *h, const char *leaf) {
+        _cleanup_free_ char *text = NULL;
+        char path[PATH_MAX + sizeof(CGROUP_LEAF) + 16];
+        size_t n;
+
+        snprintf(path, sizeof(path), "%s/cgroup.procs", leaf);
+        if (io_read_file(AT_FDCWD, path, 1 << 20, &text, &n) < 0)
+                return;
+        for (char *p = text, *end; *p; p = *end ? end + 1 : end) {
+                pid_t pid = (pid_t)strtol(p, &end, 10);
+
+                if (end == p)
+                        break;
+                group_write(h->dir, "cgroup.procs", "%d", (int)pid);
+        }
+        rmdir(leaf);
+}
+
 int home_enter(const Home *h, const char *controllers) {
         const struct timespec pause = {0, 5000000};
         char leaf[PATH_MAX + sizeof(CGROUP_LEAF) + 1];
@@ -254,10 +273,8 @@ int home_enter(const Home *h, const char *controllers) {
                         break;
                 nanosleep(&pause, NULL);
         }
-        if (e < 0) {
-                group_write(h->dir, "cgroup.procs", "%d", (int)getpid());
-                rmdir(leaf);
-        }
+        if (e < 0)
+                home_move_back(h, leaf);
         return e;
 }
 

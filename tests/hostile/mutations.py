@@ -201,6 +201,8 @@ MUTATIONS = [
              "a_vfork_holds_nothing", runner="region/test-region-proc"),
     Mutation("memory that many can touch at once is looked at in time (A-61)", [("supervisor/region/region-budget.c",
              "        next = MIN(next, tick_before_full(b, (uint64_t)cpus));\n", "")], "who_can_touch_more_than_the_budget_at_once_is_looked_at_in_time", runner="region/test-region-budget"),
+    Mutation("a control group that cannot be divided is left as it was (A-60)", [("supervisor/region/region-cgroup-home.c", "                home_move_back(h, leaf);\n",
+             "                group_write(h->dir, \"cgroup.procs\", \"%d\", (int)getpid());\n")], "who_is_alone_moves_into_a_leaf", runner="region/test-region-cgroup-home"),
     Mutation("files without a name are in the scratch (tier landlock)", [(BUDGET_SCRATCH, "                l.bytes += unnamed;\n", "")],
              "file-unnamed-open,file-unnamed-mapped,file-unnamed-sent", "--as user --tier landlock"),
     Mutation("filter: space of the host's disk (tier landlock)", [allow("fallocate")], "file-reserved", "--as user --tier landlock"),

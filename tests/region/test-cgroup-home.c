@@ -180,12 +180,22 @@ typedef struct Place {
         const char *root, *controller;
 } Place;
 
-/* In the group: with a stranger nothing changes; without, we are in the leaf, and what is beside it gets the controller. */
+/* One of our own program, which does nothing. */
+static pid_t home_sibling(void) {
+        pid_t pid = fork();
+
+        if (pid == 0)
+                for (;;)
+                        pause();
+        return pid;
+}
+
+/* In the group: with a stranger nothing changes, for others of our program neither; without, we are in the leaf, and what is beside it gets the controller. */
 static int home_in_group(void *arg) {
         const Place *p = arg;
-        char word[64], dir[256], leaf[300], pid_text[32], before[300];
+        char word[64], dir[256], leaf[300], pid_text[32], sibling_text[32], before[300];
         Home h = {.way = HOME_LEAF};
-        pid_t stranger;
+        pid_t stranger, sibling;
 
         snprintf(word, sizeof(word), "+%s", p->controller);
         snprintf(dir, sizeof(dir), "%s/lethe-test-%d", p->root, (int)getpid());
@@ -196,13 +206,19 @@ static int home_in_group(void *arg) {
         snprintf(pid_text, sizeof(pid_text), "%d", (int)getpid());
         child_check(home_write(dir, "cgroup.procs", pid_text));
         stranger = home_stranger();
-        child_check(stranger > 0 && home_is_sleep(stranger));
+        sibling = home_sibling();
+        child_check(stranger > 0 && sibling > 0 && home_is_sleep(stranger));
         child_check(home_enter(&h, word) == -EBUSY);
+        snprintf(sibling_text, sizeof(sibling_text), "%d\n", (int)sibling);
+        child_check(home_has(dir, "cgroup.procs", sibling_text));
         child_check(home_has("/proc/self", "cgroup", dir + strlen(p->root)) && !home_has("/proc/self", "cgroup", CGROUP_LEAF) && access(leaf, F_OK) < 0);
         kill(stranger, SIGKILL);
         child_check(waitpid(stranger, NULL, 0) == stranger);
         child_check(home_enter(&h, word) == 0);
         child_check(home_has("/proc/self", "cgroup", CGROUP_LEAF) && home_has(dir, "cgroup.subtree_control", p->controller));
+        child_check(home_has(leaf, "cgroup.procs", sibling_text));
+        kill(sibling, SIGKILL);
+        child_check(waitpid(sibling, NULL, 0) == sibling);
         child_check(home_write(p->root, "cgroup.procs", pid_text));
         child_check(rmdir(leaf) == 0 && rmdir(dir) == 0);
         return 0;
