@@ -36,6 +36,7 @@ void region_budget_start(RegionBudget *b, pid_t worker, uint64_t now) {
         b->tasks_bound = 1;
         if (b->grant->network == NETWORK_CONNECT || b->grant->network == NETWORK_HOST)
                 region_cgroup_limit_sockets(b->cgroup, budget_own_memory(b));
+        b->connected.all = b->cgroup->memory != NULL;
         b->scratch_seen = b->scratch_base = budget_scratch_mark(b);
 }
 
@@ -167,9 +168,12 @@ static void look_queues(RegionBudget *b, bool slow) {
 }
 
 /* Sockets that the group counts apart from memory, and those that were made for the region, which it does not count. */
-static Breach look_sockets(RegionBudget *b) {
-        uint64_t made = b->cgroup->memory ? region_connected_bytes(&b->connected, true) : 0, held;
+static Breach look_sockets(RegionBudget *b, bool slow) {
+        uint64_t made, held;
 
+        if (b->cgroup->memory && slow)
+                region_connected_look(&b->connected, &b->queues, b->worker, b->guard);
+        made = b->cgroup->memory ? region_connected_bytes(&b->connected) : 0;
         if (region_cgroup_with_sockets(b->cgroup, &held) < 0 && (made == 0 || region_cgroup_memory_kept(b->cgroup, &held) < 0))
                 return budget_no_breach;
         held += made;
@@ -245,11 +249,11 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
                 look_queues(b, slow);
                 if (slow)
                         look_waiting(b);
-                b->connected_bytes = region_connected_bytes(&b->connected, false);
+                b->connected_bytes = region_connected_bytes(&b->connected);
                 r = look_memory(b, true);
         }
         if (r.outcome == OUTCOME_NONE)
-                r = look_sockets(b);
+                r = look_sockets(b, slow);
         if (r.outcome == OUTCOME_NONE && b->cgroup->memory && slow)
                 r = look_folders(b);
         if (r.outcome == OUTCOME_NONE && b->cgroup->pids)

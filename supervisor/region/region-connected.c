@@ -1,7 +1,5 @@
 #include "region/region-connected.h"
 
-#include "region/region-queues.h"
-
 #include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -11,14 +9,19 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CONNECTED_ANSWER 4096
+#define CONNECTED_LOOKS 8 /* one look can miss a descriptor that goes from one process to another meanwhile */
 #define CONNECTED_SOCKET 4096 /* bytes of the kernel for the socket itself */
 
 struct ConnectedOne {
         struct inet_diag_sockid id;
         int family;
+        QueuesSocket socket; /* as it was found behind a descriptor, when it is over */
+        unsigned unseen;     /* looks in turn that did not find it */
+        bool closed, over;
 };
 
 /* Port and address as sock_diag(7) has them: in network byte order. */
@@ -82,33 +85,71 @@ static ConnectedState connected_state(int ask, const ConnectedOne *one, uint64_t
         return connected_read(answer, (size_t)n, bytes);
 }
 
-uint64_t region_connected_bytes(RegionConnected *c, bool open_too) {
+/* It is over. Returns whether it can be forgotten: of one that was open when last asked for nobody knows whether the region has closed it since. */
+static bool connected_ends(const RegionConnected *c, ConnectedOne *one) {
+        one->over = c->all && !one->closed;
+        return !one->over;
+}
+
+uint64_t region_connected_bytes(RegionConnected *c) {
         uint64_t sum = 0, bytes;
         size_t kept = 0;
 
         for (size_t i = 0; i < c->n; i++) {
-                bytes = 0;
-                switch (connected_state(c->ask, &c->v[i], &bytes)) {
+                ConnectedOne one = c->v[i];
+
+                bytes = one.socket.bytes;
+                switch (one.over ? CONNECTED_OPEN : connected_state(c->ask, &one, &bytes)) {
                 case CONNECTED_OVER:
+                        if (connected_ends(c, &one))
+                                continue;
                         break;
                 case CONNECTED_CLOSED:
+                        one.closed = true;
                         sum += bytes;
-                        c->v[kept++] = c->v[i];
                         break;
                 case CONNECTED_UNKNOWN:
                 case CONNECTED_OPEN:
-                        sum += open_too ? bytes : 0;
-                        c->v[kept++] = c->v[i];
+                        sum += c->all ? bytes : 0;
                         break;
                 }
+                c->v[kept++] = one;
         }
         c->n = kept;
         return sum;
 }
 
+void region_connected_look(RegionConnected *c, QueuesLook *l, pid_t root, Guard *guard) {
+        _cleanup_free_ QueuesSocket *v = NULL;
+        size_t n = 0, kept = 0;
+        bool whole;
+
+        for (size_t i = 0; i < c->n; i++)
+                n += c->v[i].over;
+        if (n == 0 || !(v = calloc(n, sizeof(*v))))
+                return;
+        n = 0;
+        for (size_t i = 0; i < c->n; i++)
+                if (c->v[i].over)
+                        v[n++].inode = c->v[i].socket.inode;
+        whole = queues_sockets(l, root, guard, v, n);
+        n = 0;
+        for (size_t i = 0; i < c->n; i++) {
+                ConnectedOne one = c->v[i];
+                const QueuesSocket *s = one.over ? &v[n++] : NULL;
+
+                if (s && s->seen)
+                        one.socket.bytes = s->bytes;
+                one.unseen = s && !s->seen ? one.unseen + whole : 0;
+                if (one.unseen < CONNECTED_LOOKS)
+                        c->v[kept++] = one;
+        }
+        c->n = kept;
+}
+
 bool region_connected_has_room(RegionConnected *c) {
         if (c->n == CONNECTED_MAX)
-                region_connected_bytes(c, false);
+                region_connected_bytes(c);
         return c->n < CONNECTED_MAX;
 }
 
@@ -117,10 +158,11 @@ int region_connected_add(RegionConnected *c, int fd, const struct sockaddr_stora
         ConnectedOne one = {};
         uint64_t cookie, bytes;
         socklen_t n_own = sizeof(own), n_cookie = sizeof(cookie);
+        struct stat st;
 
         if (c->ask < -1)
                 return 0;
-        if (getsockname(fd, (void *)&own, &n_own) < 0 || getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &n_cookie) < 0)
+        if (fstat(fd, &st) < 0 || getsockname(fd, (void *)&own, &n_own) < 0 || getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &n_cookie) < 0)
                 return -errno;
         if (!c->v && !(c->v = reallocarray(NULL, CONNECTED_MAX, sizeof(*c->v))))
                 return -ENOMEM;
@@ -129,6 +171,7 @@ int region_connected_add(RegionConnected *c, int fd, const struct sockaddr_stora
                 return c->ask == -1 ? -EAGAIN : 0;
         }
         one.family = own.ss_family;
+        one.socket.inode = st.st_ino;
         connected_address(&own, &one.id.idiag_sport, one.id.idiag_src);
         connected_address(a, &one.id.idiag_dport, one.id.idiag_dst);
         one.id.idiag_cookie[0] = (uint32_t)cookie;

@@ -3,7 +3,7 @@
  * kernel is asked for each connection (sock_diag(7)), by its addresses and its cookie. */
 #pragma once
 
-#include "base/util.h"
+#include "region/region-queues.h"
 
 #include <sys/socket.h>
 
@@ -12,7 +12,8 @@
 typedef struct ConnectedOne ConnectedOne;
 
 typedef struct RegionConnected {
-        int ask; /* netlink socket; -1 before the first connection, -EIO where the kernel cannot tell */
+        bool all; /* those that the region has open count, too: a control group counts what else is behind its descriptors */
+        int ask;  /* netlink socket; -1 before the first connection, -EIO where the kernel cannot tell */
         size_t n;
         ConnectedOne *v;
 } RegionConnected;
@@ -22,6 +23,9 @@ typedef struct RegionConnected {
 bool region_connected_has_room(RegionConnected *c);
 /* fd, a TCP socket of ours, was connected to `a`, or is being. Returns 0 or -errno. */
 int region_connected_add(RegionConnected *c, int fd, const struct sockaddr_storage *a);
-/* Bytes of memory that the kernel holds for connections that the region has closed; open_too: for all of them. */
-uint64_t region_connected_bytes(RegionConnected *c, bool open_too);
+/* Bytes of memory that the kernel holds for connections that the region has closed; where `all` is set, for the others, too. */
+uint64_t region_connected_bytes(RegionConnected *c);
+/* Where `all` is set: a connection that is over is found by no address any more, and keeps what came in for as long as a descriptor leads there. So the
+ * descriptors of all processes below root are looked at, where there are such connections. */
+void region_connected_look(RegionConnected *c, QueuesLook *l, pid_t root, Guard *guard);
 void region_connected_deinit(RegionConnected *c);

@@ -52,7 +52,10 @@ typedef struct QueuesSeen {
         uint32_t major, minor;
         QueuesLook *look;
         Guard *guard; /* borrowed */
+        QueuesSocket *sockets; /* borrowed: what queues_sockets() looks for */
+        size_t n_sockets;
         bool busy;
+        bool beyond; /* there may be more than was looked at */
 } QueuesSeen;
 
 static int queues_order(const void *a, const void *b) {
@@ -279,7 +282,16 @@ static uint64_t queues_sent(QueuesSeen *seen, int fd, uint64_t lie, bool datagra
         if (p)
                 explicit_bzero(p->bytes, sizeof(p->bytes));
         free(p);
+        seen->beyond |= lie > found;
         return sum + (lie > found ? (lie - found) * queues_each_most() : 0);
+}
+
+static void queues_is_sought(QueuesSeen *seen, int fd, uint64_t inode) {
+        for (size_t i = 0; i < seen->n_sockets; i++)
+                if (seen->sockets[i].inode == inode) {
+                        seen->sockets[i].seen = true;
+                        seen->sockets[i].bytes = QUEUES_INET + queues_of(fd, false);
+                }
 }
 
 /* fd is a copy; name: what its link says. */
@@ -293,6 +305,7 @@ static uint64_t queues_one(QueuesSeen *seen, int fd, const char *name, unsigned 
         }
         if (!queues_new(&seen->counted, inode))
                 return 0;
+        queues_is_sought(seen, fd, inode);
         lie = pipe ? 0 : queues_lie_in(fd);
         datagrams = !pipe && queues_is_datagram(fd);
         return (pipe || queues_option(fd, SO_DOMAIN) == AF_UNIX ? QUEUES_PIPE : QUEUES_INET) + queues_of(fd, pipe) +
@@ -351,6 +364,7 @@ static uint64_t queues_at(pid_t tid, QueuesSeen *seen) {
                 if (inode == 0 || queues_has(&seen->counted, inode))
                         continue;
                 copy = region_notify_copy_fd(tid, atoi(de->d_name));
+                seen->beyond |= copy == -EMFILE || copy == -ENFILE || copy == -ENOMEM;
                 if (copy < 0)
                         continue;
                 sum += queues_one(seen, copy, name, 0);
@@ -387,14 +401,15 @@ static uint64_t queues_walk(pid_t root, QueuesSeen *seen) {
         uint64_t sum = 0;
         size_t n = 0;
 
-        if (proc_tree_list(root, &list, &n) < 0)
-                return 0;
+        seen->beyond = proc_tree_list(root, &list, &n) < 0;
         for (size_t i = 0; i < n; i++) {
                 _cleanup_free_ pid_t *tables = NULL;
                 size_t n_tables = 0;
 
-                if (tables_of(list[i], &tables, &n_tables) < 0)
+                if (tables_of(list[i], &tables, &n_tables) < 0) {
+                        seen->beyond = true;
                         break;
+                }
                 for (size_t k = 0; k < n_tables; k++)
                         sum += queues_at(tables[k], seen);
                 if (seen->folder)
@@ -416,6 +431,13 @@ void queues_update(QueuesLook *l, pid_t root, Guard *guard) {
         l->busy = seen.busy ? l->busy + 1 : 0;
         if (l->busy == 0 || l->busy > QUEUES_BUSY_MAX)
                 l->bytes = sum;
+}
+
+bool queues_sockets(QueuesLook *l, pid_t root, Guard *guard, QueuesSocket *v, size_t n) {
+        QueuesSeen seen = {.look = l, .guard = guard, .sockets = v, .n_sockets = n};
+
+        queues_walk(root, &seen);
+        return !seen.busy && !seen.beyond;
 }
 
 uint64_t queues_unnamed(QueuesLook *l, pid_t root, int scratch, Guard *guard) {

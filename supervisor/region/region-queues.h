@@ -25,6 +25,12 @@ typedef struct QueuesLook {
  * once, whoever has it open; and of the objects themselves, with what epolls watch. What nobody can look into counts as much as it can be; where it is the
  * guard that looks, nothing changes for a while. 0 when out of memory. guard: of the region. */
 void queues_update(QueuesLook *l, pid_t root, Guard *guard);
+typedef struct QueuesSocket {
+        uint64_t inode, bytes;
+        bool seen; /* a descriptor leads there; bytes are what the socket holds */
+} QueuesSocket;
+/* Looks for these sockets alone, where queues_update() looks. Returns whether all was looked at: else one that was not seen may be there. */
+bool queues_sockets(QueuesLook *l, pid_t root, Guard *guard, QueuesSocket *v, size_t n);
 /* Bytes of files of the scratch, a folder of the host's, that have no name any more and that these processes have: open, mapped, or in sockets, sent and not
  * taken. scratch: its descriptor. */
 uint64_t queues_unnamed(QueuesLook *l, pid_t root, int scratch, Guard *guard);

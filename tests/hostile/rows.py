@@ -258,6 +258,8 @@ BUDGETS = [
     Row("file-reserved", "I-24", "200", opts="--scratch 16m", tiers=(LANDLOCK,), denial=("fallocate", "")),
     Row("mem-tcp-sent", "I-66", "64 {silent} 5000", opts="--memory 16m --connect 127.0.0.1:{silent}", outcome="out_of_region", limiting="memory",
         control_args="64 {silent}"),
+    Row("mem-tcp-kept", "I-66", "10 {giver} 5000", opts="--memory 8m --connect 127.0.0.1:{giver}", outcome="out_of_region", limiting="memory",
+        control_args="10 {giver}"),
     Row("mem-tcp", "I-66", "64 5000", opts="--memory 16m --network host", outcome="out_of_region", limiting="memory", who=(ROOT,), control_args="64"),
     Row("mem-events", "I-66", "8 5000", opts="--memory 8m", outcome="out_of_region|exited", who=(USER,), tiers=NS_ONLY, control_args="8"),
     Row("mem-folios-pipes", "I-66", "16 {out} splice", program="mem-folios", opts="-v {out}:{out}:rw", who=(USER,), denial=("splice", ""), control_args="16 {base} splice"),

@@ -1,6 +1,7 @@
 """The host that the attacks aim at: files, listeners, a process, keys and shared memory that run.py plants, each with the canary in it,
 and a look afterwards at whether anything of it was touched. Everything goes when the World ends."""
 
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -94,14 +95,20 @@ class World:
             os.chown(self.suid, 0, 0)
             os.chmod(self.suid, 0o4755)
 
-    def _serve(self, s):
+    @staticmethod
+    def _give(c, given):
+        with c, contextlib.suppress(OSError):  # it may be closed already
+            if given:
+                c.sendall(given)
+
+    def _serve(self, s, given=b""):
         def loop():
             while True:
                 try:
                     if s.type == socket.SOCK_DGRAM:
                         s.recv(4096)
                     else:
-                        s.accept()[0].close()
+                        self._give(s.accept()[0], given)
                 except OSError:
                     return
         self.sockets.append(s)
@@ -115,6 +122,11 @@ class World:
                 s.listen(64)
             setattr(self, kind, s.getsockname()[1])
             self._serve(s)
+        giver = socket.socket()  # as much as a new connection takes, unread
+        giver.bind(("127.0.0.1", 0))
+        giver.listen(64)
+        self.giver = giver.getsockname()[1]
+        self._serve(giver, bytes(60 << 10))
         silent = socket.socket()  # accepts nobody, and so reads nothing
         silent.bind(("127.0.0.1", 0))
         silent.listen(4096)
@@ -163,7 +175,7 @@ class World:
 
     def words(self):
         """What a row may name in braces."""
-        return {k: str(getattr(self, k)) for k in ("base", "home", "host", "secret", "fifo", "lethe", "worker", "suid", "tcp", "other", "udp", "silent",
+        return {k: str(getattr(self, k)) for k in ("base", "home", "host", "secret", "fifo", "lethe", "worker", "suid", "tcp", "other", "udp", "silent", "giver",
                                                    "abstract", "unix", "dgram", "pid", "address", "fd", "posix", "keyname", "mark",
                                                    "attacks", "state")} | {"key": hex(self.key), "parent": str(os.getpid()),
                                                                            "out": self.path("out")}
