@@ -157,9 +157,14 @@ static int look_at_tree(RegionBudget *b, unsigned more) {
         return e;
 }
 
+/* TCP sockets are those of the host's network, and those that were made for the region. */
+static bool has_tcp(const RegionBudget *b) {
+        return b->grant->network == NETWORK_HOST || region_connected_any(&b->connected);
+}
+
 /* Where all descriptors cannot make half of the memory there is no look, but now and then one at what lies in sockets: as much as one user may have there. */
 static void look_queues(RegionBudget *b, bool slow) {
-        uint64_t half = b->grant->budget.memory_bytes / 2, each = queues_each_most();
+        uint64_t half = b->grant->budget.memory_bytes / 2, each = has_tcp(b) ? queues_tcp_most() : queues_each_most();
 
         if (b->tree.all_fds * each > half || (slow && (b->tree.all_fds + b->grant->budget.open_files) * each > half))
                 queues_update(&b->queues, b->worker, b->guard);

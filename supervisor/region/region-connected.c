@@ -147,6 +147,10 @@ void region_connected_look(RegionConnected *c, QueuesLook *l, pid_t root, Guard 
         c->n = kept;
 }
 
+bool region_connected_any(const RegionConnected *c) {
+        return c->ask != -1;
+}
+
 bool region_connected_has_room(RegionConnected *c) {
         if (c->n == CONNECTED_MAX)
                 region_connected_bytes(c);

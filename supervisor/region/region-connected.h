@@ -19,6 +19,8 @@ typedef struct RegionConnected {
 } RegionConnected;
 #define REGION_CONNECTED_NULL ((RegionConnected){.ask = -1})
 
+/* Was one made? */
+bool region_connected_any(const RegionConnected *c);
 /* Is there room for one more? Connections that are over are forgotten first. */
 bool region_connected_has_room(RegionConnected *c);
 /* fd, a TCP socket of ours, was connected to `a`, or is being. Returns 0 or -errno. */

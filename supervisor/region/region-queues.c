@@ -99,6 +99,26 @@ uint64_t queues_unix_most(void) {
         return queues_twice("/proc/sys/net/core/wmem_default", &known);
 }
 
+/* "least first most" */
+static uint64_t queues_third(const char *path) {
+        unsigned long long most = 0;
+        char text[128];
+
+        return proc_read(path, text, sizeof(text)) > 0 && sscanf(text, "%*u %*u %llu", &most) == 1 ? most : 0;
+}
+
+uint64_t queues_tcp_most(void) {
+        static atomic_ullong known;
+        uint64_t most = atomic_load_explicit(&known, memory_order_relaxed);
+
+        if (most == 0) {
+                most = queues_third("/proc/sys/net/ipv4/tcp_rmem") + queues_third("/proc/sys/net/ipv4/tcp_wmem");
+                most = MAX(most, queues_each_most());
+                atomic_store_explicit(&known, most, memory_order_relaxed);
+        }
+        return most;
+}
+
 static int queues_option(int fd, int name) {
         socklen_t n = sizeof(int);
         int v = -1;

@@ -9,6 +9,8 @@
 
 /* The most that a descriptor queues: of a socket, twice net.core.wmem_max. */
 uint64_t queues_each_most(void);
+/* The same of a TCP socket, whose buffers the kernel makes larger by itself. */
+uint64_t queues_tcp_most(void);
 /* The same of a Unix socket of a region, which cannot make its buffer larger (policy/filter-args.c): twice net.core.wmem_default. */
 uint64_t queues_unix_most(void);
 /* Bytes that are charged to a socket: unsent, unread, and its options. charged: SK_MEMINFO_VARS numbers, as SO_MEMINFO and sock_diag(7) have them. */

@@ -205,6 +205,8 @@ MUTATIONS = [
              "                group_write(h->dir, \"cgroup.procs\", \"%d\", (int)getpid());\n")], "who_is_alone_moves_into_a_leaf", runner="region/test-region-cgroup-home"),
     Mutation("connections that are over are looked for behind descriptors", [("supervisor/region/region-budget.c",
              "                region_connected_look(&b->connected, &b->queues, b->worker, b->guard);\n", "                ;\n")], "mem-tcp-kept"),
+    Mutation("TCP sockets hold more than others", [("supervisor/region/region-budget.c", "has_tcp(b) ? queues_tcp_most() : queues_each_most()", "queues_each_most()")],
+             "sockets_that_can_hold_much_are_looked_into", runner="region/test-region-budget"),
     Mutation("files without a name are in the scratch (tier landlock)", [(BUDGET_SCRATCH, "                l.bytes += unnamed;\n", "")],
              "file-unnamed-open,file-unnamed-mapped,file-unnamed-sent", "--as user --tier landlock"),
     Mutation("filter: space of the host's disk (tier landlock)", [allow("fallocate")], "file-reserved", "--as user --tier landlock"),

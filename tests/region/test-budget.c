@@ -1,10 +1,12 @@
 /* Runs: tests. When the next look at a region's memory is due, where no control group bounds it. */
 #include "base/clock.h"
 #include "region/region-budget.h"
+#include "region/region-queues.h"
 
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,6 +65,74 @@ Test(region_budget, who_can_touch_more_than_the_budget_at_once_is_looked_at_in_t
                 r = region_budget_tick(&b, now);
                 cr_assert_eq(r.outcome, OUTCOME_NONE, "%s: %s", rows[i].name, r.resource);
                 cr_assert_eq(b.tick_deadline < now + FAR, rows[i].soon, "%s: %llu", rows[i].name, (unsigned long long)(b.tick_deadline - now));
+                for (size_t n = 0; n < b.tree.n; n++)
+                        if (b.tree.v[n].pid != worker)
+                                kill(b.tree.v[n].pid, SIGKILL);
+                kill(worker, SIGKILL);
+                waitpid(worker, NULL, 0);
+                proc_tree_deinit(&b.tree);
+                close(p[0]);
+                close(p[1]);
+        }
+}
+
+#define MORE_FDS 10 /* of the holder */
+#define MOST_FDS 40 /* it has fewer */
+
+/* A worker with a child that has so many descriptors, and a byte in a socket. */
+static pid_t holder(int tell) {
+        pid_t worker = fork();
+        int s[2];
+
+        if (worker != 0)
+                return worker;
+        if (fork() == 0) {
+                if (socketpair(AF_UNIX, SOCK_STREAM, 0, s) < 0 || write(s[0], "x", 1) != 1)
+                        _exit(1);
+                for (int i = 0; i < MORE_FDS; i++)
+                        if (dup(s[0]) < 0)
+                                _exit(1);
+                if (write(tell, "m", 1) != 1)
+                        _exit(1);
+        }
+        for (;;)
+                pause();
+}
+
+/* Descriptors of Unix sockets cannot make half of the memory here, those of TCP sockets can. */
+Test(region_budget, sockets_that_can_hold_much_are_looked_into) { // I-66
+        static const struct {
+                const char *name;
+                NetworkMode network;
+                bool looked;
+        } rows[] = {{"no TCP", NETWORK_NONE, false}, {"the network of the host", NETWORK_HOST, true}};
+
+        if (queues_tcp_most() * MORE_FDS <= queues_each_most() * MOST_FDS)
+                cr_skip_test("TCP sockets hold no more than others here");
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                Grant g = {.network = rows[i].network,
+                           .budget = {.memory_bytes = 2 * MOST_FDS * queues_each_most(), .wall_usec = FAR, .idle_usec = UINT64_MAX, .cpu_usec = FAR * 1000,
+                                      .processes = 8, .open_files = MOST_FDS, .scratch_bytes = LIMIT, .file_bytes = LIMIT}};
+                RegionCgroup c = REGION_CGROUP_NULL;
+                Guard guard = GUARD_NULL;
+                RegionBudget b;
+                uint64_t now;
+                Breach r;
+                int p[2];
+                pid_t worker;
+                char byte;
+
+                cr_assert_eq(pipe(p), 0);
+                worker = holder(p[1]);
+                cr_assert_gt(worker, 0);
+                cr_assert_eq(read(p[0], &byte, 1), 1, "%s", rows[i].name);
+                region_budget_init(&b, &g, &c, &guard);
+                now = clock_mono_usec();
+                region_budget_start(&b, worker, now);
+                r = region_budget_tick(&b, now);
+                cr_assert_eq(r.outcome, OUTCOME_NONE, "%s: %s", rows[i].name, r.resource);
+                cr_assert(b.tree.all_fds >= MORE_FDS && b.tree.all_fds <= MOST_FDS, "%s: %llu", rows[i].name, (unsigned long long)b.tree.all_fds);
+                cr_assert_eq(b.queues.bytes > 0, rows[i].looked, "%s: %llu", rows[i].name, (unsigned long long)b.queues.bytes);
                 for (size_t n = 0; n < b.tree.n; n++)
                         if (b.tree.v[n].pid != worker)
                                 kill(b.tree.v[n].pid, SIGKILL);
