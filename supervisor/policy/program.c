@@ -202,8 +202,8 @@ static int program_absolute(const char *folder, const char *program, char **ret,
         return path_normalise(path, ret, reterr);
 }
 
-/* The same of a path with "..", whose folders are resolved: on the host (view NULL), or in the region. */
-static int program_dotted(const char *folder, const char *program, const ProgramView *view, char **ret, Diag *reterr) {
+/* The same of a path with "..", whose folders are resolved: on the host (view NULL), or in the region. ret_end: as of program_inside(). */
+static int program_dotted(const char *folder, const char *program, const ProgramView *view, char **ret, char **ret_end, Diag *reterr) {
         _cleanup_free_ char *path = NULL, *real = NULL, *whole = NULL;
         _cleanup_inside_ Inside in = {0};
         char *slash;
@@ -216,6 +216,8 @@ static int program_dotted(const char *folder, const char *program, const Program
         slash = strrchr(path, '/');
         *slash = 0;
         r = view ? inside_find(view->files, view->n_files, *path ? path : "/", &in) : quiet_real(*path ? path : "/", &real);
+        if (r == -ENOENT && view)
+                *ret_end = TAKE_PTR(in.end);
         if (r < 0)
                 return r;
         if (asprintf(&whole, "%s/%s", real ?: in.end, slash + 1) < 0) {
@@ -245,10 +247,12 @@ static int program_inside(const char *program, const ProgramView *view, Program 
         _cleanup_free_ char *plain = NULL;
         _cleanup_inside_ Inside in = {0};
         const bool dots = program_has_dots(program);
-        int r = dots ? program_dotted(folder, program, view, &plain, reterr) : program_absolute(folder, program, &plain, reterr);
+        int r = dots ? program_dotted(folder, program, view, &plain, ret_end, reterr) : program_absolute(folder, program, &plain, reterr);
 
         if (r > 0)
                 return REQUEST_E_BAD;
+        if (r == -ENOENT || r == -EISDIR || r == -EACCES) /* a folder of its path is not there */
+                return PROGRAM_NOT_INSIDE;
         if (r == 0)
                 r = inside_find(view->files, view->n_files, plain, &in);
         if (r == -ENOENT || r == -EISDIR || r == -EACCES) {
@@ -351,7 +355,7 @@ static int program_outside(const char *program, const ProgramView *view, const c
 
         if (*program != '/' && !getcwd(cwd, sizeof(cwd)))
                 return program_shown(program, REQUEST_E_NOT_FOUND, -errno, reterr);
-        r = program_has_dots(program) ? program_dotted(cwd, program, NULL, &named, reterr) : program_absolute(cwd, program, &named, reterr);
+        r = program_has_dots(program) ? program_dotted(cwd, program, NULL, &named, NULL, reterr) : program_absolute(cwd, program, &named, reterr);
         if (r == 0)
                 r = quiet_real(named, &p->host);
         diag_quote(program, strlen(program), shown, sizeof(shown));

@@ -190,7 +190,7 @@ def the_path_is_one_of_the_region(sh):  # A-2
                             ("-v $PWD:/src:rw -w /src/src --exec ./build.sh", 0, "built by ./build.sh in /src/src\n"),
                             ("-v $PWD/src/build.sh:/opt/tool --exec /opt/tool", 0, "built by /opt/tool in /work\n"),
                             ("--exec ./plain.sh", 0, "plain %s/plain.sh\n" % HOME), ("--exec $PWD/plain.sh", 0, "plain %s/plain.sh\n" % HOME),
-                            ("--exec src/../plain.sh", 0, "plain %s/plain.sh\n" % HOME)]:
+                            ("--exec src/../plain.sh", 0, "plain %s/plain.sh\n" % HOME), ("-v $PWD/box:/box --exec src/../plain.sh", 0, "plain %s/plain.sh\n" % HOME)]:
         r = sh("lethe run " + line)
         same((r.code, r.out), (code, out), line, r)
 
@@ -199,6 +199,8 @@ def the_path_is_one_of_the_region(sh):  # A-2
 def what_is_not_there_is_told_with_its_place(sh):
     for line, code, text in [("-v $PWD/src:/src --exec /src/none", 127, 'there is no "/src/none" in the region'),
                              ("-v $PWD/box:/box --exec /box/dangling", 127, 'there is no "/nowhere" in the region'),
+                             ("-v $PWD/src:/src --exec /src/none/../build.sh", 127, 'there is no "/src/none" in the region'),
+                             ("-v $PWD/src:/src --exec ./none/../build.sh", 127, 'there is no "/work" in the region'),
                              ("-v $PWD/box:$PWD/src --exec src/build.sh", 127, "stands at %s/src, and has no such program" % HOME),
                              ("--exec plain.sh", 127, "./ before it names the one in this folder"), ("-v $PWD/src:/src --exec /src", 126, "not a file")]:
         r = sh("lethe run " + line)
