@@ -72,7 +72,7 @@ static InsidePlace inside_place(InsideWalk *w, const char *place, char ret_host[
         const FileGrant *f = place_shows(w->files, w->n, place);
 
         if (f) {
-                w->settled = w->settled && inside_only_root_writes(f->source);
+                w->settled = w->settled && !f->write && inside_only_root_writes(f->source); /* a region may write as root */
                 return !f->mask && place_outside(f, place, ret_host) ? INSIDE_HOST : INSIDE_NOTHING;
         }
         if (strcmp(place, "/etc") == 0)

@@ -227,6 +227,12 @@ static int program_dotted(const char *folder, const char *program, const Program
         return path_normalise(whole, ret, reterr);
 }
 
+/* Nobody but root changes a file of a system folder that root alone can write. A folder that a grant shows may be one that another region writes as its
+ * owner, and so may any other folder of root's. */
+static bool program_stays(const char *host) {
+        return inside_is_system(host) && inside_only_root_writes(host);
+}
+
 static int program_take(Program *p, const char *path, Inside *in, const ProgramView *view) {
         p->path = strdup(path);
         p->granted = place_shows(view->files, view->n_files, in->end) != NULL;
@@ -234,8 +240,7 @@ static int program_take(Program *p, const char *path, Inside *in, const ProgramV
         p->host = TAKE_PTR(in->host);
         if (!p->path)
                 return -ENOMEM;
-        p->root_alone = inside_only_root_writes(p->host);
-        if (!p->root_alone)
+        if (p->granted || !program_stays(p->host))
                 p->real = TAKE_PTR(in->end);
         return 0;
 }
@@ -378,8 +383,7 @@ static int program_outside(const char *program, const ProgramView *view, const c
                 r = program_by_link(p, named, view);
         if (r == 0)
                 r = program_note(p);
-        p->root_alone = inside_only_root_writes(p->host);
-        if (r == 0 && (!inside_is_system(p->host) || !p->root_alone))
+        if (r == 0 && !program_stays(p->host))
                 r = program_copy_failed(path_normalise(p->host, &p->real, reterr));
         return r;
 }
@@ -419,9 +423,7 @@ int program_find(const char *program, const ProgramView *view, const char *store
         r = digest(fd, p.host, &st, store_dir, p.digest, reterr);
         if (r != 0)
                 return program_copy_failed(r);
-        if (p.real && !p.granted && p.root_alone)
-                r = (p.copy = strdup(p.host)) ? 0 : -ENOMEM;
-        else if (p.real && store_dir) {
+        if (p.real && store_dir) {
                 r = copy_find_program(store_dir, p.digest, program_name(&p), &p.copy, reterr);
                 r = r == -ENOENT ? 0 : r;
         }

@@ -4,9 +4,10 @@
  * there is one of the host, and the program is bound at that path. Links are followed to look at the file, which is hashed; the program is started by the
  * path that was named.
  *
- * A program that only root can write, itself and every folder above it, is run where it is: what was hashed can be changed by root alone, who can change
- * Lethe as well. Of any other program a region is given a copy in the store (manifest/copy.h), at the path of the program. Links, and folders of a grant, that
- * others can change may lead elsewhere by then: `loose` says so. */
+ * A program of a system folder that only root can write, itself and every folder above it, is run where it is: what was hashed can be changed by root alone,
+ * who can change Lethe as well. Of any other program a region is given a copy in the store (manifest/copy.h), at the path of the program: root's own folders,
+ * too, may be granted to another region, which writes there as root. Links, and folders of a grant, that others can change may lead elsewhere by then: `loose`
+ * says so. */
 #pragma once
 
 #include "base/diag.h"
@@ -21,9 +22,8 @@ typedef struct Program {
         char *link;      /* the region is given a link at `path`: where it leads; NULL: none */
         char *host;      /* the file on the host, without links */
         char *real;      /* where its copy is bound; NULL: it is run where it is */
-        char *copy;      /* what is bound there: its copy in the store, or itself when only root can write it; NULL: there is no copy yet, or no store */
+        char *copy;      /* what is bound there: its copy in the store; NULL: there is none yet, or no store */
         char *note;      /* a word for the user, or NULL */
-        bool root_alone; /* only root can write the file and the folders above it */
         bool granted;    /* it lies in a file or folder that is granted */
         bool loose;      /* a link or folder on the way can be changed by others than root */
         bool link_loose; /* the same of the links of the host for which the region is given `link` */

@@ -51,7 +51,7 @@ bool request_option_is_plain(const char *option);
 /* --exec PROGRAM: with a slash a path, else searched in the PATH that the region has. Finds it behind the volumes and the working folder that were asked for
  * before, digests it, and finds its copy where there is one. */
 int request_exec(RunRequest *r, const char *program, Diag *reterr);
-/* A program that not only root can write is bound, and has no copy in the store yet. */
+/* A copy of the program is to be bound, and there is none in the store yet. */
 bool request_exec_lacks_copy(const RunRequest *r);
 /* Makes it; there is a store. Its digest is then of the bytes that were copied. */
 int request_exec_copy(RunRequest *r, Diag *reterr);

@@ -217,7 +217,7 @@ static const char *to_host(Plan *p, const PlanInput *in, const char *s) {
         size_t longest = 0;
 
         if (g->program && !g->program_granted && (s == g->argv[0] || strcmp(s, g->program) == 0))
-                /* A program that only root can write has its own name, and the links that lead to it. */
+                /* A program that is bound itself, without a copy, has its own name, and the links that lead to it. */
                 return strcmp(plan_program(in), g->program) == 0 ? s : plan_program(in);
         if (g->program_link && strcmp(s, g->program_link) == 0)
                 return s;

@@ -16,7 +16,7 @@ from account import use
 use(sys.argv[2])
 
 import tiers  # noqa: E402
-from tap import DIR, ENV, LETHE, STORE, Skip, add, case, check, lethe, log, main, same, start_daemon, stop_daemon, wait_for  # noqa: E402
+from tap import DIR, ENV, LETHE, ROOT, STORE, Skip, add, case, case_when, check, lethe, log, main, same, start_daemon, stop_daemon, wait_for  # noqa: E402
 
 os.chmod(DIR, 0o755)
 HOME = os.path.join(DIR, "home")
@@ -456,6 +456,32 @@ def what_ran_is_what_was_hashed_or_the_record_says_that_it_may_differ():  # A-2
     with open(os.path.join(HOME, "src/self.sh"), "a", encoding="utf-8") as f:
         f.write("echo EVIL\n")
     same(p.communicate("\n", timeout=60)[0], first)
+
+
+@case_when(ROOT)
+def nor_can_one_in_a_folder_of_roots_that_a_region_may_write():  # A-2, I-65
+    """Only root can write it, and so can each region that the folder is granted to."""
+    served(False)
+    base = "/var/lib/lethe-test-%d" % os.getpid()
+    text = '#!/bin/sh\nsha256sum < "$0"\nread x\nsha256sum < "$0"\nexit 0\n' + "#" * 10000 + "\n"  # larger than what is hashed each time
+    os.makedirs(base)
+    try:
+        program = os.path.join(base, "self.sh")
+        for options, loose in (["-v", base + ":/src", "--exec", "/src/self.sh"], False), (["-v", base + ":/src:rw", "--exec", "/src/self.sh"], True), (["--exec", program], False):
+            with open(program, "w", encoding="utf-8") as f:
+                f.write(text)
+            os.chmod(program, 0o755)
+            p = subprocess.Popen([LETHE, "run", *options], env=ENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            first = p.stdout.readline()
+            r = typed("lethe run -v %s:/d:rw --exec /bin/sh -c 'echo echo EVIL >> /d/self.sh'" % base)
+            same(r.code, 0, r)
+            with open(program, encoding="utf-8") as f:
+                check(f.read().endswith("EVIL\n"), "the other region wrote")
+            same(p.communicate("\n", timeout=60)[0], first, options)
+            event = log("--type", "region.allocated")[-2]
+            same((event["skill"]["digest"], event["grant"].get("program_may_differ", False)), ("sha256:" + first.split()[0], loose), options, event)
+    finally:
+        shutil.rmtree(base)
 
 
 @case
