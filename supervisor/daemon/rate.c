@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -81,7 +82,8 @@ static uint64_t rate_nanoseconds(struct timeval a, struct timeval b) {
 
 /* The cost of a process's end for each page that it held: a child touches some and is killed. 0: it cannot be measured. */
 static uint64_t rate_of_exit(void) {
-        uint64_t touched = 0;
+        const pid_t parent = getpid();
+        uint64_t touched = 0, used;
         struct rusage all;
         int said[2];
         pid_t pid;
@@ -92,7 +94,8 @@ static uint64_t rate_of_exit(void) {
         if (pid == 0) {
                 char *m = mmap(NULL, RATE_EXIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-                if (m == MAP_FAILED)
+                /* It has our descriptors, with them the locks of a store, and is not to outlive us. */
+                if (m == MAP_FAILED || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
                         _exit(1);
                 madvise(m, RATE_EXIT, MADV_NOHUGEPAGE);
                 for (size_t i = 0; i < RATE_EXIT; i += SCAN_PAGE)
@@ -112,8 +115,8 @@ static uint64_t rate_of_exit(void) {
         kill(pid, SIGKILL);
         if (wait4(pid, NULL, 0, &all) != pid || touched == 0)
                 return 0;
-        all.ru_utime.tv_sec -= (time_t)(touched / 1000000000); /* the sum may borrow from its second member */
-        return (rate_nanoseconds(all.ru_utime, all.ru_stime) - touched % 1000000000) / (RATE_EXIT / SCAN_PAGE);
+        used = rate_nanoseconds(all.ru_utime, all.ru_stime);
+        return used > touched ? (used - touched) / (RATE_EXIT / SCAN_PAGE) : 0;
 }
 
 /* The cost of each pass behind the first. Both times were measured apart, and the first may have been the slower by chance; each pass writes every
