@@ -229,13 +229,17 @@ static void read_pool_skills(Doc *d, const json_t *v, Policy *p) {
         }
 }
 
-/* A size or a time, written as that member of a budget is. */
+/* A size or a time, written as that member of a budget is, and never "none". */
 static void read_as(Doc *d, const json_t *v, const char *pointer, const char *member, uint64_t *ret) {
         Diag message = {0};
 
-        for (size_t i = 0; v && i < BUDGET_FIELDS; i++)
-                if (strcmp(budget_fields[i].name, member) == 0)
-                        doc_judge(d, budget_parse_json(&budget_fields[i], v, ret, &message), pointer, "pool", &message);
+        for (size_t i = 0; v && i < BUDGET_FIELDS; i++) {
+                BudgetField f = budget_fields[i];
+
+                f.may_be_none = false;
+                if (strcmp(f.name, member) == 0)
+                        doc_judge(d, budget_parse_json(&f, v, ret, &message), pointer, "pool", &message);
+        }
 }
 
 static void read_pool(Doc *d, const json_t *v, Policy *p) {

@@ -88,6 +88,7 @@ static const Document documents[] = {
         AT("pool", "{\"skills\":{\"a\":1},\"size\":3}", "/pool/size"),
         AT("pool", "{\"skills\":{\"a\":1},\"memory\":\"lots\"}", "/pool/memory"),
         AT("pool", "{\"skills\":{\"a\":1},\"idle\":0}", "/pool/idle"),
+        AT("pool", "{\"skills\":{\"a\":1},\"idle\":\"none\"}", "/pool/idle"),
         AT("clients", "{}", "/clients"),
         AT("clients", "[7]", "/clients/0"),
         AT("clients", "[{}]", "/clients/0/uid"),
