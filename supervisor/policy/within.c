@@ -1,4 +1,5 @@
 /* What a region may have that another one starts. Pure. */
+#include "base/size.h"
 #include "policy/merge.h"
 #include "policy/place.h"
 #include "policy/within.h"
@@ -196,11 +197,24 @@ static int within_discipline(Grant *g, const Grant *above) {
                       "no weaker than that of the region that started it");
 }
 
+/* Its end is a part of the end of what is above. The default is no ask: admit() makes it as long as it takes. */
+static int within_cancel_bound(Grant *g, const Grant *above) {
+        char asked[SIZE_TEXT_MAX], granted[SIZE_TEXT_MAX];
+        const uint64_t bound = g->cancel_bound_usec;
+
+        g->cancel_bound_usec = MIN(bound, above->cancel_bound_usec);
+        if (g->cancel_bound_usec == bound || (!g->cancel_declared && bound == CANCEL_BOUND_STANDARD_USEC))
+                return 0;
+        return within_reduce(g, "/cancel_bound", duration_format(bound, asked), duration_format(g->cancel_bound_usec, granted),
+                             "no longer than that of the region that started it");
+}
+
 int grant_within(Grant *g, const Grant *above, const Budget *most, const Policy *policy, Diag *reterr) {
         const SkillPolicy *row = policy ? policy_skill(policy, g->skill_name) : NULL;
         int r = within_budget(g, most, reterr);
 
-        g->cancel_bound_usec = MIN(g->cancel_bound_usec, above->cancel_bound_usec);
+        if (r == 0)
+                r = within_cancel_bound(g, above);
         if (r == 0)
                 r = within_network(g, above, row);
         if (r == 0)

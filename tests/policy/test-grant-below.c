@@ -90,7 +90,10 @@ static const Below below[] = {
         {"discipline: trusted, but above is not", M(""), {0}, NULL, M(TEARDOWN("none")),
          P(ROW(",\"trusted\":true")), "\"discipline\":\"zero\"|no weaker than that", "beyond"},
         {"bound: not longer than above", M(",\"cancel_bound\":\"100ms\""), {0}, NULL, M(",\"cancel_bound\":\"9s\""),
-         NULL, "\"cancel_bound_usec\":100000", "beyond"},
+         NULL, "\"cancel_bound_usec\":100000|\"asked\":\"9 s\"|\"field\":\"/cancel_bound\"|\"granted\":\"100 ms\"", "beyond"},
+        {"bound: a floor raised it", M(",\"cancel_bound\":\"100ms\""), {0}, P(""), M(""), P(",\"bounds\":{\"cancel_bound\":{\"floor\":\"2s\"}}"),
+         "\"cancel_bound_usec\":100000|\"asked\":\"2 s\"|\"granted\":\"100 ms\"", "beyond"},
+        {"bound: nobody declared it", M(",\"cancel_bound\":\"100ms\""), {0}, NULL, M(""), NULL, "\"cancel_bound_usec\":100000", "/cancel_bound"},
 };
 
 static char *digest_now(void) {
