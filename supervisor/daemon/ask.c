@@ -61,7 +61,8 @@ static bool load_skill(const Ask *a, Store *store, bool quiet, Skill **ret, Refu
 
 /* --dry-run changes nothing. A store that cannot record it changes nothing of the refusal. */
 static void note_refusal(const Ask *a, Store *store, const Skill *skill, const Diag *why) {
-        const Grant g = {.skill_name = (char *)(skill ? skill->md.name : ask_name(a)),
+        /* A program's name is the last of its path, as in region.allocated. */
+        const Grant g = {.skill_name = skill ? skill->md.name : a->request.program.path ? strrchr(a->request.program.path, '/') + 1 : (char *)ask_name(a),
                          .skill_digest = skill ? (char *)skill->bundle.digest : (char *)a->request.program.digest};
         Diag d = {};
 
