@@ -97,7 +97,7 @@ static int check_policy(const Skill *s, const Policy *policy, Findings *f) {
 /* The parts that `lethe run` would refuse before anything runs, and what the teardown is predicted to take (I-72, I-73). */
 static int check_teardown(const Skill *s, const Policy *policy, Findings *f, json_t **ret) {
         const Manifest *m = &s->manifest;
-        const RunRequest q = {.entry = m->n_entries > 0 && !manifest_has_entry(m, "main") ? m->entries[0].name : NULL};
+        const RunRequest q = {.entry = m->n_entries > 0 && !manifest_entry(m, "main") ? m->entries[0].name : NULL};
         _cleanup_free_ char *store = place_of_store(NULL, &(Diag){0});
         _cleanup_grant_ Grant g = {0};
         WipeRate rate;

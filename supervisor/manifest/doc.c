@@ -1,5 +1,6 @@
 #include "manifest/doc.h"
 
+#include "base/size.h"
 #include "schema/limits.h"
 
 #include <inttypes.h>
@@ -203,6 +204,21 @@ bool doc_tier(Doc *d, const json_t *v, const char *pointer, Tier *ret) {
         if (!doc_word(d, v, pointer, words, &i))
                 return false;
         *ret = i == 0 ? TIER_LANDLOCK : TIER_NAMESPACES;
+        return true;
+}
+
+bool doc_cancel_bound(Doc *d, const json_t *v, const char *pointer, uint64_t *ret) {
+        char shown[256];
+        const char *s;
+        uint64_t usec;
+
+        if (!doc_string(d, v, pointer, 1, 32, &s))
+                return false;
+        if (duration_parse(s, &usec) < 0 || usec < CANCEL_BOUND_LEAST_USEC || usec > CANCEL_BOUND_MOST_USEC) {
+                doc_fault(d, pointer, "cancel-bound", "%s: must be a time from 10ms to 60s", doc_show(v, shown));
+                return false;
+        }
+        *ret = usec;
         return true;
 }
 

@@ -37,6 +37,7 @@ bool doc_object(Doc *d, const json_t *v, const char *pointer, size_t most);
 /* One of `words` (NULL-terminated): *ret is its index. */
 bool doc_word(Doc *d, const json_t *v, const char *pointer, const char *const *words, size_t *ret);
 bool doc_tier(Doc *d, const json_t *v, const char *pointer, Tier *ret);
+bool doc_cancel_bound(Doc *d, const json_t *v, const char *pointer, uint64_t *ret);
 void doc_budgets(Doc *d, const json_t *v, const char *pointer, Budget *ret);
 bool doc_path(Doc *d, const json_t *v, const char *pointer, char **ret); /* absolute, normalised; owned */
 #define SLOT_LIST_MAX 256

@@ -99,11 +99,11 @@ static void read_names(Doc *d, const json_t *v, const char *pointer, size_t most
         }
 }
 
-bool manifest_has_entry(const Manifest *m, const char *name) {
+const Entry *manifest_entry(const Manifest *m, const char *name) {
         for (size_t i = 0; i < m->n_entries; i++)
                 if (m->entries[i].name && strcmp(m->entries[i].name, name) == 0)
-                        return true;
-        return false;
+                        return &m->entries[i];
+        return NULL;
 }
 
 static bool releases_twice(const Manifest *m, const char *entry) {
@@ -138,7 +138,7 @@ static void read_release(Doc *d, const json_t *v, Manifest *m) {
                         doc_budgets(d, json_object_get(item, "budgets"), pointer_key(field, at, "budgets"), &r->budget);
                 if (!doc_string(d, json_object_get(item, "entry"), pointer_key(field, at, "entry"), 1, 64, &s))
                         continue;
-                if (!manifest_has_entry(m, s))
+                if (!manifest_entry(m, s))
                         doc_fault(d, field, "release-entry", "\"%s\": \"entry\" has no such name", diag_quote(s, strlen(s), shown, sizeof(shown)));
                 else if (releases_twice(m, s))
                         doc_fault(d, field, "twice", "\"%s\" stands there twice: a callback runs once", s);

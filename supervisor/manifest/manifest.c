@@ -256,19 +256,6 @@ static void read_environment(Doc *d, const json_t *v, Manifest *m) {
         }
 }
 
-static void read_cancel_bound(Doc *d, const json_t *v, Manifest *m) {
-        char shown[256];
-        const char *s;
-        uint64_t usec;
-
-        if (!doc_string(d, v, "/cancel_bound", 1, 32, &s))
-                return;
-        if (duration_parse(s, &usec) < 0 || usec < CANCEL_BOUND_LEAST_USEC || usec > CANCEL_BOUND_MOST_USEC)
-                doc_fault(d, "/cancel_bound", "cancel-bound", "%s: must be a time from 10ms to 60s", doc_show(v, shown));
-        else
-                m->cancel_bound_usec = usec;
-}
-
 static void read_all(Doc *d, const json_t *j, const Folder *folder, Manifest *m) {
         static const char *const known[] = {"$schema", "version", "entry", "budgets", "reads", "writes", "slots", "files", "network",
                                             "environment", "proc", "min_tier", "on_denial", "report", "cancel_bound", "teardown", "lineage",
@@ -294,7 +281,7 @@ static void read_all(Doc *d, const json_t *j, const Folder *folder, Manifest *m)
                 m->on_denial = word == 1 ? DENIAL_END : DENIAL_CONTINUE;
         if (doc_word(d, json_object_get(j, "report"), "/report", reports, &word))
                 m->report_paths = word == 1;
-        read_cancel_bound(d, json_object_get(j, "cancel_bound"), m);
+        doc_cancel_bound(d, json_object_get(j, "cancel_bound"), "/cancel_bound", &m->cancel_bound_usec);
         manifest_read_region(d, j, folder, m);
 }
 

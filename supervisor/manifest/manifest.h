@@ -12,8 +12,6 @@
 #define MANIFEST_NAME "lethe.json"
 #define RELEASES_MAX 16
 #define CANCEL_BOUND_STANDARD_USEC 250000
-#define CANCEL_BOUND_LEAST_USEC 10000
-#define CANCEL_BOUND_MOST_USEC 60000000
 
 typedef struct Entry {
         char *name;
@@ -73,7 +71,8 @@ typedef struct Manifest {
 void manifest_deinit(Manifest *m);
 /* The manifest of a skill without lethe.json. */
 Manifest manifest_none(void);
-bool manifest_has_entry(const Manifest *m, const char *name);
+/* NULL: there is none of that name. */
+const Entry *manifest_entry(const Manifest *m, const char *name);
 /* Reads the text of a lethe.json. Each fault is a finding at FINDING_ERROR; all are found, not only the first. Slot schemas that name
  * a file are read from the bundle behind dirfd (NULL: named files are faults). Looks at no other file. Returns 0 or -ENOMEM; *ret is set
  * only when no fault was found. */

@@ -111,6 +111,10 @@ const char *lineage_name(LineageDetail l); /* "events", "stats", "handles" */
 typedef enum KeyScope { KEY_SCOPE_INVOCATION = 0, KEY_SCOPE_TREE } KeyScope;
 const char *key_scope_name(KeyScope k); /* "invocation", "invocation-tree" */
 
+/* How long a cancel may take until everything is gone. */
+#define CANCEL_BOUND_LEAST_USEC 10000
+#define CANCEL_BOUND_MOST_USEC 60000000
+
 /* For which ends what an invocation proposed is kept (I-78). A broken budget, a denial and `lethe kill --discard` drop it always. */
 typedef enum CommitWhen { COMMIT_ANY = 0, COMMIT_SUCCESS } CommitWhen;
 const char *commit_name(CommitWhen c); /* "any", "success": exit code 0 */

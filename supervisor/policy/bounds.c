@@ -54,14 +54,10 @@ static bool bound_read(Doc *d, BoundKind k, const json_t *v, const char *pointer
         }
         if (k == BOUND_CALLBACKS)
                 return doc_count(d, v, pointer, 0, RELEASES_MAX, ret);
+        if (k == BOUND_CANCEL)
+                return doc_cancel_bound(d, v, pointer, ret);
         if (!doc_string(d, v, pointer, 1, DISCIPLINE_TEXT_MAX, &s))
                 return false;
-        if (k == BOUND_CANCEL) {
-                if (duration_parse(s, ret) == 0 && *ret >= CANCEL_BOUND_LEAST_USEC && *ret <= CANCEL_BOUND_MOST_USEC)
-                        return true;
-                doc_fault(d, pointer, "cancel-bound", "\"%s\": must be a time from 10ms to 60s", s);
-                return false;
-        }
         if (!doc_judge(d, discipline_parse(s, &discipline, &passes, &message), pointer, "discipline", &message))
                 return false;
         *ret = bound_of_discipline(discipline, passes);

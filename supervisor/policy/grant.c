@@ -57,7 +57,6 @@ static int copy(char **field, const char *s) {
         return *field ? 0 : -ENOMEM;
 }
 
-/* NAME=VALUE takes the place of an earlier NAME. */
 uint64_t grant_set_aside(const Grant *g) {
         uint64_t most = 0;
 
@@ -66,6 +65,7 @@ uint64_t grant_set_aside(const Grant *g) {
         return most;
 }
 
+/* NAME=VALUE takes the place of an earlier NAME. */
 static int env_set(char ***env, const char *line) {
         size_t n = (size_t)(strchr(line, '=') + 1 - line);
 
@@ -130,13 +130,6 @@ static int skill_program(char ***argv, const Skill *s, const char *path, Diag *r
         return strv_add(argv, inside);
 }
 
-static const Entry *entry_find(const Manifest *m, const char *name) {
-        for (size_t i = 0; i < m->n_entries; i++)
-                if (strcmp(m->entries[i].name, name) == 0)
-                        return &m->entries[i];
-        return NULL;
-}
-
 static int no_such_entry(const Manifest *m, const char *name, Diag *reterr) {
         char list[512] = "", shown[256];
         size_t o = 0;
@@ -170,7 +163,7 @@ static int set_entry(Grant *g, const Skill *s, const RunRequest *q, Diag *reterr
                                     s->has_manifest ? "no \"entry\" in its lethe.json" : "no lethe.json");
                 return skill_program(&g->argv, s, q->entry, reterr);
         }
-        e = entry_find(m, q->entry ?: "main");
+        e = manifest_entry(m, q->entry ?: "main");
         return e ? grant_entry(s, e, &g->argv, reterr) : no_such_entry(m, q->entry ?: "main", reterr);
 }
 

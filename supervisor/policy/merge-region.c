@@ -60,13 +60,6 @@ static int release_budget(Merge *m, const ReleaseAsk *a, size_t i, Budget *ret) 
         return 0;
 }
 
-static const Entry *entry_of(const Manifest *m, const char *name) {
-        for (size_t i = 0; i < m->n_entries; i++)
-                if (strcmp(m->entries[i].name, name) == 0)
-                        return &m->entries[i];
-        return NULL;
-}
-
 int merge_releases(Merge *m, const Skill *s) {
         const Manifest *a = m->manifest;
         Grant *g = m->grant;
@@ -77,7 +70,7 @@ int merge_releases(Merge *m, const Skill *s) {
                 return -ENOMEM;
         for (size_t i = 0; r == 0 && i < a->n_releases; i++) {
                 ReleaseGrant *to = &g->releases[g->n_releases++];
-                const Entry *e = entry_of(a, a->releases[i].entry);
+                const Entry *e = manifest_entry(a, a->releases[i].entry);
 
                 assert(e); /* the reader of the manifest saw to it */
                 to->entry = strdup(a->releases[i].entry);
