@@ -115,7 +115,7 @@ static int check_teardown(const Skill *s, const Policy *policy, Findings *f, jso
         if (r < 0)
                 return r;
         *ret = json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:b, s:b}", "discipline", discipline_name(g.discipline), "passes", (int)g.passes, "memory_bytes",
-                         json_u64(g.budget.memory_bytes), "processes", json_u64(g.budget.processes), "predicted_usec", json_u64(g.teardown_usec), "bound_usec",
+                         json_u64(admit_bytes(&g)), "processes", json_u64(g.budget.processes), "predicted_usec", json_u64(g.teardown_usec), "bound_usec",
                          json_u64(g.cancel_bound_usec), "declared", g.cancel_declared, "measured", rate.measured);
         return *ret ? 0 : -ENOMEM;
 }

@@ -60,6 +60,25 @@ static void note_refusal(const Run *parent, const Grant *g, const Diag *why) {
                 log_warning("the refusal of sub-skill %s is not recorded: %s", g->skill_name, d.text);
 }
 
+/* With all that lives below the regions above, of which each ends before the one that started it. */
+static int fits_above(const Run *parent, const Grant *g, const WipeRate *rate, Diag *reterr) {
+        const Tree *tree = parent->tree;
+        int e = 0;
+
+        for (const Run *above = parent; e == 0 && above; above = above->parent) {
+                uint64_t beyond = admit_beyond(rate, g, parent->region.grant);
+
+                for (size_t i = 0; i < tree->n_runs; i++) {
+                        const Run *run = tree->runs[i];
+
+                        if (run != above && run->step != RUN_OVER && is_below(run, above))
+                                beyond += admit_beyond(rate, run->region.grant, run->parent->region.grant);
+                }
+                e = admit_together(above->region.grant, beyond, reterr);
+        }
+        return e;
+}
+
 static int within_parent(Run *parent, const DeskStart *s, Grant *g, Diag *reterr) {
         Region *p = &parent->region;
         WipeRate rate;
@@ -74,6 +93,7 @@ static int within_parent(Run *parent, const DeskStart *s, Grant *g, Diag *reterr
         if (e == 0) {
                 rate_get(store_dir(parent->store), false, &rate);
                 e = admit(g, &rate, p->grant->cancel_bound_usec, &d);
+                e = e ?: fits_above(parent, g, &rate, &d);
         }
         if (e == GRANT_E_BOUNDS) {
                 const Grant named = {.skill_name = g->skill_name, .skill_digest = g->skill_digest};

@@ -8,7 +8,7 @@
 #define ADMIT_PAGE 4096
 #define ADMIT_FIXED_USEC 2000   /* to end and to reap one process, and to put its scratch and its groups away */
 #define ADMIT_PROCESS_USEC 100  /* for each further one */
-#define ADMIT_LARGE (16 << 20)  /* bytes of one process from which the guard has more than one thread */
+#define ADMIT_LARGE (UINT64_C(16) << 20) /* bytes of one process from which the guard has more than one thread */
 #define ADMIT_REFILL_USEC 4000  /* under multipass: pages of kernel buffers and names are asked for and filled (scrub/guard/refill.c) */
 /* The measured time as a share of a teardown, in tenths: the kernel also looks up each page, gives it back to a control group, and finds no page of a large
  * region in a cache. Compared with the processor time of teardowns of 0.2 MB to 2 GB in 1 to 1,000 processes, which load does not change. */
@@ -17,18 +17,17 @@
 
 const WipeRate wipe_rate_unknown = {.first = 1900, .first_large = 1900, .pass = 950, .pass_large = 950};
 
+/* A region divides its memory among its processes as it likes. The longest takes what each of them holds without that a second thread pays; the rest is one
+ * process's. */
 uint64_t admit_predict(const WipeRate *rate, uint64_t bytes, Discipline d, unsigned passes, uint64_t processes) {
-        const uint64_t fixed = ADMIT_FIXED_USEC + (d == DISCIPLINE_MULTIPASS ? ADMIT_REFILL_USEC : 0);
-        const bool large = bytes / MAX(processes, (uint64_t)1) >= ADMIT_LARGE;
-        uint64_t page = (large ? rate->first_large : rate->first) + (passes > 1 ? passes - 1 : 0) * (large ? rate->pass_large : rate->pass);
+        const uint64_t fixed = ADMIT_FIXED_USEC + (d == DISCIPLINE_MULTIPASS ? ADMIT_REFILL_USEC : 0) + processes * ADMIT_PROCESS_USEC;
+        const uint64_t slow = MIN(bytes, processes * ADMIT_LARGE), more = passes > 1 ? passes - 1 : 0;
+        const uint64_t nsec = slow / ADMIT_PAGE * (rate->first + more * rate->pass) + (bytes - slow) / ADMIT_PAGE * (rate->first_large + more * rate->pass_large);
 
-        if (d == DISCIPLINE_NONE)
-                page = 0;
-        return fixed + processes * ADMIT_PROCESS_USEC + bytes / ADMIT_PAGE * page * ADMIT_TENTHS / 10000;
+        return d == DISCIPLINE_NONE ? fixed : fixed + nsec * ADMIT_TENTHS / 10000;
 }
 
-/* No more than the machine has. */
-static uint64_t admit_bytes(const Grant *g) {
+uint64_t admit_bytes(const Grant *g) {
         const uint64_t all = (uint64_t)MAX(sysconf(_SC_PHYS_PAGES), 1L) * (uint64_t)MAX(sysconf(_SC_PAGESIZE), 1L);
         const uint64_t held = MIN(g->budget.memory_bytes, all);
 
@@ -42,6 +41,7 @@ uint64_t admit_callbacks_usec(const Grant *g) {
 }
 
 int admit(Grant *g, const WipeRate *rate, uint64_t above, Diag *reterr) {
+        const char *of;
         char bound[SIZE_TEXT_MAX], size[SIZE_TEXT_MAX], takes[SIZE_TEXT_MAX], least[SIZE_TEXT_MAX], speed[SIZE_TEXT_MAX], discipline[DISCIPLINE_TEXT_MAX];
         const uint64_t bytes = admit_bytes(g);
         uint64_t need, ceiling = g->cancel_ceiling_usec ?: UINT64_MAX;
@@ -57,12 +57,31 @@ int admit(Grant *g, const WipeRate *rate, uint64_t above, Diag *reterr) {
         g->cancel_bound_usec = MIN(g->cancel_bound_usec, ceiling);
         if (need <= g->cancel_bound_usec)
                 return 0;
+        of = above > 0 && g->cancel_bound_usec == above ? " (of the region above)" : g->cancel_declared ? "" : " (the policy's ceiling)";
         return diag(reterr, GRANT_E_BOUNDS,
                     "cancel bound %s%s: to overwrite %s (%s) of up to %" PRIu64 " process%s is predicted to take %s on this machine (%s: %s a second), and %s are to fit%s; "
                     "declare a larger cancel_bound, or ask for less memory or fewer processes",
-                    duration_format(g->cancel_bound_usec, bound), above > 0 ? " (of the region above)" : g->cancel_declared ? "" : " (the policy's ceiling)",
+                    duration_format(g->cancel_bound_usec, bound), of,
                     size_format(bytes, size), discipline_format(g->discipline, g->passes, discipline), g->budget.processes, g->budget.processes == 1 ? "" : "es",
                     duration_format(g->teardown_usec, takes), rate->measured ? "measured" : "nobody has measured it",
-                    size_format(ADMIT_PAGE * UINT64_C(10000000000) / ADMIT_TENTHS / MAX(rate->first_large, (uint64_t)1), speed), duration_format(need, least),
+                    size_format(ADMIT_PAGE * UINT64_C(10000000000) / ADMIT_TENTHS / MAX(rate->first, (uint64_t)1), speed), duration_format(need, least),
                     g->n_releases > 0 ? ", with the time of release callbacks" : "");
+}
+
+uint64_t admit_beyond(const WipeRate *rate, const Grant *g, const Grant *above) {
+        const uint64_t as_above = admit_predict(rate, admit_bytes(g), above->discipline, above->passes, g->budget.processes);
+
+        return g->teardown_usec > as_above ? g->teardown_usec - as_above : 0;
+}
+
+int admit_together(const Grant *above, uint64_t beyond, Diag *reterr) {
+        char bound[SIZE_TEXT_MAX], takes[SIZE_TEXT_MAX], least[SIZE_TEXT_MAX];
+        const uint64_t all = above->teardown_usec + beyond, need = ADMIT_MARGIN * all;
+
+        if (need <= above->cancel_bound_usec)
+                return 0;
+        return diag(reterr, GRANT_E_BOUNDS,
+                    "cancel bound %s (of the region above): to overwrite that region and all below it, which are overwritten more often, is predicted to take %s, and %s are to fit; "
+                    "declare a larger cancel_bound there, or run fewer of them at once",
+                    duration_format(above->cancel_bound_usec, bound), duration_format(all, takes), duration_format(need, least));
 }

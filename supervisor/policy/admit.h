@@ -14,12 +14,18 @@ typedef struct WipeRate {
 /* For as long as nobody has measured this machine: no faster than a slow one, and so that a region of the default budgets has the default bound. */
 extern const WipeRate wipe_rate_unknown;
 
-/* The time that overwriting so much memory, of so many processes, takes when all of the budget is used, in usec. */
+/* What a region of this grant can hold at most, and no more than the machine has. */
+uint64_t admit_bytes(const Grant *g);
+/* The longest that overwriting so much memory, of at most so many processes, takes when all of the budget is used, in usec. */
 uint64_t admit_predict(const WipeRate *rate, uint64_t bytes, Discipline d, unsigned passes, uint64_t processes);
 
 /* Twice the prediction is to fit the bound, and where there are release callbacks three quarters of it. A bound that somebody declared is held to that: else
  * GRANT_E_BOUNDS with the numbers. A bound that nobody declared is made as long as it takes, in steps of 250 ms, 500 ms, 1 s and so on, up to the policy's
  * ceiling. above_usec: the bound of the region that starts this one, which is not passed; 0: none does. Sets teardown_usec and cancel_bound_usec. */
 int admit(Grant *g, const WipeRate *rate, uint64_t above_usec, Diag *reterr);
+/* How much longer a region takes than its memory would by the discipline of the one above, of whose memory it is a part. */
+uint64_t admit_beyond(const WipeRate *rate, const Grant *g, const Grant *above);
+/* All that lives below a region takes so much beyond what was predicted for that region, and still fits its bound. Returns 0, or GRANT_E_BOUNDS with the numbers. */
+int admit_together(const Grant *above, uint64_t beyond_usec, Diag *reterr);
 /* Of the bound, what release callbacks have together. */
 uint64_t admit_callbacks_usec(const Grant *g);
