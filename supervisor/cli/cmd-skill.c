@@ -92,7 +92,7 @@ static int add(const char *dir, const char *policy_file, const StoreOptions *o) 
         if (!skill_name_valid(s->md.name))
                 return cli_fail(VERB, EXIT_NOT, "%s: the name in SKILL.md is not one to register under; `lethe validate` tells the rule", s->dir);
         r = policy_load(policy_file, &policy, &d);
-        if (r == 0 && (r = policy_allows_discipline(policy, s, s->manifest.discipline, &d)) > 0)
+        if (r == 0 && (r = policy_allows_ask(policy, s, &d)) > 0)
                 diag_prefix(&d, "%s/" MANIFEST_NAME ": /teardown/discipline", s->dir);
         if (r)
                 return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : strerror(-r));

@@ -89,7 +89,7 @@ static int print_text(const Skill *s, const Findings *f, const json_t *exposure,
 static int check_policy(const Skill *s, const Policy *policy, Findings *f) {
         Diag d = {0};
 
-        if (policy_allows_discipline(policy, s, s->manifest.discipline, &d) == 0)
+        if (policy_allows_ask(policy, s, &d) == 0)
                 return 0;
         return finding_add(f, FINDING_ERROR, MANIFEST_NAME, 0, "/teardown/discipline", "trusted", "%s", d.text);
 }

@@ -171,8 +171,8 @@ static void bound_set(Grant *g, BoundKind k, uint64_t v) {
 static int merge_bound(Merge *m, BoundKind k) {
         const Limits *from_floor, *from_ceiling;
         const Bound b = bound_for(m, k, &from_floor, &from_ceiling);
-        char what[64], floor_at[512], ceiling_at[512], text[BOUND_TEXT_MAX], floor[BOUND_TEXT_MAX], ceiling[BOUND_TEXT_MAX], rule[640];
-        const char *field = bound_rows[k].field;
+        char what[64], floor_at[512], ceiling_at[512], text[BOUND_TEXT_MAX], floor[BOUND_TEXT_MAX], ceiling[BOUND_TEXT_MAX];
+        const char *field = bound_rows[k].field, *of = m->skill ? "lethe.json#" : "--exec: "; /* a program has none */
         bool said = false;
         int r;
         const uint64_t v = bound_value(m, k, &said);
@@ -183,7 +183,7 @@ static int merge_bound(Merge *m, BoundKind k) {
         snprintf(what, sizeof(what), "bounds/%s/ceiling", bound_rows[k].name);
         merge_where(m, from_ceiling, what, ceiling_at);
         if (k == BOUND_DISCIPLINE && m->request->discipline_said)
-                field = "--discipline";
+                field = "--discipline", of = "";
         if (b.has_floor && b.has_ceiling && b.floor > b.ceiling)
                 return diag(m->reterr, GRANT_E_BOUNDS, "%s: the floor %s (%s) is above the ceiling %s (%s): nothing lies between them", bound_rows[k].name,
                             bound_text(k, b.floor, floor), floor_at, bound_text(k, b.ceiling, ceiling), ceiling_at);
@@ -191,17 +191,16 @@ static int merge_bound(Merge *m, BoundKind k) {
                 m->grant->cancel_ceiling_usec = b.ceiling;
         if (b.has_ceiling && v > b.ceiling) {
                 if (said)
-                        return diag(m->reterr, GRANT_E_BOUNDS, "%s%s: %s is above the ceiling %s of %s", *field == '-' ? "" : "lethe.json#", field, asked,
+                        return diag(m->reterr, GRANT_E_BOUNDS, "%s%s: %s is above the ceiling %s of %s", of, field, asked,
                                     bound_text(k, b.ceiling, ceiling), ceiling_at);
-                snprintf(rule, sizeof(rule), "%s", ceiling_at);
                 bound_set(m->grant, k, b.ceiling);
-                r = merge_reduce(m, field, asked, bound_text(k, b.ceiling, ceiling), "%s", rule);
+                r = merge_reduce(m, field, asked, bound_text(k, b.ceiling, ceiling), "%s", ceiling_at);
                 return r ? r : merge_is_default(m->grant->reductions);
         }
         if (!b.has_floor || v >= b.floor)
                 return 0;
         if (k == BOUND_CALLBACKS)
-                return diag(m->reterr, GRANT_E_BOUNDS, "lethe.json#%s: %s is below the floor %s of %s", field, asked, bound_text(k, b.floor, floor), floor_at);
+                return diag(m->reterr, GRANT_E_BOUNDS, "%s%s: %s is below the floor %s of %s", of, field, asked, bound_text(k, b.floor, floor), floor_at);
         bound_set(m->grant, k, b.floor);
         r = merge_raise(m, field, asked, bound_text(k, b.floor, floor), floor_at);
         return r || said ? r : merge_is_default(m->grant->raised);
@@ -220,6 +219,15 @@ static int merge_no_such_embodiment(Merge *m) {
         else
                 snprintf(at, sizeof(at), "lethe.json#/embodiment");
         return diag(m->reterr, GRANT_E_BOUNDS, "%s: embodiment %s: this version runs skills as processes alone", at, embodiment_name(m->grant->embodiment));
+}
+
+int policy_allows_ask(const Policy *p, const Skill *s, Diag *reterr) {
+        const Merge m = {.skill = s, .manifest = &s->manifest, .policy = p, .row = policy_skill(p, s->md.name)};
+        const Limits *from_floor, *from_ceiling;
+        const Bound b = bound_for(&m, BOUND_DISCIPLINE, &from_floor, &from_ceiling);
+        const bool raised = b.has_floor && b.floor > bound_of_discipline(s->manifest.discipline, s->manifest.passes);
+
+        return raised ? 0 : policy_allows_discipline(p, s, s->manifest.discipline, reterr);
 }
 
 int merge_bounds(Merge *m) {

@@ -27,8 +27,8 @@ typedef struct Grant {
         char *skill_digest;   /* "sha256:" + 64 hex; of the program file with --exec */
         char *skill_dir;      /* host path of the folder bound at /skill: the skill's copy in the store (manifest/copy.h); NULL with --exec */
         char *skill_folder;   /* host path of the folder of which the copy was made: for people, and for what is looked up by it; NULL with --exec */
-        char *program;        /* --exec: path in the region at which its file is bound: what a region has not, or not only root can write; else NULL */
-        char *program_copy;   /* host path of what is bound there: its copy in the store, or the program itself when only root can write it */
+        char *program;        /* --exec: path in the region at which its copy is bound: of all but system folders that only root can write; else NULL */
+        char *program_copy;   /* host path of that copy, in the store */
         char *program_link;   /* --exec: a link that the region is given, because the program was called by it: its place, and where it leads; NULL: none */
         char *program_end;
         bool program_granted; /* --exec: its file lies in a granted file or folder */
@@ -119,6 +119,8 @@ int policy_grant(const Skill *skill_or_null, const RunRequest *request, const Po
 /* Discipline "none" is for a skill whose row in the policy, with its digest, says "trusted" (I-31). Skill NULL: a program of --exec. Returns
  * 0, or GRANT_E_REFUSED with a message. */
 int policy_allows_discipline(const Policy *p, const Skill *skill_or_null, Discipline d, Diag *reterr);
+/* The same of the discipline that the skill asks for, or to which a floor of the policy raises it. */
+int policy_allows_ask(const Policy *p, const Skill *s, Diag *reterr);
 
 /* Cuts a grant down for a region that another one starts; what is cut is in `reductions`. Budget: to `most`, member by member. Network, files, slots, typed
  * memory, notes and shared belief: to what `above` has, and what the policy's row for this very skill grants, which is told in `beyond`; the general part of

@@ -5,13 +5,14 @@ usage: ranges.py LETHE root|user
 """
 import json
 import os
+import subprocess
 import sys
 
 from account import use
 
 use(sys.argv[2])
 
-from tap import DIR, STORE, add, check, lethe, log, main, run, same  # noqa: E402
+from tap import DIR, ENV, LETHE, STORE, add, check, lethe, log, main, run, same  # noqa: E402
 
 os.chmod(DIR, 0o755)
 FOLDER = os.path.join(DIR, "ranged")
@@ -66,6 +67,7 @@ KEY = {
     "a key for the region alone": ({"key_scope": ceiling("invocation")}, None, False, {}, [], {"key_scope": "invocation"}, None),
     "a key for the tree is refused": ({"key_scope": ceiling("invocation")}, None, False, {"key_scope": "invocation-tree"}, [], "/key_scope: invocation-tree is above", None),
     "a key for the tree is allowed": ({"key_scope": ceiling("invocation-tree")}, None, False, {"key_scope": "invocation-tree"}, [], {"key_scope": "invocation-tree"}, None),
+    "a key for the tree by default": ({"key_scope": floor("invocation-tree")}, None, False, {}, [], {"key_scope": "invocation-tree"}, "/key_scope invocation -> invocation-tree"),
     "a key for the tree is wanted": ({"key_scope": floor("invocation-tree")}, None, False, {"key_scope": "invocation"}, [], {"key_scope": "invocation-tree"},
                                      "/key_scope invocation -> invocation-tree"),
 }
@@ -74,6 +76,8 @@ BOUND = {
     "a bound that is too long": ({"cancel_bound": ceiling("2s")}, None, False, {"cancel_bound": "3s"}, [], "/cancel_bound: 3 s is above the ceiling 2 s", None),
     "a bound between": ({"cancel_bound": between("1s", "9s")}, None, False, {"cancel_bound": "3s"}, [], {"cancel_bound_usec": 3000000}, None),
     "the default is raised": ({"cancel_bound": floor("1s")}, None, False, {}, [], {"cancel_bound_usec": 1000000}, "/cancel_bound 250 ms -> 1 s"),
+    "the default is cut": ({"cancel_bound": ceiling("200ms")}, None, False, {"budgets": {"memory": "4m", "processes": 4}}, [], {"cancel_bound_usec": 200000},
+                           "-/cancel_bound 250 ms -> 200 ms"),
     "the default is in the range": ({"cancel_bound": between("10ms", "60s")}, None, False, {"budgets": {"memory": "8m"}}, [], {"cancel_bound_usec": 250000}, None),
 }
 RELEASE = {
@@ -89,6 +93,8 @@ EMBODIMENT = {
     "an arena becomes a process": ({"embodiment": floor("process")}, None, False, {"embodiment": "arena"}, [], {"embodiment": "process"}, "/embodiment arena -> process"),
     "an arena, which is not there": ({}, None, False, {"embodiment": "arena"}, [], "embodiment arena", None),
     "a container is too much": ({"embodiment": ceiling("process")}, None, False, {"embodiment": "container"}, [], "/embodiment: container is above the ceiling process", None),
+    "a ceiling that leaves no process": ({"embodiment": ceiling("arena")}, None, False, {}, [], "bounds/embodiment/ceiling: embodiment arena", None),
+    "an arena becomes a container": ({"embodiment": floor("container")}, None, False, {"embodiment": "arena"}, [], "bounds/embodiment/floor: embodiment container", None),
     "a container, which is not there": ({"embodiment": floor("container")}, None, False, {}, [], "embodiment container", None),
 }
 COMMIT = {
@@ -107,6 +113,10 @@ ROWS = {
                                                  "#/skills/ranged/bounds/cancel_bound/ceiling", None),
     "a row with digest widens the ceiling": ({"cancel_bound": ceiling("2s")}, {"cancel_bound": ceiling("9s")}, True, {"cancel_bound": "3s"}, [],
                                              {"cancel_bound_usec": 3000000}, None),
+    "a row with digest allows callbacks": ({"callbacks": ceiling(0)}, {"callbacks": ceiling(1)}, True, dict(CALLBACKS, release=ONE), [], {"release": 1}, None),
+    "a row with digest leaves the other end": ({"lineage": between("stats", "events")}, {"lineage": floor("events")}, True, {"lineage": "handles"}, [],
+                                               "#/bounds/lineage/ceiling", None),
+    "nothing between with a digest": ({"commit": ceiling("any")}, {"commit": floor("success")}, True, {}, [], "nothing lies between them", None),
     "nothing between": ({"commit": ceiling("any")}, {"commit": floor("success")}, False, {}, [], "nothing lies between them", None),
     "several at once": ({"commit": floor("success"), "lineage": floor("events"), "discipline": floor("multipass:1")}, None, False, {"lineage": "stats"}, [],
                         {"commit": "success", "lineage": "events", "discipline": "multipass"}, "/lineage stats -> events"),
@@ -143,6 +153,26 @@ def row(general, own, has_digest, manifest, options, want, change):
         check(all("ranges.policy#/" in c["rule"] for key in ("raised", "reductions") for c in g.get(key, [])), g)
     else:
         same(told, [], g)
+
+
+def a_program():
+    """--exec: the general ranges hold, a row does not, whatever its name."""
+    bounds = {"discipline": floor("multipass:2"), "lineage": floor("handles"), "commit": floor("success"), "callbacks": ceiling(0)}
+    with open(POLICY, "w", encoding="utf-8") as f:
+        json.dump({"version": 1, "bounds": bounds, "skills": {"true": {"bounds": {"discipline": floor("multipass:5")}}}}, f)
+    r = run("--policy", POLICY, "--exec", "/bin/true")
+    same((r.code, r.receipt["teardown"]["passes"]), (0, 2), r)
+    g = log("--region", r.receipt["region"])[0]["grant"]
+    same(sorted("%s %s" % (c["field"], c["granted"]) for c in g["raised"]), ["/commit success", "/lineage handles", "/teardown/discipline multipass:2"], g)
+    for bounds, options, text in (({"callbacks": floor(1)}, [], "--exec: /release: 0 callbacks is below the floor 1 callback"),
+                                  ({"discipline": ceiling("zero")}, ["--discipline", "multipass"], "--discipline: multipass:3 is above the ceiling zero")):
+        with open(POLICY, "w", encoding="utf-8") as f:
+            json.dump({"version": 1, "bounds": bounds}, f)
+        r = run("--policy", POLICY, *options, "--exec", "/bin/true")
+        same((r.code, r.receipt["outcome"], r.receipt["region"]), (125, "denied", None), r)
+        check(r.receipt["reason"].startswith(text), text, r)
+        e = log()[-1]
+        same((e["type"], e["skill"]["name"], e["message"]), ("region.refused", "true", r.receipt["reason"]), r)
 
 
 def folder(**manifest):
@@ -195,6 +225,34 @@ def nobody_declared_it():  # I-72
     check(r.code == 125 and "(the policy's ceiling)" in r.receipt["reason"], r)
 
 
+def more_than_the_machine_has():  # I-72
+    folder(budgets={"memory": "900g"})
+    o = json.loads(lethe("validate", "--json", FOLDER).out)["teardown"]
+    same(o["memory_bytes"], os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE"), o)
+
+
+def a_measurement_that_is_cut_short():  # I-72
+    """Killed in it, lethe leaves no process that holds what was open."""
+    path = os.path.join(STORE, "cache", "overwrite")
+    if os.path.exists(path):
+        os.unlink(path)
+    folder()
+    p = subprocess.Popen(["strace", "-qq", "-o", "/dev/null", "-e", "trace=kill", "-e", "inject=kill:error=EPERM:signal=SIGKILL", LETHE, "validate", FOLDER], env=ENV,
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    out = p.communicate(timeout=60)[0]  # until nobody has its end of the pipe any more
+    same(p.returncode, -9, out)
+
+
+def none_that_is_raised():  # I-73
+    """A skill that a floor of the policy raises is valid by that policy, and can be registered."""
+    folder(teardown={"discipline": "none"})
+    for bounds, code in ({"discipline": floor("zero")}, 0), ({"discipline": floor("none")}, 1), ({}, 1):
+        with open(POLICY, "w", encoding="utf-8") as f:
+            json.dump({"version": 1, "bounds": bounds}, f)
+        for verb in ("validate",), ("skill", "add"):
+            same(lethe(*verb, "--policy", POLICY, FOLDER).code, code, verb, bounds)
+
+
 def kept_numbers_that_are_damaged():  # I-72
     folder(cancel_bound="60s", budgets={"memory": "8m"})
     path = os.path.join(STORE, "cache", "overwrite")
@@ -227,6 +285,37 @@ def below_another_region():  # I-72
     same([e["skill"]["name"] for e in log("--type", "region.refused")][-1], "often")
 
 
+def side_by_side():  # I-72
+    """Sub-skills that are overwritten more often than the region above, and of which each alone fits its bound."""
+    two = '''
+import json, lethe, os
+lethe.hello()
+answers = os.fdopen(3)
+for i in (1, 2):
+    os.write(4, (json.dumps({"jsonrpc": "2.0", "id": i, "method": "skill.run", "params": {"skill": "lasting", "args": []}}) + "\\n").encode())
+got = json.loads(answers.readline())
+lethe.result([got["id"], got.get("error", {}).get("data", {}).get("code")])
+'''
+    below = os.path.join(DIR, "lasting")
+    os.makedirs(below)
+    with open(os.path.join(below, "SKILL.md"), "w", encoding="utf-8") as f:
+        f.write("---\nname: lasting\ndescription: A test.\n---\n")
+    takes = []
+    for discipline in ("zero", "multipass:16"):
+        with open(os.path.join(below, "lethe.json"), "w", encoding="utf-8") as f:
+            json.dump({"version": 1, "entry": {"main": ["sleep", "600"]}, "teardown": {"discipline": discipline}, "budgets": {"memory": "256m", "processes": 4}}, f)
+        takes.append(json.loads(lethe("validate", "--json", below).out)["teardown"]["predicted_usec"])
+    same(lethe("skill", "add", below).code, 0)
+    above = {"sub_skills": ["lasting"], "budgets": {"memory": "1g", "processes": 16}, "entry": {"main": ["/usr/bin/python3", "-c", two]}}
+    folder(cancel_bound="60s", **above)
+    own = json.loads(lethe("validate", "--json", FOLDER).out)["teardown"]["predicted_usec"]
+    folder(cancel_bound="%dms" % (2 * (own + takes[1] - takes[0]) // 1000 + 1), **above)
+    r = run(FOLDER)
+    same((r.code, r.receipt["result"]), (0, [2, "refused"]), r.receipt.get("result"), r)
+    check(b"(of the region above)" in r.err and b"all below it" in r.err, r)
+    same([e["skill"]["name"] for e in log("--type", "region.refused")][-1], "lasting")
+
+
 os.makedirs(FOLDER)
 with open(os.path.join(FOLDER, "SKILL.md"), "w", encoding="utf-8") as md:
     md.write("---\nname: ranged\ndescription: A test.\n---\n")
@@ -237,7 +326,10 @@ for kind, rows in (("discipline", DISCIPLINE), ("lineage", LINEAGE), ("key scope
         add("%s: %s" % (kind, name), lambda w=what: row(*w))
         n_rows += 1
 assert n_rows >= 40, n_rows
+add("programs: the general ranges", a_program)
 for name, fn in (("a declared bound that is too short", too_short), ("a declared bound that is long enough", long_enough), ("a bound that nobody declared", nobody_declared_it),
-                 ("kept numbers that are damaged", kept_numbers_that_are_damaged), ("a bound below another region", below_another_region)):
+                 ("kept numbers that are damaged", kept_numbers_that_are_damaged), ("more than the machine has", more_than_the_machine_has),
+                 ("a measurement that is cut short", a_measurement_that_is_cut_short), ("none that is raised", none_that_is_raised), ("a bound below another region", below_another_region),
+                 ("regions side by side below another", side_by_side)):
     add("admission: " + name, fn)
 main()
