@@ -255,7 +255,7 @@ Test(flow, a_verdict_comes_of_all) {
 Test(flow, deletions_and_passes) {
         _cleanup_json_ json_t *went = NULL;
         _cleanup_store_fixture_ StoreFixture f;
-        char text[400], one[200];
+        char text[4000], one[200];
         uint64_t scope;
         Txn *t;
 
