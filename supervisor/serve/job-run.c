@@ -381,6 +381,7 @@ void job_run(Job *j, int no_folder) {
         int e;
 
         quiet_begin();
+        store_stop_at(j->cancel); /* also before a region is there: a refusal is recorded */
         job_judging(j, true); /* when its turn has come, and not when it was asked for */
         if (no_folder > 0)
                 j->error = diag(&j->why, SERVE_E_INTERNAL, "unshare: %s", strerror(no_folder));
@@ -395,6 +396,7 @@ void job_run(Job *j, int no_folder) {
         else
                 run(j);
         job_judging(j, false);
+        store_stop_at(-1); /* the thread goes on, and the descriptor goes with the job */
         if (strcmp(cwd, "/") != 0 && chdir("/") < 0 && !j->error)
                 j->error = diag(&j->why, SERVE_E_INTERNAL, "/: %s", strerror(errno));
         if (!j->error && !j->answered && !j->result)

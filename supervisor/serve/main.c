@@ -26,6 +26,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
@@ -199,22 +200,29 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *si,
 
         if (si->ssi_signo == SIGHUP)
                 server_reload(s, &d);
-        else
+        else {
+                store_hurry();
                 server_stop(s, strsignal((int)si->ssi_signo));
+        }
         return 0;
 }
 
 static int prepare(Server *s, Diag *d) {
         static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
-        sigset_t set;
+        sigset_t set, ends;
         int e;
 
         sigemptyset(&set);
         for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
                 sigaddset(&set, signals[i]);
-        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || (s->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0 ||
+        sigemptyset(&ends);
+        sigaddset(&ends, SIGTERM);
+        sigaddset(&ends, SIGINT);
+        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || (s->ends_fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK)) < 0 ||
+            (s->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0 ||
             (s->null = open("/dev/null", O_WRONLY | O_CLOEXEC)) < 0)
                 return -errno;
+        store_stop_at(s->ends_fd); /* this thread waits for a writer of another process no longer than until it is to end; the event loop takes the signal */
         e = sd_event_default(&s->event);
         for (size_t i = 0; e >= 0 && i < ARRAY_SIZE(signals); i++)
                 e = sd_event_add_signal(s->event, NULL, signals[i], on_signal, s);
@@ -317,6 +325,7 @@ int main(int argc, char **argv) {
                 .listener = -1,
                 .own_listener = -1,
                 .done_fd = -1,
+                .ends_fd = -1,
                 .mounts = -1,
                 .null = -1,
                 .discard = -1,
@@ -369,6 +378,7 @@ int main(int argc, char **argv) {
         free(s.store_path);
         free(s.own_path);
         free(s.running);
+        closep(&s.ends_fd);
         closep(&s.null);
         sd_event_unref(s.event);
         return e == 0 && !s.failed ? 0 : EXIT_OURS;

@@ -214,6 +214,7 @@ struct Server {
         size_t room;
         atomic_uint n_subs;     /* regions that jobs have started */
         int done_fd;
+        int ends_fd; /* readable while a signal that ends us waits to be taken */
         sem_t starts;           /* places for those that start: many at once would only be in each other's way */
         pthread_t recoverer;
         bool recovering;

@@ -11,8 +11,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
@@ -27,6 +29,8 @@
 #define LOOK_AFTER_USEC 10000000 /* how often dead supervisors of the same store are looked for */
 #define LAST_USEC 15000000       /* for what was cancelled to be torn down */
 #define DELIVER_USEC 2000000     /* for the last answers to be taken */
+#define PLACE_SAY_USEC 1000000   /* of a wait for another daemon that starts: then it is told of */
+#define PLACE_LOOK_MSEC 10
 
 /* Room for one more: the peer with the most connections gives one up on which nothing is asked, unless it is the one who comes. */
 static bool make_room(Server *s, const struct ucred *cred) {
@@ -148,19 +152,48 @@ static int make_folder(const char *path, Diag *reterr) {
         return e < 0 ? diag(reterr, e, "folder %s: %s", folder, strerror(-e)) : 0;
 }
 
+/* Another daemon that starts has the lock for a moment, or for as long as somebody stops it there. Its number is in the file. Our signals are blocked. */
+static int wait_for_place(int lock, const char *path) {
+        const uint64_t began = clock_mono_usec();
+        char number[12];
+        bool said = false;
+        sigset_t set;
+
+        while (flock(lock, LOCK_EX | LOCK_NB) < 0) {
+                if (errno != EWOULDBLOCK)
+                        return -errno;
+                if (sigpending(&set) == 0 && (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1))
+                        return -EINTR;
+                if (!said && clock_mono_usec() - began > PLACE_SAY_USEC) {
+                        ssize_t n = pread(lock, number, sizeof(number) - 1, 0);
+
+                        number[n > 0 ? n : 0] = 0;
+                        log_warning("%s: waiting for %s%.*s, which is about to serve there", path, atoi(number) > 0 ? "process " : "another process",
+                                    (int)strspn(number, "0123456789"), number);
+                        said = true;
+                }
+                poll(NULL, 0, PLACE_LOOK_MSEC);
+        }
+        snprintf(number, sizeof(number), "%d\n", (int)getpid());
+        if (pwrite(lock, number, strlen(number), 0) < 0)
+                log_debug("%s: %s", path, strerror(errno));
+        return 0;
+}
+
 /* One at a time looks and takes the place. */
 static int take_place(const char *path, int *ret, Diag *reterr) {
         _cleanup_free_ char *lock_path = NULL;
         _cleanup_close_ int lock = -1, other = -1;
-        int fd;
+        int fd, e;
 
         if (asprintf(&lock_path, "%s.lock", path) < 0) {
                 lock_path = NULL;
                 return -ENOMEM;
         }
         lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (lock < 0 || flock(lock, LOCK_EX) < 0)
-                return diag(reterr, -errno, "%s: %s", lock_path, strerror(errno));
+        e = lock < 0 ? -errno : wait_for_place(lock, lock_path);
+        if (e < 0)
+                return diag(reterr, e, "%s: %s", lock_path, strerror(-e));
         other = place_connect(path);
         if (other == -ETIMEDOUT)
                 return diag(reterr, -EADDRINUSE, "socket %s: a process listens there and answers nobody; end it, or name another place with --socket", path);

@@ -95,8 +95,8 @@ int store_turn_take(Store *s, uint64_t wait_usec) {
                         said = true;
                         if (pread(fd, holder, sizeof(holder) - 1, 0) < 0)
                                 *holder = 0;
-                        log_warning("store %s: waiting for process %d, which finishes what a dead supervisor left, for %llu s at most", s->dir, atoi(holder),
-                                    (unsigned long long)wait_usec / 1000000);
+                        log_warning("store %s: waiting for %s%.*s, which finishes what a dead supervisor left, for %llu s at most", s->dir,
+                                    atoi(holder) > 0 ? "process " : "another process", (int)strspn(holder, "0123456789"), holder, (unsigned long long)wait_usec / 1000000);
                 }
                 poll(NULL, 0, TURN_LOOK_MS);
         }
