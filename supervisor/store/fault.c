@@ -47,7 +47,7 @@ static const Row *row_of(uintptr_t at) {
         return pages_depth > 0 ? any : NULL;
 }
 
-/* A page of the lock file, or of the gate, that a full disk has no block for: SIGBUS, but not of the data's map. */
+/* A page of the lock file that a full disk has no block for: SIGBUS, but not of the data's map. */
 static bool is_full(const Row *row, int sig, uintptr_t at) {
         struct statvfs st;
 

@@ -5,6 +5,7 @@
 #include "base/proc.h"
 #include "store/store.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -15,16 +16,17 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define GATE_FILE "run/gate"
-#define GATE_MAGIC 0x6C65746867617431U
+#define GATE_NEW GATE_FILE ".new."
+#define GATE_MAGIC 0x6C65746867617432U
 #define GATE_BYTES 4096
 #define GATE_STEP_USEC 50000U      /* between two looks at what else may end the wait */
-#define GATE_STOPPED_USEC 30000000U /* for a holder that is stopped, or that cannot be seen */
 #define GATE_HURRY_USEC 2000000U
 #define GATE_TRIES 100
 
@@ -36,8 +38,11 @@ struct GatePage {
         _Atomic int pid;        /* of the holder; 0: none, or it is about to say so */
         _Atomic uint64_t since; /* CLOCK_REALTIME usec */
         char command[64];       /* of the holder, as store_set_command() had it */
+        char comm[16];          /* of the holder, whatever name it was called by */
 };
 static_assert(sizeof(GatePage) <= GATE_BYTES, "one page");
+
+unsigned gate_stopped_usec = 30000000;
 
 static char gate_command[sizeof(((GatePage *)NULL)->command)];
 static _Thread_local int gate_stop_fd = -1;
@@ -100,6 +105,15 @@ static int gate_fill(int fd) {
         return pwrite(fd, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) ? 0 : -ENOSPC;
 }
 
+/* Root may be the first that writes to the store of somebody else, who needs the file afterwards. */
+static void gate_give(int dir_fd, int fd) {
+        struct stat ours, folder;
+
+        if (fstat(fd, &ours) == 0 && fstatat(dir_fd, "run", &folder, AT_SYMLINK_NOFOLLOW) == 0 && ours.st_uid != folder.st_uid &&
+            fchown(fd, folder.st_uid, folder.st_gid) < 0)
+                log_debug(GATE_FILE " cannot be given to the owner of its folder: %s", strerror(errno));
+}
+
 /* Under another name first: it appears whole. */
 static int gate_make(int dir_fd, bool replaces) {
         _cleanup_close_ int fd = -1;
@@ -111,11 +125,13 @@ static int gate_make(int dir_fd, bool replaces) {
                 return -EIO;
         if (mkdirat(dir_fd, "run", 0700) < 0 && errno != EEXIST)
                 return -errno;
-        snprintf(name, sizeof(name), GATE_FILE ".new.%016llx", (unsigned long long)rnd);
+        snprintf(name, sizeof(name), GATE_NEW "%016llx", (unsigned long long)rnd);
         fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
                 return -errno;
         r = gate_fill(fd);
+        if (r == 0)
+                gate_give(dir_fd, fd);
         if (r == 0 && replaces && renameat(dir_fd, name, dir_fd, GATE_FILE) == 0)
                 return 0;
         if (r == 0 && (replaces || (linkat(dir_fd, name, dir_fd, GATE_FILE, 0) < 0 && errno != EEXIST)))
@@ -130,11 +146,30 @@ static bool gate_is_named(int dir_fd, int fd) {
         return fstat(fd, &a) == 0 && fstatat(dir_fd, GATE_FILE, &b, AT_SYMLINK_NOFOLLOW) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
+/* Of processes that were killed while they made one. Nobody makes one now whose file is still to get its name. */
+static void gate_sweep(int dir_fd) {
+        _cleanup_close_ int fd = openat(dir_fd, "run", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        const char *prefix = strchr(GATE_NEW, '/') + 1;
+        DIR *d = fd < 0 ? NULL : fdopendir(fd);
+        struct dirent *e;
+
+        if (!d)
+                return;
+        TAKE_FD(fd); /* d's */
+        while ((e = readdir(d)))
+                if (strncmp(e->d_name, prefix, strlen(prefix)) == 0)
+                        unlinkat(dirfd(d), e->d_name, 0);
+        closedir(d);
+}
+
 /* A process that replaces the gate has its lock, so that two cannot. Returns 0 to look again. */
 static int gate_replace(int dir_fd, int fd) {
         if (flock(fd, LOCK_EX | LOCK_NB) < 0)
                 return errno == EWOULDBLOCK ? (poll(NULL, 0, 1), 0) : -errno;
-        return gate_is_named(dir_fd, fd) ? gate_make(dir_fd, true) : 0;
+        if (!gate_is_named(dir_fd, fd))
+                return 0;
+        gate_sweep(dir_fd);
+        return gate_make(dir_fd, true);
 }
 
 /* Returns the file as it must be, or -errno. */
@@ -159,13 +194,13 @@ static int gate_open(int dir_fd) {
         return r < 0 ? r : -EBUSY;
 }
 
-/* Where no gate can be had, nobody is kept from writing. */
+/* Where no gate can be had, nobody is kept from writing. The next write tries it again: descriptors may be lacking for a moment only. */
 static void gate_map(Gate *g, int dir_fd) {
         _cleanup_close_ int fd = gate_open(dir_fd);
         void *p = fd < 0 ? MAP_FAILED : mmap(NULL, GATE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-        g->none = p == MAP_FAILED;
-        g->page = g->none ? NULL : p;
+        g->page = p == MAP_FAILED ? NULL : p;
+        prctl(PR_GET_NAME, g->comm, 0, 0, 0); /* threads have the name of their process */
 }
 
 /* 0: it cannot be seen. */
@@ -178,7 +213,7 @@ static char gate_state_of(const GatePage *p, int pid) {
                 return 0;
         comm[strcspn(comm, "\n")] = 0;
         /* The number may be that of another PID namespace. */
-        if (strncmp(comm, p->command, strcspn(p->command, " ")) != 0 || !proc_stat(pid, &state, 1))
+        if ((*p->comm && strncmp(comm, p->comm, sizeof(p->comm)) != 0) || !proc_stat(pid, &state, 1))
                 return 0;
         return (char)state;
 }
@@ -206,48 +241,71 @@ static void gate_describe(const GatePage *p, char *out, size_t n) {
                          (unsigned long long)(now > since ? (now - since) / 1000000 : 0), state == 'T' || state == 't' ? " and is stopped" : "");
 }
 
-/* Other ends of the wait. */
-static int gate_look(Gate *g, const char *dir, uint64_t waited, bool *said) {
+typedef struct GateWait {
+        uint64_t began; /* CLOCK_MONOTONIC usec, as all here */
+        int pid;        /* the holder that was seen last, and since when it had the gate */
+        uint64_t since;
+        uint64_t stands; /* since when that one was seen to do nothing; 0: it works */
+        bool said;
+} GateWait;
+
+/* The same holder is stopped, or cannot be seen, for long enough: what others did before it does not count. */
+static bool gate_is_stuck(Gate *g, GateWait *w, uint64_t now) {
         int pid = gate_holder(g->page);
         uint64_t since = atomic_load(&g->page->since);
-        char who[200], state;
+        bool known = pid > 0 && pid == g->stuck_pid && since == g->stuck_since;
+        char state = 'R';
+
+        if (pid > 0 && (known || now - w->began >= GATE_SAY_USEC))
+                state = gate_state_of(g->page, pid);
+        if ((state != 0 && state != 'T' && state != 't') || pid != w->pid || since != w->since)
+                w->stands = 0;
+        w->pid = pid;
+        w->since = since;
+        if (state != 0 && state != 'T' && state != 't')
+                return false;
+        w->stands = w->stands ? w->stands : now;
+        if (!known && now - w->stands < gate_stopped_usec)
+                return false;
+        g->stuck_pid = pid;
+        g->stuck_since = since;
+        return true;
+}
+
+/* Other ends of the wait. */
+static int gate_look(Gate *g, const char *dir, GateWait *w, uint64_t now) {
+        const uint64_t waited = now - w->began;
+        char who[200];
         int r = 0;
 
         if (gate_is_signalled())
                 r = -ECANCELED;
-        else if ((gate_in_hurry || atomic_load(&g->hurry)) && waited >= GATE_HURRY_USEC)
+        else if (((gate_in_hurry || atomic_load(&g->hurry)) && waited >= GATE_HURRY_USEC) || gate_is_stuck(g, w, now))
                 r = -ETIME;
-        else if (waited >= GATE_SAY_USEC) {
-                state = gate_state_of(g->page, pid);
-                if (state == 0 || state == 'T' || state == 't')
-                        r = waited >= GATE_STOPPED_USEC || (pid > 0 && pid == g->stuck_pid && since == g->stuck_since) ? -ETIME : 0;
-        }
-        if (r == 0 && (*said || waited < GATE_SAY_USEC))
+        if (r == 0 && (w->said || waited < GATE_SAY_USEC))
                 return 0;
         gate_describe(g->page, who, sizeof(who));
         if (r == 0) {
-                *said = true;
+                w->said = true;
                 log_warning("store %s: waiting for %s", dir, who);
                 return 0;
-        }
-        if (r == -ETIME && !gate_in_hurry) {
-                g->stuck_pid = pid;
-                g->stuck_since = since;
         }
         snprintf(gate_words, sizeof(gate_words), "%s %s", r == -ECANCELED ? "a signal ended the wait for" : "waited too long for", who);
         return r;
 }
 
-static void gate_taken(GatePage *p, int pid) {
+static void gate_taken(const Gate *g, int pid) {
+        GatePage *p = g->page;
+
         atomic_store(&p->since, clock_real_usec());
         atomic_store(&p->pid, pid);
+        memcpy(p->comm, g->comm, sizeof(p->comm));
         snprintf(p->command, sizeof(p->command), "%s", *gate_command ? gate_command : program_invocation_short_name);
 }
 
 int gate_take(Gate *g, int dir_fd, const char *dir) {
         const int pid = getpid(); /* nothing is asked of the kernel between taking it and saying so */
-        uint64_t began = 0;
-        bool said = false;
+        GateWait w = {};
         int e, r;
 
         if (!g->page && !g->none)
@@ -258,8 +316,8 @@ int gate_take(Gate *g, int dir_fd, const char *dir) {
                 uint64_t now = clock_mono_usec(), until = now + GATE_STEP_USEC;
                 const struct timespec at = {.tv_sec = (time_t)(until / 1000000), .tv_nsec = (long)(until % 1000000) * 1000};
 
-                began = began ? began : now;
-                r = gate_look(g, dir, now - began, &said);
+                w.began = w.began ? w.began : now;
+                r = gate_look(g, dir, &w, now);
                 if (r < 0)
                         return r;
                 e = pthread_mutex_clocklock(&g->page->mutex, CLOCK_MONOTONIC, &at);
@@ -271,8 +329,8 @@ int gate_take(Gate *g, int dir_fd, const char *dir) {
                 gate_deinit(g);
                 return 0;
         }
-        gate_taken(g->page, pid);
-        if (said)
+        gate_taken(g, pid);
+        if (w.said)
                 log_note("store %s: the wait is over", dir);
         return 0;
 }

@@ -8,13 +8,15 @@
 #include "base/util.h"
 
 #define GATE_SAY_USEC 1000000U /* of any wait for a process: then it is told of */
+extern unsigned gate_stopped_usec; /* for a holder that is stopped, or that cannot be seen: half a minute; tests wait less */
 
 typedef struct GatePage GatePage;
 
 typedef struct Gate {
-        GatePage *page;   /* mapped with the first write; NULL: not yet, or none can be had */
+        GatePage *page;   /* mapped with the first write that can have it; NULL: not yet */
         bool none;        /* LMDB's own lock has to do */
-        int stuck_pid;    /* the holder that was given up, and since when it had the gate: nobody of this process waits for the same again */
+        char comm[16];    /* of this process, as /proc/PID/comm has it */
+        int stuck_pid;    /* the holder that was given up, and since when it had the gate: nobody of this process waits for that one again while it is stopped */
         uint64_t stuck_since;
         _Atomic bool hurry; /* the store is about to be closed */
 } Gate;

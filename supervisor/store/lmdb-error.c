@@ -46,7 +46,7 @@ const char *store_strerror(int r) {
                 return "the store was opened for reading only";
         case ECANCELED:
         case ETIME:
-                return gate_why();
+                return *gate_why() ? gate_why() : strerror(-r);
         default:
                 return strerror(-r);
         }

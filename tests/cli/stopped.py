@@ -3,6 +3,7 @@
 
 usage: stopped.py LETHE root|user [all]   all: a writer stops at each of its calls, not at a few of them; strace stops it
 """
+import fcntl
 import hashlib
 import json
 import os
@@ -18,7 +19,7 @@ from account import use  # noqa: E402
 
 use(sys.argv[2])
 
-from tap import DIR, ENV, LETHE, STORE, Skip, alone, case, check, lethe, main, processes_below, run, same, start_daemon, state_of, wait_for  # noqa: E402
+from tap import DIR, ENV, LETHE, ROOT, STORE, Skip, alone, case, case_when, check, lethe, main, processes_below, run, same, start_daemon, state_of, wait_for  # noqa: E402
 
 ALL = "all" in sys.argv[3:]
 TRACE = os.path.join(DIR, "trace")
@@ -86,14 +87,14 @@ def calls(kind):
 
 class Stopped:
     """A writer that stands at this call of its own; main: only the first process is traced."""
-    def __init__(self, kind, call, n):
+    def __init__(self, kind, call, n, exe=LETHE):
         self.path = TRACE + ".stop"
         if os.path.exists(self.path):
             os.unlink(self.path)
-        self.tracer = subprocess.Popen(["strace", "-q", "-o", self.path, "-e", "trace=" + call, "-e", "inject=%s:signal=SIGSTOP:when=%d" % (call, n), LETHE, *writer(kind)],
+        self.tracer = subprocess.Popen(["strace", "-q", "-o", self.path, "-e", "trace=" + call, "-e", "inject=%s:signal=SIGSTOP:when=%d" % (call, n), exe, *writer(kind)],
                                        env=dict(ENV, LETHE_SERVE="0"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for(lambda: self.tracer.poll() is not None or self.stands(), "%s number %d of %s" % (call, n, kind))
-        below = [pid for pid, name in processes_below(self.tracer.pid) if name == "lethe"]
+        below = [pid for pid, name in processes_below(self.tracer.pid) if name == os.path.basename(exe)]
         self.pid = below[0] if below and self.tracer.poll() is None else None
 
     def stands(self):
@@ -196,6 +197,74 @@ def daemon():
     env = dict(ENV, LETHE_SOCKET=DIR + "/stopped-socket")
     ENV["LETHE_SOCKET"] = env["LETHE_SOCKET"]
     return start_daemon(env)
+
+
+@case
+def a_writer_that_was_called_by_another_name_is_seen():  # I-79
+    """Its process has the name of the link, and is stopped all the same."""
+    trace_needed()
+    link = DIR + "/other-name"
+    os.symlink(LETHE, link)
+    w = Stopped("put", "pwrite64", 1, link)
+    try:
+        p = start("slot", "put", "t/other", next_value())
+        until_said(p, "waiting for process %d (lethe slot put), which has been writing since" % w.pid)
+        check(b"and is stopped" in p.said, p.said)
+    finally:
+        w.kill()
+    code, said = end(p)
+    same(code, 0, said)
+
+
+@case_when(ROOT)
+def a_gate_that_root_makes_is_its_owners():  # I-79
+    """After a power cut root looks at the store of somebody else first, and brings in what was left; whose store it is can use the gate afterwards."""
+    trace_needed()
+    w = reached("run", "pwritev2", 1)
+    w.kill()
+    theirs = DIR + "/theirs"
+    shutil.copytree(STORE, theirs)
+    os.unlink(theirs + "/run/gate")
+    for base, folders, files in os.walk(theirs):
+        for path in [base, *(os.path.join(base, f) for f in folders + files)]:
+            os.chown(path, 4321, 4321)
+    r = lethe("audit", "--store", theirs)
+    st = os.stat(theirs + "/run/gate")
+    same((st.st_uid, st.st_gid, st.st_mode & 0o7777), (4321, 4321, 0o600), r)
+    same(lethe("run", "--no-serve", "--exec", "/bin/true").code, 0)
+
+
+@case
+def a_daemon_that_waits_at_its_start_ends_on_sigterm():  # I-79
+    """It has its signals blocked from the beginning. A region of a dead supervisor is to be recovered, and another process writes."""
+    trace_needed()
+    w = reached("run", "pwritev2", 1)
+    w.kill()
+    w = reached("put", "pwrite64", 1)
+    try:
+        d = start("serve", "--socket", DIR + "/at-start")
+        until_said(d, "waiting for process %d (lethe slot put" % w.pid)
+        d.terminate()
+        code, said = end(d)
+        same(code, 125, said)
+        check("a signal ended the wait for process %d" % w.pid in said, said)
+    finally:
+        w.kill()
+    same(lethe("run", "--no-serve", "--exec", "/bin/true").code, 0)
+
+
+@case
+def a_daemon_that_stands_in_its_start_is_named():  # I-79
+    path = DIR + "/two-start"
+    with open(path + ".lock", "w") as f:
+        f.write("%d\n" % os.getpid())
+        f.flush()
+        fcntl.flock(f, fcntl.LOCK_EX)
+        d = start("serve", "--socket", path)
+        until_said(d, "waiting for process %d, which is about to serve there" % os.getpid())
+        d.terminate()
+        code, said = end(d)
+        same(code, 125, said)
 
 
 @case
@@ -348,6 +417,7 @@ def a_gate_of_another_boot_or_another_folder_is_made_anew():  # I-79
         with open(STORE + "/run/gate", "wb", buffering=0) as f:
             f.write(bytes_)
             inode = os.fstat(f.fileno()).st_ino
+            open(STORE + "/run/gate.new.0123456789abcdef", "w").close()  # of a process that was killed while it made one
             r = lethe("slot", "put", "t/n", next_value())  # while this one is open its number is no other file's
         same((r.code, r.err), (0, b""), r)
         check(os.stat(STORE + "/run/gate").st_ino != inode and os.stat(STORE + "/run/gate").st_size == 4096, bytes_[:64])
