@@ -81,7 +81,7 @@ int read_begin(Txn *t, bool at_once) {
                         return 0;
                 if (r >= 0) {
                         LMDB((mdb_txn_abort(t->mdb), 0));
-                        first = first == 0 && r > 0 ? record : first;
+                        first = first == 0 && r > 0 ? next : first;
                         r = r > 0 ? bring_in(s, steps) : 0;
                         if (r > 0)
                                 return lmdb_to_errno(LMDB(mdb_txn_begin(s->env, NULL, MDB_RDONLY, &t->mdb)));

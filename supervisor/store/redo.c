@@ -421,10 +421,11 @@ uint64_t redo_number(const Store *s) {
         return redo_head_is_ours(s, &h) && !redo_head_is_whole(&h) ? REDO_NUMBER_DAMAGED : be64_get(h.txn);
 }
 
-int redo_forget(Store *s, MDB_txn *t) {
+int redo_forget(Store *s, MDB_txn *t, bool commits) {
         uint64_t number = s->mode == STORE_READ ? 0 : redo_number(s);
+        bool of_no_use = number == REDO_NUMBER_DAMAGED ? commits || !atomic_load(&s->said_broken) : number < mdb_txn_id(t);
 
-        return number > 0 && number < mdb_txn_id(t) ? wipe(s, 0) : 0;
+        return number > 0 && of_no_use ? wipe(s, 0) : 0;
 }
 
 int redo_is_left(Store *s, MDB_txn *t, uint64_t next) {

@@ -232,7 +232,7 @@ static int keep_batch(Txn *t, Batch *b) {
                 return r;
         }
         if (b->n_ahead == 0 || redo_write(t, &b->keys) < 0) {
-                redo_forget(t->store, b->mdb);
+                redo_forget(t->store, b->mdb, true);
                 return 0;
         }
         b->recorded = true;
@@ -350,7 +350,7 @@ int txn_bring_in(Store *s) {
         if (r < 0)
                 free(t);
         else if (t->leads && !t->batch->brings) {
-                redo_forget(s, t->mdb);
+                redo_forget(s, t->mdb, false);
                 if (s->mode != STORE_READ)
                         store_hooks.brought_in(s);
                 store_abort(t);

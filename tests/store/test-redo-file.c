@@ -92,6 +92,55 @@ Test(redo_file, chain_flipped) {
                 }
 }
 
+static bool redo_is_wiped(StoreFixture *f) {
+        _cleanup_image_ Image now = {};
+
+        image_take(f, &now);
+        return memcmp(now.redo, (char[8]){0}, 8) == 0;
+}
+
+// A header that was damaged says no number of a transaction. It does not stay for ever, where each reader would look at it with the writers' lock: it goes at once
+// when it is not of the state that is there, and else with the next commit, so that whoever comes before that is told.
+Test(redo_file, damaged_header_goes) {
+        _cleanup_image_ Image committed = {}, left = {};
+        _cleanup_store_fixture_ StoreFixture f;
+        Txn *rest, *t;
+
+        setenv("LETHE_ANCHOR", "/dev/null/none", 1);
+        redo_init(&f);
+        setenv("LETHE_ANCHOR", "/dev/null/none", 1);
+        cr_assert_eq(live_ahead(f.store, &rest, &f.d), 0, "%s", f.d.text);
+        store_commit_rest(rest);
+        store_fixture_close(&f);
+        image_take(&f, &committed);
+        committed.redo[0] ^= 1;
+        for (int writes = 0; writes < 2; writes++) {
+                image_put_back(&f, &committed, committed.redo, committed.n_redo);
+                store_fixture_open(&f, STORE_SUPERVISE);
+                cr_assert(!redo_is_wiped(&f));
+                if (writes) {
+                        t = store_fixture_begin(&f, true);
+                        cr_assert_eq(life(t, &f.d), 0, "%s", f.d.text);
+                        store_fixture_commit(&f, t);
+                } else
+                        size_of(f.store);
+                cr_assert(redo_is_wiped(&f), "after a %s", writes ? "commit" : "look");
+                store_fixture_close(&f);
+        }
+        leave(&f, 0);
+        image_take(&f, &left);
+        left.redo[0] ^= 1;
+        image_put_back(&f, &left, left.redo, left.n_redo);
+        store_fixture_open(&f, STORE_SUPERVISE);
+        size_of(f.store);
+        cr_assert(!redo_is_wiped(&f), "nobody else is told of the damage");
+        t = store_fixture_begin(&f, true);
+        cr_assert_eq(life(t, &f.d), 0, "%s", f.d.text);
+        store_fixture_commit(&f, t);
+        cr_assert(redo_is_wiped(&f));
+        whole(&f, "after it");
+}
+
 // A record of another store, or of another time of this one, does not count.
 Test(redo_file, of_another_store_or_time) {
         _cleanup_image_ Image first = {}, left = {}, later = {}, other = {};
