@@ -89,11 +89,16 @@ int hash_fd(int fd, uint64_t max_bytes, uint8_t ret[static HASH_BYTES], uint64_t
         return hash_copy(fd, -1, max_bytes, ret, ret_bytes);
 }
 
-/* A program may have any size, and who called for it may not want to wait: with such a signal blocked (a signalfd takes it) nothing else ends the work. */
+static bool hash_heeds;
+
+void hash_heed_signals(void) {
+        hash_heeds = true;
+}
+
 static bool hash_is_stopped(void) {
         sigset_t set;
 
-        return sigpending(&set) == 0 && (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1 || sigismember(&set, SIGHUP) == 1);
+        return hash_heeds && sigpending(&set) == 0 && (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1 || sigismember(&set, SIGHUP) == 1);
 }
 
 int hash_copy(int fd, int to, uint64_t max_bytes, uint8_t ret[static HASH_BYTES], uint64_t *ret_bytes) {

@@ -4,6 +4,7 @@
 #include "daemon/run-prepare.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "daemon/notes.h"
 #include "daemon/receipt.h"
@@ -37,8 +38,10 @@ int run_take_signals(void) {
         if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
                 return -errno;
         fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-        if (fd >= 0)
+        if (fd >= 0) {
                 store_stop_at(fd);
+                hash_heed_signals();
+        }
         return fd < 0 ? -errno : fd;
 }
 

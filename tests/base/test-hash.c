@@ -4,9 +4,12 @@
 #include "base/io.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
 #include <sodium.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define MOST (3 * 65536 + 200)
 
@@ -83,5 +86,30 @@ Test(hash, blocks) {
                 crypto_hash_sha256_update(&a, p, n * 64);
                 hash_blocks(b.state, p, n);
                 cr_expect_arr_eq(b.state, a.state, sizeof(a.state), "%zu blocks", n);
+        }
+}
+
+/* A signal that is to be taken ends the work of a process that said so, and of no other: to a daemon SIGHUP is no end. */
+Test(hash, heeds_signals_when_told) {
+        static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+        _cleanup_close_ int fd = memfd_create("hash", MFD_CLOEXEC);
+        uint8_t got[HASH_BYTES];
+        sigset_t set;
+
+        cr_assert_eq(ftruncate(fd, 20 << 20), 0);
+        for (int heeds = 0; heeds < 2; heeds++) {
+                if (heeds)
+                        hash_heed_signals();
+                cr_assert_eq(hash_fd(fd, UINT64_MAX, got, NULL), 0);
+                for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+                        int taken;
+
+                        sigemptyset(&set);
+                        sigaddset(&set, signals[i]);
+                        cr_assert_eq(sigprocmask(SIG_BLOCK, &set, NULL), 0);
+                        cr_assert_eq(raise(signals[i]), 0);
+                        cr_expect_eq(hash_fd(fd, UINT64_MAX, got, NULL), heeds ? -EINTR : 0, "signal %d", signals[i]);
+                        cr_assert_eq(sigwait(&set, &taken), 0);
+                }
         }
 }
