@@ -46,7 +46,7 @@ static bool is_out_of_reach(const StoreOptions *o) {
 }
 
 int audit_not_opened(const StoreOptions *o, const char *member, int code) {
-        if (code == EXIT_NOT && is_out_of_reach(o))
+        if (code == EXIT_NOT && (!with_store_was_verdict() || is_out_of_reach(o)))
                 return EXIT_USAGE;
         if (o->json && code == EXIT_NOT) { /* the reason stands on standard error */
                 _cleanup_json_ json_t *out = json_pack("{s:b, s:{s:s}, s:i}", member, 0, "problem", "what", "the store cannot be opened", "version", 1);
@@ -58,7 +58,9 @@ int audit_not_opened(const StoreOptions *o, const char *member, int code) {
 }
 
 int audit_failed(const Store *s, int r, const Diag *d) {
-        return r > 0 ? with_store_failed("audit", s, r, d) : cli_fail("audit", r == -ENOSPC ? EXIT_FULL : EXIT_USAGE, "store %s: %s", store_dir(s), store_strerror(r));
+        int code = with_store_failed("audit", s, r, d);
+
+        return code == EXIT_NOT && !with_store_is_verdict(r) ? EXIT_USAGE : code;
 }
 
 static json_t *to_json(const AuditReport *a, int r) {

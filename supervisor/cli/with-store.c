@@ -54,6 +54,16 @@ static int code_of(int r) {
         return r == STORE_E_FULL || r == -ENOSPC || r == -EDQUOT ? EXIT_FULL : EXIT_NOT;
 }
 
+static bool with_store_judged;
+
+bool with_store_is_verdict(int r) {
+        return r > 0 && r != STORE_E_LOCKED && r != STORE_E_FULL && r != STORE_E_READ_ONLY;
+}
+
+bool with_store_was_verdict(void) {
+        return with_store_judged;
+}
+
 int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **ret) {
         _cleanup_free_ char *path = NULL;
         Diag d = {0};
@@ -72,6 +82,7 @@ int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **
                 r = engine_retry_unapplied_at_start(*ret, &d);
         if (r == 0)
                 return EXIT_OK;
+        with_store_judged = with_store_is_verdict(r);
         return cli_refuse(verb, code_of(r), r == STORE_E_MISSING ? "no_store" : "store", "%s", *d.text ? d.text : store_strerror(r));
 }
 

@@ -25,7 +25,7 @@ bool store_option(StoreOptions *o, int option, const char *arg);
 /* After getopt_long (its short options begin with ":") met one that is not known or lacks its value: says so, returns EXIT_USAGE. */
 int store_option_wrong(char **argv);
 
-/* Opens the store or says why not. Returns EXIT_OK, EXIT_USAGE (no place for a store) or EXIT_NOT. */
+/* Opens the store or says why not. Returns EXIT_OK, EXIT_USAGE (no place for a store), EXIT_FULL or EXIT_NOT. */
 int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **ret);
 /* EXIT_OK where there is a store, or where only opening it tells; else EXIT_NOT, said as opening one to read says it. */
 int with_store_there(const char *verb, const char *path);
@@ -33,11 +33,15 @@ int with_store_there(const char *verb, const char *path);
  * refusal is in it; what fails is not. Returns EXIT_OK with the code or 0 in *ret_refused, EXIT_USAGE or EXIT_NOT having said why. */
 typedef int (*StoreFn)(Txn *t, void *user, Diag *reterr);
 int with_store_write(const char *verb, const StoreOptions *o, StoreFn fn, void *user, int *ret_refused, Diag *reterr);
+/* Does the code of a store that failed say something about the store? Not when it could not be looked at: no room, no right, no descriptor, a wait that ended. */
+bool with_store_is_verdict(int r);
+/* The same of the last with_store() that failed. */
+bool with_store_was_verdict(void);
 /* For both forms of `lethe audit`, in which 1 means that something does not hold and 2 that this could not be found out. The first makes
  * with_store's code theirs, and says that there is no answer (member is what --json calls it); the second says why reading failed. */
 int audit_not_opened(const StoreOptions *o, const char *member, int code);
 int audit_failed(const Store *s, int r, const Diag *d);
-/* Says what failed and returns EXIT_NOT: r is a code with a message in d, or negative. */
+/* Says what failed and returns EXIT_NOT, or EXIT_FULL: r is a code with a message in d, or negative. */
 int with_store_failed(const char *verb, const Store *s, int r, const Diag *d);
 
 /* Text for a terminal: characters that command it (control characters, marks of writing direction) are written as \uXXXX, which JSON reads as the same. */

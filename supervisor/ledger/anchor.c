@@ -128,6 +128,12 @@ static int anchor_useless(const Store *s, const char *path, const char *why, Dia
         return 0;
 }
 
+/* It was not read, and nothing is known of it: what is lacking may be there again in a moment, and one that Lethe keeps by itself would be made anew, behind what
+ * it had seen. */
+static bool anchor_may_be_good(int r) {
+        return r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -EINTR || (anchor_said() && r < 0 && r != -EISDIR && r != -ELOOP && r != -ENXIO && r != -EFBIG);
+}
+
 /* Does the store have all that the anchor saw? Returns 0, STORE_E_*, -errno; *ret_late: and more. */
 static int hold_against(Store *s, const char *path, bool *ret_late, Diag *reterr) {
         _cleanup_free_ char *note = NULL;
@@ -143,6 +149,8 @@ static int hold_against(Store *s, const char *path, bool *ret_late, Diag *reterr
         *ret_late = false;
         if (r == -ENOENT || r == -EACCES || r == -ENOTDIR)
                 return 0;
+        if (anchor_may_be_good(r))
+                return diag(reterr, r, "store %s: its anchor %s cannot be read: %s", store_dir(s), path, strerror(-r));
         if (r != 0) {
                 diag_prefix(&why, "is no checkpoint");
                 return anchor_useless(s, path, why.text, reterr);

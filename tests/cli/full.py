@@ -4,11 +4,13 @@
 usage: full.py LETHE
 """
 import ctypes
+import fcntl
 import os
+import resource
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from tap import DIR, ENV, ROOT, Skip, case, check, lethe, main, same  # noqa: E402
+from tap import DIR, ENV, ROOT, STORE, Skip, case, check, lethe, main, same  # noqa: E402
 
 DISK = os.path.join(DIR, "disk")
 STORE_THERE = DISK + "/store"
@@ -68,6 +70,33 @@ def a_full_disk_is_no_damage():  # I-79
     check(r.code == 4 and b"damaged" not in r.err, r)
     os.unlink(DISK + "/fill")
     same((ask("slot", "put", "s", '"more"').code, ask("verify").code), (0, 0))
+
+
+@case
+def a_store_that_cannot_be_looked_at_is_no_damage():  # I-79, I-99
+    """No descriptor, or somebody who has the store for itself: whatever was asked about it has no answer."""
+    with open(DIR + "/schema", "w") as f:
+        f.write('{"type": "integer"}')
+    same(lethe("slot", "define", "n", "--schema", DIR + "/schema").code, 0)
+    asked = (["audit"], ["audit", "--json"], ["audit", "regions"], ["audit", "touched", "n", "--json"], ["verify", "--json"])
+    codes = set()
+    for verb in asked:
+        for n in range(3, 12):
+            r = lethe(*verb, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+            check(r.code in (0, 2) and b"false" not in r.out and b"intact" not in r.out * r.code and (r.code == 0 or r.err != b""), n, verb, r)
+            codes.add((verb[0], r.code))
+    same(codes, {(v, c) for v in ("audit", "verify") for c in (0, 2)})
+    own = DIR + "/own"  # its anchor is the one that Lethe keeps by itself: it is not made anew when it cannot be read
+    same(lethe("slot", "define", "n", "--schema", DIR + "/schema", "--store", own).code, 0)
+    for n in range(3, 12):
+        r = lethe("slot", "put", "n", str(n), "--store", own, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+        check(b"it is not used" not in r.err, n, r)
+    with open(STORE + "/lock.mdb", "r+b") as f:
+        fcntl.lockf(f, fcntl.LOCK_EX, 1)
+        for verb in asked:
+            r = lethe(*verb)
+            same(r.code, 2, verb, r)
+            check(b"false" not in r.out and b"intact" not in r.out and b"process %d holds lock.mdb" % os.getpid() in r.err, verb, r)
 
 
 main()
