@@ -129,5 +129,5 @@ int cli_write(const char *verb, const char *file, const char *text, size_t n) {
         if (store_check_output(file, &d) < 0)
                 return cli_fail(verb, EXIT_NOT, "%s", d.text);
         r = io_write_named(file, text, n, 0644);
-        return r < 0 ? cli_fail(verb, EXIT_NOT, "%s cannot be written: %s", file, strerror(-r)) : EXIT_OK;
+        return r < 0 ? cli_fail(verb, r == -ENOSPC || r == -EDQUOT ? EXIT_FULL : EXIT_NOT, "%s cannot be written: %s", file, strerror(-r)) : EXIT_OK;
 }

@@ -90,7 +90,7 @@ int cmd_compact(int argc, char **argv) {
         used.store = path;
         r = store_compact(path, &(const StoreAlone){sweep_copies, &used}, &done, &d);
         if (r != 0)
-                return cli_refuse("compact", EXIT_NOT, r == STORE_E_MISSING ? "no_store" : "store", "%s", *d.text ? d.text : store_strerror(r));
+                return cli_refuse("compact", with_store_code(r), r == STORE_E_MISSING ? "no_store" : "store", "%s", *d.text ? d.text : store_strerror(r));
         if (o.json) {
                 _cleanup_json_ json_t *out = json_pack("{s:i, s:o, s:o, s:{s:o, s:o, s:o, s:o}}", "version", 1, "bytes_before",
                                                        json_u64(done.bytes_before), "bytes_after", json_u64(done.bytes_after), "copies", "kept",

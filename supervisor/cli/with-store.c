@@ -50,7 +50,7 @@ int with_store_there(const char *verb, const char *path) {
                                        : cli_refuse(verb, EXIT_NOT, "no_store", "store %s: there is none", path);
 }
 
-static int code_of(int r) {
+int with_store_code(int r) {
         return r == STORE_E_FULL || r == -ENOSPC || r == -EDQUOT ? EXIT_FULL : EXIT_NOT;
 }
 
@@ -83,7 +83,7 @@ int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **
         if (r == 0)
                 return EXIT_OK;
         with_store_judged = with_store_is_verdict(r);
-        return cli_refuse(verb, code_of(r), r == STORE_E_MISSING ? "no_store" : "store", "%s", *d.text ? d.text : store_strerror(r));
+        return cli_refuse(verb, with_store_code(r), r == STORE_E_MISSING ? "no_store" : "store", "%s", *d.text ? d.text : store_strerror(r));
 }
 
 int with_store_write(const char *verb, const StoreOptions *o, StoreFn fn, void *user, int *ret_refused, Diag *reterr) {
@@ -112,8 +112,8 @@ int with_store_write(const char *verb, const StoreOptions *o, StoreFn fn, void *
 
 int with_store_failed(const char *verb, const Store *s, int r, const Diag *d) {
         if (r > 0)
-                return cli_refuse(verb, code_of(r), "store", "%s", d->text);
-        return cli_refuse(verb, code_of(r), "store", "store %s: %s", store_dir(s), store_strerror(r));
+                return cli_refuse(verb, with_store_code(r), "store", "%s", d->text);
+        return cli_refuse(verb, with_store_code(r), "store", "store %s: %s", store_dir(s), store_strerror(r));
 }
 
 /* Whether a terminal obeys the character, or it turns the direction of text: then its code point and its length, 1 to 3 bytes. */

@@ -33,6 +33,8 @@ int with_store_there(const char *verb, const char *path);
  * refusal is in it; what fails is not. Returns EXIT_OK with the code or 0 in *ret_refused, EXIT_USAGE or EXIT_NOT having said why. */
 typedef int (*StoreFn)(Txn *t, void *user, Diag *reterr);
 int with_store_write(const char *verb, const StoreOptions *o, StoreFn fn, void *user, int *ret_refused, Diag *reterr);
+/* EXIT_FULL or EXIT_NOT for a code of a store that failed. */
+int with_store_code(int r);
 /* Does the code of a store that failed say something about the store? Not when it could not be looked at: no room, no right, no descriptor, a wait that ended. */
 bool with_store_is_verdict(int r);
 /* The same of the last with_store() that failed. */

@@ -118,6 +118,10 @@ static int has_files(int dir_fd) {
         return found;
 }
 
+static int place_code(int e) {
+        return e == ENOSPC || e == EDQUOT ? STORE_E_FULL : EXPORT_E_PLACE;
+}
+
 int export_write(Txn *t, const char *dir, Checkpoint *ret, Diag *reterr) {
         _cleanup_close_ int fd = -1;
         char vkey[VKEY_MAX + 1];
@@ -126,7 +130,7 @@ int export_write(Txn *t, const char *dir, Checkpoint *ret, Diag *reterr) {
         int r;
 
         if (mkdir(dir, 0755) < 0 && errno != EEXIST)
-                return diag(reterr, EXPORT_E_PLACE, "%s cannot be made: %s", dir, strerror(errno));
+                return diag(reterr, place_code(errno), "%s cannot be made: %s", dir, strerror(errno));
         fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
                 return diag(reterr, EXPORT_E_PLACE, "%s cannot be opened as a folder: %s", dir, strerror(errno));
@@ -153,6 +157,6 @@ int export_write(Txn *t, const char *dir, Checkpoint *ret, Diag *reterr) {
         if (r == 0)
                 r = write_file(fd, "checkpoint", note.p, note.n);
         if (r == -ENOSPC || r == -EACCES || r == -EROFS || r == -EDQUOT || r == -EFBIG || r == -EIO)
-                return diag(reterr, EXPORT_E_PLACE, "%s cannot be written: %s", dir, strerror(-r));
+                return diag(reterr, place_code(-r), "%s cannot be written: %s", dir, strerror(-r));
         return r;
 }

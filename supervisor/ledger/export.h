@@ -9,7 +9,7 @@ enum {
 };
 
 /* Writes the ledger as of the last commit into `dir`, which is made, or there and empty. The checkpoint is written last: with it the
- * export is whole. Returns 0, EXPORT_E_PLACE, -errno. */
+ * export is whole. Returns 0, EXPORT_E_PLACE, STORE_E_FULL, -errno. */
 int export_write(Txn *t, const char *dir, Checkpoint *ret, Diag *reterr);
 /* "tile/<L>/x001/x234/067", with ".p/W" for a width below 256; level -1: entries. */
 #define EXPORT_PATH_MAX 96

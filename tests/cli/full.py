@@ -62,6 +62,9 @@ def a_full_disk_is_no_damage():  # I-79
         os.unlink(DISK + "/fill")
     check({(v, c) for v in ("audit", "verify", "rebuild") for c in (0, 4)} <= said | {("rebuild", 0)}, said)
     leave(0)
+    for verb in (["export", DISK + "/exported"], ["prove", "0", "-o", DISK + "/proof"], ["compact"]):
+        r = ask(*verb)
+        check(r.code == 4 and b"No space left" in r.err, verb, r)
     same((ask("verify", tmp="/tmp").code, ask("audit", tmp="/tmp").code), (0, 0), "another folder has room")
     for _ in range(20):  # the file has pages that are free
         r = ask("slot", "put", "s", "-", input=b'"%s"' % (b"y" * 40000))
