@@ -123,7 +123,8 @@ static int identify(Store *s, Diag *reterr) {
                 origin_of(s->public_key, s->origin);
         }
         store_abort(t);
-        return store_refusal(s, r == -ENOENT ? -EUCLEAN : r, "its table meta", reterr);
+        /* A snapshot is read from memory: LMDB's EIO there is that of a transaction which met a page that does not hold before. */
+        return store_refusal(s, r == -ENOENT || r == -EIO ? -EUCLEAN : r, "its table meta", reterr);
 }
 
 int store_known(Txn *t, Diag *reterr) {
