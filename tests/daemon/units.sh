@@ -16,11 +16,16 @@ for unit; do
         sed -E "s#^Exec(Start|Reload)=[^ ]*#Exec\1=$lethe#" "$unit" >"$dir/$name"
 done
 # guards outlive a daemon that was killed, and clients of the policy reach the socket. A-60: each region has a group of its own.
-for unit in "$dir/lethe.service" "$dir/user/lethe.service"; do grep -qx KillMode=process "$unit" && grep -qx Delegate=yes "$unit"; done
+for unit in "$dir/lethe.service" "$dir/user/lethe.service"; do
+        grep -qx KillMode=process "$unit"
+        grep -qx Delegate=yes "$unit"
+done
 grep -qx RuntimeDirectoryMode=0755 "$dir/lethe.service"
-grep -qx SocketMode=0666 "$dir/lethe.socket" && grep -qx DirectoryMode=0755 "$dir/lethe.socket"
+grep -qx SocketMode=0666 "$dir/lethe.socket"
+grep -qx DirectoryMode=0755 "$dir/lethe.socket"
 # A-66: of a user for that user alone, at the place where `lethe run` looks.
-grep -qx SocketMode=0600 "$dir/user/lethe.socket" && grep -qx ListenStream=%t/lethe/socket "$dir/user/lethe.socket"
+grep -qx SocketMode=0600 "$dir/user/lethe.socket"
+grep -qx ListenStream=%t/lethe/socket "$dir/user/lethe.socket"
 said=$(XDG_RUNTIME_DIR=$dir systemd-analyze --user verify --man=no "$dir"/user/lethe.service "$dir"/user/lethe.socket 2>&1) || { echo "$said"; exit 1; }
 if echo "$said" | grep -i lethe; then exit 1; fi
 grep -qx "ExecStart=$lethe serve" "$dir/lethe.service"
