@@ -177,7 +177,7 @@ static int promote(Call *c, Store *s) {
         return cli_done(VERB, EXIT_OK);
 }
 
-/* With an advisor: its skill is looked up before the first note is. */
+/* The name of the run's scope. */
 static int find_run(Store *s, const char *run, char scope[static SCOPE_NAME_MAX]) {
         _cleanup_txn_ Txn *t = NULL;
         Diag d = {0};
@@ -191,18 +191,15 @@ static int find_run(Store *s, const char *run, char scope[static SCOPE_NAME_MAX]
 
 /* The run of a region has its id. Any other run is named by the id that `lethe note begin` printed. */
 static int named(Call *c, Store *s) {
-        int r;
+        int r = said_option(VERB, &c->said);
 
-        c->p.run = c->said.text;
-        if (!c->said.last && region_id_valid(c->said.text))
-                return EXIT_OK;
-        r = said_option(VERB, &c->said);
         if (r == EXIT_OK)
                 r = said_region(VERB, s, &c->said, c->region);
         c->p.run = c->region;
         return r;
 }
 
+/* With an advisor: its skill is looked up before the first note is. */
 static int advised(Call *c, Store *s) {
         _cleanup_policy_ Policy *policy = NULL;
         char scope[SCOPE_NAME_MAX];
