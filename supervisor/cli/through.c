@@ -76,6 +76,13 @@ static json_t *make_foreign_request(const Through *t, const Ask *a, const RunOpt
         return json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", 1, "method", "run", "params", params);
 }
 
+/* `lethe why --last` would look elsewhere. */
+static json_t *names_store(const char *store) {
+        _cleanup_free_ char *usual = place_of_store(NULL, &(Diag){});
+
+        return usual && strcmp(usual, store) == 0 ? NULL : json_true();
+}
+
 static json_t *make_request(const Through *t, const Ask *a, const char *exec, const RunOptions *o, const char *store, const char *policy) {
         char cwd[PATH_MAX];
         json_t *args = make_args(a->request.args), *params;
@@ -84,9 +91,9 @@ static json_t *make_request(const Through *t, const Ask *a, const char *exec, co
                 json_decref(args);
                 return NULL;
         }
-        params = json_pack("{s:s, s:o, s:s, s:O*, s:[s, s, s], s:b, s:b, s:b, s:o*, s:s, s:s*, s:s, s:s*}", exec ? "exec" : "skill", exec ?: a->skill, "args", args, "cwd", cwd,
+        params = json_pack("{s:s, s:o, s:s, s:O*, s:[s, s, s], s:b, s:b, s:b, s:o*, s:o*, s:s, s:s*, s:s, s:s*}", exec ? "exec" : "skill", exec ?: a->skill, "args", args, "cwd", cwd,
                            "options", t->options, "stdio", "stdin", "stdout", "stderr", "receipt", o->receipt != NULL, "verbose", o->verbose, "quiet", o->quiet,
-                           "promote", o->promote ? json_true() : NULL, /* not said to a daemon that need not know it */
+                           "promote", o->promote ? json_true() : NULL, "names_store", names_store(store), /* not said to a daemon that need not know it */
                            "store", store, "anchor", anchor_said(), "policy", policy ?: "", "traceparent", a->request.trace.set ? getenv("TRACEPARENT") : NULL);
         return json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", 1, "method", "run", "params", params);
 }

@@ -68,10 +68,11 @@ static void tell_how(const Region *r, Buf *b) {
 }
 
 static void tell_more(const Run *run, Buf *b) {
-        _cleanup_free_ char *usual = place_of_store(NULL, &(Diag){});
+        const RunOptions *o = run->options;
+        _cleanup_free_ char *usual = o->elsewhere ? NULL : place_of_store(NULL, &(Diag){});
 
         buf_printf(b, " ('lethe why %s", *run->region.parent ? run->region.id : "--last");
-        if (!usual || !run->store_path || strcmp(usual, run->store_path) != 0)
+        if (o->elsewhere ? o->names_store : !usual || !run->store_path || strcmp(usual, run->store_path) != 0)
                 buf_printf(b, " --store %s", run->store_path ?: store_dir(run->store));
         buf_add_str(b, "' tells more)");
 }

@@ -23,6 +23,8 @@ typedef struct RunOptions {
         CgroupPool *groups;  /* borrowed; NULL: each region's control groups are made for it and removed */
         bool verbose;        /* one line also when all went well */
         bool quiet;          /* errors only */
+        bool elsewhere;      /* who reads the line about the end has another environment than this process, */
+        bool names_store;    /* and reaches this store by --store alone */
         const json_t *given; /* borrowed: what of shared belief its input holds, as desk_record_given() takes it; NULL: nothing that is known */
         bool promote;        /* the notes that the region left are promoted when it was recorded (G-5); not those of what it started */
 

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define FORM "{skill: string, or exec: string; args?, cwd?, options?, stdio?, stdin?, stream?, receipt?, verbose?, quiet?, promote?, store?, anchor?, policy?, traceparent?}"
+#define FORM "{skill: string, or exec: string; args?, cwd?, options?, stdio?, stdin?, stream?, receipt?, verbose?, quiet?, promote?, store?, names_store?, anchor?, policy?, traceparent?}"
 
 static int bad(Diag *reterr, const char *field, const char *rule) {
         return diag(reterr, SERVE_E_INVALID_PARAMS, "%s: must be %s", field, rule);
@@ -79,7 +79,8 @@ int job_check(Client *c, const json_t *params, Diag *reterr) {
                 bool text, boolean;
         } known[] = {{"skill", true, false}, {"exec", true, false}, {"cwd", true, false},  {"store", true, false}, {"anchor", true, false},
                      {"policy", true, false}, {"traceparent", true, false}, {"stdin", false, false}, {"args", false, false}, {"options", false, false}, {"stdio", false, false}, {"stream", false, false},
-                     {"receipt", false, true}, {"verbose", false, true}, {"quiet", false, true}, {"promote", false, true}};
+                     {"receipt", false, true}, {"verbose", false, true}, {"quiet", false, true}, {"promote", false, true},
+                     {"names_store", false, true}};
         const char *key, *cwd = json_text(json_object_get(params, "cwd"));
         bool had[SERVE_STREAMS] = {json_object_get(params, "stdin")};
         char shown[256];
@@ -344,6 +345,8 @@ static void run(Job *j) {
                 .verbose = json_is_true(json_object_get(j->params, "verbose")),
                 .quiet = json_is_true(json_object_get(j->params, "quiet")),
                 .promote = json_is_true(json_object_get(j->params, "promote")),
+                .elsewhere = param(j, "store") != NULL,
+                .names_store = json_is_true(json_object_get(j->params, "names_store")),
                 .streams = j->streams,
                 .out = j->captures[1].server ? &j->captures[1].sink : NULL,
                 .err = j->captures[2].server ? &j->captures[2].sink : NULL,

@@ -16,7 +16,7 @@ from account import use
 use(sys.argv[2])
 
 import tiers  # noqa: E402
-from tap import DIR, ENV, LETHE, ROOT, STORE, Skip, add, case, case_when, check, lethe, log, main, same, start_daemon, stop_daemon, wait_for  # noqa: E402
+from tap import DIR, ENV, LETHE, ROOT, STORE, Skip, add, ask_daemon, case, case_when, check, lethe, log, main, same, start_daemon, stop_daemon, wait_for  # noqa: E402
 
 os.chmod(DIR, 0o755)
 HOME = os.path.join(DIR, "home")
@@ -231,6 +231,17 @@ def after_an_end_that_is_no_success_one_line_says_how(sh):  # A-10
     check("lethe:" not in r.err, r)
     r = sh("lethe run --store $PWD/../other --exec /bin/false", LETHE_ANCHOR=os.path.join(DIR, "other-anchor"))
     check("'lethe why --last --store %s/" % DIR in r.err or "'lethe why --last --store $PWD/../other" in r.err or "/../other' tells more" in r.err, r)
+
+
+@each_way
+def the_line_leads_to_the_store_that_has_the_record(sh):  # A-10, A-65: the daemon finds its store by LETHE_STORE, this user by --store
+    through = os.path.exists(ENV["LETHE_SOCKET"])
+    before = ask_daemon("status")["served"] if through else 0
+    r = sh("lethe run --store %s --exec /bin/false" % STORE, LETHE_STORE="", XDG_STATE_HOME=HOME + "/elsewhere")
+    check(r.code == 1 and "('lethe why --last --store %s' tells more)" % STORE in r.err, r)
+    r = sh("lethe run --store %s --exec /bin/false" % STORE)
+    check(r.code == 1 and "('lethe why --last' tells more)" in r.err, r)
+    same(ask_daemon("status")["served"] if through else 2, before + 2)
 
 
 @each_way
