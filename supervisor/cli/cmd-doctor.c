@@ -134,8 +134,7 @@ int cmd_doctor(int argc, char **argv) {
                 probe_add(&report, "store", PROBE_FAIL, "nothing can be recorded, so nothing runs", "--store DIR", "%s", d.text);
         probe_trial(&report, store && stat(store, &st) == 0 ? store : NULL, &namespaces, &landlock);
         tier = namespaces ? tier_name(TIER_NAMESPACES) : landlock ? tier_name(TIER_LANDLOCK) : NULL;
-        if (namespaces) /* in tier landlock a run needs a policy's consent */
-                runs = doctor_run(&report, store) && runs;
+        runs = doctor_run(&report, store, landlock && !namespaces) && runs;
         if (!runs)
                 tier = NULL;
         if (o.json) {

@@ -52,9 +52,11 @@ static char *doctor_existing(const char *path) {
 
         while (p && *p && access(p, F_OK) < 0 && strrchr(p, '/'))
                 *strrchr(p, '/') = 0;
-        if (p && !*p) {
+        if (p && !(*p && (strchr(p, '/') || access(p, F_OK) == 0))) {
+                const char *begins = *p ? "." : "/"; /* of a relative one nothing is left that is there */
+
                 free(p);
-                return strdup("/");
+                return strdup(begins);
         }
         return p;
 }
@@ -115,8 +117,8 @@ static void doctor_policy(ProbeReport *r) {
                 probe_add(r, "policy", PROBE_OK, "", "", "%.200s (%s)", path, doctor_has("LETHE_POLICY") ? "LETHE_POLICY" : strncmp(path, "/etc/", 5) == 0 ? "the system" : "this user");
 }
 
-/* The daemon that `lethe run` would ask, and whether it has the same store. */
-static void doctor_socket(ProbeReport *r, const char *store) {
+/* The daemon that `lethe run` would ask, and whether it has the same store. False: each run would wait for it. */
+static bool doctor_socket(ProbeReport *r, const char *store) {
         _cleanup_free_ char *path = place_of_socket(NULL, &(Diag){});
         const char *from = doctor_has("LETHE_SOCKET") ? "LETHE_SOCKET" : geteuid() == 0 ? "the system" : "XDG_RUNTIME_DIR";
         static const char alone[] = "'lethe run' runs by itself";
@@ -126,17 +128,22 @@ static void doctor_socket(ProbeReport *r, const char *store) {
         struct stat a, b;
         int e;
 
-        if (!path) {
-                probe_add(r, "socket", PROBE_OK, alone, "", "none: neither LETHE_SOCKET nor XDG_RUNTIME_DIR");
-                return;
+        if (strcmp(getenv("LETHE_SERVE") ?: "", "0") == 0 || !path) {
+                probe_add(r, "socket", PROBE_OK, alone, "", path ? "none is asked (LETHE_SERVE)" : "none: neither LETHE_SOCKET nor XDG_RUNTIME_DIR");
+                return true;
         }
         fd = place_connect(path);
         if (fd < 0) {
                 probe_add(r, "socket", fd == -EACCES ? PROBE_NOTE : PROBE_OK, alone, fd == -EACCES ? "clients in that daemon's policy" : "", "%.150s (%s): %s", path, from,
                           fd == -ENOENT || fd == -ECONNREFUSED ? "no daemon" : strerror(-fd));
-                return;
+                return true;
         }
-        e = through_call(fd, path, "ping", json_object(), &v);
+        e = through_ask_soon(fd, path, "ping", json_object(), &v);
+        if (e == -ETIMEDOUT) {
+                probe_add(r, "socket", PROBE_FAIL, "each run waits for the daemon there", "end that process or let it go on (kill -CONT); 'lethe run --no-serve' does not ask it",
+                          "%.150s (%s): a daemon that does not answer", path, from);
+                return false;
+        }
         theirs = json_text(json_object_get(json_object_get(v, "result"), "store"));
         message = json_text(json_object_get(json_object_get(v, "error"), "message"));
         if (e < 0 || !theirs)
@@ -146,6 +153,7 @@ static void doctor_socket(ProbeReport *r, const char *store) {
         else
                 probe_add(r, "socket", PROBE_NOTE, "'lethe run' runs by itself, with the store above", "LETHE_STORE with that of the daemon", "%.90s (%s): its store is %.100s", path, from,
                           theirs);
+        return true;
 }
 
 bool doctor_places(ProbeReport *r, const char *given, const char *store) {
@@ -153,8 +161,7 @@ bool doctor_places(ProbeReport *r, const char *given, const char *store) {
 
         doctor_anchor(r);
         doctor_policy(r);
-        doctor_socket(r, store);
-        return ok;
+        return doctor_socket(r, store) && ok;
 }
 
 static bool doctor_read(const char *path, char *text, size_t room) {
@@ -224,26 +231,45 @@ static int doctor_start(const char *folder, int out, pid_t *ret) {
         return -e;
 }
 
-bool doctor_run(ProbeReport *r, const char *store) {
-        _cleanup_free_ char *above = store ? doctor_existing(store) : NULL;
-        static const char meaning[] = "a run as it would be made, with a store of its own beside yours, which is removed";
+/* Where a store is to be made it must be possible. Beside one that is there any folder will do. */
+static bool doctor_folder(const char *store_or_null, char ret[static PATH_MAX]) {
+        _cleanup_free_ char *above = store_or_null ? doctor_existing(store_or_null) : NULL;
+        bool there = above && strcmp(above, store_or_null) == 0;
+        char *last;
+
+        if (above && !there) {
+                snprintf(ret, PATH_MAX, "%.3000s/.lethe-doctor-XXXXXX", above);
+                return mkdtemp(ret);
+        }
+        snprintf(ret, PATH_MAX, "/tmp/lethe-doctor-XXXXXX");
+        if (mkdtemp(ret))
+                return true;
+        if (!there)
+                return false;
+        last = strrchr(above, '/');
+        if (last)
+                *last = 0;
+        snprintf(ret, PATH_MAX, "%.3000s/.lethe-doctor-XXXXXX", last ? above : ".");
+        return mkdtemp(ret);
+}
+
+bool doctor_run(ProbeReport *r, const char *store, bool landlock_alone) {
+        static const char meaning[] = "a run as it would be made, with a store of its own, which is removed";
         char folder[PATH_MAX], said[SAID_MAX] = "";
         uint64_t until = clock_mono_usec() + RUN_MSEC * UINT64_C(1000);
         size_t n = 0;
         int p[2], e, status = -1;
         pid_t pid;
 
-        /* Where a store is to be made it must be possible; beside one that is there perhaps not. */
-        if (above && strcmp(above, store) != 0)
-                snprintf(folder, sizeof(folder), "%.3000s/.lethe-doctor-XXXXXX", above);
-        else
-                snprintf(folder, sizeof(folder), "/tmp/lethe-doctor-XXXXXX");
-        if (!mkdtemp(folder)) {
+        if (!doctor_folder(store, folder)) {
                 probe_add(r, "run", PROBE_FAIL, meaning, "a folder that can be written, for the store or as /tmp", "%.100s: %s", folder, strerror(errno));
                 return false;
         }
-        if (pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0)
+        if (pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0) {
+                probe_add(r, "run", PROBE_FAIL, meaning, "descriptors (ulimit -n)", "%s", strerror(errno));
+                rmdir(folder);
                 return false;
+        }
         e = doctor_start(folder, p[1], &pid);
         close(p[1]);
         while (e == 0 && n < sizeof(said) - 1 && clock_mono_usec() < until) {
@@ -273,6 +299,8 @@ bool doctor_run(ProbeReport *r, const char *store) {
         }
         if (!*said)
                 snprintf(said, sizeof(said), "%s", e < 0 ? strerror(-e) : "it ended without a word");
-        probe_add(r, "run", PROBE_FAIL, meaning, "what is marked above, or the message itself", "%.240s", said);
+        probe_add(r, "run", PROBE_FAIL, meaning,
+                  landlock_alone ? "what is marked above; or a policy with \"min_tier\": \"landlock\", which keeps less apart (lethe-isolation(7))"
+                                 : "what is marked above, or the message itself", "%.240s", said);
         return false;
 }

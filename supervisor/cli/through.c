@@ -250,6 +250,14 @@ int through_call(int fd, const char *socket, const char *method, json_t *params,
         return call(fd, method, params, -1, &silent, ret);
 }
 
+int through_ask_soon(int fd, const char *socket, const char *method, json_t *params, json_t **ret) {
+        _cleanup_silent_ Silent silent;
+
+        silent_begin(&silent, fd, socket);
+        silent_signal(&silent, 0); /* as if somebody had asked already that the wait ends */
+        return call(fd, method, params, -1, &silent, ret);
+}
+
 /* Served by another user, who may be root: what it looks up it looks up with other rights than ours. */
 static bool is_foreign(int fd) {
         struct ucred cred;

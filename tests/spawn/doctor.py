@@ -9,6 +9,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 from tiers import TIERS  # noqa: E402
 
-lethe = sys.argv[1]
+lethe = os.path.abspath(sys.argv[1])
 temp = os.environ["TMPDIR"]
 cases = []
 
@@ -31,14 +32,37 @@ def without_openat2():
         os._exit(99)
 
 
-def run(*argv, user=None, env=None, around=None):
+def without_namespaces():
+    """An ordinary user where there may be no more user namespaces, as some machines have it: tier landlock is left. For root, who makes such a place."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    parent, (ready, is_ready), (mapped, is_mapped) = os.getpid(), os.pipe(), os.pipe()
+    if os.fork() == 0:
+        os.read(ready, 1)
+        for name in ("uid_map", "gid_map"):
+            with open("/proc/%d/%s" % (parent, name), "w", encoding="utf-8") as f:
+                f.write("0 0 65536")
+        os.write(is_mapped, b"x")
+        os._exit(0)
+    if libc.unshare(0x10000000):
+        os._exit(99)
+    os.write(is_ready, b"x")
+    os.read(mapped, 1)
+    os.wait()
+    with open("/proc/sys/user/max_user_namespaces", "w", encoding="utf-8") as f:
+        f.write("0")
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+
+
+def run(*argv, user=None, env=None, around=None, cwd=None, wrap=()):
     before = around
     if user is not None:
         def before():
             os.setgroups([])
             os.setresgid(user, user, user)
             os.setresuid(user, user, user)
-    r = subprocess.run([lethe, "doctor", *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, preexec_fn=before,
+    r = subprocess.run([*wrap, lethe, "doctor", *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, preexec_fn=before, cwd=cwd,
                        env=dict(os.environ, **(env or {})))
     return r.returncode, r.stdout, r.stderr
 
@@ -98,6 +122,52 @@ case("a filter around us is no old kernel", code == 1 and "filter" in by["filter
 code, out, err = run("--json", env={"HOME": "", "XDG_STATE_HOME": "", "LETHE_STORE": "", "LETHE_ANCHOR": ""})
 by = {c["name"]: c for c in json.loads(out)["checks"]}
 case("no place for store and anchor", by["store"]["status"] == "fail" and code == 1, out)
+if os.geteuid() == 0 and "landlock" in TIERS:
+    # Where no policy lets a run have tier landlock, every run fails; where one does, it works, and weaker than in tier namespaces.
+    with open(temp + "/landlock.json", "w") as f:
+        f.write('{"version": 1, "min_tier": "landlock"}')
+    os.chmod(temp + "/landlock.json", 0o644)
+    for policy, tier, last in (("", None, "No region can run here: "), (temp + "/landlock.json", "landlock", "Regions of this user run in tier landlock")):
+        places = {"HOME": temp + "/own", "LETHE_POLICY": policy}
+        code, out, err = run("--json", env=places, around=without_namespaces)
+        by = {c["name"]: c for c in json.loads(out)["checks"]}
+        case("tier landlock alone: " + str(tier), code == 1 and json.loads(out)["tier"] == tier and by["tier-landlock"]["status"] == "ok" and
+             by["run"]["status"] == ("ok" if tier else "fail") and (tier or '"min_tier": "landlock"' in by["run"]["fix"]), (code, out, err))
+        code, out, err = run(env=places, around=without_namespaces)
+        case("in words: " + str(tier), out.splitlines()[-1].startswith(last), (code, out, err))
+# A relative store is one of the folder that doctor is called in, as of every verb.
+for store in ("relative", "rel/ative"):
+    code, out, err = run("--json", "--store", store, cwd=temp)
+    by = {c["name"]: c for c in json.loads(out)["checks"]}
+    case("a relative store: " + store, code == 0 and by["store"]["status"] == "ok" and by["run"]["status"] == "ok", out)
+# A store that is there is enough: /tmp is of no use to a run.
+os.mkdir(temp + "/has")
+subprocess.run([lethe, "run", "--no-serve", "--store", temp + "/has/store", "--anchor", temp + "/has/anchor", "--exec", "/bin/true"], check=True)
+locked = ("unshare", "-m", "--propagation", "private", "sh", "-ec",
+          "mount --rbind /tmp /tmp; mount --bind %s/has %s/has; mount -o remount,bind,ro /tmp; ! touch /tmp/x 2>/dev/null; exec \"$@\"" % (temp, temp), "sh")
+if os.geteuid() == 0:
+    code, out, err = run("--json", "--store", temp + "/has/store", env={"LETHE_ANCHOR": temp + "/has/anchor"}, wrap=locked)
+    by = {c["name"]: c for c in json.loads(out)["checks"]} if out else {}
+    case("a /tmp that cannot be written", code == 0 and by["run"]["status"] == "ok" and sorted(os.listdir(temp + "/has")) == ["anchor", "store"], (code, out, err, os.listdir(temp + "/has")))
+# A daemon that is stopped holds every run up: doctor does not wait for it, and says so.
+places = {"LETHE_STORE": temp + "/has/store", "LETHE_ANCHOR": temp + "/has/anchor", "LETHE_SOCKET": temp + "/has/socket"}
+daemon = subprocess.Popen([lethe, "serve"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=dict(os.environ, **places))
+while " serves " not in daemon.stderr.readline():
+    pass
+code, out, err = run("--json", env=places)
+by = {c["name"]: c for c in json.loads(out)["checks"]}
+case("a daemon of the same store", code == 0 and by["socket"]["status"] == "ok" and by["socket"]["meaning"] == "a daemon of the same store answers" and not err, (code, out, err))
+daemon.send_signal(signal.SIGSTOP)
+code, out, err = run(env=places)
+case("a daemon that is stopped", code == 1 and out.splitlines()[-1].startswith("No region can run here: socket (" + temp + "/has/socket (LETHE_SOCKET): a daemon that does not answer)") and
+     "process %d, which is stopped" % daemon.pid in err, (code, out, err))
+code, out, err = run("--json", env=dict(places, LETHE_SERVE="0"))
+by = {c["name"]: c for c in json.loads(out)["checks"]}
+case("one that is not asked", code == 0 and by["socket"]["value"] == "none is asked (LETHE_SERVE)", (code, out, err))
+daemon.send_signal(signal.SIGCONT)
+daemon.send_signal(signal.SIGTERM)
+case("it ends", daemon.wait(60) == 0)
+daemon.stderr.close()
 os.makedirs(temp + "/moved/bin")
 os.makedirs(temp + "/moved/libexec/lethe")
 shutil.copy2(lethe, temp + "/moved/bin/lethe")
