@@ -62,9 +62,9 @@ static int show_one(const RegionFacts *f, bool json, uint64_t now) {
         char since[CLOCK_TEXT_MAX], age[SIZE_TEXT_MAX], how[64];
 
         if (json) {
-                _cleanup_json_ json_t *o = json_pack("{s:i, s:s, s:{s:s, s:s}, s:s, s:s, s:b, s:s*, s:o, s:s*, s:s*}", "version", 1, "region", f->id, "skill", "name",
+                _cleanup_json_ json_t *o = json_pack("{s:i, s:s, s:{s:s, s:s}, s:s, s:s, s:b, s:b, s:s*, s:o, s:s*, s:s*}", "version", 1, "region", f->id, "skill", "name",
                                                      f->skill, "digest", f->digest, "tier", f->tier, "since", clock_format(f->allocated_usec, since), "alive",
-                                                     f->ended == 0, "outcome", *f->outcome ? f->outcome : NULL, "exit_code",
+                                                     f->ended == 0, "orphan", f->orphan, "outcome", *f->outcome ? f->outcome : NULL, "exit_code",
                                                      f->exit_code >= 0 ? json_integer(f->exit_code) : json_null(), "name", *f->name ? f->name : NULL, "parent",
                                                      *f->parent ? f->parent : NULL);
                 int e = o ? print_json(stdout, o) : -ENOMEM;
@@ -72,7 +72,7 @@ static int show_one(const RegionFacts *f, bool json, uint64_t now) {
                 cli_goes_on();
                 return e;
         }
-        snprintf(how, sizeof(how), f->exit_code > 0 ? "%s %d" : "%s", f->ended == 0 ? "alive" : f->outcome, f->exit_code);
+        snprintf(how, sizeof(how), f->exit_code > 0 ? "%s %d" : "%s", f->orphan ? "orphan" : f->ended == 0 ? "alive" : f->outcome, f->exit_code);
         printf("%-26s  %-24s  %-10s  %10s  %-20s  %s\n", f->id, f->skill, f->tier, duration_format(now > f->allocated_usec ? now - f->allocated_usec : 0, age), how,
                *f->name ? f->name : "-");
         return 0;

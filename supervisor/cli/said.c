@@ -24,7 +24,7 @@ int said_argument(const char *verb, Said *said, int argc, char **argv) {
         if (said->last && optind < argc)
                 return cli_usage(verb, "'%s' and --last both name a region", argv[optind]);
         if (!said->last && optind + 1 != argc)
-                return cli_usage(verb, optind < argc ? "one region at a time" : "REGION is missing; --last is the one that ended last");
+                return cli_usage(verb, optind < argc ? "one region at a time" : said->alive ? "REGION is missing; --last is the youngest that is alive" : "REGION is missing; --last is the one that ended last");
         if (!said->last)
                 said->text = argv[optind];
         return said_option(verb, said);
@@ -138,7 +138,8 @@ static void said_take(SaidFound *f, const char *text, const char *id, const char
                 strcpy(f->begins[f->n_begins++ % SAID_SHOWN], id);
 }
 
-static int said_search(Txn *t, const char *text, const RegionRow *rows_or_null, size_t n, SaidFound *ret) {
+/* rows: of those that are alive, which alone count with said->alive. */
+static int said_search(Txn *t, const Said *said, const RegionRow *rows, size_t n, SaidFound *ret) {
         _cleanup_walk_ LedgerWalk w = {0};
         uint64_t size, seq;
         int r = ledger_state(t, &size, NULL);
@@ -155,8 +156,8 @@ static int said_search(Txn *t, const char *text, const RegionRow *rows_or_null, 
                         continue;
                 r = said_entry(e, &o, &type, &region);
                 if (r == 0 && type && region && region_id_valid(region) && (strcmp(type, "region.allocated") == 0 || strcmp(type, "region.refused") == 0) &&
-                    (!rows_or_null || said_is_alive(rows_or_null, n, region)))
-                        said_take(ret, text, region, json_text(json_object_get(json_object_get(o, "grant"), "name")));
+                    (!said->alive || said_is_alive(rows, n, region)))
+                        said_take(ret, said->text, region, json_text(json_object_get(json_object_get(o, "grant"), "name")));
         }
         return r;
 }
@@ -186,7 +187,7 @@ static int said_find(const char *verb, Store *s, const Said *said, char ret[stat
         if (r == 0 && said->last && said->alive)
                 said_youngest(t, rows, n, ret);
         else if (r == 0)
-                r = said->last ? said_last(t, ret) : said_search(t, said->text, said->alive ? rows : NULL, n, &f);
+                r = said->last ? said_last(t, ret) : said_search(t, said, rows, n, &f);
         for (size_t i = 0; i < n; i++)
                 region_row_deinit(&rows[i]);
         free(rows);

@@ -388,6 +388,21 @@ static int program_outside(const char *program, const ProgramView *view, const c
         return r;
 }
 
+/* For a name without a slash that is in no folder of the PATH. */
+static const char *program_hint(const char *program, const ProgramView *view) {
+        _cleanup_free_ char *path = NULL;
+        _cleanup_inside_ Inside in = {0};
+        struct stat st;
+
+        if (quiet_stat(program, true, &st) == 0)
+                return "; ./ before it names the one in this folder";
+        if (asprintf(&path, "%s/%s", view->workdir ?: REGION_WORK_DIR, program) < 0) {
+                path = NULL;
+                return "";
+        }
+        return inside_find(view->files, view->n_files, path, &in) == 0 ? "; ./ before it names the one in the working folder" : "";
+}
+
 int program_find(const char *program, const ProgramView *view, const char *store_dir, Program *ret, Diag *reterr) {
         _cleanup_free_ char *found = NULL, *end = NULL, *out = NULL;
         _cleanup_program_ Program p = {0};
@@ -405,7 +420,7 @@ int program_find(const char *program, const ProgramView *view, const char *store
                 return r;
         if (!strchr(program, '/') && !found)
                 return diag(reterr, REQUEST_E_NOT_FOUND, "--exec \"%s\": not found in %s%s", shown, REGION_PATH,
-                            quiet_stat(program, true, &st) == 0 ? "; ./ before it names the one in this folder" : "");
+                            program_hint(program, view));
         r = program_inside(found ?: program, view, &p, &end, &out, reterr);
         if (r == PROGRAM_NOT_INSIDE) {
                 r = out ? program_led_out(program, out, reterr) : 0;

@@ -202,7 +202,9 @@ def what_is_not_there_is_told_with_its_place(sh):  # A-2
                              ("-v $PWD/src:/src --exec /src/none/../build.sh", 127, 'there is no "/src/none" in the region'),
                              ("-v $PWD/src:/src --exec ./none/../build.sh", 127, 'there is no "/work" in the region'),
                              ("-v $PWD/box:$PWD/src --exec src/build.sh", 127, "stands at %s/src, and has no such program" % HOME),
-                             ("--exec plain.sh", 127, "./ before it names the one in this folder"), ("-v $PWD/src:/src --exec /src", 126, "not a file")]:
+                             ("--exec plain.sh", 127, "./ before it names the one in this folder"),
+                             ("-v $PWD/src:/src -w /src --exec build.sh", 127, "./ before it names the one in the working folder"),
+                             ("-w /usr --exec build.sh", 127, "not found in /usr/local/bin:/usr/bin:/bin\n"), ("-v $PWD/src:/src --exec /src", 126, "not a file")]:
         r = sh("lethe run " + line)
         check(r.code == code and text in r.err, line, r)
 
@@ -446,6 +448,29 @@ def one_that_is_alive_is_killed_by_its_name(sh):  # A-11
         same(r.code, 0, r)
         err = p.communicate(timeout=60)[1]
         check(p.returncode == 143 and "cancelled" in err, err)
+    # With none alive no name and no beginning is one of those that have ended.
+    for said, code, text in (("victim", 1, "that is alive in this store"), (id[:2], 1, "that is alive in this store"), ("--last", 1, "no region is alive"), (id, 1, "is not alive"),
+                             ("", 2, "--last is the youngest that is alive")):
+        r = sh("lethe kill " + said)
+        check(r.code == code and text in r.err, said, r)
+
+
+@case
+def one_whose_supervisor_died_is_listed_as_that():
+    served(False)
+    p = subprocess.Popen([LETHE, "run", "--name", "orphan", "--exec", "/bin/sh", "-c", "echo $LETHE_REGION; sleep 600"], cwd=HOME, env=dict(ENV, LETHE_SERVE="0"),
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    id = p.stdout.readline().strip()
+    p.kill()
+    p.wait(60)
+    p.stdout.close()
+    r = typed("lethe ps -a")
+    check([l.split()[-2:] for l in r.out.splitlines() if l.startswith(id)] == [["orphan", "orphan"]], r)
+    row = [json.loads(l) for l in typed("lethe ps -a --json").out.splitlines() if id in l][0]
+    same((row["alive"], row["orphan"]), (True, True), row)
+    same(typed("lethe kill orphan").code, 0)
+    r = typed("lethe ps -a")
+    check([l.split()[-2:] for l in r.out.splitlines() if l.startswith(id)] == [["cancelled", "orphan"]], r)
 
 
 @case
