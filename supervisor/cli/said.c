@@ -157,7 +157,7 @@ static int said_search(Txn *t, const Said *said, const RegionRow *rows, size_t n
                 r = said_entry(e, &o, &type, &region);
                 if (r == 0 && type && region && region_id_valid(region) && (strcmp(type, "region.allocated") == 0 || strcmp(type, "region.refused") == 0) &&
                     (!said->alive || said_is_alive(rows, n, region)))
-                        said_take(ret, said->text, region, json_text(json_object_get(json_object_get(o, "grant"), "name")));
+                        said_take(ret, said->text, region, json_text(json_object_get(json_object_get(o, "grant") ?: o, "name")));
         }
         return r;
 }

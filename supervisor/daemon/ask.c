@@ -63,7 +63,8 @@ static bool load_skill(const Ask *a, Store *store, bool quiet, Skill **ret, Refu
 static void note_refusal(const Ask *a, Store *store, const Skill *skill, const Diag *why) {
         /* A program's name is the last of its path, as in region.allocated. */
         const Grant g = {.skill_name = skill ? skill->md.name : a->request.program.path ? strrchr(a->request.program.path, '/') + 1 : (char *)ask_name(a),
-                         .skill_digest = skill ? (char *)skill->bundle.digest : (char *)a->request.program.digest};
+                         .skill_digest = skill ? (char *)skill->bundle.digest : (char *)a->request.program.digest,
+                         .name = a->request.name};
         Diag d = {};
 
         if (a->request.store_dir && record_refused(store, a->request.store_dir, &g, why->text, &d) != 0)

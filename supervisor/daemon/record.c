@@ -267,7 +267,7 @@ int record_refused(Store *store, const char *store_path, const Grant *g, const c
         if (e == 0)
                 e = store_begin(store, true, &t, reterr);
         if (e == 0)
-                e = engine_region_refuse(t, id, g->skill_name, g->skill_digest, "policy", message);
+                e = engine_region_refuse(t, id, g->skill_name, g->skill_digest, g->name, "policy", message);
         if (e == 0)
                 e = store_commit(TAKE_PTR(t), reterr);
         return store_code(e);

@@ -36,7 +36,8 @@ int record_pid(Store *s, const Region *r, Diag *reterr);
 int record_fault(Store *s, const Region *r, Diag *reterr);
 /* region.discard_asked: the same, because the client asked for it who runs it. */
 int record_discard(Store *s, const Region *r, Diag *reterr);
-/* region.refused: of a skill that the policy's ranges, or its own bound, keep from running. store NULL: the one at store_path. g: name and digest. */
+/* region.refused: of a skill that the policy's ranges, or its own bound, keep from running. store NULL: the one at store_path. g: name and digest of the
+ * skill, and the name that was given. */
 int record_refused(Store *store, const char *store_path, const Grant *g, const char *message, Diag *reterr);
 /* region.left: the kernel does not let it die, and nobody waits any more. The row stays. Returns as record_fault(). */
 int record_left(Store *s, const Region *r, const Evidence *evidence, const char *why, Diag *reterr);

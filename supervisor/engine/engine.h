@@ -95,8 +95,9 @@ typedef struct RegionStart {
  * After a refusal (bad_name, bad_schema, exists, too_many) the transaction is to be aborted; after ENGINE_E_GATE it has the verdicts and
  * region.refused in it and nothing else, and is to be committed. */
 int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t **ret_copies, Diag *reterr);
-/* Before anything is allocated: policy forbids it, or its teardown would not fit its bound (I-72, I-73). Appends region.refused. */
-int engine_region_refuse(Txn *t, const char *region, const char *skill, const char *digest_or_null, const char *code, const char *message);
+/* Before anything is allocated: policy forbids it, or its teardown would not fit its bound (I-72, I-73). Appends region.refused. name: of --name. */
+int engine_region_refuse(Txn *t, const char *region, const char *skill, const char *digest_or_null, const char *name_or_null, const char *code,
+                         const char *message);
 /* The supervisor learnt the pid of the region's first process: for recovery after a crash. start_ticks: field 22 of /proc/PID/stat. */
 int engine_region_pid(Txn *t, const char *region, uint64_t pid, uint64_t start_ticks, const char *cgroup_or_null, const char *scratch_or_null);
 

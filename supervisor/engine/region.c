@@ -77,8 +77,8 @@ static int copy_in(Txn *t, const RegionStart *s, json_t *region_row, const char 
 
 /* What is recorded of a region that a gate kept from beginning. */
 static int refuse_start(Txn *t, const RegionStart *s, const Gates *g, Diag *reterr) {
-        _cleanup_json_ json_t *fields = json_pack("{s:{s:s, s:s}, s:s, s:s}", "skill", "name", s->skill_name, "digest", s->skill_digest, "code",
-                                                  engine_code_name(ENGINE_E_GATE), "message", g->why.text);
+        _cleanup_json_ json_t *fields = json_pack("{s:{s:s, s:s}, s:s, s:s, s:O*}", "skill", "name", s->skill_name, "digest", s->skill_digest, "code",
+                                                  engine_code_name(ENGINE_E_GATE), "message", g->why.text, "name", json_object_get(s->grant, "name"));
         int r = fields ? gates_record(t, NULL, s->region, g) : -ENOMEM;
 
         if (r == 0)
@@ -86,8 +86,8 @@ static int refuse_start(Txn *t, const RegionStart *s, const Gates *g, Diag *rete
         return r < 0 ? r : diag(reterr, ENGINE_E_GATE, "%s", g->why.text);
 }
 
-int engine_region_refuse(Txn *t, const char *region, const char *skill, const char *digest, const char *code, const char *message) {
-        _cleanup_json_ json_t *fields = json_pack("{s:{s:s, s:s?}, s:s, s:s}", "skill", "name", skill, "digest", digest, "code", code, "message", message);
+int engine_region_refuse(Txn *t, const char *region, const char *skill, const char *digest, const char *name, const char *code, const char *message) {
+        _cleanup_json_ json_t *fields = json_pack("{s:{s:s, s:s?}, s:s, s:s, s:s*}", "skill", "name", skill, "digest", digest, "code", code, "message", message, "name", name);
 
         return fields ? event_append(t, &(Event){.type = "region.refused", .region = region, .fields = fields}, NULL, NULL) : -ENOMEM;
 }

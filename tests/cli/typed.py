@@ -426,6 +426,14 @@ def a_region_is_named_as_a_user_would(sh):  # A-11
     rows = [json.loads(l) for l in sh("lethe ps --all --json").out.splitlines()]
     row = [x for x in rows if x["region"] == id][0]
     same((row["alive"], row["outcome"], row["exit_code"], row["name"]), (False, "exited", 5, name), row)
+    # One that was refused before there was a region has its name as well.
+    make("hurried/SKILL.md", "---\nname: hurried\ndescription: A test.\n---\n", 0o644)
+    make("hurried/lethe.json", json.dumps({"version": 1, "entry": {"main": ["/bin/echo", "ran"]}, "cancel_bound": "10ms", "budgets": {"memory": "2g"}}), 0o644)
+    r = sh("lethe run --name %s-refused hurried" % name)
+    check(r.code == 125 and "cancel bound 10 ms" in r.err, r)
+    for said in (name + "-refused", "--last"):
+        r = sh("lethe why %s" % said)
+        check(r.code == 0 and "refused     cancel bound 10 ms" in r.out, said, r)
     r = sh("lethe why %s" % id[:2])
     check(r.code == 2 and "is the beginning of" in r.err and id in r.err, r)
     for said in ("nosuchname", "0zzzz"):
