@@ -89,20 +89,28 @@ def stopped_child(tracer):
         return []
 
 
+def is_stopped():
+    try:
+        with open(DIR + "/log", errors="replace") as f:
+            return "--- stopped by SIGSTOP" in f.read()
+    except FileNotFoundError:  # strace has not begun
+        return False
+
+
 def fault(command, call, n, kind):
     """Makes the fault. Returns the exit code; 'stopped' for a command that was stopped, and then killed."""
     args, acknowledged = argv(command)
     what = "%s: %s number %d: %s" % (command, call, n, kind)
     how = "signal=SIGSTOP" if kind == "SIGSTOP" else "error=" + kind
-    if os.path.exists(DIR + "/receipt"):
-        os.unlink(DIR + "/receipt")
+    for old in (DIR + "/receipt", DIR + "/log"):  # what an earlier fault left says nothing of this one
+        if os.path.exists(old):
+            os.unlink(old)
     began = time.monotonic()
     p = subprocess.Popen(["strace", "-qq", "-o", DIR + "/log", "-e", "trace=" + call, "-e", "inject=%s:%s:when=%d" % (call, how, n), LETHE, *args], stdin=subprocess.DEVNULL,
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV)
     stopped = False
     while kind == "SIGSTOP" and p.poll() is None and not stopped and time.monotonic() < began + 60:
-        with open(DIR + "/log", errors="replace") as f:
-            stopped = "--- stopped by SIGSTOP" in f.read()
+        stopped = is_stopped()
         time.sleep(0.002)
     if stopped:
         other = lethe("audit")  # a reader is in nobody's way, unless the record of a dead one is to be brought in
