@@ -1,4 +1,5 @@
-// I-66: memory of processes whose first thread is gone: argv[1] processes with argv[2] MiB each, private or (argv[3] "shared") shared.
+// I-66: memory of processes whose first thread is gone: argv[1] processes with argv[2] MiB each, private or (argv[3] "shared") shared, for
+// argv[4] milliseconds.
 #include "attack.h"
 
 #include <pthread.h>
@@ -44,8 +45,8 @@ int main(int argc, char **argv) {
         while (read(said[0], &b, 1) == 1)
                 if (++held == n)
                         break;
-        if (held == n)
-                sleep_msec(150); /* whoever looks at memory now and then has looked */
+        if (argc > 4)
+                sleep_msec(atol(argv[4]));
         if (held < n)
                 contained("%d of %d hold their memory", held, n);
         escaped("%zu MiB in processes without a first thread", mib * (size_t)n);
