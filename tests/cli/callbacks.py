@@ -3,6 +3,7 @@
 
 usage: callbacks.py LETHE root|user
 """
+import fcntl
 import json
 import os
 import random
@@ -142,7 +143,7 @@ def nothing_grows_after_the_breach():  # I-24, I-25
 
 @case
 def callbacks_of_sub_skills_count_for_the_one_above():  # I-24, I-35
-    booker("spender", [{"entry": "one"}], "exit 0", bound="9s", register=True, one="while :; do echo x >&2; done")
+    booker("spender", [{"entry": "one"}], "exit 0", bound="9s", register=True, one="exec yes >&2")
     skill("frugal", {"sub_skills": ["spender"], "cancel_bound": "9s"})
     r = run("--output-limit", "100k", "frugal", "--", "for i in range(9): lethe.run('spender')")
     same(r.receipt["outcome"], "output_exceeded", r)
@@ -155,8 +156,14 @@ def callbacks_share_the_cancel_bound():  # I-33, I-35, I-74
     """One that hangs takes its own part of the time, and those after it run."""
     d = booker("slow", [{"entry": "first"}, {"entry": "second"}, {"entry": "third"}], bound="12s", second="sleep 60")
     r = run(d)
-    same(callbacks(r), [("third", "exited", 0), ("second", "timed_out", None), ("first", "exited", 0)], r)
-    walls = [events(c["region"], "region.allocated")[0]["grant"]["budgets"]["wall_usec"] for c in r.receipt["teardown"]["callbacks"]]
+    ran = r.receipt["teardown"]["callbacks"]
+    walls = [events(c["region"], "region.allocated")[0]["grant"]["budgets"]["wall_usec"] for c in ran]
+    same([c["entry"] for c in ran], ["third", "second", "first"], r)
+    for c, wall in zip(ran, walls):  # on a machine that has other things to do a whole part may be over before one of the two has spoken
+        used = events(c["region"], "region.released")[0]["usage"]["wall_usec"]
+        late = c["outcome"] == "timed_out" and used >= wall
+        check(late if c["entry"] == "second" else late or (c["outcome"], c["exit_code"]) == ("exited", 0), c, used, wall, r)
+        print("# %s: %s after %d of %d ms" % (c["entry"], c["outcome"], used // 1000, wall // 1000))
     check(all(w <= 9000000 // n for w, n in zip(walls, (3, 2, 1))), "three quarters of the bound, in equal parts for those that are still to come", walls)
     clean()
 
@@ -299,15 +306,20 @@ def callbacks_of_a_sub_skill_are_done_within_the_bound_above():  # I-33, I-35
 
 @case
 def nobody_reads_what_a_callback_says():  # I-14, I-35
-    """The region is overwritten and recorded all the same; what was said waits until somebody reads."""
-    d = booker("talks", [{"entry": "one"}], "exit 0", bound="1s", one="head -c 300000 /dev/zero >&2")
+    """The region is overwritten and recorded all the same; what was said waits until somebody reads. The one that waits for a reader is ended at its time; the
+    other one fills its pipe, and goes on."""
+    d = booker("talks", [{"entry": "one"}, {"entry": "stuck", "budgets": {"wall": "500ms"}}], "exit 0", stuck="exec yes >&2",
+               one="dd if=/dev/zero bs=4096 count=75 oflag=nonblock >&2 2>/dev/null\nexit 0")
     p = start(d)
+    fcntl.fcntl(p.stderr, fcntl.F_SETPIPE_SZ, 4096)  # far less than the pipe that it fills
     wait_for(lambda: [e for e in log("--type", "region.allocated") if e["skill"]["name"] == "talks" and not e.get("callback") and
                       events(e["region"], "invocation.ended")], "its end in the ledger")
     check(p.poll() is None, "what is left to be said waits")
     out = p.communicate(timeout=60)
     same(p.returncode, 0, out[0])
     check(len(out[1]) >= 65536, len(out[1]))
+    region = [e["region"] for e in log("--type", "region.allocated") if e["skill"]["name"] == "talks" and not e.get("callback")][0]
+    same([(c["entry"], c["outcome"]) for c in events(region, "region.released")[0]["teardown"]["callbacks"]], [("stuck", "timed_out"), ("one", "exited")])
     clean()
 
 
@@ -420,7 +432,8 @@ for i in range(3):
         time.sleep(how[1])
         p.send_signal(how[2])
         out = p.communicate(timeout=60)
-        check(how[2] == signal.SIGKILL or p.returncode in (143, 0), how, p.returncode, out)
+        # Before the signal is taken over nothing was made, and it ends the process as it would any other.
+        check(how[2] == signal.SIGKILL or p.returncode in (143, 0, -signal.SIGTERM), how, p.returncode, out)
         recover()
         clean()
     begun = [(e["parent"], e["callback"]) for e in log("--type", "region.allocated") if e.get("callback") and not e["skill"]["name"].startswith("again-")]
