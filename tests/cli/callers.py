@@ -8,6 +8,7 @@ import ctypes
 import os
 import pty
 import resource
+import select
 import signal
 import socket
 import subprocess
@@ -105,6 +106,20 @@ def oom_adj(pid):
         return int(f.read())
 
 
+def helpers_of(pid):
+    """Children of a daemon that are nurseries and guards, by their command lines: {process: command line}."""
+    found = {}
+    for child in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            with open("/proc/%s/stat" % child, encoding="utf-8", errors="replace") as f:
+                parent = int(f.read().rsplit(")", 1)[1].split()[1])
+            with open("/proc/%s/cmdline" % child, "rb") as f:
+                line = f.read().rstrip(b"\0").split(b"\0")
+            if parent == pid and line in ([b"lethe-guard"], [b"lethe-guard", b"nursery"], [b"lethe-worker", b"nursery"]):
+                found[int(child)] = line
+    return found
+
+
 @case
 def a_region_is_the_first_that_the_kernel_takes_when_memory_is_short():  # A-61, A-63
     """The control: the daemon, its nurseries and guards have what the daemon's caller had."""
@@ -118,10 +133,13 @@ def a_region_is_the_first_that_the_kernel_takes_when_memory_is_short():  # A-61,
         same(ask_daemon("status")["served"], 3)
         with subprocess.Popen([LETHE, "run", "--exec", "/bin/sh", "-c", "echo here; read x"], env=ENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as r:
             same(r.stdout.readline(), b"here\n")
-            ours = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(p.pid)], stdout=subprocess.PIPE, check=True).stdout.decode().splitlines()
-            helpers = [int(line.split()[0]) for line in ours if line.split()[1:] in (["lethe-guard"], ["lethe-guard", "nursery"], ["lethe-worker", "nursery"])]
-            check(len(helpers) >= 3, ours)
-            same([oom_adj(pid) for pid in (p.pid, *helpers)], [oom_adj(os.getpid())] * (1 + len(helpers)), ours)
+            # Guards of the runs before may still be on their way out: of all that are seen, three are there to stay.
+            adj = {p.pid: oom_adj(p.pid)}
+            for pid in helpers_of(p.pid):
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                    adj[pid] = oom_adj(pid)
+            check(len(adj) >= 4, adj, helpers_of(p.pid))
+            same(set(adj.values()), {oom_adj(os.getpid())}, adj)
             r.communicate(b"\n")
     finally:
         same(stop_daemon(p), 0)
@@ -161,7 +179,10 @@ def a_terminal_that_is_stopped_keeps_no_region_past_its_budget():  # I-62, I-63
     p = subprocess.Popen([LETHE, "run", "--no-serve", "--timeout", "500ms", "--exec", "/usr/bin/yes"], stdin=subprocess.DEVNULL, stdout=slave, stderr=subprocess.PIPE, env=ENV)
     try:
         wait_for(lambda: [e for e in log("--type", "invocation.ended") if e.get("outcome") == "timed_out"], "the region's end")
-        check(p.poll() is None, "what is left for the terminal waits for its reader")
+        if select.select([master], [], [], 0)[0]:
+            check(p.poll() is None, "what is left for the terminal waits for its reader")
+        else:
+            print("# its time was over before it had said anything")
         p.terminate()
         p.communicate(timeout=30)
         same(p.returncode, 124)
