@@ -332,11 +332,15 @@ Test(spawn, no_mount_of_the_host_is_left) {
 
 /* Refused by the network namespace, where the name does not exist; Landlock's scope alone would say EPERM. */
 Test(spawn, abstract_sockets_of_the_host_do_not_exist) {
-        struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "\0lethe-test-abstract"};
-        const RunWish w = {.argv = PROBE_ARGV("abstract", "lethe-test-abstract"), .program = LETHE_PROBE, .network = NETWORK_PRIVATE};
+        struct sockaddr_un a = {.sun_family = AF_UNIX};
+        socklen_t n = sizeof(a);
+        char name[sizeof(a.sun_path)];
+        const RunWish w = {.argv = PROBE_ARGV("abstract", name), .program = LETHE_PROBE, .network = NETWORK_PRIVATE};
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-        cr_assert(fd >= 0 && bind(fd, (struct sockaddr *)&a, 3 + strlen("lethe-test-abstract")) == 0 && listen(fd, 1) == 0);
+        cr_assert(fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof(sa_family_t)) == 0 && listen(fd, 1) == 0); /* at a name that the kernel chooses */
+        cr_assert(getsockname(fd, (struct sockaddr *)&a, &n) == 0 && n > sizeof(sa_family_t) + 1 && a.sun_path[0] == 0);
+        snprintf(name, sizeof(name), "%.*s", (int)(n - sizeof(sa_family_t) - 1), a.sun_path + 1);
         EACH_USER(&w, { cr_assert(strtol(e->out, NULL, 10) == ECONNREFUSED, "%s: %s", who, e->out); })
         close(fd);
 }
