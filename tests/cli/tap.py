@@ -1,4 +1,5 @@
 """What the command line's tests share: cases in TAP, a store of their own, lethe."""
+import errno
 import functools
 import json
 import os
@@ -208,8 +209,12 @@ def wait_runs(p, name, n=1):
 
 def _is_ready(group):
     """Empty, or a template's: in it is the first process of a PID namespace that regions are forked into later, which a living daemon has."""
-    with open(group + "/cgroup.procs", encoding="utf-8") as f:
-        pids = f.read().split()
+    try:
+        with open(group + "/cgroup.procs", encoding="utf-8") as f:
+            pids = f.read().split()
+    except OSError as e:  # the daemon has removed it since it was listed
+        check(e.errno in (errno.ENOENT, errno.ENODEV), e)
+        return True
     names = dict((str(pid), name) for pid, name in processes_below(_daemon.pid))
     return not pids or "lethe-first" in (names.get(pid) for pid in pids)
 
