@@ -380,6 +380,10 @@ def a_region_of_a_template_has_all_of_its_own_share():  # I-67: one more than a 
     same({u["of"] for u in users} - {"template", "region"}, set())
 
 
+# Ids of this process's own: another one that runs this file at the same time has others. Behind RANGE.
+FREE = 1879200000 + os.getpid() * 32
+
+
 @case
 @alone
 def the_range_of_ids_is_the_operators():  # I-67
@@ -389,7 +393,7 @@ def the_range_of_ids_is_the_operators():  # I-67
         with open(policy, "w", encoding="utf-8") as f:
             json.dump({"version": 1, "region_uids": {k: v for k, v in (("first", first), ("count", count)) if v is not None}}, f)
 
-    for first, count, words in ((1879150000, 1, None), (65000, 1000, "/etc/passwd has 65534"), (0, 1, "region_uids/first"), (1, None, "both needed"),
+    for first, count, words in ((FREE, 1, None), (65000, 1000, "/etc/passwd has 65534"), (0, 1, "region_uids/first"), (1, None, "both needed"),
                                 (4294967290, 10, "at most 4294967294")):
         ruled(first, count)
         if not ROOT and words and "passwd" in words:  # an ordinary user gives its regions no id
@@ -398,16 +402,17 @@ def the_range_of_ids_is_the_operators():  # I-67
         check(r.code != 0 and words.encode() in r.err if words else r.code == 0, first, count, r)
     if not ROOT:
         return
-    for place, text, words in (("/etc/passwd", "free::1879150003:0::/:/bin/sh\n", b"/etc/passwd has 1879150003"), ("/etc/passwd", "free::1879150016:0::/:/bin/sh\n", None),
-                               ("/etc/subuid", "lent:1879149000:5000\n", b"/etc/subuid has 1879149000")):
-        ruled(1879150000, 16)
+    for place, text, words in (("/etc/passwd", "free::%d:0::/:/bin/sh\n" % (FREE + 3), b"/etc/passwd has %d" % (FREE + 3)),
+                               ("/etc/passwd", "free::%d:0::/:/bin/sh\n" % (FREE + 16), None),
+                               ("/etc/subuid", "lent:%d:5000\n" % (FREE - 1000), b"/etc/subuid has %d" % (FREE - 1000))):
+        ruled(FREE, 16)
         file = os.path.join(DIR, os.path.basename(place))
         with open(place, encoding="utf-8") as f, open(file, "w", encoding="utf-8") as g:
             g.write(f.read() + text)
         p = subprocess.run(["unshare", "-m", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh", file, place, LETHE, "run", "--policy", policy,
                             "--exec", "/bin/true"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=ENV, check=False)
         check(p.returncode != 0 and words in p.stderr if words else p.returncode == 0, place, text, p)
-    ruled(1879150000, 1)
+    ruled(FREE, 1)
     path = program("lives", "import sys\nprint('here', flush=True)\nsys.stdin.read()\n")
     p = subprocess.Popen([LETHE, "run", "--policy", policy, "-v", path + ":" + path, "--exec", PY, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV)
     same(p.stdout.readline(), b"here\n")
