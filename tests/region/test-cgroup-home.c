@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -230,16 +231,21 @@ Test(cgroup_home, who_is_alone_moves_into_a_leaf) {
         for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
                 char word[64];
                 bool had;
+                int alone;
 
                 if (geteuid() != 0 || !home_has(places[i].root, "cgroup.controllers", places[i].controller))
                         continue;
+                /* Who else runs this test would take the controller away from us, or find it as we left it. */
+                alone = open(places[i].root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                cr_assert(alone >= 0 && flock(alone, LOCK_EX) == 0);
                 had = home_has(places[i].root, "cgroup.subtree_control", places[i].controller);
                 snprintf(word, sizeof(word), "+%s", places[i].controller);
-                if (!home_write(places[i].root, "cgroup.subtree_control", word))
-                        continue; /* not the root of all */
-                child_assert_ok(home_in_group, (void *)&places[i]);
-                *word = '-';
-                if (!had)
-                        home_write(places[i].root, "cgroup.subtree_control", word);
+                if (home_write(places[i].root, "cgroup.subtree_control", word)) { /* else it is not the root of all */
+                        child_assert_ok(home_in_group, (void *)&places[i]);
+                        *word = '-';
+                        if (!had)
+                                home_write(places[i].root, "cgroup.subtree_control", word);
+                }
+                close(alone);
         }
 }
