@@ -21,7 +21,8 @@
 #define MUST_WORK 0
 #endif
 
-#define GRACE_MS 250 /* for processes that end because others did */
+#define LOOK_MS 10
+#define GRACE_LOOKS 25 /* for processes that end because others did */
 #define DYING_MS 60000 /* for those that were killed, or exit: on a busy machine the kernel takes its time */
 #define EXITING 4     /* PF_EXITING of the kernel */
 #define KILL_MS 5000
@@ -127,11 +128,17 @@ static bool process_stat(pid_t pid, pid_t *ret_parent, char *ret_state) {
         return p && sscanf(p + 1, " %c %d", ret_state, ret_parent) == 2;
 }
 
-/* Was it killed, or is it on its way to its end? */
-static bool is_dying(pid_t pid) {
-        enum { STATE = 3, FLAGS = 9, SIGNALS = 31 };
-        char path[64], text[512], *p;
-        unsigned long flags = 0, signals = 0;
+/* How a process that is left stands. */
+typedef struct Stand {
+        bool dying;          /* it was killed, or is on its way to its end, or is gone */
+        bool wants;          /* a processor, or something of the kernel's */
+        unsigned long ticks; /* of processors that it had */
+} Stand;
+
+static Stand stand_of(pid_t pid) {
+        enum { STATE = 3, FLAGS = 9, USER = 14, SYSTEM = 15, SIGNALS = 31 };
+        unsigned long flags = 0, signals = 0, ticks = 0;
+        char path[64], text[512], *p, state;
         ssize_t n;
         int fd;
 
@@ -142,11 +149,13 @@ static bool is_dying(pid_t pid) {
         text[MAX(n, 0)] = 0;
         p = strrchr(text, ')');
         p = p && p[1] ? p + 2 : NULL;
+        state = p ? *p : 'X';
         for (int field = STATE; p && field <= SIGNALS; field++, p = strchr(p, ' '), p += p != NULL) {
                 flags = field == FLAGS ? strtoul(p, NULL, 10) : flags;
+                ticks += field == USER || field == SYSTEM ? strtoul(p, NULL, 10) : 0;
                 signals = field == SIGNALS ? strtoul(p, NULL, 10) : signals;
         }
-        return n <= 0 || flags & EXITING || signals >> (SIGKILL - 1) & 1;
+        return (Stand){n <= 0 || flags & EXITING || signals >> (SIGKILL - 1) & 1, state == 'R' || state == 'D', ticks};
 }
 
 /* Our descendants that live. Returns how many of them stand in ret, which holds n_max. */
@@ -216,28 +225,38 @@ static bool collect(pid_t main_pid, int *ret_status) {
         return seen;
 }
 
-/* Lists and kills whatever is still alive below us, by its pid. */
-static void end_descendants(int64_t grace_ms) {
+/* Lists and kills whatever is still alive below us, by its pid. A look counts when all of them wait, or had a processor since the last one: those that want
+ * one and get none on a busy machine have had no chance to end. */
+static void end_descendants(int grace_looks) {
+        unsigned long ticks, before = 0;
         pid_t left[1024];
         int64_t start = now_ms();
         size_t n;
 
-        for (;;) {
-                bool stays = grace_ms == 0;
+        for (int looks = 0;;) {
+                bool stays = grace_looks == 0, wants = false;
 
                 collect(-1, &(int){0});
                 n = descendants(left, ARRAY_SIZE(left));
                 if (n == 0)
                         return;
-                for (size_t i = 0; i < n; i++)
-                        stays |= !is_dying(left[i]);
-                if (now_ms() - start >= (stays ? grace_ms : DYING_MS))
+                ticks = 0;
+                for (size_t i = 0; i < n; i++) {
+                        Stand s = stand_of(left[i]);
+
+                        stays |= !s.dying;
+                        wants |= s.wants;
+                        ticks += s.ticks;
+                }
+                looks += !wants || ticks != before;
+                before = ticks;
+                if ((stays && looks >= grace_looks) || now_ms() - start >= DYING_MS)
                         break;
-                poll(NULL, 0, 10);
+                poll(NULL, 0, LOOK_MS);
         }
         for (size_t i = 0; i < n; i++)
                 describe(left[i]);
-        for (start = now_ms(); now_ms() - start < KILL_MS; poll(NULL, 0, 10)) {
+        for (start = now_ms(); now_ms() - start < KILL_MS; poll(NULL, 0, LOOK_MS)) {
                 for (size_t i = 0; i < n; i++)
                         kill(left[i], SIGKILL);
                 collect(-1, &(int){0});
@@ -378,7 +397,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < 2; i++)
                 if (lines[i].n > 0)
                         look_at_line(&lines[i]);
-        end_descendants(GRACE_MS);
+        end_descendants(GRACE_LOOKS);
         show_reports(reports);
         if (tap && tests == 0 && skips == 0)
                 complain("no test was run");
