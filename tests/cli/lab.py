@@ -108,7 +108,7 @@ def clean():
 
 
 skill("helper", SEES_MARKS)
-skill("small", {"budgets": {"memory": "24m", "processes": 4}, **SEES_MARKS})
+skill("small", {"budgets": {"memory": "24m", "processes": 4, "wall": "5m"}, **SEES_MARKS})
 skill("bomb", {"sub_skills": ["bomb"]}, {"main.py": """import lethe, sys
 try:
     r = lethe.run("bomb")

@@ -221,7 +221,7 @@ mark('refused')
 got += [answer() for i in range(16)]
 words = sorted(a["error"]["data"]["code"] for a in got if "error" in a)
 done = [a["result"]["outcome"] for a in got if "result" in a]
-lethe.result([words, done])""", "--memory", "2g", "--pids-limit", "2000", "--timeout", "60s", "--scratch", "1g")
+lethe.result([words, done])""", "--memory", "2g", "--pids-limit", "2000", "--timeout", "5m", "--scratch", "1g")
     same(r.code, 0, r)
     words, done = r.receipt["result"]
     check(len(words) == 14 and set(words) <= {"too_many", "no_budget"} and "too_many" in words, words)
