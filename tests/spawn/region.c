@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/io.h"
+#include "base/left.h"
 #include "spawn/find.h"
 #include "spawn/spawner-private.h"
 
@@ -31,6 +32,14 @@ const char *region_store(void) {
 
         snprintf(path, sizeof(path), "%s/store-XXXXXX", getenv("TMPDIR") ?: "/tmp");
         return mkdtemp(path);
+}
+
+bool region_no_child_is_left(void) {
+        for (int ms = 0; ms < 60000 && waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0; ms++) { /* ends a hang */
+                left_reap();
+                poll(NULL, 0, 1);
+        }
+        return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD;
 }
 
 static void answer(int notify, const Spawned *s, RunEnd *e) {

@@ -45,6 +45,9 @@ typedef struct RunEnd {
 } RunEnd;
 
 void region_try(const RunWish *w, RunEnd *ret);
+/* Whether this process has no child. A busy machine lets one die late that was killed: such a child is in the list of those that are reaped as soon as they
+ * are dead (base/left.h), and is waited for; nobody else is. */
+bool region_no_child_is_left(void);
 /* The same from a Spawner, or by execution when that is NULL. */
 void region_try_with(Spawner *spawner, const RunWish *w, RunEnd *ret);
 /* How many of these tiers the kernel can have: 1 (namespaces) where its Landlock is older than ABI 6. Asked of the kernel itself. */

@@ -1,5 +1,4 @@
 #include "base/clock.h"
-#include "base/left.h"
 #include "spawn/find.h"
 #include "spawn/private.h"
 #include "tests/spawn/region.h"
@@ -10,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,7 +80,7 @@ static int left_behind(void *arg) {
 
                 child_check(WIFEXITED(e.status) && WEXITSTATUS(e.status) == 0 && strstr(e.out, "left"));
                 child_check(!e.orphans); /* the worker saw to it, before anybody else had to */
-                child_check(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+                child_check(region_no_child_is_left());
         }
         return 0;
 }
@@ -106,7 +104,7 @@ static int killed(void *arg) {
                 w.close_lifeline = true;
                 e = run(&w);
                 child_check(strstr(e.out, "on"));
-                child_check(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+                child_check(region_no_child_is_left());
         }
         return 0;
 }
@@ -240,15 +238,6 @@ static size_t count_entries(const char *path) {
         return n;
 }
 
-/* A busy machine lets a killed process die late: such a child is in the list of those that are reaped as soon as they are dead. */
-static bool no_child_is_left(void) {
-        for (int ms = 0; ms < 60000 && waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0; ms++) {
-                left_reap();
-                poll(NULL, 0, 1);
-        }
-        return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD;
-}
-
 /* Fails at the first point that can fail, then at the second, until a start succeeds: each time nothing is left behind. */
 static int faults(void *arg) {
         for (size_t t = 0; t < region_tiers_here(); t++) {
@@ -276,7 +265,7 @@ static int faults(void *arg) {
                         spawn_fault = 0;
                         child_check(count_fds() == fds);
                         child_check(count_entries(scratch) == 0 && access(outside, F_OK) < 0);
-                        child_check(no_child_is_left());
+                        child_check(region_no_child_is_left());
                 }
                 spawn_fault = 0;
                 child_say("%d points", point - 1);

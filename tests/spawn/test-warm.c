@@ -68,7 +68,7 @@ static int as_executed(void *arg) {
                 child_check(e.warm && exited(&e, 7));
         }
         spawner_free(s);
-        child_check(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+        child_check(region_no_child_is_left());
         return 0;
 }
 
