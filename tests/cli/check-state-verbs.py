@@ -117,12 +117,12 @@ with tempfile.TemporaryDirectory() as top:
                 problems.append(f"{args}: {seen}")
                 break
         p.send_signal(signal.SIGTERM)
-        check(f"{args}: ends {p.wait(5)} on SIGTERM", p.returncode == 0)
+        check(f"{args}: ends {p.wait(60)} on SIGTERM", p.returncode == 0)
         p.stdout.close()
     p = subprocess.Popen([lethe, "log", "--follow"], stdout=subprocess.PIPE)
     p.stdout.readline()
     p.stdout.close()
-    p.wait(5)  # nobody reads: it ends by itself
+    p.wait(60)  # nobody reads: it ends by itself
 
     # audit, checkpoint, prove, export.
     o = json.loads(expect(0, "audit", "--json"))
