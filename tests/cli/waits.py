@@ -399,6 +399,13 @@ def what_ended_by_itself_has_its_own_result():  # I-63
     same([e["outcome"] for e in log("--region", receipt["region"]) if e["type"] == "region.left"], ["exited"], receipt)
 
 
+BREAKS_WHEN_HELD = """import os, threading, time
+threading.Thread(target=lambda: open("/data/data").read(), daemon=True).start()
+while not os.path.exists("/marks/held"):
+    time.sleep(0.01)
+os.write(1, bytes(1 << 17))
+time.sleep(600)
+"""
 ASKS = """import json, os, sys
 def say(method, **params): os.write(4, (json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) + "\\n").encode())
 lines = os.fdopen(3)
@@ -414,19 +421,25 @@ sys.exit(5)
 @served
 @alone
 def what_is_left_below_leaves_the_one_above_its_result():  # I-63
-    """The sub-skill is ended at its budget and left behind; the skill that started it hears so, and ends as it likes."""
-    policy = os.path.join(DIR, "below.policy")
+    """The sub-skill is ended at its budget and left behind; the skill that started it hears so, and ends as it likes. It breaks its budget when its request is
+    held, and not at a time."""
+    policy, marks = os.path.join(DIR, "below.policy"), os.path.join(DIR, "below-marks")
+    os.mkdir(marks)
+    shown = [{"path": BELOW, "access": "read", "at": "/data"}, {"path": marks, "access": "read", "at": "/marks"}]
     with open(policy, "w", encoding="utf-8") as f:
-        json.dump({"version": 1, "files": [{"path": BELOW, "access": "read"}]}, f)
-    python_skill("below", "open('/data/data').read()\n", files=[{"path": BELOW, "access": "read", "at": "/data"}], budgets={"wall": "300ms"})
+        json.dump({"version": 1, "files": [{"path": s["path"], "access": "read"} for s in shown]}, f)
+    python_skill("below", BREAKS_WHEN_HELD, files=shown, budgets={"output": "64k"})
     python_skill("asks", ASKS, sub_skills=["below"])
     path = os.path.join(DIR, "asks.json")
-    p = subprocess.run([LETHE, "run", "--receipt", path, "--policy", policy, "--memory", "512m", "-v", BELOW + ":/data", "asks"], env=ENV, stdin=subprocess.DEVNULL,
-                       capture_output=True, timeout=120)
-    check(held_by(BELOW), p)
+    p = subprocess.Popen([LETHE, "run", "--receipt", path, "--policy", policy, "--memory", "512m", "-v", BELOW + ":/data", "-v", marks + ":/marks", "asks"], env=ENV,
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_for(lambda: held_by(BELOW) or p.poll() is not None, "the request")
+    open(marks + "/held", "w", encoding="utf-8").close()
+    out, err = p.communicate(timeout=120)
+    check(held_by(BELOW), p.returncode, out, err)
     with open(path, encoding="utf-8") as f:
         receipt = json.load(f)
-    same((p.returncode, p.stdout, receipt["outcome"]), (5, b"timed_out\n", "exited"), p, receipt)
+    same((p.returncode, out, receipt["outcome"]), (5, b"output_exceeded\n", "exited"), err, receipt)
     same(types(receipt["region"])[-1], "invocation.ended")
     below = [e["region"] for e in log("--type", "region.allocated") if e.get("parent") == receipt["region"]]
     same([types(r)[-1] for r in below], ["region.left"])
