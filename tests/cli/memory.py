@@ -146,9 +146,10 @@ def nothing_stands_after_a_breach():
     with open(schema, "w") as f:
         f.write("{}")
     same(lethe("slot", "define", "held", "--schema", schema).code, 0)
-    skill("hasty", memory=[{"scope": "default", "read": [M], "write": [M]}], writes=["held"], notes=True, budgets={"wall": "2s"})
-    r = run("hasty", "--", "import time\nlethe.write('held', 1)\nlethe.note_add('issue from_a_breach: x')\nlethe.memory_save(M, fact('falls'), id='falls', type='semantic')\ntime.sleep(60)")
-    same((r.code, r.receipt["outcome"], r.receipt["notes"], r.receipt["memory"]["discarded"]), (124, "timed_out", {"added": 1, "dropped": 1}, 1), r)
+    skill("hasty", memory=[{"scope": "default", "read": [M], "write": [M]}], writes=["held"], notes=True, budgets={"output": "64k"})
+    r = run("hasty", "--", "import os, time\nlethe.write('held', 1)\nlethe.note_add('issue from_a_breach: x')\nlethe.memory_save(M, fact('falls'), id='falls', type='semantic')\n"
+            "os.write(1, bytes(1 << 17))\ntime.sleep(60)")
+    same((r.code, r.receipt["outcome"], r.receipt["notes"], r.receipt["memory"]["discarded"]), (137, "output_exceeded", {"added": 1, "dropped": 1}, 1), r)
     same(lethe("memory", "history", M, "falls").code, 1, "it never was")
     same(lethe("slot", "get", "held").code, 1, "never written")
     same([e["type"] for e in log("--region", r.receipt["region"]) if e["type"] in ("memory.save", "memory.discarded", "slot.discarded", "run.ended")],
