@@ -2,6 +2,7 @@
 
 #include "base/left.h"
 #include "base/own.h"
+#include "base/proc.h"
 #include "base/task.h"
 
 #include <errno.h>
@@ -16,6 +17,8 @@
 
 #define STACK_BYTES (32 * 1024)
 #define DIE_MS 100 /* for a task that was killed to be gone */
+#define BUSY_MS 100
+#define BUSY_LOOKS 20 /* at a task whose time is over, and that waits for a processor */
 
 /* Memory of the task. It is given up, not given back, when the kernel does not let the task die. */
 typedef struct Aside {
@@ -97,6 +100,14 @@ static bool aside_is_over(int pidfd, int ms) {
         return poll(&p, 1, ms) > 0;
 }
 
+/* Does the task wait for a processor, and for nobody else? One that had its time of processors has none left, whatever the machine does. */
+static bool aside_is_kept_waiting(pid_t pid, uint64_t usec) {
+        enum { STATE = 0, USER = 11, SYSTEM = 12, FIELDS };
+        uint64_t f[FIELDS];
+
+        return proc_stat(pid, f, FIELDS) && f[STATE] == 'R' && (f[USER] + f[SYSTEM]) * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK) < usec;
+}
+
 static long aside_take(int fd) {
         union {
                 struct cmsghdr head;
@@ -115,6 +126,7 @@ static long aside_do_run(long (*fn)(void *job), void *job, size_t n_job, int kee
         Aside *a = calloc(1, sizeof(*a) + n_job);
         int pidfd = -1;
         pid_t pid;
+        bool over;
         long r;
 
         if (!a)
@@ -129,7 +141,10 @@ static long aside_do_run(long (*fn)(void *job), void *job, size_t n_job, int kee
                 free(a);
                 return pid;
         }
-        if (!aside_is_over(pidfd, (int)(usec / 1000)))
+        over = aside_is_over(pidfd, (int)(usec / 1000));
+        for (int i = 0; !over && i < BUSY_LOOKS && aside_is_kept_waiting(pid, usec); i++)
+                over = aside_is_over(pidfd, BUSY_MS);
+        if (!over)
                 syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
         if (!aside_is_over(pidfd, DIE_MS)) { /* the kernel waits in it: its memory stays its own */
                 left_add(pid);

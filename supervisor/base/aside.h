@@ -14,7 +14,8 @@ long aside_call(long nr, long a, long b, long c, long d, long e, long f);
 /* Runs fn with a copy of the job, which is copied back when fn has returned. fn uses no library function and no variable but its own and the job's. Its task
  * shares memory and working folder with us, and of descriptors has `keep` alone (-1: none), in a table of its own: a task that the kernel does not let die
  * (it waits for an answer that a server has read and does not give) keeps memory and nothing else. ASIDE_ALL: our own table, for calls that any signal ends.
- * Returns what fn returned, or -ETIMEDOUT after usec, or -errno. */
+ * Returns what fn returned, or -ETIMEDOUT after usec, or -errno. A task that waits for a processor then, and had less than usec of one, has two seconds more:
+ * what a busy machine delays is no answer. */
 #define ASIDE_ALL (-2)
 long aside_run(long (*fn)(void *job), void *job, size_t n_job, int keep, uint64_t usec);
 /* The same of an fn that returns a descriptor of its task, without `keep`. Returns ours, close-on-exec, or as aside_run(). */
