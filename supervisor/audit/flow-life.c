@@ -1,4 +1,5 @@
-/* Runs: CLI. The life of regions: who is above whom, what they share, and how much is recorded of each. These entries are long and many, and looked into for the few
+/* Runs: CLI. The life of regions: who is above whom, what they share, and how much is recorded of each. These entries are long and many, and looked
+ * into for the few
  * members that count. */
 #include "audit/flow-event.h"
 

@@ -35,7 +35,7 @@ typedef int (*StoreFn)(Txn *t, void *user, Diag *reterr);
 int with_store_write(const char *verb, const StoreOptions *o, StoreFn fn, void *user, int *ret_refused, Diag *reterr);
 /* EXIT_FULL or EXIT_NOT for a code of a store that failed. */
 int with_store_code(int r);
-/* Does the code of a store that failed say something about the store? Not when it could not be looked at: no room, no right, no descriptor, a wait that ended. */
+/* Does the code of a store that failed say something about the store? Not when it could not be looked at: no room, right or descriptor, a wait that ended. */
 bool with_store_is_verdict(int r);
 /* The same of the last with_store() that failed. */
 bool with_store_was_verdict(void);

@@ -200,7 +200,8 @@ bool desk_memory_is_held(const Desk *d, const char *scope, const char *kind, con
         Kind k = d->n_memory > 0 ? kind_from_name(kind) : KIND_NONE;
 
         for (size_t i = 0; i < d->n_memory; i++)
-                if (d->memory[i].version == version && d->memory[i].kind == k && strcmp(id_of(&d->memory[i]), id) == 0 && strcmp(d->memory[i].scope, scope) == 0)
+                if (d->memory[i].version == version && d->memory[i].kind == k && strcmp(id_of(&d->memory[i]), id) == 0 &&
+                    strcmp(d->memory[i].scope, scope) == 0)
                         return true;
         return false;
 }

@@ -128,10 +128,11 @@ static int anchor_useless(const Store *s, const char *path, const char *why, Dia
         return 0;
 }
 
-/* It was not read, and nothing is known of it: what is lacking may be there again in a moment, and one that Lethe keeps by itself would be made anew, behind what
- * it had seen. */
+/* The anchor was not read, and nothing is known of it. It may be readable again in a moment. Lethe's own anchor would be made anew, behind what the old one had
+ * seen. */
 static bool anchor_may_be_good(int r) {
-        return r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -EINTR || (anchor_said() && r < 0 && r != -EISDIR && r != -ELOOP && r != -ENXIO && r != -EFBIG);
+        return r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -EINTR ||
+               (anchor_said() && r < 0 && r != -EISDIR && r != -ELOOP && r != -ENXIO && r != -EFBIG);
 }
 
 /* Does the store have all that the anchor saw? Returns 0, STORE_E_*, -errno; *ret_late: and more. */

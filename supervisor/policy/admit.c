@@ -22,7 +22,8 @@ const WipeRate wipe_rate_unknown = {.first = 1900, .first_large = 1900, .pass = 
 uint64_t admit_predict(const WipeRate *rate, uint64_t bytes, Discipline d, unsigned passes, uint64_t processes) {
         const uint64_t fixed = ADMIT_FIXED_USEC + (d == DISCIPLINE_MULTIPASS ? ADMIT_REFILL_USEC : 0) + processes * ADMIT_PROCESS_USEC;
         const uint64_t slow = MIN(bytes, processes * ADMIT_LARGE), more = passes > 1 ? passes - 1 : 0;
-        const uint64_t nsec = slow / ADMIT_PAGE * (rate->first + more * rate->pass) + (bytes - slow) / ADMIT_PAGE * (rate->first_large + more * rate->pass_large);
+        const uint64_t nsec = slow / ADMIT_PAGE * (rate->first + more * rate->pass) +
+                              (bytes - slow) / ADMIT_PAGE * (rate->first_large + more * rate->pass_large);
 
         return d == DISCIPLINE_NONE ? fixed : fixed + nsec * ADMIT_TENTHS / 10000;
 }

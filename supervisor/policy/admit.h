@@ -25,7 +25,8 @@ uint64_t admit_predict(const WipeRate *rate, uint64_t bytes, Discipline d, unsig
 int admit(Grant *g, const WipeRate *rate, uint64_t above_usec, Diag *reterr);
 /* How much longer a region takes than its memory would by the discipline of the one above, of whose memory it is a part. */
 uint64_t admit_beyond(const WipeRate *rate, const Grant *g, const Grant *above);
-/* All that lives below a region takes so much beyond what was predicted for that region, and still fits its bound. Returns 0, or GRANT_E_BOUNDS with the numbers. */
+/* All that lives below a region takes so much beyond what was predicted for that region, and still fits its bound. Returns 0, or GRANT_E_BOUNDS with the
+ * numbers. */
 int admit_together(const Grant *above, uint64_t beyond_usec, Diag *reterr);
 /* Of the bound, what release callbacks have together. */
 uint64_t admit_callbacks_usec(const Grant *g);

@@ -16,7 +16,7 @@ typedef struct Gate {
         GatePage *page;   /* mapped with the first write that can have it; NULL: not yet */
         bool none;        /* LMDB's own lock has to do */
         char comm[16];    /* of this process, as /proc/PID/comm has it */
-        int stuck_pid;    /* the holder that was given up, and since when it had the gate: nobody of this process waits for that one again while it is stopped */
+        int stuck_pid;    /* the holder that was given up, and since when it had the gate: this process waits for it no more while it is stopped */
         uint64_t stuck_since;
         _Atomic bool hurry; /* the store is about to be closed */
 } Gate;

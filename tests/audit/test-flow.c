@@ -28,7 +28,8 @@ static json_t *json_of(const char *text) {
 }
 
 /* callback: NULL, or the entry of the region above. */
-static void begin(Txn *t, const char *id, const char *parent, const char *callback, const char *skill, const char *grant, const char *reads, const char *writes) {
+static void begin(Txn *t, const char *id, const char *parent, const char *callback, const char *skill, const char *grant, const char *reads,
+                  const char *writes) {
         _cleanup_json_ json_t *g = json_of(grant);
         const char *r[] = {reads, NULL}, *w[] = {writes, NULL};
         Diag d = {0};

@@ -91,7 +91,8 @@ Test(admit, what_nobody_declared_is_as_long_as_it_takes) {
 
 /* A region of 64 MiB, and below it regions of a part of that. */
 Test(admit, what_lives_below_a_region_is_a_part_of_its_end) {
-        Grant above = grant(64 * MIB, 64, DISCIPLINE_ZERO, 1, 0), same = grant(32 * MIB, 32, DISCIPLINE_ZERO, 1, 0), often = grant(32 * MIB, 32, DISCIPLINE_MULTIPASS, 16, 0);
+        Grant above = grant(64 * MIB, 64, DISCIPLINE_ZERO, 1, 0), same = grant(32 * MIB, 32, DISCIPLINE_ZERO, 1, 0);
+        Grant often = grant(32 * MIB, 32, DISCIPLINE_MULTIPASS, 16, 0);
         uint64_t beyond;
         Diag d = {0};
 
