@@ -48,9 +48,9 @@ int redo_write(Txn *t, const RedoKeys *keys);
 /* Of the transaction whose record is in the file, as it says; 0: none. Nearly always this one read is all: that transaction was committed. */
 #define REDO_NUMBER_DAMAGED UINT64_MAX /* there is a header, and it is not as it was written */
 uint64_t redo_number(const Store *s);
-/* Takes out the record of a transaction that was committed, so that it counts for no state any more. A record with a damaged header says no number: it goes when
- * t commits, or when it is of no use for the state that t sees. The caller has LMDB's lock by t; the disk is not waited for. Returns 0, or -errno: the record then
- * stays until the next one is written over it. */
+/* Takes out the record of a transaction that was committed, so that it counts for no state any more. A record with a damaged header says no number: it goes
+ * when t commits, or when it is of no use for the state that t sees. The caller has LMDB's lock by t. The disk is not waited for. Returns 0, or -errno:
+ * the record then stays until the next one is written over it. */
 int redo_forget(Store *s, MDB_txn *t, bool commits);
 /* Does the record hold together, is it of transaction number `next`, and does it follow the state that t sees? Returns 1, 0 or -errno. */
 int redo_is_left(Store *s, MDB_txn *t, uint64_t next);

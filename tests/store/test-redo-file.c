@@ -99,8 +99,8 @@ static bool redo_is_wiped(StoreFixture *f) {
         return memcmp(now.redo, (char[8]){0}, 8) == 0;
 }
 
-// A damaged header says no number of a transaction. It does not stay for ever, where each reader would look at it with the writers' lock. It goes at once when it
-// is not of the state that is there, and else with the next commit: everybody who comes before that is told.
+// A damaged header says no number of a transaction. It does not stay for ever, where each reader would look at it with the writers' lock. It goes at once when
+// it is not of the state that is there, and else with the next commit: everybody who comes before that is told.
 Test(redo_file, damaged_header_goes) {
         _cleanup_image_ Image committed = {}, left = {};
         _cleanup_store_fixture_ StoreFixture f;
