@@ -41,6 +41,7 @@ enum {
 #define ENTRY_PRESENT (1ULL << 63)
 #define ENTRY_SWAPPED (1ULL << 62)
 #define ENTRY_FILE (1ULL << 61)
+#define ENTRY_GUARD (1ULL << 58) /* Linux 6.15, as are guard pages of shared memory */
 #define ENTRY_EXCLUSIVE (1ULL << 56)
 #define ENTRY_FRAME ((1ULL << 55) - 1)
 
@@ -464,6 +465,7 @@ int scan_shared(Scan *s, const Area *a, Runs *runs, Runs *absent) {
         uint64_t entries[WINDOW];
         int e = 0;
 
+        s->guarded = false;
         for (uint64_t at = a->start; e == 0 && at < a->end;) {
                 uint64_t n = (a->end - at) / SCAN_PAGE < WINDOW ? (a->end - at) / SCAN_PAGE : WINDOW;
 
@@ -471,6 +473,7 @@ int scan_shared(Scan *s, const Area *a, Runs *runs, Runs *absent) {
                 for (uint64_t i = 0; e == 0 && i < n; i++, at += SCAN_PAGE) {
                         Runs *to = entries[i] & ENTRY_PRESENT ? runs : absent;
 
+                        s->guarded |= (entries[i] & ENTRY_GUARD) != 0;
                         if (to)
                                 e = runs_add(to, at, at + SCAN_PAGE);
                 }

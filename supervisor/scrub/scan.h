@@ -58,6 +58,7 @@ typedef struct Scan {
         Runs odd;         /* neither there nor in swap, because there is none: marks, and pages on the move */
         uint64_t addresses; /* where those of a process end: 0 until it was found out */
         bool opened, plain, no_ioctl, asked_swap, no_swap;
+        bool guarded; /* the last scan_shared() saw guard pages (MADV_GUARD_INSTALL) */
         const char *below; /* borrowed; NULL: none */
         uint64_t *beats;   /* borrowed; grows while a scan goes on. NULL: nobody asks */
 } Scan;

@@ -179,6 +179,19 @@ void way_marks(int n) {
         madvise(p, MB, MADV_FREE);
 }
 
+/* Shared memory: half of each window of a fault was never touched, the other half has secrets, and no fault maps what is behind guard pages. */
+void way_guarded(int n) {
+        char *p = mmap(NULL, MB + 16 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+        if (p == MAP_FAILED)
+                _exit(90);
+        p += 16 * PAGE - (uintptr_t)p % (16 * PAGE); /* a window begins here */
+        for (size_t i = 0; i < MB; i += 16 * PAGE) {
+                plant(p + i + 8 * PAGE, 8 * PAGE);
+                madvise(p + i + 8 * PAGE, 8 * PAGE, 102);
+        }
+}
+
 /* Two processes have a megabyte in common and give it back at one moment, forty times: by munmap, madvise, the end or execve of the one of them. */
 void way_together(int how) {
         volatile int *step = (int *)shared(PAGE);

@@ -437,7 +437,7 @@ const Way ways[] = {
         {"thread-queue", way_thread_queue}, {"thread-waiting", way_thread_waiting}, {"leader-gone", way_leader_gone},
         {"sent-urgent", way_sent_urgent}, {"read-urgent", way_read_urgent}, {"call", way_call}, {"together", way_together}, {"call-socket", way_call_socket}, {"one-page", way_one_page}, {"one-page-file", way_one_page_file},
         {"sockets", way_sockets}, {"behind", way_behind}, {"behind-empty", way_behind_empty}, {"many-deleted", way_many_deleted}, {"locked", way_locked},
-        {"path-only", way_path_only}, {"sealed", way_sealed}, {"doubled", way_doubled}, {"private-page", way_private_page}, {"pages", way_pages}, {"marks", way_marks},
+        {"path-only", way_path_only}, {"sealed", way_sealed}, {"doubled", way_doubled}, {"private-page", way_private_page}, {"pages", way_pages}, {"marks", way_marks}, {"guarded", way_guarded},
 };
 
 const char *self, *argument = "";

@@ -84,3 +84,4 @@ void way_doubled(int n);
 void way_private_page(int n);
 void way_pages(int n);
 void way_marks(int n);
+void way_guarded(int n);

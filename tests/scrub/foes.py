@@ -39,6 +39,18 @@ if O.tier not in TIERS:
 FOE = os.path.join(os.path.abspath(O.build), "tests", "scrub", "foe")
 ROOTLESS, LANDLOCK = not ROOT, O.tier == "landlock"
 MB = 1 << 20
+
+
+def has_guards():
+    """Of shared memory, since Linux 6.15."""
+    try:
+        mmap.mmap(-1, MB).madvise(102)
+    except OSError:
+        return False
+    return True
+
+
+GUARDS = ROOTLESS and has_guards()
 CLEARED = ("cleared", "cleared_early", "cleared_kernel")
 os.chmod(DIR, 0o711)
 WITNESS = os.path.join(DIR, "witness")
@@ -195,6 +207,8 @@ foe("sealed-memory", "sealed", least=2 * MB)
 foe("doubled-memory", "doubled", 0, least=MB)
 foe("doubled-and-moved", "doubled", 1, least=MB)
 foe("guarded-pages", "marks", least=MB // 2)
+foe("guarded-shared", "guarded", 0, least=0 if GUARDS else MB // 2, user_misses=["denied"] if GUARDS else None)
+foe("guarded-shared-early", "guarded", 0, more=("--discipline", "multipass"), least=0 if GUARDS else MB // 2, user_misses=["denied"] if GUARDS else None)
 # What ends in a way that is hard to catch.
 foe("storm", "storm", 300, outcome=CANCELLED + ("pids_exceeded",), ends=TERM, least=MB, unstopped=True)
 foe("threads-end", "threads", 60, least=60 * 64 * 4096, registers=True)

@@ -107,6 +107,8 @@ int holes_look(Guard *g, const Area *a, const Runs *absent, Runs *ret_present) {
 
         if (absent->bytes / window > MADE_MAX / LOOKS / SCAN_PAGE || !holes_none_swapped())
                 return -EOPNOTSUPP;
+        if (g->scan.guarded) /* no fault maps the page of the object behind such a one, and nobody can write it through this process */
+                return -EFAULT;
         for (size_t i = 0; r == 0 && i < LOOKS; i++) {
                 r = holes_read(g, i == 0 ? absent : &hidden[i - 1], window, &empty[i], &read[i]);
                 if (r == 0)
