@@ -18,7 +18,7 @@
 
 #define PROC_PAGE 4096
 #define PROC_VSIZE 20 /* of proc_stat(): addresses in use */
-#define PROC_AREAS_FREE 1024 /* of a process, which no program notices: 256 KiB */
+#define PROC_AREAS_FREE (256ULL << 10) /* bytes of a process, which no program notices: 1,024 areas of one that no other process made */
 #define PROC_AREAS_MAX 65536 /* vm.max_map_count, where nobody raised it */
 #define PROC_AREA_BYTES 192
 #define PROC_AREA_LINK_BYTES 64
@@ -95,12 +95,13 @@ static int look_at_tables(ProcTree *t, pid_t pid, uint64_t threads) {
 
 /* Areas of address space are the kernel's memory: each one has an entry, and another one for each process above that it was forked from. */
 static uint64_t look_at_areas(pid_t teller, uint64_t vsize, unsigned depth) {
+        const uint64_t each = PROC_AREA_BYTES + PROC_AREA_LINK_BYTES * (uint64_t)depth;
         uint64_t n = 0, most = PROC_AREAS_MAX;
         char path[64], text[16384];
         ssize_t k;
         int fd;
 
-        if (vsize / PROC_PAGE < PROC_AREAS_FREE)
+        if (vsize / PROC_PAGE * each < PROC_AREAS_FREE)
                 return 0;
         snprintf(path, sizeof(path), "/proc/%d/maps", (int)teller);
         fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -109,7 +110,7 @@ static uint64_t look_at_areas(pid_t teller, uint64_t vsize, unsigned depth) {
                         n++;
         if (fd >= 0)
                 close(fd);
-        return n > PROC_AREAS_FREE ? (n - PROC_AREAS_FREE) * (PROC_AREA_BYTES + PROC_AREA_LINK_BYTES * (uint64_t)depth) : 0;
+        return n * each > PROC_AREAS_FREE ? n * each - PROC_AREAS_FREE : 0;
 }
 
 /* How far the kernel's number of a process's pages can be from the truth, in bytes: before 6.17 each processor keeps some to itself. */
@@ -290,7 +291,8 @@ int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
         t->tasks = t->resident_bytes = t->processes = t->table_bytes = t->most_anon_bytes = t->shmem_bytes = t->all_data_bytes = t->most_fds = t->all_fds = 0;
         if (look & PROC_LOOK_AREAS)
                 t->areas_bytes = 0;
-        forget_gone(t);
+        if (look & PROC_LOOK_CPU) /* a walk without sees nobody's time, and so nobody alive */
+                forget_gone(t);
         e = add_children(root, &list, &n, &room);
         generation = n; /* the list has one generation behind the other */
         for (size_t i = 0; e == 0 && i < n; i++) {

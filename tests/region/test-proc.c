@@ -130,6 +130,38 @@ static int keeps_cpu_time(void *arg) {
         return 0;
 }
 
+/* A look at something else, between two at processor time, changes nothing of it. The child uses none meanwhile. */
+static int other_looks_leave_cpu_time(void *arg) {
+        ProcTree t = {};
+        uint64_t before;
+        int p[2];
+        char c;
+        pid_t pid;
+
+        child_check(pipe(p) == 0);
+        pid = fork();
+        child_check(pid >= 0);
+        if (pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                burn(200000);
+                if (write(p[1], "x", 1) == 1)
+                        pause();
+                _exit(0);
+        }
+        child_check(read(p[0], &c, 1) == 1 && kill(pid, SIGSTOP) == 0 && waitpid(pid, NULL, WUNTRACED) == pid);
+        child_check(proc_tree_walk(&t, getpid(), PROC_LOOK_CPU) == 0 && t.cpu_usec >= 100000);
+        before = t.cpu_usec;
+        for (int i = 0; i < 8; i++) {
+                child_check(proc_tree_walk(&t, getpid(), PROC_LOOK_TASKS | PROC_LOOK_MEMORY) == 0);
+                child_check(proc_tree_walk(&t, getpid(), PROC_LOOK_CPU) == 0);
+        }
+        child_check(t.cpu_usec == before);
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        proc_tree_deinit(&t);
+        return 0;
+}
+
 static void end_holders(size_t n, const pid_t *v) {
         for (size_t i = 0; i < n; i++)
                 child_check(kill(v[i], SIGKILL) == 0 && waitpid(v[i], NULL, 0) == v[i]);
@@ -280,6 +312,10 @@ Test(region_proc, counts_shared_pages_once) {
 Test(region_proc, sees_the_tree) {
         child_assert_ok(sees_the_tree, NULL);
 }
+Test(region_proc, other_looks_leave_cpu_time) { // I-24
+        child_assert_ok(other_looks_leave_cpu_time, NULL);
+}
+
 Test(region_proc, keeps_cpu_time) {
         child_assert_ok(keeps_cpu_time, NULL);
 }
