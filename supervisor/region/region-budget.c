@@ -172,13 +172,22 @@ static void look_queues(RegionBudget *b, bool slow) {
                 b->queues.bytes = 0;
 }
 
-/* Sockets that the group counts apart from memory, and those that were made for the region, which it does not count. */
+/* A datagram is as long as its program likes before it is sent. Where the descriptors cannot make a quarter of the memory there is no look. */
+static uint64_t look_datagrams(RegionBudget *b) {
+        return b->grant->network == NETWORK_HOST && b->tree.all_fds * queues_each_most() > budget_own_memory(b) / 4 ?
+                       queues_datagrams(&b->queues, b->worker, b->guard) :
+                       0;
+}
+
+/* Sockets that the group counts apart from memory, those that were made for the region, and datagrams that were begun, which it does not count. */
 static Breach look_sockets(RegionBudget *b, bool slow) {
         uint64_t made, held;
 
-        if (b->cgroup->memory && slow)
+        if (b->cgroup->memory && slow) {
                 region_connected_look(&b->connected, &b->queues, b->worker, b->guard);
-        made = b->cgroup->memory ? region_connected_bytes(&b->connected) : 0;
+                b->datagram_bytes = look_datagrams(b);
+        }
+        made = b->cgroup->memory ? region_connected_bytes(&b->connected) + b->datagram_bytes : 0;
         if (region_cgroup_with_sockets(b->cgroup, &held) < 0 && (made == 0 || region_cgroup_memory_kept(b->cgroup, &held) < 0))
                 return budget_no_breach;
         held += made;

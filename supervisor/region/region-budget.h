@@ -52,6 +52,7 @@ struct RegionBudget {
         uint64_t waiting_bytes;      /* in connections that nobody accepted, when last looked at */
         RegionConnected connected;   /* connections that were made for the region */
         uint64_t connected_bytes;    /* in those that the region has closed, when last looked at; where no control group bounds memory */
+        uint64_t datagram_bytes;     /* of UDP sockets, still to be sent, when last looked at; where a control group bounds memory */
         uint64_t scratch_now;        /* bytes in use when last looked at */
         uint64_t scratch_names;      /* memory of the kernel for files of the scratch, whatever is in them; 0 where it is a folder of the host's */
         uint64_t scratch_base;       /* use before the program started: its folders */

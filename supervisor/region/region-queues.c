@@ -54,6 +54,7 @@ typedef struct QueuesSeen {
         Guard *guard; /* borrowed */
         QueuesSocket *sockets; /* borrowed: what queues_sockets() looks for */
         size_t n_sockets;
+        uint64_t unsent;    /* bytes of datagrams that were begun (MSG_MORE), in sockets of the internet's families */
         bool busy;
         bool beyond; /* there may be more than was looked at */
 } QueuesSeen;
@@ -69,6 +70,24 @@ static uint64_t queues_inode(const char *name) {
         const char *number = strchr(name, '[');
 
         return number && (strncmp(name, "pipe:", 5) == 0 || strncmp(name, "socket:", 7) == 0) ? strtoull(number + 1, NULL, 10) : 0;
+}
+
+#define QUEUES_NAMED (1ULL << 63) /* pipes with a name have the numbers of another file system */
+
+/* A pipe with a name, through a link of /proc. 0 for all else. */
+static uint64_t queues_named(const char *link, const char *name) {
+        struct statx st;
+
+        if (strncmp(name, "anon_inode:", 11) == 0 || strncmp(name, "/proc/", 6) == 0 ||
+            statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &st) < 0 || !S_ISFIFO(st.stx_mode))
+                return 0;
+        return st.stx_ino | QUEUES_NAMED;
+}
+
+static uint64_t queues_inode_of(const char *link, const char *name) {
+        uint64_t inode = queues_inode(name);
+
+        return inode != 0 ? inode : queues_named(link, name);
 }
 
 /* The default, where the kernel does not say. */
@@ -215,19 +234,20 @@ static bool queues_file(QueuesSeen *seen, const char *link, const char *name) {
         return true;
 }
 
-static uint64_t queues_one(QueuesSeen *seen, int fd, const char *name, unsigned depth);
+static uint64_t queues_one(QueuesSeen *seen, int fd, uint64_t inode, bool pipe, unsigned depth);
 
 /* fd is a copy of a descriptor that still lies in a socket; it is closed. */
 static uint64_t queues_sent_one(QueuesSeen *seen, int fd, unsigned depth) {
         char link[64], name[PATH_MAX];
-        uint64_t sum;
+        uint64_t sum, inode;
         ssize_t n;
 
         snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
         n = readlink(link, name, sizeof(name) - 1);
         name[MAX(n, (ssize_t)0)] = 0;
         queues_file(seen, link, name);
-        sum = queues_one(seen, fd, name, depth) + (queues_inode(name) == 0 ? opens_bytes(&seen->look->opens, link, name) : 0);
+        inode = queues_inode_of(link, name);
+        sum = inode != 0 ? queues_one(seen, fd, inode, *name != 's', depth) : opens_bytes(&seen->look->opens, link, name);
         if (strcmp(name, QUEUES_EPOLL) == 0)
                 sum += opens_watched(&seen->look->opens, getpid(), &fd, 1, 0, QUEUES_WATCHED_MAX, QUEUES_WATCHED_MAX);
         close(fd);
@@ -306,6 +326,17 @@ static uint64_t queues_sent(QueuesSeen *seen, int fd, uint64_t lie, bool datagra
         return sum + (lie > found ? (lie - found) * queues_each_most() : 0);
 }
 
+/* No control group counts what such a socket has to send. */
+static uint64_t queues_unsent(int fd) {
+        uint32_t charged[SK_MEMINFO_VARS] = {};
+        socklen_t n = sizeof(charged);
+        int family = queues_option(fd, SO_DOMAIN);
+
+        if ((family != AF_INET && family != AF_INET6) || queues_option(fd, SO_TYPE) != SOCK_DGRAM || getsockopt(fd, SOL_SOCKET, SO_MEMINFO, charged, &n) < 0)
+                return 0;
+        return charged[SK_MEMINFO_WMEM_ALLOC];
+}
+
 static void queues_is_sought(QueuesSeen *seen, int fd, uint64_t inode) {
         for (size_t i = 0; i < seen->n_sockets; i++)
                 if (seen->sockets[i].inode == inode) {
@@ -314,10 +345,10 @@ static void queues_is_sought(QueuesSeen *seen, int fd, uint64_t inode) {
                 }
 }
 
-/* fd is a copy; name: what its link says. */
-static uint64_t queues_one(QueuesSeen *seen, int fd, const char *name, unsigned depth) {
-        uint64_t inode = queues_inode(name), lie;
-        bool pipe = *name == 'p', datagrams;
+/* fd is a copy of a pipe's descriptor, or of a socket's. */
+static uint64_t queues_one(QueuesSeen *seen, int fd, uint64_t inode, bool pipe, unsigned depth) {
+        uint64_t lie;
+        bool datagrams;
 
         if (pipe && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY) {
                 queues_new(&seen->written, inode);
@@ -326,6 +357,7 @@ static uint64_t queues_one(QueuesSeen *seen, int fd, const char *name, unsigned 
         if (!queues_new(&seen->counted, inode))
                 return 0;
         queues_is_sought(seen, fd, inode);
+        seen->unsent += pipe ? 0 : queues_unsent(fd);
         lie = pipe ? 0 : queues_lie_in(fd);
         datagrams = !pipe && queues_is_datagram(fd);
         return (pipe || queues_option(fd, SO_DOMAIN) == AF_UNIX ? QUEUES_PIPE : QUEUES_INET) + queues_of(fd, pipe) +
@@ -369,7 +401,7 @@ static uint64_t queues_at(pid_t tid, QueuesSeen *seen) {
                 n = readlink(link, name, sizeof(name) - 1);
                 name[MAX(n, (ssize_t)0)] = 0;
                 all++;
-                inode = queues_inode(name);
+                inode = queues_inode_of(link, name);
                 if (inode == 0)
                         sum += opens_bytes(&seen->look->opens, link, name);
                 if (strcmp(name, "anon_inode:inotify") == 0)
@@ -387,7 +419,7 @@ static uint64_t queues_at(pid_t tid, QueuesSeen *seen) {
                 seen->beyond |= copy == -EMFILE || copy == -ENFILE || copy == -ENOMEM;
                 if (copy < 0)
                         continue;
-                sum += queues_one(seen, copy, name, 0);
+                sum += queues_one(seen, copy, inode, *name != 's', 0);
                 close(copy);
         }
         if (d)
@@ -458,6 +490,13 @@ bool queues_sockets(QueuesLook *l, pid_t root, Guard *guard, QueuesSocket *v, si
 
         queues_walk(root, &seen);
         return !seen.busy && !seen.beyond;
+}
+
+uint64_t queues_datagrams(QueuesLook *l, pid_t root, Guard *guard) {
+        QueuesSeen seen = {.look = l, .guard = guard};
+
+        queues_walk(root, &seen);
+        return seen.unsent;
 }
 
 uint64_t queues_unnamed(QueuesLook *l, pid_t root, int scratch, Guard *guard) {

@@ -33,6 +33,8 @@ typedef struct QueuesSocket {
 } QueuesSocket;
 /* Looks for these sockets alone, where queues_update() looks. Returns whether all was looked at: else one that was not seen may be there. */
 bool queues_sockets(QueuesLook *l, pid_t root, Guard *guard, QueuesSocket *v, size_t n);
+/* Bytes that UDP sockets have still to send, which no control group counts, where queues_update() looks. */
+uint64_t queues_datagrams(QueuesLook *l, pid_t root, Guard *guard);
 /* Bytes of files of the scratch, a folder of the host's, that have no name any more and that these processes have: open, mapped, or in sockets, sent and not
  * taken. scratch: its descriptor. */
 uint64_t queues_unnamed(QueuesLook *l, pid_t root, int scratch, Guard *guard);
