@@ -18,6 +18,8 @@
 
 #define PROC_PAGE 4096
 #define PROC_VSIZE 20 /* of proc_stat(): addresses in use */
+#define PROC_BORN 19
+#define PROC_STACK 25 /* where the stack began: no two images that were executed have it in common, and a fork keeps it */
 #define PROC_AREAS_FREE (256ULL << 10) /* bytes of a process, which no program notices: 1,024 areas of one that no other process made */
 #define PROC_AREAS_MAX 65536 /* vm.max_map_count, where nobody raised it */
 #define PROC_AREA_BYTES 192
@@ -93,9 +95,35 @@ static int look_at_tables(ProcTree *t, pid_t pid, uint64_t threads) {
         return e;
 }
 
-/* Areas of address space are the kernel's memory: each one has an entry, and another one for each process above that it was forked from. */
-static uint64_t look_at_areas(pid_t teller, uint64_t vsize, unsigned depth) {
-        const uint64_t each = PROC_AREA_BYTES + PROC_AREA_LINK_BYTES * (uint64_t)depth;
+/* A process whose areas are to be counted. */
+typedef struct ProcAreas {
+        pid_t pid, teller;
+        uint64_t vsize, born, stack;
+        unsigned depth;
+        size_t first; /* the place of its ancestor below the region's first process */
+} ProcAreas;
+
+typedef struct ProcAreasList {
+        ProcAreas *v; /* owned */
+        size_t n, room;
+} ProcAreasList;
+
+static bool areas_is_older(const ProcAreas *a, const ProcAreas *than) {
+        return a->stack == than->stack && (a->born < than->born || (a->born == than->born && a->pid < than->pid));
+}
+
+/* The region's first process takes the child of one that has ended. Which processes that was forked from nobody tells: older ones with the same image. */
+static uint64_t areas_links(const ProcAreasList *l, const ProcAreas *a) {
+        uint64_t links = a->depth;
+
+        for (size_t i = 0; i < l->n; i++)
+                links += areas_is_older(&l->v[i], &l->v[a->first]);
+        return links;
+}
+
+/* Areas of address space are the kernel's memory: each one has an entry, and another one for each process that it was forked from. */
+static uint64_t look_at_areas(pid_t teller, uint64_t vsize, uint64_t links) {
+        const uint64_t each = PROC_AREA_BYTES + PROC_AREA_LINK_BYTES * links;
         uint64_t n = 0, most = PROC_AREAS_MAX;
         char path[64], text[16384];
         ssize_t k;
@@ -140,8 +168,8 @@ static bool has_memory_of(pid_t teller, pid_t parent) {
         return syscall(SYS_kcmp, teller, parent, KCMP_VM, 0UL, 0UL) == 0;
 }
 
-static int look_at(ProcTree *t, pid_t pid, unsigned depth, unsigned look) {
-        uint64_t f[PROC_VSIZE + 1];
+static int look_at(ProcTree *t, pid_t pid, unsigned look, ProcAreas *ret_areas) {
+        uint64_t f[PROC_STACK + 1];
         char path[64], text[4096];
         pid_t teller = pid;
         bool counted;
@@ -152,9 +180,11 @@ static int look_at(ProcTree *t, pid_t pid, unsigned depth, unsigned look) {
         t->tasks += MAX(f[17], UINT64_C(1));
         /* With the first thread gone, only another one tells of the memory. */
         if (f[17] > 1 && f[PROC_VSIZE] == 0 && (teller = tables_teller(pid)) > 0) {
-                uint64_t again[PROC_VSIZE + 1];
+                uint64_t again[PROC_STACK + 1];
+                bool told = proc_stat(teller, again, ARRAY_SIZE(again));
 
-                f[PROC_VSIZE] = proc_stat(teller, again, ARRAY_SIZE(again)) ? again[PROC_VSIZE] : 0;
+                f[PROC_VSIZE] = told ? again[PROC_VSIZE] : 0;
+                f[PROC_STACK] = told ? again[PROC_STACK] : 0;
         }
         if (look & PROC_LOOK_CPU) {
                 ProcEntry *p = tree_entry(t, pid, f[19]);
@@ -166,8 +196,13 @@ static int look_at(ProcTree *t, pid_t pid, unsigned depth, unsigned look) {
                 p->alive = true;
         }
         counted = look & (PROC_LOOK_AREAS | PROC_LOOK_MEMORY) && f[PROC_VSIZE] > 0 && has_memory_of(teller, (pid_t)f[1]);
-        if (look & PROC_LOOK_AREAS && !counted)
-                t->areas_bytes += look_at_areas(teller, f[PROC_VSIZE], depth);
+        if (look & PROC_LOOK_AREAS && !counted) {
+                ret_areas->pid = pid;
+                ret_areas->teller = teller;
+                ret_areas->vsize = f[PROC_VSIZE];
+                ret_areas->born = f[PROC_BORN];
+                ret_areas->stack = f[PROC_STACK];
+        }
         if (look & PROC_LOOK_MEMORY && !counted) {
                 uint64_t shared = 0, mapped = 0;
 
@@ -282,10 +317,26 @@ int proc_tree_list(pid_t root, pid_t **ret, size_t *ret_n) {
         return 0;
 }
 
+/* Room for places below n, which are empty so far. */
+static int areas_grow(ProcAreasList *l, size_t n) {
+        if (n > l->room) {
+                ProcAreas *v = reallocarray(l->v, n * 2, sizeof(*v));
+
+                if (!v)
+                        return -ENOMEM;
+                l->v = v;
+                l->room = n * 2;
+        }
+        if (n > l->n)
+                memset(&l->v[l->n], 0, (n - l->n) * sizeof(*l->v));
+        l->n = n;
+        return 0;
+}
+
 int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
         _cleanup_free_ pid_t *list = NULL;
-        size_t n = 0, room = 0, generation;
-        unsigned depth = 1;
+        ProcAreasList areas = {};
+        size_t n = 0, room = 0, before;
         int e;
 
         t->tasks = t->resident_bytes = t->processes = t->table_bytes = t->most_anon_bytes = t->shmem_bytes = t->all_data_bytes = t->most_fds = t->all_fds = 0;
@@ -294,16 +345,28 @@ int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
         if (look & PROC_LOOK_CPU) /* a walk without sees nobody's time, and so nobody alive */
                 forget_gone(t);
         e = add_children(root, &list, &n, &room);
-        generation = n; /* the list has one generation behind the other */
+        if (e == 0)
+                e = areas_grow(&areas, n);
         for (size_t i = 0; e == 0 && i < n; i++) {
-                if (i == generation) {
-                        generation = n;
-                        depth++;
+                if (areas.v[i].depth == 0) {
+                        areas.v[i].depth = 1;
+                        areas.v[i].first = i;
                 }
-                e = look_at(t, list[i], depth, look);
+                e = look_at(t, list[i], look, &areas.v[i]);
+                before = n;
                 if (e == 0)
                         e = add_children(list[i], &list, &n, &room);
+                if (e == 0)
+                        e = areas_grow(&areas, n);
+                for (size_t k = before; e == 0 && k < n; k++) {
+                        areas.v[k].depth = areas.v[i].depth + 1;
+                        areas.v[k].first = areas.v[i].first;
+                }
         }
+        for (size_t i = 0; e == 0 && i < n; i++)
+                if (areas.v[i].vsize > 0)
+                        t->areas_bytes += look_at_areas(areas.v[i].teller, areas.v[i].vsize, areas_links(&areas, &areas.v[i]));
+        free(areas.v);
         if (e < 0)
                 return e;
         if (look & PROC_LOOK_CPU) {

@@ -233,6 +233,7 @@ MUTATIONS = [
              "mem-chain", "--as user"),
     Mutation("an area's links count from the first area on", [("supervisor/region/region-proc.c", "n * each > PROC_AREAS_FREE ? n * each - PROC_AREAS_FREE : 0",
              "n > 1024 ? (n - 1024) * each : 0")], "mem-chain-many", "--as user"),
+    Mutation("an orphan's areas have links, too", [("supervisor/region/region-proc.c", "links += areas_is_older(&l->v[i], &l->v[a->first]);", "links += 0 * areas_is_older(&l->v[i], &l->v[a->first]);")], "mem-chain-orphans", "--as user"),
     Mutation("pipes with names are memory", [first_line("supervisor/region/region-queues.c", "static uint64_t queues_named(const char *link, const char *name)",
              "        return 0;")], "mem-fifos", "--as user"),
     Mutation("names of the scratch are memory", [(BUDGET, " + b->scratch_names", "")], "mem-names", "--as user"),

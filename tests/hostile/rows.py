@@ -276,6 +276,8 @@ BUDGETS = [
     Row("mem-areas", "I-66", "3 12000 5000", opts="--memory 4m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="3 12000"),
     Row("mem-chain", "I-66", "8 1500 5000", opts="--memory 12m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="8 1500"),
     Row("mem-chain-many", "I-66", "40 480 5000", program="mem-chain", opts="--memory 32m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="20 480"),
+    Row("mem-chain-orphans", "I-66", "20 1500 5000 orphans", program="mem-chain", opts="--memory 32m", outcome="out_of_region", limiting="memory", who=(USER,),
+        control_args="8 480 0 orphans"),
     Row("mem-fifos", "I-66", "4 100 5000", opts="--memory 8m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="1 40"),
     Row("mem-epoll", "I-66", "3 12000 5000", opts="--memory 4m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="3 12000"),
     Row("mem-epoll-numbers", "I-66", "4 12000 5000", opts="--memory 4m", outcome="out_of_region", limiting="memory", who=(USER,), control_args="4 12000"),
