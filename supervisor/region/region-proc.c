@@ -288,12 +288,12 @@ static void sum_cpu(ProcTree *t) {
         t->cpu_usec = MAX(t->cpu_usec, MAX(seen, living));
 }
 
-/* A process that the last walk did not find any more keeps nothing but its time. */
+/* A process that is no more keeps nothing but its time. The kernel's list of children can leave one out while others end. */
 static void forget_gone(ProcTree *t) {
         size_t n = 0;
 
         for (size_t i = 0; i < t->n; i++) {
-                if (!t->v[i].alive) {
+                if (!t->v[i].alive && proc_start_ticks(t->v[i].pid) != t->v[i].start_ticks) {
                         t->gone_cpu_usec += t->v[i].cpu_usec;
                         continue;
                 }

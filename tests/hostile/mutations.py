@@ -201,6 +201,8 @@ MUTATIONS = [
              "                b->datagram_bytes = look_datagrams(b);\n", "")], "mem-datagrams"),
     Mutation("processor time counts once, whatever else is looked at", [("supervisor/region/region-proc.c", "        if (look & PROC_LOOK_CPU) /* a walk", "        if (1) /* a walk")],
              "other_looks_leave_cpu_time", runner="region/test-region-proc"),
+    Mutation("processor time counts once, of a process that one look leaves out", [("supervisor/region/region-proc.c", " && proc_start_ticks(t->v[i].pid) != t->v[i].start_ticks", "")],
+             "other_looks_leave_cpu_time", runner="region/test-region-proc"),
     Mutation("memory that a vfork shares is no second one", [("supervisor/region/region-proc.c", "KCMP_VM, 0UL, 0UL) == 0", "KCMP_VM, 0UL, 0UL) == -2")],
              "a_vfork_holds_nothing", runner="region/test-region-proc"),
     Mutation("memory that many can touch at once is looked at in time (A-61)", [("supervisor/region/region-budget.c",

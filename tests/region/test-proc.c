@@ -130,7 +130,7 @@ static int keeps_cpu_time(void *arg) {
         return 0;
 }
 
-/* A look at something else, between two at processor time, changes nothing of it. The child uses none meanwhile. */
+/* A look at something else, between two at processor time, changes nothing of it, nor does one that finds nothing. The child uses none meanwhile. */
 static int other_looks_leave_cpu_time(void *arg) {
         ProcTree t = {};
         uint64_t before;
@@ -153,6 +153,11 @@ static int other_looks_leave_cpu_time(void *arg) {
         before = t.cpu_usec;
         for (int i = 0; i < 8; i++) {
                 child_check(proc_tree_walk(&t, getpid(), PROC_LOOK_TASKS | PROC_LOOK_MEMORY) == 0);
+                child_check(proc_tree_walk(&t, getpid(), PROC_LOOK_CPU) == 0);
+        }
+        child_check(t.cpu_usec == before);
+        for (int i = 0; i < 8; i++) { /* a look that leaves it out */
+                child_check(proc_tree_walk(&t, 0x7ffffff0, PROC_LOOK_CPU) == 0);
                 child_check(proc_tree_walk(&t, getpid(), PROC_LOOK_CPU) == 0);
         }
         child_check(t.cpu_usec == before);
