@@ -132,10 +132,10 @@ static bool doctor_socket(ProbeReport *r, const char *store) {
                 probe_add(r, "socket", PROBE_OK, alone, "", path ? "none is asked (LETHE_SERVE)" : "none: neither LETHE_SOCKET nor XDG_RUNTIME_DIR");
                 return true;
         }
-        fd = place_connect(path);
+        fd = place_ask(path);
         if (fd < 0) {
                 probe_add(r, "socket", fd == -EACCES ? PROBE_NOTE : PROBE_OK, alone, fd == -EACCES ? "clients in that daemon's policy" : "", "%.150s (%s): %s", path, from,
-                          fd == -ENOENT || fd == -ECONNREFUSED ? "no daemon" : strerror(-fd));
+                          fd == -ENOENT || fd == -ECONNREFUSED ? "no daemon" : fd == -EPERM ? "another user listens there, whom root does not ask" : strerror(-fd));
                 return true;
         }
         e = through_ask_soon(fd, path, "ping", json_object(), &v);

@@ -331,9 +331,11 @@ int through_serve(Through *t, const Ask *a, const char *exec, const RunOptions *
         if (front_is_child() && quiet_is_served(exec ?: a->skill) > 0) /* of what is served a daemon reads nothing */
                 return -1;
         socket = place_of_socket(given, &d);
-        fd = socket ? place_connect(socket) : -ENOENT;
+        fd = socket ? place_ask(socket) : -ENOENT;
         if (fd == -EACCES && !o->quiet)
                 log_note("lethe serve cannot be asked: %s: %s; 'lethe run' goes on by itself", socket, strerror(EACCES));
+        if (fd == -EPERM)
+                log_warning("socket %s: another user listens there, who is told nothing of root's; 'lethe run' goes on by itself", socket);
         if (fd < 0 || policy_place(&policy) < 0)
                 return -1;
         front_take_streams();

@@ -38,7 +38,11 @@ static int ask(ActionArgs *a, const char *method, json_t *params, json_t **ret) 
         int r;
 
         path = place_of_socket(a->option['P'], &d);
-        fd = path ? place_connect(path) : -ENOENT;
+        fd = path ? place_ask(path) : -ENOENT;
+        if (fd == -EPERM) {
+                json_decref(params);
+                return cli_refuse(a->verb, EXIT_NOT, "other_user", "socket %s: another user listens there, whom root asks nothing", path);
+        }
         if (fd < 0) {
                 json_decref(params);
                 return cli_refuse(a->verb, EXIT_NOT, "no_serve", "working state is kept by `lethe serve`, in its memory: none answers%s%s", path ? " at " : "", path ? path

@@ -86,3 +86,16 @@ int place_connect(const char *path) {
                 return errno == EAGAIN ? -ETIMEDOUT : -errno;
         return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &later, sizeof(later)) < 0 ? -errno : TAKE_FD(fd);
 }
+
+int place_ask(const char *path) {
+        _cleanup_close_ int fd = place_connect(path);
+        struct ucred cred;
+        socklen_t n = sizeof(cred);
+
+        if (fd < 0)
+                return TAKE_FD(fd);
+        /* Whoever called listen(2) there. */
+        if (geteuid() == 0 && (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) < 0 || cred.uid != 0))
+                return -EPERM;
+        return TAKE_FD(fd);
+}

@@ -14,3 +14,6 @@ char *place_of_socket(const char *given, Diag *reterr);
 /* Connects to it. Returns a descriptor, or -errno: -ENOENT and -ECONNREFUSED when nobody is there, -ETIMEDOUT when whoever listens there takes nobody for two
  * seconds (I-62). What is sent there is taken within ten seconds, or fails with -EAGAIN. */
 int place_connect(const char *path);
+/* The same for what is asked there on our behalf, and trusted with our streams and what it answers. For root also -EPERM: another user listens there, and could
+ * read what root passes, and say of a run what it likes. */
+int place_ask(const char *path);

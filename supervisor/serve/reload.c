@@ -138,7 +138,7 @@ static int ask_line(int fd, Buf *line) {
 }
 
 int reload_ask(const char *socket) {
-        _cleanup_close_ int fd = place_connect(socket);
+        _cleanup_close_ int fd = place_ask(socket);
         _cleanup_buf_ Buf line = {.max = SERVE_LINE_MAX};
         _cleanup_json_ json_t *o = NULL;
         const char *why;
@@ -147,7 +147,7 @@ int reload_ask(const char *socket) {
         if (e == 0 && json_parse(line.data, line.n, line.n, ANSWER_DEPTH_MAX, &o, NULL) != 0)
                 e = -EPROTO;
         if (e < 0) {
-                log_error("serve: --reload: socket %s: %s", socket, strerror(-e));
+                log_error("serve: --reload: socket %s: %s", socket, e == -EPERM ? "another user listens there, whom root does not ask" : strerror(-e));
                 return 1;
         }
         why = json_text(json_object_get(json_object_get(o, "error"), "message"));
