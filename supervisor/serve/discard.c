@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -19,6 +20,7 @@
 
 #define CHILDREN_MAX 64 /* that are held up at once */
 #define NOBODY 65534
+#define ROOM_MSEC 2000 /* once: after that nobody else is served */
 
 static int discard_receive(int from) {
         char byte, control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
@@ -126,19 +128,30 @@ static bool discard_has_fds(int fd) {
         }
 }
 
+/* Its queue is short, and whoever connects fills it faster than a process is made for each. */
+static bool discard_has_room(const Server *s) {
+        struct pollfd p = {.fd = s->discard, .events = POLLOUT};
+
+        return !s->discard_is_full && poll(&p, 1, ROOM_MSEC) > 0 && p.revents & POLLOUT;
+}
+
 void discard_connection(Server *s, int fd) {
+        Diag d = {};
+
         shutdown(fd, SHUT_RD); /* nothing comes any more */
         if (!discard_has_fds(fd)) {
                 close(fd);
                 return;
         }
         shutdown(fd, SHUT_RDWR);
-        if (io_send_fds(s->discard, "", 1, &fd, 1) == 0) {
+        if (io_send_fds(s->discard, "", 1, &fd, 1) == 0 || (discard_has_room(s) && io_send_fds(s->discard, "", 1, &fd, 1) == 0)) {
                 close(fd); /* not the last reference */
                 io_send_fds(s->discard, "", 1, NULL, 0); /* if it does not fit, what comes next says the same */
                 return;
         }
-        if (!s->discard_is_full)
-                log_warning("connections of other users cannot be closed: too many of what they sent are held up; nobody else is served until the daemon is started anew");
-        s->discard_is_full = true; /* the descriptor stays open */
+        if (s->discard_is_full) /* the descriptor stays open */
+                return;
+        log_warning("connections of other users cannot be closed: too many of what they sent are held up; nobody else is served until the daemon is started anew");
+        s->discard_is_full = true;
+        server_set_mode(s, s->policy->policy, &d); /* nobody else connects any more, so that not many stay open */
 }

@@ -242,6 +242,8 @@ void client_finish(Client *c);
 /* peer.c */
 bool peer_is(const Peer *p, const struct ucred *cred);
 bool peer_is_foreign(const struct ucred *cred); /* neither root nor the daemon's own user */
+/* Whether the uid says who it is: all users whom a user namespace does not map look alike in it. */
+bool peer_is_known(const struct ucred *cred);
 Peer *peer_use(Server *s, const struct ucred *cred); /* or NULL */
 void peer_drop(Server *s, Peer *p);
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/owner.h"
 #include "daemon/places.h"
 #include "daemon/recover.h"
 #include "engine/fold.h"
@@ -70,7 +71,7 @@ static void admit(Server *s, int fd) {
         struct ucred cred;
         socklen_t n = sizeof(cred);
 
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) < 0)
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) < 0 || !peer_is_known(&cred))
                 refuse(s, fd, true, SERVE_E_NOT_ALLOWED, "who asks cannot be told");
         else if (peer_is_foreign(&cred) && !policy_client(s->policy->policy, cred.uid, NULL))
                 refuse(s, fd, true, SERVE_E_NOT_ALLOWED, "this daemon serves its own user and root, and whom its policy names");
@@ -210,9 +211,11 @@ static int take_place(const char *path, int *ret, Diag *reterr) {
 static int take_over(const char *path, int *ret, Diag *reterr) {
         static const char request[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"takeover\"}\n";
         char line[4096];
-        _cleanup_close_ int other = place_connect(path), fd = -1;
+        _cleanup_close_ int other = place_ask(path), fd = -1;
         ssize_t n;
 
+        if (other == -EPERM)
+                return diag(reterr, other, "socket %s: another user listens there, whose place root does not take", path);
         if (other < 0)
                 return other;
         if (io_write_full(other, request, sizeof(request) - 1) < 0 || (n = io_receive_fd(other, -1, line, sizeof(line) - 1, &fd)) <= 0)
@@ -258,18 +261,44 @@ static int listen_given(Server *s, Diag *reterr) {
         return io_set_nonblock(s->listener);
 }
 
+/* Whoever can change the folder could make the name that of another file, whose mode would be set with our rights, or another process's socket (I-82). */
+static int check_folder(const char *path, Diag *reterr) {
+        _cleanup_free_ char *folder = strdup(path);
+        char *slash = folder ? strrchr(folder, '/') : NULL, said[sizeof(reterr->text)];
+        int e;
+
+        if (!folder)
+                return -ENOMEM;
+        if (!slash)
+                strcpy(folder, ".");
+        else
+                slash[slash == folder] = 0;
+        e = owner_check(folder, geteuid(), reterr);
+        if (e != OWNER_E_OTHER)
+                return e;
+        snprintf(said, sizeof(said), "%s", reterr->text);
+        return diag(reterr, -EPERM, "socket %.300s: %.700s", path, said);
+}
+
 /* Who is served is told by the kernel, whoever can connect: but without need nobody else can. */
 int server_set_mode(const Server *s, const Policy *p, Diag *reterr) {
-        const mode_t mode = p->n_clients > 0 ? 0666 : 0600;
+        const mode_t mode = p->n_clients > 0 && !s->discard_is_full ? 0666 : 0600;
         struct sockaddr_un a = {};
         socklen_t n = sizeof(a) - 1;
+        Diag d = {};
+        int e;
 
         /* A socket that was passed (lethe.socket) is where its name says. Its unit set its mode where we may not change that. */
         if (!s->socket_path) {
-                if (s->listener >= 0 && getsockname(s->listener, (struct sockaddr *)&a, &n) == 0 && a.sun_path[0] == '/' && chmod(a.sun_path, mode) < 0)
-                        log_warning("socket %s: its mode cannot be set: %s", a.sun_path, strerror(errno));
+                if (s->listener < 0 || getsockname(s->listener, (struct sockaddr *)&a, &n) < 0 || a.sun_path[0] != '/')
+                        return 0;
+                if (check_folder(a.sun_path, &d) != 0 || chmod(a.sun_path, mode) < 0)
+                        log_warning("socket %s: its mode cannot be set: %s", a.sun_path, *d.text ? d.text : strerror(errno));
                 return 0;
         }
+        e = check_folder(s->socket_path, reterr);
+        if (e != 0)
+                return e;
         if (chmod(s->socket_path, mode) == 0)
                 return 0;
         return diag(reterr, -errno, "socket %s: its mode cannot be set: %s", s->socket_path, strerror(errno));
@@ -280,6 +309,8 @@ int server_listen(Server *s, Diag *reterr) {
         int e;
 
         e = listen_given(s, reterr);
+        if (e == 0 && s->listener < 0)
+                e = check_folder(s->options.socket, reterr);
         if (e == 0 && s->listener < 0 && s->options.replace) {
                 e = take_over(s->options.socket, &s->listener, reterr);
                 if (e == 0 && !(s->socket_path = strdup(s->options.socket)))

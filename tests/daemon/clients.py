@@ -5,15 +5,19 @@ usage: clients.py LETHE
 """
 import array
 import base64
+import contextlib
 import ctypes
 import json
 import os
+import shutil
+import signal
 import socket
 import subprocess
+import sys
 
 from others import ALICE, BOB, EVE, POLICY, Daemon, as_user, connections, hold, need_root, policy, runs_of, skill
 from served import SOCKET
-from tap import DIR, ENV, LETHE, STORE, ask_daemon, case, check, lethe, log, main, same, wait_for
+from tap import DIR, ENV, LETHE, STORE, ask_daemon, case, check, lethe, log, main, processes_below, same, start_daemon, stop_daemon, wait_for
 
 def ask(uid, *requests):
     """The answers to requests on one connection of that user, in order."""
@@ -291,6 +295,198 @@ def a_policy_that_is_read_again_counts_at_once():
         policy()
         ask_daemon("reload")
         same(oct(os.stat(SOCKET).st_mode & 0o777), "0o600")
+
+
+def folder_of(uid, name):
+    path = os.path.join(DIR, name)
+    os.mkdir(path, 0o755)
+    os.chown(path, uid, uid)
+    return path
+
+
+# A command that passes a socket to the program behind it, as systemd does (sd_listen_fds(3)).
+PASSES = """import os, socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+s.bind(sys.argv[1])
+s.listen(8)
+s.set_inheritable(True)
+if s.fileno() != 3:
+    os.dup2(s.fileno(), 3)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
+os.execv(sys.argv[2], sys.argv[2:])"""
+
+
+@case
+def a_socket_in_a_folder_of_another_user_is_none():  # I-3, I-82
+    """Its owner could make the socket's name that of any file, whose mode the daemon would set."""
+    policy()
+    secret = os.path.join(DIR, "secret")
+    with open(secret, "w", encoding="utf-8") as f:
+        os.fchmod(f.fileno(), 0o600)
+    p = subprocess.run([LETHE, "serve", "--socket", os.path.join(folder_of(ALICE, "hers"), "s")], env=ENV, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60, check=False)
+    check(p.returncode == 125 and b"user %d can write" % ALICE in p.stderr, p)
+    policy({"uid": ALICE})
+    for given in (False, True):  # the daemon's own socket, and one that was passed to it (lethe.socket)
+        folder = os.path.join(DIR, "given" if given else "own")
+        path = os.path.join(folder, "s")
+        os.mkdir(folder, 0o755)
+        p = start_daemon(dict(ENV, LETHE_SOCKET=path), wrap=(sys.executable, "-c", PASSES, path) if given else ())
+        same(oct(os.stat(path).st_mode & 0o777), "0o666", given)
+        os.chown(folder, ALICE, ALICE)
+        os.rename(path, path + ".old")
+        os.symlink(secret, path)
+        try:
+            said = ask_daemon("reload", path + ".old")
+        except RuntimeError as e:
+            said = e.args[0]["message"]
+        same(oct(os.stat(secret).st_mode & 0o777), "0o600", given)
+        check(given or "user %d can write" % ALICE in said, said)
+        same(stop_daemon(p), 0)
+        check(not given or "its mode cannot be set: socket %s: user %d can write" % (path, ALICE) in p.said, p.said)
+
+
+@case
+def root_asks_no_daemon_of_another_user():  # I-82, I-95
+    """Who listens there would have root's streams, and say of its run what it likes."""
+    need_root()
+    path = os.path.join(folder_of(EVE, "eve"), "s")
+
+    def listens():
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        s.bind(path)
+        s.listen(8)
+        return s
+    end = hold(EVE, listens)
+    policy()
+    try:
+        env = dict(ENV, LETHE_SOCKET=path)
+        r = subprocess.run([LETHE, "run", "--exec", "/bin/echo", "alone"], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+        same((r.returncode, r.stdout), (0, b"alone\n"), r)
+        check(b"another user listens there" in r.stderr, r)
+        for argv in (["serve", "--reload"], ["serve", "--replace"], ["memory", "working", "get"]):
+            r = subprocess.run([LETHE, *argv], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+            check(r.returncode != 0 and (b"another user listens there" in r.stderr or b"user %d can write" % EVE in r.stderr), argv, r)
+    finally:
+        end()
+
+
+def answer_at(path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+        s.settimeout(120)
+        s.connect(path)
+        with contextlib.suppress(BrokenPipeError):  # it hangs up on whom it refuses
+            s.sendall(b'{"jsonrpc":"2.0","id":1,"method":"status"}\n')
+        a = json.loads(s.makefile("rb").readline())
+    return word(a) if "error" in a else "answered"
+
+
+CLONE_NEWUSER = 0x10000000
+ID_OF_NOBODY = 65534
+
+
+@case
+def users_whom_a_namespace_does_not_map_are_nobody():  # I-3
+    """There all of them look like user 65534, also to a daemon that is this user."""
+    policy({"uid": ALICE})
+    path = os.path.join(DIR, "namespace")
+    os.mkdir(path, 0o711)
+    os.chown(path, BOB, BOB)
+    ready, go = os.pipe(), os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(BOB, BOB, BOB)
+            os.setresuid(BOB, BOB, BOB)
+            libc = ctypes.CDLL(None)
+            libc.prctl(4, 1, 0, 0, 0)
+            os.write(ready[1], b"x" if libc.unshare(CLONE_NEWUSER) == 0 else b"-")
+            os.read(go[0], 1)
+            env = dict(ENV, LETHE_SOCKET=path + "/s", LETHE_STORE=path + "/store", LETHE_POLICY=path + "/policy.json", HOME=path)
+            del env["LETHE_ANCHOR"]
+            os.dup2(os.open("/dev/null", os.O_RDWR), 2)
+            os.execve(LETHE, [LETHE, "serve"], env)
+        finally:
+            os._exit(1)
+    try:
+        same(os.read(ready[0], 1), b"x", "a user namespace")
+        shutil.copy(POLICY, path + "/policy.json")
+        os.chown(path + "/policy.json", BOB, BOB)
+        for name, text in (("setgroups", "deny"), ("gid_map", "%d %d 1" % (ID_OF_NOBODY, BOB)), ("uid_map", "%d %d 1" % (ID_OF_NOBODY, BOB))):
+            with open("/proc/%d/%s" % (pid, name), "w", encoding="utf-8") as f:
+                f.write(text)
+        os.write(go[1], b"x")
+        wait_for(lambda: os.path.exists(path + "/s") and os.stat(path + "/s").st_mode & 0o777 == 0o666, "a daemon in a user namespace")
+        same(as_user(EVE, lambda: answer_at(path + "/s")), "not_allowed")
+        same(as_user(BOB, lambda: answer_at(path + "/s")), "answered")
+    finally:
+        os.kill(pid, signal.SIGTERM)
+        os.waitpid(pid, 0)
+        for fd in (*ready, *go):
+            os.close(fd)
+
+
+def with_descriptors(n):
+    """Connections that bring descriptors, which nobody accepts yet. Held by who calls."""
+    held = []
+    for _ in range(n):
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        s.connect(SOCKET)
+        with open("/dev/null", "rb") as f:
+            s.sendmsg([b"{"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [f.fileno()]))])
+        held.append(s)
+    return held
+
+
+def descriptors(pid):
+    return len(os.listdir("/proc/%d/fd" % pid))
+
+
+BURST = 200
+
+
+@case
+def a_burst_of_connections_with_descriptors_shuts_nobody_out():  # I-3
+    """All of them come at one moment, of a user whom the policy does not name; what closes them has a short queue."""
+    policy({"uid": BOB})
+    with Daemon() as d:
+        before = descriptors(d.pid)
+        for _ in range(3):
+            os.kill(d.pid, signal.SIGSTOP)
+            end = hold(EVE, lambda: with_descriptors(BURST))
+            os.kill(d.pid, signal.SIGCONT)
+            a = ask(BOB, ("run", {"skill": "greet"}))[0]
+            same(a.get("result", {}).get("exit_code"), 0, a)
+            end()
+        d.quiet()
+        check(descriptors(d.pid) < before + BURST, descriptors(d.pid), before)
+        same(oct(os.stat(SOCKET).st_mode & 0o777), "0o666")
+    check("cannot be closed" not in d.p.said, d.p.said)
+
+
+@case
+def when_nothing_can_be_closed_any_more_nobody_else_connects():  # I-3
+    """Else who is refused would have a descriptor of the daemon's for each connection."""
+    policy({"uid": BOB})
+    with Daemon() as d:
+        closes = [pid for pid, name in processes_below(d.pid) if name == "lethe-discard"]
+        same(len(closes), 1)
+        os.kill(closes[0], signal.SIGSTOP)
+        os.kill(d.pid, signal.SIGSTOP)
+        try:
+            end = hold(EVE, lambda: with_descriptors(BURST))
+            os.kill(d.pid, signal.SIGCONT)
+            wait_for(lambda: os.stat(SOCKET).st_mode & 0o777 == 0o600, "that nobody else may connect")
+            same(lethe("run", "--store", STORE, "greet").code, 0)
+            check("PermissionError" in ask(EVE, ("ping", {}))["exception"])
+            ask_daemon("reload")
+            same(oct(os.stat(SOCKET).st_mode & 0o777), "0o600")
+            check(descriptors(d.pid) < 2 * BURST + 100, descriptors(d.pid))
+        finally:
+            for pid in (closes[0], d.pid):
+                os.kill(pid, signal.SIGCONT)
+        end()
+    check("cannot be closed" in d.p.said, d.p.said)
 
 
 @case
