@@ -90,6 +90,7 @@ static bool gate_identity(int fd, GatePage *ret) {
 
 /* All of it is written: a page of a file with a hole could not be had on a full disk. */
 static int gate_fill(int fd) {
+        const size_t whole = offsetof(GatePage, mutex);
         uint8_t bytes[GATE_BYTES] = {0};
         GatePage p;
         pthread_mutexattr_t a;
@@ -102,7 +103,9 @@ static int gate_fill(int fd) {
         pthread_mutex_init(&p.mutex, &a);
         pthread_mutexattr_destroy(&a);
         memcpy(bytes, &p, sizeof(p));
-        return pwrite(fd, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) ? 0 : -ENOSPC;
+        if (pwrite(fd, bytes + whole, sizeof(bytes) - whole, (off_t)whole) != (ssize_t)(sizeof(bytes) - whole))
+                return -ENOSPC;
+        return pwrite(fd, bytes, whole, 0) == (ssize_t)whole ? 0 : -ENOSPC; /* a reader of a file that is filled anew takes none that is not whole */
 }
 
 /* Root may be the first that writes to the store of somebody else, who needs the file afterwards. */
@@ -162,14 +165,34 @@ static void gate_sweep(int dir_fd) {
         closedir(d);
 }
 
-/* A process that replaces the gate has its lock, so that two cannot. Returns 0 to look again. */
+/* Another process replaces it: 0, to look again. */
+static int gate_lock(int fd) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+                return 1;
+        return errno == EWOULDBLOCK ? (poll(NULL, 0, 1), 0) : -errno;
+}
+
+/* A process that replaces the gate has its lock, so that two cannot. Nobody has one of another boot or folder in use: on a full disk its block is used again.
+ * Returns 0 to look again. */
 static int gate_replace(int dir_fd, int fd) {
-        if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-                return errno == EWOULDBLOCK ? (poll(NULL, 0, 1), 0) : -errno;
-        if (!gate_is_named(dir_fd, fd))
-                return 0;
+        int r = gate_lock(fd);
+
+        if (r <= 0 || !gate_is_named(dir_fd, fd))
+                return MIN(r, 0);
         gate_sweep(dir_fd);
-        return gate_make(dir_fd, true);
+        r = gate_make(dir_fd, true);
+        return r == -ENOSPC || r == -EDQUOT ? gate_fill(fd) : r;
+}
+
+/* No file has that name, but a link, a socket or a folder. Returns 0 to look again. */
+static int gate_clear(int dir_fd) {
+        _cleanup_close_ int run = openat(dir_fd, "run", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int r = run < 0 ? -errno : gate_lock(run);
+        struct stat st;
+
+        if (r <= 0 || fstatat(dir_fd, GATE_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISREG(st.st_mode))
+                return MIN(r, 0);
+        return unlinkat(dir_fd, GATE_FILE, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0 ? -errno : 0;
 }
 
 /* Returns the file as it must be, or -errno. */
@@ -182,7 +205,7 @@ static int gate_open(int dir_fd) {
                 GatePage want;
 
                 if (fd < 0) {
-                        r = errno == ENOENT ? gate_make(dir_fd, false) : -errno;
+                        r = errno == ENOENT ? gate_make(dir_fd, false) : errno == ELOOP || errno == ENXIO || errno == EISDIR ? gate_clear(dir_fd) : -errno;
                         continue;
                 }
                 if (!gate_identity(fd, &want))

@@ -102,4 +102,24 @@ def a_store_that_cannot_be_looked_at_is_no_damage():  # I-79, I-99
             check(b"false" not in r.out and b"intact" not in r.out and b"process %d holds lock.mdb" % os.getpid() in r.err, verb, r)
 
 
+@case
+def a_gate_of_another_boot_is_had_on_a_full_disk():  # I-79
+    """Without it others would wait for a stopped writer without a word. Its block is used again."""
+    mount()
+    gate = STORE_THERE + "/run/gate"
+    with open(DISK + "/schema", "w") as f:
+        f.write('{"type": "string"}')
+    same(ask("slot", "define", "s", "--schema", DISK + "/schema").code, 0)
+    with open(gate, "rb") as f:
+        page = f.read()
+    with open(gate, "r+b") as f:
+        f.write(page[:8] + b"0" * 36 + page[44:72] + b"\xff" * 40)
+    leave(0)
+    check(ask("slot", "put", "s", '"a"').code in (0, 4))
+    with open(gate, "rb") as f:
+        same(f.read()[:72], page[:72])
+    os.unlink(DISK + "/fill")
+    same((ask("slot", "put", "s", '"b"').code, ask("verify").code), (0, 0))
+
+
 main()

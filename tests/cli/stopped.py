@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -421,6 +422,20 @@ def a_gate_of_another_boot_or_another_folder_is_made_anew():  # I-79
             r = lethe("slot", "put", "t/n", next_value())  # while this one is open its number is no other file's
         same((r.code, r.err), (0, b""), r)
         check(os.stat(STORE + "/run/gate").st_ino != inode and os.stat(STORE + "/run/gate").st_size == 4096, bytes_[:64])
+    same([f for f in os.listdir(STORE + "/run") if "gate." in f], [])
+
+
+@case
+@alone
+def what_stands_in_the_place_of_the_gate_is_put_away():  # I-79
+    """Without a gate others would wait for a stopped writer without a word, and SIGTERM would not end them."""
+    gate = STORE + "/run/gate"
+    for make in (os.mkdir, lambda path: os.symlink("/nonexistent", path), lambda path: socket.socket(socket.AF_UNIX).bind(path), os.mkfifo):
+        os.unlink(gate)
+        make(gate)
+        same(lethe("slot", "put", "t/n", next_value()).code, 0)
+        check(os.path.isfile(gate) and not os.path.islink(gate), os.lstat(gate))
+        same(os.stat(gate).st_size, 4096)
     same([f for f in os.listdir(STORE + "/run") if "gate." in f], [])
 
 
