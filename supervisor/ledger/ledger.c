@@ -1,9 +1,11 @@
 #include "ledger/ledger.h"
 
+#include "base/log.h"
 #include "ledger/anchor.h"
 #include "store/hooks.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 typedef struct State {
@@ -54,6 +56,27 @@ static int tree_write(Txn *t, const LedgerTree *tree) {
         return table_put(t, TABLE_META, BYTES_STR("tree"), BYTES(row, 16 + n));
 }
 
+static_assert(sizeof(((StoreSeen *)NULL)->edge) >= sizeof(((MerkleEdge *)NULL)->node), "all of it");
+
+static void state_is_seen(Txn *t, const LedgerTree *tree) {
+        StoreSeen *seen = store_seen(txn_store(t));
+
+        seen->size = tree->edge.size;
+        memcpy(seen->edge, tree->edge.node, tree->edge.n * sizeof(MerkleHash));
+}
+
+/* A process that has the store open goes on with what it finds there: an older copy that somebody put in its place must not be continued, nor told to the
+ * anchor. */
+static int state_is_behind(Txn *t, const LedgerTree *tree) {
+        const StoreSeen *seen = store_seen(txn_store(t));
+
+        if (tree->edge.size > seen->size || (tree->edge.size == seen->size && memcmp(tree->edge.node, seen->edge, tree->edge.n * sizeof(MerkleHash)) == 0))
+                return 0;
+        log_error("store %s: the ledger has %" PRIu64 " entries, and had %" PRIu64 " when this process looked last: an older copy was put in its place",
+                  store_dir(txn_store(t)), tree->edge.size, seen->size);
+        return -EUCLEAN;
+}
+
 static int state_get(Txn *t, State **ret) {
         State *s = txn_ledger(t);
 
@@ -68,10 +91,13 @@ static int state_get(Txn *t, State **ret) {
                         *s = *before;
                 else {
                         r = ledger_tree_read(t, &s->tree);
+                        if (r == 0)
+                                r = state_is_behind(t, &s->tree);
                         if (r < 0) {
                                 free(s);
                                 return r;
                         }
+                        state_is_seen(t, &s->tree);
                         s->begun = s->tree.edge.size;
                 }
                 txn_set_ledger(t, s);
@@ -232,6 +258,7 @@ static int before_commit(Txn *t) {
 static void after_commit(Txn *t, bool more) {
         State *s = txn_ledger(t);
 
+        state_is_seen(t, &s->tree);
         if ((s->anchor || more) && s->n_note > 0)
                 anchor_write(txn_store(t), s->note, s->n_note);
 }
@@ -246,7 +273,7 @@ static void brought_in(Store *store) {
         if (!store_anchor(store) || store_begin_at_once(store, &t, &d) != 0 || ledger_checkpoint(t, &note) != 0 || ledger_tree_read(t, &tree) < 0)
                 return;
         /* It is a row of the tables: one that is not of this tree, an older one say, must not take the anchor back. */
-        if (note_open((const char *)note.p, note.n, store_public_key(store), &c, &d) == 0 && c.size == tree.edge.size)
+        if (note_open((const char *)note.p, note.n, store_public_key(store), &c, &d) == 0 && c.size == tree.edge.size && state_is_behind(t, &tree) == 0)
                 anchor_write(store, note.p, note.n);
 }
 

@@ -47,14 +47,29 @@ static bool checked_is_as_left(const Store *s) {
         return fd >= 0 && datafile_read(fd, 0, &left, sizeof(left)) == 0 && checked_look(s, &now) && memcmp(&left, &now, sizeof(now)) == 0;
 }
 
+/* Whoever puts another file in its place leaves the processes that have it open with one that nobody will find: what they write there is lost. */
+static int checked_is_found(Store *s) {
+        struct statx mine, named; /* without times: asked for, they would be written anew with each record (redo.c) */
+        int fd;
+
+        if (mdb_env_get_fd(s->env, &fd) != 0 || statx(fd, "", AT_EMPTY_PATH, STATX_INO, &mine) < 0)
+                return -EIO;
+        if (statx(s->dir_fd, "data.mdb", AT_SYMLINK_NOFOLLOW, STATX_INO, &named) == 0 && named.stx_ino == mine.stx_ino && named.stx_dev_major == mine.stx_dev_major &&
+            named.stx_dev_minor == mine.stx_dev_minor)
+                return 0;
+        log_error("store %s: another file was put in the place of data.mdb while this process had it open. Nothing is written to it any more", s->dir);
+        return -EUCLEAN;
+}
+
 int checked_before_write(Store *s, uint64_t txn) {
         _cleanup_close_ int fd = -1;
         uint64_t n_pages;
         Diag why = {0};
         int r;
 
-        if (s->checked)
-                return 0;
+        r = s->copy_of > 0 ? 0 : checked_is_found(s); /* scratch tables have no name */
+        if (r < 0 || s->checked)
+                return r;
         fd = openat(s->dir_fd, "data.mdb", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0)
                 return -errno;

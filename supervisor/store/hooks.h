@@ -45,6 +45,13 @@ int txn_bring_in(Store *s);
 void store_set_anchor(Store *s, char *path);
 const char *store_anchor(const Store *s);
 
+/* The ledger as this process found or left it last: its entries and the nodes of its tree's edge; all zeros before. Written and read by who has the turn. */
+typedef struct StoreSeen {
+        uint64_t size;
+        uint8_t edge[64 * 32];
+} StoreSeen;
+StoreSeen *store_seen(Store *s);
+
 /* Reads the key into a store that was opened with STORE_READ, for what is signed and not written. Returns 0, STORE_E_KEY, -errno. */
 int store_need_key(Store *s, Diag *reterr);
 /* Signs with the store's key (STORE_WRITE, or after store_need_key). Returns 0 or -ENOKEY. */

@@ -39,6 +39,7 @@ struct Store {
         int lock_fd;      /* STORE_SUPERVISE, else -1 */
         uint64_t lock;
         char *anchor;     /* path, found when opened */
+        StoreSeen seen;
         void *guard;      /* fault.c */
         Turn turn;        /* to write; who has it may use `batch` */
         struct Batch *batch; /* open, or NULL */

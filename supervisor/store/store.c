@@ -217,6 +217,10 @@ void store_set_anchor(Store *s, char *path) {
         s->anchor = path;
 }
 
+StoreSeen *store_seen(Store *s) {
+        return &s->seen;
+}
+
 const char *store_anchor(const Store *s) {
         return s->anchor;
 }

@@ -133,6 +133,35 @@ Test(anchor, an_older_copy_with_something_left) {
         }
 }
 
+// An older copy that is written over the file of a store that a process has open, which cannot tell by the file itself: it is not continued, and the anchor does not go back.
+Test(anchor, an_older_copy_under_an_open_store) {
+        _cleanup_store_fixture_ StoreFixture f;
+        _cleanup_free_ char *older = NULL;
+        _cleanup_close_ int fd = -1;
+        uint64_t told;
+        size_t n;
+
+        redo_init(&f);
+        cr_assert_eq(io_read_file(AT_FDCWD, file_in(&f, "data.mdb"), 1 << 24, &older, &n), 0);
+        for (int i = 0; i < 3; i++) {
+                Txn *rest;
+
+                cr_assert_eq(live_ahead(f.store, &rest, &f.d), 0);
+                store_commit_rest(rest);
+        }
+        told = anchored(&f);
+        cr_assert_eq(told, size_of(f.store));
+        fd = open(file_in(&f, "data.mdb"), O_WRONLY | O_CLOEXEC);
+        cr_assert_eq(pwrite(fd, older, n, 0), (ssize_t)n);
+        cr_assert_lt(size_of(f.store), told, "it is not older");
+        for (int i = 0; i < 6; i++) {
+                Txn *rest;
+
+                cr_expect_neq(live_ahead(f.store, &rest, &f.d), 0, "time %d", i);
+                cr_expect_eq(anchored(&f), told, "time %d: the anchor went back", i);
+        }
+}
+
 /* Things in place of an anchor: the true one with another size under its signature, nothing, anything, and that of another ledger. Owned. */
 static char *no_anchor(const char *path, unsigned i) {
         _cleanup_free_ char *note = NULL;
