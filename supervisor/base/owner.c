@@ -1,10 +1,12 @@
 #include "base/owner.h"
 
 #include "base/io.h"
+#include "base/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +85,48 @@ uid_t owner_server(const char *path, const struct stat *st) {
         return owner_of_server(mounts, st->st_dev);
 }
 
+/* proc_sys_kernel(5) */
+static uid_t owner_overflow(void) {
+        unsigned uid = 65534;
+        char text[16];
+
+        if (proc_read("/proc/sys/kernel/overflowuid", text, sizeof(text)) > 0)
+                sscanf(text, "%u", &uid);
+        return uid;
+}
+
+static bool owner_all_are_mapped(void) {
+        unsigned long from, to, count, all = 0;
+        char text[4096], *line = text;
+
+        if (proc_read("/proc/self/uid_map", text, sizeof(text)) == 0)
+                return false;
+        for (; line && sscanf(line, "%lu %lu %lu", &from, &to, &count) == 3; line = line ? line + 1 : NULL) {
+                all += count;
+                line = strchr(line, '\n');
+        }
+        return all >= UINT32_MAX;
+}
+
+/* Both are looked up once for each process: a map is written once. */
+bool owner_is_anybody(uid_t uid) {
+        static _Atomic int64_t anybody = -1; /* the number; UINT32_MAX, which is nobody's: each number tells who it is */
+
+        if (atomic_load(&anybody) < 0)
+                atomic_store(&anybody, owner_all_are_mapped() ? UINT32_MAX : owner_overflow());
+        return uid == (uid_t)atomic_load(&anybody) && uid != (uid_t)-1;
+}
+
+/* The kernel lets the owner alone, as it knows it, leave the time of access as it is (open(2)). */
+static bool owner_is_ours(const char *path, const struct stat *st) {
+        int fd = S_ISREG(st->st_mode) || S_ISDIR(st->st_mode) ? open(path, O_RDONLY | O_NOATIME | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+
+        if (fd < 0)
+                return false;
+        close(fd);
+        return true;
+}
+
 typedef struct OwnerWalk {
         char done[PATH_MAX]; /* looked at, without links; "" is the root */
         char rest[PATH_MAX]; /* still to be walked */
@@ -106,6 +150,10 @@ static int owner_judge(OwnerWalk *w, const struct stat *st, bool last) {
                                     "place on another file system", (unsigned)server, path);
                 w->known = st->st_dev;
         }
+        if (!sticky && st->st_uid != 0 && owner_trusts(st->st_uid, w->self) && owner_is_anybody(st->st_uid) && !owner_is_ours(path, st))
+                return diag(w->reterr, OWNER_E_OTHER,
+                            "\"%s\" belongs to user %u, whom others look like whom this user namespace does not map; fix: chown root \"%s\", or map its owner", path,
+                            (unsigned)st->st_uid, path);
         if (sticky || (owner_alone(st, w->self) && !owner_has_list(path, st)))
                 return 0;
         if (owner_alone(st, w->self))

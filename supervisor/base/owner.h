@@ -24,6 +24,9 @@ int owner_check(const char *path, uid_t self, Diag *reterr);
  * -1: cannot be told. */
 uid_t owner_server(const char *path, const struct stat *st);
 
+/* Whether all users whom this user namespace does not map look like this one in it (user_namespaces(7)), so that its number tells nobody. */
+bool owner_is_anybody(uid_t uid);
+
 /* The same of one file or folder, without what is above it: of what was opened or looked at by the caller. */
 bool owner_alone(const struct stat *st, uid_t self);
 /* The message of OWNER_E_OTHER, which is returned. */

@@ -1,11 +1,9 @@
 /* Runs: lethe-serve. The processes behind the connections: the number of a pid and a uid, as the kernel tells it (SO_PEERCRED). */
 #include "serve/serve.h"
 
-#include "base/proc.h"
+#include "base/owner.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 bool peer_is(const Peer *p, const struct ucred *cred) {
         return p->uid == cred->uid && (p->foreign || p->pid == cred->pid);
@@ -15,33 +13,9 @@ bool peer_is_foreign(const struct ucred *cred) {
         return cred->uid != 0 && cred->uid != geteuid();
 }
 
-/* The user that those look like (proc_sys_kernel(5)). */
-static uid_t peer_overflow(void) {
-        unsigned uid = 65534;
-        char text[16];
-
-        if (proc_read("/proc/sys/kernel/overflowuid", text, sizeof(text)) > 0)
-                sscanf(text, "%u", &uid);
-        return uid;
-}
-
-/* user_namespaces(7) */
-static bool peer_all_are_mapped(void) {
-        unsigned long from, to, count, all = 0;
-        char text[4096], *line = text;
-
-        if (proc_read("/proc/self/uid_map", text, sizeof(text)) == 0)
-                return false;
-        for (; line && sscanf(line, "%lu %lu %lu", &from, &to, &count) == 3; line = line ? line + 1 : NULL) {
-                all += count;
-                line = strchr(line, '\n');
-        }
-        return all >= UINT32_MAX;
-}
-
 /* kill(2) compares users as the kernel has them: it is allowed for our own user's processes, and, with CAP_KILL, for those of users whom we map. */
 bool peer_is_known(const struct ucred *cred) {
-        return cred->uid != peer_overflow() || peer_all_are_mapped() || (cred->pid > 0 && kill(cred->pid, 0) == 0);
+        return !owner_is_anybody(cred->uid) || (cred->pid > 0 && kill(cred->pid, 0) == 0);
 }
 
 Peer *peer_use(Server *s, const struct ucred *cred) {

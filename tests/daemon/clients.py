@@ -381,16 +381,10 @@ def answer_at(path):
 
 
 CLONE_NEWUSER = 0x10000000
-ID_OF_NOBODY = 65534
 
 
-@case
-def users_whom_a_namespace_does_not_map_are_nobody():  # I-3
-    """There all of them look like user 65534, also to a daemon that is this user."""
-    policy({"uid": ALICE})
-    path = os.path.join(DIR, "namespace")
-    os.mkdir(path, 0o711)
-    os.chown(path, BOB, BOB)
+def in_namespace(path, *argv):
+    """lethe as BOB, who is user 65534 in a user namespace that maps root and him. Its process."""
     ready, go = os.pipe(), os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -404,26 +398,43 @@ def users_whom_a_namespace_does_not_map_are_nobody():  # I-3
             os.read(go[0], 1)
             env = dict(ENV, LETHE_SOCKET=path + "/s", LETHE_STORE=path + "/store", LETHE_POLICY=path + "/policy.json", HOME=path)
             del env["LETHE_ANCHOR"]
-            os.dup2(os.open("/dev/null", os.O_RDWR), 2)
-            os.execve(LETHE, [LETHE, "serve"], env)
+            os.dup2(os.open(path + "/said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+            os.execve(LETHE, [LETHE, *argv], env)
         finally:
             os._exit(1)
+    same(os.read(ready[0], 1), b"x", "a user namespace")
+    for name, text in (("setgroups", "deny"), ("gid_map", "0 0 1\n65534 %d 1" % BOB), ("uid_map", "0 0 1\n65534 %d 1" % BOB)):
+        with open("/proc/%d/%s" % (pid, name), "w", encoding="utf-8") as f:
+            f.write(text)
+    os.write(go[1], b"x")
+    for fd in (*ready, *go):
+        os.close(fd)
+    return pid
+
+
+@case
+def users_whom_a_namespace_does_not_map_are_nobody():  # I-3, I-82
+    """There all of them look like user 65534, also to who is this user."""
+    policy({"uid": ALICE})
+    path = folder_of(BOB, "namespace")
+    for name, uid in (("policy.json", BOB), ("eve.json", EVE)):
+        shutil.copy(POLICY, os.path.join(path, name))
+        os.chown(os.path.join(path, name), uid, uid)
+    for name, code in (("policy.json", 0), ("eve.json", 125)):
+        pid = in_namespace(path, "run", "--no-serve", "--policy", os.path.join(path, name), "--exec", "/bin/true")
+        code_there = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        with open(path + "/said", encoding="utf-8") as f:
+            said = f.read()
+        same(code_there, code, said)
+        check(code == 0 or "does not map" in said, said)
+    pid = in_namespace(path, "serve")
     try:
-        same(os.read(ready[0], 1), b"x", "a user namespace")
-        shutil.copy(POLICY, path + "/policy.json")
-        os.chown(path + "/policy.json", BOB, BOB)
-        for name, text in (("setgroups", "deny"), ("gid_map", "%d %d 1" % (ID_OF_NOBODY, BOB)), ("uid_map", "%d %d 1" % (ID_OF_NOBODY, BOB))):
-            with open("/proc/%d/%s" % (pid, name), "w", encoding="utf-8") as f:
-                f.write(text)
-        os.write(go[1], b"x")
         wait_for(lambda: os.path.exists(path + "/s") and os.stat(path + "/s").st_mode & 0o777 == 0o666, "a daemon in a user namespace")
         same(as_user(EVE, lambda: answer_at(path + "/s")), "not_allowed")
         same(as_user(BOB, lambda: answer_at(path + "/s")), "answered")
     finally:
         os.kill(pid, signal.SIGTERM)
         os.waitpid(pid, 0)
-        for fd in (*ready, *go):
-            os.close(fd)
 
 
 def with_descriptors(n):

@@ -878,6 +878,8 @@ MUTATIONS = [
              "a burst of connections with descriptors shuts nobody out", cases="../daemon/clients.py", before="skills are there"),
     Mutation("nobody else connects when nothing can be closed (I-3)", [("supervisor/serve/server.c", " && !s->discard_is_full ? 0666", " ? 0666")],
              "when nothing can be closed any more nobody else connects", cases="../daemon/clients.py", before="skills are there"),
+    Mutation("owners whom a namespace does not map (I-82)", [("supervisor/base/owner.c", "owner_is_anybody(st->st_uid) && !owner_is_ours(path, st)", "0")],
+             "users whom a namespace does not map are nobody", cases="../daemon/clients.py", before="skills are there"),
 ]
 
 
