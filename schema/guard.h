@@ -25,6 +25,9 @@
                                                   GUARD_ALONE or an errno, but for GUARD_EXECUTES; error = ECHILD: it was killed, see DOOM
    DOOM (the serial)                              the image of the task that waits in execve is overwritten: if it comes out of the call in any way but
                                                   by its success, it is killed before it runs another instruction
+ *   STAND                                          all that it traces is stopped as soon as it runs, and goes on after WALK: the supervisor looks at memory.
+ *                                                  No process of the region can see it, and a job that is stopped stays so
+ *   WALK
  *   LENT                                           the supervisor has files of the scratch open itself, because it made locks on them for the region
  *   DONE                             (exits 0)     the supervisor has recorded the evidence
  *   DONE with GUARD_AGAIN            AS_NEW        the same, and it may serve another region: it has closed and overwritten all that it had of this
@@ -48,7 +51,7 @@
 
 #include <stdint.h>
 
-#define GUARD_VERSION 9U
+#define GUARD_VERSION 10U
 #define GUARD_FILE ".evidence" /* <region><GUARD_FILE> in the run folder */
 #define GUARD_REGION_MAX 64    /* characters of a region id, with its NUL */
 #define GUARD_PASSES_MAX 35U
@@ -77,6 +80,8 @@ typedef enum GuardKind {
         GUARD_RESUME,
         GUARD_DOOM,
         GUARD_LENT,
+        GUARD_STAND,
+        GUARD_WALK,
         GUARD_ATTACHED = 16,
         GUARD_ENDING,
         GUARD_FROZEN,

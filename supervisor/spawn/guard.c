@@ -248,6 +248,16 @@ int guard_resume(Guard *g, uint32_t serial) {
         return order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_RESUME, .serial = serial}, NULL, 0);
 }
 
+int guard_stand(Guard *g) {
+        if (g->control < 0 || !g->attached)
+                return GUARD_E_GONE;
+        return order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_STAND}, NULL, 0);
+}
+
+int guard_walk(Guard *g) {
+        return order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_WALK}, NULL, 0);
+}
+
 uint64_t guard_progress(const Guard *g) {
         const volatile GuardEvidence *e = g->page;
 

@@ -66,6 +66,9 @@ bool guard_stalled(Guard *g, uint64_t stall_usec);
 int guard_pause(Guard *g, pid_t task, unsigned flags, uint32_t serial);
 int guard_doom(Guard *g, uint32_t serial);
 int guard_resume(Guard *g, uint32_t serial);
+/* Everything that it traces stands from when it has read this until guard_walk(). Returns as the others; GUARD_E_GONE also when it traces nothing. */
+int guard_stand(Guard *g);
+int guard_walk(Guard *g);
 /* Waits until all that it traced is overwritten and gone; as long as it makes progress, and stall_usec without. Returns 0, GUARD_E_GONE
  * (its death, or no progress: then it is killed, and with it all that it traces). */
 int guard_wait_empty(Guard *g, uint64_t stall_usec);

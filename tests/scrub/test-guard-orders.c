@@ -1,4 +1,5 @@
 /* What the supervisor orders (I-13, I-33), its own death, and that the record is never better than the truth (I-16). */
+#include "base/proc.h"
 #include "tests/scrub/guarded.h"
 #include "tests/support/temp.h"
 
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 
 #define MB (1024ULL * 1024)
+#define LONG_MSEC 30000
 
 static bool silent(Guarded *g) {
         GuardAnswer a;
@@ -43,6 +45,65 @@ Test(guard_orders, frozen_until_scrub) {
                 cr_expect(g.evidence->empty_usec >= g.evidence->frozen_usec);
                 guarded_end(&g);
         }
+}
+
+static void await_letter(pid_t pid, char letter) {
+        uint64_t f[1] = {0};
+
+        for (int ms = 0; ms < LONG_MSEC && (!proc_stat(pid, f, ARRAY_SIZE(f)) || f[0] != (uint64_t)letter); ms++)
+                usleep(1000);
+        cr_assert_eq(f[0], (uint64_t)letter, "%c, not %c", (char)f[0], letter);
+}
+
+/* Who is to stand does, nobody but the guard sees it, and it goes on where it was. One that is killed meanwhile is overwritten. */
+Test(guard_orders, stands_until_it_may_walk) {
+        for (int how = 0; how < 2; how++)
+                GUARDED_USERS {
+                        char line[64];
+                        Guarded g;
+                        int status;
+
+                        guarded_start(&g, 0, 1, 2, -1, (const char *[]){"spin", NULL});
+                        guarded_go(&g);
+                        guarded_hear(&g, line, sizeof(line));
+                        guarded_order(&g, GUARD_STAND);
+                        await_letter(g.prey, 't');
+                        cr_expect_eq(waitpid(g.prey, &status, WUNTRACED | WNOHANG), 0);
+                        if (how == 0) {
+                                guarded_order(&g, GUARD_WALK);
+                                await_letter(g.prey, 'R');
+                                cr_expect_eq(waitpid(g.prey, &status, WUNTRACED | WCONTINUED | WNOHANG), 0);
+                        }
+                        guarded_order(&g, GUARD_FREEZE);
+                        guarded_expect(&g, GUARD_FROZEN);
+                        guarded_order(&g, GUARD_SCRUB);
+                        guarded_expect(&g, GUARD_EMPTY);
+                        cr_expect(g.evidence->bytes_overwritten > MB && guarded_missed(&g) == 0);
+                        guarded_end(&g);
+                }
+}
+
+/* A stopped job is no one that stands: it stays stopped until SIGCONT. */
+Test(guard_orders, a_stopped_job_stays_so) {
+        char line[64];
+        GuardAnswer a;
+        Guarded g;
+        int status;
+
+        guarded_start(&g, 0, 1, 2, -1, (const char *[]){"stop", NULL});
+        guarded_go(&g);
+        guarded_hear(&g, line, sizeof(line));
+        cr_assert(waitpid(g.prey, &status, WUNTRACED) == g.prey && WIFSTOPPED(status));
+        guarded_order(&g, GUARD_STAND);
+        guarded_order(&g, GUARD_WALK);
+        guarded_order(&g, GUARD_PAUSE); /* of nobody: answered when both were done */
+        cr_assert(recv(g.control, &a, sizeof(a), 0) == sizeof(a) && a.kind == GUARD_PAUSED);
+        cr_expect_eq(waitpid(g.prey, &status, WCONTINUED | WNOHANG), 0);
+        kill(g.prey, SIGCONT);
+        guarded_hear(&g, line, sizeof(line));
+        cr_expect(atoi(line) == 1);
+        guarded_expect(&g, GUARD_EMPTY);
+        guarded_end(&g);
 }
 
 /* With hold, a program that ends by itself waits for the supervisor; its children do not. */

@@ -3,6 +3,8 @@
 #include "schema/nursery.h"
 #include "scrub/guard/state.h"
 
+#include "base/slice.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -52,7 +54,8 @@ static int set_up_process(void) {
         if (setsid() >= 0) /* EPERM: it leads one */
                 raise_session();
         /* A region of many processes that want the processor must not keep it from the one that ends them. Only root may. */
-        setpriority(PRIO_PROCESS, 0, -20);
+        if (setpriority(PRIO_PROCESS, 0, -20) < 0)
+                slice_shorten();
         if (prctl(PR_SET_DUMPABLE, 0) < 0 || chdir("/") < 0)
                 return -errno;
         /* A region of many processes has more files than one of them may have. */

@@ -70,6 +70,7 @@ static int attach(Guard *g, const GuardOrder *o, const int fds[static GUARD_ATTA
 
 static void freeze(Guard *g) {
         if (!g->frozen) {
+                g->stands = false; /* who stands is killed there, and takes no more memory before */
                 pause_end(g, 0);
                 hurry(g, g->n_tasks >= HURRY_MIN);
                 g->frozen = true;
@@ -141,6 +142,12 @@ int order_take(Guard *g) {
                 break;
         case GUARD_DOOM:
                 g->pause.doomed = g->pause.active && g->pause.serial == o.serial;
+                break;
+        case GUARD_STAND:
+                pause_stand(g);
+                break;
+        case GUARD_WALK:
+                pause_walk(g);
                 break;
         case GUARD_LENT:
                 g->evidence->facts |= GUARD_FACT_LENT;

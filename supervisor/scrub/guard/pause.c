@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 bool pause_covers(const Guard *g, const Task *t) {
+        if (g->stands)
+                return true;
         return g->pause.active && t->pid != g->pause.by && (!g->pause.space || !t->space || t->space == g->pause.space);
 }
 
@@ -93,14 +95,35 @@ bool pause_step(Guard *g) {
         return false;
 }
 
+static void let_go_on(Guard *g) {
+        for (size_t i = 0; i < BUCKETS; i++)
+                for (Task *t = g->buckets[i]; t; t = t->next)
+                        if (t->held != TASK_NOT_HELD && t->state == TASK_RUNNING && !pause_covers(g, t))
+                                trace_go_on(g, t);
+}
+
+void pause_stand(Guard *g) {
+        if (g->stands || g->frozen)
+                return;
+        g->stands = true;
+        for (size_t i = 0; i < BUCKETS; i++)
+                for (Task *t = g->buckets[i]; t; t = t->next)
+                        if (t->state == TASK_RUNNING && t->held == TASK_NOT_HELD)
+                                trace_request(t, PTRACE_INTERRUPT, 0);
+}
+
+void pause_walk(Guard *g) {
+        if (!g->stands)
+                return;
+        g->stands = false;
+        let_go_on(g);
+}
+
 void pause_end(Guard *g, int error) {
         if (!g->pause.active)
                 return;
         g->pause.active = false;
-        for (size_t i = 0; i < BUCKETS; i++)
-                for (Task *t = g->buckets[i]; t; t = t->next)
-                        if (t->held != TASK_NOT_HELD && t->state == TASK_RUNNING)
-                                trace_go_on(g, t);
+        let_go_on(g);
         if (!g->orphaned)
                 order_tell(g, GUARD_RESUMED, error, (int)g->pause.serial);
 }

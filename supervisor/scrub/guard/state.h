@@ -97,6 +97,7 @@ typedef struct Guard {
         unsigned regions;      /* that it served before this one */
         bool odd;              /* something was ordered or found that no region ordinarily comes with: it serves no other one */
         bool attached, hold, warm, killed, frozen, frozen_told, scrub, orphaned, empty;
+        bool stands;           /* by order, all that it traces */
         bool over;             /* its first process is at its end, and all others with it */
         unsigned tier;
         pid_t init, program;
@@ -203,6 +204,9 @@ bool pause_keeps(const Guard *g);
 void pause_hold(Task *t, TaskHeld held, int signal);
 /* Says so when all stand. True when some do not, and it is worth to look again soon. */
 bool pause_step(Guard *g);
+/* Everybody stands until pause_walk(), beside any pause. */
+void pause_stand(Guard *g);
+void pause_walk(Guard *g);
 /* error: of RESUMED. */
 void pause_end(Guard *g, int error);
 
