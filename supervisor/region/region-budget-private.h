@@ -13,6 +13,18 @@ static inline uint64_t budget_left_of(uint64_t max, uint64_t used) {
 Breach budget_breach(Outcome o, const char *resource, uint64_t limit, uint64_t used);
 Breach budget_breach_of_memory(const RegionBudget *b, uint64_t used);
 Breach budget_breach_of_tasks(const RegionBudget *b, uint64_t used);
+#define NEVER UINT64_MAX
+#define TICK_LEAST_USEC 1000
+
+uint64_t budget_held(const RegionBudget *b);
+bool budget_has_grown(RegionBudget *b);
+/* All processes stand until budget_hold_end(). */
+void budget_hold(RegionBudget *b);
+void budget_hold_end(RegionBudget *b, const Breach *r);
+/* proc_tree_walk() with TASKS and `look`. The region may be held after it. */
+int budget_walk(RegionBudget *b, unsigned look);
+/* Sets watch_usec. */
+void budget_watch(RegionBudget *b, uint64_t cpus);
 /* The memory that is left to the program. */
 uint64_t budget_own_memory(const RegionBudget *b);
 

@@ -9,12 +9,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define NEVER UINT64_MAX
 #define TICK_FAST_USEC 4000   /* memory or tasks are bounded by accounting alone */
 #define TICK_SLOW_USEC 25000  /* control groups tell; what is left is scratch, descriptors, CPU time */
-#define TICK_LEAST_USEC 1000
 #define TICK_SHARE 20         /* accounting may cost one twentieth of one CPU */
-#define TICK_TOUCHED 4096     /* bytes of new pages that one processor can touch in a microsecond */
+#define CLOSER_EACH 8         /* looks, while the machine shows no growth */
 #define TICK_LATE 8           /* but no look is later than so many ticks */
 #define LAST_LOOK_TASKS_MAX 512 /* more are not worth the delay of their end */
 
@@ -22,7 +20,7 @@
 
 void region_budget_init(RegionBudget *b, const Grant *g, RegionCgroup *c, Guard *guard) {
         *b = (RegionBudget){.grant = g, .cgroup = c, .guard = guard, .scratch = -1, .waiting = -1, .connected = REGION_CONNECTED_NULL, .wall_deadline = NEVER,
-                            .tick_deadline = NEVER, .lent.memory_bytes = grant_set_aside(g)};
+                            .watch_usec = NEVER, .tick_deadline = NEVER, .lent.memory_bytes = grant_set_aside(g)};
 }
 
 void region_budget_start(RegionBudget *b, pid_t worker, uint64_t now) {
@@ -61,7 +59,7 @@ Breach budget_look_cpu(RegionBudget *b) {
 }
 
 /* The amounts that were held at the last looks. Pages that forked processes share count once for each of them, but after a closer look. */
-static uint64_t budget_held(const RegionBudget *b) {
+uint64_t budget_held(const RegionBudget *b) {
         uint64_t scratch = b->scratch_on_host ? 0 : b->scratch_now; /* tmpfs pages are memory */
 
         return b->tree.resident_bytes + b->tree.areas_bytes + scratch + b->scratch_names + b->shared.held_bytes + b->queues.bytes + b->waiting_bytes +
@@ -90,12 +88,17 @@ static Breach budget_breach_of_charge(const RegionBudget *b, uint64_t charged) {
  * while the region is still to be killed. */
 static Breach look_memory(RegionBudget *b, bool closer) {
         uint64_t max = b->grant->budget.memory_bytes, used = budget_held(b);
+        bool known = true;
 
         if (used + b->lent.memory_bytes > max && b->tree.processes > 1) {
                 used = budget_held_surely(b);
-                if (closer && used + b->lent.memory_bytes <= max &&
-                    proc_tree_walk(&b->tree, b->worker, PROC_LOOK_TASKS | PROC_LOOK_MEMORY | PROC_LOOK_SHARED) == 0)
+                known = closer && used + b->lent.memory_bytes <= max && budget_walk(b, PROC_LOOK_MEMORY | PROC_LOOK_SHARED) == 0;
+                if (known)
                         used = budget_held(b);
+        }
+        if (known) {
+                b->left_bytes = budget_left_of(max, used + b->lent.memory_bytes);
+                b->machine_bytes = b->machine_look;
         }
         b->peak_memory_bytes = MAX(b->peak_memory_bytes, budget_touched(b, used));
         return used + b->lent.memory_bytes > max ? budget_breach_of_charge(b, used) : budget_no_breach;
@@ -150,7 +153,7 @@ static unsigned look_without_groups(const RegionBudget *b) {
 
 /* Tasks are counted, and what else is asked for. Returns 0 or -errno, the count then being what it was. */
 static int look_at_tree(RegionBudget *b, unsigned more) {
-        int e = proc_tree_walk(&b->tree, b->worker, PROC_LOOK_TASKS | more);
+        int e = budget_walk(b, more);
 
         if (e == 0)
                 b->tasks_bound = b->tree.tasks;
@@ -224,16 +227,6 @@ static void look_waiting(RegionBudget *b) {
                 b->waiting_bytes = n * queues_unix_most();
 }
 
-/* Memory that several processes mapped and did not touch can become held without a call that anybody sees. Where that is more than the budget, the next look
- * comes before half of what is left of it can have been touched, whatever the looks cost (A-61). */
-static uint64_t tick_before_full(const RegionBudget *b, uint64_t cpus) {
-        const uint64_t max = b->grant->budget.memory_bytes;
-
-        if (b->cgroup->memory || b->tree.processes < 2 || b->tree.all_data_bytes + budget_held(b) - b->tree.resident_bytes + b->lent.memory_bytes <= max)
-                return NEVER;
-        return budget_left_of(max, budget_held(b) + b->lent.memory_bytes) / 2 / (cpus * TICK_TOUCHED);
-}
-
 Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         const Budget *max = &b->grant->budget;
         uint64_t cost, next, cpu_left;
@@ -242,6 +235,13 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         bool slow = now >= b->slow_deadline;
         Breach r;
 
+        if (b->watch_usec != NEVER && budget_has_grown(b))
+                budget_hold(b);
+        else if (b->watch_usec != NEVER && now < b->look_deadline) {
+                b->tick_deadline = MIN(b->look_deadline, now + b->watch_usec);
+                return budget_no_breach;
+        } else if (!b->cgroup->memory)
+                b->machine_look = region_hold_machine();
         if (slow)
                 b->slow_deadline = now + TICK_SLOW_USEC;
         if (cpus <= 0) {
@@ -250,6 +250,8 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         }
         look_full(b);
         r = budget_look_scratch(b, FILES_WHEN_CHANGED);
+        if (r.outcome != OUTCOME_NONE && !b->cgroup->memory)
+                budget_hold(b);
         if (look_at_group(b) < 0 && look_at_tree(b, PROC_LOOK_FDS | look_without_groups(b) | (slow && !b->cgroup->memory ? PROC_LOOK_AREAS : 0)) < 0)
                 b->tree.tasks = b->tasks_bound = 0; /* out of memory here: the kernel's own limits still hold */
         b->opens = 0;
@@ -264,7 +266,7 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
                 if (slow)
                         look_waiting(b);
                 b->connected_bytes = region_connected_bytes(&b->connected);
-                r = look_memory(b, true);
+                r = look_memory(b, b->hold.held || b->looks++ % CLOSER_EACH == 0);
         }
         if (r.outcome == OUTCOME_NONE)
                 r = look_sockets(b, slow);
@@ -286,8 +288,10 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         cost = clock_mono_usec() - now;
         next = MIN(MAX(b->tick_usec, cost * TICK_SHARE), b->tick_usec * TICK_LATE); /* a region can make its looks dear */
         next = MIN(next, cpu_left / (uint64_t)cpus); /* it cannot be used up earlier */
-        next = MIN(next, tick_before_full(b, (uint64_t)cpus));
-        b->tick_deadline = now + MAX(next, MAX((uint64_t)TICK_LEAST_USEC, cost * 2));
+        b->look_deadline = now + MAX(next, MAX((uint64_t)TICK_LEAST_USEC, cost * 2));
+        budget_watch(b, (uint64_t)cpus);
+        b->tick_deadline = b->watch_usec == NEVER ? b->look_deadline : MIN(b->look_deadline, now + cost + b->watch_usec);
+        budget_hold_end(b, &r);
         return r;
 }
 
@@ -300,12 +304,15 @@ Breach region_budget_ask_memory(RegionBudget *b, pid_t pid, uint64_t bytes) {
         look_at_tree(b, PROC_LOOK_MEMORY | look_without_groups(b));
         look_shared(b);
         look_memory(b, false);
+        region_hold_forget(&b->hold); /* it is about to be killed */
         r = budget_breach_of_memory(b, budget_touched(b, b->tree.processes > 1 ? budget_held_surely(b) : budget_held(b)));
         r.asked = bytes > UINT64_MAX - data ? UINT64_MAX : data + bytes;
         return r;
 }
 
 Breach region_budget_ask_shared(RegionBudget *b, pid_t tid, uint64_t bytes) {
+        Breach r;
+
         region_shared_called(&b->shared, tid);
         /* A region can ask as often as it likes, and the list is ours. An entry without a trace goes at the second look. */
         for (unsigned i = 0; i < SHARED_LOOKS && region_shared_is_full(&b->shared); i++)
@@ -318,14 +325,19 @@ Breach region_budget_ask_shared(RegionBudget *b, pid_t tid, uint64_t bytes) {
         budget_look_scratch(b, FILES_NO);
         for (unsigned i = 0; i < SHARED_LOOKS && shared_is_beyond(b); i++)
                 region_shared_look(&b->shared, b->worker, true);
-        return look_memory(b, true);
+        r = look_memory(b, true);
+        budget_hold_end(b, &r);
+        return r;
 }
 
 Breach region_budget_ask_task(RegionBudget *b) {
         uint64_t max = b->grant->budget.processes, lent = b->lent.processes;
 
         if (b->tasks_bound + lent + 1 > max) { /* perhaps: some may have ended */
-                if (look_at_tree(b, 0) < 0)
+                int e = look_at_tree(b, 0);
+
+                region_hold_end(&b->hold);
+                if (e < 0)
                         return budget_no_breach;
                 if (b->tasks_bound + lent + 1 > max) {
                         Breach r = budget_breach_of_tasks(b, b->tasks_bound);
@@ -359,6 +371,7 @@ Budget region_budget_left(RegionBudget *b, uint64_t now) {
 
         budget_look_scratch(b, b->scratch_on_host ? FILES_WHEN_CHANGED : FILES_NO);
         look_at_tree(b, look_without_groups(b));
+        region_hold_end(&b->hold);
         if (region_cgroup_memory_now(b->cgroup, &memory) < 0)
                 memory = b->tree.resident_bytes + (b->scratch_on_host ? 0 : b->scratch_now);
         if (region_cgroup_cpu_usec(b->cgroup, &cpu) < 0)
@@ -480,6 +493,7 @@ Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker
 }
 
 void region_budget_deinit(RegionBudget *b) {
+        region_hold_forget(&b->hold);
         closep(&b->scratch);
         closep(&b->waiting);
         region_connected_deinit(&b->connected);

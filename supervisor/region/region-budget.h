@@ -5,6 +5,7 @@
 #include "policy/grant.h"
 #include "region/region-cgroup.h"
 #include "region/region-connected.h"
+#include "region/region-hold.h"
 #include "region/region-proc.h"
 #include "region/region-queues.h"
 #include "region/region-shared.h"
@@ -46,6 +47,14 @@ struct RegionBudget {
         uint64_t moved;              /* grows with each thing that the region was given to read, wrote or asked */
         uint64_t idle_moved, idle_cpu_usec, idle_since; /* what there was when it last did something, and when */
         uint64_t tick_usec;          /* distance of ticks */
+        uint64_t look_deadline;      /* a tick before it looks only when memory has grown */
+        uint64_t watch_usec;         /* distance of ticks that see whether it has; UINT64_MAX: the region cannot hold more than its budget without a call */
+        uint64_t machine_look;       /* region_hold_machine() before the look that goes on */
+        uint64_t machine_bytes;      /* the same before the last one that told what is left, or the least since */
+        unsigned looks;              /* at a region that was not held */
+        uint64_t left_bytes;         /* of the memory budget at the last look */
+        bool slice_short;            /* who looks at it was given shorter turns of the processor */
+        RegionHold hold;             /* who is stopped for a look */
         uint64_t slow_deadline;      /* of what is looked at every few ticks */
         QueuesLook queues;           /* what pipes and sockets hold */
         int waiting;                 /* of waiting_open(), owned; -1: there was no look yet; less: nobody can tell */

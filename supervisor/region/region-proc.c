@@ -1,6 +1,7 @@
 /* Runs: supervisor. */
 #include "region/region-proc.h"
 
+#include "region/region-hold.h"
 #include "region/region-tables.h"
 
 #include <dirent.h>
@@ -222,7 +223,7 @@ static int look_at(ProcTree *t, pid_t pid, unsigned look, ProcAreas *ret_areas) 
                         t->most_anon_bytes = MAX(t->most_anon_bytes, anon);
                         t->resident_bytes += (shared ? shared + charged_unmapped(anon, mapped) : anon) + tables;
                         t->shmem_bytes += status_kib(text, "\nRssShmem:");
-                        t->all_data_bytes += status_kib(text, "\nVmData:");
+                        t->all_data_bytes += status_kib(text, "\nVmData:") + region_hold_stack(teller);
                 }
         }
         if (look & PROC_LOOK_FDS && (e = look_at_tables(t, pid, f[17])) < 0)
@@ -333,6 +334,18 @@ static int areas_grow(ProcAreasList *l, size_t n) {
         return 0;
 }
 
+void proc_tree_each(pid_t root, void (*fn)(pid_t pid, void *arg), void *arg) {
+        _cleanup_free_ pid_t *list = NULL;
+        size_t n = 0, room = 0;
+        int e = add_children(root, &list, &n, &room);
+
+        for (size_t i = 0; i < n; i++) {
+                fn(list[i], arg);
+                if (e == 0)
+                        e = add_children(list[i], &list, &n, &room);
+        }
+}
+
 int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
         _cleanup_free_ pid_t *list = NULL;
         ProcAreasList areas = {};
@@ -351,6 +364,10 @@ int proc_tree_walk(ProcTree *t, pid_t root, unsigned look) {
                 if (areas.v[i].depth == 0) {
                         areas.v[i].depth = 1;
                         areas.v[i].first = i;
+                }
+                if (t->before_each && t->before_each(t->arg) && !(look & PROC_LOOK_CPU)) { /* else the time of those that are left out is lost */
+                        free(areas.v);
+                        return -EAGAIN;
                 }
                 e = look_at(t, list[i], look, &areas.v[i]);
                 before = n;

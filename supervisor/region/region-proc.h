@@ -26,10 +26,13 @@ typedef struct ProcTree {
         uint64_t table_bytes;    /* of resident_bytes: page tables, which nobody shares */
         uint64_t most_anon_bytes;/* of resident_bytes: anonymous memory of the process with the most of it */
         uint64_t shmem_bytes;    /* shared memory that is mapped and was touched, once for each process that did */
-        uint64_t all_data_bytes; /* VmData of all processes: what they can touch without another call */
+        uint64_t all_data_bytes; /* VmData of all processes, and what their stacks may grow to: what they can touch without another call */
         uint64_t most_fds;       /* most descriptors open in one process */
         uint64_t all_fds;        /* in all processes, and in tables that threads have for themselves */
         uint64_t areas_bytes;    /* of the last walk with AREAS: what the kernel has for areas of address space, of processes with many */
+        /* Asked before each process is looked at, or NULL. true: a walk without CPU ends with -EAGAIN. */
+        bool (*before_each)(void *arg);
+        void *arg;
         /* Of all walks: */
         uint64_t cpu_usec;       /* of the whole tree, never falling */
         uint64_t gone_cpu_usec;  /* of processes that are no more */
@@ -50,6 +53,8 @@ int proc_tree_walk(ProcTree *t, pid_t root, unsigned look);
 void proc_tree_deinit(ProcTree *t);
 /* The processes below root, parents first. *ret is owned. Returns 0 or -errno. */
 int proc_tree_list(pid_t root, pid_t **ret, size_t *ret_n);
+/* The same, with fn called for each one before its children are looked for. The list ends where there is no memory for more of it. */
+void proc_tree_each(pid_t root, void (*fn)(pid_t pid, void *arg), void *arg);
 
 /* Of what is below root: a task that waits in the kernel for something else, and takes no signal meanwhile, is blocked. A task that is dead, or that its tracer
  * holds, is neither. */

@@ -6,22 +6,29 @@
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define LIMIT (UINT64_C(64) << 20)
+#define LONG_MSEC 30000
 #define FAR UINT64_C(1000000000000)
 
 /* A worker with so many children, of which each has mapped so much and touched nothing. */
-static pid_t mapped(unsigned children, size_t bytes, int tell) {
+static pid_t mapped(unsigned children, size_t bytes, rlim_t stack, int tell) {
+        struct rlimit most;
         pid_t worker = fork();
 
         if (worker != 0)
                 return worker;
         for (unsigned i = 0; i < children; i++)
                 if (fork() == 0) {
-                        if (mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED || write(tell, "m", 1) != 1)
+                        getrlimit(RLIMIT_STACK, &most);
+                        most.rlim_cur = MIN(stack, most.rlim_max);
+                        if (setrlimit(RLIMIT_STACK, &most) < 0 ||
+                            mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED ||
+                            write(tell, "m", 1) != 1)
                                 _exit(1);
                         for (;;)
                                 pause();
@@ -35,8 +42,12 @@ Test(region_budget, who_can_touch_more_than_the_budget_at_once_is_looked_at_in_t
                 const char *name;
                 unsigned children;
                 size_t bytes;
+                rlim_t stack;
                 bool soon;
-        } rows[] = {{"two with more than the budget", 2, 60 << 20, true}, {"two with less", 2, 8 << 20, false}, {"one is bounded by itself", 1, 60 << 20, false}};
+        } rows[] = {{"two with more than the budget", 2, 60 << 20, 1 << 20, true},
+                    {"two with less", 2, 8 << 20, 1 << 20, false},
+                    {"two with less, and stacks that may grow", 2, 8 << 20, 60 << 20, true},
+                    {"one is bounded by itself", 1, 60 << 20, 60 << 20, false}};
 
 #ifdef __SANITIZE_ADDRESS__
         cr_skip_test("a sanitizer maps more than any budget");
@@ -54,7 +65,7 @@ Test(region_budget, who_can_touch_more_than_the_budget_at_once_is_looked_at_in_t
                 char byte;
 
                 cr_assert_eq(pipe(p), 0);
-                worker = mapped(rows[i].children, rows[i].bytes, p[1]);
+                worker = mapped(rows[i].children, rows[i].bytes, rows[i].stack, p[1]);
                 cr_assert_gt(worker, 0);
                 for (unsigned n = 0; n < rows[i].children; n++)
                         cr_assert_eq(read(p[0], &byte, 1), 1, "%s", rows[i].name);
@@ -74,6 +85,98 @@ Test(region_budget, who_can_touch_more_than_the_budget_at_once_is_looked_at_in_t
                 close(p[0]);
                 close(p[1]);
         }
+}
+
+static void end_all(RegionBudget *b, pid_t worker) {
+        for (size_t n = 0; n < b->tree.n; n++)
+                if (b->tree.v[n].pid != worker)
+                        kill(b->tree.v[n].pid, SIGKILL);
+        kill(worker, SIGKILL);
+        waitpid(worker, NULL, 0);
+        region_budget_deinit(b);
+}
+
+Test(region_budget, who_may_have_grown_is_held_while_it_is_looked_at) {
+        Grant g = {.budget = {.memory_bytes = LIMIT, .wall_usec = FAR, .idle_usec = UINT64_MAX, .cpu_usec = FAR * 1000, .processes = 8, .open_files = 64,
+                              .scratch_bytes = LIMIT, .file_bytes = LIMIT}};
+        RegionCgroup c = REGION_CGROUP_NULL;
+        Guard guard = GUARD_NULL;
+        RegionBudget b;
+        uint64_t now;
+        pid_t worker;
+        char byte;
+        int p[2];
+
+#ifdef __SANITIZE_ADDRESS__
+        cr_skip_test("a sanitizer maps more than any budget");
+#endif
+        cr_assert_eq(pipe(p), 0);
+        worker = mapped(2, 60 << 20, 1 << 20, p[1]);
+        cr_assert_gt(worker, 0);
+        for (unsigned n = 0; n < 2; n++)
+                cr_assert_eq(read(p[0], &byte, 1), 1);
+        region_budget_init(&b, &g, &c, &guard);
+        now = clock_mono_usec();
+        region_budget_start(&b, worker, now);
+        b.tick_usec = FAR;
+        cr_assert_eq(region_budget_tick(&b, now).outcome, OUTCOME_NONE);
+        cr_assert_eq(b.hold.times, 0);
+        cr_assert_gt(b.look_deadline, b.tick_deadline, "before the next look it is only seen whether memory has grown");
+        /* The machine has given out nothing since. */
+        b.machine_bytes = UINT64_MAX;
+        b.left_bytes = UINT64_MAX / 4;
+        b.tree.tasks = 99;
+        cr_assert_eq(region_budget_tick(&b, now).outcome, OUTCOME_NONE);
+        cr_assert_eq(b.tree.tasks, 99, "no look");
+        /* Everything that it has was given out since. */
+        b.machine_bytes = b.left_bytes = 0;
+        cr_assert_eq(region_budget_tick(&b, now).outcome, OUTCOME_NONE);
+        cr_assert_eq(b.tree.tasks, 2, "a look");
+        cr_assert_eq(b.hold.times, 1);
+        cr_assert_not(b.hold.held, "they go on");
+        end_all(&b, worker);
+        close(p[0]);
+        close(p[1]);
+}
+
+/* Waits until the process is in the state. */
+static void await_letter(pid_t pid, char letter) {
+        uint64_t seen = 0;
+
+        for (int ms = 0; ms < LONG_MSEC && (!proc_stat(pid, &seen, 1) || seen != (uint64_t)letter); ms++)
+                usleep(1000);
+        cr_assert_eq(seen, (uint64_t)letter);
+}
+
+Test(region_budget, who_was_stopped_before_stays_so) {
+        RegionHold h = {};
+        pid_t worker, *list;
+        char byte;
+        size_t n;
+        int p[2];
+
+        cr_assert_eq(pipe(p), 0);
+        worker = mapped(2, 1 << 20, 1 << 20, p[1]);
+        cr_assert_gt(worker, 0);
+        for (unsigned i = 0; i < 2; i++)
+                cr_assert_eq(read(p[0], &byte, 1), 1);
+        cr_assert_eq(proc_tree_list(worker, &list, &n), 0);
+        cr_assert_eq(n, 2);
+        kill(list[0], SIGSTOP);
+        await_letter(list[0], 'T');
+        region_hold(&h, worker, NULL);
+        cr_assert_eq(h.n, 1);
+        await_letter(list[1], 'T');
+        region_hold_end(&h);
+        await_letter(list[1], 'S');
+        await_letter(list[0], 'T');
+        for (size_t i = 0; i < n; i++)
+                kill(list[i], SIGKILL);
+        kill(worker, SIGKILL);
+        waitpid(worker, NULL, 0);
+        free(list);
+        close(p[0]);
+        close(p[1]);
 }
 
 #define MORE_FDS 10 /* of the holder */

@@ -1,0 +1,82 @@
+/* Runs: supervisor. Where no control group bounds memory: when many processes can write more than the budget at once, and how they are looked at then. */
+#include "region/region-budget-private.h"
+
+#include "base/slice.h"
+
+#include <errno.h>
+
+#define TICK_TOUCHED 4096 /* bytes of new pages that one processor can touch in a microsecond */
+#define GROWN_LEAST 16    /* growth of the machine by less than this part of the budget is no reason for a look */
+#define WALKS_MAX 3
+
+/* So much memory was given out on the machine since the last look that it can be the region's, which then holds half of what was left to it. */
+bool budget_has_grown(RegionBudget *b) {
+        const uint64_t now = region_hold_machine();
+
+        b->machine_bytes = MIN(b->machine_bytes, now);
+        return now - b->machine_bytes >= MAX(b->left_bytes / 2, b->grant->budget.memory_bytes / GROWN_LEAST);
+}
+
+void budget_hold(RegionBudget *b) {
+        if (b->hold.held)
+                return;
+        region_hold(&b->hold, b->worker, b->guard);
+        b->machine_bytes = b->machine_look = region_hold_machine();
+}
+
+static bool budget_hold_grown(void *arg) {
+        RegionBudget *b = arg;
+
+        if (b->hold.held || !budget_has_grown(b))
+                return false;
+        budget_hold(b);
+        return true;
+}
+
+/* A walk that takes so long that the region can grow meanwhile is made again, with the region held. Who is to stand may do so a little later. */
+int budget_walk(RegionBudget *b, unsigned look) {
+        int e = 0;
+
+        b->tree.arg = b;
+        for (unsigned i = 0; (e == 0 || e == -EAGAIN) && i < WALKS_MAX; i++) {
+                const bool held = b->hold.held;
+
+                b->tree.before_each = b->watch_usec != NEVER ? budget_hold_grown : NULL;
+                e = proc_tree_walk(&b->tree, b->worker, PROC_LOOK_TASKS | look);
+                if (b->hold.held == held && !(held && budget_has_grown(b)))
+                        break;
+                b->machine_bytes = b->machine_look = region_hold_machine();
+        }
+        b->tree.before_each = NULL;
+        return e;
+}
+
+/* It goes on. Who is about to be killed does not: it takes no more memory until then, and nobody in the region will tell that it was stopped. */
+void budget_hold_end(RegionBudget *b, const Breach *r) {
+        if (r->outcome == OUTCOME_NONE)
+                region_hold_end(&b->hold);
+        else if (!b->cgroup->memory) {
+                budget_hold(b); /* the guard is asked in one call, and the list of processes takes many */
+                region_hold_forget(&b->hold);
+                region_hold(&b->hold, b->worker, NULL);
+                region_hold_forget(&b->hold);
+        }
+}
+
+/* Memory that several processes mapped and did not touch, or stacks that they may have, can become held without a call that anybody sees. Where that is
+ * more than the budget, the next tick comes before half of what is left of it can have been touched (A-61). */
+static uint64_t watch_before_full(const RegionBudget *b, uint64_t cpus) {
+        const uint64_t max = b->grant->budget.memory_bytes;
+
+        if (b->cgroup->memory || b->tree.processes < 2 || b->tree.all_data_bytes + budget_held(b) - b->tree.resident_bytes + b->lent.memory_bytes <= max)
+                return NEVER;
+        return MAX(b->left_bytes / 2 / (cpus * TICK_TOUCHED), (uint64_t)TICK_LEAST_USEC);
+}
+
+void budget_watch(RegionBudget *b, uint64_t cpus) {
+        b->watch_usec = watch_before_full(b, cpus);
+        if (b->watch_usec == NEVER || b->slice_short)
+                return;
+        slice_shorten();
+        b->slice_short = true;
+}
