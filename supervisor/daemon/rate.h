@@ -4,8 +4,8 @@
 
 #include "policy/admit.h"
 
-/* store_dir NULL: nothing is kept. measure: about a twentieth of a second of this process, which has no other thread at work. Else the numbers that are kept,
- * however old, and wipe_rate_unknown where there are none. */
+/* store_dir NULL: nothing is kept. measure: about a tenth of a second of this process, which has no other thread at work, and of its children. Else the
+ * numbers that are kept, however old, and wipe_rate_unknown where there are none. */
 void rate_get(const char *store_dir_or_null, bool measure, WipeRate *ret);
 /* The bound of this grant is held to the numbers, so that they are to be measured. */
 bool rate_is_needed(const Grant *g);

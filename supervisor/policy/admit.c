@@ -6,26 +6,43 @@
 #include <unistd.h>
 
 #define ADMIT_PAGE 4096
-#define ADMIT_FIXED_USEC 2000   /* to end and to reap one process, and to put its scratch and its groups away */
-#define ADMIT_PROCESS_USEC 100  /* for each further one */
 #define ADMIT_LARGE (UINT64_C(16) << 20) /* bytes of one process from which the guard has more than one thread */
-#define ADMIT_REFILL_USEC 4000  /* under multipass: pages of kernel buffers and names are asked for and filled (scrub/guard/refill.c) */
-/* The measured time as a share of a teardown, in tenths: the kernel also looks up each page, gives it back to a control group, and finds no page of a large
- * region in a cache. Compared with the processor time of teardowns of 0.2 MB to 2 GB in 1 to 1,000 processes, which load does not change. */
-#define ADMIT_TENTHS 18
+/* Scratch, control groups, pipes and namespaces of a region are put away: so much work as the ends of this many processes. */
+#define ADMIT_FIXED_ENDS 24
+/* Under multipass pages of kernel buffers (6 MiB) and names (1,536) are asked for and filled, on one processor, and a quarter of that on each other one, up to
+ * eight (scrub/guard/refill.c). A name takes a third of a page's time. */
+#define ADMIT_REFILL_PAGES 2048
+#define ADMIT_REFILL_OTHERS 8
 #define ADMIT_MARGIN 2
 
-const WipeRate wipe_rate_unknown = {.first = 1900, .first_large = 1900, .pass = 950, .pass_large = 950};
+const WipeRate wipe_rate_unknown = {.page = 2700, .page_large = 2700, .pass = 1700, .pass_large = 1700, .gone = 500,
+                                    .process = 180000, .process_gone = 80000, .processors = 1};
 
-/* A region divides its memory among its processes as it likes. The longest takes what each of them holds without that a second thread pays; the rest is one
- * process's. */
+static uint64_t admit_refill(const WipeRate *rate) {
+        const uint64_t others = MIN(rate->processors - 1, (uint64_t)ADMIT_REFILL_OTHERS);
+
+        return ADMIT_REFILL_PAGES * (4 + others) / 4 * (rate->page + rate->gone);
+}
+
+/* A region divides its memory among its processes as it likes. Either one has all of it: several threads overwrite it, and then it is given back. Or each has
+ * so much that a second thread does not pay, and one has the rest: other processors give back what one process had while the next is overwritten. */
+static uint64_t admit_pages(const WipeRate *rate, uint64_t bytes, uint64_t further, uint64_t processes) {
+        const uint64_t large = rate->page_large + further * rate->pass_large + rate->gone;
+        const uint64_t small = rate->page + further * rate->pass + rate->gone / rate->processors;
+        const uint64_t pages = bytes / ADMIT_PAGE, apart = MIN(bytes, processes * ADMIT_LARGE) / ADMIT_PAGE;
+
+        return MAX(pages * large, apart * small + (pages - apart) * large);
+}
+
 uint64_t admit_predict(const WipeRate *rate, uint64_t bytes, Discipline d, unsigned passes, uint64_t processes) {
-        const uint64_t fixed = ADMIT_FIXED_USEC + (d == DISCIPLINE_MULTIPASS ? ADMIT_REFILL_USEC : 0) + processes * ADMIT_PROCESS_USEC;
-        const uint64_t slow = MIN(bytes, processes * ADMIT_LARGE), more = passes > 1 ? passes - 1 : 0;
-        const uint64_t nsec = slow / ADMIT_PAGE * (rate->first + more * rate->pass) +
-                              (bytes - slow) / ADMIT_PAGE * (rate->first_large + more * rate->pass_large);
+        const uint64_t end = rate->process - rate->process_gone + rate->process_gone / rate->processors;
+        uint64_t nsec = (ADMIT_FIXED_ENDS + processes) * end;
 
-        return d == DISCIPLINE_NONE ? fixed : fixed + nsec * ADMIT_TENTHS / 10000;
+        if (d != DISCIPLINE_NONE)
+                nsec += admit_pages(rate, bytes, passes > 1 ? passes - 1 : 0, processes);
+        if (d == DISCIPLINE_MULTIPASS)
+                nsec += admit_refill(rate);
+        return nsec / 1000;
 }
 
 uint64_t admit_bytes(const Grant *g) {
@@ -65,7 +82,7 @@ int admit(Grant *g, const WipeRate *rate, uint64_t above, Diag *reterr) {
                     duration_format(g->cancel_bound_usec, bound), of,
                     size_format(bytes, size), discipline_format(g->discipline, g->passes, discipline), g->budget.processes, g->budget.processes == 1 ? "" : "es",
                     duration_format(g->teardown_usec, takes), rate->measured ? "measured" : "nobody has measured it",
-                    size_format(ADMIT_PAGE * UINT64_C(10000000000) / ADMIT_TENTHS / MAX(rate->first, (uint64_t)1), speed), duration_format(need, least),
+                    size_format(ADMIT_PAGE * UINT64_C(1000000000) / MAX(rate->page + rate->gone, (uint64_t)1), speed), duration_format(need, least),
                     g->n_releases > 0 ? ", with the time of release callbacks" : "");
 }
 

@@ -4,10 +4,14 @@
 
 #include "policy/grant.h"
 
-/* Nanoseconds for each page of 4 KiB, where one thread overwrites, and where as many do as the guard has for a large process. */
+/* Nanoseconds. Small: where one thread overwrites; large: where as many do as the guard has for a large process. */
 typedef struct WipeRate {
-        uint64_t first, first_large; /* the first pass, the reading back, and giving the page back */
-        uint64_t pass, pass_large;   /* each further pass */
+        uint64_t page, page_large; /* each page of 4 KiB is looked for, overwritten once and read back */
+        uint64_t pass, pass_large; /* each further pass over it */
+        uint64_t gone;             /* the process's end gives it back */
+        uint64_t process;          /* the end of a process beside its pages: to stop, to look at, to let go */
+        uint64_t process_gone;     /* of which this much is its own work, and not that of who overwrites */
+        uint64_t processors;       /* at least 1 */
         bool measured;
 } WipeRate;
 

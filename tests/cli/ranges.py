@@ -225,6 +225,21 @@ def nobody_declared_it():  # I-72
     check(r.code == 125 and "(the policy's ceiling)" in r.receipt["reason"], r)
 
 
+def the_same_in_both():  # I-72
+    """Whichever comes first, where no numbers are kept yet: lethe validate and region.allocated say the same."""
+    path = os.path.join(STORE, "cache", "overwrite")
+    folder(budgets={"memory": "300m", "processes": 100})
+    for run_first in (True, False):
+        if os.path.exists(path):
+            os.unlink(path)
+        said = None if run_first else json.loads(lethe("validate", "--json", FOLDER).out)["teardown"]
+        r = run(FOLDER)
+        g = log("--region", r.receipt["region"])[0]["grant"]
+        said = said or json.loads(lethe("validate", "--json", FOLDER).out)["teardown"]
+        check(said["measured"], said)
+        same((g["teardown_predicted_usec"], g["cancel_bound_usec"]), (said["predicted_usec"], said["bound_usec"]), run_first)
+
+
 def more_than_the_machine_has():  # I-72
     folder(budgets={"memory": "900g"})
     o = json.loads(lethe("validate", "--json", FOLDER).out)["teardown"]
@@ -328,7 +343,7 @@ for kind, rows in (("discipline", DISCIPLINE), ("lineage", LINEAGE), ("key scope
 assert n_rows >= 40, n_rows
 add("programs: the general ranges", a_program)
 for name, fn in (("a declared bound that is too short", too_short), ("a declared bound that is long enough", long_enough), ("a bound that nobody declared", nobody_declared_it),
-                 ("kept numbers that are damaged", kept_numbers_that_are_damaged), ("more than the machine has", more_than_the_machine_has),
+                 ("kept numbers that are damaged", kept_numbers_that_are_damaged), ("the same in both", the_same_in_both), ("more than the machine has", more_than_the_machine_has),
                  ("a measurement that is cut short", a_measurement_that_is_cut_short), ("none that is raised", none_that_is_raised), ("a bound below another region", below_another_region),
                  ("regions side by side below another", side_by_side)):
     add("admission: " + name, fn)

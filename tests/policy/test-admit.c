@@ -7,7 +7,8 @@
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
 
-static const WipeRate quick = {.first = 400, .first_large = 200, .pass = 100, .pass_large = 50, .measured = true};
+static const WipeRate quick = {.page = 600, .page_large = 350, .pass = 180, .pass_large = 90, .gone = 100, .process = 60000, .process_gone = 20000,
+                               .processors = 2, .measured = true};
 
 static Grant grant(uint64_t bytes, uint64_t processes, Discipline d, unsigned passes, uint64_t declared) {
         return (Grant){.budget = {.memory_bytes = bytes, .processes = processes}, .discipline = d, .passes = passes, .min_tier = TIER_NAMESPACES,
@@ -35,15 +36,65 @@ Test(admit, the_prediction_grows_with_all_of_it) {
 
 /* A region that may divide its memory so that none of its processes is overwritten by more than one thread takes as long as one thread needs. */
 Test(admit, more_threads_are_not_counted_on) {
-        static const WipeRate eight = {.first = 800, .first_large = 100, .pass = 400, .pass_large = 50, .measured = true};
+        static const WipeRate eight = {.page = 1400, .page_large = 200, .pass = 800, .pass_large = 100, .gone = 80, .process = 100000, .process_gone = 40000,
+                                       .processors = 8, .measured = true};
 
         for (uint64_t n = 1; n <= 64; n *= 2) {
                 uint64_t apart = admit_predict(&eight, 15 * MIB * n, DISCIPLINE_ZERO, 1, n), whole = admit_predict(&eight, 64 * MIB * n, DISCIPLINE_ZERO, 1, n);
 
-                cr_expect_geq(apart, 15 * MIB * n / 4096 * 8 / 10 * 18 / 10, "%lu processes", (unsigned long)n);
+                cr_expect_geq(apart, 15 * MIB * n / 4096 * eight.page / 1000, "%lu processes", (unsigned long)n);
                 cr_expect_geq(whole, apart, "%lu processes: more memory takes no less", (unsigned long)n);
                 cr_expect_lt(whole, 4 * apart, "%lu processes: what is more than that is one process's", (unsigned long)n);
         }
+}
+
+/* Rates in, microseconds out: each part of the formula by itself. */
+Test(admit, what_a_teardown_is_made_of) {
+        static const WipeRate two = {.page = 1000, .page_large = 600, .pass = 200, .pass_large = 100, .gone = 400, .process = 100000, .process_gone = 40000,
+                                     .processors = 2};
+        static const struct {
+                const char *what;
+                uint64_t bytes;
+                Discipline d;
+                unsigned passes;
+                uint64_t processes, usec;
+        } rows[] = {
+                {"a region that holds nothing: 24 ends, and one by another processor", 0, DISCIPLINE_ZERO, 1, 1, 1920 + 80},
+                {"none: no page is overwritten", 100 * MIB, DISCIPLINE_NONE, 0, 10, 1920 + 10 * 80},
+                {"a thousand processes", 0, DISCIPLINE_ZERO, 1, 1000, 1920 + 1000 * 80},
+                {"one small process: a page by one thread, or given back behind many", 4 * MIB, DISCIPLINE_ZERO, 1, 1, 1920 + 80 + 1024 * 1200 / 1000},
+                {"one large process: 16 MiB by one thread", 64 * MIB, DISCIPLINE_ZERO, 1, 1, 1920 + 80 + (4096 * 1200 + 12288 * 1000) / 1000},
+                {"as many small ones", 64 * MIB, DISCIPLINE_ZERO, 1, 4, 1920 + 4 * 80 + 16384 * 1200 / 1000},
+                {"two further passes, and 2,048 pages and a quarter on the other processor", 4 * MIB, DISCIPLINE_MULTIPASS, 3, 1,
+                 1920 + 80 + 1024 * 1600 / 1000 + 2560 * 1400 / 1000},
+        };
+        static const WipeRate slow_end = {.page = 600, .page_large = 500, .gone = 800, .process = 100000, .process_gone = 40000, .processors = 4};
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                uint64_t usec = admit_predict(&two, rows[i].bytes, rows[i].d, rows[i].passes, rows[i].processes);
+
+                cr_expect(usec + 1 >= rows[i].usec && usec <= rows[i].usec + 1, "%s: %lu, not %lu", rows[i].what, (unsigned long)usec, (unsigned long)rows[i].usec);
+        }
+        cr_expect_eq(admit_predict(&slow_end, 4 * MIB, DISCIPLINE_ZERO, 1, 1), (25 * 70000 + 1024 * 1300) / 1000,
+                     "one process gives all of it back by itself, and nobody else is overwritten meanwhile");
+}
+
+/* A machine that does all of it in half the time is predicted half the time: nothing in the formula is a time. */
+Test(admit, a_machine_twice_as_fast) {
+        static const WipeRate slow = {.page = 1000, .page_large = 600, .pass = 200, .pass_large = 100, .gone = 400, .process = 100000,
+                                      .process_gone = 40000, .processors = 2};
+        static const WipeRate fast = {.page = 500, .page_large = 300, .pass = 100, .pass_large = 50, .gone = 200, .process = 50000,
+                                      .process_gone = 20000, .processors = 2};
+
+        for (uint64_t b = MIB; b <= 2 * GIB; b *= 8)
+                for (uint64_t n = 1; n <= 1000; n *= 10)
+                        for (int multipass = 0; multipass < 2; multipass++) {
+                                const Discipline d = multipass ? DISCIPLINE_MULTIPASS : DISCIPLINE_ZERO;
+                                uint64_t whole = admit_predict(&slow, b, d, multipass ? 3 : 1, n), half = admit_predict(&fast, b, d, multipass ? 3 : 1, n);
+
+                                cr_expect(2 * half <= whole && whole <= 2 * half + 1, "%lu bytes, %lu processes: %lu and %lu", (unsigned long)b, (unsigned long)n,
+                                          (unsigned long)whole, (unsigned long)half);
+                        }
 }
 
 Test(admit, a_declared_bound_is_held_to) {
