@@ -11,6 +11,7 @@ import tempfile
 import time
 
 
+import bench_bound
 import bench_plot
 import bench_serve
 
@@ -423,7 +424,7 @@ def pending(args, work):
     return rows
 
 
-PARTS = (launch, languages, throughput, pipe, durable, scrub, cancel, memory, giveback, scale, index, promote, pending)
+PARTS = (launch, languages, throughput, pipe, durable, scrub, cancel, bench_bound.bound, memory, giveback, scale, index, promote, pending)
 
 
 def main():

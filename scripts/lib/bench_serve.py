@@ -27,6 +27,19 @@ def peak_kilobytes(pid):
     return _field(pid, "status", "VmHWM:")
 
 
+def processor_usec(pid, names):
+    """Of the process and those below it, so far; not of those that have ended. In two: those with one of these names, and the others."""
+    used = {True: 0, False: 0}
+    for p in _tree(pid):
+        try:
+            for t in os.listdir("/proc/%d/task" % p):
+                with open("/proc/%d/task/%s/schedstat" % (p, t), encoding="utf-8") as f:
+                    used[_name(p) in names] += int(f.read().split()[0])
+        except OSError:
+            pass
+    return used[True] // 1000, used[False] // 1000
+
+
 def _name(pid):
     try:
         with open("/proc/%d/comm" % pid, encoding="utf-8") as f:
