@@ -72,6 +72,7 @@ typedef struct RateEnd {
         uint64_t wiped;       /* to overwrite once and read back */
         uint64_t once, often; /* the same again, once and RATE_PASSES times */
         uint64_t gone;        /* the processes' own end */
+        bool hidden;          /* no frames were shown */
 } RateEnd;
 
 static bool rate_start(RateChild *c, size_t bytes) {
@@ -156,6 +157,7 @@ static bool rate_end_one(RateChild *c, const Wipe *once, const Wipe *often, Scan
         e->looked += rate_now() - begun - wiped;
         e->wiped += wiped;
         e->pages += s->own.bytes / SCAN_PAGE;
+        e->hidden |= s->n_frames == 0;
         ok = ok && (!often || (rate_wipe(once, s, &e->once) && rate_wipe(often, s, &e->often)));
         begun = rate_now();
         scan_end(s);
@@ -204,7 +206,7 @@ static bool rate_try(size_t n, size_t bytes, const Wipe *often, RateEnd *ret) {
                         }
                 if (ok)
                         best = (RateEnd){e.pages, MIN(best.looked, e.looked), MIN(best.wiped, e.wiped), MIN(best.once, e.once), MIN(best.often, e.often),
-                                         MIN(best.gone, e.gone)};
+                                         MIN(best.gone, e.gone), e.hidden};
         }
         *ret = best;
         return ok;
@@ -252,7 +254,7 @@ static bool rate_measure(WipeRate *ret) {
         wipe_forget();
         if (!ok)
                 return false;
-        *ret = (WipeRate){.processors = rate_processors(), .measured = true};
+        *ret = (WipeRate){.processors = rate_processors(), .one_by_one = small.hidden, .measured = true};
         rate_derive(&small, &large, threads, &several, ret);
         return true;
 }

@@ -13,6 +13,8 @@
  * eight (scrub/guard/refill.c). A name takes a third of a page's time. */
 #define ADMIT_REFILL_PAGES 2048
 #define ADMIT_REFILL_OTHERS 8
+/* One by one, nothing of an end is another processor's, and each that waits is looked at again and again until the one before it is gone. */
+#define ADMIT_ONE_BY_ONE 3
 #define ADMIT_MARGIN 2
 
 const WipeRate wipe_rate_unknown = {.page = 2700, .page_large = 2700, .pass = 1700, .pass_large = 1700, .gone = 500,
@@ -36,7 +38,7 @@ static uint64_t admit_pages(const WipeRate *rate, uint64_t bytes, uint64_t furth
 
 uint64_t admit_predict(const WipeRate *rate, uint64_t bytes, Discipline d, unsigned passes, uint64_t processes) {
         const uint64_t end = rate->process - rate->process_gone + rate->process_gone / rate->processors;
-        uint64_t nsec = (ADMIT_FIXED_ENDS + processes) * end;
+        uint64_t nsec = ADMIT_FIXED_ENDS * end + processes * (rate->one_by_one && processes > 1 ? ADMIT_ONE_BY_ONE * rate->process : end);
 
         if (d != DISCIPLINE_NONE)
                 nsec += admit_pages(rate, bytes, passes > 1 ? passes - 1 : 0, processes);

@@ -12,6 +12,7 @@ typedef struct WipeRate {
         uint64_t process;          /* the end of a process beside its pages: to stop, to look at, to let go */
         uint64_t process_gone;     /* of which this much is its own work, and not that of who overwrites */
         uint64_t processors;       /* at least 1 */
+        bool one_by_one;           /* the kernel does not show frames: processes that share pages by fork end one after the other (scrub/guard/round.c) */
         bool measured;
 } WipeRate;
 

@@ -70,6 +70,11 @@ Test(admit, what_a_teardown_is_made_of) {
         };
         static const WipeRate slow_end = {.page = 600, .page_large = 500, .gone = 800, .process = 100000, .process_gone = 40000, .processors = 4};
 
+        WipeRate hidden = two;
+
+        hidden.one_by_one = true;
+        cr_expect_eq(admit_predict(&hidden, 0, DISCIPLINE_ZERO, 1, 1), 1920 + 80, "one process waits for no other");
+        cr_expect_eq(admit_predict(&hidden, 0, DISCIPLINE_ZERO, 1, 1000), 1920 + 1000 * 300, "frames are not shown");
         for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
                 uint64_t usec = admit_predict(&two, rows[i].bytes, rows[i].d, rows[i].passes, rows[i].processes);
 
