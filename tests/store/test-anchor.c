@@ -133,7 +133,8 @@ Test(anchor, an_older_copy_with_something_left) {
         }
 }
 
-// An older copy that is written over the file of a store that a process has open, which cannot tell by the file itself: it is not continued, and the anchor does not go back.
+// An older copy is written over the file of a store that a process has open. The file itself does not tell. It is not continued, and the anchor does not go
+// back.
 Test(anchor, an_older_copy_under_an_open_store) {
         _cleanup_store_fixture_ StoreFixture f;
         _cleanup_free_ char *older = NULL;
