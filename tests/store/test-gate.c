@@ -84,14 +84,17 @@ Test(gate, long_work_is_no_stop) {
 // No gate can be had, and nobody is kept from writing; the next write of the same process has it again.
 Test(gate, is_tried_again) {
         _cleanup_store_fixture_ StoreFixture f;
-        char path[PATH_MAX];
+        char path[PATH_MAX], in[PATH_MAX];
         struct stat st;
 
         store_fixture_init(&f, STORE_WRITE);
         snprintf(path, sizeof(path), "%.4000s/run/gate", f.dir);
         cr_assert_lt(stat(path, &st), 0);
         cr_assert_eq(mkdir(path, 0700), 0);
+        snprintf(in, sizeof(in), "%.4000s/run/gate/in", f.dir); /* an empty folder would be put away */
+        cr_assert_eq(mkdir(in, 0700), 0);
         store_abort(store_fixture_begin(&f, true));
+        cr_assert_eq(rmdir(in), 0);
         cr_assert_eq(rmdir(path), 0);
         store_abort(store_fixture_begin(&f, true));
         cr_assert_eq(stat(path, &st), 0, "it is not tried again");
