@@ -319,6 +319,7 @@ os.execv(sys.argv[2], sys.argv[2:])"""
 @case
 def a_socket_in_a_folder_of_another_user_is_none():  # I-3, I-82
     """Its owner could make the socket's name that of any file, whose mode the daemon would set."""
+    need_root()
     policy()
     secret = os.path.join(DIR, "secret")
     with open(secret, "w", encoding="utf-8") as f:
@@ -415,6 +416,7 @@ def in_namespace(path, *argv):
 @case
 def users_whom_a_namespace_does_not_map_are_nobody():  # I-3, I-82
     """There all of them look like user 65534, also to who is this user."""
+    need_root()
     policy({"uid": ALICE})
     path = folder_of(BOB, "namespace")
     for name, uid in (("policy.json", BOB), ("eve.json", EVE)):
