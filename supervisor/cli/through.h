@@ -16,9 +16,10 @@ typedef struct Through {
 void through_option(Through *t, const char *name, const char *value_or_null);
 /* Returns the exit code, everything said and written; -1: nothing ran, it is to be done without a daemon. signals: a signalfd. */
 int through_serve(Through *t, const Ask *a, const char *exec_or_null, const RunOptions *o, const char *store, const char *socket_or_null, int signals);
-/* One call of a method to a daemon that is connected to, by that path. Takes params. *ret: the whole answer. Returns 0, -EPIPE when it is gone, -errno. */
+/* Calls a method of the daemon to which fd is connected, at the path `socket`. Takes params. *ret: the whole answer. Returns 0, -EPIPE when the daemon is gone,
+ * -errno. */
 int through_call(int fd, const char *socket, const char *method, json_t *params, json_t **ret);
-/* The same, for who does not wait for a daemon that is stopped: -ETIMEDOUT when it is silent for three seconds. */
+/* The same, for a caller that does not wait for a stopped daemon: -ETIMEDOUT when the daemon is silent for three seconds. */
 int through_ask_soon(int fd, const char *socket, const char *method, json_t *params, json_t **ret);
 /* Sends a line to it. Takes o. The same. */
 int through_send(int fd, json_t *o);

@@ -94,7 +94,7 @@ int place_ask(const char *path) {
 
         if (fd < 0)
                 return TAKE_FD(fd);
-        /* Whoever called listen(2) there. */
+        /* The credentials are those of the process that called listen(2) there (unix(7)). */
         if (geteuid() == 0 && (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) < 0 || cred.uid != 0))
                 return -EPERM;
         return TAKE_FD(fd);

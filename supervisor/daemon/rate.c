@@ -93,7 +93,7 @@ static bool rate_start(RateChild *c, size_t bytes) {
         if (c->pid == 0) {
                 uint64_t used;
 
-                /* It has our descriptors, with them the locks of a store, and is not to outlive us. */
+                /* The child has our descriptors, with them the locks of a store, and is not to outlive us. */
                 if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
                         _exit(1);
                 madvise(m, bytes, MADV_NOHUGEPAGE);
@@ -122,7 +122,7 @@ static bool rate_wipe(const Wipe *w, Scan *s, uint64_t *nsec) {
         return count.overwritten == s->own.bytes;
 }
 
-/* It stands at its exit stop, or comes there. */
+/* The child stands at its exit stop, or comes there. */
 static bool rate_reap(RateChild *c, struct rusage *ret) {
         const pid_t pid = c->pid;
         int status = 0;

@@ -13,7 +13,7 @@
  * eight (scrub/guard/refill.c). A name takes a third of a page's time. */
 #define ADMIT_REFILL_PAGES 2048
 #define ADMIT_REFILL_OTHERS 8
-/* One by one, nothing of an end is another processor's, and each that waits is looked at again and again until the one before it is gone. */
+/* Processes that end one by one leave nothing of an end to another processor, and each waiting process is looked at until the one before it is gone. */
 #define ADMIT_ONE_BY_ONE 3
 #define ADMIT_MARGIN 2
 

@@ -19,7 +19,7 @@ typedef struct WipeRate {
 /* For as long as nobody has measured this machine: no faster than a slow one, and so that a region of the default budgets has the default bound. */
 extern const WipeRate wipe_rate_unknown;
 
-/* What a region of this grant can hold at most, and no more than the machine has. */
+/* The most bytes that a region of this grant can hold, and no more than the machine has. */
 uint64_t admit_bytes(const Grant *g);
 /* The longest that overwriting so much memory, of at most so many processes, takes when all of the budget is used, in usec. */
 uint64_t admit_predict(const WipeRate *rate, uint64_t bytes, Discipline d, unsigned passes, uint64_t processes);
