@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 
-from others import ALICE, BOB, EVE, POLICY, Daemon, as_user, connections, hold, need_root, policy, runs_of, skill
+from others import ALICE, BOB, EVE, POLICY, Daemon, as_user, become, connections, hold, need_root, policy, runs_of, skill
 from served import SOCKET
 from tap import DIR, ENV, LETHE, STORE, ask_daemon, case, check, lethe, log, main, processes_below, same, start_daemon, stop_daemon, wait_for
 
@@ -52,9 +52,7 @@ def start(uid, name):
     r, w = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.setgroups([])
-        os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
+        become(uid)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
             s.connect(SOCKET)
             s.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "run", "params": {"skill": name, "args": ["sleep"]}}).encode() + b"\n")
@@ -390,9 +388,7 @@ def in_namespace(path, *argv):
     pid = os.fork()
     if pid == 0:
         try:
-            os.setgroups([])
-            os.setresgid(BOB, BOB, BOB)
-            os.setresuid(BOB, BOB, BOB)
+            become(BOB)
             libc = ctypes.CDLL(None)
             libc.prctl(4, 1, 0, 0, 0)
             os.write(ready[1], b"x" if libc.unshare(CLONE_NEWUSER) == 0 else b"-")

@@ -39,15 +39,20 @@ class Daemon(served.Daemon):
         return super().__enter__()
 
 
+def become(uid):
+    """This process is that user's from now on, with no group of root's."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
 def as_user(uid, fn):
     """What fn returns, as JSON, in a process of that user."""
     r, w = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            os.setgroups([])
-            os.setresgid(uid, uid, uid)
-            os.setresuid(uid, uid, uid)
+            become(uid)
             out = fn()
         except Exception as e:  # pylint: disable=broad-except
             out = {"exception": repr(e)}
@@ -68,9 +73,7 @@ def hold(uid, fn):
     if pid == 0:
         try:
             os.close(stopped)
-            os.setgroups([])
-            os.setresgid(uid, uid, uid)
-            os.setresuid(uid, uid, uid)
+            become(uid)
             held = fn()
             os.write(w, b"x")
             os.read(stop, 1)
