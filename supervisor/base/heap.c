@@ -87,6 +87,7 @@ void *HEAP(realloc)(void *p, size_t n) {
                 return NULL;
         }
         if (p && n <= had && n > had / 2) {
+                pages_forget(p, had);
                 heap_wipe((char *)p + n, had - n);
                 return p;
         }

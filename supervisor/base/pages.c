@@ -57,10 +57,11 @@ void pages_note(void *p) {
         pthread_mutex_unlock(&pages.lock);
 }
 
+/* The heap may give a page a larger block than was asked for: only the tail tells a page, not the size. */
 void pages_forget(void *p, size_t usable) {
         const Tail *t;
 
-        if (usable < PAGES_BYTES + PAGES_TAIL || usable > PAGES_BYTES + 2 * PAGES_TAIL)
+        if (usable < PAGES_BYTES + PAGES_TAIL)
                 return;
         t = pages_tail(p);
         if (t->mark != (PAGES_MARK ^ (uintptr_t)p))

@@ -16,6 +16,6 @@ extern _Thread_local volatile int pages_depth;
 void pages_begin(void);
 void pages_end(void);
 
-/* For heap.c: a page of PAGES_BYTES + PAGES_TAIL was given out, or a block is about to be given back. */
+/* For heap.c: a page of PAGES_BYTES + PAGES_TAIL was given out, or a block is about to be given back or cut, so that it is no page from now on. */
 void pages_note(void *p);
 void pages_forget(void *p, size_t usable);

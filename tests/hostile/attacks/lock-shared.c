@@ -20,7 +20,7 @@ int main(int argc, char **argv) {
                 l.l_type = F_WRLCK;
                 r = fcntl(fd, F_GETLK, &l);
         }
-        if (r < 0)
+        if (r < 0 && errno != EWOULDBLOCK) // a lock that somebody else holds was refused by that one alone
                 contained("%s of %s", kind, path);
         escaped("%s of %s", kind, path);
 }
