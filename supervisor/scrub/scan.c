@@ -279,6 +279,18 @@ static void leave_out_reserved(Scan *s) {
         close(fd);
 }
 
+bool scan_none_swapped(Scan *s, const Area *a) {
+        Area *own = &s->areas[a - s->areas];
+        int fd = open_of(s->pid, "smaps", O_RDONLY);
+
+        if (fd < 0)
+                return false;
+        own->flags &= ~(uint32_t)AREA_EMPTY;
+        areas_mark_empty(s, fd);
+        close(fd);
+        return own->flags & AREA_EMPTY;
+}
+
 static int list_by_pagemap(Scan *s, uint64_t start, uint64_t end) {
         leave_out_reserved(s);
         for (size_t i = 0; i < s->n_areas; i++) {

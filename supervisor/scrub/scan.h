@@ -91,6 +91,9 @@ uint64_t scan_moved(Scan *s);
 uint64_t scan_moved_since(Scan *s, const Runs *pages, const uint64_t *frames);
 /* Present pages of one shared area are appended to *runs, the others to *absent (NULL: not asked). Returns 0 or -errno. */
 int scan_shared(Scan *s, const Area *a, Runs *runs, Runs *absent);
+/* Is no page of this area, one of s->areas, in swap? For memory that is shared: of all pages of the object that the area shows, whoever wrote them. false where
+ * it cannot be told. */
+bool scan_none_swapped(Scan *s, const Area *a);
 /* Closes what is of the process. */
 void scan_end(Scan *s);
 void scan_deinit(Scan *s);

@@ -108,6 +108,15 @@ def who_gets_along_with_its_memory_breaks_no_budget():
     same((r.receipt["outcome"], r.code), ("exited", 0), r)
 
 
+# Where no group counts memory, the scratch is no larger than it: so many programs at once write no more.
+@case
+def files_go_no_further_than_the_memory():
+    mine = os.geteuid() == 0 and os.path.exists("/sys/fs/cgroup/memory")
+    for memory, scratch, least in (("32m", "256m", 256 if mine else 32), ("256m", "32m", 32)):
+        r = run("--memory", memory, "--scratch", scratch, "--exec", PY, "-c", "import os; s = os.statvfs('/work'); print(s.f_blocks * s.f_frsize)")
+        same((r.code, r.out), (0, b"%d\n" % ((least << 20) + 4096)), memory, scratch, r)
+
+
 @case
 def an_end_is_no_breach_though_files_filled_the_memory():
     path = os.path.join(DIR, "file")

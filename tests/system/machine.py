@@ -252,6 +252,13 @@ def odd():  # A-68
         row("odd", "swap: without a group", user, "cat >$HOME/hog.sh <<'END'\n%s\n%s\nEND\nexport XDG_RUNTIME_DIR=/run/user/$(id -u); systemd-run%s -q --pipe --wait -E HOME=$HOME bash $HOME/hog.sh"
             % (PRELUDE.replace("r=$(mktemp)", "export LETHE_STORE=$HOME/without; r=$(mktemp)"), hog, "" if user == "root" else " --user"), lambda said: "out_of_region" in said)
         row("odd", "swap: told in the record", user, "lethe run --quiet --receipt $r --exec /bin/true; jq -c '.teardown.kernel.swap' $r", lambda said: said == "true")
+    # pages of somebody else are in swap, those of the region were never there.
+    row("odd", "swap: in use", "root", "systemd-run -q --unit lethe-swapped -p MemoryHigh=16M -p MemorySwapMax=infinity $py -c 'import time; x = b\"x\" * (48 << 20); time.sleep(900)'\n"
+        "for i in $(seq 300); do [ $(awk '/^SwapTotal/ {t = $2} /^SwapFree/ {print t - $2}' /proc/meminfo) -gt 8192 ] && break; sleep 0.2; done; echo $i",
+        lambda said: 0 < int(said) < 300)
+    row("odd", "swap: shared memory that was never touched", "bob", "t --memory 1g --exec $py -c 'import mmap, os\nm = mmap.mmap(-1, 500 << 20)\nm[:1 << 20] = b\"x\" * (1 << 20)\nos._exit(0)'; jq -c '.teardown.bytes_missed' $r",
+        lambda said: said.startswith("exited, code 0, cleared") and said.endswith("{}"))
+    row("odd", "swap: no longer in use", "root", "systemctl stop lethe-swapped; echo $?", lambda said: said == "0")
     row("odd", "swap: off", "root", "$py -c 'import ctypes; print(ctypes.CDLL(None).swapoff(b\"/lethe-swap\"))'; rm /lethe-swap", lambda said: said == "0")
     row("odd", "MemoryHigh around a run", "alice", "export XDG_RUNTIME_DIR=/run/user/$(id -u)\ncat >$HOME/high.sh <<'END'\n%s\n%s\nEND\n"
         "systemd-run --user -q --pipe --wait -p Delegate=yes -p MemoryHigh=48M bash -c 'exec bash $HOME/high.sh'" % (PRELUDE, hog), lambda said: "out_of_region" in said or "timed_out" in said)

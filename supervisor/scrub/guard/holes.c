@@ -54,11 +54,11 @@ static uint64_t holes_window(void) {
         return known;
 }
 
-/* Pages in swap are in no page table either, and no window maps them. */
-static bool holes_none_swapped(void) {
+/* Pages in swap are in no page table either, and no window maps them. Where the machine has any, the kernel tells how much of this area is there. */
+static bool holes_none_swapped(Scan *s, const Area *a) {
         struct sysinfo info;
 
-        return sysinfo(&info) == 0 && info.freeswap == info.totalswap;
+        return (sysinfo(&info) == 0 && info.freeswap == info.totalswap) || scan_none_swapped(s, a);
 }
 
 /* Reads the first absent page of each window. Pages that read as zeros, whether they were made now or not, are appended to *empty. */
@@ -105,7 +105,7 @@ int holes_look(Guard *g, const Area *a, const Runs *absent, Runs *ret_present) {
         uint64_t read[LOOKS] = {};
         int r = 0;
 
-        if (absent->bytes / window > MADE_MAX / LOOKS / SCAN_PAGE || !holes_none_swapped())
+        if (absent->bytes / window > MADE_MAX / LOOKS / SCAN_PAGE || !holes_none_swapped(&g->scan, a))
                 return -EOPNOTSUPP;
         if (g->scan.guarded) /* no fault maps the page of the object behind such a one, and nobody can write it through this process */
                 return -EFAULT;
@@ -115,6 +115,8 @@ int holes_look(Guard *g, const Area *a, const Runs *absent, Runs *ret_present) {
                         r = scan_shared(&g->scan, a, &shown[i], &hidden[i]);
         }
         if (r == 0 && shown[1].bytes != shown[0].bytes + read[1])
+                r = -EAGAIN;
+        if (r == 0 && !holes_none_swapped(&g->scan, a)) /* one that went there in between was seen by nobody */
                 r = -EAGAIN;
         if (r == 0)
                 r = holes_without(&shown[1], &empty[0], &empty[1], ret_present);
