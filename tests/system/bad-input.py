@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 
+from folder import remove
+
 LETHE, WORKER, GUARD = map(os.path.abspath, sys.argv[1:4])
 NOBODY = 65534
 ROOT = os.getuid() == 0
@@ -54,7 +56,7 @@ class Place:
         return self("run", "--store", self.store, *opts, "--exec", *program, before=before)
 
     def end(self):
-        shutil.rmtree(self.base, ignore_errors=True)
+        remove(self.base)
 
 
 def expect(p, code, *words):

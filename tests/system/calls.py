@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 
+from folder import remove
 from orphans import adopt, faults_of, none_left
 
 LETHE = os.path.abspath(sys.argv[1])
@@ -191,7 +192,7 @@ def main():
     lethe("slot", "define", "t/n", "--schema", DIR + "/schema")
     lethe("run", "--exec", "/bin/true")
     code = faults_of(commands, command_of)
-    shutil.rmtree(DIR, ignore_errors=True)
+    remove(DIR)
     return code
 
 

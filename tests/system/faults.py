@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 
+from folder import remove
 from orphans import adopt, none_left
 
 LETHE = os.path.abspath(sys.argv[1])
@@ -123,7 +124,7 @@ def main():
         print("not ok 1 - every call fails once\n# %s" % str(e).replace("\n", "\n# "))
         return 1
     finally:
-        shutil.rmtree(DIR, ignore_errors=True)
+        remove(DIR)
 
 
 sys.exit(main())

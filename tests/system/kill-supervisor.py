@@ -15,6 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from folder import remove  # noqa: E402
 from orphans import adopt, none_left  # noqa: E402
 from tiers import TIERS  # noqa: E402
 
@@ -195,7 +196,7 @@ def main():
     except AssertionError as e:
         print("not ok 1 - kill of the supervisor at random moments\n# seed %d\n# %s" % (SEED, str(e).replace("\n", "\n# ")))
         code = 1
-    shutil.rmtree(DIR, ignore_errors=True)
+    remove(DIR)
     sys.exit(code)
 
 

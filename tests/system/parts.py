@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 
+from folder import remove
 from orphans import adopt, faults_of, none_left
 
 LETHE, INJECT = (os.path.abspath(p) for p in sys.argv[1:3])
@@ -157,7 +158,7 @@ def main():
     adopt()
     print("TAP version 13\n1..%d" % len(PARTS), flush=True)
     code = faults_of(PARTS, part_of)
-    shutil.rmtree(DIR, ignore_errors=True)
+    remove(DIR)
     return code
 
 

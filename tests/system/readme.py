@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+from folder import remove
+
 LETHE, README, SKILLS = (os.path.abspath(a) for a in sys.argv[1:4])
 SECTIONS = {  # heading: whether every number is its own
     "Use it": False,
@@ -85,7 +87,7 @@ def run(steps, exact):
         out = subprocess.run(["bash", "script"], cwd=top, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=120, text=True,
                              env={"HOME": top, "PATH": top + "/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}).stdout
     finally:
-        shutil.rmtree(top, ignore_errors=True)
+        remove(top)
     problems = []
     for i, (command, wanted) in enumerate(steps):
         got, mark, out = out.partition("\n=%d=\n" % i)

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 
+from folder import remove
+
 # Without a memory cgroup (the ordinary user) what a process reserves counts like what it uses: thread stacks, unused heap.
 MEMORY = {"root": 256 << 20, "user": 1 << 30}
 WALL_USEC = 30_000_000
@@ -90,7 +92,7 @@ def main():
         p = subprocess.run([*prefix, lethe, "audit", "--store", store], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, check=False)
         report(n + 1, "the ledger is intact afterwards", None if p.returncode == 0 else f"audit ended {p.returncode}", p.stdout)
     finally:
-        shutil.rmtree(base, ignore_errors=True)
+        remove(base)
     return 1 if failed else 0
 
 
