@@ -28,6 +28,11 @@
  *   STAND                                          all that it traces is stopped as soon as it runs, and goes on after WALK: the supervisor looks at memory.
  *                                                  No process of the region can see it, and a job that is stopped stays so
  *   WALK
+ *   WATCH (machine, growth, watch_usec)
+ *                                    STOOD         every watch_usec microseconds it is seen how much memory the whole machine has given out
+ *                                                  (base/machine.h). When that is `growth` bytes more than `machine`, or than the least since, all is
+ *                                                  stopped as by STAND, and nothing is watched any more. growth = 0: nothing is watched.
+ *                                                  GUARD_SPARE: until the next WATCH without it, all that it traces leaves one processor to others
  *   LENT                                           the supervisor has files of the scratch open itself, because it made locks on them for the region
  *   DONE                             (exits 0)     the supervisor has recorded the evidence
  *   DONE with GUARD_AGAIN            AS_NEW        the same, and it may serve another region: it has closed and overwritten all that it had of this
@@ -51,7 +56,7 @@
 
 #include <stdint.h>
 
-#define GUARD_VERSION 10U
+#define GUARD_VERSION 11U
 #define GUARD_FILE ".evidence" /* <region><GUARD_FILE> in the run folder */
 #define GUARD_REGION_MAX 64    /* characters of a region id, with its NUL */
 #define GUARD_PASSES_MAX 35U
@@ -82,6 +87,7 @@ typedef enum GuardKind {
         GUARD_LENT,
         GUARD_STAND,
         GUARD_WALK,
+        GUARD_WATCH,
         GUARD_ATTACHED = 16,
         GUARD_ENDING,
         GUARD_FROZEN,
@@ -89,6 +95,7 @@ typedef enum GuardKind {
         GUARD_PAUSED,
         GUARD_RESUMED,
         GUARD_AS_NEW,
+        GUARD_STOOD,
 } GuardKind;
 
 enum {
@@ -98,6 +105,7 @@ enum {
         GUARD_EVERYBODY = 1 << 1, /* of PAUSE */
         GUARD_AT_ONCE = 1 << 3,   /* of FREEZE: SCRUB is said with it, and the first process of a PID namespace was killed, by which all others are */
         GUARD_AGAIN = 1 << 5,     /* of DONE */
+        GUARD_SPARE = 1 << 6,     /* of WATCH */
         GUARD_EXECUTES = 1 << 2,  /* of PAUSE: the task waits in execve; after GUARD_ALONE, too, RESUMED says that it is through */
 };
 
@@ -112,6 +120,8 @@ typedef struct GuardOrder {
         int32_t init;     /* the region's first process, as the guard sees pids; it is not traced */
         int32_t program;  /* the process that becomes the program; 0: the only child of init. PAUSE: the task that waits */
         uint32_t serial;  /* of PAUSE and RESUME: which pause */
+        uint64_t machine, growth; /* of WATCH, as watch_usec: bytes */
+        uint32_t watch_usec;
         char region[GUARD_REGION_MAX];
 } GuardOrder;
 

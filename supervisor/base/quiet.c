@@ -97,17 +97,10 @@ int quiet_chdir(const char *path) {
 }
 
 /* The kernel has the path of a place from its cache. */
-int quiet_real(const char *path, char **ret) {
-        _cleanup_close_ int fd = quiet_open(path, 0, 0);
+static int quiet_real_of(int fd, const struct stat *st, char **ret) {
         char link[64], real[PATH_MAX];
-        struct stat st;
         ssize_t n;
-        int e;
 
-        if (fd < 0)
-                return fd;
-        if ((e = quiet_fstat(fd, &st)) < 0)
-                return e;
         snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
         n = readlink(link, real, sizeof(real) - 1);
         if (n < 0)
@@ -115,10 +108,33 @@ int quiet_real(const char *path, char **ret) {
         if (n == (ssize_t)sizeof(real) - 1)
                 return -ENAMETOOLONG;
         real[n] = 0;
-        if (*real != '/' || (st.st_nlink == 0 && strstr(real, " (deleted)"))) /* not below our root, or removed meanwhile */
+        if (*real != '/' || (st->st_nlink == 0 && strstr(real, " (deleted)"))) /* not below our root, or removed meanwhile */
                 return -ENOENT;
         *ret = strdup(real);
         return *ret ? 0 : -ENOMEM;
+}
+
+int quiet_real_stat(const char *path, char **ret, struct stat *ret_st) {
+        _cleanup_close_ int fd = quiet_open(path, 0, 0);
+        int e = fd < 0 ? fd : quiet_fstat(fd, ret_st);
+
+        return e < 0 ? e : quiet_real_of(fd, ret_st, ret);
+}
+
+int quiet_real(const char *path, char **ret) {
+        struct stat st;
+
+        return quiet_real_stat(path, ret, &st);
+}
+
+int quiet_stat_folder(const char *path, struct stat *ret_st, char **ret) {
+        _cleanup_close_ int fd = quiet_open(path, 0, 0);
+        int e = fd < 0 ? fd : quiet_fstat(fd, ret_st);
+
+        *ret = NULL;
+        if (e == 0 && S_ISDIR(ret_st->st_mode) && quiet_real_of(fd, ret_st, ret) < 0)
+                *ret = NULL;
+        return e;
 }
 
 const char *quiet_strerror(int e) {

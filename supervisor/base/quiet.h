@@ -27,6 +27,10 @@ int quiet_fstat(int fd, struct stat *ret);
 int quiet_stat(const char *path, bool follow, struct stat *ret);
 /* As realpath(3): owned in *ret. Returns 0, -ETIMEDOUT, -errno. */
 int quiet_real(const char *path, char **ret);
+/* The same, with what the kernel knows of the file. */
+int quiet_real_stat(const char *path, char **ret, struct stat *ret_st);
+/* As quiet_stat() that follows; of a folder also its real path, owned in *ret, or NULL. */
+int quiet_stat_folder(const char *path, struct stat *ret_st, char **ret);
 /* A text for these codes, and for any -errno. */
 const char *quiet_strerror(int e);
 /* Whether the file or folder lies on a file system that a program or another machine serves. Returns 1, 0, -ETIMEDOUT, -errno. */

@@ -6,6 +6,8 @@
 #include "scrub/wipe.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -259,26 +262,75 @@ static bool rate_measure(WipeRate *ret) {
         return true;
 }
 
-void rate_get(const char *store_dir, bool measure, WipeRate *ret) {
-        int dir = store_dir ? cache_open(store_dir) : -1;
+/* The file that was read last: a daemon asks for each run. A new one is put in its place under the same name, never written to. */
+static struct {
+        pthread_mutex_t lock;
+        uint64_t dev, inode;
+        struct timespec changed;
+        RateKept kept;
+} rate_last = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool rate_was_read(const struct stat *st, RateKept *ret) {
+        bool same;
+
+        pthread_mutex_lock(&rate_last.lock);
+        same = rate_last.inode == st->st_ino && rate_last.dev == st->st_dev && rate_last.changed.tv_sec == st->st_ctim.tv_sec &&
+               rate_last.changed.tv_nsec == st->st_ctim.tv_nsec;
+        if (same)
+                *ret = rate_last.kept;
+        pthread_mutex_unlock(&rate_last.lock);
+        return same;
+}
+
+static bool rate_read(const char *store_dir, RateKept *ret) {
         _cleanup_free_ uint8_t *bytes = NULL;
-        RateKept here, kept = {};
+        char path[PATH_MAX];
+        struct stat st;
         size_t n = 0;
+        int dir;
+        bool ok;
+
+        if (snprintf(path, sizeof(path), "%s/cache/" RATE_NAME, store_dir) >= (int)sizeof(path) || lstat(path, &st) < 0)
+                return false;
+        if (rate_was_read(&st, ret))
+                return true;
+        dir = cache_open(store_dir);
+        ok = dir >= 0 && cache_get(dir, RATE_NAME, sizeof(*ret), &bytes, &n) == 0 && n == sizeof(*ret);
+        closep(&dir);
+        if (!ok)
+                return false;
+        memcpy(ret, bytes, sizeof(*ret));
+        pthread_mutex_lock(&rate_last.lock);
+        rate_last.dev = st.st_dev;
+        rate_last.inode = st.st_ino;
+        rate_last.changed = st.st_ctim;
+        rate_last.kept = *ret;
+        pthread_mutex_unlock(&rate_last.lock);
+        return true;
+}
+
+static void rate_keep(const char *store_dir, const RateKept *k) {
+        int dir = cache_open(store_dir);
+
+        if (dir >= 0)
+                cache_put(dir, RATE_NAME, k, sizeof(*k));
+        closep(&dir);
+}
+
+void rate_get(const char *store_dir, bool measure, WipeRate *ret) {
+        RateKept here, kept = {};
         bool there;
 
         rate_here(&here);
-        there = dir >= 0 && cache_get(dir, RATE_NAME, sizeof(kept), &bytes, &n) == 0 && n == sizeof(kept);
-        if (there)
-                memcpy(&kept, bytes, sizeof(kept));
+        there = store_dir && rate_read(store_dir, &kept);
         there = there && memcmp(kept.boot, here.boot, sizeof(here.boot)) == 0 && memcmp(kept.version, here.version, sizeof(here.version)) == 0 &&
                 kept.processors == here.processors && kept.rate.processors == here.processors;
         if (measure && !(there && here.real_usec - kept.real_usec < RATE_AGE_USEC) && rate_measure(&here.rate)) {
-                if (dir >= 0)
-                        cache_put(dir, RATE_NAME, &here, sizeof(here));
+                if (store_dir)
+                        rate_keep(store_dir, &here);
                 kept = here;
                 there = true;
         }
-        closep(&dir);
         *ret = there ? kept.rate : wipe_rate_unknown;
 }
 

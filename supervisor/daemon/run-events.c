@@ -253,6 +253,8 @@ static void on_guard(void *userdata, short revents) {
                         region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", d.text);
                 } else if (a.kind == GUARD_ATTACHED) {
                         run_let_go(run);
+                } else if (a.kind == GUARD_STOOD) {
+                        region_budget_stood(&r->budget);
                 } else if (a.kind == GUARD_ENDING) {
                         program_ended(r, &(StatusRecord){.kind = STATUS_ENDED, .a = a.code});
                 } else if (a.kind == GUARD_PAUSED && run->early) {

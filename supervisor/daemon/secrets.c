@@ -102,8 +102,8 @@ static int secrets_add_absent(SecretsList *l, const char *path, Hidden h) {
 static int secrets_add(SecretsList *l, const char *path, Hidden h, bool ours) {
         _cleanup_free_ char *real = NULL, *data = NULL;
         _cleanup_strv_ char **at = NULL;
-        struct stat st;
-        int r = quiet_real(path, &real);
+        struct stat st, of_data;
+        int r = quiet_real_stat(path, &real, &st);
 
         if (r < 0)
                 return ours && r == -ENOENT && *path == '/' ? secrets_add_absent(l, path, h) : secrets_failed(l, path, r);
@@ -112,7 +112,7 @@ static int secrets_add(SecretsList *l, const char *path, Hidden h, bool ours) {
                 return -ENOMEM;
         }
         /* A store is made elsewhere and renamed over an empty folder, and what hides that one goes with it. */
-        r = data ? quiet_stat(data, true, &st) : 0;
+        r = data ? quiet_stat(data, true, &of_data) : 0;
         if (r == -ETIMEDOUT)
                 return secrets_failed(l, path, r);
         if (r < 0) {
@@ -129,7 +129,7 @@ static int secrets_add(SecretsList *l, const char *path, Hidden h, bool ours) {
                 r = strv_add(&at, real);
         for (size_t i = 0; r == 0 && at[i]; i++) {
                 h.path = at[i];
-                h.folder = secrets_is_folder(at[i]);
+                h.folder = l->aliases ? secrets_is_folder(at[i]) : S_ISDIR(st.st_mode);
                 r = secrets_add_one(l, &h);
         }
         return r == -ENOENT || r == -EACCES ? 0 : r;

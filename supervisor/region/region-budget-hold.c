@@ -8,13 +8,18 @@
 #define TICK_TOUCHED 4096 /* bytes of new pages that one processor can touch in a microsecond */
 #define GROWN_LEAST 16    /* growth of the machine by less than this part of the budget is no reason for a look */
 #define WALKS_MAX 3
+#define SPARE_USEC 8000 /* what can be touched in this time is more than is left: one processor is kept free of the region */
 
-/* So much memory was given out on the machine since the last look that it can be the region's, which then holds half of what was left to it. */
+/* If the machine gives out so much memory, it can be the region's, which then holds half of what was left to it. */
+static uint64_t budget_growth(const RegionBudget *b) {
+        return MAX(b->left_bytes / 2, b->grant->budget.memory_bytes / GROWN_LEAST);
+}
+
 bool budget_has_grown(RegionBudget *b) {
         const uint64_t now = region_hold_machine();
 
         b->machine_bytes = MIN(b->machine_bytes, now);
-        return now - b->machine_bytes >= MAX(b->left_bytes / 2, b->grant->budget.memory_bytes / GROWN_LEAST);
+        return now - b->machine_bytes >= budget_growth(b);
 }
 
 void budget_hold(RegionBudget *b) {
@@ -22,6 +27,14 @@ void budget_hold(RegionBudget *b) {
                 return;
         region_hold(&b->hold, b->worker, b->guard);
         b->machine_bytes = b->machine_look = region_hold_machine();
+}
+
+void region_budget_stood(RegionBudget *b) {
+        if (b->tick_deadline == NEVER || b->cgroup->memory)
+                return;
+        region_hold_stood(&b->hold, b->guard);
+        b->machine_bytes = b->machine_look = region_hold_machine();
+        b->tick_deadline = 0;
 }
 
 static bool budget_hold_grown(void *arg) {
@@ -74,7 +87,14 @@ static uint64_t watch_before_full(const RegionBudget *b, uint64_t cpus) {
 }
 
 void budget_watch(RegionBudget *b, uint64_t cpus) {
+        const bool guard_watches = b->guard_watches;
+
         b->watch_usec = watch_before_full(b, cpus);
+        b->guard_watches = b->watch_usec != NEVER && b->guard &&
+                           guard_watch(b->guard, b->machine_bytes, budget_growth(b), (uint32_t)MIN(b->watch_usec, (uint64_t)UINT32_MAX),
+                                       b->left_bytes < SPARE_USEC * cpus * TICK_TOUCHED ? GUARD_SPARE : 0) == 0;
+        if (guard_watches && b->watch_usec == NEVER)
+                guard_watch(b->guard, 0, 0, 0, 0);
         if (b->watch_usec == NEVER || b->slice_short)
                 return;
         slice_shorten();

@@ -235,12 +235,15 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         bool slow = now >= b->slow_deadline;
         Breach r;
 
-        if (b->watch_usec != NEVER && budget_has_grown(b))
-                budget_hold(b);
-        else if (b->watch_usec != NEVER && now < b->look_deadline) {
-                b->tick_deadline = MIN(b->look_deadline, now + b->watch_usec);
-                return budget_no_breach;
-        } else if (!b->cgroup->memory)
+        if (!b->hold.held && b->watch_usec != NEVER && !b->guard_watches) {
+                if (budget_has_grown(b))
+                        budget_hold(b);
+                else if (now < b->look_deadline) {
+                        b->tick_deadline = MIN(b->look_deadline, now + b->watch_usec);
+                        return budget_no_breach;
+                }
+        }
+        if (!b->hold.held && !b->cgroup->memory)
                 b->machine_look = region_hold_machine();
         if (slow)
                 b->slow_deadline = now + TICK_SLOW_USEC;
@@ -290,7 +293,7 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         next = MIN(next, cpu_left / (uint64_t)cpus); /* it cannot be used up earlier */
         b->look_deadline = now + MAX(next, MAX((uint64_t)TICK_LEAST_USEC, cost * 2));
         budget_watch(b, (uint64_t)cpus);
-        b->tick_deadline = b->watch_usec == NEVER ? b->look_deadline : MIN(b->look_deadline, now + cost + b->watch_usec);
+        b->tick_deadline = b->watch_usec == NEVER || b->guard_watches ? b->look_deadline : MIN(b->look_deadline, now + cost + b->watch_usec);
         budget_hold_end(b, &r);
         return r;
 }
@@ -486,9 +489,10 @@ Breach region_budget_final(RegionBudget *b, uint64_t worker_cpu, uint64_t worker
                 b->cpu_usec = MAX(b->cpu_usec, worker_cpu);
         if (r.outcome == OUTCOME_NONE)
                 r = budget_look_cpu(b);
-        /* A program that crept past the budget in small steps and ended between two looks. */
-        if (r.outcome == OUTCOME_NONE && !b->cgroup->memory && worker_max_rss + b->reserved + b->lent.memory_bytes > b->grant->budget.memory_bytes)
-                r = budget_breach_of_memory(b, worker_max_rss + b->reserved);
+        /* A program that crept past the budget in small steps, or filled the scratch, and ended between two looks. */
+        v = MAX(worker_max_rss, b->scratch_on_host ? 0 : b->scratch_now) + b->reserved;
+        if (r.outcome == OUTCOME_NONE && !b->cgroup->memory && v + b->lent.memory_bytes > b->grant->budget.memory_bytes)
+                r = budget_breach_of_memory(b, v);
         return r;
 }
 

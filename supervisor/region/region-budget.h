@@ -53,6 +53,7 @@ struct RegionBudget {
         uint64_t machine_bytes;      /* the same before the last one that told what is left, or the least since */
         unsigned looks;              /* at a region that was not held */
         uint64_t left_bytes;         /* of the memory budget at the last look */
+        bool guard_watches;          /* the guard sees whether memory has grown, and stops the region then */
         bool slice_short;            /* who looks at it was given shorter turns of the processor */
         RegionHold hold;             /* who is stopped for a look */
         uint64_t slow_deadline;      /* of what is looked at every few ticks */
@@ -83,6 +84,8 @@ void region_budget_scratch(RegionBudget *b, int fd, bool on_host);
 uint64_t region_budget_scratch_used(const RegionBudget *b);
 /* The worker was let go: clocks start. */
 void region_budget_start(RegionBudget *b, pid_t worker, uint64_t now_usec);
+/* The guard stopped the region, because the machine's memory has grown (GUARD_STOOD): a tick is due. */
+void region_budget_stood(RegionBudget *b);
 /* Periodic accounting; moves tick_deadline on. */
 Breach region_budget_tick(RegionBudget *b, uint64_t now_usec);
 /* A control group has news: memory or tasks. */

@@ -1,6 +1,7 @@
 /* Runs: supervisor. */
 #include "region/region-hold.h"
 
+#include "base/machine.h"
 #include "region/region-proc.h"
 
 #include <signal.h>
@@ -12,18 +13,10 @@
 #define STACK_BYTES (UINT64_C(8) << 20)
 #define STACK_MOST (UINT64_C(1) << 40) /* the sum of all does not wrap */
 
-static uint64_t hold_kib(const char *text, const char *key) {
-        const char *p = strstr(text, key);
-
-        return p ? strtoull(p + strlen(key), NULL, 10) * 1024 : 0;
-}
-
 uint64_t region_hold_machine(void) {
         char text[MEMINFO_MAX];
 
-        if (!proc_read("/proc/meminfo", text, sizeof(text)))
-                return 0;
-        return hold_kib(text, "\nAnonPages:") + hold_kib(text, "\nShmem:") + hold_kib(text, "\nSwapTotal:") - hold_kib(text, "\nSwapFree:");
+        return proc_read("/proc/meminfo", text, sizeof(text)) ? machine_given(text) : 0;
 }
 
 /* The kernel makes a stack longer at each fault below it. Where it does not tell the limit, that is its own default. */
@@ -58,6 +51,14 @@ void region_hold(RegionHold *h, pid_t worker, Guard *guard) {
         h->guard = guard && guard_stand(guard) == 0 ? guard : NULL;
         if (!h->guard && worker > 0)
                 proc_tree_each(worker, hold_one, h);
+}
+
+void region_hold_stood(RegionHold *h, Guard *guard) {
+        if (h->held)
+                return;
+        h->held = true;
+        h->times++;
+        h->guard = guard;
 }
 
 void region_hold_end(RegionHold *h) {

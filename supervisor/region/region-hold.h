@@ -14,7 +14,7 @@ typedef struct RegionHold {
         size_t n, room;
 } RegionHold;
 
-/* Bytes of memory that is no copy of a file: all that is anonymous, shared or in swap, of the whole machine. 0 when nobody tells. */
+/* machine_given() (base/machine.h). 0 when nobody tells. */
 uint64_t region_hold_machine(void);
 /* What the kernel may make the stack of a process's first thread, without being called. */
 uint64_t region_hold_stack(pid_t pid);
@@ -22,6 +22,8 @@ uint64_t region_hold_stack(pid_t pid);
  * SIGSTOP does it, for who is not stopped already, and parents first: they can make no more children, and see none that stands. Some may run for moments
  * still. */
 void region_hold(RegionHold *h, pid_t worker, Guard *guard);
+/* The guard stopped all that it traces by itself (GUARD_STOOD). */
+void region_hold_stood(RegionHold *h, Guard *guard);
 /* Lets those go on, children first. */
 void region_hold_end(RegionHold *h);
 /* They stay as they are: somebody kills them. */

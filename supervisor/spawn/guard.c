@@ -258,6 +258,13 @@ int guard_walk(Guard *g) {
         return order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_WALK}, NULL, 0);
 }
 
+int guard_watch(Guard *g, uint64_t machine, uint64_t growth, uint32_t usec, unsigned flags) {
+        if (g->control < 0 || !g->attached)
+                return GUARD_E_GONE;
+        return order(g, &(GuardOrder){.version = GUARD_VERSION, .kind = GUARD_WATCH, .flags = flags, .machine = machine, .growth = growth,
+                                      .watch_usec = usec}, NULL, 0);
+}
+
 uint64_t guard_progress(const Guard *g) {
         const volatile GuardEvidence *e = g->page;
 

@@ -69,6 +69,9 @@ int guard_resume(Guard *g, uint32_t serial);
 /* Everything that it traces stands from when it has read this until guard_walk(). Returns as the others; GUARD_E_GONE also when it traces nothing. */
 int guard_stand(Guard *g);
 int guard_walk(Guard *g);
+/* The guard does the same by itself, once, and says GUARD_STOOD, when the machine has given out (base/machine.h) `growth` bytes more than `machine`, or
+ * than the least since; it looks every usec microseconds. growth 0: no more. flags: 0 or GUARD_SPARE. Returns as guard_stand(). */
+int guard_watch(Guard *g, uint64_t machine, uint64_t growth, uint32_t usec, unsigned flags);
 /* Waits until all that it traced is overwritten and gone; as long as it makes progress, and stall_usec without. Returns 0, GUARD_E_GONE
  * (its death, or no progress: then it is killed, and with it all that it traces). */
 int guard_wait_empty(Guard *g, uint64_t stall_usec);

@@ -386,10 +386,8 @@ int plan_make(const PlanInput *in, Plan *ret) {
                    (g->network == NETWORK_HOST ? LAUNCH_NET_HOST : 0);
         s->uid = in->tier == TIER_NAMESPACES ? REGION_UID : probe_region_id(in->probe);
         s->gid = in->tier == TIER_NAMESPACES ? REGION_GID : probe_region_id(in->probe);
-        /* One page more than the budget: that a page beyond it could be written is the breach's proof. Files are memory, which nothing else bounds where no
-         * control group does. */
-        s->scratch_bytes = in->memory_in_cgroup ? g->budget.scratch_bytes : MIN(g->budget.scratch_bytes, g->budget.memory_bytes);
-        s->scratch_bytes = (s->scratch_bytes + PAGE - 1) / PAGE * PAGE + PAGE;
+        /* One page more than the budget: that a page beyond it could be written is the breach's proof. */
+        s->scratch_bytes = (g->budget.scratch_bytes + PAGE - 1) / PAGE * PAGE + PAGE;
         s->scratch_inodes = g->budget.scratch_bytes / PAGE + 1024;
         s->scratch = in->scratch ?: "";
         s->filter = in->filter;

@@ -110,21 +110,20 @@ int plan_use_view(Plan *p) {
 }
 
 /* What is bound is bound with all that is mounted below it. */
-static uint64_t below(const char *path, bool follow, const struct stat *st) {
+static int stat_below(const char *path, bool follow, struct stat *st, uint64_t *ret_below) {
         _cleanup_free_ char *real = NULL;
+        int r = follow ? quiet_stat_folder(path, st, &real) : quiet_stat(path, false, st);
 
-        if (!S_ISDIR(st->st_mode))
-                return 0;
-        return mounts_below(follow && quiet_real(path, &real) == 0 ? real : path);
+        *ret_below = r == 0 && S_ISDIR(st->st_mode) ? mounts_below(real ?: path) : 0;
+        return r;
 }
 
 static void mark(ViewMark *m) {
         struct stat st;
 
-        if (quiet_stat(m->path, m->follow, &st) == 0) {
+        if (stat_below(m->path, m->follow, &st, &m->below) == 0) {
                 m->dev = st.st_dev;
                 m->inode = st.st_ino;
-                m->below = below(m->path, m->follow, &st);
         }
 }
 
@@ -174,7 +173,7 @@ static bool add_source(crypto_generichash_state *h, const LaunchEntry *e) {
         } id = {0};
         struct stat st;
 
-        int r = quiet_stat(e->source, e->flags & LAUNCH_FOLLOW, &st);
+        int r = stat_below(e->source, e->flags & LAUNCH_FOLLOW, &st, &id.below);
 
         if (r == 0) {
                 id.dev = st.st_dev;
@@ -183,7 +182,6 @@ static bool add_source(crypto_generichash_state *h, const LaunchEntry *e) {
                 id.uid = st.st_uid;
                 id.gid = st.st_gid;
                 id.there = 1;
-                id.below = below(e->source, e->flags & LAUNCH_FOLLOW, &st);
         } else if (r != -ENOENT || !(e->flags & LAUNCH_OPTIONAL))
                 return false;
         add(h, &id, sizeof(id));

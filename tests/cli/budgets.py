@@ -108,13 +108,27 @@ def who_gets_along_with_its_memory_breaks_no_budget():
     same((r.receipt["outcome"], r.code), ("exited", 0), r)
 
 
-# Where no group counts memory, the scratch is no larger than it: so many programs at once write no more.
+# Two processes that may take more than the budget without a call: the guard watches them, and leaves one processor to those who look.
 @case
-def files_go_no_further_than_the_memory():  # A-61
-    mine = os.geteuid() == 0 and os.path.exists("/sys/fs/cgroup/memory")
-    for memory, scratch, least in (("32m", "256m", 256 if mine else 32), ("256m", "32m", 32)):
-        r = run("--memory", memory, "--scratch", scratch, "--exec", PY, "-c", "import os; s = os.statvfs('/work'); print(s.f_blocks * s.f_frsize)")
-        same((r.code, r.out), (0, b"%d\n" % ((least << 20) + 4096)), memory, scratch, r)
+def who_can_take_more_than_is_left_leaves_a_processor():  # A-61
+    code = '''
+import mmap, os, time
+before = len(os.sched_getaffinity(0))
+if os.fork() == 0:
+    m = mmap.mmap(-1, %d << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    time.sleep(60)
+m = mmap.mmap(-1, %d << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for _ in range(%d):
+    if len(os.sched_getaffinity(0)) < before:
+        break
+    time.sleep(0.05)
+print(before - len(os.sched_getaffinity(0)), flush=True)
+os._exit(0)
+'''
+    alone = os.geteuid() == 0 and os.path.exists("/sys/fs/cgroup/memory")
+    for size, less in ((40, 0 if alone or os.cpu_count() < 2 else 1), (1, 0)):
+        r = run("--memory", "64m", "--pids-limit", "4", "--exec", PY, "-c", code % (size, size, 600 if less else 20))
+        same((r.code, r.out), (0, b"%d\n" % less), size, r)
 
 
 @case

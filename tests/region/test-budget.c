@@ -139,6 +139,38 @@ Test(region_budget, who_may_have_grown_is_held_while_it_is_looked_at) { // A-61
         close(p[1]);
 }
 
+Test(region_budget, who_was_stopped_by_the_guard_is_looked_at) {
+        Grant g = {.budget = {.memory_bytes = LIMIT, .wall_usec = FAR, .idle_usec = UINT64_MAX, .cpu_usec = FAR * 1000, .processes = 8, .open_files = 64,
+                              .scratch_bytes = LIMIT, .file_bytes = LIMIT}};
+        RegionCgroup c = REGION_CGROUP_NULL;
+        Guard guard = GUARD_NULL;
+        RegionBudget b;
+        uint64_t now = clock_mono_usec();
+        pid_t worker;
+        char byte;
+        int p[2];
+
+        cr_assert_eq(pipe(p), 0);
+        worker = mapped(2, 1 << 20, 1 << 20, p[1]);
+        cr_assert_gt(worker, 0);
+        for (unsigned n = 0; n < 2; n++)
+                cr_assert_eq(read(p[0], &byte, 1), 1);
+        region_budget_init(&b, &g, &c, &guard);
+        region_budget_start(&b, worker, now);
+        b.tick_usec = FAR;
+        region_budget_stood(&b);
+        cr_assert(b.hold.held && b.hold.times == 1 && b.tick_deadline <= now, "a look is due");
+        region_budget_tick(&b, now);
+        cr_assert_eq(b.tree.tasks, 2, "a look");
+        cr_assert_not(b.hold.held, "they go on");
+        b.tick_deadline = UINT64_MAX; /* it has ended */
+        region_budget_stood(&b);
+        cr_assert(!b.hold.held && b.tick_deadline == UINT64_MAX);
+        end_all(&b, worker);
+        close(p[0]);
+        close(p[1]);
+}
+
 /* Waits until the process is in the state. */
 static void await_letter(pid_t pid, char letter) {
         uint64_t seen = 0;

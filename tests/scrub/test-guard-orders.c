@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,10 +84,81 @@ Test(guard_orders, stands_until_it_may_walk) {
                 }
 }
 
+static void watch(Guarded *g, uint64_t machine, uint64_t growth, uint32_t flags) {
+        const GuardOrder o = {.version = GUARD_VERSION, .kind = GUARD_WATCH, .flags = flags, .machine = machine, .growth = growth, .watch_usec = 1000};
+
+        cr_assert_eq(send(g->control, &o, sizeof(o), MSG_NOSIGNAL), (ssize_t)sizeof(o));
+}
+
+/* The guard has taken all that was ordered before. */
+static void await_orders(Guarded *g) {
+        GuardAnswer a;
+
+        guarded_order(g, GUARD_PAUSE); /* of nobody */
+        cr_assert(recv(g->control, &a, sizeof(a), 0) == sizeof(a) && a.kind == GUARD_PAUSED, "not %u", a.kind);
+}
+
+/* The machine has given out more than `growth`: always, or never. */
+Test(guard_orders, stands_when_the_machine_has_given_out_more) {
+        GUARDED_USERS {
+                char line[64];
+                Guarded g;
+
+                guarded_start(&g, 0, 1, 2, -1, (const char *[]){"spin", NULL});
+                guarded_go(&g);
+                guarded_hear(&g, line, sizeof(line));
+                watch(&g, 0, UINT64_MAX, 0);
+                await_orders(&g);
+                await_letter(g.prey, 'R');
+                watch(&g, 0, 1, 0);
+                guarded_expect(&g, GUARD_STOOD);
+                await_letter(g.prey, 't');
+                guarded_order(&g, GUARD_WALK);
+                await_letter(g.prey, 'R');
+                await_orders(&g);
+                cr_expect(silent(&g), "it is said once");
+                watch(&g, 0, 1, 0);
+                guarded_expect(&g, GUARD_STOOD);
+                guarded_order(&g, GUARD_FREEZE);
+                guarded_expect(&g, GUARD_FROZEN);
+                guarded_order(&g, GUARD_SCRUB);
+                guarded_expect(&g, GUARD_EMPTY);
+                cr_expect(g.evidence->bytes_overwritten > MB && guarded_missed(&g) == 0);
+                guarded_end(&g);
+        }
+}
+
+static int processors(pid_t pid) {
+        cpu_set_t set;
+
+        cr_assert_eq(sched_getaffinity(pid, sizeof(set), &set), 0);
+        return CPU_COUNT(&set);
+}
+
+Test(guard_orders, leaves_one_processor_to_others) {
+        const int all = processors(0);
+        char line[64];
+        Guarded g;
+
+        guarded_start(&g, 0, 1, 2, -1, (const char *[]){"spin", NULL});
+        guarded_go(&g);
+        guarded_hear(&g, line, sizeof(line));
+        watch(&g, 0, UINT64_MAX, GUARD_SPARE);
+        await_orders(&g);
+        cr_expect_eq(processors(g.prey), MAX(all - 1, 1));
+        watch(&g, 0, 0, 0);
+        await_orders(&g);
+        cr_expect_eq(processors(g.prey), all);
+        guarded_order(&g, GUARD_FREEZE);
+        guarded_expect(&g, GUARD_FROZEN);
+        guarded_order(&g, GUARD_SCRUB);
+        guarded_expect(&g, GUARD_EMPTY);
+        guarded_end(&g);
+}
+
 /* A stopped job is no one that stands: it stays stopped until SIGCONT. */
 Test(guard_orders, a_stopped_job_stays_so) {
         char line[64];
-        GuardAnswer a;
         Guarded g;
         int status;
 
@@ -96,8 +168,7 @@ Test(guard_orders, a_stopped_job_stays_so) {
         cr_assert(waitpid(g.prey, &status, WUNTRACED) == g.prey && WIFSTOPPED(status));
         guarded_order(&g, GUARD_STAND);
         guarded_order(&g, GUARD_WALK);
-        guarded_order(&g, GUARD_PAUSE); /* of nobody: answered when both were done */
-        cr_assert(recv(g.control, &a, sizeof(a), 0) == sizeof(a) && a.kind == GUARD_PAUSED);
+        await_orders(&g);
         cr_expect_eq(waitpid(g.prey, &status, WCONTINUED | WNOHANG), 0);
         kill(g.prey, SIGCONT);
         guarded_hear(&g, line, sizeof(line));

@@ -153,6 +153,8 @@ static int serve(Guard *g, const sigset_t *waiting) {
                 Reports reports = some && ++skipped % SKIP != 0 ? REPORTS_NONE_NOW : take_reports(g, some);
                 struct timespec now = {}, soon = {.tv_nsec = LOOK_NSEC}, later = {.tv_nsec = PARKED_NSEC};
                 const struct timespec *wait;
+                struct timespec watch;
+                uint64_t watch_usec;
                 bool again, many = g->frozen && g->n_tasks >= MANY;
                 int n, order = ORDER_TAKEN;
 
@@ -182,6 +184,10 @@ static int serve(Guard *g, const sigset_t *waiting) {
                 ahead = !g->frozen && g->n_tasks >= MANY && more_ahead;
                 again = again || g->look_soon || (ahead && idle);
                 wait = reports == REPORTS_MORE ? &now : again ? &soon : g->n_parked > 0 || ahead ? &later : NULL;
+                watch_usec = watch_step(g);
+                watch = (struct timespec){.tv_sec = (time_t)(watch_usec / 1000000), .tv_nsec = (long)(watch_usec % 1000000) * 1000};
+                if (watch_usec != WATCH_NOTHING && (!wait || (watch.tv_sec == 0 && watch.tv_nsec < wait->tv_nsec)))
+                        wait = &watch;
                 n = ppoll(&p, 1, wait, waiting);
                 if (n > 0)
                         order = order_take(g);

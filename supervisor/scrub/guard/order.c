@@ -149,6 +149,9 @@ int order_take(Guard *g) {
         case GUARD_WALK:
                 pause_walk(g);
                 break;
+        case GUARD_WATCH:
+                watch_start(g, &o);
+                break;
         case GUARD_LENT:
                 g->evidence->facts |= GUARD_FACT_LENT;
                 break;

@@ -91,13 +91,21 @@ typedef struct Pause {
         uint32_t serial;
 } Pause;
 
+/* watch.c: of GUARD_WATCH. */
+typedef struct Watch {
+        uint64_t machine, growth; /* growth 0: nothing is watched */
+        uint64_t usec, due_usec;
+} Watch;
+
 typedef struct Guard {
         GuardEvidence *evidence; /* shared with the supervisor */
         int control, run, spec, scratch;
         unsigned regions;      /* that it served before this one */
         bool odd;              /* something was ordered or found that no region ordinarily comes with: it serves no other one */
         bool attached, hold, warm, killed, frozen, frozen_told, scrub, orphaned, empty;
-        bool stands;           /* by order, all that it traces */
+        bool stands;           /* all that it traces, by order or by the watch */
+        Watch watch;
+        bool spares;           /* all that it traces leaves one processor to others */
         bool over;             /* its first process is at its end, and all others with it */
         unsigned tier;
         pid_t init, program;
@@ -207,6 +215,12 @@ bool pause_step(Guard *g);
 /* Everybody stands until pause_walk(), beside any pause. */
 void pause_stand(Guard *g);
 void pause_walk(Guard *g);
+
+#define WATCH_NOTHING UINT64_MAX
+/* As GUARD_WATCH says. */
+void watch_start(Guard *g, const GuardOrder *o);
+/* Looks when it is due. Returns the microseconds until the next time, or WATCH_NOTHING. */
+uint64_t watch_step(Guard *g);
 /* error: of RESUMED. */
 void pause_end(Guard *g, int error);
 
