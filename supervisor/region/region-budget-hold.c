@@ -8,7 +8,8 @@
 #define TICK_TOUCHED 4096 /* bytes of new pages that one processor can touch in a microsecond */
 #define GROWN_LEAST 16    /* growth of the machine by less than this part of the budget is no reason for a look */
 #define WALKS_MAX 3
-#define SPARE_USEC 8000 /* what can be touched in this time is more than is left: one processor is kept free of the region */
+#define SPARE_USEC 8000 /* that a look may be late */
+#define SPARE_TASKS 2   /* of each processor: fewer leave who looks its turn */
 
 /* If the machine gives out so much memory, it can be the region's, which then holds half of what was left to it. */
 static uint64_t budget_growth(const RegionBudget *b) {
@@ -35,6 +36,11 @@ void region_budget_stood(RegionBudget *b) {
         region_hold_stood(&b->hold, b->guard);
         b->machine_bytes = b->machine_look = region_hold_machine();
         b->tick_deadline = 0;
+}
+
+/* Many processes that want the processor, and what they can touch until a late look is more than what is left. */
+static bool budget_wants_a_processor(const RegionBudget *b, uint64_t cpus) {
+        return b->tree.tasks > SPARE_TASKS * cpus && b->left_bytes < SPARE_USEC * cpus * TICK_TOUCHED;
 }
 
 static bool budget_hold_grown(void *arg) {
@@ -76,12 +82,13 @@ void budget_hold_end(RegionBudget *b, const Breach *r) {
         }
 }
 
-/* Memory that several processes mapped and did not touch, or stacks that they may have, can become held without a call that anybody sees. Where that is
- * more than the budget, the next tick comes before half of what is left of it can have been touched (A-61). */
+/* Memory that several processes mapped and did not touch, stacks that they may have and files of the scratch can become held without a call that anybody
+ * sees. Where that is more than the budget, the next tick comes before half of what is left of it can have been touched (A-61). */
 static uint64_t watch_before_full(const RegionBudget *b, uint64_t cpus) {
-        const uint64_t max = b->grant->budget.memory_bytes;
+        const uint64_t max = b->grant->budget.memory_bytes, files = b->scratch_on_host ? 0 : budget_left_of(b->grant->budget.scratch_bytes, b->scratch_now);
 
-        if (b->cgroup->memory || b->tree.processes < 2 || b->tree.all_data_bytes + budget_held(b) - b->tree.resident_bytes + b->lent.memory_bytes <= max)
+        if (b->cgroup->memory || b->tree.processes < 2 ||
+            b->tree.all_data_bytes + files + budget_held(b) - b->tree.resident_bytes + b->lent.memory_bytes <= max)
                 return NEVER;
         return MAX(b->left_bytes / 2 / (cpus * TICK_TOUCHED), (uint64_t)TICK_LEAST_USEC);
 }
@@ -92,7 +99,7 @@ void budget_watch(RegionBudget *b, uint64_t cpus) {
         b->watch_usec = watch_before_full(b, cpus);
         b->guard_watches = b->watch_usec != NEVER && b->guard &&
                            guard_watch(b->guard, b->machine_bytes, budget_growth(b), (uint32_t)MIN(b->watch_usec, (uint64_t)UINT32_MAX),
-                                       b->left_bytes < SPARE_USEC * cpus * TICK_TOUCHED ? GUARD_SPARE : 0) == 0;
+                                       budget_wants_a_processor(b, cpus) ? GUARD_SPARE : 0) == 0;
         if (guard_watches && b->watch_usec == NEVER)
                 guard_watch(b->guard, 0, 0, 0, 0);
         if (b->watch_usec == NEVER || b->slice_short)
