@@ -4,6 +4,8 @@
 #include "base/slice.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 #define TICK_TOUCHED 4096 /* bytes of new pages that one processor can touch in a microsecond */
 #define GROWN_LEAST 16    /* growth of the machine by less than this part of the budget is no reason for a look */
@@ -38,9 +40,22 @@ void region_budget_stood(RegionBudget *b) {
         b->tick_deadline = 0;
 }
 
+uint64_t budget_processors(void) {
+        static atomic_long known;
+        long n = atomic_load_explicit(&known, memory_order_relaxed);
+
+        if (n <= 0) {
+                n = MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+                atomic_store_explicit(&known, n, memory_order_relaxed);
+        }
+        return (uint64_t)n;
+}
+
 /* Many processes that want the processor, and what they can touch until a late look is more than what is left. */
-static bool budget_wants_a_processor(const RegionBudget *b, uint64_t cpus) {
-        return b->tree.tasks > SPARE_TASKS * cpus && b->left_bytes < SPARE_USEC * cpus * TICK_TOUCHED;
+static bool budget_wants_a_processor(const RegionBudget *b) {
+        const uint64_t cpus = budget_processors();
+
+        return b->tasks_bound > SPARE_TASKS * cpus && b->left_bytes < SPARE_USEC * cpus * TICK_TOUCHED;
 }
 
 static bool budget_hold_grown(void *arg) {
@@ -84,26 +99,34 @@ void budget_hold_end(RegionBudget *b, const Breach *r) {
 
 /* Memory that several processes mapped and did not touch, stacks that they may have and files of the scratch can become held without a call that anybody
  * sees. Where that is more than the budget, the next tick comes before half of what is left of it can have been touched (A-61). */
-static uint64_t watch_before_full(const RegionBudget *b, uint64_t cpus) {
+static uint64_t watch_before_full(const RegionBudget *b) {
         const uint64_t max = b->grant->budget.memory_bytes, files = b->scratch_on_host ? 0 : budget_left_of(b->grant->budget.scratch_bytes, b->scratch_now);
+        const uint64_t forked = budget_left_of(b->tasks_bound, b->tree.tasks); /* since the look: each has at most what all had then */
 
-        if (b->cgroup->memory || b->tree.processes < 2 ||
-            b->tree.all_data_bytes + files + budget_held(b) - b->tree.resident_bytes + b->lent.memory_bytes <= max)
+        if (b->cgroup->memory || b->tree.processes + forked < 2 ||
+            b->tree.all_data_bytes * (1 + forked) + files + budget_held(b) - b->tree.resident_bytes + b->lent.memory_bytes <= max)
                 return NEVER;
-        return MAX(b->left_bytes / 2 / (cpus * TICK_TOUCHED), (uint64_t)TICK_LEAST_USEC);
+        return MAX(b->left_bytes / 2 / (budget_processors() * TICK_TOUCHED), (uint64_t)TICK_LEAST_USEC);
 }
 
-void budget_watch(RegionBudget *b, uint64_t cpus) {
+void budget_watch(RegionBudget *b) {
         const bool guard_watches = b->guard_watches;
 
-        b->watch_usec = watch_before_full(b, cpus);
+        b->watch_usec = watch_before_full(b);
+        b->spares = b->watch_usec != NEVER && budget_wants_a_processor(b);
         b->guard_watches = b->watch_usec != NEVER && b->guard &&
                            guard_watch(b->guard, b->machine_bytes, budget_growth(b), (uint32_t)MIN(b->watch_usec, (uint64_t)UINT32_MAX),
-                                       budget_wants_a_processor(b, cpus) ? GUARD_SPARE : 0) == 0;
+                                       b->spares ? GUARD_SPARE : 0) == 0;
         if (guard_watches && b->watch_usec == NEVER)
                 guard_watch(b->guard, 0, 0, 0, 0);
         if (b->watch_usec == NEVER || b->slice_short)
                 return;
         slice_shorten();
         b->slice_short = true;
+}
+
+void budget_forks(RegionBudget *b) {
+        if (!b->cgroup->memory && b->guard && b->tree.all_data_bytes > 0 && !b->hold.held &&
+            (b->watch_usec == NEVER ? watch_before_full(b) != NEVER : !b->spares && budget_wants_a_processor(b)))
+                budget_watch(b);
 }

@@ -23,8 +23,12 @@ void budget_hold(RegionBudget *b);
 void budget_hold_end(RegionBudget *b, const Breach *r);
 /* proc_tree_walk() with TASKS and `look`. The region may be held after it. */
 int budget_walk(RegionBudget *b, unsigned look);
+/* Of this machine. */
+uint64_t budget_processors(void);
 /* Sets watch_usec. */
-void budget_watch(RegionBudget *b, uint64_t cpus);
+void budget_watch(RegionBudget *b);
+/* tasks_bound has grown by one. A program that forks sixty children does so between two looks. */
+void budget_forks(RegionBudget *b);
 /* The memory that is left to the program. */
 uint64_t budget_own_memory(const RegionBudget *b);
 

@@ -6,7 +6,6 @@
 #include "region/region-waiting.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #define TICK_FAST_USEC 4000   /* memory or tasks are bounded by accounting alone */
@@ -230,8 +229,6 @@ static void look_waiting(RegionBudget *b) {
 Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         const Budget *max = &b->grant->budget;
         uint64_t cost, next, cpu_left;
-        static atomic_long known;
-        long cpus = atomic_load_explicit(&known, memory_order_relaxed);
         bool slow = now >= b->slow_deadline;
         Breach r;
 
@@ -247,10 +244,6 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
                 b->machine_look = region_hold_machine();
         if (slow)
                 b->slow_deadline = now + TICK_SLOW_USEC;
-        if (cpus <= 0) {
-                cpus = MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
-                atomic_store_explicit(&known, cpus, memory_order_relaxed);
-        }
         look_full(b);
         r = budget_look_scratch(b, FILES_WHEN_CHANGED);
         if (r.outcome != OUTCOME_NONE && !b->cgroup->memory)
@@ -290,9 +283,9 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
         cpu_left = budget_left_of(max->cpu_usec, b->cpu_usec + b->below_cpu_usec);
         cost = clock_mono_usec() - now;
         next = MIN(MAX(b->tick_usec, cost * TICK_SHARE), b->tick_usec * TICK_LATE); /* a region can make its looks dear */
-        next = MIN(next, cpu_left / (uint64_t)cpus); /* it cannot be used up earlier */
+        next = MIN(next, cpu_left / budget_processors()); /* it cannot be used up earlier */
         b->look_deadline = now + MAX(next, MAX((uint64_t)TICK_LEAST_USEC, cost * 2));
-        budget_watch(b, (uint64_t)cpus);
+        budget_watch(b);
         b->tick_deadline = b->watch_usec == NEVER || b->guard_watches ? b->look_deadline : MIN(b->look_deadline, now + cost + b->watch_usec);
         budget_hold_end(b, &r);
         return r;
@@ -350,6 +343,7 @@ Breach region_budget_ask_task(RegionBudget *b) {
                 }
         }
         b->tasks_bound++;
+        budget_forks(b);
         return budget_no_breach;
 }
 

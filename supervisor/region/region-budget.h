@@ -53,6 +53,7 @@ struct RegionBudget {
         uint64_t machine_bytes;      /* the same before the last one that told what is left, or the least since */
         unsigned looks;              /* at a region that was not held */
         uint64_t left_bytes;         /* of the memory budget at the last look */
+        bool spares;                 /* and it leaves one processor to others */
         bool guard_watches;          /* the guard sees whether memory has grown, and stops the region then */
         bool slice_short;            /* who looks at it was given shorter turns of the processor */
         RegionHold hold;             /* who is stopped for a look */

@@ -43,18 +43,20 @@ Test(region_budget, who_can_touch_more_than_the_budget_at_once_is_looked_at_in_t
                 unsigned children;
                 size_t bytes;
                 rlim_t stack;
+                uint64_t scratch;
                 bool soon;
-        } rows[] = {{"two with more than the budget", 2, 60 << 20, 1 << 20, true},
-                    {"two with less", 2, 8 << 20, 1 << 20, false},
-                    {"two with less, and stacks that may grow", 2, 8 << 20, 60 << 20, true},
-                    {"one is bounded by itself", 1, 60 << 20, 60 << 20, false}};
+        } rows[] = {{"two with more than the budget", 2, 60 << 20, 1 << 20, 0, true},
+                    {"two with less", 2, 8 << 20, 1 << 20, 0, false},
+                    {"two with less, and stacks that may grow", 2, 8 << 20, 60 << 20, 0, true},
+                    {"two with less, and files that they may write", 2, 8 << 20, 1 << 20, LIMIT, true},
+                    {"one is bounded by itself", 1, 60 << 20, 60 << 20, LIMIT, false}};
 
 #ifdef __SANITIZE_ADDRESS__
         cr_skip_test("a sanitizer maps more than any budget");
 #endif
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
                 Grant g = {.budget = {.memory_bytes = LIMIT, .wall_usec = FAR, .idle_usec = UINT64_MAX, .cpu_usec = FAR * 1000, .processes = 8,
-                                      .open_files = 64, .scratch_bytes = LIMIT, .file_bytes = LIMIT}};
+                                      .open_files = 64, .scratch_bytes = rows[i].scratch, .file_bytes = LIMIT}};
                 RegionCgroup c = REGION_CGROUP_NULL;
                 Guard guard = GUARD_NULL;
                 RegionBudget b;
@@ -76,6 +78,11 @@ Test(region_budget, who_can_touch_more_than_the_budget_at_once_is_looked_at_in_t
                 r = region_budget_tick(&b, now);
                 cr_assert_eq(r.outcome, OUTCOME_NONE, "%s: %s", rows[i].name, r.resource);
                 cr_assert_eq(b.tick_deadline < now + FAR, rows[i].soon, "%s: %llu", rows[i].name, (unsigned long long)(b.tick_deadline - now));
+                if (!rows[i].soon) { /* until it forks so often that they can */
+                        for (unsigned n = 0; n < 8 && b.watch_usec == UINT64_MAX; n++)
+                                cr_assert_eq(region_budget_ask_task(&b).outcome, OUTCOME_NONE, "%s: %u", rows[i].name, n);
+                        cr_assert_neq(b.watch_usec, UINT64_MAX, "%s", rows[i].name);
+                }
                 for (size_t n = 0; n < b.tree.n; n++)
                         if (b.tree.v[n].pid != worker)
                                 kill(b.tree.v[n].pid, SIGKILL);
