@@ -1,5 +1,9 @@
 #include "store/store-internal.h"
 
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/gate.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -33,7 +37,11 @@ static int open_once(Store *s, const char *path, unsigned flags, size_t map) {
 static int wait_for_lock(Store *s, Diag *reterr) {
         _cleanup_close_ int fd = openat(s->dir_fd, "lock.mdb", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
-        for (unsigned waited = 0; fd >= 0; waited += LOCK_STEP_USEC) {
+        const uint64_t began = clock_mono_usec();
+        bool said = false;
+
+        while (fd >= 0) {
+                const uint64_t waited = clock_mono_usec() - began;
                 struct flock l = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
 
                 if (fcntl(fd, F_GETLK, &l) < 0 || l.l_type == F_UNLCK)
@@ -42,6 +50,12 @@ static int wait_for_lock(Store *s, Diag *reterr) {
                         return diag(reterr, STORE_E_LOCKED,
                                     "store %s: process %d holds lock.mdb for itself alone, for %u s now", s->dir,
                                     l.l_pid, LOCK_WAIT_USEC / 1000000);
+                if (gate_wait_is_over(waited))
+                        return diag(reterr, STORE_E_LOCKED, "store %s: the wait for process %d, which holds lock.mdb for itself alone, was ended", s->dir, l.l_pid);
+                if (!said && waited >= GATE_SAY_USEC) {
+                        log_warning("store %s: waiting for process %d, which holds lock.mdb for itself alone", s->dir, l.l_pid);
+                        said = true;
+                }
                 usleep(LOCK_STEP_USEC);
         }
         return 0;

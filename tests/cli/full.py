@@ -100,6 +100,7 @@ def a_store_that_cannot_be_looked_at_is_no_damage():  # I-79, I-99
             r = lethe(*verb)
             same(r.code, 2, verb, r)
             check(b"false" not in r.out and b"intact" not in r.out and b"process %d holds lock.mdb" % os.getpid() in r.err, verb, r)
+            check(b"waiting for process %d, which holds lock.mdb" % os.getpid() in r.err, verb, r)
 
 
 @case
