@@ -264,9 +264,11 @@ Test(region_cgroup, a_limit_of_the_group_above_is_not_its_own) { // I-24, I-63
 
         hog = start_in(&above, eat); /* sleeps at its group's limit, of which the group below is told, too */
         p = (struct pollfd){.fd = c.oom, .events = c.oom_poll};
-        cr_assert_eq(poll(&p, 1, 60000), 1, "the kernel does not tell the group below");
-        cr_expect_eq(region_budget_memory_event(&b).outcome, OUTCOME_NONE);
-        cr_expect(c.oom_doubt, "it is asked again while somebody sleeps above");
+        /* It is asked again while somebody sleeps above. Whoever gets a page there goes on for a moment, and meets the limit anew. */
+        do {
+                cr_assert_eq(poll(&p, 1, 60000), 1, "the kernel does not tell the group below");
+                cr_expect_eq(region_budget_memory_event(&b).outcome, OUTCOME_NONE);
+        } while (!c.oom_doubt);
         kill(hog, SIGKILL);
         waitpid(hog, &status, 0);
         cr_expect_eq(region_budget_memory_event(&b).outcome, OUTCOME_NONE);
