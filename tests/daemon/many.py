@@ -149,9 +149,9 @@ def is_more(was, now):
 
 def more(before, after):
     """What there is more of than there was. A guard that is kept for another region has some descriptors of the daemon's; a view may get another template, of
-    which there are only so many."""
+    which there are only so many. The warm interpreter of the one skill that has one is of such a template, which another one may have displaced before."""
     templates = max(0, after["processes"].get("lethe-first", 0) - before["processes"].get("lethe-first", 0))
-    names = {name: n + templates for name, n in before["processes"].items() if name in ("lethe-worker", "lethe-warm")}
+    names = {"lethe-worker": before["processes"].get("lethe-worker", 0) + templates, "lethe-warm": 1}
     most = dict(before, guards=max(before["guards"], GUARDS_KEPT + POOL), processes=before["processes"] | names | {"lethe-first": TEMPLATES_MAX},
                 namespaces=before["namespaces"] + TEMPLATE_NAMESPACES * templates,
                 descriptors=before["descriptors"] + GUARD_FDS * max(0, after["guards"] - before["guards"]) + TEMPLATE_FDS * templates)
