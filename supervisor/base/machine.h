@@ -3,5 +3,5 @@
 
 #include <stdint.h>
 
-/* meminfo: the text of /proc/meminfo. Bytes of memory that is no copy of a file: all that is anonymous, shared or in swap. 0 when it does not say. */
-uint64_t machine_given(const char *meminfo);
+/* Bytes of memory that is no copy of a file: all that is anonymous, shared or in swap (/proc/meminfo). 0 when the kernel does not tell. */
+uint64_t machine_given(void);

@@ -132,8 +132,8 @@ int quiet_stat_folder(const char *path, struct stat *ret_st, char **ret) {
         int e = fd < 0 ? fd : quiet_fstat(fd, ret_st);
 
         *ret = NULL;
-        if (e == 0 && S_ISDIR(ret_st->st_mode) && quiet_real_of(fd, ret_st, ret) < 0)
-                *ret = NULL;
+        if (e == 0 && S_ISDIR(ret_st->st_mode))
+                (void)quiet_real_of(fd, ret_st, ret);
         return e;
 }
 

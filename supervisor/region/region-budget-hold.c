@@ -1,6 +1,7 @@
 /* Runs: supervisor. Where no control group bounds memory: when many processes can write more than the budget at once, and how they are looked at then. */
 #include "region/region-budget-private.h"
 
+#include "base/machine.h"
 #include "base/slice.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ static uint64_t budget_growth(const RegionBudget *b) {
 }
 
 bool budget_has_grown(RegionBudget *b) {
-        const uint64_t now = region_hold_machine();
+        const uint64_t now = machine_given();
 
         b->machine_bytes = MIN(b->machine_bytes, now);
         return now - b->machine_bytes >= budget_growth(b);
@@ -29,14 +30,14 @@ void budget_hold(RegionBudget *b) {
         if (b->hold.held)
                 return;
         region_hold(&b->hold, b->worker, b->guard);
-        b->machine_bytes = b->machine_look = region_hold_machine();
+        b->machine_bytes = b->machine_look = machine_given();
 }
 
 void region_budget_stood(RegionBudget *b) {
         if (b->tick_deadline == NEVER || b->cgroup->memory)
                 return;
         region_hold_stood(&b->hold, b->guard);
-        b->machine_bytes = b->machine_look = region_hold_machine();
+        b->machine_bytes = b->machine_look = machine_given();
         b->tick_deadline = 0;
 }
 
@@ -79,7 +80,7 @@ int budget_walk(RegionBudget *b, unsigned look) {
                 e = proc_tree_walk(&b->tree, b->worker, PROC_LOOK_TASKS | look);
                 if (b->hold.held == held && !(held && budget_has_grown(b)))
                         break;
-                b->machine_bytes = b->machine_look = region_hold_machine();
+                b->machine_bytes = b->machine_look = machine_given();
         }
         b->tree.before_each = NULL;
         return e;

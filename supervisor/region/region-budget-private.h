@@ -23,7 +23,7 @@ void budget_hold(RegionBudget *b);
 void budget_hold_end(RegionBudget *b, const Breach *r);
 /* proc_tree_walk() with TASKS and `look`. The region may be held after it. */
 int budget_walk(RegionBudget *b, unsigned look);
-/* Of this machine. */
+/* The processors of this machine that are online. */
 uint64_t budget_processors(void);
 /* Sets watch_usec. */
 void budget_watch(RegionBudget *b);

@@ -2,6 +2,7 @@
 #include "region/region-budget-private.h"
 
 #include "base/clock.h"
+#include "base/machine.h"
 #include "region/region-queues.h"
 #include "region/region-waiting.h"
 
@@ -241,7 +242,7 @@ Breach region_budget_tick(RegionBudget *b, uint64_t now) {
                 }
         }
         if (!b->hold.held && !b->cgroup->memory)
-                b->machine_look = region_hold_machine();
+                b->machine_look = machine_given();
         if (slow)
                 b->slow_deadline = now + TICK_SLOW_USEC;
         look_full(b);

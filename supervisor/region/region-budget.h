@@ -49,12 +49,12 @@ struct RegionBudget {
         uint64_t tick_usec;          /* distance of ticks */
         uint64_t look_deadline;      /* a tick before it looks only when memory has grown */
         uint64_t watch_usec;         /* distance of ticks that see whether it has; UINT64_MAX: the region cannot hold more than its budget without a call */
-        uint64_t machine_look;       /* region_hold_machine() before the look that goes on */
+        uint64_t machine_look;       /* machine_given() before the look that goes on */
         uint64_t machine_bytes;      /* the same before the last one that told what is left, or the least since */
         unsigned looks;              /* at a region that was not held */
         uint64_t left_bytes;         /* of the memory budget at the last look */
-        bool spares;                 /* and it leaves one processor to others */
         bool guard_watches;          /* the guard sees whether memory has grown, and stops the region then */
+        bool spares;                 /* the region leaves one processor to others meanwhile */
         bool slice_short;            /* who looks at it was given shorter turns of the processor */
         RegionHold hold;             /* who is stopped for a look */
         uint64_t slow_deadline;      /* of what is looked at every few ticks */

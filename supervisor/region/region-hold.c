@@ -1,7 +1,6 @@
 /* Runs: supervisor. */
 #include "region/region-hold.h"
 
-#include "base/machine.h"
 #include "region/region-proc.h"
 
 #include <signal.h>
@@ -9,15 +8,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define MEMINFO_MAX 8192
 #define STACK_BYTES (UINT64_C(8) << 20)
 #define STACK_MOST (UINT64_C(1) << 40) /* the sum of all does not wrap */
-
-uint64_t region_hold_machine(void) {
-        char text[MEMINFO_MAX];
-
-        return proc_read("/proc/meminfo", text, sizeof(text)) ? machine_given(text) : 0;
-}
 
 /* The kernel makes a stack longer at each fault below it. Where it does not tell the limit, that is its own default. */
 uint64_t region_hold_stack(pid_t pid) {

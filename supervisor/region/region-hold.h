@@ -14,8 +14,6 @@ typedef struct RegionHold {
         size_t n, room;
 } RegionHold;
 
-/* machine_given() (base/machine.h). 0 when nobody tells. */
-uint64_t region_hold_machine(void);
 /* What the kernel may make the stack of a process's first thread, without being called. */
 uint64_t region_hold_stack(pid_t pid);
 /* Everything below the worker is to stand. The guard stops what it traces, and nobody in the region can see that. Without one (NULL, or nothing is traced)

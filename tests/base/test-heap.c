@@ -39,7 +39,7 @@ static char *page_made_in_a_larger_block(void) {
         return NULL;
 }
 
-/* What the heap gives out next at the place of p belongs to somebody else. */
+/* The block that the heap gives out next at the place of p belongs to somebody else. */
 static void is_left_alone(char *p, size_t n) {
         free(p);
         for (size_t i = 0; i < TRIES; i++) {

@@ -4,7 +4,6 @@ import functools
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -12,6 +11,9 @@ import sys
 import tempfile
 import threading
 import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
+from folder import remove  # noqa: E402
 
 LETHE = os.path.abspath(sys.argv[1])
 DIR = tempfile.mkdtemp(prefix="cli-")
@@ -262,6 +264,5 @@ def main():
     except Exception as e:
         failed += 1
         print("# the daemon: %s: %s" % (type(e).__name__, str(e).replace("\n", "\n# ")), flush=True)
-    subprocess.run(["chmod", "-R", "u+rwX", DIR], stderr=subprocess.DEVNULL, check=False)  # copies of skills are read-only, to their owner as well
-    shutil.rmtree(DIR, ignore_errors=True)
+    remove(DIR)
     sys.exit(1 if failed else 0)

@@ -37,6 +37,45 @@ static pid_t mapped(unsigned children, size_t bytes, rlim_t stack, int tell) {
                 pause();
 }
 
+/* A region of processes that have mapped memory, before its first tick. */
+typedef struct Watched {
+        Grant grant;
+        RegionCgroup cgroup;
+        Guard guard;
+        RegionBudget b;
+        pid_t worker;
+        uint64_t now;
+} Watched;
+
+static void watched_start(Watched *w, unsigned children, size_t bytes, rlim_t stack, uint64_t scratch) {
+        char byte;
+        int p[2];
+
+        *w = (Watched){.grant = {.budget = {.memory_bytes = LIMIT, .wall_usec = FAR, .idle_usec = UINT64_MAX, .cpu_usec = FAR * 1000, .processes = 8,
+                                            .open_files = 64, .scratch_bytes = scratch, .file_bytes = LIMIT}},
+                       .cgroup = REGION_CGROUP_NULL, .guard = GUARD_NULL};
+        cr_assert_eq(pipe(p), 0);
+        w->worker = mapped(children, bytes, stack, p[1]);
+        cr_assert_gt(w->worker, 0);
+        for (unsigned n = 0; n < children; n++)
+                cr_assert_eq(read(p[0], &byte, 1), 1);
+        close(p[0]);
+        close(p[1]);
+        region_budget_init(&w->b, &w->grant, &w->cgroup, &w->guard);
+        w->now = clock_mono_usec();
+        region_budget_start(&w->b, w->worker, w->now);
+        w->b.tick_usec = FAR;
+}
+
+static void end_all(RegionBudget *b, pid_t worker) {
+        for (size_t n = 0; n < b->tree.n; n++)
+                if (b->tree.v[n].pid != worker)
+                        kill(b->tree.v[n].pid, SIGKILL);
+        kill(worker, SIGKILL);
+        waitpid(worker, NULL, 0);
+        region_budget_deinit(b);
+}
+
 Test(region_budget, who_can_touch_more_than_the_budget_at_once_is_looked_at_in_time) {
         static const struct {
                 const char *name;
@@ -55,127 +94,60 @@ Test(region_budget, who_can_touch_more_than_the_budget_at_once_is_looked_at_in_t
         cr_skip_test("a sanitizer maps more than any budget");
 #endif
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-                Grant g = {.budget = {.memory_bytes = LIMIT, .wall_usec = FAR, .idle_usec = UINT64_MAX, .cpu_usec = FAR * 1000, .processes = 8,
-                                      .open_files = 64, .scratch_bytes = rows[i].scratch, .file_bytes = LIMIT}};
-                RegionCgroup c = REGION_CGROUP_NULL;
-                Guard guard = GUARD_NULL;
-                RegionBudget b;
-                uint64_t now;
+                Watched w;
                 Breach r;
-                int p[2];
-                pid_t worker;
-                char byte;
 
-                cr_assert_eq(pipe(p), 0);
-                worker = mapped(rows[i].children, rows[i].bytes, rows[i].stack, p[1]);
-                cr_assert_gt(worker, 0);
-                for (unsigned n = 0; n < rows[i].children; n++)
-                        cr_assert_eq(read(p[0], &byte, 1), 1, "%s", rows[i].name);
-                region_budget_init(&b, &g, &c, &guard);
-                now = clock_mono_usec();
-                region_budget_start(&b, worker, now);
-                b.tick_usec = FAR;
-                r = region_budget_tick(&b, now);
+                watched_start(&w, rows[i].children, rows[i].bytes, rows[i].stack, rows[i].scratch);
+                r = region_budget_tick(&w.b, w.now);
                 cr_assert_eq(r.outcome, OUTCOME_NONE, "%s: %s", rows[i].name, r.resource);
-                cr_assert_eq(b.tick_deadline < now + FAR, rows[i].soon, "%s: %llu", rows[i].name, (unsigned long long)(b.tick_deadline - now));
+                cr_assert_eq(w.b.tick_deadline < w.now + FAR, rows[i].soon, "%s: %llu", rows[i].name, (unsigned long long)(w.b.tick_deadline - w.now));
                 if (!rows[i].soon) { /* until it forks so often that they can */
-                        for (unsigned n = 0; n < 8 && b.watch_usec == UINT64_MAX; n++)
-                                cr_assert_eq(region_budget_ask_task(&b).outcome, OUTCOME_NONE, "%s: %u", rows[i].name, n);
-                        cr_assert_neq(b.watch_usec, UINT64_MAX, "%s", rows[i].name);
+                        for (unsigned n = 0; n < 8 && w.b.watch_usec == UINT64_MAX; n++)
+                                cr_assert_eq(region_budget_ask_task(&w.b).outcome, OUTCOME_NONE, "%s: %u", rows[i].name, n);
+                        cr_assert_neq(w.b.watch_usec, UINT64_MAX, "%s", rows[i].name);
                 }
-                for (size_t n = 0; n < b.tree.n; n++)
-                        if (b.tree.v[n].pid != worker)
-                                kill(b.tree.v[n].pid, SIGKILL);
-                kill(worker, SIGKILL);
-                waitpid(worker, NULL, 0);
-                proc_tree_deinit(&b.tree);
-                close(p[0]);
-                close(p[1]);
+                end_all(&w.b, w.worker);
         }
 }
 
-static void end_all(RegionBudget *b, pid_t worker) {
-        for (size_t n = 0; n < b->tree.n; n++)
-                if (b->tree.v[n].pid != worker)
-                        kill(b->tree.v[n].pid, SIGKILL);
-        kill(worker, SIGKILL);
-        waitpid(worker, NULL, 0);
-        region_budget_deinit(b);
-}
-
 Test(region_budget, who_may_have_grown_is_held_while_it_is_looked_at) {
-        Grant g = {.budget = {.memory_bytes = LIMIT, .wall_usec = FAR, .idle_usec = UINT64_MAX, .cpu_usec = FAR * 1000, .processes = 8, .open_files = 64,
-                              .scratch_bytes = LIMIT, .file_bytes = LIMIT}};
-        RegionCgroup c = REGION_CGROUP_NULL;
-        Guard guard = GUARD_NULL;
-        RegionBudget b;
-        uint64_t now;
-        pid_t worker;
-        char byte;
-        int p[2];
+        Watched w;
 
 #ifdef __SANITIZE_ADDRESS__
         cr_skip_test("a sanitizer maps more than any budget");
 #endif
-        cr_assert_eq(pipe(p), 0);
-        worker = mapped(2, 60 << 20, 1 << 20, p[1]);
-        cr_assert_gt(worker, 0);
-        for (unsigned n = 0; n < 2; n++)
-                cr_assert_eq(read(p[0], &byte, 1), 1);
-        region_budget_init(&b, &g, &c, &guard);
-        now = clock_mono_usec();
-        region_budget_start(&b, worker, now);
-        b.tick_usec = FAR;
-        cr_assert_eq(region_budget_tick(&b, now).outcome, OUTCOME_NONE);
-        cr_assert_eq(b.hold.times, 0);
-        cr_assert_gt(b.look_deadline, b.tick_deadline, "before the next look it is only seen whether memory has grown");
+        watched_start(&w, 2, 60 << 20, 1 << 20, LIMIT);
+        cr_assert_eq(region_budget_tick(&w.b, w.now).outcome, OUTCOME_NONE);
+        cr_assert_eq(w.b.hold.times, 0);
+        cr_assert_gt(w.b.look_deadline, w.b.tick_deadline, "before the next look it is only seen whether memory has grown");
         /* The machine has given out nothing since. */
-        b.machine_bytes = UINT64_MAX;
-        b.left_bytes = UINT64_MAX / 4;
-        b.tree.tasks = 99;
-        cr_assert_eq(region_budget_tick(&b, now).outcome, OUTCOME_NONE);
-        cr_assert_eq(b.tree.tasks, 99, "no look");
+        w.b.machine_bytes = UINT64_MAX;
+        w.b.left_bytes = UINT64_MAX / 4;
+        w.b.tree.tasks = 99;
+        cr_assert_eq(region_budget_tick(&w.b, w.now).outcome, OUTCOME_NONE);
+        cr_assert_eq(w.b.tree.tasks, 99, "no look");
         /* Everything that it has was given out since. */
-        b.machine_bytes = b.left_bytes = 0;
-        cr_assert_eq(region_budget_tick(&b, now).outcome, OUTCOME_NONE);
-        cr_assert_eq(b.tree.tasks, 2, "a look");
-        cr_assert_eq(b.hold.times, 1);
-        cr_assert_not(b.hold.held, "they go on");
-        end_all(&b, worker);
-        close(p[0]);
-        close(p[1]);
+        w.b.machine_bytes = w.b.left_bytes = 0;
+        cr_assert_eq(region_budget_tick(&w.b, w.now).outcome, OUTCOME_NONE);
+        cr_assert_eq(w.b.tree.tasks, 2, "a look");
+        cr_assert_eq(w.b.hold.times, 1);
+        cr_assert_not(w.b.hold.held, "they go on");
+        end_all(&w.b, w.worker);
 }
 
 Test(region_budget, who_was_stopped_by_the_guard_is_looked_at) {
-        Grant g = {.budget = {.memory_bytes = LIMIT, .wall_usec = FAR, .idle_usec = UINT64_MAX, .cpu_usec = FAR * 1000, .processes = 8, .open_files = 64,
-                              .scratch_bytes = LIMIT, .file_bytes = LIMIT}};
-        RegionCgroup c = REGION_CGROUP_NULL;
-        Guard guard = GUARD_NULL;
-        RegionBudget b;
-        uint64_t now = clock_mono_usec();
-        pid_t worker;
-        char byte;
-        int p[2];
+        Watched w;
 
-        cr_assert_eq(pipe(p), 0);
-        worker = mapped(2, 1 << 20, 1 << 20, p[1]);
-        cr_assert_gt(worker, 0);
-        for (unsigned n = 0; n < 2; n++)
-                cr_assert_eq(read(p[0], &byte, 1), 1);
-        region_budget_init(&b, &g, &c, &guard);
-        region_budget_start(&b, worker, now);
-        b.tick_usec = FAR;
-        region_budget_stood(&b);
-        cr_assert(b.hold.held && b.hold.times == 1 && b.tick_deadline <= now, "a look is due");
-        region_budget_tick(&b, now);
-        cr_assert_eq(b.tree.tasks, 2, "a look");
-        cr_assert_not(b.hold.held, "they go on");
-        b.tick_deadline = UINT64_MAX; /* it has ended */
-        region_budget_stood(&b);
-        cr_assert(!b.hold.held && b.tick_deadline == UINT64_MAX);
-        end_all(&b, worker);
-        close(p[0]);
-        close(p[1]);
+        watched_start(&w, 2, 1 << 20, 1 << 20, LIMIT);
+        region_budget_stood(&w.b);
+        cr_assert(w.b.hold.held && w.b.hold.times == 1 && w.b.tick_deadline <= w.now, "a look is due");
+        region_budget_tick(&w.b, w.now);
+        cr_assert_eq(w.b.tree.tasks, 2, "a look");
+        cr_assert_not(w.b.hold.held, "they go on");
+        w.b.tick_deadline = UINT64_MAX; /* it has ended */
+        region_budget_stood(&w.b);
+        cr_assert(!w.b.hold.held && w.b.tick_deadline == UINT64_MAX);
+        end_all(&w.b, w.worker);
 }
 
 /* Waits until the process is in the state. */

@@ -24,6 +24,14 @@ static bool silent(Guarded *g) {
         return recv(g->control, &a, sizeof(a), MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
+/* Every process is killed where it is, and then overwritten. */
+static void freeze_and_scrub(Guarded *g) {
+        guarded_order(g, GUARD_FREEZE);
+        guarded_expect(g, GUARD_FROZEN);
+        guarded_order(g, GUARD_SCRUB);
+        guarded_expect(g, GUARD_EMPTY);
+}
+
 /* Frozen: everything is at its exit stop, with its memory as it was, however often it is killed; scrubbed only when that is ordered. */
 Test(guard_orders, frozen_until_scrub) {
         GUARDED_USERS {
@@ -75,10 +83,7 @@ Test(guard_orders, stands_until_it_may_walk) {
                                 await_letter(g.prey, 'R');
                                 cr_expect_eq(waitpid(g.prey, &status, WUNTRACED | WCONTINUED | WNOHANG), 0);
                         }
-                        guarded_order(&g, GUARD_FREEZE);
-                        guarded_expect(&g, GUARD_FROZEN);
-                        guarded_order(&g, GUARD_SCRUB);
-                        guarded_expect(&g, GUARD_EMPTY);
+                        freeze_and_scrub(&g);
                         cr_expect(g.evidence->bytes_overwritten > MB && guarded_missed(&g) == 0);
                         guarded_end(&g);
                 }
@@ -119,10 +124,7 @@ Test(guard_orders, stands_when_the_machine_has_given_out_more) { // A-61
                 cr_expect(silent(&g), "it is said once");
                 watch(&g, 0, 1, 0);
                 guarded_expect(&g, GUARD_STOOD);
-                guarded_order(&g, GUARD_FREEZE);
-                guarded_expect(&g, GUARD_FROZEN);
-                guarded_order(&g, GUARD_SCRUB);
-                guarded_expect(&g, GUARD_EMPTY);
+                freeze_and_scrub(&g);
                 cr_expect(g.evidence->bytes_overwritten > MB && guarded_missed(&g) == 0);
                 guarded_end(&g);
         }
@@ -149,10 +151,7 @@ Test(guard_orders, leaves_one_processor_to_others) { // A-61
         watch(&g, 0, 0, 0);
         await_orders(&g);
         cr_expect_eq(processors(g.prey), all);
-        guarded_order(&g, GUARD_FREEZE);
-        guarded_expect(&g, GUARD_FROZEN);
-        guarded_order(&g, GUARD_SCRUB);
-        guarded_expect(&g, GUARD_EMPTY);
+        freeze_and_scrub(&g);
         guarded_end(&g);
 }
 
@@ -188,10 +187,7 @@ Test(guard_orders, held_at_its_own_end) {
         cr_expect(g.evidence->processes == 3);
         cr_expect(waitpid(g.prey, &status, WNOHANG) == 0);
         cr_expect(guarded_secrets(g.traced) >= 2 * MB / 8 && silent(&g));
-        guarded_order(&g, GUARD_FREEZE);
-        guarded_expect(&g, GUARD_FROZEN);
-        guarded_order(&g, GUARD_SCRUB);
-        guarded_expect(&g, GUARD_EMPTY);
+        freeze_and_scrub(&g);
         cr_expect(waitpid(g.prey, &status, 0) == g.prey && status == 0);
         cr_expect(g.evidence->processes == 4 && guarded_missed(&g) == 0);
         guarded_end(&g);

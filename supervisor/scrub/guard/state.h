@@ -215,14 +215,14 @@ bool pause_step(Guard *g);
 /* Everybody stands until pause_walk(), beside any pause. */
 void pause_stand(Guard *g);
 void pause_walk(Guard *g);
+/* error: of RESUMED. */
+void pause_end(Guard *g, int error);
 
 #define WATCH_NOTHING UINT64_MAX
-/* As GUARD_WATCH says. */
+/* watch.c: as GUARD_WATCH says. */
 void watch_start(Guard *g, const GuardOrder *o);
 /* Looks when it is due. Returns the microseconds until the next time, or WATCH_NOTHING. */
 uint64_t watch_step(Guard *g);
-/* error: of RESUMED. */
-void pause_end(Guard *g, int error);
 
 /* end.c: overwrites the oldest space at its end, if one may be, and lets its last task go. Returns whether it did. */
 bool end_step(Guard *g);

@@ -4,27 +4,9 @@
 
 #include "base/machine.h"
 
-#include <fcntl.h>
 #include <sched.h>
-#include <unistd.h>
 
-#define MEMINFO_MAX 8192
-
-static uint64_t watch_machine(void) {
-        static int fd = -1;
-        char text[MEMINFO_MAX];
-        ssize_t n;
-
-        if (fd < 0)
-                fd = openat(AT_FDCWD, "/proc/meminfo", O_RDONLY | O_CLOEXEC);
-        n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
-        if (n <= 0)
-                return 0;
-        text[n] = 0;
-        return machine_given(text);
-}
-
-/* Who looks finds a processor free at once, and the region is slower by one. What is made from now on has it from its parent. */
+/* The guard and the supervisor find a processor free at once, and the region is slower by one. New tasks have the mask of their parents. */
 static void watch_spare(Guard *g, bool spare) {
         cpu_set_t set;
         int last = CPU_SETSIZE - 1;
@@ -57,7 +39,7 @@ uint64_t watch_step(Guard *g) {
         now = now_usec();
         if (now < w->due_usec)
                 return w->due_usec - now;
-        machine = watch_machine();
+        machine = machine_given();
         if (machine > 0 && machine < w->machine)
                 w->machine = machine;
         w->due_usec = now + w->usec;
