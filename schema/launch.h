@@ -25,17 +25,17 @@ enum {
         LAUNCH_CHANGE_IDS = 1 << 0, /* the supervisor is root: drop supplementary groups, take on uid and gid */
         LAUNCH_PROC = 1 << 1,       /* mount /proc with subset=pid */
         LAUNCH_NET_HOST = 1 << 2,   /* the host's network is granted: Landlock does not judge TCP */
-        LAUNCH_NURSERY = 1 << 3,    /* no region: a template. The worker makes a PID namespace, builds a root in it and serves orders there
-                                     * (schema/nursery.h), on LAUNCH_FD_STATUS after STATUS_READY. Nothing of an invocation, a grant or a skill is
+        LAUNCH_ZYGOTE = 1 << 3,    /* no region: a template. The worker makes a PID namespace, builds a root in it and serves orders there
+                                     * (schema/zygote.h), on LAUNCH_FD_STATUS after STATUS_READY. Nothing of an invocation, a grant or a skill is
                                      * in its spec */
         LAUNCH_TEMPLATE = 1 << 4,   /* a region made by a template: the root stands, and the worker mounts the LAUNCH_OWN entries. The other
                                      * entries are told for Landlock's sake */
         LAUNCH_LATER = 1 << 5,      /* prepared before its invocation is known: search, argv and env are the words behind the spec (below) */
-        LAUNCH_WARM = 1 << 6,       /* with LAUNCH_NURSERY: it becomes an interpreter that imports what it is told to, and its children are regions
+        LAUNCH_WARM = 1 << 6,       /* with LAUNCH_ZYGOTE: it becomes an interpreter that imports what it is told to, and its children are regions
                                      * whose program is that interpreter (shim/warm/) */
         LAUNCH_AHEAD = 1 << 7,      /* with LAUNCH_LATER: the program is an interpreter, started before the words are there (below) */
         LAUNCH_BINDER = 1 << 8,     /* no region: the worker keeps the host's tree and makes detached mounts of it (worker/binder.c) */
-        LAUNCH_ALL = LAUNCH_CHANGE_IDS | LAUNCH_PROC | LAUNCH_NET_HOST | LAUNCH_NURSERY | LAUNCH_TEMPLATE | LAUNCH_LATER | LAUNCH_WARM | LAUNCH_AHEAD |
+        LAUNCH_ALL = LAUNCH_CHANGE_IDS | LAUNCH_PROC | LAUNCH_NET_HOST | LAUNCH_ZYGOTE | LAUNCH_TEMPLATE | LAUNCH_LATER | LAUNCH_WARM | LAUNCH_AHEAD |
                      LAUNCH_BINDER,
 };
 

@@ -1,6 +1,6 @@
 /* An ordinary user's supervisor may not make a mount, and a template has no host's tree to make one of. This process has both: the host's tree, and the
  * privilege to copy mounts of it in a user namespace of its own. It answers each request with one detached mount, and does nothing else. */
-#include "schema/nursery.h"
+#include "schema/zygote.h"
 #include "worker/worker.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ void __attribute__((noreturn)) binder_work(Worker *w) {
         prctl(PR_SET_NAME, "lethe-binder");
         if (prctl(PR_SET_DUMPABLE, 0) < 0 || syscall(SYS_close_range, 0, LAUNCH_FD_STATUS - 1, 0) < 0 ||
             syscall(SYS_close_range, LAUNCH_FD_STATUS + 1, ~0U, 0) < 0)
-                step_fail(w, STEP_NURSERY, errno);
+                step_fail(w, STEP_ZYGOTE, errno);
         if (report(&ready, -1) < 0)
                 _exit(127);
         for (;;) {

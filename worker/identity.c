@@ -95,7 +95,7 @@ int step_identity(Worker *w) {
         uid_t uid[3];
         gid_t gid[3];
 
-        /* The nursery has changed them, and dropped its groups; what they are called is up to the map. */
+        /* The zygote has changed them, and dropped its groups; what they are called is up to the map. */
         if (w->spec.flags & LAUNCH_TEMPLATE) {
                 if (getresuid(&uid[0], &uid[1], &uid[2]) < 0 || getresgid(&gid[0], &gid[1], &gid[2]) < 0)
                         return -errno;

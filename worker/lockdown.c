@@ -33,7 +33,7 @@ static const StepRow setup[] = {
 
 /* A template: a root of system folders that stands ready for many regions. The same steps as far as they go. What keeps the root is confined before it
  * serves, or becomes an interpreter: it has namespaces, limits and a filter, no privilege, and nothing of the host but what is read-only in its root. */
-static const StepRow nursery[] = {
+static const StepRow zygote[] = {
         {STEP_SIGNALS, step_signals},
         {STEP_PRIORITY, step_priority},
         {STEP_PRIORITY, step_oom},
@@ -52,7 +52,7 @@ static const StepRow nursery[] = {
         {STEP_NO_NEW_PRIVS, step_no_new_privs},
         {STEP_LIMITS, step_limits},
         {STEP_INIT, step_await_first},
-        {STEP_NURSERY, step_nursery}, /* its filter, which its regions have below their own */
+        {STEP_ZYGOTE, step_zygote}, /* its filter, which its regions have below their own */
 };
 
 /* The host's tree and the privilege to copy mounts stay. */
@@ -107,8 +107,8 @@ void lockdown(Worker *w) {
         TAKE(setup, true);
 }
 
-void lockdown_nursery(Worker *w) {
-        TAKE(nursery, true);
+void lockdown_zygote(Worker *w) {
+        TAKE(zygote, true);
 }
 
 void lockdown_binder(Worker *w) {

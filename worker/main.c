@@ -1,4 +1,4 @@
-#include "schema/nursery.h"
+#include "schema/zygote.h"
 #include "worker/worker.h"
 
 #include <stdlib.h>
@@ -24,8 +24,8 @@ void work(bool forked) {
                 lockdown_binder(&w);
                 binder_work(&w);
         }
-        if (w.spec.flags & LAUNCH_NURSERY)
-                lockdown_nursery(&w);
+        if (w.spec.flags & LAUNCH_ZYGOTE)
+                lockdown_zygote(&w);
         else
                 lockdown(&w);
         if (w.program == 0) {
@@ -37,7 +37,7 @@ void work(bool forked) {
 }
 
 int main(int argc, char **argv) {
-        if (argc == 2 && strcmp(argv[1], NURSERY_ARG) == 0)
-                nursery_work();
+        if (argc == 2 && strcmp(argv[1], ZYGOTE_ARG) == 0)
+                zygote_work();
         work(false);
 }

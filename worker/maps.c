@@ -1,5 +1,5 @@
-/* Id maps that a process writes for itself, in a user namespace below its nursery's: one id, which it has already, gets its name there. */
-#include "schema/nursery.h"
+/* Id maps that a process writes for itself, in a user namespace below its zygote's: one id, which it has already, gets its name there. */
+#include "schema/zygote.h"
 #include "worker/worker.h"
 
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 static int write_own(const char *name, const char *text) {
-        int fd = openat(NURSERY_FD_KEPT, name, O_WRONLY | O_CLOEXEC), e = 0;
+        int fd = openat(ZYGOTE_FD_KEPT, name, O_WRONLY | O_CLOEXEC), e = 0;
 
         if (fd < 0)
                 return -errno;

@@ -1,6 +1,6 @@
 /* Objects that the kernel counts per user and user namespace. A user namespace has limits of its own for them, which hold for this region alone and
  * below those of the user on the host. Only a process of that namespace sees them, in any /proc. */
-#include "schema/nursery.h"
+#include "schema/zygote.h"
 #include "worker/worker.h"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ int step_objects(Worker *w) {
 
         if (w->spec.tier != 2)
                 return 0;
-        proc = w->spec.flags & LAUNCH_TEMPLATE ? NURSERY_FD_KEPT : open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        proc = w->spec.flags & LAUNCH_TEMPLATE ? ZYGOTE_FD_KEPT : open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (proc < 0)
                 return -errno;
         for (size_t i = 0; e == 0 && i < w->spec.n_limits; i++)

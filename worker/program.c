@@ -17,7 +17,7 @@ int step_fork(Worker *w) {
         /* Tier landlock: orphans of the region become ours, so that reap_all() finds them. */
         if (w->spec.tier == 1 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                 return -errno;
-        /* As a nursery makes its children: the C library would do for threads what is not needed for one. */
+        /* As a zygote makes its children: the C library would do for threads what is not needed for one. */
         w->program = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
         return w->program < 0 ? -errno : 0;
 }

@@ -65,7 +65,7 @@ int step_scratch(Worker *w) {
         for (size_t i = 0; i < 2 && !(w->spec.flags & LAUNCH_TEMPLATE); i++)
                 if (mkdirat(w->root, folders[i].name, 0755) < 0)
                         return -errno;
-        if (w->spec.flags & LAUNCH_NURSERY)
+        if (w->spec.flags & LAUNCH_ZYGOTE)
                 return 0;
         fs = new_tmpfs(w->spec.scratch_bytes, w->spec.scratch_inodes, "0755");
         if (fs < 0)
@@ -92,7 +92,7 @@ int step_scratch(Worker *w) {
 int step_proc(Worker *w) {
         int fs, m = -1, e;
 
-        if (w->spec.flags & LAUNCH_NURSERY)
+        if (w->spec.flags & LAUNCH_ZYGOTE)
                 return template_keep_proc();
         if (w->spec.tier != 2 || !(w->spec.flags & LAUNCH_PROC))
                 return 0;

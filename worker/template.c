@@ -1,10 +1,10 @@
-/* A template's processes (schema/nursery.h). The worker that was executed makes a PID namespace with two processes and ends:
+/* A template's processes (schema/zygote.h). The worker that was executed makes a PID namespace with two processes and ends:
  *
  *   first process   waits. The kernel kills every process of the namespace when it ends: the template, what that forked, and all regions
  *   template        goes on with its steps
  *
  * Both are the supervisor's children, so that it can end and reap them, and both end with it. */
-#include "schema/nursery.h"
+#include "schema/zygote.h"
 #include "worker/sys.h"
 #include "worker/worker.h"
 
@@ -81,7 +81,7 @@ int template_keep_proc(void) {
                 return -errno;
         if (sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) == 0)
                 m = sys_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-        e = m < 0 || dup3(m, NURSERY_FD_KEPT, O_CLOEXEC) < 0 ? -errno : 0;
+        e = m < 0 || dup3(m, ZYGOTE_FD_KEPT, O_CLOEXEC) < 0 ? -errno : 0;
         if (m >= 0)
                 close(m);
         close(fs);

@@ -2,7 +2,7 @@
 
 #include "schema/launch.h"
 #include "schema/limits.h"
-#include "schema/nursery.h"
+#include "schema/zygote.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,14 +25,14 @@ static char size_then[64]; /* the first field of /proc/self/statm */
 static int alone_in_threads(void) {
         struct stat st;
 
-        if (fstatat(NURSERY_FD_KEPT, "self/task", &st, 0) < 0)
+        if (fstatat(ZYGOTE_FD_KEPT, "self/task", &st, 0) < 0)
                 return errno;
         return st.st_nlink == 3 ? 0 : EBUSY;
 }
 
 /* Reads all of it; NULL with errno. */
 static char *alone_read(const char *name, size_t most) {
-        int fd = openat(NURSERY_FD_KEPT, name, O_RDONLY | O_CLOEXEC);
+        int fd = openat(ZYGOTE_FD_KEPT, name, O_RDONLY | O_CLOEXEC);
         char *text = fd < 0 ? NULL : malloc(most);
         size_t n = 0;
         ssize_t k = -1;
@@ -51,7 +51,7 @@ static char *alone_read(const char *name, size_t most) {
 }
 
 static int alone_size(char *ret, size_t n) {
-        int fd = openat(NURSERY_FD_KEPT, "self/statm", O_RDONLY | O_CLOEXEC);
+        int fd = openat(ZYGOTE_FD_KEPT, "self/statm", O_RDONLY | O_CLOEXEC);
         ssize_t k = fd < 0 ? -1 : read(fd, ret, n - 1);
 
         if (fd >= 0)
@@ -65,7 +65,7 @@ static int alone_size(char *ret, size_t n) {
 
 /* Calls back with the number of each entry that is one. Returns 0, what f returned, or errno. */
 static int alone_each(const char *folder, int (*f)(int dir, int number)) {
-        int fd = openat(NURSERY_FD_KEPT, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), e = 0;
+        int fd = openat(ZYGOTE_FD_KEPT, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), e = 0;
         DIR *d = fd < 0 ? NULL : fdopendir(fd);
         const struct dirent *entry;
 
@@ -96,7 +96,7 @@ static int alone_one_descriptor(int dir, int fd) {
         int flags = fcntl(fd, F_GETFL);
         struct stat st;
 
-        if (fd == dir || fd == LAUNCH_FD_STATUS || fd == NURSERY_FD_KEPT)
+        if (fd == dir || fd == LAUNCH_FD_STATUS || fd == ZYGOTE_FD_KEPT)
                 return 0;
         if (flags < 0 || fstat(fd, &st) < 0)
                 return errno;

@@ -2,12 +2,12 @@
  * (LAUNCH_WARM), confined and in sight of system folders alone, where it imports what a manifest names and calls fork(). That fork() is the one here, and
  * it returns once in each region:
  *
- *   interpreter: serves orders (schema/nursery.h) until their socket ends
+ *   interpreter: serves orders (schema/zygote.h) until their socket ends
  *     -> a region's first process: all steps of a worker below a template; it waits for the program, and executes nothing of the interpreter's
  *          -> the program's process: confined like any other, up to the go. Then, in place of an execve, fork() returns 0 there
  *
  * Nothing of a skill is in the interpreter, or in its sight: what it runs is a bootstrap, and modules of the system (shim/warm/warm.py). */
-#include "schema/nursery.h"
+#include "schema/zygote.h"
 #include "worker/warm-alone.h"
 #include "worker/worker.h"
 
@@ -55,7 +55,7 @@ static int move_up(int fd) {
         return high;
 }
 
-/* Made before the filter, which denies it; filled when all is known. What is started ahead takes its words itself. */
+/* Creation before the filter, which denies it; filled when all is known. What is started ahead takes its words itself. */
 static int make_hand(Worker *w) {
         w->started = move_up(eventfd(0, EFD_CLOEXEC));
         if (w->started >= 0 && !(w->spec.flags & LAUNCH_AHEAD))
@@ -149,7 +149,7 @@ static void __attribute__((noreturn)) serve(void) {
         prctl(PR_SET_NAME, "lethe-warm");
         if (warm_alone_begin(&signals) != 0 || prctl(PR_SET_DUMPABLE, 0) < 0 || report(&ready, -1) < 0)
                 _exit(127);
-        nursery_of_view(warm_alone_still);
+        zygote_of_view(warm_alone_still);
 }
 
 __attribute__((visibility("default"))) pid_t fork(void) {

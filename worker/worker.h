@@ -26,7 +26,7 @@ typedef struct Worker {
         dev_t root_dev, scratch_dev;
         pid_t program; /* -1 before the fork, 0 in the process that becomes the program */
         const uint8_t *words; /* LAUNCH_LATER: where arguments and environment will be */
-        bool forked;   /* from a nursery, whose signals are as they are to be */
+        bool forked;   /* from a zygote, whose signals are as they are to be */
         int started;   /* of a warm region: an eventfd, which says that the program has begun; else -1 */
         int hand;      /* of a warm region: arguments and environment for who goes on as the program, instead of an execve; else -1 */
 } Worker;
@@ -51,9 +51,9 @@ int step_no_new_privs(Worker *w);
 int step_landlock(Worker *w);
 int step_fork(Worker *w);
 int step_pid_namespace(Worker *w); /* of a template */
-int step_nursery(Worker *w); /* instead of the fork */
+int step_zygote(Worker *w); /* instead of the fork */
 
-/* Of a process made in a user namespace below the one that its nursery is in: nobody but itself may write its id maps. */
+/* Of a process made in a user namespace below the one that its zygote is in: nobody but itself may write its id maps. */
 int maps_write_own(uint32_t uid, uint32_t gid);
 /* In the program's process. */
 int step_session(Worker *w);
@@ -78,7 +78,7 @@ int new_tmpfs(uint64_t bytes, uint64_t inodes, const char *mode);
 
 /* Runs the steps in order; ends the process at the first that fails. */
 void lockdown(Worker *w);
-void lockdown_nursery(Worker *w);
+void lockdown_zygote(Worker *w);
 void lockdown_binder(Worker *w);
 void lockdown_program(Worker *w);
 /* The same but for the execve. */
@@ -93,17 +93,17 @@ int report(const StatusRecord *r, int fd);
  * the supervisor is gone. */
 int lifeline_wait(int *ret_fds, size_t *n_fds);
 
-/* What a nursery's child, and each worker that was executed, does with the descriptors that it has. */
+/* What a zygote's child, and each worker that was executed, does with the descriptors that it has. */
 void work(bool forked) __attribute__((noreturn));
 /* Returns 0 or -errno. */
 int spec_read(Worker *w);
 /* The spec's strings are gone. */
 void spec_forget(LaunchSpec *s);
-/* Serves as the nursery of a view, whose root stands around this process. may: see nursery_serve(). */
-void nursery_of_view(int (*may)(void)) __attribute__((noreturn));
+/* Serves as the zygote of a view, whose root stands around this process. may: see zygote_serve(). */
+void zygote_of_view(int (*may)(void)) __attribute__((noreturn));
 /* Serves orders; ends with the supervisor. */
-void nursery_work(void) __attribute__((noreturn));
-/* Of a template: a /proc of its own PID namespace, as NURSERY_FD_KEPT. Returns 0 or -errno. */
+void zygote_work(void) __attribute__((noreturn));
+/* Of a template: a /proc of its own PID namespace, as ZYGOTE_FD_KEPT. Returns 0 or -errno. */
 int template_keep_proc(void);
 /* Serves requests for detached mounts of the host's tree (LAUNCH_BINDER). */
 void binder_work(Worker *w) __attribute__((noreturn));

@@ -359,7 +359,7 @@ def scale(args, work):
     stores = {n: "%s/ledger-%d" % (work, n) for n in LEDGERS}
     verbs, rows = {}, []
     for n, store in stores.items():
-        if run([args.build + "/tests/ledger/fill", store, str(n)]).returncode != 0:
+        if run([args.build + "/tests/state/ledger/fill", store, str(n)]).returncode != 0:
             sys.exit("a ledger of %d entries cannot be made" % n)
         middle = lines([args.build + "/lethe", "log", "--store", store, "--json", "--since", str(n // 2 - 10), "--type", "region.allocated"])[0]["region"]
         for verb in (["run", "--exec", tiny], ["ps"], ["log", "--region", middle], ["why", middle], ["certificate", middle], ["slot", "get", "fill/region"]):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""letters.py: prints supervisor/engine/letters-table.h from Python's Unicode data.
+"""letters.py: prints supervisor/state/index/letters-table.h from Python's Unicode data.
 
 Beyond ASCII every assigned character is part of a word but punctuation, symbols, spaces and controls. A letter folds to the base of its
 compatibility decomposition, in lower case, when all that is left beside the base are combining marks of Latin, Greek and Cyrillic.
@@ -67,7 +67,7 @@ def print_rows(rows):
     print(line)
 
 
-print("/* Runs: supervisor, CLI. Inside of engine/terms.c; made by scripts/lib/letters.py from Unicode %s. */" % unicodedata.unidata_version)
+print("/* Runs: supervisor, CLI. Inside of index/tokenizer.c; made by scripts/lib/letters.py from Unicode %s. */" % unicodedata.unidata_version)
 print("#pragma once\n\n#include <stdint.h>\n")
 print("/* First and last of what is between words, beyond ASCII. */")
 print("static const uint32_t separators[][2] = {")

@@ -1,7 +1,7 @@
 #include "base/aside.h"
 
 #include "base/left.h"
-#include "base/own.h"
+#include "base/child-registry.h"
 #include "base/proc.h"
 #include "base/task.h"
 
@@ -153,7 +153,7 @@ static long aside_do_run(long (*fn)(void *job), void *job, size_t n_job, int kee
         }
         while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
                 ;
-        own_forget(pid);
+        child_registry_forget(pid);
         close(pidfd);
         r = __atomic_load_n(&a->done, __ATOMIC_ACQUIRE) ? a->result : -ETIMEDOUT;
         if (r != -ETIMEDOUT)

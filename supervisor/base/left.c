@@ -1,6 +1,6 @@
 #include "base/left.h"
 
-#include "base/own.h"
+#include "base/child-registry.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -31,7 +31,7 @@ void left_reap(void) {
 
                 if (r == 0 || (r < 0 && errno == EINTR))
                         continue;
-                own_forget(left_pids[i]);
+                child_registry_forget(left_pids[i]);
                 left_pids[i] = left_pids[--left_n];
         }
         pthread_mutex_unlock(&left_lock);

@@ -1,6 +1,6 @@
 #include "base/task.h"
 
-#include "base/own.h"
+#include "base/child-registry.h"
 
 #include <linux/sched.h>
 #include <signal.h>
@@ -64,12 +64,12 @@ pid_t task_make(uint64_t flags, void *stack, size_t n_stack, int (*fn)(void *), 
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
         if (own)
-                own_begin();
+                child_registry_begin();
         pid = clone_raw(&args, sizeof(args), fn, arg);
-        if (own && pid > 0 && !own_note((pid_t)pid))
+        if (own && pid > 0 && !child_registry_note((pid_t)pid))
                 syscall(SYS_pidfd_send_signal, *ret_pidfd, SIGKILL, NULL, 0);
         if (own)
-                own_done();
+                child_registry_done();
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         return (pid_t)pid;
 }

@@ -15,5 +15,5 @@ long clone_raw(struct clone_args *args, size_t n, int (*fn)(void *), void *arg) 
 pid_t task_make(uint64_t flags, void *stack, size_t n_stack, int (*fn)(void *), void *arg, bool own, int *ret_pidfd);
 
 /* A child that shares our memory, working folder and descriptors, runs fn(arg) on `stack` without a signal, and tells nobody when it ends (reap it with
- * __WALL). Until own_forget() it is known as one of our own. Returns pid or -errno. */
+ * __WALL). Until child_registry_forget() it is known as one of our own. Returns pid or -errno. */
 pid_t task_aside(void *stack, size_t n_stack, int (*fn)(void *), void *arg, int *ret_pidfd);

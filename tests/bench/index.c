@@ -5,7 +5,7 @@
  *   index DIR DOCUMENTS SEARCHES */
 #include "stats.h"
 
-#include "engine/rank.h"
+#include "index/rank.h"
 
 #include <lmdb.h>
 #include <math.h>
@@ -22,7 +22,7 @@ static char words[WORDS][12];
 static double zipf[WORDS]; /* sums */
 static uint64_t seed = 5;
 static Store *store;
-static Terms *bag;
+static Tokenizer *bag;
 static MDB_env *raw;
 static MDB_dbi raw_dbi[2];
 
@@ -120,7 +120,7 @@ static void keep_row(Txn *t, size_t doc, Table table, const uint8_t *key, size_t
 static void keep_rows(Txn *t, size_t doc, uint64_t number) {
         uint8_t k[TERM_KEY_MAX];
         size_t n;
-        const Term *terms = terms_sorted(bag, &n);
+        const Term *terms = tokenizer_sorted(bag, &n);
 
         for (size_t i = 0; i < n && i < ROWS_MAX - 3; i++) {
                 size_t len = term_key(SCOPE, KIND, terms[i].field, terms[i].p, terms[i].n, k);
@@ -171,8 +171,8 @@ static void put_one(Txn *t, uint64_t number, const char *text, size_t n) {
         Save save;
 
         table_save(t, &save);
-        terms_clear(bag);
-        check(terms_add(bag, INDEX_TEXT, text, n), "terms");
+        tokenizer_clear(bag);
+        check(tokenizer_add(bag, INDEX_TEXT, text, n), "terms");
         snprintf(id, sizeof id, "m-%llu", (unsigned long long)number);
         check(index_put(t, SCOPE, KIND, number, id, bag), "put");
         table_keep(t, &save);
@@ -195,8 +195,8 @@ static void put_batch(Samples *s, uint64_t first, size_t n) {
                 lengths[i] = make_text(texts[i]);
         begun = bench_nsec();
         for (size_t i = 0; i < n; i++) {
-                terms_clear(bag);
-                check(terms_add(bag, INDEX_TEXT, texts[i], lengths[i]), "terms");
+                tokenizer_clear(bag);
+                check(tokenizer_add(bag, INDEX_TEXT, texts[i], lengths[i]), "terms");
         }
         terms = bench_nsec() - begun;
         begun = bench_nsec();
@@ -243,8 +243,8 @@ static void search_alike(size_t documents, size_t n) {
         Diag d = {};
         Txn *t = begin(true);
 
-        terms_clear(bag);
-        check(terms_add(bag, INDEX_TEXT, "alfa bravo", 10), "terms");
+        tokenizer_clear(bag);
+        check(tokenizer_add(bag, INDEX_TEXT, "alfa bravo", 10), "terms");
         for (uint64_t i = 1; i <= documents; i++) {
                 char id[32];
 
@@ -283,9 +283,9 @@ static void search(const char *name, size_t n, unsigned least, unsigned most) {
 
                 snprintf(text, sizeof text, "%s %s", words[most ? least + random_below(most - least) : random_word()],
                          words[most ? least + random_below(most - least) : random_word()]);
-                terms_clear(bag);
-                check(terms_add(bag, 0, text, strlen(text)), "terms");
-                sorted = terms_sorted(bag, &q.n_terms);
+                tokenizer_clear(bag);
+                check(tokenizer_add(bag, 0, text, strlen(text)), "terms");
+                sorted = tokenizer_sorted(bag, &q.n_terms);
                 for (size_t k = 0; k < q.n_terms; k++)
                         terms[k] = (RankTerm){.p = sorted[k].p, .n = sorted[k].n};
                 check(rank_bm25(t, &q, ret, &found), "search");
@@ -318,7 +318,7 @@ int main(int argc, char **argv) {
         snprintf(path, sizeof path, "%s/store", argv[1]);
         if (store_open(path, STORE_WRITE, &store, &d) != 0)
                 fail("store", d.text);
-        check(terms_new(&bag), "terms");
+        check(tokenizer_new(&bag), "terms");
         make_words();
         for (size_t i = 0; i < batches; i++)
                 put_batch(&s, 1 + i * BATCH, BATCH);
@@ -335,7 +335,7 @@ int main(int argc, char **argv) {
         search_alike(documents, searches);
         for (uint64_t **p = &s.put; p <= &s.again; p++)
                 free(*p);
-        terms_free(bag);
+        tokenizer_free(bag);
         store_free(store);
         mdb_env_close(raw);
         return 0;

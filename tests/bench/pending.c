@@ -7,7 +7,7 @@
  * of whose words half of them are made, one about a row that half of them may mean. */
 #include "stats.h"
 
-#include "canon/promote.h"
+#include "belief/promote.h"
 #include "engine/scope.h"
 
 #include <string.h>
@@ -75,7 +75,7 @@ static Promoted promote(const Side *s, unsigned batch) {
         Promoted sum;
         Diag d = {};
 
-        if (canon_promote(s->store, &p, &sum, &of_store, &d) != 0)
+        if (belief_promote(s->store, &p, &sum, &of_store, &d) != 0)
                 fail("promote", d.text);
         return sum;
 }

@@ -6,7 +6,7 @@
  * named: each note says which row it means; found: half of them resolve what another note called in other words, so that the resolver looks for it. */
 #include "stats.h"
 
-#include "canon/promote.h"
+#include "belief/promote.h"
 #include "engine/fold.h"
 
 #include <lmdb.h>
@@ -201,7 +201,7 @@ static void measure(const char *run, unsigned rounds, unsigned batch, bool found
                 write_notes(run, found);
                 recording = true;
                 ours[n] = bench_nsec();
-                if (canon_promote(store, &p, &sum, &of_store, &d) != 0 || sum.notes != per)
+                if (belief_promote(store, &p, &sum, &of_store, &d) != 0 || sum.notes != per)
                         fail("promote", d.text);
                 ours[n] = bench_nsec() - ours[n];
                 recording = false;
@@ -211,7 +211,7 @@ static void measure(const char *run, unsigned rounds, unsigned batch, bool found
                 if (per < BATCH) { /* what is left would be the next round's */
                         p.most = BATCH - per;
                         p.batch = BATCH;
-                        if (canon_promote(store, &p, &sum, &of_store, &d) != 0)
+                        if (belief_promote(store, &p, &sum, &of_store, &d) != 0)
                                 fail("promote", d.text);
                 }
         }

@@ -1,6 +1,6 @@
 /* A note, for the interpreter that is built in: refused with a code and words, or a request that anybody's would be judged the same as. What it names, the note
  * names: no id is ever made up. The first byte says whose note it is. */
-#include "canon/cues.h"
+#include "belief/cues.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
         return 0;
 }
 
-static void check_request(const CanonRequest *r, CueRole role, const char *note, size_t n) {
-        _cleanup_canon_request_ CanonRequest again = {0};
+static void check_request(const BeliefRequest *r, CueRole role, const char *note, size_t n) {
+        _cleanup_canon_request_ BeliefRequest again = {0};
         _cleanup_free_ char *text = NULL, *text_again = NULL;
         size_t n_text;
 
@@ -19,12 +19,12 @@ static void check_request(const CanonRequest *r, CueRole role, const char *note,
         fuzz_check(!r->target || memmem(note, n, r->target, strlen(r->target)), "%s", r->target);
         fuzz_check(!r->accept || r->confidence >= 0.5);
         fuzz_check(json_canonical(r->value, &text, &n_text) == 0);
-        fuzz_check(canon_request_parse(text, n_text, &again, NULL) == 0, "%s", text);
+        fuzz_check(belief_request_parse(text, n_text, &again, NULL) == 0, "%s", text);
         fuzz_check(json_canonical(again.value, &text_again, &n_text) == 0 && strcmp(text, text_again) == 0, "%s", text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-        _cleanup_canon_request_ CanonRequest r = {0}, second = {0};
+        _cleanup_canon_request_ BeliefRequest r = {0}, second = {0};
         _cleanup_json_ json_t *hints = NULL;
         _cleanup_free_ char *note = NULL;
         CueRole role;
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         note = malloc(n); /* of its own and without a NUL behind it, so that a byte too far is seen */
         memcpy(note, data + 1, --n);
         e = cues_interpret(note, n, role, &r, &why);
-        fuzz_check(e >= 0 && (e == 0 || canon_code_name(e)), "%d", e);
+        fuzz_check(e >= 0 && (e == 0 || belief_code_name(e)), "%d", e);
         fuzz_check((e == 0) == !*why.text && (e == 0) == (r.value != NULL), "%d %s", e, why.text);
         fuzz_check(cues_interpret(note, n, role, &second, NULL) == e && (e != 0 || json_equal(r.value, second.value)), "not the same twice");
         if (e == 0)

@@ -1,6 +1,6 @@
 /* The pipe's line reader: the sequence of lines depends on the bytes alone, not on how they were cut, and is what the plain rule says.
  * Input: longest line, a seed for the cuts, then the stream. */
-#include "pipe/line.h"
+#include "base/line.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

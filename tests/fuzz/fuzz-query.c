@@ -29,7 +29,7 @@ static void check_query(const Query *q) {
                         fuzz_check(q->terms[k].n != q->terms[i].n || memcmp(q->terms[k].p, q->terms[i].p, q->terms[i].n) != 0);
         }
         for (size_t i = 0; i < q->n_phrases; i++)
-                fuzz_check(terms_have_phrase(q->phrases[i], strlen(q->phrases[i]), q->phrases[i], strlen(q->phrases[i])), "%s", q->phrases[i]);
+                fuzz_check(tokenizer_have_phrase(q->phrases[i], strlen(q->phrases[i]), q->phrases[i], strlen(q->phrases[i])), "%s", q->phrases[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {

@@ -1,5 +1,5 @@
 /* What an interpreter says: refused with a code and words, or a request within its bounds, which is the same request once more when it is written down. */
-#include "canon/request.h"
+#include "belief/request.h"
 #include "engine/payload.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -10,14 +10,14 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-        _cleanup_canon_request_ CanonRequest r = {0}, again = {0};
+        _cleanup_canon_request_ BeliefRequest r = {0}, again = {0};
         _cleanup_json_ json_t *message = NULL;
         _cleanup_free_ char *text = NULL, *text_again = NULL;
         Diag why = {0};
         size_t n_text;
-        int e = canon_request_parse((const char *)data, n, &r, &why);
+        int e = belief_request_parse((const char *)data, n, &r, &why);
 
-        fuzz_check(e >= 0 && (e == 0 || canon_code_name(e)), "%d", e);
+        fuzz_check(e >= 0 && (e == 0 || belief_code_name(e)), "%d", e);
         fuzz_check((e == 0) == !*why.text && (e == 0) == (r.value != NULL), "%d %s", e, why.text);
         message = json_string(why.text);
         fuzz_check(message != NULL, "the message is not UTF-8");
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         } else
                 fuzz_check(!r.payload && !r.target && !r.aliases && r.kind == KIND_NONE && r.op == OP_NONE);
         fuzz_check(json_canonical(r.value, &text, &n_text) == 0);
-        fuzz_check(canon_request_parse(text, n_text, &again, NULL) == 0, "%s", text);
+        fuzz_check(belief_request_parse(text, n_text, &again, NULL) == 0, "%s", text);
         fuzz_check(json_canonical(again.value, &text_again, &n_text) == 0 && strcmp(text, text_again) == 0, "%s", text);
         return 0;
 }

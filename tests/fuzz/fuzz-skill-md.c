@@ -2,7 +2,7 @@
  * name and the description are there and keep to the specification. */
 #include "base/json.h"
 #include "manifest/skill-md.h"
-#include "manifest/terms.h"
+#include "manifest/vocabulary.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

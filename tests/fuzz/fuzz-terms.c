@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/size.h"
-#include "manifest/terms.h"
+#include "manifest/vocabulary.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
  * `lethe promote`. */
 #pragma once
 
-#include "canon/belief.h"
-#include "canon/promote.h"
+#include "belief/belief.h"
+#include "belief/promote.h"
 #include "engine/fold.h"
 #include "engine/scope.h"
 #include "ledger/ledger.h"
@@ -89,7 +89,7 @@ static inline void pipe_promote(Pipe *p, const char *run, unsigned batch, const 
         int r;
 
         pipe_keys = keys;
-        r = canon_promote(p->f.store, &(Promoting){.run = run, .batch = batch, .advisor = p->answer ? &advisor : NULL, .policy = &RESOLVE_POLICY_DEFAULT,
+        r = belief_promote(p->f.store, &(Promoting){.run = run, .batch = batch, .advisor = p->answer ? &advisor : NULL, .policy = &RESOLVE_POLICY_DEFAULT,
                                                        .who = PIPE_WHO, .keys = &hold, .told = pipe_heard, .user = p}, &p->sum, &of_store, &p->f.d);
 
         cr_assert_eq(r, 0, "promote: %d %s", r, p->f.d.text);

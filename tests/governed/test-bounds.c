@@ -1,7 +1,7 @@
 /* How much a note, a run and a record may be: one more is refused, and nothing of it is written. */
 #include "tests/governed/pipeline.h"
 
-#include "engine/event.h"
+#include "record/event.h"
 
 /* Puts a run's row as if so many notes had been added. */
 static void notes_were(Pipe *p, unsigned notes) {

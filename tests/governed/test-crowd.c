@@ -1,7 +1,7 @@
 #include "tests/governed/pipeline.h"
 
 #include "base/clock.h"
-#include "engine/event.h"
+#include "record/event.h"
 
 #include <criterion/logging.h>
 #include <lmdb.h>

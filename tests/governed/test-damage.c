@@ -16,7 +16,7 @@ static Retried retry(Pipe *p) {
         Txn *t = store_fixture_begin(&p->f, true);
         Retried re;
 
-        cr_assert_eq(canon_retry(t, 0, 0, &by_me, &re, &p->f.d), 0, "%s", p->f.d.text);
+        cr_assert_eq(belief_retry(t, 0, 0, &by_me, &re, &p->f.d), 0, "%s", p->f.d.text);
         store_fixture_commit(&p->f, t);
         return re;
 }
@@ -94,7 +94,7 @@ Test(damage, of_a_row_stops_what_is_about_it) {
         damage(&p, KIND_ISSUE, "reader_crash");
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
                 pipe_note(&p, p.run.id, NOTE_AGENT, rows[i].note);
-        cr_assert_eq(canon_promote(p.f.store, &(Promoting){.run = p.run.id, .batch = 64, .policy = &RESOLVE_POLICY_DEFAULT, .who = PIPE_WHO, .told = hear,
+        cr_assert_eq(belief_promote(p.f.store, &(Promoting){.run = p.run.id, .batch = 64, .policy = &RESOLVE_POLICY_DEFAULT, .who = PIPE_WHO, .told = hear,
                                                                .user = &heard}, &p.sum, &of_store, &p.f.d), 0);
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
                 cr_expect_str_eq(heard.of[i + 2], rows[i].wanted, "%s", rows[i].note);

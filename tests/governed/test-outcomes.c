@@ -1,6 +1,6 @@
 #include "tests/governed/pipeline.h"
 
-#include "daemon/notes.h"
+#include "invoke/notes.h"
 #include "region/region-section.h"
 
 #define ACCEPT(rest) "{\"decision\":\"accept\",\"confidence\":0.9," rest "}"
@@ -326,7 +326,7 @@ Test(outcomes, marked_in_the_same_transaction) {
         t = store_fixture_begin(&p.f, true);
         cr_assert_eq(table_put(t, TABLE_BODY, BYTES(place, 8), BYTES_STR("{")), 0);
         store_fixture_commit(&p.f, t);
-        cr_expect_lt(canon_promote(p.f.store, &(Promoting){.run = p.run.id, .batch = 64, .policy = &RESOLVE_POLICY_DEFAULT, .who = PIPE_WHO}, &sum, &of_store,
+        cr_expect_lt(belief_promote(p.f.store, &(Promoting){.run = p.run.id, .batch = 64, .policy = &RESOLVE_POLICY_DEFAULT, .who = PIPE_WHO}, &sum, &of_store,
                                    &d), 0);
         cr_expect_eq(pipe_rows(&p, TABLE_EVENT), events);
         cr_expect_eq(pipe_rows(&p, TABLE_WAIT), 0);
@@ -404,7 +404,7 @@ Test(outcomes, keys_of_living_regions) {
                 bool of_store;
 
                 pipe_note(&p, p.run.id, NOTE_AGENT, "an innocent note");
-                cr_assert_eq(canon_promote(p.f.store, &(Promoting){.run = p.run.id, .batch = 1, .advisor = &advisor, .policy = &RESOLVE_POLICY_DEFAULT,
+                cr_assert_eq(belief_promote(p.f.store, &(Promoting){.run = p.run.id, .batch = 1, .advisor = &advisor, .policy = &RESOLVE_POLICY_DEFAULT,
                                                                    .who = PIPE_WHO, .keys = rows[i].writes, .told = pipe_heard, .user = &p},
                                            &p.sum, &of_store, &p.f.d), 0, "%s", p.f.d.text);
                 cr_expect_eq(p.sum.committed, 0, "row %zu", i);

@@ -1,6 +1,6 @@
 #include "tests/governed/pipeline.h"
 
-#include "engine/event.h"
+#include "record/event.h"
 
 static const Trying by_me = {.policy = &RESOLVE_POLICY_DEFAULT, .who = PIPE_WHO}, by_77 = {.policy = &RESOLVE_POLICY_DEFAULT, .who = "uid:77"};
 
@@ -122,9 +122,9 @@ Test(pending, is_not_new_as_its_like_went) {
                 committed(&p, rows[i].then);
                 cr_expect(p.sum.resolved == 0 && pipe_wait(&p, id).state == WAIT_OPEN, "%s", rows[i].note);
                 t = store_fixture_begin(&p.f, true);
-                cr_assert_eq(canon_retry(t, 0, 0, &by_me, &re, &p.f.d), 0);
+                cr_assert_eq(belief_retry(t, 0, 0, &by_me, &re, &p.f.d), 0);
                 cr_expect(re.tried == 1 && re.resolved == 0, "%s: %lu %lu", rows[i].note, re.tried, re.resolved);
-                cr_assert_eq(canon_bind(t, id, rows[i].id, &by_77, &done, &d), 0);
+                cr_assert_eq(belief_bind(t, id, rows[i].id, &by_77, &done, &d), 0);
                 cr_expect(done.outcome == NOTE_COMMITTED && done.created, "%s: %s", rows[i].note, done.code);
                 store_fixture_commit(&p.f, t);
                 row = pipe_row(&p, rows[i].bucket, rows[i].id);
@@ -197,7 +197,7 @@ Test(pending, at_most_64_attempts_of_a_commit) {
         cr_expect_eq(attempts(&p, before), SETTLE_ATTEMPTS_MAX);
         cr_expect_eq(pipe_wait(&p, first + 63).state, WAIT_RESOLVED);
         t = store_fixture_begin(&p.f, true);
-        cr_assert_eq(canon_retry(t, 0, 1, &by_me, &re, &p.f.d), 0);
+        cr_assert_eq(belief_retry(t, 0, 1, &by_me, &re, &p.f.d), 0);
         cr_expect(re.tried == 1 && re.resolved == LINKS - SETTLE_ATTEMPTS_MAX, "%lu %lu", re.tried, re.resolved);
         store_fixture_commit(&p.f, t);
         pipe_holds(&p);
@@ -261,11 +261,11 @@ Test(pending, holds_the_key_of_a_region_that_came_later) {
                 uint64_t events, last, events_after;
 
                 cr_assert_eq(ledger_state(t, &events, &last), 0);
-                cr_assert_eq(canon_retry(t, 0, 0, &by, &re, &p.f.d), 0);
+                cr_assert_eq(belief_retry(t, 0, 0, &by, &re, &p.f.d), 0);
                 cr_assert_eq(ledger_state(t, &events_after, &last), 0);
                 cr_expect(re.tried == 0 && re.resolved == 0 && events_after == events, "%lu %lu", re.tried, re.resolved);
         }
-        cr_assert_eq(canon_bind(t, id, "late_row", &by, &done, &d), 0);
+        cr_assert_eq(belief_bind(t, id, "late_row", &by, &done, &d), 0);
         cr_expect(done.outcome == NOTE_INVALID && strcmp(done.code, "key_escape") == 0, "%s", done.code);
         store_fixture_commit(&p.f, t);
         before = pipe_row(&p, "issues", "late_row");
@@ -273,7 +273,7 @@ Test(pending, holds_the_key_of_a_region_that_came_later) {
         cr_expect(pipe_wait(&p, id).state == WAIT_OPEN && pipe_wait(&p, id).attempts == 0, "%lu", pipe_wait(&p, id).attempts);
         pipe_keys = NULL;
         t = store_fixture_begin(&p.f, true);
-        cr_assert_eq(canon_retry(t, 0, 0, &by, &re, &p.f.d), 0);
+        cr_assert_eq(belief_retry(t, 0, 0, &by, &re, &p.f.d), 0);
         cr_expect(re.tried == 1 && re.resolved == 1, "%lu %lu", re.tried, re.resolved);
         store_fixture_commit(&p.f, t);
         after = pipe_row(&p, "issues", "late_row");
@@ -301,9 +301,9 @@ Test(pending, stuck_after_20_attempts) {
                 committed(&p, "issue disk_full_a: the disk of server one is full");
         }
         t = store_fixture_begin(&p.f, true);
-        cr_assert_eq(canon_retry(t, 0, 0, &by_me, &re, &p.f.d), 0);
+        cr_assert_eq(belief_retry(t, 0, 0, &by_me, &re, &p.f.d), 0);
         cr_expect_eq(re.tried, 0);
-        cr_assert_eq(canon_bind(t, id, "disk_full_b", &by_me, &done, &d), 0);
+        cr_assert_eq(belief_bind(t, id, "disk_full_b", &by_me, &done, &d), 0);
         cr_expect_eq(done.outcome, NOTE_COMMITTED);
         store_fixture_commit(&p.f, t);
         cr_expect_eq(pipe_wait(&p, id).state, WAIT_RESOLVED);
@@ -325,10 +325,10 @@ Test(pending, bound_and_dropped_by_a_person) {
         one = pending(&p, "resolved: the disk of a server");
         two = pending(&p, "resolved: the heating of the cellar"); /* which nobody spoke of */
         t = store_fixture_begin(&p.f, true);
-        cr_expect_eq(canon_bind(t, one, "Not An Id", &by_77, &done, &d), ENGINE_E_BAD_NAME);
+        cr_expect_eq(belief_bind(t, one, "Not An Id", &by_77, &done, &d), ENGINE_E_BAD_NAME);
         cr_expect(strstr(d.text, "target \"Not An Id\" is not an id of issues: "), "%s", d.text);
-        cr_expect_eq(canon_bind(t, one + 1000, "disk_full_b", &by_77, &done, &d), ENGINE_E_NO_RECORD);
-        cr_assert_eq(canon_bind(t, one, "disk_full_b", &by_77, &done, &d), 0);
+        cr_expect_eq(belief_bind(t, one + 1000, "disk_full_b", &by_77, &done, &d), ENGINE_E_NO_RECORD);
+        cr_assert_eq(belief_bind(t, one, "disk_full_b", &by_77, &done, &d), 0);
         cr_expect_eq(done.outcome, NOTE_COMMITTED);
         store_fixture_commit(&p.f, t);
         bound = event(&p, done.seq);
@@ -338,7 +338,7 @@ Test(pending, bound_and_dropped_by_a_person) {
         cr_expect_str_eq(pipe_word(json_object_get(change, "source_ref"), "resolution_reason"), "person");
         cr_expect_str_eq(pipe_word(json_object_get(change, "source_ref"), "who"), "uid:77");
         t = store_fixture_begin(&p.f, true);
-        cr_expect_eq(canon_bind(t, one, "disk_full_a", &by_77, &again, &d), ENGINE_E_BAD_STATE);
+        cr_expect_eq(belief_bind(t, one, "disk_full_a", &by_77, &again, &d), ENGINE_E_BAD_STATE);
         cr_expect_eq(engine_wait_drop(t, "uid:77", one, "no", &seq, &d), ENGINE_E_BAD_STATE);
         cr_assert_eq(engine_wait_drop(t, "uid:77", two, "nobody knows", &seq, &d), 0, "%s", d.text);
         store_fixture_commit(&p.f, t);
@@ -363,7 +363,7 @@ Test(pending, decided_by_what_a_person_said) {
         one = pending(&p, "invalidate decision: alpha\nref: alpha\nalias: alpha"); /* either of them */
         two = pending(&p, "invalidate decision: alpha\nref: alpha\nalias: alpha");
         t = store_fixture_begin(&p.f, true);
-        cr_assert_eq(canon_bind(t, one, "dec_x", &by_77, &done, &d), 0, "%s", d.text);
+        cr_assert_eq(belief_bind(t, one, "dec_x", &by_77, &done, &d), 0, "%s", d.text);
         store_fixture_commit(&p.f, t);
         cr_expect_eq(pipe_wait(&p, one).state, WAIT_RESOLVED);
         cr_expect_eq(pipe_wait(&p, two).state, WAIT_RESOLVED); /* there is one row left */
@@ -431,12 +431,12 @@ Test(pending, none_is_ever_lost) {
                         if (id && roll(&dice, 2))
                                 (void)engine_wait_drop(t, PIPE_WHO, id, "nobody knows", &seq, &d);
                         else if (id)
-                                (void)canon_bind(t, id, "disk_full_b", &by_me, &done, &d);
+                                (void)belief_bind(t, id, "disk_full_b", &by_me, &done, &d);
                         store_fixture_commit(&p.f, t);
                         break;
                 case 5:
                         t = store_fixture_begin(&p.f, true);
-                        cr_assert_eq(canon_retry(t, 0, 0, &by_me, &re, &p.f.d), 0);
+                        cr_assert_eq(belief_retry(t, 0, 0, &by_me, &re, &p.f.d), 0);
                         store_fixture_commit(&p.f, t);
                         break;
                 default:

@@ -1,6 +1,6 @@
 #include "tests/governed/pipeline.h"
 
-#include "engine/event.h"
+#include "record/event.h"
 
 #include <pthread.h>
 
@@ -32,7 +32,7 @@ static int note(Worker *w, const char *text) {
 static int promote(Worker *w) {
         Promoted sum;
         bool of_store;
-        int r = canon_promote(w->store, &(Promoting){.run = w->run.id, .batch = 1 + w->index % 4, .policy = &RESOLVE_POLICY_DEFAULT, .who = PIPE_WHO}, &sum,
+        int r = belief_promote(w->store, &(Promoting){.run = w->run.id, .batch = 1 + w->index % 4, .policy = &RESOLVE_POLICY_DEFAULT, .who = PIPE_WHO}, &sum,
                               &of_store, &w->d);
 
         if (r == 0) {

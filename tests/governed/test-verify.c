@@ -1,10 +1,10 @@
 #include "tests/governed/pipeline.h"
 
 #include "audit/state.h"
-#include "engine/event.h"
+#include "record/event.h"
 #include "engine/fold.h"
-#include "engine/index.h"
-#include "engine/unapplied.h"
+#include "index/index.h"
+#include "engine/dead-letter.h"
 #include "store/hooks.h"
 
 /* What `lethe verify` finds first; "" when all holds. */
@@ -126,7 +126,7 @@ Test(verify, unapplied) {
                            "state", "resolved");
         cr_assert_eq(event_append(t, &(Event){.type = "canon.resolve", .who = PIPE_WHO, .fields = fields}, &seq, NULL), 0);
         cr_assert_eq(event_get(t, seq, &entry), 0);
-        cr_assert_eq(unapplied_project(t, seq, entry, NULL, NULL), 1);
+        cr_assert_eq(dead_letter_project(t, seq, entry, NULL, NULL), 1);
         store_fixture_commit(&p.f, t);
         cr_expect_str_eq(found(&p), "unapplied");
         row = pipe_row(&p, "issues", "parser_crash");

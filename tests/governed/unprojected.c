@@ -1,7 +1,7 @@
 /* Runs: tests. unprojected STORE ID: the open issue ID of the default scope is resolved by an event that has not been projected, as after a fault that is
  * over. */
-#include "engine/event.h"
-#include "engine/record.h"
+#include "record/event.h"
+#include "record/record.h"
 #include "engine/scope.h"
 
 #include <stdio.h>

@@ -24,7 +24,7 @@ import subprocess
 import sys
 import time
 
-sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli")]
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "front", "cli")]
 from controls import LACKS, Controls, on_terminal  # noqa: E402
 from rows import LANDLOCK, NAMESPACES, ROOT, ROWS, USER  # noqa: E402
 from tiers import TIERS, WHY_NOT  # noqa: E402

@@ -1,8 +1,8 @@
-/* Many processes of one region on its one pipe, against the desk itself. */
-#include "tests/desk/desk-fixture.h"
+/* Many processes of one region on its one pipe, against the dispatch itself. */
+#include "tests/front/dispatch/dispatch-fixture.h"
 #include "tests/shim/spawn.h"
 
-#include "pipe/conn.h"
+#include "base/conn.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 typedef struct Region {
-        DeskFixture d;
+        DispatchFixture d;
         Conn c;
         int in, out; /* the region's ends */
         size_t refused;
@@ -22,8 +22,8 @@ static void region_init(Region *r) {
 
         signal(SIGPIPE, SIG_IGN);
         *r = (Region){0};
-        desk_fixture_init(&r->d);
-        desk_fixture_region(&r->d);
+        dispatch_fixture_init(&r->d);
+        dispatch_fixture_region(&r->d);
         cr_assert_eq(pipe2(requests, O_CLOEXEC), 0);
         cr_assert_eq(pipe2(answers, O_CLOEXEC), 0);
         r->in = fcntl(answers[0], F_DUPFD_CLOEXEC, 50);
@@ -37,7 +37,7 @@ static void region_deinit(Region *r) {
         conn_deinit(&r->c);
         close(r->in);
         close(r->out);
-        desk_fixture_deinit(&r->d);
+        dispatch_fixture_deinit(&r->d);
 }
 
 /* The supervisor's loop in small: until all processes closed their standard output. What they print goes to `printed`. */
@@ -62,7 +62,7 @@ static void serve(Region *r, Driver *drivers, size_t n, Buf *printed) {
                         _cleanup_buf_ Buf reply = {0};
 
                         cr_assert_eq(kind, LINE_WHOLE);
-                        cr_assert_eq(desk_line(r->d.desk, line, len, &reply, &r->d.f.d), 0, "%s", r->d.f.d.text);
+                        cr_assert_eq(dispatch_line(r->d.dispatch, line, len, &reply, &r->d.f.d), 0, "%s", r->d.f.d.text);
                         if (reply.n > 0) {
                                 r->refused += strncmp(reply.data, "{\"error\"", 8) == 0;
                                 cr_assert_eq(conn_answer(&r->c, reply.data, reply.n), 0);

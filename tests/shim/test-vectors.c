@@ -1,5 +1,5 @@
 /* The golden vectors against the four shims: each must write exactly the bytes of `line`, and make of the answer what it says. The peer
- * here is a script, not the desk: it also sends what no desk would. */
+ * here is a script, not the dispatch: it also sends what no dispatch would. */
 #include "tests/shim/spawn.h"
 
 #include "base/io.h"

@@ -5,7 +5,7 @@ fault reads as damage, and the next start makes all good. TAP.
 usage: calls.py LETHE [all] [run|put|save|audit|export ...]
 
 all: five errors and SIGSTOP at each of the first 40 distinct calls, 1,200 runs in two minutes; else one fault at each fifth of them. Only the first process is traced: a
-guard must trace the program itself. Faults of guards and workers: parts.py; stopped ones: tests/cli/stopped.py.
+guard must trace the program itself. Faults of guards and workers: parts.py; stopped ones: tests/front/cli/stopped.py.
 """
 import collections
 import json

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "front", "cli"))
 from folder import remove  # noqa: E402
 from orphans import adopt, none_left  # noqa: E402
 from tiers import TIERS  # noqa: E402

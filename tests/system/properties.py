@@ -17,12 +17,12 @@ MARK = "97.%d" % os.getpid()  # seconds that nothing else on this machine sleeps
 
 # What breaks one property: (file, text, replacement).
 BROKEN = {
-    "a region is one invocations": [("supervisor/region/region-handle.c", "Vault *v = vault_find(region);", "Vault *v = vault_find(p->by->region);\n\n        (void)region;")],
-    "keys cannot be forged": [("supervisor/region/region-handle.c", "if (!vault_key_is(v, p))", "if (!p->key)")],
+    "a region is one invocations": [("supervisor/isolation/region/region-handle.c", "Vault *v = vault_find(region);", "Vault *v = vault_find(p->by->region);\n\n        (void)region;")],
+    "keys cannot be forged": [("supervisor/isolation/region/region-handle.c", "if (!vault_key_is(v, p))", "if (!p->key)")],
     "teardown is done when the end is": [
         ("worker/reaper.c", "void reap_all(void) {\n", "void reap_all(void) {\n        return;\n"),
-        ("supervisor/spawn/kill.c", "                each_child(s->pid, kill_tree, NULL);", ""),
-        ("supervisor/spawn/kill.c", "        kill_tree(pid, NULL);\n        reap(pid);", "")],
+        ("supervisor/isolation/spawn/kill.c", "                each_child(s->pid, kill_tree, NULL);", ""),
+        ("supervisor/isolation/spawn/kill.c", "        kill_tree(pid, NULL);\n        reap(pid);", "")],
 }
 
 
@@ -46,7 +46,7 @@ def broken():
 if sys.argv[1:] == ["--broken"]:
     broken()
 
-sys.path.insert(0, os.path.join(HERE, "..", "cli"))
+sys.path.insert(0, os.path.join(HERE, "..", "front", "cli"))
 from tap import DIR, case, check, lethe, log, main, run, same  # noqa: E402
 from tiers import TIERS  # noqa: E402
 

@@ -1,4 +1,4 @@
-// The x32 table: the number's bit 30 is set. Kernels without it say ENOSYS; a filter that masks the bit, or knows only exact numbers by a
+// The x32 table: the number's bit 30 is set. Rulesets without it say ENOSYS; a filter that masks the bit, or knows only exact numbers by a
 // deny list, lets the call through. argv[1] "raw" makes the control on such a kernel: the bit is not set.
 #include "attack.h"
 

@@ -1,4 +1,4 @@
-// Kernel AIO is a large, little used way into the block layer.
+// Ruleset AIO is a large, little used way into the block layer.
 #include "attack.h"
 
 int main(void) {

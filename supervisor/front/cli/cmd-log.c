@@ -1,0 +1,257 @@
+/* Runs: CLI. */
+#include "base/id.h"
+#include "base/size.h"
+#include "belief/region-events.h"
+#include "cli/said.h"
+#include "cli/with-store.h"
+#include "record/rows.h"
+#include "ledger/ledger.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+static const char help[] = "Usage: lethe log [OPTIONS]\n\n"
+                           "Prints the ledger's entries, oldest first: number, time, type, region, and what else the\n"
+                           "entry says.\n\n" HELP_STORE "  --region REGION   only events that occurred in this region: its id, the beginning of one, or a name\n" HELP_SAID
+                           "  --type TYPE       only this type, such as slot.written; may be given several times\n"
+                           "  --since SEQ       from this entry on\n"
+                           "  -f, --follow      goes on as entries are appended, until interrupted\n"
+                           "  --json            each line is the entry as recorded, with seq added\n"
+                           "  -h, --help        this text\n";
+
+#define FOLLOW_USEC 100000 /* how often the ledger's size is looked at */
+#define TYPES_MAX 16
+#define LOG_E_NO_REGION 1
+
+typedef struct Filter {
+        const char *region;
+        const char *types[TYPES_MAX];
+        size_t n_types;
+        bool json;
+} Filter;
+
+/* The needle's text must be in the entry if it is a member at the top: most entries are told apart without parsing
+ * them. */
+static bool mentions(Bytes e, const char *key, const char *value) {
+        char needle[256];
+        int n = snprintf(needle, sizeof(needle), "\"%s\":\"%s\"", key, value);
+
+        return n < (int)sizeof(needle) && memmem(e.p, e.n, needle, (size_t)n);
+}
+
+static bool is(const json_t *o, const char *key, const char *value) {
+        const char *s = json_text(json_object_get(o, key));
+
+        return s && strcmp(s, value) == 0;
+}
+
+static bool wanted_type(const Filter *f, Bytes e, const json_t *o) {
+        bool any = f->n_types == 0;
+
+        for (size_t i = 0; i < f->n_types && !any; i++)
+                any = o ? is(o, "type", f->types[i]) : mentions(e, "type", f->types[i]);
+        return any;
+}
+
+/* An entry whose fields stand in its body (they were too large for the ledger) is shown with them. */
+static int with_fields(Txn *t, uint64_t seq, json_t *o) {
+        _cleanup_json_ json_t *fields = NULL;
+        Bytes body;
+        int r;
+
+        if (!is(o, "fields", "body"))
+                return 0;
+        r = body_get(t, seq, NULL, &body);
+        if (r == -ENOENT)
+                return 0; /* erased since */
+        if (r == 0)
+                r = json_parse(body.p, body.n, 1UL << 26, 2 * JSON_DEPTH_DEFAULT, &fields, NULL);
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        return json_object_update_missing(o, fields) < 0 ? -ENOMEM : 0;
+}
+
+/* parsed: the entry as JSON, taken; or NULL. */
+static int show(Txn *t, const Filter *f, uint64_t seq, Bytes e, json_t *parsed) {
+        _cleanup_json_ json_t *o = parsed;
+        _cleanup_free_ char *rest = NULL;
+        const char *region;
+        size_t n;
+        int r;
+
+        if (!o && !wanted_type(f, e, NULL))
+                return 0;
+        r = o ? 0 : json_parse_own(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o);
+        if (r == 0 && !json_is_object(o))
+                r = -EUCLEAN;
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        if (!wanted_type(f, e, o))
+                return 0;
+        r = with_fields(t, seq, o);
+        if (r < 0)
+                return r;
+        if (f->json) {
+                if (json_object_set_new(o, "seq", json_u64(seq)) < 0)
+                        return -ENOMEM;
+                r = print_json(stdout, o);
+                cli_goes_on();
+                return r;
+        }
+        region = json_text(json_object_get(o, "region"));
+        printf("%8" PRIu64 "  %s  %-26s  %-18s", seq, json_text(json_object_get(o, "time")),
+               region ? region : "-", json_text(json_object_get(o, "type")));
+        json_object_del(o, "time");
+        json_object_del(o, "type");
+        json_object_del(o, "region");
+        r = json_canonical(o, &rest, &n);
+        if (r < 0)
+                return r;
+        printf("  ");
+        print_safe(stdout, rest, n);
+        putchar('\n');
+        return 0;
+}
+
+static int no_region(const char *region, Diag *reterr) {
+        return diag(reterr, LOG_E_NO_REGION, "region %s is not in this store's ledger", region);
+}
+
+/* What there is of the region from *next on. */
+static int print_region(Txn *t, const Filter *f, uint64_t *next, Diag *reterr) {
+        _cleanup_region_events_ RegionEvents w = REGION_EVENTS_NULL;
+        int r = region_events(t, f->region, &w);
+
+        if (r == REGION_EVENTS_E_NONE)
+                return no_region(f->region, reterr);
+        while (r == 0 && !ferror(stdout)) {
+                _cleanup_json_ json_t *o = NULL;
+                uint64_t seq;
+                Bytes e;
+
+                r = region_events_next(&w, &seq, &e, &o);
+                if (r == 0 && seq >= *next) {
+                        r = show(t, f, seq, e, TAKE_PTR(o));
+                        *next = seq + 1;
+                }
+        }
+        return r == -ENOENT ? 0 : r;
+}
+
+/* Prints what there is from *next on. */
+static int print_from(Store *s, const Filter *f, uint64_t *next, Diag *reterr) {
+        _cleanup_walk_ LedgerWalk w = {0};
+        _cleanup_txn_ Txn *t = NULL;
+        uint64_t size, seq;
+        Bytes e;
+        int r = store_begin(s, false, &t, reterr);
+
+        if (r != 0)
+                return r;
+        if (f->region)
+                return print_region(t, f, next, reterr);
+        r = ledger_state(t, &size, NULL);
+        if (r < 0 || size <= *next)
+                return r;
+        r = ledger_walk(t, *next, &w);
+        while (r == 0 && *next < size && !ferror(stdout)) {
+                r = ledger_next(&w, &seq, &e);
+                if (r == 0)
+                        r = show(t, f, seq, e, NULL);
+                if (r == 0)
+                        *next = seq + 1;
+        }
+        return r == -ENOENT ? -EUCLEAN : r;
+}
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int sig) {
+        stopped = sig;
+}
+
+static int follow(Store *s, const Filter *f, uint64_t *next, Diag *reterr) {
+        struct sigaction sa = {.sa_handler = stop};
+
+        sigaction(SIGINT, &sa, NULL);
+        sigaction(SIGTERM, &sa, NULL);
+        while (!stopped && !ferror(stdout)) {
+                struct pollfd gone = {.fd = STDOUT_FILENO};
+                int r = print_from(s, f, next, reterr);
+
+                if (r != 0)
+                        return r;
+                if (fflush(stdout) != 0)
+                        return 0;
+                if (poll(&gone, 1, FOLLOW_USEC / 1000) > 0 && (gone.revents & (POLLERR | POLLHUP)))
+                        return 0; /* nobody reads any more */
+        }
+        return 0;
+}
+
+int cmd_log(int argc, char **argv) {
+        static const struct option options[] = {OPTIONS_STORE,
+                                                {"region", required_argument, NULL, 'r'},
+                                                OPTIONS_SAID,
+                                                {"type", required_argument, NULL, 't'},
+                                                {"since", required_argument, NULL, 'S'},
+                                                {"follow", no_argument, NULL, 'f'},
+                                                {0}};
+        _cleanup_store_ Store *s = NULL;
+        StoreOptions o = {0};
+        Filter f = {0};
+        Said said = {0};
+        RegionId region;
+        bool go_on = false;
+        uint64_t next = 0;
+        Diag d = {0};
+        int r, opt;
+
+        while ((opt = getopt_long(argc, argv, ":hf", options, NULL)) >= 0)
+                switch (opt) {
+                case 'h':
+                        fputs(help, stdout);
+                        return cli_done("log", EXIT_OK);
+                case 'r':
+                        said.text = optarg;
+                        break;
+                case 'L':
+                        said.last = true;
+                        break;
+                case 't':
+                        if (f.n_types == TYPES_MAX)
+                                return cli_usage("log", "--type may be given %d times", TYPES_MAX);
+                        f.types[f.n_types++] = optarg;
+                        break;
+                case 'S':
+                        if (count_parse(optarg, &next) < 0)
+                                return cli_usage("log", "--since '%s' is not an entry's number", optarg);
+                        break;
+                case 'f':
+                        go_on = true;
+                        break;
+                default:
+                        if (!store_option(&o, opt, optarg))
+                                return store_option_wrong(argv);
+                }
+        if (optind < argc)
+                return cli_usage("log", "'%s' is one argument too many", argv[optind]);
+        f.json = o.json;
+        r = said_option("log", &said);
+        if (r == EXIT_OK)
+                r = with_store("log", &o, STORE_READ, &s);
+        if (r == EXIT_OK && (said.last || said.text)) {
+                r = said_region("log", s, &said, region);
+                f.region = region;
+        }
+        if (r != EXIT_OK)
+                return r;
+        r = go_on ? follow(s, &f, &next, &d) : print_from(s, &f, &next, &d);
+        if (r != 0)
+                return with_store_failed("log", s, r, &d);
+        return go_on && stopped ? EXIT_OK : cli_done("log", EXIT_OK);
+}

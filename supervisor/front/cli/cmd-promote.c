@@ -1,0 +1,253 @@
+/* Runs: CLI. */
+#include "base/size.h"
+#include "belief/promote.h"
+#include "cli/actions.h"
+#include "cli/said.h"
+#include "invoke/advise.h"
+#include "recover/recover.h"
+#include "engine/scope.h"
+#include "region/region-key.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define VERB "promote"
+
+static const char help[] =
+        "Usage: lethe promote RUN|--last [--most N] [--batch N] [--tau X] [--delta X] [--advisor SKILL [--set NAME=VALUE]...]\n\n"
+        "Looks at the notes of a run in order: each is interpreted (what kind of statement is it?), resolved (which\n"
+        "row is it about?), validated and written to shared belief; or it goes to the pending queue, or is refused.\n"
+        "Pending requests are looked at again after each change. Prints the outcome of each note.\n\n"
+        "Without --advisor what is built in interprets: a note grammar and a few plain cues (schema/governed.md).\n"
+        "With it a skill does, in a region of its own: one JSON line in, one out. An answer that is not in order is\n"
+        "asked for once more; then what is built in takes over, and the outcome says \"degraded\".\n\n" HELP_STORE
+        HELP_SAID
+        "  --most N          at most N notes\n"
+        "  --batch N         N notes in one transaction, 1 to 64 (default: 64; with an advisor 1)\n"
+        "  --tau X           bind only when the best row's score is at least X (0 to 1)\n"
+        "  --delta X         and ahead of the second by at least X (0 to 1)\n"
+        "  --advisor SKILL   a registered skill, or a skill's folder\n"
+        "  --set NAME=VALUE  an option of `lethe run` for the advisor: timeout=30s, volume=/etc/advisor:/etc/advisor …\n"
+        "  --policy FILE     the policy file (default: $LETHE_POLICY, else the usual places)\n"
+        "  --json            one object a note, then one with the sums\n"
+        "  -h, --help        this text\n\n"
+        "Exit status: 0, whatever became of the notes; 1 no such run, or it cannot be done; 2 usage.\n";
+
+typedef struct Call {
+        StoreOptions o;
+        Promoting p;
+        ResolvePolicy policy;
+        const char *advisor, *policy_file;
+        Advise advise;
+        Said said;
+        RegionId region;
+} Call;
+
+static const char *word(const json_t *o, const char *member) {
+        const char *s = json_text(json_object_get(o, member));
+
+        return s ? s : "";
+}
+
+static int told(void *user, uint64_t note, const json_t *outcome) {
+        const Call *c = user;
+
+        if (c->o.json) {
+                _cleanup_json_ json_t *o = json_copy((json_t *)outcome);
+
+                if (!o || json_object_set_new(o, "version", json_integer(1)) < 0 || json_object_set_new(o, "note", json_u64(note)) < 0 || print_json(stdout, o) < 0)
+                        return -ENOMEM;
+                cli_goes_on();
+                return 0;
+        }
+        printf("%4" PRIu64 " ", note);
+        action_show(outcome, "outcome", "");
+        action_show(outcome, "bucket", " ");
+        action_show(outcome, "id", " ");
+        action_show(outcome, "state", " ");
+        action_show(outcome, "code", ": ");
+        if (strcmp(word(outcome, "code"), word(outcome, "message")) != 0)
+                action_show(outcome, "message", ", ");
+        if (json_is_true(json_object_get(json_object_get(outcome, "interpreted"), "degraded")))
+                fputs(" (degraded)", stdout);
+        putchar('\n');
+        return 0;
+}
+
+/* "timeout=30s" as `lethe run --timeout 30s` takes it. */
+static int set(Call *c, char *text) {
+        char *equals = strchr(text, '='), option[64];
+        Diag d = {0};
+        int r;
+
+        if (!equals || equals == text || (size_t)(equals - text) >= sizeof(option))
+                return cli_usage(VERB, "--set: '%s' is not NAME=VALUE", text);
+        snprintf(option, sizeof(option), "%.*s", (int)(equals - text), text);
+        r = request_option(&c->advise.ask.request, option, equals + 1, &d);
+        if (r != 0)
+                return cli_usage(VERB, "--set: %s", *d.text ? d.text : "out of memory");
+        return EXIT_OK;
+}
+
+static int options_of(int argc, char **argv, Call *c, bool *ret_done) {
+        static const struct option options[] = {OPTIONS_STORE, OPTIONS_SAID, {"most", required_argument, NULL, 'm'}, {"batch", required_argument, NULL, 'b'},
+                                                {"tau", required_argument, NULL, 't'}, {"delta", required_argument, NULL, 'd'},
+                                                {"advisor", required_argument, NULL, 'A'}, {"set", required_argument, NULL, 'e'},
+                                                {"policy", required_argument, NULL, 'p'}, {0}};
+        bool settings = false;
+        uint64_t batch = PROMOTE_BATCH_MAX;
+        int opt, r = EXIT_OK;
+
+        while (r == EXIT_OK && (opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
+                if (opt == 'h') {
+                        fputs(help, stdout);
+                        *ret_done = true;
+                        return cli_done(VERB, EXIT_OK);
+                }
+                if (store_option(&c->o, opt, optarg))
+                        continue;
+                switch (opt) {
+                case 'm':
+                        r = cli_number(VERB, "--most", optarg, 1, COUNT_MOST, &c->p.most);
+                        break;
+                case 'b':
+                        r = cli_number(VERB, "--batch", optarg, 1, PROMOTE_BATCH_MAX, &batch);
+                        break;
+                case 't':
+                        r = cli_fraction(VERB, "--tau", optarg, &c->policy.tau);
+                        break;
+                case 'd':
+                        r = cli_fraction(VERB, "--delta", optarg, &c->policy.delta);
+                        break;
+                case 'A':
+                        c->advisor = optarg;
+                        break;
+                case 'e':
+                        settings = true;
+                        r = set(c, optarg);
+                        break;
+                case 'L':
+                        c->said.last = true;
+                        break;
+                case 'p':
+                        c->policy_file = optarg;
+                        break;
+                default:
+                        return store_option_wrong(argv);
+                }
+        }
+        if (r != EXIT_OK)
+                return r;
+        if (settings && !c->advisor)
+                return cli_usage(VERB, "--set is for an advisor: there is none without --advisor");
+        if (c->said.last ? optind < argc : optind + 1 != argc)
+                return cli_usage(VERB, optind == argc ? "which run?" : c->said.last ? "'%s' and --last both name a run" : "it takes one RUN", argv[optind]);
+        c->said.text = c->said.last ? NULL : argv[optind];
+        c->p.batch = (unsigned)batch;
+        return EXIT_OK;
+}
+
+static int promote(Call *c, Store *s) {
+        Promoted sum = {0};
+        bool of_store = false;
+        Diag d = {0};
+        int r = belief_promote(s, &c->p, &sum, &of_store, &d);
+
+        if (r == -ECANCELED)
+                return cli_refuse(VERB, EXIT_NOT, "cancelled", "ended by a signal after %" PRIu64 " notes; the others are as they were", sum.notes);
+        if (r > 0 && !of_store)
+                return action_refused(&(ActionArgs){.verb = VERB, .o = c->o}, engine_code_name((EngineCode)r), d.text);
+        if (r != 0)
+                return with_store_failed(VERB, s, r, &d);
+        if (c->o.json) {
+                _cleanup_json_ json_t *o = json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1, "run", c->p.run, "notes", json_u64(sum.notes),
+                                                     "committed", json_u64(sum.committed), "pending", json_u64(sum.pending), "rejected", json_u64(sum.rejected),
+                                                     "invalid", json_u64(sum.invalid), "resolved", json_u64(sum.resolved));
+
+                if (!o || print_json(stdout, o) < 0)
+                        return cli_fail(VERB, EXIT_NOT, "out of memory");
+        } else {
+                printf("%" PRIu64 " notes: %" PRIu64 " committed, %" PRIu64 " pending, %" PRIu64 " rejected, %" PRIu64 " invalid", sum.notes, sum.committed,
+                       sum.pending, sum.rejected, sum.invalid);
+                if (sum.resolved)
+                        printf("; %" PRIu64 " that had been pending resolved", sum.resolved);
+                putchar('\n');
+        }
+        return cli_done(VERB, EXIT_OK);
+}
+
+/* The name of the run's scope. */
+static int find_run(Store *s, const char *run, char scope[static SCOPE_NAME_MAX]) {
+        _cleanup_txn_ Txn *t = NULL;
+        Diag d = {0};
+        Run row;
+        int r = store_begin(s, false, &t, &d);
+
+        if (r == 0)
+                r = engine_run_get(t, run, &row, &d);
+        return r == 0 ? scope_name_of(t, row.scope, scope) : r;
+}
+
+/* The run of a region has its id. Any other run is named by the id that `lethe note begin` printed. */
+static int named(Call *c, Store *s) {
+        int r = said_option(VERB, &c->said);
+
+        if (r == EXIT_OK)
+                r = said_region(VERB, s, &c->said, c->region);
+        c->p.run = c->region;
+        return r;
+}
+
+/* With an advisor: its skill is looked up before the first note is. */
+static int advised(Call *c, Store *s) {
+        _cleanup_policy_ Policy *policy = NULL;
+        char scope[SCOPE_NAME_MAX];
+        Advisor advisor = {.name = c->advisor, .ask = advise_ask, .userdata = &c->advise, .about = &c->advise.note, .region = c->advise.region,
+                           .keys = &region_keys};
+        Diag d = {0};
+        int r = policy_load(c->policy_file, &policy, &d);
+
+        if (r != 0)
+                return cli_refuse(VERB, EXIT_NOT, "policy", "%s", r > 0 ? d.text : strerror(-r));
+        c->advise.store = s;
+        c->advise.policy = policy;
+        c->advise.recover = recover_all;
+        c->advise.ask.skill = c->advisor;
+        if (advise_check(&c->advise, &d) != 0)
+                return cli_refuse(VERB, EXIT_NOT, "advisor", "%s", d.text);
+        if ((r = named(c, s)) != EXIT_OK)
+                return r;
+        if (find_run(s, c->p.run, scope) == 0) { /* what is no run is said by the promotion */
+                c->advise.run = c->p.run;
+                c->advise.scope = scope;
+        }
+        c->p.advisor = &advisor;
+        return promote(c, s);
+}
+
+int cmd_promote(int argc, char **argv) {
+        Call c = {.o.must_exist = true, .policy = RESOLVE_POLICY_DEFAULT};
+        _cleanup_store_ Store *s = NULL;
+        bool done = false;
+        int r = options_of(argc, argv, &c, &done);
+
+        c.p.who = action_who();
+        c.p.policy = &c.policy;
+        c.p.keys = &region_keys;
+        c.p.told = told;
+        c.p.user = &c;
+        if (r == EXIT_OK && !done) {
+                if (c.advisor && (c.advise.signals = run_take_signals()) < 0)
+                        r = cli_fail(VERB, EXIT_NOT, "signals: %s", strerror(-c.advise.signals));
+                else
+                        r = with_store(VERB, &c.o, c.advisor ? STORE_SUPERVISE : STORE_WRITE, &s);
+                if (r == EXIT_OK && !c.advisor)
+                        r = named(&c, s);
+                if (r == EXIT_OK)
+                        r = c.advisor ? advised(&c, s) : promote(&c, s);
+        }
+        request_deinit(&c.advise.ask.request);
+        return r;
+}

@@ -1,0 +1,165 @@
+/* Runs: supervisor. A region's reads of shared belief and of typed memory: each record with its versions, once (I-77). Reads change nothing and are many,
+ * so that they are kept here and recorded with the region's end, in the transaction of that (I-37): belief.read and memory.read have how often was asked, how
+ * many rows were answered, and `read`: {scope: {kind: {id: [version…]}}}. Reads are bounded, because no region may write the ledger without end: all
+ * beyond the bound are counted in `more`. At lineage detail `stats` only the numbers are kept. */
+#include "dispatch/dispatch-internal.h"
+
+#include "engine/engine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define READS_MAX 8192 /* of one invocation and kind of read */
+#define ENTRY_READS_BYTES 48000 /* an entry of the ledger has at most 65,535 bytes */
+
+void dispatch_reads_deinit(DispatchReads *r) {
+        json_decref(r->of);
+        *r = (DispatchReads){0};
+}
+
+/* The object under a key, made when it is not there. */
+static json_t *below(json_t *o, const char *key) {
+        json_t *sub = json_object_get(o, key);
+
+        if (!sub && json_object_set_new(o, key, sub = json_object()) < 0)
+                return NULL;
+        return sub;
+}
+
+static bool has_version(const json_t *list, uint64_t version) {
+        for (size_t i = json_array_size(list); i-- > 0;) {
+                uint64_t v;
+
+                if (json_get_u64(json_array_get(list, i), &v) == 0 && v == version)
+                        return true;
+        }
+        return false;
+}
+
+int dispatch_read_of(Dispatch *d, DispatchReads *r, const char *scope, const char *kind, const char *id, uint64_t version) {
+        json_t *families, *ids, *list;
+
+        if (d->grant->lineage == LINEAGE_STATS || dispatch_memory_is_held(d, scope, kind, id, version)) /* its own words are no read of anybody's */
+                return 0;
+        if (!r->of && !(r->of = json_object()))
+                return -ENOMEM;
+        list = json_object_get(json_object_get(json_object_get(r->of, scope), kind), id);
+        if (has_version(list, version))
+                return 0;
+        if (r->n >= READS_MAX) {
+                r->more++;
+                return 0;
+        }
+        families = below(r->of, scope);
+        ids = families ? below(families, kind) : NULL;
+        if (!ids || (!list && json_object_set_new(ids, id, list = json_array()) < 0) || json_array_append_new(list, json_u64(version)) < 0)
+                return -ENOMEM;
+        r->n++;
+        return 0;
+}
+
+int dispatch_read_rows(Dispatch *d, DispatchReads *r, const char *scope, const char *kind, const char *id, const json_t *rows) {
+        for (size_t i = 0; i < json_array_size(rows); i++) {
+                const json_t *row = json_array_get(rows, i);
+                const char *of = json_text(json_object_get(row, "kind")) ?: json_text(json_object_get(row, "bucket")), *name = json_text(json_object_get(row, "id"));
+                uint64_t version;
+                int e = json_get_u64(json_object_get(row, "version"), &version);
+
+                if (e == 0 && !json_text_is(json_object_get(row, "region"), d->region)) /* a change that it made itself */
+                        e = dispatch_read_of(d, r, scope, of ?: kind, name ?: id, version);
+                if (e == -ENOMEM)
+                        return e;
+        }
+        return 0;
+}
+
+/* The list of reads that one entry holds, and the next entry goes on with. */
+typedef struct ReadsEntry {
+        Txn *t;
+        const char *region, *type;
+        json_t *fields, *read; /* owned; read is in fields, borrowed */
+        size_t bytes;
+} ReadsEntry;
+
+static int put_entry(ReadsEntry *e) {
+        int r = engine_event(e->t, e->region, e->type, e->fields, NULL);
+
+        json_decref(e->fields);
+        e->fields = json_pack("{s:b, s:{}}", "further", 1, "read");
+        e->read = json_object_get(e->fields, "read");
+        e->bytes = 0;
+        return r < 0 ? r : e->fields ? 0 : -ENOMEM;
+}
+
+static int put_record(ReadsEntry *e, const char *scope, const char *kind, const char *id, json_t *versions) {
+        size_t bytes = strlen(scope) + strlen(kind) + strlen(id) + 16 + 17 * json_array_size(versions);
+        json_t *families, *ids;
+        int r = e->bytes + bytes > ENTRY_READS_BYTES && e->bytes > 0 ? put_entry(e) : 0;
+
+        if (r < 0)
+                return r;
+        families = below(e->read, scope);
+        ids = families ? below(families, kind) : NULL;
+        e->bytes += bytes;
+        return ids && json_object_set(ids, id, versions) == 0 ? 0 : -ENOMEM;
+}
+
+/* summary: the fields of the first entry, NULL for none at all; taken. */
+static int put_reads(Dispatch *d, Txn *t, const char *type, json_t *summary, const DispatchReads *reads) {
+        ReadsEntry e = {.t = t, .region = d->region, .type = type, .fields = summary, .read = json_object()};
+        const char *scope, *kind, *id;
+        json_t *families, *ids, *versions;
+        int r = summary ? 0 : -ENODATA;
+
+        if (r == 0 && d->grant->lineage != LINEAGE_STATS)
+                r = json_object_set(summary, "read", e.read) < 0 || (reads->more > 0 && json_object_set_new(summary, "more", json_u64(reads->more)) < 0) ? -ENOMEM : 0;
+        json_decref(e.read);
+        json_object_foreach(reads->of, scope, families)
+                json_object_foreach(families, kind, ids)
+                        json_object_foreach(ids, id, versions)
+                                if (r == 0)
+                                        r = put_record(&e, scope, kind, id, versions);
+        if (r == 0)
+                r = engine_event(t, d->region, type, e.fields, NULL);
+        json_decref(e.fields);
+        return r == -ENODATA ? 0 : r;
+}
+
+int dispatch_record_given(Txn *t, const Grant *grant, const char *region, const json_t *given) {
+        const json_t *rows = json_object_get(given, "rows");
+        const char *scope = json_text(json_object_get(given, "scope"));
+        Dispatch d = {.grant = grant};
+        DispatchReads reads = {0};
+        json_t *summary;
+        int r;
+
+        snprintf(d.region, sizeof(d.region), "%s", region);
+        summary = json_pack("{s:i, s:o, s:O, s:O}", "count", 1, "rows", json_u64(json_array_size(rows)), "run", json_object_get(given, "run"), "note",
+                            json_object_get(given, "note"));
+        r = summary && scope ? dispatch_read_rows(&d, &reads, scope, NULL, NULL, rows) : -ENOMEM;
+        if (r == 0)
+                r = put_reads(&d, t, "context.read", summary, &reads);
+        else
+                json_decref(summary);
+        dispatch_reads_deinit(&reads);
+        return r;
+}
+
+int dispatch_reads_end(Dispatch *d, Txn *t) {
+        const struct {
+                const char *type;
+                int (*summary)(const Dispatch *d, json_t **ret);
+                const DispatchReads *reads;
+        } all[] = {{"belief.read", dispatch_belief_summary, &d->belief}, {"memory.read", dispatch_memory_summary, &d->remembered}};
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(all); i++) {
+                json_t *summary;
+
+                r = all[i].summary(d, &summary);
+                if (r == 0)
+                        r = put_reads(d, t, all[i].type, summary, all[i].reads);
+        }
+        return r;
+}

@@ -1,0 +1,173 @@
+#include "invoke/advise.h"
+
+#include "base/io.h"
+#include "base/size.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+enum { OURS = 125, ERROR_MAX = 64 * 1024 };
+
+/* Standard input, output and error: files in memory. */
+typedef struct Streams {
+        int fd[3];
+} Streams;
+
+static void streams_deinit(Streams *s) {
+        for (size_t i = 0; i < ARRAY_SIZE(s->fd); i++) {
+                if (s->fd[i] >= 0)
+                        io_wipe(s->fd[i]); /* what a note said is not to stay in memory that nobody uses */
+                closep(&s->fd[i]);
+        }
+}
+#define _cleanup_streams_ _cleanup_(streams_deinit)
+
+static int make_streams(const char *line, Streams *ret) {
+        int r;
+
+        for (size_t i = 0; i < ARRAY_SIZE(ret->fd); i++)
+                if ((ret->fd[i] = memfd_create("lethe-advise", MFD_CLOEXEC)) < 0)
+                        return -errno;
+        r = io_write_full(ret->fd[0], line, strlen(line));
+        if (r == 0)
+                r = io_write_full(ret->fd[0], "\n", 1);
+        if (r == 0 && lseek(ret->fd[0], 0, SEEK_SET) < 0)
+                r = -errno;
+        return r;
+}
+
+static int read_stream(int fd, size_t max, char **ret, size_t *ret_n) {
+        return lseek(fd, 0, SEEK_SET) < 0 ? -errno : io_read_all(fd, max, ret, ret_n);
+}
+
+static int make_grant(const Advise *a, Grant *ret, Diag *reterr) {
+        Refusal refusal = {0};
+        SkillRequest ask = a->ask;
+
+        ask.request.store_dir = store_dir(a->store); /* where its copy is */
+        if (resolve_request(&ask, a->store, a->policy, true, ret, &refusal))
+                return 0;
+        return diag(reterr, BELIEF_E_ADVISOR_REFUSED, "%s", refusal.why.text);
+}
+
+/* The smaller of what is said and what we say. */
+static void bound(Grant *g) {
+        uint64_t usec;
+
+        if (duration_parse(ADVISE_TIMEOUT, &usec) == 0)
+                g->budget.wall_usec = MIN(g->budget.wall_usec, usec);
+        g->budget.output_bytes = MIN(g->budget.output_bytes, (uint64_t)CANON_LINE_MAX + ERROR_MAX);
+}
+
+/* The first line that it wrote to its standard error, for people. */
+static void add_error(int fd, Diag *d) {
+        _cleanup_free_ char *text = NULL;
+        char quoted[400];
+        size_t n;
+
+        if (read_stream(fd, CANON_LINE_MAX + ERROR_MAX, &text, &n) < 0 || !text || n == 0)
+                return;
+        diag_show(text, strcspn(text, "\n"), quoted, sizeof(quoted));
+        snprintf(d->text + strlen(d->text), sizeof(d->text) - strlen(d->text), ": %s", quoted);
+}
+
+static int one_line(int fd, char **ret, Diag *reterr) {
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+        int r = read_stream(fd, CANON_LINE_MAX + 1, &text, &n);
+
+        if (r == -EFBIG || (r == 0 && n > CANON_LINE_MAX))
+                return diag(reterr, BELIEF_E_ADVISOR_TOO_LONG, "the advisor's answer has more than %d bytes", CANON_LINE_MAX);
+        if (r < 0 || !text)
+                return r < 0 ? r : -ENOMEM;
+        if (n > 0 && text[n - 1] == '\n')
+                text[--n] = 0;
+        if (n == 0)
+                return diag(reterr, BELIEF_E_ADVISOR_LINES, "the advisor answered nothing");
+        if (memchr(text, 0, n))
+                return diag(reterr, BELIEF_E_ADVISOR_LINES, "the advisor's answer holds a NUL byte");
+        if (memchr(text, '\n', n))
+                return diag(reterr, BELIEF_E_ADVISOR_LINES, "the advisor's answer is more than one line");
+        *ret = TAKE_PTR(text);
+        return 0;
+}
+
+static const char *text_of(const json_t *receipt, const char *key) {
+        return json_text(json_object_get(receipt, key)) ?: "";
+}
+
+/* Makes of how the invocation ended 0, BELIEF_E_ADVISOR_* or -errno. */
+static int judge(const json_t *receipt, int code, const Streams *s, Diag *reterr) {
+        const char *outcome = text_of(receipt, "outcome"), *reason = text_of(receipt, "reason");
+        Diag d = {0};
+        int r;
+
+        if (strcmp(outcome, "cancelled") == 0 && json_is_integer(json_object_get(receipt, "signal")))
+                return -ECANCELED;
+        if (strcmp(outcome, "setup_failed") == 0 || !*outcome)
+                return diag(reterr, BELIEF_E_ADVISOR_REFUSED, "the advisor cannot be run: %s", *reason ? reason : "no reason is known");
+        if (strcmp(outcome, "timed_out") == 0)
+                return diag(reterr, BELIEF_E_ADVISOR_TIMEOUT, "the advisor did not answer in time: %s", reason);
+        if (strcmp(outcome, "output_exceeded") == 0)
+                return diag(reterr, BELIEF_E_ADVISOR_TOO_LONG, "the advisor's answer is too long: %s", reason);
+        if (strcmp(outcome, "exited") == 0 && code == 0)
+                return 0;
+        if (strcmp(outcome, "exited") == 0 && json_integer_value(json_object_get(receipt, "exit_code")) != code && code == OURS)
+                return -EIO;
+        r = strcmp(outcome, "exited") == 0 ? diag(&d, BELIEF_E_ADVISOR_EXIT, "the advisor ended with exit code %d", code)
+                                           : diag(&d, BELIEF_E_ADVISOR_EXIT, "the advisor ended %s: %s", outcome, reason);
+        add_error(s->fd[2], &d);
+        return diag(reterr, r, "%s", d.text);
+}
+
+/* The content of the line, as the region's record has it: {"scope", "run", "note", "rows": [{"kind","id","version"}…]}. */
+static int what_is_given(const Advise *a, const char *line, json_t **ret) {
+        _cleanup_json_ json_t *said = NULL, *o = json_pack("{s:s, s:s, s:o, s:[]}", "scope", a->scope, "run", a->run, "note", json_u64(a->note), "rows");
+        json_t *rows = json_object_get(o, "rows"), *list, *row;
+        const char *bucket;
+        size_t i;
+        int r = o ? json_parse(line, strlen(line), INTERPRET_LINE_MAX, JSON_DEPTH_DEFAULT, &said, NULL) : -ENOMEM;
+
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        json_object_foreach(json_object_get(said, "context"), bucket, list)
+                json_array_foreach(list, i, row)
+                        if (json_array_append_new(rows, json_pack("{s:s, s:O*, s:O*}", "kind", bucket, "id", json_object_get(row, "id"), "version",
+                                                                  json_object_get(row, "version"))) < 0)
+                                return -ENOMEM;
+        *ret = TAKE_PTR(o);
+        return 0;
+}
+
+int advise_check(const Advise *a, Diag *reterr) {
+        _cleanup_grant_ Grant grant = {};
+
+        return make_grant(a, &grant, reterr);
+}
+
+int advise_ask(void *userdata, const char *line, char **ret_line, Diag *reterr) {
+        Advise *a = userdata;
+        _cleanup_streams_ Streams s = {{-1, -1, -1}};
+        _cleanup_json_ json_t *receipt = NULL, *given = NULL;
+        _cleanup_grant_ Grant grant = {};
+        RunOptions o = {.policy = a->policy, .spawner = a->spawner, .quiet = true, .streams = s.fd, .ret_receipt = &receipt, .recover = a->recover};
+        int r = make_grant(a, &grant, reterr), code;
+
+        if (r != 0)
+                return r;
+        bound(&grant);
+        r = a->run ? what_is_given(a, line, &given) : 0;
+        o.given = given;
+        if (r == 0)
+                r = make_streams(line, &s);
+        if (r < 0)
+                return r;
+        code = run_invocation(&o, a->store, store_dir(a->store), &grant, a->signals);
+        a->recover = NULL;
+        snprintf(a->region, sizeof(a->region), "%s", text_of(receipt, "region"));
+        r = judge(receipt, code, &s, reterr);
+        return r == 0 ? one_line(s.fd[1], ret_line, reterr) : r;
+}

@@ -1,0 +1,323 @@
+/* Runs: supervisor. */
+#include "invoke/record.h"
+
+#include "base/clock.h"
+#include "base/host.h"
+#include "invoke/receipt.h"
+#include "engine/engine.h"
+#include "engine/scope.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT_SLACK 512 /* regions that a reader may not see yet: those of the batches that are left (store_keep_ahead()), and of the one under way */
+#define EVENT_DENIALS_BYTES 40000 /* an entry of the ledger has at most 65,535 bytes */
+
+static int store_code(int e) {
+        return e > 0 ? RECORD_E_STORE : e;
+}
+
+static int commit(Txn *t, Txn **ret_rest, Diag *reterr) {
+        return ret_rest ? store_commit_ahead(t, ret_rest, reterr) : store_commit(t, reterr);
+}
+
+/* Regions of this skill that are alive. */
+static int check_of_skill(Txn *t, const Grant *g, Diag *reterr) {
+        RegionRow *rows = NULL;
+        size_t n = 0;
+        uint64_t same = 0;
+        int e;
+
+        if (g->max_of_skill == 0)
+                return 0;
+        e = engine_region_list(t, &rows, &n);
+        for (size_t i = 0; e == 0 && i < n; i++) {
+                const char *name = json_text(json_object_get(json_object_get(rows[i].detail, "skill"), "name"));
+
+                same += name && strcmp(name, g->skill_name) == 0;
+                region_row_deinit(&rows[i]);
+        }
+        free(rows);
+        if (e == 0 && same >= g->max_of_skill)
+                return diag(reterr, RECORD_E_LIMIT, "%" PRIu64 " regions of skill %s are alive: policy allows %" PRIu64 " at once (concurrency)",
+                            same, g->skill_name, g->max_of_skill);
+        return e;
+}
+
+static int check_scope(Txn *t, const char *field, const char *scope, Diag *reterr) {
+        uint64_t number;
+        int e = strcmp(scope, SCOPE_DEFAULT) == 0 ? 0 : scope_get(t, scope, &number); /* that one is made by the first who writes */
+
+        return e == -ENOENT ? diag(reterr, RECORD_E_SCOPE, "lethe.json#%s is \"%s\": there is no scope of that name in this store; `lethe scope create %s` makes one",
+                                   field, scope, scope)
+                            : e;
+}
+
+/* What nobody could answer later is refused before anything runs. A callback runs once, whatever became of the scope meanwhile. */
+static int check_scopes(Txn *t, const Region *r, Diag *reterr) {
+        const Grant *g = r->grant;
+        char field[40];
+        int e = 0;
+
+        if (r->callback)
+                return 0;
+        if (g->notes)
+                e = check_scope(t, "/notes/scope", g->notes, reterr);
+        if (e == 0 && g->canon)
+                e = check_scope(t, "/canon/scope", g->canon, reterr);
+        for (size_t i = 0; e == 0 && i < g->n_memory; i++) {
+                snprintf(field, sizeof(field), "/memory/%zu/scope", i);
+                e = check_scope(t, field, g->memory[i].scope, reterr);
+        }
+        return e;
+}
+
+static int put_pid(Txn *t, const Region *r) {
+        _cleanup_free_ char *cgroup = NULL;
+        int e;
+
+        cgroup = region_cgroup_text(&r->cgroup, &e);
+        return e < 0 ? e : engine_region_pid(t, r->id, (uint64_t)r->spawned.pid, r->spawned.start_ticks, cgroup, r->spawned.scratch);
+}
+
+/* For the certificate: the tool and its version, the user, and the machine by a hash that gives its name away to nobody. */
+static json_t *who_runs(const Grant *g) {
+        char host[HOST_ID_MAX];
+
+        return json_pack("{s:s?, s:o, s:s, s:o*}", "host", host_id(host), "uid", json_u64(getuid()), "version", LETHE_VERSION, "client_uid",
+                         g->client ? json_u64(g->client) : NULL);
+}
+
+static json_t *release_names(const Grant *g) {
+        json_t *a = json_array();
+
+        for (size_t i = 0; a && i < g->n_releases; i++)
+                if (json_array_append_new(a, json_string(g->releases[i].entry)) < 0) {
+                        json_decref(a);
+                        return NULL;
+                }
+        return a;
+}
+
+static void uncount(_Atomic uint64_t **counted) {
+        if (*counted)
+                atomic_fetch_sub(*counted, 1);
+}
+
+int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, json_t **ret_evidence, const RecordAhead *ahead, Diag *reterr) {
+        _cleanup_json_ json_t *grant = grant_to_json(r->grant), *by = who_runs(r->grant);
+        _cleanup_json_ json_t *release = release_names(r->grant);
+        _cleanup_txn_ Txn *t = NULL;
+        bool above = false;
+        const RegionStart start = {
+                .region = r->id,
+                .skill_name = r->grant->skill_name,
+                .skill_digest = r->grant->skill_digest,
+                .tier = tier,
+                .start = r->start,
+                .started_ahead = r->begun_ahead ? r->grant->interpreter : NULL,
+                .grant = grant,
+                .reads = (const char *const *)r->grant->reads,
+                .writes = (const char *const *)r->grant->writes,
+                .slots = r->grant->slots,
+                .lineage = lineage_name(r->grant->lineage),
+                .by = by,
+                .supervisor_pid = (uint64_t)getpid(),
+                .parent = *r->parent ? r->parent : NULL,
+                .callback = r->callback,
+                .callback_again = r->callback_again,
+                .folder = r->grant->n_releases > 0 ? r->grant->skill_folder : NULL,
+                .release = r->grant->n_releases > 0 ? release : NULL,
+                .max_regions = r->grant->max_regions,
+                .gates = r->grant->gates,
+                .ret_discards = &above,
+                .ret_evidence = ret_evidence,
+        };
+        _cleanup_(uncount) _Atomic uint64_t *counted = NULL;
+        int e;
+
+        if (!grant || !by || !release)
+                return -ENOMEM;
+        e = store_begin(s, true, &t, reterr);
+        if (e != 0)
+                return store_code(e);
+        if (r->ahead) { /* in its turn: nobody sees it without its row, or its row without it */
+                counted = store_regions_ahead(s);
+                atomic_fetch_add(counted, 1);
+        }
+        e = check_of_skill(t, r->grant, reterr);
+        if (e == 0)
+                e = check_scopes(t, r, reterr);
+        if (e != 0)
+                return e;
+        e = engine_region_start(t, &start, &r->seq_allocated, ret_copies, reterr);
+        if (e == ENGINE_E_GATE) {
+                Diag failed;
+
+                e = store_commit(TAKE_PTR(t), &failed);
+                return e == 0 ? RECORD_E_GATE : diag(reterr, store_code(e), "%s", failed.text);
+        }
+        if (e > 0)
+                return e == ENGINE_E_TOO_MANY ? RECORD_E_LIMIT : RECORD_E_SLOTS;
+        r->discards = above || r->owner_failed;
+        if (e == 0 && r->given)
+                e = dispatch_record_given(t, r->grant, r->id, r->given);
+        if (e == 0 && with_pid)
+                e = put_pid(t, r);
+        if (e == 0 && ahead && ahead->written)
+                store_when_written(t, ahead->written, ahead->userdata);
+        if (e == 0)
+                e = commit(TAKE_PTR(t), ahead ? ahead->ret_rest : NULL, reterr);
+        if (e == 0)
+                counted = NULL;
+        return store_code(e);
+}
+
+/* Far from the limit a reader's word will do; near it, the word of who could begin one now. */
+static int count_alive(Store *s, bool turn, uint64_t *ret, Diag *reterr) {
+        _cleanup_txn_ Txn *t = NULL;
+        int e = turn ? store_begin(s, true, &t, reterr) : store_begin_at_once(s, &t, reterr);
+
+        return e == 0 ? engine_region_count(t, ret) : e;
+}
+
+/* From here on it counts like any other. */
+static void count_it(Store *s, Region *r) {
+        if (r->ahead)
+                atomic_fetch_sub(store_regions_ahead(s), 1);
+        r->ahead = false;
+}
+
+int record_taken(Store *s, Region *r, Diag *reterr) {
+        uint64_t alive, most = r->grant->max_regions;
+        int e;
+
+        count_it(s, r);
+        if (most == 0)
+                return 0;
+        e = count_alive(s, false, &alive, reterr);
+        if (e == 0 && alive + COUNT_SLACK > most)
+                e = count_alive(s, true, &alive, reterr);
+        if (e == 0 && alive > most)
+                e = diag(reterr, RECORD_E_LIMIT, "%" PRIu64 " regions are alive in this store: policy allows %" PRIu64 " at once (max_regions)", alive - 1, most);
+        else
+                e = store_code(e);
+        if (e != 0) {
+                atomic_fetch_add(store_regions_ahead(s), 1);
+                r->ahead = true;
+        }
+        return e;
+}
+
+int record_pid(Store *s, const Region *r, Diag *reterr) {
+        _cleanup_txn_ Txn *t = NULL;
+        int e = store_begin(s, true, &t, reterr);
+
+        if (e == 0)
+                e = put_pid(t, r);
+        if (e == 0)
+                e = store_commit(TAKE_PTR(t), reterr);
+        return store_code(e);
+}
+
+int record_fault(Store *s, const Region *r, Diag *reterr) {
+        _cleanup_json_ json_t *fields = json_pack("{s:s, s:s?, s:s}", "outcome", outcome_name(r->outcome), "resource", r->breach.resource,
+                                                  "reason", r->reason);
+        _cleanup_txn_ Txn *t = NULL;
+        int e;
+
+        if (!fields)
+                return -ENOMEM;
+        if (receipt_breach(r, fields) < 0)
+                return -ENOMEM;
+        e = store_begin(s, true, &t, reterr);
+        if (e == 0)
+                e = engine_event(t, r->id, "region.faulted", fields, NULL);
+        if (e == 0)
+                e = store_commit(TAKE_PTR(t), reterr);
+        return store_code(e);
+}
+
+int record_discard(Store *s, const Region *r, Diag *reterr) {
+        _cleanup_txn_ Txn *t = NULL;
+        char who[32];
+        int e = store_begin(s, true, &t, reterr);
+
+        snprintf(who, sizeof(who), "uid:%u", (unsigned)(r->grant->client ? r->grant->client : getuid()));
+        if (e == 0)
+                e = engine_region_discard(t, r->id, who, reterr);
+        if (e == 0)
+                e = store_commit(TAKE_PTR(t), reterr);
+        return store_code(e);
+}
+
+int record_left(Store *s, const Region *r, const Evidence *evidence, const char *why, Diag *reterr) {
+        _cleanup_json_ json_t *fields = json_pack("{s:s, s:i, s:s, s:o?}", "outcome", outcome_name(r->outcome), "tasks", (int)r->left, "reason", why, "teardown",
+                                                  receipt_teardown(evidence, r->callbacks));
+        _cleanup_txn_ Txn *t = NULL;
+        int e;
+
+        if (!fields)
+                return -ENOMEM;
+        e = store_begin(s, true, &t, reterr);
+        if (e == 0)
+                e = engine_event(t, r->id, "region.left", fields, NULL);
+        if (e == 0)
+                e = store_commit(TAKE_PTR(t), reterr);
+        return store_code(e);
+}
+
+/* Of this region, or of the one whose callback it is, nothing counts but after exit code 0 (I-78). A breach is recorded as what it is. */
+static bool unkept(const Region *r) {
+        return !outcome_is_breach(r->outcome) && (r->owner_failed || !outcome_is_kept(r->outcome, r->status, r->grant->commit));
+}
+
+int record_end(Store *s, Region *r, Dispatch *dispatch, const Evidence *evidence, Txn **ret_rest, Diag *reterr) {
+        _cleanup_json_ json_t *released = NULL, *ended = receipt_ending(r), *fields = NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        RegionEnd end = {.region = r->id, .keep = !outcome_is_breach(r->outcome) && !unkept(r), .why = unkept(r) ? "not_success" : NULL};
+        char discards[ENGINE_DISCARDS_MAX] = "";
+        int e;
+
+        released = json_pack("{s:o?, s:o?, s:o, s:o?}", "teardown", receipt_teardown(evidence, r->callbacks), "usage", receipt_usage(r), "denials",
+                             json_u64(r->denials.total), "host_user", receipt_user(r));
+        if (!released || !ended)
+                return -ENOMEM;
+        end.released = released;
+        end.ended = ended;
+        e = store_begin(s, true, &t, reterr);
+        if (e == 0)
+                count_it(s, r); /* in the turn in which its row goes: whoever counts sees both, or neither */
+        if (e == 0 && r->outcome == OUTCOME_CANCELLED) {
+                fields = json_pack("{s:s, s:o}", "reason", r->reason, "signal", r->status > 0 ? json_integer(r->status) : json_null());
+                e = fields ? engine_event(t, r->id, "region.cancelled", fields, NULL) : -ENOMEM;
+        }
+        /* A bound that was passed is an event of its own (I-33). */
+        if (e == 0 && evidence->usec > evidence->bound_usec) {
+                _cleanup_json_ json_t *late = json_pack("{s:o, s:o, s:o}", "bound_usec", json_u64(evidence->bound_usec), "usec", json_u64(evidence->usec),
+                                                        "store_wait_usec", json_u64(evidence->store_wait_usec));
+
+                e = late ? engine_event(t, r->id, "region.bound_passed", late, NULL) : -ENOMEM;
+        }
+        if (e == 0 && r->denials.total > 0) {
+                _cleanup_json_ json_t *denied = json_pack("{s:o?}", "denials", denials_to_json(&r->denials, EVENT_DENIALS_BYTES));
+
+                e = denied ? engine_event(t, r->id, "region.denied", denied, NULL) : -ENOMEM;
+        }
+        if (e == 0 && dispatch)
+                e = dispatch_reads_end(dispatch, t);
+        if (e == 0)
+                e = engine_region_discards(t, r->id, discards);
+        if (e == 0 && dispatch)
+                e = dispatch_memory_end(dispatch, t, end.keep && !*discards, end.keep && *discards ? discards : end.why ?: outcome_name(r->outcome));
+        if (e == 0)
+                e = engine_region_end(t, &end, &r->seq_released, &r->seq_ended, reterr);
+        if (e == 0)
+                e = commit(TAKE_PTR(t), dispatch && dispatch_holds_memory(dispatch) ? NULL : ret_rest, reterr); /* others see it when they hear of the end */
+        if (e == 0 && !outcome_is_breach(r->outcome))
+                snprintf(r->discarded, sizeof(r->discarded), "%s", end.why ?: discards);
+        return store_code(e);
+}

@@ -1,0 +1,135 @@
+#include "invoke/run-ahead.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#define STACK (256 * 1024)
+
+enum { TOLD_WORKER = 1, TOLD_STORE = 2, TOLD_STOP = 4 };
+
+/* Any other record is left to the loop. */
+static bool take_born(Ahead *a) {
+        Spawned *s = &a->run->region.spawned;
+        int notify = -1;
+        StatusRecord r;
+
+        if (recv(s->status, &r, sizeof(r), MSG_PEEK | MSG_DONTWAIT) != sizeof(r) || r.kind != STATUS_BORN)
+                return false;
+        a->born = spawn_status(s, &r, &notify, &a->scratch) == 1;
+        if (a->born)
+                a->scratch = run_scratch(s, a->scratch);
+        return a->born && a->scratch >= 0;
+}
+
+/* Returns false when there is nothing more to do ahead. */
+static bool step(Ahead *a) {
+        unsigned told = atomic_load(&a->told);
+        bool await_born = told & TOLD_WORKER && !a->born;
+        struct pollfd p[] = {{.fd = a->wake, .events = POLLIN}, {.fd = await_born ? a->run->region.spawned.status : -1, .events = POLLIN}};
+        eventfd_t n;
+
+        if (told & TOLD_STOP)
+                return false;
+        if (a->born && told & TOLD_STORE) {
+                a->e = guard_attach(&a->run->region.guard, &a->order, store_dir(a->run->store), a->run->region.spawned.memory, a->scratch, &a->d);
+                a->sent = a->e == 0;
+                return false;
+        }
+        if (poll(p, ARRAY_SIZE(p), -1) < 0)
+                return errno == EINTR;
+        if (p[0].revents)
+                eventfd_read(a->wake, &n);
+        return !p[1].revents || take_born(a);
+}
+
+static void start_guard(Ahead *a) {
+        a->e_guard = guard_start(&a->run->region.guard, a->run->options->spawner, &a->d_guard);
+        eventfd_write(a->started, 1);
+}
+
+static void *ahead(void *arg) {
+        Ahead *a = arg;
+
+        start_guard(a);
+        while (a->e_guard == 0 && step(a))
+                ;
+        return NULL;
+}
+
+void ahead_begin(Ahead *a, Run *run) {
+        pthread_attr_t attr;
+
+        *a = (Ahead){.run = run, .wake = -1, .started = -1, .scratch = -1};
+        a->later = run->options->spawner;
+        if (run->region.grant->discipline == DISCIPLINE_NONE || a->later)
+                return;
+        a->wake = eventfd(0, EFD_CLOEXEC);
+        a->started = eventfd(0, EFD_CLOEXEC);
+        if (a->wake < 0 || a->started < 0) {
+                a->e_guard = -errno;
+                diag(&a->d_guard, a->e_guard, "eventfd: %s", strerror(errno));
+                closep(&a->started); /* nobody will write to it: who waits for the guard must not wait for that */
+                return;
+        }
+        if (pthread_attr_init(&attr) == 0) {
+                a->running = pthread_attr_setstacksize(&attr, STACK) == 0 && pthread_create(&a->thread, &attr, ahead, a) == 0;
+                pthread_attr_destroy(&attr);
+        }
+        if (!a->running) /* the guard all the same; the loop does the rest */
+                start_guard(a);
+}
+
+int ahead_guard(Ahead *a, Diag *reterr) {
+        eventfd_t n;
+
+        while (a->started >= 0 && eventfd_read(a->started, &n) < 0 && errno == EINTR)
+                ;
+        closep(&a->started);
+        if (a->e_guard != 0)
+                *reterr = a->d_guard;
+        return a->e_guard;
+}
+
+static void tell(Ahead *a, unsigned what) {
+        if (!a->running)
+                return;
+        atomic_fetch_or(&a->told, what);
+        eventfd_write(a->wake, 1);
+}
+
+void ahead_worker(Ahead *a) {
+        if (a->later && a->run->region.grant->discipline != DISCIPLINE_NONE)
+                a->e_guard = guard_start(&a->run->region.guard, a->run->options->spawner, &a->d_guard);
+        if (a->later)
+                return;
+        run_attach_order(a->run, &a->order);
+        tell(a, TOLD_WORKER);
+}
+
+void ahead_store(Ahead *a) {
+        tell(a, TOLD_STORE);
+}
+
+void ahead_end(Ahead *a) {
+        Diag d = {};
+        int e;
+
+        tell(a, TOLD_STOP);
+        if (a->running)
+                pthread_join(a->thread, NULL);
+        e = ahead_guard(a, &d);
+        closep(&a->wake);
+        if (e == 0 && (e = a->e) != 0)
+                d = a->d;
+        if (a->sent)
+                a->run->attach_deadline = clock_mono_usec() + RUN_ATTACH_USEC_MAX;
+        if (a->born)
+                run_born(a->run, a->scratch, a->sent || e != 0);
+        if (e != 0)
+                region_end(&a->run->region, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(e < 0 ? -e : EPIPE));
+}

@@ -1,0 +1,373 @@
+/* Runs: supervisor. Release callbacks (I-35): the skill author's code that gives back what a region held outside of itself. Each is an entry of
+ * the same skill and runs in a region of its own, with a budget, when nothing of the region runs any more and before its handles are
+ * unbound and its storage is overwritten (I-13). All of them share three quarters of the cancel bound; the rest is for overwriting. That one
+ * begins is recorded in the row of the region that it is for, in the transaction that allocates its own, so that none ever begins twice.
+ *
+ * The callbacks of a region that broke its budget run as well: the ticket is to be given back. Nothing that they propose is kept (I-98): the engine discards it
+ * with their end, and their answers, region.allocated and `callbacks` say so. */
+#include "invoke/run-internal.h"
+#include "request/secrets.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "manifest/skill.h"
+#include "policy/admit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static json_t *find_note(const json_t *list, const char *entry) {
+        for (size_t i = 0; i < json_array_size(list); i++)
+                if (json_text_is(json_object_get(json_array_get(list, i), "entry"), entry))
+                        return json_array_get(list, i);
+        return NULL;
+}
+
+/* A second try stands in the note of the first. */
+static int note(json_t *list, const char *entry, const char *region, const char *outcome, int exit_code, uint64_t usec) {
+        json_t *o = json_pack("{s:s, s:s?, s:s, s:o, s:o}", "entry", entry, "region", region, "outcome", outcome, "exit_code",
+                              exit_code < 0 ? json_null() : json_integer(exit_code), "usec", json_u64(usec));
+        json_t *first = find_note(list, entry);
+
+        if (o && first)
+                json_object_del(o, "entry");
+        return (first ? json_object_set_new(first, "retry", o) : json_array_append_new(list, o)) < 0 ? -ENOMEM : 0;
+}
+
+/* The callback's program did not run: there was no time for it, or its region could not be made (I-74). */
+static bool did_not_run(const json_t *list, const char *entry) {
+        const json_t *o = find_note(list, entry), *outcome = json_object_get(o, "outcome");
+
+        return o && !json_object_get(o, "retry") && !json_text_is(outcome, "interrupted") &&
+               (json_is_null(json_object_get(o, "region")) || json_text_is(outcome, outcome_name(OUTCOME_SETUP_FAILED)));
+}
+
+/* The time that is left until then, in equal parts for all that are still to come: one that hangs takes its own part (I-74). */
+static uint64_t part_of(uint64_t until, size_t n) {
+        uint64_t now = clock_mono_usec();
+
+        return until > now ? now + (until - now) / n : until;
+}
+
+/* The environment of the skill, and what the callback is for. */
+static char **make_env(const Owner *o) {
+        _cleanup_strv_ char **env = NULL;
+        char of[64], how[64];
+        int e = 0;
+
+        snprintf(of, sizeof(of), "LETHE_RELEASE=%s", o->region);
+        snprintf(how, sizeof(how), "LETHE_OUTCOME=%s", o->outcome);
+        for (size_t i = 0; e == 0 && o->grant->env && o->grant->env[i]; i++)
+                e = strv_add(&env, o->grant->env[i]);
+        if (e == 0)
+                e = strv_add(&env, of);
+        if (e == 0)
+                e = strv_add(&env, how);
+        return e == 0 ? TAKE_PTR(env) : NULL;
+}
+
+/* Nothing that a callback does may begin another region, or be refused for how many there are. */
+static Grant grant_of(const Owner *o, const ReleaseGrant *rel, char **env, uint64_t left) {
+        Grant g = *o->grant; /* a borrowed copy */
+
+        g.argv = rel->argv;
+        g.env = env;
+        g.budget = rel->budget;
+        for (size_t i = 0; i < BUDGET_FIELDS; i++) {
+                uint64_t *v = budget_at(&g.budget, &budget_fields[i]);
+
+                g.limit_by[i] = LIMIT_BY_ABOVE; /* a part of what the region itself had */
+                *v = MIN(*v, budget_get(&o->grant->budget, &budget_fields[i]));
+        }
+        g.budget.wall_usec = MIN(g.budget.wall_usec, left);
+        g.releases = NULL;
+        g.n_releases = 0;
+        g.resources = g.sub_skills = NULL;
+        g.sections = g.gates = g.slots = NULL;
+        g.max_regions = g.max_of_skill = 0;
+        return g;
+}
+
+static const RegionFeed feed = {.keep_max = 1}; /* nobody reads what it says but on standard error */
+
+/* The Run of a callback, DECLARED. It is to be freed whatever is returned: 0 or -errno. */
+static int make(const Owner *o, const ReleaseGrant *rel, Tree *tree, Run *run) {
+        uint64_t now = clock_mono_usec();
+        int e;
+
+        *run = run_new(tree, o->options, o->store, store_dir(o->store));
+        run->began_usec = now;
+        e = region_init(&run->region, &run->lent_grant);
+        if (e < 0)
+                return e;
+        run->lent_env = make_env(o);
+        if (!run->lent_env)
+                return -ENOMEM;
+        run->lent_grant = grant_of(o, rel, run->lent_env, o->until > now ? o->until - now : 1);
+        e = trace_below(&o->grant->trace, &run->lent_grant.trace);
+        if (e < 0)
+                return e;
+        memcpy(run->region.parent, o->region, REGION_ID_MAX);
+        run->region.callback = rel->entry;
+        run->region.owner_failed = o->failed;
+        run->region.callback_again = o->again;
+        run->region.vault_parent = o->vault;
+        run->feed = &feed;
+        return 0;
+}
+
+static int note_of(const Run *run, json_t *list) {
+        const Region *r = &run->region;
+        int e = note(list, r->callback, r->recorded_start ? r->id : NULL, outcome_name(r->outcome), r->outcome == OUTCOME_EXITED ? r->status : -1,
+                     clock_mono_usec() - run->began_usec);
+
+        if (e == 0 && r->discards) {
+                json_t *o = find_note(list, r->callback), *second = json_object_get(o, "retry");
+
+                e = json_object_set_new(second ?: o, "discarded", json_true()) < 0 ? -ENOMEM : 0;
+        }
+        return e;
+}
+
+static uint64_t bound_of(const Region *r) {
+        return r->ended_usec + admit_callbacks_usec(r->grant);
+}
+
+/* The second tries have as long again, when the region's storage is given back. */
+static uint64_t bound_again(const Run *run) {
+        return run->step_since + admit_callbacks_usec(run->region.grant);
+}
+
+/* All that are above and have ended want to be done within their bounds, too. */
+static Owner owner_of(const Run *run) {
+        const Region *r = &run->region;
+        Owner o = {.options = run->options, .store = run->store, .region = r->id, .outcome = outcome_name(r->outcome), .grant = r->grant,
+                   .failed = !outcome_is_breach(r->outcome) && !outcome_is_kept(r->outcome, r->status, r->grant->commit),
+                   .vault = r->vault, .until = bound_of(r)};
+
+        if (run->step == RUN_RETRY) {
+                o.again = true;
+                o.vault = NULL; /* its sections are overwritten */
+                o.until = bound_again(run);
+        }
+        for (const Run *above = run->parent; above; above = above->parent)
+                if (above->region.outcome != OUTCOME_NONE)
+                        o.until = MIN(o.until, bound_of(&above->region));
+        return o;
+}
+
+void run_release_find(Run *run) {
+        Region *r = &run->region;
+
+        /* Nothing of the skill ran: it can hold nothing. */
+        if (r->grant->n_releases == 0 || r->go_usec == 0 || r->outcome == OUTCOME_SETUP_FAILED)
+                return;
+        r->callbacks = json_array();
+        run->n_to_call = r->callbacks ? r->grant->n_releases : 0;
+        if (!r->callbacks)
+                log_error("release callbacks of region %s: %s", r->id, strerror(ENOMEM));
+}
+
+static int begin(Run *owner, const Owner *o, const ReleaseGrant *rel) {
+        Run *run = calloc(1, sizeof(*run));
+        int e;
+
+        if (!run)
+                return -ENOMEM;
+        e = make(o, rel, owner->tree, run);
+        run->parent = owner;
+        if (e == 0) {
+                run_begin(run);
+                run->feed = NULL;
+                if (run->region.recorded_start) {
+                        owner->callback = run;
+                        run_watch(run);
+                        return 0;
+                }
+                run_drop(run);
+                owner->store_failed |= run->store_failed;
+                e = note_of(run, owner->region.callbacks);
+        }
+        run_tell(run);
+        run_deinit(run);
+        free(run);
+        return e;
+}
+
+bool run_release_next(Run *run) {
+        Region *r = &run->region;
+
+        while (run->n_to_call > 0 && !run->callback) {
+                const ReleaseGrant *rel = &r->grant->releases[run->n_to_call - 1];
+                Owner o = owner_of(run);
+                int e;
+
+                o.until = part_of(o.until, run->n_to_call--);
+                if (o.again && !did_not_run(r->callbacks, rel->entry))
+                        continue;
+                if (run->store_failed || clock_mono_usec() >= o.until)
+                        e = note(r->callbacks, rel->entry, NULL, "not_run", -1, 0);
+                else
+                        e = begin(run, &o, rel);
+                if (e < 0) {
+                        log_error("release callbacks of region %s: %s", r->id, strerror(-e));
+                        run->n_to_call = 0;
+                }
+        }
+        return run->callback != NULL;
+}
+
+bool run_release_again(Run *run) {
+        const Region *r = &run->region;
+
+        for (size_t i = 0; i < r->grant->n_releases && !run->store_failed; i++)
+                if (did_not_run(r->callbacks, r->grant->releases[i].entry)) {
+                        run->n_to_call = r->grant->n_releases;
+                        return true;
+                }
+        return false;
+}
+
+void run_release_over(Run *run) {
+        Run *owner = run->parent;
+
+        owner->callback = NULL;
+        owner->store_failed |= run->store_failed;
+        region_budget_charge(&owner->region.budget, run->region.budget.cpu_usec);
+        if (owner->parent)
+                owner->parent->region.io.output_used += run->region.io.output_used;
+        if (note_of(run, owner->region.callbacks) < 0 || region_io_hand_on(&owner->region.io, &run->region.io) < 0)
+                log_error("release callbacks of region %s: %s", owner->region.id, strerror(ENOMEM));
+        run_leave_tree(run);
+}
+
+void run_release_hurry(Run *run, const Run *above) {
+        Budget *b = &run->lent_grant.budget;
+        uint64_t until = part_of(bound_of(&above->region), run->parent->n_to_call + 1), now = clock_mono_usec();
+
+        b->wall_usec = MIN(b->wall_usec, until > now ? until - now : 1);
+        if (run->region.budget.wall_deadline != LOOP_NEVER)
+                run->region.budget.wall_deadline = MIN(run->region.budget.wall_deadline, MAX(until, now));
+}
+
+static const char *begun_in(const RegionRow *row, const char *entry) {
+        const json_t *list = json_object_get(row->detail, "callbacks");
+
+        for (size_t i = 0; i < json_array_size(list); i++)
+                if (json_text_is(json_object_get(json_array_get(list, i), "entry"), entry))
+                        return json_text(json_object_get(json_array_get(list, i), "region"));
+        return NULL;
+}
+
+/* The grant of the skill that ran: of its copy, whatever became of its folder. */
+static int grant_again(Store *store, const Policy *policy, const RegionRow *row, Grant *ret) {
+        const char *folder = json_text(json_object_get(row->detail, "folder"));
+        const char *digest = json_text(json_object_get(json_object_get(row->detail, "skill"), "digest"));
+        const RunRequest request = {.entry = (char *)json_text(json_array_get(json_object_get(row->detail, "release"), 0))};
+        _cleanup_policy_ Policy *own = NULL;
+        _cleanup_skill_ Skill *skill = NULL;
+        _cleanup_grant_ Grant had = {};
+        Diag d = {};
+        const SkillSource from = {.dir = folder, .store_dir = store_dir(store), .digest = digest, .gone = true};
+        int e = folder && digest ? skill_load_from(&from, &skill, &d) : -ENOENT;
+
+        if (e == 0 && !policy) {
+                e = policy_load(NULL, &own, &d);
+                policy = own;
+        }
+        if (e == 0)
+                e = policy_grant(skill, &request, policy, ret, &d);
+        /* Never more than the region had: its command line, or the one above it, may have taken some of it. */
+        if (e == 0)
+                e = grant_recorded(json_object_get(row->detail, "grant"), &had);
+        if (e == 0)
+                e = grant_within(ret, &had, &had.budget, NULL, &d);
+        if (e == 0 && !ret->cancel_declared)
+                ret->cancel_bound_usec = had.cancel_bound_usec; /* as it was computed */
+        if (e == 0)
+                e = secrets_settle(ret, &(SecretsOf){.store = store, .policy = policy}, &d);
+        if (e != 0) {
+                grant_deinit(ret); /* it may be cut half: none of them is to run with that */
+                *ret = (Grant){};
+                log_warning("region %s: its release callbacks cannot be run: %s", row->region, *d.text ? d.text : strerror(e < 0 ? -e : EINVAL));
+        }
+        return e == -ENOMEM ? e : e != 0;
+}
+
+/* Nobody else is there to be served meanwhile. What it still has to say when its time is up is lost. */
+static int call_alone(const Owner *o, const ReleaseGrant *rel, json_t *list, bool *ret_failed) {
+        Tree tree = {.signals = -1};
+        Run run;
+        int e;
+
+        if (*ret_failed || clock_mono_usec() >= o->until)
+                return note(list, rel->entry, NULL, "not_run", -1, 0);
+        e = make(o, rel, &tree, &run);
+        if (e == 0) {
+                run_begin(&run);
+                if (run.region.recorded_start) {
+                        run_watch(&run);
+                        run_until_over(&tree);
+                } else
+                        run_drop(&run);
+                *ret_failed = run.store_failed;
+                e = note_of(&run, list);
+                region_io_flush(&run.region.io, -1, o->until);
+                run_tell(&run);
+        }
+        run_deinit(&run);
+        return e;
+}
+
+static const ReleaseGrant *find_release(const Grant *g, const char *name) {
+        for (size_t i = 0; name && i < g->n_releases; i++)
+                if (strcmp(g->releases[i].entry, name) == 0)
+                        return &g->releases[i];
+        return NULL;
+}
+
+int run_release_left(Store *store, const Policy *policy, Spawner *spawner, const RegionRow *row, json_t **ret) {
+        const json_t *names = json_object_get(row->detail, "release");
+        const RunOptions options = {.quiet = true, .spawner = spawner};
+        _cleanup_json_ json_t *list = NULL;
+        _cleanup_grant_ Grant grant = {};
+        Owner o = {.options = &options, .store = store, .region = row->region, .outcome = outcome_name(OUTCOME_CANCELLED), .grant = &grant};
+        bool failed = false;
+        uint64_t until;
+        int e;
+
+        if (json_array_size(names) == 0)
+                return 0;
+        list = json_array();
+        if (!list)
+                return -ENOMEM;
+        signal(SIGPIPE, SIG_IGN);
+        e = grant_again(store, policy, row, &grant);
+        until = clock_mono_usec() + admit_callbacks_usec(&grant);
+        o.failed = json_text_is(json_object_get(row->detail, "commit"), "success");
+        for (size_t i = json_array_size(names); e >= 0 && i > 0; i--) {
+                const char *name = json_text(json_array_get(names, i - 1)), *begun = name ? begun_in(row, name) : NULL;
+                const ReleaseGrant *rel = find_release(&grant, name);
+
+                o.until = part_of(until, i);
+                if (begun)
+                        e = note(list, name, begun, "interrupted", -1, 0);
+                else if (rel)
+                        e = call_alone(&o, rel, list, &failed);
+                else
+                        e = note(list, name ?: "", NULL, "not_run", -1, 0);
+        }
+        until = clock_mono_usec() + admit_callbacks_usec(&grant);
+        o.again = true;
+        for (size_t i = grant.n_releases; e >= 0 && i > 0; i--) {
+                o.until = part_of(until, i);
+                if (did_not_run(list, grant.releases[i - 1].entry))
+                        e = call_alone(&o, &grant.releases[i - 1], list, &failed);
+        }
+        if (e < 0)
+                return e;
+        *ret = TAKE_PTR(list);
+        return failed ? -EIO : 0;
+}

@@ -1,0 +1,362 @@
+/* Runs: supervisor. The regions that a region starts with skill.run. Each has its own grant, cut out of what is left of the budget above
+ * it, and all that any region has: an id, events, a sandbox, a scratch, an end with evidence. It ends before the one that started it. */
+#include "invoke/run-internal.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "request/rate.h"
+#include "invoke/receipt.h"
+#include "request/refusal.h"
+#include "request/registry.h"
+#include "request/secrets.h"
+#include "scrub/teardown.h"
+
+#include <errno.h>
+#include <string.h>
+
+static unsigned depth_of(const Run *run) {
+        unsigned n = 0;
+
+        for (; run; run = run->parent)
+                n++;
+        return n;
+}
+
+static bool is_below(const Run *run, const Run *above) {
+        while (run && run != above)
+                run = run->parent;
+        return run == above;
+}
+
+/* What the host is called and where it keeps things is the operator's, not the region's. */
+static int told(const Run *parent, const DispatchStart *s, int code, const char *reason, Diag *reterr) {
+        if (!parent->options->quiet)
+                log_warning("sub-skill %s: %s", s->skill, reason);
+        return diag(reterr, code, "skill %s cannot be run: the operator was told why", s->skill);
+}
+
+static int load_skill(Run *parent, const DispatchStart *s, Skill **ret, Diag *reterr) {
+        const RegistryUse use = {.store_dir = store_dir(parent->store)};
+        _cleanup_skill_row_ SkillRow row = {0};
+        _cleanup_txn_ Txn *t = NULL;
+        Diag d = {};
+        int e = store_begin(parent->store, false, &t, &d);
+
+        if (e == 0) {
+                e = engine_skill_get(t, s->skill, &row);
+                store_abort(TAKE_PTR(t));
+                if (e == -ENOENT)
+                        return diag(reterr, DISPATCH_START_E_SKILL, "skill %s is not registered", s->skill);
+                if (e == 0)
+                        e = registry_load_row(&row, &use, ret, &d);
+                return e > 0 ? told(parent, s, DISPATCH_START_E_SKILL, d.text, reterr) : e;
+        }
+        return diag(reterr, e > 0 ? DISPATCH_START_E_STORE : e, "%s", d.text);
+}
+
+static void note_refusal(const Run *parent, const Grant *g, const Diag *why) {
+        Diag d = {};
+
+        if (refusal_record(parent->store, NULL, g, why->text, &d) != 0)
+                log_warning("the refusal of sub-skill %s is not recorded: %s", g->skill_name, d.text);
+}
+
+/* With all that lives below the regions above, of which each ends before the one that started it. */
+static int fits_above(const Run *parent, const Grant *g, const WipeRate *rate, Diag *reterr) {
+        const Tree *tree = parent->tree;
+        int e = 0;
+
+        for (const Run *above = parent; e == 0 && above; above = above->parent) {
+                uint64_t beyond = admit_beyond(rate, g, parent->region.grant);
+
+                for (size_t i = 0; i < tree->n_runs; i++) {
+                        const Run *run = tree->runs[i];
+
+                        if (run != above && run->step != RUN_OVER && is_below(run, above))
+                                beyond += admit_beyond(rate, run->region.grant, run->parent->region.grant);
+                }
+                e = admit_together(above->region.grant, beyond, reterr);
+        }
+        return e;
+}
+
+static int within_parent(Run *parent, const DispatchStart *s, Grant *g, Diag *reterr) {
+        Region *p = &parent->region;
+        WipeRate rate;
+        Diag d = {};
+        Budget left = region_budget_left(&p->budget, clock_mono_usec());
+        int e;
+
+        left.output_bytes = p->io.output_max == BUDGET_NONE              ? BUDGET_NONE
+                            : p->io.output_max > p->io.output_used ? p->io.output_max - p->io.output_used
+                                                                   : 0;
+        e = grant_within(g, p->grant, &left, parent->options->policy, &d);
+        if (e == 0) {
+                rate_get(store_dir(parent->store), false, &rate);
+                e = admit(g, &rate, p->grant->cancel_bound_usec, &d);
+                e = e ?: fits_above(parent, g, &rate, &d);
+        }
+        if (e == GRANT_E_BOUNDS) {
+                const Grant named = {.skill_name = g->skill_name, .skill_digest = g->skill_digest};
+
+                note_refusal(parent, &named, &d);
+                return told(parent, s, DISPATCH_START_E_REFUSED, d.text, reterr);
+        }
+        if (e == 0) {
+                e = secrets_settle(g, &(SecretsOf){parent->store, parent->store_path, parent->options->policy}, &d);
+                if (e > 0)
+                        return told(parent, s, DISPATCH_START_E_REFUSED, d.text, reterr);
+        }
+        if (e == GRANT_E_GATE)
+                return told(parent, s, DISPATCH_START_E_REFUSED, d.text, reterr);
+        return e > 0 ? diag(reterr, DISPATCH_START_E_BUDGET, "%s", d.text) : e;
+}
+
+static int make_grant(Run *parent, const DispatchStart *s, Grant *ret, Diag *reterr) {
+        RunRequest request = {.args = (char **)s->args, .entry = (char *)s->entry, .tier = parent->region.grant->tier,
+                              .client = parent->region.grant->client};
+        _cleanup_skill_ Skill *skill = NULL;
+        Diag d = {};
+        int e = load_skill(parent, s, &skill, reterr);
+
+        if (e != 0)
+                return e;
+        e = trace_below(&parent->region.grant->trace, &request.trace);
+        if (e < 0)
+                return e;
+        e = policy_grant(skill, &request, parent->options->policy, ret, &d);
+        if (e == GRANT_E_BOUNDS)
+                note_refusal(parent, &(Grant){.skill_name = skill->md.name, .skill_digest = skill->bundle.digest}, &d);
+        if (e == GRANT_E_USAGE || e == GRANT_E_NOT_FOUND || e == GRANT_E_NOT_EXECUTABLE)
+                return told(parent, s, DISPATCH_START_E_SKILL, d.text, reterr);
+        if (e != 0)
+                return e > 0 ? told(parent, s, DISPATCH_START_E_REFUSED, d.text, reterr) : e;
+        return within_parent(parent, s, ret, reterr);
+}
+
+static int check_counts(const Run *parent, Diag *reterr) {
+        const Tree *tree = parent->tree;
+        size_t alive = 0;
+
+        if (depth_of(parent) >= SUBSKILL_DEPTH_MAX)
+                return diag(reterr, DISPATCH_START_E_TOO_MANY, "sub-skills stand at most %d deep", SUBSKILL_DEPTH_MAX);
+        for (size_t i = 1; i < tree->n_runs; i++)
+                alive += !tree->runs[i]->region.callback;
+        if (alive >= SUBSKILL_ALIVE_MAX)
+                return diag(reterr, DISPATCH_START_E_TOO_MANY, "at most %d sub-skills of one invocation run at once", SUBSKILL_ALIVE_MAX);
+        if (tree->n_calls >= SUBSKILL_CALLS_MAX)
+                return diag(reterr, DISPATCH_START_E_TOO_MANY, "at most %d sub-skills are asked for by one invocation", SUBSKILL_CALLS_MAX);
+        return 0;
+}
+
+static void give_place(Run *run) {
+        if (run->placed)
+                run->options->place(run->options->userdata, false);
+        run->placed = false;
+}
+
+static void child_free(Run *run) {
+        if (!run)
+                return;
+        give_place(run);
+        region_budget_give_back(&run->region.budget);
+        run_deinit(run);
+        free(run);
+}
+
+void run_leave_tree(Run *run) {
+        Tree *tree = run->tree;
+        size_t n = 0;
+
+        loop_drop(&tree->loop, run);
+        for (size_t i = 0; i < tree->n_runs; i++)
+                if (tree->runs[i] != run)
+                        tree->runs[n++] = tree->runs[i];
+        tree->n_runs = n;
+        run_tell(run);
+        child_free(run);
+}
+
+/* How it ended, without the words that are for the operator. */
+static json_t *answer_of(const Run *run) {
+        const Region *r = &run->region;
+        json_t *o = receipt_ending(r);
+        _cleanup_buf_ Buf text = {};
+        int e = buf_add_plain(&text, r->io.out.kept, r->io.out.n_kept);
+
+        json_object_del(o, "reason");
+        if (!o || e < 0 || json_object_set_new(o, "region", json_string(r->id)) < 0 ||
+            json_object_set_new(o, "output", json_stringn(text.n ? text.data : "", text.n)) < 0 ||
+            json_object_set_new(o, "output_cut", json_boolean(r->io.out.cut)) < 0 ||
+            (*r->discarded && json_object_set_new(o, "discarded", json_string(r->discarded)) < 0) ||
+            (run_memory_ended(run) && json_object_set(o, "memory", (json_t *)run_memory_ended(run)) < 0) ||
+            (dispatch_result(run->dispatch) && json_object_set(o, "result", (json_t *)dispatch_result(run->dispatch)) < 0)) {
+                json_decref(o);
+                o = NULL;
+        }
+        if (text.data)
+                explicit_bzero(text.data, text.n);
+        return o;
+}
+
+/* The one that asked hears of it, if it still listens. */
+static void answer(Run *run) {
+        Run *parent = run->parent;
+        _cleanup_json_ json_t *o = NULL;
+        _cleanup_buf_ Buf line = {};
+
+        if (!run->call || parent->region.state != REGION_RUNNING)
+                return;
+        o = answer_of(run);
+        if (!o || dispatch_answer_started(run->call, o, &line) < 0 || conn_answer(&parent->region.pipe, line.data, line.n) < 0)
+                region_end(&parent->region, OUTCOME_CANCELLED, 0, "the answer to skill.run cannot be given: %s", strerror(ENOMEM));
+        if (line.data)
+                explicit_bzero(line.data, line.n);
+}
+
+void run_sub_over(Run *run) {
+        Region *r = &run->region, *above = &run->parent->region;
+        Run *first = run->tree->runs[0];
+
+        run_watch_rest(run);
+        give_place(run);
+        region_budget_give_back(&r->budget);
+        above->io.output_used += r->io.output_used;
+        if (above->io.output_used > above->io.output_max)
+                region_end_breach(above, &(Breach){.outcome = OUTCOME_OUTPUT_EXCEEDED, .resource = "output", .limit = above->io.output_max, .used = above->io.output_used});
+        if (r->state == REGION_RECORDED || (r->left > 0 && !run->store_failed)) { /* of one that is left behind region.left is recorded (I-63) */
+                answer(run);
+                return;
+        }
+        /* No end can be promised any more to what it is part of. */
+        first->store_failed = true;
+        region_end(&first->region, OUTCOME_CANCELLED, 0, "region %s below it could not be recorded", r->id);
+}
+
+static int run_sub_judged(void *userdata, const DispatchStart *s, Diag *reterr) {
+        const RegionFeed feed = {.input = s->input, .n_input = s->n_input, .keep_max = SUBSKILL_OUTPUT_MAX};
+        Run *parent = userdata, *run = NULL;
+        int e;
+
+        /* What it asked for with its last breath is judged when all below it was taken down already: nothing may begin there any more. */
+        if (parent->region.state != REGION_RUNNING)
+                return diag(reterr, DISPATCH_START_E_REFUSED, "the region has ended");
+        e = check_counts(parent, reterr);
+        if (e != 0)
+                return e;
+        parent->tree->n_calls++; /* each costs us a look at the skill's files, and the operator a line where it is refused */
+        run = calloc(1, sizeof(*run));
+        if (!run)
+                return -ENOMEM;
+        *run = run_new(parent->tree, parent->options, parent->store, parent->store_path);
+        run->parent = parent;
+        run->feed = &feed;
+        e = make_grant(parent, s, &run->own_grant, reterr);
+        if (e != 0) {
+                grant_deinit(&run->own_grant);
+                free(run);
+                return e;
+        }
+        run->placed = run->options->place && run->options->place(run->options->userdata, true);
+        e = region_init(&run->region, &run->own_grant);
+        if (e == 0 && run->options->place && !run->placed)
+                e = diag(reterr, DISPATCH_START_E_TOO_MANY, "as many regions of this user run as may: what is left free of the daemon's places is for others");
+        memcpy(run->region.parent, parent->region.id, REGION_ID_MAX);
+        run->region.vault_parent = parent->region.vault;
+        if (e == 0 && (e = region_budget_lend(&parent->region.budget, &run->region.budget)) < 0)
+                e = diag(reterr, DISPATCH_START_E_BUDGET, "the budget of this region is in use: %s", strerror(-e));
+        if (e != 0) {
+                child_free(run);
+                return e;
+        }
+        run_begin(run);
+        run->feed = NULL;
+        if (!run->region.recorded_start) {
+                run_drop(run);
+                e = run->store_failed ? diag(reterr, DISPATCH_START_E_STORE, "%s", run->region.reason)
+                                      : told(parent, s, run->too_many ? DISPATCH_START_E_TOO_MANY : DISPATCH_START_E_REFUSED, run->region.reason, reterr);
+                child_free(run);
+                return e;
+        }
+        run->call = json_incref((json_t *)s->id);
+        run_watch(run);
+        return 0;
+}
+
+int run_start_sub(void *userdata, const DispatchStart *s, Diag *reterr) {
+        const RunOptions *o = ((Run *)userdata)->options;
+        int e;
+
+        if (o->judging)
+                o->judging(o->userdata, true);
+        e = run_sub_judged(userdata, s, reterr);
+        if (o->judging)
+                o->judging(o->userdata, false);
+        return e;
+}
+
+void run_hide_keys(Run *run) {
+        Relay *out = &run->region.io.out;
+        Diag d = {};
+
+        if (out->n_kept == 0 || region_keys_in_text(out->kept, out->n_kept) == 0)
+                return;
+        if (dispatch_output_refused(run->dispatch, out->n_kept, &d) != 0) {
+                run->store_failed = true;
+                log_error("%s", d.text);
+        }
+        explicit_bzero(out->kept, out->n_kept);
+        out->n_kept = 0;
+        out->cut = true;
+}
+
+bool run_has_below(const Run *run) {
+        const Tree *tree = run->tree;
+
+        for (size_t i = 0; i < tree->n_runs; i++)
+                if (tree->runs[i] != run && tree->runs[i]->step != RUN_OVER && is_below(tree->runs[i], run))
+                        return true;
+        return false;
+}
+
+void run_end_below(Run *run) {
+        Tree *tree = run->tree;
+
+        for (size_t i = 0; i < tree->n_runs; i++) {
+                Run *below = tree->runs[i];
+
+                if (below == run || !is_below(below, run) || below->step == RUN_OVER)
+                        continue;
+                if (below->region.callback)
+                        run_release_hurry(below, run);
+                else
+                        region_end(&below->region, OUTCOME_CANCELLED, 0, "region %s, which it stands below, ended", run->region.id);
+        }
+        for (size_t i = 0; i < tree->n_runs; i++)
+                if (tree->runs[i]->region.state == REGION_ENDED && tree->runs[i]->step == RUN_NONE && is_below(tree->runs[i], run))
+                        teardown_kill(&tree->runs[i]->region);
+}
+
+static bool is_done(const Run *run) {
+        const Relay *err = &run->region.io.err;
+
+        for (size_t i = 0; i < run->tree->n_runs; i++)
+                if (run->tree->runs[i]->parent == run)
+                        return false;
+        return run->step == RUN_OVER && (err->at == err->n || err->to < 0);
+}
+
+void run_free_done(Tree *tree) {
+        for (size_t i = tree->n_runs; i-- > 1;)
+                if (is_done(tree->runs[i]))
+                        run_leave_tree(tree->runs[i]);
+}
+
+void run_free_subs(Tree *tree) {
+        while (tree->n_runs > 1) {
+                Run *run = tree->runs[tree->n_runs - 1];
+
+                region_io_flush(&run->region.io, tree->signals, UINT64_MAX);
+                run_leave_tree(run);
+        }
+}

@@ -1,0 +1,495 @@
+/* Runs: supervisor. */
+#include "prefork/pool.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "prefork/pool-notes.h"
+#include "prefork/pool-wishes.h"
+#include "request/registry.h"
+#include "invoke/run-prepare.h"
+#include "schema/launch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#define KINDS_MAX 64
+#define FOREIGN_KINDS_MAX 4       /* of one user other than the daemon's own */
+#define FOREIGN_KEEP_USEC 30000000 /* for how long a kind of theirs stays before another one of the same user takes its place */
+#define STACK (256 * 1024)
+#define WORKER_BYTES (2ULL << 20) /* what one that waits takes at most, with its guard; its sections come on top */
+#define INTERPRETER_BYTES (48ULL << 20) /* and an interpreter in it, unless it has its pages in common with a warm one */
+#define AGAIN_USEC 5000000        /* after one that could not be prepared */
+#define LOOK_USEC 1000000
+#define QUIET_USEC 5000           /* when no invocation began or ended for so long, nobody is in the way of what is prepared */
+
+typedef struct Kind {
+        Grant grant;        /* of grant_copy_untold() */
+        uid_t client;       /* whose it is; 0: the daemon's own user's or root's */
+        bool registered;    /* by that name and digest, when it came first */
+        uint64_t want, used_usec, not_before, bytes; /* bytes: what the last one took */
+        Run *waiting[POLICY_POOL_MOST]; /* owned; the oldest first */
+        uint64_t since[POLICY_POOL_MOST];
+        size_t n;
+} Kind;
+
+struct Pool {
+        Store *store;       /* borrowed */
+        RunOptions options; /* of those that nobody asked for yet */
+        PoolNotes notes;
+        pthread_t thread;
+        bool running;
+        _Atomic uint64_t moved_usec; /* when an invocation, of whatever skill, began or ended */
+        pthread_mutex_t lock; /* of what follows */
+        pthread_cond_t wake;
+        bool stop;
+        uint64_t looked_usec; /* when it was last asked what is registered */
+        bool looks;         /* the thread looks by itself soon */
+        unsigned turn;      /* of the policy */
+        bool preparing, ending; /* the thread does, without the lock */
+        unsigned preparing_turn;
+        PoolWishes wishes;
+        Kind *kinds[KINDS_MAX];
+        size_t n_kinds;
+        Run **over;         /* that are to be given up, by the thread */
+        size_t n_over, room;
+        uint64_t held_bytes;
+};
+
+static uint64_t bytes_of(const Run *run) {
+        bool own = run->region.spawned.ahead && !run->region.spawned.warm;
+
+        return WORKER_BYTES + (own ? INTERPRETER_BYTES : 0) + run->region.budget.reserved;
+}
+
+/* With the lock held. Out of memory it is given up here and now. */
+static void give_up(Pool *p, Run *run) {
+        if (p->n_over == p->room) {
+                size_t room = p->room ? 2 * p->room : 16;
+                Run **more = reallocarray(p->over, room, sizeof(*more));
+
+                if (!more) {
+                        run_prepare_drop(run);
+                        return;
+                }
+                p->over = more;
+                p->room = room;
+        }
+        p->over[p->n_over++] = run;
+}
+
+/* With the lock held: takes the i-th that waits out of its kind. */
+static Run *pick(Pool *p, Kind *k, size_t i) {
+        Run *run = k->waiting[i];
+
+        k->n--;
+        memmove(&k->waiting[i], &k->waiting[i + 1], (k->n - i) * sizeof(k->waiting[0]));
+        memmove(&k->since[i], &k->since[i + 1], (k->n - i) * sizeof(k->since[0]));
+        p->held_bytes -= bytes_of(run);
+        return run;
+}
+
+static void drop_kind(Pool *p, size_t i) {
+        Kind *k = p->kinds[i];
+
+        while (k->n > 0)
+                give_up(p, pick(p, k, 0));
+        grant_deinit(&k->grant);
+        free(k);
+        p->kinds[i] = p->kinds[--p->n_kinds];
+}
+
+/* Multipass watches every call of its region through the one thread that serves it. */
+static bool may_wait(const Grant *g) {
+        return g->discipline != DISCIPLINE_MULTIPASS && g->tier != TIER_LANDLOCK && g->n_releases == 0;
+}
+
+/* The place of the kind that goes for one of this client: one of its own that nobody wanted for long, where it has as many as it may, or all places are
+ * taken; of the daemon's own user any. KINDS_MAX: none may go. */
+static size_t to_replace(const Pool *p, uid_t client) {
+        uint64_t now = clock_mono_usec();
+        size_t oldest = KINDS_MAX;
+
+        for (size_t i = 0; i < p->n_kinds; i++) {
+                const Kind *k = p->kinds[i];
+
+                if (client ? k->client != client || k->used_usec + FOREIGN_KEEP_USEC > now : false)
+                        continue;
+                if (oldest == KINDS_MAX || (!client && k->client && !p->kinds[oldest]->client) ||
+                    (!(!client && !k->client && p->kinds[oldest]->client) && k->used_usec < p->kinds[oldest]->used_usec))
+                        oldest = i;
+        }
+        return oldest;
+}
+
+/* True when there is a place for one more of this client. */
+static bool make_place(Pool *p, uid_t client) {
+        size_t n = 0, at;
+
+        for (size_t i = 0; i < p->n_kinds; i++)
+                n += p->kinds[i]->client == client;
+        if (p->n_kinds < KINDS_MAX && (!client || n < FOREIGN_KINDS_MAX))
+                return true;
+        at = to_replace(p, client);
+        if (at < KINDS_MAX)
+                drop_kind(p, at);
+        return at < KINDS_MAX;
+}
+
+/* Of other users all together at most half of the memory, and each as much as it leaves free of that. */
+static bool has_room(const Pool *p, const Kind *k, uint64_t bytes) {
+        uint64_t foreign = 0, own = 0, half = p->wishes.policy.memory_bytes / 2;
+
+        for (size_t i = 0; i < p->n_kinds; i++)
+                for (size_t j = 0; j < p->kinds[i]->n; j++) {
+                        uint64_t n = bytes_of(p->kinds[i]->waiting[j]);
+
+                        foreign += p->kinds[i]->client ? n : 0;
+                        own += p->kinds[i]->client == k->client ? n : 0;
+                }
+        return p->held_bytes + bytes <= p->wishes.policy.memory_bytes && (!k->client || (foreign + bytes <= half && own + bytes <= half - foreign));
+}
+
+static void add_kind(Pool *p, const Grant *g) {
+        uint64_t n = may_wait(g) ? pool_wishes_of(&p->wishes, g->skill_name) : 0;
+        Kind *k;
+
+        if (n == 0 || !make_place(p, g->client) || !(k = calloc(1, sizeof(*k))))
+                return;
+        if (grant_copy_untold(g, &k->grant) < 0) {
+                free(k);
+                return;
+        }
+        k->client = g->client;
+        k->registered = registry_has(p->store, g->skill_name, g->skill_digest, false);
+        k->want = MIN(n, (uint64_t)POLICY_POOL_MOST);
+        k->used_usec = clock_mono_usec();
+        p->kinds[p->n_kinds++] = k;
+}
+
+/* What it is started with has to fit behind a spec that is there already. */
+static bool fits(const Grant *g) {
+        char *const *const lists[] = {g->argv, g->env};
+        size_t n = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+                for (char *const *s = lists[i]; s && *s; s++)
+                        n += strlen(*s) + 8;
+        return n < LAUNCH_WORDS_MAX / 2; /* PATH is in it twice */
+}
+
+/* Fewer than half of those that are wanted: whoever comes next may find none. */
+static bool is_urgent(const Kind *k) {
+        return 2 * k->n < k->want;
+}
+
+static Run *pool_take(void *userdata, const Grant *g, unsigned turn) {
+        Pool *p = userdata;
+        Kind *k = NULL;
+        Run *run = NULL;
+
+        atomic_store(&p->moved_usec, clock_mono_usec());
+        if (!fits(g))
+                return NULL;
+        pthread_mutex_lock(&p->lock);
+        if (turn != p->turn) { /* what it grants may be revoked */
+                pthread_mutex_unlock(&p->lock);
+                return NULL;
+        }
+        for (size_t i = 0; i < p->n_kinds && !k; i++)
+                if (p->kinds[i]->client == g->client && grant_same(&p->kinds[i]->grant, g))
+                        k = p->kinds[i];
+        if (k)
+                k->used_usec = clock_mono_usec();
+        else
+                add_kind(p, g);
+        while (k && k->n > 0 && !run && run_prepared_fits(k->waiting[0], g)) {
+                run = pick(p, k, 0);
+                /* One of which something ended, or that sees what was replaced since, is nobody's. */
+                if (!run_prepared_waits(run) || !run_prepared_is_true(run)) {
+                        give_up(p, run);
+                        run = NULL;
+                }
+        }
+        if (!p->looks || (k && is_urgent(k)))
+                pthread_cond_signal(&p->wake);
+        p->looks = true; /* not each invocation has to wake it up */
+        pthread_mutex_unlock(&p->lock);
+        return run;
+}
+
+static void pool_give_back(void *userdata, Run *run) {
+        Pool *p = userdata;
+
+        pthread_mutex_lock(&p->lock);
+        give_up(p, run);
+        pthread_cond_signal(&p->wake);
+        pthread_mutex_unlock(&p->lock);
+}
+
+/* With the lock held, which is let go meanwhile. Returns true when there was something to give up. */
+static bool end_over(Pool *p) {
+        Run **over = TAKE_PTR(p->over);
+        size_t n = p->n_over;
+
+        p->n_over = p->room = 0;
+        if (n == 0) {
+                free(over);
+                return false;
+        }
+        p->ending = true;
+        pthread_mutex_unlock(&p->lock);
+        for (size_t i = 0; i < n; i++)
+                run_prepare_drop(over[i]);
+        free(over);
+        pthread_mutex_lock(&p->lock);
+        p->ending = false;
+        return true;
+}
+
+static void end_idle(Pool *p) {
+        uint64_t now = clock_mono_usec(), before = now - MIN(p->wishes.policy.idle_usec, now);
+
+        for (size_t i = p->n_kinds; i-- > 0;) {
+                Kind *k = p->kinds[i];
+
+                while (k->n > 0 && k->since[0] < before)
+                        give_up(p, pick(p, k, 0));
+                if (k->used_usec < before)
+                        drop_kind(p, i);
+        }
+}
+
+/* With the lock held, which is let go meanwhile: the store may have to be waited for. Once a second, and not at each region. */
+static void end_unregistered(Pool *p) {
+        if (p->looked_usec + LOOK_USEC > clock_mono_usec())
+                return;
+        p->looked_usec = clock_mono_usec();
+        for (size_t i = 0; i < p->n_kinds; i++) {
+                Kind *k = p->kinds[i];
+                Grant name = {.skill_name = k->registered ? strdup(k->grant.skill_name) : NULL,
+                              .skill_digest = k->registered ? strdup(k->grant.skill_digest) : NULL};
+                bool is = true;
+
+                if (name.skill_name && name.skill_digest) {
+                        pthread_mutex_unlock(&p->lock);
+                        is = registry_has(p->store, name.skill_name, name.skill_digest, true);
+                        pthread_mutex_lock(&p->lock);
+                }
+                for (size_t j = p->n_kinds; !is && j-- > 0;)
+                        if (p->kinds[j]->registered && strcmp(p->kinds[j]->grant.skill_name, name.skill_name) == 0 &&
+                            strcmp(p->kinds[j]->grant.skill_digest, name.skill_digest) == 0)
+                                drop_kind(p, j);
+                free(name.skill_name);
+                free(name.skill_digest);
+        }
+}
+
+/* One that is short of regions, or when it is quiet one that does not have all. *ret_missing: there is one, and it can wait. */
+static Kind *next_kind(Pool *p, bool *ret_missing) {
+        uint64_t now = clock_mono_usec();
+        Kind *any = NULL, *urgent = NULL;
+
+        *ret_missing = false;
+        for (size_t i = 0; i < p->n_kinds; i++) {
+                Kind *k = p->kinds[i];
+
+                if (k->n >= k->want || k->not_before > now || !has_room(p, k, MAX(k->bytes, WORKER_BYTES)))
+                        continue;
+                if (is_urgent(k) && !k->client)
+                        return k;
+                urgent = urgent ?: is_urgent(k) ? k : NULL;
+                any = any ?: k;
+        }
+        if (urgent) /* of another user: behind those of our own */
+                return urgent;
+        if (any && atomic_load(&p->moved_usec) + QUIET_USEC <= now)
+                return any;
+        *ret_missing = any;
+        return NULL;
+}
+
+static int note(void *userdata, const char *region, const char *groups) {
+        return pool_notes_add(&((Pool *)userdata)->notes, region, groups);
+}
+
+/* With the lock held, which is let go meanwhile. */
+static void prepare_one(Pool *p, Kind *k) {
+        unsigned turn = p->turn;
+        uid_t client = k->client;
+        Grant own = {}, same = {};
+        bool copied = grant_copy_untold(&k->grant, &own) == 0 && grant_copy_untold(&k->grant, &same) == 0;
+        Run *run = NULL;
+        Diag d = {};
+
+        p->preparing = true;
+        p->preparing_turn = turn;
+        pthread_mutex_unlock(&p->lock);
+        if (copied)
+                run = run_prepare(&p->options, p->store, &own, note, p, &d);
+        else
+                grant_deinit(&own);
+        pthread_mutex_lock(&p->lock);
+        p->preparing = false;
+        k = NULL; /* it may have gone meanwhile */
+        for (size_t i = 0; i < p->n_kinds && copied && !k; i++)
+                if (p->kinds[i]->client == client && grant_same(&p->kinds[i]->grant, &same))
+                        k = p->kinds[i];
+        grant_deinit(&same);
+        if (k && run)
+                k->bytes = bytes_of(run);
+        if (!run) {
+                if (k)
+                        k->not_before = clock_mono_usec() + AGAIN_USEC;
+                log_warning("a region cannot be prepared: %s", *d.text ? d.text : strerror(ENOMEM));
+        } else if (!k || turn != p->turn || k->n >= k->want || !has_room(p, k, bytes_of(run))) {
+                if (k)
+                        k->not_before = clock_mono_usec() + AGAIN_USEC;
+                give_up(p, run);
+        } else {
+                k->waiting[k->n] = run;
+                k->since[k->n++] = clock_mono_usec();
+                p->held_bytes += bytes_of(run);
+        }
+}
+
+static struct timespec after(uint64_t usec) {
+        uint64_t at = clock_mono_usec() + usec;
+
+        return (struct timespec){.tv_sec = (time_t)(at / 1000000), .tv_nsec = (long)(at % 1000000) * 1000};
+}
+
+static void *work(void *arg) {
+        Pool *p = arg;
+
+        pthread_mutex_lock(&p->lock);
+        while (!p->stop) {
+                struct timespec until;
+                Kind *k;
+
+                p->looks = true;
+                end_idle(p);
+                end_unregistered(p);
+                if (end_over(p))
+                        continue;
+                k = next_kind(p, &p->looks);
+                if (k) {
+                        prepare_one(p, k);
+                        continue;
+                }
+                until = after(p->looks ? QUIET_USEC : LOOK_USEC);
+                pthread_cond_timedwait(&p->wake, &p->lock, &until);
+        }
+        while (p->n_kinds > 0)
+                drop_kind(p, 0);
+        end_over(p);
+        pthread_mutex_unlock(&p->lock);
+        return NULL;
+}
+
+/* With the lock held. Nothing is prepared, no thread. */
+static int start(Pool *p) {
+        pthread_attr_t attr;
+        sigset_t all, before;
+        int e;
+
+        if (p->running || !pool_wishes_any(&p->wishes))
+                return 0;
+        e = pthread_attr_init(&attr);
+        if (e != 0)
+                return -e;
+        pthread_attr_setstacksize(&attr, STACK);
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        e = pthread_create(&p->thread, &attr, work, p);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        pthread_attr_destroy(&attr);
+        p->running = e == 0;
+        return -e;
+}
+
+bool pool_is_settled(Pool *p) {
+        bool is;
+
+        pthread_mutex_lock(&p->lock);
+        is = p->n_over == 0 && !p->ending && !(p->preparing && p->preparing_turn != p->turn);
+        pthread_mutex_unlock(&p->lock);
+        return is;
+}
+
+size_t pool_count(Pool *p) {
+        size_t n = 0;
+
+        pthread_mutex_lock(&p->lock);
+        for (size_t i = 0; i < p->n_kinds; i++)
+                n += p->kinds[i]->n;
+        pthread_mutex_unlock(&p->lock);
+        return n;
+}
+
+void pool_reload(Pool *p, const Policy *policy, unsigned turn) {
+        pthread_mutex_lock(&p->lock);
+        p->turn = turn;
+        while (p->n_kinds > 0)
+                drop_kind(p, 0);
+        if (pool_wishes_take(&p->wishes, policy) < 0 || start(p) < 0)
+                pool_wishes_deinit(&p->wishes);
+        pthread_cond_signal(&p->wake);
+        pthread_mutex_unlock(&p->lock);
+}
+
+int pool_new(Store *store, Spawner *spawner, CgroupPool *groups, const Policy *policy, Pool **ret, Diag *reterr) {
+        Pool *p = calloc(1, sizeof(*p));
+        pthread_condattr_t attr;
+        int e;
+
+        if (!p)
+                return -ENOMEM;
+        p->store = store;
+        p->options = (RunOptions){.spawner = spawner, .groups = groups, .quiet = true};
+        pthread_mutex_init(&p->lock, NULL);
+        pthread_condattr_init(&attr);
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        pthread_cond_init(&p->wake, &attr);
+        pthread_condattr_destroy(&attr);
+        e = pool_notes_open(&p->notes, store);
+        if (e < 0)
+                diag(reterr, e, "what a pool notes cannot be written: %s", strerror(-e));
+        if (e == 0)
+                e = pool_wishes_take(&p->wishes, policy);
+        if (e == 0)
+                e = start(p);
+        if (e < 0)
+                pool_free(p);
+        else
+                *ret = p;
+        return e;
+}
+
+void pool_free(Pool *p) {
+        if (!p)
+                return;
+        pthread_mutex_lock(&p->lock);
+        p->stop = true;
+        pthread_cond_signal(&p->wake);
+        pthread_mutex_unlock(&p->lock);
+        if (p->running)
+                pthread_join(p->thread, NULL);
+        pool_wishes_deinit(&p->wishes);
+        pool_notes_close(&p->notes);
+        pthread_cond_destroy(&p->wake);
+        pthread_mutex_destroy(&p->lock);
+        free(p);
+}
+
+static void pool_leave(void *userdata) {
+        atomic_store(&((Pool *)userdata)->moved_usec, clock_mono_usec());
+}
+
+static void pool_over(void *userdata, const char *region) {
+        pool_notes_drop(&((Pool *)userdata)->notes, region);
+}
+
+const PreparedSource pool_source = {.take = pool_take, .give_back = pool_give_back, .over = pool_over, .leave = pool_leave};

@@ -1,0 +1,75 @@
+#include "request/registry.h"
+
+#include "base/quiet.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int load(const RegistryUse *use, const char *dir, const char *digest, Skill **ret, Diag *reterr) {
+        const SkillSource from = {.dir = dir, .store_dir = use->store_dir, .digest = digest};
+        int r = skill_load_kept(use->kept, &from, ret, reterr);
+
+        if (r == 0 && use->store_dir && !(use->foreign && !digest)) {
+                r = skill_check_owner(*ret, reterr);
+                if (r != 0)
+                        skill_free(TAKE_PTR(*ret));
+                if (r > 0 && !digest)
+                        diag_prefix(reterr, "with --foreign it is run all the same");
+        }
+        return r <= 0 ? r : r == SKILL_E_MISSING ? REGISTRY_E_UNKNOWN : REGISTRY_E_SKILL;
+}
+
+int registry_load_row(const SkillRow *row, const RegistryUse *use, Skill **ret, Diag *reterr) {
+        _cleanup_skill_ Skill *s = NULL;
+        _cleanup_free_ char *difference = NULL;
+        int r = load(use, row->folder, row->digest, &s, reterr);
+
+        if (r > 0) {
+                diag_prefix(reterr, "skill %s, registered at %s", row->name, row->folder);
+                return r == REGISTRY_E_UNKNOWN ? REGISTRY_E_CHANGED : r;
+        }
+        if (r < 0)
+                return r;
+        if (strcmp(s->bundle.digest, row->digest) != 0) {
+                difference = bundle_difference(&s->bundle, row->files);
+                return diag(reterr, REGISTRY_E_CHANGED, "skill %s is not what was registered: in %s, %s; `lethe skill add %s` registers it as it is now",
+                            row->name, s->dir, difference ?: "a file changed", s->dir);
+        }
+        *ret = TAKE_PTR(s);
+        return 0;
+}
+
+int registry_load(Txn *t, const RegistryUse *use, const char *skill, bool registered, Skill **ret, Diag *reterr) {
+        char shown[256];
+        struct stat st;
+
+        diag_quote(skill, strlen(skill), shown, sizeof(shown));
+        if (registered || (!strchr(skill, '/') && strcmp(skill, ".") != 0 && strcmp(skill, "..") != 0)) {
+                _cleanup_skill_row_ SkillRow row = {0};
+                int r = t ? engine_skill_get(t, skill, &row) : -ENOENT;
+
+                if (r == 0)
+                        return registry_load_row(&row, use, ret, reterr);
+                if (r != -ENOENT)
+                        return r;
+                if (registered)
+                        return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": no skill is registered by that name; `lethe skill list` shows what is", shown);
+                if (quiet_stat(skill, true, &st) == -ENOENT)
+                        return diag(reterr, REGISTRY_E_UNKNOWN, "\"%s\": neither a registered skill nor a folder; `lethe skill list` shows what is registered",
+                                    shown);
+        }
+        return load(use, skill, NULL, ret, reterr);
+}
+
+bool registry_has(Store *store, const char *name, const char *digest, bool otherwise) {
+        _cleanup_skill_row_ SkillRow row = {0};
+        _cleanup_txn_ Txn *t = NULL;
+        Diag d = {};
+        int e = store_begin_at_once(store, &t, &d);
+
+        if (e == 0)
+                e = engine_skill_get(t, name, &row);
+        return e == 0 ? strcmp(row.digest, digest) == 0 : e == -ENOENT ? false : otherwise;
+}

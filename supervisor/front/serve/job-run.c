@@ -1,0 +1,407 @@
+/* Runs: lethe-serve. What a request says, and the doing of it, in a thread of its own. */
+#include "serve/serve.h"
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/quiet.h"
+#include "request/resolve-request.h"
+#include "store/hooks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define FORM "{skill: string, or exec: string; args?, cwd?, options?, stdio?, stdin?, stream?, receipt?, verbose?, quiet?, promote?, store?, names_store?, anchor?, policy?, traceparent?}"
+
+static int bad(Diag *reterr, const char *field, const char *rule) {
+        return diag(reterr, SERVE_E_INVALID_PARAMS, "%s: must be %s", field, rule);
+}
+
+static bool is_text(const json_t *v) {
+        return json_text(v) != NULL;
+}
+
+static int check_args(const json_t *args, Diag *reterr) {
+        if (args && !json_is_array(args))
+                return bad(reterr, "args", "an array of strings without NUL");
+        for (size_t i = 0; i < json_array_size(args); i++)
+                if (!is_text(json_array_get(args, i)))
+                        return bad(reterr, "args", "an array of strings without NUL");
+        return 0;
+}
+
+static int check_options(const json_t *options, Diag *reterr) {
+        if (options && !json_is_array(options))
+                return bad(reterr, "options", "an array of [name, value]");
+        for (size_t i = 0; i < json_array_size(options); i++) {
+                const json_t *o = json_array_get(options, i), *value = json_array_get(o, 1);
+
+                if (json_array_size(o) != 2 || !is_text(json_array_get(o, 0)) || !(is_text(value) || json_is_null(value)))
+                        return bad(reterr, "options", "an array of [name, value], the value a string without NUL, or null for proc");
+                if (json_text_is(json_array_get(o, 0), "env") && !(is_text(value) && strchr(json_text(value), '=')))
+                        return bad(reterr, "options: env", "NAME=VALUE: a variable of the daemon is not passed on");
+                if (json_is_null(value) != json_text_is(json_array_get(o, 0), "proc"))
+                        return bad(reterr, "options", "an array of [name, value], the value a string without NUL, or null for proc");
+        }
+        return 0;
+}
+
+/* had: what "stdio", "stream" and "stdin" said before. */
+static int check_streams(const char *field, const json_t *names, bool had[static SERVE_STREAMS], Diag *reterr) {
+        static const char rule[] = "an array of \"stdin\", \"stdout\", \"stderr\", each at most once, and each in one of stdio, stream and stdin";
+        static const char *const known[] = {"stdin", "stdout", "stderr"};
+
+        if (names && !json_is_array(names))
+                return bad(reterr, field, rule);
+        for (size_t i = 0; i < json_array_size(names); i++) {
+                const char *name = json_text(json_array_get(names, i));
+                size_t k = 0;
+
+                while (k < ARRAY_SIZE(known) && (!name || strcmp(known[k], name) != 0))
+                        k++;
+                if (k == ARRAY_SIZE(known) || had[k])
+                        return bad(reterr, field, rule);
+                had[k] = true;
+        }
+        return 0;
+}
+
+int job_check(Client *c, const json_t *params, Diag *reterr) {
+        static const struct {
+                const char *name;
+                bool text, boolean;
+        } known[] = {{"skill", true, false}, {"exec", true, false}, {"cwd", true, false},  {"store", true, false}, {"anchor", true, false},
+                     {"policy", true, false}, {"traceparent", true, false}, {"stdin", false, false}, {"args", false, false}, {"options", false, false}, {"stdio", false, false}, {"stream", false, false},
+                     {"receipt", false, true}, {"verbose", false, true}, {"quiet", false, true}, {"promote", false, true},
+                     {"names_store", false, true}};
+        const char *key, *cwd = json_text(json_object_get(params, "cwd"));
+        bool had[SERVE_STREAMS] = {json_object_get(params, "stdin")};
+        char shown[256];
+        json_t *v;
+        int e;
+
+        json_object_foreach((json_t *)params, key, v) {
+                size_t i = 0;
+
+                while (i < ARRAY_SIZE(known) && strcmp(known[i].name, key) != 0)
+                        i++;
+                if (i == ARRAY_SIZE(known))
+                        return diag(reterr, SERVE_E_INVALID_PARAMS, "\"%s\": no such parameter; they are %s", diag_quote(key, strlen(key), shown, sizeof(shown)), FORM);
+                if (known[i].text && !is_text(v))
+                        return bad(reterr, key, "a string without NUL");
+                if (known[i].boolean && !json_is_boolean(v))
+                        return bad(reterr, key, "true or false");
+        }
+        if (!json_object_get(params, "skill") == !json_object_get(params, "exec"))
+                return bad(reterr, "skill, exec", "there, one of them and not both");
+        if (cwd && *cwd != '/')
+                return bad(reterr, "cwd", "an absolute path");
+        if (json_object_get(params, "stdin") && !json_is_string(json_object_get(params, "stdin")))
+                return bad(reterr, "stdin", "a string");
+        e = check_args(json_object_get(params, "args"), reterr);
+        if (e == 0)
+                e = check_options(json_object_get(params, "options"), reterr);
+        if (e == 0)
+                e = check_streams("stdio", json_object_get(params, "stdio"), had, reterr);
+        if (e == 0)
+                e = check_streams("stream", json_object_get(params, "stream"), had, reterr);
+        return e;
+}
+
+/* Whoever is held up for so long by others goes on all the same: they may be waiting for a file system of somebody's that never answers. */
+static void begin_start(Job *j) {
+        struct timespec until;
+
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec++;
+        while (sem_timedwait(&j->server->starts, &until) < 0)
+                if (errno != EINTR)
+                        return;
+        j->starting = true;
+}
+
+static void end_start(Job *j) {
+        if (j->starting)
+                sem_post(&j->server->starts);
+        j->starting = false;
+}
+
+static void begun(void *userdata, const char *region) {
+        Job *j = userdata;
+        RegionId *more;
+
+        end_start(j);
+        job_judging(j, false);
+        pthread_mutex_lock(&j->lock);
+        more = reallocarray(j->regions, j->n_regions + 1, sizeof(*more));
+        if (more) { /* else `kill` does not find it by this one's id */
+                j->regions = more;
+                memcpy(more[j->n_regions++], region, REGION_ID_MAX);
+        }
+        pthread_mutex_unlock(&j->lock);
+}
+
+static bool ordered(void *userdata, struct signalfd_siginfo *ret) {
+        Job *j = userdata;
+
+        pthread_mutex_lock(&j->lock);
+        *ret = j->order;
+        j->order = (struct signalfd_siginfo){0};
+        pthread_mutex_unlock(&j->lock);
+        return ret->ssi_signo != 0;
+}
+
+static const char *param(const Job *j, const char *name) {
+        return json_text(json_object_get(j->params, name));
+}
+
+static bool same_place(const char *a, const char *b) {
+        struct stat x, y;
+
+        return strcmp(a, b) == 0 || (quiet_stat(a, true, &x) == 0 && quiet_stat(b, true, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
+
+/* Who asks may have another store in mind, or another policy for it: then it has to do without us. */
+static int check_same(Job *j) {
+        const char *store = param(j, "store"), *anchor = param(j, "anchor"), *policy = param(j, "policy"), *own = store_anchor(j->server->store);
+        const char *own_policy = j->policy->policy->path;
+        char shown[256];
+
+        if (store && !same_place(store, j->server->store_path))
+                return diag(&j->why, SERVE_E_OTHER_STORE, "store \"%s\": this one serves %s", diag_quote(store, strlen(store), shown, sizeof(shown)), j->server->store_path);
+        if (anchor && !same_place(anchor, own ?: ""))
+                return diag(&j->why, SERVE_E_OTHER_STORE, "anchor \"%s\": this one has another", diag_quote(anchor, strlen(anchor), shown, sizeof(shown)));
+        if (policy && !(*policy ? own_policy && same_place(policy, own_policy) : !own_policy))
+                return diag(&j->why, SERVE_E_OTHER_STORE, "policy \"%s\": this one goes by %s", diag_quote(policy, strlen(policy), shown, sizeof(shown)),
+                            own_policy ?: "none");
+        return 0;
+}
+
+/* What a client did not pass: a file of ours, in memory, whose bytes are in the request or come to be in the answer. */
+static int make_streams(Job *j) {
+        const json_t *in = json_object_get(j->params, "stdin");
+
+        for (size_t i = 0; i < SERVE_STREAMS; i++) {
+                if (j->streams[i] >= 0 || j->shared[i] || j->streamed[i] || (i == 0 && json_string_length(in) == 0))
+                        continue;
+                if (i > 0) {
+                        capture_init(&j->captures[i], j->server, j->peer);
+                        continue;
+                }
+                j->streams[i] = memfd_create("lethe-stream", MFD_CLOEXEC);
+                if (j->streams[i] < 0)
+                        return -errno;
+        }
+        if (json_string_length(in) == 0)
+                return 0;
+        if (io_write_full(j->streams[0], json_bytes(in), json_string_length(in)) < 0 || lseek(j->streams[0], 0, SEEK_SET) < 0)
+                return -EIO;
+        return 0;
+}
+
+static int add_captured(Job *j, size_t stream, json_t *o) {
+        static const char *const names[] = {"stdin", "stdout", "stderr"}, *const cuts[] = {"", "stdout_cut", "stderr_cut"};
+        _cleanup_buf_ Buf text = {.max = 4 * SERVE_CAPTURE_MAX};
+        Capture *c = &j->captures[stream];
+        int e = buf_add_plain(&text, c->text.data, c->text.n);
+
+        if (e == 0 && share_take(j->server, j->peer, text.n)) {
+                j->charged += text.n;
+        } else if (e == 0) {
+                buf_drop(&text, text.n);
+                c->cut = true;
+        }
+        if (e == 0 && json_object_set_new(o, names[stream], json_stringn(text.n ? text.data : "", text.n)) < 0)
+                e = -ENOMEM;
+        if (e == 0 && c->cut && json_object_set_new(o, cuts[stream], json_true()) < 0)
+                e = -ENOMEM;
+        capture_deinit(c);
+        return e;
+}
+
+static char **make_args(const json_t *list) {
+        char **args = calloc(json_array_size(list) + 1, sizeof(*args));
+
+        for (size_t i = 0; args && i < json_array_size(list); i++)
+                args[i] = (char *)json_text(json_array_get(list, i)); /* borrowed */
+        return args;
+}
+
+static bool fill(const Job *j, SkillRequest *a, Refusal *r) {
+        const json_t *options = json_object_get(j->params, "options");
+        int e = 0;
+
+        for (size_t i = 0; e == 0 && i < json_array_size(options); i++) {
+                const json_t *o = json_array_get(options, i);
+
+                e = request_option(&a->request, json_text(json_array_get(o, 0)), json_text(json_array_get(o, 1)), &r->why);
+        }
+        a->skill = param(j, "skill");
+        if (e == 0 && a->skill && !*a->skill)
+                e = diag(&r->why, REQUEST_E_BAD, "SKILL is empty");
+        if (e == 0 && !a->skill)
+                e = request_exec(&a->request, param(j, "exec"), &r->why);
+        if (e == 0 && !a->skill && request_exec_lacks_copy(&a->request))
+                e = request_exec_copy(&a->request, &r->why);
+        if (e != 0)
+                skill_request_failed(e, r);
+        return e == 0;
+}
+
+static json_t *tell_refusal(const Refusal *r) {
+        return json_pack("{s:s, s:b, s:b}", "message", r->why.text, "usage", r->usage, "by_policy", r->by_policy);
+}
+
+/* Returns the exit code. */
+static int invoke(Job *j, const RunOptions *o, SkillRequest *a, json_t **ret_refusal) {
+        const Policy *policy = o->policy;
+        _cleanup_grant_ Grant grant = {};
+        Refusal refusal = {};
+
+        if (fill(j, a, &refusal) && resolve_request(a, j->server->store, policy, o->quiet, &grant, &refusal)) {
+                int code;
+
+                begin_start(j);
+                code = run_invocation(o, j->server->store, store_dir(j->server->store), &grant, j->cancel);
+                end_start(j);
+                return code;
+        }
+        job_judging(j, false);
+        if (quiet_was_remote()) { /* nothing ran, and one that can be ended may read it */
+                j->error = SERVE_E_REMOTE;
+                j->why = refusal.why;
+        }
+        *ret_refusal = tell_refusal(&refusal);
+        return run_refused(o, a->skill ?: param(j, "exec"), NULL, refusal.by_policy, refusal.code, refusal.why.text);
+}
+
+static void make_answer(Job *j, int code, json_t *refusal) {
+        j->result = json_pack("{s:i, s:o*, s:s?, s:o*}", "exit_code", code, "refusal", refusal, "region", j->n_regions > 0 ? j->regions[0] : NULL, "receipt",
+                              TAKE_PTR(j->receipt));
+        pthread_mutex_lock(&j->server->answer_lock); /* the text is there twice while this is done */
+        for (size_t i = 1; j->result && i < SERVE_STREAMS; i++)
+                if (j->captures[i].server && add_captured(j, i, j->result) < 0) {
+                        json_decref(j->result);
+                        j->result = NULL;
+                }
+        pthread_mutex_unlock(&j->server->answer_lock);
+        if (param(j, "stdin")) /* not to stay in memory that nobody uses */
+                io_wipe(j->streams[0]);
+}
+
+static void capture_line(void *userdata, const char *line, size_t n) {
+        RegionSink *s = userdata;
+
+        s->take(s, line, n);
+}
+
+/* Log lines about the job go where its standard error does. */
+static void log_for(Job *j, LogLevel most) {
+        log_to(MAX(j->streams[2], 0), most);
+        log_to_function(j->captures[2].server ? capture_line : NULL, &j->captures[2].sink);
+}
+
+/* Log lines go to our own standard error again. */
+static void log_for_nobody(void) {
+        log_to(0, LOG_LEVEL_NOTE);
+        log_to_function(NULL, NULL);
+}
+
+/* The front sends it while this thread clears away what is left. */
+static void answer_now(void *userdata, int code) {
+        Job *j = userdata;
+        Server *s = j->server;
+
+        log_for_nobody(); /* its standard error is not ours any more */
+        make_answer(j, code, NULL);
+        if (!j->result) { /* and no second try: what was captured is gone */
+                j->error = diag(&j->why, SERVE_E_INTERNAL, "%s", strerror(ENOMEM));
+                return;
+        }
+        j->answered = true;
+        pthread_mutex_lock(&s->lock);
+        j->next_answered = s->answered;
+        s->answered = j;
+        pthread_mutex_unlock(&s->lock);
+        eventfd_write(s->done_fd, 1);
+}
+
+static void run(Job *j) {
+        const json_t *wanted = json_object_get(j->params, "receipt");
+        json_t *refusal = NULL;
+        RunOptions o = {
+                .policy = j->policy->policy,
+                .turn = j->policy->turn,
+                .spawner = j->server->spawner,
+                .prepared = &pool_source,
+                .prepared_data = j->server->pool,
+                .groups = j->server->groups,
+                .verbose = json_is_true(json_object_get(j->params, "verbose")),
+                .quiet = json_is_true(json_object_get(j->params, "quiet")),
+                .promote = json_is_true(json_object_get(j->params, "promote")),
+                .elsewhere = param(j, "store") != NULL,
+                .names_store = json_is_true(json_object_get(j->params, "names_store")),
+                .streams = j->streams,
+                .out = j->captures[1].server ? &j->captures[1].sink : NULL,
+                .err = j->captures[2].server ? &j->captures[2].sink : NULL,
+                .ret_receipt = json_is_false(wanted) ? NULL : &j->receipt,
+                .begun = begun,
+                .place = job_place,
+                .judging = job_judging,
+                .over = answer_now,
+                .ordered = ordered,
+                .unwanted = &j->unwanted,
+                .userdata = j,
+        };
+        _cleanup_free_ char **args = make_args(json_object_get(j->params, "args"));
+        SkillRequest a = {.request = {.args = args, .store_dir = store_dir(j->server->store), .client = j->peer->foreign ? j->peer->uid : 0},
+                 .registered = j->peer->foreign, .kept = j->server->skills};
+        const char *traceparent = param(j, "traceparent");
+        int code, e = args ? 0 : -ENOMEM;
+
+        j->options = &o;
+        log_for(j, o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_NOTE);
+        if (e == 0 && traceparent)
+                e = trace_take_in(traceparent, &a.request.trace) == -EIO ? -EIO : 0;
+        code = e == 0 ? invoke(j, &o, &a, &refusal) : 125;
+        log_for_nobody();
+        request_deinit(&a.request);
+        j->options = NULL;
+        if (!j->answered && !j->error)
+                make_answer(j, code, refusal);
+}
+
+void job_run(Job *j, int no_folder) {
+        const char *cwd = j->peer->foreign ? "/" : param(j, "cwd") ?: "/";
+        char shown[256];
+        int e;
+
+        quiet_begin();
+        store_stop_at(j->cancel); /* also before a region is there: a refusal is recorded */
+        job_judging(j, true); /* when its turn has come, and not when it was asked for */
+        if (no_folder > 0)
+                j->error = diag(&j->why, SERVE_E_INTERNAL, "unshare: %s", strerror(no_folder));
+        else if (strcmp(cwd, "/") != 0 && (e = quiet_chdir(cwd)) < 0)
+                j->error = diag(&j->why, SERVE_E_INVALID_PARAMS, "cwd \"%s\": %s", diag_quote(cwd, strlen(cwd), shown, sizeof(shown)), quiet_strerror(e));
+        else if (j->peer->foreign && (e = other_user_still_may(j->policy->policy, j->peer->uid, j->params, &j->why)) != 0)
+                j->error = e;
+        else if ((e = check_same(j)) != 0)
+                j->error = e;
+        else if ((e = make_streams(j)) < 0)
+                j->error = diag(&j->why, SERVE_E_BUSY, "its streams cannot be made: %s", strerror(-e));
+        else
+                run(j);
+        job_judging(j, false);
+        store_stop_at(-1); /* the thread goes on, and the descriptor goes with the job */
+        if (strcmp(cwd, "/") != 0 && chdir("/") < 0 && !j->error)
+                j->error = diag(&j->why, SERVE_E_INTERNAL, "/: %s", strerror(errno));
+        if (!j->error && !j->answered && !j->result)
+                j->error = diag(&j->why, SERVE_E_INTERNAL, "%s", strerror(ENOMEM));
+}

@@ -1,0 +1,478 @@
+/* Runs: lethe-serve. The queue of invocations. Who has something queued stands in a ring of peers, and each turn of it starts one of each, so that
+ * a peer that asks a thousand times holds up the one that asks once by one place. */
+#include "serve/serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#define RESERVE 16 /* places that only peers with fewer alive get, so that one peer cannot have all */
+#define OWN 8      /* places of those, or a quarter, that only the daemon's own user and root get */
+#define QUEUED_PART 4 /* of all descriptors, for what waits */
+
+SharedPolicy *shared_policy_new(Policy *p, unsigned turn) {
+        SharedPolicy *s = calloc(1, sizeof(*s));
+
+        if (!s) {
+                policy_free(p);
+                return NULL;
+        }
+        s->policy = p;
+        s->turn = turn;
+        atomic_init(&s->users, 1);
+        return s;
+}
+
+SharedPolicy *shared_policy_use(SharedPolicy *p) {
+        atomic_fetch_add(&p->users, 1);
+        return p;
+}
+
+void shared_policy_drop(SharedPolicy *p) {
+        if (!p || atomic_fetch_sub(&p->users, 1) > 1)
+                return;
+        policy_free(p->policy);
+        free(p);
+}
+
+static Job *pop(Peer *p) {
+        Job *j = p->first;
+
+        p->first = j->next;
+        if (!p->first)
+                p->last = NULL;
+        j->next = NULL;
+        p->n_queued--;
+        j->server->n_queued--;
+        j->server->fds_of_queued -= job_queued_fds(j);
+        return j;
+}
+
+static void unqueue(Job *j) {
+        Peer *p = j->peer;
+        Job *before = NULL;
+
+        for (Job *i = p->first; i != j; i = i->next)
+                before = i;
+        if (before)
+                before->next = j->next;
+        else
+                p->first = j->next;
+        if (p->last == j)
+                p->last = before;
+        p->n_queued--;
+        j->server->n_queued--;
+        j->server->fds_of_queued -= job_queued_fds(j);
+}
+
+static void forget(Job *j) {
+        flow_close(j);
+        if (j->client)
+                j->client->n_jobs--;
+        j->client = NULL;
+}
+
+/* Another user may have as much as it leaves free (a dynamic threshold, as switches share their buffers: Choudhury and Hahne 1998). So whoever comes finds
+ * something, however many have come before, and nobody needs to know how many there are. */
+static bool has_share(const Peer *p, uint64_t has, uint64_t in_use, uint64_t most) {
+        return !p->foreign || has < most - MIN(in_use, most);
+}
+
+int job_make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr) {
+        unsigned n_waiting = 1;
+        Peer *most = NULL;
+
+        if (!has_share(asks, asks->n_queued, s->n_queued, s->options.max_queued)) {
+                s->n_refused++;
+                return diag(reterr, SERVE_E_BUSY, "%u of this user wait, and %u in all: one user may have as much as is left free, ask again later", asks->n_queued,
+                            s->n_queued);
+        }
+
+        if (s->n_queued < s->options.max_queued && s->fds_of_queued + n_fds <= s->options.max_fds / QUEUED_PART)
+                return 0;
+        for (Peer *p = s->peers; p; p = p->next) {
+                n_waiting += p->n_queued > 0 && p != asks;
+                if (p != asks && (!most || p->n_queued > most->n_queued))
+                        most = p;
+        }
+        if (!most || most->n_queued <= asks->n_queued + 1 || asks->n_queued >= s->options.max_queued / n_waiting) {
+                s->n_refused++;
+                return diag(reterr, SERVE_E_BUSY, "%u run and %u wait: that many may wait, ask again later", s->n_running, s->n_queued);
+        }
+        Job *last = most->last;
+
+        unqueue(last);
+        s->n_refused++;
+        if (last->client) {
+                Client *c = last->client;
+
+                forget(last);
+                client_error(c, last->id, SERVE_E_BUSY, "%u run and %u wait, most of them of this client: it gave way to another one", s->n_running, s->n_queued + 1);
+        }
+        job_free(last);
+        return 0;
+}
+
+static void enter_ring(Server *s, Peer *p) {
+        if (p->waiting)
+                return;
+        p->waiting = true;
+        p->users++;
+        p->next_waiting = NULL;
+        if (s->ring_last)
+                s->ring_last->next_waiting = p;
+        else
+                s->ring_first = p;
+        s->ring_last = p;
+}
+
+static Peer *leave_ring(Server *s) {
+        Peer *p = s->ring_first;
+
+        s->ring_first = p->next_waiting;
+        if (!s->ring_first)
+                s->ring_last = NULL;
+        p->waiting = false;
+        return p;
+}
+
+void job_submit(Job *j) {
+        Peer *p = j->peer;
+
+        if (p->last)
+                p->last->next = j;
+        else
+                p->first = j;
+        p->last = j;
+        p->n_queued++;
+        j->server->n_queued++;
+        j->server->fds_of_queued += job_queued_fds(j);
+        enter_ring(j->server, p);
+        jobs_start(j->server);
+}
+
+static int start(Job *j) {
+        Server *s = j->server;
+        int e;
+
+        if (s->n_threads == s->room) {
+                size_t room = s->room ? 2 * s->room : 64;
+                Job **more = reallocarray(s->running, room, sizeof(Job *));
+
+                if (!more)
+                        return -ENOMEM;
+                s->running = more;
+                s->room = room;
+        }
+        j->state = JOB_RUNNING;
+        e = flow_open(j);
+        if (e == 0)
+                e = job_thread_start(j);
+        if (e < 0)
+                return e;
+        s->running[s->n_threads++] = j;
+        s->n_running++;
+        s->fds_of_running += j->n_fds;
+        j->peer->n_running++;
+        return 0;
+}
+
+static void start_one(Peer *p) {
+        Job *j = pop(p);
+        Client *c = j->client;
+        int e = start(j);
+
+        if (e == 0)
+                return;
+        forget(j);
+        if (c)
+                client_error(c, j->id, SERVE_E_BUSY, "no thread for it: %s", strerror(-e));
+        job_free(j);
+}
+
+static bool has_fds(const Server *s, const Job *next_or_null) {
+        return !next_or_null || s->n_threads == 0 || s->fds_of_running + s->fds_of_queued + next_or_null->n_fds <= s->options.max_fds;
+}
+
+static uint64_t own_places(const Server *s) {
+        return MIN((uint64_t)OWN, s->options.max_running / 4);
+}
+
+bool job_place(void *job, bool on) {
+        Job *j = job;
+        Server *s = j->server;
+        Peer *p = j->peer;
+        bool fits = true;
+
+        pthread_mutex_lock(&s->lock);
+        if (on)
+                fits = has_share(p, p->n_running + p->n_subs, s->n_threads + s->n_subs + own_places(s), s->options.max_running);
+        if (fits && on) {
+                p->n_subs++;
+                s->n_subs++;
+        } else if (!on) {
+                p->n_subs--;
+                s->n_subs--;
+        }
+        pthread_mutex_unlock(&s->lock);
+        if (!on)
+                eventfd_write(s->done_fd, 1); /* somebody may have waited for it */
+        return fits;
+}
+
+void jobs_start(Server *s) {
+        unsigned n_peers = 0;
+
+        for (Peer *p = s->ring_first; p; p = p->next_waiting)
+                n_peers++;
+        while (s->ring_first && s->n_threads < s->options.max_running && n_peers > 0 && has_fds(s, s->ring_first->first)) {
+                Peer *p = leave_ring(s);
+                uint64_t own = own_places(s);
+                uint64_t has = p->n_running + p->n_subs, in_use = s->n_threads + s->n_subs;
+                bool has_enough = !has_share(p, has, in_use + own, s->options.max_running) ||
+                                  (s->n_running + s->n_subs + RESERVE >= s->options.max_running && has >= RESERVE) ||
+                                  (p->foreign && in_use + own >= s->options.max_running);
+
+                n_peers -= has_enough; /* each peer is passed over once */
+                if (p->first && !has_enough)
+                        start_one(p);
+                if (p->first)
+                        enter_ring(s, p);
+                else if (!has_enough)
+                        n_peers--;
+                peer_drop(s, p);
+        }
+}
+
+static void order(Job *j, int signo, pid_t pid, uid_t uid) {
+        const struct signalfd_siginfo si = {.ssi_signo = (uint32_t)signo, .ssi_pid = (uint32_t)pid, .ssi_uid = uid};
+
+        pthread_mutex_lock(&j->lock);
+        if (j->order.ssi_signo == 0)
+                j->order = si;
+        pthread_mutex_unlock(&j->lock);
+        eventfd_write(j->cancel, 1);
+}
+
+/* Nothing of it ran. */
+static void drop_queued(Job *j, int signo) {
+        Client *c = j->client;
+
+        unqueue(j);
+        forget(j);
+        if (c)
+                client_result(c, j->id, json_pack("{s:i, s:n, s:s}", "exit_code", 128 + signo, "region", "message", "cancelled before it began"));
+        job_free(j);
+}
+
+void job_cancel(Job *j, int signo) {
+        if (j->state == JOB_QUEUED)
+                drop_queued(j, signo);
+        else
+                order(j, signo, j->peer->pid, j->peer->uid);
+}
+
+void job_discard(Job *j) {
+        atomic_store(&j->unwanted, true);
+        job_cancel(j, SIGTERM);
+}
+
+/* A job counts as over from the moment its client may know that it is. */
+static void uncount(Job *j) {
+        if (j->state == JOB_OVER)
+                return;
+        j->state = JOB_OVER;
+        j->server->n_running--;
+        j->peer->n_running--;
+        j->server->n_served += !j->error;
+}
+
+static void leave_unread(Job *j) {
+        for (Job **link = &j->server->unread; *link; link = &(*link)->next)
+                if (*link == j) {
+                        *link = j->next;
+                        break;
+                }
+}
+
+/* Its client goes away. */
+static void drop_unread(const Client *c) {
+        for (Job *j = c->server->unread, *next; j; j = next) {
+                next = j->next;
+                if (j->client != c)
+                        continue;
+                leave_unread(j);
+                uncount(j);
+                forget(j);
+                job_free(j);
+        }
+}
+
+void jobs_judge_queued(Server *s) {
+        for (Peer *p = s->peers, *next; p; p = next) {
+                next = p->next;
+                if (!p->foreign)
+                        continue;
+                p->users++; /* a job that goes may be its last user */
+                for (Job *j = p->first, *after; j; j = after) {
+                        Client *c = j->client;
+                        Diag d = {};
+
+                        after = j->next;
+                        if (other_user_still_may(s->policy->policy, p->uid, j->params, &d) == 0)
+                                continue;
+                        unqueue(j);
+                        forget(j);
+                        if (c)
+                                client_error(c, j->id, SERVE_E_NOT_ALLOWED, "%s", d.text);
+                        job_free(j);
+                }
+                peer_drop(s, p);
+        }
+}
+
+static void each_job(Server *s, void (*fn)(Job *j, const void *arg, int signo), const void *arg, int signo) {
+        for (size_t i = 0; i < s->n_threads; i++)
+                fn(s->running[i], arg, signo);
+        for (Peer *p = s->peers, *next; p; p = next) {
+                next = p->next;
+                p->users++; /* a job that goes may be its last user */
+                for (Job *j = p->first, *after; j; j = after) {
+                        after = j->next;
+                        fn(j, arg, signo);
+                }
+                peer_drop(s, p);
+        }
+}
+
+static void cancel_any(Job *j, const void *arg, int signo) {
+        if (j->state == JOB_QUEUED)
+                drop_queued(j, signo);
+        else
+                order(j, signo, getpid(), getuid());
+}
+
+void jobs_cancel_all(Server *s, int signo) {
+        each_job(s, cancel_any, NULL, signo);
+}
+
+static void cancel_of(Job *j, const void *arg, int signo) {
+        if (j->client != arg)
+                return;
+        forget(j);
+        job_cancel(j, signo);
+}
+
+void jobs_cancel_of(Client *c, int signo) {
+        if (c->n_jobs > 0)
+                each_job(c->server, cancel_of, c, signo);
+        if (c->n_jobs > 0)
+                drop_unread(c);
+}
+
+Job *job_find(Client *c, const json_t *id) {
+        Server *s = c->server;
+
+        for (size_t i = 0; i < s->n_threads; i++)
+                if (s->running[i]->client == c && json_equal(s->running[i]->id, id))
+                        return s->running[i];
+        for (Job *j = c->peer->first; j; j = j->next)
+                if (j->client == c && json_equal(j->id, id))
+                        return j;
+        for (Job *j = s->unread; j; j = j->next)
+                if (j->client == c && json_equal(j->id, id))
+                        return j;
+        return NULL;
+}
+
+Job *job_of_region(Server *s, const char *region) {
+        for (size_t i = 0; i < s->n_threads; i++) {
+                Job *j = s->running[i];
+                bool is = false;
+
+                if (j->state == JOB_OVER)
+                        continue;
+                pthread_mutex_lock(&j->lock);
+                for (size_t k = 0; k < j->n_regions && !is; k++)
+                        is = strcmp(j->regions[k], region) == 0;
+                pthread_mutex_unlock(&j->lock);
+                if (is)
+                        return j;
+        }
+        return NULL;
+}
+
+/* The answer, when its client has been told all output. */
+static void answer(Job *j) {
+        Client *c = j->client;
+
+        job_close_streams(j); /* its ends of the socket pairs among them */
+        j->ready = true;
+        if (j->told || flow_is_open(j))
+                return;
+        j->told = true;
+        uncount(j);
+        forget(j);
+        if (c && j->error)
+                client_error(c, j->id, j->error, "%s", j->why.text);
+        else if (c)
+                client_result(c, j->id, TAKE_PTR(j->result));
+}
+
+static void over(Server *s, Job *j) {
+        for (size_t i = 0; i < s->n_threads; i++)
+                if (s->running[i] == j) {
+                        s->running[i] = s->running[--s->n_threads];
+                        break;
+                }
+        s->fds_of_running -= j->n_fds;
+        j->thread_over = true;
+        answer(j);
+        if (j->told) {
+                job_free(j);
+                return;
+        }
+        j->next = s->unread;
+        s->unread = j;
+}
+
+void job_told(Job *j) {
+        Server *s = j->server;
+
+        if (!j->ready)
+                return;
+        answer(j);
+        if (j->thread_over) {
+                leave_unread(j);
+                job_free(j);
+        }
+        jobs_start(s); /* it has counted until now */
+        server_may_end(s);
+}
+
+int jobs_on_done(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Server *s = userdata;
+        Job *done, *answered;
+        eventfd_t n;
+
+        eventfd_read(fd, &n);
+        pthread_mutex_lock(&s->lock);
+        done = TAKE_PTR(s->done);
+        answered = TAKE_PTR(s->answered);
+        pthread_mutex_unlock(&s->lock);
+        for (; answered; answered = answered->next_answered)
+                answer(answered);
+        while (done) {
+                Job *j = done;
+
+                done = j->next;
+                over(s, j);
+        }
+        job_threads_reap(s);
+        server_check(s);
+        jobs_start(s);
+        server_may_end(s);
+        return 0;
+}

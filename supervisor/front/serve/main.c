@@ -1,0 +1,385 @@
+/* Runs: lethe-serve. The daemon's start, from its command line to its loop. `lethe serve` becomes this program: what `lethe` itself needs for one
+ * invocation does not grow by an event loop and the library that it is in. */
+#include "serve/serve.h"
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/quiet.h"
+#include "base/size.h"
+#include "prefork/groups.h"
+#include "request/paths.h"
+#include "request/secrets.h"
+#include "request/rate.h"
+#include "invoke/record.h"
+#include "recover/recover.h"
+#include "engine/fold.h"
+#include "ledger/anchor.h"
+#include "region/region-cgroup-home.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+
+#define EXIT_OURS 125
+#define EXIT_USAGE 2
+#define RUNNING_STANDARD 1024
+#define QUEUED_STANDARD 1024
+#define CLIENTS_STANDARD 4096
+#define DRAIN_STANDARD_USEC 30000000
+#define FDS_OF_QUEUED (SERVE_STREAMS + 1)
+/* Ours, of guards and control groups between two regions, of those that start, and of half requests. */
+#define FDS_LEAST 384 /* a zygote's own stand from ZYGOTE_FD_OWN on */
+#define FDS_SPARE (640 + STARTS_AT_ONCE * 40 + SERVE_HELD_FDS_MAX)
+
+static const char help[] =
+        "Usage: lethe serve [OPTIONS]\n\n"
+        "Runs invocations for those who ask at a socket; 'lethe run' does, when one serves its store.\n\n"
+        "  --store DIR           the store (default: $LETHE_STORE, else the XDG state folder)\n"
+        "  --anchor FILE         the checkpoint copy that the store must not be behind\n"
+        "  --policy FILE         the operator's policy\n"
+        "  --socket PATH         where it listens (default: $LETHE_SOCKET, root: /run/lethe/socket,\n"
+        "                        else $XDG_RUNTIME_DIR/lethe/socket)\n"
+        "  --max-running N       invocations at once (default: 1024)\n"
+        "  --max-queued N        that wait for their turn; more are refused (default: 1024)\n"
+        "  --max-clients N       connections (default: 4096)\n"
+        "  --drain TIME          how long SIGTERM waits for those that run (default: 30s)\n"
+        "  --reload              have the daemon that answers there read its policy again; ends when nothing\n"
+        "                        is left that an earlier one granted, but what ran already\n"
+        "  --replace             take the place of the daemon that answers there, which ends as by SIGTERM\n"
+        "  -h, --help            this text\n\n"
+        "SIGTERM ends it, a second one at once; SIGHUP reads the policy again.\n";
+
+static int wrong(const char *fmt, ...) _printf_(1, 2);
+static int wrong(const char *fmt, ...) {
+        va_list ap;
+
+        fputs("lethe serve: ", stderr);
+        va_start(ap, fmt);
+        vfprintf(stderr, fmt, ap);
+        va_end(ap);
+        fputs("\n'lethe serve --help' shows how it is used\n", stderr);
+        return EXIT_USAGE;
+}
+
+static int fail(const char *fmt, ...) _printf_(1, 2);
+static int fail(const char *fmt, ...) {
+        char text[sizeof(((Diag *)NULL)->text)];
+        va_list ap;
+
+        va_start(ap, fmt);
+        vsnprintf(text, sizeof(text), fmt, ap);
+        va_end(ap);
+        log_error("serve: %s", text);
+        return EXIT_OURS;
+}
+
+static bool count(const char *text, uint64_t most, uint64_t *ret) {
+        char *end;
+        unsigned long long v = strtoull(text, &end, 10);
+
+        if (*text < '0' || *text > '9' || *end || v < 1 || v > most)
+                return false;
+        *ret = v;
+        return true;
+}
+
+/* Returns -1 when the command line is complete, else the exit code. */
+static int parse(int argc, char **argv, ServeOptions *o) {
+        enum { STORE = 256, ANCHOR, POLICY, SOCKET, RUNNING, QUEUED, CLIENTS, DRAIN, REPLACE, RELOAD };
+        static const struct option options[] = {
+                {"store", required_argument, NULL, STORE},        {"anchor", required_argument, NULL, ANCHOR},
+                {"policy", required_argument, NULL, POLICY},      {"socket", required_argument, NULL, SOCKET},
+                {"max-running", required_argument, NULL, RUNNING}, {"max-queued", required_argument, NULL, QUEUED},
+                {"max-clients", required_argument, NULL, CLIENTS}, {"drain", required_argument, NULL, DRAIN},
+                {"replace", no_argument, NULL, REPLACE},          {"reload", no_argument, NULL, RELOAD},
+                {"help", no_argument, NULL, 'h'},                 {}};
+        int c;
+
+        opterr = 0;
+        while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1)
+                switch (c) {
+                case 'h':
+                        return fputs(help, stdout) == EOF || fflush(stdout) == EOF;
+                case STORE:
+                        o->store = optarg;
+                        break;
+                case ANCHOR:
+                        o->anchor = optarg;
+                        break;
+                case POLICY:
+                        o->policy = optarg;
+                        break;
+                case SOCKET:
+                        o->socket = optarg;
+                        break;
+                case REPLACE:
+                        o->replace = true;
+                        break;
+                case RELOAD:
+                        o->reload = true;
+                        break;
+                case RUNNING:
+                        if (!count(optarg, 100000, &o->max_running))
+                                return wrong("--max-running \"%.40s\": must be a number from 1 to 100000", optarg);
+                        break;
+                case QUEUED:
+                        if (!count(optarg, 1000000, &o->max_queued))
+                                return wrong("--max-queued \"%.40s\": must be a number from 1 to 1000000", optarg);
+                        break;
+                case CLIENTS:
+                        if (!count(optarg, 100000, &o->max_clients))
+                                return wrong("--max-clients \"%.40s\": must be a number from 1 to 100000", optarg);
+                        break;
+                case DRAIN:
+                        if (duration_parse(optarg, &o->drain_usec) != 0)
+                                return wrong("--drain \"%.40s\": must be a time such as 500ms, 30s or 2m", optarg);
+                        break;
+                default:
+                        return wrong("%s is not one of its options, or lacks its value", argv[optind - 1]);
+                }
+        return optind < argc ? wrong("'%s' is one argument too many", argv[optind]) : -1;
+}
+
+/* Standard error may be the journal, which reads priorities (JOURNAL_STREAM: systemd.exec(5)). */
+static void find_journal(void) {
+        const char *said = getenv("JOURNAL_STREAM");
+        unsigned long long dev, ino;
+        struct stat st;
+
+        if (said && sscanf(said, "%llu:%llu", &dev, &ino) == 2 && fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev && st.st_ino == ino)
+                log_with_priority();
+}
+
+/* As many as the system gives, which root may raise; and no more work than they are enough for. false: too few for any, which is told. */
+static bool raise_fds(ServeOptions *o) {
+        rlim_t wanted = o->max_running * JOB_FDS_MOST + o->max_queued * FDS_OF_QUEUED + o->max_clients + FDS_SPARE;
+        struct rlimit l;
+        uint64_t others;
+
+        o->max_fds = UINT64_MAX;
+        if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+                return true;
+        if (l.rlim_max < wanted && setrlimit(RLIMIT_NOFILE, &(struct rlimit){wanted, wanted}) == 0)
+                return true;
+        if (l.rlim_max < FDS_LEAST) {
+                log_error("%llu descriptors (RLIMIT_NOFILE) are too few: lethe serve needs %d; fix: ulimit -n, or LimitNOFILE of the unit", (unsigned long long)l.rlim_max, FDS_LEAST);
+                return false;
+        }
+        l.rlim_cur = l.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= wanted)
+                return true;
+        o->max_clients = MIN(o->max_clients, MAX((uint64_t)l.rlim_cur / 32, (uint64_t)8));
+        others = o->max_clients + FDS_SPARE;
+        o->max_fds = l.rlim_cur > others + 2 * JOB_FDS_MOST ? (uint64_t)l.rlim_cur - others : 2 * JOB_FDS_MOST;
+        o->max_running = MIN(o->max_running, o->max_fds / JOB_FDS);
+        log_note("at most %" PRIu64 " invocations at once, and %" PRIu64 " connections: descriptors (RLIMIT_NOFILE) allow no more", o->max_running, o->max_clients);
+        return true;
+}
+
+/* Requests that were read, judged and answered left pieces on this stack: paths, and registers with bytes of requests that the dynamic linker saved (I-70). */
+static int main_after_event(sd_event_source *source, void *userdata) {
+        (void)source;
+        (void)userdata;
+        job_wipe_near();
+        return 0;
+}
+
+static int on_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
+        Server *s = userdata;
+        Diag d = {};
+
+        if (si->ssi_signo == SIGHUP)
+                server_reload(s, &d);
+        else {
+                store_hurry();
+                server_stop(s, strsignal((int)si->ssi_signo));
+        }
+        return 0;
+}
+
+static int prepare(Server *s, Diag *d) {
+        static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+        sigset_t set, ends;
+        int e;
+
+        sigemptyset(&set);
+        for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+                sigaddset(&set, signals[i]);
+        sigemptyset(&ends);
+        sigaddset(&ends, SIGTERM);
+        sigaddset(&ends, SIGINT);
+        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || (s->ends_fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK)) < 0 ||
+            (s->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0 ||
+            (s->null = open("/dev/null", O_WRONLY | O_CLOEXEC)) < 0)
+                return -errno;
+        store_stop_at(s->ends_fd); /* this thread waits for a writer of another process no longer than until it is to end; the event loop takes the signal */
+        e = sd_event_default(&s->event);
+        for (size_t i = 0; e >= 0 && i < ARRAY_SIZE(signals); i++)
+                e = sd_event_add_signal(s->event, NULL, signals[i], on_signal, s);
+        if (e >= 0)
+                e = sd_event_add_io(s->event, &s->done_source, s->done_fd, 1 /* EPOLLIN */, jobs_on_done, s);
+        if (e >= 0)
+                e = sd_event_add_post(s->event, NULL, main_after_event, s);
+        return e < 0 ? e : 0;
+}
+
+/* A daemon starts once and lives long: it looks at all pages, also of a large store that was left as it is. */
+static int serve_check_pages(Store *s, Diag *d) {
+        int e = -EAGAIN;
+
+        for (int again = 0; e == -EAGAIN && again < 20; again++) {
+                _cleanup_txn_ Txn *t = NULL;
+
+                e = store_begin(s, false, &t, d);
+                if (e == 0)
+                        e = store_check_pages(t, d);
+        }
+        return e == -EAGAIN ? 0 : e; /* others write all the time: each of them looked */
+}
+
+static int open_store(Server *s, Diag *d) {
+        _cleanup_free_ char *said = path_of_store(s->options.store, d), *path = said ? io_absolute(said) : NULL;
+        Policy *p = NULL;
+        unsigned n = 0;
+        int e;
+
+        if (!path)
+                return *d->text ? -EINVAL : -ENOMEM;
+        if (s->options.anchor)
+                anchor_set_path(s->options.anchor);
+        e = policy_load(s->options.policy, &p, d);
+        if (e == 0 && !(s->policy = shared_policy_new(p, 0)))
+                e = -ENOMEM;
+        if (e == 0)
+                e = store_open(path, STORE_SUPERVISE, &s->store, d);
+        if (e == 0)
+                e = serve_check_pages(s->store, d);
+        if (e == 0 && (e = engine_index_renew(s->store, d)) == STORE_E_LOCKED) {
+                log_warning("%s; it is tried again while we serve", d->text);
+                s->old_index = true;
+                e = 0;
+        }
+        if (e == 0)
+                store_keep_ahead(s->store, RECORD_KEEP_AHEAD);
+        if (e == 0 && !(s->store_path = realpath(path, NULL)))
+                e = -errno;
+        if (e == 0)
+                rate_get(s->store_path, true, &(WipeRate){}); /* kept for all that it will serve: no other thread is at work yet */
+        if (e == 0)
+                e = recover_all(s->store, s->policy->policy, NULL, &n, d);
+        if (e == 0 && n > 0)
+                log_note("%u region%s of a supervisor that died %s recovered", n, n == 1 ? "" : "s", n == 1 ? "was" : "were");
+        return e;
+}
+
+static int serve(Server *s, Diag *d) {
+        const char *fix = "", *why = home_settle(&fix); /* while no child of ours is in the way */
+        int e = server_start_discarder(s, d);
+
+        if (why)
+                log_note("no control group for regions: %s; fix: %s", why, fix);
+        if (e == 0)
+                e = prepare(s, d);
+        if (e == 0)
+                e = open_store(s, d);
+        if (e == 0)
+                e = server_watch_mounts(s, d);
+        if (e == 0)
+                e = spawner_new(&s->spawner, d);
+        if (e == 0) {
+                s->groups = groups_open(s->store);
+                if (s->groups) {
+                        groups_of_templates(s->groups, &s->template_groups);
+                        spawner_group_templates(s->spawner, &s->template_groups);
+                }
+                s->skills = skills_kept_new();
+                e = pool_new(s->store, s->spawner, s->groups, s->policy->policy, &s->pool, d);
+        }
+        if (e == 0)
+                e = server_listen(s, d);
+        if (e == 0)
+                e = server_look_after(s);
+        if (e == 0)
+                e = server_confine(d);
+        if (e != 0)
+                return e;
+        s->started_usec = clock_mono_usec();
+        sd_notifyf(false, "READY=1\nSTATUS=serves %s", s->store_path);
+        log_note("serves %s at %s", s->store_path, s->options.socket);
+        return sd_event_loop(s->event);
+}
+
+int main(int argc, char **argv) {
+        Server s = {
+                .options = {.max_running = RUNNING_STANDARD, .max_queued = QUEUED_STANDARD, .max_clients = CLIENTS_STANDARD, .drain_usec = DRAIN_STANDARD_USEC},
+                .listener = -1,
+                .own_listener = -1,
+                .done_fd = -1,
+                .ends_fd = -1,
+                .mounts = -1,
+                .null = -1,
+                .discard = -1,
+                .lock = PTHREAD_MUTEX_INITIALIZER,
+                .share_lock = PTHREAD_MUTEX_INITIALIZER,
+                .answer_lock = PTHREAD_MUTEX_INITIALIZER,
+                .thread_over = PTHREAD_COND_INITIALIZER,
+        };
+        _cleanup_free_ char *socket = NULL;
+        Diag d = {};
+        int e;
+
+        json_wipe_freed();
+        json_object_seed(0);
+        store_set_command("lethe-serve");
+        sem_init(&s.starts, 0, STARTS_AT_ONCE);
+        signal(SIGPIPE, SIG_IGN);
+        signal(SIGTTIN, SIG_IGN);
+        signal(SIGTTOU, SIG_IGN);
+        signal(SIGXFSZ, SIG_IGN);
+        e = parse(argc, argv, &s.options);
+        if (e >= 0)
+                return e;
+        find_journal();
+        quiet_read_local_alone(true);
+        if (!s.options.reload && !raise_fds(&s.options))
+                return EXIT_OURS;
+        socket = path_of_socket(s.options.socket, &d);
+        if (!socket)
+                return *d.text ? wrong("%s", d.text) : fail("%s", strerror(ENOMEM));
+        if (s.options.reload)
+                return reload_ask(socket);
+        s.options.socket = socket;
+        secrets_set_socket(socket);
+        store_set_fault_exit(EXIT_OURS, EXIT_OURS);
+        e = serve(&s, &d);
+        server_close(&s);
+        server_end_discarder(&s);
+        if (e != 0 && s.n_threads == 0)
+                fail("%s", *d.text ? d.text : strerror(e < 0 ? -e : EIO));
+        if (s.n_threads > 0)
+                _exit(EXIT_OURS); /* they still use what would be freed */
+        job_threads_end(&s);
+        pool_free(s.pool);
+        spawner_free(s.spawner);
+        groups_close(s.store, s.groups);
+        skills_kept_free(s.skills);
+        shared_policy_drop(s.policy);
+        store_free(s.store);
+        free(s.store_path);
+        free(s.own_path);
+        free(s.running);
+        closep(&s.ends_fd);
+        closep(&s.null);
+        sd_event_unref(s.event);
+        return e == 0 && !s.failed ? 0 : EXIT_OURS;
+}

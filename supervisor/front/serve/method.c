@@ -1,0 +1,394 @@
+/* Runs: lethe-serve. The methods of schema/serve.md. */
+#include "serve/serve.h"
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/io.h"
+#include "base/json-form.h"
+#include "base/log.h"
+#include "store/hooks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ID_MAX 256
+
+typedef struct Method {
+        const char *name;
+        /* 0 with *ret, or NULL there when it is answered later; SERVE_E_* */
+        int (*fn)(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr);
+} Method;
+
+#define SERVE_ERROR(id, word, number) {word, number},
+static const struct {
+        const char *word;
+        int number;
+} errors[] = {
+#include "schema/serve-errors.def"
+};
+#undef SERVE_ERROR
+
+const char *serve_error_word(int code) {
+        for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
+                if (errors[i].number == -code)
+                        return errors[i].word;
+        return "internal";
+}
+
+/* The form is what the method takes. */
+static int bad_params(const json_t *params, const char *form, Diag *reterr) {
+        json_misfit(params, form, true, reterr);
+        return SERVE_E_INVALID_PARAMS;
+}
+
+static int no_params(json_t *params, Diag *reterr) {
+        return json_take(params, "{}") < 0 ? bad_params(params, "{}", reterr) : 0;
+}
+
+static int do_ping(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        int e = no_params(params, reterr);
+
+        if (e == 0)
+                *ret = json_pack("{s:i, s:s, s:i, s:s, s:s?, s:s?}", "protocol", SERVE_PROTOCOL_VERSION, "version", LETHE_VERSION, "pid", (int)getpid(), "store",
+                                 c->server->store_path, "anchor", store_anchor(c->server->store), "policy", c->server->policy->policy->path);
+        return e;
+}
+
+/* Answered, and something of them is still put away: control groups, what the client was not told of. */
+static int count_ending(const Server *s) {
+        int n = 0;
+
+        for (size_t i = 0; i < s->n_threads; i++)
+                n += s->running[i]->state == JOB_OVER;
+        return n;
+}
+
+static int do_status(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        Server *s = c->server;
+        int e = no_params(params, reterr);
+
+        if (e == 0)
+                *ret = json_pack("{s:i, s:s, s:i, s:s, s:s?, s:s?, s:b, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:i, s:o, s:o}", "protocol", SERVE_PROTOCOL_VERSION, "version",
+                                 LETHE_VERSION, "pid", (int)getpid(), "store", s->store_path, "socket", s->options.socket, "policy", s->policy->policy->path,
+                                 "stopping", s->stopping, "uptime_usec", json_u64(clock_mono_usec() - s->started_usec), "clients", (int)s->n_clients,
+                                 "running", (int)s->n_running, "queued", (int)s->n_queued, "max_running", json_u64(s->options.max_running), "max_queued",
+                                 json_u64(s->options.max_queued), "served", json_u64(s->n_served), "refused", json_u64(s->n_refused), "ending", count_ending(s), "ready_guards",
+                                 json_u64(spawner_ready_guards(s->spawner)), "ready_regions", json_u64(pool_count(s->pool)));
+        return e;
+}
+
+static int do_run(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        Job *j;
+        int e, error;
+
+        if (!id)
+                return diag(reterr, SERVE_E_INVALID_REQUEST, "id: run is no notification, its answer says how it ended");
+        if (c->server->stopping)
+                return diag(reterr, SERVE_E_STOPPING, "lethe serve ends and takes nothing new");
+        if (job_find(c, id))
+                return diag(reterr, SERVE_E_INVALID_REQUEST, "id: a run of this connection has it already");
+        e = job_check(c, params, reterr);
+        if (e == 0)
+                e = other_user_may_run(c, params, reterr);
+        if (e != 0)
+                return e;
+        e = job_new(c, id, params, &j, &error, reterr);
+        if (e < 0)
+                return e;
+        if (e > 0)
+                return error;
+        job_submit(j);
+        return 0;
+}
+
+static int do_cancel(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        const json_t *of;
+        json_int_t signo = SIGTERM;
+        Job *j;
+
+        if (json_take(params, "{s:o, s?:I}", "id", &of, "signal", &signo) < 0)
+                return bad_params(params, "{id: that of the run, signal?: integer}", reterr);
+        if (signo != SIGTERM && signo != SIGINT && signo != SIGHUP && signo != SIGPIPE)
+                return diag(reterr, SERVE_E_INVALID_PARAMS, "signal %" JSON_INTEGER_FORMAT ": must be 15 (SIGTERM), 2 (SIGINT), 1 (SIGHUP) or 13 (SIGPIPE)", signo);
+        j = job_find(c, of);
+        if (!j)
+                return diag(reterr, SERVE_E_NO_REQUEST, "id: no run of this connection has it, or it has ended");
+        job_cancel(j, (int)signo);
+        *ret = json_object();
+        return 0;
+}
+
+static int do_input(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        const json_t *of;
+        const char *data = "";
+        int end = false, e;
+        bool open;
+        Job *j;
+
+        if (!id)
+                return diag(reterr, SERVE_E_INVALID_REQUEST, "id: input is no notification, its answer says when the next may come");
+        if (json_take(params, "{s:o, s?:s, s?:b}", "id", &of, "data", &data, "end", &end) < 0)
+                return bad_params(params, "{id: that of the run, data?: string, end?: boolean}", reterr);
+        j = job_find(c, of);
+        if (!j)
+                return diag(reterr, SERVE_E_NO_REQUEST, "id: no run of this connection has it, or it has ended");
+        e = flow_input(j, id, data, end, &open, reterr);
+        if (e == 0)
+                *ret = json_pack("{s:b}", "open", open);
+        return e > 1 ? e : MIN(e, 0);
+}
+
+static int do_kill(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        char shown[256];
+        const char *region;
+        int discard = false;
+        Job *j;
+
+        if (json_take(params, "{s:s, s?:b}", "region", &region, "discard", &discard) < 0)
+                return bad_params(params, "{region: string, discard?: boolean}", reterr);
+        if (!region_id_valid(region))
+                return diag(reterr, SERVE_E_INVALID_PARAMS, "region \"%s\": a region's id has %d characters of 0-9 a-z",
+                            diag_quote(region, strlen(region), shown, sizeof(shown)), REGION_ID_LEN);
+        j = job_of_region(c->server, region);
+        if (!j || !other_user_may_see(c, j))
+                return diag(reterr, SERVE_E_NO_REGION, "region %s is not alive here", region);
+        if (discard)
+                job_discard(j);
+        else
+                job_cancel(j, SIGTERM);
+        *ret = json_object();
+        return 0;
+}
+
+static json_t *show_job(Job *j) {
+        json_t *regions = json_array(), *o;
+
+        pthread_mutex_lock(&j->lock);
+        for (size_t i = 0; i < j->n_regions; i++)
+                json_array_append_new(regions, json_string(j->regions[i]));
+        pthread_mutex_unlock(&j->lock);
+        o = json_pack("{s:o, s:s, s:i, s:o}", "regions", regions, "state", j->state == JOB_QUEUED ? "queued" : "running", "pid", (int)j->peer->pid, "uid",
+                      json_u64(j->peer->uid));
+        return o;
+}
+
+static int do_ps(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        Server *s = c->server;
+        int e = no_params(params, reterr);
+        json_t *list;
+
+        if (e != 0)
+                return e;
+        list = json_array();
+        pthread_mutex_lock(&s->lock);
+        for (size_t i = 0; i < s->n_threads; i++)
+                if (s->running[i]->state != JOB_OVER && other_user_may_see(c, s->running[i]))
+                        json_array_append_new(list, show_job(s->running[i]));
+        pthread_mutex_unlock(&s->lock);
+        for (Peer *p = s->peers; p; p = p->next)
+                for (Job *j = p->first; j; j = j->next)
+                        if (other_user_may_see(c, j))
+                                json_array_append_new(list, show_job(j));
+        *ret = json_pack("{s:o}", "runs", list);
+        return 0;
+}
+
+static int do_reload(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        int e = no_params(params, reterr);
+
+        if (e == 0 && c->reload_id)
+                return diag(reterr, SERVE_E_INVALID_REQUEST, "reload: the one before it, of this connection, is not answered yet");
+        if (e == 0 && id)
+                c->reload_id = json_incref((json_t *)id);
+        if (e == 0)
+                e = server_reload(c->server, reterr); /* the answer comes when it is done */
+        if (e != 0) {
+                json_decref(c->reload_id);
+                c->reload_id = NULL;
+        }
+        return e;
+}
+
+static int do_stop(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        int e = no_params(params, reterr);
+
+        if (e == 0) {
+                *ret = json_object();
+                server_stop(c->server, "a client asked for it");
+        }
+        return e;
+}
+
+static int do_takeover(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        const char *waits;
+        int e = no_params(params, reterr);
+
+        if (e != 0)
+                return e;
+        if (!id || line_queue_peek(&c->out, &waits) > 0)
+                return diag(reterr, SERVE_E_INVALID_REQUEST, "id: takeover has one, and is asked for alone on its connection");
+        if (c->server->stopping)
+                return diag(reterr, SERVE_E_STOPPING, "lethe serve ends and has no place to give");
+        e = server_hand_over(c->server, c, json_pack("{s:s, s:O, s:{s:i}}", "jsonrpc", "2.0", "id", id, "result", "pid", (int)getpid()));
+        if (e < 0)
+                client_finish(c);
+        return 0;
+}
+
+/* Whoever asks names the store, because another one may have a scope of the same name. */
+static int working_params(Client *c, json_t *params, bool value, const char **ret_scope, json_t **ret_value, Diag *reterr) {
+        const char *store;
+
+        if (json_take(params, value ? "{s:s, s:s, s:o}" : "{s:s, s:s}", "store", &store, "scope", ret_scope, "value", ret_value) < 0)
+                return bad_params(params, value ? "{store: string, scope: string, value: any}" : "{store: string, scope: string}", reterr);
+        return strcmp(store, c->server->store_path) == 0 ? 0 : diag(reterr, SERVE_E_OTHER_STORE, "store: this daemon serves %s", c->server->store_path);
+}
+
+static int do_working_get(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        const char *scope;
+        json_t *v = NULL;
+        int e = working_params(c, params, false, &scope, NULL, reterr);
+
+        if (e == 0)
+                e = session_state_get(&c->server->working, c->server->store, scope, &v, reterr);
+        if (e == 0)
+                *ret = json_pack("{s:O?}", "value", v);
+        return e;
+}
+
+static int do_working_set(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        const char *scope;
+        json_t *v;
+        int e = working_params(c, params, true, &scope, &v, reterr);
+
+        if (e == 0)
+                e = session_state_set(&c->server->working, c->server->store, scope, v, reterr);
+        if (e == 0)
+                *ret = json_object();
+        return e;
+}
+
+static int do_working_clear(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+        const char *scope;
+        int e = working_params(c, params, false, &scope, NULL, reterr);
+
+        if (e == 0)
+                e = session_state_set(&c->server->working, c->server->store, scope, NULL, reterr);
+        if (e == 0)
+                *ret = json_object();
+        return e;
+}
+
+static const Method methods[] = {
+        {"run", do_run},       {"cancel", do_cancel}, {"input", do_input}, {"kill", do_kill}, {"ps", do_ps},
+        {"ping", do_ping},     {"status", do_status}, {"reload", do_reload}, {"stop", do_stop},
+        {"takeover", do_takeover}, {"working.get", do_working_get}, {"working.set", do_working_set}, {"working.clear", do_working_clear},
+};
+
+static bool id_valid(const json_t *id) {
+        if (json_is_string(id))
+                return json_string_length(id) <= ID_MAX;
+        return json_is_null(id) || (json_is_integer(id) && json_integer_value(id) <= JSON_INTEGER_MOST && json_integer_value(id) >= -JSON_INTEGER_MOST);
+}
+
+static void wrong(Client *c, const json_t *id, int code, const Diag *d) {
+        client_error(c, id, code, "%s", d->text);
+        c->server->n_refused++;
+}
+
+static int from_json(int e) {
+        switch (e) {
+        case JSON_E_DUPLICATE:
+                return SERVE_E_DUPLICATE_KEY;
+        case JSON_E_DEPTH:
+                return SERVE_E_DEPTH;
+        case JSON_E_SIZE:
+                return SERVE_E_LINE_TOO_LONG;
+        default:
+                return SERVE_E_PARSE;
+        }
+}
+
+/* The envelope. */
+static int judge(json_t *o, const json_t **ret_id, const char **ret_method, json_t **ret_params, Diag *reterr) {
+        static const char *const known[] = {"jsonrpc", "id", "method", "params"};
+        const char *key, *version = json_text(json_object_get(o, "jsonrpc"));
+        const json_t *id = json_object_get(o, "id");
+        char shown[256];
+        json_t *v;
+
+        if (json_is_array(o))
+                return diag(reterr, SERVE_E_BATCH, "a line is one request: batches are not taken");
+        if (!json_is_object(o))
+                return diag(reterr, SERVE_E_INVALID_REQUEST, "a request is an object");
+        if (id && !id_valid(id))
+                return diag(reterr, SERVE_E_INVALID_REQUEST, "id: must be a string of at most %d bytes, an integer within 2^53-1, or null", ID_MAX);
+        *ret_id = id;
+        json_object_foreach(o, key, v) {
+                bool is = false;
+
+                for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+                        is |= strcmp(key, known[i]) == 0;
+                if (!is)
+                        return diag(reterr, SERVE_E_INVALID_REQUEST, "\"%s\": a request has jsonrpc, id, method and params, and nothing else",
+                                    diag_quote(key, strlen(key), shown, sizeof(shown)));
+        }
+        if (!version || strcmp(version, "2.0") != 0)
+                return diag(reterr, SERVE_E_INVALID_REQUEST, "jsonrpc: must be \"2.0\"");
+        *ret_method = json_text(json_object_get(o, "method"));
+        if (!*ret_method)
+                return diag(reterr, SERVE_E_INVALID_REQUEST, "method: must be a string");
+        *ret_params = json_object_get(o, "params");
+        if (*ret_params && !json_is_object(*ret_params))
+                return diag(reterr, SERVE_E_INVALID_PARAMS, "params: must be an object");
+        return 0;
+}
+
+static int call(Client *c, const json_t *id, const char *method, json_t *params, Diag *reterr) {
+        _cleanup_json_ json_t *none = params ? NULL : json_object(), *result = NULL;
+        char shown[256];
+
+        for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
+                int e;
+
+                if (strcmp(methods[i].name, method) != 0)
+                        continue;
+                e = other_user_may_call(c, method, reterr);
+                if (e == 0)
+                        e = methods[i].fn(c, id, params ?: none, &result, reterr);
+                if (e == 0 && result && id)
+                        client_result(c, id, TAKE_PTR(result));
+                if (e < 0)
+                        return diag(reterr, SERVE_E_INTERNAL, "%s", strerror(-e));
+                return e;
+        }
+        return diag(reterr, SERVE_E_UNKNOWN_METHOD, "method \"%s\": there is none of that name",
+                    diag_quote(method, strlen(method), shown, sizeof(shown)));
+}
+
+void method_call(Client *c, const char *line, size_t n) {
+        _cleanup_json_ json_t *o = NULL;
+        const char *method = NULL;
+        const json_t *id = NULL;
+        json_t *params = NULL;
+        Diag d = {};
+        int e = json_parse(line, n, SERVE_LINE_MAX, SERVE_DEPTH_MAX, &o, &d);
+
+        if (e < 0) {
+                client_finish(c);
+                return;
+        }
+        if (e > 0)
+                e = from_json(e);
+        else
+                e = judge(o, &id, &method, &params, &d);
+        if (e == 0)
+                e = call(c, id, method, params, &d);
+        if (e == 0)
+                return;
+        wrong(c, id, e, &d);
+        if (e == SERVE_E_PARSE || e == SERVE_E_INVALID_REQUEST || e == SERVE_E_DEPTH || e == SERVE_E_DUPLICATE_KEY || e == SERVE_E_BATCH)
+                client_bad(c);
+}

@@ -1,0 +1,65 @@
+/* Runs: lethe-serve. Users other than the daemon's own and root, whom the policy's `clients` lets ask: for registered skills, with arguments of theirs and
+ * standard streams over the connection. Nothing that they say is looked up with the daemon's rights: no folder, no program, no file, no variable, no store,
+ * anchor or policy; and nothing that they have opened is used. They see and end what is theirs, and do not govern the daemon. */
+#include "serve/serve.h"
+
+#include <string.h>
+
+#define NOT_YOURS SERVE_E_NOT_ALLOWED
+
+int other_user_may_call(const Client *c, const char *method, Diag *reterr) {
+        static const char *const those[] = {"run", "cancel", "input", "kill", "ps", "ping"};
+        bool is = false;
+
+        if (!c->peer->foreign)
+                return 0;
+        if (!policy_client(c->server->policy->policy, c->peer->uid, NULL))
+                return diag(reterr, NOT_YOURS, "this daemon's policy does not name user %u any more", (unsigned)c->peer->uid);
+        for (size_t i = 0; i < ARRAY_SIZE(those); i++)
+                is |= strcmp(method, those[i]) == 0;
+        return is ? 0 : diag(reterr, NOT_YOURS, "%s is for the daemon's own user and root", method);
+}
+
+int other_user_still_may(const Policy *policy, uid_t uid, const json_t *params, Diag *reterr) {
+        const char *skill = json_text(json_object_get(params, "skill"));
+
+        if (policy_client(policy, uid, skill))
+                return 0;
+        return diag(reterr, NOT_YOURS, "skill %s: the policy does not let user %u have it run", skill, (unsigned)uid);
+}
+
+int other_user_may_run(const Client *c, const json_t *params, Diag *reterr) {
+        static const char *const looked_up[] = {"store", "anchor", "policy"};
+        const char *skill = json_text(json_object_get(params, "skill"));
+        const json_t *options = json_object_get(params, "options");
+        char shown[256];
+
+        if (!c->peer->foreign)
+                return 0;
+        for (size_t i = 0; i < ARRAY_SIZE(looked_up); i++)
+                if (json_object_get(params, looked_up[i]))
+                        return diag(reterr, NOT_YOURS, "%s: another user than the daemon's own names none; `ping` says which this daemon has", looked_up[i]);
+        if (json_object_get(params, "stdio"))
+                return diag(reterr, NOT_YOURS, "stdio: another user than the daemon's own passes no descriptors; \"stream\" passes standard streams over the connection");
+        if (!skill)
+                return diag(reterr, NOT_YOURS, "exec: another user than the daemon's own may have registered skills run, and no program");
+        if (!skill_name_valid(skill))
+                return diag(reterr, NOT_YOURS, "skill \"%s\": another user than the daemon's own names a registered skill, and no folder",
+                            diag_quote(skill, strlen(skill), shown, sizeof(shown)));
+        if (other_user_still_may(c->server->policy->policy, c->peer->uid, params, reterr) != 0)
+                return NOT_YOURS;
+        if (json_is_true(json_object_get(params, "promote")))
+                return diag(reterr, NOT_YOURS, "promote: what becomes shared belief is for the daemon's own user and root to say");
+        for (size_t i = 0; i < json_array_size(options); i++) {
+                const char *name = json_text(json_array_get(json_array_get(options, i), 0));
+
+                if (!request_option_is_plain(name))
+                        return diag(reterr, NOT_YOURS, "option %s: another user than the daemon's own may set budgets, entry and discipline",
+                                    diag_quote(name, strlen(name), shown, sizeof(shown)));
+        }
+        return 0;
+}
+
+bool other_user_may_see(const Client *c, const Job *j) {
+        return !c->peer->foreign || c->peer == j->peer;
+}

@@ -1,0 +1,285 @@
+#include "manifest/bundle-private.h"
+
+#include "base/owner.h"
+#include "base/waiting.h"
+#include "manifest/vocabulary.h"
+#include "schema/limits.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct Walk {
+        int root;
+        Bundle *bundle;
+        size_t entries, room;
+        Diag *reterr;
+} Walk;
+
+/* A folder of the copy. It is made with its first file: the digest knows no empty folders, and a copy has what the digest has. */
+typedef struct Out {
+        struct Out *above;
+        const char *name;
+        int fd; /* -1: not made yet */
+        bool wanted;
+} Out;
+
+static int copy_failed(Walk *w, const char *path, int e) {
+        char shown[256];
+
+        return diag(w->reterr, BUNDLE_E_COPY, "%s: cannot be copied into the store: %s", bundle_quote(path, shown), strerror(e));
+}
+
+/* Returns the folder's descriptor, borrowed, or -errno. */
+static int out_open(Out *o) {
+        int above;
+
+        if (o->fd >= 0)
+                return o->fd;
+        above = out_open(o->above);
+        if (above < 0)
+                return above;
+        if (mkdirat(above, o->name, 0700) < 0)
+                return -errno;
+        o->fd = openat(above, o->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return o->fd < 0 ? -errno : o->fd;
+}
+
+/* Mode and times are the same for every copy of one digest; "executable" is all that the digest says of a mode. */
+int bundle_settle(int fd, mode_t mode) {
+        const struct timespec times[] = {{.tv_sec = BUNDLE_COPY_TIME}, {.tv_sec = BUNDLE_COPY_TIME}};
+
+        return fchmod(fd, mode) < 0 || futimens(fd, times) < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b) {
+        return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size && a->st_mode == b->st_mode &&
+               a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+               a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+/* The file of the copy, to be written. Returns a descriptor or -errno. */
+static int out_file(Out *o, const char *name) {
+        int above = out_open(o), fd;
+
+        if (above < 0)
+                return above;
+        fd = openat(above, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        return fd < 0 ? -errno : fd;
+}
+
+static int hash_regular(Walk *w, int dirfd, const char *name, const struct stat *seen, Out *out, BundleFile *f) {
+        _cleanup_close_ int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), to = -1;
+        uint8_t hash[HASH_BYTES];
+        struct stat st;
+        char shown[256];
+        uint64_t left = SKILL_BYTES_MAX - w->bundle->bytes;
+        int r;
+
+        if (fd < 0)
+                return bundle_access_or_errno(errno, f->path, w->reterr);
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (!same_file(seen, &st))
+                return diag(w->reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", bundle_quote(f->path, shown));
+        if (out->wanted && (to = out_file(out, name)) < 0)
+                return copy_failed(w, f->path, -to);
+        r = (uint64_t)st.st_size > left ? -EFBIG : hash_copy(fd, to, left, hash, &f->bytes);
+        if (r > 0)
+                return copy_failed(w, f->path, errno);
+        if (r == -EFBIG)
+                return diag(w->reterr, BUNDLE_E_LIMIT, "%s: with it the folder has more than %lu bytes", bundle_quote(f->path, shown), SKILL_BYTES_MAX);
+        if (r < 0)
+                return bundle_access_or_errno(-r, f->path, w->reterr);
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (!same_file(seen, &st) || (uint64_t)st.st_size != f->bytes)
+                return diag(w->reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", bundle_quote(f->path, shown));
+        f->executable = st.st_mode & 0111;
+        bundle_digest_text(hash, f->digest);
+        if (to >= 0 && (r = bundle_settle(to, f->executable ? 0555 : 0444)) < 0)
+                return copy_failed(w, f->path, -r);
+        return 0;
+}
+
+/* Steps out of the folder, read as text alone: what a dangling link would do if its missing part were made. */
+static bool leaves_as_text(const char *path, const char *target) {
+        ssize_t depth = 0;
+
+        for (const char *p = path; *p; p++)
+                depth += *p == '/';
+        for (const char *p = target; *p;) {
+                size_t n = strcspn(p, "/");
+
+                if (n == 2 && p[0] == '.' && p[1] == '.')
+                        depth--;
+                else if (n > 0 && !(n == 1 && *p == '.'))
+                        depth++;
+                if (depth < 0)
+                        return true;
+                p += n;
+                p += *p == '/';
+        }
+        return false;
+}
+
+static int hash_link(Walk *w, int dirfd, const char *name, Out *out, BundleFile *f) {
+        char target[PATH_MAX], whole[2 * PATH_MAX], shown[256], shown_target[256];
+        ssize_t n = readlinkat(dirfd, name, target, sizeof(target) - 1);
+        const char *slash = strrchr(f->path, '/');
+        uint8_t hash[HASH_BYTES];
+        int fd;
+
+        if (n < 0)
+                return errno == EINVAL ? diag(w->reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", bundle_quote(f->path, shown))
+                                       : bundle_access_or_errno(errno, f->path, w->reterr);
+        target[n] = 0;
+        /* The text is not enough: "d/.." is another folder when d is itself a symlink. So the kernel walks it too. */
+        snprintf(whole, sizeof(whole), "%.*s%s", slash ? (int)(slash + 1 - f->path) : 0, f->path, target);
+        fd = target[0] == '/' || leaves_as_text(f->path, target) ? -EXDEV : bundle_open(w->root, whole, O_PATH, RESOLVE_BENEATH);
+        if (fd >= 0)
+                close(fd);
+        if (fd == -EXDEV)
+                return diag(w->reterr, BUNDLE_E_KIND, "%s: a symlink to \"%s\", which is outside the skill's folder", bundle_quote(f->path, shown),
+                            bundle_quote(target, shown_target));
+        if (fd == -ELOOP)
+                return diag(w->reterr, BUNDLE_E_KIND, "%s: a symlink that leads back to itself", bundle_quote(f->path, shown));
+        if (fd < 0 && fd != -ENOENT && fd != -ENOTDIR)
+                return bundle_access_or_errno(-fd, f->path, w->reterr);
+        if (out->wanted) {
+                const struct timespec times[] = {{.tv_sec = BUNDLE_COPY_TIME}, {.tv_sec = BUNDLE_COPY_TIME}};
+                int above = out_open(out);
+
+                if (above < 0 || symlinkat(target, above, name) < 0 || utimensat(above, name, times, AT_SYMLINK_NOFOLLOW) < 0)
+                        return copy_failed(w, f->path, above < 0 ? -above : errno);
+        }
+        hash_bytes(target, (size_t)n, hash);
+        bundle_digest_text(hash, f->digest);
+        f->link = true;
+        f->bytes = (uint64_t)n;
+        return 0;
+}
+
+static int walk_folder(Walk *w, int dirfd, const char *prefix, Out *out, unsigned depth);
+
+static int add_file(Walk *w, BundleFile *f) {
+        Bundle *b = w->bundle;
+
+        if (b->n_files == w->room) {
+                size_t room = w->room ? w->room * 2 : 32;
+                BundleFile *p = reallocarray(b->files, room, sizeof(*p));
+
+                if (!p)
+                        return -ENOMEM;
+                b->files = p;
+                w->room = room;
+        }
+        b->bytes += f->bytes;
+        b->files[b->n_files++] = *f;
+        return 0;
+}
+
+static int walk_entry(Walk *w, int dirfd, const char *prefix, const char *name, Out *out, unsigned depth) {
+        _cleanup_free_ char *path = NULL;
+        BundleFile f = {0};
+        struct stat st;
+        char shown[256];
+        int r;
+
+        if (asprintf(&path, "%s%s", prefix, name) < 0) {
+                path = NULL;
+                return -ENOMEM;
+        }
+        bundle_quote(path, shown);
+        if (++w->entries > SKILL_FILES_MAX)
+                return diag(w->reterr, BUNDLE_E_LIMIT, "%s: with it the folder has more than %d files and folders", shown, SKILL_FILES_MAX);
+        if (strlen(path) >= PATH_MAX)
+                return diag(w->reterr, BUNDLE_E_LIMIT, "%s: the path is longer than %d bytes", shown, PATH_MAX - 1);
+        for (const char *p = name; *p; p++)
+                if ((unsigned char)*p < 0x20 || *p == 0x7F)
+                        return diag(w->reterr, BUNDLE_E_KIND, "%s: a file name must not have control characters", shown);
+        if (!utf8_valid(name, strlen(name), NULL))
+                return diag(w->reterr, BUNDLE_E_KIND, "%s: a file name must be UTF-8", shown);
+        waiting_goes_on();
+        if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return bundle_access_or_errno(errno, path, w->reterr);
+        if (!w->bundle->others && !owner_alone(&st, geteuid())) {
+                Diag other;
+
+                owner_refuse(path, &st, geteuid(), &other);
+                if (!(w->bundle->others = strdup(other.text)))
+                        return -ENOMEM;
+        }
+        if (S_ISDIR(st.st_mode)) {
+                _cleanup_close_ int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                _cleanup_free_ char *below = NULL;
+                Out inner = {.above = out, .name = name, .fd = -1, .wanted = out->wanted};
+
+                if (fd < 0)
+                        return bundle_access_or_errno(errno, path, w->reterr);
+                if (depth >= BUNDLE_DEPTH_MAX)
+                        return diag(w->reterr, BUNDLE_E_LIMIT, "%s: folders nested deeper than %d", shown, BUNDLE_DEPTH_MAX);
+                if (asprintf(&below, "%s/", path) < 0) {
+                        below = NULL;
+                        return -ENOMEM;
+                }
+                r = walk_folder(w, fd, below, &inner, depth + 1);
+                if (r == 0 && inner.fd >= 0 && (r = bundle_settle(inner.fd, 0555)) < 0)
+                        r = copy_failed(w, path, -r);
+                closep(&inner.fd);
+                return r;
+        }
+        f.path = path;
+        if (S_ISREG(st.st_mode))
+                r = hash_regular(w, dirfd, name, &st, out, &f);
+        else if (S_ISLNK(st.st_mode))
+                r = hash_link(w, dirfd, name, out, &f);
+        else
+                return diag(w->reterr, BUNDLE_E_KIND, "%s: a %s: a skill has only files, folders and symlinks", shown,
+                            S_ISFIFO(st.st_mode) ? "FIFO" : S_ISSOCK(st.st_mode) ? "socket" : "device");
+        if (r == 0)
+                r = add_file(w, &f);
+        if (r == 0)
+                path = NULL; /* the bundle's now */
+        return r;
+}
+
+static void closedirp(DIR **d) {
+        if (*d)
+                closedir(*d);
+}
+
+static int walk_folder(Walk *w, int dirfd, const char *prefix, Out *out, unsigned depth) {
+        _cleanup_(closedirp) DIR *d = NULL;
+        _cleanup_close_ int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct dirent *e;
+        int r;
+
+        if (fd < 0)
+                return bundle_access_or_errno(errno, *prefix ? prefix : ".", w->reterr);
+        d = fdopendir(fd);
+        if (!d)
+                return -errno;
+        fd = -1;
+        while (errno = 0, (e = readdir(d))) {
+                if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+                        continue;
+                r = walk_entry(w, dirfd, prefix, e->d_name, out, depth);
+                if (r)
+                        return r;
+        }
+        return -errno;
+}
+
+int bundle_walk(int dirfd, int into, Bundle *b, Diag *reterr) {
+        Walk w = {.root = dirfd, .bundle = b, .reterr = reterr};
+        Out out = {.fd = into, .wanted = into >= 0};
+
+        return walk_folder(&w, dirfd, "", &out, 0);
+}

@@ -1,0 +1,129 @@
+/* Runs: supervisor. */
+#include "region/region-opens.h"
+
+#include "base/aside.h"
+#include "base/dirents.h"
+#include "region/region-proc.h"
+#include "region/region-tables.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define OPENS_FILE 256    /* an open file */
+#define OPENS_OBJECT 448  /* and a small object behind it */
+#define OPENS_PROC 6144   /* a file of /proc: its inode, and a page of the text that was read */
+#define OPENS_WATCH 200   /* one file that an epoll watches */
+#define OPENS_LISTS 16    /* looked at in one task */
+#define OPENS_LINES_MAX (1 << 20)
+
+static bool opens_is_folder(const char *link) {
+        struct statx st;
+
+        return statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 && S_ISDIR(st.stx_mode);
+}
+
+uint64_t opens_bytes(const OpensLook *l, const char *link, const char *name) {
+        if (strncmp(name, "anon_inode:", 11) == 0)
+                return OPENS_OBJECT;
+        /* The kernel makes the whole text of such a file at once, in a buffer that it doubles until the text fits, and keeps that until it is closed. */
+        if (strncmp(name, "/proc/", 6) == 0)
+                return OPENS_FILE + OPENS_PROC + (strstr(name, "/fdinfo/") ? 2 * l->longest : 0);
+        return OPENS_FILE + (opens_is_folder(link) ? OPENS_FOLDER : 0);
+}
+
+typedef struct OpensLists {
+        char path[OPENS_LISTS][48];
+        size_t n;
+        uint64_t lines, longest;
+        char text[16384];
+} OpensLists;
+
+/* Of fn of aside_run(): a list is made under a lock of the epoll's, which is held while a watched file is asked whether it is ready. */
+__attribute__((no_sanitize("address", "undefined"))) static long opens_count(void *job) {
+        OpensLists *o = job;
+
+        for (size_t i = 0; i < o->n; i++) {
+                long fd = aside_do(SYS_openat, AT_FDCWD, o->path[i], O_RDONLY | O_CLOEXEC), k;
+                uint64_t bytes = 0;
+
+                if (fd < 0)
+                        continue;
+                while (o->lines < OPENS_LINES_MAX && (k = aside_do(SYS_read, fd, o->text, sizeof(o->text))) > 0) {
+                        bytes += (uint64_t)k;
+                        for (long at = 0; at < k; at++)
+                                o->lines += o->text[at] == '\n';
+                }
+                if (bytes > o->longest)
+                        o->longest = bytes;
+                aside_do(SYS_close, fd);
+        }
+        return 0;
+}
+
+uint64_t opens_watched(OpensLook *l, pid_t tid, const int *fds, size_t n, size_t beyond, uint64_t most, uint64_t in_table) {
+        _cleanup_free_ OpensLists *o = n > 0 && l->blocked < OPENS_BLOCKED_MAX ? malloc(sizeof(*o)) : NULL;
+        uint64_t sum = beyond * most * OPENS_WATCH;
+
+        for (size_t at = 0; at < n; at += OPENS_LISTS) {
+                if (!o || l->blocked >= OPENS_BLOCKED_MAX)
+                        return sum + (n - at) * most * OPENS_WATCH;
+                o->n = MIN(n - at, (size_t)OPENS_LISTS);
+                o->lines = o->longest = 0;
+                for (size_t i = 0; i < o->n; i++)
+                        snprintf(o->path[i], sizeof(o->path[i]), "/proc/%d/fdinfo/%d", (int)tid, fds[at + i]);
+                if (aside_run(opens_count, o, sizeof(*o), -1, ASIDE_USEC) == -ETIMEDOUT) { /* or the machine has no processor for us */
+                        l->blocked++;
+                        return sum + (n - at) * in_table * OPENS_WATCH;
+                }
+                l->blocked = 0;
+                sum += o->lines * OPENS_WATCH;
+                l->longest = MAX(l->longest, o->longest);
+        }
+        return sum;
+}
+
+static uint64_t opens_folders_at(pid_t tid) {
+        char path[64], link[384];
+        uint64_t sum = 0;
+        const char *name;
+        Dirents d;
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%d/fd", (int)tid);
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return 0;
+        dirents_begin(&d, fd);
+        while ((name = dirents_next(&d))) {
+                snprintf(link, sizeof(link), "%s/%s", path, name);
+                sum += opens_is_folder(link) ? OPENS_FOLDER : 0;
+        }
+        dirents_end(&d);
+        close(fd);
+        return sum;
+}
+
+uint64_t opens_folders(pid_t root) {
+        _cleanup_free_ pid_t *list = NULL;
+        uint64_t sum = 0;
+        size_t n = 0;
+
+        if (proc_tree_list(root, &list, &n) < 0)
+                return 0;
+        for (size_t i = 0; i < n; i++) {
+                _cleanup_free_ pid_t *tables = NULL;
+                size_t n_tables = 0;
+
+                if (tables_of(list[i], &tables, &n_tables) < 0)
+                        break;
+                for (size_t k = 0; k < n_tables; k++)
+                        sum += opens_folders_at(tables[k]);
+        }
+        return sum;
+}

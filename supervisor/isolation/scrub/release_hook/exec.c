@@ -1,0 +1,324 @@
+/* Runs: supervisor. */
+#include "scrub/release_hook/hook-internal.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/proc.h"
+#include "base/quiet.h"
+#include "region/region-path.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#define STRINGS_MAX 16384           /* arguments and variables together; a call with more is not overwritten */
+#define STRING_BYTES_MAX 131072     /* the kernel's own bound of one */
+#define BYTES_MAX (124U * 1024)     /* of all: what the kernel takes whatever the limit of the stack is */
+#define IMAGE_END 0x7ffffffff000U
+
+/* What the kernel has still to read, as byte ranges. */
+typedef struct Keep {
+        Run v[STRINGS_MAX + 8];
+        size_t n;
+        uint64_t bytes;
+} Keep;
+
+static bool keep_add(Keep *k, uint64_t start, uint64_t n) {
+        if (k->n == ARRAY_SIZE(k->v))
+                return false;
+        k->v[k->n++] = (Run){start, start + n};
+        k->bytes += n;
+        return k->bytes <= BYTES_MAX;
+}
+
+static bool keep_string(Keep *k, pid_t pid, uint64_t at) {
+        char text[4096];
+
+        for (uint64_t n = 0; n < STRING_BYTES_MAX;) {
+                ssize_t got = region_notify_read(pid, at + n, text, sizeof(text) - (at + n) % sizeof(text));
+                const char *nul = got > 0 ? memchr(text, 0, (size_t)got) : NULL;
+
+                if (got <= 0)
+                        return false;
+                if (nul)
+                        return keep_add(k, at, n + (uint64_t)(nul - text) + 1);
+                n += (uint64_t)got;
+        }
+        return false;
+}
+
+/* An array of pointers that ends with NULL, and what they point to. */
+static bool keep_array(Keep *k, pid_t pid, uint64_t at) {
+        uint64_t pointers[64], start = at;
+
+        while (at) {
+                size_t want = MIN(sizeof(pointers), (size_t)(SCAN_PAGE - at % SCAN_PAGE));
+                ssize_t got = at % 8 ? -1 : region_notify_read(pid, at, pointers, want);
+
+                if (got < 8)
+                        return false;
+                for (size_t i = 0; i < (size_t)got / 8; i++, at += 8) {
+                        if (!pointers[i])
+                                return keep_add(k, start, at + 8 - start);
+                        if (!keep_string(k, pid, pointers[i]))
+                                return false;
+                }
+        }
+        return true;
+}
+
+static int by_start(const void *a, const void *b) {
+        uint64_t x = ((const Run *)a)->start, y = ((const Run *)b)->start;
+
+        return x < y ? -1 : x > y;
+}
+
+/* Whether the kernel will take the file: a program of this machine, or a script whose interpreter is one. A call that fails takes nothing, and
+ * shells and execvp() try one place after the other. Where nobody can tell, the image is left as it is and counted as missed. */
+typedef enum Start { START_NO, START_YES, START_MAYBE } Start;
+
+static bool is_granted_file(const Hook *e, const char *path) {
+        const Grant *g = e->region->grant;
+
+        for (size_t i = 0; i < g->n_files; i++)
+                if (path_is_under(path, e->region->notify.root >= 0 ? g->files[i].target : g->files[i].source))
+                        return true;
+        return false;
+}
+
+/* Tier landlock: what the rules keep from the region looks to us as if it could be executed. */
+static bool is_out_of_reach(const Hook *e, int fd) {
+        const RegionNotify *n = &e->region->notify;
+        char link[64], path[PATH_MAX];
+        ssize_t k;
+
+        if (n->root >= 0)
+                return false;
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        k = readlink(link, path, sizeof(path) - 1);
+        if (k < 0)
+                return true;
+        path[k] = 0;
+        return region_path_reach(n->grant, n->tier, n->scratch, n->shims, path, false) != PATH_INSIDE;
+}
+
+static Start judge_head(const Hook *e, int fd, char *head, ssize_t n, unsigned depth);
+
+static Start will_start(const Hook *e, const char *path, unsigned depth) {
+        _cleanup_close_ int there = hook_open(e, path, true), fd = -1;
+        char link[64], head[256];
+        struct statvfs mount;
+        struct stat st;
+        ssize_t n;
+
+        if (there < 0)
+                return there == -ENOENT || there == -ENOTDIR ? START_NO : START_MAYBE;
+        if (region_notify_any_served() && region_notify_is_served(e->region->notify.worker, there))
+                return START_MAYBE;
+        if (quiet_fstat(there, &st) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0 || fstatvfs(there, &mount) < 0 || mount.f_flag & ST_NOEXEC)
+                return START_NO;
+        if ((st.st_mode & 0111) != 0111 || (st.st_dev == e->scratch && e->region->notify.root >= 0) || is_granted_file(e, path) ||
+            is_out_of_reach(e, there))
+                return START_MAYBE;
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", there);
+        fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        n = fd < 0 ? -1 : pread(fd, head, sizeof(head) - 1, 0);
+        return n < 0 ? START_MAYBE : judge_head(e, fd, head, n, depth);
+}
+
+/* What the kernel looks at before it gives the old image up. */
+static Start judge_program(const Hook *e, int fd, const Elf64_Ehdr *h, unsigned depth) {
+        size_t n = (size_t)h->e_phnum * sizeof(Elf64_Phdr);
+        _cleanup_free_ Elf64_Phdr *p = malloc(n ?: 1);
+        char name[PATH_MAX];
+
+        if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_machine != EM_X86_64 || (h->e_type != ET_EXEC && h->e_type != ET_DYN) ||
+            h->e_phentsize != sizeof(*p) || n == 0 || n > 65536 || !p || pread(fd, p, n, (off_t)h->e_phoff) != (ssize_t)n)
+                return START_MAYBE;
+        for (size_t i = 0; i < h->e_phnum; i++)
+                if (p[i].p_type == PT_INTERP) {
+                        if (p[i].p_filesz < 2 || p[i].p_filesz > sizeof(name) || depth >= 4 ||
+                            pread(fd, name, p[i].p_filesz, (off_t)p[i].p_offset) != (ssize_t)p[i].p_filesz || name[p[i].p_filesz - 1] || *name != '/')
+                                return START_MAYBE;
+                        return will_start(e, name, depth + 1);
+                }
+        return START_YES;
+}
+
+static Start judge_head(const Hook *e, int fd, char *head, ssize_t n, unsigned depth) {
+        char *name = head + 2;
+        Elf64_Ehdr h;
+
+        head[n] = 0;
+        if (n >= (ssize_t)sizeof(h) && memcmp(head, ELFMAG, SELFMAG) == 0) {
+                memcpy(&h, head, sizeof(h));
+                return judge_program(e, fd, &h, depth);
+        }
+        if (n < 4 || memcmp(head, "#!", 2) != 0 || depth >= 4 || !strchr(head, '\n'))
+                return START_MAYBE;
+        name += strspn(name, " \t");
+        name[strcspn(name, " \t\n")] = 0;
+        return *name == '/' ? will_start(e, name, depth + 1) : START_MAYBE;
+}
+
+typedef struct Self {
+        pid_t tgid, parent;
+        unsigned threads;
+} Self;
+
+static bool read_self(pid_t pid, Self *ret) {
+        char path[64], line[256];
+        FILE *f;
+
+        *ret = (Self){};
+        snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+        f = fopen(path, "re");
+        while (f && fgets(line, sizeof(line), f))
+                if (sscanf(line, "Tgid: %d", &ret->tgid) || sscanf(line, "PPid: %d", &ret->parent) || sscanf(line, "Threads: %u", &ret->threads))
+                        continue;
+        if (f)
+                fclose(f);
+        return ret->tgid > 0 && ret->threads > 0;
+}
+
+/* In tier landlock the worker hides itself, which nothing that a region starts can do. */
+static bool is_worker(const Hook *e, pid_t pid) {
+        struct stat st;
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+        if (stat(path, &st) < 0)
+                return errno == EACCES;
+        return st.st_dev == e->worker.st_dev && st.st_ino == e->worker.st_ino;
+}
+
+bool hook_may_be_in(pid_t pid, const int *calls, size_t n_calls) {
+        char path[64], text[128];
+
+        snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
+        if (proc_read(path, text, sizeof(text)) == 0)
+                return false;
+        for (size_t i = 0; i < n_calls; i++)
+                if (atoi(text) == calls[i])
+                        return true;
+        return strncmp(text, "running", 7) == 0;
+}
+
+/* Overwrites, in the pages that hold something to keep, all that is around it. */
+static void wipe_around(Hook *e, const Keep *k, uint64_t page, size_t *first) {
+        static const uint8_t zeros[SCAN_PAGE];
+        uint64_t at = page, end = page + SCAN_PAGE, kept = 0, lost = 0;
+        uint8_t back[SCAN_PAGE];
+
+        while (*first < k->n && k->v[*first].end <= page)
+                (*first)++;
+        for (size_t i = *first; at < end; i++) {
+                uint64_t stop = i < k->n ? MAX(at, MIN(k->v[i].start, end)) : end;
+                struct iovec local = {(void *)zeros, stop - at}, remote = {(void *)(uintptr_t)at, stop - at}, in = {back, stop - at};
+
+                if (stop > at && (process_vm_writev(e->scan.pid, &local, 1, &remote, 1, 0) != (ssize_t)(stop - at) ||
+                                  process_vm_readv(e->scan.pid, &in, 1, &remote, 1, 0) != (ssize_t)(stop - at) || memcmp(back, zeros, stop - at) != 0))
+                        lost += stop - at;
+                at = i < k->n ? MAX(stop, MIN(k->v[i].end, end)) : end;
+                kept += at - stop;
+        }
+        e->region->notify.freed.bytes += SCAN_PAGE;
+        e->region->notify.freed.kept += kept;
+        e->region->notify.freed.missed += kept + lost;
+        e->region->notify.freed.overwritten += SCAN_PAGE - kept - lost;
+}
+
+/* Takes the pages that hold something to keep out of `own`, with their frames, and overwrites what is around it there. */
+static int split_own(Hook *e, const Keep *k) {
+        Runs whole = {};
+        size_t first = 0, next = 0, frame = 0, frames = 0;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < e->scan.own.n; i++)
+                for (uint64_t p = e->scan.own.v[i].start; r == 0 && p < e->scan.own.v[i].end; p += SCAN_PAGE, frame++) {
+                        while (next < k->n && k->v[next].end <= p)
+                                next++;
+                        if (next < k->n && k->v[next].start < p + SCAN_PAGE) {
+                                wipe_around(e, k, p, &first);
+                                continue;
+                        }
+                        r = runs_add(&whole, p, p + SCAN_PAGE);
+                        if (e->scan.n_frames > 0)
+                                e->scan.frames[frames++] = e->scan.frames[frame];
+                }
+        e->scan.n_frames = frames;
+        runs_deinit(&e->scan.own);
+        e->scan.own = whole;
+        return r;
+}
+
+static NotifyStep image(Hook *e, const struct seccomp_notif *q, const Keep *k) {
+        int r = scan_begin(&e->scan, (pid_t)q->pid);
+
+        if (!region_notify_waits(&e->region->notify, q->id)) {
+                scan_end(&e->scan);
+                return NOTIFY_GO_ON;
+        }
+        if (r == 0)
+                r = scan_private(&e->scan, 0, IMAGE_END);
+        e->region->notify.freed.calls++;
+        e->region->notify.freed.images++;
+        if (k && (r < 0 || !hook_doom(e)))
+                k = NULL;
+        if (r == 0)
+                hook_count_shared(e, q);
+        if (r == 0 && k)
+                r = split_own(e, k);
+        if (r == 0 && k)
+                hook_wipe_own(e, false);
+        else { /* of what cannot be looked at, something */
+                e->region->notify.freed.bytes += r == 0 ? e->scan.own.bytes : SCAN_PAGE;
+                e->region->notify.freed.missed += r == 0 ? e->scan.own.bytes : SCAN_PAGE;
+        }
+        scan_end(&e->scan);
+        return NOTIFY_GO_ON;
+}
+
+/* The memory is its parent's, who goes on with it: vfork. */
+static bool borrowed(const Self *s) {
+        return syscall(SYS_kcmp, s->tgid, s->parent, KCMP_VM, 0, 0) == 0;
+}
+
+NotifyStep hook_exec_missed(Hook *e, const struct seccomp_notif *q) {
+        Self self;
+
+        if (is_worker(e, (pid_t)q->pid) || !read_self((pid_t)q->pid, &self) || borrowed(&self))
+                return NOTIFY_GO_ON;
+        e->common = e->asking; /* with its parent, as a rule */
+        return e->asking ? NOTIFY_LATER : image(e, q, NULL);
+}
+
+NotifyStep hook_exec(Hook *e, const struct seccomp_notif *q, int dirfd, uint64_t path, uint64_t argv, uint64_t envp) {
+        _cleanup_free_ Keep *k = NULL;
+        pid_t pid = (pid_t)q->pid;
+        Start start = START_MAYBE;
+        char full[PATH_MAX];
+        Self self;
+
+        if (is_worker(e, pid) || !read_self(pid, &self) || borrowed(&self))
+                return NOTIFY_GO_ON;
+        e->common = e->asking;
+        if (e->asking)
+                return NOTIFY_LATER;
+        if (hook_path(q, dirfd, path, full) == 0)
+                start = will_start(e, full, 0);
+        if (start == START_NO || !region_notify_waits(&e->region->notify, q->id))
+                return NOTIFY_GO_ON;
+        k = calloc(1, sizeof(*k));
+        if (start == START_MAYBE || !k || self.threads > 1 || !keep_string(k, pid, path) || !keep_array(k, pid, argv) || !keep_array(k, pid, envp))
+                return image(e, q, NULL);
+        qsort(k->v, k->n, sizeof(*k->v), by_start);
+        return image(e, q, k);
+}

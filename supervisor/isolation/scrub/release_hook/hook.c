@@ -1,0 +1,337 @@
+/* Runs: supervisor. */
+#include "scrub/release_hook/hook-internal.h"
+
+#include "base/clock.h"
+#include "base/proc.h"
+#include "spawn/find.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#define FILES_PAUSE_LEAST 1000
+#define FILES_PAUSE_MOST 50000
+
+/* Newer than some headers. */
+#define MADV_PAGEOUT_ 21
+#define MADV_COLLAPSE_ 25
+#define MADV_DONTNEED_LOCKED_ 24
+#define MADV_GUARD_INSTALL_ 102
+#define MAP_DROPPABLE_ 8 /* the kernel frees it without a word */
+#define FLAG_WAIT_KILLABLE_RECV (1UL << 5) /* Linux 5.19 */
+
+static bool pages(uint64_t start, uint64_t length, uint64_t *ret_end) {
+        uint64_t whole = (length + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
+
+        return start % SCAN_PAGE == 0 && whole >= length && whole > 0 && !__builtin_add_overflow(start, whole, ret_end);
+}
+
+static NotifyStep on_munmap(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+        Run r = {.start = q->data.args[0]};
+
+        return pages(r.start, q->data.args[1], &r.end) ? hook_memory(e, q, &r, 1, HOOK_PRIVATE | HOOK_SHARED) : NOTIFY_GO_ON;
+}
+
+/* Advice that makes the kernel copy pages is not taken: the caller is told what a kernel without it says. */
+static NotifyStep on_madvise(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+        Run r = {.start = q->data.args[0]};
+        unsigned flags = HOOK_PRIVATE;
+
+        switch ((int)q->data.args[2]) {
+        case MADV_HUGEPAGE:
+        case MADV_COLLAPSE_:
+        case MADV_PAGEOUT_:
+                *ret_error = EINVAL;
+                return NOTIFY_ANSWER;
+        case MADV_DONTNEED:
+        case MADV_DONTNEED_LOCKED_:
+        case MADV_GUARD_INSTALL_:
+                break;
+        case MADV_FREE:
+                flags |= HOOK_ZEROS;
+                break;
+        case MADV_REMOVE:
+                flags = HOOK_HOLE;
+                break;
+        default:
+                return NOTIFY_GO_ON;
+        }
+        if (!pages(r.start, q->data.args[1], &r.end))
+                return NOTIFY_GO_ON;
+        /* A hole in a file, made through its mapping: as on a file system that has no holes. */
+        if (flags == HOOK_HOLE && !e->asking && hook_maps_file(e, q, &r)) {
+                *ret_error = EOPNOTSUPP;
+                return NOTIFY_ANSWER;
+        }
+        return hook_memory(e, q, &r, 1, flags);
+}
+
+/* The highest end of heap that a program asked for: its own is never above, as it began where nothing was. What was forked from it has the
+ * same. Returns UINT64_MAX when there are more programs than can be kept in mind. */
+static uint64_t highest_break(Hook *e, uint64_t start_brk, uint64_t asked) {
+        uint64_t before;
+        size_t i = 0;
+
+        while (i < e->n_heaps && e->heaps[i].start != start_brk)
+                i++;
+        if (i == HOOK_HEAPS_MAX)
+                return UINT64_MAX;
+        if (i == e->n_heaps)
+                e->heaps[e->n_heaps++] = (Run){start_brk, start_brk};
+        before = e->heaps[i].end;
+        e->heaps[i].end = MAX(before, asked);
+        return before;
+}
+
+/* What a program maps at the end of its heap, or names, is no longer called the heap, though a shorter one takes it, too. So whatever else lies
+ * there is as good as missed. */
+static NotifyStep on_brk(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+        uint64_t stat[47 - 2], start_brk, highest, start, end, inode; /* stat: to field 47, start_brk */
+        bool other = false;
+        Run r = {};
+        char path[64], line[512];
+        FILE *f;
+
+        start_brk = proc_stat((pid_t)q->pid, stat, ARRAY_SIZE(stat)) ? stat[ARRAY_SIZE(stat) - 1] : 0;
+        r.start = (q->data.args[0] + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
+        if (start_brk > 0 && q->data.args[0] < start_brk) /* it fails */
+                return NOTIFY_GO_ON;
+        highest = start_brk > 0 ? highest_break(e, start_brk, r.start) : UINT64_MAX;
+        if (r.start >= highest)
+                return NOTIFY_GO_ON;
+        snprintf(path, sizeof(path), "/proc/%u/maps", q->pid);
+        f = fopen(path, "re");
+        while (f && fgets(line, sizeof(line), f))
+                if (sscanf(line, "%lx-%lx %*s %*s %*s %lu", &start, &end, &inode) != 3 || end <= r.start || start >= highest)
+                        continue;
+                else if (inode == 0 && strstr(line, "[heap]"))
+                        r.end = MAX(r.end, end);
+                else
+                        other = true;
+        if (f)
+                fclose(f);
+        if (e->asking && r.start >= r.end)
+                return NOTIFY_LATER; /* it may be there by then */
+        e->region->notify.freed.unheld += !e->asking && (other || !f);
+        return r.start < r.end ? hook_memory(e, q, &r, 1, HOOK_PRIVATE) : NOTIFY_GO_ON;
+}
+
+static NotifyStep on_mmap(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+        Run r = {.start = q->data.args[0]};
+        char path[64];
+
+        if ((q->data.args[3] & MAP_TYPE) == MAP_DROPPABLE_) {
+                *ret_error = EINVAL;
+                return NOTIFY_ANSWER;
+        }
+        /* A call that fails takes nothing. */
+        if (!(q->data.args[3] & MAP_FIXED) || q->data.args[3] & MAP_FIXED_NOREPLACE || !(q->data.args[3] & MAP_TYPE) || q->data.args[5] % SCAN_PAGE != 0 ||
+            !pages(r.start, q->data.args[1], &r.end))
+                return NOTIFY_GO_ON;
+        snprintf(path, sizeof(path), "/proc/%u/fd/%d", q->pid, (int)q->data.args[4]);
+        if (!e->asking && !(q->data.args[3] & MAP_ANONYMOUS) && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+                return NOTIFY_GO_ON;
+        return hook_memory(e, q, &r, 1, HOOK_PRIVATE | HOOK_SHARED);
+}
+
+/* The end of what shrinks, and what lies at the place to which it is moved. */
+static NotifyStep on_mremap(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+        Run old = {.start = q->data.args[0]}, over = {.start = q->data.args[4]}, r[2];
+        uint64_t kept;
+        size_t n = 0;
+
+        /* Of length 0 is a second mapping of what is shared, which may take the place of something, too. */
+        old.end = old.start;
+        if (!pages(old.start, q->data.args[2], &kept) || (q->data.args[1] != 0 && !pages(old.start, q->data.args[1], &old.end)))
+                return NOTIFY_GO_ON;
+        if (q->data.args[3] & MREMAP_FIXED) {
+                if (!pages(over.start, q->data.args[2], &over.end) || (over.start < old.end && old.start < over.end)) /* it fails */
+                        return NOTIFY_GO_ON;
+                r[n++] = over;
+        }
+        if (kept < old.end)
+                r[n++] = (Run){kept, old.end};
+        return n > 0 ? hook_memory(e, q, r, n, HOOK_PRIVATE | HOOK_SHARED) : NOTIFY_GO_ON;
+}
+
+static NotifyStep on_unlink(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+        return hook_unname(e, q, AT_FDCWD, q->data.args[0]);
+}
+
+static NotifyStep on_unlinkat(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+        return (int)q->data.args[2] & AT_REMOVEDIR ? NOTIFY_GO_ON : hook_unname(e, q, (int)q->data.args[0], q->data.args[1]);
+}
+
+static NotifyStep on_rename(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+        return hook_unname(e, q, AT_FDCWD, q->data.args[1]);
+}
+
+static NotifyStep on_renameat(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+        return hook_unname(e, q, (int)q->data.args[2], q->data.args[3]);
+}
+
+static NotifyStep on_truncate(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+        return hook_truncate_path(e, q, AT_FDCWD, q->data.args[0], q->data.args[1], false);
+}
+
+static NotifyStep open_flags(Hook *e, const struct seccomp_notif *q, int dirfd, uint64_t path, uint64_t flags, int *ret_error) {
+        /* Its data would go with the last descriptor, of which nobody tells. Programs then make a file with a name and unlink it. */
+        if ((flags & O_TMPFILE) == O_TMPFILE) {
+                *ret_error = EOPNOTSUPP;
+                return NOTIFY_ANSWER;
+        }
+        if (!(flags & O_TRUNC) || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) || flags & (O_PATH | O_DIRECTORY))
+                return NOTIFY_GO_ON;
+        return hook_truncate_path(e, q, dirfd, path, 0, true);
+}
+
+static NotifyStep on_open(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+        return open_flags(e, q, AT_FDCWD, q->data.args[0], q->data.args[1], ret_error);
+}
+
+static NotifyStep on_openat(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+        return open_flags(e, q, (int)q->data.args[0], q->data.args[1], q->data.args[2], ret_error);
+}
+
+static NotifyStep on_creat(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+        return open_flags(e, q, AT_FDCWD, q->data.args[0], O_CREAT | O_TRUNC | O_WRONLY, ret_error);
+}
+
+static NotifyStep on_execve(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+        return hook_exec(e, q, AT_FDCWD, q->data.args[0], q->data.args[1], q->data.args[2]);
+}
+
+static NotifyStep on_execveat(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+        /* By a descriptor alone: nothing says what is there, so nothing is risked. */
+        return (int)q->data.args[4] & AT_EMPTY_PATH ? hook_exec_missed(e, q)
+                                                    : hook_exec(e, q, (int)q->data.args[0], q->data.args[1], q->data.args[2], q->data.args[3]);
+}
+
+static NotifyStep before(void *userdata, const struct seccomp_notif *q, const char *call, int *ret_error) {
+        static const struct {
+                const char *call;
+                HookCallFn f;
+                HookKind kind;
+        } calls[] = {
+                {"munmap", on_munmap, HOOK_MEMORY},
+                {"madvise", on_madvise, HOOK_MEMORY},
+                {"brk", on_brk, HOOK_MEMORY},
+                {"mmap", on_mmap, HOOK_MEMORY},
+                {"mremap", on_mremap, HOOK_MEMORY},
+                {"unlink", on_unlink, HOOK_FILE},
+                {"unlinkat", on_unlinkat, HOOK_FILE},
+                {"rename", on_rename, HOOK_FILE},
+                {"renameat", on_renameat, HOOK_FILE},
+                {"renameat2", on_renameat, HOOK_FILE},
+                {"truncate", on_truncate, HOOK_FILE},
+                {"ftruncate", hook_truncate_fd, HOOK_FILE},
+                {"fallocate", hook_hole, HOOK_FILE},
+                {"open", on_open, HOOK_FILE},
+                {"openat", on_openat, HOOK_FILE},
+                {"creat", on_creat, HOOK_FILE},
+                {"execve", on_execve, HOOK_IMAGE},
+                {"execveat", on_execveat, HOOK_IMAGE},
+        };
+        uint64_t start = clock_mono_usec();
+        NotifyStep step = NOTIFY_GO_ON;
+        Hook *e = userdata;
+
+        hook_files_look(e, HOOK_FILES_NEW);
+        for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+                if (strcmp(calls[i].call, call) == 0) {
+                        step = hook_judge(e, q, calls[i].f, calls[i].kind, ret_error);
+                        break;
+                }
+        e->region->notify.freed.usec += clock_mono_usec() - start;
+        return step;
+}
+
+static void hook_freep(Hook **e) {
+        hook_free(*e);
+}
+
+int hook_start(Region *r, uint64_t *deadline, Hook **ret) {
+        _cleanup_(hook_freep) Hook *e = NULL;
+        struct stat st;
+        char path[64];
+        int k;
+
+        if (r->grant->discipline != DISCIPLINE_MULTIPASS)
+                return 0;
+        e = calloc(1, sizeof(*e));
+        if (!e)
+                return -ENOMEM;
+        e->region = r;
+        e->alone = true;
+        e->deadline = deadline;
+        e->files = calloc(HOOK_FILES_MAX, sizeof(*e->files));
+        if (!e->files)
+                return -ENOMEM;
+        if ((k = wipe_init(&e->wipe, r->grant->passes)) < 0 || (k = wipe_init(&e->zeros, 1)) < 0)
+                return k;
+        snprintf(path, sizeof(path), "/proc/%d/exe", (int)r->spawned.pid);
+        if (stat(path, &e->worker) < 0) {
+                _cleanup_close_ int worker = errno == EACCES ? find_worker(NULL) : -errno; /* in tier landlock it hides itself from an ordinary user */
+
+                if (worker < 0 || fstat(worker, &e->worker) < 0)
+                        return worker < 0 ? worker : -errno;
+        }
+        if (fstat(r->budget.scratch, &st) < 0)
+                return -errno;
+        e->scratch = st.st_dev;
+        /* NULL is no filter: only the flag is judged. */
+        e->can_pause = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | FLAG_WAIT_KILLABLE_RECV, NULL) < 0 && errno == EFAULT;
+        r->notify.frees = before;
+        r->notify.frees_userdata = e;
+        *ret = TAKE_PTR(e);
+        return 0;
+}
+
+void hook_wake(Hook *e, uint64_t after_usec) {
+        *e->deadline = MIN(*e->deadline, clock_mono_usec() + after_usec);
+}
+
+void hook_tick(Hook *e, uint64_t now) {
+        *e->deadline = HOOK_NEVER;
+        hook_jobs_step(e, now);
+        if (e->n_files == 0)
+                return;
+        if (hook_files_look(e, HOOK_FILES_ALL)) {
+                e->pause = MIN(MAX(2 * e->pause, (uint64_t)FILES_PAUSE_LEAST), (uint64_t)FILES_PAUSE_MOST);
+                hook_wake(e, e->pause);
+        } else
+                e->pause = FILES_PAUSE_LEAST;
+}
+
+void hook_finish(Hook *e) {
+        uint64_t start = clock_mono_usec();
+
+        hook_files_look(e, HOOK_FILES_END);
+        e->region->notify.freed.usec += clock_mono_usec() - start;
+}
+
+void hook_free(Hook *e) {
+        if (!e)
+                return;
+        e->region->notify.frees = NULL;
+        *e->deadline = HOOK_NEVER;
+        for (size_t i = 0; i < HOOK_JOBS_MAX; i++)
+                runs_deinit(&e->jobs[i].runs);
+        for (size_t i = 0; i < e->n_files; i++)
+                close(e->files[i].fd);
+        free(e->files);
+        wipe_deinit(&e->wipe);
+        wipe_deinit(&e->zeros);
+        scan_deinit(&e->scan);
+        free(e);
+}
+
+json_t *hook_to_json(const FreedCount *c) {
+        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "calls", json_u64(c->calls), "bytes", json_u64(c->bytes),
+                         "overwritten", json_u64(c->overwritten), "missed", json_u64(c->missed), "unheld", json_u64(c->unheld), "racing", json_u64(c->racing), "files",
+                         json_u64(c->files), "images", json_u64(c->images), "kept", json_u64(c->kept), "exec_failed", json_u64(c->exec_failed),
+                         "usec", json_u64(c->usec));
+}

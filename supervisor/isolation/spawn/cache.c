@@ -1,0 +1,148 @@
+#include "spawn/cache.h"
+
+#include "base/clock.h"
+#include "spawn/find.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILTERS_MAX 8
+#define SETTLED_USEC 1000000 /* a folder that was changed just now may be changed again without another time stamp */
+
+typedef struct SpawnCacheFilter {
+        FilterInput in;
+        struct sock_filter *program;
+        size_t n;
+} SpawnCacheFilter;
+
+struct SpawnCache {
+        pthread_mutex_t lock;
+        bool probed;
+        Probe probe;
+        struct stat root;       /* the root folder, when `probe` was made */
+        char *shims;
+        struct stat shims_folder;
+        SpawnCacheFilter filters[FILTERS_MAX];
+        size_t n_filters, next_filter;
+};
+
+SpawnCache *spawn_cache_new(void) {
+        SpawnCache *k = calloc(1, sizeof(*k));
+
+        if (k)
+                pthread_mutex_init(&k->lock, NULL);
+        return k;
+}
+
+void spawn_cache_free(SpawnCache *k) {
+        if (!k)
+                return;
+        for (size_t i = 0; i < k->n_filters; i++)
+                free(k->filters[i].program);
+        free(k->shims);
+        pthread_mutex_destroy(&k->lock);
+        free(k);
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b) {
+        return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* Nothing in that folder was made, removed or renamed in between. */
+static bool unchanged(const struct stat *a, const struct stat *b) {
+        return a->st_dev == b->st_dev && a->st_ino == b->st_ino && same_time(&a->st_mtim, &b->st_mtim) && same_time(&a->st_ctim, &b->st_ctim);
+}
+
+static bool settled(const struct stat *st) {
+        uint64_t changed = (uint64_t)st->st_ctim.tv_sec * 1000000 + (uint64_t)st->st_ctim.tv_nsec / 1000;
+
+        return changed + SETTLED_USEC < clock_real_usec();
+}
+
+void spawn_cache_probe(SpawnCache *k, Probe *ret) {
+        struct stat root;
+        bool known;
+
+        if (!k || stat("/", &root) < 0) {
+                probe_quick(ret);
+                return;
+        }
+        pthread_mutex_lock(&k->lock);
+        known = k->probed && unchanged(&k->root, &root);
+        if (known)
+                *ret = k->probe;
+        pthread_mutex_unlock(&k->lock);
+        if (known) {
+                ret->userns_denied = probe_userns(ret->root);
+                return;
+        }
+        probe_quick(ret);
+        if (!settled(&root))
+                return;
+        pthread_mutex_lock(&k->lock);
+        k->probe = *ret;
+        k->root = root;
+        k->probed = true;
+        pthread_mutex_unlock(&k->lock);
+}
+
+char *spawn_cache_shims(SpawnCache *k) {
+        char *path = NULL;
+        struct stat st;
+
+        if (!k)
+                return find_shims();
+        pthread_mutex_lock(&k->lock);
+        if (k->shims && stat(k->shims, &st) == 0 && st.st_dev == k->shims_folder.st_dev && st.st_ino == k->shims_folder.st_ino)
+                path = strdup(k->shims);
+        else {
+                free(k->shims);
+                k->shims = find_shims();
+                if (k->shims && stat(k->shims, &k->shims_folder) == 0)
+                        path = strdup(k->shims);
+        }
+        pthread_mutex_unlock(&k->lock);
+        return path;
+}
+
+static bool copy_of(const SpawnCacheFilter *f, struct sock_filter **ret, size_t *ret_n) {
+        struct sock_filter *copy = malloc(f->n * sizeof(*copy));
+
+        if (!copy)
+                return false;
+        memcpy(copy, f->program, f->n * sizeof(*copy));
+        *ret = copy;
+        *ret_n = f->n;
+        return true;
+}
+
+static bool have_filter(SpawnCache *k, const FilterInput *in, struct sock_filter **ret, size_t *ret_n) {
+        bool found = false;
+
+        pthread_mutex_lock(&k->lock);
+        for (size_t i = 0; i < k->n_filters && !found; i++)
+                found = memcmp(&k->filters[i].in, in, sizeof(*in)) == 0 && copy_of(&k->filters[i], ret, ret_n);
+        pthread_mutex_unlock(&k->lock);
+        return found;
+}
+
+int spawn_cache_filter(SpawnCache *k, const FilterInput *in, const char *store_dir, struct sock_filter **ret, size_t *ret_n) {
+        SpawnCacheFilter f = {.in = *in}, *place;
+        int e;
+
+        if (k && have_filter(k, in, ret, ret_n))
+                return 0;
+        e = filter_cached(in, store_dir, ret, ret_n);
+        if (e < 0 || !k || !copy_of(&(const SpawnCacheFilter){.program = *ret, .n = *ret_n}, &f.program, &f.n))
+                return e;
+        pthread_mutex_lock(&k->lock);
+        place = &k->filters[k->next_filter++ % FILTERS_MAX];
+        free(place->program);
+        *place = f;
+        k->n_filters = MIN(k->next_filter, (size_t)FILTERS_MAX);
+        pthread_mutex_unlock(&k->lock);
+        return 0;
+}

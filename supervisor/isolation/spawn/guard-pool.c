@@ -1,0 +1,112 @@
+#include "spawn/guard-pool.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <string.h>
+
+typedef enum Word { WORD_NONE, WORD_AS_NEW, WORD_OTHER } Word;
+
+void guard_pool_init(GuardPool *i) {
+        i->n = 0;
+        i->closed = false;
+        pthread_mutex_init(&i->lock, NULL);
+}
+
+/* What it said: nothing else may have come before, or after. */
+static Word hear(Guard *g) {
+        GuardAnswer a;
+        int k;
+
+        while ((k = guard_answer(g, &a)) > 0)
+                if (a.kind != GUARD_AS_NEW || a.error != 0)
+                        closep(&g->control); /* it will never be taken, however often it is asked */
+        if (k != -EAGAIN)
+                return WORD_OTHER;
+        return g->as_new ? WORD_AS_NEW : WORD_NONE;
+}
+
+static bool is_blank(const GuardEvidence *e) {
+        const GuardEvidence blank = {.version = GUARD_VERSION};
+
+        return memcmp(e, &blank, sizeof(blank)) == 0;
+}
+
+/* With the lock held. */
+static void pick(GuardPool *i, size_t at, Guard *ret) {
+        *ret = i->guards[at];
+        i->n--;
+        memmove(&i->guards[at], &i->guards[at + 1], (i->n - at) * sizeof(i->guards[0]));
+        memmove(&i->since[at], &i->since[at + 1], (i->n - at) * sizeof(i->since[0]));
+}
+
+bool guard_pool_take(GuardPool *i, Guard *ret) {
+        Guard over[GUARD_POOL_MAX];
+        size_t n = 0;
+        bool found = false;
+
+        pthread_mutex_lock(&i->lock);
+        for (size_t at = i->n; at-- > 0 && !found;) {
+                Guard *g = &i->guards[at];
+                Word w = hear(g);
+
+                found = w == WORD_AS_NEW && is_blank(g->page);
+                if (found)
+                        pick(i, at, ret);
+                else if (w != WORD_NONE)
+                        pick(i, at, &over[n++]);
+        }
+        pthread_mutex_unlock(&i->lock);
+        while (n > 0)
+                guard_end(&over[--n]);
+        if (found)
+                *ret = (Guard){.pid = ret->pid, .pidfd = ret->pidfd, .control = ret->control, .page = ret->page, .spawner = ret->spawner};
+        return found;
+}
+
+bool guard_pool_keep(GuardPool *i, const Guard *g) {
+        bool kept;
+
+        pthread_mutex_lock(&i->lock);
+        kept = !i->closed && i->n < GUARD_POOL_MAX;
+        if (kept) {
+                i->guards[i->n] = *g;
+                i->since[i->n++] = clock_mono_usec();
+        }
+        pthread_mutex_unlock(&i->lock);
+        return kept;
+}
+
+size_t guard_pool_count_ready(GuardPool *i) {
+        size_t n = 0;
+
+        pthread_mutex_lock(&i->lock);
+        for (size_t at = 0; at < i->n; at++)
+                n += hear(&i->guards[at]) == WORD_AS_NEW && is_blank(i->guards[at].page);
+        pthread_mutex_unlock(&i->lock);
+        return n;
+}
+
+void guard_pool_end(GuardPool *i, uint64_t before) {
+        Guard over[GUARD_POOL_MAX];
+        size_t n = 0;
+
+        pthread_mutex_lock(&i->lock);
+        for (size_t at = i->n; at-- > 0;)
+                if (i->since[at] < before || hear(&i->guards[at]) == WORD_OTHER)
+                        pick(i, at, &over[n++]);
+        pthread_mutex_unlock(&i->lock);
+        while (n > 0)
+                guard_end(&over[--n]);
+}
+
+void guard_pool_close(GuardPool *i) {
+        pthread_mutex_lock(&i->lock);
+        i->closed = true;
+        pthread_mutex_unlock(&i->lock);
+        guard_pool_end(i, UINT64_MAX);
+}
+
+void guard_pool_deinit(GuardPool *i) {
+        pthread_mutex_destroy(&i->lock);
+}

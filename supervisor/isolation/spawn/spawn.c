@@ -1,0 +1,509 @@
+#include "spawn/spawn.h"
+
+#include "base/io.h"
+#include "base/proc.h"
+#include "schema/limits.h"
+#include "spawn/clone.h"
+#include "spawn/find.h"
+#include "spawn/cache.h"
+#include "spawn/lend.h"
+#include "base/child-registry.h"
+#include "spawn/plan.h"
+#include "spawn/private.h"
+#include "base/quiet.h"
+#include "spawn/spawner-private.h"
+#include "spawn/tree.h"
+#include "spawn/uids.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define CGROUP2_TYPE 0x63677270
+#define PIPEFS_TYPE 0x50495045
+
+int spawn_fault;
+
+/* From the quickest to the one that always remains. */
+typedef enum Way { WAY_TEMPLATE, WAY_ZYGOTE, WAY_EXEC } Way;
+#define E_NEXT_WAY 100 /* this way cannot be gone: nothing was started */
+
+/* What a start holds until it has become a Spawned. */
+typedef struct Start {
+        const SpawnRequest *r; /* request, with probe */
+        SpawnRequest request;
+        Probe probe;
+        Way way;
+        Zygote *template; /* taken from the Spawner, or NULL */
+        Plan plan;
+        struct sock_filter *filter;
+        size_t n_filter;
+        char *shims, *scratch;
+        Lent lent;
+        int worker, spec, status[2], lifeline[2];
+        int v2; /* folder of the cgroup to be born in, or -1 */
+        int fds[CLONE_EXEC_FDS_MAX];
+        size_t n_fds;
+        Spawned s;
+} Start;
+
+static void close_pair(int fd[2]) {
+        closep(&fd[0]);
+        closep(&fd[1]);
+}
+
+static void start_deinit(Start *t) {
+        for (size_t i = LAUNCH_FD_TREES; i < t->n_fds; i++)
+                closep(&t->fds[i]);
+        plan_deinit(&t->plan);
+        free(t->filter);
+        free(t->shims);
+        lent_deinit(&t->lent);
+        if (t->scratch)
+                spawn_scratch_remove(t->scratch);
+        free(t->scratch);
+        closep(&t->worker);
+        closep(&t->spec);
+        closep(&t->v2);
+        close_pair(t->status);
+        close_pair(t->lifeline);
+        if (t->s.pidfd >= 0) {
+                syscall(SYS_pidfd_send_signal, t->s.pidfd, SIGKILL, NULL, 0);
+                while (waitpid(t->s.pid, NULL, 0) < 0 && errno == EINTR)
+                        ;
+                child_registry_forget(t->s.pid);
+        }
+        spawned_deinit(&t->s);
+        if (t->template)
+                spawner_give_back(t->r->spawner, t->template);
+}
+
+/* Tier landlock: a folder of the host stands for the scratch file system. Root puts it where the region's user can reach it. */
+static int make_scratch(Start *t, Diag *reterr) {
+        _cleanup_free_ char *base = NULL;
+        static const char *const folders[] = {"", "/work", "/tmp"};
+        bool root = t->r->probe->root;
+
+        if (root ? !(base = strdup("/tmp")) : asprintf(&base, "%s/scratch", t->r->store_dir) < 0)
+                return -ENOMEM;
+        if (!root && mkdir(base, 0700) < 0 && errno != EEXIST)
+                return diag(reterr, -errno, "\"%s\" cannot be made: %s", base, strerror(errno));
+        if (asprintf(&t->scratch, "%s/%s%s", base, root ? "lethe-" : "", t->r->region) < 0) {
+                t->scratch = NULL;
+                return -ENOMEM;
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+                _cleanup_free_ char *path = NULL;
+
+                if (asprintf(&path, "%s%s", t->scratch, folders[i]) < 0) {
+                        path = NULL;
+                        return -ENOMEM;
+                }
+                if (mkdir(path, 0700) < 0) {
+                        int e = -errno;
+
+                        if (i == 0) { /* not ours: it must not be removed */
+                                free(t->scratch);
+                                t->scratch = NULL;
+                        }
+                        return diag(reterr, e, "\"%s\" cannot be made: %s", path, strerror(-e));
+                }
+                if (root && lchown(path, probe_region_id(t->r->probe), probe_region_id(t->r->probe)) < 0)
+                        return -errno;
+        }
+        return 0;
+}
+
+/* A cgroup of version 2 is entered by being born in it. */
+static int open_cgroup(Start *t, Diag *reterr) {
+        struct statfs st;
+
+        if (!t->r->cgroup)
+                return 0;
+        t->v2 = spawn_fails() ? (errno = EIO, -1) : open(t->r->cgroup, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (t->v2 < 0)
+                return diag(reterr, SPAWN_E_KERNEL, "cgroup \"%s\": %s", t->r->cgroup, strerror(errno));
+        if (fstatfs(t->v2, &st) < 0 || st.f_type != CGROUP2_TYPE)
+                return diag(reterr, SPAWN_E_KERNEL, "\"%s\" is not a cgroup of version 2", t->r->cgroup);
+        t->s.cgroup = strdup(t->r->cgroup);
+        return t->s.cgroup ? 0 : -ENOMEM;
+}
+
+/* The operator's own words first: a source that is not there is better told by its name than by the step that missed it. */
+static int check_sources(Start *t, Diag *reterr) {
+        const Grant *g = t->r->grant;
+        struct stat st;
+        int e;
+
+        if (g->skill_dir && g->skill_folder && strcmp(g->skill_dir, g->skill_folder) == 0)
+                return diag(reterr, SPAWN_E_SOURCE, "the skill \"%s\" has no copy in the store: what is hashed would not be what runs", g->skill_dir);
+        if (g->program && !g->program_copy)
+                return diag(reterr, SPAWN_E_SOURCE, "the program \"%s\" has no copy in the store: what is hashed would not be what runs", g->program);
+        if (g->skill_dir && (e = quiet_stat(g->skill_dir, false, &st)) < 0)
+                return diag(reterr, SPAWN_E_SOURCE, "the skill's copy \"%s\": %s", g->skill_dir, strerror(-e));
+        if (g->program && (e = quiet_stat(g->program_copy, false, &st)) < 0)
+                return diag(reterr, SPAWN_E_SOURCE, "program \"%s\", of which the copy is \"%s\": %s", g->program, g->program_copy, strerror(-e));
+        for (size_t i = 0; i < g->n_files; i++)
+                if (!g->files[i].mask && (e = quiet_stat(g->files[i].source, false, &st)) < 0)
+                        return diag(reterr, SPAWN_E_SOURCE, "file \"%s\": %s", g->files[i].source, strerror(-e));
+        return 0;
+}
+
+int spawn_open_trees(const Plan *plan, const Probe *probe, Spawner *spawner, int *fds, size_t *n_fds, Diag *reterr) {
+        for (size_t i = 0; i < plan->n_trees; i++) {
+                const PlanTree *p = &plan->trees[i];
+                struct stat st;
+                bool plain = p->uniform && quiet_stat(p->source, true, &st) == 0 && (st.st_mode & 05) == 05;
+                uint32_t to = probe->has_nobody && !plain ? probe_region_id(probe) : 0;
+                int fd = spawn_fails()             ? diag(reterr, -EIO, "injected")
+                         : spawner && !probe->root ? spawner_bind(spawner, probe, p->source, p->write)
+                                                   : tree_open(p->source, p->write, to, p->of, reterr);
+
+                if (fd < 0)
+                        return fd == -ENOENT || fd == -ELOOP || fd == -EACCES || fd == -ETIMEDOUT ? SPAWN_E_SOURCE : SPAWN_E_KERNEL;
+                fds[(*n_fds)++] = fd;
+        }
+        return 0;
+}
+
+static int open_channels(Start *t) {
+        if (spawn_fails())
+                return -EIO;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, t->status) < 0 ||
+            socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, t->lifeline) < 0)
+                return -errno;
+        if (spawn_fails())
+                return -EIO;
+        return io_set_nonblock(t->status[0]);
+}
+
+static void list_fds(Start *t) {
+        const SpawnIo *io = &t->r->io;
+        const int fixed[LAUNCH_FD_TREES] = {io->std_in, io->std_out, io->std_err, io->pipe_in, io->pipe_out,
+                                            t->status[1], t->lifeline[0], t->spec};
+        uint32_t id = probe_region_id(t->r->probe);
+
+        memcpy(t->fds, fixed, sizeof(fixed));
+        if (!t->r->grant->proc || !t->r->probe->root || !t->r->probe->has_nobody)
+                return;
+        /* With /proc a program may open /dev/stdin by name, which asks for the pipe's owner. Only nameless pipes: a FIFO is somebody's. */
+        for (size_t i = 0; i <= REGION_PIPE_OUT_FD; i++) {
+                struct statfs st;
+
+                if (fstatfs(t->fds[i], &st) == 0 && st.f_type == PIPEFS_TYPE && fchown(t->fds[i], id, id) < 0)
+                        continue; /* then it cannot be opened by name, which is all */
+        }
+}
+
+static int explain_clone(Start *t, const CloneExec *c, int error, Diag *reterr) {
+        const char *fix = "";
+
+        if (strcmp(c->what, "clone3") == 0 && t->s.tier == TIER_NAMESPACES) {
+                if (error == ENOSPC || error == EUSERS)
+                        fix = "; a limit in /proc/sys/user/max_*_namespaces is reached or 0; fix: raise it";
+                else if (error == EPERM)
+                        fix = "; user namespaces are forbidden here (in a container: run it with a seccomp profile that allows unshare, or "
+                              "give --tier landlock where the policy allows it)";
+                else if (error == EINVAL)
+                        fix = "; this kernel lacks a namespace or clone3";
+                return diag(reterr, SPAWN_E_TIER, "tier namespaces cannot be had: %s: %s%s", c->what, strerror(error), fix);
+        }
+        return diag(reterr, SPAWN_E_KERNEL, "%s: %s", c->what, strerror(error));
+}
+
+/* Making one is the dearest step of a start, and where no socket can be made it keeps nothing apart that the filter and Landlock do not.
+ * What it does keep apart then are the tables of the host's network in /proc/PID/net. */
+static bool needs_net_namespace(const Grant *g) {
+        return g->network == NETWORK_PRIVATE || (g->network != NETWORK_HOST && g->proc);
+}
+
+/* Its sockets are made in its own network namespace, and connected in the host's. */
+static bool needs_host_network(const Grant *g) {
+        return g->network == NETWORK_CONNECT || g->network == NETWORK_HOST;
+}
+
+/* A zygote that is gone is another matter than a kernel that refuses; of a template's refusal the host's own may know nothing. */
+static int from_zygote(Start *t, uint64_t flags, CloneExec *c) {
+        int e = t->template ? zygote_child(t->template, flags, t->fds, t->n_fds, &t->s.pid, &t->s.pidfd)
+                            : spawner_worker(t->r->spawner, flags | ZYGOTE_OWNER(flags ? t->r->probe->region_id : 0), t->fds, t->n_fds, &t->s.pid,
+                                             &t->s.pidfd);
+
+        c->what = "clone3";
+        if (t->template && e != 0)
+                spawner_doom(t->r->spawner, t->template);
+        return e == ZYGOTE_E_GONE || e == -E2BIG || (t->template && e < 0) ? E_NEXT_WAY : e;
+}
+
+static int start_process(Start *t, Diag *reterr) {
+        CloneExec c = {.name = "lethe-worker", .owner = t->s.tier == TIER_NAMESPACES ? t->r->probe->region_id : 0, .exec_fd = t->worker, .fds = t->fds, .n_fds = t->n_fds, .keep_caps = t->s.tier == TIER_NAMESPACES,
+                       .what = "clone3"};
+        uint64_t flags = 0;
+        int e;
+
+        if (t->s.tier == TIER_NAMESPACES)
+                flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
+                        (needs_net_namespace(t->r->grant) ? CLONE_NEWNET : 0);
+        if (spawn_fails())
+                e = -EIO;
+        else if (t->way != WAY_EXEC)
+                e = from_zygote(t, flags, &c);
+        else
+                e = t->s.pid = clone_exec(&c, flags, t->v2, &t->s.pidfd);
+        if (e == E_NEXT_WAY)
+                return e;
+        return e < 0 ? explain_clone(t, &c, -e, reterr) : 0;
+}
+
+int spawn_write_maps(pid_t pid, const Probe *p) {
+        char uids[64], gids[64];
+        bool nobody = p->root && p->has_nobody;
+
+        snprintf(uids, sizeof(uids), "%u %u 1\n", REGION_UID, nobody ? probe_region_id(p) : p->uid);
+        snprintf(gids, sizeof(gids), "%u %u 1\n", REGION_GID, nobody ? probe_region_id(p) : p->gid);
+        return tree_write_maps(pid, uids, gids, !p->root);
+}
+
+/* Processes are found in /proc by their numbers, which are those of its own PID namespace. "": it is ours; else what is wrong with it, and the fix. */
+static const char *proc_fix(void) {
+        char self[24] = "", own[24];
+
+        snprintf(own, sizeof(own), "%d", (int)getpid());
+        if (readlink("/proc/self", self, sizeof(self) - 1) < 0)
+                return "; /proc is not mounted here; fix: mount -t proc proc /proc";
+        return strcmp(self, own) == 0 ? "" : "; /proc is that of another PID namespace; fix: mount -t proc proc /proc (unshare --mount-proc)";
+}
+
+/* Before the worker's first step that needs an id. Below a template it writes its maps itself. */
+static int admit(Start *t, Diag *reterr) {
+        bool own_maps = t->plan.spec.flags & LAUNCH_TEMPLATE;
+        int e;
+
+        if (t->s.tier == TIER_NAMESPACES && !own_maps) {
+                e = spawn_fails() ? -EIO : spawn_write_maps(t->s.pid, t->r->probe);
+                if (e < 0)
+                        return diag(reterr, SPAWN_E_TIER, "tier namespaces cannot be had: the user map cannot be written: %s%s", strerror(-e), proc_fix());
+        }
+        t->s.start_ticks = proc_start_ticks(t->s.pid);
+        e = spawn_fails() || t->s.start_ticks == 0 ? -EIO : 0;
+        if (e < 0 || own_maps)
+                return e;
+        return send(t->lifeline[1], "m", 1, MSG_NOSIGNAL) == 1 ? 0 : -errno;
+}
+
+/* Not in a child of a warm interpreter. */
+static void be_executed(Start *t) {
+        t->plan.interpreter = NULL;
+        plan_not_ahead(&t->plan);
+}
+
+/* The view's template, when there is one or is to be one: then the region mounts no more than what it was granted. */
+static bool take_template(Start *t) {
+        const ViewOwner owner = {t->r->grant->client, needs_host_network(t->r->grant), t->r->grant->skill_dir};
+        uint8_t view[VIEW_BYTES], again[VIEW_BYTES];
+        Zygote made;
+        bool wanted;
+        Diag d = {};
+        int e;
+
+        if (t->plan.interpreter && owner.net_host)
+                be_executed(t);
+        if (!view_of(&t->plan, t->r->probe, &owner, view))
+                return false;
+        t->template = spawner_take(t->r->spawner, view, &wanted);
+        if (wanted) {
+                e = template_make(t->r->spawner, &t->plan, t->r->probe, &t->r->grant->uids, &owner, &made, &d);
+                /* What is named by a path may have become another thing while it was bound. */
+                if (e == 0 && (!view_of(&t->plan, t->r->probe, &owner, again) || memcmp(view, again, sizeof(view)) != 0)) {
+                        zygote_end(&made);
+                        e = -ESTALE;
+                }
+                spawner_made(t->r->spawner, view, e == 0 ? &made : NULL);
+                t->template = e == 0 ? spawner_take(t->r->spawner, view, &wanted) : NULL;
+        }
+        /* What cannot be imported, or starts a thread, is executed; in the same view. */
+        if (!t->template && !wanted && t->plan.interpreter) {
+                be_executed(t);
+                return take_template(t);
+        }
+        if (t->template && plan_use_view(&t->plan) < 0) {
+                spawner_give_back(t->r->spawner, TAKE_PTR(t->template));
+                return false;
+        }
+        if (t->template)
+                t->probe.region_id = t->template->uid;
+        t->s.warm = t->template && t->plan.interpreter;
+        return t->template;
+}
+
+static int start(Start *t, Diag *reterr) {
+        const SpawnRequest *r = t->r;
+        PlanInput in = {.grant = r->grant, .probe = r->probe, .tier = t->s.tier, .region = r->region};
+        int e = check_sources(t, reterr);
+
+        if (e == 0)
+                e = open_cgroup(t, reterr);
+        if (e == 0 && t->s.tier == TIER_LANDLOCK) {
+                e = make_scratch(t, reterr);
+                if (e == 0 && r->probe->root)
+                        e = lend(r->grant, t->scratch, probe_region_id(r->probe), &t->lent, reterr);
+                /* Orphans of a worker that was killed become ours, and spawn_prove_empty() finds them. */
+                if (e == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+                        e = -errno;
+        }
+        if (e != 0)
+                return e;
+        t->worker = t->way == WAY_EXEC ? find_worker(NULL) : -1;
+        if ((t->way == WAY_EXEC && t->worker < 0) || spawn_fails()) {
+                _cleanup_free_ char *path = NULL;
+                int fd = find_worker(&path);
+
+                if (fd < 0 && !find_is_missing(fd))
+                        return fd;
+                closep(&fd);
+                return diag(reterr, SPAWN_E_WORKER, "lethe-worker is not beside lethe and not at %s; fix: install it there", path ?: "its place");
+        }
+        filter_input(r->grant, t->s.tier, r->memory_in_cgroup, r->tasks_in_cgroup, r->probe->objects, &t->s.filter);
+        e = spawn_fails() ? -EIO : spawn_cache_filter(spawner_kept(r->spawner), &t->s.filter, r->store_dir, &t->filter, &t->n_filter);
+        if (e < 0)
+                return e;
+        t->shims = spawn_cache_shims(spawner_kept(r->spawner));
+        in.shim_dir = t->shims;
+        in.scratch = t->scratch;
+        in.skill_dir = t->lent.skill;
+        in.program = t->lent.program;
+        in.memory_in_cgroup = r->memory_in_cgroup;
+        in.tasks_in_cgroup = r->tasks_in_cgroup;
+        in.watches = t->s.filter.watches;
+        in.trees = r->probe->root;
+        in.later = r->later;
+        in.filter = t->filter;
+        in.n_filter = t->n_filter;
+        e = spawn_fails() ? -EIO : plan_make(&in, &t->plan);
+        if (e == 0 && r->later) /* before anything is bound */
+                e = view_mark(&t->plan, &t->s.view);
+        if (e == 0 && t->way == WAY_TEMPLATE && !take_template(t))
+                t->way = WAY_ZYGOTE;
+        if (e == 0 && t->plan.interpreter && !t->s.warm) /* only a warm one has its bootstrap */
+                plan_not_ahead(&t->plan);
+        t->s.ahead = e == 0 && t->plan.spec.flags & LAUNCH_AHEAD;
+        if (e == 0)
+                e = spawn_open_trees(&t->plan, r->probe, t->template ? r->spawner : NULL, t->fds, &t->n_fds, reterr);
+        if (e != 0 && t->template && !r->probe->root) /* what it is, the way that has no need of a binder says */
+                return E_NEXT_WAY;
+        if (e == 0) {
+                t->spec = spawn_fails() ? -EIO : spawn_seal(&t->plan.spec, &t->s.spec, &t->s.n_spec);
+                e = MIN(t->spec, 0);
+                if (e == -EFBIG)
+                        return diag(reterr, e, "arguments and environment: %zu and %zu of them are more than can be handed over: %u of each, and %u MiB together", t->plan.spec.n_argv,
+                                    t->plan.spec.n_env, LAUNCH_COUNT_MAX, LAUNCH_MAX >> 20);
+        }
+        if (e == 0)
+                e = open_channels(t);
+        if (e != 0)
+                return e;
+        list_fds(t);
+        e = start_process(t, reterr);
+        return e != 0 ? e : admit(t, reterr);
+}
+
+/* As spawn_write_maps() has it; in tier landlock the worker becomes it itself. */
+static void name_user(Start *t) {
+        const Probe *p = t->r->probe;
+
+        t->s.host_uid = p->root && p->has_nobody ? probe_region_id(p) : p->uid;
+        t->s.host_user = !p->root || !p->has_nobody ? "lethe" : !p->region_id ? "nobody" : t->template ? "template" : "region";
+}
+
+static int start_by(Way way, const SpawnRequest *r, Spawned *ret, Diag *reterr) {
+        Start t = {.request = *r, .probe = *r->probe, .way = way, .worker = -1, .spec = -1, .status = {-1, -1}, .lifeline = {-1, -1}, .v2 = -1,
+                   .s = SPAWNED_NULL, .n_fds = LAUNCH_FD_TREES};
+        int e;
+
+        t.request.probe = &t.probe;
+        t.r = &t.request;
+        for (size_t i = 0; i < ARRAY_SIZE(t.fds); i++)
+                t.fds[i] = -1;
+        e = plan_tier(r->grant, r->probe, &t.s.tier, reterr);
+        if (e == 0)
+                e = start(&t, reterr);
+        /* What only a try can tell: the namespaces were refused, and the grant may do without them. */
+        if (e == SPAWN_E_TIER && t.s.tier == TIER_NAMESPACES && r->grant->tier == 0 && r->grant->min_tier == TIER_LANDLOCK) {
+                Probe p = *r->probe;
+                SpawnRequest again = *r;
+
+                start_deinit(&t);
+                p.userns_denied = USERNS_DENIED_COUNT;
+                again.probe = &p;
+                return spawn_start(&again, ret, reterr);
+        }
+        if (e == E_NEXT_WAY) {
+                start_deinit(&t);
+                return start_by(t.way + 1, r, ret, reterr);
+        }
+        if (e == 0) {
+                t.s.status = TAKE_FD(t.status[0]);
+                t.s.lifeline = TAKE_FD(t.lifeline[1]);
+                t.s.scratch = TAKE_PTR(t.scratch);
+                t.s.memory = TAKE_FD(t.spec);
+                name_user(&t);
+                t.s.spawner = r->spawner;
+                t.s.template = TAKE_PTR(t.template);
+                *ret = t.s;
+                t.s = SPAWNED_NULL;
+        }
+        start_deinit(&t);
+        return e;
+}
+
+int spawn_words(Spawned *s, const Grant *g, const char *region) {
+        const PlanInput in = {.grant = g, .tier = s->tier, .region = region};
+        _cleanup_(plan_deinit) Plan p = {0};
+        uint8_t *bytes;
+        size_t n;
+        int e = plan_words(&in, &p);
+
+        assert(s->tier == TIER_NAMESPACES); /* where no path is the host's */
+        if (e == 0)
+                e = launch_words_encode(&p.spec, &bytes, &n);
+        if (e < 0)
+                return e;
+        s->n_words = n;
+        s->told = true;
+        if (pwrite(s->memory, bytes, n, (off_t)s->n_spec) != (ssize_t)n)
+                e = -EIO;
+        sodium_memzero(bytes, n);
+        free(bytes);
+        return e;
+}
+
+int spawn_start(const SpawnRequest *r, Spawned *ret, Diag *reterr) {
+        /* A cgroup of version 2 is entered by being born in it, which a zygote does not do. */
+        const Way way = r->spawner && !r->cgroup ? WAY_TEMPLATE : WAY_EXEC;
+        SpawnRequest own = *r;
+        Probe p = *r->probe;
+        int e;
+
+        if (!p.root || p.region_id)
+                return start_by(way, r, ret, reterr);
+        e = uids_take(&r->grant->uids, &p.region_id, reterr);
+        if (e != 0)
+                return e == UIDS_E_REFUSED ? SPAWN_E_KERNEL : e;
+        p.has_nobody |= p.region_id != 0;
+        own.probe = &p;
+        e = start_by(way, &own, ret, reterr);
+        if (e == 0)
+                ret->uid = p.region_id;
+        else
+                uids_give(p.region_id);
+        return e;
+}

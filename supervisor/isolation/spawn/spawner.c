@@ -1,0 +1,434 @@
+#include "spawn/spawner-private.h"
+
+#include "base/clock.h"
+#include "schema/limits.h"
+#include "spawn/binder.h"
+#include "spawn/cache.h"
+#include "spawn/probe.h"
+#include "spawn/spawn.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STACK (128 * 1024)
+#define TEMPLATES_MAX 8
+#define TEMPLATE_REGIONS_MAX 64        /* alive at once, of one template */
+#define SEEN_MAX 64                    /* views of which it is known that they came once */
+#define TEMPLATE_IDLE_USEC 60000000ULL
+#define LOOK_SEC 20                    /* how often for idle ones */
+
+bool spawner_eager;
+
+typedef struct Template {
+        uint8_t view[VIEW_BYTES];
+        Zygote zygote;
+        unsigned users;    /* regions that it made, or that ask it just now: they would end with it */
+        uint64_t used_usec;
+        bool doomed;       /* nobody else is to ask it */
+        struct Template *next; /* among those that are left */
+} Template;
+
+struct Spawner {
+        Zygote worker, guard;
+        SpawnCache *kept;           /* owned; NULL: out of memory */
+        const TemplateGroups *groups; /* borrowed; NULL: none */
+        GuardPool idle;
+        pthread_t keeper;
+        pthread_mutex_t lock; /* of all below */
+        pthread_cond_t wake, done;
+        bool stop;
+        unsigned restart, restarted; /* turns that were asked for; that are through */
+        int started;          /* of the first turn */
+        Diag why;
+        Template *templates[TEMPLATES_MAX]; /* owned */
+        Template *left;       /* owned: doomed, and with regions that still live */
+        Binder binder;
+        uint8_t seen[SEEN_MAX][VIEW_BYTES];
+        size_t next_seen;
+        bool making;          /* somebody makes a template */
+        bool ending;          /* templates that are out of the lists and not gone yet */
+        unsigned regions_most; /* of one template */
+        unsigned turn, making_turn; /* how often all was forgotten: now; when making it began */
+        uint8_t failed[VIEW_BYTES]; /* of this view none could be made */
+        uint64_t not_before;        /* and none is tried */
+};
+
+static void template_free(Template *t) {
+        zygote_end(&t->zygote);
+        pthread_mutex_destroy(&t->zygote.lock);
+        free(t);
+}
+
+/* With the lock held. */
+static void leave(Spawner *s, Template **place) {
+        Template *t = *place;
+
+        *place = NULL;
+        t->doomed = true;
+        t->next = s->left;
+        s->left = t;
+}
+
+/* With the lock held, which is let go meanwhile. Those without a region that are doomed or have been idle since `before`; all: the Spawner ends. */
+static void end_templates(Spawner *s, uint64_t before, bool all) {
+        Template *over = NULL;
+
+        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
+                Template *t = s->templates[i];
+
+                if (t && (all || t->doomed || (t->users == 0 && t->used_usec < before)))
+                        leave(s, &s->templates[i]);
+        }
+        for (Template **at = &s->left; *at;) {
+                Template *t = *at;
+
+                if (t->users > 0 && !all) {
+                        at = &t->next;
+                        continue;
+                }
+                *at = t->next;
+                t->next = over;
+                over = t;
+        }
+        if (!over)
+                return;
+        s->ending = true;
+        pthread_mutex_unlock(&s->lock);
+        while (over) {
+                Template *t = over;
+
+                over = t->next;
+                template_free(t);
+        }
+        pthread_mutex_lock(&s->lock);
+        s->ending = false;
+}
+
+/* One that died is reaped, and another one takes its place. */
+static int start_missing(Spawner *s, Diag *reterr) {
+        struct {
+                Zygote *zygote;
+                const char *name;
+        } all[] = {{&s->worker, "lethe-worker"}, {&s->guard, "lethe-guard"}};
+        int e = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(all) && e == 0; i++) {
+                if (zygote_is_there(all[i].zygote))
+                        continue;
+                zygote_end(all[i].zygote);
+                zygote_reap_strays();
+                e = zygote_start(all[i].zygote, all[i].name, reterr);
+        }
+        return e;
+}
+
+/* The parent of everything that is started here: it neither ends nor does anything else. */
+static void *keep(void *arg) {
+        Spawner *s = arg;
+
+        pthread_mutex_lock(&s->lock);
+        while (!s->stop) {
+                struct timespec until;
+
+                if (s->restart != s->restarted) {
+                        unsigned turn = s->restart;
+                        Diag d = {};
+                        int e;
+
+                        pthread_mutex_unlock(&s->lock);
+                        e = start_missing(s, &d);
+                        pthread_mutex_lock(&s->lock);
+                        s->started = e;
+                        s->why = d;
+                        s->restarted = turn;
+                        pthread_cond_broadcast(&s->done);
+                        continue;
+                }
+                end_templates(s, clock_mono_usec() - MIN(TEMPLATE_IDLE_USEC, clock_mono_usec()), false);
+                pthread_mutex_unlock(&s->lock);
+                guard_pool_end(&s->idle, clock_mono_usec() - MIN(TEMPLATE_IDLE_USEC, clock_mono_usec()));
+                pthread_mutex_lock(&s->lock);
+                if (s->stop || s->restart != s->restarted)
+                        continue;
+                clock_gettime(CLOCK_MONOTONIC, &until);
+                until.tv_sec += LOOK_SEC;
+                pthread_cond_timedwait(&s->wake, &s->lock, &until);
+        }
+        end_templates(s, 0, true);
+        pthread_mutex_unlock(&s->lock);
+        binder_deinit(&s->binder);
+        zygote_end(&s->worker);
+        zygote_end(&s->guard);
+        return NULL;
+}
+
+/* Lets the keeper look for what is missing. Returns its answer. */
+static int restart(Spawner *s, Diag *reterr) {
+        unsigned turn;
+        int e;
+
+        pthread_mutex_lock(&s->lock);
+        turn = ++s->restart;
+        pthread_cond_signal(&s->wake);
+        while ((int)(s->restarted - turn) < 0)
+                pthread_cond_wait(&s->done, &s->lock);
+        e = s->started;
+        if (reterr)
+                *reterr = s->why;
+        pthread_mutex_unlock(&s->lock);
+        return e;
+}
+
+static int start_keeper(Spawner *s) {
+        pthread_attr_t attr;
+        sigset_t all, before;
+        int e = pthread_attr_init(&attr);
+
+        if (e != 0)
+                return -e;
+        pthread_attr_setstacksize(&attr, STACK);
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        e = pthread_create(&s->keeper, &attr, keep, s);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        pthread_attr_destroy(&attr);
+        return -e;
+}
+
+/* Regions of one template are one user of the host's where the kernel counts inotify instances: it counts them for the owner of each namespace above as well,
+ * and the template's is above theirs all. As many as can have all of theirs at once. Another user than root has but itself, however many templates. */
+static unsigned regions_most(void) {
+        const uint64_t n = probe_user_limit("max_inotify_instances") / REGION_INOTIFY_INSTANCES;
+
+        return geteuid() != 0 ? TEMPLATE_REGIONS_MAX : (unsigned)MIN(MAX(n, (uint64_t)1), (uint64_t)TEMPLATE_REGIONS_MAX);
+}
+
+int spawner_new(Spawner **ret, Diag *reterr) {
+        Spawner *s = calloc(1, sizeof(*s));
+        pthread_condattr_t attr;
+        int e;
+
+        if (!s)
+                return -ENOMEM;
+        s->regions_most = regions_most();
+        s->kept = spawn_cache_new();
+        zygote_init(&s->worker);
+        zygote_init(&s->guard);
+        guard_pool_init(&s->idle);
+        binder_init(&s->binder);
+        pthread_mutex_init(&s->lock, NULL);
+        pthread_condattr_init(&attr);
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        pthread_cond_init(&s->wake, &attr);
+        pthread_cond_init(&s->done, NULL);
+        pthread_condattr_destroy(&attr);
+        e = start_keeper(s);
+        if (e < 0) {
+                spawn_cache_free(s->kept);
+                free(s);
+                return e;
+        }
+        e = restart(s, reterr);
+        if (e != 0)
+                spawner_free(s);
+        else
+                *ret = s;
+        return e;
+}
+
+SpawnCache *spawner_kept(Spawner *s) {
+        return s ? s->kept : NULL;
+}
+
+bool spawner_works(Spawner *s) {
+        return zygote_is_there(&s->worker) && zygote_is_there(&s->guard);
+}
+
+void spawner_group_templates(Spawner *s, const TemplateGroups *groups) {
+        s->groups = groups;
+}
+
+const TemplateGroups *spawner_groups(Spawner *s) {
+        return s->groups;
+}
+
+void spawner_forget(Spawner *s) {
+        pthread_mutex_lock(&s->lock);
+        s->turn++;
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                if (s->templates[i])
+                        s->templates[i]->doomed = true;
+        pthread_cond_signal(&s->wake);
+        pthread_mutex_unlock(&s->lock);
+}
+
+bool spawner_has_forgotten(Spawner *s) {
+        bool has;
+
+        pthread_mutex_lock(&s->lock);
+        has = !s->ending && !(s->making && s->making_turn != s->turn);
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                has &= !s->templates[i] || !s->templates[i]->doomed || s->templates[i]->users > 0;
+        for (const Template *t = s->left; t; t = t->next)
+                has &= t->users > 0; /* of a region that runs: nobody else is made from it */
+        pthread_mutex_unlock(&s->lock);
+        return has;
+}
+
+void spawner_free(Spawner *s) {
+        if (!s)
+                return;
+        pthread_mutex_lock(&s->lock);
+        s->stop = true;
+        pthread_cond_signal(&s->wake);
+        pthread_mutex_unlock(&s->lock);
+        pthread_join(s->keeper, NULL);
+        guard_pool_close(&s->idle);
+        guard_pool_deinit(&s->idle);
+        pthread_cond_destroy(&s->wake);
+        pthread_cond_destroy(&s->done);
+        pthread_mutex_destroy(&s->lock);
+        pthread_mutex_destroy(&s->worker.lock);
+        pthread_mutex_destroy(&s->guard.lock);
+        spawn_cache_free(s->kept);
+        free(s);
+}
+
+static int child(Spawner *s, Zygote *n, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd) {
+        int e = zygote_child(n, flags, fds, n_fds, ret_pid, ret_pidfd);
+
+        if (e == ZYGOTE_E_GONE && restart(s, NULL) == 0)
+                e = zygote_child(n, flags, fds, n_fds, ret_pid, ret_pidfd);
+        return e;
+}
+
+int spawner_worker(Spawner *s, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd) {
+        return child(s, &s->worker, flags, fds, n_fds, ret_pid, ret_pidfd);
+}
+
+int spawner_guard(Spawner *s, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd) {
+        return child(s, &s->guard, 0, fds, n_fds, ret_pid, ret_pidfd);
+}
+
+bool spawner_take_guard(Spawner *s, Guard *ret) {
+        return guard_pool_take(&s->idle, ret);
+}
+
+bool spawner_keep_guard(Spawner *s, const Guard *g) {
+        return guard_pool_keep(&s->idle, g);
+}
+
+size_t spawner_ready_guards(Spawner *s) {
+        return guard_pool_count_ready(&s->idle);
+}
+
+/* One that comes for the first time may be the only one. */
+static bool came_before(Spawner *s, const uint8_t view[static VIEW_BYTES]) {
+        for (size_t i = 0; i < SEEN_MAX; i++)
+                if (memcmp(s->seen[i], view, VIEW_BYTES) == 0)
+                        return true;
+        memcpy(s->seen[s->next_seen++ % SEEN_MAX], view, VIEW_BYTES);
+        return false;
+}
+
+Zygote *spawner_take(Spawner *s, const uint8_t view[static VIEW_BYTES], bool *ret_wanted) {
+        Zygote *found = NULL;
+        bool failed;
+
+        *ret_wanted = false;
+        pthread_mutex_lock(&s->lock);
+        for (size_t i = 0; i < TEMPLATES_MAX && !found; i++) {
+                Template *t = s->templates[i];
+
+                if (!t || t->doomed || t->users >= s->regions_most || memcmp(t->view, view, VIEW_BYTES) != 0)
+                        continue;
+                t->users++;
+                t->used_usec = clock_mono_usec();
+                found = &t->zygote;
+        }
+        failed = memcmp(s->failed, view, VIEW_BYTES) == 0 && clock_mono_usec() < s->not_before;
+        if (!found && !s->making && !failed && (came_before(s, view) || spawner_eager)) {
+                s->making = *ret_wanted = true;
+                s->making_turn = s->turn;
+        }
+        pthread_mutex_unlock(&s->lock);
+        return found;
+}
+
+static Template *template_of(Zygote *n) {
+        return (Template *)(void *)((char *)n - offsetof(Template, zygote));
+}
+
+void spawner_give_back(Spawner *s, Zygote *n) {
+        Template *t = template_of(n);
+
+        pthread_mutex_lock(&s->lock);
+        t->users--;
+        if (t->doomed && t->users == 0)
+                pthread_cond_signal(&s->wake);
+        pthread_mutex_unlock(&s->lock);
+}
+
+void spawner_doom(Spawner *s, Zygote *n) {
+        pthread_mutex_lock(&s->lock);
+        template_of(n)->doomed = true;
+        pthread_mutex_unlock(&s->lock);
+}
+
+int spawner_bind(Spawner *s, const Probe *probe, const char *source, bool write) {
+        return binder_mount(&s->binder, s, probe, source, write);
+}
+
+Zygote *spawner_any_template(Spawner *s) {
+        Zygote *found = NULL;
+
+        pthread_mutex_lock(&s->lock);
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                found = s->templates[i] ? &s->templates[i]->zygote : found;
+        pthread_mutex_unlock(&s->lock);
+        return found;
+}
+
+/* With the lock held: puts it into a free place, if need be that of the one that nobody asked for longest. */
+static void put(Spawner *s, Template *new) {
+        Template **at = &s->templates[0];
+
+        for (size_t i = 0; i < TEMPLATES_MAX && *at; i++)
+                if (!s->templates[i] || s->templates[i]->used_usec < (*at)->used_usec)
+                        at = &s->templates[i];
+        if (*at)
+                leave(s, at);
+        *at = new;
+}
+
+void spawner_made(Spawner *s, const uint8_t view[static VIEW_BYTES], const Zygote *made) {
+        Template *t = made ? calloc(1, sizeof(*t)) : NULL;
+
+        if (t) {
+                t->zygote = *made;
+                pthread_mutex_init(&t->zygote.lock, NULL);
+                memcpy(t->view, view, VIEW_BYTES);
+                t->used_usec = clock_mono_usec();
+        } else if (made) {
+                Zygote lost = *made;
+
+                zygote_end(&lost);
+        }
+        pthread_mutex_lock(&s->lock);
+        s->making = false;
+        if (t && s->making_turn != s->turn) { /* what it shows may be what was before */
+                t->doomed = true;
+                pthread_cond_signal(&s->wake);
+        }
+        if (!t) {
+                memcpy(s->failed, view, VIEW_BYTES);
+                s->not_before = clock_mono_usec() + TEMPLATE_IDLE_USEC;
+        }
+        if (t)
+                put(s, t);
+        pthread_cond_signal(&s->wake); /* one may have had to go */
+        pthread_mutex_unlock(&s->lock);
+}

@@ -1,0 +1,167 @@
+#include "spawn/tree.h"
+
+#include "base/quiet.h"
+
+#include "base/io.h"
+#include "spawn/clone.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <linux/openat2.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define IDMAPS 16 /* that are kept */
+#define WAIT_NSEC_MAX 200000000 /* of one wait: about two seconds in all */
+#define AT_RECURSIVE_TREE 0x8000
+#define PROPAGATION_PRIVATE (1ULL << 18) /* MS_PRIVATE: sys/mount.h and linux/mount.h cannot both be included */
+
+static int write_proc(pid_t pid, const char *name, const char *text) {
+        char path[64];
+        int fd, e;
+
+        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        e = write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -errno; /* one write: the kernel takes a map whole */
+        close(fd);
+        return e;
+}
+
+/* The kernel wakes us in the middle of the child's exec. When we are not dumpable ourselves (we changed ids, or protect a key), its /proc
+ * files belong to root until that exec is through, a few microseconds later; a zygote's child has yet to come to it. */
+static int write_first(pid_t pid, const char *name, const char *text) {
+        int e;
+
+        for (long nsec = 50000; (e = write_proc(pid, name, text)) == -EACCES && nsec < WAIT_NSEC_MAX; nsec += nsec / 8)
+                nanosleep(&(struct timespec){.tv_nsec = nsec}, NULL);
+        return e;
+}
+
+int tree_write_maps(pid_t pid, const char *uids, const char *gids, bool deny_groups) {
+        int e = deny_groups ? write_first(pid, "setgroups", "deny") : 0;
+
+        if (e == 0)
+                e = write_first(pid, "uid_map", uids);
+        if (e == 0)
+                e = write_proc(pid, "gid_map", gids);
+        return e;
+}
+
+/* Every id is itself, but `owner` is `to` (and a file that is to's own belongs to nobody that the region knows). */
+static void owner_map(uint32_t owner, uint32_t to, char *out, size_t n) {
+        uint32_t low = MIN(owner, to), high = MAX(owner, to);
+        size_t at = 0;
+
+        if (low > 0)
+                at += (size_t)snprintf(out + at, n - at, "0 0 %u\n", low);
+        at += (size_t)snprintf(out + at, n - at, "%u %u 1\n", owner, to);
+        if (high - low > 1)
+                at += (size_t)snprintf(out + at, n - at, "%u %u %u\n", low + 1, low + 1, high - low - 1);
+        if (high < UINT32_MAX - 1)
+                snprintf(out + at, n - at, "%u %u %u\n", high + 1, high + 1, UINT32_MAX - high - 1);
+}
+
+/* A user namespace exists as long as a descriptor of it: the process that made it can go at once. */
+static int make_idmap(uint32_t uid, uint32_t gid, uint32_t to) {
+        static char stack[16 * 1024] __attribute__((aligned(16)));
+        char uids[160], gids[160], path[64];
+        int pidfd = -1, ns, e;
+        pid_t pid = clone_idle(stack, sizeof(stack), &pidfd);
+
+        if (pid < 0)
+                return pid;
+        owner_map(uid, to, uids, sizeof(uids));
+        owner_map(gid, to, gids, sizeof(gids));
+        e = tree_write_maps(pid, uids, gids, false);
+        snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+        ns = e == 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        if (e == 0 && ns < 0)
+                e = -errno;
+        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+        while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+                ;
+        close(pidfd);
+        return e < 0 ? e : ns;
+}
+
+static pthread_mutex_t idmap_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Most sources belong to few users, and few ids of regions are used again and again: the last maps are kept. Under the lock, and the descriptor is used
+ * under it. */
+static int idmap_for(uint32_t uid, uint32_t gid, uint32_t to) {
+        static struct {
+                int fd;
+                uint32_t uid, gid, to;
+        } kept[IDMAPS];
+        static size_t n, next;
+        size_t at;
+        int fd;
+
+        for (size_t i = 0; i < n; i++)
+                if (kept[i].uid == uid && kept[i].gid == gid && kept[i].to == to)
+                        return kept[i].fd;
+        fd = make_idmap(uid, gid, to);
+        if (fd < 0)
+                return fd;
+        at = n < IDMAPS ? n++ : next++ % IDMAPS;
+        if (kept[at].to)
+                close(kept[at].fd);
+        kept[at].fd = fd;
+        kept[at].uid = uid;
+        kept[at].gid = gid;
+        kept[at].to = to;
+        return fd;
+}
+
+/* A single file that everyone may read and run needs no map; below a folder anything may stand. */
+static bool needs_map(const struct stat *st, bool write, uint32_t owner) {
+        if (st->st_uid == owner && st->st_gid == owner)
+                return false;
+        return write || S_ISDIR(st->st_mode) || (st->st_mode & 05) != 05;
+}
+
+/* Of a part of another grant the region has no more than that one's owner has. */
+static int owner_of(const char *of_or_null, struct stat *st) {
+        return of_or_null ? quiet_stat(of_or_null, false, st) : 0;
+}
+
+int tree_open(const char *source, bool write, uint32_t owner, const char *of_or_null, Diag *reterr) {
+        struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (write ? 0 : MOUNT_ATTR_RDONLY),
+                                  .propagation = PROPAGATION_PRIVATE};
+        _cleanup_close_ int fd = quiet_open(source, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS), tree = -1;
+        struct stat st;
+        int e;
+
+        if (fd < 0)
+                return diag(reterr, fd, "\"%s\" cannot be opened%s: %s", source,
+                            fd == -ELOOP ? " (a symbolic link on the way; name the place that it leads to)" : "", strerror(-fd));
+        if ((e = quiet_fstat(fd, &st)) < 0)
+                return e;
+        tree = (int)syscall(SYS_open_tree, fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE_TREE);
+        if (tree < 0)
+                return diag(reterr, -errno, "\"%s\" cannot be bound: open_tree: %s", source, strerror(errno));
+        if (owner != 0 && (of_or_null ? owner_of(of_or_null, &st) == 0 && st.st_uid != owner : needs_map(&st, write, owner))) {
+                struct mount_attr map = {.attr_set = MOUNT_ATTR_IDMAP};
+                int ns;
+
+                pthread_mutex_lock(&idmap_lock);
+                ns = idmap_for(st.st_uid, st.st_gid, owner);
+                map.userns_fd = (uint64_t)(unsigned)ns;
+                /* A file system that cannot do it is bound plainly: then its modes decide. */
+                if (ns >= 0)
+                        syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &map, sizeof(map));
+                pthread_mutex_unlock(&idmap_lock);
+        }
+        if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE_TREE, &attr, sizeof(attr)) < 0)
+                return diag(reterr, -errno, "\"%s\" cannot be bound: mount_setattr: %s", source, strerror(errno));
+        return TAKE_FD(tree);
+}

@@ -1,0 +1,199 @@
+#include "spawn/zygote.h"
+
+#include "base/io.h"
+#include "base/left.h"
+#include "base/proc.h"
+#include "schema/zygote.h"
+#include "spawn/clone.h"
+#include "spawn/find.h"
+#include "base/child-registry.h"
+#include "spawn/spawn.h"
+#include "spawn/uids.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define ANSWER_MS 10000 /* a fork takes a tenth of a millisecond */
+#define END_MS 1000
+
+void zygote_init(Zygote *n) {
+        *n = (Zygote){.control = -1, .lifeline = -1};
+        pthread_mutex_init(&n->lock, NULL);
+}
+
+int zygote_start(Zygote *n, const char *name, Diag *reterr) {
+        _cleanup_close_ int exe = -1, theirs = -1;
+        _cleanup_free_ char *path = NULL;
+        _cleanup_close_ int ours = -1;
+        CloneExec c = {.name = name, .arg = ZYGOTE_ARG, .n_fds = ZYGOTE_FDS};
+        int pair[2], fds[ZYGOTE_FDS], pidfd;
+        pid_t pid;
+
+        exe = find_program(name, &path);
+        if (exe < 0 && !find_is_missing(exe))
+                return exe;
+        if (exe < 0)
+                return diag(reterr, SPAWN_E_WORKER, "%s is not beside lethe and not at %s; fix: install it there", name, path ?: "its place");
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        ours = pair[0];
+        theirs = pair[1];
+        fds[ZYGOTE_SOCKET] = theirs;
+        fds[ZYGOTE_PROGRAM] = exe;
+        c.exec_fd = exe;
+        c.fds = fds;
+        pid = clone_exec(&c, 0, -1, &pidfd);
+        if (pid < 0)
+                return diag(reterr, SPAWN_E_KERNEL, "%s as a zygote: %s: %s", name, c.what, strerror(-pid));
+        close(pidfd);
+        pthread_mutex_lock(&n->lock);
+        n->pid = pid;
+        n->control = TAKE_FD(ours);
+        pthread_mutex_unlock(&n->lock);
+        return 0;
+}
+
+static bool order(int fd, uint64_t flags, const int *fds, size_t n_fds) {
+        const ZygoteOrder o = {.version = ZYGOTE_VERSION, .n_fds = (uint32_t)n_fds, .flags = (uint32_t)flags,
+                                .owner = (uint32_t)(flags >> 32)};
+        union {
+                struct cmsghdr head;
+                char space[CMSG_SPACE(ZYGOTE_FDS_MAX * sizeof(int))];
+        } control = {};
+        struct iovec v = {.iov_base = (void *)&o, .iov_len = sizeof(o)};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE(n_fds * sizeof(int))};
+        struct cmsghdr *c = &control.head;
+        ssize_t n;
+
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+        memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
+        do
+                n = sendmsg(fd, &m, MSG_NOSIGNAL);
+        while (n < 0 && errno == EINTR);
+        return n == (ssize_t)sizeof(o);
+}
+
+/* Returns false when none comes, or one that makes no sense. */
+static bool answer(int fd, ZygoteAnswer *ret, int *ret_pidfd) {
+        ssize_t n = io_receive_fd(fd, ANSWER_MS, ret, sizeof(*ret), ret_pidfd);
+
+        if (n == (ssize_t)sizeof(*ret) && ret->version == ZYGOTE_VERSION && (ret->error > 0) == (*ret_pidfd < 0) && (ret->error > 0 || ret->pid > 1))
+                return true;
+        closep(ret_pidfd);
+        return false;
+}
+
+static void kill_and_reap(pid_t pid) {
+        kill(pid, SIGKILL);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+}
+
+int zygote_child(Zygote *n, uint64_t flags, const int *fds, size_t n_fds, pid_t *ret_pid, int *ret_pidfd) {
+        ZygoteAnswer a;
+        bool answered, noted;
+        int pidfd = -1;
+        pid_t pid;
+
+        if (n_fds == 0 || n_fds > ZYGOTE_FDS_MAX)
+                return -E2BIG;
+        child_registry_begin();
+        pthread_mutex_lock(&n->lock);
+        answered = n->control >= 0 && order(n->control, flags, fds, n_fds) && answer(n->control, &a, &pidfd);
+        if (!answered && n->control >= 0) {
+                /* What it may have made all the same waits for a lifeline that nobody holds. */
+                kill(n->pid, SIGKILL);
+                closep(&n->control);
+        }
+        pthread_mutex_unlock(&n->lock);
+        pid = !answered || a.error > 0 ? 0 : n->first > 0 ? pidfd_pid(pidfd) : a.pid;
+        noted = pid == 0 || (pid > 0 && child_registry_note(pid));
+        child_registry_done();
+        if (!answered)
+                return ZYGOTE_E_GONE;
+        if (a.error > 0)
+                return -a.error;
+        if (!noted) {
+                syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+                while (waitid(P_PIDFD, (id_t)pidfd, &(siginfo_t){0}, WEXITED) < 0 && errno == EINTR)
+                        ;
+                close(pidfd);
+                return pid < 0 ? pid : -ENOMEM;
+        }
+        *ret_pid = pid;
+        *ret_pidfd = pidfd;
+        return 0;
+}
+
+void zygote_reap_strays(void) {
+        _cleanup_free_ char *text = NULL;
+        char *end;
+        size_t n;
+
+        child_registry_hold(); /* what is just being made is noted before it is looked for here */
+        if (io_read_file(AT_FDCWD, "/proc/thread-self/children", 1 << 20, &text, &n) == 0)
+                for (char *p = text; *p; p = end) {
+                        long pid = strtol(p, &end, 10);
+
+                        if (end == p)
+                                break;
+                        if (pid > 1 && !child_registry_is((pid_t)pid))
+                                kill_and_reap((pid_t)pid);
+                        while (*end == ' ')
+                                end++;
+                }
+        child_registry_done();
+}
+
+bool zygote_is_there(Zygote *n) {
+        bool there;
+
+        pthread_mutex_lock(&n->lock);
+        there = n->control >= 0;
+        pthread_mutex_unlock(&n->lock);
+        return there;
+}
+
+/* Whether it is reaped within the time. */
+static bool ends_in_time(pid_t pid) {
+        pid_t r = 0;
+
+        for (int ms = 0; ms < END_MS && (r = waitpid(pid, NULL, WNOHANG)) == 0; ms++)
+                poll(NULL, 0, 1);
+        return r != 0;
+}
+
+void zygote_end(Zygote *n) {
+        pthread_mutex_lock(&n->lock);
+        closep(&n->control);
+        pthread_mutex_unlock(&n->lock);
+        if (n->pid > 0) {
+                if (!ends_in_time(n->pid))
+                        kill_and_reap(n->pid);
+                child_registry_forget(n->pid);
+                n->pid = 0;
+        }
+        closep(&n->lifeline);
+        uids_give(n->uid);
+        n->uid = 0;
+        if (n->first > 0) {
+                /* The first process ends when every process of its namespace is reaped, and of those that are regions somebody else is the one to do that. */
+                kill(n->first, SIGKILL);
+                if (ends_in_time(n->first))
+                        child_registry_forget(n->first);
+                else
+                        left_add(n->first);
+                n->first = 0;
+        }
+        if (n->groups)
+                n->groups->leave(n->groups->userdata, n->group);
+        n->groups = NULL;
+}

@@ -1,0 +1,85 @@
+#include "audit/history.h"
+
+#include <string.h>
+
+const char *proof_name(Proof p) {
+        switch (p) {
+        case PROOF_CLEARED:
+                return "cleared";
+        case PROOF_EMPTY:
+                return "nothing_held";
+        case PROOF_PARTIAL:
+                return "partial";
+        case PROOF_NOTHING:
+                return "unscrubbed";
+        }
+        return "unscrubbed";
+}
+
+uint64_t facts_number(const RegionFacts *f, const char *member) {
+        uint64_t v = 0;
+
+        return json_get_u64(json_object_get(f->teardown, member), &v) < 0 ? 0 : v;
+}
+
+const char *facts_text(const RegionFacts *f, const char *member) {
+        const char *s = json_text(json_object_get(f->teardown, member));
+
+        return s ? s : "";
+}
+
+/* Anything but nothing: a number, a number for each reason, or a list of what was missed. */
+static bool says_missed(const json_t *v) {
+        const char *key;
+        json_t *member;
+        uint64_t n;
+
+        if (json_get_u64(v, &n) == 0)
+                return n > 0;
+        json_object_foreach((json_t *)v, key, member)
+                if (says_missed(member))
+                        return true;
+        return json_array_size(v) > 0;
+}
+
+/* The record's numbers say that something was missed, whatever its grade says. */
+static bool contradicts(const RegionFacts *f) {
+        const json_t *counts = json_object_get(f->teardown, "counts");
+
+        return says_missed(json_object_get(f->teardown, "bytes_missed")) || says_missed(json_object_get(counts, "processes_missed")) ||
+               says_missed(json_object_get(counts, "registers_missed")) || facts_number(f, "bytes_verified") < MAX(facts_number(f, "bytes_overwritten"), facts_number(f, "bytes_held"));
+}
+
+Proof facts_proof(const RegionFacts *f) {
+        const char *grade = facts_text(f, "grade");
+        bool empty = strcmp(grade, "nothing_held") == 0;
+        uint64_t processes = 0;
+
+        if (strcmp(grade, "partial") == 0)
+                return PROOF_PARTIAL;
+        if (!empty && strcmp(grade, "cleared") != 0 && strcmp(grade, "cleared_early") != 0 && strcmp(grade, "cleared_kernel") != 0)
+                return PROOF_NOTHING;
+        /* A grade that its own numbers contradict proves nothing more than they do. */
+        if (contradicts(f))
+                return PROOF_PARTIAL;
+        (void)json_get_u64(json_object_get(json_object_get(f->teardown, "counts"), "processes"), &processes);
+        if (empty && processes > 0)
+                return PROOF_NOTHING;
+        return empty ? PROOF_EMPTY : PROOF_CLEARED;
+}
+
+bool facts_unproved(const RegionFacts *f) {
+        Proof p = facts_proof(f);
+
+        return f->ended > 0 && p != PROOF_CLEARED && p != PROOF_EMPTY;
+}
+
+bool facts_in_order(const RegionFacts *f) {
+        if (f->hook_end || f->n_released > 1 || f->orphan)
+                return false;
+        return f->ended == 0 || (f->n_released == 1 && f->allocated < f->released && f->released < f->ended);
+}
+
+bool facts_late(const RegionFacts *f) {
+        return f->passed || (strcmp(f->outcome, "cancelled") == 0 && f->bound_usec > 0 && facts_number(f, "usec") > f->bound_usec);
+}

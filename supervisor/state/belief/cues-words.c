@@ -1,0 +1,169 @@
+#include "belief/cues-internal.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* Marks of three bytes that stand for one of ASCII: the apostrophe and the quotes that typesetters use. */
+static size_t mark_at(const char *s, size_t n, char *ret) {
+        static const char *const marks[] = {"\xE2\x80\x99", "\xE2\x80\x98", "\xE2\x80\x9C", "\xE2\x80\x9D", "\xE2\x80\x94"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(marks) && n >= 3 && *s == **marks; i++)
+                if (memcmp(s, marks[i], 3) == 0) {
+                        *ret = "''\"\"-"[i];
+                        return 3;
+                }
+        *ret = *s;
+        return 1;
+}
+
+static bool is_blank(char c) {
+        return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+bool word_is_part(const Word *w, const char *word, size_t n) {
+        size_t i = 0;
+
+        while (i < w->n && n > 0) {
+                char c;
+                size_t step = mark_at(w->s + i, w->n - i, &c);
+
+                if (c >= 'A' && c <= 'Z')
+                        c = (char)(c | 0x20);
+                if (c != *word)
+                        return false;
+                i += step;
+                word++;
+                n--;
+        }
+        return i == w->n && n == 0;
+}
+
+bool word_is(const Word *w, const char *word) {
+        return word_may_be(w, *word) && word_is_part(w, word, strlen(word));
+}
+
+/* Whether the line feed at s ends a sentence. */
+static bool breaks(const char *s, size_t n) {
+        size_t i = 1;
+
+        while (i < n && (s[i] == ' ' || s[i] == '\t' || s[i] == '\r'))
+                i++;
+        return i == n || s[i] == '\n' || ((s[i] == '-' || s[i] == '*') && i + 1 < n && s[i + 1] == ' ');
+}
+
+/* One word from *at, with what it says about the sentence. */
+typedef struct Scan {
+        bool quoted; /* within quotes */
+        char quote;  /* which */
+} Scan;
+
+static void strip_front(Scan *scan, const char **s, size_t *n) {
+        while (*n > 0) {
+                char c;
+                size_t step = mark_at(*s, *n, &c);
+
+                if (c == '"' || c == '`') {
+                        scan->quoted = !scan->quoted;
+                        scan->quote = c;
+                } else if (!strchr("([{'*-", c) || c == 0)
+                        break;
+                *s += step;
+                *n -= step;
+        }
+}
+
+/* A full stop ends a sentence unless what follows goes on in small letters, as behind "e.g." */
+static bool goes_on(const char *s, size_t n) {
+        size_t i = 0;
+
+        while (i < n && is_blank(s[i]))
+                i++;
+        return i < n && s[i] >= 'a' && s[i] <= 'z';
+}
+
+/* The marks behind a word, last one first. Whether the sentence ends with them; `after` are the bytes that follow the word. */
+static bool strip_back(Scan *scan, const char *s, size_t *n, size_t after, Word *w, bool *ret_question) {
+        const bool on = goes_on(s + *n, after);
+        bool ends = false;
+
+        while (*n > 0) {
+                size_t step = *n >= 3 && (unsigned char)s[*n - 3] == 0xE2 ? 3 : 1;
+                char c;
+
+                if (mark_at(s + *n - step, step, &c) != step)
+                        break;
+                if (c == '"' || c == '`') {
+                        scan->quoted = !scan->quoted;
+                        w->quoted = true;
+                } else if (c == '.' || c == '!' || c == '?') {
+                        ends |= c != '.' || !on;
+                        w->stop = true;
+                        *ret_question |= c == '?';
+                } else if (c == ',' || c == ';' || c == ':' || c == '-')
+                        w->stop = true;
+                else if (!strchr(")]}'*", c) || c == 0)
+                        break;
+                *n -= step;
+        }
+        return ends;
+}
+
+bool sentence_next(Piece *rest, Sentence *ret) {
+        Scan scan = {0};
+        const char *s = rest->s;
+        size_t left = rest->n;
+        bool over = false;
+
+        if (left == 0)
+                return false;
+        *ret = (Sentence){.begin = s};
+        while (left > 0 && !over) {
+                const char *word;
+                size_t n = 0;
+                Word w = {0};
+
+                while (left > 0 && is_blank(*s) && !over) {
+                        over = *s == '\n' && breaks(s, left);
+                        s++;
+                        left--;
+                }
+                if (over || left == 0)
+                        break;
+                while (n < left && !is_blank(s[n]))
+                        n++;
+                word = s;
+                s += n;
+                left -= n;
+                strip_front(&scan, &word, &n);
+                w.quoted = scan.quoted;
+                over = strip_back(&scan, word, &n, left, &w, &ret->question);
+                if (n == 0) { /* a dash between blanks */
+                        if (ret->n > 0)
+                                ret->words[ret->n - 1].stop = true;
+                        continue;
+                }
+                w.s = word;
+                w.n = (uint16_t)MIN(n, (size_t)UINT16_MAX);
+                if (ret->n < SENTENCE_WORDS_MAX)
+                        ret->words[ret->n++] = w;
+                else
+                        ret->too_long = true;
+        }
+        ret->end = s;
+        *rest = (Piece){s, left};
+        return true;
+}
+
+Piece sentence_piece(const Sentence *s, size_t from, size_t to) {
+        const char *a, *b;
+
+        if (from >= to || to > s->n)
+                return PIECE_NULL;
+        a = s->words[from].s;
+        b = s->words[to - 1].s + s->words[to - 1].n;
+        while (a > s->begin && strchr("([{\"`", a[-1]) && a[-1])
+                a--;
+        while (b < s->end && strchr(")]}\"`", *b) && *b)
+                b++;
+        return (Piece){a, (size_t)(b - a)};
+}

@@ -1,0 +1,171 @@
+#include "belief/evidence.h"
+#include "belief/cues.h"
+#include "index/tokenizer.h"
+
+#include <errno.h>
+#include <string.h>
+
+Asked asked_by(const BeliefRequest *req, const char *text, size_t n_text) {
+        static const char *const says[] = {"title", "statement", "decision"};
+        Asked a = {.op = req->op, .target = req->target, .reference = req->reference, .aliases = req->aliases, .text = text, .n_text = n_text};
+
+        if (req->op == OP_UPSERT || req->op == OP_APPEND)
+                for (size_t i = 0; i < ARRAY_SIZE(says) && !a.reference; i++)
+                        a.reference = json_text(json_object_get(req->payload, says[i]));
+        return a;
+}
+
+static int collect_slugs(const char *text, size_t n, Evidence *e) {
+        size_t at = 0;
+        Word w;
+
+        while (word_next(text, n, &at, &w)) {
+                void *more;
+
+                if (w.n >= RECORD_ID_MAX || !memchr(w.p, '_', w.n))
+                        continue;
+                more = reallocarray(e->slugs, e->n_slugs + 1, sizeof(*e->slugs));
+                if (!more)
+                        return -ENOMEM;
+                e->slugs = more;
+                memcpy(e->slugs[e->n_slugs], w.p, w.n);
+                e->slugs[e->n_slugs++][w.n] = 0;
+        }
+        return 0;
+}
+
+int evidence_init(Lexicon *l, const Asked *asked, Evidence *ret) {
+        _cleanup_evidence_ Evidence e = {.target = asked->target};
+        size_t found = mentions_find(asked->text, asked->n_text, e.mentions);
+        _cleanup_free_ char *text = mentions_blank(asked->text, asked->n_text, e.mentions, found);
+        const char *clause;
+        size_t n_clause, i;
+        json_t *alias;
+        int r;
+
+        if (!text)
+                return -ENOMEM;
+        cues_first_clause(text, asked->n_text, &clause, &n_clause);
+        e.n_mentions = found;
+        e.saying.settles = asked->op == OP_RESOLVE || asked->op == OP_INVALIDATE;
+        r = collect_slugs(text, asked->n_text, &e);
+        if (r == 0)
+                r = saying_text(l, &e.saying, text, asked->n_text);
+        if (r == 0)
+                r = asked->reference ? saying_reference(l, &e.saying, asked->reference, strlen(asked->reference))
+                                     : saying_reference(l, &e.saying, clause, n_clause);
+        json_array_foreach(asked->aliases, i, alias)
+                if (r == 0)
+                        r = saying_alias(l, &e.saying, json_bytes(alias), json_string_length(alias));
+        for (i = 0; i < found && r == 0; i++) {
+                const Mention *m = &e.mentions[i];
+
+                r = m->hash ? saying_seek(l, &e.saying, m->hash, MENTION_HASH_LEAST) : 0;
+                if (r == 0 && m->title)
+                        r = saying_seek(l, &e.saying, m->title, m->n_title);
+        }
+        if (r < 0)
+                return r;
+        *ret = e;
+        e = (Evidence){0};
+        return 0;
+}
+
+void evidence_deinit(Evidence *e) {
+        saying_deinit(&e->saying);
+        free(e->slugs);
+        *e = (Evidence){0};
+}
+
+static void forget(EvidenceRow *row) {
+        for (size_t i = 0; i < row->n_memory; i++)
+                naming_deinit(&row->memory[i]);
+        free(row->memory);
+        row->memory = NULL;
+        row->n_memory = 0;
+}
+
+/* An id that was made by somebody is a name, too: "pandas_import_blocker". One word, or a hash, says nothing more than the id itself. */
+static int add_id(Lexicon *l, EvidenceRow *row) {
+        int r = naming_read(l, row->id, strlen(row->id), &row->memory[0]);
+
+        if (r < 0)
+                return r;
+        if (row->memory[0].n_words > 1)
+                row->n_memory = 1;
+        else
+                naming_deinit(&row->memory[0]);
+        return 0;
+}
+
+int evidence_row_known_as(Lexicon *l, EvidenceRow *row, const json_t *aliases, const json_t *phrases) {
+        size_t n_aliases = json_array_size(aliases), n = n_aliases + json_array_size(phrases);
+        int r;
+
+        forget(row);
+        row->memory = calloc(n + 1, sizeof(*row->memory));
+        if (!row->memory)
+                return -ENOMEM;
+        r = add_id(l, row);
+        for (size_t i = 0; i < n && r == 0; i++) {
+                const json_t *phrase = i < n_aliases ? json_array_get(aliases, i) : json_array_get(phrases, i - n_aliases);
+
+                if (!json_is_string(phrase) || json_text_is(phrase, row->title)) /* which says the same as the title's own words */
+                        continue;
+                r = naming_read(l, json_bytes(phrase), json_string_length(phrase), &row->memory[row->n_memory]);
+                row->n_memory += r == 0;
+        }
+        return r;
+}
+
+int evidence_row_init(Lexicon *l, const char *id, const char *title, const json_t *aliases, const json_t *phrases, EvidenceRow *ret) {
+        _cleanup_evidence_row_ EvidenceRow row = {.id = id, .title = title};
+        int r = naming_read(l, title, strlen(title), &row.naming);
+
+        if (r == 0)
+                r = evidence_row_known_as(l, &row, aliases, phrases);
+        if (r < 0)
+                return r;
+        *ret = row;
+        row = (EvidenceRow){0};
+        return 0;
+}
+
+void evidence_row_deinit(EvidenceRow *row) {
+        naming_deinit(&row->naming);
+        forget(row);
+        *row = (EvidenceRow){0};
+}
+
+static bool has_slug(const Evidence *e, const char *id) {
+        for (size_t i = 0; i < e->n_slugs; i++)
+                if (strcmp(e->slugs[i], id) == 0)
+                        return true;
+        return false;
+}
+
+bool evidence_mentions(const Evidence *e, const EvidenceRow *row, bool meant) {
+        for (size_t i = 0; i < e->n_mentions; i++)
+                if (e->mentions[i].meant == meant && mention_is(&e->mentions[i], row->id, row->title, strlen(row->title)))
+                        return true;
+        return false;
+}
+
+int evidence_weigh(Lexicon *l, const Evidence *e, const EvidenceRow *row, ResolveCandidate *ret) {
+        Likeness like;
+        int r = likeness(l, &e->saying, &row->naming, row->memory, row->n_memory, &like);
+
+        if (r < 0)
+                return r;
+        *ret = (ResolveCandidate){
+                .id = row->id,
+                .called = has_slug(e, row->id),
+                .exact = e->target && strcmp(e->target, row->id) == 0,
+                .named = has_slug(e, row->id) || evidence_mentions(e, row, true),
+                .mentioned = evidence_mentions(e, row, false),
+                .overlap = like.overlap,
+                .alias = like.alias,
+                .reference = like.reference,
+        };
+        return 0;
+}

@@ -1,0 +1,242 @@
+#include "belief/promote.h"
+
+#include "base/hash.h"
+#include "engine/fold.h"
+#include "engine/payload.h"
+#include "engine/scope.h"
+#include "ledger/ledger.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define HASH_MANY 8 /* notes; each has three hashes or four */
+
+/* A note that was read and interpreted, outside of any write transaction. */
+typedef struct Ready {
+        Note note;  /* owned, as is note.raw */
+        Interpreted made;
+        json_t *outcome; /* owned; what is told */
+        uint64_t resolved;
+        NoteOutcome is;
+} Ready;
+
+static void note_drop(Note *n) {
+        free((void *)n->raw.p);
+        note_deinit(n);
+}
+
+static void ready_deinit(Ready *r) {
+        note_drop(&r->note);
+        interpreted_deinit(&r->made);
+        json_decref(r->outcome);
+        *r = (Ready){0};
+}
+
+static int context_of(Txn *t, uint64_t scope, Kind kind, RecordState state, json_t *list) {
+        _cleanup_record_walk_ RecordWalk w = {0};
+        _cleanup_record_ Record rec = RECORD_NULL;
+        int r = record_walk(t, scope, kind, &w);
+
+        while (r == 0 && ((r = record_walk_next(&w, &rec)) == 0 || (r == -EUCLEAN && rec.key.kind))) {
+                _cleanup_json_ json_t *payload = NULL;
+                json_t *title;
+
+                if (r == 0 && rec.state != state)
+                        continue;
+                if (r == 0)
+                        r = record_payload(t, &rec, &payload);
+                if (r == -EUCLEAN) {
+                        r = 0;
+                        continue;
+                }
+                title = json_object_get(payload, payload_main(kind, kind == KIND_DECISION ? OP_APPEND : OP_UPSERT));
+                if (r == 0 && json_array_append_new(list, json_pack("{s:s, s:o, s:O*, s:O*}", "id", rec.key.id, "version", json_u64(rec.version),
+                                                                    "title", title, "aliases", json_object_get(rec.row, "aliases"))) < 0)
+                        r = -ENOMEM;
+        }
+        return r == -ENOENT ? 0 : r;
+}
+
+int belief_context(Txn *t, uint64_t scope, json_t **ret) {
+        _cleanup_json_ json_t *o = json_pack("{s:[], s:[], s:[]}", "issues", "decisions", "constraints");
+        int r = o ? 0 : -ENOMEM;
+
+        if (r == 0)
+                r = context_of(t, scope, KIND_ISSUE, RECORD_OPEN, json_object_get(o, "issues"));
+        if (r == 0)
+                r = context_of(t, scope, KIND_DECISION, RECORD_ACTIVE, json_object_get(o, "decisions"));
+        if (r == 0)
+                r = context_of(t, scope, KIND_CONSTRAINT, RECORD_ACTIVE, json_object_get(o, "constraints"));
+        if (r == 0)
+                *ret = TAKE_PTR(o);
+        return r;
+}
+
+/* Reads the next notes and has them interpreted; *ret_n of them, 0 at the end; *ret_more: there are further ones. With an advisor one at a time, each with
+ * the context as it is then (G-5). */
+static int take(Store *s, const Promoting *p, uint64_t from, size_t most, Ready *ready, size_t *ret_n, bool *ret_more, Run *run, bool *ret_store,
+                Diag *reterr) {
+        _cleanup_json_ json_t *context = NULL;
+        _cleanup_note_ Note note = NOTE_NULL;
+        _cleanup_txn_ Txn *t = NULL;
+        CueRole roles[PROMOTE_BATCH_MAX];
+        size_t n = 0;
+        int r = store_begin(s, false, &t, reterr);
+
+        *ret_store = r != 0;
+        if (r == 0)
+                r = engine_run_get(t, p->run, run, reterr);
+        if (r == 0)
+                from = MAX(from, run->settled + 1);
+        if (r == 0 && p->advisor)
+                r = belief_context(t, run->scope, &context);
+        while (r == 0 && n < most && (r = engine_note_next(t, p->run, from, true, &note)) == 0) {
+                void *raw = malloc(note.raw.n);
+
+                if (raw)
+                        memcpy(raw, note.raw.p, note.raw.n);
+                roles[n] = note.role == NOTE_TOOL_RESULT ? CUE_TOOL_RESULT : CUE_AGENT;
+                from = note.number + 1;
+                ready[n] = (Ready){.note = note};
+                ready[n++].note.raw.p = raw;
+                note = NOTE_NULL;
+                r = raw ? 0 : -ENOMEM;
+        }
+        if (r == 0 && n == most)
+                r = engine_note_next(t, p->run, from, true, &note);
+        store_abort(TAKE_PTR(t));
+        *ret_n = n;
+        *ret_more = r == 0;
+        if (r != 0 && r != -ENOENT)
+                return r;
+        r = 0;
+        if (n >= HASH_MANY)
+                hash_many();
+        if (p->advisor && p->advisor->about && n > 0) /* one at a time */
+                *p->advisor->about = ready[0].note.number;
+        for (size_t i = 0; r == 0 && i < n; i++)
+                r = interpret(p->advisor, note_words(&ready[i].note), note_length(&ready[i].note), roles[i], context, &ready[i].made);
+        return r;
+}
+
+/* What nobody needs once it is persisted, or is to be read again: given back while the processor still has it, not with the whole batch. */
+static void drop(Ready *r, bool told) {
+        uint64_t number = r->note.number;
+
+        note_drop(&r->note);
+        r->note.number = number;
+        interpreted_deinit(&r->made);
+        if (!told)
+                json_decref(TAKE_PTR(r->outcome));
+}
+
+static int one(Txn *t, const Promoting *p, const Run *run, const char *scope_name, Ready *ready) {
+        _cleanup_json_ json_t *interpreted = interpreted_outcome(&ready->made);
+        _cleanup_bucket_ Bucket b = bucket_of(t, run->scope, ready->made.request.kind);
+        _cleanup_applied_ Applied done = {0};
+        const KeySet *keys;
+        int r = interpreted ? 0 : -ENOMEM;
+
+        if (r == 0 && ready->made.code) {
+                done.outcome = NOTE_INVALID;
+                snprintf(done.code, sizeof(done.code), "%s", belief_code_name(ready->made.code));
+                done.why = ready->made.why;
+        } else if (r == 0) {
+                keys = key_hold(p->keys);
+                r = belief_apply(t,
+                                &(Applying){.scope = run->scope, .scope_name = scope_name, .request = &ready->made.request, .note = note_words(&ready->note),
+                                            .n_note = note_length(&ready->note), .agent = run->agent, .run = run->id, .number = ready->note.number,
+                                            .bucket = &b, .policy = p->policy, .who = p->who, .region = p->region, .keys = keys,
+                                            .interpreted = p->advisor ? interpreted : NULL,
+                                            .advisor = p->advisor && !ready->made.degraded ? p->advisor->region : NULL},
+                                &done);
+                key_let_go(p->keys, &keys);
+        }
+        if (r == 0 && done.outcome == NOTE_COMMITTED && done.applied)
+                r = belief_settle(t, &b, &done, &(Trying){.policy = p->policy, .who = p->who, .region = p->region, .keys = p->keys}, &ready->resolved);
+        if (r < 0)
+                return r;
+        ready->is = done.outcome;
+        ready->outcome = applied_json(&done);
+        if (!ready->outcome || json_object_set(ready->outcome, "interpreted", interpreted) < 0)
+                return -ENOMEM;
+        r = engine_note_settle(t, run->id, ready->note.number, &ready->note, done.outcome, ready->outcome);
+        drop(ready, p->told != NULL);
+        return r;
+}
+
+/* last: nobody is told of more after this, and the checkpoint is copied outside the store. */
+static int persist(Store *s, const Promoting *p, const Run *run, Ready *ready, size_t n, bool last, bool *ret_store, Diag *reterr) {
+        char scope_name[SCOPE_NAME_MAX];
+        _cleanup_txn_ Txn *t = NULL;
+        int r = store_begin(s, true, &t, reterr);
+
+        *ret_store = r != 0;
+        if (r == 0)
+                r = engine_index_need(t, reterr);
+        if (r == 0)
+                r = scope_name_of(t, run->scope, scope_name);
+        for (size_t i = 0; r == 0 && i < n; i++) {
+                r = one(t, p, run, scope_name, &ready[i]);
+                if (r == -EALREADY || r == -ENOENT) { /* somebody else promoted it, or the run ended, since it was read */
+                        ready[i].is = NOTE_UNPROCESSED;
+                        return -EAGAIN;
+                }
+        }
+        if (r == 0) /* they were the first without an outcome, one after the other */
+                r = engine_run_settled(t, run->id, n, ready[n - 1].note.number);
+        if (r == 0 && last)
+                r = ledger_want_anchor(t);
+        if (r != 0)
+                return r;
+        r = store_commit(TAKE_PTR(t), reterr);
+        *ret_store = r != 0;
+        return r;
+}
+
+static void count(Promoted *c, const Ready *r) {
+        c->notes++;
+        c->committed += r->is == NOTE_COMMITTED;
+        c->pending += r->is == NOTE_PENDING;
+        c->rejected += r->is == NOTE_REJECTED;
+        c->invalid += r->is == NOTE_INVALID;
+        c->resolved += r->resolved;
+}
+
+int belief_promote(Store *s, const Promoting *p, Promoted *ret, bool *ret_store, Diag *reterr) {
+        size_t batch = p->advisor ? 1 : MIN(MAX(p->batch, 1U), (unsigned)PROMOTE_BATCH_MAX);
+        uint64_t from = 1;
+        Promoted sum = {0};
+        int r = engine_index_renew(s, reterr);
+
+        *ret_store = r != 0;
+        for (unsigned again = 0; r == 0;) {
+                Ready ready[PROMOTE_BATCH_MAX]; /* large, and not cleared: take() sets those that it counts */
+                size_t n = 0, most = p->most ? MIN(batch, p->most - sum.notes) : batch;
+                bool more = false;
+                Run run;
+
+                if (most == 0)
+                        break;
+                r = take(s, p, from, most, ready, &n, &more, &run, ret_store, reterr);
+                if (r == 0 && n > 0)
+                        r = persist(s, p, &run, ready, n, !more || (p->most && sum.notes + n == p->most), ret_store, reterr);
+                for (size_t i = 0; r == 0 && i < n; i++) {
+                        count(&sum, &ready[i]);
+                        if (p->told)
+                                r = p->told(p->user, ready[i].note.number, ready[i].outcome);
+                }
+                if (r == 0 && n > 0)
+                        from = ready[n - 1].note.number + 1;
+                for (size_t i = 0; i < n; i++)
+                        ready_deinit(&ready[i]);
+                if (r == -EAGAIN && again++ < 100) {
+                        r = 0;
+                        from = 1;
+                }
+                else if (n == 0)
+                        break;
+        }
+        *ret = sum;
+        return r;
+}

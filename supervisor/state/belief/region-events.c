@@ -1,0 +1,144 @@
+#include "belief/region-events.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const char *text_of(const json_t *o, const char *key) {
+        const char *s = json_text(json_object_get(o, key));
+
+        return s ? s : "";
+}
+
+static int parse(Bytes entry, json_t **ret) {
+        int r = json_parse_own(entry.p, entry.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, ret);
+
+        return r > 0 ? -EUCLEAN : r;
+}
+
+static int time_of(Txn *t, uint64_t seq, uint64_t *ret_usec) {
+        _cleanup_json_ json_t *o = NULL;
+        Bytes entry;
+        int r = ledger_get(t, seq, &entry);
+
+        if (r == 0)
+                r = parse(entry, &o);
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        return clock_parse(text_of(o, "time"), ret_usec) < 0 ? -EUCLEAN : 0;
+}
+
+/* The first entry that is not older. */
+static int first_since(Txn *t, uint64_t size, uint64_t usec, uint64_t *ret) {
+        uint64_t low = 0, high = size;
+
+        while (low < high) {
+                uint64_t middle = low + (high - low) / 2, at;
+                int r = time_of(t, middle, &at);
+
+                if (r < 0)
+                        return r;
+                if (at < usec)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        *ret = low;
+        return 0;
+}
+
+/* *ret_o is NULL when the entry is not one of the region's. Most are told apart without parsing them. */
+static int own(const char *region, Bytes entry, json_t **ret_o) {
+        _cleanup_json_ json_t *o = NULL;
+        int r;
+
+        *ret_o = NULL;
+        if (!memmem(entry.p, entry.n, region, REGION_ID_LEN))
+                return 0;
+        r = parse(entry, &o);
+        if (r == 0 && strcmp(text_of(o, "region"), region) == 0)
+                *ret_o = TAKE_PTR(o);
+        return r;
+}
+
+/* Whether nothing of the region can stand before this event of it. One that a gate refused was never allocated: its events were recorded at once. */
+static int is_first(Txn *t, const char *region, uint64_t seq, const json_t *o, bool *ret) {
+        _cleanup_json_ json_t *before = NULL;
+        const char *type = text_of(o, "type");
+        Bytes entry;
+        int r = 0;
+
+        *ret = strcmp(type, "region.allocated") == 0;
+        if (seq > 0 && (strcmp(type, "gate.evaluated") == 0 || strcmp(type, "region.refused") == 0)) {
+                r = ledger_get(t, seq - 1, &entry);
+                if (r == 0)
+                        r = own(region, entry, &before);
+                *ret = r == 0 && !before;
+        }
+        return r == -ENOENT ? -EUCLEAN : r;
+}
+
+/* The region's first event at `from` or later. Returns 0, -ENOENT, -errno. */
+static int find(Txn *t, const char *region, uint64_t from, uint64_t size, uint64_t *ret, bool *ret_begins) {
+        _cleanup_walk_ LedgerWalk w = {0};
+        int r = ledger_walk(t, from, &w);
+
+        for (uint64_t i = from; r == 0 && i < size; i++) {
+                _cleanup_json_ json_t *o = NULL;
+                Bytes entry;
+
+                r = ledger_next(&w, ret, &entry);
+                if (r == 0)
+                        r = own(region, entry, &o);
+                if (r == 0 && o)
+                        return is_first(t, region, *ret, o, ret_begins);
+        }
+        return r == 0 ? -ENOENT : r == -ENOENT ? -EUCLEAN : r;
+}
+
+int region_events(Txn *t, const char *region, RegionEvents *ret) {
+        uint64_t first;
+        RegionEvents e = {.txn = t};
+        bool begins = false;
+        int r = ledger_state(t, &e.size, NULL);
+
+        if (r < 0)
+                return r;
+        r = first_since(t, e.size, region_id_usec(region), &first);
+        if (r == 0)
+                r = find(t, region, first, e.size, &e.first, &begins);
+        /* A clock that was set back after the id was made: there is, or may be, something before. */
+        if ((r == 0 && !begins) || r == -ENOENT)
+                r = find(t, region, 0, e.size, &e.first, &begins);
+        if (r < 0)
+                return r == -ENOENT ? REGION_EVENTS_E_NONE : r;
+        r = ledger_walk(t, e.first, &e.walk);
+        if (r < 0)
+                return r;
+        memcpy(e.region, region, REGION_ID_LEN);
+        *ret = e;
+        return 0;
+}
+
+int region_events_next(RegionEvents *e, uint64_t *ret_seq, Bytes *ret_entry, json_t **ret_o) {
+        while (!e->over && e->walk.next < e->size) {
+                json_t *o;
+                int r = ledger_next(&e->walk, ret_seq, ret_entry);
+
+                if (r == 0)
+                        r = own(e->region, *ret_entry, &o);
+                if (r < 0)
+                        return r == -ENOENT ? -EUCLEAN : r;
+                if (o) {
+                        e->over = strcmp(text_of(o, "type"), "invocation.ended") == 0 || strcmp(text_of(o, "type"), "region.refused") == 0;
+                        *ret_o = o;
+                        return 0;
+                }
+        }
+        return -ENOENT;
+}
+
+void region_events_deinit(RegionEvents *e) {
+        ledger_walk_deinit(&e->walk);
+}

@@ -1,0 +1,373 @@
+#include "belief/replay.h"
+#include "belief/cues.h"
+#include "belief/evidence.h"
+#include "belief/shortlist.h"
+#include "index/lexicon.h"
+#include "engine/refmem.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct Posting {
+        uint32_t *rows; /* those that are there and have the term */
+        uint32_t n, room;
+} Posting;
+
+/* All terms of a title, and the hash of the id: what the index has of a row. */
+typedef struct Title {
+        uint32_t *terms; /* owned */
+        size_t n;
+} Title;
+
+struct Replay {
+        const Changes *h;
+        Lexicon *lexicon;
+        EvidenceRow *rows;
+        Title *titles;
+        json_t **known;        /* their rows' "aliases" and "phrases"; NULL: none yet */
+        Posting *postings;     /* by term */
+        uint32_t n_postings;
+        uint32_t there;        /* rows that are there */
+        uint32_t *seen;        /* by row: 1 and the note that it was a candidate of */
+        uint32_t *remembering; /* rows with memory */
+        size_t n_remembering;
+        double *weights;       /* by row: what it shares with the note, 0 when it was not met */
+        uint32_t *met;         /* rows with a weight */
+        ResolveCandidate *candidates;
+};
+
+static int count_rows(void *userdata, uint32_t number, const char *term, size_t n, uint64_t *ret) {
+        const Replay *r = userdata;
+
+        (void)term;
+        (void)n;
+        *ret = number < r->n_postings ? r->postings[number].n : 0;
+        return 0;
+}
+
+/* From here on the row is there. */
+static int arrive(Replay *r, uint32_t row) {
+        r->there++;
+        for (size_t i = 0; i < r->titles[row].n; i++) {
+                Posting *p = &r->postings[r->titles[row].terms[i]];
+
+                if (p->n == p->room) {
+                        uint32_t room = p->room ? 2 * p->room : 4, *more = reallocarray(p->rows, room, sizeof(*more));
+
+                        if (!more)
+                                return -ENOMEM;
+                        p->rows = more;
+                        p->room = room;
+                }
+                p->rows[p->n++] = row;
+        }
+        return 0;
+}
+
+static int read_title(Replay *r, uint32_t row) {
+        _cleanup_free_ char *text = NULL;
+        const char *hash;
+        int n = refmem_hash(r->h->rows[row].slug, &hash) > 0 ? REFMEM_HASH_LEAST : 0;
+
+        if (asprintf(&text, "%s %.*s", r->h->rows[row].subject, n, n > 0 ? hash : "") < 0) {
+                text = NULL;
+                return -ENOMEM;
+        }
+        return lexicon_read(r->lexicon, text, strlen(text), LEXICON_ALL, &r->titles[row].terms, &r->titles[row].n);
+}
+
+int replay_new(const Changes *h, Replay **ret) {
+        _cleanup_replay_ Replay *r = calloc(1, sizeof(*r));
+        int k;
+
+        if (!r)
+                return -ENOMEM;
+        r->h = h;
+        k = lexicon_new(count_rows, r, NULL, &r->lexicon);
+        if (k < 0)
+                return k;
+        r->rows = calloc(h->n + 1, sizeof(*r->rows));
+        r->titles = calloc(h->n + 1, sizeof(*r->titles));
+        r->known = calloc(h->n + 1, sizeof(*r->known));
+        r->seen = calloc(h->n + 1, sizeof(*r->seen));
+        r->remembering = calloc(h->n + 1, sizeof(*r->remembering));
+        r->candidates = calloc(h->n + 1, sizeof(*r->candidates));
+        r->weights = calloc(h->n + 1, sizeof(*r->weights));
+        r->met = calloc(h->n + 1, sizeof(*r->met));
+        if (!r->rows || !r->titles || !r->known || !r->seen || !r->remembering || !r->candidates || !r->weights || !r->met)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < h->n; i++) {
+                k = evidence_row_init(r->lexicon, h->rows[i].slug, h->rows[i].subject, NULL, NULL, &r->rows[i]);
+                if (k == 0)
+                        k = read_title(r, i);
+                if (k < 0)
+                        return k;
+        }
+        r->postings = calloc(lexicon_terms(r->lexicon), sizeof(*r->postings));
+        if (!r->postings)
+                return -ENOMEM;
+        r->n_postings = lexicon_terms(r->lexicon);
+        *ret = TAKE_PTR(r);
+        return 0;
+}
+
+/* Back to before the first row. */
+static int start_over(Replay *r) {
+        int k = 0;
+
+        for (uint32_t i = 0; i < r->n_postings; i++)
+                r->postings[i].n = 0;
+        for (size_t i = 0; i < r->n_remembering && k == 0; i++) {
+                uint32_t row = r->remembering[i];
+
+                json_decref(r->known[row]);
+                r->known[row] = NULL;
+                k = evidence_row_known_as(r->lexicon, &r->rows[row], NULL, NULL);
+        }
+        r->n_remembering = 0;
+        r->there = 0;
+        memset(r->seen, 0, (r->h->n + 1) * sizeof(*r->seen));
+        return k;
+}
+
+void replay_free(Replay *r) {
+        if (!r)
+                return;
+        for (size_t i = 0; i < r->n_remembering; i++)
+                json_decref(r->known[r->remembering[i]]);
+        for (size_t i = 0; r->rows && i < r->h->n; i++)
+                evidence_row_deinit(&r->rows[i]);
+        for (size_t i = 0; r->titles && i < r->h->n; i++)
+                free(r->titles[i].terms);
+        for (uint32_t i = 0; i < r->n_postings; i++)
+                free(r->postings[i].rows);
+        free(r->postings);
+        lexicon_free(r->lexicon);
+        free(r->rows);
+        free(r->titles);
+        free(r->known);
+        free(r->seen);
+        free(r->remembering);
+        free(r->candidates);
+        free(r->weights);
+        free(r->met);
+        free(r);
+}
+
+/* The row was bound by the request: it is known by what that called it, as the engine keeps it. */
+static int remember(Replay *r, uint32_t row, const BeliefRequest *req, const char *clause, size_t n_clause) {
+        _cleanup_json_ json_t *body = json_pack("{s:O*, s:[s*, s%]}", "aliases", req->aliases, "phrases", req->reference, clause, n_clause);
+        Record rec = {.key = {.kind = KIND_ISSUE}};
+        int k;
+
+        if (!r->known[row]) {
+                r->known[row] = json_object();
+                r->remembering[r->n_remembering++] = row;
+        }
+        rec.row = r->known[row];
+        k = body && rec.row ? refmem_grow(&rec, body) : -ENOMEM;
+        return k < 0 ? k : evidence_row_known_as(r->lexicon, &r->rows[row], json_object_get(rec.row, "aliases"), json_object_get(rec.row, "phrases"));
+}
+
+static int add_candidate(Replay *r, uint32_t row, uint32_t note, const Evidence *e, size_t *n) {
+        ResolveCandidate *c = &r->candidates[*n];
+        int k;
+
+        if (r->seen[row] == note + 1)
+                return 0;
+        r->seen[row] = note + 1;
+        k = evidence_weigh(r->lexicon, e, &r->rows[row], c);
+        c->number = row;
+        *n += k == 0;
+        return k;
+}
+
+static bool is_mentioned(const Evidence *e, const EvidenceRow *row) {
+        return e->n_mentions > 0 && (evidence_mentions(e, row, true) || evidence_mentions(e, row, false));
+}
+
+/* What the index does for promotion. */
+static int shorten(Replay *r, const Evidence *e, Shortlist *ret) {
+        ShortlistTerm terms[SHORTLIST_TERMS];
+        size_t n, met = 0;
+        int k = shortlist_terms(r->lexicon, &e->saying, terms, &n);
+
+        if (k < 0)
+                return k;
+        for (size_t i = 0; i < n; i++) {
+                const Posting *p = &r->postings[terms[i].number];
+
+                for (uint32_t j = 0; j < p->n; j++) {
+                        if (r->weights[p->rows[j]] <= 0)
+                                r->met[met++] = p->rows[j];
+                        r->weights[p->rows[j]] += terms[i].weight;
+                }
+        }
+        for (size_t i = 0; i < met; i++) {
+                shortlist_add(ret, r->met[i], r->weights[r->met[i]]);
+                r->weights[r->met[i]] = 0;
+        }
+        return 0;
+}
+
+/* Rows that are there and share the most with the note, and those that are known by more than their title. */
+static int gather(Replay *r, uint32_t note, const Evidence *e, size_t *ret_n) {
+        Shortlist list = {0};
+        size_t n = 0;
+        int k = shorten(r, e, &list);
+
+        for (size_t i = 0; i < list.n && k == 0; i++)
+                k = add_candidate(r, (uint32_t)list.rows[i].number, note, e, &n);
+        for (size_t i = 0; i < r->n_remembering && k == 0; i++)
+                k = add_candidate(r, r->remembering[i], note, e, &n);
+        *ret_n = n;
+        return k;
+}
+
+static bool is_gold(const ChangesRow *row, uint64_t number) {
+        for (size_t i = 0; i < row->n_gold; i++)
+                if (row->gold[i] == number)
+                        return true;
+        return false;
+}
+
+/* Does the text name an earlier row, whether it is meant or not? */
+static bool mentions_any(const Replay *r, uint32_t before, const char *text) {
+        Evidence e = {0};
+
+        e.n_mentions = mentions_find(text, strlen(text), e.mentions);
+        for (uint32_t i = 0; i < before && e.n_mentions > 0; i++)
+                if (is_mentioned(&e, &r->rows[i]))
+                        return true;
+        return false;
+}
+
+/* What the text asks for is compared with the rows that are there: *ret_n of them, as resolve_decide() leaves them. */
+static int decide(Replay *r, uint32_t i, const BeliefRequest *req, const char *text, const ResolvePolicy *policy, ResolveOutcome *ret, size_t *ret_n) {
+        _cleanup_evidence_ Evidence e = {0};
+        Asked asked = asked_by(req, text, strlen(text));
+        int k;
+
+        lexicon_rows(r->lexicon, r->there);
+        k = evidence_init(r->lexicon, &asked, &e);
+        if (k == 0)
+                k = gather(r, i, &e, ret_n);
+        if (k == 0)
+                *ret = resolve_decide(req->op, req->target, r->candidates, *ret_n, policy);
+        return k;
+}
+
+static int one_note(Replay *r, uint32_t i, NoteText how, bool memory, const ResolvePolicy *policy, ReplayNote *ret) {
+        const ChangesRow *row = &r->h->rows[i];
+        _cleanup_free_ char *text = changes_note(r->h, i, how);
+        _cleanup_canon_request_ BeliefRequest req = {0};
+        ResolveOutcome o;
+        const char *clause;
+        size_t n, n_clause;
+        int k = text ? cues_interpret(text, strlen(text), CUE_AGENT, &req, NULL) : -ENOMEM;
+
+        if (k < 0)
+                return k;
+        *ret = (ReplayNote){.row = i, .mentions = how == NOTE_AS_IS && mentions_any(r, i, text)};
+        if (k > 0 || !req.accept || req.kind != KIND_ISSUE || req.op != OP_RESOLVE)
+                return 0;
+        ret->read = true;
+        k = decide(r, i, &req, text, policy, &o, &n);
+        if (k < 0)
+                return k;
+        ret->any = o.n > 0;
+        ret->best = o.best;
+        ret->second = o.second;
+        ret->names = o.n > 0 && r->candidates[0].named;
+        ret->bound = o.verdict == RESOLVE_BIND;
+        ret->right = o.n > 0 && is_gold(row, r->candidates[0].number);
+        for (size_t c = 0; c < n && ret->place == 0; c++)
+                if (is_gold(row, r->candidates[c].number))
+                        ret->place = c + 1;
+        if (!ret->bound || !memory)
+                return 0;
+        cues_first_clause(text, strlen(text), &clause, &n_clause);
+        return remember(r, (uint32_t)r->candidates[0].number, &req, clause, n_clause);
+}
+
+int replay_notes(Replay *r, NoteText how, bool memory, const ResolvePolicy *policy, ReplayNotes *ret) {
+        _cleanup_replay_notes_ ReplayNotes made = {.notes = calloc(r->h->n_notes + 1, sizeof(*made.notes))};
+        int k = made.notes ? start_over(r) : -ENOMEM;
+
+        for (uint32_t i = 0; i < r->h->n && k == 0; i++) {
+                if (r->h->rows[i].n_gold > 0)
+                        k = one_note(r, i, how, memory, policy, &made.notes[made.n++]);
+                if (k == 0)
+                        k = arrive(r, i);
+        }
+        if (k < 0)
+                return k;
+        *ret = made;
+        made = (ReplayNotes){0};
+        return 0;
+}
+
+void replay_notes_deinit(ReplayNotes *n) {
+        free(n->notes);
+        *n = (ReplayNotes){0};
+}
+
+ReplayCount replay_count(const ReplayNotes *n, size_t from, size_t to) {
+        ReplayCount c = {.notes = to - from};
+
+        for (size_t i = from; i < to; i++) {
+                c.bound += n->notes[i].bound;
+                c.wrong += n->notes[i].bound && !n->notes[i].right;
+        }
+        return c;
+}
+
+ReplayCount replay_count_at(const ReplayNotes *n, double tau, double delta) {
+        ReplayCount c = {.notes = n->n};
+
+        for (size_t i = 0; i < n->n; i++)
+                if (n->notes[i].any && resolve_binds(n->notes[i].best, n->notes[i].second, tau, delta)) {
+                        c.bound++;
+                        c.wrong += !n->notes[i].right;
+                }
+        return c;
+}
+
+int replay_titles(Replay *r, const ResolvePolicy *policy, ReplayTitles *ret) {
+        int k = start_over(r);
+
+        *ret = (ReplayTitles){0};
+        for (uint32_t i = 0; i < r->h->n && k == 0; i++) {
+                _cleanup_canon_request_ BeliefRequest req = {0};
+                _cleanup_free_ char *text = NULL;
+                ResolveOutcome o;
+                size_t n;
+
+                if (asprintf(&text, "issue: %s", r->h->rows[i].subject) < 0) {
+                        text = NULL;
+                        return -ENOMEM;
+                }
+                k = cues_interpret(text, strlen(text), CUE_AGENT, &req, NULL);
+                if (k < 0)
+                        return k;
+                ret->titles++;
+                ret->unread += k > 0 || !req.accept;
+                if (k > 0 || !req.accept) {
+                        k = 0;
+                        continue;
+                }
+                k = decide(r, i, &req, text, policy, &o, &n);
+                if (k < 0)
+                        return k;
+                if (o.verdict == RESOLVE_BIND) {
+                        ret->merged++;
+                        ret->merged_wrong += !is_gold(&r->h->rows[i], r->candidates[0].number);
+                } else if (o.verdict == RESOLVE_NEW) {
+                        ret->created++;
+                        k = arrive(r, i);
+                } else
+                        ret->waiting++;
+        }
+        return k;
+}

@@ -1,0 +1,165 @@
+#include "belief/slot-view.h"
+
+#include "engine/arbitration.h"
+#include "record/event.h"
+#include "record/rows.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static int row_of(Txn *t, const char *name, SlotRow *ret, Diag *reterr) {
+        char quoted[400];
+        int r;
+
+        if (!slot_name_valid(name))
+                return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not a slot's name",
+                            diag_quote(name, strlen(name), quoted, sizeof(quoted)));
+        r = slot_row_get(t, name, ret);
+        return r == -ENOENT ? diag(reterr, ENGINE_E_UNDEFINED, "slot %s is not defined", name) : r;
+}
+
+/* What the event of a version tells about it. */
+static int origin_of_version(Txn *t, uint64_t version, uint64_t written, json_t **ret, json_t **ret_body) {
+        static const char *const keys[] = {"time", "region", "who"};
+        _cleanup_json_ json_t *e = NULL, *o = NULL;
+        int r = event_get(t, written, &e);
+
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        o = json_pack("{s:o, s:o}", "version", json_u64(version), "seq", json_u64(written));
+        if (!o)
+                return -ENOMEM;
+        for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+                json_t *v = json_object_get(e, keys[i]);
+
+                if (v && json_object_set(o, keys[i], v) < 0)
+                        return -ENOMEM;
+        }
+        /* By a verdict: the region that proposed it had ended by then. */
+        if (json_object_get(e, "arbitrated") && (json_object_set(o, "arbitrated", json_object_get(e, "arbitrated")) < 0 ||
+                                                 json_object_set(o, "region", json_object_get(e, "from")) < 0))
+                return -ENOMEM;
+        if (ret_body)
+                *ret_body = json_incref(json_object_get(e, "body"));
+        *ret = TAKE_PTR(o);
+        return 0;
+}
+
+int belief_slot_get(Txn *t, const char *name, uint64_t version, json_t **ret, Diag *reterr) {
+        _cleanup_json_ json_t *o = NULL;
+        json_t *value;
+        uint64_t written, body;
+        SlotRow row;
+        Bytes text;
+        int r = row_of(t, name, &row, reterr);
+
+        if (r != 0)
+                return r;
+        if (row.version == 0)
+                return diag(reterr, ENGINE_E_NO_VALUE, "slot %s has no value yet", name);
+        r = hist_row_get(t, name, version ? version : row.version, &written, &body);
+        if (r == -ENOENT && version)
+                return diag(reterr, ENGINE_E_NO_VALUE, "slot %s has no version %" PRIu64 ": it has 1 to %" PRIu64, name,
+                            version, row.version);
+        if (r == 0)
+                r = body_get(t, body, NULL, &text);
+        if (r == 0)
+                r = origin_of_version(t, version ? version : row.version, written, &o, NULL);
+        if (r == 0 && json_object_set_new(o, "slot", json_string(name)) < 0)
+                r = -ENOMEM;
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        r = json_parse(text.p, text.n, SLOT_VALUE_MAX, JSON_DEPTH_DEFAULT, &value, NULL);
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        if (json_object_set_new(o, "value", value) < 0)
+                return -ENOMEM;
+        *ret = TAKE_PTR(o);
+        return 0;
+}
+
+int belief_slot_version(Txn *t, const char *name, uint64_t *ret, Diag *reterr) {
+        SlotRow row;
+        int r = row_of(t, name, &row, reterr);
+
+        if (r == 0)
+                *ret = row.version;
+        return r;
+}
+
+static int add_rule(Txn *t, Bytes name, uint64_t defined, json_t *o) {
+        QuorumRow rows[ARBITRATION_PROPOSALS_MAX];
+        char text[SLOT_NAME_MAX + 1] = "";
+        _cleanup_json_ json_t *e = NULL;
+        int n;
+
+        memcpy(text, name.p, MIN(name.n, sizeof(text) - 1));
+        n = gather_rows(t, text, rows, ARRAY_SIZE(rows));
+        if (n < 0 || event_get(t, defined, &e) < 0)
+                return -EUCLEAN;
+        return json_object_set(o, "rule", json_object_get(e, "arbitrate")) | json_object_set_new(o, "gathered", json_integer(n));
+}
+
+int belief_slot_list(Txn *t, json_t **ret) {
+        _cleanup_json_ json_t *list = json_array();
+        _cleanup_cursor_ Cursor *c = NULL;
+        Bytes k, v;
+        int r = list ? cursor_open(t, TABLE_SLOT, BYTES(NULL, 0), &c) : -ENOMEM;
+
+        while (r == 0 && (r = cursor_next(c, &k, &v)) == 0) {
+                SlotRow row;
+                json_t *o;
+
+                r = slot_row_decode(v, &row);
+                if (r < 0)
+                        break;
+                o = json_pack("{s:s%, s:o, s:o}", "slot", k.p, k.n, "version", json_u64(row.version), "defined",
+                              json_u64(row.defined));
+                if (!o || json_array_append_new(list, o) < 0)
+                        return -ENOMEM;
+                if (row.version && json_object_set_new(o, "seq", json_u64(row.written)) < 0)
+                        return -ENOMEM;
+                if (row.arbitrated && add_rule(t, k, row.defined, o) < 0)
+                        return -EUCLEAN;
+                if (row.held_version && json_object_set_new(o, "held",
+                                                            json_pack("{s:s, s:o}", "region", row.held_by, "version",
+                                                                      json_u64(row.held_version))) < 0)
+                        return -ENOMEM;
+        }
+        if (r != -ENOENT)
+                return r;
+        *ret = TAKE_PTR(list);
+        return 0;
+}
+
+int belief_slot_history(Txn *t, const char *name, json_t **ret, Diag *reterr) {
+        _cleanup_json_ json_t *list = json_array();
+        _cleanup_cursor_ Cursor *c = NULL;
+        uint8_t from[HIST_KEY_MAX];
+        SlotRow row;
+        Bytes k, v;
+        int r = row_of(t, name, &row, reterr);
+
+        if (r != 0)
+                return r;
+        if (!list)
+                return -ENOMEM;
+        r = cursor_open(t, TABLE_HIST, BYTES(from, hist_key(name, 0, from)), &c);
+        for (uint64_t version = 1; r == 0 && version <= row.version; version++) {
+                _cleanup_json_ json_t *o = NULL, *body = NULL;
+                uint64_t written, at;
+
+                r = cursor_next(c, &k, &v);
+                if (r == 0)
+                        r = hist_row_decode(v, &written, &at);
+                if (r == 0)
+                        r = origin_of_version(t, version, written, &o, &body);
+                if (r == 0 && (json_object_update(o, body) < 0 || json_array_append(list, o) < 0))
+                        r = -ENOMEM;
+        }
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        *ret = TAKE_PTR(list);
+        return 0;
+}

@@ -1,0 +1,166 @@
+#include "engine/delete.h"
+
+#include "record/event.h"
+#include "refs/graph.h"
+#include "engine/lineage.h"
+#include "engine/mutate-internal.h"
+#include "engine/scope.h"
+#include "engine/dead-letter.h"
+
+#include <errno.h>
+#include <string.h>
+
+static json_t *key_json(const RecordKey *k) {
+        return json_pack("{s:s, s:s}", "kind", kind_name(k->kind), "id", k->id);
+}
+
+/* What is recorded of a deletion: who depended on the record, and the hash that the ledger has of the payload (M-55). */
+static int fields_of(Txn *t, const Record *rec, const Dependent *deps, size_t n, const RecordKey *root, json_t **ret) {
+        _cleanup_json_ json_t *fields = json_object(), *list = json_array(), *entry = NULL;
+        int r = fields && list ? event_get(t, rec->content, &entry) : -ENOMEM;
+
+        for (size_t i = 0; r == 0 && i < MIN(n, (size_t)DELETE_DEPENDENTS_MAX); i++) {
+                json_t *o = key_json(&deps[i].ref.source);
+
+                if (!o || json_object_set_new(o, "strength", json_string(deps[i].ref.strong ? "strong" : "weak")) < 0 || json_array_append_new(list, o) < 0)
+                        r = -ENOMEM;
+        }
+        if (r == 0 && (json_object_set(fields, "dependents", list) < 0 || json_object_set(fields, "payload", json_object_get(entry, "body")) < 0 ||
+                       (n > DELETE_DEPENDENTS_MAX && json_object_set_new(fields, "dependents_more", json_u64(n - DELETE_DEPENDENTS_MAX)) < 0) ||
+                       (root && json_object_set_new(fields, "with", key_json(root)) < 0)))
+                r = -ENOMEM;
+        if (r == 0)
+                *ret = TAKE_PTR(fields);
+        return r;
+}
+
+static int scan(const Deletion *d, Diag *reterr) {
+        const char *const texts[] = {d->scope, d->id, d->reason};
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(texts); i++)
+                r = texts[i] ? keyscan_text(d->keys, texts[i], strlen(texts[i])) : 0;
+        return r > 0 ? diag(reterr, ENGINE_E_KEY_ESCAPE, "it holds the key of a region that lives") : r;
+}
+
+static int dependents_of(Txn *t, const Deletion *d, const RecordKey *k, Dependent **ret, size_t *ret_n) {
+        return graph_dependents_most(t, k, d->bounded ? DELETE_DEPENDENTS_MAX : SIZE_MAX, ret, ret_n);
+}
+
+/* Its payloads first: of what comes after, the reason stays. known: of the root its dependents as they were before anything went; else NULL, and those that are
+ * left and lean on it itself are recorded: to look for all of them anew, for each that goes, would take as long as their number squared or worse. */
+static int delete_one(Txn *t, const Deletion *d, const RecordKey *k, const RecordKey *root, const Dependent *known, size_t n_known, json_t *went,
+                      Diag *reterr) {
+        _cleanup_json_ json_t *fields = NULL, *more = d->reason ? json_pack("{s:s}", "reason", d->reason) : NULL;
+        _cleanup_free_ Dependent *deps = NULL;
+        _cleanup_record_ Record rec = RECORD_NULL;
+        uint64_t erased = 0;
+        Mutated m;
+        size_t n = 0;
+        int r = d->reason && !more ? -ENOMEM : record_get(t, k, &rec);
+
+        if (r == 0 && !known)
+                r = graph_direct(t, k, &deps, &n);
+        if (r == 0)
+                r = fields_of(t, &rec, known ? known : deps, known ? n_known : n, root, &fields);
+        if (r == 0)
+                r = engine_erase(t, k, &erased);
+        if (r == 0)
+                r = mutate_judged(t, &(Mutation){.scope = d->scope, .kind = k->kind, .op = OP_DELETE, .id = k->id, .expect = MUTATION_ANY, .more = more,
+                                                 .fields = fields, .who = d->who, .region = d->region}, &m, reterr);
+        if (r == 0 && !m.applied)
+                r = -EUCLEAN;
+        if (r == 0 && json_array_append_new(went, json_pack("{s:s, s:s, s:o, s:o}", "kind", kind_name(k->kind), "id", k->id, "seq", json_u64(m.seq), "erased",
+                                                            json_u64(erased))) < 0)
+                r = -ENOMEM;
+        return r;
+}
+
+/* Says which dependents forbid it. */
+static int check(const Deletion *d, const Dependent *deps, size_t n, Diag *reterr) {
+        const Dependent *first = NULL, *kernel = NULL;
+        size_t holding = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                if (!deps[i].holds)
+                        continue;
+                holding++;
+                first = first ? first : &deps[i];
+                if (kind_class(deps[i].ref.source.kind) == CLASS_KERNEL && !kernel)
+                        kernel = &deps[i];
+        }
+        if (kernel)
+                return diag(reterr, ENGINE_E_DEPENDENTS, "%s refers to %s %s: what a kernel leans on is not deleted", kind_name(kernel->ref.source.kind),
+                            kind_name(kernel->ref.target.kind), kernel->ref.target.id);
+        if (holding > 0 && !d->cascade)
+                return diag(reterr, ENGINE_E_DEPENDENTS, "%zu record%s hold%s on to it, first %s %s: delete those, or all of it with cascade", holding,
+                            holding == 1 ? "" : "s", holding == 1 ? "s" : "", kind_name(first->ref.source.kind), first->ref.source.id);
+        return 0;
+}
+
+/* What is wrong with it at all; the same words and events as of any other mutation. */
+static int refuse(Txn *t, const Deletion *d, int code, const Diag *why, Diag *reterr) {
+        _cleanup_json_ json_t *fields = json_pack("{s:s, s:s*, s:s*, s:s, s:s*}", "code", engine_code_name((EngineCode)code), "scope",
+                                                  code != ENGINE_E_KEY_ESCAPE && scope_name_valid(d->scope) ? d->scope : NULL, "kind", kind_name(d->kind), "op", "delete", "id",
+                                                  code != ENGINE_E_KEY_ESCAPE && record_id_valid(d->kind, d->id) ? d->id : NULL);
+        int r = fields ? lineage_event_of(t, &(Event){.type = "mutation.refused", .who = d->who, .region = d->region, .fields = fields}, NULL) : -ENOMEM;
+
+        if (r == 0 && reterr && why != reterr)
+                *reterr = *why;
+        return r < 0 ? r : code;
+}
+
+int engine_delete(Txn *t, const Deletion *given, json_t **ret, Diag *reterr) {
+        char quoted[128];
+        _cleanup_json_ json_t *went = json_array();
+        _cleanup_free_ Dependent *deps = NULL;
+        _cleanup_record_ Record rec = RECORD_NULL;
+        Deletion d = *given;
+        uint64_t scope, seq;
+        RecordKey k;
+        size_t n = 0;
+        Diag own;
+        int r;
+
+        reterr = reterr ? reterr : &own;
+        d.scope = d.scope ? d.scope : SCOPE_DEFAULT;
+        if (!went)
+                return -ENOMEM;
+        r = scan(&d, reterr);
+        if (r == 0)
+                r = scope_find(t, d.scope, &scope, reterr);
+        if (r == 0 && !kind_has_op(d.kind, OP_DELETE))
+                r = diag(reterr, ENGINE_E_BAD_OPERATION, "a record of %s is not deleted: %s", kind_name(d.kind),
+                         kind_class(d.kind) == CLASS_KERNEL ? "a kernel goes with its scope" : "it has no such operation");
+        if (r == 0 && !record_id_valid(d.kind, d.id))
+                r = diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not an id of %s: %s", diag_quote(d.id, strlen(d.id), quoted, sizeof(quoted)), kind_name(d.kind),
+                         record_id_rule(d.kind));
+        if (r == 0) {
+                k = record_key_of(scope, d.kind, d.id);
+                r = record_get(t, &k, &rec);
+                if (r == -ENOENT)
+                        r = diag(reterr, ENGINE_E_NO_RECORD, "there is no record %s of %s in scope %s", d.id, kind_name(d.kind), d.scope);
+        }
+        if (r == 0)
+                r = dead_letter_of(t, &k, &seq);
+        if (r == 0)
+                r = diag(reterr, ENGINE_E_BLOCKED, "%s %s: an event about it could not be projected, and comes first: see `lethe verify`", kind_name(d.kind), d.id);
+        else if (r == -ENOENT)
+                r = dependents_of(t, &d, &k, &deps, &n);
+        if (r == ENGINE_E_TOO_MANY)
+                r = diag(reterr, ENGINE_E_DEPENDENTS, "more than %d records depend on it: the operator may delete it", DELETE_DEPENDENTS_MAX);
+        if (r == 0)
+                r = check(&d, deps, n, reterr);
+        if (r > 0)
+                return refuse(t, &d, r, reterr, reterr);
+        for (size_t i = n; r == 0 && i > 0; i--) /* the farthest first */
+                if (deps[i - 1].holds)
+                        r = delete_one(t, &d, &deps[i - 1].ref.source, &k, NULL, 0, went, reterr);
+        if (r == 0)
+                r = delete_one(t, &d, &k, NULL, deps, n, went, reterr);
+        if (r > 0) /* an event about one of them waits for its projection: nothing of this may stay */
+                return -EUCLEAN;
+        if (r == 0)
+                *ret = TAKE_PTR(went);
+        return r;
+}

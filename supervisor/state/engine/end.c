@@ -1,0 +1,196 @@
+#include "engine/engine.h"
+
+#include "engine/fold-slot.h"
+#include "engine/quorum.h"
+#include "engine/lineage.h"
+#include "engine/note.h"
+#include "engine/region-row.h"
+#include "engine/slot.h"
+#include "ledger/ledger.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The region's first proposal from `seq` on. -ENOENT: none. */
+static int next_held(Txn *t, const char *region, uint64_t seq, const char *name_or_null, HeldRow *ret) {
+        _cleanup_cursor_ Cursor *c = NULL;
+        uint8_t from[HELD_KEY_BYTES];
+        HeldRow h;
+        Bytes k, v;
+        int r;
+
+        held_key(region, seq, from);
+        r = cursor_open(t, TABLE_HELD, BYTES(from, sizeof(from)), &c);
+        while (r == 0 && (r = cursor_next(c, &k, &v)) == 0) {
+                r = held_row_decode(k, v, &h);
+                if (r == 0 && strcmp(h.region, region) != 0)
+                        return -ENOENT;
+                if (r == 0 && (!name_or_null || strcmp(h.name, name_or_null) == 0)) {
+                        *ret = h;
+                        return 0;
+                }
+        }
+        return r;
+}
+
+/* What becomes of one held proposal. *ret_full: it is time for the slot's verdict. */
+static int settle(Txn *t, const HeldRow *h, bool keep, const char *reason, bool *ret_full) {
+        _cleanup_json_ json_t *fields = NULL, *proposed = NULL;
+        SlotRow row;
+        int r;
+
+        *ret_full = false;
+        r = event_get(t, h->seq, &proposed);
+        if (r == 0)
+                r = slot_row_get(t, h->name, &row);
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        if (row.arbitrated && keep) {
+                HeldRow newer;
+
+                r = next_held(t, h->region, h->seq + 1, h->name, &newer);
+                return r < 0 && r != -ENOENT ? r : quorum_take(t, h, &row, r == 0, ret_full);
+        }
+        fields = json_pack("{s:s, s:o, s:o}", "slot", h->name, "version", json_u64(h->version), "proposed",
+                           json_u64(h->seq));
+        if (!fields)
+                return -ENOMEM;
+        if (!keep && reason && json_object_set_new(fields, "reason", json_string(reason)) < 0)
+                return -ENOMEM;
+        r = fold_slot_append(t,
+                             &(Event){.type = keep ? "slot.written" : "slot.discarded",
+                                      .region = h->region,
+                                      .fields = fields,
+                                      .commitment = keep ? json_object_get(proposed, "body") : NULL},
+                             NULL);
+        /* The value that is not kept leaves the store with the event that says so; the entry of the proposal has its hash (I-71). */
+        return r < 0 || keep ? r : body_del(t, h->seq);
+}
+
+/* All of a region's proposals, in their order. full: names of slots for which enough is gathered now. */
+static int settle_all(Txn *t, const char *region, bool keep, const char *reason, json_t *full) {
+        for (;;) {
+                bool is_full;
+                HeldRow h;
+                int r = next_held(t, region, 0, NULL, &h);
+
+                if (r == 0)
+                        r = settle(t, &h, keep, reason, &is_full);
+                if (r < 0)
+                        return r == -ENOENT ? 0 : r;
+                if (is_full && json_array_append_new(full, json_string(h.name)) < 0)
+                        return -ENOMEM;
+        }
+}
+
+/* The verdicts that this end brings about, when the invocation is over: they are not of its region. */
+static int decide_all(Txn *t, const json_t *full) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < json_array_size(full); i++)
+                r = quorum_decide(t, json_text(json_array_get(full, i)), NULL, NULL, NULL, NULL);
+        return r > 0 ? -EUCLEAN : r;
+}
+
+/* SessionState memory of a region that broke a budget goes as its proposals do (I-24). */
+static int drop_notes(Txn *t, const char *region) {
+        uint64_t dropped;
+        int r = engine_run_end(t, NULL, region, region, true, &dropped, NULL);
+
+        return r == ENGINE_E_NO_RECORD ? 0 : r;
+}
+
+static int end(Txn *t, const json_t *row, const RegionEnd *e, const json_t *recovered, uint64_t *ret_released, uint64_t *ret_ended) {
+        const char *outcome = json_text(json_object_get(e->ended, "outcome"));
+        _cleanup_json_ json_t *released = lineage_released(row, e->released), *full = json_array(), *ended = json_copy((json_t *)e->ended);
+        const char *why = e->keep ? NULL : e->why;
+        char broke[REGION_BROKE_MAX];
+        bool keep = e->keep;
+        int r = released && full && ended ? region_broke_above(t, row, broke) : -ENOMEM;
+
+        if (r == 0 && keep && *broke) { /* somebody asked for it, or a callback of a region that broke its budget, or a sub-skill that it took with it (I-98) */
+                keep = false;
+                why = broke;
+        }
+        if (r == 0 && why && json_object_set_new(ended, "discarded", json_string(why)) < 0)
+                r = -ENOMEM;
+        if (r == 0)
+                r = settle_all(t, e->region, keep, why ?: outcome, full);
+        if (r == 0 && !keep)
+                r = drop_notes(t, e->region);
+        if (r == 0)
+                r = event_append(t, &(Event){.type = "region.released", .region = e->region, .fields = released},
+                                 ret_released, NULL);
+        if (r == 0 && recovered)
+                r = event_append(t, &(Event){.type = "region.recovered", .region = e->region, .fields = recovered},
+                                 NULL, NULL);
+        if (r == 0)
+                r = event_append(t, &(Event){.type = "invocation.ended", .region = e->region, .fields = ended},
+                                 ret_ended, NULL);
+        if (r == 0)
+                r = region_json_del(t, e->region);
+        if (r == 0)
+                r = decide_all(t, full);
+        if (r == 0)
+                r = ledger_want_anchor(t);
+        return r;
+}
+
+int engine_region_end(Txn *t, const RegionEnd *e, uint64_t *ret_released, uint64_t *ret_ended, Diag *reterr) {
+        _cleanup_json_ json_t *row = NULL;
+        int r = region_json_get(t, e->region, &row);
+
+        if (r == ENGINE_E_NO_REGION)
+                return diag(reterr, r, "region %s is not alive", e->region);
+        return r < 0 ? r : end(t, row, e, NULL, ret_released, ret_ended);
+}
+
+int engine_region_discards(Txn *t, const char *region, char ret[static ENGINE_DISCARDS_MAX]) {
+        _cleanup_json_ json_t *row = NULL;
+        int r = region_json_get(t, region, &row);
+
+        return r == 0 ? region_broke_above(t, row, ret) : r;
+}
+
+int engine_region_discard(Txn *t, const char *region, const char *who, Diag *reterr) {
+        _cleanup_json_ json_t *row = NULL, *fields = json_pack("{s:s}", "who", who);
+        int r = region_json_get(t, region, &row);
+
+        if (r == ENGINE_E_NO_REGION)
+                return diag(reterr, r, "region %s is not alive", region);
+        if (r < 0 || json_object_get(row, "discard_asked"))
+                return r;
+        if (!fields || json_object_set_new(row, "discard_asked", json_string(who)) < 0)
+                return -ENOMEM;
+        r = event_append(t, &(Event){.type = "region.discard_asked", .region = region, .fields = fields}, NULL, NULL);
+        return r == 0 ? region_json_put(t, region, row, false) : r;
+}
+
+int engine_region_recover(Txn *t, const char *region, const json_t *evidence, Diag *reterr) {
+        _cleanup_json_ json_t *row = NULL, *ended = NULL, *recovered = NULL;
+        const char *left, *broke;
+        bool success;
+        int r = region_json_get(t, region, &row);
+
+        /* Another process was faster: what was to be done is done. */
+        if (r == ENGINE_E_NO_REGION)
+                return diag(reterr, r, "region %s is not alive", region);
+        if (r < 0)
+                return r;
+        left = json_text(json_object_get(row, "left"));
+        broke = json_text(json_object_get(row, "faulted"));
+        success = json_text_is(json_object_get(row, "commit"), "success");
+        ended = json_pack("{s:s, s:s}", "outcome", left && broke ? broke : "cancelled", "reason", left ? "left_behind" : "supervisor_died");
+        recovered = json_pack("{s:O, s:O, s:O?}", "supervisor", json_object_get(row, "supervisor"), "allocated",
+                              json_object_get(row, "allocated"), "pid", json_object_get(row, "pid"));
+        if (!ended || !recovered)
+                return -ENOMEM;
+        /* The proposals were acknowledged: they hold, unless a breach was recorded already, or they hold for exit code 0 alone, which nobody saw. */
+        return end(t, row,
+                   &(RegionEnd){.region = region,
+                                .keep = !broke && !success,
+                                .why = broke ? NULL : "not_success",
+                                .released = evidence,
+                                .ended = ended},
+                   recovered, NULL, NULL);
+}

@@ -1,0 +1,210 @@
+#include "engine/project.h"
+
+#include "engine/pass.h"
+#include "record/record.h"
+#include "refs/ref.h"
+#include "engine/refmem.h"
+#include "engine/wait.h"
+
+#include <errno.h>
+#include <string.h>
+
+const Table projected_tables[] = {TABLE_SLOT, TABLE_HIST, TABLE_HELD, TABLE_SKILL, TABLE_GATHER, TABLE_VERDICT, TABLE_SCOPE, TABLE_REC, TABLE_CHANGE, TABLE_REF,
+                                  TABLE_RREF, TABLE_TERM, TABLE_DOC, TABLE_WAIT, TABLE_UNAPPLIED, TABLE_COUNT_};
+
+/* "canon.resolve": what was done to one record. OP_NONE when it is no such event. */
+static Op op_of(const char *type) {
+        const char *dot = strchr(type, '.');
+        size_t n = dot ? (size_t)(dot - type) : 0;
+
+        if ((n == 5 && memcmp(type, "canon", n) == 0) || (n == 6 && (memcmp(type, "memory", n) == 0 || memcmp(type, "kernel", n) == 0)))
+                return op_from_name(dot + 1);
+        return OP_NONE;
+}
+
+static bool of_waits(const char *type) {
+        return strcmp(type, "note.pending") == 0 || strcmp(type, "pending.retried") == 0 || strcmp(type, "pending.dropped") == 0;
+}
+
+bool project_concerns(const char *type) {
+        return op_of(type) != OP_NONE || of_waits(type) || strcmp(type, "scope.created") == 0 || strcmp(type, "scope.deleted") == 0 ||
+               strcmp(type, "digest.pass") == 0;
+}
+
+static int scope_created(Txn *t, uint64_t seq, const json_t *entry) {
+        static const Kind kernels[] = {KIND_AGENT_KERNEL, KIND_WORLD_KERNEL};
+        const char *name = json_text(json_object_get(entry, "name"));
+        _cleanup_json_ json_t *row = json_pack("{s:o}", "created", json_u64(seq));
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+        int r;
+
+        if (!row)
+                return -ENOMEM;
+        if (!name || !scope_name_valid(name))
+                return -EUCLEAN;
+        r = json_canonical(row, &text, &n);
+        if (r == 0)
+                r = table_add(t, TABLE_SCOPE, BYTES_STR(name), BYTES(text, n));
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(kernels); i++) {
+                _cleanup_record_ Record rec = {.key = record_key_of(seq, kernels[i], "kernel"), .state = RECORD_ACTIVE, .version = 1, .created = seq,
+                                               .last = seq, .row = json_object()};
+
+                r = rec.row ? record_put(t, &rec) : -ENOMEM;
+        }
+        return r == -EEXIST ? -EUCLEAN : r;
+}
+
+static int scope_deleted(Txn *t, const json_t *entry) {
+        static const Table owned[] = {TABLE_REC, TABLE_CHANGE, TABLE_REF, TABLE_RREF, TABLE_TERM, TABLE_DOC};
+        const char *name = json_text(json_object_get(entry, "name"));
+        uint64_t scope;
+        uint8_t key[8];
+        int r;
+
+        if (!name || json_get_u64(json_object_get(entry, "scope"), &scope) < 0)
+                return -EUCLEAN;
+        r = table_del(t, TABLE_SCOPE, BYTES_STR(name));
+        be64_put(key, scope);
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(owned); i++)
+                r = table_del_prefix(t, owned[i], BYTES(key, 8));
+        if (r == 0)
+                r = wait_project_forget(t, scope);
+        return r == -ENOENT ? -EUCLEAN : r;
+}
+
+typedef struct Step {
+        uint64_t seq;
+        Op op;
+        RecordState to;
+        const json_t *entry, *body;
+} Step;
+
+static int project_refs(Txn *t, const Step *s, const Record *rec) {
+        _cleanup_free_ Ref *refs = NULL;
+        size_t n = 0;
+        int r = 0;
+
+        if (s->op == OP_SAVE || s->op == OP_PATCH)
+                r = s->body ? refs_parse(&rec->key, NULL, json_object_get(s->body, "refs"), &refs, &n, NULL) : 0;
+        else if (s->op != OP_REMOVE && s->op != OP_DELETE)
+                return 0;
+        return r > 0 ? -EUCLEAN : r < 0 ? r : refs_replace(t, &rec->key, refs, n, s->seq);
+}
+
+/* Members that an event of this sort sets or takes away. */
+static int change_row(const Step *s, Record *rec) {
+        json_t *of = json_object_get(s->entry, "of"), *agent = json_object_get(s->entry, "agent");
+        int r = 0;
+
+        switch (s->op) {
+        case OP_UPSERT:
+        case OP_APPEND:
+        case OP_SAVE:
+        case OP_PATCH:
+                rec->content = s->seq;
+                json_object_del(rec->row, "closed");
+                if (of)
+                        r |= json_object_set(rec->row, "type", of);
+                break;
+        case OP_RESOLVE:
+        case OP_INVALIDATE:
+        case OP_ARCHIVE:
+        case OP_REMOVE:
+                r |= json_object_set_new(rec->row, "closed", json_u64(s->seq));
+                break;
+        case OP_RESTORE:
+                json_object_del(rec->row, "closed");
+                break;
+        case OP_DELETE:
+        case OP_NONE:
+                break;
+        }
+        if (agent)
+                r |= json_object_set(rec->row, "agent", agent);
+        return r ? -ENOMEM : kind_class(rec->key.kind) == CLASS_CANON ? refmem_grow(rec, s->body) : 0;
+}
+
+static int record_changed(Txn *t, const Step *s, Record *rec) {
+        uint64_t wait;
+        int r = change_row(s, rec);
+
+        rec->state = s->to;
+        rec->version++;
+        rec->last = s->seq;
+        if (r == 0)
+                r = project_refs(t, s, rec);
+        if (r == 0)
+                r = change_put(t, &rec->key, s->seq, s->op);
+        if (r == 0)
+                r = s->op == OP_DELETE ? record_del(t, &rec->key) : record_put(t, rec);
+        if (r == 0)
+                r = refmem_index(t, rec, s->op, s->body);
+        if (r == 0 && json_get_u64(json_object_get(s->entry, "pending"), &wait) == 0)
+                r = wait_project_resolved(t, wait, s->seq);
+        return r;
+}
+
+/* The row that the event is about, as it is: state RECORD_NONE where there is none. */
+static int take_record(Txn *t, const RecordKey *key, Record *read, Record *ret) {
+        int r;
+
+        if (read && read->key.scope == key->scope && read->key.kind == key->kind && strcmp(read->key.id, key->id) == 0) {
+                *ret = *read;
+                *read = RECORD_NULL;
+                return 0;
+        }
+        r = record_get(t, key, ret);
+        if (r != -ENOENT)
+                return r;
+        *ret = (Record){.key = *key};
+        return 0;
+}
+
+static int record_event(Txn *t, uint64_t seq, Op op, const json_t *entry, const json_t *body, Record *read) {
+        const char *kind = json_text(json_object_get(entry, "kind")), *id = json_text(json_object_get(entry, "id")),
+                   *state = json_text(json_object_get(entry, "state"));
+        _cleanup_record_ Record rec = RECORD_NULL;
+        Step s = {.seq = seq, .op = op, .entry = entry, .body = body};
+        uint64_t scope, version;
+        RecordKey key;
+        Kind k;
+        int r;
+
+        if (!kind || !id || !state || !(k = kind_from_name(kind)) || !record_id_valid(k, id) || json_get_u64(json_object_get(entry, "scope"), &scope) < 0 ||
+            json_get_u64(json_object_get(entry, "version"), &version) < 0)
+                return -EUCLEAN;
+        key = record_key_of(scope, k, id);
+        r = take_record(t, &key, read, &rec);
+        if (r == 0 && rec.state == RECORD_NONE) {
+                rec.created = seq;
+                rec.row = json_object();
+                r = rec.row ? 0 : -ENOMEM;
+        }
+        if (r < 0)
+                return r;
+        s.to = kind_next_state(k, op, rec.state);
+        if (s.to == RECORD_NONE || strcmp(record_state_name(s.to), state) != 0 || version != rec.version + 1)
+                return -EUCLEAN;
+        return record_changed(t, &s, &rec);
+}
+
+int project_event(Txn *t, uint64_t seq, const json_t *entry, const json_t *body, Record *read) {
+        const char *type = json_text(json_object_get(entry, "type"));
+        Op op;
+
+        if (!type)
+                return -EUCLEAN;
+        op = op_of(type);
+        if (op != OP_NONE)
+                return record_event(t, seq, op, entry, body, read);
+        if (of_waits(type))
+                return wait_project(t, seq, type, entry, body);
+        if (strcmp(type, "scope.created") == 0)
+                return scope_created(t, seq, entry);
+        if (strcmp(type, "scope.deleted") == 0)
+                return scope_deleted(t, entry);
+        if (strcmp(type, "digest.pass") == 0)
+                return pass_project(t, seq, entry);
+        return -EUCLEAN;
+}

@@ -1,0 +1,214 @@
+#include "engine/quorum.h"
+
+#include "record/event.h"
+#include "engine/fold-slot.h"
+#include "engine/region-row.h"
+
+#include <errno.h>
+#include <string.h>
+
+int quorum_rule(Txn *t, const SlotRow *row, ArbitrationRule *ret) {
+        _cleanup_json_ json_t *entry = NULL;
+        int r = event_get(t, row->defined, &entry);
+
+        if (r == 0)
+                r = arbitration_rule_parse(json_object_get(entry, "arbitrate"), ret, NULL);
+        return r > 0 || r == -ENOENT ? -EUCLEAN : r;
+}
+
+int quorum_may(Txn *t, const char *name, const SlotRow *row, int64_t expect, const double *confidence, Diag *reterr) {
+        ArbitrationRule rule = {.kind = ARBITRATION_KINDS_};
+        int r;
+
+        if (!row->arbitrated && !confidence)
+                return 0;
+        r = row->arbitrated ? quorum_rule(t, row, &rule) : 0;
+        if (r < 0)
+                return r;
+        if (confidence && rule.kind != ARBITRATION_CONFIDENCE)
+                return diag(reterr, ENGINE_E_RULE, "slot %s is not decided by confidence: a write of it has none", name);
+        if (!confidence && rule.kind == ARBITRATION_CONFIDENCE)
+                return diag(reterr, ENGINE_E_RULE, "slot %s is decided by confidence: a write of it is to have one, from 0 to 1", name);
+        if (confidence && !(*confidence >= 0 && *confidence <= 1))
+                return diag(reterr, ENGINE_E_RULE, "slot %s: a confidence is a number from 0 to 1", name);
+        if (rule.kind == ARBITRATION_CAS && expect < 0)
+                return diag(reterr, ENGINE_E_RULE, "slot %s is decided by compare-and-swap: a write of it is to expect a version", name);
+        return 0;
+}
+
+static int drop(Txn *t, const HeldRow *h, const char *reason) {
+        _cleanup_json_ json_t *fields = json_pack("{s:s, s:o, s:o, s:s}", "slot", h->name, "version", json_u64(h->version), "proposed", json_u64(h->seq),
+                                                  "reason", reason);
+
+        int r = fields ? fold_slot_append(t, &(Event){.type = "slot.discarded", .region = h->region, .fields = fields}, NULL) : -ENOMEM;
+
+        return r < 0 ? r : body_del(t, h->seq); /* I-71 */
+}
+
+int quorum_take(Txn *t, const HeldRow *h, const SlotRow *row, bool newer, bool *ret_full) {
+        _cleanup_json_ json_t *fields = NULL, *region = NULL;
+        QuorumRow rows[ARBITRATION_PROPOSALS_MAX];
+        const char *skill, *tree;
+        ArbitrationRule rule;
+        int r, n;
+
+        *ret_full = false;
+        if (newer)
+                return drop(t, h, "superseded");
+        r = quorum_rule(t, row, &rule);
+        if (r == 0)
+                r = region_json_get(t, h->region, &region);
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        tree = json_text(json_object_get(region, "tree")) ?: h->region;
+        n = gather_rows(t, h->name, rows, ARRAY_SIZE(rows));
+        if (n < 0)
+                return n;
+        for (int i = 0; i < n; i++)
+                if (strcmp(rows[i].tree, tree) == 0)
+                        return drop(t, h, "not_disjoint");
+        skill = json_text(json_object_get(json_object_get(region, "skill"), "name"));
+        if (!skill || strlen(skill) >= ARBITRATION_SKILL_MAX)
+                skill = "(long name)"; /* of a program; a rule names skills, and a verdict has room for this many */
+        fields = json_pack("{s:s, s:o, s:s}", "slot", h->name, "proposed", json_u64(h->seq), "skill", skill);
+        if (!fields || (strcmp(tree, h->region) != 0 && json_object_set_new(fields, "tree", json_string(tree)) < 0))
+                return -ENOMEM;
+        *ret_full = (unsigned)n + 1 >= rule.of;
+        return fold_slot_append(t, &(Event){.type = "slot.gathered", .region = h->region, .fields = fields}, NULL);
+}
+
+/* What the arbiter looks at, and what the record says of it. */
+typedef struct Gathered {
+        size_t n;
+        QuorumRow rows[ARBITRATION_PROPOSALS_MAX];
+        ArbitrationProposal proposals[ARBITRATION_PROPOSALS_MAX];
+        json_t *skills[ARBITRATION_PROPOSALS_MAX]; /* owned: entries slot.gathered */
+        json_t *entries[ARBITRATION_PROPOSALS_MAX]; /* owned: slot.proposed */
+} Gathered;
+
+static void gathered_free(Gathered **g) {
+        for (size_t i = 0; *g && i < (*g)->n; i++) {
+                json_decref((*g)->skills[i]);
+                json_decref((*g)->entries[i]);
+        }
+        free(*g);
+}
+
+static int read_one(Txn *t, Gathered *g, size_t i) {
+        ArbitrationProposal *p = &g->proposals[i];
+        const json_t *v;
+        uint64_t expect;
+        Bytes body;
+        int r = event_get(t, g->rows[i].gathered, &g->skills[i]);
+
+        if (r == 0)
+                r = event_get(t, g->rows[i].seq, &g->entries[i]);
+        if (r == 0)
+                r = body_get(t, g->rows[i].seq, NULL, &body);
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        *p = (ArbitrationProposal){.seq = g->rows[i].seq, .region = g->rows[i].region, .expect = -1, .confidence = -1};
+        p->skill = json_text(json_object_get(g->skills[i], "skill"));
+        v = json_object_get(g->entries[i], "expect");
+        if (!p->skill || (v && json_get_u64(v, &expect) < 0))
+                return -EUCLEAN;
+        if (v)
+                p->expect = (int64_t)expect;
+        v = json_object_get(g->entries[i], "confidence");
+        if (v)
+                p->confidence = json_number_value(v);
+        hash_bytes(body.p, body.n, p->hash);
+        return 0;
+}
+
+static json_t *said_of(const Gathered *g, size_t i, ArbitrationWord word) {
+        static const char *const keys[] = {"expect", "confidence"};
+        json_t *o = json_pack("{s:o, s:s, s:s, s:s}", "seq", json_u64(g->rows[i].seq), "region", g->rows[i].region, "skill", g->proposals[i].skill, "verdict",
+                              arbitration_word(word));
+
+        for (size_t k = 0; o && k < ARRAY_SIZE(keys); k++) {
+                json_t *v = json_object_get(g->entries[i], keys[k]);
+
+                if (v && json_object_set(o, keys[k], v) < 0) {
+                        json_decref(o);
+                        return NULL;
+                }
+        }
+        return o;
+}
+
+/* The hashes that the rule compared, in the order of the verdict's proposals: the audit decides anew by them when the values are gone. They are the verdict's
+ * payload and not in its entry, since a value of few bits can be guessed from a hash without a nonce, and entries are shown to others. */
+static int gather_hashes(const Gathered *g, char **ret, size_t *ret_n) {
+        _cleanup_json_ json_t *o = NULL, *list = json_array();
+        char hex[HASH_HEX_MAX];
+
+        for (size_t i = 0; i < g->n; i++)
+                if (json_array_append_new(list, json_string(hex_encode(g->proposals[i].hash, HASH_BYTES, hex))) < 0)
+                        return -ENOMEM;
+        o = json_pack("{s:O}", "values", list);
+        return o ? json_canonical(o, ret, ret_n) : -ENOMEM;
+}
+
+/* The values that were not taken leave the store with the verdict on them; the entries of their proposals have their hashes (I-71). */
+static int gather_erase(Txn *t, const Gathered *g, size_t winner) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < g->n; i++)
+                if (i != winner)
+                        r = body_del(t, g->rows[i].seq);
+        return r;
+}
+
+static int record(Txn *t, const char *name, const char *who, const SlotRow *row, const ArbitrationRule *rule, const Gathered *g, uint64_t *ret_seq,
+                  json_t **ret) {
+        _cleanup_json_ json_t *fields = NULL, *list = json_array(), *written = NULL;
+        _cleanup_free_ char *hashes = NULL;
+        ArbitrationVerdict v;
+        size_t n_hashes;
+        json_t *value;
+        int r;
+
+        arbitration_decide(rule, row->version, g->proposals, g->n, &v);
+        for (size_t i = 0; i < g->n; i++)
+                if (json_array_append_new(list, said_of(g, i, v.each[i])) < 0)
+                        return -ENOMEM;
+        fields = json_pack("{s:s, s:o, s:o, s:O, s:o, s:s}", "slot", name, "version", json_u64(row->version), "rule", arbitration_rule_json(rule), "proposals",
+                           list, "winner", v.winner == ARBITRATION_NOBODY ? json_null() : json_u64(g->rows[v.winner].seq), "reason", arbitration_word(v.reason));
+        if (!fields)
+                return -ENOMEM;
+        r = gather_hashes(g, &hashes, &n_hashes);
+        if (r == 0)
+                r = fold_slot_append(t, &(Event){.type = "slot.arbitrated", .who = who, .fields = fields, .payload = hashes, .n_payload = n_hashes}, ret_seq);
+        if (r == 0 && v.winner != ARBITRATION_NOBODY) {
+                written = json_pack("{s:s, s:o, s:o, s:o, s:s}", "slot", name, "version", json_u64(row->version + 1), "proposed",
+                                    json_u64(g->rows[v.winner].seq), "arbitrated", json_u64(*ret_seq), "from", g->rows[v.winner].region);
+                value = json_object_get(g->entries[v.winner], "body");
+                r = written ? fold_slot_append(t, &(Event){.type = "slot.written", .fields = written, .commitment = value}, NULL) : -ENOMEM;
+        }
+        if (r == 0)
+                r = gather_erase(t, g, v.winner);
+        if (r == 0 && ret)
+                *ret = TAKE_PTR(fields);
+        return r;
+}
+
+int quorum_decide(Txn *t, const char *name, const char *who, uint64_t *ret_seq, json_t **ret, Diag *reterr) {
+        _cleanup_(gathered_free) Gathered *g = calloc(1, sizeof(*g));
+        ArbitrationRule rule;
+        uint64_t seq;
+        SlotRow row;
+        int r = g ? slot_row_get(t, name, &row) : -ENOMEM, n;
+
+        if (r == 0)
+                r = quorum_rule(t, &row, &rule);
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        n = gather_rows(t, name, g->rows, ARBITRATION_PROPOSALS_MAX);
+        if (n <= 0)
+                return n < 0 ? n : diag(reterr, ENGINE_E_NO_VALUE, "slot %s: nothing is gathered, so that there is nothing to decide", name);
+        g->n = (size_t)n;
+        for (size_t i = 0; r == 0 && i < g->n; i++)
+                r = read_one(t, g, i);
+        return r == 0 ? record(t, name, who, &row, &rule, g, ret_seq ? ret_seq : &seq, ret) : r;
+}

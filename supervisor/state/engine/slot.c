@@ -1,0 +1,266 @@
+#include "engine/engine.h"
+
+#include "engine/fold-slot.h"
+#include "engine/quorum.h"
+#include "engine/region-row.h"
+#include "engine/slot.h"
+#include "ledger/ledger.h"
+#include "schema/jsonschema.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What the ledger keeps of a message. What a schema says against a value shows a key or a number of it, and the ledger cannot forget what
+ * was not committed (I-2): the rule stays, which is the schema's. */
+static void without_value(const Diag *why, Diag *ret) {
+        const char *value = strstr(why->text, ": value at \""), *rule = "";
+
+        if (!value) {
+                *ret = *why;
+                return;
+        }
+        for (const char *p = value; (p = strstr(p, " (schema ")); p++)
+                rule = p;
+        diag(ret, 0, "%.*s: the value does not fit%s", (int)(value - why->text), why->text, rule);
+}
+
+int engine_refuse(Txn *t, json_t *row, const char *region, const char *who, const char *name, EngineCode code, Diag *why) {
+        _cleanup_json_ json_t *fields = NULL;
+        char quoted[400];
+        bool counted;
+        Diag message;
+        int r;
+
+        diag_quote(name, strlen(name), quoted, sizeof(quoted));
+        without_value(why, &message);
+        fields = json_pack("{s:s, s:s, s:s}", "slot", quoted, "code", engine_code_name(code), "message", message.text);
+        if (!fields)
+                return -ENOMEM;
+        r = lineage_event(t, row, &(Event){.type = "slot.refused", .region = region, .who = who, .fields = fields}, NULL, &counted);
+        if (r == 0 && counted)
+                r = region_json_put(t, region, row, false);
+        return r < 0 ? r : (int)code;
+}
+
+static int bad_name(const char *name, Diag *reterr) {
+        char quoted[400];
+
+        return diag(reterr, ENGINE_E_BAD_NAME,
+                    "\"%s\" is not a slot's name: a letter, then at most %d of a-z 0-9 . _ / -",
+                    diag_quote(name, strlen(name), quoted, sizeof(quoted)), SLOT_NAME_MAX - 1);
+}
+
+/* The value against the slot's schema, which was compiled once already when the slot was defined. */
+static int fits(Txn *t, const char *name, const SlotRow *row, const json_t *value, Diag *reterr) {
+        _cleanup_jsonschema_ JsonSchema *schema = NULL;
+        _cleanup_json_ json_t *text = NULL;
+        Bytes body;
+        int r = body_get(t, row->defined, NULL, &body);
+
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        r = json_parse(body.p, body.n, SLOT_VALUE_MAX, JSONSCHEMA_DEPTH_MAX, &text, NULL);
+        if (r == 0)
+                r = jsonschema_compile(text, &schema, NULL);
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        r = jsonschema_validate(schema, value, reterr);
+        if (r > 0) {
+                diag_prefix(reterr, "slot %s", name);
+                return ENGINE_E_SCHEMA;
+        }
+        return r;
+}
+
+int slot_check(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect, SlotChecked *ret,
+               Diag *reterr) {
+        SlotRow row;
+        uint64_t current;
+        int r;
+
+        if (!slot_name_valid(name))
+                return bad_name(name, reterr);
+        r = slot_row_get(t, name, &row);
+        if (r == -ENOENT)
+                return diag(reterr, ENGINE_E_UNDEFINED, "slot %s is not defined", name);
+        if (r < 0)
+                return r;
+        /* Of a slot with a rule nobody holds anything: the version that counts is the one that others see. */
+        if (row.held_version && (!region || strcmp(row.held_by, region) != 0))
+                return diag(reterr, ENGINE_E_CONFLICT, "slot %s is held by region %s, which wrote it and has not ended",
+                            name, row.held_by);
+        current = row.held_version ? row.held_version : row.version;
+        if (expect >= 0 && (uint64_t)expect != current)
+                return diag(reterr, ENGINE_E_CONFLICT,
+                            "slot %s is at version %" PRIu64 ", not at the expected %" PRId64, name, current, expect);
+        r = json_canonical(value, &ret->text, &ret->n);
+        if (r == -ERANGE)
+                return diag(reterr, ENGINE_E_SCHEMA,
+                            "slot %s: an integer is beyond 2^53-1, which not every reader keeps: write it as a string",
+                            name);
+        if (r < 0)
+                return r;
+        if (ret->n > SLOT_VALUE_MAX)
+                return diag(reterr, ENGINE_E_TOO_LARGE, "slot %s: a value of %zu bytes: at most %d are allowed", name,
+                            ret->n, SLOT_VALUE_MAX);
+        r = fits(t, name, &row, value, reterr);
+        if (r != 0)
+                return r;
+        ret->row = row;
+        ret->version = current + 1;
+        return 0;
+}
+
+void slot_checked_deinit(SlotChecked *c) {
+        free(c->text);
+        c->text = NULL;
+}
+
+/* Of a slot that is there: whether it has this very rule; NULL: none. */
+static int check_rule(Txn *t, const char *name, const SlotRow *row, const json_t *rule, Diag *reterr) {
+        _cleanup_json_ json_t *has = NULL;
+        ArbitrationRule r;
+        int e;
+
+        if (!row->arbitrated && !rule)
+                return 0;
+        if (!row->arbitrated)
+                return diag(reterr, ENGINE_E_EXISTS, "slot %s is defined already, without a rule of arbitration (seq %" PRIu64 ")", name, row->defined);
+        e = quorum_rule(t, row, &r);
+        if (e < 0)
+                return e;
+        has = arbitration_rule_json(&r);
+        if (!has)
+                return -ENOMEM;
+        if (rule && json_equal(has, rule))
+                return 0;
+        return diag(reterr, ENGINE_E_EXISTS, "slot %s is defined already, with another rule of arbitration (seq %" PRIu64 ")", name, row->defined);
+}
+
+/* by_rule: the operator's word on the rule counts, also when there is none. */
+static int define(Txn *t, const char *who, const char *region, const char *name, const json_t *schema, bool by_rule, const json_t *rule, uint64_t *ret_seq,
+                  Diag *reterr) {
+        _cleanup_jsonschema_ JsonSchema *compiled = NULL;
+        _cleanup_free_ char *text = NULL;
+        _cleanup_json_ json_t *fields = NULL;
+        SlotRow row = {0};
+        size_t n;
+        int r;
+
+        if (!slot_name_valid(name))
+                return bad_name(name, reterr);
+        r = json_canonical(schema, &text, &n);
+        if (r == -ERANGE)
+                return diag(reterr, ENGINE_E_BAD_SCHEMA, "schema of slot %s: an integer is beyond 2^53-1", name);
+        if (r < 0)
+                return r;
+        r = jsonschema_compile(schema, &compiled, reterr);
+        if (r < 0)
+                return r;
+        if (r > 0) {
+                diag_prefix(reterr, "schema of slot %s", name);
+                return ENGINE_E_BAD_SCHEMA;
+        }
+        if (jsonschema_has_key(compiled))
+                return diag(reterr, ENGINE_E_BAD_SCHEMA, "schema of slot %s: \"format\": \"" JSONSCHEMA_KEY_FORMAT "\" is the type of a region's key, "
+                                                         "and a slot outlives every region", name);
+        if (n > SLOT_VALUE_MAX)
+                return diag(reterr, ENGINE_E_TOO_LARGE, "schema of slot %s: %zu bytes: at most %d are allowed", name, n,
+                            SLOT_VALUE_MAX);
+        r = slot_row_get(t, name, &row);
+        if (r == 0) {
+                Bytes old;
+
+                r = body_get(t, row.defined, NULL, &old);
+                if (r < 0)
+                        return r == -ENOENT ? -EUCLEAN : r;
+                if (old.n != n || memcmp(old.p, text, n) != 0)
+                        return diag(reterr, ENGINE_E_EXISTS,
+                                    "slot %s is defined already, with another schema (seq %" PRIu64 ")", name,
+                                    row.defined);
+                r = by_rule ? check_rule(t, name, &row, rule, reterr) : 0;
+                if (r == 0 && ret_seq)
+                        *ret_seq = row.defined;
+                return r;
+        }
+        if (r != -ENOENT)
+                return r;
+        fields = json_pack("{s:s, s:O*}", "slot", name, "arbitrate", rule);
+        if (!fields)
+                return -ENOMEM;
+        return fold_slot_append(
+                t, &(Event){.type = "slot.defined", .region = region, .who = who, .fields = fields, .payload = text, .n_payload = n}, ret_seq);
+}
+
+int engine_slot_define(Txn *t, const char *who, const char *region, const char *name, const json_t *schema,
+                       uint64_t *ret_seq, Diag *reterr) {
+        return define(t, who, region, name, schema, false, NULL, ret_seq, reterr);
+}
+
+int engine_slot_define_ruled(Txn *t, const char *who, const char *name, const json_t *schema, const json_t *rule, uint64_t *ret_seq, Diag *reterr) {
+        _cleanup_json_ json_t *same = NULL;
+        ArbitrationRule parsed;
+
+        if (rule) {
+                Diag why;
+
+                if (arbitration_rule_parse(rule, &parsed, &why) != 0)
+                        return diag(reterr, ENGINE_E_RULE, "%s", why.text);
+                same = arbitration_rule_json(&parsed);
+                if (!same)
+                        return -ENOMEM;
+        }
+        return define(t, who, NULL, name, schema, true, same, ret_seq, reterr);
+}
+
+int engine_slot_decide(Txn *t, const char *who, const char *name, uint64_t *ret_seq, json_t **ret, Diag *reterr) {
+        SlotRow row;
+        Diag own;
+        int r;
+
+        reterr = reterr ? reterr : &own;
+        if (!slot_name_valid(name))
+                r = bad_name(name, reterr);
+        else {
+                r = slot_row_get(t, name, &row);
+                if (r == -ENOENT)
+                        r = diag(reterr, ENGINE_E_UNDEFINED, "slot %s is not defined", name);
+                else if (r == 0 && !row.arbitrated)
+                        r = diag(reterr, ENGINE_E_RULE, "slot %s has no rule of arbitration: nothing is gathered for it", name);
+        }
+        if (r == 0)
+                r = quorum_decide(t, name, who, ret_seq, ret, reterr);
+        if (r > 0)
+                return engine_refuse(t, NULL, NULL, who, name, r, reterr);
+        return r == 0 ? ledger_want_anchor(t) : r;
+}
+
+int engine_slot_put(Txn *t, const char *who, const char *name, const json_t *value, int64_t expect, uint64_t *ret_seq,
+                    uint64_t *ret_version, Diag *reterr) {
+        _cleanup_(slot_checked_deinit) SlotChecked c = {0};
+        _cleanup_json_ json_t *fields = NULL;
+        uint64_t seq;
+        Diag own;
+        int r;
+
+        reterr = reterr ? reterr : &own;
+        r = slot_check(t, NULL, name, value, expect, &c, reterr);
+        if (r > 0)
+                return engine_refuse(t, NULL, NULL, who, name, r, reterr);
+        if (r < 0)
+                return r;
+        fields = json_pack("{s:s, s:o}", "slot", name, "version", json_u64(c.version));
+        if (!fields)
+                return -ENOMEM;
+        r = fold_slot_append(
+                t, &(Event){.type = "slot.written", .who = who, .fields = fields, .payload = c.text, .n_payload = c.n}, &seq);
+        if (r == 0)
+                r = ledger_want_anchor(t);
+        if (r < 0)
+                return r;
+        *ret_seq = seq;
+        *ret_version = c.version;
+        return 0;
+}

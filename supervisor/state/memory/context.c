@@ -1,0 +1,185 @@
+#include "memory/context.h"
+
+#include "memory/ruleset.h"
+#include "memory/records.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int core(Txn *t, const char *scope, json_t **ret, Diag *reterr) {
+        static const struct {
+                Kind kind;
+                const char *name;
+        } kernels[] = {{KIND_AGENT_KERNEL, "agent"}, {KIND_WORLD_KERNEL, "world"}};
+        _cleanup_json_ json_t *a = json_array();
+        int r = a ? 0 : -ENOMEM;
+
+        for (size_t k = 0; r == 0 && k < ARRAY_SIZE(kernels); k++) {
+                _cleanup_json_ json_t *rules = NULL;
+                uint64_t version;
+                json_t *rule;
+                size_t i;
+
+                r = ruleset_rules(t, scope, kernels[k].kind, 0, &rules, NULL, &version, reterr);
+                json_array_foreach(rules, i, rule) {
+                        const char *lifecycle = json_text(json_object_get(rule, "lifecycle"));
+
+                        if (r == 0 && lifecycle && strcmp(lifecycle, "active") == 0 &&
+                            json_array_append_new(a, json_pack("{s:s, s:O, s:O}", "kernel", kernels[k].name, "id", json_object_get(rule, "id"), "statement",
+                                                               json_object_get(rule, "statement"))) < 0)
+                                r = -ENOMEM;
+                }
+        }
+        if (r == 0)
+                *ret = TAKE_PTR(a);
+        return r;
+}
+
+/* Of what grows for ever, the newest. */
+static bool is_bounded(Kind k) {
+        return k == KIND_RESULT || k == KIND_LEARNING;
+}
+
+static int row(Txn *t, const Record *rec, json_t *a) {
+        _cleanup_json_ json_t *payload = NULL, *o = NULL;
+        int r = record_payload(t, rec, &payload);
+
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        o = json_pack("{s:s, s:s, s:o, s:o}", "id", rec->key.id, "state", record_state_name(rec->state), "version", json_u64(rec->version), "seq",
+                      json_u64(rec->last));
+        return o && json_object_set(o, "payload", payload) == 0 && json_array_append(a, o) == 0 ? 0 : -ENOMEM;
+}
+
+static int by_seq_down(const void *a, const void *b) {
+        uint64_t x = 0, y = 0;
+
+        json_get_u64(json_object_get(*(json_t *const *)a, "seq"), &x);
+        json_get_u64(json_object_get(*(json_t *const *)b, "seq"), &y);
+        return (x < y) - (x > y);
+}
+
+static int newest(json_t **list, size_t most) {
+        size_t n = json_array_size(*list);
+        _cleanup_free_ json_t **v = calloc(n + 1, sizeof(*v));
+        _cleanup_json_ json_t *a = json_array();
+
+        if (!v || !a)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++)
+                v[i] = json_array_get(*list, i);
+        qsort(v, n, sizeof(*v), by_seq_down);
+        for (size_t i = 0; i < n && i < most; i++)
+                if (json_array_append(a, v[i]) < 0)
+                        return -ENOMEM;
+        json_decref(*list);
+        *list = TAKE_PTR(a);
+        return 0;
+}
+
+static int belief(Txn *t, uint64_t scope, size_t lane, json_t **ret) {
+        _cleanup_json_ json_t *all = json_object();
+        int r = all ? 0 : -ENOMEM;
+
+        for (const Kind *k = kinds; r == 0 && *k; k++) {
+                _cleanup_record_walk_ RecordWalk w = {0};
+                _cleanup_record_ Record rec = RECORD_NULL;
+                _cleanup_json_ json_t *a = NULL;
+
+                if (kind_class(*k) != CLASS_CANON)
+                        continue;
+                a = json_array();
+                r = a ? record_walk(t, scope, *k, &w) : -ENOMEM;
+                while (r == 0 && (r = record_walk_next(&w, &rec)) == 0)
+                        if (rec.state == RECORD_ACTIVE || rec.state == RECORD_OPEN)
+                                r = row(t, &rec, a);
+                if (r != -ENOENT)
+                        return r;
+                r = is_bounded(*k) ? newest(&a, lane) : 0;
+                if (r == 0 && json_array_size(a) > 0 && json_object_set(all, kind_name(*k), a) < 0)
+                        r = -ENOMEM;
+        }
+        if (r == 0)
+                *ret = TAKE_PTR(all);
+        return r;
+}
+
+/* The rows of a lane: of a search, or the newest; active ones, whatever the query says. */
+static int rows_of(Txn *t, const char *scope, Kind kind, const Query *query, unsigned lane, json_t **ret, Diag *reterr) {
+        RecordFilter f = {.kinds = {kind}, .n_kinds = 1, .states = 1U << RECORD_ACTIVE};
+        int r;
+
+        if (query) {
+                Query q = *query; /* which owns what both point to */
+
+                q.filter.types = 0;
+                if (!filter_takes_kind(&q.filter, kind, ""))
+                        return (*ret = json_array()) ? 0 : -ENOMEM;
+                q.filter.types = query->filter.types;
+                q.filter.kinds[0] = kind;
+                q.filter.n_kinds = 1;
+                q.filter.states = f.states;
+                return memory_search(t, scope, &q, ret, reterr);
+        }
+        r = memory_list(t, scope, &f, ret, reterr);
+        while (r == 0 && json_array_size(*ret) > lane) /* the oldest go */
+                json_array_remove(*ret, 0);
+        return r;
+}
+
+static int lane_of(Txn *t, const char *scope, const char *name, Kind kind, const Query *query, unsigned lane, json_t *lanes, Diag *reterr) {
+        _cleanup_json_ json_t *rows = NULL, *records = json_array();
+        json_t *o;
+        size_t i;
+        int r = records ? rows_of(t, scope, kind, query, lane, &rows, reterr) : -ENOMEM;
+
+        json_array_foreach(rows, i, o) {
+                _cleanup_json_ json_t *record = NULL;
+
+                if (r == 0)
+                        r = memory_load(t, scope, kind, json_text(json_object_get(o, "id")), &record, reterr);
+                if (r == 0 && json_array_append_new(records, json_pack("{s:O, s:O*, s:O, s:O, s:O, s:O*}", "id", json_object_get(record, "id"), "type",
+                                                                       json_object_get(record, "type"), "payload", json_object_get(record,
+                                                                                                                                   "payload"), "version",
+                                                                       json_object_get(record, "version"), "time", json_object_get(o, "time"), "score",
+                                                                       json_object_get(o, "score"))) < 0)
+                        r = -ENOMEM;
+        }
+        if (r == 0 && json_array_append_new(lanes, json_pack("{s:s, s:b, s:O}", "lane", name, "advisory", 1, "records", records)) < 0)
+                r = -ENOMEM;
+        return r;
+}
+
+/* What was archived or removed is never served, and so is not asked for. */
+static int asked(const char *query, unsigned lane, uint64_t now, Query *ret, Diag *reterr) {
+        int r = query_parse(query, strlen(query), lane, now, ret, reterr);
+        char quoted[400];
+
+        if (r == 0 && ret->filter.states && ret->filter.states != 1U << RECORD_ACTIVE)
+                r = diag(reterr, QUERY_E_BAD, "query \"%s\": state: only active records are served", diag_quote(query, strlen(query), quoted, sizeof(quoted)));
+        return r > 0 ? ENGINE_E_BAD_QUERY : r;
+}
+
+int memory_context(Txn *t, const char *scope, const char *query, unsigned lane, uint64_t now, json_t **ret, Diag *reterr) {
+        static const struct {
+                const char *name;
+                Kind kind;
+        } lanes[] = {{"memory", KIND_MEMORY}, {"knowledge", KIND_KNOWLEDGE}, {"skill", KIND_SKILL}};
+        _cleanup_json_ json_t *truth = NULL, *rows = NULL, *advice = json_array();
+        _cleanup_query_ Query q = QUERY_NULL;
+        uint64_t number;
+        int r = advice ? scope_find(t, scope, &number, reterr) : -ENOMEM;
+
+        if (r == 0 && query)
+                r = asked(query, lane, now, &q, reterr);
+        if (r == 0)
+                r = core(t, scope, &truth, reterr);
+        if (r == 0)
+                r = belief(t, number, lane, &rows);
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(lanes); i++)
+                r = lane_of(t, scope, lanes[i].name, lanes[i].kind, query ? &q : NULL, lane, advice, reterr);
+        if (r != 0)
+                return r;
+        *ret = json_pack("{s:s, s:O, s:O, s:O}", "scope", scope, "core", truth, "belief", rows, "advisory", advice);
+        return *ret ? 0 : -ENOMEM;
+}

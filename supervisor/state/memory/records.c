@@ -1,0 +1,231 @@
+#include "memory/records.h"
+
+#include "base/clock.h"
+#include "record/event.h"
+#include "refs/graph.h"
+#include "record/creation-index.h"
+#include "engine/payload.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define TEXT_MAX 120
+
+bool memory_is_family(Kind k) {
+        Class c = kind_class(k);
+
+        return c == CLASS_MEMORY || c == CLASS_KNOWLEDGE || c == CLASS_SKILL;
+}
+
+int memory_family(const char *name, Kind *ret, Diag *reterr) {
+        static const struct {
+                const char *name;
+                Kind kind;
+        } brief[] = {{"memory", KIND_MEMORY}, {"knowledge", KIND_KNOWLEDGE}, {"skill", KIND_SKILL}};
+        Kind k = kind_from_name(name);
+        char quoted[400];
+
+        for (size_t i = 0; i < ARRAY_SIZE(brief); i++)
+                if (strcmp(brief[i].name, name) == 0)
+                        k = brief[i].kind;
+        if (!memory_is_family(k))
+                return diag(reterr, ENGINE_E_BAD_OPERATION, "\"%s\" is none of memory_substrate, knowledge_projections, skill_artifacts%s",
+                            diag_quote(name, strlen(name), quoted, sizeof(quoted)),
+                            kind_class(k) == CLASS_KERNEL    ? ": kernels are patched"
+                            : kind_class(k) == CLASS_WORKING ? ": working state is not stored"
+                            : kind_class(k) == CLASS_CANON   ? ": that is governed memory, into which notes are promoted"
+                                                             : "");
+        *ret = k;
+        return 0;
+}
+
+int memory_find(Txn *t, const char *scope, Kind kind, const char *id, Record *ret, Diag *reterr) {
+        char quoted[400];
+        uint64_t number;
+        RecordKey k;
+        int r = scope_find(t, scope, &number, reterr);
+
+        if (r != 0)
+                return r;
+        if (!record_id_valid(kind, id))
+                return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not an id of %s: %s", diag_quote(id, strlen(id), quoted, sizeof(quoted)), kind_name(kind),
+                            record_id_rule(kind));
+        k = record_key_of(number, kind, id);
+        r = record_get(t, &k, ret);
+        return r == -ENOENT ? diag(reterr, ENGINE_E_NO_RECORD, "there is no record %s of %s in scope %s", id, kind_name(kind), scope) : r;
+}
+
+/* As people read it: what it is about first. The rest follows by the members' names. */
+static json_t *in_reading_order(const json_t *payload) {
+        static const char *const first[] = {"title", "name", "subject", "predicate", "object", "observed", "summary"};
+        _cleanup_json_ json_t *rest = json_copy((json_t *)payload), *parts = json_array();
+
+        if (!rest || !parts)
+                return NULL;
+        for (size_t i = 0; i < ARRAY_SIZE(first); i++) {
+                if (!json_object_get(rest, first[i]))
+                        continue;
+                if (json_array_append(parts, json_object_get(rest, first[i])) < 0 || json_object_del(rest, first[i]) < 0)
+                        return NULL;
+        }
+        return json_array_append(parts, rest) < 0 ? NULL : TAKE_PTR(parts);
+}
+
+/* In one line: a line's end, a tab, a carriage return (behind which a terminal writes over what it wrote) and the other control characters of ASCII, which
+ * older records may have, are blanks. */
+static int text_as_read(const json_t *payload, char **ret, size_t *ret_n) {
+        _cleanup_json_ json_t *ordered = in_reading_order(payload);
+        int r = ordered ? payload_text(ordered, ret, ret_n) : -ENOMEM;
+
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < *ret_n; i++)
+                if ((unsigned char)(*ret)[i] < ' ' || (*ret)[i] == 0x7F)
+                        (*ret)[i] = ' ';
+        if (*ret_n > 0)
+                (*ret)[--*ret_n] = 0; /* the last line's end */
+        return 0;
+}
+
+static json_t *begin_of(const char *text, size_t n, size_t most) {
+        if (n > most)
+                for (n = most; n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80;)
+                        n--;
+        return json_stringn(text, n);
+}
+
+json_t *memory_text(const json_t *payload, size_t most) {
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+
+        return text_as_read(payload, &text, &n) == 0 ? begin_of(text, n, most) : NULL;
+}
+
+/* Checked once more: bytes that were changed in the store are an error, and no answer. Which characters a text may have is judged when it is saved alone: that
+ * has become less since older records were. */
+static int sound_payload(Txn *t, const Record *rec, json_t **ret) {
+        int r = record_payload(t, rec, ret);
+        Op op = kind_class(rec->key.kind) == CLASS_KERNEL ? OP_PATCH : OP_SAVE;
+        int e = r == 0 && rec->content ? payload_check(rec->key.kind, op, record_type(rec), *ret, NULL) : 0;
+
+        if (e != 0 && e != PAYLOAD_E_CONTROL && e != PAYLOAD_E_EMPTY) {
+                json_decref(TAKE_PTR(*ret));
+                return -EUCLEAN;
+        }
+        return r == -ENOENT ? -EUCLEAN : r;
+}
+
+static int refs_out(Txn *t, const RecordKey *k, json_t *list) {
+        _cleanup_ref_walk_ RefWalk w = {0};
+        Ref ref;
+        int r = ref_walk(t, k, false, &w);
+
+        while (r == 0 && (r = ref_walk_next(&w, &ref)) == 0)
+                if (json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "kind", kind_name(ref.target.kind), "id", ref.target.id, "strength",
+                                                          ref.strong ? "strong" : "weak", "role", ref.role)) < 0)
+                        r = -ENOMEM;
+        return r == -ENOENT ? 0 : r;
+}
+
+static int put_payload(Txn *t, const Record *rec, json_t *o) {
+        _cleanup_json_ json_t *payload = NULL, *entry = NULL;
+        int r;
+
+        if (rec->state != RECORD_REMOVED) {
+                r = sound_payload(t, rec, &payload);
+                return r < 0 ? r : json_object_set(o, "payload", payload) < 0 ? -ENOMEM : 0;
+        }
+        r = event_get(t, rec->content, &entry);
+        return r < 0 ? r : json_object_set(o, "erased", json_object_get(entry, "body")) < 0 ? -EUCLEAN : 0;
+}
+
+int memory_load(Txn *t, const char *scope, Kind kind, const char *id, json_t **ret, Diag *reterr) {
+        _cleanup_json_ json_t *o = NULL, *refs = json_array();
+        _cleanup_record_ Record rec = RECORD_NULL;
+        int r = refs ? memory_find(t, scope, kind, id, &rec, reterr) : -ENOMEM;
+
+        if (r != 0)
+                return r;
+        o = json_pack("{s:s, s:s, s:s, s:s*, s:s, s:o, s:o, s:o, s:O}", "scope", scope, "kind", kind_name(kind), "id", id, "type",
+                      *record_type(&rec) ? record_type(&rec) : NULL, "state", record_state_name(rec.state), "version", json_u64(rec.version), "created",
+                      json_u64(rec.created), "last", json_u64(rec.last), "refs", refs);
+        r = o ? put_payload(t, &rec, o) : -ENOMEM;
+        if (r == 0)
+                r = refs_out(t, &rec.key, refs);
+        if (r == 0)
+                *ret = TAKE_PTR(o);
+        return r;
+}
+
+static int refers_to(Txn *t, const Record *rec, Kind kind, const char *id) {
+        _cleanup_ref_walk_ RefWalk w = {0};
+        Ref ref;
+        int r = ref_walk(t, &rec->key, false, &w);
+
+        while (r == 0 && (r = ref_walk_next(&w, &ref)) == 0)
+                if (ref.target.kind == kind && strcmp(ref.target.id, id) == 0)
+                        return 1;
+        return r == -ENOENT ? 0 : r;
+}
+
+int memory_row(Txn *t, const RecordFilter *f, const Query *q, const Record *rec, json_t **ret_row, size_t *ret_text) {
+        _cleanup_json_ json_t *payload = NULL, *entry = NULL, *begin = NULL;
+        _cleanup_free_ char *text = NULL;
+        const char *time, *said;
+        uint64_t usec;
+        size_t n = 0;
+        int r;
+
+        *ret_text = 0;
+        if (!memory_is_family(rec->key.kind) || !filter_takes_kind(f, rec->key.kind, record_type(rec)) || !filter_takes_id(f, rec->key.id))
+                return 0;
+        if (f->states ? !filter_takes_state(f, rec->state) : rec->state == RECORD_REMOVED)
+                return 0;
+        r = f->ref_kind ? refers_to(t, rec, f->ref_kind, f->ref_id) : 1;
+        if (r <= 0)
+                return r;
+        r = event_get(t, rec->created, &entry);
+        time = json_text(json_object_get(entry, "time"));
+        if (r == 0 && (!time || clock_parse(time, &usec) < 0))
+                r = -EUCLEAN;
+        if (r == 0 && rec->state != RECORD_REMOVED)
+                r = sound_payload(t, rec, &payload);
+        if (r == 0 && payload)
+                r = text_as_read(payload, &text, &n);
+        if (r < 0)
+                return r;
+        said = text ?: ""; /* a tombstone says nothing */
+        *ret_text = n;
+        if (!filter_takes_time(f, usec) || !filter_takes_text(f, said, n) || (q && !query_phrases_in(q, &said, &n, 1)))
+                return 0;
+        begin = begin_of(said, n, TEXT_MAX);
+        *ret_row = json_pack("{s:s, s:s, s:s*, s:s, s:o, s:o, s:s, s:O*}", "kind", kind_name(rec->key.kind), "id", rec->key.id, "type",
+                             *record_type(rec) ? record_type(rec) : NULL, "state", record_state_name(rec->state), "version", json_u64(rec->version), "created",
+                             json_u64(rec->created), "time", time, "text", begin);
+        return *ret_row && begin ? 1 : -ENOMEM;
+}
+
+int memory_list(Txn *t, const char *scope, const RecordFilter *f, json_t **ret, Diag *reterr) {
+        static const Kind families[] = {KIND_MEMORY, KIND_KNOWLEDGE, KIND_SKILL};
+        _cleanup_record_ Record rec = RECORD_NULL;
+        _cleanup_creation_walk_ CreationWalk w = {0};
+        _cleanup_json_ json_t *a = json_array();
+        uint64_t number;
+        int r = scope_find(t, scope, &number, reterr);
+
+        if (r != 0)
+                return r;
+        r = a ? creation_walk(t, number, families, ARRAY_SIZE(families), f->states & 1U << RECORD_REMOVED, 0, &w) : -ENOMEM;
+        while (r == 0 && (r = creation_walk_next(&w, &rec)) == 0) {
+                _cleanup_json_ json_t *o = NULL;
+                size_t looked;
+
+                r = memory_row(t, f, NULL, &rec, &o, &looked);
+                if (r > 0)
+                        r = json_array_append(a, o) < 0 ? -ENOMEM : 0;
+        }
+        if (r != 0 && r != -ENOENT)
+                return r;
+        *ret = TAKE_PTR(a);
+        return 0;
+}

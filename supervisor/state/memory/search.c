@@ -1,0 +1,222 @@
+#include "memory/records.h"
+
+#include "record/creation-index.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const Kind families[] = {KIND_MEMORY, KIND_KNOWLEDGE, KIND_SKILL};
+
+/* A search under way: the rows that were found, in the order of the hits. */
+typedef struct Search {
+        Txn *t;
+        RecordFilter filter;
+        const Query *q;
+        uint64_t scope;
+        MemoryBound left;
+        json_t *rows;
+        bool cut;
+} Search;
+
+/* What was archived is found only when asked for, what was removed never (M-14). */
+static RecordFilter searched(const Query *q) {
+        RecordFilter f = q->filter;
+
+        f.states = (f.states ? f.states : 1U << RECORD_ACTIVE) & ~(1U << RECORD_REMOVED);
+        if (f.states == 0)
+                f.states = 1U << RECORD_NONE; /* nothing: only what is never found was asked for */
+        return f;
+}
+
+static int accept(void *user, uint8_t kind, uint64_t number, const char *id) {
+        _cleanup_record_ Record rec = RECORD_NULL;
+        _cleanup_json_ json_t *row = NULL;
+        Search *s = user;
+        RecordKey k = record_key_of(s->scope, (Kind)kind, id);
+        size_t looked;
+        int r;
+
+        (void)number;
+        if (s->left.records == 0 || s->left.text == 0) {
+                s->cut = true;
+                return RANK_ENOUGH;
+        }
+        r = record_get(s->t, &k, &rec);
+        if (r == 0)
+                r = memory_row(s->t, &s->filter, s->q, &rec, &row, &looked);
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        s->left.records--;
+        s->left.text -= MIN(looked, s->left.text);
+        return r > 0 && json_array_append(s->rows, row) < 0 ? -ENOMEM : r;
+}
+
+static int ranked(Search *s) {
+        uint8_t looked[ARRAY_SIZE(families)];
+        RankHit hits[QUERY_LIMIT_MAX];
+        size_t n = 0, n_kinds = 0;
+        int r;
+
+        for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+                if (s->left.classes & 1U << kind_class(families[i]))
+                        looked[n_kinds++] = (uint8_t)families[i];
+        r = rank_bm25(s->t, &(RankQuery){.scope = s->scope, .kinds = looked, .n_kinds = n_kinds, .fields = 1U << INDEX_TEXT, .terms = s->q->terms,
+                                         .n_terms = s->q->n_terms, .most = s->q->limit, .accept = accept, .user = s}, hits, &n);
+        for (size_t i = 0; r == 0 && i < n; i++)
+                r = json_object_set_new(json_array_get(s->rows, i), "score", json_real(hits[i].score)) < 0 ? -ENOMEM : 0;
+        return r;
+}
+
+static int begin(Txn *t, const char *scope, const Query *q, const MemoryBound *bound, Search *ret, Diag *reterr) {
+        *ret = (Search){.t = t, .q = q, .filter = searched(q), .left = *bound};
+        return scope_find(t, scope, &ret->scope, reterr);
+}
+
+/* As rank_bm25() orders what has the same score: by id, and then as the families are numbered. */
+static int compare_rows(const void *a, const void *b) {
+        const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+        int r = strcmp(json_text(json_object_get(x, "id")), json_text(json_object_get(y, "id")));
+
+        return r ? r : (int)kind_from_name(json_text(json_object_get(x, "kind"))) - (int)kind_from_name(json_text(json_object_get(y, "kind")));
+}
+
+/* The first of a family that the query takes, in order of their ids. */
+static int first_of(Search *s, Kind kind, json_t *rows[static QUERY_LIMIT_MAX], size_t *ret_n) {
+        _cleanup_record_walk_ RecordWalk w = {0};
+        _cleanup_record_ Record rec = RECORD_NULL;
+        int r = record_walk(s->t, s->scope, kind, &w);
+
+        *ret_n = 0;
+        while (r == 0 && *ret_n < s->q->limit && (r = record_walk_next(&w, &rec)) == 0) {
+                size_t looked;
+
+                r = memory_row(s->t, &s->filter, s->q, &rec, &rows[*ret_n], &looked);
+                if (r > 0) {
+                        r = json_object_set_new(rows[*ret_n], "score", json_real(0)) < 0 ? -ENOMEM : 0;
+                        ++*ret_n;
+                }
+        }
+        return r == -ENOENT ? 0 : r;
+}
+
+/* Fields alone: nothing is more like it than anything else, so that all have the same score (M-14). */
+static int unranked(Search *s) {
+        json_t *found[ARRAY_SIZE(families) * QUERY_LIMIT_MAX];
+        size_t n = 0, more;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(families); i++) {
+                r = first_of(s, families[i], found + n, &more);
+                n += more;
+        }
+        if (r == 0)
+                qsort(found, n, sizeof(*found), compare_rows);
+        for (size_t i = 0; i < n; i++) {
+                if (r == 0 && i < s->q->limit && json_array_append(s->rows, found[i]) < 0)
+                        r = -ENOMEM;
+                json_decref(found[i]);
+        }
+        return r;
+}
+
+static int run(Search *s, json_t **ret) {
+        int r = !(s->rows = json_array()) ? -ENOMEM : s->q->n_terms == 0 ? unranked(s) : ranked(s);
+
+        if (r == 0)
+                *ret = s->rows;
+        else
+                json_decref(s->rows);
+        return r;
+}
+
+int memory_search(Txn *t, const char *scope, const Query *q, json_t **ret, Diag *reterr) {
+        const MemoryBound all = {.classes = UINT_MAX, .records = SIZE_MAX, .text = SIZE_MAX};
+        Search s;
+        int r = begin(t, scope, q, &all, &s, reterr);
+
+        return r != 0 ? r : run(&s, ret);
+}
+
+int memory_search_within(Txn *t, const char *scope, const Query *q, const MemoryBound *bound, json_t **ret, bool *ret_cut, Diag *reterr) {
+        Search s;
+        int r = begin(t, scope, q, bound, &s, reterr);
+
+        if (r == 0 && q->n_terms == 0)
+                r = diag(reterr, ENGINE_E_BAD_PAYLOAD, "a search needs a word or a phrase: what fields alone admit is a list");
+        if (r == 0)
+                r = run(&s, ret);
+        if (r == 0)
+                *ret_cut = s.cut;
+        return r;
+}
+
+/* The event that made the record behind which a list goes on. */
+static int place_of(const char *place, uint64_t *ret, Diag *reterr) {
+        char again[MEMORY_PLACE_MAX], *end;
+
+        errno = 0;
+        *ret = strtoull(place, &end, 10);
+        snprintf(again, sizeof(again), "%" PRIu64, *ret);
+        return errno || *end || strcmp(again, place) != 0 ? diag(reterr, ENGINE_E_BAD_NAME, "not a place in a list") : 0;
+}
+
+/* A list under way. */
+typedef struct Page {
+        const RecordFilter *filter;
+        MemoryBound left;
+        size_t limit;
+        json_t *list;
+        uint64_t last; /* that was looked at: when it was made */
+        bool full;
+} Page;
+
+static int page_add(Txn *t, Page *p, const Record *rec) {
+        _cleanup_json_ json_t *row = NULL;
+        size_t looked;
+        int r;
+
+        if (p->left.records == 0 || p->left.text == 0 || json_array_size(p->list) == p->limit) {
+                p->full = true;
+                return 0;
+        }
+        r = memory_row(t, p->filter, NULL, rec, &row, &looked);
+        if (r < 0)
+                return r;
+        p->left.records--;
+        p->left.text -= MIN(looked, p->left.text);
+        p->last = rec->created;
+        return r > 0 && json_array_append(p->list, row) < 0 ? -ENOMEM : 0;
+}
+
+int memory_page(Txn *t, const char *scope, const RecordFilter *f, const MemoryBound *bound, const char *after, size_t limit, json_t **ret,
+                char next[static MEMORY_PLACE_MAX], Diag *reterr) {
+        _cleanup_json_ json_t *list = json_array();
+        Page p = {.filter = f, .left = *bound, .limit = limit, .list = list};
+        _cleanup_creation_walk_ CreationWalk w = {0};
+        _cleanup_record_ Record rec = RECORD_NULL;
+        Kind readable[ARRAY_SIZE(families)];
+        uint64_t number, from = 0;
+        size_t n = 0;
+        int r = list ? scope_find(t, scope, &number, reterr) : -ENOMEM;
+
+        *next = 0;
+        if (r == 0 && after)
+                r = place_of(after, &from, reterr);
+        for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+                if (bound->classes & 1U << kind_class(families[i]))
+                        readable[n++] = families[i];
+        if (r == 0)
+                r = creation_walk(t, number, readable, n, f->states & 1U << RECORD_REMOVED, from, &w);
+        while (r == 0 && !p.full && (r = creation_walk_next(&w, &rec)) == 0)
+                r = page_add(t, &p, &rec);
+        if (r != 0 && r != -ENOENT)
+                return r;
+        if (p.full)
+                snprintf(next, MEMORY_PLACE_MAX, "%" PRIu64, p.last);
+        *ret = TAKE_PTR(list);
+        return 0;
+}

@@ -1,0 +1,92 @@
+#include "refs/graph.h"
+#include "engine/reason.h"
+#include "memory/records.h"
+#include "memory/refs.h"
+
+#include <errno.h>
+
+static int support(Txn *t, const RecordKey *k, json_t **ret) {
+        Support s;
+        int r = graph_support(t, k, &s);
+
+        if (r == 0)
+                *ret = json_pack("{s:o, s:o, s:f}", "strong", json_u64(s.strong), "weak", json_u64(s.weak), "score", s.score);
+        return r == 0 && !*ret ? -ENOMEM : r;
+}
+
+/* Where it comes from: what refers to it now, and the events that made it what it is. */
+static int lineage(Txn *t, const Record *rec, json_t **ret) {
+        _cleanup_json_ json_t *in = NULL, *events = json_array();
+        _cleanup_change_walk_ ChangeWalk w = {0};
+        uint64_t seq;
+        Op op;
+        int r = events ? memory_refs_of(t, &rec->key, true, &in) : -ENOMEM;
+
+        if (r == 0)
+                r = change_walk(t, &rec->key, &w);
+        while (r == 0 && (r = change_walk_next(&w, &seq, &op)) == 0)
+                if (seq >= rec->created && json_array_append_new(events, json_u64(seq)) < 0) /* earlier ones: of another that had its id */
+                        r = -ENOMEM;
+        if (r != -ENOENT)
+                return r;
+        *ret = json_pack("{s:O, s:O}", "incoming", in, "events", events);
+        return *ret ? 0 : -ENOMEM;
+}
+
+/* What it rests on that does not hold any more, each by name. */
+static int invalidation(Txn *t, const RecordKey *k, json_t **ret) {
+        _cleanup_json_ json_t *a = json_array();
+        _cleanup_ref_walk_ RefWalk w = {0};
+        Ref ref;
+        int r = a ? ref_walk(t, k, false, &w) : -ENOMEM;
+
+        while (r == 0 && (r = ref_walk_next(&w, &ref)) == 0) {
+                RecordState state;
+                const char *cause;
+
+                r = graph_state(t, &ref.target, &state);
+                cause = state == RECORD_NONE ? "deleted" : state == RECORD_ARCHIVED ? "weakened" : record_state_name(state);
+                if (r == 0 && state != RECORD_ACTIVE && state != RECORD_OPEN &&
+                    json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:s, s:s}", "kind", kind_name(ref.target.kind), "id", ref.target.id, "strength",
+                                                       ref.strong ? "strong" : "weak", "role", ref.role, "cause", cause)) < 0)
+                        r = -ENOMEM;
+        }
+        if (r != -ENOENT)
+                return r;
+        *ret = TAKE_PTR(a);
+        return 0;
+}
+
+static int cleanup(Txn *t, const RecordKey *k, json_t **ret) {
+        _cleanup_json_ json_t *a = json_array();
+        Reason v[REASONS_MAX];
+        size_t n = 0;
+        int r = a ? reasons_of(t, k, UINT32_MAX, v, &n) : -ENOMEM;
+
+        for (size_t i = 0; r == 0 && i < n; i++)
+                if (json_array_append_new(a, reason_json(&v[i])) < 0)
+                        r = -ENOMEM;
+        if (r == 0)
+                *ret = TAKE_PTR(a);
+        return r;
+}
+
+int memory_view(Txn *t, const char *scope, Kind kind, const char *id, json_t **ret, Diag *reterr) {
+        _cleanup_json_ json_t *s = NULL, *l = NULL, *i = NULL, *c = NULL;
+        _cleanup_record_ Record rec = RECORD_NULL;
+        int r = memory_find(t, scope, kind, id, &rec, reterr);
+
+        if (r == 0)
+                r = support(t, &rec.key, &s);
+        if (r == 0)
+                r = lineage(t, &rec, &l);
+        if (r == 0)
+                r = invalidation(t, &rec.key, &i);
+        if (r == 0)
+                r = cleanup(t, &rec.key, &c);
+        if (r != 0)
+                return r;
+        *ret = json_pack("{s:s, s:s, s:s, s:s, s:O, s:O, s:O, s:O}", "scope", scope, "kind", kind_name(kind), "id", id, "state", record_state_name(rec.state),
+                         "support", s, "lineage", l, "invalidation", i, "cleanup", c);
+        return *ret ? 0 : -ENOMEM;
+}

@@ -1,0 +1,67 @@
+#include "record/code.h"
+
+const char *engine_code_name(EngineCode c) {
+        switch (c) {
+        case ENGINE_OK:
+                return "ok";
+        case ENGINE_E_BAD_NAME:
+                return "bad_name";
+        case ENGINE_E_NOT_GRANTED:
+                return "not_granted";
+        case ENGINE_E_UNDEFINED:
+                return "undefined_slot";
+        case ENGINE_E_SCHEMA:
+                return "schema";
+        case ENGINE_E_BAD_SCHEMA:
+                return "bad_schema";
+        case ENGINE_E_CONFLICT:
+                return "conflict";
+        case ENGINE_E_TOO_LARGE:
+                return "too_large";
+        case ENGINE_E_EXISTS:
+                return "exists";
+        case ENGINE_E_NO_VALUE:
+                return "no_value";
+        case ENGINE_E_TOO_MANY:
+                return "too_many";
+        case ENGINE_E_NO_REGION:
+                return "no_region";
+        case ENGINE_E_KEY_ESCAPE:
+                return "key_escape";
+        case ENGINE_E_GATE:
+                return "gate";
+        case ENGINE_E_NO_SCOPE:
+                return "no_scope";
+        case ENGINE_E_NO_RECORD:
+                return "no_record";
+        case ENGINE_E_BAD_OPERATION:
+                return "bad_operation";
+        case ENGINE_E_BAD_STATE:
+                return "bad_state";
+        case ENGINE_E_BAD_REF:
+                return "bad_ref";
+        case ENGINE_E_OLD_INDEX:
+                return "old_index";
+        case ENGINE_E_CROSS_SCOPE:
+                return "cross_scope";
+        case ENGINE_E_BAD_PAYLOAD:
+                return "bad_payload";
+        case ENGINE_E_SERVICE_FIELD:
+                return "service_metadata";
+        case ENGINE_E_BLOCKED:
+                return "blocked";
+        case ENGINE_E_DEPENDENTS:
+                return "dependents";
+        case ENGINE_E_BAD_QUERY:
+                return "bad_query";
+        case ENGINE_E_EMPTY:
+                return "empty";
+        case ENGINE_E_BAD_UTF8:
+                return "bad_utf8";
+        case ENGINE_E_CONTROL:
+                return "control_character";
+        case ENGINE_E_RULE:
+                return "rule";
+        }
+        return "unknown";
+}

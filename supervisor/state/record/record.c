@@ -1,0 +1,221 @@
+#include "record/record.h"
+
+#include "record/rows.h"
+#include "schema/limits.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ROW_MAX (256 * 1024)
+#define BODY_MAX (16 * 1024 * 1024)
+
+size_t record_key(const RecordKey *k, uint8_t ret[static RECORD_KEY_MAX]) {
+        size_t n = strlen(k->id);
+
+        assert(n < RECORD_ID_MAX);
+        be64_put(ret, k->scope);
+        ret[8] = (uint8_t)k->kind;
+        memcpy(ret + RECORD_KEY_HEAD, k->id, n);
+        return RECORD_KEY_HEAD + n;
+}
+
+int record_key_decode(Bytes b, RecordKey *ret) {
+        const uint8_t *p = b.p;
+
+        if (b.n <= RECORD_KEY_HEAD || b.n > RECORD_KEY_MAX || !kind_name((Kind)p[8]))
+                return -EUCLEAN;
+        *ret = (RecordKey){.scope = be64_get(p), .kind = (Kind)p[8]};
+        memcpy(ret->id, p + RECORD_KEY_HEAD, b.n - RECORD_KEY_HEAD);
+        return record_id_valid(ret->kind, ret->id) ? 0 : -EUCLEAN;
+}
+
+RecordKey record_key_of(uint64_t scope, Kind kind, const char *id) {
+        RecordKey k = {.scope = scope, .kind = kind};
+
+        assert(strlen(id) < sizeof(k.id));
+        strcpy(k.id, id);
+        return k;
+}
+
+void record_deinit(Record *r) {
+        json_decref(r->row);
+        *r = RECORD_NULL;
+}
+
+static int decode(const RecordKey *k, Bytes v, Record *ret) {
+        _cleanup_json_ json_t *row = NULL;
+        const char *state;
+        Record rec = {.key = *k};
+        int r = json_parse_own(v.p, v.n, ROW_MAX, JSON_DEPTH_DEFAULT, &row);
+
+        if (r != 0)
+                return r > 0 ? -EUCLEAN : r;
+        state = json_text(json_object_get(row, "state"));
+        if (!state || !(rec.state = record_state_from_name(state)) || json_get_u64(json_object_get(row, "version"), &rec.version) < 0 ||
+            json_get_u64(json_object_get(row, "created"), &rec.created) < 0 || json_get_u64(json_object_get(row, "last"), &rec.last) < 0 ||
+            json_get_u64(json_object_get(row, "content"), &rec.content) < 0)
+                return -EUCLEAN;
+        rec.row = TAKE_PTR(row);
+        *ret = rec;
+        return 0;
+}
+
+int record_get(Txn *t, const RecordKey *k, Record *ret) {
+        uint8_t key[RECORD_KEY_MAX];
+        Bytes v;
+        int r = table_get(t, TABLE_REC, BYTES(key, record_key(k, key)), &v);
+
+        return r < 0 ? r : decode(k, v, ret);
+}
+
+int record_put(Txn *t, const Record *rec) {
+        uint8_t key[RECORD_KEY_MAX];
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+        int r = json_put(rec->row, "state", json_string_nocheck(record_state_name(rec->state))) | json_put(rec->row, "version", json_u64(rec->version)) |
+                json_put(rec->row, "created", json_u64(rec->created)) | json_put(rec->row, "last", json_u64(rec->last)) |
+                json_put(rec->row, "content", json_u64(rec->content));
+
+        r = r ? -ENOMEM : json_canonical(rec->row, &text, &n);
+        return r < 0 ? r : table_put(t, TABLE_REC, BYTES(key, record_key(&rec->key, key)), BYTES(text, n));
+}
+
+int record_del(Txn *t, const RecordKey *k) {
+        uint8_t key[RECORD_KEY_MAX];
+
+        return table_del(t, TABLE_REC, BYTES(key, record_key(k, key)));
+}
+
+const char *record_type(const Record *r) {
+        const char *s = json_text(json_object_get(r->row, "type"));
+
+        return s ? s : "";
+}
+
+int record_body(Txn *t, uint64_t seq, json_t **ret) {
+        Bytes v;
+        int r = body_get(t, seq, NULL, &v);
+
+        if (r < 0)
+                return r;
+        r = json_parse_own(v.p, v.n, BODY_MAX, JSON_DEPTH_DEFAULT, ret);
+        if (r == 0 && !json_is_object(*ret)) {
+                json_decref(*ret);
+                *ret = NULL;
+                r = -EUCLEAN;
+        }
+        return r > 0 ? -EUCLEAN : r;
+}
+
+int record_payload(Txn *t, const Record *rec, json_t **ret) {
+        const char *part;
+        size_t n;
+        Bytes v;
+        int r;
+
+        if (rec->content == 0) { /* a kernel that nobody has written to yet */
+                *ret = json_object();
+                return *ret ? 0 : -ENOMEM;
+        }
+        r = body_get(t, rec->content, NULL, &v);
+        if (r < 0)
+                return r;
+        /* The rest, the note and what it was held against, is longer. */
+        if (json_member_own(v.p, v.n, "payload", &part, &n) != 0)
+                return -EUCLEAN;
+        r = json_parse_own(part, n, BODY_MAX, JSON_DEPTH_DEFAULT - 1, ret);
+        return r > 0 ? -EUCLEAN : r;
+}
+
+int record_walk(Txn *t, uint64_t scope, Kind kind, RecordWalk *ret) {
+        RecordWalk w = {.txn = t, .n_prefix = kind ? RECORD_KEY_HEAD : 8};
+        int r;
+
+        be64_put(w.prefix, scope);
+        w.prefix[8] = (uint8_t)kind;
+        r = cursor_open(t, TABLE_REC, BYTES(w.prefix, w.n_prefix), &w.cursor);
+        if (r == 0)
+                *ret = w;
+        return r;
+}
+
+int record_walk_after(Txn *t, const RecordKey *k, RecordWalk *ret) {
+        RecordWalk w = {.txn = t, .n_prefix = RECORD_KEY_HEAD};
+        uint8_t from[RECORD_KEY_MAX + 1];
+        size_t n = record_key(k, from);
+        int r;
+
+        from[n] = 0; /* an id has no NUL: nothing is between the two */
+        memcpy(w.prefix, from, RECORD_KEY_HEAD);
+        r = cursor_open(t, TABLE_REC, BYTES(from, n + 1), &w.cursor);
+        if (r == 0)
+                *ret = w;
+        return r;
+}
+
+int record_walk_next(RecordWalk *w, Record *ret) {
+        RecordKey key = {0};
+        Bytes k, v;
+        int r;
+
+        record_deinit(ret);
+        r = cursor_next(w->cursor, &k, &v);
+        if (r == 0 && !bytes_begin(k, BYTES(w->prefix, w->n_prefix)))
+                r = -ENOENT;
+        if (r == 0)
+                r = record_key_decode(k, &key);
+        if (r == 0)
+                r = decode(&key, v, ret);
+        if (r == -EUCLEAN)
+                ret->key = key;
+        return r;
+}
+
+void record_walk_deinit(RecordWalk *w) {
+        cursor_free(w->cursor);
+        w->cursor = NULL;
+}
+
+/* Key of change: the record's, NUL, seq. */
+#define CHANGE_KEY_MAX (RECORD_KEY_MAX + 1 + 8)
+
+int change_put(Txn *t, const RecordKey *k, uint64_t seq, Op op) {
+        uint8_t key[CHANGE_KEY_MAX], v = (uint8_t)op;
+        size_t n = record_key(k, key);
+
+        key[n] = 0;
+        be64_put(key + n + 1, seq);
+        return table_put(t, TABLE_CHANGE, BYTES(key, n + 9), BYTES(&v, 1));
+}
+
+int change_walk(Txn *t, const RecordKey *k, ChangeWalk *ret) {
+        ChangeWalk w = {0};
+        int r;
+
+        w.n_prefix = record_key(k, w.prefix);
+        w.prefix[w.n_prefix++] = 0;
+        r = cursor_open(t, TABLE_CHANGE, BYTES(w.prefix, w.n_prefix), &w.cursor);
+        if (r == 0)
+                *ret = w;
+        return r;
+}
+
+int change_walk_next(ChangeWalk *w, uint64_t *ret_seq, Op *ret_op) {
+        Bytes k, v;
+        int r = cursor_next(w->cursor, &k, &v);
+
+        if (r == 0 && !bytes_begin(k, BYTES(w->prefix, w->n_prefix)))
+                r = -ENOENT;
+        if (r < 0)
+                return r;
+        if (k.n != w->n_prefix + 8 || v.n != 1 || !op_name((Op) * (const uint8_t *)v.p))
+                return -EUCLEAN;
+        *ret_seq = be64_get((const uint8_t *)k.p + w->n_prefix);
+        *ret_op = (Op)*(const uint8_t *)v.p;
+        return 0;
+}
+
+void change_walk_deinit(ChangeWalk *w) {
+        cursor_free(w->cursor);
+        w->cursor = NULL;
+}

@@ -1,0 +1,60 @@
+/* Runs: supervisor, CLI. How the canonical tables' rows are written: fixed fields, big-endian, so that folding the same ledger gives the
+ * same bytes. Writing them is engine's alone; canon/ and audit/ read. All return 0, -ENOENT, -EUCLEAN, -errno. */
+#pragma once
+
+#include "base/id.h"
+#include "schema/limits.h"
+#include "store/table.h"
+
+typedef struct SlotRow {
+        uint64_t defined;      /* seq of slot.defined; its body is the schema */
+        uint64_t version;      /* 0: never written */
+        uint64_t written;      /* seq of the slot.written of that version */
+        uint64_t body;         /* seq whose body is the value */
+        uint64_t held_version; /* 0: no region holds it */
+        uint64_t held_seq;     /* of the newest slot.proposed */
+        char held_by[REGION_ID_MAX];
+        bool arbitrated;       /* it has a rule of arbitration (in its slot.defined): no region ever holds it */
+} SlotRow;
+int slot_row_get(Txn *t, const char *name, SlotRow *ret);
+int slot_row_put(Txn *t, const char *name, const SlotRow *row);
+int slot_row_decode(Bytes v, SlotRow *ret);
+
+/* Key of hist: name, NUL, version. */
+#define HIST_KEY_MAX (SLOT_NAME_MAX + 1 + 8)
+size_t hist_key(const char *name, uint64_t version, uint8_t ret[static HIST_KEY_MAX]);
+int hist_row_put(Txn *t, const char *name, uint64_t version, uint64_t written, uint64_t body);
+int hist_row_get(Txn *t, const char *name, uint64_t version, uint64_t *ret_written, uint64_t *ret_body);
+int hist_row_decode(Bytes v, uint64_t *ret_written, uint64_t *ret_body);
+
+/* Key of held: region, seq of slot.proposed. Value: version, name. */
+#define HELD_KEY_BYTES (REGION_ID_LEN + 8)
+void held_key(const char *region, uint64_t seq, uint8_t ret[static HELD_KEY_BYTES]);
+typedef struct HeldRow {
+        uint64_t seq, version;
+        char region[REGION_ID_MAX];
+        char name[SLOT_NAME_MAX + 1];
+} HeldRow;
+int held_row_put(Txn *t, const HeldRow *row);
+int held_row_decode(Bytes k, Bytes v, HeldRow *ret);
+
+/* Key of gather and verdict: name, NUL, seq (of slot.proposed, of slot.arbitrated). */
+size_t slot_seq_key(const char *name, uint64_t seq, uint8_t ret[static HIST_KEY_MAX]);
+typedef struct QuorumRow {
+        uint64_t seq;                 /* of slot.proposed */
+        uint64_t gathered;            /* of slot.gathered */
+        char region[REGION_ID_MAX];
+        char tree[REGION_ID_MAX];     /* the uppermost region whose key this one could use, or whose callback it is; else the region itself */
+} QuorumRow;
+int gather_row_put(Txn *t, const char *name, const QuorumRow *row);
+/* Up to `room` of a slot's rows, by seq. Returns their number or -errno; -EUCLEAN when there are more. */
+int gather_rows(Txn *t, const char *name, QuorumRow *ret, size_t room);
+int verdict_row_put(Txn *t, const char *name, uint64_t seq, uint64_t winner);
+/* The slot's first verdict that is not older than `seq`. 0, -ENOENT, -errno. */
+int verdict_row_next(Txn *t, const char *name, uint64_t seq, uint64_t *ret_seq, uint64_t *ret_winner);
+
+#define BODY_NONCE_BYTES 16
+/* The payload of an entry without its nonce: borrowed. */
+int body_get(Txn *t, uint64_t seq, Bytes *ret_nonce, Bytes *ret_payload);
+/* Erases a payload: its entry keeps the commitment. One that is gone already is no error. */
+int body_del(Txn *t, uint64_t seq);

@@ -1,0 +1,226 @@
+#include "base/owner.h"
+#include "base/waiting.h"
+#include "store/wal.h"
+#include "store/store-internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const char *store_dir(const Store *s) {
+        return s->dir;
+}
+
+const char *store_origin(const Store *s) {
+        return s->origin;
+}
+
+const uint8_t *store_public_key(const Store *s) {
+        return s->public_key;
+}
+
+StoreMode store_mode(const Store *s) {
+        return s->mode;
+}
+
+void store_free(Store *s) {
+        if (!s)
+                return;
+        atomic_store(&s->gate.hurry, true); /* what the redo file has is kept, whoever brings it in */
+        wal_checkpoint_close(s);
+        place_leave(s);
+        wal_close(s);
+        env_close(s);
+        gate_deinit(&s->gate);
+        if (s->dir_fd >= 0)
+                checked_leave(s);
+        closep(&s->alone_fd);
+        key_free(s);
+        closep(&s->dir_fd);
+        fault_guard_remove(s);
+        free(s->anchor);
+        free(s->dir);
+        free(s);
+}
+
+/* The store of an operator is that one's, and root's: whoever else could write there would sign in the operator's name, or take the record away (I-82). */
+static int check_owner(Store *s, Diag *reterr) {
+        static const char *const files[] = {"data.mdb", "redo", "key"};
+        Diag other;
+        int r = owner_check(s->dir, geteuid(), &other);
+
+        for (size_t i = 0; r == 0 && s->dir_fd >= 0 && i < ARRAY_SIZE(files); i++) {
+                char path[PATH_MAX];
+                struct stat st;
+
+                snprintf(path, sizeof(path), "%s/%s", s->dir, files[i]);
+                if (fstatat(s->dir_fd, files[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
+                        continue;
+                if (!owner_alone(&st, geteuid()))
+                        r = owner_refuse(path, &st, geteuid(), &other);
+                else if (S_ISREG(st.st_mode) && st.st_nlink > 1)
+                        return diag(reterr, STORE_E_OWNER,
+                                    "store %s: file %s has another name somewhere on its file system (%lu links), by which a region could be shown it; fix: remove "
+                                    "that name", s->dir, files[i], (unsigned long)st.st_nlink);
+        }
+        return r > 0 ? diag(reterr, STORE_E_OWNER, "store %s is not its operator's alone: %s", s->dir, other.text) : r;
+}
+
+/* Where the folder is not there yet, or is there and empty. */
+static int find(Store *s, bool make, Diag *reterr) {
+        for (int again = 0;; again++) {
+                int r, e;
+
+                closep(&s->dir_fd);
+                s->dir_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                e = s->dir_fd < 0 ? errno : 0;
+                if (make && (e == 0 || e == ENOENT) && (r = check_owner(s, reterr)) != 0)
+                        return r < 0 ? store_refusal(s, r, "its folders cannot be looked at", reterr) : r;
+                if (s->dir_fd >= 0)
+                        r = datafile_check(s->dir_fd, s->dir, reterr);
+                else if (e == ENOENT)
+                        r = diag(reterr, STORE_E_MISSING, "store %s: there is none", s->dir);
+                else if (e == ENOTDIR)
+                        return diag(reterr, STORE_E_MISSING, "store %s: not a folder", s->dir);
+                else
+                        r = store_refusal(s, -e, "cannot be opened", reterr);
+                if (r != STORE_E_MISSING || !make || again > 0)
+                        return r;
+                r = store_create(s->dir, reterr);
+                if (r != 0)
+                        return r;
+        }
+}
+
+static int identify(Store *s, Diag *reterr) {
+        Txn *t;
+        Bytes v;
+        int r = store_begin_at_once(s, &t, reterr);
+
+        if (r != 0)
+                return r;
+        r = table_get(t, TABLE_META, BYTES_STR("version"), &v);
+        if (r == 0 && v.n != 8)
+                r = -EUCLEAN;
+        if (r == 0) {
+                MDB_envinfo info;
+                struct stat st;
+                int fd;
+
+                mdb_env_info(s->env, &info);
+                if (mdb_env_get_fd(s->env, &fd) == 0 && fstat(fd, &st) == 0)
+                        fault_guard_map(s, v.p, (size_t)st.st_size, info.me_mapsize);
+                r = table_get(t, TABLE_META, BYTES_STR("public"), &v);
+                if (r == 0 && v.n != 32)
+                        r = -EUCLEAN;
+        }
+        if (r == 0) {
+                memcpy(s->public_key, v.p, 32);
+                origin_of(s->public_key, s->origin);
+        }
+        store_abort(t);
+        /* A snapshot is read from memory: LMDB's EIO there is that of a transaction which met a page that does not hold before. */
+        return store_refusal(s, r == -ENOENT || r == -EIO ? -EUCLEAN : r, "its table meta", reterr);
+}
+
+int store_known(Txn *t, Diag *reterr) {
+        Bytes v;
+        int r = table_get(t, TABLE_META, BYTES_STR("version"), &v);
+
+        if (r < 0 || v.n != 8 || be64_get(v.p) <= STORE_VERSION) /* what is damaged is found by who reads it */
+                return 0;
+        return diag(reterr, STORE_E_VERSION, "store %s: made by a newer Lethe (version %llu, this one knows %d)", t->store->dir,
+                    (unsigned long long)be64_get(v.p), STORE_VERSION);
+}
+
+int store_is_newest(Txn *t, bool *ret) {
+        Bytes v;
+        int r = table_get(t, TABLE_META, BYTES_STR("version"), &v);
+
+        if (r < 0 || v.n != 8)
+                return r < 0 && r != -ENOENT ? r : -EUCLEAN;
+        *ret = be64_get(v.p) == STORE_VERSION;
+        return 0;
+}
+
+int store_made_newest(Txn *t) {
+        uint8_t version[8];
+
+        be64_put(version, STORE_VERSION);
+        return table_put(t, TABLE_META, BYTES_STR("version"), BYTES(version, sizeof(version)));
+}
+
+int store_open(const char *dir, StoreMode mode, Store **ret, Diag *reterr) {
+        _cleanup_store_ Store *s = calloc(1, sizeof(*s));
+        size_t n = strlen(dir);
+        int r;
+
+        if (!s)
+                return -ENOMEM;
+        s->dir_fd = s->lock_fd = s->wal_fd = s->alone_fd = -1;
+        s->turn = TURN_NULL;
+        s->settle_due = UINT64_MAX;
+        s->mode = mode;
+        while (n > 1 && dir[n - 1] == '/')
+                n--;
+        s->dir = strndup(dir, n);
+        if (!s->dir)
+                return -ENOMEM;
+        _cleanup_waiting_ Waiting w = waiting_for("the store", s->dir);
+        r = fault_guard_install(s);
+        if (r == 0)
+                r = find(s, mode != STORE_READ, reterr);
+        if (r == 0)
+                r = env_open(s, s->dir, false, reterr);
+        if (r == 0)
+                r = identify(s, reterr);
+        if (r == 0)
+                r = wal_open(s, reterr);
+        if (r == 0 && mode != STORE_READ)
+                r = key_load(s, reterr);
+        if (r == 0 && mode != STORE_READ)
+                r = store_refusal(s, env_upgrade(s), "its new tables cannot be made", reterr);
+        if (r == 0)
+                r = store_hooks.opened(s, reterr);
+        if (r == 0 && mode == STORE_SUPERVISE)
+                r = place_take(s, reterr);
+        if (r != 0)
+                return r;
+        *ret = TAKE_PTR(s);
+        return 0;
+}
+
+void store_keep_ahead(Store *s, unsigned n) {
+        s->keeps = n;
+}
+
+const uint64_t *store_keep_ahead_in_loop(Store *s, unsigned n) {
+        s->keeps = n;
+        s->in_loop = true;
+        return &s->settle_due;
+}
+
+const uint64_t *store_wal_checkpoint_due(const Store *s) {
+        return s->in_loop ? &s->settle_due : NULL;
+}
+
+int store_dir_fd(const Store *s) {
+        return s->dir_fd;
+}
+
+void store_set_anchor(Store *s, char *path) {
+        free(s->anchor);
+        s->anchor = path;
+}
+
+StoreSeen *store_seen(Store *s) {
+        return &s->seen;
+}
+
+const char *store_anchor(const Store *s) {
+        return s->anchor;
+}
