@@ -107,7 +107,7 @@ static void uncount(_Atomic uint64_t **counted) {
                 atomic_fetch_sub(*counted, 1);
 }
 
-int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, json_t **ret_evidence, const RecordAhead *ahead, Diag *reterr) {
+int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, json_t **ret_evidence, Txn **ret, Diag *reterr) {
         _cleanup_json_ json_t *grant = grant_to_json(r->grant), *by = who_runs(r->grant);
         _cleanup_json_ json_t *release = release_names(r->grant);
         _cleanup_txn_ Txn *t = NULL;
@@ -167,12 +167,18 @@ int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **
                 e = dispatch_record_given(t, r->grant, r->id, r->given);
         if (e == 0 && with_pid)
                 e = put_pid(t, r);
-        if (e == 0 && ahead && ahead->written)
-                store_when_written(t, ahead->written, ahead->userdata);
-        if (e == 0)
-                e = commit(TAKE_PTR(t), ahead ? ahead->ret_rest : NULL, reterr);
-        if (e == 0)
-                counted = NULL;
+        if (e != 0)
+                return store_code(e);
+        counted = NULL;
+        *ret = TAKE_PTR(t);
+        return 0;
+}
+
+int record_started(Store *s, Region *r, Txn *t, Txn **ret_rest, Diag *reterr) {
+        int e = commit(t, ret_rest, reterr);
+
+        if (e != 0 && r->ahead)
+                atomic_fetch_sub(store_regions_ahead(s), 1);
         return store_code(e);
 }
 

@@ -18,15 +18,12 @@ enum {
 /* For store_keep_ahead(): what a region's beginning and its end cost most of is LMDB's commit. */
 #define RECORD_KEEP_AHEAD 8
 
-/* For who is in a hurry. */
-typedef struct RecordAhead {
-        Txn **ret_rest;                  /* as store_commit_ahead() has it */
-        void (*written)(void *userdata); /* as store_when_written() has it, or NULL */
-        void *userdata;
-} RecordAhead;
-/* region.allocated, the copies of the slots that it reads (I-20), and what its gates read (I-50: object slot -> value). When a gate fails,
- * that is what is recorded, and no region.allocated. With the worker's pid when it is known, so that recovery finds it. ahead: NULL for who is in no hurry. */
-int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, json_t **ret_evidence, const RecordAhead *ahead, Diag *reterr);
+/* region.allocated, the copies of the slots that it reads (I-20), and the values that its gates read (I-50: object slot -> value), in a transaction that
+ * record_started() commits. When a gate fails, region.refused is recorded, and no region.allocated. with_pid: with the worker's process, so that recovery
+ * finds it. *ret: to be handed to record_started(), or aborted. Returns 0, RECORD_E_*, -errno. */
+int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, json_t **ret_evidence, Txn **ret, Diag *reterr);
+/* Commits t, of record_start(). ret_rest: as store_commit_ahead() has it; NULL: all of the commit at once. */
+int record_started(Store *s, Region *r, Txn *t, Txn **ret_rest, Diag *reterr);
 /* A region that was recorded ahead is an invocation's now. Returns 0; RECORD_E_LIMIT when as many live as policy allows, RECORD_E_STORE, -errno: it
  * is nobody's still. */
 int record_taken(Store *s, Region *r, Diag *reterr);

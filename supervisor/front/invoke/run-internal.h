@@ -1,29 +1,39 @@
-/* Runs: supervisor. What run.c (begin, receipt), run-events.c (everything while it lives), run-end.c (teardown), run-sub.c and run-release.c (what
- * stands below a region) share.
+/* Runs: supervisor. The parts of an invocation that the files of this folder share.
  *
- * A Tree is one invocation with everything that it started: its Runs wait in one loop, and each is taken down before the one it stands
- * below. Handlers only ever make moves of regions; what follows from a move is done between two waits (run_until_over). Nothing but the
- * store is waited for anywhere else: while one region is overwritten, or its callbacks run, the others are served. */
+ *   life.c         the table of all steps: start, end, and the loop between them
+ *   begin.c        the steps of a start: pipes, vault, worker, guard, record, control groups
+ *   guard-ahead.c  the guard, started in a thread beside those steps
+ *   prepare.c      a region in two halves: prepared before its invocation is known, then bound to it
+ *   watch.c        events of a living region: its worker, its guard, its budgets, its streams
+ *   pipe.c         lines of the skill's pipe
+ *   end.c          the steps of an end: stop, clear, record
+ *   callbacks.c    release callbacks, each in a region of its own
+ *   sub-skill.c    regions that a region starts
+ *   stopped.c      a worker or a guard that was stopped by SIGSTOP
+ *   tell.c         the line for a person
+ *
+ * A Tree is one invocation with all regions that it started. Their Runs wait in one loop, and each Run is taken down before the Run above it. Handlers
+ * only make moves of regions; the steps that follow from a move are taken between two waits (life_go_on()). Nothing but the store is waited for
+ * anywhere else: while one region is overwritten, or its callbacks run, the other regions are served. */
 #pragma once
 
+#include "dispatch/dispatch.h"
 #include "invoke/loop.h"
 #include "invoke/record.h"
 #include "invoke/run.h"
-#include "dispatch/dispatch.h"
 #include "region/region.h"
 #include "schema/limits.h"
-#include "scrub/release_hook/hook.h"
 #include "scrub/evidence.h"
+#include "scrub/release_hook/hook.h"
+#include "spawn/probe.h"
 
 #include <poll.h>
 
 #define EXIT_OURS 125
-#define RUN_SETUP_USEC 10000000 /* while it mounts what somebody serves */
-#define RUN_SETUP_LEAST_USEC 1000000
 #define RUN_ATTACH_USEC_MAX 10000000 /* a guard takes a tenth of a millisecond */
-#define RUN_SOURCES_MAX 12 /* what one Run registers, of each kind */
+#define RUN_SOURCES_MAX 12 /* sources of each kind that one Run registers in the loop */
 
-#define TREE_RUNS_MAX (2 * (SUBSKILL_ALIVE_MAX + 1)) /* the invocation itself, what is below it at once, and a release callback of each */
+#define TREE_RUNS_MAX (2 * (SUBSKILL_ALIVE_MAX + 1)) /* the first Run, the sub-skills that live at once, and a release callback of each */
 static_assert(LOOP_SOURCES_MAX >= TREE_RUNS_MAX * RUN_SOURCES_MAX + 1, "the loop has room for a whole tree");
 
 typedef struct Run Run;
@@ -31,166 +41,253 @@ typedef struct Run Run;
 typedef struct Tree {
         Loop loop;
         int signals;
-        Run *runs[TREE_RUNS_MAX]; /* borrowed: those that live, each behind the one that started it */
+        Run *runs[TREE_RUNS_MAX]; /* borrowed: living Runs, each behind the Run that started it */
         size_t n_runs;
-        unsigned n_calls;         /* skill.run requests that got as far as looking for the skill */
+        unsigned n_calls;         /* skill.run requests for which a skill was looked up */
 } Tree;
 
-/* What a Run does after its region's end was known. */
+/* The step of life.c's table in which a Run is. */
 typedef enum RunStep {
-        RUN_NONE,    /* it lives */
-        RUN_STOP,    /* all of it is being stopped, and so is all below it */
+        RUN_LIVE,    /* its region is ALLOCATED or RUNNING, or the Run is not in a loop yet */
+        RUN_STOP,    /* all processes of the region, and all regions below it, are being stopped */
         RUN_RELEASE, /* its release callbacks run */
-        RUN_CLEAR,   /* what it held is being overwritten */
+        RUN_CLEAR,   /* its memory is being overwritten */
         RUN_RETRY,   /* its storage is given back; release callbacks that did not run have a second try (I-74) */
+        RUN_RECORD,  /* its end is written to the ledger */
         RUN_OVER,    /* RECORDED or UNRECORDED */
 } RunStep;
 
-/* What a release callback is for. */
+/* The region above a release callback. */
 typedef struct Owner {
         const RunOptions *options;
         Store *store;
         const char *region, *outcome;
-        bool failed;            /* nothing of it is kept but after exit code 0, and it did not end so */
+        bool failed;        /* proposals count after exit code 0 alone, and the region did not end so */
         const Grant *grant;
-        const Vault *vault; /* NULL: it went with its supervisor */
-        uint64_t until;     /* CLOCK_MONOTONIC usec: the bound of all callbacks; for the one that begins, the end of its part */
-        bool again;         /* the second try of one that did not run */
+        const Vault *vault; /* NULL: the vault went with its supervisor */
+        uint64_t until;     /* CLOCK_MONOTONIC usec: the bound of all callbacks; for the callback that begins, the end of its part */
+        bool again;         /* the second try of a callback that did not run */
 } Owner;
+
+typedef struct Ahead Ahead; /* guard-ahead.h */
+typedef int (*PrepareNote)(void *userdata, const char *region, const char *groups);
+
+/* begin.c: a start that is under way. */
+typedef struct RunStart {
+        Ahead *ahead;             /* borrowed; NULL: the guard is started by the step itself */
+        Probe probe;
+        Tier tier;                /* 0: not chosen yet */
+        Txn *record;              /* region.allocated is in it, and it is not committed; NULL: none */
+        json_t *copies, *evidence; /* owned: of record_start(), until the commit */
+        PrepareNote note;         /* prepare.h: of a Run that is being prepared */
+        void *note_userdata;
+        uint64_t attach_deadline; /* for the guard's answer */
+        uint64_t setup_deadline;  /* for the worker, where a grant lies on a served file system */
+        bool preparing;           /* the invocation is not known yet: DECLARED, or recorded as ALLOCATED (prepare.h) */
+        bool grouped;             /* control groups were made, or e_groups says why not */
+        int e_groups;             /* 0 or -errno */
+        bool too_many;            /* refused: as many regions live as the policy allows */
+} RunStart;
+
+typedef struct RunStore {
+        Store *db;        /* borrowed, or `own` once that is open */
+        Store *own;
+        const char *path; /* borrowed */
+        Txn *rest;        /* the half of a commit that the invocation need not wait for: done before anything else is waited for */
+        bool failed;      /* the store can record no more: whatever the region did, Lethe did not succeed */
+} RunStore;
+
+/* pipe.c */
+typedef struct RunPipe {
+        Dispatch *dispatch;
+        Buf reply;
+        struct pollfd poll[2]; /* events that the skill's pipe waits for now */
+        uint64_t deadline;
+} RunPipe;
+
+/* watch.c, stopped.c: a region that lives. */
+typedef struct RunWatch {
+        Hook *hook; /* discipline multipass: memory that the region gives back while it runs. NULL: another discipline, or not begun */
+        uint64_t hook_deadline;
+        uint64_t stopped_deadline; /* of the next look at worker and guard */
+        unsigned stopped_looks[2]; /* successive looks at which worker and guard were stopped */
+} RunWatch;
+
+/* end.c */
+typedef struct RunEnd {
+        RunStep step;
+        uint64_t since, deadline;        /* of the present step */
+        bool no_use;                     /* waiting on is no use: the step goes on without */
+        int worker;                      /* the worker's pidfd, borrowed, until it says that the worker is dead; -1 */
+        uint64_t stopped_usec, clear_usec; /* CLOCK_MONOTONIC: STOPPED; the order to overwrite the last memory */
+        bool torn_down;                  /* the evidence is complete */
+        bool faulted, unwanted;          /* region.faulted, region.discard_asked was recorded */
+} RunEnd;
+
+/* callbacks.c: release callbacks of this Run. */
+typedef struct RunCallbacks {
+        size_t left;  /* callbacks of the grant that were not begun: the first ones of its list */
+        Run *running; /* borrowed; NULL: none */
+} RunCallbacks;
+
+/* callbacks.c: this Run is a release callback. */
+typedef struct RunForOwner {
+        uint64_t began_usec;
+        Grant grant; /* members are the owner's, except for `env` */
+        char **env;
+} RunForOwner;
+
+/* sub-skill.c: this Run is a sub-skill. */
+typedef struct RunSub {
+        json_t *call; /* id of the skill.run that started it, owned; NULL: answered, or no sub-skill */
+        bool placed;  /* counted with RunOptions.place */
+} RunSub;
 
 struct Run {
         Tree *tree;             /* borrowed */
         Run *parent;            /* borrowed; NULL: the invocation itself */
-        Grant own_grant;        /* of a Run that another one started */
-        json_t *call;           /* id of the skill.run that started it, owned; NULL: none, or it was answered */
-        const RegionFeed *feed; /* borrowed until it has begun */
         const RunOptions *options;
-        Store *store;           /* borrowed, or own_store once it is open */
-        Store *own_store;
-        const char *store_path;
+        Grant own_grant;        /* of a Run that another Run started, or that was prepared */
+        const RegionFeed *feed; /* borrowed until it has begun */
         Region region;
         Evidence evidence;
-        Hook *early;           /* discipline multipass: what is given back while the region runs; NULL: other ones, or not begun */
-        uint64_t hook_deadline;
-        bool placed;            /* it counts, with o->place */
-        bool torn_down, faulted, unwanted; /* the evidence is complete; region.faulted was recorded; region.discard_asked was */
-        Dispatch *dispatch;
-        Buf reply;
-        struct pollfd pipe[2];  /* what the skill's pipe waits for now */
-        uint64_t pipe_deadline;
-        uint64_t attach_deadline; /* for the guard's answer */
-        uint64_t setup_deadline;  /* for the worker, where a grant lies on a file system that somebody serves */
-        uint64_t stopped_deadline; /* when its worker and its guard are looked at again */
-        unsigned stopped_looks[2]; /* at which they were stopped, one after the other */
-        RunStep step;
-        uint64_t step_since, step_deadline; /* of what is waited for after the end */
-        uint64_t stopped_usec, clear_usec;  /* CLOCK_MONOTONIC: STOPPED; when its last overwriting was ordered */
-        bool step_no_use;       /* it is no use to wait on */
-        int worker;             /* the worker's pidfd, borrowed, until it says that the worker is dead; -1 */
-        size_t n_to_call;       /* release callbacks that were not begun: the first ones of the grant's */
-        Run *callback;          /* borrowed: the one that runs */
-        uint64_t began_usec;    /* of a callback */
-        Grant lent_grant;       /* of a callback: of its owner's members, but its environment */
-        char **lent_env;
-        bool grouped;           /* its control groups were made, or e_groups says why not */
-        int e_groups;           /* 0 or -errno */
-        Txn *rest;              /* of the commit that the invocation need not wait for: done before anything is waited for */
-        bool preparing;         /* before its invocation is known: it is DECLARED, or recorded as ALLOCATED (run-prepare.h) */
-        bool too_many;          /* refused: as many regions live as the policy allows */
-        bool store_failed;      /* the store can record no more: whatever the region did, we did not succeed */
+        RunStart start;
+        RunStore store;
+        RunPipe pipe;
+        RunWatch watch;
+        RunEnd end;
+        RunCallbacks callbacks;
+        RunForOwner for_owner;
+        RunSub sub;
 };
 
 static inline Run run_new(Tree *tree, const RunOptions *o, Store *store, const char *store_path) {
-        return (Run){.tree = tree, .options = o, .store = store, .store_path = store_path, .pipe_deadline = LOOP_NEVER, .attach_deadline = LOOP_NEVER,
-                     .setup_deadline = LOOP_NEVER,
-                     .stopped_deadline = LOOP_NEVER, .worker = -1, .hook_deadline = LOOP_NEVER, .step_deadline = LOOP_NEVER, .pipe = {{.fd = -1}, {.fd = -1}}};
+        return (Run){
+                .tree = tree,
+                .options = o,
+                .start = {.attach_deadline = LOOP_NEVER, .setup_deadline = LOOP_NEVER},
+                .store = {.db = store, .path = store_path},
+                .pipe = {.poll = {{.fd = -1}, {.fd = -1}}, .deadline = LOOP_NEVER},
+                .watch = {.hook_deadline = LOOP_NEVER, .stopped_deadline = LOOP_NEVER},
+                .end = {.worker = -1, .deadline = LOOP_NEVER},
+        };
 }
 
-/* What the guard is told of the region; there is a worker. */
-void run_attach_order(Run *run, GuardOrder *ret);
-/* The region's scratch: what came with STATUS_BORN. Tier landlock: the worker made no file system of its own that it could hand over, the scratch
- * is the folder made for it. Returns a descriptor, or -1 with errno. */
-int run_scratch(const Spawned *s, int scratch);
-/* The process that becomes the program exists, and confines itself further while the guard takes hold of it. attached: that was set going. */
-void run_born(Run *run, int scratch, bool attached);
-/* A Run that is ALLOCATED, or was when it ended, joins its tree: everything that a living region waits for is registered. */
-void run_watch(Run *run);
-/* Somebody wants nothing of the invocation: recorded once, before anything of its end is (I-78). */
-void run_note_unwanted(Run *run);
-/* Its worker and its guard may be stopped: who waits is told, and they are killed after a while. */
-void run_watch_stopped(Run *run);
-/* What is left of the store's commits is brought in at that time, as long as the tree has anything to wait for. */
-void run_watch_store(Run *run, const uint64_t *due);
-/* From there on it waits for its teardown, and for nothing that the region does. */
-void run_watch_end(Run *run);
+/* life.c */
+/* DECLARED -> ALLOCATED by the steps of a cold start, or an end. */
+void run_begin(Run *run);
+/* The two halves of a start that prepare.h divides. */
+void life_take_prepared(Run *run);
+void life_take_bound(Run *run);
+/* All steps of all Runs that can be taken without waiting. */
+void life_go_on(Tree *tree);
 /* Until the first Run of the tree is over, and with it all others. */
 void run_until_over(Tree *tree);
-/* A signal, or a client's cancel, ends the whole tree. For who may not have got on because of it; true when this Run is cancelled. */
-bool run_heed_signals(Run *run);
-/* DECLARED -> ALLOCATED, or an end. */
-void run_begin(Run *run);
-/* Its parts, for who does them in another order. run_allocate: as record_start(); run_not_recorded: what follows from its failure. */
-int run_start_worker(Run *run, const Probe *probe, bool later, Diag *d);
-int run_allocate(Run *run, Tier tier, bool with_pid, const RecordAhead *ahead, Diag *d);
-/* Who asked for it is told of the region: by run_allocate(), unless it is being prepared. */
+/* Undoes the steps of the start, the last first, and frees what the Run holds; its region is at an end. */
+void run_deinit(Run *run);
+
+/* begin.c: steps of a start, in the order of life.c's table. Each returns 0, or an error that ends the region: positive codes have a message, -errno. */
+int begin_pipes(Run *run, Diag *d);
+int begin_vault(Run *run, Diag *d);
+int begin_tier(Run *run, Diag *d);
+int begin_store(Run *run, Diag *d);
+int begin_worker(Run *run, Diag *d);
+int begin_guard(Run *run, Diag *d);
+int begin_record(Run *run, Diag *d);  /* region.allocated is in a transaction */
+int begin_durable(Run *run, Diag *d); /* which is committed: ALLOCATED */
+int begin_pid(Run *run, Diag *d);     /* where the record was durable before there was a worker */
+int begin_groups_written(Run *run, Diag *d);
+int begin_groups(Run *run, Diag *d);
+/* The worker is spawned. later: arguments and environment follow by spawn_words(). */
+int run_start_worker(Run *run, bool later, Diag *d);
+/* RunOptions.begun is called, and sub-skills may be asked for: by begin_durable(), unless the Run is being prepared. */
 void run_allocated(Run *run);
-void run_not_recorded(Run *run, int e, const Diag *d);
-void run_make_groups(Run *run); /* unless they were made when its record was written */
-/* Waits until the worker is ready and the guard has taken hold of the program's process; when its interpreter is to start ahead, until that waits, too.
- * Or the region is at an end. */
-void run_wait_prepared(Run *run, uint64_t until_usec);
-/* ALLOCATED -> RUNNING, when all that it waits for is there. */
-void run_let_go(Run *run);
-/* All moves after an end that can be made without waiting, of all Runs. */
-void run_end_moves(Tree *tree);
-/* It was not allocated: nothing of the skill ran, nothing was recorded. */
-void run_drop(Run *run);
-/* Says on standard error how it ended, as far as that is wanted. */
-void run_tell(const Run *run);
 /* The program could not be executed: ends the region with that. error: of execve, as STATUS_EXEC_FAILED has it. */
 void run_not_executed(Region *r, int error);
-/* Frees what the Run holds; its region is at an end. */
-void run_deinit(Run *run);
-/* What the store cannot record, or how else it failed us. */
+/* Of a Run that was not allocated: its worker, if there is one, is taken down. Nothing of the skill ran, nothing was recorded. */
+void run_drop(Run *run);
+/* The store cannot record `what`: said on standard error, and the invocation fails. */
 void run_store_trouble(Run *run, const char *what, int e, const Diag *d);
 
-/* Of a region that stands still: its release callbacks, each in a region of its own, the last one first, each once (I-35). What becomes of
- * them is in region.callbacks and changes nothing else. First what is to be called is found, then each time the next one is begun:
- * true when it runs or did so, false when there is none left. */
+/* watch.c */
+/* The order to the guard; there is a worker. */
+void run_attach_order(Run *run, GuardOrder *ret);
+/* The region's scratch: `scratch` came with STATUS_BORN. Tier landlock: the worker made no file system, and the scratch is the folder made for it. Returns
+ * a descriptor, or -1 with errno. */
+int run_scratch(const Spawned *s, int scratch);
+/* The process that becomes the program exists, and confines itself further while the guard takes hold of it. attached: the guard has that order. */
+void run_born(Run *run, int scratch, bool attached);
+/* ALLOCATED -> RUNNING, when worker and guard are ready. */
+void run_let_go(Run *run);
+/* A Run that is ALLOCATED, or was when it ended, joins its tree; every event of a living region is registered. */
+void run_watch(Run *run);
+/* The rest of the store's commits is brought in at that time, as long as the tree has anything to wait for. */
+void run_watch_store(Run *run, const uint64_t *due);
+/* From there on the Run waits for its teardown, and for nothing that the region does. */
+void run_watch_end(Run *run);
+/* Of a Run that is over, only its standard error is still to be delivered. */
+void run_watch_rest(Run *run);
+/* A signal, or a client's cancel, ends the whole tree. For callers whose wait a signal may have ended; true when this Run is cancelled. */
+bool run_heed_signals(Run *run);
+/* Waits until the worker is ready and the guard holds the program's process; when its interpreter is to start ahead, until that waits, too. Or the region
+ * is at an end. */
+void run_wait_prepared(Run *run, uint64_t until_usec);
+/* stopped.c: worker and guard are looked at; a stopped one is named, and is killed after a while. */
+void run_watch_stopped(Run *run);
+
+/* end.c: steps of an end, in the order of life.c's table. */
+void end_begin_stop(Run *run);
+bool end_stands(Run *run);
+bool end_is_stopped(Run *run);
+RunStep end_stop(Run *run);
+void end_begin_clear(Run *run);
+RunStep end_clear(Run *run);
+RunStep end_record(Run *run);
+/* RunOptions.unwanted is set: nothing of the invocation is kept. Recorded once, before anything of its end is (I-78). */
+void run_note_unwanted(Run *run);
+
+/* callbacks.c: release callbacks of a region that stands still, each in a region of its own, the last of the list first, each once (I-35). Their
+ * outcomes are in region.callbacks and change nothing else. */
 void run_release_find(Run *run);
-bool run_release_next(Run *run);
-/* The storage is given back: true when a callback did not run. Then run_release_next() begins those again, each once (I-74). */
+/* Nothing is left to be waited for: no callback runs, and none could be begun. */
+bool run_release_done(Run *run);
+/* The storage is given back: true when a callback did not run. Then run_release_done() begins such callbacks again, each once (I-74). */
 bool run_release_again(Run *run);
-/* A callback is over: what became of it is noted for its owner, and it is freed. */
+/* A callback is over: its outcome is noted for its owner, and its Run is freed. */
 void run_release_over(Run *callback);
-/* The one above ended meanwhile: callbacks are not cut off, but are to be done within its bound as well. */
+/* The Run above ended meanwhile: callbacks are not cut off, but are to be done within its bound as well. */
 void run_release_hurry(Run *callback, const Run *above);
 
-/* Before its keys are gone: output that holds the key of a region that lives is not given to another one (I-11). */
-void run_hide_keys(Run *run);
-/* What became of what the region saved and deleted of memory, as dispatch_memory_ended() has it; NULL: nothing, or the end is not in the ledger. */
-const json_t *run_memory_ended(const Run *run);
+/* sub-skill.c */
 /* For dispatch_set_starter(): userdata is the Run that asks. */
 int run_start_sub(void *userdata, const DispatchStart *start, Diag *reterr);
-/* A sub-skill is over: what it was lent goes back, and the one that asked is answered. */
+/* Output that holds the key of a living region is not given to another region (I-11); before its keys are gone. */
+void run_hide_keys(Run *run);
+/* A sub-skill is over: its budget and place go back, and the region that asked is answered. */
 void run_sub_over(Run *run);
-/* Everything below a Run that has ended is cancelled and killed, all at once; they are over the youngest first. */
+/* Everything below a Run that has ended is cancelled and killed, all at once; the youngest is over first. */
 void run_end_below(Run *run);
-/* Something below it is not over. */
+/* A Run below is not over. */
 bool run_has_below(const Run *run);
-/* Only what it wrote to standard error is still to be delivered. */
-void run_watch_rest(Run *run);
-/* Frees those that are over, and whose output was delivered. */
+/* Frees Runs that are over, and whose output was delivered. */
 void run_free_done(Tree *tree);
-/* Of another one than the first: out of the loop and the tree, and freed. */
-void run_leave_tree(Run *run);
-/* Delivers what is left of the children's output and frees them. */
+/* Delivers the rest of the sub-skills' output and frees them. */
 void run_free_subs(Tree *tree);
-/* What the region wrote to its pipe before it died is judged like all else (a breach would discard it anyway). */
-void run_judge_rest(Run *run);
-/* Hands what the pipe has to the dispatch. */
-void run_judge_lines(Run *run);
+/* A Run that is not the first leaves loop and tree, and is freed. */
+void run_leave_tree(Run *run);
 
-/* run-tell.c: the words for the sender of a signal that ends the invocation. */
+/* pipe.c */
+/* Lines of the pipe go to the dispatch. */
+void run_judge_lines(Run *run);
+/* Bytes that the region wrote to its pipe before it died are judged like all others; a breach would discard them anyway. */
+void run_judge_rest(Run *run);
+
+/* tell.c */
+/* The end of the invocation in words, on standard error, as far as RunOptions wants that. */
+void run_tell(const Run *run);
 #define SENDER_MAX 256
+/* The words for the sender of a signal that ends the invocation. */
 void run_sender(const struct signalfd_siginfo *si, char ret[static SENDER_MAX]);
+
+/* run.c: results of the region's saves and deletions of memory, as dispatch_memory_ended() has them; NULL: none, or the end is not in the ledger. */
+const json_t *run_memory_ended(const Run *run);

@@ -6,7 +6,7 @@
 #include "prefork/pool-notes.h"
 #include "prefork/pool-wishes.h"
 #include "request/registry.h"
-#include "invoke/run-prepare.h"
+#include "invoke/prepare.h"
 #include "schema/launch.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/diag.h"
-#include "invoke/run-prepare.h"
+#include "invoke/prepare.h"
 
 typedef struct Pool Pool;
 

@@ -46,7 +46,7 @@ struct Store {
         int wal_fd;      /* redo.h; -1: no file */
         uint8_t *redo;    /* its bytes, for who has the turn */
         _Atomic bool said_broken; /* that it has a record which does not hold together */
-        WalChain chain;  /* in the open batch, for who has the turn */
+        WalChain chain, chain_before;  /* in the open batch, and before its record was written; for who has the turn */
         unsigned keeps;   /* so many records may be left for one commit of LMDB */
         struct Settler *settler; /* settle.c; NULL while nothing was ever left */
         bool in_loop;            /* there will be none: whoever has the store looks at settle_due */
@@ -76,8 +76,8 @@ struct Txn {
         void *ledger;
         void *kept; /* hooks.h, or NULL */
         void (*release)(void *kept);
-        void (*written)(void *userdata); /* of one that leads; NULL: nobody waits for it */
-        void *written_userdata;
+        bool started;     /* store_commit_start() did the first half of its commit, with start_result */
+        int start_result;
 };
 
 /* Is it of a version that this Lethe knows? A newer one may have been here since it was opened. 0, or STORE_E_VERSION with a message. */

@@ -102,10 +102,10 @@ static inline void store_abortp(Txn **t) {
  *
  * What changed a slot or a skill is told of as by store_commit(), so that store_begin_at_once() sees each that anybody was told of. */
 int store_commit_ahead(Txn *t, Txn **ret_rest, Diag *reterr);
-/* For store_commit_ahead(t): fn is called once what t wrote stands in the redo file, where the next start finds it though this process be killed, and before
- * the disk has it; while the disk works, what may happen only when it is known can go on. Called within the commit, whose result is still open: of the
- * store nothing may be asked for. Not called where t shares the commit of another one, or nothing is written ahead. */
-void store_when_written(Txn *t, void (*fn)(void *userdata), void *userdata);
+/* The first half of store_commit_ahead(t), which has to follow: true when the writes of t stand in the write-ahead log, where the next start finds them though
+ * this process be killed. The disk may not have them yet: work that needs the record, and not the disk, can be done in between. The store may not be asked for
+ * anything meanwhile. False where t shares the commit of another transaction, or nothing is written ahead. */
+bool store_commit_start(Txn *t);
 /* NULL: nothing. When it fails, what was told of is still kept, and nothing is written before it is brought in. */
 void store_commit_rest(Txn *rest);
 static inline void store_commit_restp(Txn **rest) {

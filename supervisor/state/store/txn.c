@@ -215,8 +215,8 @@ static bool may_be_left(Store *s, const Batch *b) {
         return s->chain.n < s->keeps && b->n_plain == 0 && b->members <= LEFT_MEMBERS_MAX && wal_checkpoint_soon(s) == 0;
 }
 
-/* What all members did, with one signature; then it is told to those who are told ahead, if it can be. Returns 0 or -errno. */
-static int keep_batch(Txn *t, Batch *b) {
+/* What all members did, with one signature, is written ahead, if it can be. sync: the disk has it, too. Returns 0 or -errno. */
+static int write_ahead(Txn *t, Batch *b, bool sync) {
         int r = b->broken;
 
         b->what = "cannot commit";
@@ -231,11 +231,19 @@ static int keep_batch(Txn *t, Batch *b) {
                 b->mdb = NULL;
                 return r;
         }
-        if (b->n_ahead == 0 || wal_write(t, &b->keys) < 0) {
+        b->recorded = b->n_ahead > 0 && wal_write(t, &b->keys, sync) == 0;
+        return 0;
+}
+
+/* The second half. r: of write_ahead(). */
+static int keep_batch(Txn *t, Batch *b, int r) {
+        if (r < 0)
+                return r;
+        if (!b->recorded || (t->started && wal_sync(t->store) < 0)) {
+                b->recorded = false;
                 wal_forget(t->store, b->mdb, true);
                 return 0;
         }
-        b->recorded = true;
         b->what = "cannot commit what is already kept for the next writer";
         b->left = may_be_left(t->store, b);
         if (!b->left)
@@ -308,20 +316,44 @@ static void hand_in(Txn *t) {
         b->ledger = mine;
 }
 
+/* t is in the batch. A leader returns when the batch is closed, a follower when it has the result. */
+static void join_batch(Txn *t, bool ahead) {
+        Batch *b = t->batch;
+
+        hand_in(t);
+        t->ahead = ahead && !t->slots;
+        b->n_ahead += t->ahead;
+        b->n_plain += !t->ahead;
+        if (pass_on(t) || !t->leads)
+                flag_wait(t->leads ? &b->closed : t->ahead ? &b->kept : &b->done);
+}
+
+bool store_commit_start(Txn *t) {
+        Batch *b = t->batch;
+
+        if (!t->leads || t->slots)
+                return false;
+        waited_begin();
+        join_batch(t, true);
+        t->start_result = write_ahead(t, b, false);
+        waited_end();
+        t->started = true;
+        return b->recorded;
+}
+
 /* *ret_rest: t itself, when its second half is still to be done. */
 static int commit_write(Txn *t, Txn **ret_rest, const char **ret_what) {
         Batch *b = t->batch;
         bool told, rest;
-        int r;
+        int r = t->start_result;
 
-        hand_in(t);
-        t->ahead = ret_rest && !t->slots;
-        b->n_ahead += t->ahead;
-        b->n_plain += !t->ahead;
         waited_begin();
-        if (pass_on(t) || !t->leads)
-                flag_wait(t->leads ? &b->closed : t->ahead ? &b->kept : &b->done);
-        r = t->leads ? keep_batch(t, b) : 0;
+        if (!t->started) {
+                join_batch(t, ret_rest);
+                r = t->leads ? write_ahead(t, b, true) : 0;
+        }
+        if (t->leads)
+                r = keep_batch(t, b, r);
         rest = t->leads && b->recorded && !b->left && t->ahead;
         if (t->leads && !rest)
                 end_batch(t, r);
@@ -380,11 +412,6 @@ int store_commit_ahead(Txn *t, Txn **ret_rest, Diag *reterr) {
         if (!*ret_rest)
                 txn_free(t);
         return store_refusal(s, r, what, reterr);
-}
-
-void store_when_written(Txn *t, void (*fn)(void *userdata), void *userdata) {
-        t->written = fn;
-        t->written_userdata = userdata;
 }
 
 void store_commit_rest(Txn *rest) {

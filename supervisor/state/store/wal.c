@@ -261,18 +261,23 @@ static int wipe(Store *s, off_t at) {
 }
 
 /* In one call, unless somebody waits for the moment between the two. */
-static int write_down(Store *s, const Txn *t, size_t n, off_t at) {
+static int write_down(Store *s, size_t n, off_t at, bool sync) {
         const struct iovec v = {s->redo, n};
 
-        bool done = pwritev2(s->wal_fd, &v, 1, at, t->written ? 0 : RWF_DSYNC) == (ssize_t)n;
+        if (pwritev2(s->wal_fd, &v, 1, at, sync ? RWF_DSYNC : 0) == (ssize_t)n)
+                return 0;
+        wipe(s, at); /* what LMDB may not commit either must not be brought in by the next one */
+        return -EIO;
+}
 
-        if (done && t->written) {
-                t->written(t->written_userdata);
-                done = fdatasync(s->wal_fd) == 0;
-        }
-        if (!done) /* what LMDB may not commit either must not be brought in by the next one */
-                wipe(s, at);
-        return done ? 0 : -EIO;
+int wal_sync(Store *s) {
+        WalChain *c = &s->chain;
+
+        if (fdatasync(s->wal_fd) == 0)
+                return 0;
+        *c = s->chain_before;
+        wipe(s, (off_t)c->end);
+        return -EIO;
 }
 
 /* fstat() would ask for its times as well: those that somebody has seen are set anew by the next write, and the inode goes to the disk with each
@@ -283,7 +288,7 @@ static bool has_name(int fd) {
         return statx(fd, "", AT_EMPTY_PATH, STATX_NLINK, &st) == 0 && st.stx_nlink > 0;
 }
 
-int wal_write(Txn *t, const WalKeys *keys) {
+int wal_write(Txn *t, const WalKeys *keys, bool sync) {
         Store *s = t->store;
         MDB_txn *mdb = t->mdb;
         uint64_t next = mdb_txn_id(mdb), n_rows = 0, unit;
@@ -327,7 +332,8 @@ int wal_write(Txn *t, const WalKeys *keys) {
         be64_put(h.sum, wal_head_sum(&h));
         memcpy(s->redo, &h, sizeof(h));
         n = n_all;
-        r = write_down(s, t, n, (off_t)c->end);
+        s->chain_before = *c;
+        r = write_down(s, n, (off_t)c->end, sync);
         explicit_bzero(s->redo, n); /* rows as they are and as they were */
         explicit_bzero(old, n);
         if (r == 0)

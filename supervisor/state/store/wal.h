@@ -42,9 +42,11 @@ int wal_make(int dir_fd);
 int wal_open(Store *s, Diag *reterr);
 void wal_close(Store *s);
 
-/* Writes the record of the batch that t leads, as it is now, behind those that wal_apply() found there. Returns 0 when it is on the disk; else -errno, and
- * LMDB's commit is all there is. */
-int wal_write(Txn *t, const WalKeys *keys);
+/* Writes the record of the batch that t leads, as it is now, behind those that wal_apply() found there. sync: 0 is returned when
+ * it is on the disk; else when the next start finds it, though this process be killed. -errno: LMDB's commit is all there is. */
+int wal_write(Txn *t, const WalKeys *keys, bool sync);
+/* The disk has the record that wal_write() wrote last. -errno: the record is wiped. */
+int wal_sync(Store *s);
 /* Of the transaction whose record is in the file, as it says; 0: none. Nearly always this one read is all: that transaction was committed. */
 #define WAL_NUMBER_DAMAGED UINT64_MAX /* there is a header, and it is not as it was written */
 uint64_t wal_number(const Store *s);

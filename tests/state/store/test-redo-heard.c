@@ -24,7 +24,8 @@ static int live_and_hear(Store *s, void (*written)(void *userdata), void *userda
                 r = life(t, reterr);
         if (r != 0)
                 return r;
-        store_when_written(t, written, userdata);
+        if (store_commit_start(t))
+                written(userdata);
         return store_commit_ahead(t, ret_rest, reterr);
 }
 

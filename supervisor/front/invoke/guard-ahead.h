@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-typedef struct Ahead {
+struct Ahead {
         Run *run;             /* borrowed; the thread reads its region's `spawned`, and has its `guard` to itself */
         GuardOrder order;
         int wake, started;    /* eventfds: the thread is told something; guard_start() is done. -1: nothing is done ahead */
@@ -19,7 +19,7 @@ typedef struct Ahead {
         int scratch;          /* what came with STATUS_BORN, or -1 */
         int e_guard, e;       /* of guard_start(), to be read once that is done; of what the thread did after it, once it has ended */
         Diag d_guard, d;
-} Ahead;
+};
 
 /* Starts it, unless the region has no guard. To be called before there is a worker, and always followed by ahead_end(). */
 void ahead_begin(Ahead *a, Run *run);

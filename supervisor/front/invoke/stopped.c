@@ -37,15 +37,15 @@ static void on_stopped_time(void *userdata, uint64_t now) {
         Run *run = userdata;
         Region *r = &run->region;
 
-        run->stopped_deadline = now + STOPPED_LOOK_USEC;
+        run->watch.stopped_deadline = now + STOPPED_LOOK_USEC;
         if (r->has_worker)
-                stopped_look(r, "lethe-worker", r->spawned.pid, r->spawned.pidfd, &run->stopped_looks[0]);
+                stopped_look(r, "lethe-worker", r->spawned.pid, r->spawned.pidfd, &run->watch.stopped_looks[0]);
         if (r->guard.pid > 0)
-                stopped_look(r, "lethe-guard", r->guard.pid, r->guard.pidfd, &run->stopped_looks[1]);
+                stopped_look(r, "lethe-guard", r->guard.pid, r->guard.pidfd, &run->watch.stopped_looks[1]);
 }
 
 void run_watch_stopped(Run *run) {
-        if (run->stopped_deadline == LOOP_NEVER)
-                run->stopped_deadline = clock_mono_usec() + STOPPED_LOOK_USEC;
-        loop_add_timer(&run->tree->loop, &run->stopped_deadline, on_stopped_time, run);
+        if (run->watch.stopped_deadline == LOOP_NEVER)
+                run->watch.stopped_deadline = clock_mono_usec() + STOPPED_LOOK_USEC;
+        loop_add_timer(&run->tree->loop, &run->watch.stopped_deadline, on_stopped_time, run);
 }

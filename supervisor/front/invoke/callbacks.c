@@ -98,15 +98,15 @@ static int make(const Owner *o, const ReleaseGrant *rel, Tree *tree, Run *run) {
         int e;
 
         *run = run_new(tree, o->options, o->store, store_dir(o->store));
-        run->began_usec = now;
-        e = region_init(&run->region, &run->lent_grant);
+        run->for_owner.began_usec = now;
+        e = region_init(&run->region, &run->for_owner.grant);
         if (e < 0)
                 return e;
-        run->lent_env = make_env(o);
-        if (!run->lent_env)
+        run->for_owner.env = make_env(o);
+        if (!run->for_owner.env)
                 return -ENOMEM;
-        run->lent_grant = grant_of(o, rel, run->lent_env, o->until > now ? o->until - now : 1);
-        e = trace_below(&o->grant->trace, &run->lent_grant.trace);
+        run->for_owner.grant = grant_of(o, rel, run->for_owner.env, o->until > now ? o->until - now : 1);
+        e = trace_below(&o->grant->trace, &run->for_owner.grant.trace);
         if (e < 0)
                 return e;
         memcpy(run->region.parent, o->region, REGION_ID_MAX);
@@ -121,7 +121,7 @@ static int make(const Owner *o, const ReleaseGrant *rel, Tree *tree, Run *run) {
 static int note_of(const Run *run, json_t *list) {
         const Region *r = &run->region;
         int e = note(list, r->callback, r->recorded_start ? r->id : NULL, outcome_name(r->outcome), r->outcome == OUTCOME_EXITED ? r->status : -1,
-                     clock_mono_usec() - run->began_usec);
+                     clock_mono_usec() - run->for_owner.began_usec);
 
         if (e == 0 && r->discards) {
                 json_t *o = find_note(list, r->callback), *second = json_object_get(o, "retry");
@@ -137,17 +137,17 @@ static uint64_t bound_of(const Region *r) {
 
 /* The second tries have as long again, when the region's storage is given back. */
 static uint64_t bound_again(const Run *run) {
-        return run->step_since + admit_callbacks_usec(run->region.grant);
+        return run->end.since + admit_callbacks_usec(run->region.grant);
 }
 
 /* All that are above and have ended want to be done within their bounds, too. */
 static Owner owner_of(const Run *run) {
         const Region *r = &run->region;
-        Owner o = {.options = run->options, .store = run->store, .region = r->id, .outcome = outcome_name(r->outcome), .grant = r->grant,
+        Owner o = {.options = run->options, .store = run->store.db, .region = r->id, .outcome = outcome_name(r->outcome), .grant = r->grant,
                    .failed = !outcome_is_breach(r->outcome) && !outcome_is_kept(r->outcome, r->status, r->grant->commit),
                    .vault = r->vault, .until = bound_of(r)};
 
-        if (run->step == RUN_RETRY) {
+        if (run->end.step == RUN_RETRY) {
                 o.again = true;
                 o.vault = NULL; /* its sections are overwritten */
                 o.until = bound_again(run);
@@ -165,7 +165,7 @@ void run_release_find(Run *run) {
         if (r->grant->n_releases == 0 || r->go_usec == 0 || r->outcome == OUTCOME_SETUP_FAILED)
                 return;
         r->callbacks = json_array();
-        run->n_to_call = r->callbacks ? r->grant->n_releases : 0;
+        run->callbacks.left = r->callbacks ? r->grant->n_releases : 0;
         if (!r->callbacks)
                 log_error("release callbacks of region %s: %s", r->id, strerror(ENOMEM));
 }
@@ -182,12 +182,12 @@ static int begin(Run *owner, const Owner *o, const ReleaseGrant *rel) {
                 run_begin(run);
                 run->feed = NULL;
                 if (run->region.recorded_start) {
-                        owner->callback = run;
+                        owner->callbacks.running = run;
                         run_watch(run);
                         return 0;
                 }
                 run_drop(run);
-                owner->store_failed |= run->store_failed;
+                owner->store.failed |= run->store.failed;
                 e = note_of(run, owner->region.callbacks);
         }
         run_tell(run);
@@ -196,35 +196,35 @@ static int begin(Run *owner, const Owner *o, const ReleaseGrant *rel) {
         return e;
 }
 
-bool run_release_next(Run *run) {
+bool run_release_done(Run *run) {
         Region *r = &run->region;
 
-        while (run->n_to_call > 0 && !run->callback) {
-                const ReleaseGrant *rel = &r->grant->releases[run->n_to_call - 1];
+        while (run->callbacks.left > 0 && !run->callbacks.running) {
+                const ReleaseGrant *rel = &r->grant->releases[run->callbacks.left - 1];
                 Owner o = owner_of(run);
                 int e;
 
-                o.until = part_of(o.until, run->n_to_call--);
+                o.until = part_of(o.until, run->callbacks.left--);
                 if (o.again && !did_not_run(r->callbacks, rel->entry))
                         continue;
-                if (run->store_failed || clock_mono_usec() >= o.until)
+                if (run->store.failed || clock_mono_usec() >= o.until)
                         e = note(r->callbacks, rel->entry, NULL, "not_run", -1, 0);
                 else
                         e = begin(run, &o, rel);
                 if (e < 0) {
                         log_error("release callbacks of region %s: %s", r->id, strerror(-e));
-                        run->n_to_call = 0;
+                        run->callbacks.left = 0;
                 }
         }
-        return run->callback != NULL;
+        return !run->callbacks.running;
 }
 
 bool run_release_again(Run *run) {
         const Region *r = &run->region;
 
-        for (size_t i = 0; i < r->grant->n_releases && !run->store_failed; i++)
+        for (size_t i = 0; i < r->grant->n_releases && !run->store.failed; i++)
                 if (did_not_run(r->callbacks, r->grant->releases[i].entry)) {
-                        run->n_to_call = r->grant->n_releases;
+                        run->callbacks.left = r->grant->n_releases;
                         return true;
                 }
         return false;
@@ -233,8 +233,8 @@ bool run_release_again(Run *run) {
 void run_release_over(Run *run) {
         Run *owner = run->parent;
 
-        owner->callback = NULL;
-        owner->store_failed |= run->store_failed;
+        owner->callbacks.running = NULL;
+        owner->store.failed |= run->store.failed;
         region_budget_charge(&owner->region.budget, run->region.budget.cpu_usec);
         if (owner->parent)
                 owner->parent->region.io.output_used += run->region.io.output_used;
@@ -244,8 +244,8 @@ void run_release_over(Run *run) {
 }
 
 void run_release_hurry(Run *run, const Run *above) {
-        Budget *b = &run->lent_grant.budget;
-        uint64_t until = part_of(bound_of(&above->region), run->parent->n_to_call + 1), now = clock_mono_usec();
+        Budget *b = &run->for_owner.grant.budget;
+        uint64_t until = part_of(bound_of(&above->region), run->parent->callbacks.left + 1), now = clock_mono_usec();
 
         b->wall_usec = MIN(b->wall_usec, until > now ? until - now : 1);
         if (run->region.budget.wall_deadline != LOOP_NEVER)
@@ -312,7 +312,7 @@ static int call_alone(const Owner *o, const ReleaseGrant *rel, json_t *list, boo
                         run_until_over(&tree);
                 } else
                         run_drop(&run);
-                *ret_failed = run.store_failed;
+                *ret_failed = run.store.failed;
                 e = note_of(&run, list);
                 region_io_flush(&run.region.io, -1, o->until);
                 run_tell(&run);

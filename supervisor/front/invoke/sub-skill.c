@@ -36,11 +36,11 @@ static int told(const Run *parent, const DispatchStart *s, int code, const char 
 }
 
 static int load_skill(Run *parent, const DispatchStart *s, Skill **ret, Diag *reterr) {
-        const RegistryUse use = {.store_dir = store_dir(parent->store)};
+        const RegistryUse use = {.store_dir = store_dir(parent->store.db)};
         _cleanup_skill_row_ SkillRow row = {0};
         _cleanup_txn_ Txn *t = NULL;
         Diag d = {};
-        int e = store_begin(parent->store, false, &t, &d);
+        int e = store_begin(parent->store.db, false, &t, &d);
 
         if (e == 0) {
                 e = engine_skill_get(t, s->skill, &row);
@@ -57,7 +57,7 @@ static int load_skill(Run *parent, const DispatchStart *s, Skill **ret, Diag *re
 static void note_refusal(const Run *parent, const Grant *g, const Diag *why) {
         Diag d = {};
 
-        if (refusal_record(parent->store, NULL, g, why->text, &d) != 0)
+        if (refusal_record(parent->store.db, NULL, g, why->text, &d) != 0)
                 log_warning("the refusal of sub-skill %s is not recorded: %s", g->skill_name, d.text);
 }
 
@@ -72,7 +72,7 @@ static int fits_above(const Run *parent, const Grant *g, const WipeRate *rate, D
                 for (size_t i = 0; i < tree->n_runs; i++) {
                         const Run *run = tree->runs[i];
 
-                        if (run != above && run->step != RUN_OVER && is_below(run, above))
+                        if (run != above && run->end.step != RUN_OVER && is_below(run, above))
                                 beyond += admit_beyond(rate, run->region.grant, run->parent->region.grant);
                 }
                 e = admit_together(above->region.grant, beyond, reterr);
@@ -92,7 +92,7 @@ static int within_parent(Run *parent, const DispatchStart *s, Grant *g, Diag *re
                                                                    : 0;
         e = grant_within(g, p->grant, &left, parent->options->policy, &d);
         if (e == 0) {
-                rate_get(store_dir(parent->store), false, &rate);
+                rate_get(store_dir(parent->store.db), false, &rate);
                 e = admit(g, &rate, p->grant->cancel_bound_usec, &d);
                 e = e ?: fits_above(parent, g, &rate, &d);
         }
@@ -103,7 +103,7 @@ static int within_parent(Run *parent, const DispatchStart *s, Grant *g, Diag *re
                 return told(parent, s, DISPATCH_START_E_REFUSED, d.text, reterr);
         }
         if (e == 0) {
-                e = secrets_settle(g, &(SecretsOf){parent->store, parent->store_path, parent->options->policy}, &d);
+                e = secrets_settle(g, &(SecretsOf){parent->store.db, parent->store.path, parent->options->policy}, &d);
                 if (e > 0)
                         return told(parent, s, DISPATCH_START_E_REFUSED, d.text, reterr);
         }
@@ -150,9 +150,9 @@ static int check_counts(const Run *parent, Diag *reterr) {
 }
 
 static void give_place(Run *run) {
-        if (run->placed)
+        if (run->sub.placed)
                 run->options->place(run->options->userdata, false);
-        run->placed = false;
+        run->sub.placed = false;
 }
 
 static void child_free(Run *run) {
@@ -190,7 +190,7 @@ static json_t *answer_of(const Run *run) {
             json_object_set_new(o, "output_cut", json_boolean(r->io.out.cut)) < 0 ||
             (*r->discarded && json_object_set_new(o, "discarded", json_string(r->discarded)) < 0) ||
             (run_memory_ended(run) && json_object_set(o, "memory", (json_t *)run_memory_ended(run)) < 0) ||
-            (dispatch_result(run->dispatch) && json_object_set(o, "result", (json_t *)dispatch_result(run->dispatch)) < 0)) {
+            (dispatch_result(run->pipe.dispatch) && json_object_set(o, "result", (json_t *)dispatch_result(run->pipe.dispatch)) < 0)) {
                 json_decref(o);
                 o = NULL;
         }
@@ -205,10 +205,10 @@ static void answer(Run *run) {
         _cleanup_json_ json_t *o = NULL;
         _cleanup_buf_ Buf line = {};
 
-        if (!run->call || parent->region.state != REGION_RUNNING)
+        if (!run->sub.call || parent->region.state != REGION_RUNNING)
                 return;
         o = answer_of(run);
-        if (!o || dispatch_answer_started(run->call, o, &line) < 0 || conn_answer(&parent->region.pipe, line.data, line.n) < 0)
+        if (!o || dispatch_answer_started(run->sub.call, o, &line) < 0 || conn_answer(&parent->region.pipe, line.data, line.n) < 0)
                 region_end(&parent->region, OUTCOME_CANCELLED, 0, "the answer to skill.run cannot be given: %s", strerror(ENOMEM));
         if (line.data)
                 explicit_bzero(line.data, line.n);
@@ -224,12 +224,12 @@ void run_sub_over(Run *run) {
         above->io.output_used += r->io.output_used;
         if (above->io.output_used > above->io.output_max)
                 region_end_breach(above, &(Breach){.outcome = OUTCOME_OUTPUT_EXCEEDED, .resource = "output", .limit = above->io.output_max, .used = above->io.output_used});
-        if (r->state == REGION_RECORDED || (r->left > 0 && !run->store_failed)) { /* of one that is left behind region.left is recorded (I-63) */
+        if (r->state == REGION_RECORDED || (r->left > 0 && !run->store.failed)) { /* of one that is left behind region.left is recorded (I-63) */
                 answer(run);
                 return;
         }
         /* No end can be promised any more to what it is part of. */
-        first->store_failed = true;
+        first->store.failed = true;
         region_end(&first->region, OUTCOME_CANCELLED, 0, "region %s below it could not be recorded", r->id);
 }
 
@@ -248,7 +248,7 @@ static int run_sub_judged(void *userdata, const DispatchStart *s, Diag *reterr) 
         run = calloc(1, sizeof(*run));
         if (!run)
                 return -ENOMEM;
-        *run = run_new(parent->tree, parent->options, parent->store, parent->store_path);
+        *run = run_new(parent->tree, parent->options, parent->store.db, parent->store.path);
         run->parent = parent;
         run->feed = &feed;
         e = make_grant(parent, s, &run->own_grant, reterr);
@@ -257,9 +257,9 @@ static int run_sub_judged(void *userdata, const DispatchStart *s, Diag *reterr) 
                 free(run);
                 return e;
         }
-        run->placed = run->options->place && run->options->place(run->options->userdata, true);
+        run->sub.placed = run->options->place && run->options->place(run->options->userdata, true);
         e = region_init(&run->region, &run->own_grant);
-        if (e == 0 && run->options->place && !run->placed)
+        if (e == 0 && run->options->place && !run->sub.placed)
                 e = diag(reterr, DISPATCH_START_E_TOO_MANY, "as many regions of this user run as may: what is left free of the daemon's places is for others");
         memcpy(run->region.parent, parent->region.id, REGION_ID_MAX);
         run->region.vault_parent = parent->region.vault;
@@ -273,12 +273,12 @@ static int run_sub_judged(void *userdata, const DispatchStart *s, Diag *reterr) 
         run->feed = NULL;
         if (!run->region.recorded_start) {
                 run_drop(run);
-                e = run->store_failed ? diag(reterr, DISPATCH_START_E_STORE, "%s", run->region.reason)
-                                      : told(parent, s, run->too_many ? DISPATCH_START_E_TOO_MANY : DISPATCH_START_E_REFUSED, run->region.reason, reterr);
+                e = run->store.failed ? diag(reterr, DISPATCH_START_E_STORE, "%s", run->region.reason)
+                                      : told(parent, s, run->start.too_many ? DISPATCH_START_E_TOO_MANY : DISPATCH_START_E_REFUSED, run->region.reason, reterr);
                 child_free(run);
                 return e;
         }
-        run->call = json_incref((json_t *)s->id);
+        run->sub.call = json_incref((json_t *)s->id);
         run_watch(run);
         return 0;
 }
@@ -301,8 +301,8 @@ void run_hide_keys(Run *run) {
 
         if (out->n_kept == 0 || region_keys_in_text(out->kept, out->n_kept) == 0)
                 return;
-        if (dispatch_output_refused(run->dispatch, out->n_kept, &d) != 0) {
-                run->store_failed = true;
+        if (dispatch_output_refused(run->pipe.dispatch, out->n_kept, &d) != 0) {
+                run->store.failed = true;
                 log_error("%s", d.text);
         }
         explicit_bzero(out->kept, out->n_kept);
@@ -314,7 +314,7 @@ bool run_has_below(const Run *run) {
         const Tree *tree = run->tree;
 
         for (size_t i = 0; i < tree->n_runs; i++)
-                if (tree->runs[i] != run && tree->runs[i]->step != RUN_OVER && is_below(tree->runs[i], run))
+                if (tree->runs[i] != run && tree->runs[i]->end.step != RUN_OVER && is_below(tree->runs[i], run))
                         return true;
         return false;
 }
@@ -325,7 +325,7 @@ void run_end_below(Run *run) {
         for (size_t i = 0; i < tree->n_runs; i++) {
                 Run *below = tree->runs[i];
 
-                if (below == run || !is_below(below, run) || below->step == RUN_OVER)
+                if (below == run || !is_below(below, run) || below->end.step == RUN_OVER)
                         continue;
                 if (below->region.callback)
                         run_release_hurry(below, run);
@@ -333,7 +333,7 @@ void run_end_below(Run *run) {
                         region_end(&below->region, OUTCOME_CANCELLED, 0, "region %s, which it stands below, ended", run->region.id);
         }
         for (size_t i = 0; i < tree->n_runs; i++)
-                if (tree->runs[i]->region.state == REGION_ENDED && tree->runs[i]->step == RUN_NONE && is_below(tree->runs[i], run))
+                if (tree->runs[i]->region.state == REGION_ENDED && tree->runs[i]->end.step == RUN_LIVE && is_below(tree->runs[i], run))
                         teardown_kill(&tree->runs[i]->region);
 }
 
@@ -343,7 +343,7 @@ static bool is_done(const Run *run) {
         for (size_t i = 0; i < run->tree->n_runs; i++)
                 if (run->tree->runs[i]->parent == run)
                         return false;
-        return run->step == RUN_OVER && (err->at == err->n || err->to < 0);
+        return run->end.step == RUN_OVER && (err->at == err->n || err->to < 0);
 }
 
 void run_free_done(Tree *tree) {

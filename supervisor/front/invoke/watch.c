@@ -19,6 +19,9 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#define RUN_SETUP_USEC 10000000 /* while the worker mounts a served file system */
+#define RUN_SETUP_LEAST_USEC 1000000
+
 static_assert(GUARD_PROGRAM_FDS == LAUNCH_FD_TREES, "the descriptors of a process that was just born");
 
 static const short poll_in = POLLIN;
@@ -30,7 +33,7 @@ void run_let_go(Run *run) {
 
         if (r->state != REGION_ALLOCATED || !r->spawned.ready || (r->grant->discipline != DISCIPLINE_NONE && !r->guard.attached))
                 return;
-        run->attach_deadline = run->setup_deadline = LOOP_NEVER;
+        run->start.attach_deadline = run->start.setup_deadline = LOOP_NEVER;
         r->go_usec = clock_mono_usec();
         region_budget_start(&r->budget, r->spawned.pid, r->go_usec);
         region_watch_outside(r);
@@ -59,14 +62,14 @@ static int attach(Run *run, Diag *d) {
         GuardOrder o;
 
         run_attach_order(run, &o);
-        if (!run->preparing)
-                run->attach_deadline = clock_mono_usec() + RUN_ATTACH_USEC_MAX;
-        return guard_attach(&run->region.guard, &o, store_dir(run->store), run->region.spawned.memory, run->region.budget.scratch, d);
+        if (!run->start.preparing)
+                run->start.attach_deadline = clock_mono_usec() + RUN_ATTACH_USEC_MAX;
+        return guard_attach(&run->region.guard, &o, store_dir(run->store.db), run->region.spawned.memory, run->region.budget.scratch, d);
 }
 
 /* The program has yet to be executed: the region is recorded, or is being prepared. */
 static bool awaits_program(const Run *run) {
-        return run->region.state == (run->preparing ? REGION_DECLARED : REGION_ALLOCATED);
+        return run->region.state == (run->start.preparing ? REGION_DECLARED : REGION_ALLOCATED);
 }
 
 void run_born(Run *run, int scratch, bool attached) {
@@ -97,7 +100,7 @@ static void ready(Run *run, int notify) {
         }
         if ((e = region_notify_start(&r->notify, notify, r->spawned.pid)) < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "seccomp notifications: %s", strerror(-e));
-        else if ((e = hook_start(r, &run->hook_deadline, &run->early)) < 0)
+        else if ((e = hook_start(r, &run->watch.hook_deadline, &run->watch.hook)) < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "discipline multipass: %s", strerror(-e));
         else if (r->cgroup.made && r->cgroup.v2 && (e = region_cgroup_attach_tree(&r->cgroup, r->spawned.pid)) < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
@@ -257,11 +260,11 @@ static void on_guard(void *userdata, short revents) {
                         region_budget_stood(&r->budget);
                 } else if (a.kind == GUARD_ENDING) {
                         program_ended(r, &(StatusRecord){.kind = STATUS_ENDED, .a = a.code});
-                } else if (a.kind == GUARD_PAUSED && run->early) {
-                        hook_paused(run->early, (uint32_t)a.code, a.error);
+                } else if (a.kind == GUARD_PAUSED && run->watch.hook) {
+                        hook_paused(run->watch.hook, (uint32_t)a.code, a.error);
                         check_answers(run);
-                } else if (a.kind == GUARD_RESUMED && run->early) {
-                        hook_resumed(run->early, (uint32_t)a.code, a.error);
+                } else if (a.kind == GUARD_RESUMED && run->watch.hook) {
+                        hook_resumed(run->watch.hook, (uint32_t)a.code, a.error);
                         check_answers(run);
                 }
         }
@@ -270,7 +273,7 @@ static void on_guard(void *userdata, short revents) {
 static void on_attach_time(void *userdata, uint64_t now) {
         Run *run = userdata;
 
-        run->attach_deadline = LOOP_NEVER;
+        run->start.attach_deadline = LOOP_NEVER;
         region_end(&run->region, OUTCOME_SETUP_FAILED, EXIT_OURS, "lethe-guard does not answer");
 }
 
@@ -288,7 +291,7 @@ static void on_setup_time(void *userdata, uint64_t now) {
         Region *r = &run->region;
         const char *source = served_source(r->grant);
 
-        run->setup_deadline = LOOP_NEVER;
+        run->start.setup_deadline = LOOP_NEVER;
         if (source)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "\"%s\" cannot be mounted: %s", source, quiet_strerror(-ETIMEDOUT));
 }
@@ -313,7 +316,7 @@ static void on_notify(void *userdata, short revents) {
 static void on_early(void *userdata, uint64_t now) {
         Run *run = userdata;
 
-        hook_tick(run->early, now);
+        hook_tick(run->watch.hook, now);
         check_answers(run);
 }
 
@@ -395,7 +398,7 @@ static void on_pipe_writable(void *userdata, short revents) {
 }
 
 static void on_pipe_time(void *userdata, uint64_t now) {
-        ((Run *)userdata)->pipe_deadline = LOOP_NEVER;
+        ((Run *)userdata)->pipe.deadline = LOOP_NEVER;
 }
 
 void run_watch(Run *run) {
@@ -408,20 +411,20 @@ void run_watch(Run *run) {
         run->tree->runs[run->tree->n_runs++] = run;
         loop_add_timer(l, &r->budget.wall_deadline, on_wall, run);
         loop_add_timer(l, &r->budget.tick_deadline, on_tick, run);
-        loop_add_timer(l, &run->pipe_deadline, on_pipe_time, run);
+        loop_add_timer(l, &run->pipe.deadline, on_pipe_time, run);
         if (r->state == REGION_ALLOCATED && r->grant->n_files > 0)
-                run->setup_deadline = clock_mono_usec() + MIN((uint64_t)RUN_SETUP_USEC, MAX(r->grant->budget.wall_usec, (uint64_t)RUN_SETUP_LEAST_USEC));
-        loop_add_timer(l, &run->setup_deadline, on_setup_time, run);
+                run->start.setup_deadline = clock_mono_usec() + MIN((uint64_t)RUN_SETUP_USEC, MAX(r->grant->budget.wall_usec, (uint64_t)RUN_SETUP_LEAST_USEC));
+        loop_add_timer(l, &run->start.setup_deadline, on_setup_time, run);
         run_watch_stopped(run);
-        loop_add_timer(l, &run->attach_deadline, on_attach_time, run);
-        loop_add_timer(l, &run->hook_deadline, on_early, run);
+        loop_add_timer(l, &run->start.attach_deadline, on_attach_time, run);
+        loop_add_timer(l, &run->watch.hook_deadline, on_early, run);
         loop_add_timer(l, &r->notify.locks_deadline, on_locks, run);
         loop_add_fd(l, &r->cgroup.oom, &r->cgroup.oom_poll, on_memory, run);
         loop_add_fd(l, &r->cgroup.pids_events, &r->cgroup.pids_poll, on_tasks, run);
         loop_add_fd(l, &r->notify.fd, &poll_in, on_notify, run);
         loop_add_fd(l, &r->notify.connects.poll, &poll_in, on_connect, run);
-        loop_add_fd(l, &run->pipe[0].fd, &run->pipe[0].events, on_pipe_readable, run);
-        loop_add_fd(l, &run->pipe[1].fd, &run->pipe[1].events, on_pipe_writable, run);
+        loop_add_fd(l, &run->pipe.poll[0].fd, &run->pipe.poll[0].events, on_pipe_readable, run);
+        loop_add_fd(l, &run->pipe.poll[1].fd, &run->pipe.poll[1].events, on_pipe_writable, run);
         loop_add_fd(l, &r->io.out.poll_fd, &r->io.out.poll_events, on_stdout, run);
         loop_add_fd(l, &r->io.err.poll_fd, &r->io.err.poll_events, on_stderr, run);
         loop_add_fd(l, &r->io.in.poll_fd, &r->io.in.poll_events, on_stdin, run);
@@ -435,7 +438,7 @@ static void on_settle(void *userdata, uint64_t now) {
 
 /* It outlives each Run's own sources. */
 void run_watch_store(Run *run, const uint64_t *due) {
-        loop_add_timer(&run->tree->loop, due, on_settle, run->store);
+        loop_add_timer(&run->tree->loop, due, on_settle, run->store.db);
 }
 
 /* Its bootstrap has come as far as it can without its words. */
@@ -458,8 +461,8 @@ void run_wait_prepared(Run *run, uint64_t until_usec) {
         Loop *l = &run->tree->loop;
         int e = 0;
 
-        run->attach_deadline = until_usec;
-        loop_add_timer(l, &run->attach_deadline, on_attach_time, run);
+        run->start.attach_deadline = until_usec;
+        loop_add_timer(l, &run->start.attach_deadline, on_attach_time, run);
         loop_add_fd(l, &r->spawned.status, &poll_in, on_status, run);
         loop_add_fd(l, &r->guard.control, &poll_in, on_guard, run);
         while (e >= 0 && r->state == REGION_DECLARED && !is_held(r))
@@ -475,7 +478,7 @@ void run_wait_prepared(Run *run, uint64_t until_usec) {
         if (e < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "while it was prepared: %s", strerror(-e));
         loop_drop(l, run);
-        run->attach_deadline = LOOP_NEVER;
+        run->start.attach_deadline = LOOP_NEVER;
 }
 
 /* After the end nothing counts but the guard's answers and the worker's death. */
@@ -491,15 +494,15 @@ static void on_guard_end(void *userdata, short revents) {
 }
 
 static void on_worker_death(void *userdata, short revents) {
-        ((Run *)userdata)->worker = -1;
+        ((Run *)userdata)->end.worker = -1;
 }
 
 static void on_step_time(void *userdata, uint64_t now) {
         Run *run = userdata;
 
-        run->step_deadline = now + TEARDOWN_AGAIN_USEC;
-        if (!teardown_is_ready(&run->region) && !teardown_again(&run->region, run->step_since))
-                run->step_no_use = true;
+        run->end.deadline = now + TEARDOWN_AGAIN_USEC;
+        if (!teardown_is_ready(&run->region) && !teardown_again(&run->region, run->end.since))
+                run->end.no_use = true;
 }
 
 void run_watch_end(Run *run) {
@@ -509,10 +512,10 @@ void run_watch_end(Run *run) {
         loop_drop(l, run);
         if (run == run->tree->runs[0])
                 loop_drop(l, run->tree); /* a signal that comes now is for who delivers the output */
-        run->worker = r->has_worker ? r->spawned.pidfd : -1;
+        run->end.worker = r->has_worker ? r->spawned.pidfd : -1;
         loop_add_fd(l, &r->guard.control, &poll_in, on_guard_end, run);
-        loop_add_fd(l, &run->worker, &poll_in, on_worker_death, run);
-        loop_add_timer(l, &run->step_deadline, on_step_time, run);
+        loop_add_fd(l, &run->end.worker, &poll_in, on_worker_death, run);
+        loop_add_timer(l, &run->end.deadline, on_step_time, run);
         run_watch_stopped(run);
 }
 

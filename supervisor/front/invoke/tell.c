@@ -72,8 +72,8 @@ static void tell_more(const Run *run, Buf *b) {
         _cleanup_free_ char *usual = o->elsewhere ? NULL : path_of_store(NULL, &(Diag){});
 
         buf_printf(b, " ('lethe why %s", *run->region.parent ? run->region.id : "--last");
-        if (o->elsewhere ? o->names_store : !usual || !run->store_path || strcmp(usual, run->store_path) != 0)
-                buf_printf(b, " --store %s", run->store_path ?: store_dir(run->store));
+        if (o->elsewhere ? o->names_store : !usual || !run->store.path || strcmp(usual, run->store.path) != 0)
+                buf_printf(b, " --store %s", run->store.path ?: store_dir(run->store.db));
         buf_add_str(b, "' tells more)");
 }
 

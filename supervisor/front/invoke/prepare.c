@@ -1,11 +1,8 @@
 /* Runs: supervisor. */
-#include "invoke/run-prepare.h"
+#include "invoke/prepare.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "invoke/record.h"
-#include "spawn/cache.h"
-#include "spawn/plan.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,51 +10,62 @@
 #define PREPARE_USEC_MAX 10000000
 
 /* Nothing that region.allocated says, and nothing that it does, is of one invocation. */
-static bool may_be_recorded(const Grant *g) {
+static bool prepare_may_record(const Grant *g) {
         return g->lineage == LINEAGE_STATS && !(g->reads && *g->reads) && json_array_size(g->gates) == 0 && json_object_size(g->slots) == 0 &&
                g->max_of_skill == 0;
 }
 
-static void prepare(Run *run, PrepareNote note, void *userdata, Diag *d) {
-        _cleanup_free_ char *groups = NULL;
-        Region *r = &run->region;
-        Probe probe;
-        Tier tier;
+int prepare_pipes(Run *run, Diag *d) {
         int e;
 
-        r->groups = run->options->groups;
-        if ((e = region_open(r, NULL, region_io_later)) < 0 || (e = region_vault_open(r, d)) != 0)
-                goto failed;
-        spawn_cache_probe(spawner_kept(run->options->spawner), &probe);
-        if ((e = plan_tier(r->grant, &probe, &tier, d)) != 0)
-                goto failed;
-        /* Its scratch would be a folder of the host that no record names. */
-        if (tier != TIER_NAMESPACES) {
+        run->region.groups = run->options->groups;
+        e = region_open(&run->region, NULL, region_io_later);
+        return e < 0 ? diag(d, e, "pipes: %s", strerror(-e)) : 0;
+}
+
+int prepare_tier(Run *run, Diag *d) {
+        int e = begin_tier(run, d);
+
+        if (e == 0 && run->start.tier != TIER_NAMESPACES) /* its scratch would be a folder of the host that no record names */
                 e = diag(d, -EOPNOTSUPP, "only regions of tier namespaces are prepared");
-                goto failed;
-        }
-        if (r->grant->discipline != DISCIPLINE_NONE && (e = guard_start(&r->guard, run->options->spawner, d)) != 0)
-                goto failed;
-        if ((e = run_start_worker(run, &probe, true, d)) != 0)
-                goto failed;
-        groups = r->cgroup.pool ? NULL : region_cgroup_text(&r->cgroup, &e); /* a pool's are found without a note */
-        if (e < 0 || (groups && (e = note(userdata, r->id, groups)) < 0))
-                goto failed;
-        run_make_groups(run);
-        if (r->state == REGION_DECLARED)
-                run_wait_prepared(run, clock_mono_usec() + PREPARE_USEC_MAX);
-        if (r->state == REGION_DECLARED && may_be_recorded(r->grant)) {
-                r->start = "pool";
-                r->ahead = true;
-                e = run_allocate(run, TIER_NAMESPACES, true, &(RecordAhead){.ret_rest = &run->rest}, d);
-                store_commit_rest(TAKE_PTR(run->rest));
-                r->ahead = r->recorded_start;
-                if (e != 0)
-                        run_not_recorded(run, e, d);
-        }
-        return;
-failed:
-        region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d->text ? d->text : strerror(e < 0 ? -e : EIO));
+        return e;
+}
+
+int prepare_guard(Run *run, Diag *d) {
+        return run->region.grant->discipline == DISCIPLINE_NONE ? 0 : guard_start(&run->region.guard, run->options->spawner, d);
+}
+
+int prepare_worker(Run *run, Diag *d) {
+        return run_start_worker(run, true, d);
+}
+
+/* Control groups of a pool are found without a note. */
+int prepare_note(Run *run, Diag *d) {
+        const Region *r = &run->region;
+        int e = 0;
+        _cleanup_free_ char *groups = r->cgroup.pool ? NULL : region_cgroup_text(&r->cgroup, &e);
+
+        return groups ? run->start.note(run->start.note_userdata, r->id, groups) : e;
+}
+
+int prepare_wait(Run *run, Diag *d) {
+        run_wait_prepared(run, clock_mono_usec() + PREPARE_USEC_MAX);
+        return 0;
+}
+
+int prepare_record(Run *run, Diag *d) {
+        Region *r = &run->region;
+        int e;
+
+        if (!prepare_may_record(r->grant))
+                return 0;
+        r->start = "pool";
+        r->ahead = true;
+        e = begin_record(run, d);
+        e = e ?: begin_durable(run, d);
+        store_commit_rest(TAKE_PTR(run->store.rest));
+        r->ahead = r->recorded_start;
+        return e;
 }
 
 void run_prepare_drop(Run *run) {
@@ -88,7 +96,7 @@ Run *run_prepare(const RunOptions *o, Store *store, Grant *g, PrepareNote note, 
         *run = run_new(&tree, o, store, store_dir(store));
         run->own_grant = *g;
         *g = (Grant){0};
-        run->preparing = true;
+        run->start.preparing = true;
         e = region_init(&run->region, &run->own_grant);
         if (e < 0) {
                 diag(reterr, e, "%s", strerror(-e));
@@ -96,7 +104,9 @@ Run *run_prepare(const RunOptions *o, Store *store, Grant *g, PrepareNote note, 
                 free(run);
                 return NULL;
         }
-        prepare(run, note, userdata, reterr);
+        run->start.note = note;
+        run->start.note_userdata = userdata;
+        life_take_prepared(run);
         run->tree = NULL;
         if (run->region.state == REGION_DECLARED || run->region.state == REGION_ALLOCATED)
                 return run;
@@ -124,25 +134,26 @@ bool run_prepared_fits(const Run *run, const Grant *g) {
 
 void run_bind(Run *run, Tree *tree, const RunOptions *o, const Grant *g) {
         Region *r = &run->region;
-        Diag d = {};
         int e;
 
         run->tree = tree;
         run->options = o;
-        run->preparing = false;
+        run->start.preparing = false;
         region_bind(r, g, o->streams);
         region_io_to_sinks(&r->io, o->out, o->err);
         if (r->recorded_start)
                 run_allocated(run);
         e = spawn_words(&r->spawned, g, r->id);
-        if (e < 0) {
+        if (e < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "arguments and environment: %s", strerror(-e));
-                return;
-        }
-        /* A worker that stands ready waits for us; one that is only being made is not ready sooner. */
-        e = r->recorded_start ? 0 : run_allocate(run, r->spawned.tier, true, &(RecordAhead){.ret_rest = &run->rest}, &d);
-        if (e != 0)
-                run_not_recorded(run, e, &d);
-        else if (json_array_size(g->gates) > 0 && (e = region_budget_limit(&r->budget)) < 0) /* what they read is in sections now */
-                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "control group: %s", strerror(-e));
+        /* A worker that stands ready waits for this process; a worker that is only being made is not ready sooner. */
+        else if (!r->recorded_start)
+                life_take_bound(run);
+}
+
+/* Values that gates read are in sections now. */
+int prepare_limit(Run *run, Diag *d) {
+        int e = json_array_size(run->region.grant->gates) > 0 ? region_budget_limit(&run->region.budget) : 0;
+
+        return e < 0 ? diag(d, e, "control group: %s", strerror(-e)) : 0;
 }

@@ -1,4 +1,4 @@
-#include "invoke/run-ahead.h"
+#include "invoke/guard-ahead.h"
 
 #include "base/clock.h"
 
@@ -36,7 +36,7 @@ static bool step(Ahead *a) {
         if (told & TOLD_STOP)
                 return false;
         if (a->born && told & TOLD_STORE) {
-                a->e = guard_attach(&a->run->region.guard, &a->order, store_dir(a->run->store), a->run->region.spawned.memory, a->scratch, &a->d);
+                a->e = guard_attach(&a->run->region.guard, &a->order, store_dir(a->run->store.db), a->run->region.spawned.memory, a->scratch, &a->d);
                 a->sent = a->e == 0;
                 return false;
         }
@@ -127,7 +127,7 @@ void ahead_end(Ahead *a) {
         if (e == 0 && (e = a->e) != 0)
                 d = a->d;
         if (a->sent)
-                a->run->attach_deadline = clock_mono_usec() + RUN_ATTACH_USEC_MAX;
+                a->run->start.attach_deadline = clock_mono_usec() + RUN_ATTACH_USEC_MAX;
         if (a->born)
                 run_born(a->run, a->scratch, a->sent || e != 0);
         if (e != 0)

@@ -18,13 +18,13 @@ void run_judge_lines(Run *run) {
                 Diag d = {};
                 int e;
 
-                run->reply.n = 0;
+                run->pipe.reply.n = 0;
                 if (kind == LINE_WHOLE)
-                        e = dispatch_line(run->dispatch, line, n, &run->reply, &d);
+                        e = dispatch_line(run->pipe.dispatch, line, n, &run->pipe.reply, &d);
                 else
-                        e = dispatch_bad_frame(run->dispatch, kind, n, &run->reply, &d);
-                if (run->reply.n > 0)
-                        conn_answer(&r->pipe, run->reply.data, run->reply.n);
+                        e = dispatch_bad_frame(run->pipe.dispatch, kind, n, &run->pipe.reply, &d);
+                if (run->pipe.reply.n > 0)
+                        conn_answer(&r->pipe, run->pipe.reply.data, run->pipe.reply.n);
                 if (e == 0)
                         continue;
                 if (e == DISPATCH_E_END) {
@@ -34,7 +34,7 @@ void run_judge_lines(Run *run) {
                             (r->state == REGION_STOPPED && region_end_late(r, &b)))
                                 snprintf(r->reason, sizeof(r->reason), "%s", d.text);
                 } else {
-                        run->store_failed = true;
+                        run->store.failed = true;
                         region_end(r, OUTCOME_CANCELLED, 0, "the store cannot record: %s", e < 0 ? strerror(-e) : d.text);
                         log_error("%s", e < 0 ? strerror(-e) : d.text);
                 }
@@ -52,11 +52,11 @@ static bool has_rest(const Conn *c) {
 void run_judge_rest(Run *run) {
         Region *r = &run->region;
 
-        if (!run->dispatch || outcome_is_breach(r->outcome) || run->store_failed)
+        if (!run->pipe.dispatch || outcome_is_breach(r->outcome) || run->store.failed)
                 return;
         conn_drain(&r->pipe);
-        while (has_rest(&r->pipe) && conn_readable(&r->pipe) == 0 && !run->store_failed && !outcome_is_breach(r->outcome))
+        while (has_rest(&r->pipe) && conn_readable(&r->pipe) == 0 && !run->store.failed && !outcome_is_breach(r->outcome))
                 run_judge_lines(run);
-        if (!run->store_failed && !outcome_is_breach(r->outcome))
+        if (!run->store.failed && !outcome_is_breach(r->outcome))
                 run_judge_lines(run);
 }

@@ -16,7 +16,6 @@
 
 /* note is called before the control groups are made, with their folders (region_cgroup_text()), unless there are none. The grant is one of
  * grant_copy_untold(), and is taken over. Returns an owned Run, or NULL with a message. */
-typedef int (*PrepareNote)(void *userdata, const char *region, const char *groups);
 Run *run_prepare(const RunOptions *o, Store *store, Grant *g, PrepareNote note, void *userdata, Diag *reterr);
 /* Nothing of it has ended meanwhile; what it shows of the host is what is there now. */
 bool run_prepared_waits(const Run *run);
@@ -27,3 +26,13 @@ bool run_prepared_fits(const Run *run, const Grant *g);
 void run_bind(Run *run, Tree *tree, const RunOptions *o, const Grant *g);
 /* It was not bound, and is given up. */
 void run_prepare_drop(Run *run);
+
+/* Steps of life.c's tables, as those of begin.c. */
+int prepare_pipes(Run *run, Diag *d);
+int prepare_tier(Run *run, Diag *d);
+int prepare_guard(Run *run, Diag *d);
+int prepare_worker(Run *run, Diag *d);
+int prepare_note(Run *run, Diag *d);
+int prepare_wait(Run *run, Diag *d);
+int prepare_record(Run *run, Diag *d);
+int prepare_limit(Run *run, Diag *d);

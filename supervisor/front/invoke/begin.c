@@ -1,0 +1,225 @@
+/* Runs: supervisor. The steps of a region's start; life.c has their order. */
+#include "invoke/guard-ahead.h"
+#include "invoke/run-internal.h"
+
+#include "base/log.h"
+#include "engine/fold.h"
+#include "scrub/teardown.h"
+#include "spawn/cache.h"
+#include "spawn/plan.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+void run_store_trouble(Run *run, const char *what, int e, const Diag *d) {
+        run->store.failed = true;
+        log_error("%s: %s", what, *d->text ? d->text : strerror(e < 0 ? -e : EIO));
+}
+
+int begin_pipes(Run *run, Diag *d) {
+        Region *r = &run->region;
+        int e;
+
+        r->groups = run->options->groups;
+        e = region_open(r, run->feed, run->options->streams);
+        if (e < 0)
+                return diag(d, e, "pipes: %s", strerror(-e));
+        region_io_to_sinks(&r->io, run->options->out, run->options->err);
+        return 0;
+}
+
+int begin_vault(Run *run, Diag *d) {
+        return region_vault_open(&run->region, d);
+}
+
+int begin_tier(Run *run, Diag *d) {
+        spawn_cache_probe(spawner_kept(run->options->spawner), &run->start.probe);
+        return plan_tier(run->region.grant, &run->start.probe, &run->start.tier, d);
+}
+
+/* Returns 0, STORE_E_* or RECOVER_E_* with a message, -errno. */
+static int begin_open_store(Run *run, Diag *d) {
+        unsigned recovered = 0;
+        int e = 0;
+
+        if (*run->region.parent) /* the first Run of the tree has opened it */
+                return 0;
+        if (!run->store.db) {
+                e = store_open(run->store.path, STORE_SUPERVISE, &run->store.own, d);
+                run->store.db = run->store.own;
+        }
+        if (!run->options->recover) {
+                if (store_wal_checkpoint_due(run->store.db))
+                        run_watch_store(run, store_wal_checkpoint_due(run->store.db));
+                return e;
+        }
+        if (e == 0)
+                e = engine_index_renew_now(run->store.db, d);
+        if (e == 0) {
+                run_watch_store(run, store_keep_ahead_in_loop(run->store.db, RECORD_KEEP_AHEAD));
+                e = run->options->recover(run->store.db, run->options->policy, run->options->spawner, &recovered, d);
+        }
+        if (e == 0 && recovered > 0 && !run->options->quiet)
+                log_note("%u region%s of a supervisor that died %s recovered", recovered, recovered == 1 ? "" : "s", recovered == 1 ? "was" : "were");
+        return e;
+}
+
+/* The store, with nothing in it that a dead supervisor left half done. */
+int begin_store(Run *run, Diag *d) {
+        int e = begin_open_store(run, d);
+
+        if (e != 0 && !run_heed_signals(run)) /* a signal ends the wait for the store, and the region with it */
+                region_end(&run->region, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d->text ? d->text : store_strerror(e));
+        if (e == 0 && run->region.has_worker && run->start.ahead)
+                ahead_store(run->start.ahead);
+        return e;
+}
+
+int run_start_worker(Run *run, bool later, Diag *d) {
+        Region *r = &run->region;
+        Spawned s = SPAWNED_NULL;
+        const SpawnRequest request = {
+                .grant = r->grant,
+                .probe = &run->start.probe,
+                .region = r->id,
+                .store_dir = run->store.path,
+                .memory_in_cgroup = r->cgroup.memory,
+                .tasks_in_cgroup = r->cgroup.pids,
+                .spawner = run->options->spawner,
+                .later = later,
+                .io = {r->io.region_in, r->io.region_out, r->io.region_err, r->region_pipe_in, r->region_pipe_out},
+        };
+        int e = spawn_start(&request, &s, d);
+
+        if (e == 0)
+                region_started(r, &s);
+        else
+                spawn_add_profile(d);
+        return e;
+}
+
+/* From here on the worker confines itself; it is told to go on only when the region is recorded. */
+int begin_worker(Run *run, Diag *d) {
+        int e = run_start_worker(run, false, d);
+
+        if (e != 0)
+                return e;
+        ahead_worker(run->start.ahead);
+        if (run->start.tier == TIER_LANDLOCK) /* its store is there already */
+                ahead_store(run->start.ahead);
+        return 0;
+}
+
+int begin_guard(Run *run, Diag *d) {
+        return ahead_guard(run->start.ahead, d);
+}
+
+void run_allocated(Run *run) {
+        if (run->options->begun)
+                run->options->begun(run->options->userdata, run->region.id);
+        if (run->pipe.dispatch && run->options->policy)
+                dispatch_set_starter(run->pipe.dispatch, run_start_sub, run);
+}
+
+/* region.allocated is in a transaction, with the worker's pid where there is one: then recovery finds the region by its process, else by its record alone. */
+static int begin_write(Run *run, Diag *d) {
+        Region *r = &run->region;
+        RunStart *s = &run->start;
+
+        r->given = run->parent ? NULL : run->options->given;
+        return record_start(run->store.db, r, tier_name(s->tier), r->has_worker, &s->copies, &s->evidence, &s->record, d);
+}
+
+/* The transaction is durable. */
+static int begin_commit(Run *run, Diag *d) {
+        Region *r = &run->region;
+        RunStart *s = &run->start;
+        _cleanup_json_ json_t *copies = TAKE_PTR(s->copies), *evidence = TAKE_PTR(s->evidence);
+        int e = record_started(run->store.db, r, TAKE_PTR(s->record), r->has_worker ? &run->store.rest : NULL, d);
+
+        if (e != 0)
+                return e;
+        r->recorded_start = true;
+        region_move(r, REGION_ALLOCATED);
+        e = region_add_evidence(r, evidence, d);
+        if (e == 0)
+                e = dispatch_new(run->store.db, r->grant, r->id, copies, &run->pipe.dispatch);
+        if (e == 0)
+                dispatch_use_vault(run->pipe.dispatch, r->vault);
+        if (e == 0 && r->discards)
+                dispatch_set_discards(run->pipe.dispatch);
+        if (!s->preparing)
+                run_allocated(run);
+        return e > 0 ? RECORD_E_SLOTS : e;
+}
+
+static int begin_recorded(Run *run, int e, Diag *d) {
+        bool limit = e == RECORD_E_LIMIT || e == RECORD_E_GATE;
+
+        if (e == 0)
+                return 0;
+        run->start.too_many = e == RECORD_E_LIMIT;
+        if ((e == RECORD_E_STORE || e < 0) && run_heed_signals(run)) /* a signal ended the wait for the store */
+                return e;
+        if (e == RECORD_E_STORE || e < 0)
+                run_store_trouble(run, "the store cannot record the region", e, d);
+        region_end(&run->region, limit ? OUTCOME_DENIED : OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d->text ? d->text : store_strerror(e));
+        return e;
+}
+
+int begin_record(Run *run, Diag *d) {
+        return begin_recorded(run, begin_write(run, d), d);
+}
+
+int begin_durable(Run *run, Diag *d) {
+        return begin_recorded(run, begin_commit(run, d), d);
+}
+
+int begin_pid(Run *run, Diag *d) {
+        return begin_recorded(run, record_pid(run->store.db, &run->region, d), d);
+}
+
+/* The program's process enters groups of version 1 by itself, and may do so from now on. */
+static int begin_enter_groups(Region *r) {
+        CgroupTasks t;
+        int e = region_cgroup_tasks(&r->cgroup, &t);
+
+        if (e == 0)
+                e = spawn_groups(&r->spawned, t.fd, t.n);
+        region_cgroup_tasks_close(&t);
+        return e == -EPIPE ? 0 : e; /* a worker that is gone has said why */
+}
+
+static void begin_make_groups(Run *run) {
+        Region *r = &run->region;
+        Budget within = r->grant->budget; /* for its processes: the sections are here, and the callbacks have theirs */
+        int e = 0;
+
+        within.memory_bytes -= MIN(r->budget.reserved + r->budget.lent.memory_bytes, within.memory_bytes);
+        if (region_cgroup_any(&r->cgroup))
+                e = region_cgroup_make(&r->cgroup, &within);
+        run->start.e_groups = e < 0 ? e : begin_enter_groups(r);
+        run->start.grouped = true;
+}
+
+/* Only when a row names them: a control group that no row names would be left behind by a crash. Values that gates read become sections, which are taken
+ * off the group's memory: they are known after the commit alone. */
+int begin_groups_written(Run *run, Diag *d) {
+        if (json_array_size(run->region.grant->gates) == 0 && store_commit_start(run->start.record))
+                begin_make_groups(run);
+        return 0;
+}
+
+int begin_groups(Run *run, Diag *d) {
+        if (!run->start.grouped)
+                begin_make_groups(run);
+        return run->start.e_groups < 0 ? diag(d, run->start.e_groups, "control group: %s", strerror(-run->start.e_groups)) : 0;
+}
+
+void run_drop(Run *run) {
+        Diag d = {};
+
+        if (run->region.has_worker && teardown_drop(&run->region, &d) != 0)
+                log_error("%s", d.text);
+}

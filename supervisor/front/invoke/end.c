@@ -1,0 +1,180 @@
+/* Runs: supervisor. The steps from a region's known end to its record; life.c has their order:
+ *
+ *   stop      all of the region and all below it is killed at once; waits until it stands still and the regions below are over
+ *   clear     the rest of its pipe was judged and its callbacks have run: handles are unbound; waits until its memory is overwritten; scratch and sections
+ *             follow
+ *   record    region.released, invocation.ended */
+#include "invoke/run-internal.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "scrub/teardown.h"
+#include "store/waited.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The region's row stays in the store, and so do its control group and the folder of its scratch: the next start finishes what can be finished. */
+static void end_leave(Run *run, const char *why) {
+        Region *r = &run->region;
+        Diag d = {};
+        int e;
+
+        if (r->state == REGION_ENDED)
+                region_explain_denials(r);
+        teardown_leave(r, &run->evidence);
+        run->end.torn_down = true;
+        e = run->store.failed ? 0 : record_left(run->store.db, r, &run->evidence, why, &d);
+        if (e != 0)
+                run_store_trouble(run, "the store cannot record that a region was left behind", e, &d);
+}
+
+/* Processes that do not die are left to the next start. */
+static RunStep end_give_up(Run *run, int e, const Diag *d) {
+        Region *r = &run->region;
+
+        log_error("region %s cannot be stopped: %s", r->id, *d->text ? d->text : strerror(e < 0 ? -e : EBUSY));
+        if (r->left > 0)
+                end_leave(run, d->text);
+        r->has_worker = false;
+        r->cgroup.made = false;
+        region_move(r, REGION_UNRECORDED);
+        return RUN_OVER;
+}
+
+static void end_record_breach(Run *run) {
+        Diag d = {};
+        int e;
+
+        if (!outcome_is_breach(run->region.outcome) || run->store.failed || run->end.faulted)
+                return;
+        run->end.faulted = true;
+        e = record_fault(run->store.db, &run->region, &d);
+        if (e != 0)
+                run_store_trouble(run, "the store cannot record the fault", e, &d);
+}
+
+void run_note_unwanted(Run *run) {
+        const atomic_bool *unwanted = run->options->unwanted;
+        Diag d = {};
+        int e;
+
+        if (run->parent || run->end.unwanted || run->store.failed || !unwanted || !atomic_load(unwanted))
+                return;
+        run->end.unwanted = true;
+        e = record_discard(run->store.db, &run->region, &d);
+        if (e != 0)
+                run_store_trouble(run, "the store cannot record that nothing is to be kept", e, &d);
+}
+
+void end_begin_stop(Run *run) {
+        Region *r = &run->region;
+
+        if (outcome_is_breach(r->outcome))
+                teardown_kill(r); /* at once: nothing that the region does from now on counts */
+        run_watch_end(run);
+        run_end_below(run);
+        teardown_begin_stop(r);
+        end_record_breach(run);
+}
+
+/* The order was carried out, or will not be: the step itself then finds out why. */
+bool end_stands(Run *run) {
+        teardown_go_on(&run->region);
+        return run->end.no_use || teardown_is_ready(&run->region);
+}
+
+bool end_is_stopped(Run *run) {
+        return end_stands(run) && !run_has_below(run);
+}
+
+RunStep end_stop(Run *run) {
+        Diag d = {};
+        int e;
+
+        run->store.failed |= run->tree->runs[0]->store.failed;
+        e = teardown_stop(&run->region, &d);
+        if (e != 0)
+                return end_give_up(run, e, &d);
+        run->end.stopped_usec = clock_mono_usec();
+        run_judge_rest(run);
+        if (run->parent && run->pipe.dispatch)
+                run_hide_keys(run);
+        end_record_breach(run);
+        return RUN_RELEASE;
+}
+
+void end_begin_clear(Run *run) {
+        Region *r = &run->region;
+        Diag d = {};
+        int e;
+
+        vault_unbind(r->vault); /* before the last events of the region, and before a byte of it is overwritten (I-13) */
+        if (run->watch.hook)
+                hook_finish(run->watch.hook);
+        run->end.clear_usec = clock_mono_usec();
+        teardown_begin_clear(r);
+        if (run->pipe.dispatch && !run->store.failed && (e = dispatch_finish(run->pipe.dispatch, &d)) != 0)
+                run_store_trouble(run, "the store cannot record refused requests", e, &d);
+}
+
+/* The supervisor's waits for its store are no part of the teardown, as far as nothing of the teardown was under way: the guard says when it had carried out
+ * its order. While callbacks may run nothing is left out. */
+static void end_leave_out_waits(const Run *run, Evidence *e) {
+        const Region *r = &run->region;
+        const GuardEvidence *g = &e->guard;
+        uint64_t now = r->ended_usec + e->usec, stands = r->freezing ? g->frozen_usec : g->empty_usec, cleared = r->freezing ? g->empty_usec : stands;
+
+        if (stands == 0) /* no guard, or nothing of it is known */
+                stands = cleared = run->end.stopped_usec;
+        if (r->grant->n_releases > 0)
+                stands = run->end.clear_usec;
+        stands = MIN(MAX(stands, r->ended_usec), run->end.clear_usec);
+        e->store_wait_usec = store_waited(stands, run->end.clear_usec) + store_waited(MAX(cleared, run->end.clear_usec), now);
+        e->usec -= MIN(e->store_wait_usec, e->usec);
+}
+
+RunStep end_clear(Run *run) {
+        Region *r = &run->region;
+        Diag d = {};
+        int e = teardown_clear(r, &run->evidence, &d);
+
+        if (e > 0)
+                return end_give_up(run, e, &d);
+        if (e < 0)
+                log_warning("%s", *d.text ? d.text : strerror(-e));
+        end_leave_out_waits(run, &run->evidence);
+        run->end.torn_down = true;
+        region_move(r, REGION_RELEASED);
+        return run_release_again(run) ? RUN_RETRY : RUN_RECORD;
+}
+
+/* Nothing is left to be done but to answer a client that waits. */
+static bool end_answers_next(const Run *run) {
+        return run->options->over && !run->parent && run->tree->n_runs == 1;
+}
+
+/* Saves and deletions of memory against which something stood that other regions did meanwhile. */
+static void end_tell_refused(const Run *run) {
+        size_t n = run->pipe.dispatch ? json_array_size(json_object_get(dispatch_memory_ended(run->pipe.dispatch), "refused")) : 0;
+
+        if (n > 0 && !run->store.failed)
+                log_warning("region %s: %zu of what it saved or deleted of memory %s refused at its end; `lethe log --region %s` has the codes",
+                            run->region.id, n, n == 1 ? "was" : "were", run->region.id);
+}
+
+RunStep end_record(Run *run) {
+        Region *r = &run->region;
+        Diag d = {};
+        int e;
+
+        run_note_unwanted(run);
+        if (!run->store.failed &&
+            (e = record_end(run->store.db, r, run->pipe.dispatch, &run->evidence, end_answers_next(run) ? &run->store.rest : NULL, &d)) != 0)
+                run_store_trouble(run, "the store cannot record the region's end", e, &d);
+        end_tell_refused(run);
+        if (!end_answers_next(run))
+                guard_done(&r->guard);
+        region_move(r, run->store.failed ? REGION_UNRECORDED : REGION_RECORDED);
+        return RUN_OVER;
+}
