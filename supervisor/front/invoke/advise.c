@@ -19,7 +19,7 @@ typedef struct Streams {
 static void streams_deinit(Streams *s) {
         for (size_t i = 0; i < ARRAY_SIZE(s->fd); i++) {
                 if (s->fd[i] >= 0)
-                        io_wipe(s->fd[i]); /* what a note said is not to stay in memory that nobody uses */
+                        io_wipe(s->fd[i]); /* a note's text must not stay in unused memory */
                 closep(&s->fd[i]);
         }
 }
@@ -43,17 +43,17 @@ static int read_stream(int fd, size_t max, char **ret, size_t *ret_n) {
         return lseek(fd, 0, SEEK_SET) < 0 ? -errno : io_read_all(fd, max, ret, ret_n);
 }
 
-static int make_grant(const Advise *a, Grant *ret, Diag *reterr) {
+static int advise_grant(const Advise *a, Grant *ret, Diag *reterr) {
         Refusal refusal = {0};
         SkillRequest ask = a->ask;
 
-        ask.request.store_dir = store_dir(a->store); /* where its copy is */
+        ask.request.store_dir = store_dir(a->store); /* the copy of the skill lies there */
         if (resolve_request(&ask, a->store, a->policy, true, ret, &refusal))
                 return 0;
         return diag(reterr, BELIEF_E_ADVISOR_REFUSED, "%s", refusal.why.text);
 }
 
-/* The smaller of what is said and what we say. */
+/* The smaller of the given limit and this file's. */
 static void bound(Grant *g) {
         uint64_t usec;
 
@@ -62,7 +62,7 @@ static void bound(Grant *g) {
         g->budget.output_bytes = MIN(g->budget.output_bytes, (uint64_t)CANON_LINE_MAX + ERROR_MAX);
 }
 
-/* The first line that it wrote to its standard error, for people. */
+/* The first line of the skill's standard error, for people. */
 static void add_error(int fd, Diag *d) {
         _cleanup_free_ char *text = NULL;
         char quoted[400];
@@ -80,7 +80,8 @@ static int one_line(int fd, char **ret, Diag *reterr) {
         int r = read_stream(fd, CANON_LINE_MAX + 1, &text, &n);
 
         if (r == -EFBIG || (r == 0 && n > CANON_LINE_MAX))
-                return diag(reterr, BELIEF_E_ADVISOR_TOO_LONG, "the advisor's answer has more than %d bytes", CANON_LINE_MAX);
+                return diag(reterr, BELIEF_E_ADVISOR_TOO_LONG, "the advisor's answer has more than %d bytes",
+                            CANON_LINE_MAX);
         if (r < 0 || !text)
                 return r < 0 ? r : -ENOMEM;
         if (n > 0 && text[n - 1] == '\n')
@@ -99,7 +100,7 @@ static const char *text_of(const json_t *receipt, const char *key) {
         return json_text(json_object_get(receipt, key)) ?: "";
 }
 
-/* Makes of how the invocation ended 0, BELIEF_E_ADVISOR_* or -errno. */
+/* The outcome of the invocation as 0, BELIEF_E_ADVISOR_* or -errno. */
 static int judge(const json_t *receipt, int code, const Streams *s, Diag *reterr) {
         const char *outcome = text_of(receipt, "outcome"), *reason = text_of(receipt, "reason");
         Diag d = {0};
@@ -108,24 +109,29 @@ static int judge(const json_t *receipt, int code, const Streams *s, Diag *reterr
         if (strcmp(outcome, "cancelled") == 0 && json_is_integer(json_object_get(receipt, "signal")))
                 return -ECANCELED;
         if (strcmp(outcome, "setup_failed") == 0 || !*outcome)
-                return diag(reterr, BELIEF_E_ADVISOR_REFUSED, "the advisor cannot be run: %s", *reason ? reason : "no reason is known");
+                return diag(reterr, BELIEF_E_ADVISOR_REFUSED, "the advisor cannot be run: %s",
+                            *reason ? reason : "no reason is known");
         if (strcmp(outcome, "timed_out") == 0)
                 return diag(reterr, BELIEF_E_ADVISOR_TIMEOUT, "the advisor did not answer in time: %s", reason);
         if (strcmp(outcome, "output_exceeded") == 0)
                 return diag(reterr, BELIEF_E_ADVISOR_TOO_LONG, "the advisor's answer is too long: %s", reason);
         if (strcmp(outcome, "exited") == 0 && code == 0)
                 return 0;
-        if (strcmp(outcome, "exited") == 0 && json_integer_value(json_object_get(receipt, "exit_code")) != code && code == OURS)
+        if (strcmp(outcome, "exited") == 0 && json_integer_value(json_object_get(receipt, "exit_code")) != code &&
+            code == OURS)
                 return -EIO;
-        r = strcmp(outcome, "exited") == 0 ? diag(&d, BELIEF_E_ADVISOR_EXIT, "the advisor ended with exit code %d", code)
-                                           : diag(&d, BELIEF_E_ADVISOR_EXIT, "the advisor ended %s: %s", outcome, reason);
+        r = strcmp(outcome, "exited") == 0
+                    ? diag(&d, BELIEF_E_ADVISOR_EXIT, "the advisor ended with exit code %d", code)
+                    : diag(&d, BELIEF_E_ADVISOR_EXIT, "the advisor ended %s: %s", outcome, reason);
         add_error(s->fd[2], &d);
         return diag(reterr, r, "%s", d.text);
 }
 
-/* The content of the line, as the region's record has it: {"scope", "run", "note", "rows": [{"kind","id","version"}…]}. */
+/* The rows of belief in the question, for the region's record:
+ * {"scope", "run", "note", "rows": [{"kind","id","version"}…]}. */
 static int what_is_given(const Advise *a, const char *line, json_t **ret) {
-        _cleanup_json_ json_t *said = NULL, *o = json_pack("{s:s, s:s, s:o, s:[]}", "scope", a->scope, "run", a->run, "note", json_u64(a->note), "rows");
+        _cleanup_json_ json_t *said = NULL, *o = json_pack("{s:s, s:s, s:o, s:[]}", "scope", a->scope, "run", a->run,
+                                                           "note", json_u64(a->note), "rows");
         json_t *rows = json_object_get(o, "rows"), *list, *row;
         const char *bucket;
         size_t i;
@@ -135,7 +141,8 @@ static int what_is_given(const Advise *a, const char *line, json_t **ret) {
                 return r > 0 ? -EUCLEAN : r;
         json_object_foreach(json_object_get(said, "context"), bucket, list)
                 json_array_foreach(list, i, row)
-                        if (json_array_append_new(rows, json_pack("{s:s, s:O*, s:O*}", "kind", bucket, "id", json_object_get(row, "id"), "version",
+                        if (json_array_append_new(rows, json_pack("{s:s, s:O*, s:O*}", "kind", bucket, "id",
+                                                                  json_object_get(row, "id"), "version",
                                                                   json_object_get(row, "version"))) < 0)
                                 return -ENOMEM;
         *ret = TAKE_PTR(o);
@@ -145,7 +152,7 @@ static int what_is_given(const Advise *a, const char *line, json_t **ret) {
 int advise_check(const Advise *a, Diag *reterr) {
         _cleanup_grant_ Grant grant = {};
 
-        return make_grant(a, &grant, reterr);
+        return advise_grant(a, &grant, reterr);
 }
 
 int advise_ask(void *userdata, const char *line, char **ret_line, Diag *reterr) {
@@ -153,8 +160,13 @@ int advise_ask(void *userdata, const char *line, char **ret_line, Diag *reterr) 
         _cleanup_streams_ Streams s = {{-1, -1, -1}};
         _cleanup_json_ json_t *receipt = NULL, *given = NULL;
         _cleanup_grant_ Grant grant = {};
-        RunOptions o = {.policy = a->policy, .spawner = a->spawner, .quiet = true, .streams = s.fd, .ret_receipt = &receipt, .recover = a->recover};
-        int r = make_grant(a, &grant, reterr), code;
+        RunOptions o = {.policy = a->policy,
+                        .spawner = a->spawner,
+                        .quiet = true,
+                        .streams = s.fd,
+                        .ret_receipt = &receipt,
+                        .recover = a->recover};
+        int r = advise_grant(a, &grant, reterr), code;
 
         if (r != 0)
                 return r;

@@ -43,7 +43,7 @@ static int begin_open_store(Run *run, Diag *d) {
         unsigned recovered = 0;
         int e = 0;
 
-        if (*run->region.parent) /* the first Run of the tree has opened it */
+        if (*run->region.parent) /* the tree's first Run has opened the store */
                 return 0;
         if (!run->store.db) {
                 e = store_open(run->store.path, STORE_SUPERVISE, &run->store.own, d);
@@ -61,11 +61,12 @@ static int begin_open_store(Run *run, Diag *d) {
                 e = run->options->recover(run->store.db, run->options->policy, run->options->spawner, &recovered, d);
         }
         if (e == 0 && recovered > 0 && !run->options->quiet)
-                log_note("%u region%s of a supervisor that died %s recovered", recovered, recovered == 1 ? "" : "s", recovered == 1 ? "was" : "were");
+                log_note("%u region%s of a supervisor that died %s recovered", recovered, recovered == 1 ? "" : "s",
+                         recovered == 1 ? "was" : "were");
         return e;
 }
 
-/* The store, with nothing in it that a dead supervisor left half done. */
+/* The store, after recovery of regions of dead supervisors. */
 int begin_store(Run *run, Diag *d) {
         int e = begin_open_store(run, d);
 
@@ -99,14 +100,14 @@ int run_start_worker(Run *run, bool later, Diag *d) {
         return e;
 }
 
-/* From here on the worker confines itself; it is told to go on only when the region is recorded. */
+/* From here on the worker confines itself; the go byte follows the region's record. */
 int begin_worker(Run *run, Diag *d) {
         int e = run_start_worker(run, false, d);
 
         if (e != 0)
                 return e;
         ahead_worker(run->start.ahead);
-        if (run->start.tier == TIER_LANDLOCK) /* its store is there already */
+        if (run->start.tier == TIER_LANDLOCK) /* the store is open already */
                 ahead_store(run->start.ahead);
         return 0;
 }
@@ -122,13 +123,15 @@ void run_allocated(Run *run) {
                 dispatch_set_starter(run->pipe.dispatch, run_start_sub, run);
 }
 
-/* region.allocated is in a transaction, with the worker's pid where there is one: then recovery finds the region by its process, else by its record alone. */
+/* region.allocated is in a transaction, with the pid of an existing worker: recovery finds the region by its process,
+ * else by its record alone. */
 static int begin_write(Run *run, Diag *d) {
         Region *r = &run->region;
         RunStart *s = &run->start;
 
         r->given = run->parent ? NULL : run->options->given;
-        return record_start(run->store.db, r, tier_name(s->tier), r->has_worker, &s->copies, &s->evidence, &s->record, d);
+        return record_start(run->store.db, r, tier_name(s->tier), r->has_worker, &s->copies, &s->evidence, &s->record,
+                            d);
 }
 
 /* The transaction is durable. */
@@ -164,7 +167,8 @@ static int begin_recorded(Run *run, int e, Diag *d) {
                 return e;
         if (e == RECORD_E_STORE || e < 0)
                 run_store_trouble(run, "the store cannot record the region", e, d);
-        region_end(&run->region, limit ? OUTCOME_DENIED : OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d->text ? d->text : store_strerror(e));
+        region_end(&run->region, limit ? OUTCOME_DENIED : OUTCOME_SETUP_FAILED, EXIT_OURS, "%s",
+                   *d->text ? d->text : store_strerror(e));
         return e;
 }
 
@@ -188,12 +192,12 @@ static int begin_enter_groups(Region *r) {
         if (e == 0)
                 e = spawn_groups(&r->spawned, t.fd, t.n);
         region_cgroup_tasks_close(&t);
-        return e == -EPIPE ? 0 : e; /* a worker that is gone has said why */
+        return e == -EPIPE ? 0 : e; /* the worker has ended, and its report has the reason */
 }
 
 static void begin_make_groups(Run *run) {
         Region *r = &run->region;
-        Budget within = r->grant->budget; /* for its processes: the sections are here, and the callbacks have theirs */
+        Budget within = r->grant->budget; /* for processes alone: sections and callbacks have their parts */
         int e = 0;
 
         within.memory_bytes -= MIN(r->budget.reserved + r->budget.lent.memory_bytes, within.memory_bytes);
@@ -203,8 +207,8 @@ static void begin_make_groups(Run *run) {
         run->start.grouped = true;
 }
 
-/* Only when a row names them: a control group that no row names would be left behind by a crash. Values that gates read become sections, which are taken
- * off the group's memory: they are known after the commit alone. */
+/* Control groups without a row in the store would be left behind by a crash. Values of gates become sections, which are
+ * taken off the group's memory, and are known only after the commit. */
 int begin_groups_written(Run *run, Diag *d) {
         if (json_array_size(run->region.grant->gates) == 0 && store_commit_start(run->start.record))
                 begin_make_groups(run);
@@ -214,7 +218,9 @@ int begin_groups_written(Run *run, Diag *d) {
 int begin_groups(Run *run, Diag *d) {
         if (!run->start.grouped)
                 begin_make_groups(run);
-        return run->start.e_groups < 0 ? diag(d, run->start.e_groups, "control group: %s", strerror(-run->start.e_groups)) : 0;
+        return run->start.e_groups < 0
+                       ? diag(d, run->start.e_groups, "control group: %s", strerror(-run->start.e_groups))
+                       : 0;
 }
 
 void run_drop(Run *run) {

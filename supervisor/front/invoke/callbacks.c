@@ -1,10 +1,12 @@
-/* Runs: supervisor. Release callbacks (I-35): the skill author's code that gives back what a region held outside of itself. Each is an entry of
- * the same skill and runs in a region of its own, with a budget, when nothing of the region runs any more and before its handles are
- * unbound and its storage is overwritten (I-13). All of them share three quarters of the cancel bound; the rest is for overwriting. That one
- * begins is recorded in the row of the region that it is for, in the transaction that allocates its own, so that none ever begins twice.
+/* Runs: supervisor. Release callbacks (I-35): code of the skill's author that gives back external resources of a
+ * region. A callback is an entry of the same skill and runs in a region of its own, with a budget, after the last
+ * process of the owner's region has stopped and before the owner's handles are unbound and its storage is overwritten
+ * (I-13). All callbacks share three quarters of the cancel bound; the rest is for overwriting. The start of a callback
+ * is recorded in the owner's row, in the transaction that allocates the callback's region, so that no callback begins
+ * twice.
  *
- * The callbacks of a region that broke its budget run as well: the ticket is to be given back. Nothing that they propose is kept (I-98): the engine discards it
- * with their end, and their answers, region.allocated and `callbacks` say so. */
+ * Callbacks of a region that broke its budget run as well, because its resources are to be given back, too. Their
+ * proposals are not kept (I-98): the engine discards them, and the answers, region.allocated and `callbacks` say so. */
 #include "invoke/run-internal.h"
 #include "request/secrets.h"
 
@@ -25,10 +27,12 @@ static json_t *find_note(const json_t *list, const char *entry) {
         return NULL;
 }
 
-/* A second try stands in the note of the first. */
-static int note(json_t *list, const char *entry, const char *region, const char *outcome, int exit_code, uint64_t usec) {
-        json_t *o = json_pack("{s:s, s:s?, s:s, s:o, s:o}", "entry", entry, "region", region, "outcome", outcome, "exit_code",
-                              exit_code < 0 ? json_null() : json_integer(exit_code), "usec", json_u64(usec));
+/* The note of a second try is a member of the first note. */
+static int note(json_t *list, const char *entry, const char *region, const char *outcome, int exit_code,
+                uint64_t usec) {
+        json_t *o =
+                json_pack("{s:s, s:s?, s:s, s:o, s:o}", "entry", entry, "region", region, "outcome", outcome,
+                          "exit_code", exit_code < 0 ? json_null() : json_integer(exit_code), "usec", json_u64(usec));
         json_t *first = find_note(list, entry);
 
         if (o && first)
@@ -36,22 +40,24 @@ static int note(json_t *list, const char *entry, const char *region, const char 
         return (first ? json_object_set_new(first, "retry", o) : json_array_append_new(list, o)) < 0 ? -ENOMEM : 0;
 }
 
-/* The callback's program did not run: there was no time for it, or its region could not be made (I-74). */
+/* The callback's program did not run: the time was up, or no region could be made (I-74). */
 static bool did_not_run(const json_t *list, const char *entry) {
         const json_t *o = find_note(list, entry), *outcome = json_object_get(o, "outcome");
 
         return o && !json_object_get(o, "retry") && !json_text_is(outcome, "interrupted") &&
-               (json_is_null(json_object_get(o, "region")) || json_text_is(outcome, outcome_name(OUTCOME_SETUP_FAILED)));
+               (json_is_null(json_object_get(o, "region")) ||
+                json_text_is(outcome, outcome_name(OUTCOME_SETUP_FAILED)));
 }
 
-/* The time that is left until then, in equal parts for all that are still to come: one that hangs takes its own part (I-74). */
+/* The remaining time, in equal parts for the remaining callbacks: a callback that hangs takes its own part alone
+ * (I-74). */
 static uint64_t part_of(uint64_t until, size_t n) {
         uint64_t now = clock_mono_usec();
 
         return until > now ? now + (until - now) / n : until;
 }
 
-/* The environment of the skill, and what the callback is for. */
+/* The environment of the skill, with the owner's region and outcome. */
 static char **make_env(const Owner *o) {
         _cleanup_strv_ char **env = NULL;
         char of[64], how[64];
@@ -68,7 +74,7 @@ static char **make_env(const Owner *o) {
         return e == 0 ? TAKE_PTR(env) : NULL;
 }
 
-/* Nothing that a callback does may begin another region, or be refused for how many there are. */
+/* A callback may not begin another region, and is not refused for the number of living regions. */
 static Grant grant_of(const Owner *o, const ReleaseGrant *rel, char **env, uint64_t left) {
         Grant g = *o->grant; /* a borrowed copy */
 
@@ -78,7 +84,7 @@ static Grant grant_of(const Owner *o, const ReleaseGrant *rel, char **env, uint6
         for (size_t i = 0; i < BUDGET_FIELDS; i++) {
                 uint64_t *v = budget_at(&g.budget, &budget_fields[i]);
 
-                g.limit_by[i] = LIMIT_BY_ABOVE; /* a part of what the region itself had */
+                g.limit_by[i] = LIMIT_BY_ABOVE; /* a part of the owner's budget */
                 *v = MIN(*v, budget_get(&o->grant->budget, &budget_fields[i]));
         }
         g.budget.wall_usec = MIN(g.budget.wall_usec, left);
@@ -90,9 +96,9 @@ static Grant grant_of(const Owner *o, const ReleaseGrant *rel, char **env, uint6
         return g;
 }
 
-static const RegionFeed feed = {.keep_max = 1}; /* nobody reads what it says but on standard error */
+static const RegionFeed feed = {.keep_max = 1}; /* standard output of a callback is not read */
 
-/* The Run of a callback, DECLARED. It is to be freed whatever is returned: 0 or -errno. */
+/* The Run of a callback, DECLARED; to be freed even after an error. Returns 0 or -errno. */
 static int make(const Owner *o, const ReleaseGrant *rel, Tree *tree, Run *run) {
         uint64_t now = clock_mono_usec();
         int e;
@@ -120,8 +126,8 @@ static int make(const Owner *o, const ReleaseGrant *rel, Tree *tree, Run *run) {
 
 static int note_of(const Run *run, json_t *list) {
         const Region *r = &run->region;
-        int e = note(list, r->callback, r->recorded_start ? r->id : NULL, outcome_name(r->outcome), r->outcome == OUTCOME_EXITED ? r->status : -1,
-                     clock_mono_usec() - run->for_owner.began_usec);
+        int e = note(list, r->callback, r->recorded_start ? r->id : NULL, outcome_name(r->outcome),
+                     r->outcome == OUTCOME_EXITED ? r->status : -1, clock_mono_usec() - run->for_owner.began_usec);
 
         if (e == 0 && r->discards) {
                 json_t *o = find_note(list, r->callback), *second = json_object_get(o, "retry");
@@ -135,21 +141,27 @@ static uint64_t bound_of(const Region *r) {
         return r->ended_usec + admit_callbacks_usec(r->grant);
 }
 
-/* The second tries have as long again, when the region's storage is given back. */
+/* Second tries have the same time once more, from the release of the region's storage. */
 static uint64_t bound_again(const Run *run) {
         return run->end.since + admit_callbacks_usec(run->region.grant);
 }
 
-/* All that are above and have ended want to be done within their bounds, too. */
+/* The bounds of ended regions above hold as well. */
 static Owner owner_of(const Run *run) {
         const Region *r = &run->region;
-        Owner o = {.options = run->options, .store = run->store.db, .region = r->id, .outcome = outcome_name(r->outcome), .grant = r->grant,
-                   .failed = !outcome_is_breach(r->outcome) && !outcome_is_kept(r->outcome, r->status, r->grant->commit),
-                   .vault = r->vault, .until = bound_of(r)};
+        Owner o = {.options = run->options,
+                   .store = run->store.db,
+                   .region = r->id,
+                   .outcome = outcome_name(r->outcome),
+                   .grant = r->grant,
+                   .failed =
+                           !outcome_is_breach(r->outcome) && !outcome_is_kept(r->outcome, r->status, r->grant->commit),
+                   .vault = r->vault,
+                   .until = bound_of(r)};
 
         if (run->end.step == RUN_RETRY) {
                 o.again = true;
-                o.vault = NULL; /* its sections are overwritten */
+                o.vault = NULL; /* the sections are overwritten */
                 o.until = bound_again(run);
         }
         for (const Run *above = run->parent; above; above = above->parent)
@@ -161,7 +173,7 @@ static Owner owner_of(const Run *run) {
 void run_release_find(Run *run) {
         Region *r = &run->region;
 
-        /* Nothing of the skill ran: it can hold nothing. */
+        /* No code of the skill ran: no resource can be held. */
         if (r->grant->n_releases == 0 || r->go_usec == 0 || r->outcome == OUTCOME_SETUP_FAILED)
                 return;
         r->callbacks = json_array();
@@ -261,11 +273,12 @@ static const char *begun_in(const RegionRow *row, const char *entry) {
         return NULL;
 }
 
-/* The grant of the skill that ran: of its copy, whatever became of its folder. */
+/* The grant of the skill that ran, from its copy in the store: the skill's folder may have changed. */
 static int grant_again(Store *store, const Policy *policy, const RegionRow *row, Grant *ret) {
         const char *folder = json_text(json_object_get(row->detail, "folder"));
         const char *digest = json_text(json_object_get(json_object_get(row->detail, "skill"), "digest"));
-        const RunRequest request = {.entry = (char *)json_text(json_array_get(json_object_get(row->detail, "release"), 0))};
+        const RunRequest request = {
+                .entry = (char *)json_text(json_array_get(json_object_get(row->detail, "release"), 0))};
         _cleanup_policy_ Policy *own = NULL;
         _cleanup_skill_ Skill *skill = NULL;
         _cleanup_grant_ Grant had = {};
@@ -279,24 +292,25 @@ static int grant_again(Store *store, const Policy *policy, const RegionRow *row,
         }
         if (e == 0)
                 e = policy_grant(skill, &request, policy, ret, &d);
-        /* Never more than the region had: its command line, or the one above it, may have taken some of it. */
+        /* Never more than the recorded grant: the command line, or a region above, may have reduced it. */
         if (e == 0)
                 e = grant_recorded(json_object_get(row->detail, "grant"), &had);
         if (e == 0)
                 e = grant_within(ret, &had, &had.budget, NULL, &d);
         if (e == 0 && !ret->cancel_declared)
-                ret->cancel_bound_usec = had.cancel_bound_usec; /* as it was computed */
+                ret->cancel_bound_usec = had.cancel_bound_usec; /* the computed bound */
         if (e == 0)
                 e = secrets_settle(ret, &(SecretsOf){.store = store, .policy = policy}, &d);
         if (e != 0) {
-                grant_deinit(ret); /* it may be cut half: none of them is to run with that */
+                grant_deinit(ret); /* half cut, perhaps: no callback is to run with such a grant */
                 *ret = (Grant){};
-                log_warning("region %s: its release callbacks cannot be run: %s", row->region, *d.text ? d.text : strerror(e < 0 ? -e : EINVAL));
+                log_warning("region %s: its release callbacks cannot be run: %s", row->region,
+                            *d.text ? d.text : strerror(e < 0 ? -e : EINVAL));
         }
         return e == -ENOMEM ? e : e != 0;
 }
 
-/* Nobody else is there to be served meanwhile. What it still has to say when its time is up is lost. */
+/* In a loop of its own, without other regions. Output that is left when the time is up is lost. */
 static int call_alone(const Owner *o, const ReleaseGrant *rel, json_t *list, bool *ret_failed) {
         Tree tree = {.signals = -1};
         Run run;
@@ -333,7 +347,11 @@ int run_release_left(Store *store, const Policy *policy, Spawner *spawner, const
         const RunOptions options = {.quiet = true, .spawner = spawner};
         _cleanup_json_ json_t *list = NULL;
         _cleanup_grant_ Grant grant = {};
-        Owner o = {.options = &options, .store = store, .region = row->region, .outcome = outcome_name(OUTCOME_CANCELLED), .grant = &grant};
+        Owner o = {.options = &options,
+                   .store = store,
+                   .region = row->region,
+                   .outcome = outcome_name(OUTCOME_CANCELLED),
+                   .grant = &grant};
         bool failed = false;
         uint64_t until;
         int e;

@@ -1,7 +1,9 @@
 /* Runs: supervisor. The steps from a region's known end to its record; life.c has their order:
  *
- *   stop      all of the region and all below it is killed at once; waits until it stands still and the regions below are over
- *   clear     the rest of its pipe was judged and its callbacks have run: handles are unbound; waits until its memory is overwritten; scratch and sections
+ *   stop      region and regions below are killed at once; waits until the region stands still and the regions below
+ *             are over
+ *   clear     after the rest of the pipe and the callbacks: handles are unbound; waits until the region's memory
+ *             is overwritten; scratch and sections
  *             follow
  *   record    region.released, invocation.ended */
 #include "invoke/run-internal.h"
@@ -14,7 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The region's row stays in the store, and so do its control group and the folder of its scratch: the next start finishes what can be finished. */
+/* Row, control group and scratch folder of the region stay: the next start tries to finish the region. */
 static void end_leave(Run *run, const char *why) {
         Region *r = &run->region;
         Diag d = {};
@@ -29,7 +31,7 @@ static void end_leave(Run *run, const char *why) {
                 run_store_trouble(run, "the store cannot record that a region was left behind", e, &d);
 }
 
-/* Processes that do not die are left to the next start. */
+/* Undying processes are left to the next start. */
 static RunStep end_give_up(Run *run, int e, const Diag *d) {
         Region *r = &run->region;
 
@@ -71,7 +73,7 @@ void end_begin_stop(Run *run) {
         Region *r = &run->region;
 
         if (outcome_is_breach(r->outcome))
-                teardown_kill(r); /* at once: nothing that the region does from now on counts */
+                teardown_kill(r); /* at once: later acts of the region do not count */
         run_watch_end(run);
         run_end_below(run);
         teardown_begin_stop(r);
@@ -109,7 +111,8 @@ void end_begin_clear(Run *run) {
         Diag d = {};
         int e;
 
-        vault_unbind(r->vault); /* before the last events of the region, and before a byte of it is overwritten (I-13) */
+        /* before the region's last events, and before its first byte is overwritten (I-13) */
+        vault_unbind(r->vault);
         if (run->watch.hook)
                 hook_finish(run->watch.hook);
         run->end.clear_usec = clock_mono_usec();
@@ -118,19 +121,21 @@ void end_begin_clear(Run *run) {
                 run_store_trouble(run, "the store cannot record refused requests", e, &d);
 }
 
-/* The supervisor's waits for its store are no part of the teardown, as far as nothing of the teardown was under way: the guard says when it had carried out
- * its order. While callbacks may run nothing is left out. */
+/* Waits for the store are left out of the teardown's time while no part of the teardown was under way: the guard's
+ * evidence has the time when an order was carried out. With callbacks, every wait counts. */
 static void end_leave_out_waits(const Run *run, Evidence *e) {
         const Region *r = &run->region;
         const GuardEvidence *g = &e->guard;
-        uint64_t now = r->ended_usec + e->usec, stands = r->freezing ? g->frozen_usec : g->empty_usec, cleared = r->freezing ? g->empty_usec : stands;
+        uint64_t now = r->ended_usec + e->usec, stands = r->freezing ? g->frozen_usec : g->empty_usec,
+                 cleared = r->freezing ? g->empty_usec : stands;
 
-        if (stands == 0) /* no guard, or nothing of it is known */
+        if (stands == 0) /* no guard, or no evidence of it */
                 stands = cleared = run->end.stopped_usec;
         if (r->grant->n_releases > 0)
                 stands = run->end.clear_usec;
         stands = MIN(MAX(stands, r->ended_usec), run->end.clear_usec);
-        e->store_wait_usec = store_waited(stands, run->end.clear_usec) + store_waited(MAX(cleared, run->end.clear_usec), now);
+        e->store_wait_usec =
+                store_waited(stands, run->end.clear_usec) + store_waited(MAX(cleared, run->end.clear_usec), now);
         e->usec -= MIN(e->store_wait_usec, e->usec);
 }
 
@@ -149,17 +154,20 @@ RunStep end_clear(Run *run) {
         return run_release_again(run) ? RUN_RETRY : RUN_RECORD;
 }
 
-/* Nothing is left to be done but to answer a client that waits. */
+/* Answering the waiting client is the only work left. */
 static bool end_answers_next(const Run *run) {
         return run->options->over && !run->parent && run->tree->n_runs == 1;
 }
 
-/* Saves and deletions of memory against which something stood that other regions did meanwhile. */
+/* Saves and deletions of memory that conflict with changes by other regions. */
 static void end_tell_refused(const Run *run) {
-        size_t n = run->pipe.dispatch ? json_array_size(json_object_get(dispatch_memory_ended(run->pipe.dispatch), "refused")) : 0;
+        size_t n = run->pipe.dispatch
+                           ? json_array_size(json_object_get(dispatch_memory_ended(run->pipe.dispatch), "refused"))
+                           : 0;
 
         if (n > 0 && !run->store.failed)
-                log_warning("region %s: %zu of what it saved or deleted of memory %s refused at its end; `lethe log --region %s` has the codes",
+                log_warning("region %s: %zu of what it saved or deleted of memory %s refused at its end; `lethe log "
+                            "--region %s` has the codes",
                             run->region.id, n, n == 1 ? "was" : "were", run->region.id);
 }
 
@@ -169,8 +177,8 @@ RunStep end_record(Run *run) {
         int e;
 
         run_note_unwanted(run);
-        if (!run->store.failed &&
-            (e = record_end(run->store.db, r, run->pipe.dispatch, &run->evidence, end_answers_next(run) ? &run->store.rest : NULL, &d)) != 0)
+        if (!run->store.failed && (e = record_end(run->store.db, r, run->pipe.dispatch, &run->evidence,
+                                                  end_answers_next(run) ? &run->store.rest : NULL, &d)) != 0)
                 run_store_trouble(run, "the store cannot record the region's end", e, &d);
         end_tell_refused(run);
         if (!end_answers_next(run))

@@ -12,7 +12,7 @@
 
 enum { TOLD_WORKER = 1, TOLD_STORE = 2, TOLD_STOP = 4 };
 
-/* Any other record is left to the loop. */
+/* STATUS_BORN alone is taken; another record is left to the loop. */
 static bool take_born(Ahead *a) {
         Spawned *s = &a->run->region.spawned;
         int notify = -1;
@@ -26,17 +26,19 @@ static bool take_born(Ahead *a) {
         return a->born && a->scratch >= 0;
 }
 
-/* Returns false when there is nothing more to do ahead. */
+/* False: the thread's work is done. */
 static bool step(Ahead *a) {
         unsigned told = atomic_load(&a->told);
         bool await_born = told & TOLD_WORKER && !a->born;
-        struct pollfd p[] = {{.fd = a->wake, .events = POLLIN}, {.fd = await_born ? a->run->region.spawned.status : -1, .events = POLLIN}};
+        struct pollfd p[] = {{.fd = a->wake, .events = POLLIN},
+                             {.fd = await_born ? a->run->region.spawned.status : -1, .events = POLLIN}};
         eventfd_t n;
 
         if (told & TOLD_STOP)
                 return false;
         if (a->born && told & TOLD_STORE) {
-                a->e = guard_attach(&a->run->region.guard, &a->order, store_dir(a->run->store.db), a->run->region.spawned.memory, a->scratch, &a->d);
+                a->e = guard_attach(&a->run->region.guard, &a->order, store_dir(a->run->store.db),
+                                    a->run->region.spawned.memory, a->scratch, &a->d);
                 a->sent = a->e == 0;
                 return false;
         }
@@ -73,14 +75,15 @@ void ahead_begin(Ahead *a, Run *run) {
         if (a->wake < 0 || a->started < 0) {
                 a->e_guard = -errno;
                 diag(&a->d_guard, a->e_guard, "eventfd: %s", strerror(errno));
-                closep(&a->started); /* nobody will write to it: who waits for the guard must not wait for that */
+                closep(&a->started); /* no thread will write to it: ahead_guard() must not wait */
                 return;
         }
         if (pthread_attr_init(&attr) == 0) {
-                a->running = pthread_attr_setstacksize(&attr, STACK) == 0 && pthread_create(&a->thread, &attr, ahead, a) == 0;
+                a->running = pthread_attr_setstacksize(&attr, STACK) == 0 &&
+                             pthread_create(&a->thread, &attr, ahead, a) == 0;
                 pthread_attr_destroy(&attr);
         }
-        if (!a->running) /* the guard all the same; the loop does the rest */
+        if (!a->running) /* the guard starts all the same; the loop does the rest */
                 start_guard(a);
 }
 
@@ -131,5 +134,6 @@ void ahead_end(Ahead *a) {
         if (a->born)
                 run_born(a->run, a->scratch, a->sent || e != 0);
         if (e != 0)
-                region_end(&a->run->region, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s", *d.text ? d.text : strerror(e < 0 ? -e : EPIPE));
+                region_end(&a->run->region, OUTCOME_SETUP_FAILED, EXIT_OURS, "%s",
+                           *d.text ? d.text : strerror(e < 0 ? -e : EPIPE));
 }

@@ -1,6 +1,7 @@
-/* Runs: supervisor. What of a region's start needs neither its record nor its control groups is done beside them, in a thread: its guard is
- * started, and takes hold of the program's process as soon as that exists. Where a Spawner makes the guard, a thread would cost more than it
- * gains: it is made while the worker confines itself, and the loop does the rest. */
+/* Runs: supervisor. The start of a guard needs neither the region's record nor its control groups, and is done beside
+ * them, in a thread: the guard is started, and takes hold of the program's process as soon as the process exists. Where
+ * a Spawner makes the guard, a thread would cost more than it gains: the guard is made while the worker confines
+ * itself, and the loop does the rest. */
 #pragma once
 
 #include "invoke/run-internal.h"
@@ -9,24 +10,27 @@
 #include <stdatomic.h>
 
 struct Ahead {
-        Run *run;             /* borrowed; the thread reads its region's `spawned`, and has its `guard` to itself */
+        Run *run;             /* borrowed; the thread reads the region's `spawned`, and alone uses `guard` */
         GuardOrder order;
-        int wake, started;    /* eventfds: the thread is told something; guard_start() is done. -1: nothing is done ahead */
+        int wake, started;    /* eventfds: `told` has changed; guard_start() is done. -1: no thread */
         atomic_uint told;
         pthread_t thread;
-        bool later;           /* there is a Spawner: no thread */
+        bool later;           /* a Spawner makes the guard: no thread */
         bool running, born, sent;
-        int scratch;          /* what came with STATUS_BORN, or -1 */
-        int e_guard, e;       /* of guard_start(), to be read once that is done; of what the thread did after it, once it has ended */
+        int scratch;          /* the descriptor of STATUS_BORN, or -1 */
+        int e_guard;          /* of guard_start(), to be read after `started` */
+        int e;                /* of the thread's later work, to be read after its end */
         Diag d_guard, d;
 };
 
-/* Starts it, unless the region has no guard. To be called before there is a worker, and always followed by ahead_end(). */
+/* Starts the thread, unless the region has no guard. To be called before there is a worker; ahead_end() has to
+ * follow. */
 void ahead_begin(Ahead *a, Run *run);
 /* Waits until the guard runs. Returns 0, GUARD_E_START with a message, -errno. */
 int ahead_guard(Ahead *a, Diag *reterr);
-/* From now on there is a worker; a store in which the guard has its folder. */
+/* There is a worker. */
 void ahead_worker(Ahead *a);
+/* There is a store, and so a folder for the guard's evidence. */
 void ahead_store(Ahead *a);
-/* Ends it; what it did not come to is left to the loop. An error ends the region. */
+/* Ends the thread; the rest of its work is left to the loop. An error ends the region. */
 void ahead_end(Ahead *a);

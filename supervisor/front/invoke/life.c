@@ -1,4 +1,4 @@
-/* Runs: supervisor. The life of an invocation, step by step: the one list of what is done, what it needs, what it waits for, and how it is undone. */
+/* Runs: supervisor. The life of an invocation in tables of steps: name, action, condition, wait, undo. */
 #include "invoke/guard-ahead.h"
 #include "invoke/prepare.h"
 
@@ -9,11 +9,12 @@
 #include <errno.h>
 #include <string.h>
 
-/* A start: DECLARED -> ALLOCATED. The steps are taken one after the other and wait for nothing but the store; the worker confines itself meanwhile, and
- * the guard starts in a thread (guard-ahead.h). A step that fails ends the region, and the rest is left out. */
+/* A start: DECLARED -> ALLOCATED. Steps follow one another and wait for the store alone; the worker confines itself
+ * meanwhile, and the guard starts in a thread (guard-ahead.h). A failed step ends the
+ * region, and the rest is left out. */
 typedef struct StartStep {
         const char *name;
-        unsigned tiers;                    /* bits of the tiers in which it is taken */
+        unsigned tiers;                    /* bits of tiers; other tiers leave the step out */
         int (*take)(Run *run, Diag *d);
         void (*undo)(Run *run);            /* NULL: undone with a step above. Harmless where the step was not taken */
 } StartStep;
@@ -49,7 +50,8 @@ static const StartStep start[] = {
         {"pipes", ANY, begin_pipes, undo_pipes},
         {"vault", ANY, begin_vault, NULL},
         {"tier", ANY, begin_tier, NULL},
-        /* Where the scratch is a folder of the host, recovery finds it by the record alone: that comes before there is a worker. */
+        /* A scratch in a folder of the host is found by recovery through the record alone: the record comes before
+         * a worker. */
         {"store", LANDLOCK, begin_store, NULL},
         {"record", LANDLOCK, begin_record, NULL},
         {"durable", LANDLOCK, begin_durable, NULL},
@@ -74,7 +76,7 @@ static const StartStep prepared[] = {
         {"note", ANY, prepare_note, NULL}, /* pool_notes_drop() */
         {"groups", ANY, begin_groups, NULL},
         {"wait", ANY, prepare_wait, NULL},
-        {"record", ANY, prepare_record, NULL}, /* when nothing in it is of the invocation */
+        {"record", ANY, prepare_record, NULL}, /* where every invocation would have the same record */
 };
 
 static const StartStep bound[] = {
@@ -106,7 +108,8 @@ void life_take_bound(Run *run) {
 void run_begin(Run *run) {
         Ahead ahead;
 
-        if (!run->options->groups) /* before a child of this process is in the group that is to be divided: a guard is one */
+        if (!run->options->groups) /* before the group to be divided has a child of this process, as a guard is
+                                      one */
                 home_settle(NULL);
         ahead_begin(&ahead, run);
         run->start.ahead = &ahead;
@@ -125,14 +128,14 @@ void run_deinit(Run *run) {
         strv_free(run->for_owner.env);
 }
 
-/* From the known end to the record, so that the loop serves other regions while this one dies, is overwritten, or its callbacks run. teardown.h does the
- * same work in the same order whether other regions live or not (I-14). */
+/* From the known end to the record, in a loop that serves other regions while this region dies, is overwritten, or has
+ * callbacks. teardown.h does the same work in the same order whether other regions live or not (I-14). */
 typedef struct LifeStep {
         const char *name;
-        RegionState needs[2];           /* of the region in this step */
-        void (*begin)(Run *run);        /* sets going what is_done() waits for; NULL: nothing */
+        RegionState needs[2];           /* the region's state in this step */
+        void (*begin)(Run *run);        /* starts work for is_done() to wait for; or NULL */
         bool (*is_done)(Run *run);      /* without waiting; NULL: at once */
-        RunStep (*finish)(Run *run);    /* the rest of the work; returns the step that follows */
+        RunStep (*finish)(Run *run);    /* the rest of the work; returns the next step */
         bool timed;                     /* the teardown is looked after again and again */
 } LifeStep;
 
@@ -155,7 +158,12 @@ static RunStep retry_finish(Run *run) {
 static const LifeStep life[] = {
         [RUN_LIVE] = {"live", {REGION_ALLOCATED, REGION_RUNNING}, NULL, live_is_done, live_finish, false},
         [RUN_STOP] = {"stop", {REGION_ENDED, REGION_ENDED}, end_begin_stop, end_is_stopped, end_stop, true},
-        [RUN_RELEASE] = {"release", {REGION_STOPPED, REGION_STOPPED}, run_release_find, run_release_done, release_finish, false},
+        [RUN_RELEASE] = {"release",
+                         {REGION_STOPPED, REGION_STOPPED},
+                         run_release_find,
+                         run_release_done,
+                         release_finish,
+                         false},
         [RUN_CLEAR] = {"clear", {REGION_STOPPED, REGION_STOPPED}, end_begin_clear, end_stands, end_clear, true},
         [RUN_RETRY] = {"retry", {REGION_RELEASED, REGION_RELEASED}, NULL, run_release_done, retry_finish, false},
         [RUN_RECORD] = {"record", {REGION_RELEASED, REGION_RELEASED}, NULL, NULL, end_record, false},
@@ -175,7 +183,7 @@ static void life_enter(Run *run, RunStep step) {
         e->deadline = s->timed ? e->since + TEARDOWN_AGAIN_USEC : LOOP_NEVER;
 }
 
-/* One step of one Run. Returns true when another may follow. */
+/* One step of one Run; true: a further step may be possible. */
 static bool life_move(Run *run) {
         const LifeStep *s = &life[run->end.step];
 
@@ -197,7 +205,7 @@ void life_go_on(Tree *tree) {
         do {
                 moved = false;
                 for (size_t i = tree->n_runs; i-- > 0;)
-                        if (i < tree->n_runs) /* a Run that was over may have gone */
+                        if (i < tree->n_runs) /* a finished Run may have gone */
                                 moved |= life_move(tree->runs[i]);
         } while (moved);
 }

@@ -51,7 +51,7 @@ int loop_once(Loop *l) {
         r = ppoll(p, l->n_fds, wait_or_null, NULL);
         if (r < 0)
                 return errno == EINTR ? 0 : -errno;
-        /* Deadlines first: a region that keeps its descriptors busy must not outrun its clock. */
+        /* Deadlines first: a region with busy descriptors must not outrun its clock. */
         if (first != LOOP_NEVER) {
                 now = clock_mono_usec();
                 for (size_t i = 0; i < l->n_timers; i++)

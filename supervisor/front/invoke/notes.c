@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <stdio.h>
 
-/* Who wants the invocation to end gets its receipt. */
+/* A signal ends the promotion, so that the receipt follows. */
 static int go_on(void *user, uint64_t note, const json_t *outcome) {
         struct pollfd p = {.fd = *(const int *)user, .events = POLLIN};
 
@@ -21,7 +21,13 @@ int notes_promote(Store *s, const char *region, uid_t uid, int signals, json_t *
         Promoted sum = {0};
         bool of_store = false;
         char who[32];
-        const Promoting p = {.run = region, .batch = PROMOTE_BATCH_MAX, .policy = &policy, .who = who, .keys = &region_keys, .told = go_on, .user = &signals};
+        const Promoting p = {.run = region,
+                             .batch = PROMOTE_BATCH_MAX,
+                             .policy = &policy,
+                             .who = who,
+                             .keys = &region_keys,
+                             .told = go_on,
+                             .user = &signals};
         int r;
 
         snprintf(who, sizeof(who), "uid:%u", (unsigned)uid);
@@ -29,8 +35,10 @@ int notes_promote(Store *s, const char *region, uid_t uid, int signals, json_t *
         r = belief_promote(s, &p, &sum, &of_store, reterr);
         if (r != 0 && !*reterr->text)
                 diag(reterr, r, "%s", r == -ECANCELED ? "ended by a signal" : r < 0 ? store_strerror(r) : "refused");
-        if (json_object_update_new(into, json_pack("{s:o, s:o, s:o, s:o, s:o}", "committed", json_u64(sum.committed), "pending", json_u64(sum.pending), "rejected",
-                                                   json_u64(sum.rejected), "invalid", json_u64(sum.invalid), "resolved", json_u64(sum.resolved))) < 0 ||
+        if (json_object_update_new(into, json_pack("{s:o, s:o, s:o, s:o, s:o}", "committed", json_u64(sum.committed),
+                                                   "pending", json_u64(sum.pending), "rejected", json_u64(sum.rejected),
+                                                   "invalid", json_u64(sum.invalid), "resolved",
+                                                   json_u64(sum.resolved))) < 0 ||
             (r != 0 && json_object_set_new(into, "error", json_string(reterr->text)) < 0))
                 return r ? r : -ENOMEM;
         return r;

@@ -1,5 +1,5 @@
-/* Runs: supervisor. Notes of a region that has ended and was recorded, promoted right away when that was asked for (G-5). Else they wait for
- * `lethe promote`; those of a region that broke a budget went with its record (I-24). */
+/* Runs: supervisor. Notes of a recorded region, promoted at once for `--promote` (G-5). Other notes wait for `lethe
+ * promote`; notes of a region that broke a budget went with its record (I-24). */
 #pragma once
 
 #include "base/diag.h"
@@ -8,7 +8,8 @@
 
 #include <sys/types.h>
 
-/* With the built-in interpreter, in the name of user `uid`. What can be read of `signals` ends it; notes that nobody looked at yet then stay as they are.
- * Puts the members "committed", "pending", "rejected", "invalid" and "resolved" into `into`, and "error" when not all was done. Returns 0, or another
- * value with a message. */
+/* Promotes with the built-in interpreter, in the name of user `uid`. A signal readable from `signals` ends the
+ * promotion; the notes left over stay as they are. Puts the members "committed", "pending", "rejected", "invalid" and
+ * "resolved" into `into`, and "error" when notes are left over. Returns 0; else
+ * there is a message. */
 int notes_promote(Store *s, const char *region, uid_t uid, int signals, json_t *into, Diag *reterr);

@@ -1,4 +1,4 @@
-/* Runs: supervisor. What a region says on its pipe, judged at the dispatch. */
+/* Runs: supervisor. Lines of a region's pipe go to the dispatch. */
 #include "invoke/run-internal.h"
 
 #include "base/clock.h"
@@ -28,21 +28,25 @@ void run_judge_lines(Run *run) {
                 if (e == 0)
                         continue;
                 if (e == DISPATCH_E_END) {
-                        Breach b = {.outcome = OUTCOME_DENIED, .resource = "pipe", .limit = PIPE_BAD_LINES_MAX, .used = PIPE_BAD_LINES_MAX};
+                        Breach b = {.outcome = OUTCOME_DENIED,
+                                    .resource = "pipe",
+                                    .limit = PIPE_BAD_LINES_MAX,
+                                    .used = PIPE_BAD_LINES_MAX};
 
                         if (region_end_breach(r, &b) || (r->state == REGION_ENDED && region_end_late(r, &b)) ||
                             (r->state == REGION_STOPPED && region_end_late(r, &b)))
                                 snprintf(r->reason, sizeof(r->reason), "%s", d.text);
                 } else {
                         run->store.failed = true;
-                        region_end(r, OUTCOME_CANCELLED, 0, "the store cannot record: %s", e < 0 ? strerror(-e) : d.text);
+                        region_end(r, OUTCOME_CANCELLED, 0, "the store cannot record: %s",
+                                   e < 0 ? strerror(-e) : d.text);
                         log_error("%s", e < 0 ? strerror(-e) : d.text);
                 }
                 return;
         }
 }
 
-/* Processes that are held at their exit still have their end open: then there is no end of file, but nobody who could write more. */
+/* Processes that are held at their exit keep the pipe open: no end of file comes, but no process can write more. */
 static bool has_rest(const Conn *c) {
         struct pollfd p = {.fd = c->fd_in, .events = POLLIN};
 
@@ -55,7 +59,8 @@ void run_judge_rest(Run *run) {
         if (!run->pipe.dispatch || outcome_is_breach(r->outcome) || run->store.failed)
                 return;
         conn_drain(&r->pipe);
-        while (has_rest(&r->pipe) && conn_readable(&r->pipe) == 0 && !run->store.failed && !outcome_is_breach(r->outcome))
+        while (has_rest(&r->pipe) && conn_readable(&r->pipe) == 0 && !run->store.failed &&
+               !outcome_is_breach(r->outcome))
                 run_judge_lines(run);
         if (!run->store.failed && !outcome_is_breach(r->outcome))
                 run_judge_lines(run);

@@ -9,10 +9,10 @@
 
 #define PREPARE_USEC_MAX 10000000
 
-/* Nothing that region.allocated says, and nothing that it does, is of one invocation. */
+/* region.allocated would be the same for every invocation of this grant. */
 static bool prepare_may_record(const Grant *g) {
-        return g->lineage == LINEAGE_STATS && !(g->reads && *g->reads) && json_array_size(g->gates) == 0 && json_object_size(g->slots) == 0 &&
-               g->max_of_skill == 0;
+        return g->lineage == LINEAGE_STATS && !(g->reads && *g->reads) && json_array_size(g->gates) == 0 &&
+               json_object_size(g->slots) == 0 && g->max_of_skill == 0;
 }
 
 int prepare_pipes(Run *run, Diag *d) {
@@ -26,13 +26,17 @@ int prepare_pipes(Run *run, Diag *d) {
 int prepare_tier(Run *run, Diag *d) {
         int e = begin_tier(run, d);
 
-        if (e == 0 && run->start.tier != TIER_NAMESPACES) /* its scratch would be a folder of the host that no record names */
+        if (e == 0 &&
+            run->start.tier !=
+                    TIER_NAMESPACES) /* the scratch of tier landlock is a folder of the host: no record would name it */
                 e = diag(d, -EOPNOTSUPP, "only regions of tier namespaces are prepared");
         return e;
 }
 
 int prepare_guard(Run *run, Diag *d) {
-        return run->region.grant->discipline == DISCIPLINE_NONE ? 0 : guard_start(&run->region.guard, run->options->spawner, d);
+        return run->region.grant->discipline == DISCIPLINE_NONE
+                       ? 0
+                       : guard_start(&run->region.guard, run->options->spawner, d);
 }
 
 int prepare_worker(Run *run, Diag *d) {
@@ -128,8 +132,10 @@ bool run_prepared_is_true(const Run *run) {
 }
 
 bool run_prepared_fits(const Run *run, const Grant *g) {
-        return !run->region.recorded_start || (!g->trace.set && run->region.grant->cancel_bound_usec == g->cancel_bound_usec &&
-                                               json_array_size(g->reductions) == 0 && json_array_size(g->raised) == 0 && json_array_size(g->beyond) == 0);
+        return !run->region.recorded_start ||
+               (!g->trace.set && run->region.grant->cancel_bound_usec == g->cancel_bound_usec &&
+                json_array_size(g->reductions) == 0 && json_array_size(g->raised) == 0 &&
+                json_array_size(g->beyond) == 0);
 }
 
 void run_bind(Run *run, Tree *tree, const RunOptions *o, const Grant *g) {
@@ -146,12 +152,11 @@ void run_bind(Run *run, Tree *tree, const RunOptions *o, const Grant *g) {
         e = spawn_words(&r->spawned, g, r->id);
         if (e < 0)
                 region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "arguments and environment: %s", strerror(-e));
-        /* A worker that stands ready waits for this process; a worker that is only being made is not ready sooner. */
         else if (!r->recorded_start)
                 life_take_bound(run);
 }
 
-/* Values that gates read are in sections now. */
+/* The values of gates are in sections now, and count against the memory budget. */
 int prepare_limit(Run *run, Diag *d) {
         int e = json_array_size(run->region.grant->gates) > 0 ? region_budget_limit(&run->region.budget) : 0;
 

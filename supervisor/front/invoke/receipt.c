@@ -17,9 +17,9 @@ static json_t *number_or_null(bool there, uint64_t v) {
 json_t *receipt_usage(const Region *r) {
         uint64_t wall = r->go_usec && r->ended_usec > r->go_usec ? r->ended_usec - r->go_usec : 0;
 
-        return json_pack("{s:o, s:o, s:o, s:o, s:o}", "peak_memory_bytes", json_u64(r->budget.peak_memory_bytes), "cpu_usec",
-                         json_u64(r->budget.cpu_usec), "wall_usec", json_u64(wall), "output_bytes", json_u64(r->io.output_used),
-                         "scratch_bytes", json_u64(r->budget.scratch_bytes));
+        return json_pack("{s:o, s:o, s:o, s:o, s:o}", "peak_memory_bytes", json_u64(r->budget.peak_memory_bytes),
+                         "cpu_usec", json_u64(r->budget.cpu_usec), "wall_usec", json_u64(wall), "output_bytes",
+                         json_u64(r->io.output_used), "scratch_bytes", json_u64(r->budget.scratch_bytes));
 }
 
 json_t *receipt_user(const Region *r) {
@@ -32,14 +32,18 @@ int receipt_breach(const Region *r, json_t *o) {
                 const char *name;
                 uint64_t value;
                 bool there;
-        } numbers[] = {{"limit", b->limit, true}, {"used", b->used, b->used != BREACH_UNMEASURED}, {"lent", b->lent, b->lent > 0},
-                       {"asked", b->asked, b->asked > 0}, {"refused", b->refused, b->refused > 0}};
+        } numbers[] = {{"limit", b->limit, true},
+                       {"used", b->used, b->used != BREACH_UNMEASURED},
+                       {"lent", b->lent, b->lent > 0},
+                       {"asked", b->asked, b->asked > 0},
+                       {"refused", b->refused, b->refused > 0}};
 
         for (size_t i = 0; b->resource && i < ARRAY_SIZE(numbers); i++)
                 if (numbers[i].there && json_object_set_new(o, numbers[i].name, json_u64(numbers[i].value)) < 0)
                         return -ENOMEM;
         for (size_t i = 0; b->resource && i < BUDGET_FIELDS; i++)
-                if (strcmp(budget_fields[i].name, b->resource) == 0 && json_object_set_new(o, "limit_by", json_string(limit_by_name(r->grant->limit_by[i]))) < 0)
+                if (strcmp(budget_fields[i].name, b->resource) == 0 &&
+                    json_object_set_new(o, "limit_by", json_string(limit_by_name(r->grant->limit_by[i]))) < 0)
                         return -ENOMEM;
         return 0;
 }
@@ -48,15 +52,17 @@ json_t *receipt_ending(const Region *r) {
         bool exited = r->outcome == OUTCOME_EXITED;
         bool signal = (r->outcome == OUTCOME_SIGNALED || r->outcome == OUTCOME_CANCELLED) && r->status > 0;
         json_t *o = json_pack("{s:s, s:o, s:o, s:s?}", "outcome", outcome_name(r->outcome), "exit_code",
-                              number_or_null(exited, (uint64_t)r->status), "signal", number_or_null(signal, (uint64_t)r->status),
-                              "limiting_resource", r->breach.resource);
+                              number_or_null(exited, (uint64_t)r->status), "signal",
+                              number_or_null(signal, (uint64_t)r->status), "limiting_resource", r->breach.resource);
         char quoted[sizeof(r->reason) * 4];
 
-        if (o && (receipt_breach(r, o) < 0 || (r->outside && json_object_set_new(o, "cause", json_string("outside")) < 0)))
+        if (o &&
+            (receipt_breach(r, o) < 0 || (r->outside && json_object_set_new(o, "cause", json_string("outside")) < 0)))
                 goto fail;
-        /* A reason may quote a path of any bytes. */
+        /* A reason may quote a path with arbitrary bytes. */
         if (o && *r->reason && json_object_set_new(o, "reason", json_string(r->reason)) < 0 &&
-            json_object_set_new(o, "reason", json_string(diag_quote(r->reason, strlen(r->reason), quoted, sizeof(quoted)))) < 0)
+            json_object_set_new(o, "reason",
+                                json_string(diag_quote(r->reason, strlen(r->reason), quoted, sizeof(quoted)))) < 0)
                 goto fail;
         return o;
 fail:
@@ -72,12 +78,13 @@ static int merge(json_t *o, json_t *more) {
         return e;
 }
 
-/* The name of a refused program or skill may be any bytes. */
+/* The name of a refused program or skill may have arbitrary bytes. */
 static json_t *skill_json(const char *name, const char *digest) {
         json_t *o = json_pack("{s:s?, s:s?}", "name", name, "digest", digest);
         char quoted[1024];
 
-        return o ?: json_pack("{s:s, s:s?}", "name", diag_quote(name, strlen(name), quoted, sizeof(quoted)), "digest", digest);
+        return o ?: json_pack("{s:s, s:s?}", "name", diag_quote(name, strlen(name), quoted, sizeof(quoted)),
+                                    "digest", digest);
 }
 
 static json_t *no_teardown(void) {
@@ -97,23 +104,28 @@ json_t *receipt_teardown(const Evidence *evidence, const json_t *callbacks) {
         return o;
 }
 
-json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_t *result, const json_t *notes, const json_t *memory) {
+json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_t *result, const json_t *notes,
+                          const json_t *memory) {
         _cleanup_json_ json_t *o = NULL;
-        uint64_t now = clock_mono_usec(), run_from = r->go_usec ?: r->ended_usec; /* a region that never went was being spawned to its end */
+        /* a region without a go byte was being spawned until its end */
+        uint64_t now = clock_mono_usec(), run_from = r->go_usec ?: r->ended_usec;
         bool recorded = r->state == REGION_RECORDED;
 
-        o = json_pack("{s:i, s:s?, s:o, s:s?, s:o, s:o?, s:o?, s:{s:o, s:o, s:o}, s:{s:I, s:I, s:I, s:I}}", "version", RECEIPT_VERSION,
-                      "region", r->recorded_start ? r->id : NULL, "skill", skill_json(r->grant->skill_name, r->grant->skill_digest), "tier",
-                      r->tier ? tier_name(r->tier) : NULL, "usage", receipt_usage(r), "denials", denials_to_json(&r->denials, SIZE_MAX), "teardown",
-                      evidence ? receipt_teardown(evidence, r->callbacks) : no_teardown(), "ledger", "allocated",
-                      number_or_null(r->recorded_start, r->seq_allocated), "released", number_or_null(recorded, r->seq_released), "ended",
-                      number_or_null(recorded, r->seq_ended), "timings_usec", "spawn",
-                      (json_int_t)(run_from > r->declared_usec ? run_from - r->declared_usec : 0), "run",
-                      (json_int_t)(r->ended_usec > run_from ? r->ended_usec - run_from : 0), "teardown",
-                      (json_int_t)(evidence ? evidence->usec : 0), "total", (json_int_t)(now - r->declared_usec));
+        o = json_pack(
+                "{s:i, s:s?, s:o, s:s?, s:o, s:o?, s:o?, s:{s:o, s:o, s:o}, s:{s:I, s:I, s:I, s:I}}", "version",
+                RECEIPT_VERSION, "region", r->recorded_start ? r->id : NULL, "skill",
+                skill_json(r->grant->skill_name, r->grant->skill_digest), "tier", r->tier ? tier_name(r->tier) : NULL,
+                "usage", receipt_usage(r), "denials", denials_to_json(&r->denials, SIZE_MAX), "teardown",
+                evidence ? receipt_teardown(evidence, r->callbacks) : no_teardown(), "ledger", "allocated",
+                number_or_null(r->recorded_start, r->seq_allocated), "released",
+                number_or_null(recorded, r->seq_released), "ended", number_or_null(recorded, r->seq_ended),
+                "timings_usec", "spawn", (json_int_t)(run_from > r->declared_usec ? run_from - r->declared_usec : 0),
+                "run", (json_int_t)(r->ended_usec > run_from ? r->ended_usec - run_from : 0), "teardown",
+                (json_int_t)(evidence ? evidence->usec : 0), "total", (json_int_t)(now - r->declared_usec));
         if (!o || merge(o, receipt_ending(r)) < 0)
                 return NULL;
-        if (json_object_set_new(o, "start", json_string(r->start)) < 0 || json_object_set_new(o, "host_user", receipt_user(r)) < 0 ||
+        if (json_object_set_new(o, "start", json_string(r->start)) < 0 ||
+            json_object_set_new(o, "host_user", receipt_user(r)) < 0 ||
             (r->begun_ahead && json_object_set_new(o, "started_ahead", json_string(r->grant->interpreter)) < 0))
                 return NULL;
         if (*r->discarded && json_object_set_new(o, "discarded", json_string(r->discarded)) < 0)
@@ -122,7 +134,7 @@ json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_
                 return NULL;
         if (memory && json_object_set(o, "memory", (json_t *)memory) < 0)
                 return NULL;
-        /* An output like standard output: it is handed over here and nowhere kept (I-2). */
+        /* An output like standard output: handed over here, kept nowhere (I-2). */
         if (result && json_object_set(o, "result", (json_t *)result) < 0)
                 return NULL;
         return TAKE_PTR(o);
@@ -130,13 +142,17 @@ json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_
 
 json_t *receipt_of_refusal(const char *name, const char *digest, Outcome outcome, const char *reason) {
         char quoted[4096];
-        json_t *o = json_pack("{s:i, s:n, s:o, s:s, s:n, s:n, s:n, s:n, s:{s:i, s:i, s:i}, s:[], s:o, s:{s:n, s:n, s:n}, s:{s:i, s:i, s:i, s:i}}", "version",
-                              RECEIPT_VERSION, "region", "skill", skill_json(name, digest), "outcome", outcome_name(outcome), "exit_code", "signal",
-                              "limiting_resource", "tier", "usage", "peak_memory_bytes", 0, "cpu_usec", 0, "wall_usec", 0, "denials", "teardown",
-                              no_teardown(), "ledger", "allocated", "released", "ended", "timings_usec", "spawn", 0, "run", 0, "teardown", 0, "total", 0);
+        json_t *o = json_pack("{s:i, s:n, s:o, s:s, s:n, s:n, s:n, s:n, s:{s:i, s:i, s:i}, s:[], s:o, s:{s:n, s:n, "
+                              "s:n}, s:{s:i, s:i, s:i, s:i}}",
+                              "version", RECEIPT_VERSION, "region", "skill", skill_json(name, digest), "outcome",
+                              outcome_name(outcome), "exit_code", "signal", "limiting_resource", "tier", "usage",
+                              "peak_memory_bytes", 0, "cpu_usec", 0, "wall_usec", 0, "denials", "teardown",
+                              no_teardown(), "ledger", "allocated", "released", "ended", "timings_usec", "spawn", 0,
+                              "run", 0, "teardown", 0, "total", 0);
 
         if (o && reason && json_object_set_new(o, "reason", json_string(reason)) < 0)
-                json_object_set_new(o, "reason", json_string(diag_quote(reason, strlen(reason), quoted, sizeof(quoted))));
+                json_object_set_new(o, "reason",
+                                    json_string(diag_quote(reason, strlen(reason), quoted, sizeof(quoted))));
         return o;
 }
 
@@ -155,7 +171,7 @@ int receipt_check(const char *path, Diag *reterr) {
                 return diag(reterr, -EPERM, "receipt %s", why.text);
         if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
                 return diag(reterr, -EISDIR, "receipt %s: is a folder", path);
-        if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) /* a device or a pipe is written to as it stands */
+        if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) /* a device or a pipe is not replaced */
                 return access(path, W_OK) < 0 ? diag(reterr, -errno, "receipt %s: %s", path, strerror(errno)) : 0;
         slash = strrchr(dir, '/');
         if (slash)

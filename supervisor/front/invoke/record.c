@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT_SLACK 512 /* regions that a reader may not see yet: those of the batches that are left (store_keep_ahead()), and of the one under way */
+/* Regions invisible to a reader so far: of batches that are left (store_keep_ahead()), and of the batch under way. */
+#define COUNT_SLACK 512
 #define EVENT_DENIALS_BYTES 40000 /* an entry of the ledger has at most 65,535 bytes */
 
 static int store_code(int e) {
@@ -24,7 +25,7 @@ static int commit(Txn *t, Txn **ret_rest, Diag *reterr) {
         return ret_rest ? store_commit_ahead(t, ret_rest, reterr) : store_commit(t, reterr);
 }
 
-/* Regions of this skill that are alive. */
+/* Living regions of the skill. */
 static int check_of_skill(Txn *t, const Grant *g, Diag *reterr) {
         RegionRow *rows = NULL;
         size_t n = 0;
@@ -42,21 +43,27 @@ static int check_of_skill(Txn *t, const Grant *g, Diag *reterr) {
         }
         free(rows);
         if (e == 0 && same >= g->max_of_skill)
-                return diag(reterr, RECORD_E_LIMIT, "%" PRIu64 " regions of skill %s are alive: policy allows %" PRIu64 " at once (concurrency)",
+                return diag(reterr, RECORD_E_LIMIT,
+                            "%" PRIu64 " regions of skill %s are alive: policy allows %" PRIu64
+                            " at once (concurrency)",
                             same, g->skill_name, g->max_of_skill);
         return e;
 }
 
 static int check_scope(Txn *t, const char *field, const char *scope, Diag *reterr) {
         uint64_t number;
-        int e = strcmp(scope, SCOPE_DEFAULT) == 0 ? 0 : scope_get(t, scope, &number); /* that one is made by the first who writes */
+        /* the first write makes the default scope */
+        int e = strcmp(scope, SCOPE_DEFAULT) == 0 ? 0 : scope_get(t, scope, &number);
 
-        return e == -ENOENT ? diag(reterr, RECORD_E_SCOPE, "lethe.json#%s is \"%s\": there is no scope of that name in this store; `lethe scope create %s` makes one",
-                                   field, scope, scope)
-                            : e;
+        return e == -ENOENT
+                       ? diag(reterr, RECORD_E_SCOPE,
+                              "lethe.json#%s is \"%s\": there is no scope of that name in this store; `lethe scope create %s` makes one",
+                              field, scope, scope)
+                       : e;
 }
 
-/* What nobody could answer later is refused before anything runs. A callback runs once, whatever became of the scope meanwhile. */
+/* A missing scope is refused before the skill runs. A callback runs all the same: the scope may have gone
+ * meanwhile. */
 static int check_scopes(Txn *t, const Region *r, Diag *reterr) {
         const Grant *g = r->grant;
         char field[40];
@@ -80,15 +87,17 @@ static int put_pid(Txn *t, const Region *r) {
         int e;
 
         cgroup = region_cgroup_text(&r->cgroup, &e);
-        return e < 0 ? e : engine_region_pid(t, r->id, (uint64_t)r->spawned.pid, r->spawned.start_ticks, cgroup, r->spawned.scratch);
+        return e < 0 ? e
+                     : engine_region_pid(t, r->id, (uint64_t)r->spawned.pid, r->spawned.start_ticks, cgroup,
+                                         r->spawned.scratch);
 }
 
-/* For the certificate: the tool and its version, the user, and the machine by a hash that gives its name away to nobody. */
+/* For the certificate: the tool's version, the user, and the machine, by a hash of its name. */
 static json_t *who_runs(const Grant *g) {
         char host[HOST_ID_MAX];
 
-        return json_pack("{s:s?, s:o, s:s, s:o*}", "host", host_id(host), "uid", json_u64(getuid()), "version", LETHE_VERSION, "client_uid",
-                         g->client ? json_u64(g->client) : NULL);
+        return json_pack("{s:s?, s:o, s:s, s:o*}", "host", host_id(host), "uid", json_u64(getuid()), "version",
+                         LETHE_VERSION, "client_uid", g->client ? json_u64(g->client) : NULL);
 }
 
 static json_t *release_names(const Grant *g) {
@@ -107,7 +116,8 @@ static void uncount(_Atomic uint64_t **counted) {
                 atomic_fetch_sub(*counted, 1);
 }
 
-int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, json_t **ret_evidence, Txn **ret, Diag *reterr) {
+int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, json_t **ret_evidence,
+                 Txn **ret, Diag *reterr) {
         _cleanup_json_ json_t *grant = grant_to_json(r->grant), *by = who_runs(r->grant);
         _cleanup_json_ json_t *release = release_names(r->grant);
         _cleanup_txn_ Txn *t = NULL;
@@ -144,7 +154,7 @@ int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **
         e = store_begin(s, true, &t, reterr);
         if (e != 0)
                 return store_code(e);
-        if (r->ahead) { /* in its turn: nobody sees it without its row, or its row without it */
+        if (r->ahead) { /* in the writer's turn: count and row appear together */
                 counted = store_regions_ahead(s);
                 atomic_fetch_add(counted, 1);
         }
@@ -182,7 +192,7 @@ int record_started(Store *s, Region *r, Txn *t, Txn **ret_rest, Diag *reterr) {
         return store_code(e);
 }
 
-/* Far from the limit a reader's word will do; near it, the word of who could begin one now. */
+/* Far from the limit a reader's count will do; near the limit a writer counts. */
 static int count_alive(Store *s, bool turn, uint64_t *ret, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         int e = turn ? store_begin(s, true, &t, reterr) : store_begin_at_once(s, &t, reterr);
@@ -190,7 +200,7 @@ static int count_alive(Store *s, bool turn, uint64_t *ret, Diag *reterr) {
         return e == 0 ? engine_region_count(t, ret) : e;
 }
 
-/* From here on it counts like any other. */
+/* From here on the region counts against max_regions. */
 static void count_it(Store *s, Region *r) {
         if (r->ahead)
                 atomic_fetch_sub(store_regions_ahead(s), 1);
@@ -208,7 +218,9 @@ int record_taken(Store *s, Region *r, Diag *reterr) {
         if (e == 0 && alive + COUNT_SLACK > most)
                 e = count_alive(s, true, &alive, reterr);
         if (e == 0 && alive > most)
-                e = diag(reterr, RECORD_E_LIMIT, "%" PRIu64 " regions are alive in this store: policy allows %" PRIu64 " at once (max_regions)", alive - 1, most);
+                e = diag(reterr, RECORD_E_LIMIT,
+                         "%" PRIu64 " regions are alive in this store: policy allows %" PRIu64 " at once (max_regions)",
+                         alive - 1, most);
         else
                 e = store_code(e);
         if (e != 0) {
@@ -230,8 +242,8 @@ int record_pid(Store *s, const Region *r, Diag *reterr) {
 }
 
 int record_fault(Store *s, const Region *r, Diag *reterr) {
-        _cleanup_json_ json_t *fields = json_pack("{s:s, s:s?, s:s}", "outcome", outcome_name(r->outcome), "resource", r->breach.resource,
-                                                  "reason", r->reason);
+        _cleanup_json_ json_t *fields = json_pack("{s:s, s:s?, s:s}", "outcome", outcome_name(r->outcome), "resource",
+                                                  r->breach.resource, "reason", r->reason);
         _cleanup_txn_ Txn *t = NULL;
         int e;
 
@@ -261,8 +273,9 @@ int record_discard(Store *s, const Region *r, Diag *reterr) {
 }
 
 int record_left(Store *s, const Region *r, const Evidence *evidence, const char *why, Diag *reterr) {
-        _cleanup_json_ json_t *fields = json_pack("{s:s, s:i, s:s, s:o?}", "outcome", outcome_name(r->outcome), "tasks", (int)r->left, "reason", why, "teardown",
-                                                  receipt_teardown(evidence, r->callbacks));
+        _cleanup_json_ json_t *fields =
+                json_pack("{s:s, s:i, s:s, s:o?}", "outcome", outcome_name(r->outcome), "tasks", (int)r->left, "reason",
+                          why, "teardown", receipt_teardown(evidence, r->callbacks));
         _cleanup_txn_ Txn *t = NULL;
         int e;
 
@@ -276,40 +289,47 @@ int record_left(Store *s, const Region *r, const Evidence *evidence, const char 
         return store_code(e);
 }
 
-/* Of this region, or of the one whose callback it is, nothing counts but after exit code 0 (I-78). A breach is recorded as what it is. */
+/* Proposals of the region, or of the callback's owner, count after exit code 0 alone (I-78). A breach has its
+ * own record. */
 static bool unkept(const Region *r) {
-        return !outcome_is_breach(r->outcome) && (r->owner_failed || !outcome_is_kept(r->outcome, r->status, r->grant->commit));
+        return !outcome_is_breach(r->outcome) &&
+               (r->owner_failed || !outcome_is_kept(r->outcome, r->status, r->grant->commit));
 }
 
 int record_end(Store *s, Region *r, Dispatch *dispatch, const Evidence *evidence, Txn **ret_rest, Diag *reterr) {
         _cleanup_json_ json_t *released = NULL, *ended = receipt_ending(r), *fields = NULL;
         _cleanup_txn_ Txn *t = NULL;
-        RegionEnd end = {.region = r->id, .keep = !outcome_is_breach(r->outcome) && !unkept(r), .why = unkept(r) ? "not_success" : NULL};
+        RegionEnd end = {.region = r->id,
+                         .keep = !outcome_is_breach(r->outcome) && !unkept(r),
+                         .why = unkept(r) ? "not_success" : NULL};
         char discards[ENGINE_DISCARDS_MAX] = "";
         int e;
 
-        released = json_pack("{s:o?, s:o?, s:o, s:o?}", "teardown", receipt_teardown(evidence, r->callbacks), "usage", receipt_usage(r), "denials",
-                             json_u64(r->denials.total), "host_user", receipt_user(r));
+        released = json_pack("{s:o?, s:o?, s:o, s:o?}", "teardown", receipt_teardown(evidence, r->callbacks), "usage",
+                             receipt_usage(r), "denials", json_u64(r->denials.total), "host_user", receipt_user(r));
         if (!released || !ended)
                 return -ENOMEM;
         end.released = released;
         end.ended = ended;
         e = store_begin(s, true, &t, reterr);
         if (e == 0)
-                count_it(s, r); /* in the turn in which its row goes: whoever counts sees both, or neither */
+                count_it(s, r); /* in the turn in which the row goes: a count sees both, or neither */
         if (e == 0 && r->outcome == OUTCOME_CANCELLED) {
-                fields = json_pack("{s:s, s:o}", "reason", r->reason, "signal", r->status > 0 ? json_integer(r->status) : json_null());
+                fields = json_pack("{s:s, s:o}", "reason", r->reason, "signal",
+                                   r->status > 0 ? json_integer(r->status) : json_null());
                 e = fields ? engine_event(t, r->id, "region.cancelled", fields, NULL) : -ENOMEM;
         }
-        /* A bound that was passed is an event of its own (I-33). */
+        /* A passed bound has an event of its own (I-33). */
         if (e == 0 && evidence->usec > evidence->bound_usec) {
-                _cleanup_json_ json_t *late = json_pack("{s:o, s:o, s:o}", "bound_usec", json_u64(evidence->bound_usec), "usec", json_u64(evidence->usec),
-                                                        "store_wait_usec", json_u64(evidence->store_wait_usec));
+                _cleanup_json_ json_t *late =
+                        json_pack("{s:o, s:o, s:o}", "bound_usec", json_u64(evidence->bound_usec), "usec",
+                                  json_u64(evidence->usec), "store_wait_usec", json_u64(evidence->store_wait_usec));
 
                 e = late ? engine_event(t, r->id, "region.bound_passed", late, NULL) : -ENOMEM;
         }
         if (e == 0 && r->denials.total > 0) {
-                _cleanup_json_ json_t *denied = json_pack("{s:o?}", "denials", denials_to_json(&r->denials, EVENT_DENIALS_BYTES));
+                _cleanup_json_ json_t *denied =
+                        json_pack("{s:o?}", "denials", denials_to_json(&r->denials, EVENT_DENIALS_BYTES));
 
                 e = denied ? engine_event(t, r->id, "region.denied", denied, NULL) : -ENOMEM;
         }
@@ -322,7 +342,8 @@ int record_end(Store *s, Region *r, Dispatch *dispatch, const Evidence *evidence
         if (e == 0)
                 e = engine_region_end(t, &end, &r->seq_released, &r->seq_ended, reterr);
         if (e == 0)
-                e = commit(TAKE_PTR(t), dispatch && dispatch_holds_memory(dispatch) ? NULL : ret_rest, reterr); /* others see it when they hear of the end */
+                /* memory is visible to others with the answer */
+                e = commit(TAKE_PTR(t), dispatch && dispatch_holds_memory(dispatch) ? NULL : ret_rest, reterr);
         if (e == 0 && !outcome_is_breach(r->outcome))
                 snprintf(r->discarded, sizeof(r->discarded), "%s", end.why ?: discards);
         return store_code(e);

@@ -1,4 +1,4 @@
-/* Runs: supervisor. The moments of a region's life that the ledger must know, each one durable when the call returns. */
+/* Runs: supervisor. The moments of a region's life that the ledger must know, each durable when the call returns. */
 #pragma once
 
 #include "base/diag.h"
@@ -8,34 +8,37 @@
 #include "store/store.h"
 
 enum {
-        RECORD_E_STORE = 1, /* the store refused: message has its words */
-        RECORD_E_LIMIT,     /* as many regions are alive as policy allows, of this skill or at all */
-        RECORD_E_SLOTS,     /* a slot that the manifest names or defines is refused */
+        RECORD_E_STORE = 1, /* the store refused: message has the store's words */
+        RECORD_E_LIMIT,     /* as many regions are alive as policy allows, of this skill or of all */
+        RECORD_E_SLOTS,     /* a slot of the manifest is refused */
         RECORD_E_GATE,      /* a gate is closed; recorded */
-        RECORD_E_SCOPE,     /* a scope that the manifest names is not there */
+        RECORD_E_SCOPE,     /* a scope of the manifest does not exist */
 };
 
-/* For store_keep_ahead(): what a region's beginning and its end cost most of is LMDB's commit. */
+/* For store_keep_ahead(): LMDB's commit is most of the cost of a region's start and end. */
 #define RECORD_KEEP_AHEAD 8
 
-/* region.allocated, the copies of the slots that it reads (I-20), and the values that its gates read (I-50: object slot -> value), in a transaction that
- * record_started() commits. When a gate fails, region.refused is recorded, and no region.allocated. with_pid: with the worker's process, so that recovery
- * finds it. *ret: to be handed to record_started(), or aborted. Returns 0, RECORD_E_*, -errno. */
-int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, json_t **ret_evidence, Txn **ret, Diag *reterr);
-/* Commits t, of record_start(). ret_rest: as store_commit_ahead() has it; NULL: all of the commit at once. */
+/* Writes region.allocated, copies of the slots that the region reads (I-20), and values of its gates (I-50: object slot
+ * -> value) in a transaction for record_started(). A closed gate is recorded at once, as region.refused and without
+ * region.allocated. with_pid: the worker's process is recorded for recovery. *ret: owned. Returns 0, RECORD_E_*,
+ * -errno. */
+int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **ret_copies, json_t **ret_evidence,
+                 Txn **ret, Diag *reterr);
+/* Commits t, of record_start(). ret_rest: as in store_commit_ahead(); NULL: the whole commit is done. */
 int record_started(Store *s, Region *r, Txn *t, Txn **ret_rest, Diag *reterr);
-/* A region that was recorded ahead is an invocation's now. Returns 0; RECORD_E_LIMIT when as many live as policy allows, RECORD_E_STORE, -errno: it
- * is nobody's still. */
+/* A region that was recorded ahead now belongs to an invocation. Returns 0. RECORD_E_LIMIT (as many regions live as
+ * policy allows), RECORD_E_STORE and -errno leave the region without an invocation. */
 int record_taken(Store *s, Region *r, Diag *reterr);
 /* The worker's pid, where the region was recorded before its worker was made. */
 int record_pid(Store *s, const Region *r, Diag *reterr);
-/* region.faulted: from here on nothing that the region proposed can be kept, whoever records its end (I-24). */
+/* region.faulted: from here on no proposal of the region can be kept, whichever supervisor records its end (I-24). */
 int record_fault(Store *s, const Region *r, Diag *reterr);
-/* region.discard_asked: the same, because the client asked for it who runs it. */
+/* region.discard_asked: the same, because the client of the invocation asked for it. */
 int record_discard(Store *s, const Region *r, Diag *reterr);
-/* region.left: the kernel does not let it die, and nobody waits any more. The row stays. Returns as record_fault(). */
+/* region.left: the kernel does not let the region die, and the supervisor stops waiting. The row stays. Returns as
+ * record_fault(). */
 int record_left(Store *s, const Region *r, const Evidence *evidence, const char *why, Diag *reterr);
-/* In one transaction: region.cancelled and region.denied where they apply, what the dispatch holds of memory or memory.discarded (dispatch.h), slot.written or
- * slot.discarded, region.released, invocation.ended. Sets the positions in r. dispatch: the region's, or NULL. ret_rest: as store_commit_ahead() has it, or
- * NULL. */
+/* In one transaction: region.cancelled and region.denied where they apply, the dispatch's writes to memory or
+ * memory.discarded (dispatch.h), slot.written or slot.discarded, region.released, invocation.ended. Sets the positions
+ * in r. dispatch: the region's, or NULL. ret_rest: as in store_commit_ahead(), or NULL. */
 int record_end(Store *s, Region *r, Dispatch *dispatch, const Evidence *evidence, Txn **ret_rest, Diag *reterr);

@@ -3,18 +3,20 @@
  *   life.c         the table of all steps: start, end, and the loop between them
  *   begin.c        the steps of a start: pipes, vault, worker, guard, record, control groups
  *   guard-ahead.c  the guard, started in a thread beside those steps
- *   prepare.c      a region in two halves: prepared before its invocation is known, then bound to it
- *   watch.c        events of a living region: its worker, its guard, its budgets, its streams
+ *   prepare.c      a region in two halves: prepared before its invocation, then bound
+ *   status.c       the words of worker and guard
+ *   watch.c        events of a living region: signals, budgets, notifications, streams
  *   pipe.c         lines of the skill's pipe
  *   end.c          the steps of an end: stop, clear, record
  *   callbacks.c    release callbacks, each in a region of its own
- *   sub-skill.c    regions that a region starts
- *   stopped.c      a worker or a guard that was stopped by SIGSTOP
+ *   sub-skill.c    regions below a region
+ *   stopped.c      a worker or a guard stopped by SIGSTOP
  *   tell.c         the line for a person
  *
- * A Tree is one invocation with all regions that it started. Their Runs wait in one loop, and each Run is taken down before the Run above it. Handlers
- * only make moves of regions; the steps that follow from a move are taken between two waits (life_go_on()). Nothing but the store is waited for
- * anywhere else: while one region is overwritten, or its callbacks run, the other regions are served. */
+ * A Tree is one invocation with its sub-skills and callbacks. All Runs of a Tree wait in one loop, and each Run is
+ * taken down before the Run above. Handlers only make moves of regions; life_go_on() takes the following steps between
+ * two waits. Outside of the loop, the store alone is waited for: other regions are served while a region is
+ * overwritten, or while callbacks run. */
 #pragma once
 
 #include "dispatch/dispatch.h"
@@ -31,9 +33,10 @@
 
 #define EXIT_OURS 125
 #define RUN_ATTACH_USEC_MAX 10000000 /* a guard takes a tenth of a millisecond */
-#define RUN_SOURCES_MAX 12 /* sources of each kind that one Run registers in the loop */
+#define RUN_SOURCES_MAX 12 /* sources of each kind, of one Run in the loop */
 
-#define TREE_RUNS_MAX (2 * (SUBSKILL_ALIVE_MAX + 1)) /* the first Run, the sub-skills that live at once, and a release callback of each */
+/* The first Run, all living sub-skills, and a release callback of each. */
+#define TREE_RUNS_MAX (2 * (SUBSKILL_ALIVE_MAX + 1))
 static_assert(LOOP_SOURCES_MAX >= TREE_RUNS_MAX * RUN_SOURCES_MAX + 1, "the loop has room for a whole tree");
 
 typedef struct Run Run;
@@ -41,19 +44,19 @@ typedef struct Run Run;
 typedef struct Tree {
         Loop loop;
         int signals;
-        Run *runs[TREE_RUNS_MAX]; /* borrowed: living Runs, each behind the Run that started it */
+        Run *runs[TREE_RUNS_MAX]; /* borrowed: living Runs, each behind its parent */
         size_t n_runs;
-        unsigned n_calls;         /* skill.run requests for which a skill was looked up */
+        unsigned n_calls;         /* skill.run requests with a lookup of a skill */
 } Tree;
 
-/* The step of life.c's table in which a Run is. */
+/* Steps of life.c's table. */
 typedef enum RunStep {
-        RUN_LIVE,    /* its region is ALLOCATED or RUNNING, or the Run is not in a loop yet */
+        RUN_LIVE,    /* the region is ALLOCATED or RUNNING, or the Run is not in a loop yet */
         RUN_STOP,    /* all processes of the region, and all regions below it, are being stopped */
-        RUN_RELEASE, /* its release callbacks run */
-        RUN_CLEAR,   /* its memory is being overwritten */
-        RUN_RETRY,   /* its storage is given back; release callbacks that did not run have a second try (I-74) */
-        RUN_RECORD,  /* its end is written to the ledger */
+        RUN_RELEASE, /* release callbacks run */
+        RUN_CLEAR,   /* memory is being overwritten */
+        RUN_RETRY,   /* storage is given back; unrun release callbacks have a second try (I-74) */
+        RUN_RECORD,  /* the end is written to the ledger */
         RUN_OVER,    /* RECORDED or UNRECORDED */
 } RunStep;
 
@@ -65,21 +68,22 @@ typedef struct Owner {
         bool failed;        /* proposals count after exit code 0 alone, and the region did not end so */
         const Grant *grant;
         const Vault *vault; /* NULL: the vault went with its supervisor */
-        uint64_t until;     /* CLOCK_MONOTONIC usec: the bound of all callbacks; for the callback that begins, the end of its part */
-        bool again;         /* the second try of a callback that did not run */
+        /* CLOCK_MONOTONIC usec: the bound of all callbacks; during a callback, the end of its part */
+        uint64_t until;
+        bool again;         /* a second try */
 } Owner;
 
 typedef struct Ahead Ahead; /* guard-ahead.h */
 typedef int (*PrepareNote)(void *userdata, const char *region, const char *groups);
 
-/* begin.c: a start that is under way. */
+/* begin.c: a start under way. */
 typedef struct RunStart {
         Ahead *ahead;             /* borrowed; NULL: the guard is started by the step itself */
         Probe probe;
         Tier tier;                /* 0: not chosen yet */
-        Txn *record;              /* region.allocated is in it, and it is not committed; NULL: none */
+        Txn *record;              /* with region.allocated, uncommitted; or NULL */
         json_t *copies, *evidence; /* owned: of record_start(), until the commit */
-        PrepareNote note;         /* prepare.h: of a Run that is being prepared */
+        PrepareNote note;         /* prepare.h */
         void *note_userdata;
         uint64_t attach_deadline; /* for the guard's answer */
         uint64_t setup_deadline;  /* for the worker, where a grant lies on a served file system */
@@ -90,10 +94,11 @@ typedef struct RunStart {
 } RunStart;
 
 typedef struct RunStore {
-        Store *db;        /* borrowed, or `own` once that is open */
+        Store *db;        /* borrowed, or `own` when that is open */
         Store *own;
         const char *path; /* borrowed */
-        Txn *rest;        /* the half of a commit that the invocation need not wait for: done before anything else is waited for */
+        /* the second half of a commit, which the invocation need not wait for: done before any other wait */
+        Txn *rest;
         bool failed;      /* the store can record no more: whatever the region did, Lethe did not succeed */
 } RunStore;
 
@@ -101,16 +106,18 @@ typedef struct RunStore {
 typedef struct RunPipe {
         Dispatch *dispatch;
         Buf reply;
-        struct pollfd poll[2]; /* events that the skill's pipe waits for now */
+        struct pollfd poll[2]; /* present events of the skill's pipe */
         uint64_t deadline;
 } RunPipe;
 
-/* watch.c, stopped.c: a region that lives. */
+/* watch.c, stopped.c: a living region. */
 typedef struct RunWatch {
-        Hook *hook; /* discipline multipass: memory that the region gives back while it runs. NULL: another discipline, or not begun */
+        /* discipline multipass: memory given back by the running region. NULL: another discipline, or not
+         * begun */
+        Hook *hook;
         uint64_t hook_deadline;
         uint64_t stopped_deadline; /* of the next look at worker and guard */
-        unsigned stopped_looks[2]; /* successive looks at which worker and guard were stopped */
+        unsigned stopped_looks[2]; /* successive looks at a stopped worker, a stopped guard */
 } RunWatch;
 
 /* end.c */
@@ -118,28 +125,28 @@ typedef struct RunEnd {
         RunStep step;
         uint64_t since, deadline;        /* of the present step */
         bool no_use;                     /* waiting on is no use: the step goes on without */
-        int worker;                      /* the worker's pidfd, borrowed, until it says that the worker is dead; -1 */
+        int worker;                      /* the worker's pidfd, borrowed; -1: the worker is dead */
         uint64_t stopped_usec, clear_usec; /* CLOCK_MONOTONIC: STOPPED; the order to overwrite the last memory */
         bool torn_down;                  /* the evidence is complete */
         bool faulted, unwanted;          /* region.faulted, region.discard_asked was recorded */
 } RunEnd;
 
-/* callbacks.c: release callbacks of this Run. */
+/* callbacks.c: release callbacks of the Run. */
 typedef struct RunCallbacks {
-        size_t left;  /* callbacks of the grant that were not begun: the first ones of its list */
-        Run *running; /* borrowed; NULL: none */
+        size_t left;  /* callbacks of the grant not begun yet: the first of the list */
+        Run *running; /* borrowed, or NULL */
 } RunCallbacks;
 
-/* callbacks.c: this Run is a release callback. */
+/* callbacks.c: a Run that is a release callback. */
 typedef struct RunForOwner {
         uint64_t began_usec;
         Grant grant; /* members are the owner's, except for `env` */
         char **env;
 } RunForOwner;
 
-/* sub-skill.c: this Run is a sub-skill. */
+/* sub-skill.c: a Run that is a sub-skill. */
 typedef struct RunSub {
-        json_t *call; /* id of the skill.run that started it, owned; NULL: answered, or no sub-skill */
+        json_t *call; /* id of the parent's request skill.run, owned; NULL: answered, or no sub-skill */
         bool placed;  /* counted with RunOptions.place */
 } RunSub;
 
@@ -147,8 +154,8 @@ struct Run {
         Tree *tree;             /* borrowed */
         Run *parent;            /* borrowed; NULL: the invocation itself */
         const RunOptions *options;
-        Grant own_grant;        /* of a Run that another Run started, or that was prepared */
-        const RegionFeed *feed; /* borrowed until it has begun */
+        Grant own_grant;        /* of a Run with a parent, or of a prepared Run */
+        const RegionFeed *feed; /* borrowed during the start */
         Region region;
         Evidence evidence;
         RunStart start;
@@ -179,14 +186,15 @@ void run_begin(Run *run);
 /* The two halves of a start that prepare.h divides. */
 void life_take_prepared(Run *run);
 void life_take_bound(Run *run);
-/* All steps of all Runs that can be taken without waiting. */
+/* All possible steps of all Runs, without waiting. */
 void life_go_on(Tree *tree);
-/* Until the first Run of the tree is over, and with it all others. */
+/* Until the first Run of the tree, and so the whole tree, is over. */
 void run_until_over(Tree *tree);
-/* Undoes the steps of the start, the last first, and frees what the Run holds; its region is at an end. */
+/* Undoes the steps of the start, the last first, and frees all members; the region is at an end. */
 void run_deinit(Run *run);
 
-/* begin.c: steps of a start, in the order of life.c's table. Each returns 0, or an error that ends the region: positive codes have a message, -errno. */
+/* begin.c: steps of a start, in the order of life.c's table. Each returns 0, or an error that ends the region: positive
+ * codes have a message, -errno. */
 int begin_pipes(Run *run, Diag *d);
 int begin_vault(Run *run, Diag *d);
 int begin_tier(Run *run, Diag *d);
@@ -202,37 +210,49 @@ int begin_groups(Run *run, Diag *d);
 int run_start_worker(Run *run, bool later, Diag *d);
 /* RunOptions.begun is called, and sub-skills may be asked for: by begin_durable(), unless the Run is being prepared. */
 void run_allocated(Run *run);
-/* The program could not be executed: ends the region with that. error: of execve, as STATUS_EXEC_FAILED has it. */
+/* Ends the region because its program could not be executed. error: of execve, as in STATUS_EXEC_FAILED. */
 void run_not_executed(Region *r, int error);
-/* Of a Run that was not allocated: its worker, if there is one, is taken down. Nothing of the skill ran, nothing was recorded. */
+/* For a Run without a record: its worker, if any, is taken down. Nothing of the skill ran, nothing was
+ * recorded. */
 void run_drop(Run *run);
 /* The store cannot record `what`: said on standard error, and the invocation fails. */
 void run_store_trouble(Run *run, const char *what, int e, const Diag *d);
 
-/* watch.c */
+/* status.c: the words of worker and guard. run_on_*: handlers of the loop, userdata is the Run. */
 /* The order to the guard; there is a worker. */
 void run_attach_order(Run *run, GuardOrder *ret);
-/* The region's scratch: `scratch` came with STATUS_BORN. Tier landlock: the worker made no file system, and the scratch is the folder made for it. Returns
- * a descriptor, or -1 with errno. */
+/* The region's scratch: `scratch` came with STATUS_BORN. Tier landlock: the worker made no file system, and the scratch
+ * is the folder made for it. Returns a descriptor, or -1 with errno. */
 int run_scratch(const Spawned *s, int scratch);
-/* The process that becomes the program exists, and confines itself further while the guard takes hold of it. attached: the guard has that order. */
+/* The program's process exists, and confines itself further while the guard takes hold. attached: the guard has the
+ * order. */
 void run_born(Run *run, int scratch, bool attached);
 /* ALLOCATED -> RUNNING, when worker and guard are ready. */
 void run_let_go(Run *run);
-/* A Run that is ALLOCATED, or was when it ended, joins its tree; every event of a living region is registered. */
-void run_watch(Run *run);
-/* The rest of the store's commits is brought in at that time, as long as the tree has anything to wait for. */
-void run_watch_store(Run *run, const uint64_t *due);
-/* From there on the Run waits for its teardown, and for nothing that the region does. */
-void run_watch_end(Run *run);
-/* Of a Run that is over, only its standard error is still to be delivered. */
-void run_watch_rest(Run *run);
-/* A signal, or a client's cancel, ends the whole tree. For callers whose wait a signal may have ended; true when this Run is cancelled. */
-bool run_heed_signals(Run *run);
-/* Waits until the worker is ready and the guard holds the program's process; when its interpreter is to start ahead, until that waits, too. Or the region
- * is at an end. */
+/* Waits until the worker is ready and the guard holds the program's process; and, for an interpreter that
+ * starts ahead, until the interpreter waits. Or the region is at an end. */
 void run_wait_prepared(Run *run, uint64_t until_usec);
-/* stopped.c: worker and guard are looked at; a stopped one is named, and is killed after a while. */
+void run_on_status(void *userdata, short revents);
+void run_on_guard(void *userdata, short revents);
+void run_on_attach_time(void *userdata, uint64_t now);
+
+/* watch.c: a living region */
+void run_on_notify(void *userdata, short revents);
+void run_on_connect(void *userdata, short revents);
+/* An answer to a notification could not be given: the region ends. */
+void run_check_answers(Run *run);
+/* A recorded Run joins its tree; every event of a living region is registered. */
+void run_watch(Run *run);
+/* The rest of the store's commits is brought in at *due, while the tree's loop runs. */
+void run_watch_store(Run *run, const uint64_t *due);
+/* From there on the Run waits for its teardown alone. */
+void run_watch_end(Run *run);
+/* The Run is over, except for the delivery of its standard error. */
+void run_watch_rest(Run *run);
+/* A signal, or a client's cancel, ends the whole tree. For callers whose wait a signal may have ended; true when the
+ * Run is cancelled. */
+bool run_heed_signals(Run *run);
+/* stopped.c: worker and guard are looked at now and then. */
 void run_watch_stopped(Run *run);
 
 /* end.c: steps of an end, in the order of life.c's table. */
@@ -243,51 +263,56 @@ RunStep end_stop(Run *run);
 void end_begin_clear(Run *run);
 RunStep end_clear(Run *run);
 RunStep end_record(Run *run);
-/* RunOptions.unwanted is set: nothing of the invocation is kept. Recorded once, before anything of its end is (I-78). */
+/* RunOptions.unwanted is set: no proposal of the invocation is kept. Recorded once, before the end is
+ * (I-78). */
 void run_note_unwanted(Run *run);
 
-/* callbacks.c: release callbacks of a region that stands still, each in a region of its own, the last of the list first, each once (I-35). Their
- * outcomes are in region.callbacks and change nothing else. */
+/* callbacks.c: release callbacks of a region that stands still, each in its own region, the last of the list first,
+ * each once (I-35). Outcomes go into region.callbacks and change nothing else. */
 void run_release_find(Run *run);
-/* Nothing is left to be waited for: no callback runs, and none could be begun. */
+/* No callback runs, and no callback is left to be begun. */
 bool run_release_done(Run *run);
-/* The storage is given back: true when a callback did not run. Then run_release_done() begins such callbacks again, each once (I-74). */
+/* The storage is given back: true when a callback did not run. Then run_release_done() begins such callbacks again,
+ * each once (I-74). */
 bool run_release_again(Run *run);
-/* A callback is over: its outcome is noted for its owner, and its Run is freed. */
+/* A callback is over: the outcome is noted for the owner, and the Run is freed. */
 void run_release_over(Run *callback);
 /* The Run above ended meanwhile: callbacks are not cut off, but are to be done within its bound as well. */
 void run_release_hurry(Run *callback, const Run *above);
 
 /* sub-skill.c */
-/* For dispatch_set_starter(): userdata is the Run that asks. */
+/* For dispatch_set_starter(): userdata is the asking Run. */
 int run_start_sub(void *userdata, const DispatchStart *start, Diag *reterr);
-/* Output that holds the key of a living region is not given to another region (I-11); before its keys are gone. */
+/* Output with the key of a living region is not given to another region (I-11). To be called before the keys are
+ * gone. */
 void run_hide_keys(Run *run);
-/* A sub-skill is over: its budget and place go back, and the region that asked is answered. */
+/* A sub-skill is over: budget and place go back, and the parent is answered. */
 void run_sub_over(Run *run);
-/* Everything below a Run that has ended is cancelled and killed, all at once; the youngest is over first. */
+/* All Runs below an ended Run are cancelled and killed at once; the youngest is over first. */
 void run_end_below(Run *run);
 /* A Run below is not over. */
 bool run_has_below(const Run *run);
-/* Frees Runs that are over, and whose output was delivered. */
+/* Frees finished Runs with delivered output. */
 void run_free_done(Tree *tree);
 /* Delivers the rest of the sub-skills' output and frees them. */
 void run_free_subs(Tree *tree);
-/* A Run that is not the first leaves loop and tree, and is freed. */
+/* A Run, but not the first, leaves loop and tree, and is freed. */
 void run_leave_tree(Run *run);
 
 /* pipe.c */
 /* Lines of the pipe go to the dispatch. */
 void run_judge_lines(Run *run);
-/* Bytes that the region wrote to its pipe before it died are judged like all others; a breach would discard them anyway. */
+/* Bytes left in the pipe of a dead region are judged like all others; a breach would discard them
+ * anyway. */
 void run_judge_rest(Run *run);
 
 /* tell.c */
-/* The end of the invocation in words, on standard error, as far as RunOptions wants that. */
+/* The end of the invocation in words, on standard error, as RunOptions has it. */
 void run_tell(const Run *run);
 #define SENDER_MAX 256
-/* The words for the sender of a signal that ends the invocation. */
+/* Words for the sender of a signal that ends the invocation. */
 void run_sender(const struct signalfd_siginfo *si, char ret[static SENDER_MAX]);
 
-/* run.c: results of the region's saves and deletions of memory, as dispatch_memory_ended() has them; NULL: none, or the end is not in the ledger. */
+/* run.c: results of the region's saves and deletions of memory, as in dispatch_memory_ended(); NULL: no results, or the
+ * end is not in the ledger. */
 const json_t *run_memory_ended(const Run *run);

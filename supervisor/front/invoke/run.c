@@ -31,7 +31,8 @@ int run_take_signals(void) {
         sigaddset(&set, SIGINT);
         sigaddset(&set, SIGHUP);
         signal(SIGPIPE, SIG_IGN);
-        /* In the background standard input is at its end for us, and a terminal with tostop is written to: neither stops a region's clock. */
+        /* In the background, reading the terminal gives an end of file, and writing to it works despite tostop: no
+         * region waits. */
         signal(SIGTTIN, SIG_IGN);
         signal(SIGTTOU, SIG_IGN);
         if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
@@ -48,7 +49,7 @@ static bool wants_receipt(const RunOptions *o) {
         return o->receipt || o->ret_receipt;
 }
 
-/* False when it could not be written, which was said. */
+/* False: the receipt could not be written, and an error was logged. */
 static bool give_receipt(const RunOptions *o, json_t *receipt) {
         _cleanup_json_ json_t *owned = receipt;
         Diag d = {};
@@ -63,9 +64,11 @@ static bool give_receipt(const RunOptions *o, json_t *receipt) {
         return false;
 }
 
-int run_refused(const RunOptions *o, const char *name, const char *digest, bool by_policy, int code, const char *reason) {
+int run_refused(const RunOptions *o, const char *name, const char *digest, bool by_policy, int code,
+                const char *reason) {
         if (wants_receipt(o))
-                give_receipt(o, receipt_of_refusal(name, digest, by_policy ? OUTCOME_DENIED : OUTCOME_SETUP_FAILED, reason));
+                give_receipt(
+                        o, receipt_of_refusal(name, digest, by_policy ? OUTCOME_DENIED : OUTCOME_SETUP_FAILED, reason));
         return code;
 }
 
@@ -74,24 +77,26 @@ static int refuse(const RunOptions *o, const Grant *g, const char *reason) {
         return run_refused(o, g->skill_name, g->skill_digest, false, EXIT_OURS, reason);
 }
 
-/* What was put off for one who waits for the answer, before somebody else is waited for. The guard is told behind the answer: it is before all others on
- * the processor. */
-static void catch_up(Run *run) {
+/* Work that was put off for a waiting client: it is done before anything else is waited for. The guard is told after
+ * the answer, because it would get the processor first. */
+static void run_catch_up(Run *run) {
         store_commit_rest(TAKE_PTR(run->store.rest));
         guard_done(&run->region.guard);
 }
 
-/* What became of the notes of a region that has ended, for the receipt; NULL: it may keep none. *ret_failed: they were to be promoted, and were not. */
+/* The member "notes" of the receipt; NULL: the region may keep no notes. *ret_failed: the notes were not promoted. */
 static json_t *end_of_notes(Run *run, int signals, bool *ret_failed) {
         const Region *r = &run->region;
         uint64_t added = run->pipe.dispatch ? dispatch_notes(run->pipe.dispatch) : 0;
         bool dropped = outcome_is_breach(r->outcome) || *r->discarded;
-        json_t *o = r->grant->notes ? json_pack("{s:o, s:o}", "added", json_u64(added), "dropped", json_u64(dropped ? added : 0)) : NULL;
+        json_t *o = r->grant->notes ? json_pack("{s:o, s:o}", "added", json_u64(added), "dropped",
+                                                json_u64(dropped ? added : 0))
+                                    : NULL;
         Diag d;
 
         if (!o || !run->options->promote || added == 0 || dropped || r->state != REGION_RECORDED)
                 return o;
-        catch_up(run); /* its own record comes first */
+        run_catch_up(run); /* the region's own record comes first */
         if (notes_promote(run->store.db, r->id, r->grant->client ? r->grant->client : getuid(), signals, o, &d) != 0) {
                 log_error("notes of region %s: %s; `lethe promote %s` goes on with them", r->id, d.text, r->id);
                 *ret_failed = true;
@@ -100,12 +105,15 @@ static json_t *end_of_notes(Run *run, int signals, bool *ret_failed) {
 }
 
 const json_t *run_memory_ended(const Run *run) {
-        return run->pipe.dispatch && run->region.state == REGION_RECORDED ? dispatch_memory_ended(run->pipe.dispatch) : NULL;
+        return run->pipe.dispatch && run->region.state == REGION_RECORDED ? dispatch_memory_ended(run->pipe.dispatch)
+                                                                          : NULL;
 }
 
-/* One that waits, unless it was recorded ahead and as many regions live as may: the one that is begun anew then says so. */
+/* A prepared Run, or NULL: also when it was recorded ahead and too many regions live; the cold start then reports
+ * that. */
 static Run *take_prepared(const RunOptions *o, const Grant *g) {
-        Run *run = g->name || !o->prepared ? NULL : o->prepared->take(o->prepared_data, g, o->turn); /* a name stands in what is recorded first */
+        /* A name stands in region.allocated, which may be recorded already. */
+        Run *run = g->name || !o->prepared ? NULL : o->prepared->take(o->prepared_data, g, o->turn);
         Diag d;
 
         if (run && run->region.ahead && record_taken(run->store.db, &run->region, &d) != 0) {
@@ -115,7 +123,7 @@ static Run *take_prepared(const RunOptions *o, const Grant *g) {
         return run;
 }
 
-/* A caller that does not read standard error has its result so much later and no more. */
+/* A caller that does not read standard error delays the result by this much at most. */
 #define LOG_PATIENCE_MSEC 2000
 
 int run_invocation(const RunOptions *o, Store *store, const char *store_path, const Grant *g, int signals) {
@@ -130,7 +138,7 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
         e = prepared ? 0 : region_init(r, g);
         if (e != 0)
                 return refuse(o, g, strerror(-e));
-        log_hold(); /* who does not read standard error holds up no region's end */
+        log_hold(); /* a caller that does not read standard error must not delay the region's end */
         if (prepared)
                 run_bind(run, &tree, o, g);
         else
@@ -144,26 +152,29 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
                 run_drop(run);
         notes = end_of_notes(run, signals, &failed);
         code = run->store.failed || failed ? region_trouble_code(r) : region_exit_code(r);
-        if (wants_receipt(o) && !give_receipt(o, receipt_of_region(r, run->end.torn_down ? &run->evidence : NULL, run->pipe.dispatch ? dispatch_result(run->pipe.dispatch) : NULL,
-                                                                    notes, run_memory_ended(run))))
+        if (wants_receipt(o) &&
+            !give_receipt(o, receipt_of_region(r, run->end.torn_down ? &run->evidence : NULL,
+                                               run->pipe.dispatch ? dispatch_result(run->pipe.dispatch) : NULL, notes,
+                                               run_memory_ended(run))))
                 code = region_trouble_code(r);
         json_decref(notes);
         _cleanup_waiting_ Waiting w = waiting_for_streams();
         if (!region_io_is_flushed(&r->io))
-                catch_up(run);
+                run_catch_up(run);
         region_io_flush(&r->io, signals, UINT64_MAX);
         if (r->io.out.lost || r->io.err.lost) {
-                log_error("output of the skill is lost: %s", strerror(r->io.out.lost ? r->io.out.lost : r->io.err.lost));
+                log_error("output of the skill is lost: %s",
+                          strerror(r->io.out.lost ? r->io.out.lost : r->io.err.lost));
                 code = region_trouble_code(r);
         }
         run_free_subs(&tree);
         run_tell(run);
         if (log_is_kept())
-                catch_up(run);
+                run_catch_up(run);
         log_let_go(signals, LOG_PATIENCE_MSEC);
         if (o->over)
                 o->over(o->userdata, code);
-        catch_up(run);
+        run_catch_up(run);
         if (prepared)
                 o->prepared->over(o->prepared_data, r->id);
         run_deinit(run);

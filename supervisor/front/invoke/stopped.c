@@ -1,6 +1,6 @@
-/* Runs: supervisor. A process of Lethe's that somebody stopped (SIGSTOP) answers nobody: the worker of a region, or its guard. The supervisor looks at both
- * each half a second, names a stopped one after a second, and kills it after five, upon which the region ends as it does when
- * they die (I-79). A program inside is none of these: its own budget of time ends it. */
+/* Runs: supervisor. A stopped worker or guard (SIGSTOP) gives no answer. The supervisor looks at both every half
+ * second, names a stopped process after a second, and kills the process after five seconds: the region then ends as
+ * after the death of a worker or guard (I-79). A stopped program is ended by the region's budget of time. */
 #include "invoke/run-internal.h"
 
 #include "base/clock.h"
@@ -27,8 +27,9 @@ static void stopped_look(const Region *r, const char *name, pid_t pid, int pidfd
                 return;
         }
         if (++*looks == STOPPED_LOOKS_SAY)
-                log_warning("region %s: waiting for process %d (%s), which is stopped; it is killed when it stays so for %d s", r->id, (int)pid, name,
-                            STOPPED_LOOKS_MAX * STOPPED_LOOK_USEC / 1000000);
+                log_warning(
+                        "region %s: waiting for process %d (%s), which is stopped; it is killed when it stays so for %d s",
+                        r->id, (int)pid, name, STOPPED_LOOKS_MAX * STOPPED_LOOK_USEC / 1000000);
         if (*looks > STOPPED_LOOKS_MAX)
                 syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 }

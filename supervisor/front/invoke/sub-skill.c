@@ -1,5 +1,6 @@
-/* Runs: supervisor. The regions that a region starts with skill.run. Each has its own grant, cut out of what is left of the budget above
- * it, and all that any region has: an id, events, a sandbox, a scratch, an end with evidence. It ends before the one that started it. */
+/* Runs: supervisor. Sub-skills: regions that a region starts with skill.run. A sub-skill has a grant of its own, cut
+ * out of the remaining budget of its parent, and is a region in every respect: id, events, sandbox, scratch, an end
+ * with evidence. A sub-skill ends before its parent. */
 #include "invoke/run-internal.h"
 
 #include "base/clock.h"
@@ -28,7 +29,7 @@ static bool is_below(const Run *run, const Run *above) {
         return run == above;
 }
 
-/* What the host is called and where it keeps things is the operator's, not the region's. */
+/* Names and paths of the host are for the operator, and are not told to the region. */
 static int told(const Run *parent, const DispatchStart *s, int code, const char *reason, Diag *reterr) {
         if (!parent->options->quiet)
                 log_warning("sub-skill %s: %s", s->skill, reason);
@@ -61,7 +62,7 @@ static void note_refusal(const Run *parent, const Grant *g, const Diag *why) {
                 log_warning("the refusal of sub-skill %s is not recorded: %s", g->skill_name, d.text);
 }
 
-/* With all that lives below the regions above, of which each ends before the one that started it. */
+/* Every region above, together with its sub-skills, still fits its cancel bound. */
 static int fits_above(const Run *parent, const Grant *g, const WipeRate *rate, Diag *reterr) {
         const Tree *tree = parent->tree;
         int e = 0;
@@ -112,7 +113,7 @@ static int within_parent(Run *parent, const DispatchStart *s, Grant *g, Diag *re
         return e > 0 ? diag(reterr, DISPATCH_START_E_BUDGET, "%s", d.text) : e;
 }
 
-static int make_grant(Run *parent, const DispatchStart *s, Grant *ret, Diag *reterr) {
+static int sub_grant(Run *parent, const DispatchStart *s, Grant *ret, Diag *reterr) {
         RunRequest request = {.args = (char **)s->args, .entry = (char *)s->entry, .tier = parent->region.grant->tier,
                               .client = parent->region.grant->client};
         _cleanup_skill_ Skill *skill = NULL;
@@ -143,9 +144,11 @@ static int check_counts(const Run *parent, Diag *reterr) {
         for (size_t i = 1; i < tree->n_runs; i++)
                 alive += !tree->runs[i]->region.callback;
         if (alive >= SUBSKILL_ALIVE_MAX)
-                return diag(reterr, DISPATCH_START_E_TOO_MANY, "at most %d sub-skills of one invocation run at once", SUBSKILL_ALIVE_MAX);
+                return diag(reterr, DISPATCH_START_E_TOO_MANY, "at most %d sub-skills of one invocation run at once",
+                            SUBSKILL_ALIVE_MAX);
         if (tree->n_calls >= SUBSKILL_CALLS_MAX)
-                return diag(reterr, DISPATCH_START_E_TOO_MANY, "at most %d sub-skills are asked for by one invocation", SUBSKILL_CALLS_MAX);
+                return diag(reterr, DISPATCH_START_E_TOO_MANY, "at most %d sub-skills are asked for by one invocation",
+                            SUBSKILL_CALLS_MAX);
         return 0;
 }
 
@@ -177,7 +180,7 @@ void run_leave_tree(Run *run) {
         child_free(run);
 }
 
-/* How it ended, without the words that are for the operator. */
+/* The outcome for the parent. The reason is for the operator alone. */
 static json_t *answer_of(const Run *run) {
         const Region *r = &run->region;
         json_t *o = receipt_ending(r);
@@ -190,7 +193,8 @@ static json_t *answer_of(const Run *run) {
             json_object_set_new(o, "output_cut", json_boolean(r->io.out.cut)) < 0 ||
             (*r->discarded && json_object_set_new(o, "discarded", json_string(r->discarded)) < 0) ||
             (run_memory_ended(run) && json_object_set(o, "memory", (json_t *)run_memory_ended(run)) < 0) ||
-            (dispatch_result(run->pipe.dispatch) && json_object_set(o, "result", (json_t *)dispatch_result(run->pipe.dispatch)) < 0)) {
+            (dispatch_result(run->pipe.dispatch) &&
+             json_object_set(o, "result", (json_t *)dispatch_result(run->pipe.dispatch)) < 0)) {
                 json_decref(o);
                 o = NULL;
         }
@@ -199,7 +203,7 @@ static json_t *answer_of(const Run *run) {
         return o;
 }
 
-/* The one that asked hears of it, if it still listens. */
+/* A running parent is answered. */
 static void answer(Run *run) {
         Run *parent = run->parent;
         _cleanup_json_ json_t *o = NULL;
@@ -208,8 +212,10 @@ static void answer(Run *run) {
         if (!run->sub.call || parent->region.state != REGION_RUNNING)
                 return;
         o = answer_of(run);
-        if (!o || dispatch_answer_started(run->sub.call, o, &line) < 0 || conn_answer(&parent->region.pipe, line.data, line.n) < 0)
-                region_end(&parent->region, OUTCOME_CANCELLED, 0, "the answer to skill.run cannot be given: %s", strerror(ENOMEM));
+        if (!o || dispatch_answer_started(run->sub.call, o, &line) < 0 ||
+            conn_answer(&parent->region.pipe, line.data, line.n) < 0)
+                region_end(&parent->region, OUTCOME_CANCELLED, 0, "the answer to skill.run cannot be given: %s",
+                           strerror(ENOMEM));
         if (line.data)
                 explicit_bzero(line.data, line.n);
 }
@@ -223,12 +229,16 @@ void run_sub_over(Run *run) {
         region_budget_give_back(&r->budget);
         above->io.output_used += r->io.output_used;
         if (above->io.output_used > above->io.output_max)
-                region_end_breach(above, &(Breach){.outcome = OUTCOME_OUTPUT_EXCEEDED, .resource = "output", .limit = above->io.output_max, .used = above->io.output_used});
-        if (r->state == REGION_RECORDED || (r->left > 0 && !run->store.failed)) { /* of one that is left behind region.left is recorded (I-63) */
+                region_end_breach(above, &(Breach){.outcome = OUTCOME_OUTPUT_EXCEEDED,
+                                                   .resource = "output",
+                                                   .limit = above->io.output_max,
+                                                   .used = above->io.output_used});
+        /* a region left behind has region.left (I-63) */
+        if (r->state == REGION_RECORDED || (r->left > 0 && !run->store.failed)) {
                 answer(run);
                 return;
         }
-        /* No end can be promised any more to what it is part of. */
+        /* The end of the whole invocation cannot be recorded any more, either. */
         first->store.failed = true;
         region_end(&first->region, OUTCOME_CANCELLED, 0, "region %s below it could not be recorded", r->id);
 }
@@ -238,20 +248,22 @@ static int run_sub_judged(void *userdata, const DispatchStart *s, Diag *reterr) 
         Run *parent = userdata, *run = NULL;
         int e;
 
-        /* What it asked for with its last breath is judged when all below it was taken down already: nothing may begin there any more. */
+        /* A request that is judged after the parent's end: regions below are taken down already, and no new region may
+         * begin. */
         if (parent->region.state != REGION_RUNNING)
                 return diag(reterr, DISPATCH_START_E_REFUSED, "the region has ended");
         e = check_counts(parent, reterr);
         if (e != 0)
                 return e;
-        parent->tree->n_calls++; /* each costs us a look at the skill's files, and the operator a line where it is refused */
+        /* a request costs a look at the skill's files, and a refusal a line for the operator */
+        parent->tree->n_calls++;
         run = calloc(1, sizeof(*run));
         if (!run)
                 return -ENOMEM;
         *run = run_new(parent->tree, parent->options, parent->store.db, parent->store.path);
         run->parent = parent;
         run->feed = &feed;
-        e = make_grant(parent, s, &run->own_grant, reterr);
+        e = sub_grant(parent, s, &run->own_grant, reterr);
         if (e != 0) {
                 grant_deinit(&run->own_grant);
                 free(run);
@@ -260,7 +272,9 @@ static int run_sub_judged(void *userdata, const DispatchStart *s, Diag *reterr) 
         run->sub.placed = run->options->place && run->options->place(run->options->userdata, true);
         e = region_init(&run->region, &run->own_grant);
         if (e == 0 && run->options->place && !run->sub.placed)
-                e = diag(reterr, DISPATCH_START_E_TOO_MANY, "as many regions of this user run as may: what is left free of the daemon's places is for others");
+                e = diag(
+                        reterr, DISPATCH_START_E_TOO_MANY,
+                        "as many regions of this user run as may: what is left free of the daemon's places is for others");
         memcpy(run->region.parent, parent->region.id, REGION_ID_MAX);
         run->region.vault_parent = parent->region.vault;
         if (e == 0 && (e = region_budget_lend(&parent->region.budget, &run->region.budget)) < 0)
@@ -274,7 +288,9 @@ static int run_sub_judged(void *userdata, const DispatchStart *s, Diag *reterr) 
         if (!run->region.recorded_start) {
                 run_drop(run);
                 e = run->store.failed ? diag(reterr, DISPATCH_START_E_STORE, "%s", run->region.reason)
-                                      : told(parent, s, run->start.too_many ? DISPATCH_START_E_TOO_MANY : DISPATCH_START_E_REFUSED, run->region.reason, reterr);
+                                      : told(parent, s,
+                                             run->start.too_many ? DISPATCH_START_E_TOO_MANY : DISPATCH_START_E_REFUSED,
+                                             run->region.reason, reterr);
                 child_free(run);
                 return e;
         }
@@ -330,10 +346,12 @@ void run_end_below(Run *run) {
                 if (below->region.callback)
                         run_release_hurry(below, run);
                 else
-                        region_end(&below->region, OUTCOME_CANCELLED, 0, "region %s, which it stands below, ended", run->region.id);
+                        region_end(&below->region, OUTCOME_CANCELLED, 0, "region %s, which it stands below, ended",
+                                   run->region.id);
         }
         for (size_t i = 0; i < tree->n_runs; i++)
-                if (tree->runs[i]->region.state == REGION_ENDED && tree->runs[i]->end.step == RUN_LIVE && is_below(tree->runs[i], run))
+                if (tree->runs[i]->region.state == REGION_ENDED && tree->runs[i]->end.step == RUN_LIVE &&
+                    is_below(tree->runs[i], run))
                         teardown_kill(&tree->runs[i]->region);
 }
 

@@ -1,5 +1,5 @@
-/* Runs: supervisor. The end of an invocation in words: its line on standard error, and the sender of the signal that ended it from outside: a person, the
- * daemon that ends, or systemd, and then why systemd did it (A-62, A-63). */
+/* Runs: supervisor. The end of an invocation in words: the line on standard error, and the sender of the signal that
+ * ended the invocation: a person, the daemon, or systemd, and then systemd's reason (A-62, A-63). */
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/proc.h"
@@ -14,16 +14,18 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* Requests of the manifest that the operator did not grant: not those that the command line made less, and not a default that policy cut. Returns how many; the
- * first in *ret. */
+/* Requests of the manifest without a grant of the operator. Reductions by the command line, and cuts of a default, do
+ * not count. Returns their number; the first in *ret. */
 static size_t tell_unmet(const Grant *g, const char **ret) {
         size_t n = 0, i;
         json_t *o;
 
         json_array_foreach(g->reductions, i, o) {
-                const char *field = json_text(json_object_get(o, "field")), *rule = json_text(json_object_get(o, "rule"));
-                /* A skill that would do with less than it got lacks nothing. */
-                if (!field || *field != '/' || strcmp(field, "/min_tier") == 0 || json_is_true(json_object_get(o, "default")) || (rule && strncmp(rule, "command line", 12) == 0))
+                const char *field = json_text(json_object_get(o, "field")),
+                           *rule = json_text(json_object_get(o, "rule"));
+                /* A min_tier below the tier is no lack. */
+                if (!field || *field != '/' || strcmp(field, "/min_tier") == 0 ||
+                    json_is_true(json_object_get(o, "default")) || (rule && strncmp(rule, "command line", 12) == 0))
                         continue;
                 if (n++ == 0)
                         *ret = field;
@@ -31,7 +33,7 @@ static size_t tell_unmet(const Grant *g, const char **ret) {
         return n;
 }
 
-/* The way to a larger limit: an option cannot, where the manifest or the policy says less. */
+/* The way to a larger limit. An option cannot raise a limit of manifest or policy. */
 static void tell_allows(const BudgetField *f, LimitBy by, Buf *b) {
         switch (by) {
         case LIMIT_BY_DEFAULT:
@@ -50,7 +52,7 @@ static void tell_allows(const BudgetField *f, LimitBy by, Buf *b) {
         }
 }
 
-/* How it ended, for a person; what allows more of a broken budget. */
+/* The outcome for a person, and the way to a larger budget. */
 static void tell_how(const Region *r, Buf *b) {
         const char *resource = r->breach.resource;
 
@@ -94,12 +96,12 @@ static void tell_line(const Run *run) {
                 buf_printf(&b, "; nothing that it proposed is kept: %s", r->discarded);
         if (n > 0)
                 buf_printf(&b, "; lethe.json asks %s%s and did not get it", first, n > 1 ? " and more" : "");
-        if (r->grant->client == 0) /* a store of somebody else's is not theirs to read */
+        if (r->grant->client == 0) /* another user's client cannot read this store */
                 tell_more(run, &b);
         log_note("region %s %s", r->id, b.data ?: "ended");
 }
 
-/* Copies in the store are executed by mounts that keep the flag. */
+/* Programs are executed from copies in the store, and not on a noexec mount. */
 static bool tell_noexec(const char *copy) {
         struct statvfs fs;
 
@@ -111,13 +113,18 @@ void run_not_executed(Region *r, int error) {
         const int code = error == ENOENT || error == ENOTDIR || error == ELIBACC ? 127 : 126;
 
         if (error == ELIBACC)
-                region_end(r, OUTCOME_SETUP_FAILED, code,
-                           "%s: the file is there, but the interpreter that it names (the first line of a script, or the loader of an ELF file) is not in the region", name);
+                region_end(
+                        r, OUTCOME_SETUP_FAILED, code,
+                        "%s: the file is there, but the interpreter that it names (the first line of a script, or the loader of an ELF file) is not in the region",
+                        name);
         else if (error == ENOENT && !strchr(name, '/'))
-                region_end(r, OUTCOME_SETUP_FAILED, code, "%s: neither a file of the skill's folder nor in the PATH of the region", name);
+                region_end(r, OUTCOME_SETUP_FAILED, code,
+                           "%s: neither a file of the skill's folder nor in the PATH of the region", name);
         else if (error == EACCES && (tell_noexec(r->grant->program_copy) || tell_noexec(r->grant->skill_dir)))
-                region_end(r, OUTCOME_SETUP_FAILED, code, "%s: %s: the store, which has the copy that is executed, is on a file system that is mounted noexec; fix: --store, or LETHE_STORE, with another one",
-                           name, strerror(error));
+                region_end(
+                        r, OUTCOME_SETUP_FAILED, code,
+                        "%s: %s: the store, which has the copy that is executed, is on a file system that is mounted noexec; fix: --store, or LETHE_STORE, with another one",
+                        name, strerror(error));
         else
                 region_end(r, OUTCOME_SETUP_FAILED, code, "%s: %s", name, strerror(error));
 }
@@ -134,8 +141,9 @@ void run_tell(const Run *run) {
                 log_error("refused: %s", r->reason);
         else if (o->quiet)
                 return;
-        /* A program that takes standard error as text has the receipt. */
-        else if (o->verbose || *r->reason || *r->discarded || (!o->err && !*r->parent && (!well || tell_unmet(r->grant, &first) > 0)))
+        /* Programs read the receipt. */
+        else if (o->verbose || *r->reason || *r->discarded ||
+                 (!o->err && !*r->parent && (!well || tell_unmet(r->grant, &first) > 0)))
                 tell_line(run);
 }
 
@@ -161,9 +169,14 @@ void run_sender(const struct signalfd_siginfo *si, char ret[static SENDER_MAX]) 
                 return;
         }
         home_unit(&u);
-        n = snprintf(ret, SENDER_MAX, "systemd (process %u of uid %u) stopped %s (%s)", si->ssi_pid, si->ssi_uid, *u.name ? u.name : "this process", name);
+        n = snprintf(ret, SENDER_MAX, "systemd (process %u of uid %u) stopped %s (%s)", si->ssi_pid, si->ssi_uid,
+                     *u.name ? u.name : "this process", name);
         if (u.oom_kills > 0 && u.limit != UINT64_MAX)
-                snprintf(ret + n, SENDER_MAX - (size_t)n, ", in which the out-of-memory killer had ended %" PRIu64 " processes; its memory.max is %" PRIu64, u.oom_kills, u.limit);
+                snprintf(ret + n, SENDER_MAX - (size_t)n,
+                         ", in which the out-of-memory killer had ended %" PRIu64
+                         " processes; its memory.max is %" PRIu64,
+                         u.oom_kills, u.limit);
         else if (u.oom_kills > 0)
-                snprintf(ret + n, SENDER_MAX - (size_t)n, ", in which the out-of-memory killer had ended %" PRIu64 " processes", u.oom_kills);
+                snprintf(ret + n, SENDER_MAX - (size_t)n,
+                         ", in which the out-of-memory killer had ended %" PRIu64 " processes", u.oom_kills);
 }
