@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""What the README shows, run as it is printed: each section's commands, one after the other, by a newcomer with an empty home. TAP.
+"""The examples of README.md and of manual pages, run as they are printed: the commands of a section, one after the other, by a newcomer with an empty home. TAP.
 
-usage: readme.py LETHE README SKILLS
+usage: readme.py LETHE README SKILLS MAN
 
 A line that begins with "$ " is a command, with the lines that it goes on to; what follows up to the next one is what it prints, on both streams. Ids, hashes, times
 and the sizes of files are as they come; in sections about regions all numbers are.
@@ -15,13 +15,14 @@ import tempfile
 
 from folder import remove
 
-LETHE, README, SKILLS = (os.path.abspath(a) for a in sys.argv[1:4])
-SECTIONS = {  # heading: whether every number is its own
-    "Use it": False,
-    "What became of its memory": False,
-    "Typed memory": True,
-    "Notes become shared belief": True,
-}
+LETHE, README, SKILLS, MAN = (os.path.abspath(a) for a in sys.argv[1:5])
+# (file, its headings whose commands belong together, whether every number has to be the same)
+SECTIONS = [
+    (README, ("Use it",), False),
+    (README, ("What became of its memory",), False),
+    (MAN + "/lethe-memory.7.scd", ("FINDING", "DIGESTING", "DELETING"), True),
+    (MAN + "/lethe-belief.7.scd", ("PROMOTING",), True),
+] + [(MAN + "/lethe-cookbook.7.scd", (name,), False) for name in ("PROGRAMS OF A VOLUME", "A SERVER", "A BROKEN BUDGET", "A REGION BY NAME", "A CERTIFICATE")]
 MASKS = [(r"\b[0-9a-hjkmnp-tv-z]{26}\b", "ID"), (r"\b[0-9a-f]{16,64}\b", "HEX"), (r"\d{4}-\d\d-\d\dT[0-9:]+Z", "TIME"), (r"\d+ bytes before, \d+ after", "SIZES"),
          (r"removed \(\d+ bytes\)", "SIZES"), (r"\buid:\d+", "WHO")]
 # What a kernel that clears what it frees adds to it: no class is left to be named, and the grade is another.
@@ -52,10 +53,10 @@ def commands(block):
     return found
 
 
-def sections():
+def sections(path):
     """{heading: [commands]}, of the blocks that have any."""
     heading, block, found = None, None, {}
-    with open(README, encoding="utf-8") as f:
+    with open(path, encoding="utf-8") as f:
         for line in f.read().splitlines():
             if line.startswith("```"):
                 if block and block[0].startswith("$ "):
@@ -99,15 +100,15 @@ def run(steps, exact):
     return problems
 
 
-failed, all_sections = 0, sections()
+failed = 0
 print("TAP version 13\n1..%d" % len(SECTIONS), flush=True)
-for number, (name, exact_numbers) in enumerate(SECTIONS.items(), 1):
+for number, (path, names, exact_numbers) in enumerate(SECTIONS, 1):
     try:
-        trouble = run(all_sections[name], exact_numbers)
+        trouble = run([step for name in names for step in sections(path)[name]], exact_numbers)
     except (AssertionError, KeyError, subprocess.TimeoutExpired) as e:
         trouble = [repr(e)]
     failed += bool(trouble)
-    print("%s %d - %s" % ("not ok" if trouble else "ok", number, name))
+    print("%s %d - %s: %s" % ("not ok" if trouble else "ok", number, os.path.basename(path), ", ".join(names)))
     for one in trouble:
         print("# " + one.rstrip("\n").replace("\n", "\n# "), flush=True)
 sys.exit(1 if failed else 0)

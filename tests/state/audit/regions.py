@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """lethe audit regions, lethe log --region and lethe certificate about regions that ran: what an auditor asks, one command each. TAP.
 
-usage: regions.py LETHE MANUAL-PAGE README COMPLETIONS-FOLDER
+usage: regions.py LETHE MANUAL-PAGE COOKBOOK COMPLETIONS-FOLDER
 """
 import json
 import os
@@ -250,15 +250,15 @@ def late(place):
     return t["usec"] > t["bound_usec"]
 
 
-# Each line of the README's section about teardown does what it shows.
+# Each line of the cookbook's recipe for an auditor does what it shows.
 @case
-def the_readme_shows_what_happens():
+def the_cookbook_shows_what_happens():
     with open(sys.argv[3], encoding="utf-8") as f:
-        section = re.search(r"^### What became of its memory$(.*?)^### ", f.read(), re.M | re.S)[1]
+        section = re.search(r"^# A CERTIFICATE$(.*?)^# ", f.read(), re.M | re.S)[1]
     blocks = re.findall(r"^```\n(.*?)^```$", section, re.M | re.S)
     shown = [s.partition("\n") for s in re.split(r"^\$ ", "".join(blocks), flags=re.M)[1:]]
-    check(len(shown) >= 7, shown)
-    place = os.path.join(DIR, "readme")
+    check(len(shown) >= 6, shown)
+    place = os.path.join(DIR, "cookbook")
     os.mkdir(place)
     env = dict(ENV, PATH=os.path.dirname(LETHE) + ":" + ENV["PATH"], LETHE_STORE=os.path.join(place, "store"), LETHE_ANCHOR=os.path.join(place, "anchor"))
     for command, _, output in shown:
