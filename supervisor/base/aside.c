@@ -32,16 +32,20 @@ typedef struct Aside {
         uint8_t job[] __attribute__((aligned(16)));
 } Aside;
 
-__attribute__((no_sanitize("address", "undefined"))) long aside_call(long nr, long a, long b, long c, long d, long e, long f) {
+__attribute__((no_sanitize("address", "undefined"))) long aside_call(long nr, long a, long b, long c, long d, long e,
+                                                                     long f) {
 #if defined(__x86_64__)
         register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
         long ret;
 
-        __asm__ volatile("syscall" : "=a"(ret) : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+        __asm__ volatile("syscall"
+                         : "=a"(ret)
+                         : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                         : "rcx", "r11", "memory");
         return ret;
 #elif defined(__aarch64__)
-        register long x8 __asm__("x8") = nr, x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c, x3 __asm__("x3") = d, x4 __asm__("x4") = e,
-                      x5 __asm__("x5") = f;
+        register long x8 __asm__("x8") = nr, x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c,
+                         x3 __asm__("x3") = d, x4 __asm__("x4") = e, x5 __asm__("x5") = f;
 
         __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
         return x0;
@@ -50,8 +54,9 @@ __attribute__((no_sanitize("address", "undefined"))) long aside_call(long nr, lo
 #endif
 }
 
-/* Descriptors that a held task has stay open as long as it is held: whoever reads what we write would wait for their end, and the store's lock would not be
- * free. So the task has a table of its own, with what it needs. Nothing is closed in ours. */
+/* Descriptors that a held task has stay open as long as it is held: whoever reads what we write would wait for their
+ * end, and the store's lock would not be free. So the task has a table of its own, with what it needs. Nothing is
+ * closed in ours. */
 __attribute__((no_sanitize("address", "undefined"))) static long aside_own_files(int a, int b) {
         const int low = a < b ? a : b, high = a < b ? b : a;
         long e = aside_do(SYS_close_range, high + 1, ~0U, CLOSE_RANGE_UNSHARE);
@@ -71,7 +76,8 @@ __attribute__((no_sanitize("address", "undefined"))) static long aside_send(int 
         } control = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
         uint8_t byte = 0;
         struct iovec v = {&byte, 1};
-        const struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+        const struct msghdr m = {
+                .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
 
         *(int *)(void *)CMSG_DATA(&control.head) = fd;
         return aside_do(SYS_sendmsg, to, &m, 0);
@@ -100,12 +106,14 @@ static bool aside_is_over(int pidfd, int ms) {
         return poll(&p, 1, ms) > 0;
 }
 
-/* Does the task wait for a processor, and for nobody else? One that had its time of processors has none left, whatever the machine does. */
+/* Does the task wait for a processor, and for nobody else? One that had its time of processors has none left, whatever
+ * the machine does. */
 static bool aside_is_kept_waiting(pid_t pid, uint64_t usec) {
         enum { STATE = 0, USER = 11, SYSTEM = 12, FIELDS };
         uint64_t f[FIELDS];
 
-        return proc_stat(pid, f, FIELDS) && f[STATE] == 'R' && (f[USER] + f[SYSTEM]) * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK) < usec;
+        return proc_stat(pid, f, FIELDS) && f[STATE] == 'R' &&
+               (f[USER] + f[SYSTEM]) * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK) < usec;
 }
 
 static long aside_take(int fd) {
@@ -119,7 +127,9 @@ static long aside_take(int fd) {
 
         if (recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
                 return -errno;
-        return m.msg_controllen >= sizeof(control.head) && control.head.cmsg_type == SCM_RIGHTS ? *(int *)(void *)CMSG_DATA(&control.head) : -EMFILE;
+        return m.msg_controllen >= sizeof(control.head) && control.head.cmsg_type == SCM_RIGHTS
+                       ? *(int *)(void *)CMSG_DATA(&control.head)
+                       : -EMFILE;
 }
 
 static long aside_do_run(long (*fn)(void *job), void *job, size_t n_job, int keep, int answer, uint64_t usec) {

@@ -8,14 +8,14 @@
 #include <string.h>
 
 /* What was in it may have come from a region, and is not to stay in memory that nobody uses. */
-static void give_back(char *data, size_t n) {
+static void buf_give_back(char *data, size_t n) {
         if (data)
                 explicit_bzero(data, n);
         free(data);
 }
 
 void buf_deinit(Buf *b) {
-        give_back(b->data, b->room);
+        buf_give_back(b->data, b->room);
         *b = (Buf){.max = b->max};
 }
 
@@ -34,7 +34,7 @@ int buf_reserve(Buf *b, size_t n) {
         if (b->data)
                 memcpy(p, b->data, b->n);
         p[b->n] = 0;
-        give_back(b->data, b->room);
+        buf_give_back(b->data, b->room);
         b->data = p;
         b->room = room;
         return 0;

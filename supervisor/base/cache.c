@@ -16,7 +16,8 @@ int cache_open(const char *store_dir) {
         if (store < 0)
                 return -errno;
         dir = openat(store, "cache", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (dir < 0 && errno == ENOENT && faccessat(store, "data.mdb", F_OK, 0) == 0 && mkdirat(store, "cache", 0700) == 0)
+        if (dir < 0 && errno == ENOENT && faccessat(store, "data.mdb", F_OK, 0) == 0 &&
+            mkdirat(store, "cache", 0700) == 0)
                 dir = openat(store, "cache", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         return dir < 0 ? -errno : dir;
 }

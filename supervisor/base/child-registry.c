@@ -19,7 +19,7 @@ void child_registry_done(void) {
         pthread_rwlock_unlock(&births);
 }
 
-static bool grow(void) {
+static bool child_registry_grow(void) {
         size_t more = room ? 2 * room : 64;
         pid_t *p = reallocarray(pids, more, sizeof(*p));
 
@@ -34,7 +34,7 @@ bool child_registry_note(pid_t pid) {
         bool fits;
 
         pthread_mutex_lock(&lock);
-        fits = n_pids < room || grow();
+        fits = n_pids < room || child_registry_grow();
         if (fits)
                 pids[n_pids++] = pid;
         pthread_mutex_unlock(&lock);

@@ -27,8 +27,9 @@ static void digits(char *out, unsigned n, unsigned v) {
                 out[--n] = (char)('0' + v % 10);
 }
 
-/* Not gmtime_r(): the C library reads the time zone's files for it, which a short run would feel. The calendar's rule repeats every 400
- * years of 146,097 days; years are counted from March here, so that a leap day is the last of its year. */
+/* Not gmtime_r(): the C library reads the time zone's files for it, which a short run would feel. The calendar's rule
+ * repeats every 400 years of 146,097 days; years are counted from March here, so that a leap day is the last of its
+ * year. */
 const char *clock_format(uint64_t real_usec, char out[static CLOCK_TEXT_MAX]) {
         uint64_t s = real_usec / 1000000, days = s / 86400 + 719468; /* since 1 March of the year 0 */
         unsigned second = (unsigned)(s % 86400), of_cycle = (unsigned)(days % 146097), year_of, of_year, month, day;

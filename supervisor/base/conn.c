@@ -37,7 +37,8 @@ int64_t conn_wants(Conn *c, uint64_t now_usec, struct pollfd ret[static 2]) {
         c->turn = 0;
         ret[0] = (struct pollfd){.fd = -1, .events = POLLIN};
         ret[1] = (struct pollfd){.fd = -1, .events = POLLOUT};
-        /* Nothing is read before all lines that were read are taken: else a flood that is slowed down would fill our memory. */
+        /* Nothing is read before all lines that were read are taken: else a flood that is slowed down would fill our
+         * memory. */
         if (!c->ended && !c->unread && wait == 0)
                 ret[0].fd = c->fd_in;
         if (line_queue_peek(&c->queue, &unused) > 0)
@@ -98,7 +99,8 @@ int conn_writable(Conn *c) {
 LineKind conn_next(Conn *c, uint64_t now_usec, const char **ret, size_t *ret_n) {
         LineKind kind;
 
-        if (!c->draining && (c->turn >= CONN_TURN_LINES || line_queue_full(&c->queue) || line_rate_wait(&c->rate, now_usec) > 0))
+        if (!c->draining &&
+            (c->turn >= CONN_TURN_LINES || line_queue_full(&c->queue) || line_rate_wait(&c->rate, now_usec) > 0))
                 return LINE_NONE;
         kind = line_reader_next(&c->reader, ret, ret_n);
         if (kind == LINE_NONE && c->ended)

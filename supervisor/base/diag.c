@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Length of the valid UTF-8 sequence at s, 0 when there is none (RFC 3629: no surrogates, no overlong forms). */
-static size_t utf8_step(const unsigned char *s, size_t n) {
+static size_t diag_utf8_step(const unsigned char *s, size_t n) {
         if (s[0] < 0x80)
                 return 1;
         if (s[0] >= 0xC2 && s[0] <= 0xDF && n >= 2 && (s[1] & 0xC0) == 0x80)
@@ -26,7 +26,7 @@ static void repair(char *s) {
         size_t n = strlen(s), step;
 
         for (size_t i = 0; i < n; i += step) {
-                step = utf8_step((const unsigned char *)s + i, n - i);
+                step = diag_utf8_step((const unsigned char *)s + i, n - i);
                 if (step == 0) {
                         s[i] = '?';
                         step = 1;
@@ -62,22 +62,22 @@ void diag_prefix(Diag *d, const char *fmt, ...) {
         repair(d->text);
 }
 
-/* Would a terminal obey this character, or a reader not see it? C0 and C1 controls, marks that cannot be seen (clean.h). s is valid UTF-8 of `step`
- * bytes. */
+/* Would a terminal obey this character, or a reader not see it? C0 and C1 controls, marks that cannot be seen
+ * (clean.h). s is valid UTF-8 of `step` bytes. */
 static bool is_unsafe(const unsigned char *s, size_t step) {
         if (step == 1)
                 return s[0] < 0x20 || s[0] == 0x7F;
         return (step == 2 && s[0] == 0xC2 && s[1] < 0xA0) || clean_is_mark((const char *)s, step);
 }
 
-static const char *escape(const char *in, size_t n_in, bool quoted, char *out, size_t n_out) {
+static const char *diag_escape(const char *in, size_t n_in, bool quoted, char *out, size_t n_out) {
         static const char hex[] = "0123456789abcdef";
         const unsigned char *s = (const unsigned char *)in;
         size_t o = 0, i = 0;
 
         assert(n_out >= 16);
         while (i < n_in) {
-                size_t step = utf8_step(s + i, n_in - i);
+                size_t step = diag_utf8_step(s + i, n_in - i);
 
                 if (i >= 96 || o + 9 > n_out) {
                         memcpy(out + o, "…", 3);
@@ -101,18 +101,18 @@ static const char *escape(const char *in, size_t n_in, bool quoted, char *out, s
 }
 
 const char *diag_quote(const char *in, size_t n_in, char *out, size_t n_out) {
-        return escape(in, n_in, true, out, n_out);
+        return diag_escape(in, n_in, true, out, n_out);
 }
 
 const char *diag_show(const char *in, size_t n_in, char *out, size_t n_out) {
-        return escape(in, n_in, false, out, n_out);
+        return diag_escape(in, n_in, false, out, n_out);
 }
 
 void diag_print(FILE *f, const char *text) {
         const unsigned char *s = (const unsigned char *)text;
 
         for (size_t n = strlen(text), step; n > 0; s += step, n -= step) {
-                step = utf8_step(s, n);
+                step = diag_utf8_step(s, n);
                 if (step > 0 && !is_unsafe(s, step)) {
                         fwrite(s, 1, step, f);
                         continue;
@@ -124,7 +124,7 @@ void diag_print(FILE *f, const char *text) {
 
 bool utf8_valid(const char *s, size_t n, size_t *ret_bad) {
         for (size_t i = 0, step; i < n; i += step) {
-                step = utf8_step((const unsigned char *)s + i, n - i);
+                step = diag_utf8_step((const unsigned char *)s + i, n - i);
                 if (step == 0) {
                         if (ret_bad)
                                 *ret_bad = i;

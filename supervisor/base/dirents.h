@@ -1,5 +1,5 @@
-/* Runs: supervisor, CLI. The names in a folder that a hostile program filled. readdir(3) reads them into memory that it gives back as it is;
- * here they are in the caller's buffer, and overwritten when that goes out of scope. */
+/* Runs: supervisor, CLI. The names in a folder that a hostile program filled. readdir(3) reads them into memory that it
+ * gives back as it is; here they are in the caller's buffer, and overwritten when that goes out of scope. */
 #pragma once
 
 #include "base/util.h"

@@ -17,7 +17,8 @@ static void be32_put(uint8_t *out, uint32_t v) {
 
 /* FIPS 180-4 section 5.1.1 and 5.3.3, around the processor's compression. */
 static void with_blocks(const uint8_t *head, size_t n_head, const uint8_t *p, size_t n, uint8_t *ret) {
-        uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+        uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                             0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
         uint64_t bits = ((uint64_t)n_head + n) * 8;
         uint8_t block[128] = {0};
         size_t take = MIN(64 - n_head, n), rest = n_head + take;
@@ -72,7 +73,8 @@ void hash_many(void) {
 
 #define FAST_FROM 16384 /* bytes; below, asking the processor costs more than it gives */
 
-/* Whole blocks go past libsodium straight into its state, which is public; only between whole blocks, when its buffer is empty. */
+/* Whole blocks go past libsodium straight into its state, which is public; only between whole blocks, when its buffer
+ * is empty. */
 static void update(crypto_hash_sha256_state *st, const unsigned char *p, size_t n) {
         size_t whole = n / 64;
 
@@ -98,7 +100,8 @@ void hash_heed_signals(void) {
 static bool hash_is_stopped(void) {
         sigset_t set;
 
-        return hash_heeds && sigpending(&set) == 0 && (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1 || sigismember(&set, SIGHUP) == 1);
+        return hash_heeds && sigpending(&set) == 0 &&
+               (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1 || sigismember(&set, SIGHUP) == 1);
 }
 
 int hash_copy(int fd, int to, uint64_t max_bytes, uint8_t ret[static HASH_BYTES], uint64_t *ret_bytes) {
@@ -142,7 +145,8 @@ const char *hex_encode(const void *p, size_t n, char *out) {
 int hex_decode(const char *text, void *out, size_t n_out) {
         size_t got;
 
-        if (strlen(text) != 2 * n_out || sodium_hex2bin(out, n_out, text, 2 * n_out, NULL, &got, NULL) != 0 || got != n_out)
+        if (strlen(text) != 2 * n_out || sodium_hex2bin(out, n_out, text, 2 * n_out, NULL, &got, NULL) != 0 ||
+            got != n_out)
                 return -EINVAL;
         return 0;
 }

@@ -11,12 +11,13 @@ void hash_bytes(const void *p, size_t n, uint8_t ret[static HASH_BYTES]);
 void hash_two(const void *head, size_t n_head, const void *p, size_t n, uint8_t ret[static HASH_BYTES]);
 /* For who is about to hash much: looks what the processor has for it. */
 void hash_many(void);
-/* From here on -EINTR ends the hashing of a file, which may have any size, once SIGTERM, SIGINT or SIGHUP is pending: for a process that blocks them, and that
- * each of them ends. */
+/* From here on -EINTR ends the hashing of a file, which may have any size, once SIGTERM, SIGINT or SIGHUP is pending:
+ * for a process that blocks them, and that each of them ends. */
 void hash_heed_signals(void);
 /* Hashes a whole file, read from its start. Returns 0 or -errno; -EFBIG beyond max_bytes. */
 int hash_fd(int fd, uint64_t max_bytes, uint8_t ret[static HASH_BYTES], uint64_t *ret_bytes);
-/* The same, and writes the very bytes that it hashes to `to` (-1: nowhere). Returns 1, with errno, when `to` cannot be written. */
+/* The same, and writes the very bytes that it hashes to `to` (-1: nowhere). Returns 1, with errno, when `to` cannot be
+ * written. */
 int hash_copy(int fd, int to, uint64_t max_bytes, uint8_t ret[static HASH_BYTES], uint64_t *ret_bytes);
 /* Lower-case, NUL-terminated; out holds 2n + 1. Returns out. */
 const char *hex_encode(const void *p, size_t n, char *out);

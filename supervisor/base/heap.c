@@ -1,9 +1,10 @@
-/* Runs: lethe, lethe-serve. What the heap gave out is overwritten when it is given back: arguments, environments, lines of pipes, JSON, copies
- * of values, whoever frees them, libraries included. No caller has to think of it, so none forgets it. Pages that LMDB keeps for itself are
- * seen to by pages.h.
+/* Runs: lethe, lethe-serve. What the heap gave out is overwritten when it is given back: arguments, environments, lines
+ * of pipes, JSON, copies of values, whoever frees them, libraries included. No caller has to think of it, so none
+ * forgets it. Pages that LMDB keeps for itself are seen to by pages.h.
  *
- * Where the C library is shared, these functions take the place of its own for the whole process. Where it is linked in (HEAP_WRAPPED), the
- * linker leads every call here (--wrap). Programs with sanitizers have an allocator of their own, and none of this. */
+ * Where the C library is shared, these functions take the place of its own for the whole process. Where it is linked in
+ * (HEAP_WRAPPED), the linker leads every call here (--wrap). Programs with sanitizers have an allocator of their own,
+ * and none of this. */
 #include "base/pages.h"
 
 #include <malloc.h>
@@ -39,7 +40,8 @@ void *HEAP(malloc)(size_t n) {
         return p;
 }
 
-/* A large block may never have been written to as a whole: its pages are there from the first write on, and one that is not there has nothing to overwrite. */
+/* A large block may never have been written to as a whole: its pages are there from the first write on, and one that is
+ * not there has nothing to overwrite. */
 static void heap_wipe_large(char *p, size_t n) {
         unsigned char there[HEAP_PAGES];
         char *end = p + n;

@@ -11,7 +11,7 @@
 
 #define HOST_FILE "/etc/machine-id"
 
-static const char *make(char out[static HOST_ID_MAX]) {
+static const char *host_make(char out[static HOST_ID_MAX]) {
         _cleanup_free_ char *id = NULL;
         uint8_t hash[HASH_BYTES];
         char text[128];
@@ -34,9 +34,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct stat file;
 static char known[HOST_ID_MAX];
 
-static bool same(const struct stat *a, const struct stat *b) {
-        return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-               a->st_mtim.tv_nsec == b->st_mtim.tv_nsec && a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+static bool host_same(const struct stat *a, const struct stat *b) {
+        return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+               a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+               a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
 const char *host_id(char out[static HOST_ID_MAX]) {
@@ -46,12 +47,12 @@ const char *host_id(char out[static HOST_ID_MAX]) {
         if (stat(HOST_FILE, &st) < 0)
                 return NULL;
         pthread_mutex_lock(&lock);
-        if (*known && same(&st, &file))
+        if (*known && host_same(&st, &file))
                 id = strcpy(out, known);
         pthread_mutex_unlock(&lock);
         if (id)
                 return id;
-        id = make(out);
+        id = host_make(out);
         pthread_mutex_lock(&lock);
         if (id) {
                 strcpy(known, id);

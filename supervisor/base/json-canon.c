@@ -41,8 +41,10 @@ static inline bool has_escape(uint64_t v) {
         const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
         uint64_t quote = v ^ ones * '"', backslash = v ^ ones * '\\';
 
-        /* Of bytes below 0x80 the subtraction leaves those with the high bit that were too small; a borrow only comes from one of these. */
-        return ((v - ones * 0x20) & ~v & high) | ((quote - ones) & ~quote & high) | ((backslash - ones) & ~backslash & high);
+        /* Of bytes below 0x80 the subtraction leaves those with the high bit that were too small; a borrow only comes
+         * from one of these. */
+        return ((v - ones * 0x20) & ~v & high) | ((quote - ones) & ~quote & high) |
+               ((backslash - ones) & ~backslash & high);
 }
 
 /* The first byte from i on that must be escaped, or n. */
@@ -58,7 +60,7 @@ static size_t next_escape(const char *s, size_t n, size_t i) {
 }
 
 /* RFC 8785 3.2.2.2: only the escapes that JSON requires, lower-case hex. */
-static int escape(char c, Buf *b) {
+static int json_canon_escape(char c, Buf *b) {
         static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
         const char *named = c ? strchr(from, c) : NULL;
 
@@ -88,7 +90,7 @@ static int canon_string(const char *s, size_t n, Buf *b) {
                 if (i == n)
                         break;
                 if (r == 0)
-                        r = escape(s[i], b);
+                        r = json_canon_escape(s[i], b);
         }
         return r ? r : add_char(b, '"');
 }
@@ -130,10 +132,12 @@ static int canon_real(double d, Buf *b) {
                 return pieces(b, digits, (size_t)exp10, ".", 1, digits + exp10, (size_t)(n - exp10));
         if (-6 < exp10 && exp10 <= 0)
                 return pieces(b, "0.", 2, zeros, (size_t)-exp10, digits, (size_t)n);
-        return buf_printf(b, "%.1s%s%se%c%d", digits, n > 1 ? "." : "", digits + 1, exp10 - 1 < 0 ? '-' : '+', abs(exp10 - 1));
+        return buf_printf(b, "%.1s%s%se%c%d", digits, n > 1 ? "." : "", digits + 1, exp10 - 1 < 0 ? '-' : '+',
+                          abs(exp10 - 1));
 }
 
-/* Order of UTF-16 code units: differs from byte order only where a surrogate pair (4-byte form) meets U+E000..U+FFFF. */
+/* Order of UTF-16 code units: differs from byte order only where a surrogate pair (4-byte form) meets
+ * U+E000..U+FFFF. */
 static int utf16_cmp(const void *a, const void *b) {
         const unsigned char *x = *(const unsigned char *const *)a, *y = *(const unsigned char *const *)b;
 
@@ -186,7 +190,8 @@ static int canon_object(const json_t *v, const json_t *over, Buf *b) {
         }
         for (void *at = json_object_iter((json_t *)v); at; at = json_object_iter_next((json_t *)v, at))
                 if (!over || !json_object_getn(over, json_object_iter_key(at), json_object_iter_key_len(at)))
-                        m[i++] = (Member){json_object_iter_key(at), json_object_iter_key_len(at), json_object_iter_value(at)};
+                        m[i++] = (Member){json_object_iter_key(at), json_object_iter_key_len(at),
+                                          json_object_iter_value(at)};
         for (void *at = json_object_iter((json_t *)over); at; at = json_object_iter_next((json_t *)over, at))
                 m[i++] = (Member){json_object_iter_key(at), json_object_iter_key_len(at), json_object_iter_value(at)};
         n = i;

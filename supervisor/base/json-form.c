@@ -39,7 +39,7 @@ typedef struct Member {
 } Member;
 
 /* The next of the form's members; *at begins behind the brace. */
-static bool next(const char **at, Member *ret) {
+static bool json_form_next(const char **at, Member *ret) {
         const char *p = *at + strspn(*at, "{, ");
         Member m = {.name = p, .n_name = strcspn(p, "?:}")};
 
@@ -55,20 +55,20 @@ static bool next(const char **at, Member *ret) {
         return true;
 }
 
-static bool is(const Member *m, const char *word) {
+static bool json_form_is(const Member *m, const char *word) {
         return strncmp(m->type, word, strlen(word)) == 0;
 }
 
-static bool fits(const Member *m, const json_t *v) {
-        return is(m, "string") || *m->type == '"' ? json_is_string(v)
-               : is(m, "integer")                 ? json_is_integer(v)
-               : is(m, "number")                  ? json_is_number(v)
-               : is(m, "array")                   ? json_is_array(v)
-               : is(m, "object")                  ? json_is_object(v)
+static bool json_form_fits(const Member *m, const json_t *v) {
+        return json_form_is(m, "string") || *m->type == '"' ? json_is_string(v)
+               : json_form_is(m, "integer")                 ? json_is_integer(v)
+               : json_form_is(m, "number")                  ? json_is_number(v)
+               : json_form_is(m, "array")                   ? json_is_array(v)
+               : json_form_is(m, "object")                  ? json_is_object(v)
                                                   : true;
 }
 
-static const char *type_of(const json_t *v) {
+static const char *json_form_type_of(const json_t *v) {
         switch (json_typeof(v)) {
         case JSON_OBJECT:
                 return "an object";
@@ -92,19 +92,20 @@ static const char *type_of(const json_t *v) {
 static bool in_form(const char *form, const char *name) {
         Member m;
 
-        while (next(&form, &m))
+        while (json_form_next(&form, &m))
                 if (strlen(name) == m.n_name && memcmp(name, m.name, m.n_name) == 0)
                         return true;
         return false;
 }
 
 /* What stands there, and its type where it does not show it. */
-static void wrong_type(const Member *m, const json_t *v, bool tell, Diag *reterr) {
+static void json_form_wrong_type(const Member *m, const json_t *v, bool tell, Diag *reterr) {
         _cleanup_free_ char *text = tell ? json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
         char shown[128];
 
-        diag(reterr, 0, "params: %.*s is %s%s%s: it is to be %.*s", (int)m->n_name, m->name, type_of(v), text ? ", " : "",
-             text ? diag_show(text, strlen(text), shown, sizeof(shown)) : "", (int)m->n_type, m->type);
+        diag(reterr, 0, "params: %.*s is %s%s%s: it is to be %.*s", (int)m->n_name, m->name, json_form_type_of(v),
+             text ? ", " : "", text ? diag_show(text, strlen(text), shown, sizeof(shown)) : "", (int)m->n_type,
+             m->type);
 }
 
 void json_misfit(const json_t *o, const char *form, bool tell, Diag *reterr) {
@@ -114,24 +115,26 @@ void json_misfit(const json_t *o, const char *form, bool tell, Diag *reterr) {
         Member m;
 
         if (!json_is_object(o)) {
-                diag(reterr, 0, "params are %s: they are to be %s", o ? type_of(o) : "missing", form);
+                diag(reterr, 0, "params are %s: they are to be %s", o ? json_form_type_of(o) : "missing", form);
                 return;
         }
         json_object_foreach((json_t *)o, name, v)
                 if (!in_form(form, name)) {
-                        diag(reterr, 0, "params: \"%s\" is no parameter: they are to be %s", diag_quote(name, strlen(name), shown, sizeof(shown)), form);
+                        diag(reterr, 0, "params: \"%s\" is no parameter: they are to be %s",
+                             diag_quote(name, strlen(name), shown, sizeof(shown)), form);
                         return;
                 }
-        while (next(&at, &m)) {
+        while (json_form_next(&at, &m)) {
                 v = json_object_getn(o, m.name, m.n_name);
-                if (v && !fits(&m, v)) {
-                        wrong_type(&m, v, tell, reterr);
+                if (v && !json_form_fits(&m, v)) {
+                        json_form_wrong_type(&m, v, tell, reterr);
                         return;
                 }
         }
-        for (at = form; next(&at, &m);)
+        for (at = form; json_form_next(&at, &m);)
                 if (!m.optional && !json_object_getn(o, m.name, m.n_name)) {
-                        diag(reterr, 0, "params: %.*s is missing: it is to be %.*s", (int)m.n_name, m.name, (int)m.n_type, m.type);
+                        diag(reterr, 0, "params: %.*s is missing: it is to be %.*s", (int)m.n_name, m.name,
+                             (int)m.n_type, m.type);
                         return;
                 }
         json_object_foreach((json_t *)o, name, v)

@@ -3,8 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* What the store itself wrote is in canonical form, and nearly all of it is plain: no escapes, no byte beyond ASCII, no fractions. That is
- * read here in one pass that also sees that it is canonical, at a third of the cost of a reader for everything. */
+/* What the store itself wrote is in canonical form, and nearly all of it is plain: no escapes, no byte beyond ASCII, no
+ * fractions. That is read here in one pass that also sees that it is canonical, at a third of the cost of a reader for
+ * everything. */
 
 typedef struct Plain {
         const char *p, *end;
@@ -13,7 +14,7 @@ typedef struct Plain {
 
 static int value(Plain *s, json_t **ret);
 
-static bool take(Plain *s, char c) {
+static bool json_plain_take(Plain *s, char c) {
         if (s->p == s->end || *s->p != c)
                 return false;
         s->p++;
@@ -24,18 +25,18 @@ static bool take(Plain *s, char c) {
 static bool string(Plain *s, const char **ret, size_t *ret_n) {
         const char *from;
 
-        if (!take(s, '"'))
+        if (!json_plain_take(s, '"'))
                 return false;
         for (from = s->p; s->p < s->end && *s->p != '"'; s->p++)
                 if (*s->p < 0x20 || *s->p > 0x7e || *s->p == '\\') /* a byte beyond ASCII is negative */
                         return false;
         *ret = from;
         *ret_n = (size_t)(s->p - from);
-        return take(s, '"');
+        return json_plain_take(s, '"');
 }
 
-static int number(Plain *s, json_t **ret) {
-        bool negative = take(s, '-');
+static int json_plain_number(Plain *s, json_t **ret) {
+        bool negative = json_plain_take(s, '-');
         const char *from = s->p;
         json_int_t v = 0;
 
@@ -51,10 +52,10 @@ static int array(Plain *s, json_t **ret) {
         _cleanup_json_ json_t *a = json_array();
         int r = a ? 0 : -ENOMEM;
 
-        for (bool first = true; r == 0 && !take(s, ']'); first = false) {
+        for (bool first = true; r == 0 && !json_plain_take(s, ']'); first = false) {
                 json_t *item = NULL;
 
-                if (!first && !take(s, ','))
+                if (!first && !json_plain_take(s, ','))
                         return JSON_E_SYNTAX;
                 r = value(s, &item);
                 if (r == 0 && json_array_append_new(a, item) < 0)
@@ -72,13 +73,13 @@ static int object(Plain *s, json_t **ret) {
         size_t n, n_before = 0;
         int r = o ? 0 : -ENOMEM;
 
-        for (; r == 0 && !take(s, '}'); before = key, n_before = n) {
+        for (; r == 0 && !json_plain_take(s, '}'); before = key, n_before = n) {
                 json_t *item = NULL;
                 int order;
 
-                if (before && !take(s, ','))
+                if (before && !json_plain_take(s, ','))
                         return JSON_E_SYNTAX;
-                if (!string(s, &key, &n) || !take(s, ':'))
+                if (!string(s, &key, &n) || !json_plain_take(s, ':'))
                         return JSON_E_SYNTAX;
                 order = before ? memcmp(before, key, MIN(n_before, n)) : -1;
                 if (order > 0 || (order == 0 && n_before >= n))
@@ -92,7 +93,7 @@ static int object(Plain *s, json_t **ret) {
         return r;
 }
 
-static int word(Plain *s, const char *text, json_t *v, json_t **ret) {
+static int json_plain_word(Plain *s, const char *text, json_t *v, json_t **ret) {
         size_t n = strlen(text);
 
         if ((size_t)(s->end - s->p) < n || memcmp(s->p, text, n) != 0)
@@ -124,13 +125,13 @@ static int value(Plain *s, json_t **ret) {
                 s->depth++;
                 return r;
         case 't':
-                return word(s, "true", json_true(), ret);
+                return json_plain_word(s, "true", json_true(), ret);
         case 'f':
-                return word(s, "false", json_false(), ret);
+                return json_plain_word(s, "false", json_false(), ret);
         case 'n':
-                return word(s, "null", json_null(), ret);
+                return json_plain_word(s, "null", json_null(), ret);
         default:
-                return number(s, ret);
+                return json_plain_number(s, ret);
         }
 }
 
@@ -170,7 +171,7 @@ static const char *string_end(const char *from, const char *end) {
 }
 
 /* Goes behind a key or a value: to the colon, the comma, or the bracket of who holds it. */
-static bool skip(const char **p, const char *end) {
+static bool json_plain_skip(const char **p, const char *end) {
         unsigned depth = 0;
 
         for (; *p < end; (*p)++) {
@@ -202,11 +203,11 @@ int json_member_own(const char *text, size_t n, const char *name, const char **r
 
                 if (p < end && *p == '}' && p == text + 1)
                         break;
-                if (!skip(&p, end) || *p != ':')
+                if (!json_plain_skip(&p, end) || *p != ':')
                         return JSON_E_SYNTAX;
                 n_key = (size_t)(p - key);
                 v = ++p;
-                if (!skip(&p, end) || p == v || *p == ':' || *p == ']')
+                if (!json_plain_skip(&p, end) || p == v || *p == ':' || *p == ']')
                         return JSON_E_SYNTAX;
                 if (n_key == n_name + 2 && memcmp(key + 1, name, n_name) == 0) {
                         *ret = v;

@@ -51,7 +51,8 @@ int json_parse(const char *text, size_t n, size_t max_bytes, unsigned max_depth,
         }
         depth = nesting(text, n);
         if (depth > max_depth)
-                return diag(reterr, JSON_E_DEPTH, "JSON nested %u deep: at most %u levels are allowed", depth, max_depth);
+                return diag(reterr, JSON_E_DEPTH, "JSON nested %u deep: at most %u levels are allowed", depth,
+                            max_depth);
         j = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &err);
         if (!j) {
                 enum json_error_code code = json_error_code(&err);

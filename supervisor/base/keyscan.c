@@ -6,18 +6,19 @@
 #include <sodium.h>
 #include <string.h>
 
-/* The characters of a text that a key could be written with, without what stands between them: digits are compared in one case, and the two
- * alphabets of base64 as one. Each holds at most as many bytes as the text. */
+/* The characters of a text that a key could be written with, without what stands between them: digits are compared in
+ * one case, and the two alphabets of base64 as one. Each holds at most as many bytes as the text. */
 typedef struct Digits {
-        char *hex, *base64, *latin, *plain; /* one allocation, owned by hex; plain is latin without the escapes of JSON */
+        /* one allocation, owned by hex; plain is latin without the escapes of JSON */
+        char *hex, *base64, *latin, *plain;
         size_t n_hex, n_base64, n_latin, n_plain, room;
         uint8_t *seen; /* in the same allocation: see below */
         unsigned log2_seen;
 } Digits;
 
-/* Of which four characters a spelling of the text has some that stand side by side: a set of bits, several of which may stand for one. Nearly every
- * key is not there, and is told so by its first four, without a search: many regions may be alive, and their keys are looked for in all
- * that any of them says. */
+/* Of which four characters a spelling of the text has some that stand side by side: a set of bits, several of which may
+ * stand for one. Nearly every key is not there, and is told so by its first four, without a search: many regions may be
+ * alive, and their keys are looked for in all that any of them says. */
 typedef enum Spelling { SPELLING_BYTES, SPELLING_HEX, SPELLING_BASE64 } Spelling;
 
 static uint32_t seen_bit(const Digits *d, Spelling spelling, const void *four) {
@@ -47,7 +48,7 @@ static void digits_deinit(Digits *d) {
         free(d->hex);
 }
 
-static bool is_hex(char c) {
+static bool keyscan_is_hex(char c) {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
@@ -56,14 +57,15 @@ static char base64_of(char c) {
                 return '+';
         if (c == '_')
                 return '/';
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' || c == '/' ? c : 0;
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' || c == '/' ? c
+                                                                                                                  : 0;
 }
 
 /* "\u00", "\x", "0x": digits of theirs are none of the key. Returns how many bytes to pass over, 0 for none. */
 static size_t escape_at(const char *s, size_t n) {
         if (n >= 4 && s[0] == '\\' && s[1] == 'u' && s[2] == '0' && s[3] == '0')
                 return 4;
-        if (n >= 4 && s[0] == '0' && s[1] == 'x' && is_hex(s[2]) && is_hex(s[3]))
+        if (n >= 4 && s[0] == '0' && s[1] == 'x' && keyscan_is_hex(s[2]) && keyscan_is_hex(s[3]))
                 return 2;
         return 0;
 }
@@ -82,7 +84,7 @@ static int latin_at(const char *s, size_t n, size_t *ret_n) {
         return -1;
 }
 
-static int digit(char c) {
+static int keyscan_digit(char c) {
         return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
 }
 
@@ -95,9 +97,9 @@ static int plain_at(const char *s, size_t n, size_t *ret_n) {
                 *ret_n = 2;
                 return meant[letter - letters];
         }
-        if (n >= 6 && escape_at(s, n) == 4 && is_hex(s[4]) && is_hex(s[5])) {
+        if (n >= 6 && escape_at(s, n) == 4 && keyscan_is_hex(s[4]) && keyscan_is_hex(s[5])) {
                 *ret_n = 6;
-                return digit(s[4]) << 4 | digit(s[5]);
+                return keyscan_digit(s[4]) << 4 | keyscan_digit(s[5]);
         }
         return latin_at(s, n, ret_n);
 }
@@ -116,14 +118,14 @@ static int digits_of(const char *s, size_t n, Digits *ret) {
                         .seen = (uint8_t *)p + 5 * n, .log2_seen = log2_seen};
         memset(ret->seen, 0, (1UL << log2_seen) / 8);
         for (size_t i = 0; i < n; i++) {
-                if (is_hex(s[i]))
+                if (keyscan_is_hex(s[i]))
                         ret->hex[ret->n_hex++] = (char)(s[i] | (s[i] >= 'A' ? 0x20 : 0));
                 if (base64_of(s[i]))
                         ret->base64[ret->n_base64++] = base64_of(s[i]);
         }
         for (size_t i = 0, skip; i < n; i += MAX(skip, (size_t)1)) {
                 skip = escape_at(s + i, n - i);
-                if (skip == 0 && is_hex(s[i]))
+                if (skip == 0 && keyscan_is_hex(s[i]))
                         ret->hex[ret->n_hex++] = (char)(s[i] | (s[i] >= 'A' ? 0x20 : 0));
         }
         for (size_t i = 0, step; i < n; i += step) {
@@ -146,7 +148,7 @@ static int digits_of(const char *s, size_t n, Digits *ret) {
         return 0;
 }
 
-static bool has(const char *hay, size_t n_hay, const void *needle, size_t n) {
+static bool keyscan_has(const char *hay, size_t n_hay, const void *needle, size_t n) {
         return n_hay >= n && memmem(hay, n_hay, needle, n) != NULL;
 }
 
@@ -170,7 +172,7 @@ static bool has_base64(const Digits *d, const uint8_t *key) {
 
                 for (unsigned c = first; c < last && (c != first + 4 || may_have(d, SPELLING_BASE64, text)); c++)
                         text[c - first] = base64_at(key, 6 * c - from);
-                found = may_have(d, SPELLING_BASE64, text) && has(d->base64, d->n_base64, text, last - first);
+                found = may_have(d, SPELLING_BASE64, text) && keyscan_has(d->base64, d->n_base64, text, last - first);
         }
         explicit_bzero(text, sizeof(text));
         return found;
@@ -180,13 +182,15 @@ static bool has_key(const char *bytes, size_t n, const Digits *d, const uint8_t 
         char hex[KEY_TEXT_BYTES + 1];
         bool found = false;
 
-        if (may_have(d, SPELLING_BYTES, key) && (has(bytes, n, key, KEY_BYTES) || has(d->latin, d->n_latin, key, KEY_BYTES) ||
-                                                 has(d->plain, d->n_plain, key, KEY_BYTES)))
+        if (may_have(d, SPELLING_BYTES, key) &&
+            (keyscan_has(bytes, n, key, KEY_BYTES) || keyscan_has(d->latin, d->n_latin, key, KEY_BYTES) ||
+             keyscan_has(d->plain, d->n_plain, key, KEY_BYTES)))
                 return true;
         if (d->n_hex >= KEY_TEXT_BYTES) {
                 for (unsigned i = 0; i < 4; i++)
                         hex[i] = "0123456789abcdef"[i % 2 ? key[i / 2] & 15 : key[i / 2] >> 4];
-                found = may_have(d, SPELLING_HEX, hex) && has(d->hex, d->n_hex, hex_encode(key, KEY_BYTES, hex), KEY_TEXT_BYTES);
+                found = may_have(d, SPELLING_HEX, hex) &&
+                        keyscan_has(d->hex, d->n_hex, hex_encode(key, KEY_BYTES, hex), KEY_TEXT_BYTES);
                 explicit_bzero(hex, sizeof(hex));
         }
         return found || has_base64(d, key);
@@ -222,7 +226,7 @@ static int scan_numbers(const KeySet *set, const json_t *array) {
                         continue;
                 }
                 for (size_t k = 0; k < set->n && r == 0; k++)
-                        r = has((char *)bytes, run, set->v[k], KEY_BYTES);
+                        r = keyscan_has((char *)bytes, run, set->v[k], KEY_BYTES);
                 run = 0;
         }
         sodium_memzero(bytes, n);

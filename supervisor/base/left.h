@@ -1,5 +1,5 @@
-/* Runs: supervisor. Our children that the kernel does not let die yet, or that wait for such ones. Nobody waits for them; the dead are reaped before
- * the next child is made. */
+/* Runs: supervisor. Our children that the kernel does not let die yet, or that wait for such ones. Nobody waits for
+ * them; the dead are reaped before the next child is made. */
 #pragma once
 
 #include "base/util.h"

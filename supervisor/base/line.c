@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* A buffer that grew for one long line is given back: a thousand regions must not hold a megabyte each for the rest of their lives. */
+/* A buffer that grew for one long line is given back: a thousand regions must not hold a megabyte each for the rest of
+ * their lives. */
 #define READER_KEEP (128 * 1024)
 
 void line_reader_init(LineReader *r, size_t max) {
@@ -12,14 +13,14 @@ void line_reader_init(LineReader *r, size_t max) {
 }
 
 /* What a region said is not to stay in memory that nobody uses. */
-static void give_back(LineReader *r) {
+static void line_give_back(LineReader *r) {
         if (r->data)
                 explicit_bzero(r->data, r->used);
         free(r->data);
 }
 
 void line_reader_deinit(LineReader *r) {
-        give_back(r);
+        line_give_back(r);
         *r = (LineReader){.max = r->max};
 }
 
@@ -29,7 +30,7 @@ int line_reader_space(LineReader *r, size_t want, char **ret) {
                         explicit_bzero(r->data, r->used);
                 r->start = r->end = r->scanned = r->forgotten = r->used = 0;
                 if (r->room > READER_KEEP && want <= READER_KEEP) {
-                        give_back(r);
+                        line_give_back(r);
                         r->data = NULL;
                         r->room = r->used = 0;
                 }
@@ -47,7 +48,7 @@ int line_reader_space(LineReader *r, size_t want, char **ret) {
                         return -ENOMEM;
                 if (r->data)
                         memcpy(p, r->data, r->end);
-                give_back(r);
+                line_give_back(r);
                 r->data = p;
                 r->room = room;
                 r->used = r->end;

@@ -1,17 +1,20 @@
-/* Runs: supervisor. Lines out of a hostile byte stream, answers into one, and how fast either may go. Pure: no descriptor and no clock is
- * touched, so that a test can feed every chunking and every time. conn.h puts descriptors to it. */
+/* Runs: supervisor. Lines out of a hostile byte stream, answers into one, and how fast either may go. Pure: no
+ * descriptor and no clock is touched, so that a test can feed every chunking and every time. conn.h puts descriptors to
+ * it. */
 #pragma once
 
 #include "base/buf.h"
 #include "base/util.h"
 
-/* Reading. Bytes go in by line_reader_space() and line_reader_fed(), lines come out of line_reader_next() until it says LINE_NONE. The
- * sequence of results depends on the bytes alone, never on how they were cut (a law with a test). Memory is bounded by max + one chunk
- * as long as all lines are taken before more is fed. What the bytes are (NUL, not UTF-8, not JSON) is the parser's matter. */
+/* Reading. Bytes go in by line_reader_space() and line_reader_fed(), lines come out of line_reader_next() until it says
+ * LINE_NONE. The sequence of results depends on the bytes alone, never on how they were cut (a law with a test). Memory
+ * is bounded by max + one chunk as long as all lines are taken before more is fed. What the bytes are (NUL, not UTF-8,
+ * not JSON) is the parser's matter. */
 typedef enum LineKind {
         LINE_NONE = 0, /* no whole line is there yet */
         LINE_WHOLE,    /* a line without its newline; may be empty */
-        LINE_TOO_LONG, /* more than max bytes without a newline: said once, then all is skipped up to the next newline */
+        LINE_TOO_LONG, /* more than max bytes without a newline: said once, then all is skipped up to the next newline
+                        */
         LINE_PARTIAL,  /* only from line_reader_finish(): the bytes after the last newline */
 } LineKind;
 
@@ -28,7 +31,8 @@ typedef struct LineReader {
 
 void line_reader_init(LineReader *r, size_t max);
 void line_reader_deinit(LineReader *r);
-/* Room for at least `want` more bytes, at *ret; what an earlier line_reader_next() lent is gone. Returns 0 or -ENOMEM. */
+/* Room for at least `want` more bytes, at *ret; what an earlier line_reader_next() lent is gone. Returns 0 or
+ * -ENOMEM. */
 int line_reader_space(LineReader *r, size_t want, char **ret);
 /* n bytes were written there. */
 void line_reader_fed(LineReader *r, size_t n);
@@ -37,9 +41,9 @@ LineKind line_reader_next(LineReader *r, const char **ret, size_t *ret_n);
 /* The stream ended, and line_reader_next() said LINE_NONE: LINE_PARTIAL once when bytes are left, else LINE_NONE. */
 LineKind line_reader_finish(LineReader *r, const char **ret, size_t *ret_n);
 
-/* Answers that wait for a region to read them. The bound is back-pressure: while line_queue_full(), no further request of that region is
- * taken (conn.h), so that a region which never reads stops only itself, until its wall budget ends it. One answer may overshoot the
- * bound, hence memory is at most the bound plus the longest answer. */
+/* Answers that wait for a region to read them. The bound is back-pressure: while line_queue_full(), no further request
+ * of that region is taken (conn.h), so that a region which never reads stops only itself, until its wall budget ends
+ * it. One answer may overshoot the bound, hence memory is at most the bound plus the longest answer. */
 typedef struct LineQueue {
         Buf bytes;
         size_t sent;  /* of bytes, already written */
@@ -56,7 +60,8 @@ size_t line_queue_peek(const LineQueue *q, const char **ret);
 void line_queue_sent(LineQueue *q, size_t n);
 void line_queue_clear(LineQueue *q);
 
-/* How fast lines are taken: per_sec on the long run, `burst` at once (the generic cell rate algorithm: one time stamp, no timer). */
+/* How fast lines are taken: per_sec on the long run, `burst` at once (the generic cell rate algorithm: one time stamp,
+ * no timer). */
 typedef struct LineRate {
         uint64_t step_nsec, slack_nsec;
         uint64_t due_nsec; /* when the stream would be on schedule */

@@ -9,7 +9,8 @@
 
 #define KEPT_MAX 65536
 
-/* Each thread has a log of its own: in `lethe serve` one runs one invocation, and what is said of it is for who asked for it. */
+/* Each thread has a log of its own: in `lethe serve` one runs one invocation, and what is said of it is for who asked
+ * for it. */
 static _Thread_local struct {
         int fd_or_0;     /* 0: standard error */
         LogLevel below;  /* level + 1 of what is said at most; 0: LOG_LEVEL_NOTE */
@@ -40,19 +41,19 @@ void log_with_priority(void) {
         with_priority = true;
 }
 
-static int target(void) {
+static int log_target(void) {
         return own.fd_or_0 ? own.fd_or_0 : STDERR_FILENO;
 }
 
 /* A pipe of which poll(2) says so takes PIPE_BUF bytes without waiting. */
 static bool takes_more(void) {
-        struct pollfd p = {.fd = target(), .events = POLLOUT};
+        struct pollfd p = {.fd = log_target(), .events = POLLOUT};
 
         return poll(&p, 1, 0) != 0;
 }
 
 static void write_kept(void) {
-        ssize_t n = write(target(), own.kept, MIN(own.n_kept, (size_t)PIPE_BUF));
+        ssize_t n = write(log_target(), own.kept, MIN(own.n_kept, (size_t)PIPE_BUF));
 
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
                 return;
@@ -61,7 +62,7 @@ static void write_kept(void) {
         own.n_kept -= (size_t)n;
 }
 
-static void keep(const char *line, size_t n) {
+static void log_keep(const char *line, size_t n) {
         if (!own.kept)
                 own.kept = malloc(KEPT_MAX);
         if (!own.kept || n > KEPT_MAX - own.n_kept) {
@@ -92,7 +93,7 @@ void log_let_go(int stop_fd, int patience_msec) {
         int n = 1;
 
         while (own.n_kept > 0 && n != 0) {
-                struct pollfd p[] = {{.fd = target(), .events = POLLOUT}, {.fd = stop_fd, .events = POLLIN}};
+                struct pollfd p[] = {{.fd = log_target(), .events = POLLOUT}, {.fd = stop_fd, .events = POLLIN}};
 
                 n = poll(p, 2, patience_msec);
                 if (n < 0 && errno != EINTR)
@@ -110,14 +111,17 @@ void log_let_go(int stop_fd, int patience_msec) {
 }
 
 void log_line(LogLevel level, const char *fmt, ...) {
-        static const char *const words[] = {"", "warning: ", "", "debug: "}, *const priorities[] = {"<3>", "<4>", "<6>", "<7>"}; /* sd-daemon(3) */
+        /* sd-daemon(3) */
+        static const char *const words[] = {"", "warning: ", "", "debug: "}, *const priorities[] = {"<3>", "<4>", "<6>",
+                                                                                                    "<7>"};
         char line[2048];
         va_list ap;
         int n, m;
 
         if (level + 1 > (own.below ? own.below : LOG_LEVEL_NOTE + 1))
                 return;
-        n = snprintf(line, sizeof(line), "%slethe: %s", with_priority && !own.fd_or_0 ? priorities[level] : "", words[level]);
+        n = snprintf(line, sizeof(line), "%slethe: %s", with_priority && !own.fd_or_0 ? priorities[level] : "",
+                     words[level]);
         va_start(ap, fmt);
         m = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, ap);
         va_end(ap);
@@ -130,10 +134,10 @@ void log_line(LogLevel level, const char *fmt, ...) {
         while (own.holding && own.n_kept > 0 && takes_more())
                 write_kept();
         if (own.holding && (own.n_kept > 0 || !takes_more())) {
-                keep(line, (size_t)n);
+                log_keep(line, (size_t)n);
                 return;
         }
         /* One write, so that lines of several processes do not mix; a broken standard error is nobody's failure. */
-        if (write(target(), line, (size_t)n) < 0)
+        if (write(log_target(), line, (size_t)n) < 0)
                 return;
 }

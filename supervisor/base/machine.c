@@ -25,5 +25,6 @@ uint64_t machine_given(void) {
         if (n <= 0)
                 return 0;
         text[n] = 0;
-        return machine_kib(text, "\nAnonPages:") + machine_kib(text, "\nShmem:") + machine_kib(text, "\nSwapTotal:") - machine_kib(text, "\nSwapFree:");
+        return machine_kib(text, "\nAnonPages:") + machine_kib(text, "\nShmem:") + machine_kib(text, "\nSwapTotal:") -
+               machine_kib(text, "\nSwapFree:");
 }

@@ -3,5 +3,6 @@
 
 #include <stdint.h>
 
-/* Bytes of memory that is no copy of a file: all that is anonymous, shared or in swap (/proc/meminfo). 0 when the kernel does not tell. */
+/* Bytes of memory that is no copy of a file: all that is anonymous, shared or in swap (/proc/meminfo). 0 when the
+ * kernel does not tell. */
 uint64_t machine_given(void);

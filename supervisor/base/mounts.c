@@ -25,7 +25,7 @@ void mounts_changed(void) {
 }
 
 /* With the lock held. */
-static const char *list(void) {
+static const char *mounts_list(void) {
         unsigned now = atomic_load(&changes);
         size_t n;
 
@@ -39,7 +39,7 @@ static const char *list(void) {
 }
 
 /* The fifth field of a line, in which a space, a tab, a newline and a backslash are octal. */
-static bool is_below(const char *line, const char *path, size_t n_path) {
+static bool mounts_is_below(const char *line, const char *path, size_t n_path) {
         for (int i = 0; i < 4; i++) {
                 line += strcspn(line, " \n");
                 if (*line != ' ')
@@ -51,7 +51,8 @@ static bool is_below(const char *line, const char *path, size_t n_path) {
         for (size_t i = 0; i < n_path; i++) {
                 char c = *line++;
 
-                if (c == '\\' && line[0] >= '0' && line[0] <= '3' && line[1] >= '0' && line[1] <= '7' && line[2] >= '0' && line[2] <= '7') {
+                if (c == '\\' && line[0] >= '0' && line[0] <= '3' && line[1] >= '0' && line[1] <= '7' &&
+                    line[2] >= '0' && line[2] <= '7') {
                         c = (char)((line[0] - '0') << 6 | (line[1] - '0') << 3 | (line[2] - '0'));
                         line += 3;
                 }
@@ -69,14 +70,14 @@ uint64_t mounts_below(const char *path) {
         const char *p;
 
         pthread_mutex_lock(&kept.lock);
-        p = list();
+        p = mounts_list();
         if (!p)
                 digest = 1 | (uint64_t)atomic_fetch_add(&unknown, 1) << 1;
         crypto_generichash_init(&h, NULL, 0, crypto_generichash_BYTES_MIN);
         while (p && *p) {
                 size_t n = strcspn(p, "\n");
 
-                if (is_below(p, path, n_path)) {
+                if (mounts_is_below(p, path, n_path)) {
                         crypto_generichash_update(&h, (const uint8_t *)p, n + 1);
                         any = true;
                 }
@@ -93,9 +94,11 @@ uint64_t mounts_below(const char *path) {
         return digest;
 }
 
-/* The type stands behind " - " (proc_pid_mountinfo(5)); that of a user-space file system may have a name of its own behind "fuse.". */
+/* The type stands behind " - " (proc_pid_mountinfo(5)); that of a user-space file system may have a name of its own
+ * behind "fuse.". */
 static bool is_served(const char *line) {
-        static const char *const types[] = {"fuse", "fuseblk", "virtiofs", "nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "autofs", "lustre", "ocfs2", "gfs2"};
+        static const char *const types[] = {"fuse", "fuseblk", "virtiofs", "nfs",    "nfs4",   "cifs",  "smb3",
+                                            "9p",   "ceph",    "afs",      "autofs", "lustre", "ocfs2", "gfs2"};
         size_t n = strcspn(line, "\n");
         const char *type = memmem(line, n, " - ", 3);
         bool is = !type;
@@ -116,7 +119,7 @@ MountKind mounts_kind(uint64_t number) {
         MountKind kind;
 
         pthread_mutex_lock(&kept.lock);
-        kind = kind_in(list(), number);
+        kind = kind_in(mounts_list(), number);
         pthread_mutex_unlock(&kept.lock);
         return kind;
 }
@@ -125,7 +128,7 @@ MountKind mounts_kind_of_device(unsigned major, unsigned minor) {
         MountKind kind = MOUNT_UNKNOWN;
 
         pthread_mutex_lock(&kept.lock);
-        for (const char *p = list(); p && *p && kind == MOUNT_UNKNOWN; p += strcspn(p, "\n"), p += *p == '\n') {
+        for (const char *p = mounts_list(); p && *p && kind == MOUNT_UNKNOWN; p += strcspn(p, "\n"), p += *p == '\n') {
                 unsigned at[2];
 
                 if (sscanf(p, "%*u %*u %u:%u", &at[0], &at[1]) == 2 && at[0] == major && at[1] == minor)
@@ -149,10 +152,10 @@ bool mounts_served_below(const char *path) {
         bool is;
 
         pthread_mutex_lock(&kept.lock);
-        const char *p = list();
+        const char *p = mounts_list();
         is = !p;
         for (; p && *p && !is; p += strcspn(p, "\n"), p += *p == '\n')
-                is = (n_path == 0 || is_below(p, path, n_path)) && is_served(p);
+                is = (n_path == 0 || mounts_is_below(p, path, n_path)) && is_served(p);
         pthread_mutex_unlock(&kept.lock);
         return is;
 }

@@ -32,7 +32,8 @@ static bool owner_trusts_group(gid_t gid, uid_t self) {
 bool owner_alone(const struct stat *st, uid_t self) {
         if (!owner_trusts(st->st_uid, self))
                 return false;
-        if (S_ISLNK(st->st_mode) || S_ISCHR(st->st_mode)) /* a link's mode means nothing, and what is written to /dev/null stays nowhere */
+        if (S_ISLNK(st->st_mode) ||
+            S_ISCHR(st->st_mode)) /* a link's mode means nothing, and what is written to /dev/null stays nowhere */
                 return true;
         return !(st->st_mode & S_IWOTH) && (!(st->st_mode & S_IWGRP) || owner_trusts_group(st->st_gid, self));
 }
@@ -42,11 +43,14 @@ int owner_refuse(const char *path, const struct stat *st, uid_t self, Diag *rete
 
         diag_quote(path, strlen(path), shown, sizeof(shown));
         if (!owner_trusts(st->st_uid, self))
-                return diag(reterr, OWNER_E_OTHER, "user %u can write \"%s\", which belongs to that user; fix: chown %s \"%s\"", (unsigned)st->st_uid, shown,
-                            self == 0 ? "root" : "it to you, or to root:", shown);
+                return diag(reterr, OWNER_E_OTHER,
+                            "user %u can write \"%s\", which belongs to that user; fix: chown %s \"%s\"",
+                            (unsigned)st->st_uid, shown, self == 0 ? "root" : "it to you, or to root:", shown);
         if (st->st_mode & S_IWOTH)
-                return diag(reterr, OWNER_E_OTHER, "every user can write \"%s\" (mode %04o); fix: chmod o-w \"%s\"", shown, st->st_mode & 07777, shown);
-        return diag(reterr, OWNER_E_OTHER, "group %u can write \"%s\" (mode %04o); fix: chmod g-w \"%s\"", (unsigned)st->st_gid, shown, st->st_mode & 07777, shown);
+                return diag(reterr, OWNER_E_OTHER, "every user can write \"%s\" (mode %04o); fix: chmod o-w \"%s\"",
+                            shown, st->st_mode & 07777, shown);
+        return diag(reterr, OWNER_E_OTHER, "group %u can write \"%s\" (mode %04o); fix: chmod g-w \"%s\"",
+                    (unsigned)st->st_gid, shown, st->st_mode & 07777, shown);
 }
 
 /* An access control list that lets others write shows as the group's right to write, also where the group is root's. */
@@ -54,8 +58,9 @@ static bool owner_has_list(const char *path, const struct stat *st) {
         return st->st_mode & S_IWGRP && !S_ISLNK(st->st_mode) && lgetxattr(path, ACL_NAME, NULL, 0) > 0;
 }
 
-/* The user who mounted a FUSE file system, which proc_pid_mountinfo(5) has in a line's last field, the options of the file system; 0 when it says none, as of
- * virtiofs. The fields before that may be the mounter's own words, without blanks. */
+/* The user who mounted a FUSE file system, which proc_pid_mountinfo(5) has in a line's last field, the options of the
+ * file system; 0 when it says none, as of virtiofs. The fields before that may be the mounter's own words, without
+ * blanks. */
 static uid_t owner_of_server(const char *mounts, dev_t dev) {
         char number[32];
 
@@ -110,7 +115,8 @@ static bool owner_all_are_mapped(void) {
 
 /* Both are looked up once for each process: a map is written once. */
 bool owner_is_anybody(uid_t uid) {
-        static _Atomic int64_t anybody = -1; /* the number; UINT32_MAX, which is nobody's: each number tells who it is */
+        /* the number; UINT32_MAX, which is nobody's: each number tells who it is */
+        static _Atomic int64_t anybody = -1;
 
         if (atomic_load(&anybody) < 0)
                 atomic_store(&anybody, owner_all_are_mapped() ? UINT32_MAX : owner_overflow());
@@ -119,7 +125,9 @@ bool owner_is_anybody(uid_t uid) {
 
 /* The kernel lets the owner alone, as it knows it, leave the time of access as it is (open(2)). */
 static bool owner_is_ours(const char *path, const struct stat *st) {
-        int fd = S_ISREG(st->st_mode) || S_ISDIR(st->st_mode) ? open(path, O_RDONLY | O_NOATIME | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+        int fd = S_ISREG(st->st_mode) || S_ISDIR(st->st_mode)
+                         ? open(path, O_RDONLY | O_NOATIME | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+                         : -1;
 
         if (fd < 0)
                 return false;
@@ -136,7 +144,8 @@ typedef struct OwnerWalk {
         Diag *reterr;
 } OwnerWalk;
 
-/* Looks at the entry `done`. In a sticky folder nobody replaces an entry of another: the entry's own owner is looked at next. */
+/* Looks at the entry `done`. In a sticky folder nobody replaces an entry of another: the entry's own owner is looked at
+ * next. */
 static int owner_judge(OwnerWalk *w, const struct stat *st, bool last) {
         const char *path = *w->done ? w->done : "/";
         const bool sticky = S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX && !last && owner_trusts(st->st_uid, w->self);
@@ -145,19 +154,24 @@ static int owner_judge(OwnerWalk *w, const struct stat *st, bool last) {
                 const uid_t server = owner_server(path, st);
 
                 if (!owner_trusts(server, w->self))
-                        return diag(w->reterr, OWNER_E_OTHER,
-                                    "user %u serves the file system of \"%s\" (FUSE), and what it says of owners and modes is that user's word; fix: name a "
-                                    "place on another file system", (unsigned)server, path);
+                        return diag(
+                                w->reterr, OWNER_E_OTHER,
+                                "user %u serves the file system of \"%s\" (FUSE), and what it says of owners and modes is that user's word; fix: name a "
+                                "place on another file system",
+                                (unsigned)server, path);
                 w->known = st->st_dev;
         }
-        if (!sticky && st->st_uid != 0 && owner_trusts(st->st_uid, w->self) && owner_is_anybody(st->st_uid) && !owner_is_ours(path, st))
-                return diag(w->reterr, OWNER_E_OTHER,
-                            "\"%s\" belongs to user %u, whom others look like whom this user namespace does not map; fix: chown root \"%s\", or map its owner", path,
-                            (unsigned)st->st_uid, path);
+        if (!sticky && st->st_uid != 0 && owner_trusts(st->st_uid, w->self) && owner_is_anybody(st->st_uid) &&
+            !owner_is_ours(path, st))
+                return diag(
+                        w->reterr, OWNER_E_OTHER,
+                        "\"%s\" belongs to user %u, whom others look like whom this user namespace does not map; fix: chown root \"%s\", or map its owner",
+                        path, (unsigned)st->st_uid, path);
         if (sticky || (owner_alone(st, w->self) && !owner_has_list(path, st)))
                 return 0;
         if (owner_alone(st, w->self))
-                return diag(w->reterr, OWNER_E_OTHER, "an access control list lets others write \"%s\"; fix: setfacl -b \"%s\"", path, path);
+                return diag(w->reterr, OWNER_E_OTHER,
+                            "an access control list lets others write \"%s\"; fix: setfacl -b \"%s\"", path, path);
         return owner_refuse(path, st, w->self, w->reterr);
 }
 

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* LMDB's page header: the first 8 bytes link unused pages, and stay; what follows is written anew each time that a page is taken into use. A page that is
- * unused still, and was overwritten, is known by it. */
+/* LMDB's page header: the first 8 bytes link unused pages, and stay; what follows is written anew each time that a page
+ * is taken into use. A page that is unused still, and was overwritten, is known by it. */
 #define PAGES_LINK 8
 #define PAGES_UNUSED UINT64_C(0xfffffffffffffffe)
 #define PAGES_MARK UINT64_C(0x6c657468652d7067)

@@ -29,7 +29,8 @@ bool proc_stat(pid_t pid, uint64_t *ret, size_t n) {
         char path[64], text[1024], *p;
 
         snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-        if (proc_read(path, text, sizeof(text)) == 0 || !(p = strrchr(text, ')'))) /* the name may itself hold spaces and brackets */
+        if (proc_read(path, text, sizeof(text)) == 0 ||
+            !(p = strrchr(text, ')'))) /* the name may itself hold spaces and brackets */
                 return false;
         p++;
         for (size_t i = 0; i < n; i++) {

@@ -64,7 +64,8 @@ static int quiet_aside(const char *path, const struct open_how *how) {
                 return -ETIMEDOUT;
         q.how = how ? *how : (struct open_how){};
         strcpy(q.path, path);
-        r = how ? aside_open(quiet_open_aside, &q, sizeof(q), quiet_left) : (int)aside_run(quiet_chdir_aside, &q, sizeof(q), -1, quiet_left);
+        r = how ? aside_open(quiet_open_aside, &q, sizeof(q), quiet_left)
+                : (int)aside_run(quiet_chdir_aside, &q, sizeof(q), -1, quiet_left);
         quiet_took(clock_mono_usec() - since);
         return r;
 }
@@ -79,7 +80,8 @@ int quiet_open_cached(int dir, const char *path, const struct open_how *how) {
 }
 
 int quiet_open(const char *path, int more, uint64_t resolve) {
-        struct open_how how = {.flags = (uint64_t)(unsigned)(O_PATH | O_CLOEXEC | more), .resolve = resolve | RESOLVE_CACHED};
+        struct open_how how = {.flags = (uint64_t)(unsigned)(O_PATH | O_CLOEXEC | more),
+                               .resolve = resolve | RESOLVE_CACHED};
         int fd = quiet_open_cached(AT_FDCWD, path, &how);
 
         if (fd >= 0 || (errno != EAGAIN && errno != EINVAL)) /* EINVAL: a kernel before 5.12 */
@@ -91,7 +93,8 @@ int quiet_open(const char *path, int more, uint64_t resolve) {
 int quiet_chdir(const char *path) {
         int r = quiet_aside(path, NULL);
 
-        if (r == -ETIMEDOUT && unshare(CLONE_FS) < 0) /* else a task that is left would change ours when it is answered */
+        if (r == -ETIMEDOUT &&
+            unshare(CLONE_FS) < 0) /* else a task that is left would change ours when it is answered */
                 abort();
         return r;
 }
@@ -108,7 +111,8 @@ static int quiet_real_of(int fd, const struct stat *st, char **ret) {
         if (n == (ssize_t)sizeof(real) - 1)
                 return -ENAMETOOLONG;
         real[n] = 0;
-        if (*real != '/' || (st->st_nlink == 0 && strstr(real, " (deleted)"))) /* not below our root, or removed meanwhile */
+        if (*real != '/' ||
+            (st->st_nlink == 0 && strstr(real, " (deleted)"))) /* not below our root, or removed meanwhile */
                 return -ENOENT;
         *ret = strdup(real);
         return *ret ? 0 : -ENOMEM;
@@ -138,8 +142,11 @@ int quiet_stat_folder(const char *path, struct stat *ret_st, char **ret) {
 }
 
 const char *quiet_strerror(int e) {
-        return e == -ETIMEDOUT ? "its file system does not answer within 2 s: a server of it that hangs, or a very slow disk" :
-               e == -EREMOTE   ? "lies on a file system that a program or another machine serves, of which lethe serve reads no files" : strerror(-e);
+        return e == -ETIMEDOUT
+                       ? "its file system does not answer within 2 s: a server of it that hangs, or a very slow disk"
+               : e == -EREMOTE
+                       ? "lies on a file system that a program or another machine serves, of which lethe serve reads no files"
+                       : strerror(-e);
 }
 
 void quiet_read_local_alone(bool is) {
@@ -195,8 +202,14 @@ int quiet_fstat(int fd, struct stat *ret) {
 
         if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &x) < 0)
                 return -errno;
-        *ret = (struct stat){.st_dev = makedev(x.stx_dev_major, x.stx_dev_minor), .st_ino = x.stx_ino, .st_mode = x.stx_mode, .st_nlink = x.stx_nlink,
-                             .st_uid = x.stx_uid, .st_gid = x.stx_gid, .st_rdev = makedev(x.stx_rdev_major, x.stx_rdev_minor), .st_size = (off_t)x.stx_size,
+        *ret = (struct stat){.st_dev = makedev(x.stx_dev_major, x.stx_dev_minor),
+                             .st_ino = x.stx_ino,
+                             .st_mode = x.stx_mode,
+                             .st_nlink = x.stx_nlink,
+                             .st_uid = x.stx_uid,
+                             .st_gid = x.stx_gid,
+                             .st_rdev = makedev(x.stx_rdev_major, x.stx_rdev_minor),
+                             .st_size = (off_t)x.stx_size,
                              .st_blocks = (blkcnt_t)x.stx_blocks};
         return 0;
 }

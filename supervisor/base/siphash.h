@@ -1,5 +1,6 @@
-/* Runs: supervisor, CLI. A hash for tables in memory whose keys others choose: a fixed one lets them send keys that all go to one place, and a megabyte
- * of words then takes minutes. This one (SipHash-2-4, libsodium's) has a key drawn anew by each process, and none of its values leave it. */
+/* Runs: supervisor, CLI. A hash for tables in memory whose keys others choose: a fixed one lets them send keys that all
+ * go to one place, and a megabyte of words then takes minutes. This one (SipHash-2-4, libsodium's) has a key drawn anew
+ * by each process, and none of its values leave it. */
 #pragma once
 
 #include "base/util.h"

@@ -26,7 +26,8 @@ int fraction_parse(const char *text, double *ret) {
         char *end;
         double v = strtod(text, &end);
 
-        if (!*text || *end || strspn(text, "0123456789.eE+-") != strlen(text) || !(v >= 0 && v <= 1)) /* no blanks, no 0x1p-1 */
+        if (!*text || *end || strspn(text, "0123456789.eE+-") != strlen(text) ||
+            !(v >= 0 && v <= 1)) /* no blanks, no 0x1p-1 */
                 return -EINVAL;
         *ret = v;
         return 0;
@@ -66,7 +67,13 @@ int duration_parse(const char *text, uint64_t *ret_usec) {
         static const struct {
                 const char *unit;
                 uint64_t usec;
-        } units[] = {{"us", 1}, {"ms", 1000}, {"s", 1000000}, {"", 1000000}, {"m", 60000000}, {"min", 60000000}, {"h", UINT64_C(3600000000)}};
+        } units[] = {{"us", 1},
+                     {"ms", 1000},
+                     {"s", 1000000},
+                     {"", 1000000},
+                     {"m", 60000000},
+                     {"min", 60000000},
+                     {"h", UINT64_C(3600000000)}};
         uint64_t whole = 0, part = 0, scale = 1;
         const char *p = text;
 

@@ -3,9 +3,11 @@
 
 #include "base/util.h"
 
-/* "64", "64k", "128m", "1g", "1t", also with a "b" or "ib" after the unit; powers of 1024. Returns 0, -EINVAL or -ERANGE (beyond 2^53-1). */
+/* "64", "64k", "128m", "1g", "1t", also with a "b" or "ib" after the unit; powers of 1024. Returns 0, -EINVAL or
+ * -ERANGE (beyond 2^53-1). */
 int size_parse(const char *text, uint64_t *ret_bytes);
-/* "500us", "250ms", "30s", "5m", "1h", or a bare number of seconds; each may have decimals ("0.5", "1.5s"). Returns 0, -EINVAL, or
+/* "500us", "250ms", "30s", "5m", "1h", or a bare number of seconds; each may have decimals ("0.5", "1.5s"). Returns 0,
+ * -EINVAL, or
  * -ERANGE (beyond 2^53-1 us). */
 int duration_parse(const char *text, uint64_t *ret_usec);
 /* Plain decimal. Returns 0, -EINVAL, -ERANGE (beyond COUNT_MOST). */

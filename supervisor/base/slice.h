@@ -1,5 +1,6 @@
-/* Runs: supervisor, lethe-guard. Who looks at others while they use all processors: a task that asks for short turns gets them sooner, and no more of them in
- * all (sched_setattr(2), since Linux 6.12; older kernels ignore it). Nobody needs a privilege for it. */
+/* Runs: supervisor, lethe-guard. Who looks at others while they use all processors: a task that asks for short turns
+ * gets them sooner, and no more of them in all (sched_setattr(2), since Linux 6.12; older kernels ignore it). Nobody
+ * needs a privilege for it. */
 #pragma once
 
 #include <linux/types.h>

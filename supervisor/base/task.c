@@ -6,7 +6,8 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
-/* The child starts on a stack of its own, so a plain call to syscall() cannot return in it: these few lines start fn(arg) there. */
+/* The child starts on a stack of its own, so a plain call to syscall() cannot return in it: these few lines start
+ * fn(arg) there. */
 #if defined(__x86_64__)
 __asm__(".text\n"
         ".globl clone_raw\n"

@@ -42,7 +42,8 @@ int trace_take_in(const char *traceparent, Trace *ret) {
         uint8_t version;
         int r;
 
-        if (!field(&p, &version, 1, '-') || version == 0xff || !field(&p, t.id, sizeof(t.id), '-') || !field(&p, t.parent, sizeof(t.parent), '-'))
+        if (!field(&p, &version, 1, '-') || version == 0xff || !field(&p, t.id, sizeof(t.id), '-') ||
+            !field(&p, t.parent, sizeof(t.parent), '-'))
                 return -EINVAL;
         if (!field(&p, &t.flags, 1, 0) && (version == 0 || !field(&p, &t.flags, 1, '-')))
                 return -EINVAL;
@@ -68,5 +69,6 @@ int trace_below(const Trace *t, Trace *ret) {
 void trace_text(const Trace *t, char ret[static TRACE_TEXT_MAX]) {
         char id[2 * TRACE_ID_BYTES + 1], span[2 * TRACE_SPAN_BYTES + 1];
 
-        snprintf(ret, TRACE_TEXT_MAX, "00-%s-%s-%02x", hex_encode(t->id, sizeof(t->id), id), hex_encode(t->span, sizeof(t->span), span), t->flags & 1U);
+        snprintf(ret, TRACE_TEXT_MAX, "00-%s-%s-%02x", hex_encode(t->id, sizeof(t->id), id),
+                 hex_encode(t->span, sizeof(t->span), span), t->flags & 1U);
 }

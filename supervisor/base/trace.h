@@ -1,4 +1,5 @@
-/* Runs: supervisor, CLI. W3C Trace Context (Recommendation of 2021-11-23), as far as an invocation's place in somebody's trace goes. */
+/* Runs: supervisor, CLI. W3C Trace Context (Recommendation of 2021-11-23), as far as an invocation's place in
+ * somebody's trace goes. */
 #pragma once
 
 #include "base/util.h"
@@ -15,7 +16,8 @@ typedef struct Trace {
         uint8_t flags;
 } Trace;
 
-/* Reads a traceparent and makes a span below it. Returns 0, -EINVAL for what a reader has to ignore, -EIO without random numbers. */
+/* Reads a traceparent and makes a span below it. Returns 0, -EINVAL for what a reader has to ignore, -EIO without
+ * random numbers. */
 int trace_take_in(const char *traceparent, Trace *ret);
 /* A span below that of t; not set when t is not. Returns 0 or -EIO. */
 int trace_below(const Trace *t, Trace *ret);

@@ -17,11 +17,11 @@
 #define MIN(a, b) PICK_(a, <, b, __COUNTER__)
 #define MAX(a, b) PICK_(a, >, b, __COUNTER__)
 #define PICK_(a, op, b, n) PICK_NAMED_(a, op, b, n)
-#define PICK_NAMED_(a, op, b, n)                                                                                       \
-        ({                                                                                                             \
-                __typeof__(a) left_##n = (a);                                                                           \
-                __typeof__(b) right_##n = (b);                                                                           \
-                left_##n op right_##n ? left_##n : right_##n;                                                                \
+#define PICK_NAMED_(a, op, b, n)                              \
+        ({                                                    \
+                __typeof__(a) left_##n = (a);                 \
+                __typeof__(b) right_##n = (b);                \
+                left_##n op right_##n ? left_##n : right_##n; \
         })
 
 /* Hands ownership over: yields the value and leaves NULL (or -1) behind. */

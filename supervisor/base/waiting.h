@@ -1,5 +1,6 @@
-/* Runs: supervisor, CLI. The name that this thread waits for, where another process can read it: `lethe run` has one above it that ends it when whoever serves
- * that name's file system does not answer (cli/front.h). Elsewhere, and in other threads, nothing is noted. */
+/* Runs: supervisor, CLI. The name that this thread waits for, where another process can read it: `lethe run` has one
+ * above it that ends it when whoever serves that name's file system does not answer (cli/front.h). Elsewhere, and in
+ * other threads, nothing is noted. */
 #pragma once
 
 #include "base/util.h"
@@ -16,7 +17,8 @@ typedef struct WaitingFor {
 
 /* In memory that both processes have. */
 typedef struct WaitingPage {
-        atomic_uint deep;              /* how many of those that follow are waited for; the last one is the one to tell of */
+        /* how many of those that follow are waited for; the last one is the one to tell of */
+        atomic_uint deep;
         atomic_uint_fast64_t since;    /* CLOCK_MONOTONIC usec: when the last one began or ended */
         WaitingFor names[WAITING_DEEP];
 } WaitingPage;

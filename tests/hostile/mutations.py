@@ -785,7 +785,7 @@ MUTATIONS = [
              "what waits is judged when its turn comes", cases="../serve/revoke.py", before="skills are there"),
     Mutation("serve: what waits of whom the policy does not name any more is refused at once", [("supervisor/front/serve/reload.c", "        jobs_judge_queued(s);\n        return 0;", "        return 0;")],
              "a client that is not named any more waits for nothing", cases="../serve/revoke.py", before="skills are there"),
-    Mutation("serve: a reload waits for what was prepared", [("supervisor/front/serve/reload.c", "pool_is_settled(s->pool) && ", ""),
+    Mutation("serve: a reload waits for what was prepared", [("supervisor/front/serve/reload.c", "pool_is_settled(s->pool) &&\n", "1 &&\n"),
              ("supervisor/front/prefork/pool.c", "        while (p->n_kinds > 0)\n                drop_kind(p, 0);\n        if (pool_wishes_take", "        if (pool_wishes_take")],
              "nothing that was prepared is left", cases="../serve/revoke.py", before="skills are there"),
     Mutation("serve: a reload waits for what is being started", [("supervisor/front/serve/reload.c", "*ret_judged += j->judging", "*ret_judged += 0 && j->judging")],
@@ -913,7 +913,7 @@ MUTATIONS = [
              "a burst of connections with descriptors shuts nobody out", cases="../serve/clients.py", before="skills are there"),
     Mutation("nobody else connects when nothing can be closed (I-3)", [("supervisor/front/serve/server.c", " && !s->discard_is_full ? 0666", " ? 0666")],
              "when nothing can be closed any more nobody else connects", cases="../serve/clients.py", before="skills are there"),
-    Mutation("owners whom a namespace does not map (I-82)", [("supervisor/base/owner.c", "owner_is_anybody(st->st_uid) && !owner_is_ours(path, st)", "0")],
+    Mutation("owners whom a namespace does not map (I-82)", [("supervisor/base/owner.c", "owner_is_anybody(st->st_uid) &&\n            !owner_is_ours(path, st)", "0")],
              "users whom a namespace does not map are nobody", cases="../serve/clients.py", before="skills are there"),
 ]
 

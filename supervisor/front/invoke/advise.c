@@ -54,7 +54,7 @@ static int advise_grant(const Advise *a, Grant *ret, Diag *reterr) {
 }
 
 /* The smaller of the given limit and this file's. */
-static void bound(Grant *g) {
+static void advise_bound(Grant *g) {
         uint64_t usec;
 
         if (duration_parse(ADVISE_TIMEOUT, &usec) == 0)
@@ -96,13 +96,13 @@ static int one_line(int fd, char **ret, Diag *reterr) {
         return 0;
 }
 
-static const char *text_of(const json_t *receipt, const char *key) {
+static const char *advise_text_of(const json_t *receipt, const char *key) {
         return json_text(json_object_get(receipt, key)) ?: "";
 }
 
 /* The outcome of the invocation as 0, BELIEF_E_ADVISOR_* or -errno. */
-static int judge(const json_t *receipt, int code, const Streams *s, Diag *reterr) {
-        const char *outcome = text_of(receipt, "outcome"), *reason = text_of(receipt, "reason");
+static int advise_judge(const json_t *receipt, int code, const Streams *s, Diag *reterr) {
+        const char *outcome = advise_text_of(receipt, "outcome"), *reason = advise_text_of(receipt, "reason");
         Diag d = {0};
         int r;
 
@@ -170,7 +170,7 @@ int advise_ask(void *userdata, const char *line, char **ret_line, Diag *reterr) 
 
         if (r != 0)
                 return r;
-        bound(&grant);
+        advise_bound(&grant);
         r = a->run ? what_is_given(a, line, &given) : 0;
         o.given = given;
         if (r == 0)
@@ -179,7 +179,7 @@ int advise_ask(void *userdata, const char *line, char **ret_line, Diag *reterr) 
                 return r;
         code = run_invocation(&o, a->store, store_dir(a->store), &grant, a->signals);
         a->recover = NULL;
-        snprintf(a->region, sizeof(a->region), "%s", text_of(receipt, "region"));
-        r = judge(receipt, code, &s, reterr);
+        snprintf(a->region, sizeof(a->region), "%s", advise_text_of(receipt, "region"));
+        r = advise_judge(receipt, code, &s, reterr);
         return r == 0 ? one_line(s.fd[1], ret_line, reterr) : r;
 }

@@ -28,7 +28,7 @@ static json_t *find_note(const json_t *list, const char *entry) {
 }
 
 /* The note of a second try is a member of the first note. */
-static int note(json_t *list, const char *entry, const char *region, const char *outcome, int exit_code,
+static int callbacks_note(json_t *list, const char *entry, const char *region, const char *outcome, int exit_code,
                 uint64_t usec) {
         json_t *o =
                 json_pack("{s:s, s:s?, s:s, s:o, s:o}", "entry", entry, "region", region, "outcome", outcome,
@@ -51,7 +51,7 @@ static bool did_not_run(const json_t *list, const char *entry) {
 
 /* The remaining time, in equal parts for the remaining callbacks: a callback that hangs takes its own part alone
  * (I-74). */
-static uint64_t part_of(uint64_t until, size_t n) {
+static uint64_t callbacks_part_of(uint64_t until, size_t n) {
         uint64_t now = clock_mono_usec();
 
         return until > now ? now + (until - now) / n : until;
@@ -99,7 +99,7 @@ static Grant grant_of(const Owner *o, const ReleaseGrant *rel, char **env, uint6
 static const RegionFeed feed = {.keep_max = 1}; /* standard output of a callback is not read */
 
 /* The Run of a callback, DECLARED; to be freed even after an error. Returns 0 or -errno. */
-static int make(const Owner *o, const ReleaseGrant *rel, Tree *tree, Run *run) {
+static int callbacks_make(const Owner *o, const ReleaseGrant *rel, Tree *tree, Run *run) {
         uint64_t now = clock_mono_usec();
         int e;
 
@@ -126,7 +126,7 @@ static int make(const Owner *o, const ReleaseGrant *rel, Tree *tree, Run *run) {
 
 static int note_of(const Run *run, json_t *list) {
         const Region *r = &run->region;
-        int e = note(list, r->callback, r->recorded_start ? r->id : NULL, outcome_name(r->outcome),
+        int e = callbacks_note(list, r->callback, r->recorded_start ? r->id : NULL, outcome_name(r->outcome),
                      r->outcome == OUTCOME_EXITED ? r->status : -1, clock_mono_usec() - run->for_owner.began_usec);
 
         if (e == 0 && r->discards) {
@@ -137,7 +137,7 @@ static int note_of(const Run *run, json_t *list) {
         return e;
 }
 
-static uint64_t bound_of(const Region *r) {
+static uint64_t callbacks_bound_of(const Region *r) {
         return r->ended_usec + admit_callbacks_usec(r->grant);
 }
 
@@ -147,7 +147,7 @@ static uint64_t bound_again(const Run *run) {
 }
 
 /* The bounds of ended regions above hold as well. */
-static Owner owner_of(const Run *run) {
+static Owner callbacks_owner_of(const Run *run) {
         const Region *r = &run->region;
         Owner o = {.options = run->options,
                    .store = run->store.db,
@@ -157,7 +157,7 @@ static Owner owner_of(const Run *run) {
                    .failed =
                            !outcome_is_breach(r->outcome) && !outcome_is_kept(r->outcome, r->status, r->grant->commit),
                    .vault = r->vault,
-                   .until = bound_of(r)};
+                   .until = callbacks_bound_of(r)};
 
         if (run->end.step == RUN_RETRY) {
                 o.again = true;
@@ -166,7 +166,7 @@ static Owner owner_of(const Run *run) {
         }
         for (const Run *above = run->parent; above; above = above->parent)
                 if (above->region.outcome != OUTCOME_NONE)
-                        o.until = MIN(o.until, bound_of(&above->region));
+                        o.until = MIN(o.until, callbacks_bound_of(&above->region));
         return o;
 }
 
@@ -182,13 +182,13 @@ void run_release_find(Run *run) {
                 log_error("release callbacks of region %s: %s", r->id, strerror(ENOMEM));
 }
 
-static int begin(Run *owner, const Owner *o, const ReleaseGrant *rel) {
+static int callbacks_begin(Run *owner, const Owner *o, const ReleaseGrant *rel) {
         Run *run = calloc(1, sizeof(*run));
         int e;
 
         if (!run)
                 return -ENOMEM;
-        e = make(o, rel, owner->tree, run);
+        e = callbacks_make(o, rel, owner->tree, run);
         run->parent = owner;
         if (e == 0) {
                 run_begin(run);
@@ -213,16 +213,16 @@ bool run_release_done(Run *run) {
 
         while (run->callbacks.left > 0 && !run->callbacks.running) {
                 const ReleaseGrant *rel = &r->grant->releases[run->callbacks.left - 1];
-                Owner o = owner_of(run);
+                Owner o = callbacks_owner_of(run);
                 int e;
 
-                o.until = part_of(o.until, run->callbacks.left--);
+                o.until = callbacks_part_of(o.until, run->callbacks.left--);
                 if (o.again && !did_not_run(r->callbacks, rel->entry))
                         continue;
                 if (run->store.failed || clock_mono_usec() >= o.until)
-                        e = note(r->callbacks, rel->entry, NULL, "not_run", -1, 0);
+                        e = callbacks_note(r->callbacks, rel->entry, NULL, "not_run", -1, 0);
                 else
-                        e = begin(run, &o, rel);
+                        e = callbacks_begin(run, &o, rel);
                 if (e < 0) {
                         log_error("release callbacks of region %s: %s", r->id, strerror(-e));
                         run->callbacks.left = 0;
@@ -257,7 +257,7 @@ void run_release_over(Run *run) {
 
 void run_release_hurry(Run *run, const Run *above) {
         Budget *b = &run->for_owner.grant.budget;
-        uint64_t until = part_of(bound_of(&above->region), run->parent->callbacks.left + 1), now = clock_mono_usec();
+        uint64_t until = callbacks_part_of(callbacks_bound_of(&above->region), run->parent->callbacks.left + 1), now = clock_mono_usec();
 
         b->wall_usec = MIN(b->wall_usec, until > now ? until - now : 1);
         if (run->region.budget.wall_deadline != LOOP_NEVER)
@@ -317,8 +317,8 @@ static int call_alone(const Owner *o, const ReleaseGrant *rel, json_t *list, boo
         int e;
 
         if (*ret_failed || clock_mono_usec() >= o->until)
-                return note(list, rel->entry, NULL, "not_run", -1, 0);
-        e = make(o, rel, &tree, &run);
+                return callbacks_note(list, rel->entry, NULL, "not_run", -1, 0);
+        e = callbacks_make(o, rel, &tree, &run);
         if (e == 0) {
                 run_begin(&run);
                 if (run.region.recorded_start) {
@@ -369,18 +369,18 @@ int run_release_left(Store *store, const Policy *policy, Spawner *spawner, const
                 const char *name = json_text(json_array_get(names, i - 1)), *begun = name ? begun_in(row, name) : NULL;
                 const ReleaseGrant *rel = find_release(&grant, name);
 
-                o.until = part_of(until, i);
+                o.until = callbacks_part_of(until, i);
                 if (begun)
-                        e = note(list, name, begun, "interrupted", -1, 0);
+                        e = callbacks_note(list, name, begun, "interrupted", -1, 0);
                 else if (rel)
                         e = call_alone(&o, rel, list, &failed);
                 else
-                        e = note(list, name ?: "", NULL, "not_run", -1, 0);
+                        e = callbacks_note(list, name ?: "", NULL, "not_run", -1, 0);
         }
         until = clock_mono_usec() + admit_callbacks_usec(&grant);
         o.again = true;
         for (size_t i = grant.n_releases; e >= 0 && i > 0; i--) {
-                o.until = part_of(until, i);
+                o.until = callbacks_part_of(until, i);
                 if (did_not_run(list, grant.releases[i - 1].entry))
                         e = call_alone(&o, &grant.releases[i - 1], list, &failed);
         }

@@ -27,7 +27,7 @@ static bool take_born(Ahead *a) {
 }
 
 /* False: the thread's work is done. */
-static bool step(Ahead *a) {
+static bool guard_ahead_step(Ahead *a) {
         unsigned told = atomic_load(&a->told);
         bool await_born = told & TOLD_WORKER && !a->born;
         struct pollfd p[] = {{.fd = a->wake, .events = POLLIN},
@@ -58,7 +58,7 @@ static void *ahead(void *arg) {
         Ahead *a = arg;
 
         start_guard(a);
-        while (a->e_guard == 0 && step(a))
+        while (a->e_guard == 0 && guard_ahead_step(a))
                 ;
         return NULL;
 }
@@ -98,7 +98,7 @@ int ahead_guard(Ahead *a, Diag *reterr) {
         return a->e_guard;
 }
 
-static void tell(Ahead *a, unsigned what) {
+static void guard_ahead_tell(Ahead *a, unsigned what) {
         if (!a->running)
                 return;
         atomic_fetch_or(&a->told, what);
@@ -111,18 +111,18 @@ void ahead_worker(Ahead *a) {
         if (a->later)
                 return;
         run_attach_order(a->run, &a->order);
-        tell(a, TOLD_WORKER);
+        guard_ahead_tell(a, TOLD_WORKER);
 }
 
 void ahead_store(Ahead *a) {
-        tell(a, TOLD_STORE);
+        guard_ahead_tell(a, TOLD_STORE);
 }
 
 void ahead_end(Ahead *a) {
         Diag d = {};
         int e;
 
-        tell(a, TOLD_STOP);
+        guard_ahead_tell(a, TOLD_STOP);
         if (a->running)
                 pthread_join(a->thread, NULL);
         e = ahead_guard(a, &d);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /* A signal ends the promotion, so that the receipt follows. */
-static int go_on(void *user, uint64_t note, const json_t *outcome) {
+static int notes_go_on(void *user, uint64_t note, const json_t *outcome) {
         struct pollfd p = {.fd = *(const int *)user, .events = POLLIN};
 
         (void)note;
@@ -26,7 +26,7 @@ int notes_promote(Store *s, const char *region, uid_t uid, int signals, json_t *
                              .policy = &policy,
                              .who = who,
                              .keys = &region_keys,
-                             .told = go_on,
+                             .told = notes_go_on,
                              .user = &signals};
         int r;
 

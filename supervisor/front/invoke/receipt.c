@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static json_t *number_or_null(bool there, uint64_t v) {
+static json_t *receipt_number_or_null(bool there, uint64_t v) {
         return there ? json_u64(v) : json_null();
 }
 
@@ -52,8 +52,8 @@ json_t *receipt_ending(const Region *r) {
         bool exited = r->outcome == OUTCOME_EXITED;
         bool signal = (r->outcome == OUTCOME_SIGNALED || r->outcome == OUTCOME_CANCELLED) && r->status > 0;
         json_t *o = json_pack("{s:s, s:o, s:o, s:s?}", "outcome", outcome_name(r->outcome), "exit_code",
-                              number_or_null(exited, (uint64_t)r->status), "signal",
-                              number_or_null(signal, (uint64_t)r->status), "limiting_resource", r->breach.resource);
+                              receipt_number_or_null(exited, (uint64_t)r->status), "signal",
+                              receipt_number_or_null(signal, (uint64_t)r->status), "limiting_resource", r->breach.resource);
         char quoted[sizeof(r->reason) * 4];
 
         if (o &&
@@ -71,7 +71,7 @@ fail:
 }
 
 /* Puts the members of `more` behind those of `o`. Steals more. */
-static int merge(json_t *o, json_t *more) {
+static int receipt_merge(json_t *o, json_t *more) {
         int e = more ? json_object_update(o, more) : -1;
 
         json_decref(more);
@@ -117,12 +117,12 @@ json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_
                 skill_json(r->grant->skill_name, r->grant->skill_digest), "tier", r->tier ? tier_name(r->tier) : NULL,
                 "usage", receipt_usage(r), "denials", denials_to_json(&r->denials, SIZE_MAX), "teardown",
                 evidence ? receipt_teardown(evidence, r->callbacks) : no_teardown(), "ledger", "allocated",
-                number_or_null(r->recorded_start, r->seq_allocated), "released",
-                number_or_null(recorded, r->seq_released), "ended", number_or_null(recorded, r->seq_ended),
+                receipt_number_or_null(r->recorded_start, r->seq_allocated), "released",
+                receipt_number_or_null(recorded, r->seq_released), "ended", receipt_number_or_null(recorded, r->seq_ended),
                 "timings_usec", "spawn", (json_int_t)(run_from > r->declared_usec ? run_from - r->declared_usec : 0),
                 "run", (json_int_t)(r->ended_usec > run_from ? r->ended_usec - run_from : 0), "teardown",
                 (json_int_t)(evidence ? evidence->usec : 0), "total", (json_int_t)(now - r->declared_usec));
-        if (!o || merge(o, receipt_ending(r)) < 0)
+        if (!o || receipt_merge(o, receipt_ending(r)) < 0)
                 return NULL;
         if (json_object_set_new(o, "start", json_string(r->start)) < 0 ||
             json_object_set_new(o, "host_user", receipt_user(r)) < 0 ||

@@ -21,7 +21,7 @@ static int store_code(int e) {
         return e > 0 ? RECORD_E_STORE : e;
 }
 
-static int commit(Txn *t, Txn **ret_rest, Diag *reterr) {
+static int record_commit(Txn *t, Txn **ret_rest, Diag *reterr) {
         return ret_rest ? store_commit_ahead(t, ret_rest, reterr) : store_commit(t, reterr);
 }
 
@@ -185,7 +185,7 @@ int record_start(Store *s, Region *r, const char *tier, bool with_pid, json_t **
 }
 
 int record_started(Store *s, Region *r, Txn *t, Txn **ret_rest, Diag *reterr) {
-        int e = commit(t, ret_rest, reterr);
+        int e = record_commit(t, ret_rest, reterr);
 
         if (e != 0 && r->ahead)
                 atomic_fetch_sub(store_regions_ahead(s), 1);
@@ -343,7 +343,7 @@ int record_end(Store *s, Region *r, Dispatch *dispatch, const Evidence *evidence
                 e = engine_region_end(t, &end, &r->seq_released, &r->seq_ended, reterr);
         if (e == 0)
                 /* memory is visible to others with the answer */
-                e = commit(TAKE_PTR(t), dispatch && dispatch_holds_memory(dispatch) ? NULL : ret_rest, reterr);
+                e = record_commit(TAKE_PTR(t), dispatch && dispatch_holds_memory(dispatch) ? NULL : ret_rest, reterr);
         if (e == 0 && !outcome_is_breach(r->outcome))
                 snprintf(r->discarded, sizeof(r->discarded), "%s", end.why ?: discards);
         return store_code(e);

@@ -72,7 +72,7 @@ int run_refused(const RunOptions *o, const char *name, const char *digest, bool 
         return code;
 }
 
-static int refuse(const RunOptions *o, const Grant *g, const char *reason) {
+static int run_refuse(const RunOptions *o, const Grant *g, const char *reason) {
         log_error("%s", reason);
         return run_refused(o, g->skill_name, g->skill_digest, false, EXIT_OURS, reason);
 }
@@ -137,7 +137,7 @@ int run_invocation(const RunOptions *o, Store *store, const char *store_path, co
         store_stop_at(signals);
         e = prepared ? 0 : region_init(r, g);
         if (e != 0)
-                return refuse(o, g, strerror(-e));
+                return run_refuse(o, g, strerror(-e));
         log_hold(); /* a caller that does not read standard error must not delay the region's end */
         if (prepared)
                 run_bind(run, &tree, o, g);

@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
-static unsigned depth_of(const Run *run) {
+static unsigned sub_skill_depth_of(const Run *run) {
         unsigned n = 0;
 
         for (; run; run = run->parent)
@@ -30,13 +30,13 @@ static bool is_below(const Run *run, const Run *above) {
 }
 
 /* Names and paths of the host are for the operator, and are not told to the region. */
-static int told(const Run *parent, const DispatchStart *s, int code, const char *reason, Diag *reterr) {
+static int sub_skill_told(const Run *parent, const DispatchStart *s, int code, const char *reason, Diag *reterr) {
         if (!parent->options->quiet)
                 log_warning("sub-skill %s: %s", s->skill, reason);
         return diag(reterr, code, "skill %s cannot be run: the operator was told why", s->skill);
 }
 
-static int load_skill(Run *parent, const DispatchStart *s, Skill **ret, Diag *reterr) {
+static int sub_skill_load_skill(Run *parent, const DispatchStart *s, Skill **ret, Diag *reterr) {
         const RegistryUse use = {.store_dir = store_dir(parent->store.db)};
         _cleanup_skill_row_ SkillRow row = {0};
         _cleanup_txn_ Txn *t = NULL;
@@ -50,12 +50,12 @@ static int load_skill(Run *parent, const DispatchStart *s, Skill **ret, Diag *re
                         return diag(reterr, DISPATCH_START_E_SKILL, "skill %s is not registered", s->skill);
                 if (e == 0)
                         e = registry_load_row(&row, &use, ret, &d);
-                return e > 0 ? told(parent, s, DISPATCH_START_E_SKILL, d.text, reterr) : e;
+                return e > 0 ? sub_skill_told(parent, s, DISPATCH_START_E_SKILL, d.text, reterr) : e;
         }
         return diag(reterr, e > 0 ? DISPATCH_START_E_STORE : e, "%s", d.text);
 }
 
-static void note_refusal(const Run *parent, const Grant *g, const Diag *why) {
+static void sub_skill_note_refusal(const Run *parent, const Grant *g, const Diag *why) {
         Diag d = {};
 
         if (refusal_record(parent->store.db, NULL, g, why->text, &d) != 0)
@@ -100,16 +100,16 @@ static int within_parent(Run *parent, const DispatchStart *s, Grant *g, Diag *re
         if (e == GRANT_E_BOUNDS) {
                 const Grant named = {.skill_name = g->skill_name, .skill_digest = g->skill_digest};
 
-                note_refusal(parent, &named, &d);
-                return told(parent, s, DISPATCH_START_E_REFUSED, d.text, reterr);
+                sub_skill_note_refusal(parent, &named, &d);
+                return sub_skill_told(parent, s, DISPATCH_START_E_REFUSED, d.text, reterr);
         }
         if (e == 0) {
                 e = secrets_settle(g, &(SecretsOf){parent->store.db, parent->store.path, parent->options->policy}, &d);
                 if (e > 0)
-                        return told(parent, s, DISPATCH_START_E_REFUSED, d.text, reterr);
+                        return sub_skill_told(parent, s, DISPATCH_START_E_REFUSED, d.text, reterr);
         }
         if (e == GRANT_E_GATE)
-                return told(parent, s, DISPATCH_START_E_REFUSED, d.text, reterr);
+                return sub_skill_told(parent, s, DISPATCH_START_E_REFUSED, d.text, reterr);
         return e > 0 ? diag(reterr, DISPATCH_START_E_BUDGET, "%s", d.text) : e;
 }
 
@@ -118,7 +118,7 @@ static int sub_grant(Run *parent, const DispatchStart *s, Grant *ret, Diag *rete
                               .client = parent->region.grant->client};
         _cleanup_skill_ Skill *skill = NULL;
         Diag d = {};
-        int e = load_skill(parent, s, &skill, reterr);
+        int e = sub_skill_load_skill(parent, s, &skill, reterr);
 
         if (e != 0)
                 return e;
@@ -127,11 +127,11 @@ static int sub_grant(Run *parent, const DispatchStart *s, Grant *ret, Diag *rete
                 return e;
         e = policy_grant(skill, &request, parent->options->policy, ret, &d);
         if (e == GRANT_E_BOUNDS)
-                note_refusal(parent, &(Grant){.skill_name = skill->md.name, .skill_digest = skill->bundle.digest}, &d);
+                sub_skill_note_refusal(parent, &(Grant){.skill_name = skill->md.name, .skill_digest = skill->bundle.digest}, &d);
         if (e == GRANT_E_USAGE || e == GRANT_E_NOT_FOUND || e == GRANT_E_NOT_EXECUTABLE)
-                return told(parent, s, DISPATCH_START_E_SKILL, d.text, reterr);
+                return sub_skill_told(parent, s, DISPATCH_START_E_SKILL, d.text, reterr);
         if (e != 0)
-                return e > 0 ? told(parent, s, DISPATCH_START_E_REFUSED, d.text, reterr) : e;
+                return e > 0 ? sub_skill_told(parent, s, DISPATCH_START_E_REFUSED, d.text, reterr) : e;
         return within_parent(parent, s, ret, reterr);
 }
 
@@ -139,7 +139,7 @@ static int check_counts(const Run *parent, Diag *reterr) {
         const Tree *tree = parent->tree;
         size_t alive = 0;
 
-        if (depth_of(parent) >= SUBSKILL_DEPTH_MAX)
+        if (sub_skill_depth_of(parent) >= SUBSKILL_DEPTH_MAX)
                 return diag(reterr, DISPATCH_START_E_TOO_MANY, "sub-skills stand at most %d deep", SUBSKILL_DEPTH_MAX);
         for (size_t i = 1; i < tree->n_runs; i++)
                 alive += !tree->runs[i]->region.callback;
@@ -204,7 +204,7 @@ static json_t *answer_of(const Run *run) {
 }
 
 /* A running parent is answered. */
-static void answer(Run *run) {
+static void sub_skill_answer(Run *run) {
         Run *parent = run->parent;
         _cleanup_json_ json_t *o = NULL;
         _cleanup_buf_ Buf line = {};
@@ -235,7 +235,7 @@ void run_sub_over(Run *run) {
                                                    .used = above->io.output_used});
         /* a region left behind has region.left (I-63) */
         if (r->state == REGION_RECORDED || (r->left > 0 && !run->store.failed)) {
-                answer(run);
+                sub_skill_answer(run);
                 return;
         }
         /* The end of the whole invocation cannot be recorded any more, either. */
@@ -288,7 +288,7 @@ static int run_sub_judged(void *userdata, const DispatchStart *s, Diag *reterr) 
         if (!run->region.recorded_start) {
                 run_drop(run);
                 e = run->store.failed ? diag(reterr, DISPATCH_START_E_STORE, "%s", run->region.reason)
-                                      : told(parent, s,
+                                      : sub_skill_told(parent, s,
                                              run->start.too_many ? DISPATCH_START_E_TOO_MANY : DISPATCH_START_E_REFUSED,
                                              run->region.reason, reterr);
                 child_free(run);

@@ -1,5 +1,5 @@
-/* Runs: lethe-serve. One connection: lines in, descriptors with them, answers out. Whatever a client sends or does not read costs bounded memory
- * and bounded time of the front. */
+/* Runs: lethe-serve. One connection: lines in, descriptors with them, answers out. Whatever a client sends or does not
+ * read costs bounded memory and bounded time of the front. */
 #include "serve/serve.h"
 
 #include "base/clock.h"
@@ -87,7 +87,8 @@ void client_free(Client *c) {
 /* What the loop is to wake us for. */
 static void aim(Client *c) {
         const char *bytes;
-        bool more = line_queue_peek(&c->out, &bytes) > 0, take = !c->at_end && !c->closing && !c->again && !line_queue_full(&c->out);
+        bool more = line_queue_peek(&c->out, &bytes) > 0,
+             take = !c->at_end && !c->closing && !c->again && !line_queue_full(&c->out);
 
         sd_event_source_set_io_events(c->source, (take ? EPOLLIN : 0U) | (more ? EPOLLOUT : 0U));
 }
@@ -109,10 +110,11 @@ static void flush(Client *c) {
 }
 
 /* Nothing is left to be done for it. */
-static bool is_over(const Client *c) {
+static bool client_is_over(const Client *c) {
         const char *bytes;
 
-        return c->broken || (line_queue_peek(&c->out, &bytes) == 0 && (c->closing || (c->at_end && !c->more && c->n_jobs == 0 && !c->reload_id)));
+        return c->broken || (line_queue_peek(&c->out, &bytes) == 0 &&
+                             (c->closing || (c->at_end && !c->more && c->n_jobs == 0 && !c->reload_id)));
 }
 
 static int on_again(sd_event_source *source, void *userdata);
@@ -121,7 +123,8 @@ static int on_again(sd_event_source *source, void *userdata);
 static void charge(Client *c) {
         size_t n = c->out.bytes.n - c->out.sent;
 
-        if (n > c->charged && !share_take(c->server, c->peer, n - c->charged)) { /* it does not read what it asked for */
+        /* it does not read what it asked for */
+        if (n > c->charged && !share_take(c->server, c->peer, n - c->charged)) {
                 c->broken = true;
                 line_queue_clear(&c->out);
                 n = 0;
@@ -132,36 +135,37 @@ static void charge(Client *c) {
 }
 
 /* A client is freed, and lines are taken, by the loop alone: who calls here may still hold it. */
-static void settle(Client *c) {
+static void client_settle(Client *c) {
         flush(c);
         charge(c);
         flow_resume(c);
-        if (!c->again && (is_over(c) || (c->more && !c->closing && !line_queue_full(&c->out))))
+        if (!c->again && (client_is_over(c) || (c->more && !c->closing && !line_queue_full(&c->out))))
                 c->closing |= sd_event_add_defer(c->server->event, &c->again, on_again, c) < 0;
         aim(c);
 }
 
 /* Nothing that it is told can be left out. */
-static void give_up(Client *c) {
+static void client_give_up(Client *c) {
         c->closing = true;
         line_queue_clear(&c->out);
 }
 
 void client_send_line(Client *c, const char *line, size_t n) {
         if (line_queue_add(&c->out, line, n) < 0 || c->out.bytes.n - c->out.sent > OUT_BOUND + SERVE_ANSWER_MAX)
-                give_up(c);
-        settle(c);
+                client_give_up(c);
+        client_settle(c);
 }
 
 void client_send(Client *c, json_t *o) {
         _cleanup_json_ json_t *owned = o;
-        char *text = owned ? json_dumps(owned, JSON_COMPACT) : NULL; /* overwritten when it is freed (json_wipe_freed()) */
+        /* overwritten when it is freed (json_wipe_freed()) */
+        char *text = owned ? json_dumps(owned, JSON_COMPACT) : NULL;
 
         if (!text || line_queue_add(&c->out, text, strlen(text)) < 0 || line_queue_add(&c->out, "\n", 1) < 0 ||
             c->out.bytes.n - c->out.sent > OUT_BOUND + SERVE_ANSWER_MAX)
-                give_up(c);
+                client_give_up(c);
         free(text);
-        settle(c);
+        client_settle(c);
 }
 
 void client_result(Client *c, const json_t *id, json_t *result) {
@@ -175,13 +179,13 @@ void client_error(Client *c, const json_t *id, int code, const char *fmt, ...) {
         va_start(ap, fmt);
         vsnprintf(d.text, sizeof(d.text), fmt, ap);
         va_end(ap);
-        client_send(c, json_pack("{s:s, s:O?, s:{s:i, s:{s:s}, s:s}}", "jsonrpc", "2.0", "id", id ?: json_null(), "error", "code", -code, "data", "code",
-                                 serve_error_word(code), "message", d.text));
+        client_send(c, json_pack("{s:s, s:O?, s:{s:i, s:{s:s}, s:s}}", "jsonrpc", "2.0", "id", id ?: json_null(),
+                                 "error", "code", -code, "data", "code", serve_error_word(code), "message", d.text));
 }
 
 void client_finish(Client *c) {
         c->closing = true;
-        settle(c);
+        client_settle(c);
 }
 
 void client_bad(Client *c) {
@@ -215,7 +219,8 @@ static bool take_lines(Client *c) {
         return true;
 }
 
-/* More descriptors are held for requests that are not whole than there is room for: whoever has let its own wait for longest loses them. */
+/* More descriptors are held for requests that are not whole than there is room for: whoever has let its own wait for
+ * longest loses them. */
 static void bound_fds(Server *s) {
         while (s->held_fds > SERVE_HELD_FDS_MAX) {
                 Client *slowest = NULL;
@@ -225,15 +230,17 @@ static void bound_fds(Server *s) {
                                 slowest = c;
                 assert(slowest);
                 drop_sets(slowest);
-                client_error(slowest, NULL, SERVE_E_BUSY, "too many descriptors of unfinished requests are held: all of them together have at most %d",
-                             SERVE_HELD_FDS_MAX);
+                client_error(
+                        slowest, NULL, SERVE_E_BUSY,
+                        "too many descriptors of unfinished requests are held: all of them together have at most %d",
+                        SERVE_HELD_FDS_MAX);
                 client_finish(slowest);
         }
 }
 
-static void go_on(Client *c) {
+static void client_go_on(Client *c) {
         c->more = take_lines(c);
-        settle(c);
+        client_settle(c);
         bound_fds(c->server);
 }
 
@@ -242,10 +249,10 @@ static int on_again(sd_event_source *source, void *userdata) {
 
         c->again = sd_event_source_disable_unref(c->again);
         flush(c);
-        if (is_over(c))
+        if (client_is_over(c))
                 client_free(c);
         else
-                go_on(c);
+                client_go_on(c);
         return 0;
 }
 
@@ -254,7 +261,9 @@ static bool keep_fds(Client *c, struct msghdr *m) {
         bool fits = !(m->msg_flags & MSG_CTRUNC);
 
         for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
-                size_t n = h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS ? (h->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+                size_t n = h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS
+                                   ? (h->cmsg_len - CMSG_LEN(0)) / sizeof(int)
+                                   : 0;
 
                 for (size_t i = 0; i < n; i++) {
                         int fd;
@@ -291,7 +300,7 @@ static ssize_t receive_foreign(Client *c, struct msghdr *m) {
 }
 
 /* Returns false when nothing more will come. */
-static bool receive(Client *c) {
+static bool client_receive(Client *c) {
         char control[CMSG_SPACE(FDS_AT_ONCE * sizeof(int))] __attribute__((aligned(8)));
         size_t room = c->in.room;
         struct iovec v = {.iov_len = CHUNK};
@@ -307,7 +316,9 @@ static bool receive(Client *c) {
         if (n == 0)
                 return false;
         if (c->peer->foreign && m.msg_flags & MSG_CTRUNC) {
-                client_error(c, NULL, SERVE_E_STREAMS, "another user than the daemon's own passes no descriptors: \"stream\" passes standard streams over the connection");
+                client_error(
+                        c, NULL, SERVE_E_STREAMS,
+                        "another user than the daemon's own passes no descriptors: \"stream\" passes standard streams over the connection");
                 client_finish(c);
                 return true;
         }
@@ -318,7 +329,9 @@ static bool receive(Client *c) {
                 client_error(c, NULL, SERVE_E_STREAMS, "a request brings at most %d descriptors", SERVE_STREAMS);
                 client_finish(c);
         } else if (c->server->held > SERVE_UNFINISHED_MAX && c->in.end - c->in.start > 2 * CHUNK) {
-                client_error(c, NULL, SERVE_E_BUSY, "too many unfinished requests are held: all of them together have at most %llu bytes", SERVE_UNFINISHED_MAX);
+                client_error(c, NULL, SERVE_E_BUSY,
+                             "too many unfinished requests are held: all of them together have at most %llu bytes",
+                             SERVE_UNFINISHED_MAX);
                 client_finish(c);
         }
         return true;
@@ -332,9 +345,9 @@ static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userda
                 return 0;
         }
         flush(c);
-        if (revents & EPOLLIN && !receive(c))
+        if (revents & EPOLLIN && !client_receive(c))
                 c->at_end = true;
-        go_on(c);
+        client_go_on(c);
         return 0;
 }
 

@@ -1,8 +1,10 @@
-/* Runs: lethe-serve. What the daemon gives up once it has started: with its zygotes made, it executes no program and mounts nothing itself.
+/* Runs: lethe-serve. What the daemon gives up once it has started: with its zygotes made, it executes no program and
+ * mounts nothing itself.
  *
- * The filter is an allow-list for all threads, those that are there with those that come. What is not in it fails with EPERM, calls of a foreign ABI end the
- * process. Regions are children of zygotes that were made before, and not bound by it. Landlock is of no use here: its domain may not look into
- * processes outside of it (ptrace access mode), and regions' processes have to be looked into; lethe-serve(8) says more. */
+ * The filter is an allow-list for all threads, those that are there with those that come. What is not in it fails with
+ * EPERM, calls of a foreign ABI end the process. Regions are children of zygotes that were made before, and not bound
+ * by it. Landlock is of no use here: its domain may not look into processes outside of it (ptrace access mode), and
+ * regions' processes have to be looked into; lethe-serve(8) says more. */
 #include "serve/serve.h"
 
 #include <errno.h>
@@ -19,37 +21,161 @@
 
 static const int allowed[] = {
         /* memory and threads */
-        SCMP_SYS(brk), SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mprotect), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(msync), SCMP_SYS(mlock),
-        SCMP_SYS(munlock), SCMP_SYS(clone), SCMP_SYS(clone3), SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(membarrier),
-        SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(gettid), SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(restart_syscall),
+        SCMP_SYS(brk),
+        SCMP_SYS(mmap),
+        SCMP_SYS(munmap),
+        SCMP_SYS(mprotect),
+        SCMP_SYS(mremap),
+        SCMP_SYS(madvise),
+        SCMP_SYS(msync),
+        SCMP_SYS(mlock),
+        SCMP_SYS(munlock),
+        SCMP_SYS(clone),
+        SCMP_SYS(clone3),
+        SCMP_SYS(futex),
+        SCMP_SYS(set_robust_list),
+        SCMP_SYS(rseq),
+        SCMP_SYS(membarrier),
+        SCMP_SYS(sched_yield),
+        SCMP_SYS(sched_getaffinity),
+        SCMP_SYS(gettid),
+        SCMP_SYS(exit),
+        SCMP_SYS(exit_group),
+        SCMP_SYS(restart_syscall),
         /* files */
-        SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(readv), SCMP_SYS(preadv), SCMP_SYS(write), SCMP_SYS(pwrite64), SCMP_SYS(writev), SCMP_SYS(pwritev),
-        SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(openat2), SCMP_SYS(close), SCMP_SYS(close_range), SCMP_SYS(lseek), SCMP_SYS(dup), SCMP_SYS(dup3),
-        SCMP_SYS(fcntl), SCMP_SYS(flock), SCMP_SYS(ftruncate), SCMP_SYS(fallocate), SCMP_SYS(fsync), SCMP_SYS(fdatasync), SCMP_SYS(sync_file_range),
-        SCMP_SYS(fadvise64), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(statfs), SCMP_SYS(fstatfs),
-        SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(getdents64), SCMP_SYS(getcwd),
-        SCMP_SYS(chdir), SCMP_SYS(fchdir), SCMP_SYS(umask), SCMP_SYS(mkdir), SCMP_SYS(mkdirat), SCMP_SYS(rmdir), SCMP_SYS(unlink), SCMP_SYS(unlinkat),
-        SCMP_SYS(rename), SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(chmod), SCMP_SYS(fchmod), SCMP_SYS(fchmodat), SCMP_SYS(fchown), SCMP_SYS(lchown),
-        SCMP_SYS(fchownat), SCMP_SYS(memfd_create), SCMP_SYS(pipe2), SCMP_SYS(eventfd2), SCMP_SYS(open_tree), SCMP_SYS(mount_setattr), SCMP_SYS(pwritev2),
-        SCMP_SYS(symlinkat), SCMP_SYS(utimensat), /* of a copy of a skill */
-        SCMP_SYS(mincore), /* base/heap.c */
+        SCMP_SYS(read),
+        SCMP_SYS(pread64),
+        SCMP_SYS(readv),
+        SCMP_SYS(preadv),
+        SCMP_SYS(write),
+        SCMP_SYS(pwrite64),
+        SCMP_SYS(writev),
+        SCMP_SYS(pwritev),
+        SCMP_SYS(open),
+        SCMP_SYS(openat),
+        SCMP_SYS(openat2),
+        SCMP_SYS(close),
+        SCMP_SYS(close_range),
+        SCMP_SYS(lseek),
+        SCMP_SYS(dup),
+        SCMP_SYS(dup3),
+        SCMP_SYS(fcntl),
+        SCMP_SYS(flock),
+        SCMP_SYS(ftruncate),
+        SCMP_SYS(fallocate),
+        SCMP_SYS(fsync),
+        SCMP_SYS(fdatasync),
+        SCMP_SYS(sync_file_range),
+        SCMP_SYS(fadvise64),
+        SCMP_SYS(stat),
+        SCMP_SYS(lstat),
+        SCMP_SYS(fstat),
+        SCMP_SYS(newfstatat),
+        SCMP_SYS(statx),
+        SCMP_SYS(statfs),
+        SCMP_SYS(fstatfs),
+        SCMP_SYS(access),
+        SCMP_SYS(faccessat),
+        SCMP_SYS(faccessat2),
+        SCMP_SYS(readlink),
+        SCMP_SYS(readlinkat),
+        SCMP_SYS(getdents64),
+        SCMP_SYS(getcwd),
+        SCMP_SYS(chdir),
+        SCMP_SYS(fchdir),
+        SCMP_SYS(umask),
+        SCMP_SYS(mkdir),
+        SCMP_SYS(mkdirat),
+        SCMP_SYS(rmdir),
+        SCMP_SYS(unlink),
+        SCMP_SYS(unlinkat),
+        SCMP_SYS(rename),
+        SCMP_SYS(renameat),
+        SCMP_SYS(renameat2),
+        SCMP_SYS(chmod),
+        SCMP_SYS(fchmod),
+        SCMP_SYS(fchmodat),
+        SCMP_SYS(fchown),
+        SCMP_SYS(lchown),
+        SCMP_SYS(fchownat),
+        SCMP_SYS(memfd_create),
+        SCMP_SYS(pipe2),
+        SCMP_SYS(eventfd2),
+        SCMP_SYS(open_tree),
+        SCMP_SYS(mount_setattr),
+        SCMP_SYS(pwritev2),
+        SCMP_SYS(symlinkat),
+        SCMP_SYS(utimensat), /* of a copy of a skill */
+        SCMP_SYS(mincore),   /* base/heap.c */
         /* waiting, time, signals */
-        SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_pwait2),
-        SCMP_SYS(timerfd_create), SCMP_SYS(timerfd_settime), SCMP_SYS(signalfd4), SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres), SCMP_SYS(clock_nanosleep),
-        SCMP_SYS(nanosleep), SCMP_SYS(gettimeofday), SCMP_SYS(time), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
-        SCMP_SYS(sigaltstack), SCMP_SYS(kill), SCMP_SYS(tgkill), SCMP_SYS(pidfd_open), SCMP_SYS(pidfd_send_signal), SCMP_SYS(wait4), SCMP_SYS(waitid),
+        SCMP_SYS(poll),
+        SCMP_SYS(ppoll),
+        SCMP_SYS(epoll_create1),
+        SCMP_SYS(epoll_ctl),
+        SCMP_SYS(epoll_wait),
+        SCMP_SYS(epoll_pwait),
+        SCMP_SYS(epoll_pwait2),
+        SCMP_SYS(timerfd_create),
+        SCMP_SYS(timerfd_settime),
+        SCMP_SYS(signalfd4),
+        SCMP_SYS(clock_gettime),
+        SCMP_SYS(clock_getres),
+        SCMP_SYS(clock_nanosleep),
+        SCMP_SYS(nanosleep),
+        SCMP_SYS(gettimeofday),
+        SCMP_SYS(time),
+        SCMP_SYS(rt_sigaction),
+        SCMP_SYS(rt_sigprocmask),
+        SCMP_SYS(rt_sigreturn),
+        SCMP_SYS(sigaltstack),
+        SCMP_SYS(kill),
+        SCMP_SYS(tgkill),
+        SCMP_SYS(pidfd_open),
+        SCMP_SYS(pidfd_send_signal),
+        SCMP_SYS(wait4),
+        SCMP_SYS(waitid),
         /* sockets that there are */
-        SCMP_SYS(accept4), SCMP_SYS(connect), SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(recvfrom), SCMP_SYS(recvmsg), SCMP_SYS(shutdown),
-        SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(getsockname), SCMP_SYS(getpeername),
+        SCMP_SYS(accept4),
+        SCMP_SYS(connect),
+        SCMP_SYS(sendto),
+        SCMP_SYS(sendmsg),
+        SCMP_SYS(recvfrom),
+        SCMP_SYS(recvmsg),
+        SCMP_SYS(shutdown),
+        SCMP_SYS(getsockopt),
+        SCMP_SYS(setsockopt),
+        SCMP_SYS(getsockname),
+        SCMP_SYS(getpeername),
         /* what regions are judged, stopped and overwritten with */
-        SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(pidfd_getfd), SCMP_SYS(kcmp), SCMP_SYS(move_pages),
+        SCMP_SYS(process_vm_readv),
+        SCMP_SYS(process_vm_writev),
+        SCMP_SYS(pidfd_getfd),
+        SCMP_SYS(kcmp),
+        SCMP_SYS(move_pages),
         /* what the machine and we are */
-        SCMP_SYS(getpid), SCMP_SYS(getppid), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid), SCMP_SYS(getresuid),
-        SCMP_SYS(getresgid), SCMP_SYS(getpgrp), SCMP_SYS(getgroups), SCMP_SYS(capget), SCMP_SYS(uname), SCMP_SYS(sysinfo), SCMP_SYS(getrandom),
-        SCMP_SYS(prlimit64), SCMP_SYS(getrlimit), SCMP_SYS(getrusage), SCMP_SYS(prctl), SCMP_SYS(seccomp), SCMP_SYS(landlock_create_ruleset),
+        SCMP_SYS(getpid),
+        SCMP_SYS(getppid),
+        SCMP_SYS(getuid),
+        SCMP_SYS(geteuid),
+        SCMP_SYS(getgid),
+        SCMP_SYS(getegid),
+        SCMP_SYS(getresuid),
+        SCMP_SYS(getresgid),
+        SCMP_SYS(getpgrp),
+        SCMP_SYS(getgroups),
+        SCMP_SYS(capget),
+        SCMP_SYS(uname),
+        SCMP_SYS(sysinfo),
+        SCMP_SYS(getrandom),
+        SCMP_SYS(prlimit64),
+        SCMP_SYS(getrlimit),
+        SCMP_SYS(getrusage),
+        SCMP_SYS(prctl),
+        SCMP_SYS(seccomp),
+        SCMP_SYS(landlock_create_ruleset),
 };
 
-static int fill(scmp_filter_ctx f) {
+static int confine_fill(scmp_filter_ctx f) {
         static const unsigned internet[] = {AF_INET, AF_INET6};
         int e = 0;
 
@@ -58,17 +184,22 @@ static int fill(scmp_filter_ctx f) {
                         e = seccomp_rule_add(f, SCMP_ACT_ALLOW, allowed[i], 0);
         if (e == 0)
                 e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
-        /* An address that was granted to a region is connected on a socket of ours, which is then the region's (region/region-connect.h). */
+        /* An address that was granted to a region is connected on a socket of ours, which is then the region's
+         * (region/region-connect.h). */
         for (size_t i = 0; i < ARRAY_SIZE(internet) && e == 0; i++)
                 e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 3, SCMP_A0(SCMP_CMP_EQ, internet[i]),
-                                     SCMP_A1(SCMP_CMP_EQ, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC), SCMP_A2(SCMP_CMP_EQ, IPPROTO_TCP));
-        /* The kernel tells of the sockets in a region's network alone who asks from there (region/region-waiting.h): its namespaces, and no other sort. */
+                                     SCMP_A1(SCMP_CMP_EQ, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC),
+                                     SCMP_A2(SCMP_CMP_EQ, IPPROTO_TCP));
+        /* The kernel tells of the sockets in a region's network alone who asks from there (region/region-waiting.h):
+         * its namespaces, and no other sort. */
         if (e == 0)
                 e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1, SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET));
         if (e == 0)
-                e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1, SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET | CLONE_NEWUSER));
+                e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1,
+                                     SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET | CLONE_NEWUSER));
         if (e == 0)
-                e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 3, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A1(SCMP_CMP_EQ, SOCK_RAW | SOCK_CLOEXEC),
+                e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 3, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
+                                     SCMP_A1(SCMP_CMP_EQ, SOCK_RAW | SOCK_CLOEXEC),
                                      SCMP_A2(SCMP_CMP_EQ, NETLINK_SOCK_DIAG));
         if (e == 0)
                 e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
@@ -90,7 +221,7 @@ static int filter(void) {
         if (e == 0)
                 e = seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2);
         if (e == 0)
-                e = fill(f);
+                e = confine_fill(f);
         if (e == 0)
                 e = seccomp_load(f);
         if (f)
@@ -100,8 +231,9 @@ static int filter(void) {
 
 /* No program can be executed, so none that comes later can have them back. */
 static int drop_capabilities(void) {
-        static const int needed[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SETPCAP,
-                                     CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_SYS_NICE, CAP_IPC_LOCK, CAP_LEASE};
+        static const int needed[] = {CAP_CHOWN,     CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER,  CAP_FSETID,
+                                     CAP_KILL,      CAP_SETGID,       CAP_SETUID,          CAP_SETPCAP, CAP_SYS_PTRACE,
+                                     CAP_SYS_ADMIN, CAP_SYS_NICE,     CAP_IPC_LOCK,        CAP_LEASE};
         struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
         struct __user_cap_data_struct set[2], keep[2] = {};
 

@@ -1,9 +1,11 @@
 /* Runs: lethe-serve; discarder(): a process of its own. Ends the connections of other users.
  *
- * A thread that drops the last reference to a file waits for its release: of a pipe that another process keeps locked, of a TCP socket with SO_LINGER, of a
- * file whose server does not answer. A client decides that when it sends descriptors, and the kernel drops them in the process that reads or closes the
- * connection. So a message with descriptors is seen before it is taken (MSG_PEEK), is never taken, and its connection is given to a process that has
- * nothing else to do and no rights. Each connection is closed there by a child of its own: one that is held up holds up nobody. */
+ * A thread that drops the last reference to a file waits for its release: of a pipe that another process keeps locked,
+ * of a TCP socket with SO_LINGER, of a file whose server does not answer. A client decides that when it sends
+ * descriptors, and the kernel drops them in the process that reads or closes the connection. So a message with
+ * descriptors is seen before it is taken (MSG_PEEK), is never taken, and its connection is given to a process that has
+ * nothing else to do and no rights. Each connection is closed there by a child of its own: one that is held up holds up
+ * nobody. */
 #include "serve/serve.h"
 
 #include "base/io.h"
@@ -35,7 +37,8 @@ static int discard_receive(int from) {
         return n > 0 || (n < 0 && errno == EINTR) ? fd : -2;
 }
 
-/* In a child, which is the last to have it: it ends only when we have let go of ours. Returns false when there is no child: then ours stays open. */
+/* In a child, which is the last to have it: it ends only when we have let go of ours. Returns false when there is no
+ * child: then ours stays open. */
 static bool discard_in_child(int fd) {
         int p[2];
         pid_t pid;
@@ -72,7 +75,8 @@ static _noreturn_ void discarder(int from) {
         }
 }
 
-/* The process keeps nothing of the daemon's but its end of the socket pair, and has no right that a client of any user lacks. */
+/* The process keeps nothing of the daemon's but its end of the socket pair, and has no right that a client of any user
+ * lacks. */
 static void discarder_confine(int from) {
         static const int ignored[] = {SIGTERM, SIGINT, SIGHUP};
 
@@ -82,7 +86,8 @@ static void discarder_confine(int from) {
         if (dup3(from, STDERR_FILENO + 1, O_CLOEXEC) < 0 && from != STDERR_FILENO + 1)
                 _exit(1);
         closefrom(STDERR_FILENO + 2);
-        if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0))
+        if (geteuid() == 0 &&
+            (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0))
                 _exit(1);
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 _exit(1);
@@ -144,14 +149,16 @@ void discard_connection(Server *s, int fd) {
                 return;
         }
         shutdown(fd, SHUT_RDWR);
-        if (io_send_fds(s->discard, "", 1, &fd, 1) == 0 || (discard_has_room(s) && io_send_fds(s->discard, "", 1, &fd, 1) == 0)) {
+        if (io_send_fds(s->discard, "", 1, &fd, 1) == 0 ||
+            (discard_has_room(s) && io_send_fds(s->discard, "", 1, &fd, 1) == 0)) {
                 close(fd); /* not the last reference */
                 io_send_fds(s->discard, "", 1, NULL, 0); /* if it does not fit, what comes next says the same */
                 return;
         }
         if (s->discard_is_full) /* the descriptor stays open */
                 return;
-        log_warning("connections of other users cannot be closed: too many of what they sent are held up; nobody else is served until the daemon is started anew");
+        log_warning(
+                "connections of other users cannot be closed: too many of what they sent are held up; nobody else is served until the daemon is started anew");
         s->discard_is_full = true;
         server_set_mode(s, s->policy->policy, &d); /* nobody else connects any more, so that not many stay open */
 }

@@ -1,6 +1,7 @@
-/* Runs: lethe-serve. Standard streams that go over their client's connection, as lines. The run's thread has one end of a socket pair, the front the
- * other one: no descriptor of a client is ever read, written or asked anything, so that none can block the daemon, take its credentials or borrow its
- * rights. A client that does not read stops its own runs only. */
+/* Runs: lethe-serve. Standard streams that go over their client's connection, as lines. The run's thread has one end of
+ * a socket pair, the front the other one: no descriptor of a client is ever read, written or asked anything, so that
+ * none can block the daemon, take its credentials or borrow its rights. A client that does not read stops its own runs
+ * only. */
 #include "serve/serve.h"
 
 #include "base/hash.h"
@@ -46,9 +47,12 @@ static size_t flow_unread(const Client *c) {
 static int flow_tell(Client *c, const Job *j, size_t stream, const char *bytes, size_t n) {
         char *text = base64_encode(bytes, n), *id = json_dumps(j->id, JSON_COMPACT | JSON_ENCODE_ANY);
         _cleanup_buf_ Buf line = {};
-        int e = text && id ? buf_printf(&line, "{\"jsonrpc\":\"2.0\",\"method\":\"output\",\"params\":{\"id\":%s,\"stream\":\"%s\",\"data\":\"%s\"}}\n", id,
-                                        names[stream], text)
-                           : -ENOMEM;
+        int e = text && id
+                        ? buf_printf(
+                                  &line,
+                                  "{\"jsonrpc\":\"2.0\",\"method\":\"output\",\"params\":{\"id\":%s,\"stream\":\"%s\",\"data\":\"%s\"}}\n",
+                                  id, names[stream], text)
+                        : -ENOMEM;
 
         if (text)
                 explicit_bzero(text, strlen(text));
@@ -133,14 +137,19 @@ int flow_input(Job *j, const json_t *id, const char *data, bool end, bool *ret_o
         ssize_t got;
 
         if (!j->streamed[0])
-                return diag(reterr, SERVE_E_INVALID_PARAMS, "id: standard input of this run is no stream of this connection (\"stream\" of its request)");
+                return diag(
+                        reterr, SERVE_E_INVALID_PARAMS,
+                        "id: standard input of this run is no stream of this connection (\"stream\" of its request)");
         if (j->input_id || j->input_ends)
-                return diag(reterr, SERVE_E_INVALID_REQUEST, j->input_ends ? "input: this run was told that its input ended" : "input: the one before it is not answered yet");
+                return diag(reterr, SERVE_E_INVALID_REQUEST,
+                            j->input_ends ? "input: this run was told that its input ended"
+                                          : "input: the one before it is not answered yet");
         if (room > SERVE_INPUT_MAX + 2 || buf_reserve(&j->input, room + 1) < 0)
                 return diag(reterr, SERVE_E_INVALID_PARAMS, "data: at most %d bytes of input at once", SERVE_INPUT_MAX);
         got = base64_decode(data, n, j->input.data, room);
         if (got < 0 || got > SERVE_INPUT_MAX)
-                return diag(reterr, SERVE_E_INVALID_PARAMS, "data: must be base64 (RFC 4648, with padding) of at most %d bytes", SERVE_INPUT_MAX);
+                return diag(reterr, SERVE_E_INVALID_PARAMS,
+                            "data: must be base64 (RFC 4648, with padding) of at most %d bytes", SERVE_INPUT_MAX);
         j->input.n = (size_t)got;
         j->input_ends = end;
         *ret_open = false;

@@ -47,7 +47,8 @@ static int job_take_streams(Job *j, Client *c, Diag *reterr) {
         int e = 0;
 
         if (n != f.n)
-                e = diag(reterr, SERVE_E_STREAMS, "stdio: names %zu streams, and %zu descriptors came with the request", n, f.n);
+                e = diag(reterr, SERVE_E_STREAMS, "stdio: names %zu streams, and %zu descriptors came with the request",
+                         n, f.n);
         for (size_t i = 0; e == 0 && i < n; i++) {
                 size_t stream = job_stream_number(json_array_get(names, i));
                 bool null = false;

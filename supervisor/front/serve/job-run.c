@@ -20,7 +20,7 @@
 
 #define FORM "{skill: string, or exec: string; args?, cwd?, options?, stdio?, stdin?, stream?, receipt?, verbose?, quiet?, promote?, store?, names_store?, anchor?, policy?, traceparent?}"
 
-static int bad(Diag *reterr, const char *field, const char *rule) {
+static int job_run_bad(Diag *reterr, const char *field, const char *rule) {
         return diag(reterr, SERVE_E_INVALID_PARAMS, "%s: must be %s", field, rule);
 }
 
@@ -30,36 +30,43 @@ static bool is_text(const json_t *v) {
 
 static int check_args(const json_t *args, Diag *reterr) {
         if (args && !json_is_array(args))
-                return bad(reterr, "args", "an array of strings without NUL");
+                return job_run_bad(reterr, "args", "an array of strings without NUL");
         for (size_t i = 0; i < json_array_size(args); i++)
                 if (!is_text(json_array_get(args, i)))
-                        return bad(reterr, "args", "an array of strings without NUL");
+                        return job_run_bad(reterr, "args", "an array of strings without NUL");
         return 0;
 }
 
 static int check_options(const json_t *options, Diag *reterr) {
         if (options && !json_is_array(options))
-                return bad(reterr, "options", "an array of [name, value]");
+                return job_run_bad(reterr, "options", "an array of [name, value]");
         for (size_t i = 0; i < json_array_size(options); i++) {
                 const json_t *o = json_array_get(options, i), *value = json_array_get(o, 1);
 
-                if (json_array_size(o) != 2 || !is_text(json_array_get(o, 0)) || !(is_text(value) || json_is_null(value)))
-                        return bad(reterr, "options", "an array of [name, value], the value a string without NUL, or null for proc");
+                if (json_array_size(o) != 2 || !is_text(json_array_get(o, 0)) ||
+                    !(is_text(value) || json_is_null(value)))
+                        return job_run_bad(
+                                reterr, "options",
+                                "an array of [name, value], the value a string without NUL, or null for proc");
                 if (json_text_is(json_array_get(o, 0), "env") && !(is_text(value) && strchr(json_text(value), '=')))
-                        return bad(reterr, "options: env", "NAME=VALUE: a variable of the daemon is not passed on");
+                        return job_run_bad(reterr, "options: env",
+                                           "NAME=VALUE: a variable of the daemon is not passed on");
                 if (json_is_null(value) != json_text_is(json_array_get(o, 0), "proc"))
-                        return bad(reterr, "options", "an array of [name, value], the value a string without NUL, or null for proc");
+                        return job_run_bad(
+                                reterr, "options",
+                                "an array of [name, value], the value a string without NUL, or null for proc");
         }
         return 0;
 }
 
 /* had: what "stdio", "stream" and "stdin" said before. */
 static int check_streams(const char *field, const json_t *names, bool had[static SERVE_STREAMS], Diag *reterr) {
-        static const char rule[] = "an array of \"stdin\", \"stdout\", \"stderr\", each at most once, and each in one of stdio, stream and stdin";
+        static const char rule[] =
+                "an array of \"stdin\", \"stdout\", \"stderr\", each at most once, and each in one of stdio, stream and stdin";
         static const char *const known[] = {"stdin", "stdout", "stderr"};
 
         if (names && !json_is_array(names))
-                return bad(reterr, field, rule);
+                return job_run_bad(reterr, field, rule);
         for (size_t i = 0; i < json_array_size(names); i++) {
                 const char *name = json_text(json_array_get(names, i));
                 size_t k = 0;
@@ -67,7 +74,7 @@ static int check_streams(const char *field, const json_t *names, bool had[static
                 while (k < ARRAY_SIZE(known) && (!name || strcmp(known[k], name) != 0))
                         k++;
                 if (k == ARRAY_SIZE(known) || had[k])
-                        return bad(reterr, field, rule);
+                        return job_run_bad(reterr, field, rule);
                 had[k] = true;
         }
         return 0;
@@ -77,10 +84,12 @@ int job_check(Client *c, const json_t *params, Diag *reterr) {
         static const struct {
                 const char *name;
                 bool text, boolean;
-        } known[] = {{"skill", true, false}, {"exec", true, false}, {"cwd", true, false},  {"store", true, false}, {"anchor", true, false},
-                     {"policy", true, false}, {"traceparent", true, false}, {"stdin", false, false}, {"args", false, false}, {"options", false, false}, {"stdio", false, false}, {"stream", false, false},
-                     {"receipt", false, true}, {"verbose", false, true}, {"quiet", false, true}, {"promote", false, true},
-                     {"names_store", false, true}};
+        } known[] = {{"skill", true, false},       {"exec", true, false},       {"cwd", true, false},
+                     {"store", true, false},       {"anchor", true, false},     {"policy", true, false},
+                     {"traceparent", true, false}, {"stdin", false, false},     {"args", false, false},
+                     {"options", false, false},    {"stdio", false, false},     {"stream", false, false},
+                     {"receipt", false, true},     {"verbose", false, true},    {"quiet", false, true},
+                     {"promote", false, true},     {"names_store", false, true}};
         const char *key, *cwd = json_text(json_object_get(params, "cwd"));
         bool had[SERVE_STREAMS] = {json_object_get(params, "stdin")};
         char shown[256];
@@ -93,18 +102,19 @@ int job_check(Client *c, const json_t *params, Diag *reterr) {
                 while (i < ARRAY_SIZE(known) && strcmp(known[i].name, key) != 0)
                         i++;
                 if (i == ARRAY_SIZE(known))
-                        return diag(reterr, SERVE_E_INVALID_PARAMS, "\"%s\": no such parameter; they are %s", diag_quote(key, strlen(key), shown, sizeof(shown)), FORM);
+                        return diag(reterr, SERVE_E_INVALID_PARAMS, "\"%s\": no such parameter; they are %s",
+                                    diag_quote(key, strlen(key), shown, sizeof(shown)), FORM);
                 if (known[i].text && !is_text(v))
-                        return bad(reterr, key, "a string without NUL");
+                        return job_run_bad(reterr, key, "a string without NUL");
                 if (known[i].boolean && !json_is_boolean(v))
-                        return bad(reterr, key, "true or false");
+                        return job_run_bad(reterr, key, "true or false");
         }
         if (!json_object_get(params, "skill") == !json_object_get(params, "exec"))
-                return bad(reterr, "skill, exec", "there, one of them and not both");
+                return job_run_bad(reterr, "skill, exec", "there, one of them and not both");
         if (cwd && *cwd != '/')
-                return bad(reterr, "cwd", "an absolute path");
+                return job_run_bad(reterr, "cwd", "an absolute path");
         if (json_object_get(params, "stdin") && !json_is_string(json_object_get(params, "stdin")))
-                return bad(reterr, "stdin", "a string");
+                return job_run_bad(reterr, "stdin", "a string");
         e = check_args(json_object_get(params, "args"), reterr);
         if (e == 0)
                 e = check_options(json_object_get(params, "options"), reterr);
@@ -115,7 +125,8 @@ int job_check(Client *c, const json_t *params, Diag *reterr) {
         return e;
 }
 
-/* Whoever is held up for so long by others goes on all the same: they may be waiting for a file system of somebody's that never answers. */
+/* Whoever is held up for so long by others goes on all the same: they may be waiting for a file system of somebody's
+ * that never answers. */
 static void begin_start(Job *j) {
         struct timespec until;
 
@@ -165,27 +176,31 @@ static const char *param(const Job *j, const char *name) {
 static bool same_place(const char *a, const char *b) {
         struct stat x, y;
 
-        return strcmp(a, b) == 0 || (quiet_stat(a, true, &x) == 0 && quiet_stat(b, true, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+        return strcmp(a, b) == 0 || (quiet_stat(a, true, &x) == 0 && quiet_stat(b, true, &y) == 0 &&
+                                     x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
 /* Who asks may have another store in mind, or another policy for it: then it has to do without us. */
 static int check_same(Job *j) {
-        const char *store = param(j, "store"), *anchor = param(j, "anchor"), *policy = param(j, "policy"), *own = store_anchor(j->server->store);
+        const char *store = param(j, "store"), *anchor = param(j, "anchor"), *policy = param(j, "policy"),
+                   *own = store_anchor(j->server->store);
         const char *own_policy = j->policy->policy->path;
         char shown[256];
 
         if (store && !same_place(store, j->server->store_path))
-                return diag(&j->why, SERVE_E_OTHER_STORE, "store \"%s\": this one serves %s", diag_quote(store, strlen(store), shown, sizeof(shown)), j->server->store_path);
+                return diag(&j->why, SERVE_E_OTHER_STORE, "store \"%s\": this one serves %s",
+                            diag_quote(store, strlen(store), shown, sizeof(shown)), j->server->store_path);
         if (anchor && !same_place(anchor, own ?: ""))
-                return diag(&j->why, SERVE_E_OTHER_STORE, "anchor \"%s\": this one has another", diag_quote(anchor, strlen(anchor), shown, sizeof(shown)));
+                return diag(&j->why, SERVE_E_OTHER_STORE, "anchor \"%s\": this one has another",
+                            diag_quote(anchor, strlen(anchor), shown, sizeof(shown)));
         if (policy && !(*policy ? own_policy && same_place(policy, own_policy) : !own_policy))
-                return diag(&j->why, SERVE_E_OTHER_STORE, "policy \"%s\": this one goes by %s", diag_quote(policy, strlen(policy), shown, sizeof(shown)),
-                            own_policy ?: "none");
+                return diag(&j->why, SERVE_E_OTHER_STORE, "policy \"%s\": this one goes by %s",
+                            diag_quote(policy, strlen(policy), shown, sizeof(shown)), own_policy ?: "none");
         return 0;
 }
 
 /* What a client did not pass: a file of ours, in memory, whose bytes are in the request or come to be in the answer. */
-static int make_streams(Job *j) {
+static int job_run_make_streams(Job *j) {
         const json_t *in = json_object_get(j->params, "stdin");
 
         for (size_t i = 0; i < SERVE_STREAMS; i++) {
@@ -201,13 +216,15 @@ static int make_streams(Job *j) {
         }
         if (json_string_length(in) == 0)
                 return 0;
-        if (io_write_full(j->streams[0], json_bytes(in), json_string_length(in)) < 0 || lseek(j->streams[0], 0, SEEK_SET) < 0)
+        if (io_write_full(j->streams[0], json_bytes(in), json_string_length(in)) < 0 ||
+            lseek(j->streams[0], 0, SEEK_SET) < 0)
                 return -EIO;
         return 0;
 }
 
 static int add_captured(Job *j, size_t stream, json_t *o) {
-        static const char *const names[] = {"stdin", "stdout", "stderr"}, *const cuts[] = {"", "stdout_cut", "stderr_cut"};
+        static const char *const names[] = {"stdin", "stdout", "stderr"}, *const cuts[] = {"", "stdout_cut",
+                                                                                           "stderr_cut"};
         _cleanup_buf_ Buf text = {.max = 4 * SERVE_CAPTURE_MAX};
         Capture *c = &j->captures[stream];
         int e = buf_add_plain(&text, c->text.data, c->text.n);
@@ -226,7 +243,7 @@ static int add_captured(Job *j, size_t stream, json_t *o) {
         return e;
 }
 
-static char **make_args(const json_t *list) {
+static char **job_run_make_args(const json_t *list) {
         char **args = calloc(json_array_size(list) + 1, sizeof(*args));
 
         for (size_t i = 0; args && i < json_array_size(list); i++)
@@ -234,14 +251,15 @@ static char **make_args(const json_t *list) {
         return args;
 }
 
-static bool fill(const Job *j, SkillRequest *a, Refusal *r) {
+static bool job_run_fill(const Job *j, SkillRequest *a, Refusal *r) {
         const json_t *options = json_object_get(j->params, "options");
         int e = 0;
 
         for (size_t i = 0; e == 0 && i < json_array_size(options); i++) {
                 const json_t *o = json_array_get(options, i);
 
-                e = request_option(&a->request, json_text(json_array_get(o, 0)), json_text(json_array_get(o, 1)), &r->why);
+                e = request_option(&a->request, json_text(json_array_get(o, 0)), json_text(json_array_get(o, 1)),
+                                   &r->why);
         }
         a->skill = param(j, "skill");
         if (e == 0 && a->skill && !*a->skill)
@@ -265,7 +283,7 @@ static int invoke(Job *j, const RunOptions *o, SkillRequest *a, json_t **ret_ref
         _cleanup_grant_ Grant grant = {};
         Refusal refusal = {};
 
-        if (fill(j, a, &refusal) && resolve_request(a, j->server->store, policy, o->quiet, &grant, &refusal)) {
+        if (job_run_fill(j, a, &refusal) && resolve_request(a, j->server->store, policy, o->quiet, &grant, &refusal)) {
                 int code;
 
                 begin_start(j);
@@ -283,8 +301,8 @@ static int invoke(Job *j, const RunOptions *o, SkillRequest *a, json_t **ret_ref
 }
 
 static void make_answer(Job *j, int code, json_t *refusal) {
-        j->result = json_pack("{s:i, s:o*, s:s?, s:o*}", "exit_code", code, "refusal", refusal, "region", j->n_regions > 0 ? j->regions[0] : NULL, "receipt",
-                              TAKE_PTR(j->receipt));
+        j->result = json_pack("{s:i, s:o*, s:s?, s:o*}", "exit_code", code, "refusal", refusal, "region",
+                              j->n_regions > 0 ? j->regions[0] : NULL, "receipt", TAKE_PTR(j->receipt));
         pthread_mutex_lock(&j->server->answer_lock); /* the text is there twice while this is done */
         for (size_t i = 1; j->result && i < SERVE_STREAMS; i++)
                 if (j->captures[i].server && add_captured(j, i, j->result) < 0) {
@@ -333,7 +351,7 @@ static void answer_now(void *userdata, int code) {
         eventfd_write(s->done_fd, 1);
 }
 
-static void run(Job *j) {
+static void job_run_run(Job *j) {
         const json_t *wanted = json_object_get(j->params, "receipt");
         json_t *refusal = NULL;
         RunOptions o = {
@@ -360,9 +378,12 @@ static void run(Job *j) {
                 .unwanted = &j->unwanted,
                 .userdata = j,
         };
-        _cleanup_free_ char **args = make_args(json_object_get(j->params, "args"));
-        SkillRequest a = {.request = {.args = args, .store_dir = store_dir(j->server->store), .client = j->peer->foreign ? j->peer->uid : 0},
-                 .registered = j->peer->foreign, .kept = j->server->skills};
+        _cleanup_free_ char **args = job_run_make_args(json_object_get(j->params, "args"));
+        SkillRequest a = {.request = {.args = args,
+                                      .store_dir = store_dir(j->server->store),
+                                      .client = j->peer->foreign ? j->peer->uid : 0},
+                          .registered = j->peer->foreign,
+                          .kept = j->server->skills};
         const char *traceparent = param(j, "traceparent");
         int code, e = args ? 0 : -ENOMEM;
 
@@ -389,15 +410,17 @@ void job_run(Job *j, int no_folder) {
         if (no_folder > 0)
                 j->error = diag(&j->why, SERVE_E_INTERNAL, "unshare: %s", strerror(no_folder));
         else if (strcmp(cwd, "/") != 0 && (e = quiet_chdir(cwd)) < 0)
-                j->error = diag(&j->why, SERVE_E_INVALID_PARAMS, "cwd \"%s\": %s", diag_quote(cwd, strlen(cwd), shown, sizeof(shown)), quiet_strerror(e));
-        else if (j->peer->foreign && (e = other_user_still_may(j->policy->policy, j->peer->uid, j->params, &j->why)) != 0)
+                j->error = diag(&j->why, SERVE_E_INVALID_PARAMS, "cwd \"%s\": %s",
+                                diag_quote(cwd, strlen(cwd), shown, sizeof(shown)), quiet_strerror(e));
+        else if (j->peer->foreign &&
+                 (e = other_user_still_may(j->policy->policy, j->peer->uid, j->params, &j->why)) != 0)
                 j->error = e;
         else if ((e = check_same(j)) != 0)
                 j->error = e;
-        else if ((e = make_streams(j)) < 0)
+        else if ((e = job_run_make_streams(j)) < 0)
                 j->error = diag(&j->why, SERVE_E_BUSY, "its streams cannot be made: %s", strerror(-e));
         else
-                run(j);
+                job_run_run(j);
         job_judging(j, false);
         store_stop_at(-1); /* the thread goes on, and the descriptor goes with the job */
         if (strcmp(cwd, "/") != 0 && chdir("/") < 0 && !j->error)

@@ -1,5 +1,6 @@
-/* Runs: lethe-serve. Threads that run one invocation after the other: making one for each, and ending it, costs more than most else that the daemon
- * itself does for a small skill. What one had of an invocation is gone before the next: its working folder is set anew, and its stack is given back. */
+/* Runs: lethe-serve. Threads that run one invocation after the other: making one for each, and ending it, costs more
+ * than most else that the daemon itself does for a small skill. What one had of an invocation is gone before the next:
+ * its working folder is set anew, and its stack is given back. */
 #include "serve/serve.h"
 
 #include <errno.h>
@@ -107,7 +108,7 @@ static Job *next_job(JobThread *t, bool waits) {
         return j;
 }
 
-static void *work(void *arg) {
+static void *job_thread_work(void *arg) {
         JobThread *t = arg;
         Job *j = TAKE_PTR(t->job);
         /* A working folder of its own: paths mean what they mean where they were written. */
@@ -142,7 +143,7 @@ static int new_thread(Server *s, Job *j) {
         pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
         pthread_cond_init(&t->wake, &clock);
         pthread_condattr_destroy(&clock);
-        e = pthread_attr_setstacksize(&attr, STACK) ?: pthread_create(&t->thread, &attr, work, t);
+        e = pthread_attr_setstacksize(&attr, STACK) ?: pthread_create(&t->thread, &attr, job_thread_work, t);
         pthread_attr_destroy(&attr);
         if (e != 0) {
                 pthread_cond_destroy(&t->wake);

@@ -1,5 +1,5 @@
-/* Runs: lethe-serve. The queue of invocations. Who has something queued stands in a ring of peers, and each turn of it starts one of each, so that
- * a peer that asks a thousand times holds up the one that asks once by one place. */
+/* Runs: lethe-serve. The queue of invocations. Who has something queued stands in a ring of peers, and each turn of it
+ * starts one of each, so that a peer that asks a thousand times holds up the one that asks once by one place. */
 #include "serve/serve.h"
 
 #include <errno.h>
@@ -67,15 +67,16 @@ static void unqueue(Job *j) {
         j->server->fds_of_queued -= job_queued_fds(j);
 }
 
-static void forget(Job *j) {
+static void job_forget(Job *j) {
         flow_close(j);
         if (j->client)
                 j->client->n_jobs--;
         j->client = NULL;
 }
 
-/* Another user may have as much as it leaves free (a dynamic threshold, as switches share their buffers: Choudhury and Hahne 1998). So whoever comes finds
- * something, however many have come before, and nobody needs to know how many there are. */
+/* Another user may have as much as it leaves free (a dynamic threshold, as switches share their buffers: Choudhury and
+ * Hahne 1998). So whoever comes finds something, however many have come before, and nobody needs to know how many there
+ * are. */
 static bool has_share(const Peer *p, uint64_t has, uint64_t in_use, uint64_t most) {
         return !p->foreign || has < most - MIN(in_use, most);
 }
@@ -86,8 +87,10 @@ int job_make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr) {
 
         if (!has_share(asks, asks->n_queued, s->n_queued, s->options.max_queued)) {
                 s->n_refused++;
-                return diag(reterr, SERVE_E_BUSY, "%u of this user wait, and %u in all: one user may have as much as is left free, ask again later", asks->n_queued,
-                            s->n_queued);
+                return diag(
+                        reterr, SERVE_E_BUSY,
+                        "%u of this user wait, and %u in all: one user may have as much as is left free, ask again later",
+                        asks->n_queued, s->n_queued);
         }
 
         if (s->n_queued < s->options.max_queued && s->fds_of_queued + n_fds <= s->options.max_fds / QUEUED_PART)
@@ -99,7 +102,8 @@ int job_make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr) {
         }
         if (!most || most->n_queued <= asks->n_queued + 1 || asks->n_queued >= s->options.max_queued / n_waiting) {
                 s->n_refused++;
-                return diag(reterr, SERVE_E_BUSY, "%u run and %u wait: that many may wait, ask again later", s->n_running, s->n_queued);
+                return diag(reterr, SERVE_E_BUSY, "%u run and %u wait: that many may wait, ask again later",
+                            s->n_running, s->n_queued);
         }
         Job *last = most->last;
 
@@ -108,8 +112,10 @@ int job_make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr) {
         if (last->client) {
                 Client *c = last->client;
 
-                forget(last);
-                client_error(c, last->id, SERVE_E_BUSY, "%u run and %u wait, most of them of this client: it gave way to another one", s->n_running, s->n_queued + 1);
+                job_forget(last);
+                client_error(c, last->id, SERVE_E_BUSY,
+                             "%u run and %u wait, most of them of this client: it gave way to another one",
+                             s->n_running, s->n_queued + 1);
         }
         job_free(last);
         return 0;
@@ -153,7 +159,7 @@ void job_submit(Job *j) {
         jobs_start(j->server);
 }
 
-static int start(Job *j) {
+static int job_start(Job *j) {
         Server *s = j->server;
         int e;
 
@@ -182,18 +188,19 @@ static int start(Job *j) {
 static void start_one(Peer *p) {
         Job *j = pop(p);
         Client *c = j->client;
-        int e = start(j);
+        int e = job_start(j);
 
         if (e == 0)
                 return;
-        forget(j);
+        job_forget(j);
         if (c)
                 client_error(c, j->id, SERVE_E_BUSY, "no thread for it: %s", strerror(-e));
         job_free(j);
 }
 
 static bool has_fds(const Server *s, const Job *next_or_null) {
-        return !next_or_null || s->n_threads == 0 || s->fds_of_running + s->fds_of_queued + next_or_null->n_fds <= s->options.max_fds;
+        return !next_or_null || s->n_threads == 0 ||
+               s->fds_of_running + s->fds_of_queued + next_or_null->n_fds <= s->options.max_fds;
 }
 
 static uint64_t own_places(const Server *s) {
@@ -208,7 +215,8 @@ bool job_place(void *job, bool on) {
 
         pthread_mutex_lock(&s->lock);
         if (on)
-                fits = has_share(p, p->n_running + p->n_subs, s->n_threads + s->n_subs + own_places(s), s->options.max_running);
+                fits = has_share(p, p->n_running + p->n_subs, s->n_threads + s->n_subs + own_places(s),
+                                 s->options.max_running);
         if (fits && on) {
                 p->n_subs++;
                 s->n_subs++;
@@ -227,7 +235,8 @@ void jobs_start(Server *s) {
 
         for (Peer *p = s->ring_first; p; p = p->next_waiting)
                 n_peers++;
-        while (s->ring_first && s->n_threads < s->options.max_running && n_peers > 0 && has_fds(s, s->ring_first->first)) {
+        while (s->ring_first && s->n_threads < s->options.max_running && n_peers > 0 &&
+               has_fds(s, s->ring_first->first)) {
                 Peer *p = leave_ring(s);
                 uint64_t own = own_places(s);
                 uint64_t has = p->n_running + p->n_subs, in_use = s->n_threads + s->n_subs;
@@ -246,7 +255,7 @@ void jobs_start(Server *s) {
         }
 }
 
-static void order(Job *j, int signo, pid_t pid, uid_t uid) {
+static void job_order(Job *j, int signo, pid_t pid, uid_t uid) {
         const struct signalfd_siginfo si = {.ssi_signo = (uint32_t)signo, .ssi_pid = (uint32_t)pid, .ssi_uid = uid};
 
         pthread_mutex_lock(&j->lock);
@@ -261,9 +270,11 @@ static void drop_queued(Job *j, int signo) {
         Client *c = j->client;
 
         unqueue(j);
-        forget(j);
+        job_forget(j);
         if (c)
-                client_result(c, j->id, json_pack("{s:i, s:n, s:s}", "exit_code", 128 + signo, "region", "message", "cancelled before it began"));
+                client_result(c, j->id,
+                              json_pack("{s:i, s:n, s:s}", "exit_code", 128 + signo, "region", "message",
+                                        "cancelled before it began"));
         job_free(j);
 }
 
@@ -271,7 +282,7 @@ void job_cancel(Job *j, int signo) {
         if (j->state == JOB_QUEUED)
                 drop_queued(j, signo);
         else
-                order(j, signo, j->peer->pid, j->peer->uid);
+                job_order(j, signo, j->peer->pid, j->peer->uid);
 }
 
 void job_discard(Job *j) {
@@ -280,7 +291,7 @@ void job_discard(Job *j) {
 }
 
 /* A job counts as over from the moment its client may know that it is. */
-static void uncount(Job *j) {
+static void job_uncount(Job *j) {
         if (j->state == JOB_OVER)
                 return;
         j->state = JOB_OVER;
@@ -304,8 +315,8 @@ static void drop_unread(const Client *c) {
                 if (j->client != c)
                         continue;
                 leave_unread(j);
-                uncount(j);
-                forget(j);
+                job_uncount(j);
+                job_forget(j);
                 job_free(j);
         }
 }
@@ -324,7 +335,7 @@ void jobs_judge_queued(Server *s) {
                         if (other_user_still_may(s->policy->policy, p->uid, j->params, &d) == 0)
                                 continue;
                         unqueue(j);
-                        forget(j);
+                        job_forget(j);
                         if (c)
                                 client_error(c, j->id, SERVE_E_NOT_ALLOWED, "%s", d.text);
                         job_free(j);
@@ -351,7 +362,7 @@ static void cancel_any(Job *j, const void *arg, int signo) {
         if (j->state == JOB_QUEUED)
                 drop_queued(j, signo);
         else
-                order(j, signo, getpid(), getuid());
+                job_order(j, signo, getpid(), getuid());
 }
 
 void jobs_cancel_all(Server *s, int signo) {
@@ -361,7 +372,7 @@ void jobs_cancel_all(Server *s, int signo) {
 static void cancel_of(Job *j, const void *arg, int signo) {
         if (j->client != arg)
                 return;
-        forget(j);
+        job_forget(j);
         job_cancel(j, signo);
 }
 
@@ -405,7 +416,7 @@ Job *job_of_region(Server *s, const char *region) {
 }
 
 /* The answer, when its client has been told all output. */
-static void answer(Job *j) {
+static void job_answer(Job *j) {
         Client *c = j->client;
 
         job_close_streams(j); /* its ends of the socket pairs among them */
@@ -413,8 +424,8 @@ static void answer(Job *j) {
         if (j->told || flow_is_open(j))
                 return;
         j->told = true;
-        uncount(j);
-        forget(j);
+        job_uncount(j);
+        job_forget(j);
         if (c && j->error)
                 client_error(c, j->id, j->error, "%s", j->why.text);
         else if (c)
@@ -429,7 +440,7 @@ static void over(Server *s, Job *j) {
                 }
         s->fds_of_running -= j->n_fds;
         j->thread_over = true;
-        answer(j);
+        job_answer(j);
         if (j->told) {
                 job_free(j);
                 return;
@@ -443,7 +454,7 @@ void job_told(Job *j) {
 
         if (!j->ready)
                 return;
-        answer(j);
+        job_answer(j);
         if (j->thread_over) {
                 leave_unread(j);
                 job_free(j);
@@ -463,7 +474,7 @@ int jobs_on_done(sd_event_source *source, int fd, uint32_t revents, void *userda
         answered = TAKE_PTR(s->answered);
         pthread_mutex_unlock(&s->lock);
         for (; answered; answered = answered->next_answered)
-                answer(answered);
+                job_answer(answered);
         while (done) {
                 Job *j = done;
 

@@ -1,5 +1,5 @@
-/* Runs: lethe-serve. The daemon's start, from its command line to its loop. `lethe serve` becomes this program: what `lethe` itself needs for one
- * invocation does not grow by an event loop and the library that it is in. */
+/* Runs: lethe-serve. The daemon's start, from its command line to its loop. `lethe serve` becomes this program: what
+ * `lethe` itself needs for one invocation does not grow by an event loop and the library that it is in. */
 #include "serve/serve.h"
 
 #include "base/clock.h"
@@ -59,8 +59,8 @@ static const char help[] =
         "  -h, --help            this text\n\n"
         "SIGTERM ends it, a second one at once; SIGHUP reads the policy again.\n";
 
-static int wrong(const char *fmt, ...) _printf_(1, 2);
-static int wrong(const char *fmt, ...) {
+static int main_wrong(const char *fmt, ...) _printf_(1, 2);
+static int main_wrong(const char *fmt, ...) {
         va_list ap;
 
         fputs("lethe serve: ", stderr);
@@ -71,8 +71,8 @@ static int wrong(const char *fmt, ...) {
         return EXIT_USAGE;
 }
 
-static int fail(const char *fmt, ...) _printf_(1, 2);
-static int fail(const char *fmt, ...) {
+static int main_fail(const char *fmt, ...) _printf_(1, 2);
+static int main_fail(const char *fmt, ...) {
         char text[sizeof(((Diag *)NULL)->text)];
         va_list ap;
 
@@ -83,7 +83,7 @@ static int fail(const char *fmt, ...) {
         return EXIT_OURS;
 }
 
-static bool count(const char *text, uint64_t most, uint64_t *ret) {
+static bool main_count(const char *text, uint64_t most, uint64_t *ret) {
         char *end;
         unsigned long long v = strtoull(text, &end, 10);
 
@@ -94,7 +94,7 @@ static bool count(const char *text, uint64_t most, uint64_t *ret) {
 }
 
 /* Returns -1 when the command line is complete, else the exit code. */
-static int parse(int argc, char **argv, ServeOptions *o) {
+static int main_parse(int argc, char **argv, ServeOptions *o) {
         enum { STORE = 256, ANCHOR, POLICY, SOCKET, RUNNING, QUEUED, CLIENTS, DRAIN, REPLACE, RELOAD };
         static const struct option options[] = {
                 {"store", required_argument, NULL, STORE},        {"anchor", required_argument, NULL, ANCHOR},
@@ -129,25 +129,25 @@ static int parse(int argc, char **argv, ServeOptions *o) {
                         o->reload = true;
                         break;
                 case RUNNING:
-                        if (!count(optarg, 100000, &o->max_running))
-                                return wrong("--max-running \"%.40s\": must be a number from 1 to 100000", optarg);
+                        if (!main_count(optarg, 100000, &o->max_running))
+                                return main_wrong("--max-running \"%.40s\": must be a number from 1 to 100000", optarg);
                         break;
                 case QUEUED:
-                        if (!count(optarg, 1000000, &o->max_queued))
-                                return wrong("--max-queued \"%.40s\": must be a number from 1 to 1000000", optarg);
+                        if (!main_count(optarg, 1000000, &o->max_queued))
+                                return main_wrong("--max-queued \"%.40s\": must be a number from 1 to 1000000", optarg);
                         break;
                 case CLIENTS:
-                        if (!count(optarg, 100000, &o->max_clients))
-                                return wrong("--max-clients \"%.40s\": must be a number from 1 to 100000", optarg);
+                        if (!main_count(optarg, 100000, &o->max_clients))
+                                return main_wrong("--max-clients \"%.40s\": must be a number from 1 to 100000", optarg);
                         break;
                 case DRAIN:
                         if (duration_parse(optarg, &o->drain_usec) != 0)
-                                return wrong("--drain \"%.40s\": must be a time such as 500ms, 30s or 2m", optarg);
+                                return main_wrong("--drain \"%.40s\": must be a time such as 500ms, 30s or 2m", optarg);
                         break;
                 default:
-                        return wrong("%s is not one of its options, or lacks its value", argv[optind - 1]);
+                        return main_wrong("%s is not one of its options, or lacks its value", argv[optind - 1]);
                 }
-        return optind < argc ? wrong("'%s' is one argument too many", argv[optind]) : -1;
+        return optind < argc ? main_wrong("'%s' is one argument too many", argv[optind]) : -1;
 }
 
 /* Standard error may be the journal, which reads priorities (JOURNAL_STREAM: systemd.exec(5)). */
@@ -156,11 +156,13 @@ static void find_journal(void) {
         unsigned long long dev, ino;
         struct stat st;
 
-        if (said && sscanf(said, "%llu:%llu", &dev, &ino) == 2 && fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev && st.st_ino == ino)
+        if (said && sscanf(said, "%llu:%llu", &dev, &ino) == 2 && fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev &&
+            st.st_ino == ino)
                 log_with_priority();
 }
 
-/* As many as the system gives, which root may raise; and no more work than they are enough for. false: too few for any, which is told. */
+/* As many as the system gives, which root may raise; and no more work than they are enough for. false: too few for any,
+ * which is told. */
 static bool raise_fds(ServeOptions *o) {
         rlim_t wanted = o->max_running * JOB_FDS_MOST + o->max_queued * FDS_OF_QUEUED + o->max_clients + FDS_SPARE;
         struct rlimit l;
@@ -172,7 +174,9 @@ static bool raise_fds(ServeOptions *o) {
         if (l.rlim_max < wanted && setrlimit(RLIMIT_NOFILE, &(struct rlimit){wanted, wanted}) == 0)
                 return true;
         if (l.rlim_max < FDS_LEAST) {
-                log_error("%llu descriptors (RLIMIT_NOFILE) are too few: lethe serve needs %d; fix: ulimit -n, or LimitNOFILE of the unit", (unsigned long long)l.rlim_max, FDS_LEAST);
+                log_error(
+                        "%llu descriptors (RLIMIT_NOFILE) are too few: lethe serve needs %d; fix: ulimit -n, or LimitNOFILE of the unit",
+                        (unsigned long long)l.rlim_max, FDS_LEAST);
                 return false;
         }
         l.rlim_cur = l.rlim_max;
@@ -182,11 +186,14 @@ static bool raise_fds(ServeOptions *o) {
         others = o->max_clients + FDS_SPARE;
         o->max_fds = l.rlim_cur > others + 2 * JOB_FDS_MOST ? (uint64_t)l.rlim_cur - others : 2 * JOB_FDS_MOST;
         o->max_running = MIN(o->max_running, o->max_fds / JOB_FDS);
-        log_note("at most %" PRIu64 " invocations at once, and %" PRIu64 " connections: descriptors (RLIMIT_NOFILE) allow no more", o->max_running, o->max_clients);
+        log_note("at most %" PRIu64 " invocations at once, and %" PRIu64
+                 " connections: descriptors (RLIMIT_NOFILE) allow no more",
+                 o->max_running, o->max_clients);
         return true;
 }
 
-/* Requests that were read, judged and answered left pieces on this stack: paths, and registers with bytes of requests that the dynamic linker saved (I-70). */
+/* Requests that were read, judged and answered left pieces on this stack: paths, and registers with bytes of requests
+ * that the dynamic linker saved (I-70). */
 static int main_after_event(sd_event_source *source, void *userdata) {
         (void)source;
         (void)userdata;
@@ -207,7 +214,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *si,
         return 0;
 }
 
-static int prepare(Server *s, Diag *d) {
+static int main_prepare(Server *s, Diag *d) {
         static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
         sigset_t set, ends;
         int e;
@@ -218,11 +225,14 @@ static int prepare(Server *s, Diag *d) {
         sigemptyset(&ends);
         sigaddset(&ends, SIGTERM);
         sigaddset(&ends, SIGINT);
-        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || (s->ends_fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK)) < 0 ||
+        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 ||
+            (s->ends_fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK)) < 0 ||
             (s->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0 ||
             (s->null = open("/dev/null", O_WRONLY | O_CLOEXEC)) < 0)
                 return -errno;
-        store_stop_at(s->ends_fd); /* this thread waits for a writer of another process no longer than until it is to end; the event loop takes the signal */
+        /* this thread waits for a writer of another process no longer than until it is to end; the event loop takes the
+         * signal */
+        store_stop_at(s->ends_fd);
         e = sd_event_default(&s->event);
         for (size_t i = 0; e >= 0 && i < ARRAY_SIZE(signals); i++)
                 e = sd_event_add_signal(s->event, NULL, signals[i], on_signal, s);
@@ -274,22 +284,24 @@ static int open_store(Server *s, Diag *d) {
         if (e == 0 && !(s->store_path = realpath(path, NULL)))
                 e = -errno;
         if (e == 0)
-                rate_get(s->store_path, true, &(WipeRate){}); /* kept for all that it will serve: no other thread is at work yet */
+                /* kept for all that it will serve: no other thread is at work yet */
+                rate_get(s->store_path, true, &(WipeRate){});
         if (e == 0)
                 e = recover_all(s->store, s->policy->policy, NULL, &n, d);
         if (e == 0 && n > 0)
-                log_note("%u region%s of a supervisor that died %s recovered", n, n == 1 ? "" : "s", n == 1 ? "was" : "were");
+                log_note("%u region%s of a supervisor that died %s recovered", n, n == 1 ? "" : "s",
+                         n == 1 ? "was" : "were");
         return e;
 }
 
-static int serve(Server *s, Diag *d) {
+static int main_serve(Server *s, Diag *d) {
         const char *fix = "", *why = home_settle(&fix); /* while no child of ours is in the way */
         int e = server_start_discarder(s, d);
 
         if (why)
                 log_note("no control group for regions: %s; fix: %s", why, fix);
         if (e == 0)
-                e = prepare(s, d);
+                e = main_prepare(s, d);
         if (e == 0)
                 e = open_store(s, d);
         if (e == 0)
@@ -321,7 +333,10 @@ static int serve(Server *s, Diag *d) {
 
 int main(int argc, char **argv) {
         Server s = {
-                .options = {.max_running = RUNNING_STANDARD, .max_queued = QUEUED_STANDARD, .max_clients = CLIENTS_STANDARD, .drain_usec = DRAIN_STANDARD_USEC},
+                .options = {.max_running = RUNNING_STANDARD,
+                            .max_queued = QUEUED_STANDARD,
+                            .max_clients = CLIENTS_STANDARD,
+                            .drain_usec = DRAIN_STANDARD_USEC},
                 .listener = -1,
                 .own_listener = -1,
                 .done_fd = -1,
@@ -346,7 +361,7 @@ int main(int argc, char **argv) {
         signal(SIGTTIN, SIG_IGN);
         signal(SIGTTOU, SIG_IGN);
         signal(SIGXFSZ, SIG_IGN);
-        e = parse(argc, argv, &s.options);
+        e = main_parse(argc, argv, &s.options);
         if (e >= 0)
                 return e;
         find_journal();
@@ -355,17 +370,17 @@ int main(int argc, char **argv) {
                 return EXIT_OURS;
         socket = path_of_socket(s.options.socket, &d);
         if (!socket)
-                return *d.text ? wrong("%s", d.text) : fail("%s", strerror(ENOMEM));
+                return *d.text ? main_wrong("%s", d.text) : main_fail("%s", strerror(ENOMEM));
         if (s.options.reload)
                 return reload_ask(socket);
         s.options.socket = socket;
         secrets_set_socket(socket);
         store_set_fault_exit(EXIT_OURS, EXIT_OURS);
-        e = serve(&s, &d);
+        e = main_serve(&s, &d);
         server_close(&s);
         server_end_discarder(&s);
         if (e != 0 && s.n_threads == 0)
-                fail("%s", *d.text ? d.text : strerror(e < 0 ? -e : EIO));
+                main_fail("%s", *d.text ? d.text : strerror(e < 0 ? -e : EIO));
         if (s.n_threads > 0)
                 _exit(EXIT_OURS); /* they still use what would be freed */
         job_threads_end(&s);

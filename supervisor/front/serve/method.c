@@ -51,8 +51,9 @@ static int do_ping(Client *c, const json_t *id, json_t *params, json_t **ret, Di
         int e = no_params(params, reterr);
 
         if (e == 0)
-                *ret = json_pack("{s:i, s:s, s:i, s:s, s:s?, s:s?}", "protocol", SERVE_PROTOCOL_VERSION, "version", LETHE_VERSION, "pid", (int)getpid(), "store",
-                                 c->server->store_path, "anchor", store_anchor(c->server->store), "policy", c->server->policy->policy->path);
+                *ret = json_pack("{s:i, s:s, s:i, s:s, s:s?, s:s?}", "protocol", SERVE_PROTOCOL_VERSION, "version",
+                                 LETHE_VERSION, "pid", (int)getpid(), "store", c->server->store_path, "anchor",
+                                 store_anchor(c->server->store), "policy", c->server->policy->policy->path);
         return e;
 }
 
@@ -65,26 +66,31 @@ static int count_ending(const Server *s) {
         return n;
 }
 
-static int do_status(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+static int method_do_status(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         Server *s = c->server;
         int e = no_params(params, reterr);
 
         if (e == 0)
-                *ret = json_pack("{s:i, s:s, s:i, s:s, s:s?, s:s?, s:b, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:i, s:o, s:o}", "protocol", SERVE_PROTOCOL_VERSION, "version",
-                                 LETHE_VERSION, "pid", (int)getpid(), "store", s->store_path, "socket", s->options.socket, "policy", s->policy->policy->path,
-                                 "stopping", s->stopping, "uptime_usec", json_u64(clock_mono_usec() - s->started_usec), "clients", (int)s->n_clients,
-                                 "running", (int)s->n_running, "queued", (int)s->n_queued, "max_running", json_u64(s->options.max_running), "max_queued",
-                                 json_u64(s->options.max_queued), "served", json_u64(s->n_served), "refused", json_u64(s->n_refused), "ending", count_ending(s), "ready_guards",
-                                 json_u64(spawner_ready_guards(s->spawner)), "ready_regions", json_u64(pool_count(s->pool)));
+                *ret = json_pack(
+                        "{s:i, s:s, s:i, s:s, s:s?, s:s?, s:b, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:i, s:o, s:o}",
+                        "protocol", SERVE_PROTOCOL_VERSION, "version", LETHE_VERSION, "pid", (int)getpid(), "store",
+                        s->store_path, "socket", s->options.socket, "policy", s->policy->policy->path, "stopping",
+                        s->stopping, "uptime_usec", json_u64(clock_mono_usec() - s->started_usec), "clients",
+                        (int)s->n_clients, "running", (int)s->n_running, "queued", (int)s->n_queued, "max_running",
+                        json_u64(s->options.max_running), "max_queued", json_u64(s->options.max_queued), "served",
+                        json_u64(s->n_served), "refused", json_u64(s->n_refused), "ending", count_ending(s),
+                        "ready_guards", json_u64(spawner_ready_guards(s->spawner)), "ready_regions",
+                        json_u64(pool_count(s->pool)));
         return e;
 }
 
-static int do_run(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
+static int method_do_run(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
         Job *j;
         int e, error;
 
         if (!id)
-                return diag(reterr, SERVE_E_INVALID_REQUEST, "id: run is no notification, its answer says how it ended");
+                return diag(reterr, SERVE_E_INVALID_REQUEST,
+                            "id: run is no notification, its answer says how it ended");
         if (c->server->stopping)
                 return diag(reterr, SERVE_E_STOPPING, "lethe serve ends and takes nothing new");
         if (job_find(c, id))
@@ -111,7 +117,10 @@ static int do_cancel(Client *c, const json_t *id, json_t *params, json_t **ret, 
         if (json_take(params, "{s:o, s?:I}", "id", &of, "signal", &signo) < 0)
                 return bad_params(params, "{id: that of the run, signal?: integer}", reterr);
         if (signo != SIGTERM && signo != SIGINT && signo != SIGHUP && signo != SIGPIPE)
-                return diag(reterr, SERVE_E_INVALID_PARAMS, "signal %" JSON_INTEGER_FORMAT ": must be 15 (SIGTERM), 2 (SIGINT), 1 (SIGHUP) or 13 (SIGPIPE)", signo);
+                return diag(reterr, SERVE_E_INVALID_PARAMS,
+                            "signal %" JSON_INTEGER_FORMAT
+                            ": must be 15 (SIGTERM), 2 (SIGINT), 1 (SIGHUP) or 13 (SIGPIPE)",
+                            signo);
         j = job_find(c, of);
         if (!j)
                 return diag(reterr, SERVE_E_NO_REQUEST, "id: no run of this connection has it, or it has ended");
@@ -128,7 +137,8 @@ static int do_input(Client *c, const json_t *id, json_t *params, json_t **ret, D
         Job *j;
 
         if (!id)
-                return diag(reterr, SERVE_E_INVALID_REQUEST, "id: input is no notification, its answer says when the next may come");
+                return diag(reterr, SERVE_E_INVALID_REQUEST,
+                            "id: input is no notification, its answer says when the next may come");
         if (json_take(params, "{s:o, s?:s, s?:b}", "id", &of, "data", &data, "end", &end) < 0)
                 return bad_params(params, "{id: that of the run, data?: string, end?: boolean}", reterr);
         j = job_find(c, of);
@@ -169,7 +179,8 @@ static json_t *show_job(Job *j) {
         for (size_t i = 0; i < j->n_regions; i++)
                 json_array_append_new(regions, json_string(j->regions[i]));
         pthread_mutex_unlock(&j->lock);
-        o = json_pack("{s:o, s:s, s:i, s:o}", "regions", regions, "state", j->state == JOB_QUEUED ? "queued" : "running", "pid", (int)j->peer->pid, "uid",
+        o = json_pack("{s:o, s:s, s:i, s:o}", "regions", regions, "state",
+                      j->state == JOB_QUEUED ? "queued" : "running", "pid", (int)j->peer->pid, "uid",
                       json_u64(j->peer->uid));
         return o;
 }
@@ -199,7 +210,8 @@ static int do_reload(Client *c, const json_t *id, json_t *params, json_t **ret, 
         int e = no_params(params, reterr);
 
         if (e == 0 && c->reload_id)
-                return diag(reterr, SERVE_E_INVALID_REQUEST, "reload: the one before it, of this connection, is not answered yet");
+                return diag(reterr, SERVE_E_INVALID_REQUEST,
+                            "reload: the one before it, of this connection, is not answered yet");
         if (e == 0 && id)
                 c->reload_id = json_incref((json_t *)id);
         if (e == 0)
@@ -228,22 +240,31 @@ static int do_takeover(Client *c, const json_t *id, json_t *params, json_t **ret
         if (e != 0)
                 return e;
         if (!id || line_queue_peek(&c->out, &waits) > 0)
-                return diag(reterr, SERVE_E_INVALID_REQUEST, "id: takeover has one, and is asked for alone on its connection");
+                return diag(reterr, SERVE_E_INVALID_REQUEST,
+                            "id: takeover has one, and is asked for alone on its connection");
         if (c->server->stopping)
                 return diag(reterr, SERVE_E_STOPPING, "lethe serve ends and has no place to give");
-        e = server_hand_over(c->server, c, json_pack("{s:s, s:O, s:{s:i}}", "jsonrpc", "2.0", "id", id, "result", "pid", (int)getpid()));
+        e = server_hand_over(
+                c->server, c,
+                json_pack("{s:s, s:O, s:{s:i}}", "jsonrpc", "2.0", "id", id, "result", "pid", (int)getpid()));
         if (e < 0)
                 client_finish(c);
         return 0;
 }
 
 /* Whoever asks names the store, because another one may have a scope of the same name. */
-static int working_params(Client *c, json_t *params, bool value, const char **ret_scope, json_t **ret_value, Diag *reterr) {
+static int working_params(Client *c, json_t *params, bool value, const char **ret_scope, json_t **ret_value,
+                          Diag *reterr) {
         const char *store;
 
-        if (json_take(params, value ? "{s:s, s:s, s:o}" : "{s:s, s:s}", "store", &store, "scope", ret_scope, "value", ret_value) < 0)
-                return bad_params(params, value ? "{store: string, scope: string, value: any}" : "{store: string, scope: string}", reterr);
-        return strcmp(store, c->server->store_path) == 0 ? 0 : diag(reterr, SERVE_E_OTHER_STORE, "store: this daemon serves %s", c->server->store_path);
+        if (json_take(params, value ? "{s:s, s:s, s:o}" : "{s:s, s:s}", "store", &store, "scope", ret_scope, "value",
+                      ret_value) < 0)
+                return bad_params(
+                        params, value ? "{store: string, scope: string, value: any}" : "{store: string, scope: string}",
+                        reterr);
+        return strcmp(store, c->server->store_path) == 0
+                       ? 0
+                       : diag(reterr, SERVE_E_OTHER_STORE, "store: this daemon serves %s", c->server->store_path);
 }
 
 static int do_working_get(Client *c, const json_t *id, json_t *params, json_t **ret, Diag *reterr) {
@@ -282,18 +303,29 @@ static int do_working_clear(Client *c, const json_t *id, json_t *params, json_t 
 }
 
 static const Method methods[] = {
-        {"run", do_run},       {"cancel", do_cancel}, {"input", do_input}, {"kill", do_kill}, {"ps", do_ps},
-        {"ping", do_ping},     {"status", do_status}, {"reload", do_reload}, {"stop", do_stop},
-        {"takeover", do_takeover}, {"working.get", do_working_get}, {"working.set", do_working_set}, {"working.clear", do_working_clear},
+        {"run", method_do_run},
+        {"cancel", do_cancel},
+        {"input", do_input},
+        {"kill", do_kill},
+        {"ps", do_ps},
+        {"ping", do_ping},
+        {"status", method_do_status},
+        {"reload", do_reload},
+        {"stop", do_stop},
+        {"takeover", do_takeover},
+        {"working.get", do_working_get},
+        {"working.set", do_working_set},
+        {"working.clear", do_working_clear},
 };
 
-static bool id_valid(const json_t *id) {
+static bool method_id_valid(const json_t *id) {
         if (json_is_string(id))
                 return json_string_length(id) <= ID_MAX;
-        return json_is_null(id) || (json_is_integer(id) && json_integer_value(id) <= JSON_INTEGER_MOST && json_integer_value(id) >= -JSON_INTEGER_MOST);
+        return json_is_null(id) || (json_is_integer(id) && json_integer_value(id) <= JSON_INTEGER_MOST &&
+                                    json_integer_value(id) >= -JSON_INTEGER_MOST);
 }
 
-static void wrong(Client *c, const json_t *id, int code, const Diag *d) {
+static void method_wrong(Client *c, const json_t *id, int code, const Diag *d) {
         client_error(c, id, code, "%s", d->text);
         c->server->n_refused++;
 }
@@ -312,7 +344,7 @@ static int from_json(int e) {
 }
 
 /* The envelope. */
-static int judge(json_t *o, const json_t **ret_id, const char **ret_method, json_t **ret_params, Diag *reterr) {
+static int method_judge(json_t *o, const json_t **ret_id, const char **ret_method, json_t **ret_params, Diag *reterr) {
         static const char *const known[] = {"jsonrpc", "id", "method", "params"};
         const char *key, *version = json_text(json_object_get(o, "jsonrpc"));
         const json_t *id = json_object_get(o, "id");
@@ -323,8 +355,9 @@ static int judge(json_t *o, const json_t **ret_id, const char **ret_method, json
                 return diag(reterr, SERVE_E_BATCH, "a line is one request: batches are not taken");
         if (!json_is_object(o))
                 return diag(reterr, SERVE_E_INVALID_REQUEST, "a request is an object");
-        if (id && !id_valid(id))
-                return diag(reterr, SERVE_E_INVALID_REQUEST, "id: must be a string of at most %d bytes, an integer within 2^53-1, or null", ID_MAX);
+        if (id && !method_id_valid(id))
+                return diag(reterr, SERVE_E_INVALID_REQUEST,
+                            "id: must be a string of at most %d bytes, an integer within 2^53-1, or null", ID_MAX);
         *ret_id = id;
         json_object_foreach(o, key, v) {
                 bool is = false;
@@ -332,7 +365,8 @@ static int judge(json_t *o, const json_t **ret_id, const char **ret_method, json
                 for (size_t i = 0; i < ARRAY_SIZE(known); i++)
                         is |= strcmp(key, known[i]) == 0;
                 if (!is)
-                        return diag(reterr, SERVE_E_INVALID_REQUEST, "\"%s\": a request has jsonrpc, id, method and params, and nothing else",
+                        return diag(reterr, SERVE_E_INVALID_REQUEST,
+                                    "\"%s\": a request has jsonrpc, id, method and params, and nothing else",
                                     diag_quote(key, strlen(key), shown, sizeof(shown)));
         }
         if (!version || strcmp(version, "2.0") != 0)
@@ -383,12 +417,13 @@ void method_call(Client *c, const char *line, size_t n) {
         if (e > 0)
                 e = from_json(e);
         else
-                e = judge(o, &id, &method, &params, &d);
+                e = method_judge(o, &id, &method, &params, &d);
         if (e == 0)
                 e = call(c, id, method, params, &d);
         if (e == 0)
                 return;
-        wrong(c, id, e, &d);
-        if (e == SERVE_E_PARSE || e == SERVE_E_INVALID_REQUEST || e == SERVE_E_DEPTH || e == SERVE_E_DUPLICATE_KEY || e == SERVE_E_BATCH)
+        method_wrong(c, id, e, &d);
+        if (e == SERVE_E_PARSE || e == SERVE_E_INVALID_REQUEST || e == SERVE_E_DEPTH || e == SERVE_E_DUPLICATE_KEY ||
+            e == SERVE_E_BATCH)
                 client_bad(c);
 }

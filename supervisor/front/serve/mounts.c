@@ -1,5 +1,6 @@
-/* Runs: lethe-serve. What stands ready shows the host's mounts as they were when it was made; which ones, is part of its mark (base/mounts.h). The
- * kernel tells of each change of this namespace's mounts (proc_pid_mountinfo(5): POLLPRI), so that their list need not be read each time. */
+/* Runs: lethe-serve. What stands ready shows the host's mounts as they were when it was made; which ones, is part of
+ * its mark (base/mounts.h). The kernel tells of each change of this namespace's mounts (proc_pid_mountinfo(5):
+ * POLLPRI), so that their list need not be read each time. */
 #include "serve/serve.h"
 
 #include "base/mounts.h"

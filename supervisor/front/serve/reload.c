@@ -1,6 +1,7 @@
-/* Runs: lethe-serve. Another policy. What an earlier one granted is at an end before the reload is said to be done: requests that wait are judged when their
- * turn comes; invocations that are being judged or started are waited for until their region is allocated or refused; prepared regions, templates and warm
- * interpreters are ended; what a region that runs starts is judged anew. Regions that run go on: they were admitted. */
+/* Runs: lethe-serve. Another policy. What an earlier one granted is at an end before the reload is said to be done:
+ * requests that wait are judged when their turn comes; invocations that are being judged or started are waited for
+ * until their region is allocated or refused; prepared regions, templates and warm interpreters are ended; what a
+ * region that runs starts is judged anew. Regions that run go on: they were admitted. */
 #include "serve/serve.h"
 
 #include "base/buf.h"
@@ -55,7 +56,8 @@ static void reload_done(Server *s, size_t n_run) {
         const char *path = s->policy->policy->path;
 
         sd_notify(false, "READY=1");
-        log_note("the policy was read again: %s; %zu invocation%s that began before go%s on", path ?: "there is none", n_run, n_run == 1 ? "" : "s", n_run == 1 ? "es" : "");
+        log_note("the policy was read again: %s; %zu invocation%s that began before go%s on", path ?: "there is none",
+                 n_run, n_run == 1 ? "" : "s", n_run == 1 ? "es" : "");
         for (Client *c = s->clients; c; c = c->next) {
                 json_t *id = TAKE_PTR(c->reload_id);
 
@@ -70,8 +72,11 @@ static int on_look(sd_event_source *source, uint64_t usec, void *userdata) {
         size_t n_judged, n_run;
 
         reload_count(s, &n_judged, &n_run);
-        if (!s->forgets && n_judged == 0 && pool_is_settled(s->pool) && (!s->recovering || atomic_load(&s->recovered))) {
-                spawner_forget(s->spawner); /* those that were started last may have made templates; and the operator may have changed more than the policy */
+        if (!s->forgets && n_judged == 0 && pool_is_settled(s->pool) &&
+            (!s->recovering || atomic_load(&s->recovered))) {
+                /* those that were started last may have made templates; and the operator may have changed more than the
+                 * policy */
+                spawner_forget(s->spawner);
                 s->forgets = true;
         }
         if (s->forgets && spawner_has_forgotten(s->spawner)) {
@@ -87,7 +92,8 @@ static int on_look(sd_event_source *source, uint64_t usec, void *userdata) {
 static int reload_take(Server *s, Policy *p) {
         SharedPolicy *before, *now = shared_policy_new(p, s->policy->turn + 1);
 
-        if (!now || (!s->settling && sd_event_add_time_relative(s->event, &s->settling, CLOCK_MONOTONIC, 0, 0, on_look, s) < 0)) {
+        if (!now || (!s->settling &&
+                     sd_event_add_time_relative(s->event, &s->settling, CLOCK_MONOTONIC, 0, 0, on_look, s) < 0)) {
                 shared_policy_drop(now);
                 return -ENOMEM;
         }
@@ -147,7 +153,8 @@ int reload_ask(const char *socket) {
         if (e == 0 && json_parse(line.data, line.n, line.n, ANSWER_DEPTH_MAX, &o, NULL) != 0)
                 e = -EPROTO;
         if (e < 0) {
-                log_error("serve: --reload: socket %s: %s", socket, e == -EPERM ? "another user listens there, whom root does not ask" : strerror(-e));
+                log_error("serve: --reload: socket %s: %s", socket,
+                          e == -EPERM ? "another user listens there, whom root does not ask" : strerror(-e));
                 return 1;
         }
         why = json_text(json_object_get(json_object_get(o, "error"), "message"));

@@ -1,9 +1,10 @@
-/* Runs: lethe-scope. Asks systemd for a scope (systemd.scope(5)) of our caller's own, with a control group that may be divided (A-60), or whether the
- * caller's unit is such. A program of its own, because it may be killed when systemd does not answer, and because a run needs no library for the bus else.
+/* Runs: lethe-scope. Asks systemd for a scope (systemd.scope(5)) of our caller's own, with a control group that may be
+ * divided (A-60), or whether the caller's unit is such. A program of its own, because it may be killed when systemd
+ * does not answer, and because a run needs no library for the bus else.
  *
- * Its argument: "scope|delegated PID PARENT TASKS user|system SLICE". scope: PID is moved into a new scope, and PARENT when it is the same program; TASKS is
- * the scope's limit (18446744073709551615: systemd's own); SLICE may be missing. Ends 0 when PID is in it. delegated: ends 0 when the unit of PID is. Else
- * 1 with one line on standard error. */
+ * Its argument: "scope|delegated PID PARENT TASKS user|system SLICE". scope: PID is moved into a new scope, and PARENT
+ * when it is the same program; TASKS is the scope's limit (18446744073709551615: systemd's own); SLICE may be missing.
+ * Ends 0 when PID is in it. delegated: ends 0 when the unit of PID is. Else 1 with one line on standard error. */
 #include "base/util.h"
 
 #include <errno.h>
@@ -86,7 +87,8 @@ static int scope_add_pids(sd_bus_message *m, const Asked *a) {
         if (e >= 0)
                 e = sd_bus_message_open_container(m, 'v', "au");
         if (e >= 0)
-                e = sd_bus_message_append_array(m, 'u', pids, sizeof(*pids) * (scope_same_program(a->pid, a->parent) ? 2 : 1));
+                e = sd_bus_message_append_array(m, 'u', pids,
+                                                sizeof(*pids) * (scope_same_program(a->pid, a->parent) ? 2 : 1));
         if (e >= 0)
                 e = sd_bus_message_close_container(m);
         return e < 0 ? e : sd_bus_message_close_container(m);
@@ -98,9 +100,10 @@ static int scope_request(sd_bus *bus, const Asked *a, sd_bus_message **ret) {
         int e;
 
         clock_gettime(CLOCK_REALTIME, &now);
-        snprintf(name, sizeof(name), "lethe-%d-%llx%06lx.scope", a->pid, (unsigned long long)now.tv_sec, (unsigned long)now.tv_nsec / 1000);
-        e = sd_bus_message_new_method_call(bus, ret, "org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager",
-                                           "StartTransientUnit");
+        snprintf(name, sizeof(name), "lethe-%d-%llx%06lx.scope", a->pid, (unsigned long long)now.tv_sec,
+                 (unsigned long)now.tv_nsec / 1000);
+        e = sd_bus_message_new_method_call(bus, ret, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+                                           "org.freedesktop.systemd1.Manager", "StartTransientUnit");
         if (e >= 0)
                 e = sd_bus_message_append(*ret, "ss", name, "fail");
         if (e >= 0)
@@ -108,8 +111,8 @@ static int scope_request(sd_bus *bus, const Asked *a, sd_bus_message **ret) {
         if (e >= 0)
                 e = scope_add_pids(*ret, a);
         if (e >= 0)
-                e = sd_bus_message_append(*ret, "(sv)(sv)(sv)", "Description", "s", "Lethe: regions of one process", "Delegate", "b", 1, "CollectMode", "s",
-                                          "inactive-or-failed");
+                e = sd_bus_message_append(*ret, "(sv)(sv)(sv)", "Description", "s", "Lethe: regions of one process",
+                                          "Delegate", "b", 1, "CollectMode", "s", "inactive-or-failed");
         if (e >= 0 && a->tasks != UINT64_MAX)
                 e = sd_bus_message_append(*ret, "(sv)", "TasksMax", "t", a->tasks);
         if (e >= 0 && *a->slice)
@@ -135,18 +138,22 @@ static int scope_is_delegated(sd_bus *bus, const Asked *a) {
         sd_bus_error error = SD_BUS_ERROR_NULL;
         sd_bus_message *reply = NULL;
         const char *path = NULL;
-        int e = sd_bus_call_method(bus, "org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager", "GetUnitByPID", &error,
-                                   &reply, "u", (uint32_t)a->pid), yes = 0;
+        int e = sd_bus_call_method(bus, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+                                   "org.freedesktop.systemd1.Manager", "GetUnitByPID", &error, &reply, "u",
+                                   (uint32_t)a->pid),
+            yes = 0;
 
         if (e >= 0)
                 e = sd_bus_message_read(reply, "o", &path);
         if (e >= 0)
                 e = sd_bus_get_property_trivial(bus, "org.freedesktop.systemd1", path,
-                                                strstr(path, "_2escope") ? "org.freedesktop.systemd1.Scope" : "org.freedesktop.systemd1.Service", "Delegate",
-                                                &error, 'b', &yes);
+                                                strstr(path, "_2escope") ? "org.freedesktop.systemd1.Scope"
+                                                                         : "org.freedesktop.systemd1.Service",
+                                                "Delegate", &error, 'b', &yes);
         if (e < 0)
                 return scope_fail("the unit of this process", e, &error);
-        return yes ? 0 : scope_fail("the unit of this process", EPERM, &(sd_bus_error){.message = "it is not delegated"});
+        return yes ? 0
+                   : scope_fail("the unit of this process", EPERM, &(sd_bus_error){.message = "it is not delegated"});
 }
 
 int main(int argc, char **argv) {
@@ -156,14 +163,16 @@ int main(int argc, char **argv) {
         Asked a = {};
         int e;
 
-        if (argc != 2 || sscanf(argv[1], "%15s %d %d %" SCNu64 " %7s %255s", a.what, &a.pid, &a.parent, &a.tasks, a.manager, a.slice) < 5)
+        if (argc != 2 || sscanf(argv[1], "%15s %d %d %" SCNu64 " %7s %255s", a.what, &a.pid, &a.parent, &a.tasks,
+                                a.manager, a.slice) < 5)
                 return scope_fail("lethe-scope is started by lethe alone", EINVAL, NULL);
         e = scope_connect(&a, &bus);
         if (e < 0)
                 return scope_fail("the manager's socket", e, NULL);
         if (strcmp(a.what, "delegated") == 0)
                 return scope_is_delegated(bus, &a);
-        e = sd_bus_match_signal(bus, NULL, NULL, NULL, "org.freedesktop.systemd1.Manager", "JobRemoved", scope_on_job, &a);
+        e = sd_bus_match_signal(bus, NULL, NULL, NULL, "org.freedesktop.systemd1.Manager", "JobRemoved", scope_on_job,
+                                &a);
         if (e >= 0)
                 e = scope_request(bus, &a, &request);
         if (e >= 0)

@@ -1,13 +1,15 @@
 /* Runs: lethe-serve. What its files share.
  *
- * One thread, the front, has the event loop: sockets, signals, timers. Each invocation has a thread to itself that runs it from its grant to
- * its record exactly as `lethe run` does alone (invoke/run.h), so that a slow disk, a large teardown or a pipe that nobody reads holds up
- * nobody else's. The front never waits, but for the loop.
+ * One thread, the front, has the event loop: sockets, signals, timers. Each invocation has a thread to itself that runs
+ * it from its grant to its record exactly as `lethe run` does alone (invoke/run.h), so that a slow disk, a large
+ * teardown or a pipe that nobody reads holds up nobody else's. The front never waits, but for the loop.
  *
  *   Client   one connection                    front only
- *   Peer     the process behind connections, or the user, when it is not the daemon's own    front only; what is fair is fair between peers
- *   Job      one `run` request                 front, but while RUNNING: `regions` under its lock, the rest is its thread's
- */
+ *   Peer     the process behind connections, or the user, when it is not the daemon's own    front only; what is fair
+ *            is fair between peers
+ *   Job      one `run` request                 front, but while RUNNING: `regions` under its lock, the rest is its
+ *            thread's
+ * */
 #pragma once
 
 #include "base/buf.h"
@@ -57,7 +59,8 @@ void shared_policy_drop(SharedPolicy *p);
 
 typedef enum JobState { JOB_QUEUED, JOB_RUNNING, JOB_OVER } JobState;
 
-/* A standard stream that goes over its client's connection: the front's end of a socket pair, of which the job's stream is the other one. */
+/* A standard stream that goes over its client's connection: the front's end of a socket pair, of which the job's stream
+ * is the other one. */
 typedef struct Flow {
         Job *job;
         size_t stream;
@@ -98,7 +101,8 @@ struct Job {
         bool judging;         /* it is being judged by it, and nothing is allocated yet */
         RegionId *regions; /* that it had, its first one first */
         size_t n_regions;
-        struct signalfd_siginfo order; /* the first that was not taken yet, as a signalfd would give it; of signal 0: none */
+        /* the first that was not taken yet, as a signalfd would give it; of signal 0: none */
+        struct signalfd_siginfo order;
 
         json_t *receipt;        /* the thread's, until it is in the answer */
         json_t *result;         /* the thread's, then the front's: of the answer, NULL: out of memory */
@@ -179,7 +183,8 @@ struct Server {
         pid_t discarder;
         int discard;        /* to it */
         bool discard_is_full;
-        int listener, own_listener; /* own_listener: in the store's run/, for who looks for the supervisor of a region */
+        /* own_listener: in the store's run/, for who looks for the supervisor of a region */
+        int listener, own_listener;
         sd_event_source *listening, *own_listening, *done_source, *drain, *accept_again, *look_after, *mounting;
         int mounts;             /* /proc/self/mountinfo */
         char *socket_path;      /* to be unlinked at the end; NULL: it is somebody else's */
@@ -226,7 +231,8 @@ struct Server {
 int client_new(Server *s, int fd, const struct ucred *cred); /* takes fd, closes it when it fails */
 /* One line to it. A client that does not read what it is told is dropped. Takes o; NULL: out of memory. */
 void client_send(Client *c, json_t *o);
-void client_send_line(Client *c, const char *line, size_t n); /* the same of a line that is made already, with its newline */
+void client_send_line(Client *c, const char *line,
+                      size_t n); /* the same of a line that is made already, with its newline */
 void client_error(Client *c, const json_t *id_or_null, int code, const char *fmt, ...) _printf_(4, 5);
 void client_result(Client *c, const json_t *id_or_null, json_t *result);
 /* It sent what is no request; too many of these end it. */
@@ -259,8 +265,8 @@ int other_user_still_may(const Policy *policy, uid_t uid, const json_t *params, 
 /* Whether c may know of it, and end it. */
 bool other_user_may_see(const Client *c, const Job *j);
 
-/* stream.c: whether fd may be that stream (0 to 2) of a run. Nothing is asked of the file system that it lies on. *ret_null: it is /dev/null. Returns 0 or
- * SERVE_E_STREAMS with a message. */
+/* stream.c: whether fd may be that stream (0 to 2) of a run. Nothing is asked of the file system that it lies on.
+ * *ret_null: it is /dev/null. Returns 0 or SERVE_E_STREAMS with a message. */
 int stream_check(int fd, size_t stream, bool *ret_null, Diag *reterr);
 
 /* share.c: the account of what is held for clients. share_take: false: there is no room. From any thread. */
@@ -278,7 +284,8 @@ void flow_resume(Client *c); /* something that waited for it was sent */
 /* data: base64. Returns 1 when id is answered later, 0 with what to answer, SERVE_E_* with a message. */
 int flow_input(Job *j, const json_t *id, const char *data, bool end, bool *ret_open, Diag *reterr);
 
-/* discard.c: before there is a second thread, and before anything secret is read. Returns 0 or -errno with a message. */
+/* discard.c: before there is a second thread, and before anything secret is read. Returns 0 or -errno with a
+ * message. */
 int server_start_discarder(Server *s, Diag *reterr);
 void server_end_discarder(Server *s);
 void discard_connection(Server *s, int fd); /* of another user; takes fd */
@@ -291,7 +298,8 @@ void job_free(Job *j);
 
 /* job.c: the queue, and who is next. */
 void jobs_judge_queued(Server *s); /* those that the policy in force does not allow are refused */
-/* When the queue is full, whoever has the most in it gives way to who has less than a fair share. Returns 0, or SERVE_E_BUSY. */
+/* When the queue is full, whoever has the most in it gives way to who has less than a fair share. Returns 0, or
+ * SERVE_E_BUSY. */
 int job_make_room(Server *s, const Peer *asks, unsigned n_fds, Diag *reterr);
 void job_submit(Job *j);
 void job_cancel(Job *j, int signo);
@@ -327,7 +335,8 @@ int server_watch_mounts(Server *s, Diag *reterr);
 /* confine.c: once all is there that it could not make any more. Returns 0 or -errno with a message. */
 int server_confine(Diag *reterr);
 
-/* reload.c: 0 or SERVE_E_POLICY. Clients with a reload_id are answered when nothing runs by an earlier policy but what ran already. */
+/* reload.c: 0 or SERVE_E_POLICY. Clients with a reload_id are answered when nothing runs by an earlier policy but what
+ * ran already. */
 int server_reload(Server *s, Diag *reterr);
 /* With the policy in force, or no more. */
 void job_judging(void *job, bool on);
@@ -338,7 +347,8 @@ int reload_ask(const char *socket);
 int server_set_mode(const Server *s, const Policy *p, Diag *reterr); /* of the socket; 0 or -errno with a message */
 int server_listen(Server *s, Diag *reterr);
 void server_stop(Server *s, const char *why);
-/* Gives the listening socket to the daemon behind the client, with this answer, and ends. Takes answer. Returns 0 or -errno. */
+/* Gives the listening socket to the daemon behind the client, with this answer, and ends. Takes answer. Returns 0 or
+ * -errno. */
 int server_hand_over(Server *s, Client *c, json_t *answer);
 /* Ends it when it can do its work no more. */
 void server_check(Server *s);

@@ -33,8 +33,9 @@
 #define PLACE_SAY_USEC 1000000   /* of a wait for another daemon that starts: then it is told of */
 #define PLACE_LOOK_MSEC 10
 
-/* Room for one more: the peer with the most connections gives one up on which nothing is asked, unless it is the one who comes. */
-static bool make_room(Server *s, const struct ucred *cred) {
+/* Room for one more: the peer with the most connections gives one up on which nothing is asked, unless it is the one
+ * who comes. */
+static bool server_make_room(Server *s, const struct ucred *cred) {
         Client *oldest = NULL;
         Peer *most = NULL;
 
@@ -51,13 +52,16 @@ static bool make_room(Server *s, const struct ucred *cred) {
         if (oldest)
                 client_free(oldest);
         /* Others than its own may ask on all of theirs, and must not keep those from it who could end them. */
-        return oldest || (most->foreign && !peer_is_foreign(cred) && s->n_clients < s->options.max_clients + OWN_CLIENTS);
+        return oldest ||
+               (most->foreign && !peer_is_foreign(cred) && s->n_clients < s->options.max_clients + OWN_CLIENTS);
 }
 
-static void refuse(Server *s, int fd, bool foreign, int code, const char *why) {
+static void server_refuse(Server *s, int fd, bool foreign, int code, const char *why) {
         char line[512];
-        int n = snprintf(line, sizeof(line), "{\"error\":{\"code\":%d,\"data\":{\"code\":\"%s\"},\"message\":\"%s\"},\"id\":null,\"jsonrpc\":\"2.0\"}\n", -code,
-                         serve_error_word(code), why);
+        int n = snprintf(
+                line, sizeof(line),
+                "{\"error\":{\"code\":%d,\"data\":{\"code\":\"%s\"},\"message\":\"%s\"},\"id\":null,\"jsonrpc\":\"2.0\"}\n",
+                -code, serve_error_word(code), why);
 
         if (send(fd, line, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
                 log_debug("a client was refused and did not hear of it: %s", strerror(errno));
@@ -67,18 +71,21 @@ static void refuse(Server *s, int fd, bool foreign, int code, const char *why) {
                 close(fd);
 }
 
-static void admit(Server *s, int fd) {
+static void server_admit(Server *s, int fd) {
         struct ucred cred;
         socklen_t n = sizeof(cred);
 
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) < 0 || !peer_is_known(&cred))
-                refuse(s, fd, true, SERVE_E_NOT_ALLOWED, "who asks cannot be told");
+                server_refuse(s, fd, true, SERVE_E_NOT_ALLOWED, "who asks cannot be told");
         else if (peer_is_foreign(&cred) && !policy_client(s->policy->policy, cred.uid, NULL))
-                refuse(s, fd, true, SERVE_E_NOT_ALLOWED, "this daemon serves its own user and root, and whom its policy names");
+                server_refuse(s, fd, true, SERVE_E_NOT_ALLOWED,
+                              "this daemon serves its own user and root, and whom its policy names");
         else if (peer_is_foreign(&cred) && s->discard_is_full)
-                refuse(s, fd, true, SERVE_E_BUSY, "connections of other users cannot be closed any more: only the daemon's own user and root are served");
-        else if (!make_room(s, &cred))
-                refuse(s, fd, peer_is_foreign(&cred), SERVE_E_BUSY, "too many connections");
+                server_refuse(
+                        s, fd, true, SERVE_E_BUSY,
+                        "connections of other users cannot be closed any more: only the daemon's own user and root are served");
+        else if (!server_make_room(s, &cred))
+                server_refuse(s, fd, peer_is_foreign(&cred), SERVE_E_BUSY, "too many connections");
         else if (client_new(s, fd, &cred) < 0)
                 log_warning("a client cannot be served: %s", strerror(ENOMEM));
 }
@@ -101,7 +108,7 @@ static int on_connect(sd_event_source *source, int listener, uint32_t revents, v
                 int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
                 if (fd >= 0) {
-                        admit(s, fd);
+                        server_admit(s, fd);
                         continue;
                 }
                 if (errno == EAGAIN)
@@ -111,7 +118,8 @@ static int on_connect(sd_event_source *source, int listener, uint32_t revents, v
                 /* It would be ready at once again. */
                 sd_event_source_set_enabled(source, SD_EVENT_OFF);
                 if (!s->accept_again)
-                        sd_event_add_time_relative(s->event, &s->accept_again, CLOCK_MONOTONIC, ACCEPT_AGAIN_USEC, 0, on_accept_again, s);
+                        sd_event_add_time_relative(s->event, &s->accept_again, CLOCK_MONOTONIC, ACCEPT_AGAIN_USEC, 0,
+                                                   on_accept_again, s);
                 break;
         }
         return 0;
@@ -127,7 +135,8 @@ static int bind_at(const char *path, Diag *reterr) {
         if (fd < 0)
                 return -errno;
         if (snprintf(a.sun_path, sizeof(a.sun_path), "%s.%d", path, (int)getpid()) >= (int)sizeof(a.sun_path))
-                return diag(reterr, -ENAMETOOLONG, "socket %s: its name is too long: at most %zu bytes", path, sizeof(a.sun_path) - 12);
+                return diag(reterr, -ENAMETOOLONG, "socket %s: its name is too long: at most %zu bytes", path,
+                            sizeof(a.sun_path) - 12);
         unlink(a.sun_path);
         was = umask(0077);
         e = bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, BACKLOG) < 0 ? -errno : 0;
@@ -139,7 +148,7 @@ static int bind_at(const char *path, Diag *reterr) {
         return e < 0 ? diag(reterr, e, "socket %s: %s", path, strerror(-e)) : TAKE_FD(fd);
 }
 
-static int make_folder(const char *path, Diag *reterr) {
+static int server_make_folder(const char *path, Diag *reterr) {
         _cleanup_free_ char *folder = strdup(path);
         char *slash = folder ? strrchr(folder, '/') : NULL;
         int e;
@@ -153,7 +162,8 @@ static int make_folder(const char *path, Diag *reterr) {
         return e < 0 ? diag(reterr, e, "folder %s: %s", folder, strerror(-e)) : 0;
 }
 
-/* Another daemon that starts has the lock for a moment, or for as long as somebody stops it there. Its number is in the file. Our signals are blocked. */
+/* Another daemon that starts has the lock for a moment, or for as long as somebody stops it there. Its number is in the
+ * file. Our signals are blocked. */
 static int wait_for_place(int lock, const char *path) {
         const uint64_t began = clock_mono_usec();
         char number[12];
@@ -169,7 +179,8 @@ static int wait_for_place(int lock, const char *path) {
                         ssize_t n = pread(lock, number, sizeof(number) - 1, 0);
 
                         number[n > 0 ? n : 0] = 0;
-                        log_warning("%s: waiting for %s%.*s, which is about to serve there", path, atoi(number) > 0 ? "process " : "another process",
+                        log_warning("%s: waiting for %s%.*s, which is about to serve there", path,
+                                    atoi(number) > 0 ? "process " : "another process",
                                     (int)strspn(number, "0123456789"), number);
                         said = true;
                 }
@@ -197,9 +208,13 @@ static int take_place(const char *path, int *ret, Diag *reterr) {
                 return diag(reterr, e, "%s: %s", lock_path, strerror(-e));
         other = path_connect(path);
         if (other == -ETIMEDOUT)
-                return diag(reterr, -EADDRINUSE, "socket %s: a process listens there and answers nobody; end it, or name another place with --socket", path);
+                return diag(
+                        reterr, -EADDRINUSE,
+                        "socket %s: a process listens there and answers nobody; end it, or name another place with --socket",
+                        path);
         if (other >= 0)
-                return diag(reterr, -EADDRINUSE, "socket %s: a daemon answers there already (--replace takes its place)", path);
+                return diag(reterr, -EADDRINUSE,
+                            "socket %s: a daemon answers there already (--replace takes its place)", path);
         fd = bind_at(path, reterr);
         if (fd < 0)
                 return fd;
@@ -207,7 +222,8 @@ static int take_place(const char *path, int *ret, Diag *reterr) {
         return 0;
 }
 
-/* The socket of the daemon that answers there, which ends then. Returns 0, -ENOENT or -ECONNREFUSED when none does, -errno. */
+/* The socket of the daemon that answers there, which ends then. Returns 0, -ENOENT or -ECONNREFUSED when none does,
+ * -errno. */
 static int take_over(const char *path, int *ret, Diag *reterr) {
         static const char request[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"takeover\"}\n";
         char line[4096];
@@ -215,10 +231,12 @@ static int take_over(const char *path, int *ret, Diag *reterr) {
         ssize_t n;
 
         if (other == -EPERM)
-                return diag(reterr, other, "socket %s: another user listens there, whose place root does not take", path);
+                return diag(reterr, other, "socket %s: another user listens there, whose place root does not take",
+                            path);
         if (other < 0)
                 return other;
-        if (io_write_full(other, request, sizeof(request) - 1) < 0 || (n = io_receive_fd(other, -1, line, sizeof(line) - 1, &fd)) <= 0)
+        if (io_write_full(other, request, sizeof(request) - 1) < 0 ||
+            (n = io_receive_fd(other, -1, line, sizeof(line) - 1, &fd)) <= 0)
                 return diag(reterr, -EPROTO, "socket %s: the daemon there does not answer", path);
         line[n] = 0;
         if (fd < 0 || sd_is_socket(fd, AF_UNIX, SOCK_STREAM, 1) <= 0)
@@ -261,7 +279,8 @@ static int listen_given(Server *s, Diag *reterr) {
         return io_set_nonblock(s->listener);
 }
 
-/* Whoever can change the folder could make the name that of another file, whose mode would be set with our rights, or another process's socket (I-82). */
+/* Whoever can change the folder could make the name that of another file, whose mode would be set with our rights, or
+ * another process's socket (I-82). */
 static int check_folder(const char *path, Diag *reterr) {
         _cleanup_free_ char *folder = strdup(path);
         char *slash = folder ? strrchr(folder, '/') : NULL, said[sizeof(reterr->text)];
@@ -288,12 +307,14 @@ int server_set_mode(const Server *s, const Policy *p, Diag *reterr) {
         Diag d = {};
         int e;
 
-        /* A socket that was passed (lethe.socket) is where its name says. Its unit set its mode where we may not change that. */
+        /* A socket that was passed (lethe.socket) is where its name says. Its unit set its mode where we may not change
+         * that. */
         if (!s->socket_path) {
                 if (s->listener < 0 || getsockname(s->listener, (struct sockaddr *)&a, &n) < 0 || a.sun_path[0] != '/')
                         return 0;
                 if (check_folder(a.sun_path, &d) != 0 || chmod(a.sun_path, mode) < 0)
-                        log_warning("socket %s: its mode cannot be set: %s", a.sun_path, *d.text ? d.text : strerror(errno));
+                        log_warning("socket %s: its mode cannot be set: %s", a.sun_path,
+                                    *d.text ? d.text : strerror(errno));
                 return 0;
         }
         e = check_folder(s->socket_path, reterr);
@@ -319,7 +340,7 @@ int server_listen(Server *s, Diag *reterr) {
                         e = 0;
         }
         if (e == 0 && s->listener < 0) {
-                e = make_folder(s->options.socket, reterr);
+                e = server_make_folder(s->options.socket, reterr);
                 if (e == 0)
                         e = take_place(s->options.socket, &s->listener, reterr);
                 if (e == 0 && !(s->socket_path = strdup(s->options.socket)))
@@ -329,7 +350,8 @@ int server_listen(Server *s, Diag *reterr) {
                 e = server_set_mode(s, s->policy->policy, reterr);
         if (e < 0)
                 return e;
-        /* By the number of its place in the store, so that who looks for a region's supervisor finds it, whatever became of the other name. */
+        /* By the number of its place in the store, so that who looks for a region's supervisor finds it, whatever
+         * became of the other name. */
         store_sweep_sockets(s->store);
         store_place_socket(s->store, store_own_lock(s->store), path);
         s->own_listener = bind_at(path, reterr);
@@ -345,7 +367,7 @@ int server_listen(Server *s, Diag *reterr) {
 }
 
 /* Somebody else had the store open when we began, and an index of an older Lethe's form stayed what it was. */
-static void renew(Server *s) {
+static void server_renew(Server *s) {
         Diag d = {};
         int e = s->old_index ? engine_index_renew(s->store, &d) : STORE_E_LOCKED;
 
@@ -356,7 +378,7 @@ static void renew(Server *s) {
         s->old_index = s->old_index && e != 0;
 }
 
-static void *recover(void *arg) {
+static void *server_recover(void *arg) {
         Server *s = arg;
         Diag d = {};
         unsigned n = 0;
@@ -365,10 +387,12 @@ static void *recover(void *arg) {
         /* A release callback of what is left runs in a thread that lives as long as it does. */
         e = recover_all(s->store, NULL, s->spawner, &n, &d);
         if (n > 0)
-                log_note("%u region%s of a supervisor that died %s recovered", n, n == 1 ? "" : "s", n == 1 ? "was" : "were");
+                log_note("%u region%s of a supervisor that died %s recovered", n, n == 1 ? "" : "s",
+                         n == 1 ? "was" : "were");
         if (e != 0)
-                log_warning("what a dead supervisor left is not recovered yet: %s", *d.text ? d.text : store_strerror(e));
-        renew(s);
+                log_warning("what a dead supervisor left is not recovered yet: %s",
+                            *d.text ? d.text : store_strerror(e));
+        server_renew(s);
         if (s->groups)
                 cgroup_pool_trim(s->groups, clock_mono_usec() - MIN(LOOK_AFTER_USEC, clock_mono_usec()));
         atomic_store(&s->recovered, true);
@@ -385,7 +409,7 @@ static int on_look_after(sd_event_source *source, uint64_t usec, void *userdata)
         server_check(s);
         if (!s->recovering && !s->stopping) {
                 atomic_store(&s->recovered, false);
-                s->recovering = pthread_create(&s->recoverer, NULL, recover, s) == 0;
+                s->recovering = pthread_create(&s->recoverer, NULL, server_recover, s) == 0;
         }
         sd_event_source_set_time_relative(source, LOOK_AFTER_USEC);
         sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
@@ -396,7 +420,9 @@ static int on_last(sd_event_source *source, uint64_t usec, void *userdata) {
         Server *s = userdata;
 
         if (s->n_threads > 0)
-                log_error("%zu invocations cannot be ended: their regions end with this process, and the next start records that", s->n_threads);
+                log_error(
+                        "%zu invocations cannot be ended: their regions end with this process, and the next start records that",
+                        s->n_threads);
         return sd_event_exit(s->event, s->n_threads > 0);
 }
 
@@ -408,7 +434,7 @@ void server_check(Server *s) {
         server_stop(s, "no more regions can be started");
 }
 
-static void after(Server *s, uint64_t usec, sd_event_time_handler_t fn) {
+static void server_after(Server *s, uint64_t usec, sd_event_time_handler_t fn) {
         s->drain = sd_event_source_disable_unref(s->drain);
         if (sd_event_add_time_relative(s->event, &s->drain, CLOCK_MONOTONIC, usec, 0, fn, s) < 0)
                 sd_event_exit(s->event, 1);
@@ -420,7 +446,7 @@ static int on_drained(sd_event_source *source, uint64_t usec, void *userdata) {
         s->hurry = true;
         log_note("%u invocations are cancelled", s->n_running + s->n_queued);
         jobs_cancel_all(s, SIGTERM);
-        after(s, LAST_USEC, on_last);
+        server_after(s, LAST_USEC, on_last);
         server_may_end(s);
         return 0;
 }
@@ -431,7 +457,7 @@ static void refuse_waiting(Server *s, int listener) {
 
         shutdown(listener, SHUT_RD);
         while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
-                refuse(s, fd, true, SERVE_E_STOPPING, "lethe serve ends and takes nothing new");
+                server_refuse(s, fd, true, SERVE_E_STOPPING, "lethe serve ends and takes nothing new");
 }
 
 static void unlisten(Server *s) {
@@ -454,7 +480,7 @@ void server_stop(Server *s, const char *why) {
         log_note("ends: %s; %u run, %u wait", why, s->n_running, s->n_queued);
         sd_notify(false, "STOPPING=1");
         unlisten(s);
-        after(s, s->options.drain_usec, on_drained);
+        server_after(s, s->options.drain_usec, on_drained);
         server_may_end(s);
 }
 
@@ -474,12 +500,13 @@ void server_may_end(Server *s) {
                 sd_event_exit(s->event, 0);
         else if (!s->delivering) {
                 s->delivering = true;
-                after(s, DELIVER_USEC, on_last);
+                server_after(s, DELIVER_USEC, on_last);
         }
 }
 
 int server_look_after(Server *s) {
-        return sd_event_add_time_relative(s->event, &s->look_after, CLOCK_MONOTONIC, LOOK_AFTER_USEC, 0, on_look_after, s);
+        return sd_event_add_time_relative(s->event, &s->look_after, CLOCK_MONOTONIC, LOOK_AFTER_USEC, 0, on_look_after,
+                                          s);
 }
 
 void server_close(Server *s) {

@@ -16,7 +16,7 @@ void session_state_deinit(SessionState *w) {
 }
 
 /* A scope is its number: one that was deleted is never found again, whatever has its name now (M-24). */
-static int key_of(Store *s, const char *scope, char ret[static KEY_MAX], Diag *reterr) {
+static int session_state_key_of(Store *s, const char *scope, char ret[static KEY_MAX], Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         uint64_t number;
         int r = store_begin(s, false, &t, reterr);
@@ -29,7 +29,7 @@ static int key_of(Store *s, const char *scope, char ret[static KEY_MAX], Diag *r
 }
 
 /* Those of scopes that are gone. */
-static int sweep(SessionState *w, Store *s, Diag *reterr) {
+static int session_state_sweep(SessionState *w, Store *s, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         const char *key;
         json_t *v;
@@ -50,10 +50,10 @@ int session_state_set(SessionState *w, Store *s, const char *scope, json_t *valu
         _cleanup_free_ char *text = NULL;
         char key[KEY_MAX];
         size_t n;
-        int r = w->values || (w->values = json_object()) ? key_of(s, scope, key, reterr) : -ENOMEM;
+        int r = w->values || (w->values = json_object()) ? session_state_key_of(s, scope, key, reterr) : -ENOMEM;
 
         if (r == 0)
-                r = sweep(w, s, reterr);
+                r = session_state_sweep(w, s, reterr);
         if (r != 0)
                 return r;
         if (!value) {
@@ -66,15 +66,17 @@ int session_state_set(SessionState *w, Store *s, const char *scope, json_t *valu
         if (r < 0)
                 return r;
         if (n > WORKING_VALUE_MAX)
-                return diag(reterr, SERVE_E_INVALID_PARAMS, "value has %zu bytes: at most %d are allowed", n, WORKING_VALUE_MAX);
+                return diag(reterr, SERVE_E_INVALID_PARAMS, "value has %zu bytes: at most %d are allowed", n,
+                            WORKING_VALUE_MAX);
         if (!json_object_get(w->values, key) && json_object_size(w->values) == WORKING_SCOPES_MAX)
-                return diag(reterr, SERVE_E_INVALID_PARAMS, "%d scopes have working state already: clear one", WORKING_SCOPES_MAX);
+                return diag(reterr, SERVE_E_INVALID_PARAMS, "%d scopes have working state already: clear one",
+                            WORKING_SCOPES_MAX);
         return json_object_set(w->values, key, value) < 0 ? -ENOMEM : 0;
 }
 
 int session_state_get(SessionState *w, Store *s, const char *scope, json_t **ret, Diag *reterr) {
         char key[KEY_MAX];
-        int r = key_of(s, scope, key, reterr);
+        int r = session_state_key_of(s, scope, key, reterr);
 
         if (r == 0)
                 *ret = json_object_get(w->values, key);

@@ -1,5 +1,6 @@
-/* Runs: lethe-serve, the front. SessionState state (M-9): one value a scope, in this process's memory and nowhere else. It is in no table, no ledger, no search;
- * it goes when it is cleared, when its scope is deleted, and with the daemon. */
+/* Runs: lethe-serve, the front. SessionState state (M-9): one value a scope, in this process's memory and nowhere else.
+ * It is in no table, no ledger, no search; it goes when it is cleared, when its scope is deleted, and with the
+ * daemon. */
 #pragma once
 
 #include "base/json.h"

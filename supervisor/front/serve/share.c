@@ -1,5 +1,6 @@
-/* Runs: lethe-serve. Memory that the daemon holds for its clients: requests that wait or run, output that it captures, answers that are not read yet. One
- * account of all, which `lethe capacity` states. Users other than the daemon's own get at most half of it, each of them a quarter of that. */
+/* Runs: lethe-serve. Memory that the daemon holds for its clients: requests that wait or run, output that it captures,
+ * answers that are not read yet. One account of all, which `lethe capacity` states. Users other than the daemon's own
+ * get at most half of it, each of them a quarter of that. */
 #include "serve/serve.h"
 
 #include <errno.h>
@@ -11,7 +12,8 @@ bool share_take(Server *s, Peer *p, size_t n) {
         bool fits;
 
         pthread_mutex_lock(&s->share_lock);
-        fits = s->shared + n <= SERVE_HELD_MAX && (!p->foreign || (s->shared_foreign + n <= FOREIGN_MAX && p->shared + n <= ONE_MAX));
+        fits = s->shared + n <= SERVE_HELD_MAX &&
+               (!p->foreign || (s->shared_foreign + n <= FOREIGN_MAX && p->shared + n <= ONE_MAX));
         if (fits) {
                 s->shared += n;
                 s->shared_foreign += p->foreign ? n : 0;

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* Mask 0 and no synchronisation: what the kernel has in memory of any file is its kind and its device, and nobody is asked for it (statx(2)). */
+/* Mask 0 and no synchronisation: what the kernel has in memory of any file is its kind and its device, and nobody is
+ * asked for it (statx(2)). */
 static int stream_look(int fd, struct statx *ret) {
         return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, ret) < 0 ? -errno : 0;
 }
@@ -35,17 +36,23 @@ int stream_check(int fd, size_t stream, bool *ret_null, Diag *reterr) {
         struct statx st;
 
         if (flags < 0 || (flags & O_PATH))
-                return diag(reterr, SERVE_E_STREAMS, "%s: was opened with O_PATH: it must be open for %s", names[stream], stream ? "writing" : "reading");
+                return diag(reterr, SERVE_E_STREAMS, "%s: was opened with O_PATH: it must be open for %s",
+                            names[stream], stream ? "writing" : "reading");
         e = stream_look(fd, &st);
         if (e < 0)
                 return diag(reterr, SERVE_E_STREAMS, "%s: %s", names[stream], strerror(-e));
         if (!S_ISREG(st.stx_mode) && !S_ISFIFO(st.stx_mode) && !S_ISCHR(st.stx_mode) && !S_ISSOCK(st.stx_mode))
-                return diag(reterr, SERVE_E_STREAMS, "%s: must be a file, a pipe, a terminal or another character device, or a socket", names[stream]);
-        if (mode != O_RDWR && mode != (stream ? O_WRONLY : O_RDONLY))
-                return diag(reterr, SERVE_E_STREAMS, "%s: must be open for %s", names[stream], stream ? "writing" : "reading");
-        if (stream_is_served(fd, &st))
-                return diag(reterr, SERVE_E_STREAMS, "%s: a file of a user-space or network file system, or of none that the daemon sees, may never answer: pass a pipe",
+                return diag(reterr, SERVE_E_STREAMS,
+                            "%s: must be a file, a pipe, a terminal or another character device, or a socket",
                             names[stream]);
+        if (mode != O_RDWR && mode != (stream ? O_WRONLY : O_RDONLY))
+                return diag(reterr, SERVE_E_STREAMS, "%s: must be open for %s", names[stream],
+                            stream ? "writing" : "reading");
+        if (stream_is_served(fd, &st))
+                return diag(
+                        reterr, SERVE_E_STREAMS,
+                        "%s: a file of a user-space or network file system, or of none that the daemon sees, may never answer: pass a pipe",
+                        names[stream]);
         *ret_null = S_ISCHR(st.stx_mode) && makedev(st.stx_rdev_major, st.stx_rdev_minor) == makedev(1, 3);
         return 0;
 }
