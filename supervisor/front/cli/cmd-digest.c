@@ -1,6 +1,7 @@
 /* Runs: CLI. */
 #include "cli/actions.h"
 #include "invoke/advise.h"
+#include "invoke/run.h"
 #include "recover/recover.h"
 #include "engine/scope.h"
 #include "memory/digest.h"

@@ -4,6 +4,7 @@
 #include "cli/actions.h"
 #include "cli/said.h"
 #include "invoke/advise.h"
+#include "invoke/run.h"
 #include "recover/recover.h"
 #include "engine/scope.h"
 #include "region/region-key.h"

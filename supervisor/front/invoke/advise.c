@@ -1,4 +1,5 @@
 #include "invoke/advise.h"
+#include "invoke/run.h"
 
 #include "base/io.h"
 #include "base/size.h"

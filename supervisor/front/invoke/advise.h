@@ -4,7 +4,7 @@
 
 #include "belief/interpret.h"
 #include "request/resolve-request.h"
-#include "invoke/run.h"
+#include "invoke/options.h"
 
 #define ADVISE_TIMEOUT "60s" /* wall time of a question, where manifest, policy and command line do not say less */
 

@@ -1,6 +1,6 @@
 /* Runs: supervisor. The steps of a region's start; life.c has their order. */
 #include "invoke/guard-ahead.h"
-#include "invoke/run-internal.h"
+#include "invoke/types.h"
 
 #include "base/log.h"
 #include "engine/fold.h"
@@ -11,11 +11,6 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
-
-void run_store_trouble(Run *run, const char *what, int e, const Diag *d) {
-        run->store.failed = true;
-        log_error("%s: %s", what, *d->text ? d->text : strerror(e < 0 ? -e : EIO));
-}
 
 int begin_pipes(Run *run, Diag *d) {
         Region *r = &run->region;
@@ -221,11 +216,4 @@ int begin_groups(Run *run, Diag *d) {
         return run->start.e_groups < 0
                        ? diag(d, run->start.e_groups, "control group: %s", strerror(-run->start.e_groups))
                        : 0;
-}
-
-void run_drop(Run *run) {
-        Diag d = {};
-
-        if (run->region.has_worker && teardown_drop(&run->region, &d) != 0)
-                log_error("%s", d.text);
 }

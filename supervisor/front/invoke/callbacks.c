@@ -7,7 +7,7 @@
  *
  * Callbacks of a region that broke its budget run as well, because its resources are to be given back, too. Their
  * proposals are not kept (I-98): the engine discards them, and the answers, region.allocated and `callbacks` say so. */
-#include "invoke/run-internal.h"
+#include "invoke/callbacks.h"
 #include "request/secrets.h"
 
 #include "base/clock.h"
@@ -28,7 +28,7 @@ static json_t *find_note(const json_t *list, const char *entry) {
 }
 
 /* The note of a second try is a member of the first note. */
-static int callbacks_note(json_t *list, const char *entry, const char *region, const char *outcome, int exit_code,
+int callbacks_note(json_t *list, const char *entry, const char *region, const char *outcome, int exit_code,
                 uint64_t usec) {
         json_t *o =
                 json_pack("{s:s, s:s?, s:s, s:o, s:o}", "entry", entry, "region", region, "outcome", outcome,
@@ -41,7 +41,7 @@ static int callbacks_note(json_t *list, const char *entry, const char *region, c
 }
 
 /* The callback's program did not run: the time was up, or no region could be made (I-74). */
-static bool did_not_run(const json_t *list, const char *entry) {
+bool callbacks_did_not_run(const json_t *list, const char *entry) {
         const json_t *o = find_note(list, entry), *outcome = json_object_get(o, "outcome");
 
         return o && !json_object_get(o, "retry") && !json_text_is(outcome, "interrupted") &&
@@ -51,7 +51,7 @@ static bool did_not_run(const json_t *list, const char *entry) {
 
 /* The remaining time, in equal parts for the remaining callbacks: a callback that hangs takes its own part alone
  * (I-74). */
-static uint64_t callbacks_part_of(uint64_t until, size_t n) {
+uint64_t callbacks_part_of(uint64_t until, size_t n) {
         uint64_t now = clock_mono_usec();
 
         return until > now ? now + (until - now) / n : until;
@@ -99,11 +99,11 @@ static Grant grant_of(const Owner *o, const ReleaseGrant *rel, char **env, uint6
 static const RegionFeed feed = {.keep_max = 1}; /* standard output of a callback is not read */
 
 /* The Run of a callback, DECLARED; to be freed even after an error. Returns 0 or -errno. */
-static int callbacks_make(const Owner *o, const ReleaseGrant *rel, Tree *tree, Run *run) {
+int callbacks_make(const Owner *o, const ReleaseGrant *rel, Tree *tree, Run *run) {
         uint64_t now = clock_mono_usec();
         int e;
 
-        *run = run_new(tree, o->options, o->store, store_dir(o->store));
+        *run = run_new(o->life, tree, o->options, o->store, store_dir(o->store));
         run->for_owner.began_usec = now;
         e = region_init(&run->region, &run->for_owner.grant);
         if (e < 0)
@@ -124,7 +124,7 @@ static int callbacks_make(const Owner *o, const ReleaseGrant *rel, Tree *tree, R
         return 0;
 }
 
-static int note_of(const Run *run, json_t *list) {
+int callbacks_note_of(const Run *run, json_t *list) {
         const Region *r = &run->region;
         int e = callbacks_note(list, r->callback, r->recorded_start ? r->id : NULL, outcome_name(r->outcome),
                      r->outcome == OUTCOME_EXITED ? r->status : -1, clock_mono_usec() - run->for_owner.began_usec);
@@ -149,7 +149,7 @@ static uint64_t bound_again(const Run *run) {
 /* The bounds of ended regions above hold as well. */
 static Owner callbacks_owner_of(const Run *run) {
         const Region *r = &run->region;
-        Owner o = {.options = run->options,
+        Owner o = {.life = run->life, .options = run->options,
                    .store = run->store.db,
                    .region = r->id,
                    .outcome = outcome_name(r->outcome),
@@ -200,7 +200,7 @@ static int callbacks_begin(Run *owner, const Owner *o, const ReleaseGrant *rel) 
                 }
                 run_drop(run);
                 owner->store.failed |= run->store.failed;
-                e = note_of(run, owner->region.callbacks);
+                e = callbacks_note_of(run, owner->region.callbacks);
         }
         run_tell(run);
         run_deinit(run);
@@ -217,7 +217,7 @@ bool run_release_done(Run *run) {
                 int e;
 
                 o.until = callbacks_part_of(o.until, run->callbacks.left--);
-                if (o.again && !did_not_run(r->callbacks, rel->entry))
+                if (o.again && !callbacks_did_not_run(r->callbacks, rel->entry))
                         continue;
                 if (run->store.failed || clock_mono_usec() >= o.until)
                         e = callbacks_note(r->callbacks, rel->entry, NULL, "not_run", -1, 0);
@@ -235,7 +235,7 @@ bool run_release_again(Run *run) {
         const Region *r = &run->region;
 
         for (size_t i = 0; i < r->grant->n_releases && !run->store.failed; i++)
-                if (did_not_run(r->callbacks, r->grant->releases[i].entry)) {
+                if (callbacks_did_not_run(r->callbacks, r->grant->releases[i].entry)) {
                         run->callbacks.left = r->grant->n_releases;
                         return true;
                 }
@@ -250,142 +250,18 @@ void run_release_over(Run *run) {
         region_budget_charge(&owner->region.budget, run->region.budget.cpu_usec);
         if (owner->parent)
                 owner->parent->region.io.output_used += run->region.io.output_used;
-        if (note_of(run, owner->region.callbacks) < 0 || region_io_hand_on(&owner->region.io, &run->region.io) < 0)
+        if (callbacks_note_of(run, owner->region.callbacks) < 0 ||
+            region_io_hand_on(&owner->region.io, &run->region.io) < 0)
                 log_error("release callbacks of region %s: %s", owner->region.id, strerror(ENOMEM));
         run_leave_tree(run);
 }
 
 void run_release_hurry(Run *run, const Run *above) {
         Budget *b = &run->for_owner.grant.budget;
-        uint64_t until = callbacks_part_of(callbacks_bound_of(&above->region), run->parent->callbacks.left + 1), now = clock_mono_usec();
+        uint64_t until = callbacks_part_of(callbacks_bound_of(&above->region), run->parent->callbacks.left + 1),
+                 now = clock_mono_usec();
 
         b->wall_usec = MIN(b->wall_usec, until > now ? until - now : 1);
         if (run->region.budget.wall_deadline != LOOP_NEVER)
                 run->region.budget.wall_deadline = MIN(run->region.budget.wall_deadline, MAX(until, now));
-}
-
-static const char *begun_in(const RegionRow *row, const char *entry) {
-        const json_t *list = json_object_get(row->detail, "callbacks");
-
-        for (size_t i = 0; i < json_array_size(list); i++)
-                if (json_text_is(json_object_get(json_array_get(list, i), "entry"), entry))
-                        return json_text(json_object_get(json_array_get(list, i), "region"));
-        return NULL;
-}
-
-/* The grant of the skill that ran, from its copy in the store: the skill's folder may have changed. */
-static int grant_again(Store *store, const Policy *policy, const RegionRow *row, Grant *ret) {
-        const char *folder = json_text(json_object_get(row->detail, "folder"));
-        const char *digest = json_text(json_object_get(json_object_get(row->detail, "skill"), "digest"));
-        const RunRequest request = {
-                .entry = (char *)json_text(json_array_get(json_object_get(row->detail, "release"), 0))};
-        _cleanup_policy_ Policy *own = NULL;
-        _cleanup_skill_ Skill *skill = NULL;
-        _cleanup_grant_ Grant had = {};
-        Diag d = {};
-        const SkillSource from = {.dir = folder, .store_dir = store_dir(store), .digest = digest, .gone = true};
-        int e = folder && digest ? skill_load_from(&from, &skill, &d) : -ENOENT;
-
-        if (e == 0 && !policy) {
-                e = policy_load(NULL, &own, &d);
-                policy = own;
-        }
-        if (e == 0)
-                e = policy_grant(skill, &request, policy, ret, &d);
-        /* Never more than the recorded grant: the command line, or a region above, may have reduced it. */
-        if (e == 0)
-                e = grant_recorded(json_object_get(row->detail, "grant"), &had);
-        if (e == 0)
-                e = grant_within(ret, &had, &had.budget, NULL, &d);
-        if (e == 0 && !ret->cancel_declared)
-                ret->cancel_bound_usec = had.cancel_bound_usec; /* the computed bound */
-        if (e == 0)
-                e = secrets_settle(ret, &(SecretsOf){.store = store, .policy = policy}, &d);
-        if (e != 0) {
-                grant_deinit(ret); /* half cut, perhaps: no callback is to run with such a grant */
-                *ret = (Grant){};
-                log_warning("region %s: its release callbacks cannot be run: %s", row->region,
-                            *d.text ? d.text : strerror(e < 0 ? -e : EINVAL));
-        }
-        return e == -ENOMEM ? e : e != 0;
-}
-
-/* In a loop of its own, without other regions. Output that is left when the time is up is lost. */
-static int call_alone(const Owner *o, const ReleaseGrant *rel, json_t *list, bool *ret_failed) {
-        Tree tree = {.signals = -1};
-        Run run;
-        int e;
-
-        if (*ret_failed || clock_mono_usec() >= o->until)
-                return callbacks_note(list, rel->entry, NULL, "not_run", -1, 0);
-        e = callbacks_make(o, rel, &tree, &run);
-        if (e == 0) {
-                run_begin(&run);
-                if (run.region.recorded_start) {
-                        run_watch(&run);
-                        run_until_over(&tree);
-                } else
-                        run_drop(&run);
-                *ret_failed = run.store.failed;
-                e = note_of(&run, list);
-                region_io_flush(&run.region.io, -1, o->until);
-                run_tell(&run);
-        }
-        run_deinit(&run);
-        return e;
-}
-
-static const ReleaseGrant *find_release(const Grant *g, const char *name) {
-        for (size_t i = 0; name && i < g->n_releases; i++)
-                if (strcmp(g->releases[i].entry, name) == 0)
-                        return &g->releases[i];
-        return NULL;
-}
-
-int run_release_left(Store *store, const Policy *policy, Spawner *spawner, const RegionRow *row, json_t **ret) {
-        const json_t *names = json_object_get(row->detail, "release");
-        const RunOptions options = {.quiet = true, .spawner = spawner};
-        _cleanup_json_ json_t *list = NULL;
-        _cleanup_grant_ Grant grant = {};
-        Owner o = {.options = &options,
-                   .store = store,
-                   .region = row->region,
-                   .outcome = outcome_name(OUTCOME_CANCELLED),
-                   .grant = &grant};
-        bool failed = false;
-        uint64_t until;
-        int e;
-
-        if (json_array_size(names) == 0)
-                return 0;
-        list = json_array();
-        if (!list)
-                return -ENOMEM;
-        signal(SIGPIPE, SIG_IGN);
-        e = grant_again(store, policy, row, &grant);
-        until = clock_mono_usec() + admit_callbacks_usec(&grant);
-        o.failed = json_text_is(json_object_get(row->detail, "commit"), "success");
-        for (size_t i = json_array_size(names); e >= 0 && i > 0; i--) {
-                const char *name = json_text(json_array_get(names, i - 1)), *begun = name ? begun_in(row, name) : NULL;
-                const ReleaseGrant *rel = find_release(&grant, name);
-
-                o.until = callbacks_part_of(until, i);
-                if (begun)
-                        e = callbacks_note(list, name, begun, "interrupted", -1, 0);
-                else if (rel)
-                        e = call_alone(&o, rel, list, &failed);
-                else
-                        e = callbacks_note(list, name ?: "", NULL, "not_run", -1, 0);
-        }
-        until = clock_mono_usec() + admit_callbacks_usec(&grant);
-        o.again = true;
-        for (size_t i = grant.n_releases; e >= 0 && i > 0; i--) {
-                o.until = callbacks_part_of(until, i);
-                if (did_not_run(list, grant.releases[i - 1].entry))
-                        e = call_alone(&o, &grant.releases[i - 1], list, &failed);
-        }
-        if (e < 0)
-                return e;
-        *ret = TAKE_PTR(list);
-        return failed ? -EIO : 0;
 }

@@ -6,7 +6,7 @@
  *             is overwritten; scratch and sections
  *             follow
  *   record    region.released, invocation.ended */
-#include "invoke/run-internal.h"
+#include "invoke/types.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -56,17 +56,24 @@ static void end_record_breach(Run *run) {
                 run_store_trouble(run, "the store cannot record the fault", e, &d);
 }
 
-void run_note_unwanted(Run *run) {
-        const atomic_bool *unwanted = run->options->unwanted;
-        Diag d = {};
-        int e;
+static void end_below(Run *run) {
+        Tree *tree = run->tree;
 
-        if (run->parent || run->end.unwanted || run->store.failed || !unwanted || !atomic_load(unwanted))
-                return;
-        run->end.unwanted = true;
-        e = record_discard(run->store.db, &run->region, &d);
-        if (e != 0)
-                run_store_trouble(run, "the store cannot record that nothing is to be kept", e, &d);
+        for (size_t i = 0; i < tree->n_runs; i++) {
+                Run *below = tree->runs[i];
+
+                if (below == run || !run_is_below(below, run) || below->end.step == RUN_OVER)
+                        continue;
+                if (below->region.callback)
+                        run_release_hurry(below, run);
+                else
+                        region_end(&below->region, OUTCOME_CANCELLED, 0, "region %s, which it stands below, ended",
+                                   run->region.id);
+        }
+        for (size_t i = 0; i < tree->n_runs; i++)
+                if (tree->runs[i]->region.state == REGION_ENDED && tree->runs[i]->end.step == RUN_LIVE &&
+                    run_is_below(tree->runs[i], run))
+                        teardown_kill(&tree->runs[i]->region);
 }
 
 void end_begin_stop(Run *run) {
@@ -75,7 +82,7 @@ void end_begin_stop(Run *run) {
         if (outcome_is_breach(r->outcome))
                 teardown_kill(r); /* at once: later acts of the region do not count */
         run_watch_end(run);
-        run_end_below(run);
+        end_below(run);
         teardown_begin_stop(r);
         end_record_breach(run);
 }

@@ -4,7 +4,7 @@
  * itself, and the loop does the rest. */
 #pragma once
 
-#include "invoke/run-internal.h"
+#include "invoke/types.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

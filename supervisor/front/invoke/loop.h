@@ -1,4 +1,4 @@
-/* Runs: supervisor. The event loop of one invocation and its sub-skills: descriptors and deadlines, by ppoll(2). A
+/* Runs: supervisor. The event loop of an invocation with its sub-skills: descriptors and deadlines, by ppoll(2). A
  * source is a pointer to a descriptor, or a deadline, inside an owning object; the owner sets the
  * field. sd-event would do the same and costs a one-shot run a third of its time. */
 #pragma once
@@ -32,7 +32,7 @@ typedef struct Loop {
 
 void loop_add_fd(Loop *l, const int *fd, const short *events, LoopFdFn fn, void *userdata);
 void loop_add_timer(Loop *l, const uint64_t *deadline, LoopTimerFn fn, void *userdata);
-/* Forgets every source of this owner. Not from within a handler. */
+/* Forgets every source of the owner. Not from within a handler. */
 void loop_drop(Loop *l, const void *userdata);
 /* Waits once and calls the handlers of ready sources, in the order in which they were added. A handler sees the fields
  * as the handlers before left them, and a descriptor that was closed by a handler is passed over. Returns 0 or

@@ -1,5 +1,5 @@
 /* Runs: supervisor. Lines of a region's pipe go to the dispatch. */
-#include "invoke/run-internal.h"
+#include "invoke/types.h"
 
 #include "base/clock.h"
 #include "base/log.h"

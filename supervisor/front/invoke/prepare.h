@@ -7,14 +7,14 @@
  *
  * With lineage detail `stats`, the first half records region.allocated, if no part of the record depends on the
  * invocation: no slot is read, no gate evaluated, regions of the skill are not counted, the client is not traced. The
- * invocation then waits for one commit, at its end. A region that is not needed has a release and an end like any other
- * region. Until it has an invocation, a prepared region does not count against max_regions.
+ * invocation then waits for a single commit, at the end. A region that is not needed has a release and an end like any
+ * other region. Until it has an invocation, a prepared region does not count against max_regions.
  *
  * A supervisor that dies between the halves leaves nothing: the worker ends with its lifeline, the guard overwrites,
  * and the control groups are in the caller's notes. */
 #pragma once
 
-#include "invoke/run-internal.h"
+#include "invoke/types.h"
 
 /* note: called before control groups are made, with their folders (region_cgroup_text()). g: of grant_copy_untold();
  * taken over. Returns an owned Run, or NULL with a message. */
@@ -28,7 +28,7 @@ bool run_prepared_fits(const Run *run, const Grant *g);
 /* The second half. After an error the region is at an end, as after run_begin(). g: borrowed, allows the same as the
  * grant of run_prepare(). */
 void run_bind(Run *run, Tree *tree, const RunOptions *o, const Grant *g);
-/* A Run that was not bound is given up. */
+/* Gives up an unbound Run. */
 void run_prepare_drop(Run *run);
 
 /* Steps of life.c's tables, as in begin.c. */

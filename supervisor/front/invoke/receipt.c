@@ -51,9 +51,10 @@ int receipt_breach(const Region *r, json_t *o) {
 json_t *receipt_ending(const Region *r) {
         bool exited = r->outcome == OUTCOME_EXITED;
         bool signal = (r->outcome == OUTCOME_SIGNALED || r->outcome == OUTCOME_CANCELLED) && r->status > 0;
-        json_t *o = json_pack("{s:s, s:o, s:o, s:s?}", "outcome", outcome_name(r->outcome), "exit_code",
-                              receipt_number_or_null(exited, (uint64_t)r->status), "signal",
-                              receipt_number_or_null(signal, (uint64_t)r->status), "limiting_resource", r->breach.resource);
+        json_t *o =
+                json_pack("{s:s, s:o, s:o, s:s?}", "outcome", outcome_name(r->outcome), "exit_code",
+                          receipt_number_or_null(exited, (uint64_t)r->status), "signal",
+                          receipt_number_or_null(signal, (uint64_t)r->status), "limiting_resource", r->breach.resource);
         char quoted[sizeof(r->reason) * 4];
 
         if (o &&
@@ -111,17 +112,18 @@ json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_
         uint64_t now = clock_mono_usec(), run_from = r->go_usec ?: r->ended_usec;
         bool recorded = r->state == REGION_RECORDED;
 
-        o = json_pack(
-                "{s:i, s:s?, s:o, s:s?, s:o, s:o?, s:o?, s:{s:o, s:o, s:o}, s:{s:I, s:I, s:I, s:I}}", "version",
-                RECEIPT_VERSION, "region", r->recorded_start ? r->id : NULL, "skill",
-                skill_json(r->grant->skill_name, r->grant->skill_digest), "tier", r->tier ? tier_name(r->tier) : NULL,
-                "usage", receipt_usage(r), "denials", denials_to_json(&r->denials, SIZE_MAX), "teardown",
-                evidence ? receipt_teardown(evidence, r->callbacks) : no_teardown(), "ledger", "allocated",
-                receipt_number_or_null(r->recorded_start, r->seq_allocated), "released",
-                receipt_number_or_null(recorded, r->seq_released), "ended", receipt_number_or_null(recorded, r->seq_ended),
-                "timings_usec", "spawn", (json_int_t)(run_from > r->declared_usec ? run_from - r->declared_usec : 0),
-                "run", (json_int_t)(r->ended_usec > run_from ? r->ended_usec - run_from : 0), "teardown",
-                (json_int_t)(evidence ? evidence->usec : 0), "total", (json_int_t)(now - r->declared_usec));
+        o = json_pack("{s:i, s:s?, s:o, s:s?, s:o, s:o?, s:o?, s:{s:o, s:o, s:o}, s:{s:I, s:I, s:I, s:I}}", "version",
+                      RECEIPT_VERSION, "region", r->recorded_start ? r->id : NULL, "skill",
+                      skill_json(r->grant->skill_name, r->grant->skill_digest), "tier",
+                      r->tier ? tier_name(r->tier) : NULL, "usage", receipt_usage(r), "denials",
+                      denials_to_json(&r->denials, SIZE_MAX), "teardown",
+                      evidence ? receipt_teardown(evidence, r->callbacks) : no_teardown(), "ledger", "allocated",
+                      receipt_number_or_null(r->recorded_start, r->seq_allocated), "released",
+                      receipt_number_or_null(recorded, r->seq_released), "ended",
+                      receipt_number_or_null(recorded, r->seq_ended), "timings_usec", "spawn",
+                      (json_int_t)(run_from > r->declared_usec ? run_from - r->declared_usec : 0), "run",
+                      (json_int_t)(r->ended_usec > run_from ? r->ended_usec - run_from : 0), "teardown",
+                      (json_int_t)(evidence ? evidence->usec : 0), "total", (json_int_t)(now - r->declared_usec));
         if (!o || receipt_merge(o, receipt_ending(r)) < 0)
                 return NULL;
         if (json_object_set_new(o, "start", json_string(r->start)) < 0 ||

@@ -1,11 +1,12 @@
 /* Runs: supervisor. */
-#include "invoke/guard-ahead.h"
-#include "base/waiting.h"
+#include "invoke/run.h"
 #include "invoke/prepare.h"
+#include "invoke/steps.h"
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/waiting.h"
 #include "invoke/notes.h"
 #include "invoke/receipt.h"
 #include "invoke/record.h"
@@ -128,7 +129,8 @@ static Run *take_prepared(const RunOptions *o, const Grant *g) {
 
 int run_invocation(const RunOptions *o, Store *store, const char *store_path, const Grant *g, int signals) {
         Tree tree = {.signals = signals};
-        Run cold = run_new(&tree, o, store, store_path), *prepared = take_prepared(o, g), *run = prepared ?: &cold;
+        Run cold = run_new(&invocation_life, &tree, o, store, store_path), *prepared = take_prepared(o, g),
+            *run = prepared ?: &cold;
         Region *r = &run->region;
         bool failed = false;
         json_t *notes;

@@ -1,88 +1,16 @@
 /* Runs: supervisor. One invocation from its grant to its receipt. */
 #pragma once
 
-#include "base/diag.h"
-#include "engine/engine.h"
-#include "policy/grant.h"
-#include "region/region-cgroup.h"
-#include "region/region-io.h"
-#include "spawn/spawner.h"
-#include "store/store.h"
+#include "invoke/options.h"
 
-#include <stdatomic.h>
-#include <sys/signalfd.h>
-
-struct Run;
-
-/* A source of regions that were prepared before an invocation asked for them (prefork/pool.h). Each call takes
- * RunOptions.prepared_data. */
-typedef struct PreparedSource {
-        /* A prepared Run whose grant allows the same as g, or NULL. turn: of the policy by which g was made. */
-        struct Run *(*take)(void *userdata, const Grant *g, unsigned turn);
-        void (*give_back)(void *userdata, struct Run *run); /* after take(): the invocation does not use the Run */
-        /* after take(): the region is at its end, recorded or not */
-        void (*over)(void *userdata, const char *region);
-        /* an invocation has ended, with or without a prepared Run */
-        void (*leave)(void *userdata);
-} PreparedSource;
-
-typedef struct RunOptions {
-        const Policy *policy; /* borrowed: the limit for sub-skills; NULL: no sub-skill can be started */
-        const char *receipt;  /* file, or NULL */
-        const PreparedSource *prepared; /* borrowed; NULL: each region is started at its invocation */
-        void *prepared_data;
-        unsigned turn;        /* of the policy, for `prepared` */
-        Spawner *spawner;     /* borrowed; NULL: the region's worker and guard are executed */
-        CgroupPool *groups;   /* borrowed; NULL: control groups are made for each region and removed */
-        bool verbose;         /* one line also after a success */
-        bool quiet;           /* errors only */
-        bool elsewhere;       /* the reader of the last line has another environment than this process, */
-        bool names_store;     /* and reaches this store by --store alone */
-        /* borrowed: rows of shared belief in the input, as dispatch_record_given() takes them; or NULL */
-        const json_t *given;
-        /* the region's notes are promoted after its record (G-5), those of its sub-skills are not */
-        bool promote;
-
-        /* For an invocation that is one of several in this process (`lethe serve`). */
-        const int *streams;    /* standard input, output and error, borrowed; NULL: the process's own */
-        RegionSink *out, *err; /* borrowed: the target of an output for which `streams` has -1; NULL: none */
-        json_t **ret_receipt;  /* not NULL: the receipt goes there, new reference or NULL, and not into a file */
-        /* Finishes the regions of supervisors that died, before this invocation has a region: recover_all(). NULL: the
-         * caller has done so. */
-        int (*recover)(Store *store, const Policy *policy_or_null, Spawner *spawner_or_null, unsigned *ret_n,
-                       Diag *reterr);
-        /* on: `policy` and `turn` are set to the policy in force, for a region that is about to be started; off: the
-         * region was allocated or refused. NULL: the policy does not change. */
-        void (*judging)(void *userdata, bool on);
-        /* on: a region below the first is about to be started; false: its user has as many regions as the daemon
-         * allows. off: the region is over. NULL: regions are not counted. */
-        bool (*place)(void *userdata, bool on);
-        /* a region, the first or one below, was allocated; or NULL */
-        void (*begun)(void *userdata, const char *region);
-        /* Record, output and receipt are complete, and `code` is the later result of run_invocation(): a client can be
-         * answered. Only cleaning up follows. NULL: no client waits. */
-        void (*over)(void *userdata, int code);
-        /* The order behind an eventfd in `signals`; false: there is no new order. */
-        bool (*ordered)(void *userdata, struct signalfd_siginfo *ret);
-        /* Borrowed: set when a client asked that nothing of the invocation is kept (I-78), until the end is recorded.
-         * NULL: a client writes to the store itself. */
-        const atomic_bool *unwanted;
-        void *userdata;
-} RunOptions;
-
-/* Blocks SIGTERM, SIGINT and SIGHUP and returns a signalfd for them, or -errno. To be called before anything is made
- * that a signal must not leave behind. SIGTTIN, SIGTTOU and SIGPIPE are ignored from here on. */
+/* Blocks SIGTERM, SIGINT and SIGHUP and returns a signalfd for them, or -errno. To be called before the first object
+ * for a signal to leave behind. SIGTTIN, SIGTTOU and SIGPIPE are ignored from here on. */
 int run_take_signals(void);
-/* Finishes the regions of dead supervisors, runs the invocation, tears it down, records it, writes the receipt. Errors
- * go to standard error. Returns the exit code of `lethe run`. store: with STORE_SUPERVISE, borrowed; NULL: the store at
- * store_path is opened, while the worker confines itself, and closed at the end. signals: a signalfd, or an eventfd for
- * o->ordered; anything read there ends the region. */
+/* Finishes regions of dead supervisors, then runs, tears down and records the invocation, and writes the receipt.
+ * Errors go to standard error. Returns the exit code of `lethe run`. store: with STORE_SUPERVISE, borrowed; NULL: the
+ * store at store_path is opened, while the worker confines itself, and closed at the end. signals: a signalfd, or an
+ * eventfd for o->ordered; readable bytes end the region. */
 int run_invocation(const RunOptions *o, Store *store, const char *store_path, const Grant *g, int signals);
-/* Runs the release callbacks that had not begun when the region's supervisor died; no process of the region is left.
- * policy NULL: the operator's. *ret: the outcome of each callback, new reference; NULL: the region has no callbacks.
- * Returns 0 or -errno; a callback that fails is an outcome, not an error. */
-int run_release_left(Store *store, const Policy *policy_or_null, Spawner *spawner_or_null, const RegionRow *row,
-                     json_t **ret);
 /* For an invocation that ends before it has a grant: gives the receipt of a refusal, if o asks for a receipt, and
  * returns code. */
 int run_refused(const RunOptions *o, const char *name, const char *digest, bool by_policy, int code,

@@ -1,5 +1,5 @@
 /* Runs: supervisor. The words of a region's worker and of its guard: born, ready, attached, ended. */
-#include "invoke/run-internal.h"
+#include "invoke/types.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -18,8 +18,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-
-static const short poll_in = POLLIN;
 
 static_assert(GUARD_PROGRAM_FDS == LAUNCH_FD_TREES, "the descriptors of a process that was just born");
 
@@ -208,6 +206,12 @@ void run_on_status(void *userdata, short revents) {
         }
 }
 
+void run_check_answers(Run *run) {
+        if (run->region.notify.failed < 0)
+                region_end(&run->region, OUTCOME_CANCELLED, 0, "seccomp notifications: %s",
+                           strerror(-run->region.notify.failed));
+}
+
 void run_on_guard(void *userdata, short revents) {
         Run *run = userdata;
         Region *r = &run->region;
@@ -252,44 +256,4 @@ void run_on_attach_time(void *userdata, uint64_t now) {
 
         run->start.attach_deadline = LOOP_NEVER;
         region_end(&run->region, OUTCOME_SETUP_FAILED, EXIT_OURS, "lethe-guard does not answer");
-}
-
-/* The interpreter's bootstrap waits for its arguments. */
-static void status_on_lifeline(void *userdata, short revents) {
-        Region *r = &((Run *)userdata)->region;
-        char byte;
-
-        if (recv(r->spawned.lifeline, &byte, 1, MSG_DONTWAIT) == 1)
-                r->begun_ahead = true;
-        else
-                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "the interpreter that was started ahead does not wait");
-}
-
-static bool status_is_held(const Region *r) {
-        return r->spawned.ready && (r->grant->discipline == DISCIPLINE_NONE || r->guard.attached);
-}
-
-void run_wait_prepared(Run *run, uint64_t until_usec) {
-        Region *r = &run->region;
-        Loop *l = &run->tree->loop;
-        int e = 0;
-
-        run->start.attach_deadline = until_usec;
-        loop_add_timer(l, &run->start.attach_deadline, run_on_attach_time, run);
-        loop_add_fd(l, &r->spawned.status, &poll_in, run_on_status, run);
-        loop_add_fd(l, &r->guard.control, &poll_in, run_on_guard, run);
-        while (e >= 0 && r->state == REGION_DECLARED && !status_is_held(r))
-                e = loop_once(l);
-        if (e >= 0 && r->state == REGION_DECLARED && r->spawned.ahead) {
-                e = spawn_go(&r->spawned);
-                loop_add_fd(l, &r->notify.fd, &poll_in, run_on_notify, run);
-                loop_add_fd(l, &r->notify.connects.poll, &poll_in, run_on_connect, run);
-                loop_add_fd(l, &r->spawned.lifeline, &poll_in, status_on_lifeline, run);
-        }
-        while (e >= 0 && r->state == REGION_DECLARED && r->spawned.ahead && !r->begun_ahead)
-                e = loop_once(l);
-        if (e < 0)
-                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "while it was prepared: %s", strerror(-e));
-        loop_drop(l, run);
-        run->start.attach_deadline = LOOP_NEVER;
 }

@@ -1,7 +1,7 @@
 /* Runs: supervisor. A stopped worker or guard (SIGSTOP) gives no answer. The supervisor looks at both every half
  * second, names a stopped process after a second, and kills the process after five seconds: the region then ends as
  * after the death of a worker or guard (I-79). A stopped program is ended by the region's budget of time. */
-#include "invoke/run-internal.h"
+#include "invoke/types.h"
 
 #include "base/clock.h"
 #include "base/log.h"

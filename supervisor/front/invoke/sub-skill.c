@@ -1,7 +1,7 @@
 /* Runs: supervisor. Sub-skills: regions that a region starts with skill.run. A sub-skill has a grant of its own, cut
  * out of the remaining budget of its parent, and is a region in every respect: id, events, sandbox, scratch, an end
  * with evidence. A sub-skill ends before its parent. */
-#include "invoke/run-internal.h"
+#include "invoke/types.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -21,12 +21,6 @@ static unsigned sub_skill_depth_of(const Run *run) {
         for (; run; run = run->parent)
                 n++;
         return n;
-}
-
-static bool is_below(const Run *run, const Run *above) {
-        while (run && run != above)
-                run = run->parent;
-        return run == above;
 }
 
 /* Names and paths of the host are for the operator, and are not told to the region. */
@@ -73,7 +67,7 @@ static int fits_above(const Run *parent, const Grant *g, const WipeRate *rate, D
                 for (size_t i = 0; i < tree->n_runs; i++) {
                         const Run *run = tree->runs[i];
 
-                        if (run != above && run->end.step != RUN_OVER && is_below(run, above))
+                        if (run != above && run->end.step != RUN_OVER && run_is_below(run, above))
                                 beyond += admit_beyond(rate, run->region.grant, run->parent->region.grant);
                 }
                 e = admit_together(above->region.grant, beyond, reterr);
@@ -127,7 +121,8 @@ static int sub_grant(Run *parent, const DispatchStart *s, Grant *ret, Diag *rete
                 return e;
         e = policy_grant(skill, &request, parent->options->policy, ret, &d);
         if (e == GRANT_E_BOUNDS)
-                sub_skill_note_refusal(parent, &(Grant){.skill_name = skill->md.name, .skill_digest = skill->bundle.digest}, &d);
+                sub_skill_note_refusal(
+                        parent, &(Grant){.skill_name = skill->md.name, .skill_digest = skill->bundle.digest}, &d);
         if (e == GRANT_E_USAGE || e == GRANT_E_NOT_FOUND || e == GRANT_E_NOT_EXECUTABLE)
                 return sub_skill_told(parent, s, DISPATCH_START_E_SKILL, d.text, reterr);
         if (e != 0)
@@ -150,34 +145,6 @@ static int check_counts(const Run *parent, Diag *reterr) {
                 return diag(reterr, DISPATCH_START_E_TOO_MANY, "at most %d sub-skills are asked for by one invocation",
                             SUBSKILL_CALLS_MAX);
         return 0;
-}
-
-static void give_place(Run *run) {
-        if (run->sub.placed)
-                run->options->place(run->options->userdata, false);
-        run->sub.placed = false;
-}
-
-static void child_free(Run *run) {
-        if (!run)
-                return;
-        give_place(run);
-        region_budget_give_back(&run->region.budget);
-        run_deinit(run);
-        free(run);
-}
-
-void run_leave_tree(Run *run) {
-        Tree *tree = run->tree;
-        size_t n = 0;
-
-        loop_drop(&tree->loop, run);
-        for (size_t i = 0; i < tree->n_runs; i++)
-                if (tree->runs[i] != run)
-                        tree->runs[n++] = tree->runs[i];
-        tree->n_runs = n;
-        run_tell(run);
-        child_free(run);
 }
 
 /* The outcome for the parent. The reason is for the operator alone. */
@@ -225,7 +192,7 @@ void run_sub_over(Run *run) {
         Run *first = run->tree->runs[0];
 
         run_watch_rest(run);
-        give_place(run);
+        run_give_place(run);
         region_budget_give_back(&r->budget);
         above->io.output_used += r->io.output_used;
         if (above->io.output_used > above->io.output_max)
@@ -260,7 +227,7 @@ static int run_sub_judged(void *userdata, const DispatchStart *s, Diag *reterr) 
         run = calloc(1, sizeof(*run));
         if (!run)
                 return -ENOMEM;
-        *run = run_new(parent->tree, parent->options, parent->store.db, parent->store.path);
+        *run = run_new(parent->life, parent->tree, parent->options, parent->store.db, parent->store.path);
         run->parent = parent;
         run->feed = &feed;
         e = sub_grant(parent, s, &run->own_grant, reterr);
@@ -280,7 +247,7 @@ static int run_sub_judged(void *userdata, const DispatchStart *s, Diag *reterr) 
         if (e == 0 && (e = region_budget_lend(&parent->region.budget, &run->region.budget)) < 0)
                 e = diag(reterr, DISPATCH_START_E_BUDGET, "the budget of this region is in use: %s", strerror(-e));
         if (e != 0) {
-                child_free(run);
+                run_free(run);
                 return e;
         }
         run_begin(run);
@@ -291,7 +258,7 @@ static int run_sub_judged(void *userdata, const DispatchStart *s, Diag *reterr) 
                                       : sub_skill_told(parent, s,
                                              run->start.too_many ? DISPATCH_START_E_TOO_MANY : DISPATCH_START_E_REFUSED,
                                              run->region.reason, reterr);
-                child_free(run);
+                run_free(run);
                 return e;
         }
         run->sub.call = json_incref((json_t *)s->id);
@@ -324,57 +291,4 @@ void run_hide_keys(Run *run) {
         explicit_bzero(out->kept, out->n_kept);
         out->n_kept = 0;
         out->cut = true;
-}
-
-bool run_has_below(const Run *run) {
-        const Tree *tree = run->tree;
-
-        for (size_t i = 0; i < tree->n_runs; i++)
-                if (tree->runs[i] != run && tree->runs[i]->end.step != RUN_OVER && is_below(tree->runs[i], run))
-                        return true;
-        return false;
-}
-
-void run_end_below(Run *run) {
-        Tree *tree = run->tree;
-
-        for (size_t i = 0; i < tree->n_runs; i++) {
-                Run *below = tree->runs[i];
-
-                if (below == run || !is_below(below, run) || below->end.step == RUN_OVER)
-                        continue;
-                if (below->region.callback)
-                        run_release_hurry(below, run);
-                else
-                        region_end(&below->region, OUTCOME_CANCELLED, 0, "region %s, which it stands below, ended",
-                                   run->region.id);
-        }
-        for (size_t i = 0; i < tree->n_runs; i++)
-                if (tree->runs[i]->region.state == REGION_ENDED && tree->runs[i]->end.step == RUN_LIVE &&
-                    is_below(tree->runs[i], run))
-                        teardown_kill(&tree->runs[i]->region);
-}
-
-static bool is_done(const Run *run) {
-        const Relay *err = &run->region.io.err;
-
-        for (size_t i = 0; i < run->tree->n_runs; i++)
-                if (run->tree->runs[i]->parent == run)
-                        return false;
-        return run->end.step == RUN_OVER && (err->at == err->n || err->to < 0);
-}
-
-void run_free_done(Tree *tree) {
-        for (size_t i = tree->n_runs; i-- > 1;)
-                if (is_done(tree->runs[i]))
-                        run_leave_tree(tree->runs[i]);
-}
-
-void run_free_subs(Tree *tree) {
-        while (tree->n_runs > 1) {
-                Run *run = tree->runs[tree->n_runs - 1];
-
-                region_io_flush(&run->region.io, tree->signals, UINT64_MAX);
-                run_leave_tree(run);
-        }
 }

@@ -1,10 +1,10 @@
-/* Runs: supervisor. The end of an invocation in words: the line on standard error, and the sender of the signal that
- * ended the invocation: a person, the daemon, or systemd, and then systemd's reason (A-62, A-63). */
+/* Runs: supervisor. The end of an invocation in words: the line on standard error, and the sender of a signal that ends
+ * the invocation: a person, the daemon, or systemd, and then systemd's reason (A-62, A-63). */
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/proc.h"
 #include "request/paths.h"
-#include "invoke/run-internal.h"
+#include "invoke/types.h"
 #include "region/region-cgroup-home.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static size_t tell_unmet(const Grant *g, const char **ret) {
         json_array_foreach(g->reductions, i, o) {
                 const char *field = json_text(json_object_get(o, "field")),
                            *rule = json_text(json_object_get(o, "rule"));
-                /* A min_tier below the tier is no lack. */
+                /* A lower min_tier is no lack. */
                 if (!field || *field != '/' || strcmp(field, "/min_tier") == 0 ||
                     json_is_true(json_object_get(o, "default")) || (rule && strncmp(rule, "command line", 12) == 0))
                         continue;

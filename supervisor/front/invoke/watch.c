@@ -1,5 +1,5 @@
 /* Runs: supervisor. Events of a living region: signals, budgets, notifications, streams; and of a region that ends. */
-#include "invoke/run-internal.h"
+#include "invoke/types.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -49,15 +49,22 @@ bool run_heed_signals(Run *run) {
         return run->region.outcome == OUTCOME_CANCELLED;
 }
 
+void run_note_unwanted(Run *run) {
+        const atomic_bool *unwanted = run->options->unwanted;
+        Diag d = {};
+        int e;
+
+        if (run->parent || run->end.unwanted || run->store.failed || !unwanted || !atomic_load(unwanted))
+                return;
+        run->end.unwanted = true;
+        e = record_discard(run->store.db, &run->region, &d);
+        if (e != 0)
+                run_store_trouble(run, "the store cannot record that nothing is to be kept", e, &d);
+}
+
 static void watch_on_signal(void *userdata, short revents) {
         run_note_unwanted(((Tree *)userdata)->runs[0]);
         run_heed_signals(((Tree *)userdata)->runs[0]);
-}
-
-void run_check_answers(Run *run) {
-        if (run->region.notify.failed < 0)
-                region_end(&run->region, OUTCOME_CANCELLED, 0, "seccomp notifications: %s",
-                           strerror(-run->region.notify.failed));
 }
 
 /* The source of a grant on a served file system, or NULL. */
@@ -277,4 +284,44 @@ void run_watch_rest(Run *run) {
 
         loop_drop(&run->tree->loop, run);
         loop_add_fd(&run->tree->loop, &err->poll_fd, &err->poll_events, watch_on_stderr, run);
+}
+
+/* The interpreter's bootstrap waits for its arguments. */
+static void watch_on_lifeline(void *userdata, short revents) {
+        Region *r = &((Run *)userdata)->region;
+        char byte;
+
+        if (recv(r->spawned.lifeline, &byte, 1, MSG_DONTWAIT) == 1)
+                r->begun_ahead = true;
+        else
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "the interpreter that was started ahead does not wait");
+}
+
+static bool watch_is_held(const Region *r) {
+        return r->spawned.ready && (r->grant->discipline == DISCIPLINE_NONE || r->guard.attached);
+}
+
+void run_wait_prepared(Run *run, uint64_t until_usec) {
+        Region *r = &run->region;
+        Loop *l = &run->tree->loop;
+        int e = 0;
+
+        run->start.attach_deadline = until_usec;
+        loop_add_timer(l, &run->start.attach_deadline, run_on_attach_time, run);
+        loop_add_fd(l, &r->spawned.status, &poll_in, run_on_status, run);
+        loop_add_fd(l, &r->guard.control, &poll_in, run_on_guard, run);
+        while (e >= 0 && r->state == REGION_DECLARED && !watch_is_held(r))
+                e = loop_once(l);
+        if (e >= 0 && r->state == REGION_DECLARED && r->spawned.ahead) {
+                e = spawn_go(&r->spawned);
+                loop_add_fd(l, &r->notify.fd, &poll_in, run_on_notify, run);
+                loop_add_fd(l, &r->notify.connects.poll, &poll_in, run_on_connect, run);
+                loop_add_fd(l, &r->spawned.lifeline, &poll_in, watch_on_lifeline, run);
+        }
+        while (e >= 0 && r->state == REGION_DECLARED && r->spawned.ahead && !r->begun_ahead)
+                e = loop_once(l);
+        if (e < 0)
+                region_end(r, OUTCOME_SETUP_FAILED, EXIT_OURS, "while it was prepared: %s", strerror(-e));
+        loop_drop(l, run);
+        run->start.attach_deadline = LOOP_NEVER;
 }

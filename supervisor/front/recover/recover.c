@@ -6,7 +6,7 @@
 #include "prefork/groups.h"
 #include "prefork/pool-notes.h"
 #include "invoke/receipt.h"
-#include "invoke/run.h"
+#include "invoke/callbacks.h"
 #include "engine/engine.h"
 #include "engine/mutate.h"
 #include "region/region-cgroup.h"

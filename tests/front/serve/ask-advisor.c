@@ -6,6 +6,7 @@
  * Prints one line of JSON: what interpret() returned, the request or the code, and what is kept with the outcome. SKILL "-" is nobody. */
 #include "belief/interpret.h"
 #include "invoke/advise.h"
+#include "invoke/run.h"
 #include "spawn/find.h"
 
 #include <stdio.h>

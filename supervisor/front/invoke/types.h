@@ -22,7 +22,7 @@
 #include "dispatch/dispatch.h"
 #include "invoke/loop.h"
 #include "invoke/record.h"
-#include "invoke/run.h"
+#include "invoke/options.h"
 #include "region/region.h"
 #include "schema/limits.h"
 #include "scrub/evidence.h"
@@ -62,6 +62,7 @@ typedef enum RunStep {
 
 /* The region above a release callback. */
 typedef struct Owner {
+        const struct Life *life;
         const RunOptions *options;
         Store *store;
         const char *region, *outcome;
@@ -150,7 +151,37 @@ typedef struct RunSub {
         bool placed;  /* counted with RunOptions.place */
 } RunSub;
 
+/* A start: DECLARED -> ALLOCATED. Steps follow one another and wait for the store alone; the worker confines itself
+ * meanwhile, and the guard starts in a thread (guard-ahead.h). A failed step ends the
+ * region, and the rest is left out. */
+typedef struct StartStep {
+        const char *name;
+        unsigned tiers;                    /* bits of tiers; other tiers leave the step out */
+        int (*take)(Run *run, Diag *d);
+        void (*undo)(Run *run);            /* NULL: undone with a step above. Harmless where the step was not taken */
+} StartStep;
+
+/* From the known end to the record, in a loop that serves other regions while this region dies, is overwritten, or has
+ * callbacks. teardown.h does the same work in the same order whether other regions live or not (I-14). */
+typedef struct LifeStep {
+        const char *name;
+        RegionState needs[2];           /* the region's state in this step */
+        void (*begin)(Run *run);        /* starts work for is_done() to wait for; or NULL */
+        bool (*is_done)(Run *run);      /* without waiting; NULL: at once */
+        RunStep (*finish)(Run *run);    /* the rest of the work; returns the next step */
+        bool timed;                     /* the teardown is looked after again and again */
+} LifeStep;
+
+/* The tables of steps.c. */
+typedef struct Life {
+        const StartStep *start, *prepared, *bound;
+        size_t n_start, n_prepared, n_bound;
+        const LifeStep *steps;    /* by RunStep */
+        void (*over)(Run *run);   /* after RUN_OVER of a Run with a parent */
+} Life;
+
 struct Run {
+        const Life *life;       /* static */
         Tree *tree;             /* borrowed */
         Run *parent;            /* borrowed; NULL: the invocation itself */
         const RunOptions *options;
@@ -168,8 +199,9 @@ struct Run {
         RunSub sub;
 };
 
-static inline Run run_new(Tree *tree, const RunOptions *o, Store *store, const char *store_path) {
+static inline Run run_new(const Life *life, Tree *tree, const RunOptions *o, Store *store, const char *store_path) {
         return (Run){
+                .life = life,
                 .tree = tree,
                 .options = o,
                 .start = {.attach_deadline = LOOP_NEVER, .setup_deadline = LOOP_NEVER},
@@ -288,10 +320,15 @@ int run_start_sub(void *userdata, const DispatchStart *start, Diag *reterr);
 void run_hide_keys(Run *run);
 /* A sub-skill is over: budget and place go back, and the parent is answered. */
 void run_sub_over(Run *run);
-/* All Runs below an ended Run are cancelled and killed at once; the youngest is over first. */
-void run_end_below(Run *run);
+/* tree.c */
+/* run is `above`, or stands below it. */
+bool run_is_below(const Run *run, const Run *above);
 /* A Run below is not over. */
 bool run_has_below(const Run *run);
+/* The place of RunOptions.place goes back. */
+void run_give_place(Run *run);
+/* Budget and place go back, and the Run is freed; NULL: nothing. */
+void run_free(Run *run);
 /* Frees finished Runs with delivered output. */
 void run_free_done(Tree *tree);
 /* Delivers the rest of the sub-skills' output and frees them. */
