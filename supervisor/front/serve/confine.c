@@ -190,7 +190,7 @@ static int confine_fill(scmp_filter_ctx f) {
                 e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 3, SCMP_A0(SCMP_CMP_EQ, internet[i]),
                                      SCMP_A1(SCMP_CMP_EQ, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC),
                                      SCMP_A2(SCMP_CMP_EQ, IPPROTO_TCP));
-        /* The kernel tells of the sockets in a region's network alone who asks from there (region/region-waiting.h):
+        /* The kernel tells of the sockets in a region's network alone who asks from there (region/region-budget-sockets.c):
          * its namespaces, and no other sort. */
         if (e == 0)
                 e = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1, SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET));

@@ -1,20 +1,61 @@
-/* Runs: supervisor. Where no control group bounds memory: when many processes can write more than the budget at once, and how they are looked at then. */
+/* Runs: supervisor. Holds a region for a look, when many processes can write more than the budget at once. */
 #include "region/region-budget-private.h"
 
 #include "base/machine.h"
 #include "base/slice.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
-#include <unistd.h>
+#include <string.h>
 
-#define TICK_TOUCHED 4096 /* bytes of new pages that one processor can touch in a microsecond */
-#define GROWN_LEAST 16    /* growth of the machine by less than this part of the budget is no reason for a look */
+#define TICK_TOUCHED 4096 /* bytes of new pages a processor can touch in a microsecond */
+#define GROWN_LEAST 16    /* the machine's growth by less than this part of the budget needs no look */
 #define WALKS_MAX 3
-#define SPARE_USEC 8000 /* that a look may be late */
-#define SPARE_TASKS 2   /* of each processor: fewer leave who looks its turn */
+#define SPARE_USEC 8000 /* longest delay of a look */
+#define SPARE_TASKS 2   /* for each processor: with fewer tasks the look gets its turn */
 
-/* If the machine gives out so much memory, it can be the region's, which then holds half of what was left to it. */
+/* State T: stopped by a signal; t: by the tracer; Z and X: dead. */
+static void hold_one(pid_t pid, void *arg) {
+        RegionHold *h = arg;
+        uint64_t letter;
+
+        if (!proc_stat(pid, &letter, 1) || strchr("tTZX", (char)letter))
+                return;
+        if (proc_room((void **)&h->v, h->n, &h->room, sizeof(*h->v)) && kill(pid, SIGSTOP) == 0)
+                h->v[h->n++] = pid;
+}
+
+void region_hold(RegionHold *h, pid_t worker, Guard *guard) {
+        h->held = true;
+        h->times++;
+        h->guard = guard && guard_stand(guard) == 0 ? guard : NULL;
+        if (!h->guard && worker > 0)
+                proc_tree_each(worker, hold_one, h);
+}
+
+static void hold_stood(RegionHold *h, Guard *guard) {
+        if (h->held)
+                return;
+        h->held = true;
+        h->times++;
+        h->guard = guard;
+}
+
+void region_hold_end(RegionHold *h) {
+        if (h->guard)
+                guard_walk(h->guard);
+        while (h->n > 0)
+                kill(h->v[--h->n], SIGCONT);
+        region_hold_forget(h);
+}
+
+void region_hold_forget(RegionHold *h) {
+        free(h->v);
+        *h = (RegionHold){.times = h->times};
+}
+
+/* Growth of the machine that needs a look: all may be the region's, and then half of the memory left is used. */
 static uint64_t budget_growth(const RegionBudget *b) {
         return MAX(b->left_bytes / 2, b->grant->budget.memory_bytes / GROWN_LEAST);
 }
@@ -36,7 +77,7 @@ void budget_hold(RegionBudget *b) {
 void region_budget_stood(RegionBudget *b) {
         if (b->tick_deadline == NEVER || b->cgroup->memory)
                 return;
-        region_hold_stood(&b->hold, b->guard);
+        hold_stood(&b->hold, b->guard);
         b->machine_bytes = b->machine_look = machine_given();
         b->tick_deadline = 0;
 }
@@ -52,7 +93,7 @@ uint64_t budget_processors(void) {
         return (uint64_t)n;
 }
 
-/* Many processes that want the processor, and what they can touch until a late look is more than what is left. */
+/* True when many processes compete for the processor, and can touch more than the memory left before a late look. */
 static bool budget_wants_a_processor(const RegionBudget *b) {
         const uint64_t cpus = budget_processors();
 
@@ -68,7 +109,7 @@ static bool budget_hold_grown(void *arg) {
         return true;
 }
 
-/* A walk that takes so long that the region can grow meanwhile is made again, with the region held. Who is to stand may do so a little later. */
+/* Repeats a walk that was too slow, now with the region held. Processes may stop a little later than the call. */
 int budget_walk(RegionBudget *b, unsigned look) {
         int e = 0;
 
@@ -86,26 +127,28 @@ int budget_walk(RegionBudget *b, unsigned look) {
         return e;
 }
 
-/* It goes on. Who is about to be killed does not: it takes no more memory until then, and nobody in the region will tell that it was stopped. */
+/* Lets the region go on. A region about to be killed stays stopped: no more memory, and no report of the stop. */
 void budget_hold_end(RegionBudget *b, const Breach *r) {
         if (r->outcome == OUTCOME_NONE)
                 region_hold_end(&b->hold);
         else if (!b->cgroup->memory) {
-                budget_hold(b); /* the guard is asked in one call, and the list of processes takes many */
+                budget_hold(b); /* the guard needs a single call, the list of processes needs many */
                 region_hold_forget(&b->hold);
                 region_hold(&b->hold, b->worker, NULL);
                 region_hold_forget(&b->hold);
         }
 }
 
-/* Memory that several processes mapped and did not touch, stacks that they may have and files of the scratch can become held without a call that anybody
- * sees. Where that is more than the budget, the next tick comes before half of what is left of it can have been touched (A-61). */
-static uint64_t watch_before_full(const RegionBudget *b) {
-        const uint64_t max = b->grant->budget.memory_bytes, files = b->scratch_on_host ? 0 : budget_left_of(b->grant->budget.scratch_bytes, b->scratch_now);
-        const uint64_t forked = budget_left_of(b->tasks_bound, b->tree.tasks); /* since the look: each has at most what all had then */
+/* Memory can become held without a visible call: untouched mappings of several processes, growing stacks, files of the
+ * scratch. Beyond the budget, the next tick comes before half of the memory left can be touched (A-61). */
+static uint64_t budget_watch_before_full(const RegionBudget *b) {
+        const uint64_t max = b->grant->budget.memory_bytes,
+                       files = b->scratch_on_host ? 0 : budget_left_of(b->grant->budget.scratch_bytes, b->scratch_now);
+        /* since the look; each holds at most the sum at the look */
+        const uint64_t forked = budget_left_of(b->tasks_bound, b->tree.tasks);
+        const uint64_t most = b->tree.all_data_bytes * (1 + forked) + files + budget_held(b) - b->tree.resident_bytes;
 
-        if (b->cgroup->memory || b->tree.processes + forked < 2 ||
-            b->tree.all_data_bytes * (1 + forked) + files + budget_held(b) - b->tree.resident_bytes + b->lent.memory_bytes <= max)
+        if (b->cgroup->memory || b->tree.processes + forked < 2 || most + b->lent.memory_bytes <= max)
                 return NEVER;
         return MAX(b->left_bytes / 2 / (budget_processors() * TICK_TOUCHED), (uint64_t)TICK_LEAST_USEC);
 }
@@ -113,10 +156,11 @@ static uint64_t watch_before_full(const RegionBudget *b) {
 void budget_watch(RegionBudget *b) {
         const bool guard_watches = b->guard_watches;
 
-        b->watch_usec = watch_before_full(b);
+        b->watch_usec = budget_watch_before_full(b);
         b->spares = b->watch_usec != NEVER && budget_wants_a_processor(b);
         b->guard_watches = b->watch_usec != NEVER && b->guard &&
-                           guard_watch(b->guard, b->machine_bytes, budget_growth(b), (uint32_t)MIN(b->watch_usec, (uint64_t)UINT32_MAX),
+                           guard_watch(b->guard, b->machine_bytes, budget_growth(b),
+                                       (uint32_t)MIN(b->watch_usec, (uint64_t)UINT32_MAX),
                                        b->spares ? GUARD_SPARE : 0) == 0;
         if (guard_watches && b->watch_usec == NEVER)
                 guard_watch(b->guard, 0, 0, 0, 0);
@@ -128,6 +172,6 @@ void budget_watch(RegionBudget *b) {
 
 void budget_forks(RegionBudget *b) {
         if (!b->cgroup->memory && b->guard && b->tree.all_data_bytes > 0 && !b->hold.held &&
-            (b->watch_usec == NEVER ? watch_before_full(b) != NEVER : !b->spares && budget_wants_a_processor(b)))
+            (b->watch_usec == NEVER ? budget_watch_before_full(b) != NEVER : !b->spares && budget_wants_a_processor(b)))
                 budget_watch(b);
 }

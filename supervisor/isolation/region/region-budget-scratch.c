@@ -1,4 +1,4 @@
-/* Runs: supervisor. The scratch of a region, counted: files, names, and files without a name. */
+/* Runs: supervisor. Counts the scratch of a region: files, names, and files without a name. */
 #include "region/region-budget-private.h"
 
 #include "base/dirents.h"
@@ -8,16 +8,20 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#define WALK_FILES_MAX 20000 /* files looked at in one walk of the scratch */
+#define WALK_FILES_MAX 20000 /* files looked at in a walk of the scratch */
 #define WALK_DEPTH_MAX 64
-#define SCRATCH_NAME_BYTES 1280 /* of the kernel's memory: inode, entry and the longest name */
+#define SCRATCH_NAME_BYTES 1280 /* kernel memory: inode, entry and the longest name */
+
+static uint64_t scratch_bytes(const struct statfs *fs) {
+        return (fs->f_blocks - fs->f_bfree) * (uint64_t)fs->f_bsize;
+}
 
 uint64_t budget_scratch_mark(const RegionBudget *b) {
         struct statfs fs;
 
         if (b->scratch < 0 || b->scratch_on_host || fstatfs(b->scratch, &fs) < 0)
                 return 0;
-        return (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize + fs.f_files - fs.f_ffree;
+        return scratch_bytes(&fs) + fs.f_files - fs.f_ffree;
 }
 
 void region_budget_scratch(RegionBudget *b, int fd, bool on_host) {
@@ -28,7 +32,7 @@ void region_budget_scratch(RegionBudget *b, int fd, bool on_host) {
 uint64_t region_budget_scratch_used(const RegionBudget *b) {
         struct statfs fs;
 
-        return b->scratch < 0 || b->scratch_on_host || fstatfs(b->scratch, &fs) < 0 ? 0 : (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+        return b->scratch < 0 || b->scratch_on_host || fstatfs(b->scratch, &fs) < 0 ? 0 : scratch_bytes(&fs);
 }
 
 static void scratch_walk(int dirfd, unsigned depth, ScratchLook *l) {
@@ -78,8 +82,9 @@ static Breach scratch_breach(const RegionBudget *b, uint64_t used) {
 }
 
 Breach budget_look_scratch(RegionBudget *b, FilesLook files) {
+        const Outcome exceeded = OUTCOME_SCRATCH_EXCEEDED;
         const Budget *max = &b->grant->budget;
-        uint64_t unnamed;
+        uint64_t unnamed, used;
         struct statfs fs;
         ScratchLook l;
         Breach r = budget_no_breach;
@@ -89,7 +94,7 @@ Breach budget_look_scratch(RegionBudget *b, FilesLook files) {
         if (b->scratch_on_host) {
                 if (files == FILES_NO)
                         return budget_no_breach;
-                /* First: a file that loses its name in between is left out once, and not counted twice. */
+                /* First: a file losing its name in between is missed once, and never counted twice. */
                 unnamed = b->worker > 0 && !b->over ? queues_unnamed(&b->queues, b->worker, b->scratch, b->guard) : 0;
                 r = budget_look_files(b, &l);
                 l.bytes += unnamed;
@@ -97,24 +102,24 @@ Breach budget_look_scratch(RegionBudget *b, FilesLook files) {
                 b->scratch_bytes = MAX(b->scratch_bytes, l.bytes);
                 if (l.bytes + b->lent.scratch_bytes > max->scratch_bytes)
                         return scratch_breach(b, l.bytes);
-                /* Uncounted files could be anything, and files without bytes fill the host's disk, too. */
+                /* Files beyond the count have unknown bytes, and even files without bytes fill the host's disk. */
                 if (r.outcome == OUTCOME_NONE && l.many)
-                        return budget_breach(OUTCOME_SCRATCH_EXCEEDED, "scratch_files", WALK_FILES_MAX, l.files);
+                        return budget_breach(exceeded, "scratch_files", WALK_FILES_MAX, l.files);
                 if (r.outcome == OUTCOME_NONE && l.deep)
-                        return budget_breach(OUTCOME_SCRATCH_EXCEEDED, "scratch_depth", WALK_DEPTH_MAX, WALK_DEPTH_MAX + 1);
+                        return budget_breach(exceeded, "scratch_depth", WALK_DEPTH_MAX, WALK_DEPTH_MAX + 1);
                 return r;
         }
         if (fstatfs(b->scratch, &fs) < 0)
                 return budget_no_breach;
-        uint64_t used = (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
-
+        used = scratch_bytes(&fs);
         b->scratch_names = (fs.f_files - fs.f_ffree) * SCRATCH_NAME_BYTES;
         b->scratch_now = used;
         b->scratch_bytes = MAX(b->scratch_bytes, used);
         if (used + b->lent.scratch_bytes > max->scratch_bytes)
                 return scratch_breach(b, used);
         used += fs.f_files - fs.f_ffree; /* as budget_scratch_mark() */
-        if ((files == FILES_WHEN_CHANGED && used != b->scratch_seen) || (files == FILES_AT_THE_END && used != b->scratch_base)) {
+        if ((files == FILES_WHEN_CHANGED && used != b->scratch_seen) ||
+            (files == FILES_AT_THE_END && used != b->scratch_base)) {
                 b->scratch_seen = used;
                 return budget_look_files(b, &l);
         }

@@ -1,12 +1,10 @@
-/* Runs: supervisor. What control groups tell of a region: what it has used, and which limit it met. */
+/* Runs: supervisor. Reads of control groups: resources used by a region, and limits reached. */
 #include "region/region-cgroup-private.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define FULL_FILES_MAX (1 << 20)
 
@@ -34,7 +32,7 @@ bool group_above(const char *dir, char ret[static PATH_MAX]) {
         return true;
 }
 
-/* Reads an events file through the descriptor that is polled: that is what makes the next poll(2) wait again. */
+/* Reads an events file through the polled descriptor: only such a read re-arms poll(2). */
 static size_t group_events_read(int fd, char *text, size_t room) {
         ssize_t n = fd < 0 ? -1 : pread(fd, text, room - 1, 0);
 
@@ -48,8 +46,8 @@ static bool group_under_oom(const char *dir) {
         return group_read(dir, "memory.oom_control", text, sizeof(text)) == 0 && group_keyed(text, "under_oom") > 0;
 }
 
-/* A group above was at its limit. Whoever sleeps at this group's own one still does, while nobody does above. What this group was told until then says
- * nothing more. */
+/* True when this group stands at its own limit, after doubt because of the group above. A process sleeping at this
+ * group's limit still sleeps, while no process sleeps above. Earlier events of this group prove nothing. */
 static bool group_stands_at_own_limit(RegionCgroup *c) {
         char above[PATH_MAX];
         bool own, other;
@@ -71,7 +69,7 @@ uint64_t region_cgroup_oom_count(RegionCgroup *c) {
         if (c->oom < 0)
                 return 0;
         if (!c->v2) {
-                n = group_told(c->oom); /* first: the kernel tells the group above before those below */
+                n = group_told(c->oom); /* first: the kernel notifies the group above before the groups below */
                 c->counted |= n > 0;
                 c->oom_doubt |= group_told(c->oom_above) > 0;
                 return c->oom_doubt ? group_stands_at_own_limit(c) : n;
@@ -106,7 +104,7 @@ static int group_tasks(const char *dir, const char *file, uint64_t *ret) {
         return e;
 }
 
-/* Of this region: a peak that is not that of one before it. */
+/* True for a peak higher than the peaks of earlier regions in the group. */
 static bool group_has_own_peak(const RegionCgroup *c, uint64_t *ret) {
         return group_file_number(c, GROUP_PIDS_PEAK, ret) == 0 && *ret > c->tasks_before;
 }
@@ -132,7 +130,7 @@ bool region_cgroup_pids_outside(const RegionCgroup *c, uint64_t limit) {
                 return true;
         if (group_tasks(c->pids, "pids.current", &n) < 0 || n >= limit + worker)
                 return false;
-        /* Its most is not known: a group above that has its most now is the one. */
+        /* The group's peak is unknown: a group above at its limit now is the cause. */
         for (snprintf(dir, sizeof(dir), "%s", c->pids); group_above(dir, above); memcpy(dir, above, sizeof(dir)))
                 if (group_tasks(above, "pids.current", &n) < 0 || group_tasks(above, "pids.max", &max) < 0)
                         return false;
@@ -151,10 +149,11 @@ int region_cgroup_memory_peak(const RegionCgroup *c, uint64_t *ret) {
 
 void region_cgroup_limit_sockets(RegionCgroup *c, uint64_t bytes) {
         if (c->made && c->memory && !c->v2)
-                c->sockets = group_write(c->memory, "memory.kmem.tcp.limit_in_bytes", "%llu", (unsigned long long)bytes) == 0;
+                c->sockets = group_write(c->memory, "memory.kmem.tcp.limit_in_bytes", "%llu",
+                                         (unsigned long long)bytes) == 0;
 }
 
-/* Version 1 has the groups below in keys of their own. */
+/* In version 1 only the keys with "total_" include the groups below. */
 static uint64_t group_files(const RegionCgroup *c, const char *stat) {
         return c->v2 ? group_keyed(stat, "inactive_file") + group_keyed(stat, "active_file")
                      : group_keyed(stat, "total_inactive_file") + group_keyed(stat, "total_active_file");
@@ -165,7 +164,8 @@ int region_cgroup_memory_kept(const RegionCgroup *c, uint64_t *ret) {
         char text[8192];
         int e;
 
-        if ((e = region_cgroup_memory_now(c, &now)) < 0 || (e = group_read(c->memory, "memory.stat", text, sizeof(text))) < 0)
+        if ((e = region_cgroup_memory_now(c, &now)) < 0 ||
+            (e = group_read(c->memory, "memory.stat", text, sizeof(text))) < 0)
                 return e;
         files = group_files(c, text);
         *ret = now > files ? now - files : 0;

@@ -1,4 +1,4 @@
-/* Runs: supervisor. Killing, proving empty and removing of control groups. */
+/* Runs: supervisor. Kills the processes of control groups, proves groups empty, and removes groups. */
 #include "region/region-cgroup-private.h"
 
 #include "base/clock.h"
@@ -8,63 +8,29 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define KILL_USEC 2000000
-#define BLOCKED_USEC 100000 /* for processes that were killed and wait in the kernel: their region is left behind, and its group with it */
+#define BLOCKED_USEC 100000 /* for killed processes waiting in the kernel: the region is left behind, with its group */
 
-/* Calls back with each process that a group lists, 0 for one of another PID namespace that we cannot name. Returns how many there were, or -errno. */
-static int each_listed(const char *dir, int (*f)(pid_t pid, void *arg), void *arg) {
-        _cleanup_free_ char *text = NULL, *path = NULL;
-        size_t n;
-        int e, count = 0;
-
-        if (asprintf(&path, "%s/cgroup.procs", dir) < 0) {
-                path = NULL;
-                return -ENOMEM;
-        }
-        e = io_read_file(AT_FDCWD, path, 1 << 20, &text, &n);
-        if (e < 0)
-                return e == -ENOENT || e == -ENODEV ? 0 : e;
-        for (char *p = text; *p;) {
-                char *end;
-                long pid = strtol(p, &end, 10);
-
-                if (end == p)
-                        break;
-                e = f((pid_t)pid, arg);
-                if (e < 0)
-                        return e;
-                count++;
-                p = *end ? end + 1 : end;
-        }
-        return count;
-}
-
-/* 1 would be everything. */
-static int kill_one(pid_t pid, void *arg) {
+/* kill(1 or less) would hit unrelated processes. */
+static int group_kill_one(pid_t pid, void *arg) {
         return pid > 1 && kill(pid, SIGKILL) < 0 && errno == EPERM ? -EPERM : 0;
 }
 
-static int end_at_unblocked(pid_t pid, void *arg) {
+static int group_end_at_unblocked(pid_t pid, void *arg) {
         return proc_is_blocked(pid) ? 0 : -EAGAIN;
 }
 
-/* All that is in the group was killed, and has waited in the kernel since looks that are BLOCKED_USEC old. */
+/* True when all killed processes of the group have waited in the kernel for BLOCKED_USEC. */
 static bool group_waits(const char *dir, ProcWait *w) {
-        const ProcBlocked b = {.blocked = each_listed(dir, end_at_unblocked, NULL) > 0};
+        const ProcBlocked b = {.blocked = group_each_listed(dir, group_end_at_unblocked, NULL) > 0};
 
         return proc_wait_look(w, &b, 0, clock_mono_usec(), BLOCKED_USEC);
 }
 
-static int kill_listed(const char *dir) {
-        return each_listed(dir, kill_one, NULL);
-}
-
-static int kill_dir(const char *dir) {
+static int group_kill(const char *dir) {
         struct timespec pause = {0, 1000000};
         uint64_t until = clock_mono_usec() + KILL_USEC;
         ProcWait wait = {};
@@ -72,41 +38,42 @@ static int kill_dir(const char *dir) {
 
         if (group_write(dir, "cgroup.kill", "1") == 0)
                 return 0;
-        while ((n = kill_listed(dir)) > 0 && clock_mono_usec() < until && !group_waits(dir, &wait))
+        while ((n = group_each_listed(dir, group_kill_one, NULL)) > 0 && clock_mono_usec() < until &&
+               !group_waits(dir, &wait))
                 nanosleep(&pause, NULL);
         return n > 0 ? -EBUSY : n;
 }
 
-/* The groups are entered together: what is in one is in all of them. */
-static const char *any_dir(const RegionCgroup *c) {
+/* A process enters all groups together, so any group lists all processes. */
+static const char *group_any_folder(const RegionCgroup *c) {
         return c->memory ? c->memory : c->pids ? c->pids : c->cpu;
 }
 
 int region_cgroup_each(const RegionCgroup *c, int (*f)(pid_t pid, void *arg), void *arg) {
-        const char *dir = any_dir(c);
-        int n = c->made && dir ? each_listed(dir, f, arg) : -ENOENT;
+        const char *dir = group_any_folder(c);
+        int n = c->made && dir ? group_each_listed(dir, f, arg) : -ENOENT;
 
         return n < 0 ? n : 0;
 }
 
 void region_cgroup_kill_once(const RegionCgroup *c) {
-        const char *dir = any_dir(c);
+        const char *dir = group_any_folder(c);
 
         if (c->made && dir && group_write(dir, "cgroup.kill", "1") < 0)
-                kill_listed(dir);
+                group_each_listed(dir, group_kill_one, NULL);
 }
 
-/* That the other groups are empty, too, their removal proves again. */
+/* The removal of the other groups proves again that all are empty. */
 bool region_cgroup_empty(const RegionCgroup *c) {
-        const char *dir = any_dir(c);
+        const char *dir = group_any_folder(c);
         char text[64];
 
         return !dir || group_read(dir, "cgroup.procs", text, sizeof(text)) < 0 || !*text;
 }
 
-/* A group stays busy for a moment after its last process was reaped. Once recorded as released nobody would look for it again, so a
- * passing lack of memory is not taken for an answer either. */
-static int remove_dir(const char *dir) {
+/* A group stays busy for a moment after its last process was reaped. A region recorded as released is never looked for
+ * again, so a passing lack of memory is retried as well. */
+static int group_remove_folder(const char *dir) {
         struct timespec pause = {0, 200000};
         uint64_t until = clock_mono_usec() + KILL_USEC;
         ProcWait wait = {};
@@ -123,8 +90,8 @@ static int remove_dir(const char *dir) {
         return 0;
 }
 
-/* At its limit a write to a page that is shared since a fork waits for memory, and the kernel's reaper frees after two seconds, with all
- * bytes in it, what an out-of-memory kill has picked. */
+/* At the limit a write to a page shared since a fork waits for memory. And two seconds after an out-of-memory kill the
+ * kernel's reaper frees the victim's pages with all bytes. */
 void region_cgroup_unlimit(const RegionCgroup *c) {
         if (!c->made || !c->memory)
                 return;
@@ -132,40 +99,31 @@ void region_cgroup_unlimit(const RegionCgroup *c) {
                 group_file_write(c, GROUP_MEMORY_LIMIT, "max");
                 return;
         }
-        group_file_write(c, GROUP_SWAP_LIMIT, "-1"); /* first: it must not be below the other */
+        /* first: the limit with swap must not be below the limit of memory */
+        group_file_write(c, GROUP_SWAP_LIMIT, "-1");
         group_file_write(c, GROUP_MEMORY_LIMIT, "-1");
 }
 
-int region_cgroup_remove(RegionCgroup *c) {
-        const char *dirs[] = {c->memory, c->v2 ? NULL : c->pids, c->v2 ? NULL : c->cpu};
+int group_remove(RegionCgroup *c) {
+        const char *dirs[REGION_CGROUPS_MAX + 1];
         int e = 0;
 
-        if (c->pool && cgroup_pool_give(c->pool, c))
-                return 0;
         group_close_files(c);
-        for (size_t i = 0; c->made && i < ARRAY_SIZE(dirs); i++)
-                if (dirs[i]) {
-                        int r = remove_dir(dirs[i]);
+        region_cgroup_list(c, dirs);
+        for (size_t i = 0; c->made && dirs[i]; i++) {
+                int r = group_remove_folder(dirs[i]);
 
-                        e = e < 0 ? e : r;
-                }
+                e = e < 0 ? e : r;
+        }
         if (e == 0)
                 c->made = false;
         return e;
 }
 
-void region_cgroup_deinit(RegionCgroup *c) {
-        group_close_files(c);
-        free(c->memory);
-        free(c->pids);
-        free(c->cpu);
-        *c = REGION_CGROUP_NULL;
-}
-
 int group_clear(const char *dir) {
-        int e = access(dir, F_OK) < 0 ? 0 : kill_dir(dir);
+        int e = access(dir, F_OK) < 0 ? 0 : group_kill(dir);
 
-        return e == 0 ? remove_dir(dir) : e;
+        return e == 0 ? group_remove_folder(dir) : e;
 }
 
 int region_cgroup_clear_text(const char *text, const char *region, const char *pools) {

@@ -1,4 +1,4 @@
-/* Runs: supervisor. Files of control groups: opened for one use, or kept open from one region to the next. */
+/* Runs: supervisor. Files and folders of control groups. Files are opened for each use, or kept open. */
 #include "region/region-cgroup-private.h"
 
 #include "base/io.h"
@@ -8,12 +8,9 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-/* What each region writes or reads at least once. A list of processes is none of them: whoever reads it again through the same descriptor may be told
- * what it said up to a second ago. */
+/* Files used by each region. cgroup.procs is never kept open: a second read may give the list of a second ago. */
 static const struct {
         const char *v1, *v2;
         int flags;
@@ -67,7 +64,7 @@ int group_read(const char *dir, const char *file, char *text, size_t room) {
         return 0;
 }
 
-static const char *folder_of(const RegionCgroup *c, GroupFile f) {
+static const char *group_folder(const RegionCgroup *c, GroupFile f) {
         switch (f) {
         case GROUP_MEMORY_LIMIT:
         case GROUP_SWAP_LIMIT:
@@ -87,10 +84,10 @@ static const char *folder_of(const RegionCgroup *c, GroupFile f) {
         }
 }
 
-/* *ret_own is the same descriptor when it is the caller's to close, else -1. Returns it, or -errno. */
-static int file_of(const RegionCgroup *c, GroupFile f, int *ret_own) {
+/* *ret_own: the descriptor when the caller has to close it, else -1. Returns the descriptor, or -errno. */
+static int group_file(const RegionCgroup *c, GroupFile f, int *ret_own) {
         const int flags = c->v2 && f == GROUP_MEMORY_PEAK ? O_RDONLY : names[f].flags;
-        const char *dir = folder_of(c, f);
+        const char *dir = group_folder(c, f);
         int fd;
 
         *ret_own = -1;
@@ -108,7 +105,7 @@ static int file_of(const RegionCgroup *c, GroupFile f, int *ret_own) {
 
 int group_file_write(const RegionCgroup *c, GroupFile f, const char *fmt, ...) {
         _cleanup_close_ int own = -1;
-        int fd = file_of(c, f, &own), n;
+        int fd = group_file(c, f, &own), n;
         char text[64];
         va_list ap;
 
@@ -122,7 +119,7 @@ int group_file_write(const RegionCgroup *c, GroupFile f, const char *fmt, ...) {
 
 int group_file_read(const RegionCgroup *c, GroupFile f, char *text, size_t room) {
         _cleanup_close_ int own = -1;
-        int fd = file_of(c, f, &own);
+        int fd = group_file(c, f, &own);
         ssize_t n;
 
         if (fd < 0)
@@ -150,10 +147,10 @@ int region_cgroup_tasks(const RegionCgroup *c, CgroupTasks *ret) {
         for (size_t i = 0; c->made && !c->v2 && i < REGION_CGROUPS_MAX; i++) {
                 int fd;
 
-                if (!folder_of(c, files[i]))
+                if (!group_folder(c, files[i]))
                         continue;
                 ret->own[ret->n] = -1;
-                fd = file_of(c, files[i], &ret->own[ret->n]);
+                fd = group_file(c, files[i], &ret->own[ret->n]);
                 if (fd < 0) {
                         region_cgroup_tasks_close(ret);
                         return fd;
@@ -188,4 +185,100 @@ void group_close_files(RegionCgroup *c) {
         closep(&c->oom);
         closep(&c->oom_above);
         closep(&c->pids_events);
+}
+
+char *group_of_self(const char *self, const char *controller) {
+        for (const char *line = self; line && *line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
+                const char *a = strchr(line, ':'), *b = a ? strchr(a + 1, ':') : NULL, *end = strchrnul(line, '\n');
+                size_t n = strlen(controller);
+
+                if (!b || b > end)
+                        continue;
+                for (const char *w = a + 1; w <= b; w += strcspn(w, ",:") + 1)
+                        if (strcspn(w, ",:") == n && strncmp(w, controller, n) == 0)
+                                return strndup(b + 1, (size_t)(end - b - 1));
+        }
+        return NULL;
+}
+
+bool group_has_word(const char *text, const char *word) {
+        size_t n = strlen(word);
+
+        for (const char *p = text; (p = strstr(p, word)); p += n)
+                if ((p == text || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\n' || p[n] == 0))
+                        return true;
+        return false;
+}
+
+bool group_is_leaf(const char *dir) {
+        const char *name = strrchr(dir, '/');
+
+        return name && strcmp(name + 1, CGROUP_LEAF) == 0;
+}
+
+bool group_has_controllers(const char *dir) {
+        char have[512];
+
+        return group_read(dir, "cgroup.controllers", have, sizeof(have)) == 0 && group_has_word(have, "memory") &&
+               group_has_word(have, "pids");
+}
+
+void region_cgroup_list(const RegionCgroup *c, const char *ret[static REGION_CGROUPS_MAX + 1]) {
+        const char *dirs[REGION_CGROUPS_MAX] = {c->memory, c->v2 ? NULL : c->pids, c->v2 ? NULL : c->cpu};
+        size_t n = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+                if (dirs[i])
+                        ret[n++] = dirs[i];
+        ret[n] = NULL;
+}
+
+void region_cgroup_deinit(RegionCgroup *c) {
+        group_close_files(c);
+        free(c->memory);
+        free(c->pids);
+        free(c->cpu);
+        *c = REGION_CGROUP_NULL;
+}
+
+int group_each_listed(const char *dir, int (*f)(pid_t pid, void *arg), void *arg) {
+        _cleanup_free_ char *text = NULL, *path = NULL;
+        size_t n;
+        int e, count = 0;
+
+        if (asprintf(&path, "%s/cgroup.procs", dir) < 0) {
+                path = NULL;
+                return -ENOMEM;
+        }
+        e = io_read_file(AT_FDCWD, path, 1 << 20, &text, &n);
+        if (e < 0)
+                return e == -ENOENT || e == -ENODEV ? 0 : e;
+        for (char *p = text; *p;) {
+                char *end;
+                long pid = strtol(p, &end, 10);
+
+                if (end == p)
+                        break;
+                e = f((pid_t)pid, arg);
+                if (e < 0)
+                        return e;
+                count++;
+                p = *end ? end + 1 : end;
+        }
+        return count;
+}
+
+char *group_join(const RegionCgroup *c, bool parents) {
+        const char *dirs[REGION_CGROUPS_MAX + 1];
+        char *s = NULL;
+
+        region_cgroup_list(c, dirs);
+        for (size_t i = 0; dirs[i]; i++) {
+                const int n = (int)(parents ? (size_t)(strrchr(dirs[i], '/') - dirs[i]) : strlen(dirs[i]));
+                _cleanup_free_ char *before = s;
+
+                if (asprintf(&s, "%s%s%.*s", before ? before : "", before ? ":" : "", n, dirs[i]) < 0)
+                        return NULL;
+        }
+        return s;
 }

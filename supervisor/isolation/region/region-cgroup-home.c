@@ -4,6 +4,7 @@
 #include "base/io.h"
 #include "base/child-registry.h"
 #include "region/region-cgroup-private.h"
+#include "region/region-proc.h"
 #include "spawn/clone.h"
 #include "spawn/find.h"
 
@@ -14,19 +15,19 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <time.h>
-#include <unistd.h>
 
 #define SCOPE_PROGRAM "lethe-scope"
 #define SCOPE_MSEC 5000
-#define ENTER_TRIES 20 /* of 5 ms, while all that is in the group besides us are others that do the same */
+#define ENTER_TRIES 20 /* of 5 ms, while the group has only processes about to move as well */
 
+#define FIX_CONTROLLERS \
+        "turn on memory and pids in cgroup.subtree_control of the groups above (systemd: Delegate=yes)"
 #define FIX_SERVICE "Delegate=yes in the unit (systemd-run: -p Delegate=yes)"
 #define FIX_SCOPE "start Lethe by itself: systemd-run --user --scope -p Delegate=yes lethe ... (root: without --user)"
 
@@ -47,7 +48,7 @@ static bool home_ends(const char *name, size_t n, const char *suffix) {
         return n > m && strncmp(name + n - m, suffix, m) == 0;
 }
 
-/* The part of path that ends with the last component of such a suffix; 0: none. *ret_name: where that component begins. */
+/* The length of path up to the last component with a suffix, or 0. *ret_name: start of the component. */
 static size_t home_last(const char *path, size_t n, const char *const suffixes[], const char **ret_name) {
         for (size_t end = n; end > 0;) {
                 size_t start = end;
@@ -64,6 +65,8 @@ static size_t home_last(const char *path, size_t n, const char *const suffixes[]
         return 0;
 }
 
+static const char *const home_units[] = {".scope", ".service", NULL};
+
 static bool home_is_marked(const char *dir) {
         static const char *const marks[] = {"user.delegate", "trusted.delegate"};
         char value[4];
@@ -74,7 +77,7 @@ static bool home_is_marked(const char *dir) {
         return false;
 }
 
-/* A limit that somebody set around us, and that we would leave with the group. */
+/* A limit set for the group, lost when Lethe leaves the group. */
 static const char *home_limit(const char *dir) {
         static const char *const files[] = {"memory.max", "memory.high", "cpu.max"};
         char text[64];
@@ -85,7 +88,7 @@ static const char *home_limit(const char *dir) {
         return NULL;
 }
 
-/* PID 1 manages the units of root, the user's own manager those below user@UID.service: true when this one is. */
+/* PID 1 manages root's units, the user's manager the units below user@UID.service. Returns true for the latter. */
 static bool home_manager(Home *h, uid_t uid, const char *unit) {
         static const char *const kinds[] = {".slice", ".service", NULL};
         const size_t n = (size_t)(unit - h->dir);
@@ -105,11 +108,15 @@ static bool home_manager(Home *h, uid_t uid, const char *unit) {
         return below_own;
 }
 
-/* The group is not ours to divide. A service is left by nobody: systemd would stop it without its regions. */
-static void home_elsewhere(Home *h, uid_t uid, const char *unit, size_t n_unit, const char *because) {
+/* The group is not Lethe's. Only a scope can be left: systemd would stop a service. fix: for a group of no unit. */
+static void home_elsewhere(Home *h, uid_t uid, const char *unit, size_t n_unit, const char *because, const char *fix) {
         const char *limit;
         char text[64];
 
+        if (n_unit == 0) {
+                home_none(h, fix, "%s %.300s", because, h->dir);
+                return;
+        }
         home_manager(h, uid, unit);
         if (!home_ends(unit, n_unit, ".scope")) {
                 home_none(h, FIX_SERVICE, "%s of the unit %.*s", because, (int)n_unit, unit);
@@ -117,7 +124,8 @@ static void home_elsewhere(Home *h, uid_t uid, const char *unit, size_t n_unit, 
         }
         limit = home_limit(h->dir);
         if (limit) {
-                home_none(h, FIX_SCOPE " with that limit", "%s of %.*s, which has a limit (%s) that Lethe would leave with it", because, (int)n_unit, unit, limit);
+                home_none(h, FIX_SCOPE " with the same limit", "%s of %.*s, and outside of the group its limit (%s) "
+                          "would not hold", because, (int)n_unit, unit, limit);
                 return;
         }
         h->way = HOME_SCOPE;
@@ -127,87 +135,81 @@ static void home_elsewhere(Home *h, uid_t uid, const char *unit, size_t n_unit, 
                 h->tasks_max = strtoull(text, NULL, 10);
 }
 
-/* A scope that Lethe asked for itself, by the name that lethe-scope gives. */
+/* True for a scope requested by Lethe, named by lethe-scope. */
 static bool home_is_own_scope(const char *unit, size_t n) {
         return strncmp(unit, "lethe-", strlen("lethe-")) == 0 && home_ends(unit, n, ".scope");
 }
 
 void home_find(const char *root, const char *self, uid_t uid, int delegated, Home *ret) {
-        static const char *const units[] = {".scope", ".service", NULL};
         _cleanup_free_ char *own = NULL;
         const char *unit = NULL;
         char path[PATH_MAX];
-        size_t end;
+        size_t end, n_unit;
+        int n;
 
         *ret = (Home){.way = HOME_READY, .tasks_max = UINT64_MAX};
         snprintf(path, sizeof(path), "%s/cgroup.controllers", root);
         if (access(path, F_OK) < 0)
                 return;
         own = group_of_self(self, "");
-        if (!own || snprintf(ret->dir, sizeof(ret->dir), "%s%s", root, strcmp(own, "/") == 0 ? "" : own) >= (int)sizeof(ret->dir) || access(ret->dir, F_OK) < 0) {
-                home_none(ret, "mount the hierarchy in which this process is", "the group of this process is not below %s", root);
+        n = own ? snprintf(ret->dir, sizeof(ret->dir), "%s%s", root, strcmp(own, "/") == 0 ? "" : own) : 0;
+        if (n == 0 || n >= (int)sizeof(ret->dir) || access(ret->dir, F_OK) < 0) {
+                home_none(ret, "mount the hierarchy of this process", "the process's group is not below %s", root);
                 return;
         }
         snprintf(path, sizeof(path), "%.*s/cgroup.type", (int)(sizeof(path) - sizeof("/cgroup.type")), ret->dir);
-        if (group_is_leaf(ret->dir) || access(path, F_OK) < 0) /* the root of all */
+        if (group_is_leaf(ret->dir) || access(path, F_OK) < 0) /* the root of the hierarchy */
                 return;
-        end = home_last(ret->dir, strlen(ret->dir), units, &unit);
+        end = home_last(ret->dir, strlen(ret->dir), home_units, &unit);
+        n_unit = end > 0 ? (size_t)(ret->dir + end - unit) : 0;
         if (end > 0) {
                 snprintf(path, sizeof(path), "%.*s", (int)end, ret->dir);
                 const bool users = home_manager(ret, uid, unit);
 
-                if (users && home_is_own_scope(unit, (size_t)(ret->dir + end - unit)))
+                if (users && home_is_own_scope(unit, n_unit))
                         delegated = 1;
                 if (users && delegated < 0) {
                         ret->way = HOME_ASK;
                         return;
                 }
                 if (users ? delegated == 0 : !home_is_marked(path)) {
-                        home_elsewhere(ret, uid, unit, (size_t)(ret->dir + end - unit), "systemd has not delegated the control group");
+                        home_elsewhere(ret, uid, unit, n_unit, "systemd has not delegated the control group", "");
                         return;
                 }
         }
         if (access(ret->dir, W_OK) < 0) {
-                if (end > 0)
-                        home_elsewhere(ret, uid, unit, (size_t)(ret->dir + end - unit), "this user may not divide the control group");
-                else
-                        home_none(ret, "delegate a control group to this user", "this user may not divide the control group %.300s", ret->dir);
+                home_elsewhere(ret, uid, unit, n_unit, "this user may not divide the control group",
+                               "delegate a control group to this user");
                 return;
         }
         if (!group_has_controllers(ret->dir)) {
-                home_none(ret, "turn on memory and pids in cgroup.subtree_control of the groups above (systemd: Delegate=yes)",
-                          "the controllers memory and pids do not reach the control group %.300s", ret->dir);
+                home_none(ret, FIX_CONTROLLERS, "the controllers memory and pids do not reach the control group %.300s",
+                          ret->dir);
                 return;
         }
         ret->way = HOME_LEAF;
 }
 
-/* After home_enter() found others in it. */
 static void home_is_shared(Home *h) {
-        static const char *const units[] = {".scope", ".service", NULL};
         const char *unit = NULL;
-        size_t end = home_last(h->dir, strlen(h->dir), units, &unit);
+        const size_t end = home_last(h->dir, strlen(h->dir), home_units, &unit);
+        const size_t n_unit = end > 0 ? (size_t)(h->dir + end - unit) : 0;
 
-        if (end > 0)
-                home_elsewhere(h, geteuid(), unit, (size_t)(h->dir + end - unit), "other processes are in the control group");
-        else
-                home_none(h, "start Lethe in a control group of its own", "other processes are in the control group %.300s", h->dir);
-        if (h->way == HOME_NONE && end > 0 && home_ends(unit, (size_t)(h->dir + end - unit), ".service"))
+        home_elsewhere(h, geteuid(), unit, n_unit, "other processes are in the control group",
+                       "start Lethe in a control group of its own");
+        if (h->way == HOME_NONE && home_ends(unit, n_unit, ".service"))
                 h->fix = "let the service start Lethe as its only process, without a shell around it";
 }
 
-/* By its name as the kernel tells it: the file itself may be on a file system that somebody serves. */
+/* The kernel's name of the program: the file itself may be on a served file system. */
 static bool home_program(pid_t pid, char ret[static PATH_MAX]) {
         char path[64];
-        ssize_t n;
 
         snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-        n = readlink(path, ret, PATH_MAX - 1);
-        ret[MAX(n, 0)] = 0;
-        return n > 0;
+        return proc_link(path, ret, PATH_MAX) > 0;
 }
 
-/* Returns how many others of the same program were moved, or -errno. */
+/* Returns the number of moved processes of the same program, or -errno. */
 static int home_move(const Home *h, const char *leaf) {
         _cleanup_free_ char *text = NULL;
         char path[PATH_MAX + 16], own[PATH_MAX], other[PATH_MAX];
@@ -228,28 +230,23 @@ static int home_move(const Home *h, const char *leaf) {
 
                 if (end == p)
                         break;
-                if (home_program(pid, other) && strcmp(own, other) == 0 && group_write(leaf, "cgroup.procs", "%d", (int)pid) == 0)
+                if (home_program(pid, other) && strcmp(own, other) == 0 &&
+                    group_write(leaf, "cgroup.procs", "%d", (int)pid) == 0)
                         moved++;
         }
         return moved;
 }
 
-/* All of them: whoever is in the leaf of a group that is not divided was taken along. */
+static int home_move_one_back(pid_t pid, void *arg) {
+        const Home *h = arg;
+
+        group_write(h->dir, "cgroup.procs", "%d", (int)pid);
+        return 0;
+}
+
+/* Moves all processes back: in an undivided group, the leaf has only processes moved by Lethe. */
 static void home_move_back(const Home *h, const char *leaf) {
-        _cleanup_free_ char *text = NULL;
-        char path[PATH_MAX + sizeof(CGROUP_LEAF) + 16];
-        size_t n;
-
-        snprintf(path, sizeof(path), "%s/cgroup.procs", leaf);
-        if (io_read_file(AT_FDCWD, path, 1 << 20, &text, &n) < 0)
-                return;
-        for (char *p = text, *end; *p; p = *end ? end + 1 : end) {
-                pid_t pid = (pid_t)strtol(p, &end, 10);
-
-                if (end == p)
-                        break;
-                group_write(h->dir, "cgroup.procs", "%d", (int)pid);
-        }
+        group_each_listed(leaf, home_move_one_back, (void *)h);
         rmdir(leaf);
 }
 
@@ -278,8 +275,8 @@ int home_enter(const Home *h, const char *controllers) {
         return e;
 }
 
-/* Asks systemd: "scope" for a scope (systemd.scope(5)) with us in it, "delegated" whether our unit is so. The asking is done by a program of its own, which may
- * be killed at any time. Returns its exit code, 0: yes, or -errno; with what it said. */
+/* Asks systemd: "scope" for a scope (systemd.scope(5)) around this process, "delegated" for the unit's delegation. A
+ * separate program asks, and may be killed at any time. Returns its exit code (0: yes) or -errno, and the output. */
 static int home_ask(const Home *h, const char *what, char *said, size_t room) {
         _cleanup_close_ int program = find_program(SCOPE_PROGRAM, NULL), pidfd = -1, null = -1, from = -1, to = -1;
         char arg[512];
@@ -299,7 +296,8 @@ static int home_ask(const Home *h, const char *what, char *said, size_t room) {
         to = p[1];
         if ((null = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0)
                 return -errno;
-        snprintf(arg, sizeof(arg), "%s %d %d %" PRIu64 " %s %s", what, (int)getpid(), (int)getppid(), h->tasks_max, h->manager, h->slice);
+        snprintf(arg, sizeof(arg), "%s %d %d %" PRIu64 " %s %s", what, (int)getpid(), (int)getppid(), h->tasks_max,
+                 h->manager, h->slice);
         fds[0] = fds[1] = null;
         fds[2] = to;
         c = (CloneExec){.name = SCOPE_PROGRAM, .arg = arg, .exec_fd = program, .fds = fds, .n_fds = 3};
@@ -368,7 +366,8 @@ static void home_once(void) {
                 size_t n = strlen(home.why);
 
                 home.way = HOME_NONE;
-                snprintf(home.why + n, sizeof(home.why) - n, ", and systemd gave no scope: %s", *said ? said : strerror(e < 0 ? -e : EREMOTEIO));
+                snprintf(home.why + n, sizeof(home.why) - n, ", and systemd gave no scope: %s",
+                         *said ? said : strerror(e < 0 ? -e : EREMOTEIO));
                 return;
         }
         if (!home_look(-1))
@@ -389,7 +388,6 @@ const char *home_settle(const char **ret_fix) {
 }
 
 void home_unit(HomeUnit *ret) {
-        static const char *const units[] = {".scope", ".service", NULL};
         _cleanup_free_ char *self = NULL, *own = NULL;
         char dir[PATH_MAX], text[1024];
         const char *unit = NULL;
@@ -398,7 +396,8 @@ void home_unit(HomeUnit *ret) {
         *ret = (HomeUnit){.limit = UINT64_MAX};
         if (io_read_file(AT_FDCWD, "/proc/self/cgroup", 65536, &self, &n) < 0 || !(own = group_of_self(self, "")))
                 return;
-        if (snprintf(dir, sizeof(dir), CGROUP_ROOT "%s", own) >= (int)sizeof(dir) || (end = home_last(dir, strlen(dir), units, &unit)) == 0)
+        if (snprintf(dir, sizeof(dir), CGROUP_ROOT "%s", own) >= (int)sizeof(dir) ||
+            (end = home_last(dir, strlen(dir), home_units, &unit)) == 0)
                 return;
         dir[end] = 0;
         snprintf(ret->name, sizeof(ret->name), "%s", unit);

@@ -1,47 +1,46 @@
-/* Runs: supervisor, CLI. Version 2: the group in which the groups of our regions are made. A group with processes hands no controllers to its children (the
- * kernel's cgroup-v2.rst, "No Internal Process Constraint"): the supervisor moves itself into a leaf, and the regions' groups stand beside that. A-60 */
+/* Runs: supervisor, CLI. Version 2: the group around the groups of the regions. A group with processes hands no
+ * controllers to its children (the kernel's cgroup-v2.rst, "No Internal Process Constraint"). So the supervisor moves
+ * into a leaf, and the regions' groups stand beside the leaf. A-60 */
 #pragma once
 
 #include "base/util.h"
 
 #include <limits.h>
 
-#define CGROUP_LEAF "lethe-supervisor"
-
 typedef enum HomeWay {
-        HOME_READY, /* groups can be made as things stand; or there is no version 2 */
-        HOME_ASK,   /* a unit of the user's manager, which marks none: is it delegated? */
-        HOME_LEAF,  /* our own group is ours to divide: after home_enter() */
-        HOME_SCOPE, /* it is not, or others are in it: systemd may give us one */
-        HOME_NONE,  /* neither: why, and fix */
+        HOME_READY, /* groups can be made now; or there is no version 2 */
+        HOME_ASK,   /* a unit of the user's manager, without marks: ask for the delegation */
+        HOME_LEAF,  /* Lethe may divide its group: after home_enter() */
+        HOME_SCOPE, /* the group is not delegated, or not Lethe's alone: ask systemd for a scope */
+        HOME_NONE,  /* no way: see why and fix */
 } HomeWay;
 
 typedef struct Home {
         HomeWay way;
-        char dir[PATH_MAX];   /* our own group */
-        const char *manager;  /* HOME_ASK, HOME_SCOPE: who is to be asked: "user" or "system" */
-        char slice[256];      /* HOME_SCOPE: the slice of that manager in which it stands, so that no limit of the slice is left; "": the manager's own */
-        uint64_t tasks_max;   /* HOME_SCOPE: the limit of our own group, UINT64_MAX: none */
+        char dir[PATH_MAX];   /* the group of this process */
+        const char *manager;  /* HOME_ASK, HOME_SCOPE: the manager to ask: "user" or "system" */
+        char slice[256]; /* HOME_SCOPE: slice of the unit, to stay below the slice's limits; "": the manager's own */
+        uint64_t tasks_max;   /* HOME_SCOPE: task limit of the group, UINT64_MAX: no limit */
         char why[512];
         const char *fix;
 } Home;
 
-/* root: CGROUP_ROOT but in tests; self: the text of /proc/self/cgroup; uid: ours; delegated: what was said after HOME_ASK, -1: not asked yet. Changes nothing.
- * Only a group that systemd delegated is divided, or one that is of no unit: systemd takes the controllers of others away again. PID 1 marks what it delegates
- * (xattrs user.delegate, trusted.delegate). */
+/* root: CGROUP_ROOT, except in tests; self: the text of /proc/self/cgroup; delegated: the answer after HOME_ASK, -1:
+ * not asked yet. Changes no group. Only delegated groups, and groups of no unit, may be divided: systemd takes
+ * controllers of other groups away. PID 1 marks delegated groups (xattrs user.delegate, trusted.delegate). */
 void home_find(const char *root, const char *self, uid_t uid, int delegated, Home *ret);
-/* HOME_LEAF: moves this process, and others of the same program in the group, into the leaf, and turns the controllers on (HOME_CONTROLLERS but in
- * tests). Returns 0, -EBUSY: others are in the group, -errno. All is as before then. */
-#define HOME_CONTROLLERS "+memory +pids"
+/* For HOME_LEAF: moves all processes of this program into the leaf, and turns the controllers on. Returns 0, -EBUSY
+ * with other processes in the group, -errno. After an error all is as before. */
+#define HOME_CONTROLLERS "+memory +pids" /* fewer in tests */
 int home_enter(const Home *h, const char *controllers);
-/* All of it for this process, once; it should have no children yet. NULL: groups can be had, or this machine has none of version 2. Else why not, borrowed for
- * ever; *ret_fix (may be NULL) what helps. */
+/* Finds or makes the home of this process, once; the process should have no children yet. Returns NULL when groups can
+ * be made, or without version 2. Else the reason, static; *ret_fix (may be NULL): the remedy. */
 const char *home_settle(const char **ret_fix);
 
-/* The unit of systemd in whose group this process is, and what befell that group. */
+/* The systemd unit of this process, with figures of its group. */
 typedef struct HomeUnit {
-        char name[256];      /* "": none, or no version 2 */
-        uint64_t oom_kills;  /* of memory.events: processes that the kernel's out-of-memory killer ended in it or below */
-        uint64_t limit;      /* memory.max in bytes, UINT64_MAX: none */
+        char name[256];      /* "": no unit, or no version 2 */
+        uint64_t oom_kills;  /* of memory.events: out-of-memory kills in the group and below */
+        uint64_t limit;      /* memory.max in bytes, UINT64_MAX: no limit */
 } HomeUnit;
 void home_unit(HomeUnit *ret);

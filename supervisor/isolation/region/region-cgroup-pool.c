@@ -9,50 +9,29 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define IDLE_MAX 64
-#define KEPT_MAX 32 /* groups whose files stay open from one region to the next: each is a dozen descriptors */
-/* What stays charged to an empty group: a share for each processor that nobody uses, some kernel objects. More are pages of files, which the next one
- * would have to make do without. */
+#define KEPT_MAX 32 /* groups with files kept open: a dozen descriptors each */
+/* Charge left in an empty group: shares of processors, kernel objects. More is pages of files. */
 #define CHARGED_MAX (1024 * 1024)
 
 struct CgroupPool {
         pthread_mutex_t lock;
-        char *name;   /* what the groups' names begin with */
-        char *self;   /* of /proc/self/cgroup */
+        char *name;   /* prefix of the groups' names */
+        char *self;   /* from /proc/self/cgroup */
         char *places;
         RegionCgroup idle[IDLE_MAX];
         size_t n_idle;
         uint64_t n_made;
-        atomic_uint kept; /* groups whose files stay open */
+        atomic_uint kept; /* groups with files kept open */
 };
 
-static int plan(CgroupPool *p, uint64_t n, RegionCgroup *ret) {
+static int pool_plan(CgroupPool *p, uint64_t n, RegionCgroup *ret) {
         char name[128];
 
         snprintf(name, sizeof(name), "%s%llu", p->name + strlen(CGROUP_NAME), (unsigned long long)n);
         return region_cgroup_plan(CGROUP_ROOT, p->self, name, ret);
-}
-
-/* Each group's folder without its own name. */
-static int find_places(CgroupPool *p, const RegionCgroup *c) {
-        const char *dirs[REGION_CGROUPS_MAX + 1];
-        _cleanup_free_ char *s = NULL;
-
-        region_cgroup_list(c, dirs);
-        for (size_t i = 0; dirs[i]; i++) {
-                char *more;
-
-                if (asprintf(&more, "%s%s%.*s", s ? s : "", s ? ":" : "", (int)(strrchr(dirs[i], '/') - dirs[i]), dirs[i]) < 0)
-                        return -ENOMEM;
-                free(s);
-                s = more;
-        }
-        p->places = TAKE_PTR(s);
-        return 0;
 }
 
 int cgroup_pool_new(const char *store, const char *owner, CgroupPool **ret) {
@@ -68,11 +47,11 @@ int cgroup_pool_new(const char *store, const char *owner, CgroupPool **ret) {
         if (e == 0)
                 e = io_read_file(AT_FDCWD, "/proc/self/cgroup", 65536, &p->self, &n);
         if (e == 0)
-                e = plan(p, 0, &c);
+                e = pool_plan(p, 0, &c);
         if (e == 0 && (c.v2 || !region_cgroup_any(&c)))
                 e = -ENOENT;
         if (e == 0)
-                e = find_places(p, &c);
+                e = (p->places = group_join(&c, true)) ? 0 : -ENOMEM;
         region_cgroup_deinit(&c);
         if (e < 0) {
                 cgroup_pool_free(p);
@@ -98,17 +77,17 @@ int cgroup_pool_take(CgroupPool *p, RegionCgroup *ret) {
         else
                 n = p->n_made++;
         pthread_mutex_unlock(&p->lock);
-        e = found ? 0 : plan(p, n, ret);
+        e = found ? 0 : pool_plan(p, n, ret);
         if (e < 0)
                 return e;
         ret->pool = p;
-        if (!ret->files && atomic_load(&p->kept) < KEPT_MAX) /* a few more do no harm */
+        if (!ret->files && atomic_load(&p->kept) < KEPT_MAX) /* races may add a few more */
                 group_keep_files(ret, &p->kept);
         return 0;
 }
 
-/* In none of the groups is a process: unlike its removal, its next use would not show that. */
-static bool all_empty(const RegionCgroup *c) {
+/* True when no process is in any group. Reuse would not notice a process, unlike removal. */
+static bool pool_all_empty(const RegionCgroup *c) {
         const char *dirs[REGION_CGROUPS_MAX + 1];
         char text[64];
 
@@ -123,8 +102,8 @@ bool cgroup_pool_give(CgroupPool *p, RegionCgroup *c) {
         uint64_t charged = 0;
         bool taken;
 
-        if (!c->made || c->v2 || region_cgroup_oom_count(c) > 0 || region_cgroup_pids_max_count(c) > 0 || c->counted || c->sockets ||
-            region_cgroup_oom_kills(c) > 0 || !all_empty(c))
+        if (!c->made || c->v2 || region_cgroup_oom_count(c) > 0 || region_cgroup_pids_max_count(c) > 0 || c->counted ||
+            c->sockets || region_cgroup_oom_kills(c) > 0 || !pool_all_empty(c))
                 return false;
         if (c->memory && (region_cgroup_memory_now(c, &charged) < 0 || charged > CHARGED_MAX))
                 return false;
@@ -144,13 +123,16 @@ bool cgroup_pool_give(CgroupPool *p, RegionCgroup *c) {
         return taken;
 }
 
-static void drop(RegionCgroup *c) {
-        c->pool = NULL;
-        region_cgroup_remove(c);
+int region_cgroup_remove(RegionCgroup *c) {
+        return c->pool && cgroup_pool_give(c->pool, c) ? 0 : group_remove(c);
+}
+
+static void pool_drop(RegionCgroup *c) {
+        group_remove(c);
         region_cgroup_deinit(c);
 }
 
-/* The one used last is taken first, so that those unused for longest are the first ones. */
+/* Groups used last are taken first, so the first entries are unused for longest. */
 void cgroup_pool_trim(CgroupPool *p, uint64_t before) {
         for (;;) {
                 RegionCgroup c = REGION_CGROUP_NULL;
@@ -165,7 +147,7 @@ void cgroup_pool_trim(CgroupPool *p, uint64_t before) {
                 pthread_mutex_unlock(&p->lock);
                 if (!found)
                         return;
-                drop(&c);
+                pool_drop(&c);
         }
 }
 
@@ -173,7 +155,7 @@ void cgroup_pool_free(CgroupPool *p) {
         if (!p)
                 return;
         for (size_t i = 0; i < p->n_idle; i++)
-                drop(&p->idle[i]);
+                pool_drop(&p->idle[i]);
         pthread_mutex_destroy(&p->lock);
         free(p->name);
         free(p->self);
@@ -181,7 +163,7 @@ void cgroup_pool_free(CgroupPool *p) {
         free(p);
 }
 
-static int clear_place(const char *place, const char *name) {
+static int pool_clear_place(const char *place, const char *name) {
         DIR *d = opendir(place);
         struct dirent *entry;
         int e = 0;
@@ -216,7 +198,8 @@ int cgroup_pool_clear(const char *places, const char *store, const char *owner) 
                 return -ENOMEM;
         }
         for (char *place = strtok_r(copy, ":", &save); place; place = strtok_r(NULL, ":", &save)) {
-                int r = strncmp(place, CGROUP_ROOT "/", strlen(CGROUP_ROOT) + 1) == 0 ? clear_place(place, name) : 0;
+                int r = strncmp(place, CGROUP_ROOT "/", strlen(CGROUP_ROOT) + 1) == 0 ? pool_clear_place(place, name)
+                                                                                      : 0;
 
                 e = e < 0 ? e : r;
         }

@@ -1,4 +1,4 @@
-/* Runs: supervisor. Files of control groups, for the parts of region-cgroup. All return 0 or -errno. */
+/* Runs: supervisor. Files of control groups, for the parts of region-cgroup. All functions return 0 or -errno. */
 #pragma once
 
 #include "region/region-cgroup.h"
@@ -7,26 +7,25 @@
 #include <stdatomic.h>
 
 typedef enum GroupFile {
-        GROUP_MEMORY_LIMIT, GROUP_SWAP_LIMIT, GROUP_MEMORY_PEAK, GROUP_MEMORY_NOW, GROUP_PIDS_MAX, GROUP_PIDS_PEAK, GROUP_CPU_USAGE,
-        GROUP_MEMORY_TASKS, GROUP_PIDS_TASKS, GROUP_CPU_TASKS,
+        GROUP_MEMORY_LIMIT, GROUP_SWAP_LIMIT, GROUP_MEMORY_PEAK, GROUP_MEMORY_NOW, GROUP_PIDS_MAX, GROUP_PIDS_PEAK,
+        GROUP_CPU_USAGE, GROUP_MEMORY_TASKS, GROUP_PIDS_TASKS, GROUP_CPU_TASKS,
         GROUP_FILES,
 } GroupFile;
 
-/* Opened when they are used for the first time. */
+/* Opened at the first use. */
 struct CgroupFiles {
         int fd[GROUP_FILES];
-        atomic_uint *kept; /* borrowed: how many have such */
+        atomic_uint *kept; /* borrowed: number of groups with kept files */
 };
 
-/* The path of our own group in the hierarchy of `controller` ("" for version 2), from lines "ID:controllers:path". Owned or NULL. */
+/* The path of this process's group, from lines "ID:controllers:path". controller: "" for version 2. Owned or NULL. */
 char *group_of_self(const char *self, const char *controller);
-/* Version 2: where a supervisor stands whose regions' groups are beside it. */
-bool group_is_leaf(const char *dir);
-/* Version 2: it has those that a region needs. */
-bool group_has_controllers(const char *dir);
-/* From now on they are kept open, and `oom` and `pids_events` with them. Out of memory they are opened each time. */
+bool group_has_word(const char *text, const char *word); /* True when the text has the word, between spaces. */
+bool group_is_leaf(const char *dir); /* Version 2: true for a supervisor's leaf. */
+bool group_has_controllers(const char *dir); /* Version 2: true with the controllers of a region's group. */
+/* Keeps files open from now on, also `oom` and `pids_events`. Out of memory, files are opened for each use. */
 void group_keep_files(RegionCgroup *c, atomic_uint *kept);
-/* Closes all that is open. */
+/* Closes all open files. */
 void group_close_files(RegionCgroup *c);
 int group_file_write(const RegionCgroup *c, GroupFile f, const char *fmt, ...) _printf_(3, 4);
 int group_file_read(const RegionCgroup *c, GroupFile f, char *text, size_t room);
@@ -35,13 +34,15 @@ int group_file_number(const RegionCgroup *c, GroupFile f, uint64_t *ret);
 /* Returns a descriptor or -errno. */
 int group_open(const char *dir, const char *file, int flags);
 int group_write(const char *dir, const char *file, const char *fmt, ...) _printf_(3, 4);
-/* NUL-terminated; dir NULL: -ENOENT. */
-int group_read(const char *dir, const char *file, char *text, size_t room);
-/* The number in the line "key N" of a file of lines; 0 without one. */
+int group_read(const char *dir, const char *file, char *text, size_t room); /* NUL-terminated; dir NULL: -ENOENT. */
+/* The number in the line "key N" of the text; 0 without the line. */
 uint64_t group_keyed(const char *text, const char *key);
-/* How often an eventfd was written to since the last call. -1: never. */
-uint64_t group_told(int fd);
-/* The folder of the group in which `dir` stands. */
-bool group_above(const char *dir, char ret[static PATH_MAX]);
-/* Kills all that is in the group, waits, and removes it; one that is not there is removed. */
+uint64_t group_told(int fd); /* The number of events since the last call. fd -1: 0. */
+/* All folders, or all parent folders, joined by ':'. Owned; NULL without groups, or out of memory. */
+char *group_join(const RegionCgroup *c, bool parents);
+bool group_above(const char *dir, char ret[static PATH_MAX]); /* The folder of the parent group of `dir`. */
+/* Calls f with each process of a group, 0 for an unrelated PID namespace. Returns their number, or -errno. */
+int group_each_listed(const char *dir, int (*f)(pid_t pid, void *arg), void *arg);
+int group_remove(RegionCgroup *c); /* Removes the folders, whatever the pool. */
+/* Kills all processes of the group, waits, and removes the group. A missing group is success. */
 int group_clear(const char *dir);

@@ -1,133 +1,131 @@
-/* Runs: supervisor. Control groups of one region: memory, number of tasks and CPU time of the whole tree, where this machine lets us.
- * Version 2 when the unified hierarchy has the controllers and our own group may have children; version 1 in the standard places
- * below /sys/fs/cgroup. Without either a region runs by RLIMIT_DATA and accounting (region-budget.h). */
+/* Runs: supervisor. Control groups of a region: memory, number of tasks and CPU time of the whole tree, where possible.
+ * Version 2 when the unified hierarchy has the controllers and the supervisor's group may have children; version 1 in
+ * the standard places below /sys/fs/cgroup. Without groups, RLIMIT_DATA and accounting bound a region
+ * (region-budget.h). */
 #pragma once
 
 #include "base/util.h"
 #include "policy/grant.h"
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
-#define CGROUP_NAME "lethe-" /* + region id: how a person tells what a group is */
+#define CGROUP_LEAF "lethe-supervisor" /* version 2: a supervisor's leaf, beside the groups of its regions */
+#define CGROUP_NAME "lethe-" /* + region id: names the owner of a group for the operator */
 
 typedef struct RegionCgroup {
         bool v2;
-        char *memory;    /* folders; all the same one in version 2; NULL where the controller cannot be had */
+        char *memory;    /* folders; the same folder in version 2; NULL without the controller */
         char *pids;
         char *cpu;
-        int oom;         /* version 1: eventfd; version 2: memory.events; -1 when none */
-        int oom_above;   /* version 1: eventfd of the group in which this one stands; -1 when that cannot be asked */
-        bool oom_doubt;  /* version 1: a group above was at its limit, and it is not known yet whether this one is, too */
+        int oom;         /* version 1: eventfd; version 2: memory.events; or -1 */
+        int oom_above;   /* version 1: eventfd of the parent group; -1 without permission */
+        bool oom_doubt;  /* version 1: a group above was at its limit; this group's own state is not known yet */
         int pids_events; /* pids.events, or -1 */
         short oom_poll, pids_poll;
         bool made;
 
-        struct CgroupFiles *files; /* owned: kept open from one region to the next; NULL: opened for each use */
-        struct CgroupPool *pool; /* borrowed: where it came from and may go back to; NULL: made for one region */
-        bool sockets;            /* version 1: what sockets hold is limited and counted, apart from memory */
-        bool counted;            /* a limit was hit: its counters are not those of a new group any more */
-        uint64_t cpu_before;     /* usec that regions before this one used in it */
-        uint64_t tasks_before;   /* the most tasks that one of them had */
-        uint64_t idle_since;     /* CLOCK_MONOTONIC usec, in the pool */
+        struct CgroupFiles *files; /* owned: kept open from region to region; NULL: opened for each use */
+        struct CgroupPool *pool; /* borrowed: the pool of the group; NULL: made for a single region */
+        bool sockets;            /* version 1: bytes of sockets are limited and counted, apart from memory */
+        bool counted;            /* a limit was hit: the counters are no longer new */
+        uint64_t cpu_before;     /* usec used by earlier regions in the group */
+        uint64_t tasks_before;   /* the highest number of tasks of an earlier region */
+        uint64_t idle_since;     /* CLOCK_MONOTONIC usec, when in the pool */
 } RegionCgroup;
 #define REGION_CGROUP_NULL (RegionCgroup){.oom = -1, .oom_above = -1, .pids_events = -1}
 
-/* Finds where groups of this region could be made and names them; makes nothing. root is CGROUP_ROOT but in tests, self is the text of
+/* Names the groups of a region, without making them. root: CGROUP_ROOT, except in tests; self: the text of
  * /proc/self/cgroup. Returns 0 (all members may be NULL) or -ENOMEM. */
 int region_cgroup_plan(const char *root, const char *self, const char *region, RegionCgroup *ret);
-/* The same from /proc/self/cgroup. */
+/* The same with /proc/self/cgroup of this process. */
 int region_cgroup_plan_here(const char *region, RegionCgroup *ret);
 #define REGION_CGROUPS_MAX 3
-/* The folders, NULL-terminated; each once. */
+/* The folders, NULL-terminated, without duplicates. */
 void region_cgroup_list(const RegionCgroup *c, const char *ret[static REGION_CGROUPS_MAX + 1]);
 bool region_cgroup_any(const RegionCgroup *c);
-/* All folders joined by ':' for the region's row, NULL when there are none. Owned. */
+/* All folders joined by ':' for the region's row, NULL without groups. Owned. */
 char *region_cgroup_text(const RegionCgroup *c, int *reterr);
 
-/* Makes the groups, when they are not there yet, and sets the limits. Memory: the budget; at the limit the kernel tells us instead of
- * killing (version 1) or kills the whole group (version 2). Tasks: the budget (version 2: and one for the worker), so that the try at
- * one more is an event. Returns 0 or -errno, with nothing left behind. */
+/* Makes missing groups and sets the limits. Memory: the budget; at the limit the kernel notifies the supervisor
+ * (version 1) or kills the whole group (version 2). Tasks: the budget (version 2: plus the worker), so a try at a
+ * further task is an event. Returns 0 or -errno, with no group left behind. */
 int region_cgroup_make(RegionCgroup *c, const Budget *b);
-/* Version 1: at the limit of memory the kernel ends a process in it, as nobody is there to be told. Such a group goes back to no pool. Returns 0 or -errno. */
+/* Version 1: lets the kernel kill at the memory limit. The group leaves its pool. Returns 0 or -errno. */
 int region_cgroup_kills(RegionCgroup *c);
-/* Sets the limits of memory and tasks anew, lower or higher. Returns 0 or -errno: memory in use may be more than the new limit (-EBUSY). */
+/* Changes the limits of memory and tasks. Returns 0 or -errno: -EBUSY with more memory in use than the new limit. */
 int region_cgroup_limit(const RegionCgroup *c, uint64_t memory_bytes, uint64_t processes);
-/* Version 1: files to which a process writes "0" to enter them; without any when none are made. To be closed. Returns 0 or -errno. */
+/* Version 1: opens the files a process writes "0" to, to enter the groups; empty before the groups are made. Close with
+ * region_cgroup_tasks_close(). Returns 0 or -errno. */
 typedef struct CgroupTasks {
         int fd[REGION_CGROUPS_MAX];
         size_t n;
-        int own[REGION_CGROUPS_MAX]; /* those that are not kept open anyway, or -1 */
+        int own[REGION_CGROUPS_MAX]; /* descriptors to close, or -1 for kept files */
 } CgroupTasks;
 int region_cgroup_tasks(const RegionCgroup *c, CgroupTasks *ret);
 void region_cgroup_tasks_close(CgroupTasks *t);
-/* Moves a process into them. Returns 0 or -errno. */
+/* Moves a process into the groups. Returns 0 or -errno. */
 int region_cgroup_attach(const RegionCgroup *c, pid_t pid);
-/* The same with its children, none of which makes another meanwhile. */
+/* Moves a process with its children; no child makes children meanwhile. */
 int region_cgroup_attach_tree(const RegionCgroup *c, pid_t pid);
-/* How often a limit was hit since the group was made (memory of version 1: since the last call). Reading makes oom and pids_events,
- * which are to be polled for oom_poll and pids_poll, wait for the next one; a first wake-up may come with 0. Linux 6.18 wakes nobody for
- * pids.events of version 1: the count is to be looked at from time to time as well.
- * Memory: hits of the group's own limit alone. In version 1 the kernel tells every group below one that has no memory left: what the group above is told
- * as well does not count, and while it stands at its limit region_cgroup_oom_count() is to be asked again (oom_doubt).
- * Tasks: refusals in this group, of whatever limit; version 1, and version 2 before Linux 6.11, count a limit above, too (region_cgroup_pids_outside()). */
+/* Hits of a limit since the group was made (memory of version 1: since the last call). The call re-arms oom and
+ * pids_events, polled for oom_poll and pids_poll; the first event may come with count 0. Linux 6.18 sends no event for
+ * pids.events of version 1: read the count from time to time.
+ * Memory: only hits of the group's own limit. In version 1 the kernel also notifies all groups below a full group, so
+ * an event of the group above cancels the count. During such doubt (oom_doubt) call again.
+ * Tasks: refusals in the group. Version 1, and version 2 before Linux 6.11, count refusals by a limit above, too
+ * (region_cgroup_pids_outside()). */
 uint64_t region_cgroup_oom_count(RegionCgroup *c);
 uint64_t region_cgroup_pids_max_count(RegionCgroup *c);
-/* Tasks were refused in the group, whose own limit (in tasks, as it was set) is not what they reached: that of a group above is. */
+/* True when a limit above refused tasks, below the group's own limit (in tasks, as set). */
 bool region_cgroup_pids_outside(const RegionCgroup *c, uint64_t limit);
-/* How many of the group's tasks the kernel's out-of-memory killer ended. In version 1 that is never for the group's own limit. */
+/* Tasks killed by the kernel's out-of-memory killer. In version 1 never for the group's own limit. */
 uint64_t region_cgroup_oom_kills(const RegionCgroup *c);
-/* Measured values: return 0 or -errno (-ENOENT: no such controller). */
+/* Measured values: return 0 or -errno (-ENOENT without the controller). */
 int region_cgroup_memory_now(const RegionCgroup *c, uint64_t *ret_bytes);
 int region_cgroup_memory_peak(const RegionCgroup *c, uint64_t *ret_bytes);
-/* Without the pages of files, which the kernel gives back at need. Returns 0 or -errno. */
+/* Without the pages of files: the kernel gives these back at need. Returns 0 or -errno. */
 int region_cgroup_memory_kept(const RegionCgroup *c, uint64_t *ret_bytes);
-/* Version 1 counts what sockets hold (TCP, UDP) apart from memory, and only when it is to be limited: from now on, at most that many bytes. */
+/* Version 1 counts bytes of sockets (TCP, UDP) apart from memory, and only under a limit: sets the limit. */
 void region_cgroup_limit_sockets(RegionCgroup *c, uint64_t bytes);
-/* These and region_cgroup_memory_kept() together: what cannot be given back. Returns 0 or -errno, -ENOENT
- * where sockets are counted with memory, or hold nothing. */
+/* Bytes of sockets and region_cgroup_memory_kept() together. Returns 0 or -errno, -ENOENT without separate sockets. */
 int region_cgroup_with_sockets(const RegionCgroup *c, uint64_t *ret_bytes);
 int region_cgroup_cpu_usec(const RegionCgroup *c, uint64_t *ret_usec);
-/* Tasks: the most that this region had, or those that it has now where the kernel does not tell (before Linux 6.11) or a region before it in the group had
- * more. The worker, which version 2 counts, is none. */
+/* The highest number of tasks of the region, or the present number: before Linux 6.11, or after an earlier region in
+ * the group had more. The worker, counted in version 2, is subtracted. */
 int region_cgroup_tasks_seen(const RegionCgroup *c, uint64_t *ret_tasks);
-/* Version 1: the peak begins anew, with what is charged now. */
-int region_cgroup_peak_anew(const RegionCgroup *c);
-/* Version 1: has what is charged reached the limit? FULL: next to nothing of it can be given back, so that more was refused. That is no event where the
- * kernel asked in the middle of a system call, and not the program. FULL_OF_FILES: pages of files can, and are, when more is asked for. */
+int region_cgroup_peak_anew(const RegionCgroup *c); /* Version 1: restarts the peak from the present charge. */
+/* Version 1: the charge against the limit. FULL: next to no memory can be given back, so the kernel refused memory,
+ * without an event during a system call. FULL_OF_FILES: the kernel gives pages of files back on demand. */
 typedef enum CgroupFull { CGROUP_NOT_FULL, CGROUP_FULL_OF_FILES, CGROUP_FULL } CgroupFull;
 CgroupFull region_cgroup_full(const RegionCgroup *c, uint64_t limit_bytes);
-/* Calls back with each process that is in them now, 0 for one that has no pid here. Returns 0, what f returned when that is negative, -errno. */
+/* Calls f with each process in the groups, 0 without a pid here. Returns 0, a negative result of f, or -errno. */
 int region_cgroup_each(const RegionCgroup *c, int (*f)(pid_t pid, void *arg), void *arg);
-/* The region is about to be ended: its memory may be written without a limit that could stall or kill whoever overwrites it. */
+/* Before the end of the region: lifts the limit, so no write to the region's memory stalls or is killed. */
 void region_cgroup_unlimit(const RegionCgroup *c);
-/* One round of SIGKILL, without waiting: by cgroup.kill, else to each pid that is listed now. */
+/* Sends SIGKILL once, without waiting: by cgroup.kill, else to each listed pid. */
 void region_cgroup_kill_once(const RegionCgroup *c);
-/* True when no process is in them. */
-bool region_cgroup_empty(const RegionCgroup *c);
-/* Gives them back to the pool, or removes the folders; waits up to 2 s for the kernel to let go of dead tasks. Returns 0 or -errno. */
+bool region_cgroup_empty(const RegionCgroup *c); /* True when the groups have no process. */
+/* Returns the groups to the pool, or removes the folders; waits up to 2 s for dead tasks. Returns 0 or -errno. */
 int region_cgroup_remove(RegionCgroup *c);
 void region_cgroup_deinit(RegionCgroup *c);
 
-/* For recovery: what region_cgroup_text() wrote. Kills, waits and removes. Folders that are named neither as this region's nor as one of a pool of
- * `pools` (the part of CGROUP_POOL_NAME that the store's pools have in common) are left alone. Returns 0 or -errno. */
+/* For recovery from the text of region_cgroup_text(): kills, waits and removes. Only folders named for this region, or
+ * for a pool with the prefix `pools` (the store's part of CGROUP_POOL_NAME), are touched. Returns 0 or -errno. */
 int region_cgroup_clear_text(const char *text, const char *region, const char *pools);
 
-/* Groups of version 1 for one region after another, of a supervisor that lives long: making three and removing them costs about as much as all else
- * that a small region's start does. One goes back when nothing is in it, no limit was hit and next to no memory is charged to it; version 2 cannot
- * start its peak of memory anew, there each region has a group of its own. Thread-safe. */
+/* Groups of version 1 for a series of regions, in a supervisor with a long life. Making and removing three groups costs
+ * about as much as the rest of a small region's start. A group returns when empty, with no limit hit and next to no
+ * charge. Version 2 cannot reset the peak of memory, so each region gets a new group there. Thread-safe. */
 typedef struct CgroupPool CgroupPool;
-#define CGROUP_POOL_NAME CGROUP_NAME "%s-%s-" /* of all pools of a store, of this one; then a number */
+#define CGROUP_POOL_NAME CGROUP_NAME "%s-%s-" /* store, owner; then a number */
 
-/* store, owner: of letters and digits. Returns 0, -ENOENT where there are no groups of version 1 to be had, -errno. */
+/* store, owner: letters and digits. Returns 0, -ENOENT without groups of version 1, -errno. */
 int cgroup_pool_new(const char *store, const char *owner, CgroupPool **ret);
-/* The folders in which its groups are, joined by ':'. */
-const char *cgroup_pool_places(const CgroupPool *p);
-/* Fills in *ret as region_cgroup_plan_here() does. Returns 0 or -ENOMEM. */
+const char *cgroup_pool_places(const CgroupPool *p); /* The folders around the pool's groups, joined by ':'. */
+/* Fills in *ret like region_cgroup_plan_here(). Returns 0 or -ENOMEM. */
 int cgroup_pool_take(CgroupPool *p, RegionCgroup *ret);
-/* Takes c's content when it can be used again: true. */
-bool cgroup_pool_give(CgroupPool *p, RegionCgroup *c);
-/* Removes what was used last before that time (CLOCK_MONOTONIC, usec). */
+bool cgroup_pool_give(CgroupPool *p, RegionCgroup *c); /* Takes c's content when reusable. Returns true when taken. */
+/* Removes groups last used before the time (CLOCK_MONOTONIC, usec). */
 void cgroup_pool_trim(CgroupPool *p, uint64_t before);
-/* Removes what lies idle. None of its groups is used any more. NULL: nothing. */
-void cgroup_pool_free(CgroupPool *p);
-/* For what a dead supervisor left: kills and removes all groups of that owner's pool in these places. Returns 0 or -errno. */
+void cgroup_pool_free(CgroupPool *p); /* Removes idle groups. No group of the pool may be in use. NULL: no effect. */
+/* After a dead supervisor: kills and removes all groups of the owner's pool in these places. Returns 0 or -errno. */
 int cgroup_pool_clear(const char *places, const char *store, const char *owner);

@@ -1,12 +1,13 @@
 /* Runs: supervisor. */
 #include "region/region-connect.h"
 
-#include "base/proc.h"
-#include "region/region-notify.h"
+#include "region/region-notify-task.h"
+#include "region/region-proc.h"
 #include "base/aside.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -17,30 +18,32 @@
 
 #define VALUE_MAX 16
 
-/* Options that a program may have set before it connects. */
+/* Options set by a program before the connect. */
 static const struct {
         int level, name;
 } options[] = {
-        {SOL_SOCKET, SO_KEEPALIVE},    {SOL_SOCKET, SO_SNDBUF},       {SOL_SOCKET, SO_RCVBUF},      {SOL_SOCKET, SO_OOBINLINE},
-        {SOL_SOCKET, SO_PRIORITY},     {SOL_SOCKET, SO_RCVLOWAT},     {SOL_SOCKET, SO_RCVTIMEO},     {SOL_SOCKET, SO_SNDTIMEO},    {IPPROTO_TCP, TCP_NODELAY},
-        {IPPROTO_TCP, TCP_CORK},       {IPPROTO_TCP, TCP_KEEPIDLE},   {IPPROTO_TCP, TCP_KEEPINTVL},  {IPPROTO_TCP, TCP_KEEPCNT},   {IPPROTO_TCP, TCP_SYNCNT},
-        {IPPROTO_TCP, TCP_LINGER2},    {IPPROTO_TCP, TCP_WINDOW_CLAMP}, {IPPROTO_TCP, TCP_QUICKACK}, {IPPROTO_TCP, TCP_CONGESTION},
-        {IPPROTO_TCP, TCP_USER_TIMEOUT}, {IPPROTO_IP, IP_TOS},        {IPPROTO_IP, IP_TTL},          {IPPROTO_IPV6, IPV6_UNICAST_HOPS},
-        {IPPROTO_IPV6, IPV6_V6ONLY},
+        {SOL_SOCKET, SO_KEEPALIVE},        {SOL_SOCKET, SO_SNDBUF},     {SOL_SOCKET, SO_RCVBUF},
+        {SOL_SOCKET, SO_OOBINLINE},        {SOL_SOCKET, SO_PRIORITY},   {SOL_SOCKET, SO_RCVLOWAT},
+        {SOL_SOCKET, SO_RCVTIMEO},         {SOL_SOCKET, SO_SNDTIMEO},   {IPPROTO_TCP, TCP_NODELAY},
+        {IPPROTO_TCP, TCP_CORK},           {IPPROTO_TCP, TCP_KEEPIDLE}, {IPPROTO_TCP, TCP_KEEPINTVL},
+        {IPPROTO_TCP, TCP_KEEPCNT},        {IPPROTO_TCP, TCP_SYNCNT},   {IPPROTO_TCP, TCP_LINGER2},
+        {IPPROTO_TCP, TCP_WINDOW_CLAMP},   {IPPROTO_TCP, TCP_QUICKACK}, {IPPROTO_TCP, TCP_CONGESTION},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT},   {IPPROTO_IP, IP_TOS},        {IPPROTO_IP, IP_TTL},
+        {IPPROTO_IPV6, IPV6_UNICAST_HOPS}, {IPPROTO_IPV6, IPV6_V6ONLY},
 };
 
-typedef struct Option {
+typedef struct ConnectOption {
         uint8_t value[VALUE_MAX];
         socklen_t n; /* 0: the socket has no such option */
-} Option;
+} ConnectOption;
 
-/* The region's socket, as a task of ours looks at it: its calls may wait for what another thread of the region does with the socket, and closing it, should
- * the region have closed it meanwhile, ends a connection. */
+/* The region's socket, examined in a separate task. A call may wait for another thread's call on the same socket. And
+ * if the region closed the socket meanwhile, the task's close is the last and ends a connection. */
 typedef struct ConnectLook {
         int pidfd, fd;
         int family, type, protocol, flags;
         uint8_t state; /* TCP_CLOSE: not connected */
-        Option options[ARRAY_SIZE(options)];
+        ConnectOption options[ARRAY_SIZE(options)];
 } ConnectLook;
 
 __attribute__((no_sanitize("address", "undefined"))) static long connect_look(void *arg) {
@@ -61,18 +64,19 @@ __attribute__((no_sanitize("address", "undefined"))) static long connect_look(vo
                 l->flags = (int)aside_do(SYS_fcntl, fd, F_GETFL);
         for (unsigned i = 0; e == 0 && l->protocol == IPPROTO_TCP && i < ARRAY_SIZE(options); i++) {
                 l->options[i].n = VALUE_MAX;
-                if (aside_do(SYS_getsockopt, fd, options[i].level, options[i].name, l->options[i].value, &l->options[i].n) < 0)
+                if (aside_do(SYS_getsockopt, fd, options[i].level, options[i].name, l->options[i].value,
+                             &l->options[i].n) < 0)
                         l->options[i].n = 0;
         }
         aside_do(SYS_close, fd);
         return e;
 }
 
-/* Our socket takes the place of the region's. The region's task does that, and closes what stands there, which may be anything by now: it is waited for by
- * a task of ours, too. */
+/* Puts the supervisor's socket in the place of the region's. The region's task closes the old file, by now any file. A
+ * separate task waits for the end of the close. */
 typedef struct ConnectPlace {
         int notify, fd;
-        bool closed; /* fd is, or is being */
+        bool closed; /* fd is closed, or about to be */
         struct seccomp_notif_addfd add;
 } ConnectPlace;
 
@@ -80,15 +84,15 @@ __attribute__((no_sanitize("address", "undefined"))) static long connect_place(v
         ConnectPlace *p = arg;
         long r = aside_do(SYS_ioctl, p->notify, SECCOMP_IOCTL_NOTIF_ADDFD, &p->add);
 
-        p->closed = true; /* the region may have closed its own since: ours is the last then */
+        p->closed = true; /* the region may have closed its copy: then this close is the last */
         aside_do(SYS_close, p->fd);
         return r;
 }
 
-/* Takes our socket over. Returns 0 or an errno for the region. */
+/* Takes the supervisor's socket over. Returns 0 or an errno for the region. */
 static int connect_give(Connects *c, uint64_t id, int fd, int place, bool cloexec) {
-        const struct seccomp_notif_addfd add = {.id = id, .flags = SECCOMP_ADDFD_FLAG_SETFD, .srcfd = (uint32_t)fd, .newfd = (uint32_t)place,
-                                                .newfd_flags = cloexec ? O_CLOEXEC : 0};
+        const struct seccomp_notif_addfd add = {.id = id, .flags = SECCOMP_ADDFD_FLAG_SETFD, .srcfd = (uint32_t)fd,
+                                                .newfd = (uint32_t)place, .newfd_flags = cloexec ? O_CLOEXEC : 0};
         ConnectPlace p = {.notify = c->notify, .fd = fd, .add = add};
         long r = aside_run(connect_place, &p, sizeof(p), ASIDE_ALL, ASIDE_USEC);
 
@@ -97,7 +101,7 @@ static int connect_give(Connects *c, uint64_t id, int fd, int place, bool cloexe
         return r == place ? 0 : EPERM;
 }
 
-/* Options that are as they were born need no copy: a size that is set is never tuned again. */
+/* Copies only changed options: the kernel stops tuning a size once set. */
 static void connect_like(int fd, const ConnectLook *l) {
         for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
                 uint8_t value[VALUE_MAX] = {}, want[VALUE_MAX];
@@ -110,7 +114,7 @@ static void connect_like(int fd, const ConnectLook *l) {
                 memcpy(want, l->options[i].value, sizeof(want));
                 if (options[i].level == SOL_SOCKET && (options[i].name == SO_SNDBUF || options[i].name == SO_RCVBUF)) {
                         memcpy(&bytes, want, sizeof(bytes));
-                        bytes /= 2; /* the kernel tells twice what it was told */
+                        bytes /= 2; /* the kernel reports twice the set value */
                         memcpy(want, &bytes, sizeof(bytes));
                 }
                 setsockopt(fd, options[i].level, options[i].name, want, l->options[i].n);
@@ -118,12 +122,10 @@ static void connect_like(int fd, const ConnectLook *l) {
 }
 
 static bool connect_is_cloexec(pid_t pid, int fd) {
-        char path[64], text[512], *p;
+        char path[64];
 
         snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)pid, fd);
-        if (proc_read(path, text, sizeof(text)) == 0 || !(p = strstr(text, "flags:")))
-                return false;
-        return strtoul(p + strlen("flags:"), NULL, 8) & O_CLOEXEC;
+        return proc_field(path, "flags:", 8) & O_CLOEXEC;
 }
 
 static bool connect_waits(const Connects *c, uint64_t id) {
@@ -135,7 +137,7 @@ static void connect_drop(PendingConnect *p) {
         p->id = 0;
 }
 
-/* A call that a signal interrupted is made again, with a notification of its own. */
+/* After a signal, the interrupted call comes again, with a new notification. */
 static PendingConnect *connect_room(Connects *c) {
         for (size_t i = 0; i < CONNECTS_MAX; i++)
                 if (!c->pending[i].id)
@@ -151,13 +153,14 @@ static PendingConnect *connect_room(Connects *c) {
 static int connect_later(Connects *c, PendingConnect *p, uint64_t id, int fd, int place, bool cloexec) {
         struct epoll_event ev = {.events = EPOLLOUT, .data.u64 = (uint64_t)(p - c->pending)};
 
-        if ((c->poll < 0 && (c->poll = epoll_create1(EPOLL_CLOEXEC)) < 0) || epoll_ctl(c->poll, EPOLL_CTL_ADD, fd, &ev) < 0)
+        if ((c->poll < 0 && (c->poll = epoll_create1(EPOLL_CLOEXEC)) < 0) ||
+            epoll_ctl(c->poll, EPOLL_CTL_ADD, fd, &ev) < 0)
                 return EAGAIN;
         *p = (PendingConnect){.id = id, .fd = fd, .place = place, .cloexec = cloexec};
         return CONNECT_LATER;
 }
 
-/* The errno for a socket of the region that cannot be connected; 0: it can. */
+/* The errno for a socket that cannot be connected; 0: connectable. */
 static int connect_refuses(const ConnectLook *l, const struct sockaddr_storage *a) {
         if (l->type != SOCK_STREAM || l->protocol != IPPROTO_TCP || l->family != a->ss_family)
                 return EPERM;
@@ -194,7 +197,7 @@ int region_connect_start(Connects *c, uint64_t id, pid_t pid, int fd, const stru
                 return e;
         if (region_connected_add(c->made, own, a) < 0)
                 return EAGAIN;
-        if (l.flags & O_NONBLOCK) { /* the region wants not to wait: EINPROGRESS is its answer */
+        if (l.flags & O_NONBLOCK) { /* a nonblocking connect: EINPROGRESS is the answer */
                 int placed = connect_give(c, id, TAKE_FD(own), fd, cloexec);
 
                 return placed != 0 ? placed : e;
@@ -218,7 +221,8 @@ bool region_connect_next(Connects *c, uint64_t *ret_id, int *ret_error) {
                 return false;
         p = &c->pending[ev.data.u64];
         epoll_ctl(c->poll, EPOLL_CTL_DEL, p->fd, NULL);
-        if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &n) < 0 || (error == 0 && fcntl(p->fd, F_SETFL, O_RDWR) < 0))
+        if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &n) < 0 ||
+            (error == 0 && fcntl(p->fd, F_SETFL, O_RDWR) < 0))
                 error = errno;
         if (error == 0)
                 error = connect_give(c, p->id, TAKE_FD(p->fd), p->place, p->cloexec);

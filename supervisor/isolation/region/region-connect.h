@@ -1,17 +1,18 @@
-/* Runs: supervisor. Makes a granted connect for a region (I-62): on a socket of the supervisor's own, which nobody else can make blocking or keep waiting, and
- * which then takes the place of the region's (SECCOMP_IOCTL_NOTIF_ADDFD). Like the region's are: family, O_NONBLOCK, FD_CLOEXEC, and the options of the list in
- * region-connect.c. Not like the region's: a descriptor that the region duplicated before stays the unconnected socket. */
+/* Runs: supervisor. Makes a granted connect for a region (I-62). The supervisor connects a socket of its own, which the
+ * region can neither make blocking nor delay. The new socket replaces the region's (SECCOMP_IOCTL_NOTIF_ADDFD), with
+ * the same family, O_NONBLOCK, FD_CLOEXEC, and options of the list in region-connect.c. Earlier duplicates of the
+ * region's descriptor keep the unconnected socket. */
 #pragma once
 
 #include "region/region-connected.h"
 
 #include <sys/socket.h>
 
-#define CONNECTS_MAX 32 /* connects in progress at once; more answer EAGAIN */
+#define CONNECTS_MAX 32 /* connects in progress at once; a further connect gets EAGAIN */
 
 typedef struct PendingConnect {
-        uint64_t id; /* of the notification; 0: free */
-        int fd;      /* our socket */
+        uint64_t id; /* of the notification; 0: unused */
+        int fd;      /* the supervisor's socket */
         int place;   /* the region's descriptor */
         bool cloexec;
 } PendingConnect;
@@ -19,14 +20,16 @@ typedef struct PendingConnect {
 typedef struct Connects {
         int notify; /* borrowed */
         RegionConnected *made; /* borrowed */
-        int poll;   /* epoll of connects in progress, -1 before the first; to be polled for POLLIN */
+        int poll;   /* epoll of the connects in progress, -1 before the first; poll for POLLIN */
         PendingConnect pending[CONNECTS_MAX];
 } Connects;
 
-#define CONNECT_LATER (-1) /* region_connect_next() will tell */
+#define CONNECT_LATER (-1) /* region_connect_next() has the result */
 
-/* The task `pid` of notification `id` called connect with its descriptor `fd`. Returns 0 or an errno for the region, or CONNECT_LATER. */
+/* Starts the connect of task `pid` (notification `id`) on its `fd`. Returns 0 or an errno for the region, or
+ * CONNECT_LATER. */
 int region_connect_start(Connects *c, uint64_t id, pid_t pid, int fd, const struct sockaddr_storage *a, socklen_t n_a);
-/* poll was ready: one connect that is done. Returns true with its notification and its answer, 0 or an errno; false: no more. */
+/* Call when poll was ready. Returns true with the notification and the answer of a finished connect, 0 or an errno;
+ * false: no more. */
 bool region_connect_next(Connects *c, uint64_t *ret_id, int *ret_error);
 void region_connects_deinit(Connects *c);

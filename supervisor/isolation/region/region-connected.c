@@ -7,25 +7,22 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define CONNECTED_ANSWER 4096
-#define CONNECTED_LOOKS 8 /* one look can miss a descriptor that goes from one process to another meanwhile */
-#define CONNECTED_SOCKET 4096 /* bytes of the kernel for the socket itself */
+#define CONNECTED_LOOKS 8 /* looks in a row: a single look can miss a descriptor on its way to another process */
+#define CONNECTED_SOCKET 4096 /* kernel bytes for the socket itself */
 
 struct ConnectedOne {
         struct inet_diag_sockid id;
         int family;
-        QueuesSocket socket; /* as it was found behind a descriptor, when it is over */
-        unsigned unseen;     /* looks in turn that did not find it */
+        QueuesSocket socket; /* as found behind a descriptor, after the end of the connection */
+        unsigned unseen;     /* looks in a row without the socket */
         bool closed, over;
 };
 
-/* Port and address as sock_diag(7) has them: in network byte order. */
-static void connected_address(const struct sockaddr_storage *a, __be16 *port, __be32 address[4]) {
+void region_connected_address(const struct sockaddr_storage *a, uint16_t *port, uint32_t address[static 4]) {
         if (a->ss_family == AF_INET6) {
                 const struct sockaddr_in6 *six = (const void *)a;
 
@@ -41,7 +38,6 @@ static void connected_address(const struct sockaddr_storage *a, __be16 *port, __
 
 typedef enum ConnectedState { CONNECTED_UNKNOWN, CONNECTED_OVER, CONNECTED_OPEN, CONNECTED_CLOSED } ConnectedState;
 
-/* Of what the kernel said. */
 static ConnectedState connected_read(const uint8_t *answer, size_t n, uint64_t *bytes) {
         const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)answer;
         const struct inet_diag_msg *m;
@@ -61,11 +57,12 @@ static ConnectedState connected_read(const uint8_t *answer, size_t n, uint64_t *
         if (m->idiag_state == TCP_TIME_WAIT || m->idiag_state == TCP_CLOSE)
                 return CONNECTED_OVER;
         left = (int)h->nlmsg_len - (int)NLMSG_SPACE(sizeof(*m));
-        for (const struct rtattr *a = (const struct rtattr *)(const void *)(m + 1); RTA_OK(a, left); a = RTA_NEXT(a, left))
+        for (const struct rtattr *a = (const struct rtattr *)(const void *)(m + 1); RTA_OK(a, left);
+             a = RTA_NEXT(a, left))
                 if (a->rta_type == INET_DIAG_SKMEMINFO)
                         memcpy(held, RTA_DATA(a), MIN(sizeof(held), RTA_PAYLOAD(a)));
         *bytes = queues_charged(held) + CONNECTED_SOCKET;
-        return m->idiag_inode != 0 ? CONNECTED_OPEN : CONNECTED_CLOSED; /* an inode: a descriptor leads there */
+        return m->idiag_inode != 0 ? CONNECTED_OPEN : CONNECTED_CLOSED; /* an inode: a descriptor is open */
 }
 
 static ConnectedState connected_state(int ask, const ConnectedOne *one, uint64_t *bytes) {
@@ -73,22 +70,16 @@ static ConnectedState connected_state(int ask, const ConnectedOne *one, uint64_t
                 struct nlmsghdr head;
                 struct inet_diag_req_v2 what;
         } q = {.head = {.nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST},
-               .what = {.sdiag_family = (uint8_t)one->family, .sdiag_protocol = IPPROTO_TCP, .idiag_ext = 1 << (INET_DIAG_SKMEMINFO - 1),
-                        .idiag_states = UINT32_MAX, .id = one->id}};
+               .what = {.sdiag_family = (uint8_t)one->family, .sdiag_protocol = IPPROTO_TCP,
+                        .idiag_ext = 1 << (INET_DIAG_SKMEMINFO - 1), .idiag_states = UINT32_MAX, .id = one->id}};
         _Alignas(struct nlmsghdr) uint8_t answer[CONNECTED_ANSWER];
         ssize_t n;
 
         while (recv(ask, answer, sizeof(answer), MSG_DONTWAIT) > 0)
-                ; /* of a question that was given up */
+                ; /* drop answers to an abandoned question */
         if (send(ask, &q, sizeof(q), MSG_DONTWAIT) < 0 || (n = recv(ask, answer, sizeof(answer), MSG_DONTWAIT)) <= 0)
                 return CONNECTED_UNKNOWN;
         return connected_read(answer, (size_t)n, bytes);
-}
-
-/* It is over. Returns whether it can be forgotten: of one that was open when last asked for nobody knows whether the region has closed it since. */
-static bool connected_ends(const RegionConnected *c, ConnectedOne *one) {
-        one->over = c->all && !one->closed;
-        return !one->over;
 }
 
 uint64_t region_connected_bytes(RegionConnected *c) {
@@ -101,7 +92,8 @@ uint64_t region_connected_bytes(RegionConnected *c) {
                 bytes = one.socket.bytes;
                 switch (one.over ? CONNECTED_OPEN : connected_state(c->ask, &one, &bytes)) {
                 case CONNECTED_OVER:
-                        if (connected_ends(c, &one))
+                        one.over = c->all && !one.closed; /* the region may have the socket open, unless seen closed */
+                        if (!one.over)
                                 continue;
                         break;
                 case CONNECTED_CLOSED:
@@ -166,7 +158,8 @@ int region_connected_add(RegionConnected *c, int fd, const struct sockaddr_stora
 
         if (c->ask < -1)
                 return 0;
-        if (fstat(fd, &st) < 0 || getsockname(fd, (void *)&own, &n_own) < 0 || getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &n_cookie) < 0)
+        if (fstat(fd, &st) < 0 || getsockname(fd, (void *)&own, &n_own) < 0 ||
+            getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &n_cookie) < 0)
                 return -errno;
         if (!c->v && !(c->v = reallocarray(NULL, CONNECTED_MAX, sizeof(*c->v))))
                 return -ENOMEM;
@@ -176,8 +169,8 @@ int region_connected_add(RegionConnected *c, int fd, const struct sockaddr_stora
         }
         one.family = own.ss_family;
         one.socket.inode = st.st_ino;
-        connected_address(&own, &one.id.idiag_sport, one.id.idiag_src);
-        connected_address(a, &one.id.idiag_dport, one.id.idiag_dst);
+        region_connected_address(&own, &one.id.idiag_sport, one.id.idiag_src);
+        region_connected_address(a, &one.id.idiag_dport, one.id.idiag_dst);
         one.id.idiag_cookie[0] = (uint32_t)cookie;
         one.id.idiag_cookie[1] = (uint32_t)(cookie >> 32);
         if (c->n < CONNECTED_MAX && connected_state(c->ask, &one, &bytes) == CONNECTED_OPEN)

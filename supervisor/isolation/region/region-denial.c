@@ -3,15 +3,18 @@
 
 #include "base/diag.h"
 #include "region/region-key.h"
+#include "region/region-look.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
+#define NOT_LOOKED_AT "paths outside of the region, not examined on the host"
 #define WITHHELD "(withheld: it holds a region's key)"
 
-/* The object as it can stand in JSON: owned. *ret_exact is false when bytes were escaped or cut. */
-static char *object_text(const char *object, size_t n, bool *ret_exact) {
+/* The object as a JSON string: owned. *ret_exact is false when bytes were escaped or cut. */
+static char *denial_object_text(const char *object, size_t n, bool *ret_exact) {
         if (n <= DENIAL_OBJECT_MAX && !memchr(object, 0, n)) {
                 json_t *probe = json_stringn(object, n); /* NULL when it is not UTF-8 */
 
@@ -27,23 +30,24 @@ static char *object_text(const char *object, size_t n, bool *ret_exact) {
         return strdup(diag_quote(object, n, quoted, sizeof(quoted)));
 }
 
-int denials_add(Denials *d, const char *rule, const char *operation, const char *object, size_t n_object, const char *allow_with) {
+int denials_add(Denials *d, const char *rule, const char *operation, const char *object, size_t n_object,
+                const char *allow_with) {
         return denials_add_many(d, rule, operation, object, n_object, allow_with, 1);
 }
 
-int denials_add_many(Denials *d, const char *rule, const char *operation, const char *object, size_t n_object, const char *allow_with,
-                     uint64_t count) {
+int denials_add_many(Denials *d, const char *rule, const char *operation, const char *object, size_t n_object,
+                     const char *allow_with, uint64_t count) {
         _cleanup_free_ char *text = NULL;
         Denial *v, entry = {.count = count};
         bool exact;
 
-        /* A path that a program makes up is in the record for ever: one that spells a key must not be (I-10, I-11). */
+        /* A path invented by a program stays in the record forever. A path with a key must not (I-10, I-11). */
         if (region_keys_in_text(object, n_object) != 0) {
                 object = WITHHELD;
                 n_object = strlen(WITHHELD);
                 allow_with = NULL;
         }
-        text = object_text(object, n_object, &exact);
+        text = denial_object_text(object, n_object, &exact);
         if (!text)
                 return -ENOMEM;
         d->total += count;
@@ -101,8 +105,8 @@ json_t *denials_to_json(const Denials *d, size_t max_bytes) {
                 if (json_array_append(list, one) < 0)
                         return NULL;
         }
-        if (left && json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:I, s:n}", "rule", "others", "operation", "any",
-                                                          "object", "denials beyond the list", "count",
+        if (left && json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:I, s:n}", "rule", "others", "operation",
+                                                          "any", "object", "denials beyond the list", "count",
                                                           (json_int_t)left, "allow_with")) < 0)
                 return NULL;
         return TAKE_PTR(list);
@@ -119,7 +123,7 @@ void denials_deinit(Denials *d) {
         *d = (Denials){};
 }
 
-static char *member_text(const char *name, json_t *value) {
+static char *denial_member(const char *name, json_t *value) {
         _cleanup_json_ json_t *o = json_object();
         char *all, *s = NULL;
         size_t n;
@@ -139,9 +143,88 @@ static char *member_text(const char *name, json_t *value) {
 char *denial_allow_file(const char *path, bool write) {
         if (*path != '/')
                 return NULL;
-        return member_text("files", json_pack("[{s:s, s:s}]", "path", path, "access", write ? "write" : "read"));
+        return denial_member("files", json_pack("[{s:s, s:s}]", "path", path, "access", write ? "write" : "read"));
 }
 
 char *denial_allow_connect(const char *address) {
-        return member_text("network", json_pack("{s:[s]}", "connect", address));
+        return denial_member("network", json_pack("{s:[s]}", "connect", address));
+}
+
+void region_outside_add(RegionOutside *o, const char *rule, const char *operation, const char *path, bool writes,
+                        char *allow_with) {
+        _cleanup_free_ char *allow = allow_with;
+        OutsidePath *p;
+
+        for (size_t i = 0; i < o->n; i++)
+                if (o->v[i].writes == writes && strcmp(o->v[i].path, path) == 0 &&
+                    strcmp(o->v[i].operation, operation) == 0 && strcmp(o->v[i].rule, rule) == 0) {
+                        o->v[i].count++;
+                        return;
+                }
+        if (!o->v)
+                o->v = calloc(OUTSIDE_MAX, sizeof(*o->v));
+        if (!o->v || o->n == OUTSIDE_MAX) {
+                o->others++;
+                return;
+        }
+        p = &o->v[o->n];
+        *p = (OutsidePath){.path = strdup(path), .rule = rule, .operation = operation, .count = 1, .writes = writes};
+        if (!p->path) {
+                o->others++;
+                return;
+        }
+        p->allow_with = TAKE_PTR(allow);
+        o->n++;
+}
+
+/* A write is a denial only with the folder on the host: without the folder the call fails by itself. */
+static HostHas outside_look(HostLook *l, const OutsidePath *p) {
+        char folder[PATH_MAX], *slash;
+        HostHas has;
+
+        if (!p->writes)
+                return host_look(l, p->path);
+        snprintf(folder, sizeof(folder), "%s", p->path);
+        slash = strrchr(folder, '/');
+        *(slash == folder ? slash + 1 : slash) = 0;
+        has = host_look(l, folder);
+        explicit_bzero(folder, sizeof(folder));
+        return has;
+}
+
+uint64_t region_outside_explain(RegionOutside *o, Denials *denials) {
+        uint64_t n = 0, unknown = o->others;
+        HostLook look;
+
+        host_look_begin(&look, OUTSIDE_LOOK_USEC);
+        for (size_t i = 0; i < o->n; i++) {
+                const OutsidePath *p = &o->v[i];
+                HostHas has = outside_look(&look, p);
+
+                unknown += has == HOST_UNKNOWN ? p->count : 0;
+                if (has != HOST_HAS)
+                        continue;
+                n += p->count;
+                if (denials_add_many(denials, p->rule, p->operation, p->path, strlen(p->path), p->allow_with,
+                                     p->count) < 0)
+                        denials->others += p->count;
+        }
+        host_look_end(&look);
+        if (unknown > 0 &&
+            denials_add_many(denials, "paths", "any", NOT_LOOKED_AT, strlen(NOT_LOOKED_AT), NULL, unknown) < 0)
+                denials->others += unknown;
+        region_outside_deinit(o);
+        return n;
+}
+
+void region_outside_deinit(RegionOutside *o) {
+        for (size_t i = 0; i < o->n; i++) {
+                explicit_bzero(o->v[i].path, strlen(o->v[i].path));
+                free(o->v[i].path);
+                if (o->v[i].allow_with)
+                        explicit_bzero(o->v[i].allow_with, strlen(o->v[i].allow_with));
+                free(o->v[i].allow_with);
+        }
+        free(o->v);
+        *o = (RegionOutside){};
 }

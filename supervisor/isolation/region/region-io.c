@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* What a region said is not to stay in memory that nobody uses. */
-static void drop_buffer(Relay *r) {
+/* Output of a region must not stay in freed memory. */
+static void relay_drop_buffer(Relay *r) {
         if (r->buf)
                 explicit_bzero(r->buf, r->used);
         free(r->buf);
@@ -49,40 +49,41 @@ static void relay_close_to(Relay *r) {
         relay_aim(r);
 }
 
-/* A second open file description on the same pipe or terminal, so that O_NONBLOCK is ours alone: on the one that we were given it
- * would change under every other process that shares it. Returns the descriptor or -errno. */
-static int reopen_nonblock(int fd, int flags) {
+/* Opens a second description of the same pipe or terminal, for O_NONBLOCK of the supervisor alone. On the given
+ * description the flag would change for every process that shares it. Returns the descriptor or -errno. */
+static int io_reopen_nonblock(int fd, int flags) {
         char path[32];
         int r;
 
         snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
         r = open(path, flags | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-        if (r < 0 && errno == EACCES && isatty(fd)) /* another user's, as below sudo(8): it may be ours to use all the same */
+        /* another user's terminal, as below sudo(8): /dev/tty may still be usable */
+        if (r < 0 && errno == EACCES && isatty(fd))
                 r = open("/dev/tty", flags | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
         return r < 0 ? -errno : r;
 }
 
-/* Which terminal it is, whatever it was opened as: /dev/tty is another one for each who opens it, and each opening of /dev/ptmx makes one. */
-static bool terminal_of(int fd, unsigned *ret) {
+/* The terminal's number. A path proves nothing: /dev/tty depends on the process, /dev/ptmx makes a new terminal. */
+static bool io_terminal_of(int fd, unsigned *ret) {
         return ioctl(fd, TIOCGDEV, ret) == 0;
 }
 
-/* The same for a pipe, or for a terminal when it leads to the same one. Of other devices nobody knows what it does to open them. */
-static int own_description(int fd, mode_t mode, int flags) {
+/* Reopens a pipe, or a terminal by a path to the same terminal. Opening other devices may have side effects. */
+static int io_own_description(int fd, mode_t mode, int flags) {
         unsigned given = 0, own;
         int copy;
 
-        if (!S_ISFIFO(mode) && !(S_ISCHR(mode) && terminal_of(fd, &given)))
+        if (!S_ISFIFO(mode) && !(S_ISCHR(mode) && io_terminal_of(fd, &given)))
                 return -ENOTTY;
-        copy = reopen_nonblock(fd, flags);
-        if (copy >= 0 && S_ISCHR(mode) && !(terminal_of(copy, &own) && own == given)) {
+        copy = io_reopen_nonblock(fd, flags);
+        if (copy >= 0 && S_ISCHR(mode) && !(io_terminal_of(copy, &own) && own == given)) {
                 close(copy);
                 return -ENOTTY;
         }
         return copy;
 }
 
-static void target_look(Relay *r) {
+static void relay_judge_target(Relay *r) {
         struct stat st;
 
         if (r->kind != RELAY_TARGET_UNKNOWN || r->to < 0)
@@ -95,7 +96,7 @@ static void target_look(Relay *r) {
         } else if (S_ISSOCK(st.st_mode)) {
                 r->kind = RELAY_TARGET_SOCKET;
         } else if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)) {
-                int copy = own_description(r->to, st.st_mode, O_WRONLY);
+                int copy = io_own_description(r->to, st.st_mode, O_WRONLY);
 
                 if (copy >= 0) {
                         r->own_copy = copy;
@@ -104,9 +105,9 @@ static void target_look(Relay *r) {
         }
 }
 
-/* Writes what can be written without waiting. Returns 0, -EAGAIN, or another -errno when the target is lost. */
+/* Writes without waiting. Returns 0, -EAGAIN, or another -errno when the target is lost. */
 static int relay_write(Relay *r, bool polled) {
-        target_look(r);
+        relay_judge_target(r);
         while (r->at < r->n) {
                 size_t n = r->n - r->at;
                 ssize_t w;
@@ -118,7 +119,8 @@ static int relay_write(Relay *r, bool polled) {
                 case RELAY_TARGET_POLLED:
                         if (!polled)
                                 return -EAGAIN;
-                        /* poll(2) says of a terminal that it takes one byte; who writes more waits for whoever stopped it (I-62). */
+                        /* poll(2) promises a terminal's room for a byte. A larger write waits while it is stopped
+                         * (I-62). */
                         w = write(r->to, r->buf + r->at, isatty(r->to) ? 1 : MIN(n, (size_t)PIPE_BUF));
                         polled = false;
                         break;
@@ -173,7 +175,7 @@ static void relay_push(Relay *r, bool polled) {
         if (relay_take(r))
                 return;
 
-        if (r->to < 0) { /* lost before: what comes now has nowhere to go */
+        if (r->to < 0) { /* the target was lost before: drop the new bytes */
                 r->n = r->at = 0;
                 return;
         }
@@ -185,13 +187,13 @@ static void relay_push(Relay *r, bool polled) {
         relay_aim(r);
 }
 
-/* Reads at most `most` bytes behind what waits. Returns bytes, 0 at the end, -errno. */
+/* Reads at most `most` bytes into the empty buffer. Returns bytes, 0 at the end, -errno. */
 static ssize_t relay_read(Relay *r, size_t most) {
         ssize_t n;
 
         if (!r->buf && !(r->buf = malloc(RELAY_CHUNK)))
                 return -ENOMEM;
-        /* A socket that somebody else reads, or that is to give many bytes at once (SO_RCVLOWAT), is ready for poll(2) and holds a reader up all the same. */
+        /* A read may block after poll(2): another process reads the socket, or SO_RCVLOWAT is above 1. */
         do
                 n = r->from_socket ? recv(r->from, r->buf, MIN(most, (size_t)RELAY_CHUNK), MSG_DONTWAIT)
                                    : read(r->from, r->buf, MIN(most, (size_t)RELAY_CHUNK));
@@ -214,8 +216,8 @@ static int relay_pipe(int *ret_read, int *ret_write, bool ours_is_read) {
         return io_set_nonblock(ours_is_read ? p[0] : p[1]);
 }
 
-/* Standard input is what the feed has, in a buffer of ours; there is nothing to read it from. */
-static int feed_open(RegionIo *io, const RegionFeed *feed) {
+/* Standard input comes from the feed's buffer, without a descriptor to read. */
+static int io_open_feed(RegionIo *io, const RegionFeed *feed) {
         io->out.kind = RELAY_TARGET_KEPT;
         io->out.kept_max = feed->keep_max;
         io->out.kept = malloc(feed->keep_max);
@@ -233,6 +235,12 @@ static int feed_open(RegionIo *io, const RegionFeed *feed) {
         return 0;
 }
 
+static void io_aim_relays(RegionIo *io) {
+        relay_aim(&io->in);
+        relay_aim(&io->out);
+        relay_aim(&io->err);
+}
+
 const int region_io_later[3] = {-1, -1, -1};
 
 void region_io_aim(RegionIo *io, const int *streams) {
@@ -245,18 +253,16 @@ void region_io_aim(RegionIo *io, const int *streams) {
         if (fstat(std[0], &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3))) {
                 relay_close_to(&io->in);
         } else {
-                /* Someone else may read the same pipe or terminal: after poll(2) said ready, it may be empty again. */
+                /* Another process may read the same pipe or terminal, and empty the pipe after poll(2) was ready. */
                 if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)) {
-                        io->in.from = own_description(std[0], st.st_mode, O_RDONLY);
+                        io->in.from = io_own_description(std[0], st.st_mode, O_RDONLY);
                         io->in.own_from = io->in.from >= 0;
                 }
                 if (io->in.from < 0)
                         io->in.from = std[0];
                 io->in.from_socket = S_ISSOCK(st.st_mode);
         }
-        relay_aim(&io->in);
-        relay_aim(&io->out);
-        relay_aim(&io->err);
+        io_aim_relays(io);
 }
 
 int region_io_open(RegionIo *io, uint64_t output_max, const RegionFeed *feed, const int *streams) {
@@ -269,15 +275,13 @@ int region_io_open(RegionIo *io, uint64_t output_max, const RegionFeed *feed, co
         if ((e = relay_pipe(&io->region_in, &io->in.to, false)) < 0 ||
             (e = relay_pipe(&io->out.from, &io->region_out, true)) < 0 ||
             (e = relay_pipe(&io->err.from, &io->region_err, true)) < 0 ||
-            (feed && (e = feed_open(io, feed)) < 0)) {
+            (feed && (e = io_open_feed(io, feed)) < 0)) {
                 region_io_deinit(io);
                 return e;
         }
         if (feed) {
                 io->err.to = streams ? streams[2] : STDERR_FILENO;
-                relay_aim(&io->in);
-                relay_aim(&io->out);
-                relay_aim(&io->err);
+                io_aim_relays(io);
         } else if (streams != region_io_later)
                 region_io_aim(io, streams);
         return 0;
@@ -313,7 +317,7 @@ void region_io_move_in(RegionIo *io, short revents) {
                 else if (n != -EAGAIN)
                         relay_close_from(r);
         }
-        /* The skill closed its end: nothing more is taken from our own input. At our end of file the skill gets its own. */
+        /* The skill closed its end: stop reading the supervisor's input. At end of input the skill's pipe is closed. */
         if (r->to < 0)
                 relay_close_from(r);
         else if (r->from < 0 && r->at == r->n)
@@ -348,7 +352,7 @@ bool region_io_move_out(RegionIo *io, Relay *r, short revents) {
         return over;
 }
 
-static bool drain_one(RegionIo *io, Relay *r) {
+static bool io_drain_relay(RegionIo *io, Relay *r) {
         uint64_t room = io->output_max > io->output_used ? io->output_max - io->output_used : 0;
         size_t waiting = r->n - r->at, n = 0;
         int ready = 0;
@@ -380,7 +384,7 @@ static bool drain_one(RegionIo *io, Relay *r) {
                 }
                 over = n > room;
                 io->output_used += n;
-                drop_buffer(r);
+                relay_drop_buffer(r);
                 r->buf = b;
                 r->used = waiting + n;
                 r->at = 0;
@@ -392,9 +396,9 @@ static bool drain_one(RegionIo *io, Relay *r) {
 }
 
 bool region_io_drain(RegionIo *io) {
-        bool over = drain_one(io, &io->out);
+        bool over = io_drain_relay(io, &io->out);
 
-        over = drain_one(io, &io->err) || over;
+        over = io_drain_relay(io, &io->err) || over;
         relay_close_from(&io->in);
         relay_close_to(&io->in);
         return over;
@@ -413,11 +417,11 @@ int region_io_hand_on(RegionIo *to, RegionIo *from) {
         if (n_a > 0)
                 memcpy(both, a->buf + a->at, n_a);
         memcpy(both + n_a, b->buf + b->at, n_b);
-        drop_buffer(a);
+        relay_drop_buffer(a);
         a->buf = both;
         a->at = 0;
         a->n = n_a + n_b;
-        drop_buffer(b);
+        relay_drop_buffer(b);
         relay_aim(a);
         return 0;
 }
@@ -469,7 +473,7 @@ void region_io_flush(RegionIo *io, int stop_fd, uint64_t until) {
 static void relay_deinit(Relay *r) {
         relay_close_from(r);
         relay_close_to(r);
-        drop_buffer(r);
+        relay_drop_buffer(r);
         if (r->kept)
                 explicit_bzero(r->kept, r->n_kept);
         free(r->kept);

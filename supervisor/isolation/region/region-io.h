@@ -1,5 +1,5 @@
-/* Runs: supervisor. Standard input, output and error of a skill: three pipes that the supervisor relays, so that no terminal and no
- * descriptor of the host ever reaches a region, and so that output can be counted. */
+/* Runs: supervisor. Standard input, output and error of a skill: three pipes relayed by the supervisor. So no terminal
+ * and no descriptor of the host ever reaches a region, and output can be counted. */
 #pragma once
 
 #include "base/util.h"
@@ -8,71 +8,68 @@
 #define RELAY_CHUNK 65536
 
 typedef enum RelayTarget {
-        RELAY_TARGET_UNKNOWN, /* not looked at before there is something to write */
+        RELAY_TARGET_UNKNOWN, /* not examined before the first write */
         RELAY_TARGET_PLAIN,   /* a regular file or a device that never blocks */
-        RELAY_TARGET_NONBLOCK,/* a descriptor of our own on the same pipe or terminal, with O_NONBLOCK */
+        RELAY_TARGET_NONBLOCK,/* the supervisor's own O_NONBLOCK descriptor on the same pipe or terminal */
         RELAY_TARGET_SOCKET,
-        RELAY_TARGET_POLLED,  /* may block: only after POLLOUT, and no more than PIPE_BUF bytes at once */
-        RELAY_TARGET_SINK,    /* a function of the caller's, which takes all at once */
-        RELAY_TARGET_KEPT,    /* nowhere: the first bytes stay with us (RegionFeed) */
+        RELAY_TARGET_POLLED,  /* may block: written only after POLLOUT, at most PIPE_BUF bytes at once */
+        RELAY_TARGET_SINK,    /* a function of the caller, takes all bytes at once */
+        RELAY_TARGET_KEPT,    /* no target: the first bytes are kept (RegionFeed) */
 } RelayTarget;
 
-/* Where output goes that has no descriptor. */
+/* Takes output without a descriptor. */
 typedef struct RegionSink {
         void (*take)(struct RegionSink *s, const char *bytes, size_t n);
 } RegionSink;
 
 typedef struct Relay {
-        int from, to;      /* from: read end; to: write end. Owned when `own_` says so; -1 when closed */
+        int from, to;      /* read end, write end; owned when `own_` says so; -1 when closed */
         bool own_from, own_to, from_socket;
         RelayTarget kind;
         RegionSink *sink;  /* RELAY_TARGET_SINK: borrowed */
-        int own_copy;      /* RELAY_TARGET_NONBLOCK: the descriptor that we opened, or -1 */
+        int own_copy;      /* RELAY_TARGET_NONBLOCK: the supervisor's own descriptor, or -1 */
         char *buf;
         size_t n, at;      /* buf[at..n) waits to be written */
-        size_t used;       /* bytes of buf in which something ever was */
-        int poll_fd;       /* what the loop should wait for now; -1: nothing */
+        size_t used;       /* bytes of buf ever filled */
+        int poll_fd;       /* the descriptor to poll now; -1: none */
         short poll_events;
         char *kept;        /* RELAY_TARGET_KEPT: the first kept_max bytes, owned */
         size_t n_kept, kept_max;
-        bool cut;          /* there were more */
-        int error;         /* errno with which writing to `to` failed, 0 when it did not */
-        int lost;          /* errno with which reading `from` failed: what the skill wrote is lost, 0 when not */
+        bool cut;          /* more output was cut off */
+        int error;         /* errno of a failed write to `to`, else 0 */
+        int lost;          /* errno of a failed read of `from`: output of the skill is lost; else 0 */
 } Relay;
 
 typedef struct RegionIo {
         Relay in, out, err;
-        int region_in, region_out, region_err; /* the region's ends, closed once the worker has them */
-        uint64_t output_max, output_used;      /* both streams together; used may pass max, which is the breach */
+        int region_in, region_out, region_err; /* the region's ends, closed when the worker has them */
+        uint64_t output_max, output_used;      /* both streams together; used above max is the breach */
 } RegionIo;
 
-/* Of a region that another one started: its standard input is these bytes, its standard output is kept. */
+/* For a region started by another region: `input` becomes standard input, standard output is kept. */
 typedef struct RegionFeed {
         const char *input; /* borrowed during the call */
         size_t n_input;
-        size_t keep_max;   /* bytes of standard output that are kept; what is beyond them is counted and forgotten */
+        size_t keep_max;   /* kept bytes of standard output; further bytes are counted and dropped */
 } RegionFeed;
 
-/* Makes the pipes. streams: standard input, output and error of the invocation, borrowed; NULL: our own. feed NULL: all three; an input that is
- * /dev/null gives the region an empty pipe. Returns 0 or -errno. */
-extern const int region_io_later[3]; /* streams that come with region_io_aim() */
+/* Makes the pipes. streams: standard input, output and error of the invocation, borrowed; NULL: the supervisor's own.
+ * feed NULL: all three are relayed. Input from /dev/null gives the region an empty pipe. Returns 0 or -errno. */
+extern const int region_io_later[3]; /* region_io_aim() sets the streams later */
 int region_io_open(RegionIo *io, uint64_t output_max, const RegionFeed *feed_or_null, const int *streams_or_null);
 void region_io_aim(RegionIo *io, const int *streams_or_null);
-/* Takers of streams without a descriptor. Either may be NULL: it stays as it is. */
+/* Sets functions as targets of output. NULL leaves a target unchanged. */
 void region_io_to_sinks(RegionIo *io, RegionSink *out, RegionSink *err);
-/* After spawn_start(): closes the region's ends here. */
-void region_io_started(RegionIo *io);
-/* One step of a relay after its poll_fd was ready. */
-void region_io_move_in(RegionIo *io, short revents);
-/* Returns true when the output budget is broken: what was within it has been kept for delivery. */
+void region_io_started(RegionIo *io); /* Call after spawn_start(): closes the region's ends in the supervisor. */
+void region_io_move_in(RegionIo *io, short revents); /* Moves bytes once, after poll_fd was ready. */
+/* Returns true when the output budget is broken. Output within the budget stays for delivery. */
 bool region_io_move_out(RegionIo *io, Relay *r, short revents);
-/* The region is dead: takes what its pipes still hold into memory and closes them. Returns true when the output budget is broken. */
+/* Call when the region is dead: reads the rest of the pipes, closes them. Returns true with a broken output budget. */
 bool region_io_drain(RegionIo *io);
-/* After the region was recorded: delivers what is left, waiting for a slow reader, until stop_fd is readable (a signal) or it is that late
- * (CLOCK_MONOTONIC usec; UINT64_MAX: however long it takes). */
+/* Call when the region was recorded: delivers the rest and waits for a slow reader. Ends when stop_fd is readable (a
+ * signal) or at `until_usec` (CLOCK_MONOTONIC; UINT64_MAX: no limit). */
 void region_io_flush(RegionIo *io, int stop_fd, uint64_t until_usec);
-/* Nothing is left to be delivered: region_io_flush() would not wait. */
-bool region_io_is_flushed(RegionIo *io);
-/* What `from` could not deliver of its standard error so far is from here on for `to` to deliver. Both are drained. Returns 0 or -ENOMEM. */
+bool region_io_is_flushed(RegionIo *io); /* True when region_io_flush() would not wait. */
+/* Moves undelivered standard error of `from` to `to`. Both are drained. Returns 0 or -ENOMEM. */
 int region_io_hand_on(RegionIo *to, RegionIo *from);
 void region_io_deinit(RegionIo *io);

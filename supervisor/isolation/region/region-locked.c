@@ -8,8 +8,8 @@
 #define SEED_BYTES randombytes_SEEDBYTES
 #define CHUNK 4096
 
-/* What is behind the pointer may have changed: stores are not put off beyond this, nor reads answered from what was stored. */
-static void settle(void *p) {
+/* A compiler barrier: stores are not delayed beyond this point, and later reads read the memory again. */
+static void locked_barrier(void *p) {
         __asm__ volatile("" : : "r"(p) : "memory");
 }
 
@@ -33,20 +33,20 @@ int locked_new(size_t n, Locked *ret) {
         return 0;
 }
 
-/* Writes one pattern, or with `compare` counts the bytes that have it. */
-static size_t pattern(Locked *l, unsigned pass, const uint8_t seed[static SEED_BYTES], bool compare) {
+/* Writes the pattern of the pass, or with `compare` counts the matching bytes. */
+static size_t locked_pattern(Locked *l, unsigned pass, const uint8_t seed[static SEED_BYTES], bool compare) {
         uint8_t chunk[CHUNK], piece[SEED_BYTES];
         size_t same = 0;
 
         if (pass % 3 != 2)
                 memset(chunk, pass % 3 == 1 ? 0xFF : 0x00, sizeof(chunk));
         memcpy(piece, seed, sizeof(piece));
-        settle(l->p);
+        locked_barrier(l->p);
         for (size_t i = 0; i < l->n; i += CHUNK) {
                 size_t n = MIN((size_t)CHUNK, l->n - i);
 
                 if (pass % 3 == 2) {
-                        for (size_t k = 0; k < sizeof(i); k++) /* every piece has random bytes of its own */
+                        for (size_t k = 0; k < sizeof(i); k++) /* random bytes differ for each piece */
                                 piece[k] = seed[k] ^ (uint8_t)(i >> (8 * k));
                         randombytes_buf_deterministic(chunk, sizeof(chunk), piece);
                 }
@@ -58,7 +58,7 @@ static size_t pattern(Locked *l, unsigned pass, const uint8_t seed[static SEED_B
                         for (size_t k = 0; k < n; k++)
                                 same += l->p[i + k] == chunk[k];
         }
-        settle(l->p);
+        locked_barrier(l->p);
         return same;
 }
 
@@ -70,8 +70,8 @@ size_t locked_wipe(Locked *l, unsigned passes) {
         passes = MAX(passes, 1U);
         randombytes_buf(seed, sizeof(seed));
         for (unsigned i = 0; i < passes; i++)
-                pattern(l, i, seed, false);
-        return pattern(l, passes - 1, seed, true);
+                locked_pattern(l, i, seed, false);
+        return locked_pattern(l, passes - 1, seed, true);
 }
 
 void locked_free(Locked *l) {

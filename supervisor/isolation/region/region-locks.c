@@ -1,6 +1,7 @@
 #include "region/region-locks.h"
 
-#include "region/region-notify.h"
+#include "region/region-notify-task.h"
+#include "region/region-proc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,20 +27,22 @@ typedef struct LockFile {
         bool regular, folder, fifo;
 } LockFile;
 
-/* Without a word to the file system, which may be anybody's (FUSE). */
+/* Reads the kernel's cache alone: a served file system (FUSE) is not asked. */
 static int locks_look(int fd, LockFile *ret) {
         struct statx st;
 
         if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO | STATX_MNT_ID, &st) < 0)
                 return -errno;
-        *ret = (LockFile){.dev = makedev(st.stx_dev_major, st.stx_dev_minor), .inode = st.stx_ino, .mount = st.stx_mnt_id,
-                          .regular = S_ISREG(st.stx_mode), .folder = S_ISDIR(st.stx_mode), .fifo = S_ISFIFO(st.stx_mode)};
+        *ret = (LockFile){.dev = makedev(st.stx_dev_major, st.stx_dev_minor), .inode = st.stx_ino,
+                          .mount = st.stx_mnt_id, .regular = S_ISREG(st.stx_mode), .folder = S_ISDIR(st.stx_mode),
+                          .fifo = S_ISFIFO(st.stx_mode)};
         return 0;
 }
 
-/* A line of mountinfo: "36 35 98:0 /root /place rw,noatime shared:1 - ext4 /dev/root rw". Locks of these file systems are the kernel's own. */
+/* "36 35 98:0 /root /place rw,noatime shared:1 - ext4 /dev/root rw". The listed file systems need no server. */
 static bool locks_mount(const char *line, LockMount *ret) {
-        static const char *const local[] = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "tmpfs", "ramfs", "overlay", "bcachefs", "zfs", NULL};
+        static const char *const local[] = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "tmpfs", "ramfs",
+                                            "overlay", "bcachefs", "zfs", NULL};
         unsigned long long id;
         char options[16] = "", type[32] = "";
         const char *end = strstr(line, " - ");
@@ -73,28 +76,23 @@ static void locks_read_mounts(RegionLocks *l, pid_t worker) {
                 fclose(f);
 }
 
-/* pid: the process whose descriptor it is. */
+/* pid: the process with the descriptor. */
 static void locks_name(pid_t pid, int fd, char object[static 256]) {
         char link[64];
-        ssize_t n;
 
         snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)pid, fd);
-        n = readlink(link, object, 255);
-        object[MAX(n, (ssize_t)0)] = 0;
+        proc_link(link, object, 256);
 }
 
-/* Tier landlock has the host's mounts: there it is the path that tells. */
+/* Tier landlock has the host's mounts: only the path decides. */
 static bool locks_path_is_own(const LockPlace *p, int fd) {
+        size_t n = p->scratch_path ? strlen(p->scratch_path) : 0;
         char link[64], path[4096];
-        ssize_t n;
 
         snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        n = readlink(link, path, sizeof(path) - 1);
-        if (n <= 0)
+        if (proc_link(link, path, sizeof(path)) == 0)
                 return false;
-        path[n] = 0;
-        n = p->scratch_path ? (ssize_t)strlen(p->scratch_path) : 0;
-        if (n > 0 && strncmp(path, p->scratch_path, (size_t)n) == 0 && path[n] == '/')
+        if (n > 0 && strncmp(path, p->scratch_path, n) == 0 && path[n] == '/')
                 return true;
         for (size_t i = 0; i < p->grant->n_files; i++) {
                 const FileGrant *g = &p->grant->files[i];
@@ -106,7 +104,7 @@ static bool locks_path_is_own(const LockPlace *p, int fd) {
         return false;
 }
 
-/* A pipe without a name was made by the region or for it: no descriptor of the host's is given to one. */
+/* A pipe without a name belongs to the region: a region never gets the host's pipes. */
 static bool locks_is_pipe(int fd, const LockFile *f) {
         char name[256];
 
@@ -121,7 +119,8 @@ static bool locks_is_own(RegionLocks *l, const LockPlace *p, int fd, const LockF
 
         if (locks_is_pipe(fd, f))
                 return true;
-        if (!f->regular && !f->folder && !f->fifo) /* a device, a socket, what has no name of its own: others have the same inode */
+        /* a device, a socket, an anonymous inode: shared with other processes */
+        if (!f->regular && !f->folder && !f->fifo)
                 return false;
         if (p->tier == TIER_NAMESPACES && p->scratch >= 0 && fstat(p->scratch, &st) == 0 && st.st_dev == f->dev)
                 return true;
@@ -132,8 +131,6 @@ static bool locks_is_own(RegionLocks *l, const LockPlace *p, int fd, const LockF
                         return l->mounts[i].usable && (p->tier == TIER_NAMESPACES || locks_path_is_own(p, fd));
         return false;
 }
-
-/* Owners of record locks. */
 
 static void locks_drop(RegionLocks *l, size_t i) {
         closep(&l->owners[i].fd);
@@ -162,12 +159,13 @@ static bool locks_has_file(const LockOwner *o) {
         return has;
 }
 
-/* Somebody is refused a lock of this file: owners that are gone, or have closed it, are in nobody's way. */
+/* Before the refusal of a lock: drops owners that have ended or closed the file. */
 static void locks_prune(RegionLocks *l, const LockFile *f) {
         for (size_t i = l->n_owners; i-- > 0;) {
                 struct pollfd p = {.fd = l->owners[i].pidfd, .events = POLLIN};
 
-                if (poll(&p, 1, 0) > 0 || (f && l->owners[i].inode == f->inode && l->owners[i].dev == f->dev && !locks_has_file(&l->owners[i])))
+                if (poll(&p, 1, 0) > 0 || (f && l->owners[i].inode == f->inode && l->owners[i].dev == f->dev &&
+                                           !locks_has_file(&l->owners[i])))
                         locks_drop(l, i);
         }
 }
@@ -224,8 +222,8 @@ static unsigned locks_count(uint64_t dev) {
         return n;
 }
 
-/* The kernel gives that file in parts, and lines are left out when others of the machine lock or let go between two of them. None of this file system's is
- * set meanwhile: the caller waits. What is seen twice is true, else the most that was seen. */
+/* The kernel gives the file in parts, and misses lines when other processes lock or unlock between two parts. No lock
+ * of this region is made meanwhile: the caller waits. Two equal counts are true, else the largest count. */
 static unsigned locks_count_surely(uint64_t dev) {
         unsigned last = locks_count(dev), most = last;
 
@@ -240,7 +238,7 @@ static unsigned locks_count_surely(uint64_t dev) {
         return most;
 }
 
-/* A range that is set may cut another one in two. */
+/* A new range may cut a range in two. */
 static bool locks_may_add(RegionLocks *l, uint64_t dev) {
         if (l->ranges + 2 > LOCK_RANGES_MAX)
                 l->ranges = locks_count_surely(dev);
@@ -248,14 +246,8 @@ static bool locks_may_add(RegionLocks *l, uint64_t dev) {
         return l->ranges <= LOCK_RANGES_MAX;
 }
 
-/* The calls. */
-
 static int locks_result(int r) {
         return r == 0 ? 0 : errno;
-}
-
-static int locks_flock(int fd, int operation) {
-        return locks_result(flock(fd, operation | LOCK_NB));
 }
 
 static int locks_access(int fd, short type) {
@@ -271,7 +263,7 @@ static int locks_test(RegionLocks *l, pid_t process, int fd, const LockFile *f, 
 
         lock->l_pid = 0;
         e = locks_result(fcntl(o ? o->fd : fd, F_OFD_GETLK, lock));
-        if (e == 0 && lock->l_type != F_UNLCK) { /* perhaps of one that is gone */
+        if (e == 0 && lock->l_type != F_UNLCK) { /* perhaps the lock of an ended process */
                 locks_prune(l, f);
                 *lock = asked;
                 lock->l_pid = 0;
@@ -299,12 +291,12 @@ static int locks_set(RegionLocks *l, pid_t process, int fd, const LockFile *f, c
         return e;
 }
 
-/* Once, without waiting. */
+/* Tries once, without waiting. */
 static int locks_do(RegionLocks *l, pid_t process, const LockWait *w, const LockFile *f) {
         struct flock lock = w->lock;
 
         if (w->command < 0)
-                return locks_flock(w->fd, w->operation);
+                return locks_result(flock(w->fd, w->operation | LOCK_NB));
         if (w->command == F_OFD_SETLK || w->command == F_OFD_SETLKW)
                 return locks_result(fcntl(w->fd, F_OFD_SETLK, &lock));
         return locks_set(l, process, w->fd, f, &lock);
@@ -319,8 +311,10 @@ static int locks_do_or_prune(RegionLocks *l, pid_t process, const LockWait *w, c
         return locks_do(l, process, w, f);
 }
 
-int region_locks_call(RegionLocks *l, const LockPlace *p, const struct seccomp_notif *q, int *ret_error, char object[static 256]) {
-        LockWait w = {.id = q->id, .tid = (pid_t)q->pid, .fd = -1, .command = q->data.nr == SYS_flock ? -1 : (int)q->data.args[1],
+int region_locks_call(RegionLocks *l, const LockPlace *p, const struct seccomp_notif *q, int *ret_error,
+                      char object[static 256]) {
+        LockWait w = {.id = q->id, .tid = (pid_t)q->pid, .fd = -1,
+                      .command = q->data.nr == SYS_flock ? -1 : (int)q->data.args[1],
                       .operation = (int)q->data.args[1]};
         pid_t process = region_notify_process(w.tid);
         _cleanup_close_ int fd = region_notify_copy_fd(w.tid, (int)q->data.args[0]);
@@ -337,7 +331,8 @@ int region_locks_call(RegionLocks *l, const LockPlace *p, const struct seccomp_n
         }
         w.fd = fd;
         *ret_error = EINVAL;
-        if (w.command >= 0 && region_notify_read(w.tid, q->data.args[2], &w.lock, sizeof(w.lock)) != (ssize_t)sizeof(w.lock)) {
+        if (w.command >= 0 &&
+            region_notify_read(w.tid, q->data.args[2], &w.lock, sizeof(w.lock)) != (ssize_t)sizeof(w.lock)) {
                 *ret_error = EFAULT;
                 return 0;
         }
@@ -353,17 +348,19 @@ int region_locks_call(RegionLocks *l, const LockPlace *p, const struct seccomp_n
                 w.lock.l_whence = SEEK_SET;
         }
         if (tests) {
-                *ret_error = w.command == F_GETLK ? locks_test(l, process, fd, &f, &w.lock) : locks_result(fcntl(fd, F_OFD_GETLK, &w.lock));
+                *ret_error = w.command == F_GETLK ? locks_test(l, process, fd, &f, &w.lock)
+                                                  : locks_result(fcntl(fd, F_OFD_GETLK, &w.lock));
                 if (*ret_error == 0 && region_notify_write(w.tid, q->data.args[2], &w.lock, sizeof(w.lock)) < 0)
                         *ret_error = EFAULT;
                 return 0;
         }
         unlocks = w.command < 0 ? w.operation & LOCK_UN : w.lock.l_type == F_UNLCK;
-        if (!unlocks && !locks_may_add(l, f.dev)) /* the kernel goes through all locks of a file at each one, and at each close */
+        /* the kernel goes through all locks of a file at each lock and each close */
+        if (!unlocks && !locks_may_add(l, f.dev))
                 return LOCK_TOO_MANY;
         *ret_error = locks_do_or_prune(l, process, &w, &f);
         waits = w.command < 0 ? !(w.operation & LOCK_NB) : w.command == F_SETLKW || w.command == F_OFD_SETLKW;
-        if (*ret_error == 0 && (l->n_waits > 0 || f.fifo)) /* what was unlocked may be what another one waits for */
+        if (*ret_error == 0 && (l->n_waits > 0 || f.fifo)) /* a waiting call may get the lock now */
                 l->deadline = 0;
         if (*ret_error != EAGAIN || !waits)
                 return 0;
@@ -372,26 +369,24 @@ int region_locks_call(RegionLocks *l, const LockPlace *p, const struct seccomp_n
                 return 0;
         l->waits[l->n_waits] = w;
         l->waits[l->n_waits++].fd = TAKE_FD(fd);
-        l->deadline = MIN(l->deadline, UINT64_C(1)); /* the next turn sets the real one */
+        l->deadline = MIN(l->deadline, UINT64_C(1)); /* the next turn sets the real deadline */
         return LOCK_LATER;
 }
 
-/* A signal cannot interrupt a call that waits for its answer. */
+/* A signal cannot interrupt a call that waits for the supervisor's answer. */
 static bool locks_has_signal(pid_t tid) {
-        unsigned long long own = 0, shared = 0, blocked = 0;
+        static const char *const keys[] = {"\nSigPnd:", "\nShdPnd:", "\nSigBlk:"};
+        unsigned long long sets[ARRAY_SIZE(keys)] = {};
         char path[64], text[4096];
         const char *p;
 
         snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
         if (proc_read(path, text, sizeof(text)) == 0)
                 return false;
-        if ((p = strstr(text, "\nSigPnd:")))
-                own = strtoull(p + 8, NULL, 16);
-        if ((p = strstr(text, "\nShdPnd:")))
-                shared = strtoull(p + 8, NULL, 16);
-        if ((p = strstr(text, "\nSigBlk:")))
-                blocked = strtoull(p + 8, NULL, 16);
-        return (own | shared) & ~blocked;
+        for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+                if ((p = strstr(text, keys[i])))
+                        sets[i] = strtoull(p + strlen(keys[i]), NULL, 16);
+        return (sets[0] | sets[1]) & ~sets[2];
 }
 
 bool region_locks_try(RegionLocks *l, int notify, uint64_t now, uint64_t *ret_id, int *ret_error) {
@@ -403,7 +398,7 @@ bool region_locks_try(RegionLocks *l, int notify, uint64_t now, uint64_t *ret_id
                 int e = locks_look(w->fd, &f);
 
                 if (ioctl(notify, SECCOMP_IOCTL_NOTIF_ID_VALID, &w->id) < 0)
-                        e = ENOENT; /* it was killed: no lock is made for it */
+                        e = ENOENT; /* the task was killed: no lock */
                 else
                         e = e < 0 ? -e : locks_do_or_prune(l, region_notify_process(w->tid), w, &f);
                 if (e == EAGAIN && locks_has_signal(w->tid))
@@ -418,7 +413,7 @@ bool region_locks_try(RegionLocks *l, int notify, uint64_t now, uint64_t *ret_id
         }
         for (size_t i = 0; i < l->n_owners; i++)
                 pipes |= l->owners[i].pipe;
-        if (pipes) /* its reader sees the end only when the owner is gone */
+        if (pipes) /* a reader of the pipe sees the end only after the owner's close */
                 locks_prune(l, NULL);
         l->deadline = l->n_waits > 0 ? now + LOCKS_AGAIN_USEC : pipes ? now + LOCKS_PIPES_USEC : LOCKS_NEVER;
         return false;

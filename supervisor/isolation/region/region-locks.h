@@ -1,10 +1,11 @@
-/* Runs: supervisor. File locks of a region. Only the supervisor makes them: on a copy of the descriptor that it has looked at, so that no thread can put
- * another file in its place meanwhile. What everybody shares (system folders, devices, read-only grants) cannot be locked, because a lock
- * there is seen by the host and by other regions.
+/* Runs: supervisor. File locks of a region. Only the supervisor locks, through a copy of the examined descriptor, so no
+ * thread can swap the file meanwhile. Shared files (system folders, devices, read-only grants) cannot be locked: the
+ * host and other regions would see the lock.
  *
- * A lock of flock() or of F_OFD_SETLK belongs to the open file description, which the copy shares: the supervisor's call is the region's. A lock of
- * F_SETLK belongs to a process. It becomes one of an open file description that the supervisor has for that process and file; this goes when
- * the process unlocks the whole file, ends, or has no descriptor of the file left (as far as somebody else wants the lock). */
+ * A lock of flock() or F_OFD_SETLK belongs to the open file description, shared by the copy: the supervisor's call
+ * locks for the region. A lock of F_SETLK belongs to a process. The supervisor opens a description for the process and
+ * the file, and locks the description. The description is closed when the process unlocks the whole file or ends; and,
+ * when another lock of the file is refused, when the process has no descriptor of the file left. */
 #pragma once
 
 #include "base/util.h"
@@ -14,18 +15,18 @@
 #include <linux/seccomp.h>
 #include <sys/types.h>
 
-#define LOCK_OWNERS_MAX 256 /* processes and files with locks of F_SETLK, together */
-#define LOCK_WAITS_MAX 64   /* calls that wait for a lock */
+#define LOCK_OWNERS_MAX 256 /* pairs of process and file with locks of F_SETLK */
+#define LOCK_WAITS_MAX 64   /* calls waiting for a lock */
 #define LOCK_RANGES_MAX 4096
 
 typedef struct RegionLocks RegionLocks;
 
-/* The locks of F_SETLK that one process has on one file. */
+/* The locks of F_SETLK of a process on a file. */
 typedef struct LockOwner {
         pid_t process;
         int pidfd;
         uint64_t dev, inode;
-        int fd; /* own description */
+        int fd; /* the supervisor's description */
         bool pipe;
 } LockOwner;
 
@@ -40,7 +41,7 @@ typedef struct LockWait {
 
 typedef struct LockMount {
         uint64_t id;
-        bool usable; /* may be written, and its file system answers without anybody's help */
+        bool usable; /* writable, and the file system answers without a server */
 } LockMount;
 
 struct RegionLocks {
@@ -51,17 +52,15 @@ struct RegionLocks {
         LockMount *mounts;   /* of the region's first process; owned */
         size_t n_mounts;
         bool mounts_read;
-        unsigned ranges;     /* as many ranges as there can be; at LOCK_RANGES_MAX they are counted */
-        uint64_t deadline;   /* of the next try for those who wait; UINT64_MAX: none waits */
+        unsigned ranges;     /* upper bound of ranges; at LOCK_RANGES_MAX the ranges are counted */
+        uint64_t deadline;   /* of the next retry for waiting calls; UINT64_MAX: no call waits */
 };
 
-/* NULL: out of memory. */
-RegionLocks *region_locks_new(void);
-/* All locks of F_SETLK go, and all who wait are forgotten. */
-void region_locks_free(RegionLocks *l);
+RegionLocks *region_locks_new(void); /* NULL: out of memory. */
+void region_locks_free(RegionLocks *l); /* Drops all locks of F_SETLK and all waiting calls. */
 
-/* Nothing of the region runs any more: gives out a description of a file that a lock was made on, or that a call waited with, and forgets the lock. It is the
- * caller's. -1: there is none left. */
+/* Call when no process of the region runs: gives a description of a locked file, or of a waiting call, to the caller,
+ * and drops the lock. -1: no description is left. */
 int region_locks_take(RegionLocks *l);
 
 typedef struct LockPlace {
@@ -73,12 +72,13 @@ typedef struct LockPlace {
 } LockPlace;
 
 enum {
-        LOCK_REFUSED = 1, /* the file is not the region's: object says which */
+        LOCK_REFUSED = 1, /* the file does not belong to the region: `object` names the file */
         LOCK_TOO_MANY,
-        LOCK_LATER,       /* the answer comes with region_locks_try() */
+        LOCK_LATER,       /* region_locks_try() answers later */
 };
 
-/* Judges a notified call. Returns 0 (*ret_error is the answer), LOCK_REFUSED, LOCK_TOO_MANY, LOCK_LATER. */
-int region_locks_call(RegionLocks *l, const LockPlace *p, const struct seccomp_notif *q, int *ret_error, char object[static 256]);
-/* Tries again for those who wait. Takes out one who has its answer: returns true with its id and error; false: there is none now. */
+/* Judges a notified call. Returns 0 with the answer in *ret_error, LOCK_REFUSED, LOCK_TOO_MANY, LOCK_LATER. */
+int region_locks_call(RegionLocks *l, const LockPlace *p, const struct seccomp_notif *q, int *ret_error,
+                      char object[static 256]);
+/* Retries waiting calls. Returns true with id and error of an answered call; false: no call can be answered now. */
 bool region_locks_try(RegionLocks *l, int notify, uint64_t now_usec, uint64_t *ret_id, int *ret_error);

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 
 #define MOUNTS_MAX (16 * 1024 * 1024)
-#define LINKS_MAX 40 /* as the kernel's own bound */
+#define LINKS_MAX 40 /* the kernel's own bound */
 
 void host_look_begin(HostLook *l, uint64_t usec) {
         *l = (HostLook){.until_usec = clock_mono_usec() + usec};
@@ -32,12 +32,13 @@ static const char *look_skip(const char *line, int n) {
         return line;
 }
 
-/* The field is `path`. A space, a tab, a newline and a backslash are octal in it. */
+/* True when the field is `path`. Space, tab, newline and backslash are octal in the field. */
 static bool look_field_is(const char *field, const char *path) {
         for (; *path; path++) {
                 char c = *field++;
 
-                if (c == '\\' && field[0] >= '0' && field[0] <= '3' && field[1] >= '0' && field[1] <= '7' && field[2] >= '0' && field[2] <= '7') {
+                if (c == '\\' && field[0] >= '0' && field[0] <= '3' && field[1] >= '0' && field[1] <= '7' &&
+                    field[2] >= '0' && field[2] <= '7') {
                         c = (char)((field[0] - '0') << 6 | (field[1] - '0') << 3 | (field[2] - '0'));
                         field += 3;
                 }
@@ -47,11 +48,13 @@ static bool look_field_is(const char *field, const char *path) {
         return *field == ' ';
 }
 
-/* The file system mounted at `path` is one that the kernel keeps. The last line of a place is the mount that covers the others. */
+/* True when the kernel keeps the file system mounted at `path`. The last line of a place covers the others. */
 static bool look_is_kept_by_kernel(HostLook *l, const char *path) {
-        static const char *const types[] = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "zfs", "jfs", "nilfs2", "erofs", "squashfs", "iso9660",
-                                            "udf", "vfat", "exfat", "ntfs3", "tmpfs", "ramfs", "rootfs", "devtmpfs", "devpts", "proc", "sysfs", "cgroup",
-                                            "cgroup2", "overlay", "securityfs", "mqueue", "hugetlbfs", "pstore", "efivarfs", "configfs", "bpf"};
+        static const char *const types[] = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "zfs", "jfs",
+                                            "nilfs2", "erofs", "squashfs", "iso9660", "udf", "vfat", "exfat", "ntfs3",
+                                            "tmpfs", "ramfs", "rootfs", "devtmpfs", "devpts", "proc", "sysfs", "cgroup",
+                                            "cgroup2", "overlay", "securityfs", "mqueue", "hugetlbfs", "pstore",
+                                            "efivarfs", "configfs", "bpf"};
         const char *type = NULL;
         size_t n;
 
@@ -71,22 +74,24 @@ static bool look_is_kept_by_kernel(HostLook *l, const char *path) {
         return false;
 }
 
-/* Steps from `folder` to a name in it. Returns a descriptor or -errno; -EXDEV: something is mounted there, and `cross` was not said. */
+/* Opens a name in `folder`. Returns a descriptor or -errno; -EXDEV: a mount point, without `cross`. */
 static int look_step(int folder, const char *name, bool cross) {
-        struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS | (cross ? 0 : RESOLVE_NO_XDEV)};
+        struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+                               .resolve = RESOLVE_NO_MAGICLINKS | (cross ? 0 : RESOLVE_NO_XDEV)};
         int fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof(how));
 
         return fd < 0 ? -errno : fd;
 }
 
-/* Puts what a link says in front of what is left of the path. Returns 0 or -errno; -EINVAL: it is no link. */
+/* Puts the target of a link in front of the rest of the path. Returns 0 or -errno; -EINVAL: no link. */
 static int look_follow(int fd, char rest[static PATH_MAX], char done[static PATH_MAX]) {
         char target[PATH_MAX];
         ssize_t n = readlinkat(fd, "", target, sizeof(target) - 1);
         size_t n_rest = strlen(rest);
 
         if (n <= 0)
-                return n < 0 && errno != ENOENT ? -errno : -EINVAL; /* ENOENT: as the kernel says of what is no link */
+                /* ENOENT: the kernel's answer for a file other than a link */
+                return n < 0 && errno != ENOENT ? -errno : -EINVAL;
         if ((size_t)n + 1 + n_rest >= PATH_MAX)
                 return -ENAMETOOLONG;
         target[n] = 0;
@@ -100,7 +105,7 @@ static int look_follow(int fd, char rest[static PATH_MAX], char done[static PATH
         return 0;
 }
 
-/* The folder of which `done` is the path, entered again from the root: every mount on its way was judged before. */
+/* Opens the folder with the path `done` from the root: all mounts on the way were judged before. */
 static int look_again(const char *done) {
         return look_step(AT_FDCWD, *done ? done : "/", true);
 }
@@ -129,7 +134,7 @@ HostHas host_look(HostLook *l, const char *path) {
                 name[n] = 0;
                 last = p[n + strspn(p + n, "/")] == 0;
                 memmove(rest, p + n, strlen(p + n) + 1);
-                dots = strcmp(name, "..") == 0; /* of a link's target */
+                dots = strcmp(name, "..") == 0; /* from the target of a link */
                 if (strcmp(name, ".") == 0)
                         continue;
                 if (dots) {
@@ -148,7 +153,7 @@ HostHas host_look(HostLook *l, const char *path) {
                 }
                 if (next < 0)
                         return next == -ENOENT || next == -ENOTDIR ? HOST_HAS_NOT : HOST_UNKNOWN;
-                /* Below a process's folder of /proc a look would wait for that process. */
+                /* A look below a process's folder of /proc would wait for the process. */
                 if (strncmp(done, "/proc/", 6) == 0) {
                         close(next);
                         return HOST_HAS;

@@ -1,8 +1,9 @@
-/* Runs: supervisor. A task of the region that waits for an answer: its memory and its descriptors. */
+/* Runs: supervisor. */
+#include "region/region-notify-task.h"
+
 #include "base/aside.h"
 #include "base/mounts.h"
 #include "base/quiet.h"
-#include "region/region-notify.h"
 #include "region/region-proc.h"
 
 #include <errno.h>
@@ -17,22 +18,23 @@
 
 #define TASK_PAGE 4096U
 
-/* Regions that reach a served file system. A page of such a file may never come, and the close of a descriptor of it may never end. */
+/* Regions with a served file system. A page of such a file may never come, and a close may never end. */
 static atomic_uint task_served;
 
-void region_notify_served_start(RegionNotify *n) {
-        const Grant *g = n->grant;
+bool region_notify_served_start(const Grant *g) {
+        bool served = false;
 
-        for (size_t i = 0; g && !n->served && i < g->n_files; i++)
-                n->served = !g->files[i].mask && (quiet_is_served(g->files[i].source) != 0 || mounts_served_below(g->files[i].source));
-        if (n->served)
+        for (size_t i = 0; g && !served && i < g->n_files; i++)
+                served = !g->files[i].mask &&
+                         (quiet_is_served(g->files[i].source) != 0 || mounts_served_below(g->files[i].source));
+        if (served)
                 atomic_fetch_add(&task_served, 1);
+        return served;
 }
 
-void region_notify_served_end(RegionNotify *n) {
-        if (n->served)
+void region_notify_served_end(bool served) {
+        if (served)
                 atomic_fetch_sub(&task_served, 1);
-        n->served = false;
 }
 
 bool region_notify_any_served(void) {
@@ -40,16 +42,15 @@ bool region_notify_any_served(void) {
 }
 
 pid_t region_notify_process(pid_t tid) {
-        char path[64], text[1024], *p;
+        char path[64];
+        pid_t process;
 
         snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-        if (proc_read(path, text, sizeof(text)) == 0)
-                return tid;
-        p = strstr(text, "\nTgid:");
-        return p ? (pid_t)strtol(p + 6, NULL, 10) : tid;
+        process = (pid_t)proc_field(path, "\nTgid:", 10);
+        return process > 0 ? process : tid;
 }
 
-/* n bytes of the process, of at most two pages. */
+/* n bytes of the process, in at most two pages. */
 typedef struct TaskMemory {
         long call;
         pid_t pid;
@@ -104,14 +105,14 @@ int region_notify_write(pid_t pid, uint64_t at, const void *from, size_t n) {
         return r == (long)n ? 0 : -EFAULT;
 }
 
-/* Without a copy of the descriptor: what the kernel says of it. */
+/* Judges by the kernel's text, without a copy of the descriptor. */
 static bool task_fd_is_served(pid_t pid, int fd) {
-        char path[64], text[512], *p;
+        char path[64];
+        uint64_t mount;
 
         snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)pid, fd);
-        if (proc_read(path, text, sizeof(text)) == 0 || !(p = strstr(text, "mnt_id:")))
-                return false;
-        return mounts_kind_of(pid, strtoull(p + strlen("mnt_id:"), NULL, 10)) == MOUNT_SERVED;
+        mount = proc_field(path, "mnt_id:", 10);
+        return mount > 0 && mounts_kind_of(pid, mount) == MOUNT_SERVED;
 }
 
 bool region_notify_is_served(pid_t pid, int fd) {
@@ -129,7 +130,7 @@ __attribute__((no_sanitize("address", "undefined"))) static long task_close(void
         return aside_do(SYS_close, *(int *)job);
 }
 
-/* A thread can have a table of descriptors of its own. Before Linux 6.9 (PIDFD_THREAD) none gets one. */
+/* A thread can have a separate table of descriptors. Before Linux 6.9 (PIDFD_THREAD) a pidfd means the process. */
 static int task_copy(pid_t pid, int fd) {
         _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, O_EXCL);
         int copy;
@@ -148,7 +149,7 @@ int region_notify_copy_fd(pid_t pid, int fd) {
         if (task_fd_is_served(pid, fd))
                 return -EREMOTE;
         copy = task_copy(pid, fd);
-        if (copy >= 0 && region_notify_is_served(pid, copy)) { /* another descriptor came in its place meanwhile */
+        if (copy >= 0 && region_notify_is_served(pid, copy)) { /* a different file took the number meanwhile */
                 aside_run(task_close, &copy, sizeof(copy), ASIDE_ALL, ASIDE_USEC);
                 return -EREMOTE;
         }

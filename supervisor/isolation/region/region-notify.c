@@ -4,23 +4,24 @@
 #include "base/clock.h"
 #include "region/region-locks.h"
 #include "region/region-path.h"
-#include "region/region-proc.h"
+#include "schema/limits.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#define NOTIFY_BATCH 64   /* answered in one go, so that a flood of denied calls cannot keep the loop from its deadlines */
-#define NOTIFY_USEC 20000 /* nor can calls that take long to answer: what they give back is overwritten first */
+#define NOTIFY_BATCH 64   /* answers in a row: a flood of denied calls cannot delay the loop */
+#define NOTIFY_USEC 20000 /* time for a row: calls that give memory back take long */
 
 int region_notify_start(RegionNotify *n, int notify_fd, pid_t worker) {
         struct seccomp_notif_sizes sizes;
@@ -30,7 +31,7 @@ int region_notify_start(RegionNotify *n, int notify_fd, pid_t worker) {
         n->events = POLLIN;
         n->worker = worker;
         n->connects.made = &n->budget->connected;
-        region_notify_served_start(n);
+        n->served = region_notify_served_start(n->grant);
         if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
                 return -errno;
         n->n_req = MAX(sizes.seccomp_notif, sizeof(struct seccomp_notif));
@@ -41,7 +42,8 @@ int region_notify_start(RegionNotify *n, int notify_fd, pid_t worker) {
                 return -ENOMEM;
         if (n->tier == TIER_NAMESPACES) {
                 snprintf(path, sizeof(path), "/proc/%d/root", (int)worker);
-                n->root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC); /* -1: path denials are judged by the grant alone */
+                /* -1: path denials are judged by the grant alone */
+                n->root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         }
         return 0;
 }
@@ -50,7 +52,7 @@ bool region_notify_waits(const RegionNotify *n, uint64_t id) {
         return ioctl(n->fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
-/* ENOENT: the task was killed meanwhile. After any other failure it would wait for ever: the region has to end. */
+/* ENOENT: the task was killed. After any other failure the task would wait forever, so the region has to end. */
 static void notify_send(RegionNotify *n, uint64_t id, int error, int64_t value, bool go_on) {
         memset(n->resp, 0, n->n_resp);
         n->resp->id = id;
@@ -69,18 +71,16 @@ void region_notify_answer(RegionNotify *n, uint64_t id, int error, bool go_on) {
         notify_send(n, id, error, 0, go_on);
 }
 
-void region_notify_answer_value(RegionNotify *n, uint64_t id, int64_t value) {
-        notify_send(n, id, 0, value, false);
-}
-
-static void note_denial(RegionNotify *n, const FilterVerdict *v, const char *object, size_t n_object, const char *allow_with) {
-        if (denials_add(n->denials, v->rule, v->operation, object, n_object, allow_with) < 0)
+static void notify_deny(RegionNotify *n, const FilterVerdict *v, const char *object, const char *allow_with,
+                        bool *ret_denied) {
+        if (denials_add(n->denials, v->rule, v->operation, object, strlen(object), allow_with) < 0)
                 n->denials->others++;
+        *ret_denied = true;
 }
 
-/* The path of a call, while its task waits: from the region's own memory, and from what the kernel says of its working folder or of a descriptor.
- * Returns false when the call has none. */
-static bool path_of(const RegionNotify *n, const FilterVerdict *v, char full[static PATH_MAX]) {
+/* The path of a call with a waiting task: from the region's memory, and the kernel's links for its working folder or a
+ * descriptor. Returns false for a call without a path. */
+static bool notify_path(const RegionNotify *n, const FilterVerdict *v, char full[static PATH_MAX]) {
         const struct seccomp_notif *q = n->req;
         int dirfd = v->at_call && v->path_arg > 0 ? (int)q->data.args[v->path_arg - 1] : AT_FDCWD;
         char text[PATH_MAX];
@@ -89,19 +89,21 @@ static bool path_of(const RegionNotify *n, const FilterVerdict *v, char full[sta
 
         if (is) {
                 text[r] = 0;
-                is = strlen(text) < (size_t)r && *text; /* not terminated, or empty: the kernel refuses it for what it is */
+                /* not terminated, or empty: the kernel itself refuses the call */
+                is = strlen(text) < (size_t)r && *text;
         }
         is = is && region_path_absolute((pid_t)q->pid, dirfd, text, full) == 0 && region_notify_waits(n, q->id);
-        explicit_bzero(text, sizeof(text)); /* a name is a thing of the region, too */
+        explicit_bzero(text, sizeof(text)); /* names belong to the region, too */
         return is;
 }
 
-/* Its call has been answered. */
-static void explain_path(RegionNotify *n, const FilterVerdict *v, const char *full, bool *ret_denied) {
+/* Explains a path after the answer. */
+static void notify_explain_path(RegionNotify *n, const FilterVerdict *v, const char *full, bool *ret_denied) {
         PathReach reach = region_path_reach(n->grant, n->tier, n->scratch, n->shims, full, v->writes);
         char *allow;
 
-        if (reach == PATH_INSIDE && !v->writes && n->root >= 0 && region_path_is_scratch(n->grant, n->tier, full) && !region_path_is_there(n->root, full))
+        if (reach == PATH_INSIDE && !v->writes && n->root >= 0 && region_path_is_scratch(n->grant, n->tier, full) &&
+            !region_path_is_there(n->root, full))
                 reach = PATH_OUTSIDE;
         if (reach == PATH_INSIDE)
                 return;
@@ -110,13 +112,12 @@ static void explain_path(RegionNotify *n, const FilterVerdict *v, const char *fu
                 region_outside_add(&n->outside, v->rule, v->operation, full, v->writes, allow);
                 return;
         }
-        note_denial(n, v, full, strlen(full), allow);
+        notify_deny(n, v, full, allow, ret_denied);
         free(allow);
-        *ret_denied = true;
 }
 
-/* What a call adds to the private writable memory of its process; 0 when it adds none that counts. */
-static uint64_t memory_asked(const struct seccomp_data *d) {
+/* Bytes a call adds to the private writable memory of the process; 0: no bytes to count. */
+static uint64_t notify_memory_asked(const struct seccomp_data *d) {
         uint64_t old, new;
 
         switch (d->nr) {
@@ -133,41 +134,38 @@ static uint64_t memory_asked(const struct seccomp_data *d) {
         }
 }
 
-static void address_text(const struct sockaddr_storage *a, char out[static INET6_ADDRSTRLEN + 16]) {
+static void notify_address_text(const struct sockaddr_storage *a, char out[static INET6_ADDRSTRLEN + 16]) {
         char ip[INET6_ADDRSTRLEN] = "?";
+        uint32_t address[4];
+        uint16_t port;
 
-        if (a->ss_family == AF_INET) {
-                const struct sockaddr_in *in = (const void *)a;
-
-                inet_ntop(AF_INET, &in->sin_addr, ip, sizeof(ip));
-                snprintf(out, INET6_ADDRSTRLEN + 16, "%s:%u", ip, ntohs(in->sin_port));
-        } else if (a->ss_family == AF_INET6) {
-                const struct sockaddr_in6 *in6 = (const void *)a;
-
-                inet_ntop(AF_INET6, &in6->sin6_addr, ip, sizeof(ip));
-                snprintf(out, INET6_ADDRSTRLEN + 16, "[%s]:%u", ip, ntohs(in6->sin6_port));
-        } else {
+        if (a->ss_family != AF_INET && a->ss_family != AF_INET6) {
                 snprintf(out, INET6_ADDRSTRLEN + 16, "family %d", a->ss_family);
+                return;
         }
+        region_connected_address(a, &port, address);
+        inet_ntop(a->ss_family, address, ip, sizeof(ip));
+        snprintf(out, INET6_ADDRSTRLEN + 16, a->ss_family == AF_INET ? "%s:%u" : "[%s]:%u", ip, ntohs(port));
 }
 
-static bool address_granted(const Grant *g, const struct sockaddr_storage *a) {
+static bool notify_address_is_granted(const Grant *g, const struct sockaddr_storage *a) {
+        const size_t n = a->ss_family == AF_INET ? 4 : 16;
+        uint32_t address[4];
+        uint16_t port;
+
+        if (a->ss_family != AF_INET && a->ss_family != AF_INET6)
+                return false;
+        region_connected_address(a, &port, address);
         for (size_t i = 0; i < g->n_connects; i++) {
                 const NetGrant *c = &g->connects[i];
-                const struct sockaddr_in *in = (const void *)a;
-                const struct sockaddr_in6 *in6 = (const void *)a;
 
-                if (c->family != a->ss_family)
-                        continue;
-                if (a->ss_family == AF_INET && memcmp(&in->sin_addr, c->addr, 4) == 0 && ntohs(in->sin_port) == c->port)
-                        return true;
-                if (a->ss_family == AF_INET6 && memcmp(&in6->sin6_addr, c->addr, 16) == 0 && ntohs(in6->sin6_port) == c->port)
+                if (c->family == a->ss_family && memcmp(address, c->addr, n) == 0 && ntohs(port) == c->port)
                         return true;
         }
         return false;
 }
 
-static void judge_connect(RegionNotify *n, const FilterVerdict *v, bool *ret_denied) {
+static void notify_connect(RegionNotify *n, const FilterVerdict *v, bool *ret_denied) {
         const struct seccomp_notif *q = n->req;
         struct sockaddr_storage a = {};
         socklen_t n_a = (socklen_t)MIN(q->data.args[2], sizeof(a));
@@ -181,13 +179,12 @@ static void judge_connect(RegionNotify *n, const FilterVerdict *v, bool *ret_den
                 region_notify_answer(n, q->id, r < 0 ? EFAULT : EINVAL, false);
                 return;
         }
-        address_text(&a, text);
-        if (!address_granted(n->grant, &a)) {
+        notify_address_text(&a, text);
+        if (!notify_address_is_granted(n->grant, &a)) {
                 region_notify_answer(n, q->id, EPERM, false);
                 if (a.ss_family == AF_INET || a.ss_family == AF_INET6)
                         allow = denial_allow_connect(text);
-                note_denial(n, v, text, strlen(text), allow);
-                *ret_denied = true;
+                notify_deny(n, v, text, allow, ret_denied);
                 return;
         }
         e = region_connect_start(&n->connects, q->id, (pid_t)q->pid, (int)q->data.args[0], &a, n_a);
@@ -206,7 +203,7 @@ int region_notify_connected(RegionNotify *n) {
         return n->failed;
 }
 
-static void go_on(RegionNotify *n, const FilterVerdict *v) {
+static void notify_go_on(RegionNotify *n, const FilterVerdict *v) {
         const struct seccomp_notif *q = n->req;
         int error = 0;
 
@@ -222,7 +219,107 @@ static void go_on(RegionNotify *n, const FilterVerdict *v) {
         }
 }
 
-static void judge_one(RegionNotify *n, Breach *ret_breach, bool *ret_denied) {
+static void notify_deny_own(RegionNotify *n, const FilterVerdict *v, const char *object, int error, bool *ret_denied) {
+        region_notify_answer(n, n->req->id, error, false);
+        notify_deny(n, v, object, NULL, ret_denied);
+}
+
+static void notify_lock(RegionNotify *n, const FilterVerdict *v, bool *ret_denied) {
+        const LockPlace place = {n->worker, n->tier, n->budget->scratch, n->scratch, n->grant};
+        char object[256];
+        int error;
+
+        if (!n->locks && !(n->locks = region_locks_new())) {
+                region_notify_answer(n, n->req->id, ENOLCK, false);
+                return;
+        }
+        switch (region_locks_call(n->locks, &place, n->req, &error, object)) {
+        case 0:
+                region_notify_answer(n, n->req->id, error, false);
+                break;
+        case LOCK_REFUSED:
+                notify_deny_own(n, v, object, EPERM, ret_denied);
+                break;
+        case LOCK_TOO_MANY:
+                snprintf(object, sizeof(object), "more than %d locked ranges", LOCK_RANGES_MAX);
+                notify_deny_own(n, v, object, ENOLCK, ret_denied);
+                break;
+        case LOCK_LATER:
+                break;
+        }
+        n->locks_deadline = n->locks->deadline;
+}
+
+int region_notify_locks(RegionNotify *n, uint64_t now) {
+        uint64_t id;
+        int error;
+
+        while (n->failed == 0 && region_locks_try(n->locks, n->fd, now, &id, &error))
+                region_notify_answer(n, id, error, false);
+        n->locks_deadline = n->locks->deadline;
+        return n->failed;
+}
+
+/* Opens a path of the scratch by a walk inside the scratch. Returns the descriptor, -EXDEV outside, -errno. */
+static int notify_scratch_path(const RegionNotify *n, uint64_t at, char full[static PATH_MAX]) {
+        static const char *const folders[] = {REGION_WORK_DIR, REGION_TMP_DIR};
+        struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                               .resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS |
+                                          RESOLVE_NO_SYMLINKS};
+        char text[PATH_MAX];
+        ssize_t k = region_notify_read((pid_t)n->req->pid, at, text, sizeof(text) - 1);
+        int e;
+
+        if (k <= 0)
+                return -EFAULT;
+        text[k] = 0;
+        if (strlen(text) == (size_t)k)
+                return -ENAMETOOLONG;
+        if (!*text)
+                return -ENOENT;
+        e = region_path_absolute((pid_t)n->req->pid, AT_FDCWD, text, full);
+        if (e < 0)
+                return e;
+        for (size_t i = 0; i < ARRAY_SIZE(folders) && n->budget->scratch >= 0; i++) {
+                size_t f = strlen(folders[i]);
+
+                if (strncmp(full, folders[i], f) == 0 && (full[f] == '/' || full[f] == 0)) {
+                        int fd = (int)syscall(SYS_openat2, n->budget->scratch, full + 1, &how, sizeof(how));
+
+                        return fd >= 0 ? fd : errno == ELOOP ? -EXDEV : -errno; /* a link may lead anywhere */
+                }
+        }
+        return -EXDEV;
+}
+
+static void notify_watch(RegionNotify *n, const FilterVerdict *v, bool *ret_denied) {
+        const struct seccomp_notif *q = n->req;
+        _cleanup_close_ int path = -1, instance = -1;
+        char full[PATH_MAX], link[64];
+        int wd;
+
+        path = notify_scratch_path(n, q->data.args[1], full);
+        if (path == -EXDEV) {
+                notify_deny_own(n, v, full, EACCES, ret_denied);
+                return;
+        }
+        instance = region_notify_copy_fd((pid_t)q->pid, (int)q->data.args[0]);
+        if (path < 0 || instance < 0) {
+                region_notify_answer(n, q->id, path < 0 ? -path : -instance, false);
+                return;
+        }
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", path);
+        wd = inotify_add_watch(instance, link, (uint32_t)q->data.args[2] & ~(uint32_t)IN_DONT_FOLLOW);
+        if (wd >= 0)
+                notify_send(n, q->id, 0, wd, false);
+        else if (errno == ENOSPC) {
+                snprintf(link, sizeof(link), "more than %d watches", REGION_INOTIFY_WATCHES);
+                notify_deny_own(n, v, link, ENOSPC, ret_denied);
+        } else
+                region_notify_answer(n, q->id, errno, false);
+}
+
+static void notify_judge(RegionNotify *n, Breach *ret_breach, bool *ret_denied) {
         const struct seccomp_notif *q = n->req;
         FilterVerdict v = {};
         Breach b = {};
@@ -232,18 +329,19 @@ static void judge_one(RegionNotify *n, Breach *ret_breach, bool *ret_denied) {
         switch (v.kind) {
         case FILTER_DENY:
                 region_notify_answer(n, q->id, v.error, false);
-                note_denial(n, &v, v.object, strlen(v.object), v.allow_with);
-                *ret_denied = true;
+                notify_deny(n, &v, v.object, v.allow_with, ret_denied);
                 return;
         case FILTER_CONNECT:
-                judge_connect(n, &v, ret_denied);
+                notify_connect(n, &v, ret_denied);
                 return;
         case FILTER_LOCK:
+                notify_lock(n, &v, ret_denied);
+                return;
         case FILTER_WATCH:
-                region_notify_own(n, &v, ret_denied);
+                notify_watch(n, &v, ret_denied);
                 return;
         case FILTER_PATH:
-                if (!path_of(n, &v, path))
+                if (!notify_path(n, &v, path))
                         *path = 0;
                 b = region_budget_ask_open(n->budget, (pid_t)q->pid);
                 if (b.outcome == OUTCOME_NONE && v.writes)
@@ -251,7 +349,7 @@ static void judge_one(RegionNotify *n, Breach *ret_breach, bool *ret_denied) {
                 break;
         case FILTER_MEMORY:
                 if (n->filter.notify_memory)
-                        b = region_budget_ask_memory(n->budget, (pid_t)q->pid, memory_asked(&q->data));
+                        b = region_budget_ask_memory(n->budget, (pid_t)q->pid, notify_memory_asked(&q->data));
                 break;
         case FILTER_TASK:
                 b = region_budget_ask_task(n->budget);
@@ -264,13 +362,15 @@ static void judge_one(RegionNotify *n, Breach *ret_breach, bool *ret_denied) {
         if (b.outcome == OUTCOME_NONE && v.shared)
                 b = region_budget_ask_shared(n->budget, (pid_t)q->pid, q->data.args[1]);
         if (b.outcome == OUTCOME_NONE)
-                go_on(n, &v);
-        else { /* the region is about to be killed; until then this call must not go on */
+                notify_go_on(n, &v);
+        else { /* the region is about to be killed, so the call must not continue */
+                const int error = v.kind == FILTER_MEMORY ? ENOMEM : v.kind == FILTER_TASK ? EAGAIN : EMFILE;
+
                 *ret_breach = b;
-                region_notify_answer(n, q->id, v.kind == FILTER_MEMORY ? ENOMEM : v.kind == FILTER_TASK ? EAGAIN : EMFILE, false);
+                region_notify_answer(n, q->id, error, false);
         }
         if (*path) {
-                explain_path(n, &v, path, ret_denied);
+                notify_explain_path(n, &v, path, ret_denied);
                 explicit_bzero(path, sizeof(path));
         }
 }
@@ -291,7 +391,7 @@ int region_notify_ready(RegionNotify *n, short revents, Breach *ret_breach, bool
                                 closep(&n->fd);
                         return 0;
                 }
-                memset(n->req, 0, n->n_req); /* the kernel insists on zeros */
+                memset(n->req, 0, n->n_req); /* the kernel requires zeros */
                 if (ioctl(n->fd, SECCOMP_IOCTL_NOTIF_RECV, n->req) < 0) {
                         int e = -errno;
 
@@ -300,7 +400,7 @@ int region_notify_ready(RegionNotify *n, short revents, Breach *ret_breach, bool
                         closep(&n->fd);
                         return e;
                 }
-                judge_one(n, ret_breach, ret_denied);
+                notify_judge(n, ret_breach, ret_denied);
                 if (n->failed < 0)
                         return n->failed;
                 if (ret_breach->outcome != OUTCOME_NONE)
@@ -312,7 +412,7 @@ int region_notify_ready(RegionNotify *n, short revents, Breach *ret_breach, bool
 void region_notify_deinit(RegionNotify *n) {
         FreedCount freed = n->freed;
 
-        region_notify_served_end(n);
+        region_notify_served_end(n->served);
         region_connects_deinit(&n->connects);
         region_locks_free(n->locks);
         closep(&n->root);
@@ -322,5 +422,5 @@ void region_notify_deinit(RegionNotify *n) {
         free(n->req);
         free(n->resp);
         *n = REGION_NOTIFY_NULL;
-        n->freed = freed; /* what was done stays known */
+        n->freed = freed; /* the counters outlive the rest */
 }

@@ -9,17 +9,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #define OPENS_FILE 256    /* an open file */
-#define OPENS_OBJECT 448  /* and a small object behind it */
-#define OPENS_PROC 6144   /* a file of /proc: its inode, and a page of the text that was read */
-#define OPENS_WATCH 200   /* one file that an epoll watches */
-#define OPENS_LISTS 16    /* looked at in one task */
+#define OPENS_OBJECT 448  /* a small object behind a descriptor */
+#define OPENS_PROC 6144   /* a file of /proc: inode, and a page of text */
+#define OPENS_WATCH 200   /* a file watched by an epoll */
+#define OPENS_LISTS 16    /* lists read in each call of aside_run() */
 #define OPENS_LINES_MAX (1 << 20)
 
 static bool opens_is_folder(const char *link) {
@@ -31,7 +29,7 @@ static bool opens_is_folder(const char *link) {
 uint64_t opens_bytes(const OpensLook *l, const char *link, const char *name) {
         if (strncmp(name, "anon_inode:", 11) == 0)
                 return OPENS_OBJECT;
-        /* The kernel makes the whole text of such a file at once, in a buffer that it doubles until the text fits, and keeps that until it is closed. */
+        /* The kernel doubles a buffer until the whole text fits, and keeps the buffer until the close. */
         if (strncmp(name, "/proc/", 6) == 0)
                 return OPENS_FILE + OPENS_PROC + (strstr(name, "/fdinfo/") ? 2 * l->longest : 0);
         return OPENS_FILE + (opens_is_folder(link) ? OPENS_FOLDER : 0);
@@ -44,7 +42,7 @@ typedef struct OpensLists {
         char text[16384];
 } OpensLists;
 
-/* Of fn of aside_run(): a list is made under a lock of the epoll's, which is held while a watched file is asked whether it is ready. */
+/* Job for aside_run(): the kernel makes the list under the epoll's lock, held while a watched file is polled. */
 __attribute__((no_sanitize("address", "undefined"))) static long opens_count(void *job) {
         OpensLists *o = job;
 
@@ -66,7 +64,8 @@ __attribute__((no_sanitize("address", "undefined"))) static long opens_count(voi
         return 0;
 }
 
-uint64_t opens_watched(OpensLook *l, pid_t tid, const int *fds, size_t n, size_t beyond, uint64_t most, uint64_t in_table) {
+uint64_t opens_watched(OpensLook *l, pid_t tid, const int *fds, size_t n, size_t beyond, uint64_t most,
+                       uint64_t in_table) {
         _cleanup_free_ OpensLists *o = n > 0 && l->blocked < OPENS_BLOCKED_MAX ? malloc(sizeof(*o)) : NULL;
         uint64_t sum = beyond * most * OPENS_WATCH;
 
@@ -77,7 +76,8 @@ uint64_t opens_watched(OpensLook *l, pid_t tid, const int *fds, size_t n, size_t
                 o->lines = o->longest = 0;
                 for (size_t i = 0; i < o->n; i++)
                         snprintf(o->path[i], sizeof(o->path[i]), "/proc/%d/fdinfo/%d", (int)tid, fds[at + i]);
-                if (aside_run(opens_count, o, sizeof(*o), -1, ASIDE_USEC) == -ETIMEDOUT) { /* or the machine has no processor for us */
+                /* or the machine is too busy */
+                if (aside_run(opens_count, o, sizeof(*o), -1, ASIDE_USEC) == -ETIMEDOUT) {
                         l->blocked++;
                         return sum + (n - at) * in_table * OPENS_WATCH;
                 }

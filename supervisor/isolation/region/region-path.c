@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Appends the parts of `path` to out, which holds an absolute plain path ("" is the root), taking "." and ".." by their names alone. */
-static int join(char *out, const char *path) {
+/* Appends the parts of `path` to the absolute plain path out ("": the root), with "." and ".." resolved by name. */
+static int path_join(char *out, const char *path) {
         size_t n = strlen(out);
 
         for (const char *p = path; *p;) {
@@ -53,37 +53,41 @@ int region_path_absolute(pid_t pid, int dirfd, const char *path, char out[static
                 base[n] = 0;
                 if (*base != '/')
                         return -ENOTDIR;
-                if ((e = join(out, base)) < 0)
+                if ((e = path_join(out, base)) < 0)
                         return e;
         }
-        if ((e = join(out, path)) < 0)
+        if ((e = path_join(out, path)) < 0)
                 return e;
         if (!*out)
                 strcpy(out, "/");
         return 0;
 }
 
-static bool writable_here(const Grant *g, Tier tier, const char *scratch, const char *path) {
+static bool path_is_in_scratch(Tier tier, const char *path) {
+        return tier == TIER_NAMESPACES && (path_is_under(path, REGION_WORK_DIR) || path_is_under(path, REGION_TMP_DIR));
+}
+
+static bool path_is_writable(const Grant *g, Tier tier, const char *scratch, const char *path) {
         static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
 
-        if (tier == TIER_NAMESPACES && (path_is_under(path, REGION_WORK_DIR) || path_is_under(path, REGION_TMP_DIR)))
-                return true;
-        if (scratch && path_is_under(path, scratch))
+        if (path_is_in_scratch(tier, path) || (scratch && path_is_under(path, scratch)))
                 return true;
         for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
                 if (strcmp(path, devices[i]) == 0)
                         return true;
         for (size_t i = 0; i < g->n_files; i++)
-                if (g->files[i].write && path_is_under(path, tier == TIER_NAMESPACES ? g->files[i].target : g->files[i].source))
+                if (g->files[i].write &&
+                    path_is_under(path, tier == TIER_NAMESPACES ? g->files[i].target : g->files[i].source))
                         return true;
         return false;
 }
 
-/* Tier landlock: the rules are made of the same list as the mounts of the other tier. */
-static bool readable_by_rule(const Grant *g, const char *scratch, const char *shims, const char *path) {
-        static const char *const system[] = {"/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/dev/null", "/dev/zero",
-                                             "/dev/full", "/dev/random", "/dev/urandom", "/etc/ld.so.cache", "/etc/ld.so.conf",
-                                             "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/etc/ssl/certs"};
+/* Tier landlock: the rules come from the same list as the mounts of tier namespaces. */
+static bool path_is_readable_by_rule(const Grant *g, const char *scratch, const char *shims, const char *path) {
+        static const char *const system[] = {"/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin",
+                                             "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
+                                             "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+                                             "/etc/alternatives", "/etc/localtime", "/etc/ssl/certs"};
 
         for (size_t i = 0; i < ARRAY_SIZE(system); i++)
                 if (path_is_under(path, system[i]))
@@ -91,77 +95,76 @@ static bool readable_by_rule(const Grant *g, const char *scratch, const char *sh
         for (size_t i = 0; i < g->n_files; i++)
                 if (path_is_under(path, g->files[i].source))
                         return true;
-        if (scratch && strncmp(path, scratch, strlen(scratch)) == 0 && path_is_under(path + strlen(scratch), LEND_SUFFIX))
+        if (scratch && strncmp(path, scratch, strlen(scratch)) == 0 &&
+            path_is_under(path + strlen(scratch), LEND_SUFFIX))
                 return true;
-        return (scratch && path_is_under(path, scratch)) || (shims && path_is_under(path, shims)) || (g->skill_dir && path_is_under(path, g->skill_dir)) ||
+        return (scratch && path_is_under(path, scratch)) || (shims && path_is_under(path, shims)) ||
+               (g->skill_dir && path_is_under(path, g->skill_dir)) ||
                (g->program_copy && strcmp(path, g->program_copy) == 0);
 }
 
-/* Tier namespaces: a folder on the way to an entry of the region is there, too. */
-static bool is_on_the_way(const char *path, const char *entry) {
-        return strcmp(path, "/") == 0 || path_is_under(entry, path);
+/* Tier namespaces: folders on the way to an entry of the region exist, too. */
+static bool path_is_at(const char *path, const char *entry) {
+        return path_is_under(path, entry) || path_is_under(entry, path) || strcmp(path, "/") == 0;
 }
 
-static bool is_at(const char *path, const char *entry) {
-        return path_is_under(path, entry) || is_on_the_way(path, entry);
+static bool path_is_at_any(const char *path, const char *const entries[]) {
+        for (; *entries; entries++)
+                if (path_is_at(path, *entries))
+                        return true;
+        return false;
 }
 
-/* A /proc of the region shows its own processes, and nothing of the machine. */
-static bool is_in_proc(const char *path) {
-        static const char *const own[] = {"/proc/self", "/proc/thread-self"};
-
-        for (size_t i = 0; i < ARRAY_SIZE(own); i++)
-                if (is_at(path, own[i]))
-                        return true;
-        return strncmp(path, "/proc/", 6) == 0 && path[6] >= '1' && path[6] <= '9';
-}
-
-/* Tier namespaces: the places of spawn/plan.c. Below a place the region sees what there is, or that there is nothing. */
-static bool shown(const Grant *g, const char *path) {
-        static const char *const always[] = {"/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/dev/null", "/dev/zero", "/dev/full",
-                                             "/dev/random", "/dev/urandom", "/dev/shm", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime",
-                                             "/etc/ssl/openssl.cnf", "/etc/passwd", "/etc/group", "/etc/hosts", REGION_WORK_DIR, REGION_TMP_DIR,
-                                             REGION_LETHE_DIR};
-        static const char *const network[] = {"/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/services", "/etc/ssl/certs"};
-        static const char *const with_proc[] = {"/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"};
-
-        for (size_t i = 0; i < ARRAY_SIZE(always); i++)
-                if (is_at(path, always[i]))
-                        return true;
-        for (size_t i = 0; g->network == NETWORK_HOST && i < ARRAY_SIZE(network); i++)
-                if (is_at(path, network[i]))
-                        return true;
-        for (size_t i = 0; g->proc && i < ARRAY_SIZE(with_proc); i++)
-                if (is_at(path, with_proc[i]))
-                        return true;
+static bool path_is_at_grant(const Grant *g, const char *path) {
         for (size_t i = 0; i < g->n_files; i++)
-                if (is_at(path, g->files[i].target))
+                if (path_is_at(path, g->files[i].target))
                         return true;
-        return (g->proc && is_in_proc(path)) || (g->skill_dir && is_at(path, REGION_SKILL_DIR)) || (g->program && is_at(path, g->program)) ||
-               (g->program_link && is_at(path, g->program_link));
+        return false;
 }
 
-PathReach region_path_reach(const Grant *g, Tier tier, const char *scratch, const char *shims, const char *path, bool writes) {
-        bool inside = tier == TIER_LANDLOCK ? readable_by_rule(g, scratch, shims, path) : shown(g, path);
+/* A /proc of the region shows the region's processes, and no data of the machine. */
+static bool path_is_in_proc(const char *path) {
+        static const char *const own[] = {"/proc/self", "/proc/thread-self", "/dev/fd", "/dev/stdin", "/dev/stdout",
+                                          "/dev/stderr", NULL};
+
+        return path_is_at_any(path, own) || (strncmp(path, "/proc/", 6) == 0 && path[6] >= '1' && path[6] <= '9');
+}
+
+/* Tier namespaces: the places of spawn/plan.c. The region sees the real content below a place, or an empty folder. */
+static bool path_is_shown(const Grant *g, const char *path) {
+        static const char *const always[] = {"/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin",
+                                             "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
+                                             "/dev/shm", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime",
+                                             "/etc/ssl/openssl.cnf", "/etc/passwd", "/etc/group", "/etc/hosts",
+                                             REGION_WORK_DIR, REGION_TMP_DIR, REGION_LETHE_DIR, NULL};
+        static const char *const network[] = {"/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/services",
+                                              "/etc/ssl/certs", NULL};
+
+        return path_is_at_any(path, always) || path_is_at_grant(g, path) ||
+               (g->network == NETWORK_HOST && path_is_at_any(path, network)) || (g->proc && path_is_in_proc(path)) ||
+               (g->skill_dir && path_is_at(path, REGION_SKILL_DIR)) || (g->program && path_is_at(path, g->program)) ||
+               (g->program_link && path_is_at(path, g->program_link));
+}
+
+PathReach region_path_reach(const Grant *g, Tier tier, const char *scratch, const char *shims, const char *path,
+                            bool writes) {
+        bool inside = tier == TIER_LANDLOCK ? path_is_readable_by_rule(g, scratch, shims, path)
+                                            : path_is_shown(g, path);
 
         if (!writes)
                 return inside ? PATH_INSIDE : PATH_OUTSIDE;
-        if (writable_here(g, tier, scratch, path))
+        if (path_is_writable(g, tier, scratch, path))
                 return PATH_INSIDE;
         return inside ? PATH_DENIED : PATH_OUTSIDE;
 }
 
 bool region_path_is_scratch(const Grant *g, Tier tier, const char *path) {
-        if (tier != TIER_NAMESPACES || !(path_is_under(path, REGION_WORK_DIR) || path_is_under(path, REGION_TMP_DIR)))
-                return false;
-        for (size_t i = 0; i < g->n_files; i++)
-                if (is_at(path, g->files[i].target))
-                        return false;
-        return true;
+        return path_is_in_scratch(tier, path) && !path_is_at_grant(g, path);
 }
 
 bool region_path_is_there(int root, const char *path) {
-        struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_CACHED};
+        struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+                               .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_CACHED};
         _cleanup_close_ int fd = quiet_open_cached(root, path, &how);
 
         return fd >= 0 || (errno != ENOENT && errno != ENOTDIR && errno != EAGAIN);

@@ -1,41 +1,39 @@
-/* Runs: supervisor. Looks at the process tree of a region from outside, through /proc of the host: what the kernel says about it and
- * nothing that the region says about itself. */
+/* Runs: supervisor. Looks at the process tree of a region from outside, through /proc: never asks the region itself. */
 #pragma once
 
 #include "base/proc.h"
 
-#define PROC_BLOCKED_USEC 2000000 /* a region whose last tasks have waited in the kernel for so long is left behind */
-#define PROC_TREE_MAX 8192 /* processes looked at in one walk: more than any processes budget allows */
+#define PROC_BLOCKED_USEC 2000000 /* a region is left behind after its last tasks waited in the kernel for so long */
+#define PROC_TREE_MAX 8192 /* processes looked at in a walk: more than any processes budget allows */
 
-/* One process as it was last seen. */
+/* A process as last seen. */
 typedef struct ProcEntry {
         pid_t pid;
         uint64_t start_ticks;
         uint64_t cpu_usec;        /* own, user + system */
-        uint64_t waited_cpu_usec; /* of children that it has waited for */
+        uint64_t waited_cpu_usec; /* of children the process has waited for */
         bool alive;               /* seen in the last walk */
 } ProcEntry;
 
 typedef struct ProcTree {
-        ProcEntry *v; /* of the last walk and the one before; owned */
+        ProcEntry *v; /* from the last two walks; owned */
         size_t n, room;
-        /* Of the last walk: */
+        /* From the last walk: */
         uint64_t tasks;          /* processes and threads below the root */
-        uint64_t resident_bytes; /* anonymous memory, swapped out or not, and page tables of all; shared memory is RegionShared's and the scratch's */
-        uint64_t processes;      /* that hold memory of their own */
-        uint64_t table_bytes;    /* of resident_bytes: page tables, which nobody shares */
-        uint64_t most_anon_bytes;/* of resident_bytes: anonymous memory of the process with the most of it */
-        uint64_t shmem_bytes;    /* shared memory that is mapped and was touched, once for each process that did */
-        uint64_t all_data_bytes; /* VmData of all processes, and what their stacks may grow to: what they can touch without another call */
+        uint64_t resident_bytes; /* anonymous memory, also swapped out, and page tables; without shared memory */
+        uint64_t processes;      /* processes with memory of their own */
+        uint64_t table_bytes;    /* part of resident_bytes: page tables, never shared */
+        uint64_t most_anon_bytes;/* part of resident_bytes: the most anonymous memory of a single process */
+        uint64_t shmem_bytes;    /* touched pages of shared memory, counted for each process */
+        uint64_t all_data_bytes; /* VmData and largest stacks of all processes: memory to touch without a call */
         uint64_t most_fds;       /* most descriptors open in one process */
-        uint64_t all_fds;        /* in all processes, and in tables that threads have for themselves */
-        uint64_t areas_bytes;    /* of the last walk with AREAS: what the kernel has for areas of address space, of processes with many */
-        /* Asked before each process is looked at, or NULL. true: a walk without CPU ends with -EAGAIN. */
-        bool (*before_each)(void *arg);
+        uint64_t all_fds;        /* in all processes, and in separate tables of threads */
+        uint64_t areas_bytes;    /* from the last walk with AREAS: kernel memory for many areas of address space */
+        bool (*before_each)(void *arg); /* before each process, or NULL; true ends a walk without CPU with -EAGAIN */
         void *arg;
-        /* Of all walks: */
+        /* From all walks: */
         uint64_t cpu_usec;       /* of the whole tree, never falling */
-        uint64_t gone_cpu_usec;  /* of processes that are no more */
+        uint64_t gone_cpu_usec;  /* of processes that have gone */
         uint64_t peak_resident_bytes;
 } ProcTree;
 
@@ -44,45 +42,45 @@ typedef enum ProcLook {
         PROC_LOOK_CPU = 2,
         PROC_LOOK_MEMORY = 4,
         PROC_LOOK_FDS = 8,
-        PROC_LOOK_SHARED = 16, /* with MEMORY: a page that several processes share counts once, which costs a walk of every page table */
-        PROC_LOOK_AREAS = 32,  /* the areas of address space are counted */
+        PROC_LOOK_SHARED = 16, /* with MEMORY: a shared page counts once; walks all page tables */
+        PROC_LOOK_AREAS = 32,  /* counts areas of address space */
 } ProcLook;
 
-/* Walks everything below `root` (the worker; not counted itself). Returns 0 or -errno; a process that goes away meanwhile is no error. */
+/* Walks all processes below `root` (the worker; not counted). Returns 0 or -errno; a process may go meanwhile. */
 int proc_tree_walk(ProcTree *t, pid_t root, unsigned look);
 void proc_tree_deinit(ProcTree *t);
 /* The processes below root, parents first. *ret is owned. Returns 0 or -errno. */
 int proc_tree_list(pid_t root, pid_t **ret, size_t *ret_n);
-/* The same, with fn called for each one before its children are looked for. The list ends where there is no memory for more of it. */
-void proc_tree_each(pid_t root, void (*fn)(pid_t pid, void *arg), void *arg);
+/* Calls fn for each process below root, before the search for its children. Returns 0 or -errno: some are missing. */
+int proc_tree_each(pid_t root, void (*fn)(pid_t pid, void *arg), void *arg);
 
-/* Of what is below root: a task that waits in the kernel for something else, and takes no signal meanwhile, is blocked. A task that is dead, or that its tracer
- * holds, is neither. */
+/* Tasks below root. Blocked: waits in the kernel and takes no signal. Dead and traced tasks are neither. */
 typedef struct ProcBlocked {
         unsigned blocked, running;
-        uint64_t switches; /* context switches of the blocked ones: a task that was woken and blocked again has more */
+        uint64_t switches; /* context switches of blocked tasks: a task that woke up meanwhile has more */
 } ProcBlocked;
-/* Returns 0 or -errno. */
-int proc_blocked(pid_t root, ProcBlocked *ret);
-/* A task that exits is blocked for moments as well. Only several looks tell how long all that is left has been in one wait; null before
- * the first look. */
+int proc_blocked(pid_t root, ProcBlocked *ret); /* Returns 0 or -errno. */
+/* An exiting task is blocked for moments, so a wait takes several looks. Null before the first look. */
 typedef struct ProcWait {
-        uint64_t since; /* monotonic; 0: the last look found no blocked task, or a running one */
-        uint64_t seen;  /* the number of the last look */
+        uint64_t since; /* monotonic; 0: no blocked task, or a running task, at the last look */
+        uint64_t seen;  /* the number from the last look */
 } ProcWait;
-/* Looks at time `now`. progress: a number that changes when anything moved on. Returns whether the wait is `usec` old. */
+/* Looks at time `now`. progress: a number that changes with any progress. Returns true when the wait is `usec` old. */
 bool proc_wait_look(ProcWait *w, const ProcBlocked *b, uint64_t progress, uint64_t now, uint64_t usec);
-/* The process itself is blocked. */
-bool proc_is_blocked(pid_t pid);
+bool proc_is_blocked(pid_t pid); /* True when the process itself is blocked. */
 
-/* Number of descriptors that the process has open, 0 when unknown. */
-uint64_t proc_fd_count(pid_t pid);
-/* VmData of the process in bytes, 0 when unknown. */
-uint64_t proc_data_bytes(pid_t pid);
-/* SIGKILL to everything below root, not to root itself. Returns how many there were. */
+uint64_t proc_fd_count(pid_t pid); /* Number of open descriptors of the process, 0 when unknown. */
+/* Makes room for an entry behind the n of *v, with `each` bytes. Returns false when out of memory. */
+bool proc_room(void **v, size_t n, size_t *room, size_t each);
+/* Reads a link of /proc, NUL-terminated. Returns its length, 0 for an unreadable link. */
+size_t proc_link(const char *path, char *ret, size_t room);
+/* The number behind `key` in a small file of /proc; 0 when the key is missing. */
+uint64_t proc_field(const char *path, const char *key, int base);
+uint64_t proc_data_bytes(pid_t pid); /* VmData of the process in bytes, 0 when unknown. */
+/* Sends SIGKILL to all processes below root, not to root. Returns the number of processes. */
 size_t proc_kill_below(pid_t root);
-/* SIGKILL to every process whose environment names this region and that is confined as a region's are: for a region without a PID
- * namespace whose first process has died. Only the environment that a process was started with is looked at. Returns how many. */
+/* Sends SIGKILL to every process confined like a region's and with the region in its start environment. For a region
+ * without a PID namespace, after the death of its first process. Returns the number of processes. */
 size_t proc_kill_by_region(const char *region);
-/* The same of those processes as proc_blocked() has of what is below a root. */
+/* Like proc_blocked(), for the processes found by proc_kill_by_region(). */
 void proc_region_blocked(const char *region, ProcBlocked *ret);

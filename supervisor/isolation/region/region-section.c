@@ -16,17 +16,12 @@ static void section_deinit(Section *s) {
         *s = (Section){0};
 }
 
-static bool name_valid(const char *name) {
+static bool section_name_valid(const char *name) {
         return slot_name_valid(name) && !strpbrk(name, "./");
 }
 
-static int no_lock(Diag *reterr, const char *name, size_t n) {
-        return diag(reterr, SECTION_E_BAD, "section %s: %zu bytes cannot be locked in memory: raise RLIMIT_MEMLOCK (ulimit -l) or declare fewer bytes",
-                    name, n);
-}
-
-/* Room for one more section; its memory is there, its value is not. */
-static int add(Vault *v, const char *name, size_t max, Section **ret, Diag *reterr) {
+/* Adds a section with locked memory, without a value. */
+static int section_add(Vault *v, const char *name, size_t max, Section **ret, Diag *reterr) {
         Section *p = reallocarray(v->sections, v->n_sections + 1, sizeof(*p)), *s;
         int e;
 
@@ -42,22 +37,24 @@ static int add(Vault *v, const char *name, size_t max, Section **ret, Diag *rete
         if (e < 0)
                 return e;
         if (!s->memory.resident)
-                return no_lock(reterr, name, s->memory.n);
+                return diag(reterr, SECTION_E_BAD, "section %s: %zu bytes cannot be locked in memory: raise "
+                            "RLIMIT_MEMLOCK (ulimit -l) or declare fewer bytes", name, s->memory.n);
         *ret = s;
         return 0;
 }
 
-static int declare(Vault *v, const char *name, const json_t *said, Diag *reterr) {
+static int section_declare(Vault *v, const char *name, const json_t *said, Diag *reterr) {
         const json_t *bytes = json_object_get(said, "bytes"), *schema = json_object_get(said, "schema");
         char quoted[400];
         Section *s;
         int r;
 
-        if (!name_valid(name))
-                return diag(reterr, SECTION_E_BAD, "\"%s\" is not a section's name", diag_quote(name, strlen(name), quoted, sizeof(quoted)));
+        if (!section_name_valid(name))
+                return diag(reterr, SECTION_E_BAD, "\"%s\" is not a section's name",
+                            diag_quote(name, strlen(name), quoted, sizeof(quoted)));
         if (!json_is_integer(bytes) || json_integer_value(bytes) < 1 || json_integer_value(bytes) > SECTION_BYTES_MAX)
                 return diag(reterr, SECTION_E_BAD, "section %s: bytes must be from 1 to %d", name, SECTION_BYTES_MAX);
-        r = add(v, name, (size_t)json_integer_value(bytes), &s, reterr);
+        r = section_add(v, name, (size_t)json_integer_value(bytes), &s, reterr);
         if (r != 0 || !schema)
                 return r;
         r = jsonschema_compile(schema, &s->schema, reterr);
@@ -66,7 +63,7 @@ static int declare(Vault *v, const char *name, const json_t *said, Diag *reterr)
         return r > 0 ? SECTION_E_BAD : r;
 }
 
-static int make_key(Vault *v) {
+static int section_make_key(Vault *v) {
         int e = locked_new(KEY_BYTES, &v->key);
 
         if (e < 0)
@@ -74,7 +71,8 @@ static int make_key(Vault *v) {
         return getrandom(v->key.p, KEY_BYTES, 0) == KEY_BYTES ? 0 : -EIO;
 }
 
-int vault_new(const char *region, KeyScope scope, const Vault *parent, const json_t *sections, Vault **ret, Diag *reterr) {
+int vault_new(const char *region, KeyScope scope, const Vault *parent, const json_t *sections, Vault **ret,
+              Diag *reterr) {
         Vault *v = calloc(1, sizeof(*v));
         const char *name;
         json_t *said;
@@ -86,12 +84,12 @@ int vault_new(const char *region, KeyScope scope, const Vault *parent, const jso
         snprintf(v->region, sizeof(v->region), "%s", region);
         v->scope = scope;
         v->parent = parent;
-        r = make_key(v);
+        r = section_make_key(v);
         if (r == 0 && json_object_size(sections) > SECTIONS_MAX)
                 r = diag(reterr, SECTION_E_BAD, "more than %d sections", SECTIONS_MAX);
         json_object_foreach((json_t *)sections, name, said) {
                 if (r == 0)
-                        r = declare(v, name, said, reterr);
+                        r = section_declare(v, name, said, reterr);
         }
         if (r == 0)
                 r = vault_enlist(v);
@@ -114,7 +112,7 @@ int vault_add_evidence(Vault *v, const char *slot, const json_t *value, uint64_t
         r = json_canonical(value, &text, &n);
         if (r < 0)
                 return r;
-        r = add(v, name, n, &s, reterr);
+        r = section_add(v, name, n, &s, reterr);
         if (r == 0) {
                 memcpy(s->memory.p, text, n);
                 s->used = n;
@@ -146,7 +144,9 @@ json_t *vault_declared(const Vault *v, const Vault *to) {
         for (size_t i = 0; list && i < v->n_sections; i++) {
                 const Section *s = &v->sections[i];
 
-                if ((v == to || !s->read_only) && json_array_append_new(list, json_pack("{s:s, s:o, s:b}", "name", s->name, "bytes", json_u64(s->max), "write", !s->read_only)) < 0) {
+                if ((v == to || !s->read_only) &&
+                    json_array_append_new(list, json_pack("{s:s, s:o, s:b}", "name", s->name, "bytes", json_u64(s->max),
+                                                          "write", !s->read_only)) < 0) {
                         json_decref(list);
                         return NULL;
                 }
@@ -167,7 +167,7 @@ uint64_t vault_unbind(Vault *v) {
         return v->unbound_handles;
 }
 
-static void wipe_one(Locked *l, unsigned passes, VaultWiped *w) {
+static void section_wipe_memory(Locked *l, unsigned passes, VaultWiped *w) {
         if (!l->p)
                 return;
         w->bytes_held += l->n;
@@ -183,9 +183,9 @@ void vault_wipe(Vault *v, unsigned passes, VaultWiped *ret) {
                 return;
         ret->handles_unbound = vault_unbind(v);
         vault_delist(v);
-        wipe_one(&v->key, passes, ret);
+        section_wipe_memory(&v->key, passes, ret);
         for (size_t i = 0; i < v->n_sections; i++) {
-                wipe_one(&v->sections[i].memory, passes, ret);
+                section_wipe_memory(&v->sections[i].memory, passes, ret);
                 section_deinit(&v->sections[i]);
         }
         ret->sections = v->n_sections;
@@ -201,6 +201,6 @@ void vault_free(Vault *v) {
         vault_wipe(v, 1, &ignored);
         free(v->sections);
         free(v->handles);
-        free(v->tries); /* what was tried after it was unbound is in the record of who did it */
+        free(v->tries); /* tries after the unbinding are only in the presenting region's record */
         free(v);
 }

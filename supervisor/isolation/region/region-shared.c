@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SHARED_PAGE 4096ULL
@@ -15,20 +14,6 @@ static uint64_t shared_plus(uint64_t a, uint64_t b) {
         uint64_t v;
 
         return __builtin_add_overflow(a, b, &v) ? UINT64_MAX : v;
-}
-
-static bool shared_room(void **v, size_t n, size_t *room, size_t each) {
-        size_t more = *room ? *room * 2 : 16;
-        void *grown;
-
-        if (n < *room)
-                return true;
-        grown = reallocarray(*v, more, each);
-        if (!grown)
-                return false;
-        *v = grown;
-        *room = more;
-        return true;
 }
 
 static void shared_sum(RegionShared *s) {
@@ -50,7 +35,7 @@ void region_shared_ask(RegionShared *s, pid_t tid, uint64_t bytes) {
         s->largest = MAX(s->largest, bytes);
         s->held_bytes = shared_plus(s->held_bytes, bytes);
         s->batch += s->n_asked == 0;
-        if (!region_shared_is_full(s) && shared_room((void **)&s->asked, s->n_asked, &s->room_asked, sizeof(*s->asked)))
+        if (!region_shared_is_full(s) && proc_room((void **)&s->asked, s->n_asked, &s->room_asked, sizeof(*s->asked)))
                 s->asked[s->n_asked++] = (SharedAsked){.bytes = bytes, .tid = tid};
         else
                 s->lost_bytes = shared_plus(s->lost_bytes, bytes);
@@ -64,21 +49,29 @@ bool region_shared_is_open(const RegionShared *s) {
         return s->n_asked > 0;
 }
 
-/* A new object: it has the largest length that is still open, and where none is, the largest that there ever was. */
+static SharedObject *shared_find(const RegionShared *s, uint64_t dev, uint64_t inode) {
+        for (size_t i = 0; i < s->n; i++)
+                if (s->v[i].inode == inode && s->v[i].dev == dev)
+                        return &s->v[i];
+        return NULL;
+}
+
+/* Adds a new object with the largest open length, or without open calls the largest length ever asked. */
 static int shared_found(RegionShared *s, uint64_t dev, uint64_t inode) {
+        SharedObject *known = shared_find(s, dev, inode);
         size_t best = 0;
 
-        for (size_t i = 0; i < s->n; i++)
-                if (s->v[i].inode == inode && s->v[i].dev == dev) {
-                        s->v[i].missed = 0;
-                        return 0;
-                }
-        if (!shared_room((void **)&s->v, s->n, &s->room, sizeof(*s->v)))
+        if (known) {
+                known->missed = 0;
+                return 0;
+        }
+        if (!proc_room((void **)&s->v, s->n, &s->room, sizeof(*s->v)))
                 return -ENOMEM;
         for (size_t i = 1; i < s->n_asked; i++)
                 if (s->asked[i].bytes > s->asked[best].bytes)
                         best = i;
-        s->v[s->n] = (SharedObject){.dev = dev, .inode = inode, .bytes = s->n_asked ? s->asked[best].bytes : s->largest, .batch = s->batch};
+        s->v[s->n] = (SharedObject){
+                .dev = dev, .inode = inode, .bytes = s->n_asked ? s->asked[best].bytes : s->largest, .batch = s->batch};
         if (s->n_asked)
                 s->asked[best] = s->asked[--s->n_asked];
         s->made++;
@@ -87,15 +80,15 @@ static int shared_found(RegionShared *s, uint64_t dev, uint64_t inode) {
         return 0;
 }
 
-/* "7f… -7f… rw-s 00000000 00:01 1057   /dev/zero (deleted)". A file of that name is charged as well, to the one who named it so. */
+/* "7f… -7f… rw-s 00000000 00:01 1057 /dev/zero (deleted)". A regular file with the same name is charged as well. */
 static int shared_line(pid_t teller, const char *line, void *arg) {
         unsigned long long inode;
         unsigned major, minor;
         char type;
         int at = 0;
 
-        if (sscanf(line, "%*x-%*x %*c%*c%*c%c %*x %x:%x %llu %n", &type, &major, &minor, &inode, &at) != 4 || type != 's' || at == 0 ||
-            strcmp(line + at, SHARED_NAME) != 0)
+        if (sscanf(line, "%*x-%*x %*c%*c%*c%c %*x %x:%x %llu %n", &type, &major, &minor, &inode, &at) != 4 ||
+            type != 's' || at == 0 || strcmp(line + at, SHARED_NAME) != 0)
                 return 0;
         return shared_found(arg, (uint64_t)major << 32 | minor, inode);
 }
@@ -106,7 +99,7 @@ static int shared_lower_first(const void *a, const void *b) {
         return (*x > *y) - (*x < *y);
 }
 
-/* The object has gone. It takes the smallest length of its batch; another object of the batch gets the length that it had. */
+/* Drops the smallest length of the batch: the object with this length gets the dropped object's length. */
 static void shared_gone(RegionShared *s, SharedObject *gone) {
         SharedObject *smallest = gone;
         uint64_t bytes = gone->bytes;
@@ -165,7 +158,7 @@ int region_shared_look(RegionShared *s, pid_t root, bool at_once) {
                 shared_give_back(s, at_once);
         else
                 for (size_t i = 0; i < s->n; i++)
-                        s->v[i].missed -= s->v[i].missed > 0; /* this look counts for nothing */
+                        s->v[i].missed -= s->v[i].missed > 0; /* the look counts for nothing */
         shared_sum(s);
         return e;
 }
@@ -176,13 +169,6 @@ static int shared_larger_first(const void *a, const void *b) {
         return (*x < *y) - (*x > *y);
 }
 
-static const SharedObject *shared_find(const RegionShared *s, const SharedEnded *e) {
-        for (size_t i = 0; i < s->n; i++)
-                if (s->v[i].inode == e->inode && s->v[i].dev == e->dev)
-                        return &s->v[i];
-        return NULL;
-}
-
 static bool shared_has_ended(const SharedObject *o, const SharedEnded *ended, size_t n) {
         for (size_t i = 0; i < n; i++)
                 if (o->inode == ended[i].inode && o->dev == ended[i].dev)
@@ -190,8 +176,9 @@ static bool shared_has_ended(const SharedObject *o, const SharedEnded *ended, si
         return false;
 }
 
-/* Which of two objects that one look found has which of two lengths is not known; their sum is. */
-uint64_t region_shared_beyond(const RegionShared *s, const SharedEnded *ended, size_t n_ended, uint64_t others, uint64_t others_bytes) {
+/* For objects of the same look only the sum of the lengths is known. */
+uint64_t region_shared_beyond(const RegionShared *s, const SharedEnded *ended, size_t n_ended, uint64_t others,
+                              uint64_t others_bytes) {
         _cleanup_free_ uint64_t *open = NULL;
         uint64_t made = 0, mapped = others_bytes, unknown = others;
         size_t n = 0;
@@ -202,7 +189,7 @@ uint64_t region_shared_beyond(const RegionShared *s, const SharedEnded *ended, s
         if (!open)
                 return s->held_bytes;
         for (size_t i = 0; i < n_ended; i++) {
-                const SharedObject *o = shared_find(s, &ended[i]);
+                const SharedObject *o = shared_find(s, ended[i].dev, ended[i].inode);
 
                 mapped = shared_plus(mapped, ended[i].bytes);
                 made = shared_plus(made, o ? o->bytes : 0);

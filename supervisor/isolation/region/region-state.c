@@ -22,7 +22,7 @@ static const struct {
 static const struct {
         const char *name;
         bool breach;
-        int exit_code; /* -1: it depends on the status */
+        int exit_code; /* -1: depends on the status */
 } outcomes[OUTCOMES] = {
         [OUTCOME_NONE] = {"none", false, 125},
         [OUTCOME_EXITED] = {"exited", false, -1},

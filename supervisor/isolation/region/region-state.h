@@ -1,23 +1,23 @@
-/* Runs: supervisor. The life of a region: one table of moves, and the closed set of ways in which an invocation ends.
+/* Runs: supervisor. The life of a region: a table of moves, and the closed set of outcomes of an invocation.
  *
  *   DECLARED --> ALLOCATED --> RUNNING --> ENDED --> STOPPED --> CLEARED --> RELEASED --> RECORDED
  *      |             |                       ^  |                               |
  *      v             +-----------------------+  +--> UNRECORDED <--+------------+
  *   REFUSED
  *
- * DECLARED    a grant was made; nothing exists yet
- * REFUSED     nothing was allocated: policy, limit, tier or set-up said no. End
+ * DECLARED    a grant was made; no resource exists yet
+ * REFUSED     no resource was allocated: refused by policy, limit, tier or set-up. End
  * ALLOCATED   region.allocated is durable; the worker waits for the go byte or confines itself
  * RUNNING     the worker was let go
- * ENDED       it is known how it ended: the program ended, a budget was broken, a cancel came; some of it may still run
- * STOPPED     nothing of it runs: the tree was killed and reaped, and the kernel asked for proof; or, where callbacks or handles come
- *             before the overwriting, each of its processes stands at its exit stop
- * CLEARED     storage was overwritten and is given back: scratch gone, descriptors closed, control groups removed (I-13).
+ * ENDED       the outcome is known: end of the program, a broken budget, a cancel; processes may still run
+ * STOPPED     no process runs: the tree was killed and reaped, with the kernel's proof. With callbacks or handles still
+ *             due, each process stands at its exit stop, not yet overwritten
+ * CLEARED     storage was overwritten and given back: scratch gone, descriptors closed, control groups removed (I-13).
  *             Release callbacks and unbinding of handles stand between STOPPED and CLEARED.
- * RELEASED    the evidence is complete (I-16); nothing of the region is left
+ * RELEASED    the evidence is complete (I-16); no resource of the region is left
  * RECORDED    region.released and then invocation.ended are durable (I-15). End
- * UNRECORDED  the store refused to record the end, or the kernel would not let the region die; the next start tries again and
- *             records it as region.recovered (I-60). End */
+ * UNRECORDED  the store refused the record of the end, or the kernel could not end the region; the next start
+ *             retries and records region.recovered (I-60). End */
 #pragma once
 
 #include "base/util.h"
@@ -39,10 +39,9 @@ typedef enum RegionState {
 
 const char *region_state_name(RegionState s);
 bool region_state_can_move(RegionState from, RegionState to);
-/* No move leads out of it. */
-bool region_state_is_end(RegionState s);
+bool region_state_is_end(RegionState s); /* A final state, without moves. */
 
-/* How an invocation ended: closed, part of the contract of the receipt. */
+/* The outcome of an invocation: a closed set, part of the contract of the receipt. */
 typedef enum Outcome {
         OUTCOME_NONE, /* not ended yet */
         OUTCOME_EXITED,
@@ -56,15 +55,15 @@ typedef enum Outcome {
         OUTCOME_FILE_SIZE_EXCEEDED,
         OUTCOME_DENIED,
         OUTCOME_CANCELLED,
-        OUTCOME_GUARD_LOST, /* its guard ended before it did, and so the kernel killed what the guard traced */
+        OUTCOME_GUARD_LOST, /* the guard ended first, so the kernel killed the traced processes */
         OUTCOME_SETUP_FAILED,
 } Outcome;
 #define OUTCOMES 14
 
 const char *outcome_name(Outcome o); /* "exited", …; "none" before the end */
-/* A budget or a rule was broken: what the region proposed is discarded (I-24). */
+/* True for a broken budget or rule: the region's proposals are discarded (I-24). */
 bool outcome_is_breach(Outcome o);
-/* An invocation's proposals count at such an end, by its manifest (I-78). */
+/* True when proposals count at such an end, by the manifest (I-78). */
 bool outcome_is_kept(Outcome o, int status, CommitWhen when);
-/* What `lethe run` exits with; status is the exit code of EXITED and the signal of SIGNALED or CANCELLED, the code to use of SETUP_FAILED. */
+/* The exit code of `lethe run`. status: exit code of EXITED and SETUP_FAILED, signal of SIGNALED or CANCELLED. */
 int outcome_exit_code(Outcome o, int status);

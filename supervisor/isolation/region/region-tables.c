@@ -7,13 +7,11 @@
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#define TABLES_LINE_MAX 32768 /* of /proc/PID/maps: a path, in which a byte may take four, and some numbers */
-#define TABLES_VSIZE 20 /* of proc_stat(): 0 for a task whose memory is gone */
+#define TABLES_LINE_MAX 32768 /* of /proc/PID/maps: a path with up to four bytes for each byte, and some numbers */
+#define TABLES_VSIZE 20 /* of proc_stat(): 0 for a task without memory */
 
 static bool tables_has_memory(pid_t tid) {
         uint64_t f[TABLES_VSIZE + 1];
@@ -21,7 +19,7 @@ static bool tables_has_memory(pid_t tid) {
         return proc_stat(tid, f, ARRAY_SIZE(f)) && f[TABLES_VSIZE] > 0;
 }
 
-/* Calls f with each thread until that returns false. */
+/* Calls f with each thread until f returns false. */
 static void tables_each(pid_t pid, bool (*f)(pid_t tid, void *arg), void *arg) {
         char path[64];
         const char *name;
@@ -57,12 +55,12 @@ pid_t tables_teller(pid_t pid) {
 }
 
 typedef struct Tables {
-        pid_t *v; /* in the kernel's order of their tables */
+        pid_t *v; /* in the kernel's order of tables */
         size_t n, room;
         int error;
 } Tables;
 
-/* The kernel's order of two tables: < 0, 0, > 0. Tasks that it does not compare stand in the order of their numbers. */
+/* The kernel's order of two tables: < 0, 0, > 0. Tasks without an answer are ordered by number. */
 static int tables_compare(pid_t a, pid_t b) {
         switch (syscall(SYS_kcmp, a, b, KCMP_FILES, 0UL, 0UL)) {
         case 0:

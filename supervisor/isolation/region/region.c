@@ -15,21 +15,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MEMORY_LEAST_BYTES (1 << 20) /* as little as a budget may be */
+#define REGION_BREACH_TEXT_MAX 224
+#define MEMORY_LEAST_BYTES (1 << 20) /* the smallest memory budget */
 
 int region_init(Region *r, const Grant *g) {
         *r = (Region){
-                .state = REGION_DECLARED,
-                .grant = g,
-                .start = "cold",
-                .spawned = SPAWNED_NULL,
-                .guard = GUARD_NULL,
-                .pipe = {.fd_in = -1, .fd_out = -1},
-                .region_pipe_in = -1,
-                .region_pipe_out = -1,
-                .cgroup = REGION_CGROUP_NULL,
-                .notify = REGION_NOTIFY_NULL,
-                .declared_usec = clock_mono_usec(),
+                .state = REGION_DECLARED, .grant = g, .start = "cold", .spawned = SPAWNED_NULL, .guard = GUARD_NULL,
+                .pipe = {.fd_in = -1, .fd_out = -1}, .region_pipe_in = -1, .region_pipe_out = -1,
+                .cgroup = REGION_CGROUP_NULL, .notify = REGION_NOTIFY_NULL, .declared_usec = clock_mono_usec(),
         };
         r->io.in = r->io.out = r->io.err = (Relay){.from = -1, .to = -1, .own_copy = -1, .poll_fd = -1};
         r->io.region_in = r->io.region_out = r->io.region_err = -1;
@@ -62,22 +55,23 @@ int region_open(Region *r, const RegionFeed *feed, const int *streams) {
         return 0;
 }
 
-/* What the sections take of the budget (I-5) leaves something for the program. */
-static int reserve(Region *r, Diag *reterr) {
+/* Checks (I-5): the sections leave memory of the budget for the program. */
+static int region_reserve_sections(Region *r, Diag *reterr) {
         uint64_t most = r->grant->budget.memory_bytes;
 
         r->budget.reserved = vault_bytes(r->vault);
         if (r->budget.reserved > 0 && r->budget.reserved + r->budget.lent.memory_bytes + MEMORY_LEAST_BYTES > most)
-                return diag(reterr, SECTION_E_BAD, "sections take %llu bytes, callbacks %llu, of the %llu of the region's memory, and a program needs %d",
-                            (unsigned long long)r->budget.reserved, (unsigned long long)r->budget.lent.memory_bytes, (unsigned long long)most,
-                            MEMORY_LEAST_BYTES);
+                return diag(reterr, SECTION_E_BAD, "sections take %llu bytes, callbacks %llu, of the %llu of the "
+                            "region's memory, and a program needs %d",
+                            (unsigned long long)r->budget.reserved, (unsigned long long)r->budget.lent.memory_bytes,
+                            (unsigned long long)most, MEMORY_LEAST_BYTES);
         return 0;
 }
 
 int region_vault_open(Region *r, Diag *reterr) {
         int e = vault_new(r->id, r->grant->key_scope, r->vault_parent, r->grant->sections, &r->vault, reterr);
 
-        return e == 0 ? reserve(r, reterr) : e;
+        return e == 0 ? region_reserve_sections(r, reterr) : e;
 }
 
 int region_add_evidence(Region *r, const json_t *evidence, Diag *reterr) {
@@ -93,7 +87,7 @@ int region_add_evidence(Region *r, const json_t *evidence, Diag *reterr) {
                 if (e == 0)
                         e = vault_add_evidence(r->vault, slot, json_object_get(held, "value"), until, reterr);
         }
-        return e == 0 ? reserve(r, reterr) : e;
+        return e == 0 ? region_reserve_sections(r, reterr) : e;
 }
 
 void region_sections_wipe(Region *r, VaultWiped *ret) {
@@ -106,7 +100,7 @@ void region_bind(Region *r, const Grant *g, const int *streams) {
         r->grant = g;
         r->budget.grant = g;
         r->notify.grant = g;
-        r->start = r->spawned.warm ? "warm" : "pool"; /* how it began, as far as it matters to what it shares */
+        r->start = r->spawned.warm ? "warm" : "pool"; /* the start as far as shared memory pages are concerned */
         r->declared_usec = clock_mono_usec();
         region_io_aim(&r->io, streams);
 }
@@ -127,18 +121,23 @@ void region_started(Region *r, Spawned *s) {
         r->notify.filter = r->spawned.filter;
         r->notify.scratch = r->spawned.scratch;
         if (r->tier == TIER_LANDLOCK)
-                r->notify.shims = find_shims(); /* NULL: what is there is told as denied, and nothing else is wrong */
+                /* NULL: paths of the shims are recorded as denied, with no other effect */
+                r->notify.shims = find_shims();
 }
 
-void region_check(const Region *r) {
+static void region_check(const Region *r) {
         bool gone = r->state >= REGION_STOPPED;
 
-        assert((r->outcome == OUTCOME_NONE) == (r->state == REGION_DECLARED || r->state == REGION_ALLOCATED || r->state == REGION_RUNNING));
-        assert(r->recorded_start == (r->state >= REGION_ALLOCATED)); /* REFUSED stands below ALLOCATED in the list */
-        if (gone && !(r->state == REGION_STOPPED && r->hold)) /* what is held stands at its exit stop: it runs no more */
+        assert((r->outcome == OUTCOME_NONE) ==
+               (r->state == REGION_DECLARED || r->state == REGION_ALLOCATED || r->state == REGION_RUNNING));
+        /* REFUSED stands below ALLOCATED in the enumeration */
+        assert(r->recorded_start == (r->state >= REGION_ALLOCATED));
+        /* a held region stands at its exit stop and no longer runs */
+        if (gone && !(r->state == REGION_STOPPED && r->hold))
                 assert(!r->has_worker);
         if (r->state == REGION_CLEARED || r->state == REGION_RELEASED || r->state == REGION_RECORDED) {
-                assert(!r->cgroup.made && r->budget.scratch < 0 && r->notify.fd < 0 && r->pipe.fd_in < 0 && r->pipe.fd_out < 0);
+                assert(!r->cgroup.made && r->budget.scratch < 0 && r->notify.fd < 0 && r->pipe.fd_in < 0 &&
+                       r->pipe.fd_out < 0);
                 assert(r->io.in.to < 0 && r->io.out.from < 0 && r->io.err.from < 0);
         }
         if (r->state == REGION_RECORDED)
@@ -156,7 +155,7 @@ void region_move(Region *r, RegionState to) {
         region_check(r);
 }
 
-static bool end_set(Region *r, Outcome o, int status) {
+static bool region_set_end(Region *r, Outcome o, int status) {
         if (r->outcome != OUTCOME_NONE)
                 return false;
         assert(o != OUTCOME_NONE);
@@ -174,7 +173,7 @@ static bool end_set(Region *r, Outcome o, int status) {
 bool region_end(Region *r, Outcome o, int status, const char *fmt, ...) {
         va_list ap;
 
-        if (!end_set(r, o, status))
+        if (!region_set_end(r, o, status))
                 return false;
         va_start(ap, fmt);
         vsnprintf(r->reason, sizeof(r->reason), fmt, ap);
@@ -182,7 +181,45 @@ bool region_end(Region *r, Outcome o, int status, const char *fmt, ...) {
         return true;
 }
 
-static void breach_set(Region *r, const Breach *b) {
+static const BudgetField *region_breach_field(const char *resource) {
+        for (size_t i = 0; i < BUDGET_FIELDS; i++)
+                if (strcmp(budget_fields[i].name, resource) == 0)
+                        return &budget_fields[i];
+        return NULL;
+}
+
+/* exact: without rounding, because a single byte above the limit would read like the limit. */
+static const char *region_breach_number(const BudgetField *f, uint64_t v, bool exact,
+                                        char out[static BUDGET_TEXT_MAX]) {
+        if (f && !exact)
+                return budget_format(f, v, out);
+        snprintf(out, BUDGET_TEXT_MAX, f && f->unit == UNIT_BYTES ? "%llu bytes" : "%llu", (unsigned long long)v);
+        return out;
+}
+
+/* "memory: limit 128 MiB, used 131 MiB", with further measurements. */
+static const char *region_breach_text(const Breach *b, char out[static REGION_BREACH_TEXT_MAX]) {
+        const BudgetField *f = region_breach_field(b->resource);
+        const bool near = f && f->unit == UNIT_BYTES && b->used > b->limit && b->used - b->limit <= b->limit / 64;
+        char number[BUDGET_TEXT_MAX];
+        int n = snprintf(out, REGION_BREACH_TEXT_MAX, "%s: limit %s", b->resource,
+                         region_breach_number(f, b->limit, false, number));
+
+        if (b->used != BREACH_UNMEASURED)
+                n += snprintf(out + n, REGION_BREACH_TEXT_MAX - (size_t)n, ", used %s",
+                              region_breach_number(f, b->used, near, number));
+        if (b->lent > 0)
+                n += snprintf(out + n, REGION_BREACH_TEXT_MAX - (size_t)n, ", lent %s",
+                              region_breach_number(f, b->lent, false, number));
+        if (b->asked > 0)
+                snprintf(out + n, REGION_BREACH_TEXT_MAX - (size_t)n, ", asked for %s",
+                         region_breach_number(f, b->asked, false, number));
+        else if (b->used == BREACH_UNMEASURED || b->used + b->lent <= b->limit)
+                snprintf(out + n, REGION_BREACH_TEXT_MAX - (size_t)n, ", and more was refused");
+        return out;
+}
+
+static void region_set_breach(Region *r, const Breach *b) {
         char text[REGION_BREACH_TEXT_MAX];
 
         r->breach = *b;
@@ -190,9 +227,9 @@ static void breach_set(Region *r, const Breach *b) {
 }
 
 bool region_end_breach(Region *r, const Breach *b) {
-        if (b->outcome == OUTCOME_NONE || !end_set(r, b->outcome, 0))
+        if (b->outcome == OUTCOME_NONE || !region_set_end(r, b->outcome, 0))
                 return false;
-        breach_set(r, b);
+        region_set_breach(r, b);
         return true;
 }
 
@@ -202,7 +239,7 @@ bool region_end_late(Region *r, const Breach *b) {
                 return false;
         r->outcome = b->outcome;
         r->status = 0;
-        breach_set(r, b);
+        region_set_breach(r, b);
         return true;
 }
 
@@ -213,19 +250,20 @@ void region_explain_denials(Region *r) {
                 return;
         r->outcome = OUTCOME_DENIED;
         r->status = 0;
-        snprintf(r->reason, sizeof(r->reason), "%s", "a denial ends this skill (on_denial); that it was one was found at the end");
+        snprintf(r->reason, sizeof(r->reason), "%s",
+                 "a denial ends this skill (on_denial); the denial was found after the end");
 }
 
 void region_watch_outside(Region *r) {
         HomeUnit u;
 
-        if (r->cgroup.made) /* whose own count says it */
+        if (r->cgroup.made) /* the group has a count of its own */
                 return;
         home_unit(&u);
         r->oom_before = u.oom_kills;
 }
 
-/* Which process of the unit was taken nobody says: the region's group would. */
+/* Without a group of the region, the kernel does not tell which process of the unit was killed. */
 static void region_explain_unit(Region *r) {
         HomeUnit u;
         size_t n;
@@ -233,14 +271,16 @@ static void region_explain_unit(Region *r) {
         home_unit(&u);
         if (u.oom_kills <= r->oom_before)
                 return;
-        n = (size_t)snprintf(r->reason, sizeof(r->reason), "SIGKILL; while it ran the kernel's out-of-memory killer ended processes of %s: %" PRIu64, u.name,
-                             u.oom_kills - r->oom_before);
+        n = (size_t)snprintf(r->reason, sizeof(r->reason),
+                             "SIGKILL; while it ran the kernel's out-of-memory killer ended processes of %s: %" PRIu64,
+                             u.name, u.oom_kills - r->oom_before);
         if (u.limit != UINT64_MAX)
                 snprintf(r->reason + n, sizeof(r->reason) - n, ", whose memory.max is %" PRIu64, u.limit);
 }
 
 void region_explain_outside(Region *r) {
-        static const char said[] = "the kernel's out-of-memory killer: memory was short outside of the region, in a control group above it or on the whole machine";
+        static const char said[] = "the kernel's out-of-memory killer: memory was short outside of the region, in a "
+                                   "control group above or on the whole machine";
         static const char tasks[] = "a task more: the limit of a control group above the region's was reached";
 
         assert(r->state == REGION_ENDED);
@@ -257,48 +297,18 @@ void region_explain_outside(Region *r) {
         snprintf(r->reason, sizeof(r->reason), "%s", said);
 }
 
-static const BudgetField *breach_field(const char *resource) {
-        for (size_t i = 0; i < BUDGET_FIELDS; i++)
-                if (strcmp(budget_fields[i].name, resource) == 0)
-                        return &budget_fields[i];
-        return NULL;
-}
-
-/* exact: rounded, one byte too many would read like the limit. */
-static const char *breach_number(const BudgetField *f, uint64_t v, bool exact, char out[static BUDGET_TEXT_MAX]) {
-        if (f && !exact)
-                return budget_format(f, v, out);
-        snprintf(out, BUDGET_TEXT_MAX, f && f->unit == UNIT_BYTES ? "%llu bytes" : "%llu", (unsigned long long)v);
-        return out;
-}
-
-const char *region_breach_text(const Breach *b, char out[static REGION_BREACH_TEXT_MAX]) {
-        const BudgetField *f = breach_field(b->resource);
-        const bool near = f && f->unit == UNIT_BYTES && b->used > b->limit && b->used - b->limit <= b->limit / 64;
-        char number[BUDGET_TEXT_MAX];
-        int n = snprintf(out, REGION_BREACH_TEXT_MAX, "%s: limit %s", b->resource, breach_number(f, b->limit, false, number));
-
-        if (b->used != BREACH_UNMEASURED)
-                n += snprintf(out + n, REGION_BREACH_TEXT_MAX - (size_t)n, ", used %s", breach_number(f, b->used, near, number));
-        if (b->lent > 0)
-                n += snprintf(out + n, REGION_BREACH_TEXT_MAX - (size_t)n, ", lent %s", breach_number(f, b->lent, false, number));
-        if (b->asked > 0)
-                snprintf(out + n, REGION_BREACH_TEXT_MAX - (size_t)n, ", asked for %s", breach_number(f, b->asked, false, number));
-        else if (b->used == BREACH_UNMEASURED || b->used + b->lent <= b->limit)
-                snprintf(out + n, REGION_BREACH_TEXT_MAX - (size_t)n, ", and more was refused");
-        return out;
-}
-
 int region_trouble_code(const Region *r) {
         return r->go_usec > 0 && r->outcome != OUTCOME_SETUP_FAILED ? 128 + SIGKILL : 125;
 }
 
 int region_exit_code(const Region *r) {
-        if (r->state == REGION_UNRECORDED && r->left == 0) /* one that is left behind has its result, and its record says that it was left (I-63) */
+        /* a region left behind keeps its result; the record says "left" (I-63) */
+        if (r->state == REGION_UNRECORDED && r->left == 0)
                 return region_trouble_code(r);
         if (r->state == REGION_REFUSED && r->outcome != OUTCOME_CANCELLED)
                 return r->status ? r->status : 125;
-        if (r->outcome == OUTCOME_CANCELLED && r->status == 0 && r->go_usec > 0) /* by Lethe itself, which kills what ran */
+        /* Lethe itself cancelled, and kills a running program */
+        if (r->outcome == OUTCOME_CANCELLED && r->status == 0 && r->go_usec > 0)
                 return 128 + SIGKILL;
         return outcome_exit_code(r->outcome, r->status);
 }
@@ -309,7 +319,7 @@ void region_deinit(Region *r) {
         vault_free(TAKE_PTR(r->vault));
         region_notify_deinit(&r->notify);
         region_budget_deinit(&r->budget);
-        if (r->cgroup.made) /* of a pool, and nothing ever ran in it */
+        if (r->cgroup.made) /* of a pool, never used */
                 region_cgroup_remove(&r->cgroup);
         region_cgroup_deinit(&r->cgroup);
         region_io_deinit(&r->io);

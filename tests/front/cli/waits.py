@@ -52,7 +52,7 @@ use(WHO)
 from tap import DIR, ENV, LETHE, STORE, Skip, alone, case, cgroups_left, check, end_daemon, lethe, log, main, python_skill, run, same, wait_for  # noqa: E402
 
 PY = "/usr/bin/python3"
-NOT_LOOKED_AT = "paths outside of the region, of which it is not known whether the host has them"
+NOT_LOOKED_AT = "paths outside of the region, not examined on the host"
 
 
 def served(fn):

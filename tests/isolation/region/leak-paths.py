@@ -24,7 +24,7 @@ def case(name, good, why=""):
     cases.append((name, bool(good), str(why)))
 
 
-VAULT = ["region-handle.c", "region-key.c", "region-section.c"]
+VAULT = ["region-handle.c", "region-section.c", "region-vault.c"]
 # Exported by the three: what of a region leaves through it.
 YIELDS = {
     "handle_open": "key",            # a handle, for the key
@@ -72,7 +72,8 @@ case("the inside of a vault is for three files", includers == VAULT, includers)
 public = {p.name: text(p) for p in region.glob("*.h") if p.name != "region-vault.h"}
 case("no public header has the inside", not any(re.search(r"struct (Vault|Section|HandleSlot)\s*\{", t) for t in public.values()))
 
-nm = subprocess.run(["nm", "--portability", str(build / "supervisor" / "isolation" / "libisolation.a")], check=True, capture_output=True, text=True).stdout
+libraries = [str(build / "supervisor" / "isolation" / "libisolation.a"), str(build / "supervisor" / "front" / "libfront.a")]
+nm = subprocess.run(["nm", "--portability", *libraries], check=True, capture_output=True, text=True).stdout
 exports, users, member = set(), {}, None
 for line in nm.splitlines():
     fields = line.split()
@@ -100,11 +101,11 @@ def body(function):
 for name in sorted(n for n, y in YIELDS.items() if y == "key"):
     declared = re.search(r"\b%s\(const Presented \*p[,)]" % name, headers)
     case(name + " takes what was presented", declared)
-    case(name + " looks at it first", re.search(r"\b(look_up|reach)\(p, ", body(name)), body(name)[:300])
-reach = body("reach")
+    case(name + " looks at it first", re.search(r"\bhandle_(look_up|reach)\(p, ", body(name)), body(name)[:300])
+reach = body("handle_reach")
 order = [reach.find("vault_key_is"), reach.find("vault_may_use"), reach.find("*ret = v")]
 case("no vault is reached before key and scope were looked at", -1 not in order and order == sorted(order), reach)
-case("a handle is looked up only through that", body("look_up").count("reach(p, ") == 1)
+case("a handle is looked up only through that", body("handle_look_up").count("handle_reach(p, ") == 1)
 case("the key is compared in constant time", "sodium_memcmp" in body("vault_key_is") and not re.search(r"\bmemcmp|strcmp", body("vault_key_is")))
 case("a key is handed over only within its scope", re.search(r"if \(!vault_may_use\(to, owner\)", body("vault_hand_over")))
 declared = set(re.findall(r"\b(\w+)\(|\bextern const KeyHold (\w+);", headers))
@@ -113,18 +114,18 @@ case("the rest of the list is declared, but for what is inside", {n for n, y in 
 case("bytes of a section leave in one function", [f for f in YIELDS if re.search(r"json_parse\(\(const char \*\)s->memory", body(f))] == ["handle_read"])
 
 # Who may search for keys, and who may be given one.
-searchers = {"dispatch_desk-slot.c", "dispatch_desk-note.c", "dispatch_desk-held.c", "region_region-handle.c"}
+searchers = {"dispatch_slot.c", "dispatch_note.c", "dispatch_write-buffer.c", "region_region-handle.c"}
 case("keys are looked for at the ways out alone", users.get("region_keys_hold", set()) <= searchers, users.get("region_keys_hold"))
-borrowers = {"daemon_notes.c", "cli_cmd-promote.c"}
+borrowers = {"invoke_notes.c", "cli_cmd-promote.c", "cli_cmd-pending.c"}
 case("they are lent to promotion alone", users.get("region_keys", set()) <= borrowers, users.get("region_keys"))
-case("keys are handed over by hello alone", users.get("vault_hand_over") == {"dispatch_desk-hello.c"}, users.get("vault_hand_over"))
+case("keys are handed over by hello alone", users.get("vault_hand_over") == {"dispatch_hello.c"}, users.get("vault_hand_over"))
 case("nobody outside takes handles away or lists vaults", all(users.get(n, set()) <= {"region_" + v for v in VAULT} for n, y in YIELDS.items() if y in ("inside",) or n in ("handle_unbind", "handle_tell_tries")))
 
 # Another way to a region's memory would be one of these.
 readers = {n: users.get(n, set()) for n in ("process_vm_readv", "process_vm_writev", "ptrace", "pidfd_getfd")}
-# region-notify.c reads the path that a program passed to a call which waits for its answer, into that region's own record of denials, and writes
+# region-notify-task.c reads the path that a program passed to a call which waits for its answer, into that region's own record of denials, and writes
 # the answer of F_GETLK. request/rate.c traces children of its own that it ends to measure how long that takes: it overwrites nobody's memory but theirs.
-others = {"process_vm_readv": {"region_region-notify.c"}, "process_vm_writev": {"region_region-notify.c"}, "pidfd_getfd": {"region_region-notify.c"}, "ptrace": {"daemon_rate.c"}}
+others = {"process_vm_readv": {"region_region-notify-task.c"}, "process_vm_writev": {"region_region-notify-task.c"}, "pidfd_getfd": {"region_region-notify-task.c"}, "ptrace": {"request_rate.c"}}
 other = sorted(u for name, use in readers.items() for u in use if not u.startswith("scrub_") and u not in others[name])
 case("the memory of a region's processes is reached by the scrubber alone, and the arguments of their calls", not other, other)
 mem = [str(p.relative_to(source)) for p in sources if re.search(r'"[^"]*/mem"', text(p)) and p.parent.name not in ("scrub", "guard")]

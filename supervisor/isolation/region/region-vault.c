@@ -8,16 +8,16 @@
 #include <sodium.h>
 #include <string.h>
 
-/* The living vaults of this process, and beside them their keys. One list for all, whoever made the region: a key that is not in it is not
- * looked for. Keys are looked for under the lock: none is wiped before it left the list. */
+/* The living vaults of this process with their keys. A key outside of this list is never found by keyscan, so all
+ * threads share the list. Scans run under the lock: a vault leaves the list before its key is wiped. */
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-static _Thread_local char here; /* its address names the thread */
+static _Thread_local char here; /* the address names the thread */
 static Vault **living;
 static const uint8_t **keys;
 static KeySet all;
 static size_t room;
 
-static int enlist(Vault *v) {
+static int vault_enlist_locked(Vault *v) {
         if (all.n == room) {
                 size_t more = room ? 2 * room : 8;
                 Vault **l = reallocarray(living, more, sizeof(*l));
@@ -43,7 +43,7 @@ int vault_enlist(Vault *v) {
 
         v->owner = &here;
         pthread_rwlock_wrlock(&lock);
-        e = enlist(v);
+        e = vault_enlist_locked(v);
         pthread_rwlock_unlock(&lock);
         return e;
 }
@@ -81,8 +81,8 @@ Vault *vault_find(const char *region) {
         return v;
 }
 
-/* Without room for it, it is only counted. */
-static void leave_try(Vault *v, const Presented *p, const char *handle, int code) {
+/* Saves a try; a try beyond the room is only counted. */
+static void vault_leave_try(Vault *v, const Presented *p, const char *handle, int code) {
         VaultTry *tried;
 
         if (!v->tries)
@@ -105,7 +105,7 @@ int vault_try_elsewhere(const char *region, const Presented *p, const char *hand
         for (size_t i = 0; i < all.n && code == 0; i++)
                 if (living[i]->owner != &here && strcmp(living[i]->region, region) == 0) {
                         code = vault_key_is(living[i], p) ? HANDLE_E_SCOPE : HANDLE_E_KEY;
-                        leave_try(living[i], p, handle, code);
+                        vault_leave_try(living[i], p, handle, code);
                 }
         pthread_rwlock_unlock(&lock);
         return code;
@@ -194,7 +194,8 @@ bool vault_key_is(const Vault *v, const Presented *p) {
                 return false;
         memcpy(text, p->key, KEY_TEXT_BYTES);
         text[KEY_TEXT_BYTES] = 0;
-        same = hex_decode(text, presented, sizeof(presented)) == 0 && sodium_memcmp(presented, v->key.p, KEY_BYTES) == 0;
+        same = hex_decode(text, presented, sizeof(presented)) == 0 &&
+               sodium_memcmp(presented, v->key.p, KEY_BYTES) == 0;
         sodium_memzero(presented, sizeof(presented));
         sodium_memzero(text, sizeof(text));
         return same;

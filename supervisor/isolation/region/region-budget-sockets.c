@@ -1,0 +1,167 @@
+/* Runs: supervisor. Looks at memory behind a region's descriptors, and in its network without a descriptor. Connections
+ * waiting at Unix sockets keep the bytes sent by closed clients. */
+#include "region/region-budget-private.h"
+
+#include "base/aside.h"
+#include "region/region-queues.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+/* The longest answer, from the second on. By default (net.core.somaxconn) 4,096 connections wait at a socket. */
+#define WAITING_ANSWER (32 * 1024)
+#define WAITING_ANSWERS_MAX 1024
+#define WAITING_LISTENS 10 /* TCP_LISTEN */
+
+typedef struct WaitingOpen {
+        pid_t pid;
+        int namespaces;
+} WaitingOpen;
+
+/* Job for aside_open(): only the task enters the namespaces. An ordinary user has to own the user namespace. */
+__attribute__((no_sanitize("address", "undefined"))) static long waiting_open_aside(void *job) {
+        const WaitingOpen *w = job;
+        long e = aside_do(SYS_unshare, CLONE_FS), pidfd = e < 0 ? e : aside_do(SYS_pidfd_open, w->pid);
+
+        if (pidfd < 0)
+                return pidfd;
+        e = aside_do(SYS_setns, pidfd, w->namespaces);
+        return e < 0 ? e : aside_do(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+}
+
+static int waiting_open(pid_t pid) {
+        WaitingOpen w = {pid, CLONE_NEWNET | (geteuid() == 0 ? 0 : CLONE_NEWUSER)};
+
+        return aside_open(waiting_open_aside, &w, sizeof(w), ASIDE_USEC);
+}
+
+/* Counts waiting connections with client inode 0: the client is closed. */
+static uint64_t waiting_closed(const struct nlmsghdr *h) {
+        const struct unix_diag_msg *m = NLMSG_DATA(h);
+        const uint32_t *clients;
+        uint64_t n = 0;
+        int left = (int)h->nlmsg_len - (int)NLMSG_SPACE(sizeof(*m));
+
+        for (const struct rtattr *a = (const struct rtattr *)(const void *)(m + 1); RTA_OK(a, left);
+             a = RTA_NEXT(a, left)) {
+                if (a->rta_type != UNIX_DIAG_ICONS)
+                        continue;
+                clients = RTA_DATA(a);
+                for (size_t i = 0; i < RTA_PAYLOAD(a) / sizeof(*clients); i++)
+                        n += clients[i] == 0;
+        }
+        return n;
+}
+
+static int waiting_count(int fd, uint64_t *ret) {
+        struct {
+                struct nlmsghdr head;
+                struct unix_diag_req ask;
+        } q = {.head = {.nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                        .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+               .ask = {.sdiag_family = AF_UNIX, .udiag_states = 1 << WAITING_LISTENS, .udiag_show = UDIAG_SHOW_ICONS}};
+        _cleanup_free_ uint8_t *answer = malloc(WAITING_ANSWER);
+        uint64_t sum = 0;
+
+        if (!answer)
+                return -ENOMEM;
+        while (recv(fd, answer, WAITING_ANSWER, MSG_DONTWAIT) > 0)
+                ; /* drop answers to an abandoned question */
+        if (send(fd, &q, sizeof(q), MSG_DONTWAIT) < 0)
+                return -errno;
+        for (unsigned i = 0; i < WAITING_ANSWERS_MAX; i++) {
+                ssize_t n = recv(fd, answer, WAITING_ANSWER, MSG_DONTWAIT);
+                size_t left = (size_t)MAX(n, (ssize_t)0);
+
+                if (n <= 0)
+                        return n < 0 ? -errno : -EPROTO;
+                for (const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)answer; NLMSG_OK(h, left);
+                     h = NLMSG_NEXT(h, left)) {
+                        const int *error = NLMSG_DATA(h);
+
+                        if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR) {
+                                if (h->nlmsg_len >= NLMSG_LENGTH(sizeof(*error)) && *error < 0)
+                                        return *error;
+                                *ret = sum;
+                                return 0;
+                        }
+                        if (h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct unix_diag_msg)))
+                                sum += waiting_closed(h);
+                }
+        }
+        return -E2BIG;
+}
+
+/* TCP sockets exist in the host's network, or were made for the region. */
+static bool sockets_has_tcp(const RegionBudget *b) {
+        return b->grant->network == NETWORK_HOST || region_connected_any(&b->connected);
+}
+
+/* No look while all descriptors hold less than half of the memory, but a slow look at those lying in sockets. */
+void budget_look_queues(RegionBudget *b, bool slow) {
+        uint64_t half = b->grant->budget.memory_bytes / 2,
+                 each = sockets_has_tcp(b) ? queues_tcp_most() : queues_each_most();
+
+        if (b->tree.all_fds * each > half || (slow && (b->tree.all_fds + b->grant->budget.open_files) * each > half))
+                queues_update(&b->queues, b->worker, b->guard);
+        else if (slow)
+                b->queues.bytes = 0;
+}
+
+/* An unsent datagram can have any length. No look while the descriptors hold less than a quarter of the memory. */
+static uint64_t sockets_datagrams(RegionBudget *b) {
+        if (b->grant->network != NETWORK_HOST || b->tree.all_fds * queues_each_most() <= budget_own_memory(b) / 4)
+                return 0;
+        return queues_datagrams(&b->queues, b->worker, b->guard);
+}
+
+/* Counts sockets outside of the group's memory: counted apart, made for the region, and unsent datagrams. */
+Breach budget_look_sockets(RegionBudget *b, bool slow) {
+        uint64_t made, held;
+
+        if (b->cgroup->memory && slow) {
+                region_connected_look(&b->connected, &b->queues, b->worker, b->guard);
+                b->datagram_bytes = sockets_datagrams(b);
+        }
+        made = b->cgroup->memory ? region_connected_bytes(&b->connected) + b->datagram_bytes : 0;
+        if (region_cgroup_with_sockets(b->cgroup, &held) < 0 &&
+            (made == 0 || region_cgroup_memory_kept(b->cgroup, &held) < 0))
+                return budget_no_breach;
+        held += made;
+        b->peak_memory_bytes = MAX(b->peak_memory_bytes, held + b->reserved);
+        return held > budget_own_memory(b) ? budget_breach_of_memory(b, held + b->reserved) : budget_no_breach;
+}
+
+/* No control group counts the memory of open folders. */
+Breach budget_look_folders(RegionBudget *b) {
+        uint64_t own = budget_own_memory(b), held;
+
+        if (b->tree.all_fds * OPENS_FOLDER <= own / 4 || region_cgroup_memory_kept(b->cgroup, &held) < 0)
+                return budget_no_breach;
+        held += opens_folders(b->worker);
+        b->peak_memory_bytes = MAX(b->peak_memory_bytes, held + b->reserved);
+        return held > own ? budget_breach_of_memory(b, held + b->reserved) : budget_no_breach;
+}
+
+/* Only for a private network. An open client's queue counts with its descriptor, a closed client's counts as full. */
+void budget_look_waiting(RegionBudget *b) {
+        uint64_t n = 0;
+
+        if (b->grant->network != NETWORK_PRIVATE || b->waiting < -1)
+                return;
+        if (b->waiting == -1) {
+                int fd = waiting_open(b->worker);
+
+                if (fd == -ETIMEDOUT) /* a busy machine: the next look asks again */
+                        return;
+                b->waiting = fd < 0 ? -EIO : fd; /* no answer; -1 would be EPERM */
+        }
+        if (b->waiting >= 0 && waiting_count(b->waiting, &n) == 0)
+                b->waiting_bytes = n * queues_unix_most();
+}

@@ -1,0 +1,139 @@
+/* Runs: supervisor. Tasks of a region blocked in the kernel, and processes found by their environment. */
+#include "region/region-proc.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TASK_EXITING 0x4U /* PF_EXITING */
+
+/* The state letter of a task, and the flags: proc_pid_stat(5). */
+static char proc_task_letter(const char *path, unsigned *ret_flags) {
+        char text[1024], *p, letter;
+
+        if (proc_read(path, text, sizeof(text)) == 0 || !(p = strrchr(text, ')')) ||
+            sscanf(p, ") %c %*d %*d %*d %*d %*d %u", &letter, ret_flags) != 2)
+                return 'X';
+        return letter;
+}
+
+static uint64_t proc_task_switches(pid_t pid, const char *task) {
+        char path[96], text[4096];
+        const char *own, *forced;
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%.20s/status", (int)pid, task);
+        if (proc_read(path, text, sizeof(text)) == 0)
+                return 0;
+        own = strstr(text, "\nvoluntary_ctxt_switches:");
+        forced = strstr(text, "\nnonvoluntary_ctxt_switches:");
+        return (own ? strtoull(strchr(own, ':') + 1, NULL, 10) : 0) +
+               (forced ? strtoull(strchr(forced, ':') + 1, NULL, 10) : 0);
+}
+
+static void proc_count_blocked(pid_t pid, void *arg) {
+        ProcBlocked *b = arg;
+        char path[96];
+        struct dirent *de;
+        DIR *d;
+
+        snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+        d = opendir(path);
+        while (d && (de = readdir(d))) {
+                unsigned flags;
+                char letter;
+
+                if (de->d_name[0] == '.')
+                        continue;
+                snprintf(path, sizeof(path), "/proc/%d/task/%.20s/stat", (int)pid, de->d_name);
+                letter = proc_task_letter(path, &flags);
+                /* an exiting task takes no signal in any sleep */
+                if (letter == 'D' || (letter == 'S' && flags & TASK_EXITING)) {
+                        b->blocked++;
+                        b->switches += proc_task_switches(pid, de->d_name);
+                } else if (!strchr("tTZX", letter))
+                        b->running++;
+        }
+        if (d)
+                closedir(d);
+}
+
+int proc_blocked(pid_t root, ProcBlocked *ret) {
+        *ret = (ProcBlocked){};
+        return proc_tree_each(root, proc_count_blocked, ret);
+}
+
+bool proc_wait_look(ProcWait *w, const ProcBlocked *b, uint64_t progress, uint64_t now, uint64_t usec) {
+        uint64_t seen = progress + b->switches + b->blocked;
+
+        if (b->blocked == 0 || b->running > 0) {
+                *w = (ProcWait){};
+                return false;
+        }
+        if (w->since == 0 || seen != w->seen)
+                *w = (ProcWait){.since = now, .seen = seen};
+        return now - w->since >= usec;
+}
+
+bool proc_is_blocked(pid_t pid) {
+        unsigned flags;
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        return pid > 0 && proc_task_letter(path, &flags) == 'D';
+}
+
+#define PROC_ENV_MAX 65536
+
+/* True when name=value is in the environment, a list of NUL-terminated strings. */
+static bool proc_has_variable(const char *env, size_t n, const char *want) {
+        for (const char *p = env; p < env + n; p += strlen(p) + 1)
+                if (strcmp(p, want) == 0)
+                        return true;
+        return false;
+}
+
+/* Calls fn for each process of the region. Returns the number of processes. */
+static size_t proc_each_of_region(const char *region, void (*fn)(pid_t pid, void *arg), void *arg) {
+        _cleanup_free_ char *env = malloc(PROC_ENV_MAX);
+        char want[64], path[64], status[4096];
+        struct dirent *de;
+        size_t n = 0;
+        DIR *d = opendir("/proc");
+
+        snprintf(want, sizeof(want), "LETHE_REGION=%s", region);
+        while (d && (de = readdir(d))) {
+                long pid = strtol(de->d_name, NULL, 10);
+                size_t k;
+
+                if (pid <= 1 || pid == getpid())
+                        continue;
+                /* Status first: read without a lock of the process, and few processes are confined like a region's. */
+                snprintf(path, sizeof(path), "/proc/%ld/status", pid);
+                if (!proc_read(path, status, sizeof(status)) || !strstr(status, "\nNoNewPrivs:\t1") ||
+                    !strstr(status, "\nSeccomp:\t2"))
+                        continue;
+                snprintf(path, sizeof(path), "/proc/%ld/environ", pid);
+                k = env ? proc_read(path, env, PROC_ENV_MAX) : 0;
+                if (k == 0 || !proc_has_variable(env, k, want))
+                        continue;
+                fn((pid_t)pid, arg);
+                n++;
+        }
+        if (d)
+                closedir(d);
+        return n;
+}
+
+static void proc_kill_found(pid_t pid, void *arg) {
+        kill(pid, SIGKILL);
+}
+
+size_t proc_kill_by_region(const char *region) {
+        return proc_each_of_region(region, proc_kill_found, NULL);
+}
+
+void proc_region_blocked(const char *region, ProcBlocked *ret) {
+        *ret = (ProcBlocked){};
+        proc_each_of_region(region, proc_count_blocked, ret);
+}
