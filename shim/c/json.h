@@ -1,19 +1,21 @@
-/* Runs: skill. The least of JSON that the shim needs: check a text, find a member, write and read a string. Allocates nothing. */
+/* Runs: skill. The part of JSON that the shim needs: check a text, find a member, write and read a string. Allocates
+ * no memory. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 typedef struct Span {
-        const char *p; /* NULL: not there */
+        const char *p; /* NULL: absent */
         size_t n;
 } Span;
 
 bool json_utf8_valid(const char *s, size_t n);
-/* Exactly one JSON value, white space around it allowed. */
+/* Exactly one JSON value; white space around the value is allowed. */
 bool json_valid(const char *s, size_t n);
-/* Copies without the white space between tokens; out has room for n bytes. Returns the bytes written. The text is valid. */
+/* Copies a valid JSON text without the white space between tokens; out has room for n bytes. Returns the bytes
+ * written. */
 size_t json_compact(const char *s, size_t n, char *out);
-/* The value of a member of an object that is valid JSON; keys are compared as they are written. */
+/* The value of a member of a valid JSON object. Keys are compared as written, escapes are not decoded. */
 Span json_member(Span object, const char *key);
 bool json_is(Span value, const char *text);

@@ -1,16 +1,15 @@
-/* Runs: skill. The calls: each builds its params and takes its result apart. */
+/* Runs: skill. The calls: each call builds its params and takes its result apart. */
 #include "lethe.h"
 
 #include "params.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The descriptor that the environment names, when it is a small number and open the right way; else -1. */
-static int fd_of(const char *variable, int not_allowed) {
+/* The descriptor that the environment variable names, when the number is small and the descriptor is open in the
+ * right direction; else -1. */
+static int lethe_fd_of(const char *variable, int not_allowed) {
         const char *s = getenv(variable);
         char *end;
         long fd;
@@ -31,14 +30,15 @@ int lethe_open(Lethe **ret) {
         if (!l)
                 return LETHE_MEMORY;
         *ret = l;
-        l->in = fd_of("LETHE_IN", O_WRONLY);
-        l->out = fd_of("LETHE_OUT", O_RDONLY);
+        l->in = lethe_fd_of("LETHE_IN", O_WRONLY);
+        l->out = lethe_fd_of("LETHE_OUT", O_RDONLY);
         if (l->in >= 0 && l->out >= 0)
                 return LETHE_OK;
         l->out = -1;
         return pipe_fail(l, LETHE_NO_PIPE, "no_pipe", "%s",
-                         getenv("LETHE_IN") && getenv("LETHE_OUT") ? "LETHE_IN and LETHE_OUT do not name an open pipe"
-                                                                   : "LETHE_IN and LETHE_OUT are not set: this program does not run in a region of Lethe");
+                         getenv("LETHE_IN") && getenv("LETHE_OUT")
+                                 ? "LETHE_IN and LETHE_OUT do not name an open pipe"
+                                 : "LETHE_IN and LETHE_OUT are not set: the program does not run in a region of Lethe");
 }
 
 void lethe_close(Lethe *l) {
@@ -76,38 +76,29 @@ int lethe_hello(Lethe *l, const char **ret_answer) {
 
 int lethe_slot_read(Lethe *l, const char *name, const char **ret_value, uint64_t *ret_version) {
         Params p = {.l = l};
-        Span result, value;
+        Span result;
         int r;
 
         params_text(&p, "name", name);
         r = params_call(&p, "slot.read", &result);
         if (r == LETHE_OK)
                 r = answer_version(l, result, ret_version);
-        if (r == LETHE_OK)
-                r = answer_member(l, result, "value", &value);
-        if (r != LETHE_OK)
-                return r;
-        ((char *)value.p)[value.n] = 0;
-        *ret_value = value.p;
-        return LETHE_OK;
+        return r == LETHE_OK ? answer_text(l, result, "value", ret_value) : r;
 }
 
 int lethe_slot_write(Lethe *l, const char *name, const char *value, int64_t expect, uint64_t *ret_version) {
         return lethe_slot_propose(l, name, value, expect, -1, ret_version);
 }
 
-int lethe_slot_propose(Lethe *l, const char *name, const char *value, int64_t expect, double confidence, uint64_t *ret_version) {
+int lethe_slot_propose(Lethe *l, const char *name, const char *value, int64_t expect, double confidence,
+                       uint64_t *ret_version) {
         Params p = {.l = l};
-        char text[24];
         Span result;
         int r;
 
         params_text(&p, "name", name);
         params_json(&p, "value", value);
-        if (expect >= 0) {
-                params_key(&p, "expect");
-                params_add(&p, text, (size_t)snprintf(text, sizeof(text), "%lld", (long long)expect));
-        }
+        params_whole(&p, "expect", expect);
         if (!(confidence < 0))
                 params_number(&p, "confidence", confidence);
         r = params_call(&p, "slot.write", &result);
@@ -115,16 +106,10 @@ int lethe_slot_propose(Lethe *l, const char *name, const char *value, int64_t ex
 }
 
 int lethe_slot_list(Lethe *l, const char **ret_slots) {
-        Span result, slots;
+        Span result;
         int r = pipe_call(l, "slot.list", NULL, &result);
 
-        if (r == LETHE_OK)
-                r = answer_member(l, result, "slots", &slots);
-        if (r != LETHE_OK)
-                return r;
-        ((char *)slots.p)[slots.n] = 0;
-        *ret_slots = slots.p;
-        return LETHE_OK;
+        return r == LETHE_OK ? answer_text(l, result, "slots", ret_slots) : r;
 }
 
 int lethe_note_add(Lethe *l, const char *text, const char *role, uint64_t *ret_note) {
@@ -133,8 +118,7 @@ int lethe_note_add(Lethe *l, const char *text, const char *role, uint64_t *ret_n
         int r;
 
         params_text(&p, "text", text);
-        if (role)
-                params_text(&p, "role", role);
+        params_text(&p, "role", role);
         r = params_call(&p, "note.add", &result);
         if (r == LETHE_OK)
                 r = answer_member(l, result, "note", &note);
@@ -143,22 +127,17 @@ int lethe_note_add(Lethe *l, const char *text, const char *role, uint64_t *ret_n
         return r;
 }
 
-int lethe_canon_read(Lethe *l, const char *bucket, const char *id, const char *state, const char *after, unsigned limit, const char **ret_answer) {
+int lethe_canon_read(Lethe *l, const char *bucket, const char *id, const char *state, const char *after, unsigned limit,
+                     const char **ret_answer) {
         static const char *const keys[] = {"bucket", "id", "state", "after"};
         const char *const said[] = {bucket, id, state, after};
         Params p = {.l = l};
-        Span result;
-        int r;
 
         for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
-                if (said[i])
-                        params_text(&p, keys[i], said[i]);
+                params_text(&p, keys[i], said[i]);
         if (limit)
                 params_number(&p, "limit", limit);
-        r = params_call(&p, "canon.read", &result);
-        if (r == LETHE_OK)
-                *ret_answer = result.p;
-        return r;
+        return params_ask(&p, "canon.read", ret_answer);
 }
 
 int lethe_log(Lethe *l, const char *level, const char *message) {
@@ -175,15 +154,13 @@ int lethe_progress(Lethe *l, double done, double total, const char *message) {
         params_number(&p, "done", done);
         if (total >= 0)
                 params_number(&p, "total", total);
-        if (message)
-                params_text(&p, "message", message);
+        params_text(&p, "message", message);
         return params_call(&p, "progress", NULL);
 }
 
-int lethe_skill_run(Lethe *l, const char *skill, const char *entry, const char *const *args, const char *input, const char **ret_answer) {
+int lethe_skill_run(Lethe *l, const char *skill, const char *entry, const char *const *args, const char *input,
+                    const char **ret_answer) {
         Params p = {.l = l};
-        Span result;
-        int r;
 
         params_text(&p, "skill", skill);
         if (args && *args) {
@@ -194,14 +171,9 @@ int lethe_skill_run(Lethe *l, const char *skill, const char *entry, const char *
                 }
                 params_add(&p, "]", 1);
         }
-        if (entry)
-                params_text(&p, "entry", entry);
-        if (input)
-                params_text(&p, "input", input);
-        r = params_call(&p, "skill.run", &result);
-        if (r == LETHE_OK)
-                *ret_answer = result.p;
-        return r;
+        params_text(&p, "entry", entry);
+        params_text(&p, "input", input);
+        return params_ask(&p, "skill.run", ret_answer);
 }
 
 int lethe_result(Lethe *l, const char *value) {

@@ -1,14 +1,15 @@
-/* Runs: skill. liblethe-skill: a skill's side of the pipe (schema/protocol.md), in C. Needs a C library and nothing else.
+/* Runs: skill. liblethe-skill: a skill's side of the pipe (schema/protocol.md), in C. Needs only a C library.
  *
  *         Lethe *l;
  *         const char *value;
  *         if (lethe_open(&l) == LETHE_OK && lethe_slot_read(l, "facts", &value, NULL) == LETHE_OK)
  *                 lethe_slot_write(l, "summary", "{\"n\":3}", -1, NULL);
  *
- * Values are JSON text both ways, NUL-terminated UTF-8. All calls may be made from several threads, and by several processes of one
- * region at the same time: a request and its answer are kept together by a mutex and by a record lock on the pipe. What a call lends
- * (`ret_value`, lethe_code(), lethe_message()) belongs to the Lethe and stays until its next call: threads that look at it use a Lethe
- * each. After fork() the child goes on with the same Lethe. Memory is one buffer each way, which grows to the longest line. */
+ * Values are JSON text in both directions, NUL-terminated UTF-8. Threads and processes of a region may make calls at
+ * the same time: a mutex and a record lock on the pipe keep a request and its answer together. Borrowed results
+ * (`ret_value`, lethe_code(), lethe_message()) belong to the Lethe and last until its next call, so threads that read
+ * results use a Lethe each. After fork() the child continues with the same Lethe. Memory: a buffer for each direction,
+ * as long as the longest line. */
 #pragma once
 
 #include <stddef.h>
@@ -22,37 +23,43 @@ typedef struct Lethe Lethe;
 
 enum {
         LETHE_OK = 0,
-        LETHE_REFUSED,      /* answered with an error; lethe_code() is its data.code */
-        LETHE_NO_PIPE,      /* LETHE_IN, LETHE_OUT are not set or name no open pipe, or the pipe was closed: "no_pipe" */
-        LETHE_BAD_ARGUMENT, /* not sent at all: a value is not JSON ("parse"), text is not UTF-8 ("bad_utf8"), too long ("line_too_long") */
-        LETHE_PROTOCOL,     /* an answer that this library does not understand: "protocol" */
+        LETHE_REFUSED,      /* the answer was an error; lethe_code() is the error's data.code */
+        /* "no_pipe": LETHE_IN or LETHE_OUT is unset or names no open pipe, or the pipe was closed */
+        LETHE_NO_PIPE,
+        /* not sent: a value is not JSON ("parse"), a text is not UTF-8 ("bad_utf8") or too long ("line_too_long") */
+        LETHE_BAD_ARGUMENT,
+        LETHE_PROTOCOL,     /* "protocol": the library does not understand the answer */
         LETHE_MEMORY,       /* "memory" */
 };
 
-/* Takes the pipe from the environment; nothing is sent yet. *ret is set for every outcome but LETHE_MEMORY, so that lethe_message() can
- * say what is wrong; such a Lethe answers LETHE_NO_PIPE to everything. */
+/* Takes the pipe from the environment; sends no request yet. *ret is set for every outcome but LETHE_MEMORY, so that
+ * lethe_message() can state the error; such a Lethe answers LETHE_NO_PIPE to each call. */
 int lethe_open(Lethe **ret);
 void lethe_close(Lethe *l);
 
-/* The last call's error: a word of the protocol's error table or of the list above ("" after success), and a sentence. */
+/* The last call's error: a word of the protocol's error table or of the list above ("" after success), and a
+ * sentence. */
 const char *lethe_code(const Lethe *l);
 const char *lethe_message(const Lethe *l);
 
-/* The answer to hello: region, limits, reads, writes, sections, and the region's key, which is not to be printed or stored. Said by itself
- * before the first call when the program does not. */
+/* The answer to hello: region, limits, reads, writes, sections, and the region's key. The key must not be printed or
+ * stored. The library sends hello before the first call when the program has not done so. */
 int lethe_hello(Lethe *l, const char **ret_answer);
-/* The slot's value as it was when the region began, or as this region wrote it since. ret_version may be NULL. */
+/* The slot's value as of the region's start, or as written by the region since. ret_version may be NULL. */
 int lethe_slot_read(Lethe *l, const char *name, const char **ret_value, uint64_t *ret_version);
-/* A proposal; recorded and durable when this returns LETHE_OK, and visible to others when the region has ended well. expect: the version
- * that the slot must have, 0 for none yet, -1 for any. ret_version (may be NULL): the version that this value gets. */
+/* A proposal: durable when the call returns LETHE_OK, and visible to other regions after the region has ended well.
+ * expect: the version that the slot must have, 0 for no value yet, -1 for any. ret_version (may be NULL): the
+ * version that the value gets. */
 int lethe_slot_write(Lethe *l, const char *name, const char *value, int64_t expect, uint64_t *ret_version);
-/* The same with a confidence, 0 to 1, for slots that are decided by it; negative: none. */
-int lethe_slot_propose(Lethe *l, const char *name, const char *value, int64_t expect, double confidence, uint64_t *ret_version);
+/* A proposal with a confidence from 0 to 1, for slots that are decided by confidence; negative: no confidence. */
+int lethe_slot_propose(Lethe *l, const char *name, const char *value, int64_t expect, double confidence,
+                       uint64_t *ret_version);
 /* An array of {"name","read","write","version"?}. */
 int lethe_slot_list(Lethe *l, const char **ret_slots);
 
-/* Sections: working state that the supervisor keeps for this region until its end. The key that a handle wants is presented by the
- * library. region: NULL, or the id of a region above this one whose key it may use. ret_handle is text that may be shown to anyone. */
+/* Sections: working state that the supervisor keeps for the region until the region's end. The library presents the
+ * key that a handle needs. region: NULL, or the id of a region above whose key the caller may use. ret_handle is
+ * text without secrets. */
 #define LETHE_HANDLE_MAX 64
 int lethe_handle_open(Lethe *l, const char *section, const char *region, char ret_handle[LETHE_HANDLE_MAX]);
 int lethe_handle_read(Lethe *l, const char *handle, const char **ret_value, uint64_t *ret_version);
@@ -60,51 +67,60 @@ int lethe_handle_read(Lethe *l, const char *handle, const char **ret_value, uint
 int lethe_handle_write(Lethe *l, const char *handle, const char *value, int64_t expect, uint64_t *ret_version);
 int lethe_handle_close(Lethe *l, const char *handle);
 
-/* A note of this region's own, up to 32 KiB of text; durable when this returns LETHE_OK. Nobody else sees it before it was promoted. role: "agent",
- * "tool_result", or NULL: "agent". ret_note (may be NULL): its number, from 1. */
+/* A note of the region, up to 32 KiB of text; durable when the call returns LETHE_OK. Other regions see the note
+ * only after promotion. role: "agent", "tool_result", or NULL: "agent". ret_note (may be NULL): the note's number,
+ * from 1. */
 int lethe_note_add(Lethe *l, const char *text, const char *role, uint64_t *ret_note);
-/* Shared belief as it is now: {"rows":[{"bucket","id","state","version","payload"?…}…],"next"?}. Each may be NULL: bucket; id, of one row (with bucket and
- * nothing else); state; after, which is "next" of the answer before. limit: most rows, 0: 100. */
-int lethe_canon_read(Lethe *l, const char *bucket, const char *id, const char *state, const char *after, unsigned limit, const char **ret_answer);
+/* Shared belief as of now: {"rows":[{"bucket","id","state","version","payload"?…}…],"next"?}. Each argument may be
+ * NULL: bucket; id, for a single row (with bucket and no further argument); state; after, "next" of the answer
+ * before. limit: the most rows, 0: 100. */
+int lethe_canon_read(Lethe *l, const char *bucket, const char *id, const char *state, const char *after, unsigned limit,
+                     const char **ret_answer);
 
-/* Typed memory (schema/memory.md) of the scopes and families that the manifest asks for. kind: "memory_substrate", "knowledge_projections", "skill_artifacts".
- * scope NULL: the first that the manifest names. Answers are JSON text. */
+/* Typed memory (schema/memory.md) of the scopes and families that the manifest asks for. kind: "memory_substrate",
+ * "knowledge_projections", "skill_artifacts". scope NULL: the first scope of the manifest. Answers are JSON text. */
 typedef struct LetheSave {
         const char *kind;
         const char *payload; /* JSON */
-        const char *id;      /* NULL: a new one */
+        const char *id;      /* NULL: a new record */
         const char *type;    /* of memory_substrate: "episodic", "semantic", "observational"; else NULL */
-        const char *refs;    /* JSON array, or NULL: none */
-        int64_t expect;      /* the version that the record must have, 0: it must not be there; -1: any */
+        const char *refs;    /* JSON array, or NULL: no references */
+        int64_t expect;      /* the version that the record must have; 0: the record must not exist; -1: any */
         const char *scope;
 } LetheSave;
-/* {"id","kind","scope","version","created","held"}; seen by this region at once, by others from its end on, or never when it breaks a budget. */
+/* {"id","kind","scope","version","created","held"}. The region sees the record at once, other regions from the
+ * region's end on, or never when the region breaks a budget. */
 int lethe_memory_save(Lethe *l, const LetheSave *s, const char **ret_answer);
 /* {"record":{…}} */
 int lethe_memory_load(Lethe *l, const char *kind, const char *id, const char *scope, const char **ret_answer);
 /* {"records":[…],"next"?}. filter and after may be NULL; limit 0: 100. */
-int lethe_memory_list(Lethe *l, const char *filter, const char *after, unsigned limit, const char *scope, const char **ret_answer);
+int lethe_memory_list(Lethe *l, const char *filter, const char *after, unsigned limit, const char *scope,
+                      const char **ret_answer);
 /* {"records":[…],"cut"?}. limit 0: 20. */
 int lethe_memory_search(Lethe *l, const char *query, unsigned limit, const char *scope, const char **ret_answer);
 /* {"changes":[…],"next"?}. after: 0, or "next" of the answer before. */
-int lethe_memory_history(Lethe *l, const char *kind, const char *id, uint64_t after, unsigned limit, const char *scope, const char **ret_answer);
-/* {"deleted":[…],"held","scope"}; from the region's end on, for ever. reason may be NULL. */
-int lethe_memory_delete(Lethe *l, const char *kind, const char *id, const char *reason, const char *scope, const char **ret_answer);
+int lethe_memory_history(Lethe *l, const char *kind, const char *id, uint64_t after, unsigned limit, const char *scope,
+                         const char **ret_answer);
+/* {"deleted":[…],"held","scope"}; the deletion takes effect at the region's end and is final. reason may be NULL. */
+int lethe_memory_delete(Lethe *l, const char *kind, const char *id, const char *reason, const char *scope,
+                        const char **ret_answer);
 
 /* level: "debug", "info", "warning", "error". */
 int lethe_log(Lethe *l, const char *level, const char *message);
-/* total: negative when it is not known. message may be NULL. */
+/* total: negative when unknown. message may be NULL. */
 int lethe_progress(Lethe *l, double done, double total, const char *message);
-/* Runs a sub-skill in a region of its own and waits for its end. entry NULL: main; args NULL-terminated or NULL; input (may be NULL): its standard
- * input. The answer is an object: region, outcome, exit_code, signal, output (its standard output), output_cut, and result when it gave one. */
-int lethe_skill_run(Lethe *l, const char *skill, const char *entry, const char *const *args, const char *input, const char **ret_answer);
-/* The invocation's result, once; it appears in the receipt. */
+/* Runs a sub-skill in a region of its own and waits for the sub-skill's end. entry NULL: main; args NULL-terminated
+ * or NULL; input (may be NULL): standard input. The answer is an object: region, outcome, exit_code, signal, output
+ * (standard output), output_cut, and result when the sub-skill gave a result. */
+int lethe_skill_run(Lethe *l, const char *skill, const char *entry, const char *const *args, const char *input,
+                    const char **ret_answer);
+/* The invocation's result, at most once; the receipt shows the result. */
 int lethe_result(Lethe *l, const char *value);
 
-/* JSON helpers. Both write at most room bytes, NUL included, and return the length of the whole (as snprintf does), or -1.
- * Text to a JSON string with its quotes; -1: not UTF-8. */
+/* JSON helpers. Both write at most room bytes, NUL included, and return the full length (as snprintf does), or -1.
+ * lethe_json_quote() makes a JSON string with its quotes from text; -1: the text is not UTF-8. */
 ptrdiff_t lethe_json_quote(const char *text, size_t n, char *out, size_t room);
-/* A JSON string to its text; -1: not a JSON string. The text may hold NUL bytes. */
+/* The text of a JSON string; -1: not a JSON string. The text may hold NUL bytes. */
 ptrdiff_t lethe_json_unquote(const char *json, char *out, size_t room);
 
 #ifdef __cplusplus

@@ -42,8 +42,19 @@ void params_quoted(Params *p, const char *key, const char *text) {
 }
 
 void params_text(Params *p, const char *key, const char *text) {
+        if (!text)
+                return;
         params_key(p, key);
         params_quoted(p, key, text);
+}
+
+void params_whole(Params *p, const char *key, int64_t v) {
+        char text[24];
+
+        if (v < 0)
+                return;
+        params_key(p, key);
+        params_add(p, text, (size_t)snprintf(text, sizeof(text), "%lld", (long long)v));
 }
 
 void params_json(Params *p, const char *key, const char *value) {
@@ -89,9 +100,29 @@ int params_call(Params *p, const char *method, Span *ret) {
         return p->r;
 }
 
+int params_ask(Params *p, const char *method, const char **ret_answer) {
+        Span result;
+        int r = params_call(p, method, &result);
+
+        if (r == LETHE_OK)
+                *ret_answer = result.p;
+        return r;
+}
+
 int answer_member(Lethe *l, Span result, const char *key, Span *ret) {
         *ret = json_member(result, key);
         return ret->p ? LETHE_OK : pipe_fail(l, LETHE_PROTOCOL, "protocol", "an answer without %s", key);
+}
+
+int answer_text(Lethe *l, Span result, const char *key, const char **ret) {
+        Span value;
+        int r = answer_member(l, result, key, &value);
+
+        if (r == LETHE_OK) {
+                ((char *)value.p)[value.n] = 0;
+                *ret = value.p;
+        }
+        return r;
 }
 
 int answer_version(Lethe *l, Span result, uint64_t *ret) {

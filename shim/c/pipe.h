@@ -1,4 +1,4 @@
-/* Runs: skill. One request, one answer, over a pipe that other processes of the region use as well. */
+/* Runs: skill. A request and its answer, over a pipe that several processes of the region use. */
 #pragma once
 
 #include "json.h"
@@ -13,18 +13,18 @@ typedef struct Text {
 } Text;
 
 struct Lethe {
-        int in, out;    /* not ours to close; -1 when there is no pipe */
+        int in, out;    /* borrowed; -1 without a pipe */
         bool greeted;   /* hello was answered */
-        pid_t pid;      /* whose ids these are: a forked child takes others */
+        pid_t pid;      /* the owner of the ids: a forked child takes new ids */
         uint64_t next_id;
         Text request, answer;
-        Text identity;  /* the answer to hello, with the region's key in it */
+        Text identity;  /* the answer to hello, with the region's key */
         char code[32], message[512];
 };
 
-/* Text that grows; 0 or LETHE_MEMORY. */
+/* Appends to a text; 0 or LETHE_MEMORY. */
 int text_add(Text *t, const char *bytes, size_t n);
-/* Keeps the answer to hello; what was kept before is overwritten. 0 or LETHE_MEMORY. */
+/* Keeps the answer to hello and overwrites the former answer. 0 or LETHE_MEMORY. */
 int pipe_keep_identity(struct Lethe *l, Span result);
 int pipe_fail(struct Lethe *l, int ret, const char *code, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* Sends method with params (JSON text, compact) and waits. *ret_result: the result in l->answer, NUL-terminated. */

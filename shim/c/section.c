@@ -1,19 +1,19 @@
-/* Runs: skill. Sections: the calls that want the region's key, which the answer to hello brought. */
+/* Runs: skill. Sections: the calls that need the region's key from the answer to hello. */
 #include "lethe.h"
 
 #include "params.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define REGION_LEN 26
 #define KEY_LEN 32
 
-/* The key of a region: the one whose answer to hello was kept, or one above it. Answers are in canonical form: …"key":"K","region":"R"…,
- * in an object of its own for each region above. */
-static const char *key_of(const Lethe *l, const char *region, size_t n) {
-        Span whole = {l->identity.p, l->identity.n}, own = json_member(whole, "region"), key = json_member(whole, "key"), tree = json_member(whole, "tree");
+/* The key of a region: of the caller's region, or of a region above. Answers are in canonical form,
+ * …"key":"K","region":"R"…, with an object for each region above. */
+static const char *section_key_of(const Lethe *l, const char *region, size_t n) {
+        Span whole = {l->identity.p, l->identity.n}, own = json_member(whole, "region"),
+             key = json_member(whole, "key"), tree = json_member(whole, "tree");
         char pattern[REGION_LEN + 16];
         const char *at;
 
@@ -26,8 +26,9 @@ static const char *key_of(const Lethe *l, const char *region, size_t n) {
         return at && at - tree.p > KEY_LEN ? at - KEY_LEN : NULL;
 }
 
-/* Says hello when nobody did, and puts the key in. Without one the supervisor refuses, and says what is wrong. */
-static void params_region_key(Params *p, const char *region, size_t n) {
+/* Sends hello when no hello was sent yet, and adds the key. Without a key the supervisor refuses the call and states
+ * the reason. */
+static void section_add_key(Params *p, const char *region, size_t n) {
         const char *key, *ignored;
         char text[KEY_LEN + 1] = "";
 
@@ -41,7 +42,7 @@ static void params_region_key(Params *p, const char *region, size_t n) {
                 region = own.p ? own.p + 1 : "";
                 n = own.p ? own.n - 2 : 0;
         }
-        key = key_of(p->l, region, n);
+        key = section_key_of(p->l, region, n);
         if (!key)
                 return;
         memcpy(text, key, KEY_LEN);
@@ -49,7 +50,7 @@ static void params_region_key(Params *p, const char *region, size_t n) {
         explicit_bzero(text, sizeof(text));
 }
 
-static int region_call(Params *p, const char *method, Span *ret) {
+static int section_call(Params *p, const char *method, Span *ret) {
         int r = params_call(p, method, ret);
 
         if (p->l->request.p)
@@ -63,10 +64,9 @@ int lethe_handle_open(Lethe *l, const char *section, const char *region, char re
         int r;
 
         params_text(&p, "section", section);
-        params_region_key(&p, region, region ? strlen(region) : 0);
-        if (region)
-                params_text(&p, "region", region);
-        r = region_call(&p, "handle.open", &result);
+        section_add_key(&p, region, region ? strlen(region) : 0);
+        params_text(&p, "region", region);
+        r = section_call(&p, "handle.open", &result);
         if (r == LETHE_OK)
                 r = answer_member(l, result, "handle", &handle);
         if (r == LETHE_OK && (handle.n < 2 || handle.n - 2 >= LETHE_HANDLE_MAX))
@@ -78,37 +78,27 @@ int lethe_handle_open(Lethe *l, const char *section, const char *region, char re
 
 int lethe_handle_read(Lethe *l, const char *handle, const char **ret_value, uint64_t *ret_version) {
         Params p = {.l = l};
-        Span result, value;
-        int r;
-
-        params_text(&p, "handle", handle);
-        params_region_key(&p, handle, strcspn(handle, "."));
-        r = region_call(&p, "handle.read", &result);
-        if (r == LETHE_OK)
-                r = answer_version(l, result, ret_version);
-        if (r == LETHE_OK)
-                r = answer_member(l, result, "value", &value);
-        if (r != LETHE_OK)
-                return r;
-        ((char *)value.p)[value.n] = 0;
-        *ret_value = value.p;
-        return LETHE_OK;
-}
-
-int lethe_handle_write(Lethe *l, const char *handle, const char *value, int64_t expect, uint64_t *ret_version) {
-        Params p = {.l = l};
-        char text[24];
         Span result;
         int r;
 
         params_text(&p, "handle", handle);
-        params_region_key(&p, handle, strcspn(handle, "."));
+        section_add_key(&p, handle, strcspn(handle, "."));
+        r = section_call(&p, "handle.read", &result);
+        if (r == LETHE_OK)
+                r = answer_version(l, result, ret_version);
+        return r == LETHE_OK ? answer_text(l, result, "value", ret_value) : r;
+}
+
+int lethe_handle_write(Lethe *l, const char *handle, const char *value, int64_t expect, uint64_t *ret_version) {
+        Params p = {.l = l};
+        Span result;
+        int r;
+
+        params_text(&p, "handle", handle);
+        section_add_key(&p, handle, strcspn(handle, "."));
         params_json(&p, "value", value);
-        if (expect >= 0) {
-                params_key(&p, "expect");
-                params_add(&p, text, (size_t)snprintf(text, sizeof(text), "%lld", (long long)expect));
-        }
-        r = region_call(&p, "handle.write", &result);
+        params_whole(&p, "expect", expect);
+        r = section_call(&p, "handle.write", &result);
         return r == LETHE_OK ? answer_version(l, result, ret_version) : r;
 }
 
@@ -116,6 +106,6 @@ int lethe_handle_close(Lethe *l, const char *handle) {
         Params p = {.l = l};
 
         params_text(&p, "handle", handle);
-        params_region_key(&p, handle, strcspn(handle, "."));
-        return region_call(&p, "handle.close", NULL);
+        section_add_key(&p, handle, strcspn(handle, "."));
+        return section_call(&p, "handle.close", NULL);
 }

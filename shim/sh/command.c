@@ -1,6 +1,7 @@
 /* Runs: skill. */
 #include "command.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +9,29 @@
 #define INPUT_MAX (1024 * 1024)
 
 int command_usage(const char *why) {
-        fprintf(stderr, "%s: %s; '%s --help' shows how it is used\n", command_name, why, command_name);
+        fprintf(stderr, "%s: %s; '%s --help' shows the usage\n", command_name, why, command_name);
         return EXIT_USAGE;
 }
 
 int command_failed(Lethe *l, int r) {
         fprintf(stderr, "%s: %s: %s\n", command_name, lethe_code(l), lethe_message(l));
         return r == LETHE_NO_PIPE ? EXIT_NO_PIPE : EXIT_REFUSED;
+}
+
+int command_result(Lethe *l, int r) {
+        return r == LETHE_OK ? EXIT_DONE : command_failed(l, r);
+}
+
+int command_line(Lethe *l, int r, const char *line) {
+        if (r == LETHE_OK)
+                puts(line);
+        return command_result(l, r);
+}
+
+int command_number(Lethe *l, int r, uint64_t n) {
+        if (r == LETHE_OK)
+                printf("%llu\n", (unsigned long long)n);
+        return command_result(l, r);
 }
 
 char *command_value(const char *word, int is_text) {
@@ -29,8 +46,10 @@ char *command_value(const char *word, int is_text) {
                 n = fread(input, 1, room - 1, stdin);
                 input[n] = 0;
                 if (ferror(stdin) || n > INPUT_MAX || memchr(input, 0, n)) {
-                        fprintf(stderr, "%s: %s\n", command_name, ferror(stdin) ? "cannot read standard input"
-                                        : n > INPUT_MAX ? "too_large: standard input has more than 1 MiB" : "parse: standard input has a NUL byte");
+                        fprintf(stderr, "%s: %s\n", command_name,
+                                ferror(stdin)   ? "cannot read standard input"
+                                : n > INPUT_MAX ? "too_large: standard input has more than 1 MiB"
+                                                : "parse: standard input has a NUL byte");
                         free(input);
                         return NULL;
                 }
@@ -42,7 +61,8 @@ char *command_value(const char *word, int is_text) {
         if (quoted)
                 lethe_json_quote(input, n, quoted, (size_t)len + 1);
         else
-                fprintf(stderr, "%s: %s\n", command_name, len < 0 ? "bad_utf8: the text is not UTF-8" : "out of memory");
+                fprintf(stderr, "%s: %s\n", command_name,
+                        len < 0 ? "bad_utf8: the text is not UTF-8" : "out of memory");
         free(input);
         return quoted;
 }
@@ -81,10 +101,98 @@ int command_print(const char *value, int raw) {
         return r;
 }
 
-int command_end(int r) {
+/* Writes standard output out. */
+static int command_end(int r) {
         if (r == EXIT_DONE && (fflush(stdout) != 0 || ferror(stdout))) {
                 fprintf(stderr, "%s: cannot write standard output\n", command_name);
                 return EXIT_REFUSED;
         }
         return r;
+}
+
+static int command_option_set(const CommandOption *o, const char *s, CommandArgs *a) {
+        void *to = (char *)a + o->at;
+        char *end;
+
+        errno = 0;
+        switch (o->kind) {
+        case COMMAND_TEXT:
+                *(const char **)to = s;
+                break;
+        case COMMAND_FLAG:
+                *(int *)to = 1;
+                break;
+        case COMMAND_VERSION:
+                *(long long *)to = strtoll(s, &end, 10);
+                if (*s < '0' || *s > '9' || *end || errno)
+                        return command_usage("--expect takes a version, a number from 0 on");
+                break;
+        case COMMAND_LIMIT:
+                *(long long *)to = strtoll(s, &end, 10);
+                if (*s < '1' || *s > '9' || *end || a->limit > 1000000)
+                        return command_usage("--limit takes a number from 1 on");
+                break;
+        case COMMAND_CONFIDENCE:
+                *(double *)to = strtod(s, &end);
+                if (*s < '0' || *s > '1' || *end || !(a->confidence >= 0 && a->confidence <= 1))
+                        return command_usage("--confidence takes a number from 0 to 1");
+                break;
+        }
+        return EXIT_DONE;
+}
+
+/* Options may stand anywhere; after -- all is words, and a lone - or a negative number is a word. */
+static int command_args_read(int argc, char **argv, CommandArgs *a) {
+        int only_words = 0, r = EXIT_DONE;
+
+        *a = (CommandArgs){.level = "info", .expect = -1, .confidence = -1};
+        for (int i = 1; i < argc && r == EXIT_DONE; i++) {
+                const CommandOption *o = command_options;
+                char *s = argv[i];
+
+                if (only_words || s[0] != '-' || s[1] != '-') {
+                        if (a->n == COMMAND_WORDS_MAX)
+                                return command_usage("too many arguments");
+                        a->words[a->n++] = s;
+                        continue;
+                }
+                if (strcmp(s, "--") == 0) {
+                        only_words = 1;
+                        continue;
+                }
+                if (strcmp(s, "--help") == 0) {
+                        fputs(command_help, stdout);
+                        exit(EXIT_DONE);
+                }
+                while (o->name && strcmp(s, o->name) != 0)
+                        o++;
+                if (!o->name || (o->kind != COMMAND_FLAG && ++i == argc))
+                        return command_usage("unknown option, or an option without its value");
+                r = command_option_set(o, argv[i], a);
+        }
+        return r;
+}
+
+int main(int argc, char **argv) {
+        Lethe *l = NULL;
+        CommandArgs a;
+        int r = command_args_read(argc, argv, &a);
+
+        if (r != EXIT_DONE)
+                return r;
+        if (a.n == 0)
+                return command_usage("no verb");
+        for (const CommandVerb *v = command_verbs; v->name; v++) {
+                if (strcmp(v->name, a.words[0]) != 0)
+                        continue;
+                if (a.n - 1 < v->least || a.n - 1 > v->most)
+                        return command_usage("wrong number of arguments");
+                r = lethe_open(&l);
+                if (r == LETHE_MEMORY)
+                        return EXIT_REFUSED;
+                r = r == LETHE_OK ? v->run(l, &a) : command_failed(l, r);
+                lethe_close(l);
+                return command_end(r);
+        }
+        return command_usage("unknown verb");
 }

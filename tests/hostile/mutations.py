@@ -281,7 +281,7 @@ MUTATIONS = [
              "mem-inflight-behind", "--as user"),
     Mutation("connections that nobody accepts are memory", [(BUDGET_SOCKETS, "b->waiting_bytes = n * queues_unix_most();", "b->waiting_bytes = 0;")],
              "mem-backlog", "--as user"),
-    Mutation("capacity: the host's limits of objects", [("supervisor/front/cli/capacity-objects.c", "regions = user / each;", "regions = OBJECTS_ANY;")],
+    Mutation("capacity: the host's limits of objects", [("supervisor/front/cli/cmd-capacity.c", "regions = user / each;", "regions = OBJECTS_ANY;")],
              "capacity knows the limits of objects", "--as user", cases="objects.py"),
     Mutation("page tables are memory", [("supervisor/isolation/region/region-proc.c", 'tables = proc_status_kib(text, "\\nVmPTE:");', "tables = 0;")], "mem-tables", "--as user"),
     # --- tier landlock
@@ -420,7 +420,7 @@ MUTATIONS = [
     Mutation("between two invocations: copies and shims are read-only", [("worker/bind.c", "attr.attr_set |= MOUNT_ATTR_RDONLY;", ";"),
              ("supervisor/isolation/spawn/tree.c", "MOUNT_ATTR_RDONLY", "0"), NO_LANDLOCK],
              "python: nothing is found by another invocation,c: nothing is found by another invocation", "--as user", cases="../serve/between.py", before="skills are there"),
-    Mutation("warm: a library comes from a folder that root alone can write", [("shim/warm/lethe-load.c", "if (dl_iterate_phdr(is_elsewhere, folders) != 0)", "if (0)")],
+    Mutation("warm: a library comes from a folder that root alone can write", [("shim/warm/lethe-load.c", "if (dl_iterate_phdr(load_is_elsewhere, folders) != 0)", "if (0)")],
              "a library of a folder that others can write is loaded by nobody ahead", cases="../serve/zygote.py"),
     Mutation("warm: an interpreter with another process is none", [("worker/warm-alone.c", "return pid == 1 || pid == getpid() ? 0 : EBUSY;", "return 0;")], SERVES_NOBODY,
              runner="isolation/spawn/test-warm"),
@@ -545,9 +545,9 @@ MUTATIONS = [
              "r = how ? (int)quiet_open_aside(&q)")], HELD_START, cases="starts.py", before=NOT_HELD, program="front/cli/holder"),
     Mutation("start: that task has no descriptors of ours", [("supervisor/base/aside.c", "        if (a->keep != ASIDE_ALL && aside_own_files(", "        if (0 && aside_own_files(")],
              HELD_START, cases="starts.py", before=NOT_HELD, program="front/cli/holder"),
-    Mutation("start: what is served is read below a process that ends it", [("supervisor/front/cli/cmd-run.c", "                if (code != AGAIN)\n                        return code;\n"
-             "                quiet_read_local_alone(false);", "                if (code == AGAIN)\n                        quiet_read_local_alone(false);\n"
-             "                return code == AGAIN ? run_command(argc, argv) : code;")], HELD_START, cases="starts.py", before=NOT_HELD, program="front/cli/holder"),
+    Mutation("start: what is served is read below a process that ends it", [("supervisor/front/cli/cmd-run.c", "                if (code != RUN_AGAIN)\n                        return code;\n"
+             "                quiet_read_local_alone(false);", "                if (code == RUN_AGAIN)\n                        quiet_read_local_alone(false);\n"
+             "                return code == RUN_AGAIN ? cmd_run_command(argc, argv) : code;")], HELD_START, cases="starts.py", before=NOT_HELD, program="front/cli/holder"),
     Mutation("start: a worker that mounts is waited for until its time", [("supervisor/front/invoke/watch.c", "        if (source)\n", "        if (0)\n")],
              HELD_START, cases="starts.py", before=NOT_HELD, program="front/cli/holder"),
     Mutation("start: the worker does not ask for what it mounts", [("worker/bind.c", "e == 0 && sys_kind(tree, &st) < 0", "e == 0 && fstat(tree, &st) < 0")],

@@ -96,8 +96,8 @@ BADLY = [
     ("empty", "advisor_exit", "empty"), ("garbage", "advisor_exit", "no JSON object"), ("truncated", "advisor_exit", ""), ("chunks-cut", "advisor_exit", ""),
     ("cut-json", "advisor_exit", "no JSON object"), ("slow", "advisor_exit", "Timeout"), ("drip", "advisor_exit", "Timeout"), ("huge", "advisor_exit", "too long"),
     ("huge-headers", "advisor_exit", ""), ("bomb", "advisor_exit", "no JSON object"), ("deep", "advisor_exit", "no JSON object"), ("twice", "advisor_exit", "no JSON object"),
-    ("no-choices", "advisor_exit", "no choices"), ("other-choices", "advisor_exit", "no choices"), ("no-content", "advisor_exit", "said nothing"),
-    ("blank", "advisor_exit", "said nothing"), ("cut-off", "advisor_exit", "cut off"), ("too-much", "advisor_exit", "said too much"),
+    ("no-choices", "advisor_exit", "no choices"), ("other-choices", "advisor_exit", "no choices"), ("no-content", "advisor_exit", "answer is empty"),
+    ("blank", "advisor_exit", "answer is empty"), ("cut-off", "advisor_exit", "cut off"), ("too-much", "advisor_exit", "said too much"),
     ("garbage-line", "advisor_exit", ""),
 ]
 

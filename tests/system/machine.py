@@ -192,7 +192,7 @@ def units():
         "s.sendall(b\"{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":1,\\\"method\\\":\\\"ping\\\"}\\n\"); print(s.recv(9999).decode())'; rm /etc/lethe/policy.json; systemctl restart lethe.service",
         lambda said: '"protocol"' in said)
     row("units", "who is not named is told so", "bob", "unset LETHE_SERVE; systemctl is-active lethe.service; LETHE_SOCKET=/run/lethe/socket lethe run --exec /bin/true </dev/null",
-        lambda said: "goes on by itself" in said)
+        lambda said: "continues without lethe serve" in said)
     row("units", "systemd-analyze security", "root", "systemd-analyze security --no-pager lethe.service | tail -n 1 | sed 's/.*: //'", 
         lambda said: float(said.split()[0]) <= 5.3)  # lethe-serve(8) says what remains, and why
     for user in ("alice", "bob"):

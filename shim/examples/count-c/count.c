@@ -17,8 +17,9 @@ int main(void) {
         else if (strcmp(lethe_code(l), "no_value") != 0)
                 goto refused;
         snprintf(text, sizeof(text), "%ld", n + 1);
-        /* SessionState state lies in a section: typed, kept by the supervisor, gone with the region. */
-        if (lethe_handle_open(l, "runs", NULL, handle) != LETHE_OK || lethe_handle_write(l, handle, text, 0, NULL) != LETHE_OK ||
+        /* Working state lies in a section: typed, kept by the supervisor, gone with the region. */
+        if (lethe_handle_open(l, "runs", NULL, handle) != LETHE_OK ||
+            lethe_handle_write(l, handle, text, 0, NULL) != LETHE_OK ||
             lethe_handle_read(l, handle, &value, NULL) != LETHE_OK)
                 goto refused;
         snprintf(text, sizeof(text), "%ld", atol(value));

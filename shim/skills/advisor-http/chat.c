@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_whole(const json_t *v, long least, long most) {
+static bool chat_is_whole(const json_t *v, long least, long most) {
         return json_is_integer(v) && json_integer_value(v) >= least && json_integer_value(v) <= most;
 }
 
-static bool is_plain_text(const json_t *v) {
+static bool chat_is_plain_text(const json_t *v) {
         const char *s = json_string_value(v);
 
         if (!s || !*s || strlen(s) != json_string_length(v))
@@ -26,28 +26,28 @@ const char *config_parse(const char *text, size_t n, Config *ret) {
         c.json = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
         if (!json_is_object(c.json)) {
                 config_deinit(&c);
-                return "it is no JSON object";
+                return "not a JSON object";
         }
         *ret = c;
         json_object_foreach(c.json, key, v) {
-                if (strcmp(key, "timeout_seconds") == 0 && is_whole(v, 1, 3600))
+                if (strcmp(key, "timeout_seconds") == 0 && chat_is_whole(v, 1, 3600))
                         ret->timeout_ms = (long)json_integer_value(v) * 1000;
-                else if (strcmp(key, "max_tokens") == 0 && is_whole(v, 1, 1000000))
+                else if (strcmp(key, "max_tokens") == 0 && chat_is_whole(v, 1, 1000000))
                         ret->max_tokens = (long)json_integer_value(v);
                 else if (strcmp(key, "json_mode") == 0 && json_is_boolean(v))
                         ret->json_mode = json_is_true(v);
-                else if (strcmp(key, "url") == 0 && is_plain_text(v))
+                else if (strcmp(key, "url") == 0 && chat_is_plain_text(v))
                         ret->url = json_string_value(v);
-                else if (strcmp(key, "model") == 0 && is_plain_text(v))
+                else if (strcmp(key, "model") == 0 && chat_is_plain_text(v))
                         ret->model = json_string_value(v);
-                else if (strcmp(key, "key_file") == 0 && is_plain_text(v))
+                else if (strcmp(key, "key_file") == 0 && chat_is_plain_text(v))
                         ret->key_file = json_string_value(v);
-                else if (strcmp(key, "ca_file") == 0 && is_plain_text(v))
+                else if (strcmp(key, "ca_file") == 0 && chat_is_plain_text(v))
                         ret->ca_file = json_string_value(v);
-                else if (strcmp(key, "connect") == 0 && is_plain_text(v))
+                else if (strcmp(key, "connect") == 0 && chat_is_plain_text(v))
                         ret->connect = json_string_value(v);
                 else
-                        return "it has a field that there is not, or one with a value that cannot be";
+                        return "an unknown field, or a field with an invalid value";
         }
         if (!ret->url || !ret->model)
                 return "url and model are needed";
@@ -61,23 +61,25 @@ void config_deinit(Config *c) {
         c->json = NULL;
 }
 
-static int say(json_t *messages, const char *role, const char *text, size_t n) {
+static int chat_say(json_t *messages, const char *role, const char *text, size_t n) {
         return json_array_append_new(messages, json_pack("{s:s, s:s%}", "role", role, "content", text, n));
 }
 
-/* What the model is shown: the note and its context as JSON, so that no note can end its own quotation. */
-static int say_note(json_t *messages, const json_t *told) {
-        json_t *o = json_pack("{s:O, s:O}", "note", json_object_get(told, "note"), "context", json_object_get(told, "context"));
+/* Shows the model the note and its context as JSON, so that no note can end its own quotation. */
+static int chat_say_note(json_t *messages, const json_t *told) {
+        json_t *o = json_pack("{s:O, s:O}", "note", json_object_get(told, "note"), "context",
+                              json_object_get(told, "context"));
         char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
-        int r = text ? say(messages, "user", text, strlen(text)) : -1;
+        int r = text ? chat_say(messages, "user", text, strlen(text)) : -1;
 
         free(text);
         json_decref(o);
         return r;
 }
 
-static int say_repair(json_t *messages, const json_t *repair) {
-        static const char head[] = "That was refused: ", tail[] = "\nAnswer again, with one JSON object and nothing else.";
+static int chat_say_repair(json_t *messages, const json_t *repair) {
+        static const char head[] = "Your answer was refused: ",
+                          tail[] = "\nAnswer again, with a single JSON object and no further text.";
         const json_t *answer = json_object_get(repair, "answer"), *message = json_object_get(repair, "message");
         size_t n = strlen(head) + json_string_length(message) + strlen(tail);
         char *text = malloc(n + 1);
@@ -88,20 +90,24 @@ static int say_repair(json_t *messages, const json_t *repair) {
         strcpy(text, head);
         strcat(text, json_string_value(message) ?: "");
         strcat(text, tail);
-        r = json_string_length(answer) > 0 ? say(messages, "assistant", json_string_value(answer), json_string_length(answer)) : 0;
+        r = json_string_length(answer) > 0
+                    ? chat_say(messages, "assistant", json_string_value(answer), json_string_length(answer))
+                    : 0;
         if (r == 0)
-                r = say(messages, "user", text, strlen(text));
+                r = chat_say(messages, "user", text, strlen(text));
         free(text);
         return r;
 }
 
-static json_t *make_request(const Config *c, const char *prompt, const json_t *told) {
+static json_t *chat_make_request(const Config *c, const char *prompt, const json_t *told) {
         json_t *messages = json_array(), *repair = json_object_get(told, "repair");
-        json_t *o = json_pack("{s:s, s:i, s:I, s:b}", "model", c->model, "temperature", 0, "max_tokens", (json_int_t)c->max_tokens, "stream", 0);
+        json_t *o = json_pack("{s:s, s:i, s:I, s:b}", "model", c->model, "temperature", 0, "max_tokens",
+                              (json_int_t)c->max_tokens, "stream", 0);
 
-        if (!o || say(messages, "system", prompt, strlen(prompt)) < 0 || say_note(messages, told) < 0 || (repair && say_repair(messages, repair) < 0) ||
-            json_object_set(o, "messages", messages) < 0 ||
-            (c->json_mode && json_object_set_new(o, "response_format", json_pack("{s:s}", "type", "json_object")) < 0)) {
+        if (!o || chat_say(messages, "system", prompt, strlen(prompt)) < 0 || chat_say_note(messages, told) < 0 ||
+            (repair && chat_say_repair(messages, repair) < 0) || json_object_set(o, "messages", messages) < 0 ||
+            (c->json_mode &&
+             json_object_set_new(o, "response_format", json_pack("{s:s}", "type", "json_object")) < 0)) {
                 json_decref(o);
                 o = NULL;
         }
@@ -113,10 +119,10 @@ char *chat_request(const Config *c, const char *prompt, const char *line, size_t
         json_t *told = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL), *o = NULL;
         char *text = NULL;
 
-        *ret_why = "what stands on standard input is not what an advisor is told";
-        if (json_integer_value(json_object_get(told, "version")) == 1 && json_is_object(json_object_get(told, "note")) &&
-            json_is_object(json_object_get(told, "context"))) {
-                o = make_request(c, prompt, told);
+        *ret_why = "standard input is not an advisor's input of version 1 (schema/governed.md)";
+        if (json_integer_value(json_object_get(told, "version")) == 1 &&
+            json_is_object(json_object_get(told, "note")) && json_is_object(json_object_get(told, "context"))) {
+                o = chat_make_request(c, prompt, told);
                 text = o ? json_dumps(o, JSON_COMPACT) : NULL;
                 *ret_why = "out of memory";
         }
@@ -130,33 +136,33 @@ typedef struct Piece {
         size_t n;
 } Piece;
 
-static bool is_white(char c) {
+static bool chat_is_white(char c) {
         return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static Piece trim(Piece p) {
-        while (p.n > 0 && is_white(*p.s)) {
+static Piece chat_trim(Piece p) {
+        while (p.n > 0 && chat_is_white(*p.s)) {
                 p.s++;
                 p.n--;
         }
-        while (p.n > 0 && is_white(p.s[p.n - 1]))
+        while (p.n > 0 && chat_is_white(p.s[p.n - 1]))
                 p.n--;
         return p;
 }
 
-/* Many models put a fence around JSON, whatever they are told; it is not part of it. */
-static Piece without_fence(Piece p) {
+/* Many models put a fence around JSON in spite of the prompt; the fence is removed. */
+static Piece chat_without_fence(Piece p) {
         const char *end;
 
-        p = trim(p);
+        p = chat_trim(p);
         if (p.n < 6 || memcmp(p.s, "```", 3) != 0 || memcmp(p.s + p.n - 3, "```", 3) != 0)
                 return p;
         end = memchr(p.s, '\n', p.n - 3);
-        return end ? trim((Piece){end + 1, (size_t)(p.s + p.n - 3 - (end + 1))}) : p;
+        return end ? chat_trim((Piece){end + 1, (size_t)(p.s + p.n - 3 - (end + 1))}) : p;
 }
 
-/* And write null for what they leave out. */
-static void drop_nulls(json_t *o) {
+/* Models write null for members that have no value. */
+static void chat_drop_nulls(json_t *o) {
         void *at = json_object_iter(o);
 
         while (at) {
@@ -168,7 +174,7 @@ static void drop_nulls(json_t *o) {
         }
 }
 
-static char *words_on_one_line(Piece p) {
+static char *chat_one_line(Piece p) {
         char *s = malloc(p.n + 1);
 
         for (size_t i = 0; s && i < p.n; i++)
@@ -178,23 +184,24 @@ static char *words_on_one_line(Piece p) {
         return s;
 }
 
-static char *line_of(Piece content) {
-        Piece p = without_fence(content);
+static char *chat_line_of(Piece content) {
+        Piece p = chat_without_fence(content);
         json_t *o = json_loadb(p.s, p.n, JSON_REJECT_DUPLICATES, NULL);
         char *line;
 
         if (json_is_object(o)) {
-                drop_nulls(o);
-                drop_nulls(json_object_get(o, "payload"));
+                chat_drop_nulls(o);
+                chat_drop_nulls(json_object_get(o, "payload"));
                 line = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(15));
         } else
-                line = words_on_one_line(trim(content));
+                line = chat_one_line(chat_trim(content));
         json_decref(o);
         return line;
 }
 
-static const char *find_content(const json_t *answer, Piece *ret) {
-        const json_t *choice = json_array_get(json_object_get(answer, "choices"), 0), *finish = json_object_get(choice, "finish_reason");
+static const char *chat_find_content(const json_t *answer, Piece *ret) {
+        const json_t *choice = json_array_get(json_object_get(answer, "choices"), 0),
+                     *finish = json_object_get(choice, "finish_reason");
         const json_t *content = json_object_get(json_object_get(choice, "message"), "content");
 
         if (!json_is_object(choice))
@@ -202,11 +209,11 @@ static const char *find_content(const json_t *answer, Piece *ret) {
         if (finish && !json_is_null(finish) && strcmp(json_string_value(finish) ?: "", "stop") != 0)
                 return "the model was cut off (finish_reason is not stop)";
         if (!json_is_string(content))
-                return "the model said nothing";
+                return "the model's answer is empty";
         *ret = (Piece){json_string_value(content), json_string_length(content)};
         if (ret->n > CHAT_LINE_MAX)
                 return "the model said too much";
-        return trim(*ret).n == 0 ? "the model said nothing" : NULL;
+        return chat_trim(*ret).n == 0 ? "the model's answer is empty" : NULL;
 }
 
 char *chat_answer(const char *body, size_t n, const char *secret, const char **ret_why) {
@@ -214,9 +221,9 @@ char *chat_answer(const char *body, size_t n, const char *secret, const char **r
         Piece content;
         char *line = NULL;
 
-        *ret_why = json_is_object(answer) ? find_content(answer, &content) : "the server's answer is no JSON object";
+        *ret_why = json_is_object(answer) ? chat_find_content(answer, &content) : "the server's answer is no JSON object";
         if (!*ret_why) {
-                line = line_of(content);
+                line = chat_line_of(content);
                 *ret_why = line ? NULL : "out of memory";
         }
         json_decref(answer);

@@ -12,7 +12,7 @@ typedef struct Body {
         bool too_long;
 } Body;
 
-static size_t take(char *bytes, size_t size, size_t count, void *userdata) {
+static size_t http_take(char *bytes, size_t size, size_t count, void *userdata) {
         Body *b = userdata;
         size_t n = size * count;
 
@@ -35,7 +35,7 @@ static size_t take(char *bytes, size_t size, size_t count, void *userdata) {
         return n;
 }
 
-static struct curl_slist *headers(const char *key) {
+static struct curl_slist *http_headers(const char *key) {
         static const char *const plain[] = {"Content-Type: application/json", "Accept: application/json", "Expect:"};
         static const char word[] = "Authorization: Bearer ";
         struct curl_slist *list = NULL, *more;
@@ -63,7 +63,7 @@ fail:
         return NULL;
 }
 
-static const char *judge(CURL *h, CURLcode code, const Body *b) {
+static const char *http_judge(CURL *h, CURLcode code, const Body *b) {
         static char text[128];
         const char *type = NULL;
         long status = 0;
@@ -83,8 +83,8 @@ static const char *judge(CURL *h, CURLcode code, const Body *b) {
         return b->n == 0 ? "the server's answer is empty" : NULL;
 }
 
-/* "::ADDRESS:PORT", with which CURLOPT_CONNECT_TO goes there whatever the name is: names are not looked up in a region. */
-static struct curl_slist *connect_to(const char *address) {
+/* "::ADDRESS:PORT" makes CURLOPT_CONNECT_TO connect to the address for any host name: a region cannot look up names. */
+static struct curl_slist *http_connect_to(const char *address) {
         char text[160];
 
         if (strlen(address) > 100)
@@ -93,25 +93,32 @@ static struct curl_slist *connect_to(const char *address) {
         return curl_slist_append(NULL, text);
 }
 
-static bool set_up(CURL *h, const Config *c, const char *body, struct curl_slist *list, struct curl_slist *to, Body *b) {
-        return curl_easy_setopt(h, CURLOPT_URL, c->url) == CURLE_OK && curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-               curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK && curl_easy_setopt(h, CURLOPT_PROXY, "") == CURLE_OK &&
-               curl_easy_setopt(h, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK && curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-               curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, c->timeout_ms) == CURLE_OK && curl_easy_setopt(h, CURLOPT_POSTFIELDS, body) == CURLE_OK &&
-               curl_easy_setopt(h, CURLOPT_HTTPHEADER, list) == CURLE_OK && curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, take) == CURLE_OK &&
-               curl_easy_setopt(h, CURLOPT_WRITEDATA, b) == CURLE_OK && (!to || curl_easy_setopt(h, CURLOPT_CONNECT_TO, to) == CURLE_OK) &&
+static bool http_set_up(CURL *h, const Config *c, const char *body, struct curl_slist *list, struct curl_slist *to,
+                        Body *b) {
+        return curl_easy_setopt(h, CURLOPT_URL, c->url) == CURLE_OK &&
+               curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+               curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
+               curl_easy_setopt(h, CURLOPT_PROXY, "") == CURLE_OK &&
+               curl_easy_setopt(h, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK &&
+               curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+               curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, c->timeout_ms) == CURLE_OK &&
+               curl_easy_setopt(h, CURLOPT_POSTFIELDS, body) == CURLE_OK &&
+               curl_easy_setopt(h, CURLOPT_HTTPHEADER, list) == CURLE_OK &&
+               curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, http_take) == CURLE_OK &&
+               curl_easy_setopt(h, CURLOPT_WRITEDATA, b) == CURLE_OK &&
+               (!to || curl_easy_setopt(h, CURLOPT_CONNECT_TO, to) == CURLE_OK) &&
                (!c->ca_file || curl_easy_setopt(h, CURLOPT_CAINFO, c->ca_file) == CURLE_OK);
 }
 
 char *http_post(const Config *c, const char *key, const char *body, size_t *ret_n, const char **ret_why) {
-        struct curl_slist *list = headers(key), *to = c->connect ? connect_to(c->connect) : NULL;
+        struct curl_slist *list = http_headers(key), *to = c->connect ? http_connect_to(c->connect) : NULL;
         CURL *h = curl_easy_init();
         Body b = {0};
 
-        if (!h || !list || (c->connect && !to) || !set_up(h, c, body, list, to, &b))
+        if (!h || !list || (c->connect && !to) || !http_set_up(h, c, body, list, to, &b))
                 *ret_why = "libcurl cannot be set up";
         else
-                *ret_why = judge(h, curl_easy_perform(h), &b);
+                *ret_why = http_judge(h, curl_easy_perform(h), &b);
         curl_easy_cleanup(h);
         for (struct curl_slist *l = list; l; l = l->next)
                 explicit_bzero(l->data, strlen(l->data));

@@ -5,59 +5,60 @@
 #include "base/size.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 #include <unistd.h>
 
-static const Action *find(const Action *actions, size_t n, const char *name) {
+static const Action *actions_find(const Action *actions, size_t n, const char *name) {
         for (size_t i = 0; i < n; i++)
                 if (strcmp(actions[i].name, name) == 0)
                         return &actions[i];
         return NULL;
 }
 
-static const char *name_of(const struct option *options, int letter) {
+static const char *actions_option_name(const struct option *options, int letter) {
         while (options->name && options->val != letter)
                 options++;
         return options->name ?: "?";
 }
 
-static int wrong_option(const ActionArgs *a, const Action *action, const struct option *options, int letter) {
-        return cli_usage(a->verb, "--%s is no option of %s", name_of(options, letter), action->name);
+static int actions_wrong_option(const ActionArgs *a, const Action *action, const struct option *options, int letter) {
+        return cli_usage(a->verb, "--%s is no option of %s", actions_option_name(options, letter), action->name);
 }
 
-int actions_main(const char *verb, const char *help, const Action *actions, size_t n, const struct option *options, int argc, char **argv) {
+int actions_main(const char *verb, const char *help, const Action *actions, size_t n, const struct option *options,
+                 int argc, char **argv) {
         ActionArgs a = {.verb = verb};
         const Action *action;
         int opt;
 
         while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
-                if (opt == 'h') {
-                        fputs(help, stdout);
-                        return cli_done(verb, EXIT_OK);
-                }
+                if (opt == 'h')
+                        return cli_help(verb, help);
                 if (store_option(&a.o, opt, optarg))
                         continue;
                 if (opt == '?' || opt == ':' || opt >= (int)ARRAY_SIZE(a.option))
                         return store_option_wrong(argv);
-                if (optarg && a.option[opt] && strcmp(optarg, a.option[opt]) != 0) /* which of them is meant is not guessed */
-                        return cli_usage(verb, "--%s is '%s' and '%s': it is said once", name_of(options, opt), a.option[opt], optarg);
+                /* two different values: no guess at the intended value */
+                if (optarg && a.option[opt] && strcmp(optarg, a.option[opt]) != 0)
+                        return cli_usage(verb, "--%s is '%s' and '%s': give the option a single time",
+                                         actions_option_name(options, opt), a.option[opt], optarg);
                 a.option[opt] = optarg ? optarg : "";
         }
         if (optind >= argc)
                 return cli_usage(verb, "which action?");
-        action = find(actions, n, argv[optind]);
+        action = actions_find(actions, n, argv[optind]);
         if (!action)
-                return cli_usage(verb, "'%s' is not an action of it", argv[optind]);
+                return cli_usage(verb, "'%s' is no action of the verb", argv[optind]);
         a.action = action->name;
         a.o.must_exist = !action->makes_store;
         a.argv = argv + optind + 1;
         a.argc = argc - optind - 1;
         for (size_t i = 0; i < ARRAY_SIZE(a.option); i++)
                 if (a.option[i] && !strchr(action->options, (int)i))
-                        return wrong_option(&a, action, options, (int)i);
+                        return actions_wrong_option(&a, action, options, (int)i);
         if (a.argc > action->most)
-                return cli_usage(verb, "%s takes %s: '%s' is one too many", action->name, *action->arguments ? action->arguments : "no argument", a.argv[action->most]);
+                return cli_usage(verb, "%s takes %s: '%s' is extra", action->name,
+                                 *action->arguments ? action->arguments : "no argument", a.argv[action->most]);
         if (a.argc < action->least)
                 return cli_usage(verb, "%s takes %s", action->name, action->arguments);
         return action->fn(&a);
@@ -84,7 +85,7 @@ int action_line(const ActionArgs *a, const char *what, const char *text) {
                 return cli_usage(a->verb, "%s is not UTF-8 at byte %zu", what, bad);
         if (clean_check(what, text, n, true, &d) != 0)
                 return cli_usage(a->verb, "%s", d.text);
-        return clean_blank(text, n) ? cli_usage(a->verb, "%s is empty: it is a line of text", what) : EXIT_OK;
+        return clean_blank(text, n) ? cli_usage(a->verb, "%s is empty: give a line of text", what) : EXIT_OK;
 }
 
 int action_text(ActionArgs *a, const char *arg, size_t most, char **ret, size_t *ret_n) {
@@ -110,14 +111,16 @@ int action_refused(ActionArgs *a, const char *code, const char *message) {
         json_t *o = a->more ? a->more : json_object();
 
         a->more = NULL;
-        if (a->o.json && o && json_object_set_new(o, "error", json_pack("{s:s, s:s}", "code", code, "message", message)) == 0)
+        if (a->o.json && o &&
+            json_object_set_new(o, "error", json_pack("{s:s, s:s}", "code", code, "message", message)) == 0)
                 action_print(a, json_incref(o));
         json_decref(o);
         return cli_fail(a->verb, EXIT_NOT, "%s (%s)", message, code);
 }
 
 int action_failed(ActionArgs *a, const Store *s, int r, const Diag *d) {
-        return r > 0 ? action_refused(a, engine_code_name((EngineCode)r), d->text) : with_store_failed(a->verb, s, r, d);
+        return r > 0 ? action_refused(a, engine_code_name((EngineCode)r), d->text)
+                     : with_store_failed(a->verb, s, r, d);
 }
 
 int action_write(ActionArgs *a, StoreFn fn, void *user) {
@@ -142,24 +145,31 @@ int action_read(ActionArgs *a, StoreFn fn, void *user) {
         return r == 0 ? EXIT_OK : action_failed(a, s, r, &d);
 }
 
-int action_parse(ActionArgs *a, const char *what, const char *text, size_t n, size_t most, unsigned depth, const char *hint, json_t **ret) {
-        static const char *const codes[] = {[JSON_E_SYNTAX] = "syntax", [JSON_E_DUPLICATE] = "duplicate_key", [JSON_E_DEPTH] = "too_deep", [JSON_E_SIZE] = "too_large"};
+int action_parse(ActionArgs *a, const char *what, const char *text, size_t n, size_t most, unsigned depth,
+                 const char *hint, json_t **ret) {
+        static const char *const codes[] = {[JSON_E_SYNTAX] = "syntax",
+                                            [JSON_E_DUPLICATE] = "duplicate_key",
+                                            [JSON_E_DEPTH] = "too_deep",
+                                            [JSON_E_SIZE] = "too_large"};
         char message[sizeof(((Diag *)NULL)->text) + 128];
         Diag d = {0};
         size_t bad;
         int r;
 
         if (n <= most && !utf8_valid(text, n, &bad)) {
-                snprintf(message, sizeof(message), "%s is not UTF-8 at byte %zu, which is 0x%02x: JSON is text in UTF-8", what, bad, (unsigned char)text[bad]);
+                snprintf(message, sizeof(message),
+                         "%s is not UTF-8 at byte %zu, which is 0x%02x: JSON is text in UTF-8", what, bad,
+                         (unsigned char)text[bad]);
                 return action_refused(a, engine_code_name(ENGINE_E_BAD_UTF8), message);
         }
         if (n <= most && clean_blank(text, n)) {
-                snprintf(message, sizeof(message), "%s is not JSON: it is empty%s", what, hint);
+                snprintf(message, sizeof(message), "%s is not JSON: the text is empty%s", what, hint);
                 return action_refused(a, "syntax", message);
         }
         r = json_parse(text, n, most, depth, ret, &d);
         if (r > 0) {
-                snprintf(message, sizeof(message), r == JSON_E_SYNTAX ? "%s is not JSON: %s%s" : "%s: %s%s", what, d.text, hint);
+                snprintf(message, sizeof(message), r == JSON_E_SYNTAX ? "%s is not JSON: %s%s" : "%s: %s%s", what,
+                         d.text, hint);
                 return action_refused(a, codes[r], message);
         }
         return r < 0 ? cli_fail(a->verb, EXIT_NOT, "%s: %s", what, strerror(-r)) : EXIT_OK;
@@ -203,4 +213,8 @@ int action_print(const ActionArgs *a, json_t *o) {
 
         json_decref(o);
         return ok ? cli_done(a->verb, EXIT_OK) : cli_fail(a->verb, EXIT_NOT, "out of memory");
+}
+
+int action_answer(const ActionArgs *a, const char *name, json_t *o) {
+        return a->o.json ? action_print(a, json_pack("{s:o}", name, o)) : action_dump(a, o);
 }

@@ -2,68 +2,119 @@
 
 #include "base/io.h"
 #include "base/size.h"
-#include "cli/with-store.h"
 #include "store/store.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
-/* What main() tells of a verb that had no answer. */
+/* The facts for cli_end(), when a verb printed no object. */
 static struct {
         bool wanted, answered;
         char **asked;     /* the arguments, or NULL */
-        const char *word; /* NULL: nothing was said */
+        const char *word; /* NULL: no error was reported */
         Diag said;
-} answer;
+} cli_answer;
 
 void cli_wants_json(void) {
-        answer.wanted = true;
+        cli_answer.wanted = true;
 }
 
 void cli_asked(char **argv) {
-        answer.asked = argv;
+        cli_answer.asked = argv;
 }
 
-/* Also behind what is wrong, but not behind "--", where no options are. */
-static bool asked_for_json(void) {
-        for (char **a = answer.asked; a && *a && strcmp(*a, "--") != 0; a++)
+/* "--json" counts also behind a wrong argument, but not behind "--", the end of the options. */
+static bool cli_asked_for_json(void) {
+        for (char **a = cli_answer.asked; a && *a && strcmp(*a, "--") != 0; a++)
                 if (strcmp(*a, "--json") == 0)
                         return true;
         return false;
 }
 
-void cli_answered(void) {
-        answer.answered = true;
+/* Tells whether a terminal obeys the character, or the character turns the direction of text; then its code point
+ * and its length, 1 to 3 bytes. */
+static bool cli_is_command(const unsigned char *s, size_t left, unsigned *ret, size_t *ret_n) {
+        unsigned c = s[0];
+
+        *ret_n = 1;
+        *ret = c;
+        if (c < 0x20 || c == 0x7F)
+                return true;
+        if (c == 0xC2 && left >= 2 && s[1] < 0xA0) {
+                *ret_n = 2;
+                *ret = s[1];
+                return true;
+        }
+        if (c == 0xD8 && left >= 2 && s[1] == 0x9C) {
+                *ret_n = 2;
+                *ret = 0x061C;
+                return true;
+        }
+        if (c != 0xE2 || left < 3)
+                return false;
+        c = 0x2000U | (unsigned)(s[1] & 0x3F) << 6 | (s[2] & 0x3F);
+        *ret_n = 3;
+        *ret = c;
+        return (c >= 0x200E && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
-void cli_goes_on(void) {
-        answer.answered = false;
+void print_safe(FILE *out, const char *text, size_t n) {
+        const unsigned char *s = (const unsigned char *)text;
+        size_t from = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                size_t k;
+                unsigned c;
+
+                if (!cli_is_command(s + i, n - i, &c, &k))
+                        continue;
+                fwrite(s + from, 1, i - from, out);
+                fprintf(out, "\\u%04x", c);
+                i += k - 1;
+                from = i + 1;
+        }
+        fwrite(s + from, 1, n - from, out);
+}
+
+int print_json(FILE *out, const json_t *v) {
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+        int r = v ? json_canonical(v, &text, &n) : -ENOMEM;
+
+        if (r < 0)
+                return r;
+        print_safe(out, text, n);
+        fputc('\n', out);
+        if (out == stdout)
+                cli_answer.answered = true;
+        return 0;
 }
 
 int cli_end(int code) {
         _cleanup_json_ json_t *o = NULL;
 
-        if (code == EXIT_OK || answer.answered || !answer.word)
+        if (code == EXIT_OK || cli_answer.answered || !cli_answer.word)
                 return code;
-        if (!answer.wanted && (strcmp(answer.word, "usage") != 0 || code != EXIT_USAGE || !asked_for_json()))
+        if (!cli_answer.wanted &&
+            (strcmp(cli_answer.word, "usage") != 0 || code != EXIT_USAGE || !cli_asked_for_json()))
                 return code;
-        o = json_pack("{s:i, s:{s:s, s:s}}", "version", 1, "error", "code", answer.word, "message", answer.said.text);
+        o = json_pack("{s:i, s:{s:s, s:s}}", "version", 1, "error", "code", cli_answer.word, "message",
+                      cli_answer.said.text);
         if (print_json(stdout, o) < 0)
                 fprintf(stderr, "lethe: %s\n", strerror(ENOMEM));
         return cli_done("lethe", code);
 }
 
-static void _printf_(3, 0) say(const char *verb, const char *word, const char *fmt, va_list ap) {
+static void _printf_(3, 0) cli_say(const char *verb, const char *word, const char *fmt, va_list ap) {
         _cleanup_free_ char *text = NULL;
 
         if (vasprintf(&text, fmt, ap) < 0)
                 text = NULL;
-        if (!answer.word) {
-                answer.word = word;
-                diag(&answer.said, 0, "%s", text ?: strerror(ENOMEM)); /* which sees to it that it is UTF-8 */
+        if (!cli_answer.word) {
+                cli_answer.word = word;
+                diag(&cli_answer.said, 0, "%s", text ?: strerror(ENOMEM)); /* diag() makes the text UTF-8 */
         }
         fprintf(stderr, "lethe %s: ", verb);
         diag_print(stderr, text ?: strerror(ENOMEM));
@@ -74,9 +125,9 @@ int cli_usage(const char *verb, const char *fmt, ...) {
         va_list ap;
 
         va_start(ap, fmt);
-        say(verb, "usage", fmt, ap);
+        cli_say(verb, "usage", fmt, ap);
         va_end(ap);
-        fprintf(stderr, "'lethe %s --help' shows how it is used\n", verb);
+        fprintf(stderr, "'lethe %s --help' shows the usage\n", verb);
         return EXIT_USAGE;
 }
 
@@ -89,23 +140,15 @@ int cli_number(const char *verb, const char *what, const char *text, uint64_t le
 }
 
 int cli_fraction(const char *verb, const char *what, const char *text, double *ret) {
-        return fraction_parse(text, ret) == 0 ? EXIT_OK : cli_usage(verb, "%s: '%s' is not a number from 0 to 1", what, text);
-}
-
-int cli_fail(const char *verb, int code, const char *fmt, ...) {
-        va_list ap;
-
-        va_start(ap, fmt);
-        say(verb, "failed", fmt, ap);
-        va_end(ap);
-        return code;
+        return fraction_parse(text, ret) == 0 ? EXIT_OK
+                                              : cli_usage(verb, "%s: '%s' is not a number from 0 to 1", what, text);
 }
 
 int cli_refuse(const char *verb, int code, const char *word, const char *fmt, ...) {
         va_list ap;
 
         va_start(ap, fmt);
-        say(verb, word, fmt, ap);
+        cli_say(verb, word, fmt, ap);
         va_end(ap);
         return code;
 }
@@ -116,6 +159,26 @@ int cli_done(const char *verb, int code) {
                 return code == EXIT_OK ? EXIT_NOT : code;
         }
         return code;
+}
+
+int cli_help(const char *verb, const char *text) {
+        fputs(text, stdout);
+        return cli_done(verb, EXIT_OK);
+}
+
+int cli_print(const char *verb, int code, json_t *o) {
+        int r = print_json(stdout, o);
+
+        json_decref(o);
+        return r < 0 ? cli_fail(verb, EXIT_NOT, "out of memory") : cli_done(verb, code);
+}
+
+int cli_print_item(json_t *o) {
+        int r = print_json(stdout, o);
+
+        json_decref(o);
+        cli_answer.answered = false;
+        return r;
 }
 
 int cli_write(const char *verb, const char *file, const char *text, size_t n) {
@@ -129,5 +192,7 @@ int cli_write(const char *verb, const char *file, const char *text, size_t n) {
         if (store_check_output(file, &d) < 0)
                 return cli_fail(verb, EXIT_NOT, "%s", d.text);
         r = io_write_named(file, text, n, 0644);
-        return r < 0 ? cli_fail(verb, r == -ENOSPC || r == -EDQUOT ? EXIT_FULL : EXIT_NOT, "%s cannot be written: %s", file, strerror(-r)) : EXIT_OK;
+        return r < 0 ? cli_fail(verb, r == -ENOSPC || r == -EDQUOT ? EXIT_FULL : EXIT_NOT, "%s cannot be written: %s",
+                                file, strerror(-r))
+                     : EXIT_OK;
 }

@@ -1,21 +1,30 @@
-/* Runs: CLI. What the verbs share: exit codes, the store's place, errors, options. */
+/* Runs: CLI. The shared parts of the verbs: exit codes, errors, numbers, output. */
 #pragma once
 
 #include "base/diag.h"
+#include "base/json.h"
 #include "base/util.h"
 
-/* Exit codes of Lethe itself. Verbs that judge end 0 intact, 1 not, 2 usage; where something can hold and still state less than was hoped for, 3. */
+#include <getopt.h>
+#include <stdio.h>
+
+/* Exit codes of Lethe. Verbs that judge end 0 intact, 1 not intact, 2 usage; and 3 when a result holds but states
+ * less than full proof. */
 enum {
         EXIT_OK = 0,
-        EXIT_NOT = 1,         /* a check did not hold; a named thing is not there */
+        EXIT_NOT = 1,         /* a check failed, or a named thing is missing */
         EXIT_USAGE = 2,       /* the command line is wrong */
-        EXIT_LESS = 3,        /* certificate --verify: it holds, and what it states is less than memory proved overwritten */
-        EXIT_FULL = 4,        /* there is no room on a disk: nothing is said about what was to be judged */
+        EXIT_LESS = 3,        /* certificate --verify: holds, but does not prove all memory overwritten */
+        EXIT_FULL = 4,        /* no room on a disk: the verb gives no verdict */
         EXIT_TIMED_OUT = 124, /* run: wall budget */
-        EXIT_LETHE = 125,     /* run: Lethe itself or its policy; nothing ran */
+        EXIT_LETHE = 125,     /* run: Lethe or its policy failed; no program ran */
         EXIT_NOT_EXECUTABLE = 126,
         EXIT_NOT_FOUND = 127,
 };
+
+/* Rows of a table for getopt_long(): an option with a value, and without. */
+#define OPTION(name, letter) {name, required_argument, NULL, letter}
+#define OPTION_FLAG(name, letter) {name, no_argument, NULL, letter}
 
 typedef int (*VerbFn)(int argc, char **argv);
 typedef struct Verb {
@@ -32,37 +41,52 @@ extern const size_t cli_n_verbs;
 
 /* `lethe audit regions`, cmd-audit-regions.c. */
 int cmd_audit_regions(int argc, char **argv);
-extern const char audit_regions_help[];
 /* `lethe audit derived`, else `lethe audit touched`. */
 int cmd_audit_flow(int argc, char **argv, bool derived);
-extern const char audit_flow_help[];
-int audit_help(void);
 
 /* Prints "lethe VERB: message" and the hint for --help; returns EXIT_USAGE. */
 int cli_usage(const char *verb, const char *fmt, ...) _printf_(2, 3);
-/* Prints "lethe VERB: message"; returns code. */
-int cli_fail(const char *verb, int code, const char *fmt, ...) _printf_(3, 4);
-/* The same with a word for programs: "no_store" … */
+/* Prints "lethe VERB: message"; returns code. word: the error for programs, "no_store" … */
 int cli_refuse(const char *verb, int code, const char *word, const char *fmt, ...) _printf_(4, 5);
+#define cli_fail(verb, code, ...) cli_refuse(verb, code, "failed", __VA_ARGS__)
 
-/* A number in an argument, from `least` to `most` (0 and COUNT_MOST of base/size.h: any), and one from 0 to 1. `what` names it. Return EXIT_OK, or
- * EXIT_USAGE having said what it is not. */
+/* Parse an argument: a number from `least` to `most` (0 and COUNT_MOST of base/size.h: any number), and a number
+ * from 0 to 1. `what` names the argument. Return EXIT_OK, or EXIT_USAGE after a message. */
 int cli_number(const char *verb, const char *what, const char *text, uint64_t least, uint64_t most, uint64_t *ret);
 int cli_fraction(const char *verb, const char *what, const char *text, double *ret);
 
-/* With --json a verb prints an object whatever comes of it: main() prints {"version":1,"error":{"code","message"}} where the verb did not end with EXIT_OK and
- * has printed no object itself. It tells of what was said first: by cli_usage() as "usage", by cli_fail() as "failed". */
+/* With --json a verb always prints an object: when the verb ends with another code than EXIT_OK and has printed no
+ * object, cli_end() prints {"version":1,"error":{"code","message"}} about the first error. The code is "usage" from
+ * cli_usage(), "failed" from cli_fail(), the word from cli_refuse(). */
 void cli_wants_json(void);
-/* The arguments behind the verb, NULL behind the last, for as long as it runs: on a command line that is wrong, --json counts also where nobody came
- * to read it. */
+/* The arguments behind the verb, ended by NULL, kept by the caller. On a wrong command line --json counts even when
+ * the verb has not read the option yet. */
 void cli_asked(char **argv);
-/* An object was printed (print_json() says so); it was one of several, and is not the answer. */
-void cli_answered(void);
-void cli_goes_on(void);
-/* Returns code, having printed what is wanted. */
+/* Prints the error object when due; returns code. */
 int cli_end(int code);
 
-/* Writes what a verb made: to `file`, or to standard output when it is NULL or "-". Returns EXIT_OK, or EXIT_NOT having said why. */
+/* Writes a verb's output to `file`, or to standard output for NULL or "-". Returns EXIT_OK, or EXIT_NOT or EXIT_FULL
+ * after a message. */
 int cli_write(const char *verb, const char *file, const char *text, size_t n);
-/* Flushes standard output and says so when that fails (a full disk, a closed pipe): returns code, or EXIT_NOT. */
+/* Flushes standard output and reports a failure (a full disk, a closed pipe): returns code, or EXIT_NOT. */
 int cli_done(const char *verb, int code);
+/* Prints the text for --help; returns like cli_done(). */
+int cli_help(const char *verb, const char *text);
+
+/* Text for a terminal: characters that command the terminal (control characters, marks of writing direction) are
+ * written as \uXXXX, an equal text in JSON. */
+void print_safe(FILE *out, const char *text, size_t n);
+/* A line of canonical JSON. Returns 0 or -errno. */
+int print_json(FILE *out, const json_t *v);
+/* Prints o (stolen) as a verb's answer. Returns code, or EXIT_NOT after a message. */
+int cli_print(const char *verb, int code, json_t *o);
+/* Prints o (stolen) as an item of a series, which is not the answer. Returns 0 or -errno. */
+int cli_print_item(json_t *o);
+
+/* A member of o: NULL or 0 when absent or of another type. */
+static inline const char *cli_text(const json_t *o, const char *key) {
+        return json_text(json_object_get(o, key));
+}
+static inline json_int_t cli_integer(const json_t *o, const char *key) {
+        return json_integer_value(json_object_get(o, key));
+}

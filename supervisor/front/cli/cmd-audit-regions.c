@@ -3,48 +3,40 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/size.h"
+#include "cli/audit-answer.h"
 #include "cli/query.h"
-#include "cli/with-store.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
 
-/* Only --help of `lethe audit` prints it, so that one text has both forms. */
-const char audit_regions_help[] =
-        "regions lists each invocation's region: when it was allocated and released, its discipline and\n"
-        "grade, bytes overwritten, teardown time and bound; then it answers QUESTIONs, or the one that is\n"
-        "named: unreleased, unproved, late, breached, recovered, weaker, relaxed. Ends 0 when no region is one\n"
-        "of the first three (with a QUESTION: when none is that), 1 when one is, 2 when there is no answer.\n"
-        "\n"
-        "  --since TIME      regions allocated then or later: 2026-11-21, 2026-11-21T10:00Z, 12h (ago)\n"
-        "  --until TIME      regions allocated before\n"
-        "  --skill NAME      only regions of this skill\n"
-        "  --scope SCOPE     only regions of this key scope: invocation or invocation-tree\n";
-
-static json_t *number_or_null(uint64_t v) {
+static json_t *regions_number_or_null(uint64_t v) {
         return v ? json_u64(v) : json_null();
 }
 
-static json_t *region_json(const RegionFacts *f) {
+static json_t *regions_row_json(const RegionFacts *f) {
         _cleanup_json_ json_t *applies = json_array();
         char a[CLOCK_TEXT_MAX], b[CLOCK_TEXT_MAX], c[CLOCK_TEXT_MAX];
 
         for (RegionQuestion q = 0; applies && q < REGION_QUESTIONS_N; q++)
-                if (region_question_is(q, f) && json_array_append_new(applies, json_string(region_question_word(q))) < 0)
+                if (region_question_is(q, f) &&
+                    json_array_append_new(applies, json_string(region_question_word(q))) < 0)
                         return NULL;
         if (!applies)
                 return NULL;
-        return json_pack("{s:s, s:{s:s, s:s}, s:s, s:s?, s:s?, s:s?, s:s, s:s, s:O?, s:s, s:s, s:s, s:O?, s:o, s:b, s:O, s:{s:o, s:o, s:o, s:o}}", "region", f->id,
-                         "skill", "name", f->skill, "digest", f->digest, "allocated", clock_format(f->allocated_usec, a), "released",
-                         f->released ? clock_format(f->released_usec, b) : NULL, "ended", f->ended ? clock_format(f->ended_usec, c) : NULL, "outcome",
-                         f->ended ? f->outcome : NULL, "tier", f->tier, "key_scope", f->scope, "beyond_parent", f->beyond, "discipline",
-                         f->asked, "grade", facts_text(f, "grade"), "proof", f->ended ? proof_name(facts_proof(f)) : "alive", "teardown", f->teardown, "bound_usec", number_or_null(f->bound_usec),
-                         "alive", f->ended == 0 && !f->orphan, "applies", applies, "ledger", "allocated", json_u64(f->allocated), "released",
-                         number_or_null(f->released), "recovered", number_or_null(f->recovered), "ended", number_or_null(f->ended));
+        return json_pack(
+                "{s:s, s:{s:s, s:s}, s:s, s:s?, s:s?, s:s?, s:s, s:s, s:O?, s:s, s:s, s:s, s:O?, s:o, s:b, s:O, s:{s:o, s:o, s:o, s:o}}",
+                "region", f->id, "skill", "name", f->skill, "digest", f->digest, "allocated",
+                clock_format(f->allocated_usec, a), "released", f->released ? clock_format(f->released_usec, b) : NULL,
+                "ended", f->ended ? clock_format(f->ended_usec, c) : NULL, "outcome", f->ended ? f->outcome : NULL,
+                "tier", f->tier, "key_scope", f->scope, "beyond_parent", f->beyond, "discipline", f->asked, "grade",
+                facts_text(f, "grade"), "proof", f->ended ? proof_name(facts_proof(f)) : "alive", "teardown",
+                f->teardown, "bound_usec", regions_number_or_null(f->bound_usec), "alive", f->ended == 0 && !f->orphan,
+                "applies", applies, "ledger", "allocated", json_u64(f->allocated), "released",
+                regions_number_or_null(f->released), "recovered", regions_number_or_null(f->recovered), "ended",
+                regions_number_or_null(f->ended));
 }
 
-static json_t *answers_json(const History *h) {
+static json_t *regions_answers_json(const History *h) {
         _cleanup_json_ json_t *o = json_object();
 
         for (RegionQuestion q = 0; o && q < REGION_QUESTIONS_N; q++) {
@@ -53,14 +45,15 @@ static json_t *answers_json(const History *h) {
                 if (json_object_set_new(o, region_question_word(q), list) < 0)
                         return NULL;
                 for (size_t i = 0; i < h->n; i++)
-                        if (region_question_is(q, h->regions[i]) && json_array_append_new(list, json_string(h->regions[i]->id)) < 0)
+                        if (region_question_is(q, h->regions[i]) &&
+                            json_array_append_new(list, json_string(h->regions[i]->id)) < 0)
                                 return NULL;
         }
         return TAKE_PTR(o);
 }
 
-/* Whether what was asked holds: one question, or all that can fail. */
-static bool holds(const History *h, const RegionQuestion *only) {
+/* Tells whether the answer is good: of a single question, or of all questions that can fail. */
+static bool regions_hold(const History *h, const RegionQuestion *only) {
         for (RegionQuestion q = 0; q < REGION_QUESTIONS_N; q++)
                 if (only ? q == *only : region_question_fails(q))
                         for (size_t i = 0; i < h->n; i++)
@@ -69,21 +62,23 @@ static bool holds(const History *h, const RegionQuestion *only) {
         return true;
 }
 
-static json_t *to_json(const History *h, const Query *query, const RegionQuestion *only) {
-        _cleanup_json_ json_t *list = json_array(), *answers = answers_json(h);
+static json_t *regions_to_json(const History *h, const QueryOptions *query, const RegionQuestion *only) {
+        _cleanup_json_ json_t *list = json_array(), *answers = regions_answers_json(h);
 
         for (size_t i = 0; list && i < h->n; i++)
-                if ((!only || region_question_is(*only, h->regions[i])) && json_array_append_new(list, region_json(h->regions[i])) < 0)
+                if ((!only || region_question_is(*only, h->regions[i])) &&
+                    json_array_append_new(list, regions_row_json(h->regions[i])) < 0)
                         return NULL;
         if (!list || !answers)
                 return NULL;
-        return json_pack("{s:i, s:b, s:s, s:o, s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:o, s:O, s:O}", "version", 1, "holds", holds(h, only), "origin",
-                         h->origin, "entries", json_u64(h->entries), "root", h->root, "question", only ? region_question_word(*only) : NULL, "since",
-                         query->since, "until", query->until, "skill", query->q.skill, "scope", query->q.scope, "count", json_u64(h->n), "answers", answers,
-                         "regions", list);
+        return json_pack("{s:i, s:b, s:s, s:o, s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:o, s:O, s:O}", "version", 1,
+                         "holds", regions_hold(h, only), "origin", h->origin, "entries", json_u64(h->entries), "root",
+                         h->root, "question", only ? region_question_word(*only) : NULL, "since", query->since, "until",
+                         query->until, "skill", query->q.skill, "scope", query->q.scope, "count", json_u64(h->n),
+                         "answers", answers, "regions", list);
 }
 
-static void print_region(const RegionFacts *f) {
+static void regions_print_row(const RegionFacts *f) {
         char time[CLOCK_TEXT_MAX], over[SIZE_TEXT_MAX], took[SIZE_TEXT_MAX], bound[SIZE_TEXT_MAX];
         const char *grade = facts_text(f, "grade");
 
@@ -92,8 +87,9 @@ static void print_region(const RegionFacts *f) {
         if (f->ended == 0)
                 printf("  %s", f->orphan ? "never released, supervisor gone" : "alive");
         else
-                printf("  %s  %s  %s  %s overwritten  %s of %s", f->outcome, *f->asked ? f->asked : "?", *grade ? grade : "no record",
-                       size_format(facts_number(f, "bytes_overwritten"), over), duration_format(facts_number(f, "usec"), took),
+                printf("  %s  %s  %s  %s overwritten  %s of %s", f->outcome, *f->asked ? f->asked : "?",
+                       *grade ? grade : "no record", size_format(facts_number(f, "bytes_overwritten"), over),
+                       duration_format(facts_number(f, "usec"), took),
                        f->bound_usec ? duration_format(f->bound_usec, bound) : "no bound");
         for (RegionQuestion q = 0; q < REGION_QUESTIONS_N; q++)
                 if (region_question_is(q, f))
@@ -101,14 +97,15 @@ static void print_region(const RegionFacts *f) {
         putchar('\n');
 }
 
-static void print_answers(const History *h, const RegionQuestion *only) {
+static void regions_print_answers(const History *h, const RegionQuestion *only) {
         size_t alive = 0;
 
         for (size_t i = 0; i < h->n; i++)
                 alive += h->regions[i]->ended == 0 && !h->regions[i]->orphan;
         if (h->n == 0)
-                printf("no region is in what was asked about\n");
-        printf("%zu region%s (%zu alive) in %" PRIu64 " entries of %s\nroot %s\n", h->n, h->n == 1 ? "" : "s", alive, h->entries, h->origin, h->root);
+                printf("no region matches the filters\n");
+        printf("%zu region%s (%zu alive) in %" PRIu64 " entries of %s\nroot %s\n", h->n, h->n == 1 ? "" : "s", alive,
+               h->entries, h->origin, h->root);
         for (RegionQuestion q = 0; q < REGION_QUESTIONS_N; q++) {
                 size_t n = 0;
 
@@ -124,19 +121,21 @@ static void print_answers(const History *h, const RegionQuestion *only) {
         }
 }
 
-static int not_a_question(const char *word) {
+static int regions_not_a_question(const char *word) {
         _cleanup_buf_ Buf list = {0};
 
         for (RegionQuestion q = 0; q < REGION_QUESTIONS_N; q++)
                 if (buf_printf(&list, "%s%s", q > 0 ? ", " : "", region_question_word(q)) < 0)
                         break;
-        return cli_usage("audit", "'%s' is not a question about regions; these are: %.*s", word, (int)list.n, list.n > 0 ? list.data : "");
+        return cli_usage("audit", "'%s' is not a question about regions; the questions are: %.*s", word, (int)list.n,
+                         list.n > 0 ? list.data : "");
 }
 
-/* Nothing is said about regions whose record is not the one that was signed for. */
-static int no_answer(const Store *s, bool json, int r, const Diag *d) {
+/* Regions are not judged when their record differs from the signed record. */
+static int regions_no_answer(const Store *s, bool json, int r, const Diag *d) {
         if (r == HISTORY_E_BROKEN && json) {
-                _cleanup_json_ json_t *o = json_pack("{s:i, s:b, s:{s:s}}", "version", 1, "holds", false, "problem", "what", d->text);
+                _cleanup_json_ json_t *o = json_pack("{s:i, s:b, s:{s:s}}", "version", 1, "holds", false, "problem",
+                                                     "what", d->text);
 
                 (void)print_json(stdout, o);
         }
@@ -149,28 +148,26 @@ int cmd_audit_regions(int argc, char **argv) {
         _cleanup_store_ Store *s = NULL;
         _cleanup_txn_ Txn *t = NULL;
         RegionQuestion question, *only = NULL;
-        StoreOptions o = {0};
-        Query query = {0};
+        StoreOptions o = {.help = audit_help};
+        QueryOptions query = {0};
         Diag d = {0};
         int r, opt;
 
-        while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
-                if (opt == 'h')
-                        return audit_help();
+        while ((opt = store_next_option(&o, argc, argv, options)) > 0) {
                 r = query_option(&query, opt, optarg, &d);
                 if (r < 0)
                         return cli_usage("audit", "%s", d.text);
-                if (r == 0 && !store_option(&o, opt, optarg))
-                        return store_option_wrong(argv);
         }
+        if (opt < 0)
+                return o.code;
         if (optind < argc) {
                 if (region_question_parse(argv[optind], &question) < 0)
-                        return not_a_question(argv[optind]);
+                        return regions_not_a_question(argv[optind]);
                 only = &question;
                 optind++;
         }
         if (optind < argc)
-                return cli_usage("audit", "'%s' is one argument too many", argv[optind]);
+                return cli_usage("audit", "'%s' is an extra argument", argv[optind]);
         if (query_check(&query, &d) < 0)
                 return cli_usage("audit", "%s", d.text);
         r = with_store("audit", &o, STORE_READ, &s);
@@ -180,20 +177,15 @@ int cmd_audit_regions(int argc, char **argv) {
         if (r == 0)
                 r = history_read(t, &query.q, &h, &d);
         if (r != 0)
-                return no_answer(s, o.json, r, &d);
+                return regions_no_answer(s, o.json, r, &d);
         if (query_check_skill(&query, &h, &d) < 0)
                 return cli_fail("audit", EXIT_USAGE, "%s", d.text);
-        if (o.json) {
-                _cleanup_json_ json_t *out = to_json(&h, &query, only);
-
-                r = print_json(stdout, out);
-                if (r < 0)
-                        return with_store_failed("audit", s, r, &d);
-        } else {
-                for (size_t i = 0; i < h.n; i++)
-                        if (!only || region_question_is(*only, h.regions[i]))
-                                print_region(h.regions[i]);
-                print_answers(&h, only);
-        }
-        return cli_done("audit", holds(&h, only) ? EXIT_OK : EXIT_NOT);
+        r = regions_hold(&h, only) ? EXIT_OK : EXIT_NOT;
+        if (o.json)
+                return cli_print("audit", r, regions_to_json(&h, &query, only));
+        for (size_t i = 0; i < h.n; i++)
+                if (!only || region_question_is(*only, h.regions[i]))
+                        regions_print_row(h.regions[i]);
+        regions_print_answers(&h, only);
+        return cli_done("audit", r);
 }

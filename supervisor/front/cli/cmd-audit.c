@@ -1,69 +1,13 @@
 /* Runs: CLI. */
 #include "audit/audit.h"
 #include "audit/regions.h"
-#include "cli/with-store.h"
-#include "request/paths.h"
+#include "cli/audit-answer.h"
 #include "manifest/copies.h"
 
-#include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-static const char help[] =
-        "Usage: lethe audit [--json] [--store DIR]\n"
-        "       lethe audit regions [QUESTION] [--since TIME] [--until TIME] [--skill NAME] [--scope SCOPE] [--json]\n"
-        "       lethe audit touched VALUE [--scope SCOPE] [--json]\n"
-        "       lethe audit derived VALUE|REGION [--scope SCOPE] [--json]\n\n"
-        "Reads the whole store and recomputes all that it claims: hashes, tree, checkpoint and its\n"
-        "signature, payloads, the life of each region, every table from the ledger alone, and the copies\n"
-        "of skills and programs. Ends 0 when all holds, 1 with the first thing that does not, 2 when used\n"
-        "wrongly or when the store cannot be read, 4 when there is no room on the disk for what is compared.\n\n" HELP_STORE
-        "  --json            the report as one object\n"
-        "  -h, --help        this text\n\n";
-
-int audit_help(void) {
-        fputs(help, stdout);
-        fputs(audit_regions_help, stdout);
-        putchar('\n');
-        fputs(audit_flow_help, stdout);
-        return cli_done("audit", EXIT_OK);
-}
-
-/* That nothing is there, or that it may not be read, says nothing about a store. A folder without its data does. */
-static bool is_out_of_reach(const StoreOptions *o) {
-        _cleanup_free_ char *path = NULL, *data = NULL;
-        Diag d = {0};
-
-        path = path_of_store(o->store, &d);
-        if (!path || asprintf(&data, "%s/data.mdb", path) < 0) {
-                data = NULL;
-                return false;
-        }
-        return access(path, R_OK | X_OK) < 0 || (access(data, R_OK) < 0 && errno == EACCES);
-}
-
-int audit_not_opened(const StoreOptions *o, const char *member, int code) {
-        if (code == EXIT_NOT && (!with_store_was_verdict() || is_out_of_reach(o)))
-                return EXIT_USAGE;
-        if (o->json && code == EXIT_NOT) { /* the reason stands on standard error */
-                _cleanup_json_ json_t *out = json_pack("{s:b, s:{s:s}, s:i}", member, 0, "problem", "what", "the store cannot be opened", "version", 1);
-
-                if (print_json(stdout, out) < 0)
-                        return cli_fail("audit", EXIT_USAGE, "out of memory");
-        }
-        return code;
-}
-
-int audit_failed(const Store *s, int r, const Diag *d) {
-        int code = with_store_failed("audit", s, r, d);
-
-        return code == EXIT_NOT && !with_store_is_verdict(r) ? EXIT_USAGE : code;
-}
-
-static json_t *to_json(const AuditReport *a, int r) {
+static json_t *audit_to_json(const AuditReport *a, int r) {
         json_t *o = json_pack("{s:i, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "version", 1, "intact", r == 0, "origin",
                               a->origin, "entries", json_u64(a->entries), "slots", json_u64(a->slots), "versions",
                               json_u64(a->versions), "regions", json_u64(a->regions), "alive", json_u64(a->alive),
@@ -79,14 +23,17 @@ static json_t *to_json(const AuditReport *a, int r) {
 
 typedef enum AuditWord { AUDIT_REGIONS, AUDIT_TOUCHED, AUDIT_DERIVED, AUDIT_STORE } AuditWord;
 
-/* Takes the first of the words out of the arguments, wherever it stands, but for the value of an option: a later one may be a region's name. */
-static AuditWord take_word(int *argc, char **argv) {
-        static const char *const words[] = {[AUDIT_REGIONS] = "regions", [AUDIT_TOUCHED] = "touched", [AUDIT_DERIVED] = "derived"};
+/* Removes the first of the words from the arguments, at any position but as the value of an option: a later word may
+ * be a region's name. */
+static AuditWord audit_take_word(int *argc, char **argv) {
+        static const char *const words[] = {
+                [AUDIT_REGIONS] = "regions", [AUDIT_TOUCHED] = "touched", [AUDIT_DERIVED] = "derived"};
 
         for (int i = 1; i < *argc; i++)
                 for (AuditWord w = 0; w < AUDIT_STORE; w++)
-                        if (strcmp(argv[i], words[w]) == 0 && strcmp(argv[i - 1], "--store") != 0 && strcmp(argv[i - 1], "--anchor") != 0 &&
-                            strcmp(argv[i - 1], "--skill") != 0 && strcmp(argv[i - 1], "--scope") != 0) {
+                        if (strcmp(argv[i], words[w]) == 0 && strcmp(argv[i - 1], "--store") != 0 &&
+                            strcmp(argv[i - 1], "--anchor") != 0 && strcmp(argv[i - 1], "--skill") != 0 &&
+                            strcmp(argv[i - 1], "--scope") != 0) {
                                 memmove(argv + i, argv + i + 1, (size_t)(*argc - i) * sizeof(*argv));
                                 (*argc)--;
                                 return w;
@@ -94,7 +41,7 @@ static AuditWord take_word(int *argc, char **argv) {
         return AUDIT_STORE;
 }
 
-/* The kept copies of skills and programs are what the records' digests name. */
+/* The copies of skills and programs must match the digests in their names. */
 static int audit_copies(const Store *s, AuditReport *a, Diag *reterr) {
         Copies copies = {0};
         Diag bad = {0};
@@ -102,8 +49,8 @@ static int audit_copies(const Store *s, AuditReport *a, Diag *reterr) {
 
         if (r != 0 || !*bad.text)
                 return r;
-        snprintf(a->what, sizeof(a->what), "a copy of a skill or program is another one");
-        snprintf(a->expected, sizeof(a->expected), "what the digest in its name says");
+        snprintf(a->what, sizeof(a->what), "a copy of a skill or program was changed");
+        snprintf(a->expected, sizeof(a->expected), "the digest in its name");
         diag_quote(bad.text, strlen(bad.text), a->found, sizeof(a->found));
         return AUDIT_E_BROKEN;
 }
@@ -112,12 +59,12 @@ int cmd_audit(int argc, char **argv) {
         static const struct option options[] = {OPTIONS_STORE, {0}};
         _cleanup_store_ Store *s = NULL;
         RegionQuestion question;
-        StoreOptions o = {0};
+        StoreOptions o = {.help = audit_help};
         AuditReport a;
         Diag d = {0};
-        int r, opt;
+        int r;
 
-        switch (take_word(&argc, argv)) {
+        switch (audit_take_word(&argc, argv)) {
         case AUDIT_REGIONS:
                 return cmd_audit_regions(argc, argv);
         case AUDIT_TOUCHED:
@@ -127,16 +74,15 @@ int cmd_audit(int argc, char **argv) {
         case AUDIT_STORE:
                 break;
         }
-        while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
-                if (opt == 'h')
-                        return audit_help();
-                if (!store_option(&o, opt, optarg))
-                        return store_option_wrong(argv);
-        }
+        if (store_next_option(&o, argc, argv, options) < 0)
+                return o.code;
         if (optind < argc)
                 return region_question_parse(argv[optind], &question) == 0
-                               ? cli_usage("audit", "'%s' is a question about regions: lethe audit regions %s", argv[optind], argv[optind])
-                               : cli_usage("audit", "'%s': the words that it takes are 'regions', 'touched' and 'derived'", argv[optind]);
+                               ? cli_usage("audit", "'%s' is a question about regions: lethe audit regions %s",
+                                           argv[optind], argv[optind])
+                               : cli_usage("audit",
+                                           "'%s' is no part of an audit: 'regions', 'touched' and 'derived' are",
+                                           argv[optind]);
         r = with_store("audit", &o, STORE_READ, &s);
         if (r != EXIT_OK)
                 return audit_not_opened(&o, "intact", r);
@@ -147,13 +93,9 @@ int cmd_audit(int argc, char **argv) {
                 r = audit_copies(s, &a, &d);
         if (r < 0 || (r > 0 && !*a.what))
                 return audit_failed(s, r, &d);
-        if (o.json) {
-                _cleanup_json_ json_t *out = to_json(&a, r);
-                int p = print_json(stdout, out);
-
-                if (p < 0)
-                        return with_store_failed("audit", s, p, &d);
-        } else if (r == 0)
+        if (o.json)
+                return cli_print("audit", r == 0 ? EXIT_OK : EXIT_NOT, audit_to_json(&a, r));
+        if (r == 0)
                 printf("intact: %" PRIu64 " entries of %s, %" PRIu64 " slots in %" PRIu64 " versions, %" PRIu64
                        " regions (%" PRIu64 " alive)\nroot %s\n",
                        a.entries, a.origin, a.slots, a.versions, a.regions, a.alive, a.root);

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <string.h>
 
 static const char help[] =
@@ -16,19 +15,19 @@ static const char help[] =
         "       lethe certificate --verify FILE [--public-key PEM] [--json] [--store DIR]\n\n"
         "States how the memory of a released region was sanitized: an in-toto statement in a DSSE envelope\n"
         "with the fields of NIST SP 800-88's certificate of sanitization, the evidence as recorded, and the\n"
-        "proof that the record stands in the ledger. Anybody with the key can check it with openssl alone.\n"
+        "proof that the record stands in the ledger. The key and openssl are enough to check a certificate.\n"
         HELP_REGION
         HELP_STORE
         HELP_SAID
         "  --key             prints the ledger's public key in PEM, for openssl\n"
-        "  --verify FILE     checks a certificate: 0 it holds and proves all memory overwritten, 1 it does not\n"
-        "                    hold, 2 it cannot be read, 3 it holds and proves less (partial, unscrubbed, nothing held)\n"
-        "  --public-key PEM  with --verify: the key in this file, and no store is needed; else the store's\n"
+        "  --verify FILE     checks a certificate: 0 holds and proves all memory overwritten, 1 does not hold,\n"
+        "                    2 cannot be read, 3 holds and proves less (partial, unscrubbed, nothing held)\n"
+        "  --public-key PEM  with --verify: the key in the file, without a store; else the store's key\n"
         "  -o, --output FILE writes there instead of to standard output\n"
-        "  --json            with --key and --verify: one object (a certificate is JSON in any case)\n"
-        "  -h, --help        this text\n";
+        "  --json            with --key and --verify: a JSON object (a certificate is JSON in any case)\n"
+        "  -h, --help        print the help\n";
 
-static int print_key(Store *s, bool json, const char *file) {
+static int certificate_print_key(Store *s, bool json, const char *file) {
         char pem[KEY_PEM_MAX], id[KEY_ID_MAX], vkey[VKEY_MAX];
         _cleanup_json_ json_t *o = NULL;
         _cleanup_free_ char *text = NULL;
@@ -38,37 +37,43 @@ static int print_key(Store *s, bool json, const char *file) {
         if (!json)
                 return cli_write("certificate", file, pem, strlen(pem));
         note_vkey(store_origin(s), store_public_key(s), vkey);
-        o = json_pack("{s:i, s:s, s:s, s:s, s:s}", "version", 1, "origin", store_origin(s), "keyid", key_id(store_public_key(s), id), "pem", pem, "vkey", vkey);
+        o = json_pack("{s:i, s:s, s:s, s:s, s:s}", "version", 1, "origin", store_origin(s), "keyid",
+                      key_id(store_public_key(s), id), "pem", pem, "vkey", vkey);
         if (!o || json_canonical(o, &text, &n) < 0)
                 return cli_fail("certificate", EXIT_NOT, "%s", strerror(ENOMEM));
-        text[n++] = '\n'; /* in the place of the NUL */
+        text[n++] = '\n'; /* replaces the NUL */
         return cli_write("certificate", file, text, n);
 }
 
-static const char *said(const json_t *statement, const char *a, const char *b) {
-        const char *v = json_text(json_object_get(json_object_get(json_object_get(statement, "predicate"), a), b));
+static const char *certificate_text(const json_t *statement, const char *a, const char *b) {
+        const char *v = cli_text(json_object_get(json_object_get(statement, "predicate"), a), b);
 
         return v ? v : "?";
 }
 
-/* Everything that is printed of a certificate that holds was signed; what skills had a say in is made safe. */
-static void print_verdict(const json_t *statement, Proof proof, const Diag *d) {
-        const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0), *media = json_object_get(json_object_get(statement, "predicate"), "media");
-        const char *skill = json_text(json_object_get(json_object_get(media, "source"), "skill"));
+/* Each printed field of a certificate that holds was signed; fields from skills are made safe. */
+static void certificate_print(const json_t *statement, Proof proof, const Diag *d) {
+        const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0),
+                     *media = json_object_get(json_object_get(statement, "predicate"), "media");
+        const char *skill = cli_text(json_object_get(media, "source"), "skill");
 
         if (!statement) {
                 printf("does not hold: %s\n", d->text);
                 return;
         }
-        printf("holds: region %s of skill ", json_text(json_object_get(subject, "name")));
+        printf("holds: region %s of skill ", cli_text(subject, "name"));
         print_safe(stdout, skill ? skill : "?", skill ? strlen(skill) : 1);
-        printf("\n  method %s, verification %s, grade %s, entry %s of %s\n", said(statement, "sanitization", "method"), said(statement, "verification", "result"),
-               said(statement, "sanitization", "grade"), json_text(json_object_get(json_object_get(subject, "digest"), "sha256")), said(statement, "ledger", "origin"));
+        printf("\n  method %s, verification %s, grade %s, entry %s of %s\n",
+               certificate_text(statement, "sanitization", "method"),
+               certificate_text(statement, "verification", "result"),
+               certificate_text(statement, "sanitization", "grade"),
+               cli_text(json_object_get(subject, "digest"), "sha256"), certificate_text(statement, "ledger", "origin"));
         if (proof != PROOF_CLEARED)
-                printf("  this is no proof that the region's memory was overwritten: %s\n", proof_name(proof));
+                printf("  the certificate does not prove that the region's memory was overwritten: %s\n",
+                       proof_name(proof));
 }
 
-static int verify(const uint8_t key[static 32], bool json, const char *file) {
+static int certificate_verify(const uint8_t key[static 32], bool json, const char *file) {
         _cleanup_json_ json_t *statement = NULL;
         _cleanup_free_ char *text = NULL;
         Proof proof;
@@ -83,17 +88,18 @@ static int verify(const uint8_t key[static 32], bool json, const char *file) {
                 return cli_fail("certificate", EXIT_USAGE, "%s", strerror(-r));
         proof = certificate_proof(statement);
         if (json) {
-                _cleanup_json_ json_t *o = json_pack("{s:i, s:b, s:s?, s:s?, s:O?}", "version", 1, "holds", r == 0, "proof", r == 0 ? proof_name(proof) : NULL, "problem",
+                _cleanup_json_ json_t *o = json_pack("{s:i, s:b, s:s?, s:s?, s:O?}", "version", 1, "holds", r == 0,
+                                                     "proof", r == 0 ? proof_name(proof) : NULL, "problem",
                                                      r == 0 ? NULL : d.text, "statement", statement);
 
                 if (print_json(stdout, o) < 0)
                         return cli_fail("certificate", EXIT_USAGE, "%s", strerror(ENOMEM));
         } else
-                print_verdict(statement, proof, &d);
+                certificate_print(statement, proof, &d);
         return cli_done("certificate", r != 0 ? EXIT_NOT : proof == PROOF_CLEARED ? EXIT_OK : EXIT_LESS);
 }
 
-static int read_key(const char *file, uint8_t ret[static 32]) {
+static int certificate_read_key(const char *file, uint8_t ret[static 32]) {
         _cleanup_free_ char *text = NULL;
         size_t n;
         int r = io_read_file(AT_FDCWD, file, KEY_PEM_MAX, &text, &n);
@@ -101,11 +107,13 @@ static int read_key(const char *file, uint8_t ret[static 32]) {
         if (r < 0 && r != -EFBIG)
                 return cli_fail("certificate", EXIT_USAGE, "%s cannot be read: %s", file, strerror(-r));
         if (r < 0 || key_parse_pem(text, n, ret) < 0)
-                return cli_fail("certificate", EXIT_USAGE, "%s is not an Ed25519 public key in PEM, as 'lethe certificate --key' prints it", file);
+                return cli_fail("certificate", EXIT_USAGE,
+                                "%s is not an Ed25519 public key in PEM, the format of 'lethe certificate --key'",
+                                file);
         return EXIT_OK;
 }
 
-static int issue(Store *s, const char *region, const char *file) {
+static int certificate_issue(Store *s, const char *region, const char *file) {
         _cleanup_txn_ Txn *t = NULL;
         _cleanup_buf_ Buf out = {0};
         Diag d = {0};
@@ -118,23 +126,20 @@ static int issue(Store *s, const char *region, const char *file) {
 }
 
 int cmd_certificate(int argc, char **argv) {
-        static const struct option options[] = {
-                OPTIONS_STORE, OPTIONS_SAID, {"output", required_argument, NULL, 'o'}, {"key", no_argument, NULL, 'k'}, {"verify", required_argument, NULL, 'v'},
-                {"public-key", required_argument, NULL, 'p'}, {0}};
+        static const struct option options[] = {OPTIONS_STORE, OPTIONS_SAID, OPTION("output", 'o'),
+                                                OPTION_FLAG("key", 'k'), OPTION("verify", 'v'),
+                                                OPTION("public-key", 'p'), {0}};
         const char *file = NULL, *verified = NULL, *pem = NULL;
         uint8_t public_key[32];
         _cleanup_store_ Store *s = NULL;
-        StoreOptions o = {0};
+        StoreOptions o = {.help = help, .letters = ":ho:"};
         Said said = {0};
         RegionId region;
         bool key = false;
         int r, opt;
 
-        while ((opt = getopt_long(argc, argv, ":ho:", options, NULL)) >= 0)
+        while ((opt = store_next_option(&o, argc, argv, options)) > 0)
                 switch (opt) {
-                case 'h':
-                        fputs(help, stdout);
-                        return cli_done("certificate", EXIT_OK);
                 case 'o':
                         file = optarg;
                         break;
@@ -150,12 +155,11 @@ int cmd_certificate(int argc, char **argv) {
                 case 'L':
                         said.last = true;
                         break;
-                default:
-                        if (!store_option(&o, opt, optarg))
-                                return store_option_wrong(argv);
                 }
+        if (opt < 0)
+                return o.code;
         if (key && verified)
-                return cli_usage("certificate", "--key and --verify exclude each other");
+                return cli_usage("certificate", "--key and --verify exclude each other: give only --key or --verify");
         if (verified && file)
                 return cli_usage("certificate", "--verify writes no file");
         if ((key || verified) && (optind != argc || said.last))
@@ -165,16 +169,16 @@ int cmd_certificate(int argc, char **argv) {
         if (pem && !verified)
                 return cli_usage("certificate", "--public-key goes with --verify only");
         if (pem) {
-                r = read_key(pem, public_key);
-                return r != EXIT_OK ? r : verify(public_key, o.json, verified);
+                r = certificate_read_key(pem, public_key);
+                return r != EXIT_OK ? r : certificate_verify(public_key, o.json, verified);
         }
         r = with_store("certificate", &o, STORE_READ, &s);
         if (r != EXIT_OK)
                 return verified ? EXIT_USAGE : r;
         if (key)
-                return print_key(s, o.json, file);
+                return certificate_print_key(s, o.json, file);
         if (verified)
-                return verify(store_public_key(s), o.json, verified);
+                return certificate_verify(store_public_key(s), o.json, verified);
         r = said_region("certificate", s, &said, region);
-        return r != EXIT_OK ? r : issue(s, region, file);
+        return r != EXIT_OK ? r : certificate_issue(s, region, file);
 }

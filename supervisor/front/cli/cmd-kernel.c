@@ -5,9 +5,7 @@
 #include "memory/records.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
-#include <string.h>
 
 static const char help[] =
         "Usage: lethe kernel status\n"
@@ -16,22 +14,20 @@ static const char help[] =
         "       lethe kernel patch agent|world PATCH|- --base VERSION\n"
         "       lethe kernel merge agent|world PATCH|- --base VERSION [--resolve JSON]\n"
         "       lethe kernel log agent|world\n\n"
-        "The two kernels of a scope: rules that are core truth, which no cleanup touches. They change by a\n"
+        "The two kernels of a scope: rules that are core truth; no cleanup touches them. A kernel changes by a\n"
         "patch over a base version: {\"set\":[{\"id\",\"statement\",\"lifecycle\"}],\"remove\":[\"id\"],\"refs\":[...]}.\n"
-        "Where others were faster, patch is refused and says what they changed; merge puts both together,\n"
-        "unless both changed the same rule: then it shows the three sides, and --resolve says which is meant.\n"
-        "Nothing overwrites by force.\n\n" HELP_STORE
+        "When another patch came first, patch is refused and shows the changes; merge combines both patches,\n"
+        "unless both changed the same rule: then merge shows the three sides, and --resolve chooses a side.\n"
+        "No change overwrites by force.\n\n" HELP_STORE
         "  --scope SCOPE     (default: default)\n"
-        "  --at VERSION      with show: as it was then\n"
-        "  --base VERSION    with patch and merge: which the patch was made for\n"
+        "  --at VERSION      with show: as of VERSION\n"
+        "  --base VERSION    with patch and merge: the version that the patch is based on\n"
         "  --resolve JSON    with merge: {\"id\":\"mine\"|\"theirs\"}\n"
-        "  --json            print JSON\n"
-        "  -h, --help        this text\n\n"
-        "Exit status: 0; 1 refused, or a conflict, which is printed; 2 usage.\n";
+        HELP_JSON "\nExit status: 0; 1 refused, or a printed conflict; 2 usage.\n";
 
 #define PATCH_MAX (1024 * 1024)
 
-typedef struct Call {
+typedef struct KernelCall {
         ActionArgs *a;
         const char *scope;
         Kind kind;
@@ -39,25 +35,25 @@ typedef struct Call {
         bool merge;
         json_t *patch, *resolve, *found, *refs, *conflicts;
         Mutated m;
-} Call;
+} KernelCall;
 
-static int begin(ActionArgs *a, Call *ret) {
-        *ret = (Call){.a = a, .scope = a->option['S'] ? a->option['S'] : SCOPE_DEFAULT};
+static int kernel_begin(ActionArgs *a, KernelCall *ret) {
+        *ret = (KernelCall){.a = a, .scope = a->option['S'] ? a->option['S'] : SCOPE_DEFAULT};
         if (a->argc > 0 && !(ret->kind = ruleset_from_name(a->argv[0])))
                 return cli_usage(a->verb, "'%s' is neither agent nor world", a->argv[0]);
         return EXIT_OK;
 }
 
 /* Versions are counted from 1. */
-static int version_number(const ActionArgs *a, const char *what, const char *text, uint64_t *ret) {
+static int kernel_version(const ActionArgs *a, const char *what, const char *text, uint64_t *ret) {
         int r = action_number(a, what, text, ret);
 
         return r == EXIT_OK && *ret == 0 ? cli_usage(a->verb, "%s: '%s': versions are counted from 1", what, text) : r;
 }
 
-static int do_status(Txn *t, void *user, Diag *reterr) {
+static int kernel_status_txn(Txn *t, void *user, Diag *reterr) {
         static const char *const names[] = {"agent", "world"};
-        Call *c = user;
+        KernelCall *c = user;
 
         c->found = json_array();
         for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -71,58 +67,60 @@ static int do_status(Txn *t, void *user, Diag *reterr) {
                         return r;
                 json_array_foreach(rules, n, rule)
                         active += json_text_is(json_object_get(rule, "lifecycle"), "active");
-                if (json_array_append_new(c->found, json_pack("{s:s, s:o, s:i, s:i, s:i}", "kernel", names[i], "kernel_version", json_u64(version), "rules",
-                                                              (int)json_array_size(rules), "active", (int)active, "refs", (int)json_array_size(refs))) < 0)
+                if (json_array_append_new(c->found,
+                                          json_pack("{s:s, s:o, s:i, s:i, s:i}", "kernel", names[i], "kernel_version",
+                                                    json_u64(version), "rules", (int)json_array_size(rules), "active",
+                                                    (int)active, "refs", (int)json_array_size(refs))) < 0)
                         return -ENOMEM;
         }
         return 0;
 }
 
-static int status(ActionArgs *a) {
+static int kernel_status(ActionArgs *a) {
         json_t *o;
         size_t i;
-        Call c;
-        int r = begin(a, &c);
+        KernelCall c;
+        int r = kernel_begin(a, &c);
 
         if (r == EXIT_OK)
-                r = action_read(a, do_status, &c);
+                r = action_read(a, kernel_status_txn, &c);
         if (r != EXIT_OK)
                 return r;
         if (a->o.json)
                 return action_print(a, json_pack("{s:s, s:o}", "scope", c.scope, "kernels", c.found));
         json_array_foreach(c.found, i, o)
-                printf("%s  version %lld  %lld rules, %lld active, %lld refs\n", json_text(json_object_get(o, "kernel")),
-                       json_integer_value(json_object_get(o, "kernel_version")), json_integer_value(json_object_get(o, "rules")),
-                       json_integer_value(json_object_get(o, "active")), json_integer_value(json_object_get(o, "refs")));
+                printf("%s  version %lld  %lld rules, %lld active, %lld refs\n", cli_text(o, "kernel"),
+                       cli_integer(o, "kernel_version"), cli_integer(o, "rules"),
+                       cli_integer(o, "active"), cli_integer(o, "refs"));
         json_decref(c.found);
         return cli_done(a->verb, EXIT_OK);
 }
 
-static int do_show(Txn *t, void *user, Diag *reterr) {
-        Call *c = user;
+static int kernel_show_txn(Txn *t, void *user, Diag *reterr) {
+        KernelCall *c = user;
 
         return ruleset_rules(t, c->scope, c->kind, c->from, &c->found, &c->refs, &c->to, reterr);
 }
 
-static int show(ActionArgs *a) {
-        Call c;
-        int r = begin(a, &c);
+static int kernel_show(ActionArgs *a) {
+        KernelCall c;
+        int r = kernel_begin(a, &c);
         json_t *o;
 
         if (r == EXIT_OK && a->option['A'])
-                r = version_number(a, "--at", a->option['A'], &c.from);
+                r = kernel_version(a, "--at", a->option['A'], &c.from);
         if (r == EXIT_OK)
-                r = action_read(a, do_show, &c);
+                r = action_read(a, kernel_show_txn, &c);
         if (r != EXIT_OK)
                 return r;
-        o = json_pack("{s:s, s:s, s:o, s:o, s:o}", "scope", c.scope, "kernel", kind_name(c.kind), "kernel_version", json_u64(c.to), "rules", c.found, "refs",
-                      c.refs);
+        o = json_pack("{s:s, s:s, s:o, s:o, s:o}", "scope", c.scope, "kernel", kind_name(c.kind), "kernel_version",
+                      json_u64(c.to), "rules", c.found, "refs", c.refs);
         return a->o.json ? action_print(a, o) : action_dump(a, o);
 }
 
-static int do_diff(Txn *t, void *user, Diag *reterr) {
+static int kernel_diff_txn(Txn *t, void *user, Diag *reterr) {
         _cleanup_json_ json_t *from = NULL, *to = NULL;
-        Call *c = user;
+        KernelCall *c = user;
         uint64_t version;
         int r = ruleset_rules(t, c->scope, c->kind, c->from, &from, NULL, &version, reterr);
 
@@ -131,37 +129,41 @@ static int do_diff(Txn *t, void *user, Diag *reterr) {
         return r == 0 ? ruleset_diff(from, to, &c->found) : r;
 }
 
-static int diff(ActionArgs *a) {
-        Call c;
-        int r = begin(a, &c);
+static int kernel_diff(ActionArgs *a) {
+        KernelCall c;
+        int r = kernel_begin(a, &c);
 
         if (r == EXIT_OK)
-                r = version_number(a, "FROM", a->argv[1], &c.from);
+                r = kernel_version(a, "FROM", a->argv[1], &c.from);
         if (r == EXIT_OK && a->argc > 2)
-                r = version_number(a, "TO", a->argv[2], &c.to);
+                r = kernel_version(a, "TO", a->argv[2], &c.to);
         if (r == EXIT_OK)
-                r = action_read(a, do_diff, &c);
+                r = action_read(a, kernel_diff_txn, &c);
         if (r != EXIT_OK)
                 return r;
         if (!a->o.json)
                 return action_dump(a, c.found);
-        return action_print(a, json_pack("{s:o, s:o, s:o}", "from", json_u64(c.from), "to", json_u64(c.to), "changes", c.found));
+        return action_print(
+                a, json_pack("{s:o, s:o, s:o}", "from", json_u64(c.from), "to", json_u64(c.to), "changes", c.found));
 }
 
-static int do_patch(Txn *t, void *user, Diag *reterr) {
-        Call *c = user;
+static int kernel_patch_txn(Txn *t, void *user, Diag *reterr) {
+        KernelCall *c = user;
 
-        int r = ruleset_patch(t, &(RulesetPatch){.scope = c->scope, .kind = c->kind, .base = c->base, .patch = c->patch, .merge = c->merge,
-                                               .resolve = c->resolve, .who = action_who()}, &c->m, &c->conflicts, reterr);
+        int r = ruleset_patch(t,
+                              &(RulesetPatch){.scope = c->scope, .kind = c->kind, .base = c->base, .patch = c->patch,
+                                              .merge = c->merge, .resolve = c->resolve, .who = action_who()},
+                              &c->m, &c->conflicts, reterr);
 
-        if (c->conflicts && !(c->a->more = json_pack("{s:s, s:O}", "kernel", kind_name(c->kind), "conflicts", c->conflicts)))
+        if (c->conflicts &&
+            !(c->a->more = json_pack("{s:s, s:O}", "kernel", kind_name(c->kind), "conflicts", c->conflicts)))
                 return -ENOMEM;
         return r;
 }
 
-static int commit(ActionArgs *a, bool merge) {
-        Call c;
-        int r = begin(a, &c);
+static int kernel_commit(ActionArgs *a, bool merge) {
+        KernelCall c;
+        int r = kernel_begin(a, &c);
 
         if (r == EXIT_OK && !a->option['B'])
                 return cli_usage(a->verb, "%s needs --base VERSION", a->action);
@@ -173,60 +175,57 @@ static int commit(ActionArgs *a, bool merge) {
                 r = action_json(a, "--resolve", a->option['R'], PATCH_MAX, &c.resolve);
         c.merge = merge;
         if (r == EXIT_OK)
-                r = action_write(a, do_patch, &c);
+                r = action_write(a, kernel_patch_txn, &c);
         json_decref(c.patch);
         json_decref(c.resolve);
-        if (c.conflicts && !a->o.json) /* what was in the way is the answer */
+        if (c.conflicts && !a->o.json) /* the conflicts are the answer */
                 action_dump(a, json_incref(c.conflicts));
         json_decref(c.conflicts);
         if (r != EXIT_OK)
                 return r;
         if (a->o.json)
-                return action_print(a, json_pack("{s:s, s:o, s:o}", "kernel", kind_name(c.kind), "kernel_version", json_u64(c.m.version), "seq",
-                                                 json_u64(c.m.seq)));
+                return action_print(a, json_pack("{s:s, s:o, s:o}", "kernel", kind_name(c.kind), "kernel_version",
+                                                 json_u64(c.m.version), "seq", json_u64(c.m.seq)));
         printf("%s is at version %" PRIu64 " (seq %" PRIu64 ")\n", kind_name(c.kind), c.m.version, c.m.seq);
         return cli_done(a->verb, EXIT_OK);
 }
 
-static int patch(ActionArgs *a) {
-        return commit(a, false);
+static int kernel_patch(ActionArgs *a) {
+        return kernel_commit(a, false);
 }
 
-static int merge(ActionArgs *a) {
-        return commit(a, true);
+static int kernel_merge(ActionArgs *a) {
+        return kernel_commit(a, true);
 }
 
-static int do_log(Txn *t, void *user, Diag *reterr) {
-        Call *c = user;
+static int kernel_log_txn(Txn *t, void *user, Diag *reterr) {
+        KernelCall *c = user;
 
         return ruleset_log(t, c->scope, c->kind, &c->found, reterr);
 }
 
-static int show_log(ActionArgs *a) {
-        Call c;
-        int r = begin(a, &c);
+static int kernel_log(ActionArgs *a) {
+        KernelCall c;
+        int r = kernel_begin(a, &c);
 
         if (r == EXIT_OK)
-                r = action_read(a, do_log, &c);
+                r = action_read(a, kernel_log_txn, &c);
         if (r != EXIT_OK)
                 return r;
-        return a->o.json ? action_print(a, json_pack("{s:s, s:o}", "kernel", kind_name(c.kind), "log", c.found)) : action_dump(a, c.found);
+        return a->o.json ? action_print(a, json_pack("{s:s, s:o}", "kernel", kind_name(c.kind), "log", c.found))
+                         : action_dump(a, c.found);
 }
 
 int cmd_kernel(int argc, char **argv) {
-        static const struct option options[] = {OPTIONS_STORE,
-                                                {"scope", required_argument, NULL, 'S'},
-                                                {"at", required_argument, NULL, 'A'},
-                                                {"base", required_argument, NULL, 'B'},
-                                                {"resolve", required_argument, NULL, 'R'},
-                                                {0}};
+        static const struct option options[] = {OPTIONS_STORE,       OPTION("scope", 'S'),   OPTION("at", 'A'),
+                                                OPTION("base", 'B'), OPTION("resolve", 'R'), {0}};
         static const Action actions[] = {
-                {"status", "", 0, 0, "S", status},
-                {"show", "agent or world", 1, 1, "SA", show},
-                {"diff", "agent or world, FROM and maybe TO", 2, 3, "S", diff},
-                {"patch", "agent or world, and PATCH|-", 2, 2, "SB", patch},
-                {"merge", "agent or world, and PATCH|-", 2, 2, "SBR", merge},
-                {"log", "agent or world", 1, 1, "S", show_log},
+                {"status", "", 0, 0, "S", kernel_status},
+                {"show", "agent or world", 1, 1, "SA", kernel_show},
+                {"diff", "agent or world, FROM and maybe TO", 2, 3, "S", kernel_diff},
+                {"patch", "agent or world, and PATCH|-", 2, 2, "SB", kernel_patch},
+                {"merge", "agent or world, and PATCH|-", 2, 2, "SBR", kernel_merge},
+                {"log", "agent or world", 1, 1, "S", kernel_log},
         };
 
         return actions_main("kernel", help, actions, ARRAY_SIZE(actions), options, argc, argv);

@@ -3,39 +3,35 @@
 #include "base/id.h"
 #include "cli/actions.h"
 #include "cli/said.h"
-#include "cli/serve-client.h"
-#include "cli/with-store.h"
+#include "cli/serve-call.h"
 #include "request/paths.h"
 #include "recover/recover.h"
-#include "engine/engine.h"
 #include "schema/serve.h"
+#include "engine/engine.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 static const char help[] =
         "Usage: lethe kill [OPTIONS] REGION\n"
         "       lethe kill [OPTIONS] --last\n\n"
-        "Cancels a region: its supervisor kills everything in it, tears it down and records that. A\n"
-        "region whose supervisor died is cleared up and recorded here.\n"
+        "Cancels a region: the region's supervisor kills all its processes, tears the region down and records\n"
+        "the end. After a supervisor's death, the command clears the region up and records the end.\n"
         HELP_REGION
         HELP_STORE
-        "  --discard         nothing that the invocation proposed is kept, however it ends\n"
-        "  --last            the youngest region that is alive\n"
+        "  --discard         drop all proposals of the invocation, however the invocation ends\n"
+        "  --last            the youngest living region\n"
         "  --wait            return only when the region's end is recorded\n"
-        "  -h, --help        this text\n";
+        "  -h, --help        print the help\n";
 
-#define LOOK_USEC 5000           /* how often --wait looks */
-#define WAIT_MAX_USEC 60000000   /* the longest cancel bound that a manifest may ask for */
+#define LOOK_USEC 5000           /* interval of --wait */
+#define WAIT_MAX_USEC 60000000   /* the longest cancel bound of a manifest */
 
-/* The region's row, freshly read. Returns 0, ENGINE_E_NO_REGION, or EXIT_NOT + 1000 after a message. */
-static int look(Store *s, const char *region, RegionRow *ret) {
+/* Reads the region's row. Returns 0, ENGINE_E_NO_REGION, or 1000 after a message. */
+static int kill_read_row(Store *s, const char *region, RegionRow *ret) {
         _cleanup_txn_ Txn *t = NULL;
         Diag d = {0};
         int r = store_begin(s, false, &t, &d);
@@ -52,12 +48,13 @@ static int look(Store *s, const char *region, RegionRow *ret) {
         return 0;
 }
 
-static int no_region(const char *region) {
-        return cli_fail("kill", EXIT_NOT, "region %s is not alive in this store", region);
+static int kill_no_region(const char *region) {
+        return cli_fail("kill", EXIT_NOT, "region %s is not alive in the store", region);
 }
 
-/* A daemon has other regions, too, and is asked. Returns 0, EXIT_NOT after a message, -ESRCH when its region ended, -ENOENT when it is none. */
-static int ask_daemon(Store *s, const RegionRow *row) {
+/* Asks the daemon, which has further regions and must not be killed. Returns 0; EXIT_NOT after a message; -ESRCH
+ * when the region has ended; -ENOENT when the supervisor is no daemon. */
+static int kill_ask_daemon(Store *s, const RegionRow *row) {
         char path[STORE_SOCKET_MAX];
         _cleanup_close_ int fd = -1;
         _cleanup_json_ json_t *answer = NULL;
@@ -68,21 +65,22 @@ static int ask_daemon(Store *s, const RegionRow *row) {
         fd = path_connect(path);
         if (fd == -ENOENT || fd == -ECONNREFUSED)
                 return -ENOENT;
-        e = fd < 0 ? fd : serve_client_call(fd, path, "kill", json_pack("{s:s}", "region", row->region), &answer);
+        e = fd < 0 ? fd : serve_call(fd, path, "kill", json_pack("{s:s}", "region", row->region), &answer);
         if (e == -EPIPE)
                 return -ESRCH;
         error = json_object_get(answer, "error");
         if (e == 0 && !error)
                 return 0;
-        if (e == 0 && -json_integer_value(json_object_get(error, "code")) == SERVE_E_NO_REGION)
+        if (e == 0 && -cli_integer(error, "code") == SERVE_E_NO_REGION)
                 return -ESRCH;
-        return cli_fail("kill", EXIT_NOT, "the supervisor of region %s, process %" PRIu64 ", cannot be asked: %s", row->region, row->supervisor_pid,
-                        json_text(json_object_get(error, "message")) ?: strerror(-e));
+        return cli_fail("kill", EXIT_NOT, "the supervisor of region %s, process %" PRIu64 ", cannot be asked: %s",
+                        row->region, row->supervisor_pid, cli_text(error, "message") ?: strerror(-e));
 }
 
-/* The supervisor holds its lock as long as it lives; so when the lock is held after the pidfd was opened, the pidfd is the supervisor's
- * and not that of a later process with the same number. Returns 0, EXIT_NOT after a message, -ESRCH when it has died. */
-static int signal_supervisor(Store *s, const RegionRow *row) {
+/* The supervisor holds its lock as long as it lives. When the lock is held after the pidfd was opened, the pidfd
+ * belongs to the supervisor and not to a later process with the same number. Returns 0; EXIT_NOT after a message;
+ * -ESRCH when the supervisor is dead. */
+static int kill_signal_supervisor(Store *s, const RegionRow *row) {
         _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, (pid_t)row->supervisor_pid, 0);
 
         if (store_lock_is_free(s, row->supervisor_lock))
@@ -90,13 +88,13 @@ static int signal_supervisor(Store *s, const RegionRow *row) {
         if (pidfd < 0 || syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) < 0) {
                 if (errno == ESRCH)
                         return -ESRCH;
-                return cli_fail("kill", EXIT_NOT, "supervisor %" PRIu64 " of region %s cannot be signalled: %s", row->supervisor_pid, row->region,
-                                strerror(errno));
+                return cli_fail("kill", EXIT_NOT, "supervisor %" PRIu64 " of region %s cannot be signalled: %s",
+                                row->supervisor_pid, row->region, strerror(errno));
         }
         return 0;
 }
 
-static int recover(const StoreOptions *o, const char *region) {
+static int kill_recover(const StoreOptions *o, const char *region) {
         _cleanup_store_ Store *s = NULL;
         Diag d = {0};
         int r = with_store("kill", o, STORE_SUPERVISE, &s);
@@ -104,20 +102,26 @@ static int recover(const StoreOptions *o, const char *region) {
         if (r != EXIT_OK)
                 return r;
         r = recover_one(s, region, &d);
-        if (r == 0 || r == RECOVER_E_NONE) /* someone was faster: it has ended, which is what was asked for */
+        if (r == 0 || r == RECOVER_E_NONE) /* another process recorded the end, as requested */
                 return EXIT_OK;
         if (r == RECOVER_E_LEFT)
-                return cli_fail("kill", EXIT_NOT, "region %s: its processes were killed, and wait in the kernel for a file system that does not answer; "
-                                "region.left is recorded, and a start of lethe after the answer records the end", region);
-        return cli_fail("kill", EXIT_NOT, "%s", *d.text ? d.text : r < 0 ? store_strerror(r) : "its supervisor lives again");
+                return cli_fail(
+                        "kill", EXIT_NOT,
+                        "region %s: the processes were killed, and wait in the kernel for a file system that does not answer; "
+                        "region.left is recorded, and a start of lethe after the answer records the end",
+                        region);
+        return cli_fail("kill", EXIT_NOT, "%s",
+                        *d.text ? d.text
+                        : r < 0 ? store_strerror(r)
+                                : "the region's supervisor lives again");
 }
 
-static int wait_for_end(Store *s, const char *region, bool *ret_orphan) {
+static int kill_wait_for_end(Store *s, const char *region, bool *ret_orphan) {
         uint64_t until = clock_mono_usec() + WAIT_MAX_USEC;
 
         for (;;) {
                 _cleanup_(region_row_deinit) RegionRow row = {0};
-                int r = look(s, region, &row);
+                int r = kill_read_row(s, region, &row);
 
                 if (r == ENGINE_E_NO_REGION)
                         return EXIT_OK;
@@ -133,8 +137,9 @@ static int wait_for_end(Store *s, const char *region, bool *ret_orphan) {
         }
 }
 
-/* The invocation's first region, with which all below it is dropped. Recorded before anything is ended: whoever records the end goes by it (I-78). */
-static int discard(Store *s, const char *region) {
+/* Discards the proposals of the invocation's first region and of all regions below. Recorded before the kill, so
+ * that any process that records the end heeds the discard (I-78). */
+static int kill_discard(Store *s, const char *region) {
         _cleanup_txn_ Txn *t = NULL;
         char top[REGION_ID_MAX];
         const char *above;
@@ -147,7 +152,7 @@ static int discard(Store *s, const char *region) {
 
                 if (r == 0)
                         r = engine_region_get(t, top, &row);
-                above = r == 0 ? json_text(json_object_get(row.detail, "parent")) : NULL;
+                above = r == 0 ? cli_text(row.detail, "parent") : NULL;
                 if (above)
                         snprintf(top, sizeof(top), "%s", above);
         } while (above);
@@ -156,31 +161,24 @@ static int discard(Store *s, const char *region) {
         if (r == 0)
                 r = store_commit(TAKE_PTR(t), &d);
         if (r == ENGINE_E_NO_REGION)
-                return no_region(region);
+                return kill_no_region(region);
         return r == 0 ? EXIT_OK : with_store_failed("kill", s, r, &d);
 }
 
 int cmd_kill(int argc, char **argv) {
-        static const struct option options[] = {{"store", required_argument, NULL, 's'},
-                                                {"anchor", required_argument, NULL, 'a'},
-                                                {"help", no_argument, NULL, 'h'},
-                                                {"wait", no_argument, NULL, 'w'},
-                                                {"discard", no_argument, NULL, 'd'},
-                                                OPTIONS_SAID,
+        static const struct option options[] = {OPTION("store", 's'), OPTION("anchor", 'a'), OPTION_FLAG("help", 'h'),
+                                                OPTION_FLAG("wait", 'w'), OPTION_FLAG("discard", 'd'), OPTIONS_SAID,
                                                 {0}};
         _cleanup_(region_row_deinit) RegionRow row = {0};
         _cleanup_store_ Store *s = NULL;
-        StoreOptions o = {0};
+        StoreOptions o = {.help = help};
         bool wait = false, drop = false, orphan = false;
         Said said = {.alive = true};
         RegionId region;
         int r, opt;
 
-        while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0)
+        while ((opt = store_next_option(&o, argc, argv, options)) > 0)
                 switch (opt) {
-                case 'h':
-                        fputs(help, stdout);
-                        return cli_done("kill", EXIT_OK);
                 case 'w':
                         wait = true;
                         break;
@@ -190,10 +188,9 @@ int cmd_kill(int argc, char **argv) {
                 case 'L':
                         said.last = true;
                         break;
-                default:
-                        if (!store_option(&o, opt, optarg))
-                                return store_option_wrong(argv);
                 }
+        if (opt < 0)
+                return o.code;
         r = said_argument("kill", &said, argc, argv);
         if (r == EXIT_OK)
                 r = with_store("kill", &o, drop ? STORE_WRITE : STORE_READ, &s);
@@ -201,22 +198,22 @@ int cmd_kill(int argc, char **argv) {
                 r = said_region("kill", s, &said, region);
         if (r != EXIT_OK)
                 return r;
-        r = look(s, region, &row);
+        r = kill_read_row(s, region, &row);
         if (r != 0)
-                return r == ENGINE_E_NO_REGION ? no_region(region) : EXIT_NOT;
-        if (drop && (r = discard(s, region)) != EXIT_OK)
+                return r == ENGINE_E_NO_REGION ? kill_no_region(region) : EXIT_NOT;
+        if (drop && (r = kill_discard(s, region)) != EXIT_OK)
                 return r;
-        r = ask_daemon(s, &row);
+        r = kill_ask_daemon(s, &row);
         if (r == -ENOENT)
-                r = signal_supervisor(s, &row);
+                r = kill_signal_supervisor(s, &row);
         else if (r == -ESRCH && !store_lock_is_free(s, row.supervisor_lock))
-                return no_region(region); /* it ended in between */
+                return kill_no_region(region); /* the region ended meanwhile */
         if (r > 0)
                 return r;
         if (r == 0 && wait)
-                r = wait_for_end(s, region, &orphan);
+                r = kill_wait_for_end(s, region, &orphan);
         if (r != -ESRCH && !orphan)
                 return r;
-        store_free(TAKE_PTR(s)); /* one Store for one folder in one process */
-        return recover(&o, region);
+        store_free(TAKE_PTR(s)); /* a process has at most one Store for a folder */
+        return kill_recover(&o, region);
 }

@@ -8,62 +8,61 @@
 #include "ledger/ledger.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 
 static const char help[] = "Usage: lethe log [OPTIONS]\n\n"
-                           "Prints the ledger's entries, oldest first: number, time, type, region, and what else the\n"
-                           "entry says.\n\n" HELP_STORE "  --region REGION   only events that occurred in this region: its id, the beginning of one, or a name\n" HELP_SAID
-                           "  --type TYPE       only this type, such as slot.written; may be given several times\n"
-                           "  --since SEQ       from this entry on\n"
+                           "Prints the ledger's entries, oldest first: number, time, type, region, and the other members of\n"
+                           "the entry.\n\n" HELP_STORE "  --region REGION   only events of the region: its id, the beginning of an id, or a name\n" HELP_SAID
+                           "  --type TYPE       only events of the type, such as slot.written; may be given several times\n"
+                           "  --since SEQ       from entry SEQ on\n"
                            "  -f, --follow      goes on as entries are appended, until interrupted\n"
                            "  --json            each line is the entry as recorded, with seq added\n"
-                           "  -h, --help        this text\n";
+                           "  -h, --help        print the help\n";
 
-#define FOLLOW_USEC 100000 /* how often the ledger's size is looked at */
+#define FOLLOW_USEC 100000 /* interval of --follow */
 #define TYPES_MAX 16
 #define LOG_E_NO_REGION 1
 
-typedef struct Filter {
+typedef struct LogFilter {
         const char *region;
         const char *types[TYPES_MAX];
         size_t n_types;
         bool json;
-} Filter;
+} LogFilter;
 
-/* The needle's text must be in the entry if it is a member at the top: most entries are told apart without parsing
- * them. */
-static bool mentions(Bytes e, const char *key, const char *value) {
+/* An entry with a member `key` of the value at the top must contain the needle: the search rejects most entries
+ * without parsing. */
+static bool log_mentions(Bytes e, const char *key, const char *value) {
         char needle[256];
         int n = snprintf(needle, sizeof(needle), "\"%s\":\"%s\"", key, value);
 
         return n < (int)sizeof(needle) && memmem(e.p, e.n, needle, (size_t)n);
 }
 
-static bool is(const json_t *o, const char *key, const char *value) {
-        const char *s = json_text(json_object_get(o, key));
+static bool log_member_is(const json_t *o, const char *key, const char *value) {
+        const char *s = cli_text(o, key);
 
         return s && strcmp(s, value) == 0;
 }
 
-static bool wanted_type(const Filter *f, Bytes e, const json_t *o) {
+static bool log_wants_type(const LogFilter *f, Bytes e, const json_t *o) {
         bool any = f->n_types == 0;
 
         for (size_t i = 0; i < f->n_types && !any; i++)
-                any = o ? is(o, "type", f->types[i]) : mentions(e, "type", f->types[i]);
+                any = o ? log_member_is(o, "type", f->types[i]) : log_mentions(e, "type", f->types[i]);
         return any;
 }
 
-/* An entry whose fields stand in its body (they were too large for the ledger) is shown with them. */
-static int with_fields(Txn *t, uint64_t seq, json_t *o) {
+/* Adds the fields of an entry from its body; fields too large for the ledger stand there. */
+static int log_add_fields(Txn *t, uint64_t seq, json_t *o) {
         _cleanup_json_ json_t *fields = NULL;
         Bytes body;
         int r;
 
-        if (!is(o, "fields", "body"))
+        if (!log_member_is(o, "fields", "body"))
                 return 0;
         r = body_get(t, seq, NULL, &body);
         if (r == -ENOENT)
@@ -76,35 +75,33 @@ static int with_fields(Txn *t, uint64_t seq, json_t *o) {
 }
 
 /* parsed: the entry as JSON, taken; or NULL. */
-static int show(Txn *t, const Filter *f, uint64_t seq, Bytes e, json_t *parsed) {
+static int log_show(Txn *t, const LogFilter *f, uint64_t seq, Bytes e, json_t *parsed) {
         _cleanup_json_ json_t *o = parsed;
         _cleanup_free_ char *rest = NULL;
         const char *region;
         size_t n;
         int r;
 
-        if (!o && !wanted_type(f, e, NULL))
+        if (!o && !log_wants_type(f, e, NULL))
                 return 0;
         r = o ? 0 : json_parse_own(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, &o);
         if (r == 0 && !json_is_object(o))
                 r = -EUCLEAN;
         if (r != 0)
                 return r > 0 ? -EUCLEAN : r;
-        if (!wanted_type(f, e, o))
+        if (!log_wants_type(f, e, o))
                 return 0;
-        r = with_fields(t, seq, o);
+        r = log_add_fields(t, seq, o);
         if (r < 0)
                 return r;
         if (f->json) {
                 if (json_object_set_new(o, "seq", json_u64(seq)) < 0)
                         return -ENOMEM;
-                r = print_json(stdout, o);
-                cli_goes_on();
-                return r;
+                return cli_print_item(TAKE_PTR(o));
         }
-        region = json_text(json_object_get(o, "region"));
-        printf("%8" PRIu64 "  %s  %-26s  %-18s", seq, json_text(json_object_get(o, "time")),
-               region ? region : "-", json_text(json_object_get(o, "type")));
+        region = cli_text(o, "region");
+        printf("%8" PRIu64 "  %s  %-26s  %-18s", seq, cli_text(o, "time"),
+               region ? region : "-", cli_text(o, "type"));
         json_object_del(o, "time");
         json_object_del(o, "type");
         json_object_del(o, "region");
@@ -117,17 +114,17 @@ static int show(Txn *t, const Filter *f, uint64_t seq, Bytes e, json_t *parsed) 
         return 0;
 }
 
-static int no_region(const char *region, Diag *reterr) {
+static int log_no_region(const char *region, Diag *reterr) {
         return diag(reterr, LOG_E_NO_REGION, "region %s is not in this store's ledger", region);
 }
 
-/* What there is of the region from *next on. */
-static int print_region(Txn *t, const Filter *f, uint64_t *next, Diag *reterr) {
+/* Prints the region's entries from *next on. */
+static int log_print_region(Txn *t, const LogFilter *f, uint64_t *next, Diag *reterr) {
         _cleanup_region_events_ RegionEvents w = REGION_EVENTS_NULL;
         int r = region_events(t, f->region, &w);
 
         if (r == REGION_EVENTS_E_NONE)
-                return no_region(f->region, reterr);
+                return log_no_region(f->region, reterr);
         while (r == 0 && !ferror(stdout)) {
                 _cleanup_json_ json_t *o = NULL;
                 uint64_t seq;
@@ -135,15 +132,15 @@ static int print_region(Txn *t, const Filter *f, uint64_t *next, Diag *reterr) {
 
                 r = region_events_next(&w, &seq, &e, &o);
                 if (r == 0 && seq >= *next) {
-                        r = show(t, f, seq, e, TAKE_PTR(o));
+                        r = log_show(t, f, seq, e, TAKE_PTR(o));
                         *next = seq + 1;
                 }
         }
         return r == -ENOENT ? 0 : r;
 }
 
-/* Prints what there is from *next on. */
-static int print_from(Store *s, const Filter *f, uint64_t *next, Diag *reterr) {
+/* Prints the entries from *next on. */
+static int log_print_from(Store *s, const LogFilter *f, uint64_t *next, Diag *reterr) {
         _cleanup_walk_ LedgerWalk w = {0};
         _cleanup_txn_ Txn *t = NULL;
         uint64_t size, seq;
@@ -153,7 +150,7 @@ static int print_from(Store *s, const Filter *f, uint64_t *next, Diag *reterr) {
         if (r != 0)
                 return r;
         if (f->region)
-                return print_region(t, f, next, reterr);
+                return log_print_region(t, f, next, reterr);
         r = ledger_state(t, &size, NULL);
         if (r < 0 || size <= *next)
                 return r;
@@ -161,49 +158,45 @@ static int print_from(Store *s, const Filter *f, uint64_t *next, Diag *reterr) {
         while (r == 0 && *next < size && !ferror(stdout)) {
                 r = ledger_next(&w, &seq, &e);
                 if (r == 0)
-                        r = show(t, f, seq, e, NULL);
+                        r = log_show(t, f, seq, e, NULL);
                 if (r == 0)
                         *next = seq + 1;
         }
         return r == -ENOENT ? -EUCLEAN : r;
 }
 
-static volatile sig_atomic_t stopped;
+static volatile sig_atomic_t log_stopped;
 
-static void stop(int sig) {
-        stopped = sig;
+static void log_stop(int sig) {
+        log_stopped = sig;
 }
 
-static int follow(Store *s, const Filter *f, uint64_t *next, Diag *reterr) {
-        struct sigaction sa = {.sa_handler = stop};
+static int log_follow(Store *s, const LogFilter *f, uint64_t *next, Diag *reterr) {
+        struct sigaction sa = {.sa_handler = log_stop};
 
         sigaction(SIGINT, &sa, NULL);
         sigaction(SIGTERM, &sa, NULL);
-        while (!stopped && !ferror(stdout)) {
+        while (!log_stopped && !ferror(stdout)) {
                 struct pollfd gone = {.fd = STDOUT_FILENO};
-                int r = print_from(s, f, next, reterr);
+                int r = log_print_from(s, f, next, reterr);
 
                 if (r != 0)
                         return r;
                 if (fflush(stdout) != 0)
                         return 0;
                 if (poll(&gone, 1, FOLLOW_USEC / 1000) > 0 && (gone.revents & (POLLERR | POLLHUP)))
-                        return 0; /* nobody reads any more */
+                        return 0; /* the reader of the pipe is gone */
         }
         return 0;
 }
 
 int cmd_log(int argc, char **argv) {
-        static const struct option options[] = {OPTIONS_STORE,
-                                                {"region", required_argument, NULL, 'r'},
-                                                OPTIONS_SAID,
-                                                {"type", required_argument, NULL, 't'},
-                                                {"since", required_argument, NULL, 'S'},
-                                                {"follow", no_argument, NULL, 'f'},
-                                                {0}};
+        static const struct option options[] = {
+                OPTIONS_STORE,        OPTION("region", 'r'),      OPTIONS_SAID, OPTION("type", 't'),
+                OPTION("since", 'S'), OPTION_FLAG("follow", 'f'), {0}};
         _cleanup_store_ Store *s = NULL;
-        StoreOptions o = {0};
-        Filter f = {0};
+        StoreOptions o = {.help = help, .no_arguments = true, .letters = ":hf"};
+        LogFilter f = {0};
         Said said = {0};
         RegionId region;
         bool go_on = false;
@@ -211,11 +204,8 @@ int cmd_log(int argc, char **argv) {
         Diag d = {0};
         int r, opt;
 
-        while ((opt = getopt_long(argc, argv, ":hf", options, NULL)) >= 0)
+        while ((opt = store_next_option(&o, argc, argv, options)) > 0)
                 switch (opt) {
-                case 'h':
-                        fputs(help, stdout);
-                        return cli_done("log", EXIT_OK);
                 case 'r':
                         said.text = optarg;
                         break;
@@ -234,12 +224,9 @@ int cmd_log(int argc, char **argv) {
                 case 'f':
                         go_on = true;
                         break;
-                default:
-                        if (!store_option(&o, opt, optarg))
-                                return store_option_wrong(argv);
                 }
-        if (optind < argc)
-                return cli_usage("log", "'%s' is one argument too many", argv[optind]);
+        if (opt < 0)
+                return o.code;
         f.json = o.json;
         r = said_option("log", &said);
         if (r == EXIT_OK)
@@ -250,8 +237,8 @@ int cmd_log(int argc, char **argv) {
         }
         if (r != EXIT_OK)
                 return r;
-        r = go_on ? follow(s, &f, &next, &d) : print_from(s, &f, &next, &d);
+        r = go_on ? log_follow(s, &f, &next, &d) : log_print_from(s, &f, &next, &d);
         if (r != 0)
                 return with_store_failed("log", s, r, &d);
-        return go_on && stopped ? EXIT_OK : cli_done("log", EXIT_OK);
+        return go_on && log_stopped ? EXIT_OK : cli_done("log", EXIT_OK);
 }

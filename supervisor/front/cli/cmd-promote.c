@@ -10,7 +10,6 @@
 #include "region/region-key.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,25 +17,25 @@
 
 static const char help[] =
         "Usage: lethe promote RUN|--last [--most N] [--batch N] [--tau X] [--delta X] [--advisor SKILL [--set NAME=VALUE]...]\n\n"
-        "Looks at the notes of a run in order: each is interpreted (what kind of statement is it?), resolved (which\n"
-        "row is it about?), validated and written to shared belief; or it goes to the pending queue, or is refused.\n"
-        "Pending requests are looked at again after each change. Prints the outcome of each note.\n\n"
-        "Without --advisor what is built in interprets: a note grammar and a few plain cues (schema/governed.md).\n"
-        "With it a skill does, in a region of its own: one JSON line in, one out. An answer that is not in order is\n"
-        "asked for once more; then what is built in takes over, and the outcome says \"degraded\".\n\n" HELP_STORE
+        "Promotes the notes of a run in order: each note is interpreted (which kind of statement?), resolved (which\n"
+        "row?), validated and written to shared belief, or goes to the pending queue, or is refused.\n"
+        "Each change retries pending requests. Prints the outcome of each note.\n\n"
+        "Without --advisor the built-in interpreter is used: a note grammar and some plain cues (schema/governed.md).\n"
+        "With --advisor a skill interprets, in a region of its own: a JSON line in, a JSON line out. After a bad answer\n"
+        "the skill is asked again, then the built-in interpreter takes over, and the outcome says \"degraded\".\n\n" HELP_STORE
         HELP_SAID
         "  --most N          at most N notes\n"
-        "  --batch N         N notes in one transaction, 1 to 64 (default: 64; with an advisor 1)\n"
+        "  --batch N         N notes in a transaction, 1 to 64 (default: 64; with an advisor 1)\n"
         "  --tau X           bind only when the best row's score is at least X (0 to 1)\n"
         "  --delta X         and ahead of the second by at least X (0 to 1)\n"
         "  --advisor SKILL   a registered skill, or a skill's folder\n"
         "  --set NAME=VALUE  an option of `lethe run` for the advisor: timeout=30s, volume=/etc/advisor:/etc/advisor …\n"
         "  --policy FILE     the policy file (default: $LETHE_POLICY, else the usual places)\n"
-        "  --json            one object a note, then one with the sums\n"
-        "  -h, --help        this text\n\n"
-        "Exit status: 0, whatever became of the notes; 1 no such run, or it cannot be done; 2 usage.\n";
+        "  --json            an object for each note, then an object with the sums\n"
+        "  -h, --help        print the help\n\n"
+        "Exit status: 0, whatever the notes' outcomes; 1 no such run, or the promotion failed; 2 usage.\n";
 
-typedef struct Call {
+typedef struct PromoteCall {
         StoreOptions o;
         Promoting p;
         ResolvePolicy policy;
@@ -44,24 +43,24 @@ typedef struct Call {
         Advise advise;
         Said said;
         RegionId region;
-} Call;
+} PromoteCall;
 
-static const char *word(const json_t *o, const char *member) {
-        const char *s = json_text(json_object_get(o, member));
+static const char *promote_word(const json_t *o, const char *member) {
+        const char *s = cli_text(o, member);
 
         return s ? s : "";
 }
 
-static int told(void *user, uint64_t note, const json_t *outcome) {
-        const Call *c = user;
+static int promote_print(void *user, uint64_t note, const json_t *outcome) {
+        const PromoteCall *c = user;
 
         if (c->o.json) {
                 _cleanup_json_ json_t *o = json_copy((json_t *)outcome);
 
-                if (!o || json_object_set_new(o, "version", json_integer(1)) < 0 || json_object_set_new(o, "note", json_u64(note)) < 0 || print_json(stdout, o) < 0)
+                if (!o || json_object_set_new(o, "version", json_integer(1)) < 0 ||
+                    json_object_set_new(o, "note", json_u64(note)) < 0)
                         return -ENOMEM;
-                cli_goes_on();
-                return 0;
+                return cli_print_item(TAKE_PTR(o));
         }
         printf("%4" PRIu64 " ", note);
         action_show(outcome, "outcome", "");
@@ -69,7 +68,7 @@ static int told(void *user, uint64_t note, const json_t *outcome) {
         action_show(outcome, "id", " ");
         action_show(outcome, "state", " ");
         action_show(outcome, "code", ": ");
-        if (strcmp(word(outcome, "code"), word(outcome, "message")) != 0)
+        if (strcmp(promote_word(outcome, "code"), promote_word(outcome, "message")) != 0)
                 action_show(outcome, "message", ", ");
         if (json_is_true(json_object_get(json_object_get(outcome, "interpreted"), "degraded")))
                 fputs(" (degraded)", stdout);
@@ -78,7 +77,7 @@ static int told(void *user, uint64_t note, const json_t *outcome) {
 }
 
 /* "timeout=30s" as `lethe run --timeout 30s` takes it. */
-static int set(Call *c, char *text) {
+static int promote_set(PromoteCall *c, char *text) {
         char *equals = strchr(text, '='), option[64];
         Diag d = {0};
         int r;
@@ -92,11 +91,12 @@ static int set(Call *c, char *text) {
         return EXIT_OK;
 }
 
-static int options_of(int argc, char **argv, Call *c, bool *ret_done) {
-        static const struct option options[] = {OPTIONS_STORE, OPTIONS_SAID, {"most", required_argument, NULL, 'm'}, {"batch", required_argument, NULL, 'b'},
-                                                {"tau", required_argument, NULL, 't'}, {"delta", required_argument, NULL, 'd'},
-                                                {"advisor", required_argument, NULL, 'A'}, {"set", required_argument, NULL, 'e'},
-                                                {"policy", required_argument, NULL, 'p'}, {0}};
+static int promote_read_options(int argc, char **argv, PromoteCall *c, bool *ret_done) {
+        static const struct option options[] = {OPTIONS_STORE,          OPTIONS_SAID,
+                                                OPTION("most", 'm'),    OPTION("batch", 'b'),
+                                                OPTION("tau", 't'),     OPTION("delta", 'd'),
+                                                OPTION("advisor", 'A'), OPTION("set", 'e'),
+                                                OPTION("policy", 'p'),  {0}};
         bool settings = false;
         uint64_t batch = PROMOTE_BATCH_MAX;
         int opt, r = EXIT_OK;
@@ -127,7 +127,7 @@ static int options_of(int argc, char **argv, Call *c, bool *ret_done) {
                         break;
                 case 'e':
                         settings = true;
-                        r = set(c, optarg);
+                        r = promote_set(c, optarg);
                         break;
                 case 'L':
                         c->said.last = true;
@@ -142,45 +142,49 @@ static int options_of(int argc, char **argv, Call *c, bool *ret_done) {
         if (r != EXIT_OK)
                 return r;
         if (settings && !c->advisor)
-                return cli_usage(VERB, "--set is for an advisor: there is none without --advisor");
+                return cli_usage(VERB, "--set configures an advisor: give --advisor, too");
         if (c->said.last ? optind < argc : optind + 1 != argc)
-                return cli_usage(VERB, optind == argc ? "which run?" : c->said.last ? "'%s' and --last both name a run" : "it takes one RUN", argv[optind]);
+                return cli_usage(VERB,
+                                 optind == argc ? "which run?"
+                                 : c->said.last ? "'%s' and --last both name a run"
+                                                : "promote takes a single RUN",
+                                 argv[optind]);
         c->said.text = c->said.last ? NULL : argv[optind];
         c->p.batch = (unsigned)batch;
         return EXIT_OK;
 }
 
-static int promote(Call *c, Store *s) {
+static int promote_run(PromoteCall *c, Store *s) {
         Promoted sum = {0};
         bool of_store = false;
         Diag d = {0};
         int r = belief_promote(s, &c->p, &sum, &of_store, &d);
 
         if (r == -ECANCELED)
-                return cli_refuse(VERB, EXIT_NOT, "cancelled", "ended by a signal after %" PRIu64 " notes; the others are as they were", sum.notes);
+                return cli_refuse(VERB, EXIT_NOT, "cancelled",
+                                  "ended by a signal after %" PRIu64 " notes; the remaining notes are unchanged",
+                                  sum.notes);
         if (r > 0 && !of_store)
                 return action_refused(&(ActionArgs){.verb = VERB, .o = c->o}, engine_code_name((EngineCode)r), d.text);
         if (r != 0)
                 return with_store_failed(VERB, s, r, &d);
-        if (c->o.json) {
-                _cleanup_json_ json_t *o = json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1, "run", c->p.run, "notes", json_u64(sum.notes),
-                                                     "committed", json_u64(sum.committed), "pending", json_u64(sum.pending), "rejected", json_u64(sum.rejected),
-                                                     "invalid", json_u64(sum.invalid), "resolved", json_u64(sum.resolved));
-
-                if (!o || print_json(stdout, o) < 0)
-                        return cli_fail(VERB, EXIT_NOT, "out of memory");
-        } else {
-                printf("%" PRIu64 " notes: %" PRIu64 " committed, %" PRIu64 " pending, %" PRIu64 " rejected, %" PRIu64 " invalid", sum.notes, sum.committed,
-                       sum.pending, sum.rejected, sum.invalid);
-                if (sum.resolved)
-                        printf("; %" PRIu64 " that had been pending resolved", sum.resolved);
-                putchar('\n');
-        }
+        if (c->o.json)
+                return cli_print(VERB, EXIT_OK,
+                                 json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1, "run", c->p.run,
+                                           "notes", json_u64(sum.notes), "committed", json_u64(sum.committed),
+                                           "pending", json_u64(sum.pending), "rejected", json_u64(sum.rejected),
+                                           "invalid", json_u64(sum.invalid), "resolved", json_u64(sum.resolved)));
+        printf("%" PRIu64 " notes: %" PRIu64 " committed, %" PRIu64 " pending, %" PRIu64 " rejected, %" PRIu64
+               " invalid",
+               sum.notes, sum.committed, sum.pending, sum.rejected, sum.invalid);
+        if (sum.resolved)
+                printf("; %" PRIu64 " formerly pending resolved", sum.resolved);
+        putchar('\n');
         return cli_done(VERB, EXIT_OK);
 }
 
 /* The name of the run's scope. */
-static int find_run(Store *s, const char *run, char scope[static SCOPE_NAME_MAX]) {
+static int promote_find_scope(Store *s, const char *run, char scope[static SCOPE_NAME_MAX]) {
         _cleanup_txn_ Txn *t = NULL;
         Diag d = {0};
         Run row;
@@ -191,8 +195,8 @@ static int find_run(Store *s, const char *run, char scope[static SCOPE_NAME_MAX]
         return r == 0 ? scope_name_of(t, row.scope, scope) : r;
 }
 
-/* The run of a region has its id. Any other run is named by the id that `lethe note begin` printed. */
-static int named(Call *c, Store *s) {
+/* A region's run has the region's id. Any other run has the id that `lethe note begin` printed. */
+static int promote_name_run(PromoteCall *c, Store *s) {
         int r = said_option(VERB, &c->said);
 
         if (r == EXIT_OK)
@@ -201,12 +205,12 @@ static int named(Call *c, Store *s) {
         return r;
 }
 
-/* With an advisor: its skill is looked up before the first note is. */
-static int advised(Call *c, Store *s) {
+/* With an advisor: the advisor's skill is looked up before the first note. */
+static int promote_with_advisor(PromoteCall *c, Store *s) {
         _cleanup_policy_ Policy *policy = NULL;
         char scope[SCOPE_NAME_MAX];
-        Advisor advisor = {.name = c->advisor, .ask = advise_ask, .userdata = &c->advise, .about = &c->advise.note, .region = c->advise.region,
-                           .keys = &region_keys};
+        Advisor advisor = {.name = c->advisor, .ask = advise_ask, .userdata = &c->advise, .about = &c->advise.note,
+                           .region = c->advise.region, .keys = &region_keys};
         Diag d = {0};
         int r = policy_load(c->policy_file, &policy, &d);
 
@@ -218,26 +222,26 @@ static int advised(Call *c, Store *s) {
         c->advise.ask.skill = c->advisor;
         if (advise_check(&c->advise, &d) != 0)
                 return cli_refuse(VERB, EXIT_NOT, "advisor", "%s", d.text);
-        if ((r = named(c, s)) != EXIT_OK)
+        if ((r = promote_name_run(c, s)) != EXIT_OK)
                 return r;
-        if (find_run(s, c->p.run, scope) == 0) { /* what is no run is said by the promotion */
+        if (promote_find_scope(s, c->p.run, scope) == 0) { /* belief_promote() reports a missing run */
                 c->advise.run = c->p.run;
                 c->advise.scope = scope;
         }
         c->p.advisor = &advisor;
-        return promote(c, s);
+        return promote_run(c, s);
 }
 
 int cmd_promote(int argc, char **argv) {
-        Call c = {.o.must_exist = true, .policy = RESOLVE_POLICY_DEFAULT};
+        PromoteCall c = {.o.must_exist = true, .policy = RESOLVE_POLICY_DEFAULT};
         _cleanup_store_ Store *s = NULL;
         bool done = false;
-        int r = options_of(argc, argv, &c, &done);
+        int r = promote_read_options(argc, argv, &c, &done);
 
         c.p.who = action_who();
         c.p.policy = &c.policy;
         c.p.keys = &region_keys;
-        c.p.told = told;
+        c.p.told = promote_print;
         c.p.user = &c;
         if (r == EXIT_OK && !done) {
                 if (c.advisor && (c.advise.signals = run_take_signals()) < 0)
@@ -245,9 +249,9 @@ int cmd_promote(int argc, char **argv) {
                 else
                         r = with_store(VERB, &c.o, c.advisor ? STORE_SUPERVISE : STORE_WRITE, &s);
                 if (r == EXIT_OK && !c.advisor)
-                        r = named(&c, s);
+                        r = promote_name_run(&c, s);
                 if (r == EXIT_OK)
-                        r = c.advisor ? advised(&c, s) : promote(&c, s);
+                        r = c.advisor ? promote_with_advisor(&c, s) : promote_run(&c, s);
         }
         request_deinit(&c.advise.ask.request);
         return r;

@@ -1,27 +1,25 @@
 /* Runs: CLI. */
 #include "audit/history.h"
 #include "base/clock.h"
-#include "base/id.h"
 #include "base/size.h"
 #include "cli/with-store.h"
 #include "engine/engine.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
 
 static const char help[] =
         "Usage: lethe ps [OPTIONS]\n\n"
-        "Lists the regions of the store that are alive. One whose supervisor died is an orphan: the next\n"
-        "'lethe run', or 'lethe kill REGION', clears it up.\n\n"
+        "Lists the living regions of the store. A region whose supervisor died is an orphan: the next\n"
+        "'lethe run', or 'lethe kill REGION', clears the orphan up.\n\n"
         HELP_STORE
-        "  -a, --all         also those that have ended, and how\n"
-        "  --json            one object a line\n"
-        "  -h, --help        this text\n";
+        "  -a, --all         also ended regions, with their end\n"
+        "  --json            a JSON object on each line\n"
+        "  -h, --help        print the help\n";
 
-/* The first ten characters of an id are its time in milliseconds, in Crockford's base32. */
-static uint64_t id_real_usec(const char *id) {
+/* The first ten characters of an id are the id's time in milliseconds, in Crockford's base32. */
+static uint64_t ps_id_usec(const char *id) {
         static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
         uint64_t ms = 0;
 
@@ -33,23 +31,21 @@ static uint64_t id_real_usec(const char *id) {
         return ms * 1000;
 }
 
-static int show_json(const RegionRow *r, bool orphan) {
+static int ps_print_json(const RegionRow *r, bool orphan) {
         char since[CLOCK_TEXT_MAX];
-        _cleanup_json_ json_t *o =
-                json_pack("{s:i, s:s, s:O?, s:O?, s:s, s:o, s:o, s:b}", "version", 1, "region", r->region, "skill", json_object_get(r->detail, "skill"),
-                          "tier", json_object_get(r->detail, "tier"), "since", clock_format(id_real_usec(r->region), since), "supervisor",
-                          json_u64(r->supervisor_pid), "pid", r->pid ? json_u64(r->pid) : json_null(), "orphan", orphan);
 
-        int e = o ? print_json(stdout, o) : -ENOMEM;
-
-        cli_goes_on();
-        return e;
+        return cli_print_item(json_pack("{s:i, s:s, s:O?, s:O?, s:s, s:o, s:o, s:b}", "version", 1, "region", r->region,
+                                        "skill", json_object_get(r->detail, "skill"), "tier",
+                                        json_object_get(r->detail, "tier"), "since",
+                                        clock_format(ps_id_usec(r->region), since), "supervisor",
+                                        json_u64(r->supervisor_pid), "pid", r->pid ? json_u64(r->pid) : json_null(),
+                                        "orphan", orphan));
 }
 
-static void show_text(const RegionRow *r, bool orphan) {
+static void ps_print_text(const RegionRow *r, bool orphan) {
         const json_t *skill = json_object_get(r->detail, "skill");
-        const char *name = json_text(json_object_get(skill, "name")), *tier = json_text(json_object_get(r->detail, "tier"));
-        uint64_t now = clock_real_usec(), since = id_real_usec(r->region);
+        const char *name = cli_text(skill, "name"), *tier = cli_text(r->detail, "tier");
+        uint64_t now = clock_real_usec(), since = ps_id_usec(r->region);
         char age[SIZE_TEXT_MAX], pid[24] = "-";
 
         if (r->pid)
@@ -58,45 +54,44 @@ static void show_text(const RegionRow *r, bool orphan) {
                duration_format(now > since ? now - since : 0, age), r->supervisor_pid, pid, orphan ? "  orphan" : "");
 }
 
-static int show_one(const RegionFacts *f, bool json, uint64_t now) {
+static int ps_print_any(const RegionFacts *f, bool json, uint64_t now) {
         char since[CLOCK_TEXT_MAX], age[SIZE_TEXT_MAX], how[64];
 
-        if (json) {
-                _cleanup_json_ json_t *o = json_pack("{s:i, s:s, s:{s:s, s:s}, s:s, s:s, s:b, s:b, s:s*, s:o, s:s*, s:s*}", "version", 1, "region", f->id, "skill", "name",
-                                                     f->skill, "digest", f->digest, "tier", f->tier, "since", clock_format(f->allocated_usec, since), "alive",
-                                                     f->ended == 0, "orphan", f->orphan, "outcome", *f->outcome ? f->outcome : NULL, "exit_code",
-                                                     f->exit_code >= 0 ? json_integer(f->exit_code) : json_null(), "name", *f->name ? f->name : NULL, "parent",
-                                                     *f->parent ? f->parent : NULL);
-                int e = o ? print_json(stdout, o) : -ENOMEM;
-
-                cli_goes_on();
-                return e;
-        }
-        snprintf(how, sizeof(how), f->exit_code > 0 ? "%s %d" : "%s", f->orphan ? "orphan" : f->ended == 0 ? "alive" : f->outcome, f->exit_code);
-        printf("%-26s  %-24s  %-10s  %10s  %-20s  %s\n", f->id, f->skill, f->tier, duration_format(now > f->allocated_usec ? now - f->allocated_usec : 0, age), how,
+        if (json)
+                return cli_print_item(json_pack(
+                        "{s:i, s:s, s:{s:s, s:s}, s:s, s:s, s:b, s:b, s:s*, s:o, s:s*, s:s*}", "version", 1, "region",
+                        f->id, "skill", "name", f->skill, "digest", f->digest, "tier", f->tier, "since",
+                        clock_format(f->allocated_usec, since), "alive", f->ended == 0, "orphan", f->orphan, "outcome",
+                        *f->outcome ? f->outcome : NULL, "exit_code",
+                        f->exit_code >= 0 ? json_integer(f->exit_code) : json_null(), "name", *f->name ? f->name : NULL,
+                        "parent", *f->parent ? f->parent : NULL));
+        snprintf(how, sizeof(how), f->exit_code > 0 ? "%s %d" : "%s",
+                 f->orphan       ? "orphan"
+                 : f->ended == 0 ? "alive"
+                                 : f->outcome,
+                 f->exit_code);
+        printf("%-26s  %-24s  %-10s  %10s  %-20s  %s\n", f->id, f->skill, f->tier,
+               duration_format(now > f->allocated_usec ? now - f->allocated_usec : 0, age), how,
                *f->name ? f->name : "-");
         return 0;
 }
 
 /* Only signed entries are listed. */
-static int show_all(Store *s, bool json) {
+static int ps_print_all(Store *s, Txn *t, bool json) {
         const uint64_t now = clock_real_usec();
         _cleanup_history_ History h = {0};
-        _cleanup_txn_ Txn *t = NULL;
         Diag d = {0};
-        int r = store_begin(s, false, &t, &d);
+        int r = history_read(t, &(HistoryQuery){0}, &h, &d);
 
-        if (r == 0)
-                r = history_read(t, &(HistoryQuery){0}, &h, &d);
         if (r == 0 && !json)
                 printf("%-26s  %-24s  %-10s  %10s  %-20s  %s\n", "REGION", "SKILL", "TIER", "AGE", "END", "NAME");
         for (size_t i = 0; r == 0 && i < h.n; i++)
-                r = show_one(h.regions[i], json, now);
+                r = ps_print_any(h.regions[i], json, now);
         return r != 0 ? with_store_failed("ps", s, r, &d) : cli_done("ps", EXIT_OK);
 }
 
 int cmd_ps(int argc, char **argv) {
-        static const struct option options[] = {OPTIONS_STORE, {"all", no_argument, NULL, 'A'}, {0}};
+        static const struct option options[] = {OPTIONS_STORE, OPTION_FLAG("all", 'A'), {0}};
         _cleanup_store_ Store *s = NULL;
         _cleanup_txn_ Txn *t = NULL;
         StoreOptions o = {0};
@@ -107,36 +102,33 @@ int cmd_ps(int argc, char **argv) {
         int r, opt;
 
         while ((opt = getopt_long(argc, argv, ":ha", options, NULL)) >= 0) {
-                if (opt == 'h') {
-                        fputs(help, stdout);
-                        return cli_done("ps", EXIT_OK);
-                }
+                if (opt == 'h')
+                        return cli_help("ps", help);
                 if (opt == 'A' || (opt == 'a' && !optarg)) /* --anchor has a value */
                         all = true;
                 else if (!store_option(&o, opt, optarg))
                         return store_option_wrong(argv);
         }
         if (optind < argc)
-                return cli_usage("ps", "'%s' is one argument too many", argv[optind]);
-        r = with_store("ps", &o, STORE_READ, &s);
+                return cli_usage("ps", "'%s' is an extra argument", argv[optind]);
+        r = with_store_read("ps", &o, &s, &t);
         if (r != EXIT_OK)
                 return r;
         if (all)
-                return show_all(s, o.json);
-        r = store_begin(s, false, &t, &d);
-        if (r == 0)
-                r = engine_region_list(t, &rows, &n);
+                return ps_print_all(s, t, o.json);
+        r = engine_region_list(t, &rows, &n);
         if (r != 0)
                 return with_store_failed("ps", s, r, &d);
         if (!o.json)
-                printf("%-26s  %-24s  %-10s  %10s  %10s  %10s\n", "REGION", "SKILL", "TIER", "AGE", "SUPERVISOR", "PID");
+                printf("%-26s  %-24s  %-10s  %10s  %10s  %10s\n", "REGION", "SKILL", "TIER", "AGE", "SUPERVISOR",
+                       "PID");
         for (size_t i = 0; i < n; i++) {
                 bool orphan = store_lock_is_free(s, rows[i].supervisor_lock);
 
                 if (o.json)
-                        r = r == 0 ? show_json(&rows[i], orphan) : r;
+                        r = r == 0 ? ps_print_json(&rows[i], orphan) : r;
                 else
-                        show_text(&rows[i], orphan);
+                        ps_print_text(&rows[i], orphan);
                 region_row_deinit(&rows[i]);
         }
         free(rows);

@@ -15,10 +15,8 @@
 #include "policy/grant.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <malloc.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -26,106 +24,87 @@
 static const char help[] =
         "Usage: lethe run [OPTIONS] SKILL|DIR [--] [ARGS...]\n"
         "       lethe run [OPTIONS] --exec PROGRAM [ARGS...]\n\n"
-        "Runs a skill, or one program, in a region of its own. Options stand before SKILL.\n\n"
+        "Runs a skill, or a program, in a region of its own. Options stand before SKILL.\n\n"
         "  --store DIR           the store (default: $LETHE_STORE, else the XDG state folder)\n"
         "  --anchor FILE         the checkpoint copy that the store must not be behind\n"
-        "  --receipt FILE        write how it ended there, as JSON\n"
+        "  --receipt FILE        write the end of the run to FILE, as JSON\n"
         "  --policy FILE         the operator's policy\n"
         "  --entry NAME          the manifest's entry, or a file of the folder (default: main)\n"
-        "  --name NAME           by which other verbs find the region\n"
-        "  --exec PROGRAM        a program instead of a skill; what follows is its own\n"
+        "  --name NAME           a name for the region, for other verbs\n"
+        "  --exec PROGRAM        a program instead of a skill; all words behind PROGRAM are its arguments\n"
         "  -v, --volume SRC:DST[:ro|rw]\n"
         "                        a file or folder of the host, read-only unless rw is said\n"
         "  -e, --env NAME[=VALUE]\n"
         "                        a variable of the environment; NAME alone passes the caller's on\n"
         "  -w, --workdir DIR     working folder in the region (default: /work)\n"
-        "  --memory SIZE         of the whole process tree, with its scratch\n"
-        "  --timeout TIME        wall time, or none; then it ends with 124\n"
+        "  --memory SIZE         of the whole process tree, with scratch\n"
+        "  --timeout TIME        wall time, or none; a run beyond TIME ends with 124\n"
         "  --cpu-time TIME       of the whole process tree, or none (default: 30s, or --timeout's)\n"
-        "  --idle TIME           end it with 124 when for so long it neither reads, writes nor computes\n"
+        "  --idle TIME           end with 124 after TIME without reading, writing or computing\n"
         "  --pids-limit N        processes and threads\n"
         "  --nofile N            open files of each process\n"
         "  --file-size SIZE      the largest file\n"
         "  --scratch SIZE        /work and /tmp together\n"
         "  --output-limit SIZE   standard output and error together, or none\n"
         "  --network MODE        none, private or host (default: none)\n"
-        "  --connect HOST:PORT   allow TCP connections to this address\n"
-        "  --tier TIER           namespaces or landlock: exactly this one\n"
+        "  --connect HOST:PORT   allow TCP connections to the address\n"
+        "  --tier TIER           namespaces or landlock: require exactly the tier\n"
         "  --proc                give the region a /proc of its own processes\n"
-        "  --discipline NAME     zero, multipass, multipass:N or none: how its memory is overwritten\n"
+        "  --discipline NAME     zero, multipass, multipass:N or none: how memory is overwritten\n"
         "  --socket PATH         where 'lethe serve' is looked for\n"
-        "  --no-serve            do not look for it\n"
-        "  --foreign             run DIR although another user can change it (no daemon runs it then)\n"
-        "  --promote             promote the notes that it kept when it has ended, as 'lethe promote' would\n"
-        "  --dry-run             print the effective policy and run nothing\n"
+        "  --no-serve            do not look for a daemon\n"
+        "  --foreign             run DIR although another user can change DIR (never by a daemon)\n"
+        "  --promote             promote the run's notes after the end, as 'lethe promote' would\n"
+        "  --dry-run             print the effective policy and run no program\n"
         "  --json                with --dry-run: as JSON\n"
-        "  --quiet               say nothing but errors\n"
-        "  --verbose             say a line also when all went well, and what the skill logs\n"
-        "  -h, --help            this text\n";
+        "  --quiet               print only errors\n"
+        "  --verbose             print a line also after success, and the skill's log\n"
+        "  -h, --help            print the help\n";
 
-/* Those that request_option() knows have the value OPTION_POLICY; its name is the long one. */
-enum { OPTION_POLICY = 256, OPTION_STORE, OPTION_ANCHOR, OPTION_RECEIPT, OPTION_POLICY_FILE, OPTION_EXEC, OPTION_DRY_RUN, OPTION_JSON,
-       OPTION_QUIET, OPTION_VERBOSE, OPTION_CPUS, OPTION_SOCKET, OPTION_NO_SERVE, OPTION_PROMOTE, OPTION_FOREIGN };
+/* Options of request_option() have the value OPTION_POLICY; the long name tells them apart. */
+enum {
+        OPTION_POLICY = 256, OPTION_STORE, OPTION_ANCHOR, OPTION_RECEIPT, OPTION_POLICY_FILE, OPTION_EXEC,
+        OPTION_DRY_RUN, OPTION_JSON, OPTION_QUIET, OPTION_VERBOSE, OPTION_CPUS, OPTION_SOCKET, OPTION_NO_SERVE,
+        OPTION_PROMOTE, OPTION_FOREIGN
+};
 
 static const struct option options[] = {
-        {"store", required_argument, NULL, OPTION_STORE},
-        {"anchor", required_argument, NULL, OPTION_ANCHOR},
-        {"receipt", required_argument, NULL, OPTION_RECEIPT},
-        {"policy", required_argument, NULL, OPTION_POLICY_FILE},
-        {"exec", required_argument, NULL, OPTION_EXEC},
-        {"promote", no_argument, NULL, OPTION_PROMOTE},
-        {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
-        {"json", no_argument, NULL, OPTION_JSON},
-        {"quiet", no_argument, NULL, OPTION_QUIET},
-        {"verbose", no_argument, NULL, OPTION_VERBOSE},
-        {"cpus", required_argument, NULL, OPTION_CPUS},
-        {"socket", required_argument, NULL, OPTION_SOCKET},
-        {"no-serve", no_argument, NULL, OPTION_NO_SERVE},
-        {"foreign", no_argument, NULL, OPTION_FOREIGN},
-        {"help", no_argument, NULL, 'h'},
-        {"volume", required_argument, NULL, 'v'},
-        {"env", required_argument, NULL, 'e'},
-        {"workdir", required_argument, NULL, 'w'},
-        {"entry", required_argument, NULL, OPTION_POLICY},
-        {"name", required_argument, NULL, OPTION_POLICY},
-        {"memory", required_argument, NULL, OPTION_POLICY},
-        {"timeout", required_argument, NULL, OPTION_POLICY},
-        {"cpu-time", required_argument, NULL, OPTION_POLICY},
-        {"idle", required_argument, NULL, OPTION_POLICY},
-        {"pids-limit", required_argument, NULL, OPTION_POLICY},
-        {"nofile", required_argument, NULL, OPTION_POLICY},
-        {"file-size", required_argument, NULL, OPTION_POLICY},
-        {"scratch", required_argument, NULL, OPTION_POLICY},
-        {"output-limit", required_argument, NULL, OPTION_POLICY},
-        {"network", required_argument, NULL, OPTION_POLICY},
-        {"connect", required_argument, NULL, OPTION_POLICY},
-        {"tier", required_argument, NULL, OPTION_POLICY},
-        {"proc", no_argument, NULL, OPTION_POLICY},
-        {"discipline", required_argument, NULL, OPTION_POLICY},
+        OPTION("store", OPTION_STORE), OPTION("anchor", OPTION_ANCHOR), OPTION("receipt", OPTION_RECEIPT),
+        OPTION("policy", OPTION_POLICY_FILE), OPTION("exec", OPTION_EXEC), OPTION_FLAG("promote", OPTION_PROMOTE),
+        OPTION_FLAG("dry-run", OPTION_DRY_RUN), OPTION_FLAG("json", OPTION_JSON),
+        OPTION_FLAG("quiet", OPTION_QUIET), OPTION_FLAG("verbose", OPTION_VERBOSE), OPTION("cpus", OPTION_CPUS),
+        OPTION("socket", OPTION_SOCKET), OPTION_FLAG("no-serve", OPTION_NO_SERVE),
+        OPTION_FLAG("foreign", OPTION_FOREIGN), OPTION_FLAG("help", 'h'), OPTION("volume", 'v'), OPTION("env", 'e'),
+        OPTION("workdir", 'w'), OPTION("entry", OPTION_POLICY), OPTION("name", OPTION_POLICY),
+        OPTION("memory", OPTION_POLICY), OPTION("timeout", OPTION_POLICY), OPTION("cpu-time", OPTION_POLICY),
+        OPTION("idle", OPTION_POLICY), OPTION("pids-limit", OPTION_POLICY), OPTION("nofile", OPTION_POLICY),
+        OPTION("file-size", OPTION_POLICY), OPTION("scratch", OPTION_POLICY), OPTION("output-limit", OPTION_POLICY),
+        OPTION("network", OPTION_POLICY), OPTION("connect", OPTION_POLICY), OPTION("tier", OPTION_POLICY),
+        OPTION_FLAG("proc", OPTION_POLICY), OPTION("discipline", OPTION_POLICY),
         {}};
 
 #define HEAP_BYTES (512 * 1024)
-#define AGAIN (-2) /* under the eyes of a process above: it reads what somebody else serves (cli/front.h) */
+#define RUN_AGAIN (-2) /* in a child of front.h: the child would read a file that another process serves */
 
-typedef struct Command {
+typedef struct RunCommand {
         SkillRequest ask;
         RunOptions run;
         ServeClient through;
         const char *store, *policy, *exec, *socket;
         char *path;                         /* of the store, owned */
         bool dry_run, json, no_serve;
-} Command;
+} RunCommand;
 
-static int refuse(const Command *c, const char *name, bool by_policy, int code, const Diag *d, int e) {
+static int cmd_run_refuse(const RunCommand *c, const char *name, bool by_policy, int code, const Diag *d, int e) {
         const char *text = *d->text ? d->text : strerror(e < 0 ? -e : EIO);
 
         cli_fail("run", code, "%s", text);
         return run_refused(&c->run, name, NULL, by_policy, code, text);
 }
 
-/* A wrong command line ran nothing either: 125 and not 2, which is the skill's to end with. */
-static int wrong(const Command *c, const char *fmt, ...) _printf_(2, 3);
-static int wrong(const Command *c, const char *fmt, ...) {
+/* A wrong command line ran no program: exit code 125 and not 2, a possible exit code of the skill. */
+static int cmd_run_wrong(const RunCommand *c, const char *fmt, ...) _printf_(2, 3);
+static int cmd_run_wrong(const RunCommand *c, const char *fmt, ...) {
         char text[sizeof(((Diag *)NULL)->text)];
         va_list ap;
 
@@ -136,39 +115,47 @@ static int wrong(const Command *c, const char *fmt, ...) {
         return run_refused(&c->run, skill_request_name(&c->ask) ?: c->exec, NULL, false, EXIT_LETHE, text);
 }
 
-static int refused(const Command *c, const Refusal *r) {
-        return r->usage ? wrong(c, "%s", r->why.text) : refuse(c, skill_request_name(&c->ask), r->by_policy, r->code, &r->why, 0);
+static int cmd_run_report_refusal(const RunCommand *c, const Refusal *r) {
+        return r->usage ? cmd_run_wrong(c, "%s", r->why.text)
+                        : cmd_run_refuse(c, skill_request_name(&c->ask), r->by_policy, r->code, &r->why, 0);
 }
 
-static int request_failed(const Command *c, const char *name, int e, const Diag *d) {
+static int cmd_run_request_failed(const RunCommand *c, const char *name, int e, const Diag *d) {
         Refusal r = {.why = *d};
 
         skill_request_failed(e, &r);
-        return r.usage ? wrong(c, "%s", r.why.text) : refuse(c, name, false, r.code, &r.why, 0);
+        return r.usage ? cmd_run_wrong(c, "%s", r.why.text) : cmd_run_refuse(c, name, false, r.code, &r.why, 0);
 }
 
-/* Options that count before all others are read. The receipt tells of a mistake that stands before it, too: else an earlier run's would be taken for this
- * run's. */
-typedef struct Hook {
+/* Options that count before all others are read. The receipt reports even a mistake that stands before --receipt:
+ * else an earlier receipt would be taken for the receipt of the failed run. */
+typedef struct RunAhead {
         const char *receipt, *store, *anchor, *policy, *socket;
-        uint64_t usec; /* the run's own time, or 0 */
-} Hook;
+        uint64_t usec; /* the run's wall time, or 0 */
+} RunAhead;
 
-static Hook look_ahead(int argc, char **argv) {
-        Hook f = {};
+static RunAhead cmd_run_look_ahead(int argc, char **argv) {
+        RunAhead f = {};
         int o, index;
         Diag d;
 
         opterr = 0;
-        optind = 0; /* getopt's own state is made anew */
+        optind = 0; /* makes getopt reset its state */
         while (index = -1, (o = getopt_long(argc, argv, "+:hv:e:w:", options, &index)) != -1 && o != OPTION_EXEC) {
-                const char **field = o == OPTION_RECEIPT ? &f.receipt : o == OPTION_STORE ? &f.store : o == OPTION_ANCHOR ? &f.anchor
-                                     : o == OPTION_POLICY_FILE ? &f.policy : o == OPTION_SOCKET ? &f.socket : NULL;
+                const char **field = o == OPTION_RECEIPT       ? &f.receipt
+                                     : o == OPTION_STORE       ? &f.store
+                                     : o == OPTION_ANCHOR      ? &f.anchor
+                                     : o == OPTION_POLICY_FILE ? &f.policy
+                                     : o == OPTION_SOCKET      ? &f.socket
+                                                               : NULL;
 
                 if (field)
                         *field = optarg;
-                for (size_t i = 0; i < BUDGET_FIELDS && o == OPTION_POLICY && index >= 0 && strcmp(options[index].name, "timeout") == 0; i++)
-                        if (strcmp(budget_fields[i].option, "timeout") == 0 && budget_parse(&budget_fields[i], optarg, &f.usec, &d) != 0)
+                for (size_t i = 0; i < BUDGET_FIELDS && o == OPTION_POLICY && index >= 0 &&
+                                   strcmp(options[index].name, "timeout") == 0;
+                     i++)
+                        if (strcmp(budget_fields[i].option, "timeout") == 0 &&
+                            budget_parse(&budget_fields[i], optarg, &f.usec, &d) != 0)
                                 f.usec = 0;
         }
         optind = 0;
@@ -176,34 +163,38 @@ static Hook look_ahead(int argc, char **argv) {
 }
 
 /* Returns -1 when the command is complete, else the exit code. */
-static int parse(int argc, char **argv, Command *c) {
+static int cmd_run_parse(int argc, char **argv, RunCommand *c) {
         const char *traceparent;
         int o, index, e;
         Diag d = {};
 
-        c->run.receipt = look_ahead(argc, argv).receipt;
+        c->run.receipt = cmd_run_look_ahead(argc, argv).receipt;
         if (c->run.receipt && receipt_check(c->run.receipt, &d) < 0)
                 return cli_fail("run", EXIT_LETHE, "%s", d.text);
         while (!c->exec && (index = -1, o = getopt_long(argc, argv, "+:hv:e:w:", options, &index)) != -1) {
-                const char *name = o == 'v' ? "volume" : o == 'e' ? "env" : o == 'w' ? "workdir" : index >= 0 ? options[index].name : "";
+                const char *name = o == 'v'     ? "volume"
+                                   : o == 'e'   ? "env"
+                                   : o == 'w'   ? "workdir"
+                                   : index >= 0 ? options[index].name
+                                                : "";
 
                 switch (o) {
                 case 'h':
-                        fputs(help, stdout);
-                        return cli_done("run", EXIT_OK);
+                        return cli_help("run", help);
                 case ':':
-                        return wrong(c, "%s lacks its value", argv[optind - 1]);
+                        return cmd_run_wrong(c, "%s lacks its value", argv[optind - 1]);
                 case '?':
                         if (optopt && optopt < 256)
-                                return wrong(c, "-%c is not one of its options", optopt);
-                        return wrong(c, "%s is not one of its options (options of the skill stand behind it)", argv[optind - 1]);
+                                return cmd_run_wrong(c, "-%c is no option of run", optopt);
+                        return cmd_run_wrong(c, "%s is no option of run (options of the skill stand behind SKILL)",
+                                         argv[optind - 1]);
                 case OPTION_STORE:
                         c->store = optarg;
                         break;
                 case OPTION_ANCHOR:
                         anchor_set_path(optarg);
                         break;
-                case OPTION_RECEIPT: /* found before */
+                case OPTION_RECEIPT: /* already read by cmd_run_look_ahead() */
                         break;
                 case OPTION_POLICY_FILE:
                         c->policy = optarg;
@@ -225,7 +216,7 @@ static int parse(int argc, char **argv, Command *c) {
                         break;
                 case OPTION_VERBOSE:
                         c->run.verbose = true;
-                        log_set_level(LOG_LEVEL_DEBUG); /* what the skill says with log and progress */
+                        log_set_level(LOG_LEVEL_DEBUG); /* the skill's log and progress messages */
                         break;
                 case OPTION_SOCKET:
                         c->socket = optarg;
@@ -234,35 +225,37 @@ static int parse(int argc, char **argv, Command *c) {
                 case OPTION_NO_SERVE:
                         c->no_serve = true;
                         break;
-                case OPTION_FOREIGN: /* a daemon decides for itself which folders it runs */
+                case OPTION_FOREIGN: /* a daemon decides about its folders alone */
                         c->ask.foreign = c->no_serve = true;
                         break;
                 case OPTION_CPUS:
-                        return wrong(c, "--cpus is not there: a share of processors cannot be promised on every machine; --cpu-time bounds CPU time");
+                        return cmd_run_wrong(
+                                c,
+                                "--cpus is not there: a share of processors cannot be promised on every machine; --cpu-time bounds CPU time");
                 default:
                         e = request_option(&c->ask.request, name, optarg, &d);
                         if (e != 0)
-                                return request_failed(c, NULL, e, &d);
+                                return cmd_run_request_failed(c, NULL, e, &d);
                         serve_client_option(&c->through, name, optarg);
                 }
         }
         if (c->json && !c->dry_run)
-                return wrong(c, "--json goes with --dry-run; what a run has to tell goes to --receipt FILE");
+                return cmd_run_wrong(c, "--json goes with --dry-run; for the result of a run use --receipt FILE");
         c->path = path_of_store(c->store, &d);
         c->through.named_store = c->store || *(getenv("LETHE_STORE") ?: "");
         if (!c->path)
-                return wrong(c, "%s", *d.text ? d.text : "out of memory");
-        c->ask.request.store_dir = c->dry_run ? NULL : c->path; /* --dry-run changes nothing */
+                return cmd_run_wrong(c, "%s", *d.text ? d.text : "out of memory");
+        c->ask.request.store_dir = c->dry_run ? NULL : c->path; /* --dry-run changes no file */
         traceparent = getenv("TRACEPARENT");
         e = traceparent ? trace_take_in(traceparent, &c->ask.request.trace) : 0;
         if (e == -EIO)
-                return wrong(c, "no random numbers are to be had");
+                return cmd_run_wrong(c, "no random numbers are to be had");
         if (!c->exec) {
                 if (optind >= argc)
-                        return wrong(c, "what to run is missing: SKILL, DIR or --exec PROGRAM");
+                        return cmd_run_wrong(c, "no program to run: give SKILL, DIR or --exec PROGRAM");
                 c->ask.skill = argv[optind++];
                 if (!*c->ask.skill)
-                        return wrong(c, "SKILL is empty");
+                        return cmd_run_wrong(c, "SKILL is empty");
                 if (optind < argc && strcmp(argv[optind], "--") == 0)
                         optind++;
         }
@@ -270,7 +263,7 @@ static int parse(int argc, char **argv, Command *c) {
         return -1;
 }
 
-static int show(const Command *c, const Grant *g) {
+static int cmd_run_show_grant(const RunCommand *c, const Grant *g) {
         if (c->json) {
                 _cleanup_json_ json_t *o = grant_show_json(g);
 
@@ -285,14 +278,15 @@ static int show(const Command *c, const Grant *g) {
         return cli_done("run", EXIT_OK);
 }
 
-/* A signal that came before the loop which heeds them: it has ended a wait, and so the run. */
-static int signalled(int signals, int code) {
+/* A signal that arrived before the run's event loop ended a wait, and so ended the run. */
+static int cmd_run_signalled(int signals, int code) {
         struct signalfd_siginfo si;
 
-        return code == EXIT_LETHE && read(signals, &si, sizeof(si)) == (ssize_t)sizeof(si) ? 128 + (int)si.ssi_signo : code;
+        return code == EXIT_LETHE && read(signals, &si, sizeof(si)) == (ssize_t)sizeof(si) ? 128 + (int)si.ssi_signo
+                                                                                           : code;
 }
 
-static int run_it(Command *c, int signals) {
+static int cmd_run_once(RunCommand *c, int signals) {
         _cleanup_store_ Store *store = NULL;
         _cleanup_policy_ Policy *policy = NULL;
         _cleanup_grant_ Grant grant = {};
@@ -300,90 +294,96 @@ static int run_it(Command *c, int signals) {
         Diag d = {};
         int e;
 
-        if (!c->dry_run && !c->policy && !c->no_serve && (e = serve_client_run(&c->through, &c->ask, c->exec, &c->run, c->path, c->socket, signals)) >= 0)
+        if (!c->dry_run && !c->policy && !c->no_serve &&
+            (e = serve_client_run(&c->through, &c->ask, c->exec, &c->run, c->path, c->socket, signals)) >= 0)
                 return e;
-        Waiting store_waits = waiting_for("the store", c->path), anchor_waits = anchor_said() ? waiting_for("the anchor", anchor_said()) : (Waiting){};
+        Waiting store_waits = waiting_for("the store", c->path),
+                anchor_waits = anchor_said() ? waiting_for("the anchor", anchor_said()) : (Waiting){};
         if (c->exec && (e = request_exec(&c->ask.request, c->exec, &d)) != 0)
-                return quiet_was_remote() ? AGAIN : request_failed(c, c->exec, e, &d);
+                return quiet_was_remote() ? RUN_AGAIN : cmd_run_request_failed(c, c->exec, e, &d);
         store_set_fault_exit(EXIT_LETHE, EXIT_LETHE);
-        /* A skill is looked up in the store's registry first, copies are in the store, and what is mounted must not show the store, which is to be there for
-         * that. --dry-run changes nothing, and needs no store but for these. */
+        /* The store must be open for three uses: the skill is looked up in the store's registry first; copies are in
+         * the store; a mount must not show the store. --dry-run changes no file and needs no store otherwise. */
         e = 0;
         if (c->ask.skill || c->ask.request.n_mounts > 0 || request_exec_lacks_copy(&c->ask.request) || front_is_child())
                 e = store_open(c->path, c->dry_run ? STORE_READ : STORE_SUPERVISE, &store, &d);
         if (e != 0 && !(c->dry_run && e == STORE_E_MISSING))
-                return refuse(c, skill_request_name(&c->ask), false, EXIT_LETHE, &d, e);
+                return cmd_run_refuse(c, skill_request_name(&c->ask), false, EXIT_LETHE, &d, e);
         if (request_exec_lacks_copy(&c->ask.request) && (e = request_exec_copy(&c->ask.request, &d)) != 0)
-                return request_failed(c, c->exec, e, &d);
+                return cmd_run_request_failed(c, c->exec, e, &d);
         e = policy_load(c->policy, &policy, &d);
         if (e != 0)
-                return refuse(c, skill_request_name(&c->ask), false, EXIT_LETHE, &d, e);
+                return cmd_run_refuse(c, skill_request_name(&c->ask), false, EXIT_LETHE, &d, e);
         c->run.policy = policy;
         c->run.recover = recover_all;
         c->ask.alone = true;
         if (!resolve_request(&c->ask, store, policy, c->run.quiet, &grant, &refusal))
-                return quiet_was_remote() ? AGAIN : refused(c, &refusal);
+                return quiet_was_remote() ? RUN_AGAIN : cmd_run_report_refusal(c, &refusal);
         if (c->dry_run)
-                return show(c, &grant);
+                return cmd_run_show_grant(c, &grant);
         waiting_over(&anchor_waits);
         waiting_over(&store_waits);
         front_take_streams();
         return run_invocation(&c->run, store, c->path, &grant, signals);
 }
 
-static int run(Command *c) {
+static int cmd_run_with_signals(RunCommand *c) {
         _cleanup_close_ int signals = run_take_signals();
 
-        return signals < 0 ? cli_fail("run", EXIT_LETHE, "signals: %s", strerror(-signals)) : signalled(signals, run_it(c, signals));
+        return signals < 0 ? cli_fail("run", EXIT_LETHE, "signals: %s", strerror(-signals))
+                           : cmd_run_signalled(signals, cmd_run_once(c, signals));
 }
 
-/* A run takes and gives back some hundred kilobytes, once: one heap for all threads, made in one piece and given back by the exit. */
-static void set_heap(void) {
+/* A run takes and returns some hundred kilobytes, a single time: a single heap for all threads, made in one piece
+ * and returned by the exit. */
+static void cmd_run_set_heap(void) {
         mallopt(M_ARENA_MAX, 1);
         mallopt(M_TOP_PAD, HEAP_BYTES);
         mallopt(M_TRIM_THRESHOLD, 64 * HEAP_BYTES);
         mallopt(M_MMAP_THRESHOLD, HEAP_BYTES);
 }
 
-static int run_command(int argc, char **argv) {
-        Command c = {};
+static int cmd_run_command(int argc, char **argv) {
+        RunCommand c = {};
         int code;
 
         quiet_begin();
-        code = parse(argc, argv, &c);
-        if (c.json && c.dry_run) /* else standard output is the program's */
+        code = cmd_run_parse(argc, argv, &c);
+        if (c.json && c.dry_run) /* else standard output belongs to the program */
                 cli_wants_json();
         if (code < 0)
-                code = run(&c);
+                code = cmd_run_with_signals(&c);
         request_deinit(&c.ask.request);
         serve_client_deinit(&c.through);
         free(c.path);
         return code;
 }
 
-static const char *front_receipt; /* or NULL */
+static const char *cmd_run_front_receipt; /* or NULL */
 
-static void refused_in_front(const char *why) {
-        run_refused(&(RunOptions){.receipt = front_receipt}, NULL, NULL, false, EXIT_LETHE, why);
+static void cmd_run_refused_in_front(const char *why) {
+        run_refused(&(RunOptions){.receipt = cmd_run_front_receipt}, NULL, NULL, false, EXIT_LETHE, why);
 }
 
 int cmd_run(int argc, char **argv) {
-        const Hook f = look_ahead(argc, argv);
+        const RunAhead f = cmd_run_look_ahead(argc, argv);
         _cleanup_free_ char *store = path_of_store(f.store, &(Diag){}), *socket = path_of_socket(f.socket, &(Diag){});
-        const char *names[] = {store, socket, f.receipt, f.anchor ?: getenv("LETHE_ANCHOR"), f.policy ?: getenv("LETHE_POLICY")};
+        const char *names[] = {store, socket, f.receipt, f.anchor ?: getenv("LETHE_ANCHOR"),
+                               f.policy ?: getenv("LETHE_POLICY")};
         bool any;
         int code;
 
-        set_heap();
+        cmd_run_set_heap();
         quiet_begin();
         if (!front_is_needed(names, ARRAY_SIZE(names), &any)) {
                 quiet_read_local_alone(any);
-                code = run_command(argc, argv);
-                if (code != AGAIN)
+                code = cmd_run_command(argc, argv);
+                if (code != RUN_AGAIN)
                         return code;
                 quiet_read_local_alone(false);
         }
-        front_receipt = f.receipt;
-        return front_run(run_command, argc, argv, f.usec > 0 ? MIN((uint64_t)FRONT_USEC, MAX(f.usec, (uint64_t)FRONT_LEAST_USEC)) : FRONT_USEC,
-                         f.receipt ? refused_in_front : NULL);
+        cmd_run_front_receipt = f.receipt;
+        return front_run(cmd_run_command, argc, argv,
+                         f.usec > 0 ? MIN((uint64_t)FRONT_USEC, MAX(f.usec, (uint64_t)FRONT_LEAST_USEC)) : FRONT_USEC,
+                         f.receipt ? cmd_run_refused_in_front : NULL);
 }

@@ -4,9 +4,7 @@
 #include "policy/grant.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define VERB "skill"
@@ -16,16 +14,14 @@ static const char help[] =
         "       lethe skill list [--json] [--store DIR]\n"
         "       lethe skill show [--json] [--store DIR] NAME\n\n"
         "add registers the skill in the folder DIR: name, digest and files become an event of the\n"
-        "ledger, and `lethe run NAME` runs it as long as no file of it changes. list shows what is\n"
-        "registered. show tells about one skill, and whether its folder still is what was registered.\n\n"
+        "ledger, and `lethe run NAME` runs the skill until a file of the folder changes. list shows the\n"
+        "registered skills. show prints a skill, and compares its folder with the registration.\n\n"
         HELP_STORE
         "  --policy FILE     with add: the policy file (default: $LETHE_POLICY, else the usual places)\n"
-        "  --json            print JSON\n"
-        "  -h, --help        this text\n\n"
-        "Exit status: 0; 1 refused, not registered, or no longer what was registered; 2 usage.\n";
+        HELP_JSON "\nExit status: 0; 1 refused, not registered, or changed since the registration; 2 usage.\n";
 
-/* Prints a skill's own words: control characters are escaped, so that they cannot speak to the terminal. */
-static void print_text(const char *title, const char *s) {
+/* Prints text from a skill with control characters escaped, so that the skill cannot command the terminal. */
+static void skill_print_text(const char *title, const char *s) {
         printf("%-12s", title);
         for (; *s; s++)
                 if (*s == '\n')
@@ -37,15 +33,10 @@ static void print_text(const char *title, const char *s) {
         putchar('\n');
 }
 
-static int answer(json_t *o) {
-        _cleanup_json_ json_t *owned = o;
-
-        return print_json(stdout, owned) < 0 ? cli_fail(VERB, EXIT_NOT, "out of memory") : EXIT_OK;
-}
-
-static json_t *row_json(const SkillRow *row) {
-        return json_pack("{s:i, s:s, s:s, s:s, s:s?, s:s, s:o, s:I}", "version", 1, "name", row->name, "digest", row->digest, "folder", row->folder,
-                         "manifest", row->manifest, "time", row->time, "seq", json_u64(row->seq), "files", (json_int_t)json_array_size(row->files));
+static json_t *skill_row_json(const SkillRow *row) {
+        return json_pack("{s:i, s:s, s:s, s:s, s:s?, s:s, s:o, s:I}", "version", 1, "name", row->name, "digest",
+                         row->digest, "folder", row->folder, "manifest", row->manifest, "time", row->time, "seq",
+                         json_u64(row->seq), "files", (json_int_t)json_array_size(row->files));
 }
 
 typedef struct Registering {
@@ -54,14 +45,14 @@ typedef struct Registering {
         bool fresh;
 } Registering;
 
-static int do_register(Txn *t, void *user, Diag *reterr) {
+static int skill_register_txn(Txn *t, void *user, Diag *reterr) {
         Registering *g = user;
 
         return engine_skill_register(t, action_who(), &g->skill, &g->seq, &g->fresh);
 }
 
-/* The copy is registered: it is made before the event, so that there is none without it. */
-static int add_copy(const Skill *s, const StoreOptions *o) {
+/* Makes the store's copy of the skill before the event, so that no event is without a copy. */
+static int skill_add_copy(const Skill *s, const StoreOptions *o) {
         _cleanup_store_ Store *store = NULL;
         _cleanup_skill_ Skill *copied = NULL;
         Diag d = {0};
@@ -69,13 +60,16 @@ static int add_copy(const Skill *s, const StoreOptions *o) {
 
         if (r != EXIT_OK)
                 return r;
-        r = skill_load_from(&(const SkillSource){.dir = s->dir, .store_dir = store_dir(store), .digest = s->bundle.digest}, &copied, &d);
+        r = skill_load_from(&(const SkillSource){.dir = s->dir, .store_dir = store_dir(store),
+                                                 .digest = s->bundle.digest}, &copied, &d);
         if (r != 0)
                 return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : strerror(-r));
-        return strcmp(copied->bundle.digest, s->bundle.digest) == 0 ? EXIT_OK : cli_fail(VERB, EXIT_NOT, "%s: changed while it was registered", s->dir);
+        return strcmp(copied->bundle.digest, s->bundle.digest) == 0
+                       ? EXIT_OK
+                       : cli_fail(VERB, EXIT_NOT, "%s: changed during the registration", s->dir);
 }
 
-static int add(const char *dir, const char *policy_file, const StoreOptions *o) {
+static int skill_add(const char *dir, const char *policy_file, const StoreOptions *o) {
         _cleanup_policy_ Policy *policy = NULL;
         _cleanup_skill_ Skill *s = NULL;
         _cleanup_json_ json_t *files = NULL;
@@ -90,7 +84,9 @@ static int add(const char *dir, const char *policy_file, const StoreOptions *o) 
         if (r)
                 return cli_fail(VERB, EXIT_NOT, "%s", r > 0 ? d.text : strerror(-r));
         if (!skill_name_valid(s->md.name))
-                return cli_fail(VERB, EXIT_NOT, "%s: the name in SKILL.md is not one to register under; `lethe validate` tells the rule", s->dir);
+                return cli_fail(VERB, EXIT_NOT,
+                                "%s: the name in SKILL.md cannot be registered; `lethe validate` tells the rule",
+                                s->dir);
         r = policy_load(policy_file, &policy, &d);
         if (r == 0 && (r = policy_allows_ask(policy, s, &d)) > 0)
                 diag_prefix(&d, "%s/" MANIFEST_NAME ": /teardown/discipline", s->dir);
@@ -104,37 +100,28 @@ static int add(const char *dir, const char *policy_file, const StoreOptions *o) 
         manifest = bundle_find(&s->bundle, MANIFEST_NAME);
         g = (Registering){.skill = {.name = s->md.name, .folder = s->dir, .digest = s->bundle.digest, .files = files}};
         g.skill.manifest = manifest ? manifest->digest : NULL;
-        r = add_copy(s, o);
+        r = skill_add_copy(s, o);
         if (r != EXIT_OK)
                 return r;
-        r = with_store_write(VERB, o, do_register, &g, &refused, &d); /* which refuses nothing */
+        r = with_store_write(VERB, o, skill_register_txn, &g, &refused, &d); /* skill_register_txn() never refuses */
         if (r != EXIT_OK)
                 return r;
         if (o->json)
-                return answer(json_pack("{s:i, s:s, s:s, s:s, s:o, s:b}", "version", 1, "name", s->md.name, "digest", s->bundle.digest, "folder",
-                                            s->dir, "seq", json_u64(g.seq), "new", g.fresh));
-        printf("%s %s, event %" PRIu64 "\n%s\n", s->md.name, g.fresh ? "registered" : "was registered already", g.seq, s->bundle.digest);
+                return cli_print(VERB, EXIT_OK,
+                                 json_pack("{s:i, s:s, s:s, s:s, s:o, s:b}", "version", 1, "name", s->md.name, "digest",
+                                           s->bundle.digest, "folder", s->dir, "seq", json_u64(g.seq), "new", g.fresh));
+        printf("%s %s, event %" PRIu64 "\n%s\n", s->md.name, g.fresh ? "registered" : "was registered already", g.seq,
+               s->bundle.digest);
         return EXIT_OK;
 }
 
-/* Opens the store for reading. Returns EXIT_OK or what to end with. */
-static int open_read(const StoreOptions *o, Store **store, Txn **ret_t) {
-        Diag d = {0};
-        int r = with_store(VERB, o, STORE_READ, store);
-
-        if (r != EXIT_OK)
-                return r;
-        r = store_begin(*store, false, ret_t, &d);
-        return r ? with_store_failed(VERB, *store, r, &d) : EXIT_OK;
-}
-
-static int list(const StoreOptions *o) {
+static int skill_list(const StoreOptions *o) {
         _cleanup_store_ Store *store = NULL;
         _cleanup_txn_ Txn *t = NULL;
         _cleanup_json_ json_t *a = json_array();
         SkillRow *rows = NULL;
         size_t n = 0;
-        int r = open_read(o, &store, &t);
+        int r = with_store_read(VERB, o, &store, &t);
 
         if (r != EXIT_OK)
                 return r;
@@ -142,79 +129,79 @@ static int list(const StoreOptions *o) {
         if (r)
                 return with_store_failed(VERB, store, r, NULL);
         if (!o->json && n == 0)
-                fprintf(stderr, "no skill is registered; `lethe skill add DIR` registers one\n");
+                fprintf(stderr, "no skill is registered; register a skill by `lethe skill add DIR`\n");
         for (size_t i = 0; i < n; i++) {
                 if (o->json)
-                        json_array_append_new(a, row_json(&rows[i]));
+                        json_array_append_new(a, skill_row_json(&rows[i]));
                 else
                         printf("%-24s %.19s  %s\n", rows[i].name, rows[i].digest, rows[i].folder);
                 skill_row_deinit(&rows[i]);
         }
         free(rows);
-        return o->json ? answer(json_pack("{s:i, s:O}", "version", 1, "skills", a)) : EXIT_OK;
+        return o->json ? cli_print(VERB, EXIT_OK, json_pack("{s:i, s:O}", "version", 1, "skills", a)) : EXIT_OK;
 }
 
-static int show(const char *name, const StoreOptions *o) {
+static int skill_show(const char *name, const StoreOptions *o) {
         _cleanup_store_ Store *store = NULL;
         _cleanup_txn_ Txn *t = NULL;
         _cleanup_skill_row_ SkillRow row = {0};
         _cleanup_skill_ Skill *s = NULL;
         char shown[256];
         Diag d = {0};
-        int r = open_read(o, &store, &t), changed;
+        int r = with_store_read(VERB, o, &store, &t), changed;
 
         if (r != EXIT_OK)
                 return r;
         r = engine_skill_get(t, name, &row);
         if (r == -ENOENT)
-                return cli_fail(VERB, EXIT_NOT, "no skill \"%s\" is registered", diag_quote(name, strlen(name), shown, sizeof(shown)));
+                return cli_fail(VERB, EXIT_NOT, "no skill \"%s\" is registered",
+                                diag_quote(name, strlen(name), shown, sizeof(shown)));
         if (r)
                 return with_store_failed(VERB, store, r, &d);
         changed = registry_load_row(&row, &(const RegistryUse){0}, &s, &d);
         if (changed < 0)
                 return cli_fail(VERB, EXIT_NOT, "%s", strerror(-changed));
         if (o->json) {
-                json_t *j = row_json(&row);
+                json_t *j = skill_row_json(&row);
 
-                if (j && (json_object_set(j, "files", row.files) < 0 || json_object_set_new(j, "unchanged", json_boolean(changed == 0)) < 0 ||
+                if (j && (json_object_set(j, "files", row.files) < 0 ||
+                          json_object_set_new(j, "unchanged", json_boolean(changed == 0)) < 0 ||
                           (changed && json_object_set_new(j, "change", json_string(d.text)) < 0) ||
-                          (s && s->md.description && json_object_set_new(j, "description", json_string(s->md.description)) < 0))) {
+                          (s && s->md.description &&
+                           json_object_set_new(j, "description", json_string(s->md.description)) < 0))) {
                         json_decref(j);
                         j = NULL;
                 }
-                r = answer(j);
-                return r ? r : changed ? EXIT_NOT : EXIT_OK;
+                return cli_print(VERB, changed ? EXIT_NOT : EXIT_OK, j);
         }
-        printf("%-12s%s\n%-12s%s\n%-12s%s\n%-12s%s, event %" PRIu64 "\n%-12s%zu\n", "name", row.name, "digest", row.digest, "folder", row.folder,
-               "registered", row.time, row.seq, "files", json_array_size(row.files));
+        printf("%-12s%s\n%-12s%s\n%-12s%s\n%-12s%s, event %" PRIu64 "\n%-12s%zu\n", "name", row.name, "digest",
+               row.digest, "folder", row.folder, "registered", row.time, row.seq, "files", json_array_size(row.files));
         if (s && s->md.description)
-                print_text("description", s->md.description);
-        printf("%-12s%s\n", "state", changed ? d.text : "unchanged since it was registered");
+                skill_print_text("description", s->md.description);
+        printf("%-12s%s\n", "state", changed ? d.text : "unchanged since the registration");
         return changed ? EXIT_NOT : EXIT_OK;
 }
 
 int cmd_skill(int argc, char **argv) {
-        static const struct option options[] = {OPTIONS_STORE, {"policy", required_argument, NULL, 'p'}, {0}};
-        StoreOptions o = {0};
+        static const struct option options[] = {OPTIONS_STORE, OPTION("policy", 'p'), {0}};
+        StoreOptions o = {.help = help};
         const char *action, *policy = NULL;
         int opt;
 
-        while ((opt = getopt_long(argc, argv, ":h", options, NULL)) >= 0) {
-                if (opt == 'h') {
-                        fputs(help, stdout);
-                        return cli_done(VERB, EXIT_OK);
-                }
+        while ((opt = store_next_option(&o, argc, argv, options)) > 0)
                 if (opt == 'p')
                         policy = optarg;
-                else if (!store_option(&o, opt, optarg))
-                        return store_option_wrong(argv);
-        }
+        if (opt < 0)
+                return o.code;
         action = argv[optind];
         if (!action || (strcmp(action, "add") && strcmp(action, "list") && strcmp(action, "show")))
-                return cli_usage(VERB, "one of add, list, show is needed");
+                return cli_usage(VERB, "give add, list or show");
         if (policy && strcmp(action, "add"))
                 return cli_usage(VERB, "--policy goes with add");
         if (argc - optind != (strcmp(action, "list") ? 2 : 1))
-                return cli_usage(VERB, strcmp(action, "list") ? "%s takes exactly one argument" : "%s takes no argument", action);
-        return cli_done(VERB, *action == 'a' ? add(argv[optind + 1], policy, &o) : *action == 'l' ? list(&o) : show(argv[optind + 1], &o));
+                return cli_usage(VERB, strcmp(action, "list") ? "%s takes a single argument" : "%s takes no argument",
+                                 action);
+        return cli_done(VERB, *action == 'a'   ? skill_add(argv[optind + 1], policy, &o)
+                              : *action == 'l' ? skill_list(&o)
+                                               : skill_show(argv[optind + 1], &o));
 }

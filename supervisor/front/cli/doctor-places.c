@@ -1,14 +1,13 @@
-/* Runs: CLI. The places that a run would use, the surroundings of this process, and a run as it would be made, as `lethe doctor` tells of them. */
+/* Runs: CLI. Checks of `lethe doctor`: the places that a run would use, the surroundings of the process, and a trial
+ * run. */
 #include "cli/doctor.h"
 
 #include "base/clock.h"
-#include "base/io.h"
 #include "base/json.h"
 #include "base/proc.h"
-#include "cli/serve-client.h"
+#include "cli/serve-call.h"
 #include "cli/with-store.h"
 #include "request/paths.h"
-#include "ledger/anchor.h"
 #include "policy/policy.h"
 #include "spawn/spawn.h"
 
@@ -18,7 +17,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -37,7 +35,7 @@ static bool doctor_has(const char *variable) {
         return v && *v;
 }
 
-/* In the order in which path_of_store() goes by them. */
+/* The source of the store's place, in the order of path_of_store(). */
 static const char *doctor_store_from(const char *given, const char *store) {
         return given                                                    ? "--store"
                : doctor_has("LETHE_STORE")                              ? "LETHE_STORE"
@@ -46,14 +44,15 @@ static const char *doctor_store_from(const char *given, const char *store) {
                                                                         : "HOME";
 }
 
-/* The nearest existing folder above a store that is yet to be made decides whether it can be. Returns it, owned. */
+/* The nearest existing folder above a store that does not exist yet; its rights decide whether the store can be
+ * made. Returns the folder, owned. */
 static char *doctor_existing(const char *path) {
         char *p = strdup(path);
 
         while (p && *p && access(p, F_OK) < 0 && strrchr(p, '/'))
                 *strrchr(p, '/') = 0;
         if (p && !(*p && (strchr(p, '/') || access(p, F_OK) == 0))) {
-                const char *begins = *p ? "." : "/"; /* of a relative one nothing is left that is there */
+                const char *begins = *p ? "." : "/"; /* no part of a relative path exists */
 
                 free(p);
                 return strdup(begins);
@@ -64,12 +63,14 @@ static char *doctor_existing(const char *path) {
 static bool doctor_store(ProbeReport *r, const char *given, const char *store) {
         _cleanup_free_ char *above = doctor_existing(store);
         const char *from = doctor_store_from(given, store);
-        static const char wrong[] = "nothing can be recorded, so nothing runs", fix[] = "--store DIR, or LETHE_STORE, with a folder of yours";
+        static const char wrong[] = "no record is possible, so no region runs",
+                          fix[] = "--store DIR, or LETHE_STORE, with a folder of yours";
         struct statvfs fs;
         struct stat st;
         Diag d = {0};
 
-        if (!above || stat(above, &st) < 0 || (!S_ISDIR(st.st_mode) && (errno = ENOTDIR)) || access(above, W_OK | X_OK) < 0) {
+        if (!above || stat(above, &st) < 0 || (!S_ISDIR(st.st_mode) && (errno = ENOTDIR)) ||
+            access(above, W_OK | X_OK) < 0) {
                 probe_add(r, "store", PROBE_FAIL, wrong, fix, "%.150s (%s): %s", store, from, strerror(errno));
                 return false;
         }
@@ -78,14 +79,19 @@ static bool doctor_store(ProbeReport *r, const char *given, const char *store) {
                 int e = store_open(store, STORE_SUPERVISE, &s, &d);
 
                 if (e != 0) {
-                        probe_add(r, "store", PROBE_FAIL, wrong, fix, "%.100s (%s): %.120s", store, from, *d.text ? d.text : store_strerror(e));
+                        probe_add(r, "store", PROBE_FAIL, wrong, fix, "%.100s (%s): %.120s", store, from,
+                                  *d.text ? d.text : store_strerror(e));
                         return false;
                 }
         }
-        probe_add(r, "store", PROBE_OK, access(store, F_OK) == 0 ? "" : "made on first use", "", "%.200s (%s)", store, from);
+        probe_add(r, "store", PROBE_OK, access(store, F_OK) == 0 ? "" : "made on first use", "", "%.200s (%s)", store,
+                  from);
         if (statvfs(above, &fs) == 0 && (fs.f_flag & ST_NOEXEC))
-                probe_add(r, "store-noexec", PROBE_NOTE, "copies of programs and skills are in the store; regions execute them by mounts of their own, which keep noexec",
-                          "a store on a file system without noexec, where a run below fails", "%.200s is mounted noexec", above);
+                probe_add(
+                        r, "store-noexec", PROBE_NOTE,
+                        "copies of programs and skills are in the store; regions execute the copies by mounts of their own, which keep noexec",
+                        "a store on a file system without noexec, where a run below fails", "%.200s is mounted noexec",
+                        above);
         return true;
 }
 
@@ -93,12 +99,16 @@ static void doctor_anchor(ProbeReport *r) {
         const char *home = getenv("HOME"), *state = getenv("XDG_STATE_HOME");
 
         if (doctor_has("LETHE_ANCHOR"))
-                probe_add(r, "anchor", PROBE_OK, "a store that was put back is noticed", "", "%.200s (LETHE_ANCHOR)", getenv("LETHE_ANCHOR"));
+                probe_add(r, "anchor", PROBE_OK, "a restored old store is noticed", "", "%.200s (LETHE_ANCHOR)",
+                          getenv("LETHE_ANCHOR"));
         else if ((state && *state == '/') || (home && *home == '/'))
-                probe_add(r, "anchor", PROBE_OK, "a store that was put back is noticed", "", "%.180s%s (%s)", state && *state == '/' ? state : home,
-                          state && *state == '/' ? "/lethe-anchors" : "/.local/state/lethe-anchors", state && *state == '/' ? "XDG_STATE_HOME" : "HOME");
+                probe_add(r, "anchor", PROBE_OK, "a restored old store is noticed", "", "%.180s%s (%s)",
+                          state && *state == '/' ? state : home,
+                          state && *state == '/' ? "/lethe-anchors" : "/.local/state/lethe-anchors",
+                          state && *state == '/' ? "XDG_STATE_HOME" : "HOME");
         else
-                probe_add(r, "anchor", PROBE_WARN, "kept inside the store: whoever puts an old store back puts the old anchor back, too",
+                probe_add(r, "anchor", PROBE_WARN,
+                          "the anchor is inside the store: a restore of an old store restores the old anchor, too",
                           "set HOME, XDG_STATE_HOME or LETHE_ANCHOR", "no place outside the store");
 }
 
@@ -112,16 +122,22 @@ static void doctor_policy(ProbeReport *r) {
         if (!path)
                 probe_add(r, "policy", PROBE_OK, "the built-in rules", "", "none");
         else if (policy_load(NULL, &p, &d) != 0)
-                probe_add(r, "policy", PROBE_FAIL, "nothing runs by a policy that is not in order", "mend it, or name another one (LETHE_POLICY)", "%.120s: %.130s", path, d.text);
+                probe_add(r, "policy", PROBE_FAIL, "no region runs by a broken policy",
+                          "mend the file, or name another file (LETHE_POLICY)", "%.120s: %.130s", path, d.text);
         else
-                probe_add(r, "policy", PROBE_OK, "", "", "%.200s (%s)", path, doctor_has("LETHE_POLICY") ? "LETHE_POLICY" : strncmp(path, "/etc/", 5) == 0 ? "the system" : "this user");
+                probe_add(r, "policy", PROBE_OK, "", "", "%.200s (%s)", path,
+                          doctor_has("LETHE_POLICY")       ? "LETHE_POLICY"
+                          : strncmp(path, "/etc/", 5) == 0 ? "the system"
+                                                           : "this user");
 }
 
-/* The daemon that `lethe run` would ask, and whether it has the same store. False: each run would wait for it. */
+/* Checks the daemon that `lethe run` would ask, and the daemon's store. False: each run would wait for the daemon. */
 static bool doctor_socket(ProbeReport *r, const char *store) {
         _cleanup_free_ char *path = path_of_socket(NULL, &(Diag){});
-        const char *from = doctor_has("LETHE_SOCKET") ? "LETHE_SOCKET" : geteuid() == 0 ? "the system" : "XDG_RUNTIME_DIR";
-        static const char alone[] = "'lethe run' runs by itself";
+        const char *from = doctor_has("LETHE_SOCKET") ? "LETHE_SOCKET"
+                           : geteuid() == 0           ? "the system"
+                                                      : "XDG_RUNTIME_DIR";
+        static const char alone[] = "'lethe run' runs without a daemon";
         _cleanup_json_ json_t *v = NULL;
         _cleanup_close_ int fd = -1;
         const char *theirs, *message;
@@ -129,29 +145,38 @@ static bool doctor_socket(ProbeReport *r, const char *store) {
         int e;
 
         if (strcmp(getenv("LETHE_SERVE") ?: "", "0") == 0 || !path) {
-                probe_add(r, "socket", PROBE_OK, alone, "", path ? "none is asked (LETHE_SERVE)" : "none: neither LETHE_SOCKET nor XDG_RUNTIME_DIR");
+                probe_add(r, "socket", PROBE_OK, alone, "",
+                          path ? "no daemon is asked (LETHE_SERVE)"
+                               : "no daemon: neither LETHE_SOCKET nor XDG_RUNTIME_DIR is set");
                 return true;
         }
         fd = path_ask(path);
         if (fd < 0) {
-                probe_add(r, "socket", fd == -EACCES ? PROBE_NOTE : PROBE_OK, alone, fd == -EACCES ? "clients in that daemon's policy" : "", "%.150s (%s): %s", path, from,
-                          fd == -ENOENT || fd == -ECONNREFUSED ? "no daemon" : fd == -EPERM ? "another user listens there, whom root does not ask" : strerror(-fd));
+                probe_add(r, "socket", fd == -EACCES ? PROBE_NOTE : PROBE_OK, alone,
+                          fd == -EACCES ? "clients in the daemon's policy" : "", "%.150s (%s): %s", path, from,
+                          fd == -ENOENT || fd == -ECONNREFUSED ? "no daemon"
+                          : fd == -EPERM                       ? "another user listens there, whom root does not ask"
+                                                               : strerror(-fd));
                 return true;
         }
-        e = serve_client_ask_soon(fd, path, "ping", json_object(), &v);
+        e = serve_call_soon(fd, path, "ping", json_object(), &v);
         if (e == -ETIMEDOUT) {
-                probe_add(r, "socket", PROBE_FAIL, "each run waits for the daemon there", "end that process or let it go on (kill -CONT); 'lethe run --no-serve' does not ask it",
+                probe_add(r, "socket", PROBE_FAIL, "each run waits for the daemon there",
+                          "end or continue (kill -CONT) the daemon; 'lethe run --no-serve' does not ask a daemon",
                           "%.150s (%s): a daemon that does not answer", path, from);
                 return false;
         }
-        theirs = json_text(json_object_get(json_object_get(v, "result"), "store"));
-        message = json_text(json_object_get(json_object_get(v, "error"), "message"));
+        theirs = cli_text(json_object_get(v, "result"), "store");
+        message = cli_text(json_object_get(v, "error"), "message");
         if (e < 0 || !theirs)
-                probe_add(r, "socket", PROBE_NOTE, alone, "clients in that daemon's policy", "%.100s (%s): %.100s", path, from, message ?: "no answer");
-        else if (strcmp(theirs, store) == 0 || (stat(theirs, &a) == 0 && stat(store, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino))
+                probe_add(r, "socket", PROBE_NOTE, alone, "clients in the daemon's policy", "%.100s (%s): %.100s", path,
+                          from, message ?: "no answer");
+        else if (strcmp(theirs, store) == 0 ||
+                 (stat(theirs, &a) == 0 && stat(store, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino))
                 probe_add(r, "socket", PROBE_OK, "a daemon of the same store answers", "", "%.200s (%s)", path, from);
         else
-                probe_add(r, "socket", PROBE_NOTE, "'lethe run' runs by itself, with the store above", "LETHE_STORE with that of the daemon", "%.90s (%s): its store is %.100s", path, from,
+                probe_add(r, "socket", PROBE_NOTE, "'lethe run' runs without the daemon, with the store above",
+                          "LETHE_STORE with the daemon's store", "%.90s (%s): the daemon's store is %.100s", path, from,
                           theirs);
         return true;
 }
@@ -172,7 +197,7 @@ static bool doctor_read(const char *path, char *text, size_t room) {
         return n > 0;
 }
 
-/* A filter and limits that somebody set around us, as a unit or a container does, look like a kernel that lacks something. */
+/* A filter or limits around the process, from a unit or a container, look like missing features of the kernel. */
 void doctor_surroundings(ProbeReport *r) {
         static const struct {
                 int which;
@@ -186,23 +211,28 @@ void doctor_surroundings(ProbeReport *r) {
         const char *p;
 
         if (proc_apparmor(profile, sizeof(profile)))
-                probe_add(r, "apparmor-around", PROBE_NOTE, "what is refused below may be refused by this profile, and not by the kernel",
-                          "a profile with flags=(attach_disconnected) that allows userns, mount, pivot_root, ptrace, signal, capability, unix and file, or none",
-                          "AppArmor's profile \"%.100s\" confines this process", profile);
-        if (doctor_read("/proc/self/status", text, sizeof(text)) && (p = strstr(text, "\nSeccomp:")) && atoi(p + strlen("\nSeccomp:")) != 0)
-                probe_add(r, "filter-around", PROBE_NOTE, "what is refused below may be refused by this filter, and not by the kernel",
-                          "of a unit: SystemCallFilter=, RestrictSUIDSGID=, RestrictNamespaces=, ProtectHostname=, MemoryDenyWriteExecute=; of a container: its seccomp profile",
-                          "a system call filter was set around this process");
+                probe_add(
+                        r, "apparmor-around", PROBE_NOTE,
+                        "a refusal below may come from the profile, and not from the kernel",
+                        "a profile with flags=(attach_disconnected) that allows userns, mount, pivot_root, ptrace, signal, capability, unix and file, or no profile",
+                        "AppArmor's profile \"%.100s\" confines the process", profile);
+        if (doctor_read("/proc/self/status", text, sizeof(text)) && (p = strstr(text, "\nSeccomp:")) &&
+            atoi(p + strlen("\nSeccomp:")) != 0)
+                probe_add(
+                        r, "filter-around", PROBE_NOTE,
+                        "a refusal below may come from the filter, and not from the kernel",
+                        "of a unit: SystemCallFilter=, RestrictSUIDSGID=, RestrictNamespaces=, ProtectHostname=, MemoryDenyWriteExecute=; of a container: its seccomp profile",
+                        "a system call filter was set around the process");
         for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
                 struct rlimit l;
 
                 if (getrlimit(limits[i].which, &l) == 0 && l.rlim_max != RLIM_INFINITY && l.rlim_max < limits[i].least)
-                        probe_add(r, "limit-around", PROBE_NOTE, "where a run below fails, this may be why", limits[i].unit, "%s is %llu", limits[i].name,
-                                  (unsigned long long)l.rlim_max);
+                        probe_add(r, "limit-around", PROBE_NOTE, "the limit may be the cause of a failed run below",
+                                  limits[i].unit, "%s is %llu", limits[i].name, (unsigned long long)l.rlim_max);
         }
 }
 
-/* The last words of the trial run, without line feeds. */
+/* Keeps only the last line of the trial run's output. */
 static void doctor_last_line(char *said) {
         char *p;
 
@@ -215,8 +245,18 @@ static void doctor_last_line(char *said) {
 
 static int doctor_start(const char *folder, int out, pid_t *ret) {
         char store[PATH_MAX], anchor[PATH_MAX];
-        char *argv[] = {(char[]){"lethe"}, (char[]){"run"}, (char[]){"--no-serve"}, (char[]){"--timeout"}, (char[]){"20s"}, (char[]){"--store"}, store, (char[]){"--anchor"}, anchor,
-                        (char[]){"--exec"}, (char[]){"/bin/true"}, NULL};
+        char *argv[] = {(char[]){"lethe"},
+                        (char[]){"run"},
+                        (char[]){"--no-serve"},
+                        (char[]){"--timeout"},
+                        (char[]){"20s"},
+                        (char[]){"--store"},
+                        store,
+                        (char[]){"--anchor"},
+                        anchor,
+                        (char[]){"--exec"},
+                        (char[]){"/bin/true"},
+                        NULL};
         posix_spawn_file_actions_t a;
         int e;
 
@@ -231,7 +271,8 @@ static int doctor_start(const char *folder, int out, pid_t *ret) {
         return -e;
 }
 
-/* Where a store is to be made it must be possible. Beside one that is there any folder will do. */
+/* Makes a folder for the trial run: where the store would be made, to prove that a store can be made there; beside
+ * an existing store, in any place. */
 static bool doctor_folder(const char *store_or_null, char ret[static PATH_MAX]) {
         _cleanup_free_ char *above = store_or_null ? doctor_existing(store_or_null) : NULL;
         bool there = above && strcmp(above, store_or_null) == 0;
@@ -254,7 +295,7 @@ static bool doctor_folder(const char *store_or_null, char ret[static PATH_MAX]) 
 }
 
 bool doctor_run(ProbeReport *r, const char *store, bool landlock_alone) {
-        static const char meaning[] = "a run as it would be made, with a store of its own, which is removed";
+        static const char meaning[] = "a trial run with a store of its own, removed afterwards";
         char folder[PATH_MAX], said[SAID_MAX] = "";
         uint64_t until = clock_mono_usec() + RUN_MSEC * UINT64_C(1000);
         size_t n = 0;
@@ -262,7 +303,8 @@ bool doctor_run(ProbeReport *r, const char *store, bool landlock_alone) {
         pid_t pid;
 
         if (!doctor_folder(store, folder)) {
-                probe_add(r, "run", PROBE_FAIL, meaning, "a folder that can be written, for the store or as /tmp", "%.100s: %s", folder, strerror(errno));
+                probe_add(r, "run", PROBE_FAIL, meaning, "a writable folder, for the store or as /tmp", "%.100s: %s",
+                          folder, strerror(errno));
                 return false;
         }
         if (pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0) {
@@ -298,9 +340,12 @@ bool doctor_run(ProbeReport *r, const char *store, bool landlock_alone) {
                 return true;
         }
         if (!*said)
-                snprintf(said, sizeof(said), "%s", e < 0 ? strerror(-e) : "it ended without a word");
-        probe_add(r, "run", PROBE_FAIL, meaning,
-                  landlock_alone ? "what is marked above; or a policy with \"min_tier\": \"landlock\", which keeps less apart (lethe-isolation(7))"
-                                 : "what is marked above, or the message itself", "%.240s", said);
+                snprintf(said, sizeof(said), "%s", e < 0 ? strerror(-e) : "ended without a message");
+        probe_add(
+                r, "run", PROBE_FAIL, meaning,
+                landlock_alone
+                        ? "the failed checks above; or a policy with \"min_tier\": \"landlock\", which isolates less (lethe-isolation(7))"
+                        : "the failed checks above, or the message",
+                "%.240s", said);
         return false;
 }

@@ -4,15 +4,12 @@
 #include "base/io.h"
 #include "base/mounts.h"
 #include "base/quiet.h"
-#include "base/size.h"
 #include "base/waiting.h"
-#include "cli/front-stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -21,28 +18,133 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define LOOK_MS 100           /* how often the page is looked at */
-#define DIE_MS 100            /* for a process that was killed to be gone */
+#define LOOK_MS 100           /* interval of reading the page */
+#define DIE_MS 100            /* until a killed process is gone */
 #define HURRY_USEC 1000000    /* after a signal */
+#define STREAM_CHUNK 65536
+
+/* A standard stream of the caller: a process of its own reads or writes a stream on a served file system. */
+typedef struct FrontStream {
+        int number; /* 0 to 2 */
+        int fd;     /* given to the supervisor: the stream, or the near end of a pipe */
+        pid_t pid;  /* the process that reads or writes the stream; 0: no process */
+        int pidfd;
+} FrontStream;
 
 typedef struct Front {
         WaitingPage *page;
         pid_t pid;
         int pidfd, signals;
         int ask;              /* socket: the child asks for its streams */
-        int said[2];          /* what it says before it has them */
+        int said[2];          /* output of the child before the child has its streams */
         FrontStream streams[3];
         bool handed;
-        uint64_t usec, until; /* of one name; of all, until it has its streams */
-        uint64_t hurry;       /* CLOCK_MONOTONIC usec, after a signal; 0: none came */
+        uint64_t usec, until; /* limit for a name; limit for all names until the child has its streams */
+        uint64_t hurry;       /* CLOCK_MONOTONIC usec, after a signal; 0: no signal */
         int signo;
         void (*refused)(const char *why);
 } Front;
 
-static int front_asks = -1; /* of the child, until it has its streams */
+static int front_asks = -1; /* of the child, until the child has its streams */
 static bool front_child;
 
-/* A file that is not there yet is made in its folder. */
+static bool front_says; /* messages go to the process that owns the real standard error */
+
+/* A stream without a place (a pipe, a socket, a file in memory) has an unknown mount. */
+static bool front_stream_is_served(int fd) {
+        uint64_t mount;
+
+        return quiet_mount(fd, &mount) == 0 && mounts_kind(mount) == MOUNT_SERVED;
+}
+
+/* Copies until the end. Holds only the two descriptors, so that no other file stays open while the process waits.
+ * parent: end with the parent; 0: the process ends by itself, after the writer. */
+static _noreturn_ void front_stream_copy(int from, int to, pid_t parent) {
+        static char chunk[STREAM_CHUNK];
+        int low = from < to ? from : to, high = from < to ? to : from;
+        ssize_t n;
+
+        signal(SIGPIPE, SIG_DFL);
+        if (parent > 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent))
+                _exit(1);
+        if (low > 0)
+                close_range(0, (unsigned)low - 1, 0);
+        if (high > low + 1)
+                close_range((unsigned)low + 1, (unsigned)high - 1, 0);
+        close_range((unsigned)high + 1, ~0U, 0);
+        while ((n = read(from, chunk, sizeof(chunk))) > 0 || (n < 0 && errno == EINTR))
+                if (n > 0 && io_write_full(to, chunk, (size_t)n) < 0)
+                        _exit(1);
+        _exit(n < 0);
+}
+
+/* number: 0 to 2. Returns 0 or -errno. */
+static int front_stream_begin(int number, FrontStream *ret) {
+        const pid_t parent = getpid();
+        const bool reads = number == 0;
+        int ends[2];
+
+        *ret = (FrontStream){.number = number, .fd = number, .pidfd = -1};
+        if (!front_stream_is_served(number))
+                return 0;
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                return -errno;
+        ret->pid = fork();
+        if (ret->pid == 0)
+                front_stream_copy(reads ? number : ends[0], reads ? ends[1] : number, reads ? parent : 0);
+        close(ends[reads ? 1 : 0]);
+        ret->fd = ends[reads ? 0 : 1];
+        ret->pidfd = ret->pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, ret->pid, 0);
+        return ret->pidfd < 0 ? -errno : 0;
+}
+
+/* Closes the copy of a pipe that the supervisor has received. */
+static void front_stream_handed(FrontStream *s) {
+        if (s->pid > 0)
+                closep(&s->fd);
+}
+
+/* Sends messages of the process to the stream, too. */
+static void front_stream_say(FrontStream *s) {
+        char path[64];
+        FILE *f;
+        int fd;
+
+        if (s->pid <= 0)
+                return;
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);
+        fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC); /* a full pipe takes no message; the message is dropped */
+        f = fd >= 0 ? fdopen(fd, "w") : NULL;
+        if (!f)
+                return;
+        setvbuf(f, NULL, _IONBF, 0);
+        /* no message goes to the former stderr; the former stderr is not closed, because close() may wait, too */
+        stderr = f;
+        front_says = true;
+}
+
+/* Ends the use of the stream. False: the output was not taken within usec. */
+static bool front_stream_end(FrontStream *s, uint64_t usec) {
+        struct pollfd p = {.fd = s->pidfd, .events = POLLIN};
+        int status = 0;
+        bool done;
+
+        if (s->pid <= 0)
+                return true;
+        closep(&s->fd);
+        if (s->number == STDERR_FILENO && front_says) { /* from here on messages have no reader */
+                fclose(stderr);
+                stderr = fopen("/dev/null", "we");
+                front_says = false;
+        }
+        done = poll(&p, 1, (int)(usec / 1000)) > 0 && waitpid(s->pid, &status, 0) == s->pid && status == 0;
+        if (!done)
+                kill(s->pid, SIGKILL);
+        closep(&s->pidfd);
+        return done;
+}
+
+/* A missing file will be made in its folder. */
 static bool front_is_served(const char *name) {
         _cleanup_free_ char *above = strdup(name);
         int r = above ? quiet_is_served(name) : 1;
@@ -75,7 +177,7 @@ static void front_copy(int from, int to) {
                         return;
 }
 
-/* The words of the child, on standard output and error. */
+/* Passes on the child's text, on standard output and error. */
 static void front_pass_on(Front *f) {
         for (int i = 0; i < 2; i++)
                 if (f->said[i] >= 0)
@@ -87,7 +189,7 @@ static void front_hand_over(Front *f) {
         char byte;
 
         if (recv(f->ask, &byte, 1, MSG_DONTWAIT) != 1) {
-                closep(&f->ask); /* it has ended, or will */
+                closep(&f->ask); /* the child has ended or will end */
                 return;
         }
         front_pass_on(f);
@@ -96,7 +198,8 @@ static void front_hand_over(Front *f) {
                 front_stream_handed(&f->streams[i]);
 }
 
-/* A terminal's own signals reach the whole process group. The child is told who sent one, for its record. */
+/* Passes a signal to the child with its sender, for the record. A terminal's own signals reach the whole process
+ * group anyway. */
 static void front_signal(Front *f) {
         struct signalfd_siginfo si;
 
@@ -112,7 +215,7 @@ static void front_signal(Front *f) {
         }
 }
 
-/* The name that it waits for; NULL: none, or not for long. */
+/* The name that the child waits for; NULL: none, or not for long. */
 static const WaitingFor *front_waits(const Front *f, uint64_t now) {
         unsigned deep = atomic_load(&f->page->deep);
         uint64_t since = atomic_load(&f->page->since), usec = f->hurry ? MIN(f->usec, (uint64_t)HURRY_USEC) : f->usec;
@@ -135,7 +238,7 @@ static void front_receipt(Front *f, const char *why) {
         pid_t pid = fork();
         int pidfd;
 
-        if (pid == 0) { /* it has nothing of the caller's, as it may wait for the receipt's place */
+        if (pid == 0) { /* no descriptor of the caller stays open, as the process may wait for the receipt's place */
                 int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
                 for (int i = 0; i < 3; i++)
@@ -155,17 +258,18 @@ static int front_give_up(Front *f, const WaitingFor *w) {
 
         kill(f->pid, SIGKILL);
         if (!front_is_over(f->pidfd, DIE_MS))
-                snprintf(left, sizeof(left), "; process %d is left behind until it is answered", (int)f->pid);
+                snprintf(left, sizeof(left), "; process %d is left behind until the server answers", (int)f->pid);
         front_pass_on(f);
-        snprintf(why, sizeof(why), "%s%s%.300s%s whoever serves its file system does not answer; %s%s", w ? w->what : "signal", w ? " \"" : "", w ? w->name : "",
-                 w ? "\":" : ": while Lethe begins,", f->handed ? "what ran is in the store's record" : "nothing ran", left);
+        snprintf(why, sizeof(why), "%s%s%.300s%s the server of the file system does not answer; %s%s",
+                 w ? w->what : "signal", w ? " \"" : "", w ? w->name : "", w ? "\":" : ": while Lethe begins,",
+                 f->handed ? "the end of the run is in the store's record" : "no program ran", left);
         cli_fail("run", EXIT_LETHE, "%s", why);
         if (!f->handed && f->refused)
                 front_receipt(f, why);
         return f->signo ? 128 + f->signo : EXIT_LETHE;
 }
 
-/* As it ended, so do we: by its code, or its signal. */
+/* Ends like the child: with the same code, or by the same signal. */
 static int front_ended(Front *f) {
         int status, code;
 
@@ -176,7 +280,9 @@ static int front_ended(Front *f) {
         code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         for (size_t i = 0; i < ARRAY_SIZE(f->streams); i++)
                 if (!front_stream_end(&f->streams[i], f->usec) && i > 0 && code != EXIT_LETHE)
-                        code = cli_fail("run", EXIT_LETHE, "standard %s: whoever serves its file system does not answer; output is lost", i == 1 ? "output" : "error");
+                        code = cli_fail("run", EXIT_LETHE,
+                                        "standard %s: the server of the file system does not answer; output is lost",
+                                        i == 1 ? "output" : "error");
         if (WIFSIGNALED(status)) {
                 sigset_t one;
 
@@ -184,7 +290,7 @@ static int front_ended(Front *f) {
                 sigemptyset(&one);
                 sigaddset(&one, WTERMSIG(status));
                 sigprocmask(SIG_UNBLOCK, &one, NULL);
-                prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* one core is enough */
+                prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* the child's core is enough */
                 raise(WTERMSIG(status));
         }
         return code;
@@ -192,8 +298,11 @@ static int front_ended(Front *f) {
 
 static int front_watch(Front *f) {
         for (;;) {
-                struct pollfd p[] = {{.fd = f->pidfd, .events = POLLIN}, {.fd = f->signals, .events = POLLIN}, {.fd = f->ask, .events = POLLIN},
-                                     {.fd = f->handed ? -1 : f->said[0], .events = POLLIN}, {.fd = f->handed ? -1 : f->said[1], .events = POLLIN}};
+                struct pollfd p[] = {{.fd = f->pidfd, .events = POLLIN},
+                                     {.fd = f->signals, .events = POLLIN},
+                                     {.fd = f->ask, .events = POLLIN},
+                                     {.fd = f->handed ? -1 : f->said[0], .events = POLLIN},
+                                     {.fd = f->handed ? -1 : f->said[1], .events = POLLIN}};
                 const WaitingFor *w;
                 uint64_t now;
 
@@ -214,17 +323,18 @@ static int front_watch(Front *f) {
         }
 }
 
-/* False: the child is not ours any more, or has no streams. */
+/* False: the parent is gone, or the child has no streams. */
 static bool front_begin_child(pid_t parent, const sigset_t *before, WaitingPage *page, int ask, int out, int err) {
         _cleanup_close_ int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
         front_asks = ask;
         front_child = true;
         if (null < 0) {
-                dprintf(err, "lethe run: /dev/null: %s; nothing ran\n", strerror(errno));
+                dprintf(err, "lethe run: /dev/null: %s; no program ran\n", strerror(errno));
                 return false;
         }
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent || dup2(null, 0) < 0 ||
+            dup2(out, 1) < 0 || dup2(err, 2) < 0)
                 return false;
         sigprocmask(SIG_SETMASK, before, NULL);
         waiting_begin(page);
@@ -232,7 +342,8 @@ static bool front_begin_child(pid_t parent, const sigset_t *before, WaitingPage 
 }
 
 int front_run(VerbFn fn, int argc, char **argv, uint64_t usec, void (*refused)(const char *why)) {
-        Front f = {.ask = -1, .said = {-1, -1}, .usec = usec, .until = clock_mono_usec() + FRONT_START_USEC, .refused = refused};
+        Front f = {.ask = -1, .said = {-1, -1}, .usec = usec, .until = clock_mono_usec() + FRONT_START_USEC,
+                   .refused = refused};
         int out[2], err[2], ask[2], e = 0;
         sigset_t set, before;
         pid_t parent = getpid();
@@ -296,7 +407,8 @@ void front_take_streams(void) {
         if (front_asks < 0)
                 return;
         fflush(NULL);
-        if (send(front_asks, "", 1, MSG_NOSIGNAL) != 1 || recvmsg(front_asks, &m, MSG_CMSG_CLOEXEC) != 1 || control.head.cmsg_len != CMSG_LEN(sizeof(fds)))
+        if (send(front_asks, "", 1, MSG_NOSIGNAL) != 1 || recvmsg(front_asks, &m, MSG_CMSG_CLOEXEC) != 1 ||
+            control.head.cmsg_len != CMSG_LEN(sizeof(fds)))
                 _exit(EXIT_LETHE); /* the process above is gone */
         memcpy(fds, CMSG_DATA(&control.head), sizeof(fds));
         for (int i = 0; i < 3; i++) {

@@ -1,12 +1,12 @@
 /* Runs: CLI. */
 #include "base/json.h"
 #include "cli/cli.h"
+#include "spawn/find.h"
 #include "store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,18 +17,18 @@ const Verb cli_verbs[] = {
 #undef VERB
 const size_t cli_n_verbs = ARRAY_SIZE(cli_verbs);
 
-static void help(FILE *out) {
+static void main_help(FILE *out) {
         fprintf(out, "Usage: lethe VERB [OPTIONS] ...\n\n"
-                     "Runs untrusted agent skills, each invocation in a region of its own, and proves\n"
-                     "afterwards how it ended. See lethe(1).\n\nVerbs:\n");
+                     "Runs untrusted agent skills, each invocation in a region of its own, and records\n"
+                     "a proof of each end. See lethe(1).\n\nVerbs:\n");
         for (size_t i = 0; i < cli_n_verbs; i++)
                 fprintf(out, "  %-12s %s\n", cli_verbs[i].name, cli_verbs[i].line);
-        fprintf(out, "\n'lethe VERB --help' explains one verb.\n");
+        fprintf(out, "\n'lethe VERB --help' explains a verb.\n");
 }
 
-/* A closed standard descriptor would be reused by the first file that is opened: the store, say. What is to be printed where nobody can have it fails as it
- * would have. */
-static void fill_standard_fds(void) {
+/* Fills closed standard descriptors: the next opened file, such as the store, would take a closed one's number.
+ * Standard output becomes read-only, so that printing still fails. */
+static void main_fill_standard_fds(void) {
         for (int fd = 0; fd <= 2; fd++) {
                 int how = fd == STDOUT_FILENO ? O_RDONLY : O_RDWR;
 
@@ -37,39 +37,65 @@ static void fill_standard_fds(void) {
         }
 }
 
-static int no_verb(const char *said) {
+static int main_no_verb(const char *said) {
         fputs("lethe: '", stderr);
         diag_print(stderr, said);
-        fputs("' is not a verb; 'lethe --help' lists them\n", stderr);
+        fputs("' is not a verb; 'lethe --help' lists the verbs\n", stderr);
         return EXIT_USAGE;
 }
 
-/* "lethe slot put", for who waits until that has written. */
-static void tell_command(int argc, char **argv) {
+/* Sets "lethe slot put" as the command, for processes that wait for the writer. */
+static void main_set_command(int argc, char **argv) {
         char command[64];
 
-        snprintf(command, sizeof(command), "lethe %.24s%s%.24s", argv[1], argc > 2 && argv[2][0] != '-' && strcmp(argv[1], "run") != 0 ? " " : "",
+        snprintf(command, sizeof(command), "lethe %.24s%s%.24s", argv[1],
+                 argc > 2 && argv[2][0] != '-' && strcmp(argv[1], "run") != 0 ? " " : "",
                  argc > 2 && argv[2][0] != '-' && strcmp(argv[1], "run") != 0 ? argv[2] : "");
         store_set_command(command);
 }
 
+/* Executes lethe-serve (supervisor/front/serve/), a program of its own. */
+int cmd_serve(int argc, char **argv) {
+        _cleanup_free_ char *path = NULL;
+        _cleanup_close_ int fd = find_program("lethe-serve", &path);
+
+        if (fd < 0)
+                return cli_fail("serve", EXIT_LETHE,
+                                "lethe-serve is neither beside lethe nor at %s; fix: install lethe-serve there",
+                                path ?: "its place");
+        argv[0] = (char[]){"lethe-serve"};
+        execv(path, argv);
+        return cli_fail("serve", EXIT_LETHE, "%s: %s", path, strerror(errno));
+}
+
+int cmd_version(int argc, char **argv) {
+        if (argc > 1 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0))
+                printf("Usage: lethe version\n\nPrints the version.\n");
+        else if (argc > 1)
+                return cli_usage("version", "it takes nothing, not '%s'", argv[1]);
+        else
+                printf("lethe %s\n", LETHE_VERSION);
+        return cli_done("version", EXIT_OK);
+}
+
 int main(int argc, char **argv) {
-        fill_standard_fds();
+        main_fill_standard_fds();
         json_wipe_freed();
         signal(SIGPIPE, SIG_IGN);
-        signal(SIGXFSZ, SIG_IGN); /* a limit of the caller's for files is an error of a write, and no end in the middle of a region's life */
+        /* the caller's limit for file sizes fails a write instead of ending the process within a region's life */
+        signal(SIGXFSZ, SIG_IGN);
         if (argc < 2) {
-                help(stderr);
+                main_help(stderr);
                 return EXIT_USAGE;
         }
         if (argc == 3 && strcmp(argv[1], "help") == 0 && argv[2][0] != '-') {
                 for (size_t i = 0; i < cli_n_verbs; i++)
                         if (strcmp(argv[2], cli_verbs[i].name) == 0)
                                 return cli_verbs[i].fn(2, (char *[]){argv[2], (char[]){"--help"}, NULL});
-                return no_verb(argv[2]);
+                return main_no_verb(argv[2]);
         }
         if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-                help(stdout);
+                main_help(stdout);
                 return cli_done("help", EXIT_OK);
         }
         if (strcmp(argv[1], "--version") == 0)
@@ -77,8 +103,8 @@ int main(int argc, char **argv) {
         for (size_t i = 0; i < cli_n_verbs; i++)
                 if (strcmp(argv[1], cli_verbs[i].name) == 0) {
                         cli_asked(argv + 2);
-                        tell_command(argc, argv);
+                        main_set_command(argc, argv);
                         return cli_end(cli_verbs[i].fn(argc - 1, argv + 1));
                 }
-        return no_verb(argv[1]);
+        return main_no_verb(argv[1]);
 }

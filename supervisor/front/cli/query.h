@@ -1,20 +1,25 @@
-/* Runs: CLI. Which regions a verb speaks of: options that `audit regions` and `report` share. */
+/* Runs: CLI. The filter for regions: options shared by `audit regions`, `report` and `trace`. */
 #pragma once
 
 #include "audit/history.h"
 #include "cli/cli.h"
 
-#define OPTIONS_QUERY                                                                                                  \
-        {"since", required_argument, NULL, 'S'}, {"until", required_argument, NULL, 'U'}, {"skill", required_argument, NULL, 'K'}, \
-                {"scope", required_argument, NULL, 'C'}
+#define OPTIONS_QUERY OPTION("since", 'S'), OPTION("until", 'U'), OPTION("skill", 'K'), OPTION("scope", 'C')
+#define HELP_QUERY \
+        "  --since TIME      regions allocated then or later: 2026-11-21, 2026-11-21T10:00Z, 12h (ago)\n" \
+        "  --until TIME      regions allocated before\n" \
+        "  --skill NAME      only regions of the skill\n" \
+        "  --scope SCOPE     only regions of the key scope: invocation or invocation-tree\n"
 
-typedef struct Query {
+typedef struct QueryOptions {
         HistoryQuery q;
-        const char *since, *until; /* as they were given; borrowed */
-} Query;
-/* Takes 'S', 'U', 'K' and 'C', each once. Returns 1 when it was one of them, 0 when not, -EINVAL with a message. */
-int query_option(Query *q, int option, const char *arg, Diag *reterr);
-/* What the options say together. Returns 0 or -EINVAL with a message. */
-int query_check(const Query *q, Diag *reterr);
-/* A skill that the ledger does not know is a slip of the pen, not an answer. Returns 0 or -EINVAL with a message. */
-int query_check_skill(const Query *q, const History *h, Diag *reterr);
+        const char *since, *until; /* as given; borrowed */
+} QueryOptions;
+/* Takes 'S', 'U', 'K' and 'C', each once. Returns 1 when the option is taken, 0 for other options, -EINVAL with a
+ * message. */
+int query_option(QueryOptions *q, int option, const char *arg, Diag *reterr);
+/* Checks the options together. Returns 0 or -EINVAL with a message. */
+int query_check(const QueryOptions *q, Diag *reterr);
+/* Refuses a skill unknown to the ledger: a typing error must not give an empty answer. Returns 0 or -EINVAL with a
+ * message. */
+int query_check_skill(const QueryOptions *q, const History *h, Diag *reterr);

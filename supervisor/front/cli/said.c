@@ -6,25 +6,22 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define SAID_SHOWN 8 /* candidates that a message lists */
 
 typedef struct SaidFound {
-        RegionId named, begins[SAID_SHOWN]; /* "": none; the newest of those that begin so */
+        RegionId named, begins[SAID_SHOWN]; /* "": none; begins: the newest regions with the given beginning */
         uint64_t n_begins;
 } SaidFound;
-
-bool said_name_valid(const char *name) {
-        return scope_name_valid(name) && !region_id_valid(name);
-}
 
 int said_argument(const char *verb, Said *said, int argc, char **argv) {
         if (said->last && optind < argc)
                 return cli_usage(verb, "'%s' and --last both name a region", argv[optind]);
         if (!said->last && optind + 1 != argc)
-                return cli_usage(verb, optind < argc ? "one region at a time" : said->alive ? "REGION is missing; --last is the youngest that is alive" : "REGION is missing; --last is the one that ended last");
+                return cli_usage(verb, optind < argc ? "give a single region"
+                                       : said->alive ? "REGION is missing; --last is the youngest living region"
+                                                     : "REGION is missing; --last is the region that ended last");
         if (!said->last)
                 said->text = argv[optind];
         return said_option(verb, said);
@@ -34,7 +31,10 @@ int said_option(const char *verb, const Said *said) {
         if (said->last && said->text)
                 return cli_usage(verb, "--region and --last both name a region");
         if (said->text && !region_id_valid(said->text) && !scope_name_valid(said->text))
-                return cli_usage(verb, "'%s': neither a region's id (%d characters of 0-9 a-z), nor the beginning of one, nor a name (--name)", said->text, REGION_ID_LEN);
+                return cli_usage(
+                        verb,
+                        "'%s' is neither a region's id (%d characters of 0-9 a-z), nor the beginning of an id, nor a name (--name)",
+                        said->text, REGION_ID_LEN);
         return EXIT_OK;
 }
 
@@ -45,7 +45,7 @@ static bool said_is_alive(const RegionRow *rows, size_t n, const char *id) {
         return false;
 }
 
-/* The region's first event. NULL when it has none, or cannot be read. */
+/* The region's first event. NULL without an event, or when the event cannot be read. */
 static json_t *said_first(Txn *t, const char *id) {
         _cleanup_region_events_ RegionEvents w = REGION_EVENTS_NULL;
         json_t *o = NULL;
@@ -61,7 +61,7 @@ static bool said_has_parent(Txn *t, const char *id) {
         return json_object_get(o, "parent") != NULL;
 }
 
-/* Of several that are alive the one that was asked for last, and not one that a daemon keeps ready. */
+/* The living region with the latest request. Regions that a daemon keeps ready come last. */
 static void said_youngest(Txn *t, const RegionRow *rows, size_t n, char ret[static REGION_ID_MAX]) {
         for (size_t i = n; i > 0; i--) {
                 _cleanup_json_ json_t *o = said_first(t, rows[i - 1].region);
@@ -80,13 +80,14 @@ static int said_entry(Bytes e, json_t **ret, const char **ret_type, const char *
         int r = json_parse_own(e.p, e.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, ret);
 
         if (r == 0) {
-                *ret_type = json_text(json_object_get(*ret, "type"));
-                *ret_region = json_text(json_object_get(*ret, "region"));
+                *ret_type = cli_text(*ret, "type");
+                *ret_region = cli_text(*ret, "region");
         }
         return r > 0 ? -EUCLEAN : r;
 }
 
-/* A region that a daemon recorded before anybody asked for it, and that nobody took. It has no program and never ran, and ends after those that did. */
+/* Tells whether a daemon recorded the region ahead of a request and no request came. Such a region has no program
+ * and never ran, and ends after regions that ran. */
 static bool said_was_never_taken(Txn *t, const json_t *ended, const char *id) {
         _cleanup_region_events_ RegionEvents w = REGION_EVENTS_NULL;
         bool taken = !json_text_is(json_object_get(ended, "outcome"), "cancelled");
@@ -101,9 +102,10 @@ static bool said_was_never_taken(Txn *t, const json_t *ended, const char *id) {
                 if (r != 0)
                         break;
                 if (json_text_is(json_object_get(o, "type"), "region.allocated"))
-                        taken = json_text(json_object_get(json_object_get(o, "grant"), "program"));
+                        taken = cli_text(json_object_get(o, "grant"), "program");
                 else if (json_text_is(json_object_get(o, "type"), "region.released"))
-                        return json_get_u64(json_object_get(json_object_get(o, "usage"), "wall_usec"), &wall) == 0 && wall == 0;
+                        return json_get_u64(json_object_get(json_object_get(o, "usage"), "wall_usec"), &wall) == 0 &&
+                               wall == 0;
         }
         return false;
 }
@@ -119,10 +121,12 @@ static int said_last(Txn *t, char ret[static REGION_ID_MAX]) {
                 Bytes e;
 
                 r = ledger_get(t, size, &e);
-                if (r < 0 || (!memmem(e.p, e.n, "\"invocation.ended\"", 18) && !memmem(e.p, e.n, "\"region.refused\"", 16)))
+                if (r < 0 ||
+                    (!memmem(e.p, e.n, "\"invocation.ended\"", 18) && !memmem(e.p, e.n, "\"region.refused\"", 16)))
                         continue;
                 r = said_entry(e, &o, &type, &region);
-                if (r < 0 || !type || !region || !region_id_valid(region) || (strcmp(type, "invocation.ended") != 0 && strcmp(type, "region.refused") != 0) ||
+                if (r < 0 || !type || !region || !region_id_valid(region) ||
+                    (strcmp(type, "invocation.ended") != 0 && strcmp(type, "region.refused") != 0) ||
                     said_has_parent(t, region) || said_was_never_taken(t, o, region))
                         continue;
                 strcpy(ret, region);
@@ -138,7 +142,7 @@ static void said_take(SaidFound *f, const char *text, const char *id, const char
                 strcpy(f->begins[f->n_begins++ % SAID_SHOWN], id);
 }
 
-/* rows: of those that are alive, which alone count with said->alive. */
+/* rows: the living regions; with said->alive no other region counts. */
 static int said_search(Txn *t, const Said *said, const RegionRow *rows, size_t n, SaidFound *ret) {
         _cleanup_walk_ LedgerWalk w = {0};
         uint64_t size, seq;
@@ -152,12 +156,14 @@ static int said_search(Txn *t, const Said *said, const RegionRow *rows, size_t n
                 Bytes e;
 
                 r = ledger_next(&w, &seq, &e);
-                if (r < 0 || (!memmem(e.p, e.n, "\"region.allocated\"", 18) && !memmem(e.p, e.n, "\"region.refused\"", 16)))
+                if (r < 0 ||
+                    (!memmem(e.p, e.n, "\"region.allocated\"", 18) && !memmem(e.p, e.n, "\"region.refused\"", 16)))
                         continue;
                 r = said_entry(e, &o, &type, &region);
-                if (r == 0 && type && region && region_id_valid(region) && (strcmp(type, "region.allocated") == 0 || strcmp(type, "region.refused") == 0) &&
+                if (r == 0 && type && region && region_id_valid(region) &&
+                    (strcmp(type, "region.allocated") == 0 || strcmp(type, "region.refused") == 0) &&
                     (!said->alive || said_is_alive(rows, n, region)))
-                        said_take(ret, said->text, region, json_text(json_object_get(json_object_get(o, "grant") ?: o, "name")));
+                        said_take(ret, said->text, region, cli_text(json_object_get(o, "grant") ?: o, "name"));
         }
         return r;
 }
@@ -167,10 +173,12 @@ static int said_ambiguous(const char *verb, const char *text, const SaidFound *f
         size_t n = MIN(f->n_begins, (uint64_t)SAID_SHOWN), o = 0;
 
         for (size_t i = 0; i < n; i++)
-                o += (size_t)snprintf(list + o, sizeof(list) - o, "%s%s", i ? ", " : "", f->begins[(f->n_begins - n + i) % SAID_SHOWN]);
+                o += (size_t)snprintf(list + o, sizeof(list) - o, "%s%s", i ? ", " : "",
+                                      f->begins[(f->n_begins - n + i) % SAID_SHOWN]);
         if (f->n_begins > n)
                 snprintf(more, sizeof(more), ", and %" PRIu64 " older ones", f->n_begins - n);
-        return cli_refuse(verb, EXIT_USAGE, "ambiguous", "'%s' is the beginning of %" PRIu64 " regions: %s%s", text, f->n_begins, list, more);
+        return cli_refuse(verb, EXIT_USAGE, "ambiguous", "'%s' is the beginning of %" PRIu64 " regions: %s%s", text,
+                          f->n_begins, list, more);
 }
 
 static int said_find(const char *verb, Store *s, const Said *said, char ret[static REGION_ID_MAX]) {
@@ -200,9 +208,11 @@ static int said_find(const char *verb, Store *s, const Said *said, char ret[stat
         if (*ret)
                 return EXIT_OK;
         if (said->last)
-                return cli_refuse(verb, EXIT_NOT, "no_record", "%s", said->alive ? "no region is alive in this store" : "no region has ended in this store");
-        return cli_refuse(verb, EXIT_NOT, "no_record", "'%s' is neither the name nor the beginning of the id of a region %s", said->text,
-                        said->alive ? "that is alive in this store" : "in this store's ledger");
+                return cli_refuse(verb, EXIT_NOT, "no_record", "%s",
+                                  said->alive ? "no region is alive in the store" : "no region has ended in the store");
+        return cli_refuse(verb, EXIT_NOT, "no_record",
+                          "'%s' is neither the name nor the beginning of the id of a region %s", said->text,
+                          said->alive ? "that is alive in the store" : "in the store's ledger");
 }
 
 int said_region(const char *verb, Store *s, const Said *said, char ret[static REGION_ID_MAX]) {

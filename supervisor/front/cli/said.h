@@ -1,25 +1,25 @@
-/* Runs: CLI. The region that the user means: an id, the beginning of one, the name that `lethe run --name` gave, or --last. */
+/* Runs: CLI. The region named on the command line: by id, by the beginning of an id, by the name from `lethe run
+ * --name`, or by --last. */
 #pragma once
 
 #include "base/id.h"
 #include "cli/cli.h"
 #include "store/store.h"
 
-#define OPTIONS_SAID {"last", no_argument, NULL, 'L'}
+#define OPTIONS_SAID OPTION_FLAG("last", 'L')
 #define HELP_SAID "  --last            the region of the invocation that ended last\n"
-#define HELP_REGION "REGION is an id, the beginning of one, or a name that its run was given.\n\n"
+#define HELP_REGION "REGION is an id, the beginning of an id, or the name of a run.\n\n"
 
 typedef struct Said {
-        const char *text; /* borrowed; NULL: none was named */
+        const char *text; /* borrowed; NULL: no region was named */
         bool last;        /* --last */
-        bool alive;       /* only regions that are alive count, and --last is the youngest of them */
+        bool alive;       /* only living regions count, and --last is the youngest living region */
 } Said;
 
-/* A name that a user may give: as of a scope, and no region's id. */
-bool said_name_valid(const char *name);
-/* Takes the argument of a verb that has one region: argv from optind on. Returns EXIT_OK, or EXIT_USAGE having said why. */
+/* Takes the argument of a verb about a region: argv from optind on. Returns EXIT_OK, or EXIT_USAGE after a message. */
 int said_argument(const char *verb, Said *said, int argc, char **argv);
-/* The same of an option --region, of which said->text is the value. */
+/* The same for an option --region, with its value in said->text. */
 int said_option(const char *verb, const Said *said);
-/* A whole id is taken as it is. Returns EXIT_OK, or EXIT_NOT or EXIT_USAGE having said why: of an ambiguous beginning with the candidates. */
+/* Finds the region; a whole id is not looked up. Returns EXIT_OK, or EXIT_NOT or EXIT_USAGE after a message, which
+ * lists candidates for an ambiguous beginning. */
 int said_region(const char *verb, Store *s, const Said *said, char ret[static REGION_ID_MAX]);

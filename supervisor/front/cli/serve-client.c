@@ -1,15 +1,16 @@
 #include "cli/serve-client.h"
 
 #include "base/buf.h"
-#include "base/io.h"
+#include "base/hash.h"
+#include "base/line.h"
 #include "base/log.h"
 #include "base/quiet.h"
 #include "cli/cli.h"
 #include "cli/front.h"
-#include "cli/serve-client-flow.h"
-#include "request/paths.h"
+#include "cli/serve-call.h"
 #include "invoke/receipt.h"
 #include "ledger/anchor.h"
+#include "request/paths.h"
 #include "schema/serve.h"
 
 #include <errno.h>
@@ -17,15 +18,187 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#define CHUNK 65536
 #define ANSWER_DEPTH_MAX 32
+#define CHUNK 65536
+#define UNWRITTEN_MAX (1024 * 1024) /* bytes of output in memory before reading stops */
+#define DEPTH_MAX 32
+#define INPUT_ID 2
+
+/* A run of another user's daemon: the daemon takes no descriptors, so standard input, output and error go over the
+ * connection, as lines. */
+typedef struct FlowEnd {
+        int fd;            /* the daemon */
+        int input;         /* -1: no input, or input at its end */
+        bool asked;        /* the last input was not taken yet */
+        Buf out[2];        /* received standard output and error */
+        bool lost[2];      /* the output has no reader any more */
+        LineReader lines;
+        bool answered;
+        Buf *answer;       /* borrowed */
+} FlowEnd;
+
+static int flow_send_input(FlowEnd *f) {
+        char bytes[SERVE_INPUT_MAX];
+        ssize_t n = read(f->input, bytes, sizeof(bytes));
+        char *text;
+        int e;
+
+        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+                return 0;
+        text = n > 0 ? base64_encode(bytes, (size_t)n) : strdup("");
+        explicit_bzero(bytes, (size_t)MAX(n, (ssize_t)0));
+        e = serve_call_send(f->fd,
+                            json_pack("{s:s, s:i, s:s, s:{s:i, s:s?, s:b}}", "jsonrpc", "2.0", "id", INPUT_ID, "method",
+                                      "input", "params", "id", 1, "data", text, "end", n <= 0),
+                            NULL, 0);
+        if (text)
+                explicit_bzero(text, strlen(text));
+        free(text);
+        f->asked = true;
+        if (n <= 0)
+                f->input = -1;
+        return e;
+}
+
+static int flow_keep_output(FlowEnd *f, const json_t *params) {
+        const char *stream = json_text(json_object_get(params, "stream")),
+                   *data = json_text(json_object_get(params, "data"));
+        size_t i = stream && strcmp(stream, "stderr") == 0, n = data ? strlen(data) : 0;
+        ssize_t got;
+
+        if (f->lost[i] || n == 0)
+                return 0;
+        if (buf_reserve(&f->out[i], n) < 0)
+                return -ENOMEM;
+        got = base64_decode(data, n, f->out[i].data + f->out[i].n, n);
+        if (got < 0)
+                return -EPROTO;
+        f->out[i].n += (size_t)got;
+        return 0;
+}
+
+static int flow_take_line(FlowEnd *f, const char *line, size_t n) {
+        _cleanup_json_ json_t *o = NULL;
+        const json_t *method, *id;
+
+        if (json_parse(line, n, SERVE_ANSWER_MAX, DEPTH_MAX, &o, NULL) != 0)
+                return -EPROTO;
+        method = json_object_get(o, "method");
+        id = json_object_get(o, "id");
+        if (json_is_string(method))
+                return json_text_is(method, "output") ? flow_keep_output(f, json_object_get(o, "params")) : 0;
+        if (json_integer_value(id) == INPUT_ID) {
+                f->asked = false;
+                if (!json_is_true(json_object_get(json_object_get(o, "result"), "open")))
+                        f->input = -1;
+                return 0;
+        }
+        f->answered = true;
+        return buf_add(f->answer, line, n);
+}
+
+static int flow_receive(FlowEnd *f) {
+        const char *line;
+        size_t n_line;
+        char *at;
+        ssize_t n;
+        int e = line_reader_space(&f->lines, CHUNK, &at);
+
+        if (e < 0)
+                return e;
+        n = recv(f->fd, at, CHUNK, MSG_DONTWAIT);
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+                return -EPIPE;
+        if (n < 0)
+                return 0;
+        line_reader_fed(&f->lines, (size_t)n);
+        for (;;)
+                switch (line_reader_next(&f->lines, &line, &n_line)) {
+                case LINE_WHOLE:
+                        if (n_line > 0 && (e = flow_take_line(f, line, n_line)) < 0)
+                                return e;
+                        break;
+                case LINE_TOO_LONG:
+                        return -EPROTO;
+                case LINE_NONE:
+                case LINE_PARTIAL:
+                default:
+                        return 0;
+                }
+}
+
+/* Writes after poll(2) reported room: a pipe takes PIPE_BUF bytes without waiting. */
+static void flow_write(FlowEnd *f, size_t i) {
+        ssize_t n = write(i ? STDERR_FILENO : STDOUT_FILENO, f->out[i].data, MIN(f->out[i].n, (size_t)PIPE_BUF));
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        if (n < 0) {
+                /* As for a program whose output has lost its reader: the run ends by SIGPIPE. */
+                if (i == 0)
+                        serve_call_send(f->fd,
+                                        json_pack("{s:s, s:s, s:{s:i, s:i}}", "jsonrpc", "2.0", "method", "cancel",
+                                                  "params", "id", 1, "signal", SIGPIPE),
+                                        NULL, 0);
+                f->lost[i] = true;
+                n = (ssize_t)f->out[i].n;
+        }
+        buf_drop(&f->out[i], (size_t)n);
+}
+
+static bool flow_is_written(const FlowEnd *f) {
+        return f->out[0].n + f->out[1].n == 0;
+}
+
+static int flow_step(FlowEnd *f, int signals, Silent *silent) {
+        bool reads = !f->answered && f->out[0].n + f->out[1].n < UNWRITTEN_MAX;
+        struct pollfd p[] = {{.fd = reads ? f->fd : -1, .events = POLLIN},
+                             {.fd = signals, .events = POLLIN},
+                             {.fd = f->answered || f->asked ? -1 : f->input, .events = POLLIN},
+                             {.fd = f->out[0].n > 0 ? STDOUT_FILENO : -1, .events = POLLOUT},
+                             {.fd = f->out[1].n > 0 ? STDERR_FILENO : -1, .events = POLLOUT},
+                             {.fd = -1}};
+        int msec = reads ? silent_poll(silent, &p[5]) : -1, e = 0;
+
+        if (poll(p, ARRAY_SIZE(p), msec) < 0)
+                return errno == EINTR ? 0 : -errno;
+        if (reads && (e = silent_look(silent, p[5].revents, p[0].revents)) < 0)
+                return e;
+        if (p[1].revents) {
+                if (f->answered) /* the output has no reader, and the command is to end */
+                        buf_drop(&f->out[0], f->out[0].n), buf_drop(&f->out[1], f->out[1].n);
+                e = serve_call_cancel(f->fd, signals, silent);
+        }
+        if (e == 0 && p[0].revents)
+                e = flow_receive(f);
+        if (e == 0 && p[2].revents)
+                e = flow_send_input(f);
+        for (size_t i = 0; i < 2; i++)
+                if (p[3 + i].revents)
+                        flow_write(f, i);
+        return e;
+}
+
+/* Passes standard streams over the connection until the answer has come and all output is written. The request was
+ * sent, with id 1. input: -1 without input. signals: a signalfd; a signal cancels the run. *answer: the answer's
+ * line. Returns 0, -EPIPE when the daemon is gone, -ETIMEDOUT as silent_look(), -EPROTO, -errno. */
+static int serve_client_flow(int fd, int input, int signals, Silent *silent, Buf *answer) {
+        FlowEnd f = {.fd = fd, .input = input, .answer = answer};
+        int e = 0;
+
+        line_reader_init(&f.lines, SERVE_ANSWER_MAX);
+        while (e == 0 && !(f.answered && flow_is_written(&f)))
+                e = flow_step(&f, signals, silent);
+        line_reader_deinit(&f.lines);
+        buf_deinit(&f.out[0]);
+        buf_deinit(&f.out[1]);
+        return f.answered ? 0 : e;
+}
 
 void serve_client_deinit(ServeClient *t) {
         json_decref(t->options);
@@ -45,159 +218,111 @@ void serve_client_option(ServeClient *t, const char *name, const char *value) {
         t->cannot |= (here && !line) || json_array_append_new(t->options, json_pack("[s, o]", name, v)) < 0;
 }
 
-/* Who reads a terminal in the background is stopped by it; a daemon would not be, and takes nothing from there. */
-static int input_of(int *ret_own) {
+/* A terminal stops a background process that reads. The daemon would not be stopped, so a background run reads
+ * /dev/null. */
+static int serve_client_input(int *ret_own) {
         *ret_own = -1;
         if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp())
                 *ret_own = open("/dev/null", O_RDONLY | O_CLOEXEC);
         return *ret_own >= 0 ? *ret_own : STDIN_FILENO;
 }
 
-static json_t *make_args(char **args) {
+static json_t *serve_client_args(char **args) {
         json_t *list = json_array();
 
         for (; list && args && *args; args++)
-                if (json_array_append_new(list, json_string(*args)) < 0) { /* not UTF-8, for one */
+                /* for example an argument that is not UTF-8 */
+                if (json_array_append_new(list, json_string(*args)) < 0) {
                         json_decref(list);
                         return NULL;
                 }
         return list;
 }
 
-/* To another user's daemon: nothing that it would have to look up, and no descriptors. */
-static json_t *make_foreign_request(const ServeClient *t, const SkillRequest *a, const RunOptions *o, bool input) {
-        json_t *args = make_args(a->request.args), *params;
+/* A request to another user's daemon: without places to look up, and without descriptors. */
+static json_t *serve_client_foreign_request(const ServeClient *t, const SkillRequest *a, const RunOptions *o,
+                                            bool input) {
+        json_t *args = serve_client_args(a->request.args), *params;
 
         if (!args)
                 return NULL;
-        params = json_pack("{s:s, s:o, s:O*, s:o, s:b, s:b, s:b, s:s*}", "skill", a->skill, "args", args, "options", t->options, "stream",
-                           input ? json_pack("[s, s, s]", "stdin", "stdout", "stderr") : json_pack("[s, s]", "stdout", "stderr"), "receipt", o->receipt != NULL,
-                           "verbose", o->verbose, "quiet", o->quiet, "traceparent", a->request.trace.set ? getenv("TRACEPARENT") : NULL);
+        params = json_pack("{s:s, s:o, s:O*, s:[s*, s, s], s:b, s:b, s:b, s:s*}", "skill", a->skill, "args", args,
+                           "options", t->options, "stream", input ? "stdin" : NULL, "stdout", "stderr", "receipt",
+                           o->receipt != NULL, "verbose", o->verbose, "quiet", o->quiet, "traceparent",
+                           a->request.trace.set ? getenv("TRACEPARENT") : NULL);
         return json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", 1, "method", "run", "params", params);
 }
 
-/* `lethe why --last` would look elsewhere. */
-static json_t *names_store(const char *store) {
+/* True when `lethe why --last` without --store would look into a different store. */
+static json_t *serve_client_names_store(const char *store) {
         _cleanup_free_ char *usual = path_of_store(NULL, &(Diag){});
 
         return usual && strcmp(usual, store) == 0 ? NULL : json_true();
 }
 
-static json_t *make_request(const ServeClient *t, const SkillRequest *a, const char *exec, const RunOptions *o, const char *store, const char *policy) {
+static json_t *serve_client_request(const ServeClient *t, const SkillRequest *a, const char *exec, const RunOptions *o,
+                            const char *store, const char *policy) {
         char cwd[PATH_MAX];
-        json_t *args = make_args(a->request.args), *params;
+        json_t *args = serve_client_args(a->request.args), *params;
 
         if (!args || !getcwd(cwd, sizeof(cwd)) || *cwd != '/') {
                 json_decref(args);
                 return NULL;
         }
-        params = json_pack("{s:s, s:o, s:s, s:O*, s:[s, s, s], s:b, s:b, s:b, s:o*, s:o*, s:s, s:s*, s:s, s:s*}", exec ? "exec" : "skill", exec ?: a->skill, "args", args, "cwd", cwd,
-                           "options", t->options, "stdio", "stdin", "stdout", "stderr", "receipt", o->receipt != NULL, "verbose", o->verbose, "quiet", o->quiet,
-                           "promote", o->promote ? json_true() : NULL, "names_store", names_store(store), /* not said to a daemon that need not know it */
-                           "store", store, "anchor", anchor_said(), "policy", policy ?: "", "traceparent", a->request.trace.set ? getenv("TRACEPARENT") : NULL);
+        params = json_pack("{s:s, s:o, s:s, s:O*, s:[s, s, s], s:b, s:b, s:b, s:o*, s:o*, s:s, s:s*, s:s, s:s*}",
+                           exec ? "exec" : "skill", exec ?: a->skill, "args", args, "cwd", cwd, "options", t->options,
+                           "stdio", "stdin", "stdout", "stderr", "receipt", o->receipt != NULL, "verbose", o->verbose,
+                           "quiet", o->quiet,
+                           /* omitted for daemons of older versions */
+                           "promote", o->promote ? json_true() : NULL, "names_store", serve_client_names_store(store), "store",
+                           store, "anchor", anchor_said(), "policy", policy ?: "", "traceparent",
+                           a->request.trace.set ? getenv("TRACEPARENT") : NULL);
         return json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", 1, "method", "run", "params", params);
 }
 
-static int send_line(int fd, json_t *request, const int *fds, size_t n_fds) {
-        _cleanup_json_ json_t *owned = request;
-        _cleanup_buf_ Buf line = {};
-        char *text = owned ? json_dumps(owned, JSON_COMPACT) : NULL;
-        int e = text ? buf_add_str(&line, text) : -ENOMEM;
-
-        free(text);
-        if (e == 0)
-                e = buf_add(&line, "\n", 1);
-        if (e < 0 || line.n > SERVE_LINE_MAX)
-                return e < 0 ? e : -E2BIG;
-        /* The descriptors go with the first byte. */
-        e = n_fds > 0 ? io_send_fds(fd, line.data, 1, fds, n_fds) : 0;
-        return e == 0 ? io_write_full(fd, line.data + (n_fds > 0), line.n - (n_fds > 0)) : e;
-}
-
-int serve_client_send(int fd, json_t *o) {
-        return send_line(fd, o, NULL, 0);
-}
-
-/* The answer is waited for all the same: it comes when the region was torn down. */
-int serve_client_cancel(int fd, int signals, Silent *silent) {
-        struct signalfd_siginfo si;
-        int e = 0;
-
-        while (e == 0 && read(signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-                silent_signal(silent, (int)si.ssi_signo);
-                e = send_line(fd, json_pack("{s:s, s:s, s:{s:i, s:i}}", "jsonrpc", "2.0", "method", "cancel", "params", "id", 1, "signal", (int)si.ssi_signo), NULL, 0);
-        }
-        return e;
-}
-
-/* Waits for a whole line. Returns 0, -EPIPE when the daemon is gone, -ECONNRESET when it is gone and did not read all that it was sent, -ETIMEDOUT as
- * silent_look(), -errno. */
-static int receive(int fd, int signals, Silent *silent, Buf *line) {
-        for (;;) {
-                struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = signals, .events = POLLIN}, {.fd = -1}};
-                int msec = silent_poll(silent, &p[2]), e;
-                char chunk[4096];
-                ssize_t n;
-
-                if (poll(p, ARRAY_SIZE(p), msec) < 0 && errno != EINTR)
-                        return -errno;
-                if ((e = silent_look(silent, p[2].revents, p[0].revents)) < 0)
-                        return e;
-                if (signals >= 0 && p[1].revents && (e = serve_client_cancel(fd, signals, silent)) < 0)
-                        return e;
-                if (!p[0].revents)
-                        continue;
-                n = recv(fd, chunk, sizeof(chunk), MSG_DONTWAIT);
-                if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-                        return n < 0 && errno == ECONNRESET && !silent->signalled ? -ECONNRESET : -EPIPE;
-                if (n <= 0)
-                        continue;
-                e = buf_add(line, chunk, (size_t)n);
-                explicit_bzero(chunk, (size_t)n);
-                if (e < 0)
-                        return e;
-                if (line->data[line->n - 1] == '\n')
-                        return 0;
-        }
-}
-
-/* It said that nothing ran, and we can do it ourselves. */
-static bool is_not_for_it(json_int_t code) {
-        return code == SERVE_E_OTHER_STORE || code == SERVE_E_REMOTE || code == SERVE_E_STREAMS || code == SERVE_E_STOPPING || code == SERVE_E_NOT_ALLOWED ||
-               code == SERVE_E_INVALID_PARAMS ||
+/* The daemon ran no program, and the command can run the skill without the daemon. */
+static bool serve_client_must_run_alone(json_int_t code) {
+        return code == SERVE_E_OTHER_STORE || code == SERVE_E_REMOTE || code == SERVE_E_STREAMS ||
+               code == SERVE_E_STOPPING || code == SERVE_E_NOT_ALLOWED || code == SERVE_E_INVALID_PARAMS ||
                code == SERVE_E_UNKNOWN_METHOD;
 }
 
-static int failed(const SkillRequest *a, const char *exec, const RunOptions *o, const char *why) {
+static int serve_client_failed(const SkillRequest *a, const char *exec, const RunOptions *o, const char *why) {
         cli_fail("run", EXIT_LETHE, "%s", why);
         return run_refused(o, a->skill ?: exec, NULL, false, EXIT_LETHE, why);
 }
 
-/* A user who is sent away runs the skill with other rights, and with another store: that is said, unless the user named a store. */
-static void tell_refused(const ServeClient *t, const RunOptions *o, json_int_t code, const char *message) {
+/* Without the daemon a skill runs with other rights, and with another store: the user is told, except when a store
+ * was named (A-65, A-66). */
+static void serve_client_tell_refused(const ServeClient *t, const RunOptions *o, json_int_t code, const char *message) {
         if (o->quiet)
                 return;
         if (code == SERVE_E_NOT_ALLOWED)
-                log_note("lethe serve refuses this user: %s; 'lethe run' goes on by itself", message ?: "not_allowed");
+                log_note("lethe serve refuses the user: %s; 'lethe run' continues without lethe serve",
+                         message ?: "not_allowed");
         else if (code == SERVE_E_OTHER_STORE && !t->named_store)
-                log_note("lethe serve has another store: %s; 'lethe run' goes on by itself", message ?: "other_store");
+                log_note("lethe serve has another store: %s; 'lethe run' continues without lethe serve",
+                         message ?: "other_store");
         else if (code == SERVE_E_REMOTE || code == SERVE_E_STREAMS || code == SERVE_E_STOPPING)
-                log_note("lethe serve does not take this run: %s; 'lethe run' goes on by itself", message ?: "remote");
+                log_note("lethe serve does not take the run: %s; 'lethe run' continues without lethe serve",
+                         message ?: "remote");
 }
 
-static int tell(const ServeClient *t, const SkillRequest *a, const char *exec, const RunOptions *o, const json_t *answer) {
-        const json_t *error = json_object_get(answer, "error"), *result = json_object_get(answer, "result"), *refusal = json_object_get(result, "refusal");
+static int serve_client_tell(const ServeClient *t, const SkillRequest *a, const char *exec, const RunOptions *o,
+                const json_t *answer) {
+        const json_t *error = json_object_get(answer, "error"), *result = json_object_get(answer, "result"),
+                     *refusal = json_object_get(result, "refusal");
         const json_t *receipt = json_object_get(result, "receipt"), *code = json_object_get(result, "exit_code");
-        const char *why = json_text(json_object_get(refusal, "message")), *outcome = json_text(json_object_get(receipt, "outcome"));
+        const char *why = cli_text(refusal, "message"), *outcome = cli_text(receipt, "outcome");
         Diag d = {};
 
-        if (error && is_not_for_it(-json_integer_value(json_object_get(error, "code")))) {
-                tell_refused(t, o, -json_integer_value(json_object_get(error, "code")), json_text(json_object_get(error, "message")));
+        if (error && serve_client_must_run_alone(-cli_integer(error, "code"))) {
+                serve_client_tell_refused(t, o, -cli_integer(error, "code"), cli_text(error, "message"));
                 return -1;
         }
         if (error || !json_is_integer(code)) {
-                diag(&d, 0, "lethe serve: %s", json_text(json_object_get(error, "message")) ?: "its answer is no answer");
-                return failed(a, exec, o, d.text);
+                diag(&d, 0, "lethe serve: %s", cli_text(error, "message") ?: "malformed answer");
+                return serve_client_failed(a, exec, o, d.text);
         }
         if (why && json_is_true(json_object_get(refusal, "usage")))
                 cli_usage("run", "%s", why);
@@ -205,119 +330,104 @@ static int tell(const ServeClient *t, const SkillRequest *a, const char *exec, c
                 cli_fail("run", EXIT_LETHE, "%s", why);
         if (o->receipt && (!receipt || receipt_write(o->receipt, receipt, &d) < 0)) {
                 log_error("%s", *d.text ? d.text : "lethe serve gave no receipt");
-                return !why && outcome && strcmp(outcome, "setup_failed") != 0 ? 128 + SIGKILL : EXIT_LETHE; /* as region_trouble_code() */
+                return !why && outcome && strcmp(outcome, "setup_failed") != 0
+                               ? 128 + SIGKILL
+                               : EXIT_LETHE; /* as region_trouble_code() */
         }
         return (int)json_integer_value(code) & 0xFF;
 }
 
-/* e: how the line was got. */
-static int answer(const ServeClient *t, const SkillRequest *a, const char *exec, const RunOptions *o, int e, const Buf *line, const Silent *silent) {
+/* e: the result of receiving the line. */
+static int serve_client_answer(const ServeClient *t, const SkillRequest *a, const char *exec, const RunOptions *o,
+                               int e, const Buf *line, const Silent *silent) {
         _cleanup_json_ json_t *v = NULL;
         Diag d = {};
 
         if (e == -ECONNRESET) { /* the end of the request was not read */
-                log_warning("lethe serve ended before it took this run: it is done without");
+                log_warning("lethe serve ended before taking the run: 'lethe run' continues without lethe serve");
                 return -1;
         }
         if (e == -ETIMEDOUT) {
-                failed(a, exec, o, "a signal ended the wait for lethe serve, which does not answer; should it go on, it takes this run back");
+                serve_client_failed(a, exec, o,
+                       "a signal ended the wait for lethe serve, which does not answer; lethe serve takes the run back if revived");
                 return 128 + silent->signo;
         }
         if (e == 0)
                 e = json_parse(line->data, line->n, line->n, ANSWER_DEPTH_MAX, &v, &d);
         if (e == -EPIPE)
-                return failed(a, exec, o, "lethe serve ended before it answered: what became of this run is in the store once it is recovered ('lethe audit regions')");
+                return serve_client_failed(
+                        a, exec, o,
+                        "lethe serve ended before the answer: after recovery the run's end is in the store ('lethe audit regions')");
         if (e != 0)
-                return failed(a, exec, o, *d.text ? d.text : strerror(-e));
-        return tell(t, a, exec, o, v);
+                return serve_client_failed(a, exec, o, *d.text ? d.text : strerror(-e));
+        return serve_client_tell(t, a, exec, o, v);
 }
 
-static int call(int fd, const char *method, json_t *params, int signals, Silent *silent, json_t **ret) {
-        _cleanup_buf_ Buf line = {.max = SERVE_ANSWER_MAX};
-        int e = send_line(fd, json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", 1, "method", method, "params", params), NULL, 0);
-
-        if (e == 0 || e == -EPIPE) /* one that hangs up at once has said why */
-                e = receive(fd, signals, silent, &line);
-        if (e == 0)
-                e = json_parse(line.data, line.n, line.n, ANSWER_DEPTH_MAX, ret, NULL);
-        return e > 0 ? -EPROTO : e;
-}
-
-int serve_client_call(int fd, const char *socket, const char *method, json_t *params, json_t **ret) {
-        _cleanup_silent_ Silent silent;
-
-        silent_begin(&silent, fd, socket);
-        return call(fd, method, params, -1, &silent, ret);
-}
-
-int serve_client_ask_soon(int fd, const char *socket, const char *method, json_t *params, json_t **ret) {
-        _cleanup_silent_ Silent silent;
-
-        silent_begin(&silent, fd, socket);
-        silent_signal(&silent, 0); /* as if somebody had asked already that the wait ends */
-        return call(fd, method, params, -1, &silent, ret);
-}
-
-/* Served by another user, who may be root: what it looks up it looks up with other rights than ours. */
-static bool is_foreign(int fd) {
+/* Served by another user, maybe root: such a daemon would look up names with other rights than the caller's. */
+static bool serve_client_is_foreign(int fd) {
         struct ucred cred;
         socklen_t n = sizeof(cred);
 
         return geteuid() != 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) == 0 && cred.uid != geteuid();
 }
 
-static bool is_same_place(const char *ours, const char *theirs) {
+static bool serve_client_is_same_place(const char *ours, const char *theirs) {
         struct stat x, y;
 
-        return strcmp(ours, theirs) == 0 ||
-               (quiet_stat(ours, true, &x) == 0 && quiet_stat(theirs, true, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+        return strcmp(ours, theirs) == 0 || (quiet_stat(ours, true, &x) == 0 && quiet_stat(theirs, true, &y) == 0 &&
+                                             x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
-/* The daemon says which store, anchor and policy it has; whether they are ours is looked up here. What we have not named may be any. */
-static bool serves_the_same(const ServeClient *t, const RunOptions *o, int fd, const char *store, const char *policy, int signals, Silent *silent) {
+/* Compares the daemon's store, anchor and policy with the caller's, by looking both up here. A place that the caller
+ * has not named may differ. */
+static bool serve_client_has_same_places(const ServeClient *t, const RunOptions *o, int fd, const char *store,
+                                         const char *policy, int signals, Silent *silent) {
         const struct {
                 const char *name, *ours;
         } places[] = {{"store", store}, {"anchor", anchor_said()}, {"policy", policy}};
         _cleanup_json_ json_t *v = NULL;
-        bool same = call(fd, "ping", json_object(), signals, silent, &v) == 0;
+        bool same = serve_call_signals(fd, "ping", json_object(), signals, silent, &v) == 0;
         const json_t *error = json_object_get(v, "error");
 
         if (error)
-                tell_refused(t, o, -json_integer_value(json_object_get(error, "code")), json_text(json_object_get(error, "message")));
+                serve_client_tell_refused(t, o, -cli_integer(error, "code"), cli_text(error, "message"));
         same = same && !error;
         for (size_t i = 0; same && i < ARRAY_SIZE(places); i++) {
-                const char *theirs = json_text(json_object_get(json_object_get(v, "result"), places[i].name));
+                const char *theirs = cli_text(json_object_get(v, "result"), places[i].name);
 
-                same = !places[i].ours || (theirs && is_same_place(places[i].ours, theirs));
+                same = !places[i].ours || (theirs && serve_client_is_same_place(places[i].ours, theirs));
         }
         return same;
 }
 
-static int serve_foreign(ServeClient *t, const SkillRequest *a, const RunOptions *o, int fd, const char *store, const char *policy, int signals, Silent *silent) {
+static int serve_client_run_foreign(ServeClient *t, const SkillRequest *a, const RunOptions *o, int fd,
+                                    const char *store, const char *policy, int signals, Silent *silent) {
         _cleanup_buf_ Buf line = {.max = SERVE_ANSWER_MAX};
         _cleanup_close_ int own = -1;
-        int input = input_of(&own), e;
+        int input = serve_client_input(&own), e;
         bool empty, same;
         struct stat st;
 
-        same = serves_the_same(t, o, fd, store, policy, signals, silent);
-        if (silent->signo) /* before there is a run that it could cancel */
-                return answer(t, a, NULL, o, -ETIMEDOUT, &line, silent);
+        same = serve_client_has_same_places(t, o, fd, store, policy, signals, silent);
+        if (silent->signo) /* before a run exists that the signal could cancel */
+                return serve_client_answer(t, a, NULL, o, -ETIMEDOUT, &line, silent);
         if (!same)
                 return -1;
         if (!a->skill || o->promote) {
-                tell_refused(t, o, SERVE_E_NOT_ALLOWED, "for other users than its own it runs registered skills alone");
+                serve_client_tell_refused(t, o, SERVE_E_NOT_ALLOWED,
+                             "for other users than its own lethe serve runs registered skills only");
                 return -1;
         }
         empty = fstat(input, &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3));
-        e = send_line(fd, make_foreign_request(t, a, o, !empty), NULL, 0);
+        e = serve_call_send(fd, serve_client_foreign_request(t, a, o, !empty), NULL, 0);
         if (e < 0)
                 return -1;
         e = serve_client_flow(fd, empty ? -1 : input, signals, silent, &line);
-        return answer(t, a, NULL, o, e, &line, silent);
+        return serve_client_answer(t, a, NULL, o, e, &line, silent);
 }
 
-int serve_client_run(ServeClient *t, const SkillRequest *a, const char *exec, const RunOptions *o, const char *store, const char *given, int signals) {
+int serve_client_run(ServeClient *t, const SkillRequest *a, const char *exec, const RunOptions *o, const char *store,
+                     const char *given, int signals) {
         const char *wanted = getenv("LETHE_SERVE");
         _cleanup_free_ char *socket = NULL, *policy = NULL;
         _cleanup_close_ int fd = -1, own = -1;
@@ -328,23 +438,28 @@ int serve_client_run(ServeClient *t, const SkillRequest *a, const char *exec, co
 
         if (t->cannot || (wanted && strcmp(wanted, "0") == 0))
                 return -1;
-        if (front_is_child() && quiet_is_served(exec ?: a->skill) > 0) /* of what is served a daemon reads nothing */
+        /* a daemon reads no skill from a served file system */
+        if (front_is_child() && quiet_is_served(exec ?: a->skill) > 0)
                 return -1;
         socket = path_of_socket(given, &d);
         fd = socket ? path_ask(socket) : -ENOENT;
         if (fd == -EACCES && !o->quiet)
-                log_note("lethe serve cannot be asked: %s: %s; 'lethe run' goes on by itself", socket, strerror(EACCES));
+                log_note("lethe serve cannot be asked: %s: %s; 'lethe run' continues without lethe serve", socket,
+                         strerror(EACCES));
         if (fd == -EPERM)
-                log_warning("socket %s: another user listens there, who is told nothing of root's; 'lethe run' goes on by itself", socket);
+                log_warning(
+                        "socket %s: another user listens there, whom root does not ask; 'lethe run' continues without lethe serve",
+                        socket);
         if (fd < 0 || policy_place(&policy) < 0)
                 return -1;
         front_take_streams();
         silent_begin(&silent, fd, socket);
-        if (is_foreign(fd))
-                return serve_foreign(t, a, o, fd, store, policy, signals, &silent);
-        e = send_line(fd, make_request(t, a, exec, o, store, policy), (const int[]){input_of(&own), STDOUT_FILENO, STDERR_FILENO}, SERVE_STREAMS);
+        if (serve_client_is_foreign(fd))
+                return serve_client_run_foreign(t, a, o, fd, store, policy, signals, &silent);
+        e = serve_call_send(fd, serve_client_request(t, a, exec, o, store, policy),
+                            (const int[]){serve_client_input(&own), STDOUT_FILENO, STDERR_FILENO}, SERVE_STREAMS);
         if (e < 0)
                 return -1;
-        e = receive(fd, signals, &silent, &line);
-        return answer(t, a, exec, o, e, &line, &silent);
+        e = serve_call_receive(fd, signals, &silent, &line);
+        return serve_client_answer(t, a, exec, o, e, &line, &silent);
 }

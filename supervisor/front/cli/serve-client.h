@@ -1,4 +1,5 @@
-/* Runs: CLI. `lethe run` through `lethe serve`, when one answers that serves the same store by the same policy: what is seen of it is the same. */
+/* Runs: CLI. `lethe run` through `lethe serve`, when a daemon answers with the same store and policy: the user sees
+ * the same results. */
 #pragma once
 
 #include "base/json.h"
@@ -7,22 +8,15 @@
 #include "invoke/run.h"
 
 typedef struct ServeClient {
-        json_t *options; /* as the command line has them, in its order */
-        bool cannot;     /* something that no request can say */
+        json_t *options; /* in the order of the command line */
+        bool cannot;     /* an option that no request can express */
         bool named_store; /* by --store or LETHE_STORE */
 } ServeClient;
 
-/* One option of the policy's, when it was found right. value: NULL for one without. */
+/* Adds a valid option of request_option(). value: NULL for an option without a value. */
 void serve_client_option(ServeClient *t, const char *name, const char *value_or_null);
-/* Returns the exit code, everything said and written; -1: nothing ran, it is to be done without a daemon. signals: a signalfd. */
-int serve_client_run(ServeClient *t, const SkillRequest *a, const char *exec_or_null, const RunOptions *o, const char *store, const char *socket_or_null, int signals);
-/* Calls a method of the daemon to which fd is connected, at the path `socket`. Takes params. *ret: the whole answer. Returns 0, -EPIPE when the daemon is gone,
- * -errno. */
-int serve_client_call(int fd, const char *socket, const char *method, json_t *params, json_t **ret);
-/* The same, for a caller that does not wait for a stopped daemon: -ETIMEDOUT when the daemon is silent for three seconds. */
-int serve_client_ask_soon(int fd, const char *socket, const char *method, json_t *params, json_t **ret);
-/* Sends a line to it. Takes o. The same. */
-int serve_client_send(int fd, json_t *o);
-/* For the signals that came: the run with id 1 is cancelled. */
-int serve_client_cancel(int fd, int signals, Silent *silent);
+/* Returns the exit code, after all messages and the receipt; -1: no program ran, and the run needs no daemon.
+ * signals: a signalfd. */
+int serve_client_run(ServeClient *t, const SkillRequest *a, const char *exec_or_null, const RunOptions *o,
+                     const char *store, const char *socket_or_null, int signals);
 void serve_client_deinit(ServeClient *t);

@@ -10,11 +10,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #define SILENT_FIRST_USEC 500000U    /* to the first ping */
 #define SILENT_AGAIN_USEC 5000000U   /* from an answer to the next ping */
-#define SILENT_LATE_USEC 500000U     /* for a ping's answer, before its lack is said */
+#define SILENT_LATE_USEC 500000U     /* for a ping's answer, until a warning */
 #define SILENT_PATIENCE_USEC 3000000U /* after a signal */
 
 void silent_begin(Silent *s, int fd, const char *socket_or_null) {
@@ -34,7 +33,8 @@ int silent_poll(Silent *s, struct pollfd *ret) {
         return !s->socket ? -1 : now >= s->next ? 0 : (int)((s->next - now) / 1000 + 1);
 }
 
-/* A listener whose queue is full has not taken anybody for a while, either: -1. */
+/* Sends a ping. Returns -1 also when the listener's queue is full: the daemon has not accepted a connection for a
+ * while. */
 static int silent_ask(const Silent *s) {
         static const char ping[] = "{\"id\":1,\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"params\":{}}\n";
         struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -43,12 +43,13 @@ static int silent_ask(const Silent *s) {
         if (fd < 0 || strlen(s->socket) >= sizeof(a.sun_path))
                 return -1;
         strcpy(a.sun_path, s->socket);
-        if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || send(fd, ping, sizeof(ping) - 1, MSG_NOSIGNAL) != (ssize_t)sizeof(ping) - 1)
+        if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0 ||
+            send(fd, ping, sizeof(ping) - 1, MSG_NOSIGNAL) != (ssize_t)sizeof(ping) - 1)
                 return -1;
         return TAKE_FD(fd);
 }
 
-/* The process that listens, unless the socket was made by another one for it (systemd). */
+/* Warns, and names the listening process, unless another process made the socket (systemd). */
 static void silent_say(Silent *s, uint64_t now) {
         char path[40], comm[32], who[96] = "";
         struct ucred cred;
@@ -59,10 +60,12 @@ static void silent_say(Silent *s, uint64_t now) {
                 snprintf(path, sizeof(path), "/proc/%d/comm", cred.pid);
                 if (proc_read(path, comm, sizeof(comm)) > 0 && strcmp(comm, "lethe-serve\n") == 0) {
                         proc_stat(cred.pid, &state, 1);
-                        snprintf(who, sizeof(who), " (process %d%s)", cred.pid, state == 'T' || state == 't' ? ", which is stopped" : "");
+                        snprintf(who, sizeof(who), " (process %d%s)", cred.pid,
+                                 state == 'T' || state == 't' ? ", which is stopped" : "");
                 }
         }
-        log_warning("lethe serve at %s%s does not answer, for %llu s now: waiting for it", s->socket, who, (unsigned long long)((now - s->since + 500000) / 1000000));
+        log_warning("lethe serve at %s%s does not answer, for %llu s: waiting for the answer", s->socket, who,
+                    (unsigned long long)((now - s->since + 500000) / 1000000));
         s->said = true;
 }
 
@@ -76,7 +79,7 @@ static void silent_alive(Silent *s, uint64_t now) {
         s->said = false;
 }
 
-/* A daemon that ends does not read the ping any more. */
+/* An ending daemon does not read the ping any more. */
 static bool silent_is_dead(const Silent *s) {
         char byte;
 

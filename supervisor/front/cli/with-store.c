@@ -6,7 +6,6 @@
 #include "ledger/anchor.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,13 +27,37 @@ bool store_option(StoreOptions *o, int option, const char *arg) {
 }
 
 int store_option_wrong(char **argv) {
-        /* Of several letters behind one '-' getopt has not gone on to the next argument before the last of them. */
+        /* Within several letters behind one '-', getopt moves to the next argument only after the last letter. */
         const char *wrong = argv[optind - 1], *at = argv[optind];
 
         if (optopt > 0 && optopt < 0x80 && at && at[0] == '-' && at[1] != '-' && strchr(at + 1, optopt) &&
             !(wrong[0] == '-' && wrong[1] == optopt && !wrong[2]))
                 wrong = at;
-        return cli_usage(argv[0], "'%s' is not one of its options, or lacks its value", wrong);
+        return cli_usage(argv[0], "'%s' is not an option of the verb, or lacks a value", wrong);
+}
+
+int store_next_option(StoreOptions *o, int argc, char **argv, const struct option *options) {
+        int opt;
+
+        do
+                opt = getopt_long(argc, argv, o->letters ?: ":h", options, NULL);
+        while (opt >= 0 && store_option(o, opt, optarg));
+        if (opt == '?' || opt == ':')
+                o->code = store_option_wrong(argv);
+        else if (opt == 'h')
+                o->code = cli_help(argv[0], o->help);
+        else if (opt < 0 && o->no_arguments && optind < argc)
+                o->code = cli_usage(argv[0], "'%s' is an extra argument", argv[optind]);
+        else
+                return MAX(opt, 0);
+        return -1;
+}
+
+int store_only_options(StoreOptions *o, int argc, char **argv) {
+        static const struct option options[] = {OPTIONS_STORE, {0}};
+
+        o->no_arguments = true;
+        return store_next_option(o, argc, argv, options);
 }
 
 int with_store_there(const char *verb, const char *path) {
@@ -46,8 +69,9 @@ int with_store_there(const char *verb, const char *path) {
         }
         if (access(data, F_OK) == 0 || errno != ENOENT)
                 return EXIT_OK;
-        return access(path, F_OK) == 0 ? cli_refuse(verb, EXIT_NOT, "no_store", "%s is not a store: it has no data.mdb", path)
-                                       : cli_refuse(verb, EXIT_NOT, "no_store", "store %s: there is none", path);
+        return access(path, F_OK) == 0
+                       ? cli_refuse(verb, EXIT_NOT, "no_store", "%s is not a store: it has no data.mdb", path)
+                       : cli_refuse(verb, EXIT_NOT, "no_store", "store %s: there is none", path);
 }
 
 int with_store_code(int r) {
@@ -83,7 +107,18 @@ int with_store(const char *verb, const StoreOptions *o, StoreMode mode, Store **
         if (r == 0)
                 return EXIT_OK;
         with_store_judged = with_store_is_verdict(r);
-        return cli_refuse(verb, with_store_code(r), r == STORE_E_MISSING ? "no_store" : "store", "%s", *d.text ? d.text : store_strerror(r));
+        return cli_refuse(verb, with_store_code(r), r == STORE_E_MISSING ? "no_store" : "store", "%s",
+                          *d.text ? d.text : store_strerror(r));
+}
+
+int with_store_read(const char *verb, const StoreOptions *o, Store **ret, Txn **ret_t) {
+        Diag d = {0};
+        int r = with_store(verb, o, STORE_READ, ret);
+
+        if (r != EXIT_OK)
+                return r;
+        r = store_begin(*ret, false, ret_t, &d);
+        return r == 0 ? EXIT_OK : with_store_failed(verb, *ret, r, &d);
 }
 
 int with_store_write(const char *verb, const StoreOptions *o, StoreFn fn, void *user, int *ret_refused, Diag *reterr) {
@@ -114,62 +149,4 @@ int with_store_failed(const char *verb, const Store *s, int r, const Diag *d) {
         if (r > 0)
                 return cli_refuse(verb, with_store_code(r), "store", "%s", d->text);
         return cli_refuse(verb, with_store_code(r), "store", "store %s: %s", store_dir(s), store_strerror(r));
-}
-
-/* Whether a terminal obeys the character, or it turns the direction of text: then its code point and its length, 1 to 3 bytes. */
-static bool commands(const unsigned char *s, size_t left, unsigned *ret, size_t *ret_n) {
-        unsigned c = s[0];
-
-        *ret_n = 1;
-        *ret = c;
-        if (c < 0x20 || c == 0x7F)
-                return true;
-        if (c == 0xC2 && left >= 2 && s[1] < 0xA0) {
-                *ret_n = 2;
-                *ret = s[1];
-                return true;
-        }
-        if (c == 0xD8 && left >= 2 && s[1] == 0x9C) {
-                *ret_n = 2;
-                *ret = 0x061C;
-                return true;
-        }
-        if (c != 0xE2 || left < 3)
-                return false;
-        c = 0x2000U | (unsigned)(s[1] & 0x3F) << 6 | (s[2] & 0x3F);
-        *ret_n = 3;
-        *ret = c;
-        return (c >= 0x200E && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
-}
-
-void print_safe(FILE *out, const char *text, size_t n) {
-        const unsigned char *s = (const unsigned char *)text;
-        size_t from = 0;
-
-        for (size_t i = 0; i < n; i++) {
-                size_t k;
-                unsigned c;
-
-                if (!commands(s + i, n - i, &c, &k))
-                        continue;
-                fwrite(s + from, 1, i - from, out);
-                fprintf(out, "\\u%04x", c);
-                i += k - 1;
-                from = i + 1;
-        }
-        fwrite(s + from, 1, n - from, out);
-}
-
-int print_json(FILE *out, const json_t *v) {
-        _cleanup_free_ char *text = NULL;
-        size_t n;
-        int r = v ? json_canonical(v, &text, &n) : -ENOMEM;
-
-        if (r < 0)
-                return r;
-        print_safe(out, text, n);
-        fputc('\n', out);
-        if (out == stdout)
-                cli_answered();
-        return 0;
 }

@@ -279,7 +279,7 @@ def the_verdict_is_told():
             check(b"gathered 1 of 2" in lethe("slot", "show", "told").out)
     why = lethe("why", regions[0]).out.decode(), lethe("why", regions[1]).out.decode()
     check("told: won" in why[0], why[0])
-    check("told: below_floor; taken was that of region %s, skill teller" % regions[0] in why[1], why[1])
+    check("told: below_floor; the value of region %s was taken, skill teller" % regions[0] in why[1], why[1])
     slots = [s for s in json.loads(lethe("why", "--json", regions[1]).out)["slots"] if s["type"] == "slot.gathered"]
     same((slots[0]["verdict"]["verdict"], slots[0]["verdict"]["winner"]["region"]), ("below_floor", regions[0]))
     text = lethe("slot", "history", "told").out.decode().splitlines()

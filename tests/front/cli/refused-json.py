@@ -67,7 +67,7 @@ def a_wrong_value_in_front_of_json():
         same(lethe(*argv, "x", "--", "--json").out, b"", "that is no option")
     same(lethe("run", "--exec", "/bin/sh", "--", "-c", "exit 2", "sh", "--json").out, b"", "standard output is the program's")
     for argv, wrong in ((("memory", "search", "-anna"), "-anna"), (("memory", "list", "-s"), "-s"), (("memory", "--zork", "list"), "--zork"), (("log", "--store"), "--store")):
-        check(("'%s' is not one of its options" % wrong).encode() in lethe(*argv).err, *argv)
+        check(("'%s' is not an option of the verb" % wrong).encode() in lethe(*argv).err, *argv)
 
 
 @case
@@ -149,14 +149,14 @@ def bytes_and_numbers_that_cannot_be():  # G-23
 def what_was_written_is_told_with_its_rule():
     run = lethe("note", "begin", "--agent", "alice").out.decode().strip()
     for code, words, *argv in (
-            ("usage", "--agent is 'a' and 'b': it is said once", "note", "begin", "--agent", "a", "--agent", "b"),
-            ("usage", "--scope is 'x' and 'y': it is said once", "pending", "list", "--scope", "x", "--scope", "y"),
-            ("usage", "list takes no argument: 'issues' is one too many", "canon", "list", "issues"), ("usage", "show takes ID: '8' is one too many", "pending", "show", "7", "8"),
-            ("usage", "show takes agent or world: 'world' is one too many", "kernel", "show", "agent", "world"), ("usage", "bind takes ID TARGET", "pending", "bind", "7"),
+            ("usage", "--agent is 'a' and 'b': give the option a single time", "note", "begin", "--agent", "a", "--agent", "b"),
+            ("usage", "--scope is 'x' and 'y': give the option a single time", "pending", "list", "--scope", "x", "--scope", "y"),
+            ("usage", "list takes no argument: 'issues' is extra", "canon", "list", "issues"), ("usage", "show takes ID: '8' is extra", "pending", "show", "7", "8"),
+            ("usage", "show takes agent or world: 'world' is extra", "kernel", "show", "agent", "world"), ("usage", "bind takes ID TARGET", "pending", "bind", "7"),
             ("usage", "--lane: '0' is not a number from 1 to 100", "context", "--lane", "0"), ("usage", "--depth: '17' is not a number from 1 to 16", "memory", "refs", "memory", "x", "--depth", "17"),
             ("usage", "--tau: '0x1p-1' is not a number from 0 to 1", "promote", run, "--tau", "0x1p-1"), ("usage", "--delta: ' 0.5' is not a number", "promote", run, "--delta", " 0.5"),
             ("usage", "--anchor is empty: it names a file", "verify", "--anchor", ""), ("usage", "--anchor is empty", "note", "runs", "--anchor", ""),
-            ("syntax", "the patch is not JSON: it is empty", "kernel", "patch", "agent", " ", "--base", "1"), ("syntax", "the value is not JSON: it is empty", "slot", "put", "x", ""),
+            ("syntax", "the patch is not JSON: the text is empty", "kernel", "patch", "agent", " ", "--base", "1"), ("syntax", "the value is not JSON: the text is empty", "slot", "put", "x", ""),
             ("no_value", "there is no version 99 of agent_model_kernel: the newest is 1", "kernel", "show", "agent", "--at", "99"),
             ("no_value", "there is no version 7 of agent_model_kernel", "kernel", "patch", "agent", "{}", "--base", "7"),
             ("conflict", "the base is version 0", "kernel", "patch", "agent", "{}", "--base", "0"),

@@ -197,7 +197,7 @@ def a_daemon_is_held_by_no_request():  # I-62
         check("does not answer" in answer or '"remote"' in answer or "serves" in answer, params, answer)
     same(held_by(ASKED["content"]), [], "what is served a daemon does not read")
     r = subprocess.run([LETHE, "run", "--socket", env["LETHE_SOCKET"], "--exec", ASKED["content"] + "/data"], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=20)
-    check(b"lethe serve does not take this run: " in r.stderr and b"goes on by itself" in r.stderr, r)
+    check(b"lethe serve does not take the run: " in r.stderr and b"continues without lethe serve" in r.stderr, r)
     same(stop_daemon(p), 0)
 
 

@@ -275,9 +275,9 @@ def a_limit_that_no_option_moves_says_whose_it_is(sh):  # A-8, A-10
     make("hasty/SKILL.md", "---\nname: hasty\ndescription: A test.\n---\n", 0o644)
     make("hasty/lethe.json", json.dumps({"version": 1, "entry": {"main": ["/bin/sleep"]}, "budgets": {"wall": "100ms"}}), 0o644)
     policy = make("policy/hasty.json", json.dumps({"version": 1, "max": {"wall": "100ms"}}), 0o644)
-    for line, by, short, full in (("--timeout 50ms hasty -- 60", "option", "(--timeout allows more)", "more with --timeout, up to what lethe.json"),
-                                  ("hasty -- 60", "manifest", "(budgets.wall of lethe.json allows no more)", "--timeout can only make it less"),
-                                  ("--timeout 60s hasty -- 60", "manifest", "(budgets.wall of lethe.json allows no more)", "--timeout can only make it less"),
+    for line, by, short, full in (("--timeout 50ms hasty -- 60", "option", "(--timeout allows more)", "more with --timeout, up to the limits of lethe.json"),
+                                  ("hasty -- 60", "manifest", "(budgets.wall of lethe.json allows no more)", "--timeout can only lower the limit"),
+                                  ("--timeout 60s hasty -- 60", "manifest", "(budgets.wall of lethe.json allows no more)", "--timeout can only lower the limit"),
                                   ("--policy %s --timeout none --exec /bin/sleep 60" % policy, "policy", "(max.wall of the policy allows no more)", "the operator's policy says so (max.wall)"),
                                   ("--policy %s --exec /bin/sleep 60" % policy, "policy", "(max.wall of the policy allows no more)", "the operator's policy says so (max.wall)")):
         r = sh("lethe run --receipt r.json " + line)
@@ -458,8 +458,8 @@ def one_that_is_alive_is_killed_by_its_name(sh):  # A-11
         err = p.communicate(timeout=60)[1]
         check(p.returncode == 143 and "cancelled" in err, err)
     # With none alive no name and no beginning is one of those that have ended.
-    for said, code, text in (("victim", 1, "that is alive in this store"), (id[:2], 1, "that is alive in this store"), ("--last", 1, "no region is alive"), (id, 1, "is not alive"),
-                             ("", 2, "--last is the youngest that is alive")):
+    for said, code, text in (("victim", 1, "that is alive in the store"), (id[:2], 1, "that is alive in the store"), ("--last", 1, "no region is alive"), (id, 1, "is not alive"),
+                             ("", 2, "--last is the youngest living region")):
         r = sh("lethe kill " + said)
         check(r.code == code and text in r.err, said, r)
 

@@ -97,13 +97,13 @@ def without_policy_nobody_else_is_served():  # I-3
         home = os.path.join(DIR, "refused")
         os.mkdir(home)
         os.chown(home, ALICE, ALICE)
-        for mode, said in ((0o666, "refuses this user: this daemon serves its own user and root"), (0o600, "cannot be asked: %s: Permission denied" % SOCKET)):
+        for mode, said in ((0o666, "refuses the user: this daemon serves its own user and root"), (0o600, "cannot be asked: %s: Permission denied" % SOCKET)):
             os.chmod(SOCKET, mode)
             r = subprocess.run(["/usr/bin/setpriv", "--reuid=%d" % ALICE, "--regid=%d" % ALICE, "--clear-groups", LETHE, "run", "--exec", "/bin/echo", "alone"],
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", check=False,
                                env={"PATH": "/usr/bin:/bin", "LETHE_SOCKET": SOCKET, "HOME": home})
             same((r.returncode, r.stdout), (0, b"alone\n"), r)
-            check(said in r.stderr.decode() and "goes on by itself" in r.stderr.decode(), r.stderr)
+            check(said in r.stderr.decode() and "continues without lethe serve" in r.stderr.decode(), r.stderr)
     same(log("--type", "region.allocated"), [])
 
 

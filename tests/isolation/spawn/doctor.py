@@ -93,7 +93,7 @@ for user in users:
     case(f"{who}: the store was not made", not os.listdir(temp + "/own"), os.listdir(temp + "/own"))
 code, out, err = run("--store", temp + "/new")
 says = ("ok    landlock",) if "landlock" in TIERS else ("note  landlock", "fix: Linux 6.12")
-case("text", code == 0 and "Regions of this user run in tier namespaces" in out and all(s in out for s in says), (code, out))
+case("text", code == 0 and "Regions of the user run in tier namespaces" in out and all(s in out for s in says), (code, out))
 open(temp + "/file", "w").close()
 code, out, err = run("--json", "--store", temp + "/file/store")
 store = {c["name"]: c for c in json.loads(out)["checks"]}["store"]
@@ -128,7 +128,7 @@ if os.geteuid() == 0 and "landlock" in TIERS:
     with open(temp + "/landlock.json", "w") as f:
         f.write('{"version": 1, "min_tier": "landlock"}')
     os.chmod(temp + "/landlock.json", 0o644)
-    for policy, tier, last in (("", None, "No region can run here: "), (temp + "/landlock.json", "landlock", "Regions of this user run in tier landlock")):
+    for policy, tier, last in (("", None, "No region can run here: "), (temp + "/landlock.json", "landlock", "Regions of the user run in tier landlock")):
         places = {"HOME": temp + "/own", "LETHE_POLICY": policy}
         code, out, err = run("--json", env=places, around=without_namespaces)
         by = {c["name"]: c for c in json.loads(out)["checks"]}
@@ -164,7 +164,7 @@ case("a daemon that is stopped", code == 1 and out.splitlines()[-1].startswith("
      "process %d, which is stopped" % daemon.pid in err, (code, out, err))
 code, out, err = run("--json", env=dict(places, LETHE_SERVE="0"))
 by = {c["name"]: c for c in json.loads(out)["checks"]}
-case("one that is not asked", code == 0 and by["socket"]["value"] == "none is asked (LETHE_SERVE)", (code, out, err))
+case("one that is not asked", code == 0 and by["socket"]["value"] == "no daemon is asked (LETHE_SERVE)", (code, out, err))
 daemon.send_signal(signal.SIGCONT)
 daemon.send_signal(signal.SIGTERM)
 case("it ends", daemon.wait(60) == 0)
