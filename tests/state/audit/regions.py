@@ -91,7 +91,9 @@ def relaxations_and_weaker_disciplines_are_listed():
     same(applies("unproved"), [ran["none"]])
     same(applies("unreleased"), [])
     same(lethe("audit", "regions", "unproved").code, 1)
-    same([lethe("audit", "regions", q).code for q in ("unreleased", "breached", "relaxed", "late")], [0, 1, 1, 0])
+    same([lethe("audit", "regions", q).code for q in ("unreleased", "breached", "relaxed")], [0, 1, 1])
+    passed = {x["region"] for x in ask()["regions"] if x["teardown"]["usec"] > x["teardown"]["bound_usec"]}  # on a machine that is too busy for the bound
+    same((set(applies("late")), lethe("audit", "regions", "late").code), (passed, int(bool(passed))))
     same(lethe("audit", "regions").code, 1)
 
 
