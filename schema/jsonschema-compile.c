@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum Kind {
+typedef enum KeywordKind {
         KIND_ANY,         /* an annotation that may be anything */
         KIND_TEXT,        /* an annotation that is a string */
         KIND_BOOLEAN,     /* an annotation that is true or false */
         KIND_LIST,        /* an annotation that is an array */
         KIND_DIALECT,     /* $schema */
-        KIND_FORMAT,      /* an annotation whose value is of a closed set */
+        KIND_FORMAT,      /* an annotation with a closed set of values */
         KIND_CONSTANT,    /* const json_t *: any value */
         KIND_ENUM,        /* const json_t *: an array */
         KIND_NUMBER,      /* const json_t * */
@@ -27,11 +27,11 @@ typedef enum Kind {
         KIND_SCHEMA_MAP,  /* SchemaList: an object of schemas */
         KIND_PATTERN_MAP, /* SchemaList: the same, and the names are patterns */
         KIND_REF,         /* ref_text; resolved when all nodes are there */
-} Kind;
+} KeywordKind;
 
 static const struct Keyword {
         const char *name;
-        Kind kind;
+        KeywordKind kind;
         size_t offset;
 } keywords[] = {
         {"$comment", KIND_TEXT, 0},
@@ -83,10 +83,11 @@ static const struct Keyword {
         {"writeOnly", KIND_BOOLEAN, 0},
 };
 
-/* The formats that draft 2020-12 names, beside our own. They are annotations: nothing is checked, and a name that is not here is a mistake. */
+/* The formats named by draft 2020-12, without Lethe's own. Annotations only; an unknown name is a mistake. */
 static const char *const formats[] = {
-        "date", "date-time", "duration", "email", "hostname", "idn-email", "idn-hostname", "ipv4", "ipv6", "iri", "iri-reference",
-        "json-pointer", "regex", "relative-json-pointer", "time", "uri", "uri-reference", "uri-template", "uuid",
+        "date", "date-time", "duration", "email", "hostname", "idn-email", "idn-hostname", "ipv4", "ipv6", "iri",
+        "iri-reference", "json-pointer", "regex", "relative-json-pointer", "time", "uri", "uri-reference",
+        "uri-template", "uuid",
 };
 
 static const struct {
@@ -97,26 +98,26 @@ static const struct {
         {"number", TYPE_NUMBER}, {"string", TYPE_STRING},   {"integer", TYPE_INTEGER},
 };
 
-/* What is being compiled, on the stack of the functions below. */
+/* The current compilation, on the stack of the functions below. */
 typedef struct Compile {
         JsonSchema *s;
         Diag *reterr;
 } Compile;
 
-static int compile_node(Compile *c, json_t *schema, const SchemaNode *up, const char *keyword, const char *name, size_t index,
-                        SchemaNode **ret);
+static int compile_node(Compile *c, json_t *schema, const SchemaNode *up, const char *keyword, const char *name,
+                        size_t index, SchemaNode **ret);
 
-static int keyword_cmp(const void *a, const void *b) {
+static int compile_keyword_cmp(const void *a, const void *b) {
         return strcmp(a, ((const struct Keyword *)b)->name);
 }
 
-static int bad(Compile *c, const SchemaNode *node, const char *keyword, const char *rule) {
+static int compile_refuse(Compile *c, const SchemaNode *node, const char *keyword, const char *rule) {
         diag(c->reterr, 0, "\"%s\" %s", keyword, rule);
         schema_node_prefix(node, c->reterr);
         return JSONSCHEMA_E_BAD_KEYWORD;
 }
 
-static int count(const json_t *v, uint64_t *ret) {
+static int compile_count(const json_t *v, uint64_t *ret) {
         if (!schema_number_is_integer(v) || json_number_value(v) < 0)
                 return -EINVAL;
         if (json_is_integer(v))
@@ -126,7 +127,7 @@ static int count(const json_t *v, uint64_t *ret) {
         return 0;
 }
 
-static int type_bits(const json_t *v, uint8_t *bits) {
+static int compile_type_bits(const json_t *v, uint8_t *bits) {
         for (size_t i = 0; i < ARRAY_SIZE(types); i++)
                 if (json_text_is(v, types[i].name)) {
                         if (*bits & types[i].bits)
@@ -142,18 +143,18 @@ static int compile_types(const json_t *v, uint8_t *ret) {
 
         if (json_is_array(v)) {
                 for (size_t i = 0; i < json_array_size(v); i++)
-                        if (type_bits(json_array_get(v, i), &bits) < 0)
+                        if (compile_type_bits(json_array_get(v, i), &bits) < 0)
                                 return -EINVAL;
                 if (bits == 0)
                         return -EINVAL;
-        } else if (type_bits(v, &bits) < 0)
+        } else if (compile_type_bits(v, &bits) < 0)
                 return -EINVAL;
         *ret = bits;
         return 0;
 }
 
 /* An array of strings that all differ. Returns 0, -EINVAL, -ENOMEM. */
-static int check_names(const json_t *v) {
+static int compile_check_names(const json_t *v) {
         _cleanup_json_ json_t *seen = json_object();
 
         if (!seen)
@@ -171,11 +172,13 @@ static int check_names(const json_t *v) {
         return 0;
 }
 
-static int compile_pattern(Compile *c, const SchemaNode *node, const char *keyword, const char *text, size_t n, pcre2_code **ret) {
+static int compile_pattern(Compile *c, const SchemaNode *node, const char *keyword, const char *text, size_t n,
+                           pcre2_code **ret) {
         int r;
 
         if (++c->s->n_patterns > JSONSCHEMA_PATTERNS_MAX)
-                return diag(c->reterr, JSONSCHEMA_E_LIMIT, "more than %d patterns in one schema", JSONSCHEMA_PATTERNS_MAX);
+                return diag(c->reterr, JSONSCHEMA_E_LIMIT, "more than %d patterns in one schema",
+                            JSONSCHEMA_PATTERNS_MAX);
         r = schema_pattern_compile(text, n, ret, c->reterr);
         if (r > 0) {
                 char quoted[400];
@@ -190,7 +193,7 @@ static int compile_list(Compile *c, const SchemaNode *node, const struct Keyword
         int r = 0;
 
         if (!json_is_array(v) || json_array_size(v) == 0)
-                return bad(c, node, k->name, "must be an array of at least one schema");
+                return compile_refuse(c, node, k->name, "must be an array of at least one schema");
         list->entries = calloc(json_array_size(v), sizeof(*list->entries));
         if (!list->entries)
                 return -ENOMEM;
@@ -207,7 +210,7 @@ static int compile_map(Compile *c, const SchemaNode *node, const struct Keyword 
         int r = 0;
 
         if (!json_is_object(v))
-                return bad(c, node, k->name, "must be an object of schemas");
+                return compile_refuse(c, node, k->name, "must be an object of schemas");
         if (json_object_size(v) == 0)
                 return 0;
         list->entries = calloc(json_object_size(v), sizeof(*list->entries));
@@ -228,23 +231,23 @@ static int compile_map(Compile *c, const SchemaNode *node, const struct Keyword 
         return r;
 }
 
-/* Keywords that only tell: their values are checked for shape, so that a misplaced rule cannot hide in one. */
+/* Keywords that only annotate: their values are checked for shape, so that no misplaced rule can hide there. */
 static int compile_annotation(Compile *c, SchemaNode *node, const struct Keyword *k, const json_t *v) {
         const char *text = json_text(v);
 
         if (k->kind == KIND_TEXT)
-                return json_is_string(v) ? 0 : bad(c, node, k->name, "must be a string");
+                return json_is_string(v) ? 0 : compile_refuse(c, node, k->name, "must be a string");
         if (k->kind == KIND_BOOLEAN)
-                return json_is_boolean(v) ? 0 : bad(c, node, k->name, "must be true or false");
+                return json_is_boolean(v) ? 0 : compile_refuse(c, node, k->name, "must be true or false");
         if (k->kind == KIND_LIST)
-                return json_is_array(v) ? 0 : bad(c, node, k->name, "must be an array");
+                return json_is_array(v) ? 0 : compile_refuse(c, node, k->name, "must be an array");
         if (k->kind == KIND_DIALECT) {
                 if (node->up)
-                        return bad(c, node, k->name, "may stand only at the top");
+                        return compile_refuse(c, node, k->name, "may stand only at the top");
                 if (text && (strcmp(text, "https://json-schema.org/draft/2020-12/schema") == 0 ||
                              strcmp(text, "https://json-schema.org/draft/2020-12/schema#") == 0))
                         return 0;
-                return bad(c, node, k->name, "must be \"https://json-schema.org/draft/2020-12/schema\"");
+                return compile_refuse(c, node, k->name, "must be \"https://json-schema.org/draft/2020-12/schema\"");
         }
         if (k->kind == KIND_FORMAT) {
                 if (text && strcmp(text, JSONSCHEMA_KEY_FORMAT) == 0) {
@@ -254,7 +257,8 @@ static int compile_annotation(Compile *c, SchemaNode *node, const struct Keyword
                 for (size_t i = 0; text && i < ARRAY_SIZE(formats); i++)
                         if (strcmp(text, formats[i]) == 0)
                                 return 0;
-                return bad(c, node, k->name, "must be a format that draft 2020-12 names, or " JSONSCHEMA_KEY_FORMAT);
+                return compile_refuse(c, node, k->name,
+                                      "must be a format that draft 2020-12 names, or " JSONSCHEMA_KEY_FORMAT);
         }
         return 0;
 }
@@ -275,7 +279,7 @@ static int compile_keyword(Compile *c, SchemaNode *node, const struct Keyword *k
                 return compile_annotation(c, node, k, v);
         case KIND_ENUM:
                 if (!json_is_array(v))
-                        return bad(c, node, k->name, "must be an array");
+                        return compile_refuse(c, node, k->name, "must be an array");
                 *(const json_t **)field = v;
                 return 0;
         case KIND_CONSTANT:
@@ -284,43 +288,46 @@ static int compile_keyword(Compile *c, SchemaNode *node, const struct Keyword *k
         case KIND_NUMBER:
         case KIND_POSITIVE:
                 if (!json_is_number(v))
-                        return bad(c, node, k->name, "must be a number");
+                        return compile_refuse(c, node, k->name, "must be a number");
                 if (k->kind == KIND_POSITIVE && !(json_number_value(v) > 0))
-                        return bad(c, node, k->name, "must be greater than 0");
+                        return compile_refuse(c, node, k->name, "must be greater than 0");
                 *(const json_t **)field = v;
                 return 0;
         case KIND_COUNT:
-                if (count(v, (uint64_t *)field) < 0)
-                        return bad(c, node, k->name, "must be a whole number, 0 or more");
+                if (compile_count(v, (uint64_t *)field) < 0)
+                        return compile_refuse(c, node, k->name, "must be a whole number, 0 or more");
                 return 0;
         case KIND_FLAG:
                 if (!json_is_boolean(v))
-                        return bad(c, node, k->name, "must be true or false");
+                        return compile_refuse(c, node, k->name, "must be true or false");
                 *(bool *)field = json_is_true(v);
                 return 0;
         case KIND_TYPE:
                 if (compile_types(v, &node->types) < 0)
-                        return bad(c, node, k->name, "must be one of null, boolean, object, array, number, string, integer, or an array of different ones");
+                        return compile_refuse(
+                                c, node, k->name,
+                                "must be one of null, boolean, object, array, number, string, integer, or an array of different ones");
                 return 0;
         case KIND_PATTERN:
                 if (!json_is_string(v))
-                        return bad(c, node, k->name, "must be a string");
+                        return compile_refuse(c, node, k->name, "must be a string");
                 node->pattern_text = json_bytes(v);
                 return compile_pattern(c, node, k->name, json_bytes(v), json_string_length(v), &node->pattern);
         case KIND_NAMES:
-                r = check_names(v);
+                r = compile_check_names(v);
                 if (r == -EINVAL)
-                        return bad(c, node, k->name, "must be an array of strings that all differ");
+                        return compile_refuse(c, node, k->name, "must be an array of strings that all differ");
                 *(const json_t **)field = v;
                 return r;
         case KIND_NAMES_MAP:
                 r = json_is_object(v) ? 0 : -EINVAL;
                 json_object_foreach(v, key, item) {
                         if (r == 0)
-                                r = check_names(item);
+                                r = compile_check_names(item);
                 }
                 if (r == -EINVAL)
-                        return bad(c, node, k->name, "must be an object of arrays of strings that all differ");
+                        return compile_refuse(c, node, k->name,
+                                              "must be an object of arrays of strings that all differ");
                 *(const json_t **)field = v;
                 return r;
         case KIND_SCHEMA:
@@ -334,13 +341,13 @@ static int compile_keyword(Compile *c, SchemaNode *node, const struct Keyword *k
                 return compile_map(c, node, k, v, (SchemaList *)field);
         case KIND_REF:
                 node->ref_text = json_text(v);
-                return node->ref_text ? 0 : bad(c, node, k->name, "must be a string");
+                return node->ref_text ? 0 : compile_refuse(c, node, k->name, "must be a string");
         }
         return -EINVAL;
 }
 
-static int compile_node(Compile *c, json_t *schema, const SchemaNode *up, const char *keyword, const char *name, size_t index,
-                        SchemaNode **ret) {
+static int compile_node(Compile *c, json_t *schema, const SchemaNode *up, const char *keyword, const char *name,
+                        size_t index, SchemaNode **ret) {
         JsonSchema *s = c->s;
         SchemaNode *node;
         const char *key;
@@ -356,7 +363,8 @@ static int compile_node(Compile *c, json_t *schema, const SchemaNode *up, const 
                 s->room_nodes = room;
         }
         if (s->n_nodes >= JSONSCHEMA_NODES_MAX)
-                return diag(c->reterr, JSONSCHEMA_E_LIMIT, "more than %d schemas in one document", JSONSCHEMA_NODES_MAX);
+                return diag(c->reterr, JSONSCHEMA_E_LIMIT, "more than %d schemas in one document",
+                            JSONSCHEMA_NODES_MAX);
         node = calloc(1, sizeof(*node));
         if (!node)
                 return -ENOMEM;
@@ -376,13 +384,15 @@ static int compile_node(Compile *c, json_t *schema, const SchemaNode *up, const 
                 return JSONSCHEMA_E_BAD_KEYWORD;
         }
         json_object_foreach(schema, key, v) {
-                const struct Keyword *k = bsearch(key, keywords, ARRAY_SIZE(keywords), sizeof(keywords[0]), keyword_cmp);
+                const struct Keyword *k =
+                        bsearch(key, keywords, ARRAY_SIZE(keywords), sizeof(keywords[0]), compile_keyword_cmp);
                 int r;
 
                 if (!k) {
                         char quoted[400];
 
-                        diag(c->reterr, 0, "the keyword \"%s\" is not in the subset that is supported", diag_quote(key, strlen(key), quoted, sizeof(quoted)));
+                        diag(c->reterr, 0, "the keyword \"%s\" is not in the subset that is supported",
+                             diag_quote(key, strlen(key), quoted, sizeof(quoted)));
                         schema_node_prefix(node, c->reterr);
                         return JSONSCHEMA_E_UNKNOWN_KEYWORD;
                 }
@@ -393,7 +403,7 @@ static int compile_node(Compile *c, json_t *schema, const SchemaNode *up, const 
         return 0;
 }
 
-static unsigned depth_of(const json_t *v, unsigned most) {
+static unsigned compile_depth(const json_t *v, unsigned most) {
         unsigned deepest = 0;
         const char *key;
         json_t *item;
@@ -401,8 +411,8 @@ static unsigned depth_of(const json_t *v, unsigned most) {
         if (most == 0)
                 return 1;
         for (size_t i = 0; i < json_array_size(v); i++)
-                deepest = MAX(deepest, depth_of(json_array_get(v, i), most - 1));
-        json_object_foreach((json_t *)v, key, item) deepest = MAX(deepest, depth_of(item, most - 1));
+                deepest = MAX(deepest, compile_depth(json_array_get(v, i), most - 1));
+        json_object_foreach((json_t *)v, key, item) deepest = MAX(deepest, compile_depth(item, most - 1));
         return deepest + (json_is_array(v) || json_is_object(v));
 }
 
@@ -416,7 +426,7 @@ int jsonschema_compile(const json_t *schema, JsonSchema **ret, Diag *reterr) {
                 return -ENOMEM;
         if (!json_is_object(schema) && !json_is_boolean(schema))
                 return diag(reterr, JSONSCHEMA_E_BAD_KEYWORD, "a schema must be an object, true or false");
-        if (depth_of(schema, JSONSCHEMA_DEPTH_MAX) > JSONSCHEMA_DEPTH_MAX)
+        if (compile_depth(schema, JSONSCHEMA_DEPTH_MAX) > JSONSCHEMA_DEPTH_MAX)
                 return diag(reterr, JSONSCHEMA_E_LIMIT, "a schema nested more than %d deep", JSONSCHEMA_DEPTH_MAX);
         s->doc = json_deep_copy(schema);
         if (!s->doc)
@@ -433,7 +443,7 @@ bool jsonschema_has_key(const JsonSchema *s) {
         return s->has_key;
 }
 
-static void list_free(SchemaList *list) {
+static void compile_list_free(SchemaList *list) {
         for (size_t i = 0; i < list->n; i++)
                 pcre2_code_free(list->entries[i].pattern);
         free(list->entries);
@@ -444,11 +454,11 @@ void jsonschema_free(JsonSchema *s) {
                 return;
         for (size_t i = 0; i < s->n_nodes; i++) {
                 SchemaNode *node = s->nodes[i];
-                SchemaList *lists[] = {&node->properties, &node->pattern_properties, &node->dependent_schemas, &node->prefix_items,
-                                       &node->all_of, &node->any_of, &node->one_of, &node->defs};
+                SchemaList *lists[] = {&node->properties, &node->pattern_properties, &node->dependent_schemas,
+                                       &node->prefix_items, &node->all_of, &node->any_of, &node->one_of, &node->defs};
 
                 for (size_t j = 0; j < ARRAY_SIZE(lists); j++)
-                        list_free(lists[j]);
+                        compile_list_free(lists[j]);
                 pcre2_code_free(node->pattern);
                 free(node);
         }

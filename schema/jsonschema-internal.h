@@ -31,13 +31,12 @@ typedef struct SchemaList {
         size_t n;
 } SchemaList;
 
-/* One schema or subschema. What a keyword left out is NULL, 0 or, for a maximum, UINT64_MAX. All json_t are borrowed from
- * JsonSchema.doc. */
+/* A (sub)schema. An absent keyword is NULL, 0 or, for a maximum, UINT64_MAX. All json_t are JsonSchema.doc's. */
 struct SchemaNode {
-        const json_t *source; /* the schema itself; only its address is used, to find what a $ref points at */
-        const SchemaNode *up; /* where it stands, for messages: parent, keyword, and name or index within the keyword */
+        const json_t *source; /* the schema itself; only its address is used, to find the target of a $ref */
+        const SchemaNode *up; /* its place, for messages: parent, keyword, and name or index within the keyword */
         const char *keyword, *name;
-        size_t index; /* SIZE_MAX when there is none */
+        size_t index; /* SIZE_MAX without an index */
 
         int8_t boolean; /* -1: an object */
         bool unique_items;
@@ -48,11 +47,12 @@ struct SchemaNode {
 
         const json_t *constant, *enumeration;
         const json_t *minimum, *maximum, *exclusive_minimum, *exclusive_maximum, *multiple_of;
-        uint64_t min_length, max_length, min_items, max_items, min_properties, max_properties, min_contains, max_contains;
+        uint64_t min_length, max_length, min_items, max_items, min_properties, max_properties, min_contains,
+                max_contains;
         pcre2_code *pattern; /* owned */
         const char *pattern_text;
 
-        const json_t *properties_map; /* the object that `properties` was made from */
+        const json_t *properties_map; /* the object behind `properties` */
         const json_t *required;       /* array of strings */
         const json_t *dependent_required;
         SchemaList properties, pattern_properties, dependent_schemas;
@@ -77,18 +77,17 @@ struct JsonSchema {
 
 /* Puts the node's place ("#/properties/a: ") before the message; d may be NULL. */
 void schema_node_prefix(const SchemaNode *node, Diag *d);
-/* Where the node stands in its document, as "#/…", cut at the end of out when it is long. Returns out. */
+/* The node's place in its document, as "#/…", cut at the end of out when long. Returns out. */
 const char *schema_node_place(const SchemaNode *node, char *out, size_t n_out);
 
-/* Ties each $ref to its node, and refuses circles that never move on in the value. Returns 0, JSONSCHEMA_E_REF,
- * JSONSCHEMA_E_LIMIT, -ENOMEM. */
+/* Ties each $ref to its node, and refuses endless circles. Returns 0, JSONSCHEMA_E_REF, JSONSCHEMA_E_LIMIT, -ENOMEM. */
 int schema_refs_resolve(JsonSchema *s, Diag *reterr);
 
-/* Compiles `text` as ECMA-262 has it: what PCRE2 would read in another way is refused. Returns 0, JSONSCHEMA_E_BAD_KEYWORD,
- * JSONSCHEMA_E_LIMIT, -ENOMEM. */
+/* Compiles `text` as ECMA-262 defines patterns, and refuses parts that PCRE2 would read differently. Returns 0,
+ * JSONSCHEMA_E_BAD_KEYWORD, JSONSCHEMA_E_LIMIT, -ENOMEM. */
 int schema_pattern_compile(const char *text, size_t n, pcre2_code **ret, Diag *reterr);
 
-/* The purse of one validation. */
+/* The budget of a validation. */
 typedef struct SchemaSteps {
         uint64_t left;
         unsigned depth;
@@ -100,18 +99,17 @@ void schema_steps_deinit(SchemaSteps *s);
 /* Takes n steps. Returns 0 or JSONSCHEMA_E_STEPS. */
 int schema_steps_take(SchemaSteps *s, uint64_t n);
 
-/* Whether the pattern matches anywhere in the text. Returns 0, JSONSCHEMA_E_INVALID (no), JSONSCHEMA_E_STEPS, -ENOMEM. */
+/* Searches the text for the pattern. Returns 0, JSONSCHEMA_E_INVALID (no), JSONSCHEMA_E_STEPS, -ENOMEM. */
 int schema_pattern_match(const pcre2_code *pattern, const char *text, size_t n, SchemaSteps *steps);
 
 /* Exact over integers and reals: -1, 0, 1. */
 int schema_number_cmp(const json_t *a, const json_t *b);
 bool schema_number_is_integer(const json_t *v);
-/* Whether v is a whole multiple of `of` (> 0), counted on the decimal numbers that the two stand for: 0.3 is a multiple of 0.1. */
+/* Whether v is a whole multiple of `of` (> 0), computed on the decimal numbers as written: 0.3 is a multiple of 0.1. */
 bool schema_number_is_multiple(const json_t *v, const json_t *of);
 
-/* Equality of JSON values, where 1 is 1.0 and the order of keys is nothing. Returns 0, JSONSCHEMA_E_INVALID (differ),
- * JSONSCHEMA_E_STEPS. */
+/* Compares values; 1 equals 1.0; keys have no order. Returns 0, JSONSCHEMA_E_INVALID (differ), JSONSCHEMA_E_STEPS. */
 int schema_equal(const json_t *a, const json_t *b, SchemaSteps *steps);
-/* Whether all items of an array differ. *ret_first and *ret_second are the indexes of two equal ones on JSONSCHEMA_E_INVALID.
- * Returns 0, JSONSCHEMA_E_INVALID, JSONSCHEMA_E_STEPS, -ENOMEM. */
+/* Whether all items of an array differ. On JSONSCHEMA_E_INVALID, *ret_first and *ret_second are the indexes of two
+ * equal items. Returns 0, JSONSCHEMA_E_INVALID, JSONSCHEMA_E_STEPS, -ENOMEM. */
 int schema_all_differ(const json_t *array, SchemaSteps *steps, size_t *ret_first, size_t *ret_second);

@@ -2,13 +2,11 @@
 #include "schema/jsonschema-internal.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define TWO_63 9223372036854775808.0
 
-static int cmp_integer_real(int64_t i, double d) {
+static int number_cmp_integer_real(int64_t i, double d) {
         int64_t whole;
         double rest;
 
@@ -30,28 +28,28 @@ int schema_number_cmp(const json_t *a, const json_t *b) {
                 return x < y ? -1 : x > y;
         }
         if (json_is_integer(a))
-                return cmp_integer_real(json_integer_value(a), json_real_value(b));
+                return number_cmp_integer_real(json_integer_value(a), json_real_value(b));
         if (json_is_integer(b))
-                return -cmp_integer_real(json_integer_value(b), json_real_value(a));
+                return -number_cmp_integer_real(json_integer_value(b), json_real_value(a));
         return json_real_value(a) < json_real_value(b) ? -1 : json_real_value(a) > json_real_value(b);
 }
 
-/* A double of 2^63 or more has no fraction; below, the conversion cuts it off. (trunc() would bring the mathematics library along.) */
-static bool is_whole(double d) {
+/* A double of 2^63 or more has no fraction; below, the conversion cuts it off. (trunc() would need libm.) */
+static bool number_is_whole(double d) {
         return !(d < TWO_63 && d >= -TWO_63) || (double)(int64_t)d == d;
 }
 
 bool schema_number_is_integer(const json_t *v) {
-        return json_is_integer(v) || (json_is_real(v) && is_whole(json_real_value(v)));
+        return json_is_integer(v) || (json_is_real(v) && number_is_whole(json_real_value(v)));
 }
 
-/* |v| = digits * 10^exponent, with no zero at the end of digits; for a real the shortest digits that read back as the same. */
+/* |v| = digits * 10^exponent, without a zero at the end of digits; for a real, the shortest exact digits. */
 typedef struct Decimal {
         uint64_t digits;
         int exponent;
 } Decimal;
 
-static Decimal decimal(const json_t *v) {
+static Decimal number_decimal(const json_t *v) {
         Decimal r = {0};
 
         if (json_is_integer(v)) {
@@ -75,16 +73,14 @@ static Decimal decimal(const json_t *v) {
 }
 
 bool schema_number_is_multiple(const json_t *v, const json_t *of) {
-        Decimal a = decimal(v), b = decimal(of);
+        Decimal a = number_decimal(v), b = number_decimal(of);
         unsigned __int128 rest, power = 10, divisor;
         unsigned k;
 
         if (a.digits == 0)
                 return true;
-        if (a.exponent < b.exponent) {
-                /* digits(a) ends in no zero, so that only the primes of b could help: a divisor with a zero at its end cannot. */
-                return false;
-        }
+        if (a.exponent < b.exponent)
+                return false; /* digits(a) ends in no zero: no divisor ending in zero divides it */
         divisor = b.digits;
         rest = a.digits % divisor;
         power %= divisor;
@@ -140,21 +136,21 @@ int schema_equal(const json_t *a, const json_t *b, SchemaSteps *steps) {
         return r;
 }
 
-static uint64_t mix(uint64_t h, uint64_t v) {
+static uint64_t number_hash_mix(uint64_t h, uint64_t v) {
         h = (h ^ v) * UINT64_C(0x9E3779B97F4A7C15);
         return h ^ h >> 29;
 }
 
-static uint64_t hash_text(const char *s, size_t n) {
+static uint64_t number_hash_text(const char *s, size_t n) {
         uint64_t h = n;
 
         for (size_t i = 0; i < n; i++)
-                h = mix(h, (unsigned char)s[i]);
+                h = number_hash_mix(h, (unsigned char)s[i]);
         return h;
 }
 
 /* Equal values have equal hashes. */
-static int hash_value(const json_t *v, SchemaSteps *steps, uint64_t *ret) {
+static int number_hash_value(const json_t *v, SchemaSteps *steps, uint64_t *ret) {
         uint64_t h = (uint64_t)json_typeof(v), one;
         const char *key;
         json_t *item;
@@ -167,15 +163,15 @@ static int hash_value(const json_t *v, SchemaSteps *steps, uint64_t *ret) {
 
                 if (json_is_integer(v))
                         one = (uint64_t)json_integer_value(v);
-                else if (d >= -TWO_63 && d < TWO_63 && is_whole(d))
+                else if (d >= -TWO_63 && d < TWO_63 && number_is_whole(d))
                         one = (uint64_t)(int64_t)d;
                 else
                         memcpy(&one, &d, sizeof(one));
-                *ret = mix(JSON_INTEGER, one);
+                *ret = number_hash_mix(JSON_INTEGER, one);
                 return 0;
         }
         if (json_is_string(v))
-                h = mix(h, hash_text(json_bytes(v), json_string_length(v)));
+                h = number_hash_mix(h, number_hash_text(json_bytes(v), json_string_length(v)));
         if (!json_is_array(v) && !json_is_object(v)) {
                 *ret = h;
                 return 0;
@@ -184,14 +180,14 @@ static int hash_value(const json_t *v, SchemaSteps *steps, uint64_t *ret) {
                 return JSONSCHEMA_E_STEPS;
         steps->depth++;
         for (size_t i = 0; r == 0 && i < json_array_size(v); i++) {
-                r = hash_value(json_array_get(v, i), steps, &one);
-                h = mix(h, one);
+                r = number_hash_value(json_array_get(v, i), steps, &one);
+                h = number_hash_mix(h, one);
         }
         json_object_foreach((json_t *)v, key, item) {
-                r = hash_value(item, steps, &one);
+                r = number_hash_value(item, steps, &one);
                 if (r != 0)
                         break;
-                h += mix(hash_text(key, strlen(key)), one); /* a sum, because the order of keys is nothing */
+                h += number_hash_mix(number_hash_text(key, strlen(key)), one); /* a sum: keys have no order */
         }
         steps->depth--;
         *ret = h;
@@ -203,7 +199,7 @@ typedef struct Hashed {
         size_t index;
 } Hashed;
 
-static int hashed_cmp(const void *a, const void *b) {
+static int number_hashed_cmp(const void *a, const void *b) {
         const Hashed *x = a, *y = b;
 
         if (x->hash != y->hash)
@@ -223,14 +219,15 @@ int schema_all_differ(const json_t *array, SchemaSteps *steps, size_t *ret_first
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
                 all[i].index = i;
-                r = hash_value(json_array_get(array, i), steps, &all[i].hash);
+                r = number_hash_value(json_array_get(array, i), steps, &all[i].hash);
                 if (r != 0)
                         return r;
         }
-        qsort(all, n, sizeof(*all), hashed_cmp);
+        qsort(all, n, sizeof(*all), number_hashed_cmp);
         for (size_t i = 1; i < n; i++)
                 for (size_t j = i; j > 0 && all[j - 1].hash == all[i].hash; j--) {
-                        r = schema_equal(json_array_get(array, all[j - 1].index), json_array_get(array, all[i].index), steps);
+                        r = schema_equal(json_array_get(array, all[j - 1].index), json_array_get(array, all[i].index),
+                                         steps);
                         if (r == JSONSCHEMA_E_INVALID)
                                 continue;
                         if (r == 0) {

@@ -32,7 +32,7 @@ void schema_node_prefix(const SchemaNode *node, Diag *d) {
         diag_prefix(d, "schema %s", schema_node_place(node, place, sizeof(place)));
 }
 
-static int hex_value(char c) {
+static int ref_hex_value(char c) {
         if (c >= '0' && c <= '9')
                 return c - '0';
         c |= 0x20;
@@ -40,12 +40,12 @@ static int hex_value(char c) {
 }
 
 /* Undoes %XX (RFC 3986 2.1) in place. */
-static int percent_decode(char *s) {
+static int ref_percent_decode(char *s) {
         char *o = s;
 
         for (; *s; s++) {
                 if (*s == '%') {
-                        int high = hex_value(s[1]), low = high < 0 ? -1 : hex_value(s[2]);
+                        int high = ref_hex_value(s[1]), low = high < 0 ? -1 : ref_hex_value(s[2]);
 
                         if (low < 0 || (high == 0 && low == 0))
                                 return -EINVAL;
@@ -59,7 +59,7 @@ static int percent_decode(char *s) {
 }
 
 /* Undoes ~0 and ~1 (RFC 6901 section 4) in place. */
-static int tilde_decode(char *s) {
+static int ref_tilde_decode(char *s) {
         char *o = s;
 
         for (; *s; s++) {
@@ -75,7 +75,7 @@ static int tilde_decode(char *s) {
         return 0;
 }
 
-static const json_t *step_into(const json_t *at, const char *token) {
+static const json_t *ref_step_into(const json_t *at, const char *token) {
         uint64_t i = 0;
 
         if (json_is_object(at))
@@ -90,16 +90,17 @@ static const json_t *step_into(const json_t *at, const char *token) {
         return json_array_get(at, i);
 }
 
-static int refuse(const SchemaNode *node, Diag *reterr, const char *why) {
+static int ref_refuse(const SchemaNode *node, Diag *reterr, const char *why) {
         char quoted[400];
 
-        diag(reterr, 0, "\"$ref\" \"%s\" %s", diag_quote(node->ref_text, strlen(node->ref_text), quoted, sizeof(quoted)), why);
+        diag(reterr, 0, "\"$ref\" \"%s\" %s",
+             diag_quote(node->ref_text, strlen(node->ref_text), quoted, sizeof(quoted)), why);
         schema_node_prefix(node, reterr);
         return JSONSCHEMA_E_REF;
 }
 
-/* What the $ref points at, as JSON. */
-static int find_target(const JsonSchema *s, const SchemaNode *node, const json_t **ret, Diag *reterr) {
+/* Finds the $ref's target, as JSON. */
+static int ref_find_target(const JsonSchema *s, const SchemaNode *node, const json_t **ret, Diag *reterr) {
         _cleanup_free_ char *text = strdup(node->ref_text);
         const json_t *at = s->doc;
         char *token, *rest;
@@ -107,12 +108,12 @@ static int find_target(const JsonSchema *s, const SchemaNode *node, const json_t
         if (!text)
                 return -ENOMEM;
         if (*text != '#')
-                return refuse(node, reterr, "points out of the document, and nothing is ever fetched");
+                return ref_refuse(node, reterr, "points out of the document; no document is ever fetched");
         rest = text + 1;
-        if (percent_decode(rest) < 0)
-                return refuse(node, reterr, "has a percent sign without two digits");
+        if (ref_percent_decode(rest) < 0)
+                return ref_refuse(node, reterr, "has a percent sign without two digits");
         if (*rest && *rest != '/')
-                return refuse(node, reterr, "is an anchor; only \"#\" and \"#/…\" are supported");
+                return ref_refuse(node, reterr, "is an anchor; only \"#\" and \"#/…\" are supported");
         if (*rest)
                 rest++;
         else
@@ -122,33 +123,33 @@ static int find_target(const JsonSchema *s, const SchemaNode *node, const json_t
                 rest = strchr(token, '/');
                 if (rest)
                         *rest++ = 0;
-                if (tilde_decode(token) < 0)
-                        return refuse(node, reterr, "has a ~ that is neither ~0 nor ~1");
-                at = step_into(at, token);
+                if (ref_tilde_decode(token) < 0)
+                        return ref_refuse(node, reterr, "has a ~ that is neither ~0 nor ~1");
+                at = ref_step_into(at, token);
                 if (!at)
-                        return refuse(node, reterr, "points at nothing");
+                        return ref_refuse(node, reterr, "has no target in the document");
         }
         *ret = at;
         return 0;
 }
 
-static int source_cmp(const void *a, const void *b) {
+static int ref_source_cmp(const void *a, const void *b) {
         uintptr_t x = (uintptr_t)(*(SchemaNode *const *)a)->source, y = (uintptr_t)(*(SchemaNode *const *)b)->source;
 
         return x < y ? -1 : x > y;
 }
 
-static int too_deep(const SchemaNode *node, Diag *reterr) {
-        diag(reterr, 0, "more than %d schemas inside one another for one value", JSONSCHEMA_IN_PLACE_MAX);
+static int ref_too_deep(const SchemaNode *node, Diag *reterr) {
+        diag(reterr, 0, "more than %d schemas inside each other for the same value", JSONSCHEMA_IN_PLACE_MAX);
         schema_node_prefix(node, reterr);
         return JSONSCHEMA_E_LIMIT;
 }
 
-static int walk(SchemaNode *node, unsigned depth, Diag *reterr);
+static int ref_walk(SchemaNode *node, unsigned depth, Diag *reterr);
 
-static int walk_list(const SchemaList *list, unsigned depth, unsigned *height, Diag *reterr) {
+static int ref_walk_list(const SchemaList *list, unsigned depth, unsigned *height, Diag *reterr) {
         for (size_t i = 0; i < list->n; i++) {
-                int r = walk(list->entries[i].node, depth, reterr);
+                int r = ref_walk(list->entries[i].node, depth, reterr);
 
                 if (r != 0)
                         return r;
@@ -157,9 +158,8 @@ static int walk_list(const SchemaList *list, unsigned depth, unsigned *height, D
         return 0;
 }
 
-/* Follows what applies to the same value. A circle there would never end, and a long chain is refused, so that a validation's depth
- * is bounded by the depth of the value. */
-static int walk(SchemaNode *node, unsigned depth, Diag *reterr) {
+/* Follows subschemas for the same value. Refuses circles, and long chains: the value's depth bounds the validation. */
+static int ref_walk(SchemaNode *node, unsigned depth, Diag *reterr) {
         SchemaNode *const single[] = {node->ref, node->not_, node->if_, node->then_, node->else_};
         const SchemaList *const lists[] = {&node->all_of, &node->any_of, &node->one_of, &node->dependent_schemas};
         unsigned height = 0;
@@ -170,7 +170,7 @@ static int walk(SchemaNode *node, unsigned depth, Diag *reterr) {
         if (node->walk == DONE)
                 return 0;
         if (depth > JSONSCHEMA_IN_PLACE_MAX)
-                return too_deep(node, reterr);
+                return ref_too_deep(node, reterr);
         if (node->walk == ON_THE_WAY) {
                 diag(reterr, 0, "the schema refers to itself for the same value without end");
                 schema_node_prefix(node, reterr);
@@ -179,14 +179,14 @@ static int walk(SchemaNode *node, unsigned depth, Diag *reterr) {
         node->walk = ON_THE_WAY;
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(single); i++)
                 if (single[i]) {
-                        r = walk(single[i], depth + 1, reterr);
+                        r = ref_walk(single[i], depth + 1, reterr);
                         height = MAX(height, single[i]->height);
                 }
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(lists); i++)
-                r = walk_list(lists[i], depth + 1, &height, reterr);
+                r = ref_walk_list(lists[i], depth + 1, &height, reterr);
         node->walk = DONE;
         node->height = height + 1;
-        return r == 0 && node->height > JSONSCHEMA_IN_PLACE_MAX ? too_deep(node, reterr) : r;
+        return r == 0 && node->height > JSONSCHEMA_IN_PLACE_MAX ? ref_too_deep(node, reterr) : r;
 }
 
 int schema_refs_resolve(JsonSchema *s, Diag *reterr) {
@@ -195,23 +195,23 @@ int schema_refs_resolve(JsonSchema *s, Diag *reterr) {
         if (!sorted)
                 return -ENOMEM;
         memcpy(sorted, s->nodes, s->n_nodes * sizeof(*sorted));
-        qsort(sorted, s->n_nodes, sizeof(*sorted), source_cmp);
+        qsort(sorted, s->n_nodes, sizeof(*sorted), ref_source_cmp);
         for (size_t i = 0; i < s->n_nodes; i++) {
                 SchemaNode key = {0}, *const p = &key, *node = s->nodes[i], **found;
                 int r;
 
                 if (!node->ref_text)
                         continue;
-                r = find_target(s, node, &key.source, reterr);
+                r = ref_find_target(s, node, &key.source, reterr);
                 if (r != 0)
                         return r;
-                found = bsearch(&p, sorted, s->n_nodes, sizeof(*sorted), source_cmp);
+                found = bsearch(&p, sorted, s->n_nodes, sizeof(*sorted), ref_source_cmp);
                 if (!found)
-                        return refuse(node, reterr, "points at something that is no schema");
+                        return ref_refuse(node, reterr, "does not point at a schema");
                 node->ref = *found;
         }
         for (size_t i = 0; i < s->n_nodes; i++) {
-                int r = walk(s->nodes[i], 1, reterr);
+                int r = ref_walk(s->nodes[i], 1, reterr);
 
                 if (r != 0)
                         return r;

@@ -6,31 +6,31 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The way to the value at hand, a list on the stack of the calls. */
+/* The path to the current value, a list on the stack of the calls. */
 typedef struct Path {
         const struct Path *up; /* NULL at the top */
         const char *key;       /* NULL: an array's item */
         size_t index;
 } Path;
 
-typedef struct Run {
+typedef struct Validation {
         SchemaSteps steps;
         unsigned quiet; /* > 0 within anyOf, oneOf, not, if and contains, where a refusal is no error yet */
         Diag *reterr;
-} Run;
+} Validation;
 
-static int evaluate(Run *r, const SchemaNode *node, const json_t *value, const Path *path);
+static int validate_node(Validation *r, const SchemaNode *node, const json_t *value, const Path *path);
 
-static int no_steps(Run *r) {
+static int validate_no_steps(Validation *r) {
         return diag(r->reterr, JSONSCHEMA_E_STEPS, "the value takes too many steps to judge against its schema");
 }
 
-static int take(Run *r, uint64_t n) {
-        return schema_steps_take(&r->steps, n) == 0 ? 0 : no_steps(r);
+static int validate_take(Validation *r, uint64_t n) {
+        return schema_steps_take(&r->steps, n) == 0 ? 0 : validate_no_steps(r);
 }
 
-/* The value's JSON pointer (RFC 6901) with hostile bytes escaped, "" for the whole value; long ones are cut in the middle. */
-static void path_text(const Path *path, char *out, size_t n_out) {
+/* The value's JSON pointer (RFC 6901), hostile bytes escaped, "" for the whole value; the middle is cut when long. */
+static void validate_path_text(const Path *path, char *out, size_t n_out) {
         const Path *chain[16];
         size_t n = 0, used = 0, left_out = 0;
 
@@ -57,18 +57,20 @@ static void path_text(const Path *path, char *out, size_t n_out) {
                                 escaped[o++] = '~';
                         escaped[o++] = *c == '~' ? '0' : *c == '/' ? '1' : *c;
                 }
-                used += (size_t)snprintf(out + used, n_out - used, "/%s", diag_quote(escaped, o, quoted, sizeof(quoted)));
+                used += (size_t)snprintf(out + used, n_out - used, "/%s",
+                                         diag_quote(escaped, o, quoted, sizeof(quoted)));
         }
 }
 
-static __attribute__((noinline, format(printf, 5, 6))) int fail(Run *r, const SchemaNode *node, const Path *path,
-                                                               const char *keyword, const char *fmt, ...) {
+static __attribute__((noinline, format(printf, 5, 6))) int validate_fail(Validation *r, const SchemaNode *node,
+                                                                         const Path *path, const char *keyword,
+                                                                         const char *fmt, ...) {
         char where[300], rule[300], place[250];
         va_list ap;
 
         if (r->quiet > 0 || !r->reterr)
                 return JSONSCHEMA_E_INVALID;
-        path_text(path, where, sizeof(where));
+        validate_path_text(path, where, sizeof(where));
         va_start(ap, fmt);
         vsnprintf(rule, sizeof(rule), fmt, ap);
         va_end(ap);
@@ -76,7 +78,7 @@ static __attribute__((noinline, format(printf, 5, 6))) int fail(Run *r, const Sc
                     schema_node_place(node, place, sizeof(place)), keyword);
 }
 
-static __attribute__((noinline)) const char *number_text(const json_t *v, char out[static 32]) {
+static __attribute__((noinline)) const char *validate_number_text(const json_t *v, char out[static 32]) {
         if (json_is_integer(v))
                 snprintf(out, 32, "%" PRId64, (int64_t)json_integer_value(v));
         else
@@ -84,7 +86,7 @@ static __attribute__((noinline)) const char *number_text(const json_t *v, char o
         return out;
 }
 
-static uint8_t type_of(const json_t *v) {
+static uint8_t validate_type(const json_t *v) {
         switch (json_typeof(v)) {
         case JSON_OBJECT:
                 return TYPE_OBJECT;
@@ -104,98 +106,107 @@ static uint8_t type_of(const json_t *v) {
         return 0;
 }
 
-static __attribute__((noinline)) int fail_type(Run *r, const SchemaNode *node, const Path *path, uint8_t is) {
+static __attribute__((noinline)) int validate_fail_type(Validation *r, const SchemaNode *node, const Path *path,
+                                                        uint8_t is) {
         static const char *const names[] = {"null", "boolean", "object", "array", "number", "string", "integer"};
         char want[80] = "";
         const char *have = "";
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
                 if (node->types & 1 << i)
-                        snprintf(want + strlen(want), sizeof(want) - strlen(want), "%s%s", *want ? " or " : "", names[i]);
+                        snprintf(want + strlen(want), sizeof(want) - strlen(want), "%s%s", *want ? " or " : "",
+                                 names[i]);
                 if (is & 1 << i)
                         have = names[i];
         }
-        return fail(r, node, path, "type", "is of type %s, must be %s", have, want);
+        return validate_fail(r, node, path, "type", "is of type %s, must be %s", have, want);
 }
 
-static bool is_key(const json_t *v) {
-        return json_string_length(v) == JSONSCHEMA_KEY_DIGITS && strspn(json_bytes(v), "0123456789abcdef") == JSONSCHEMA_KEY_DIGITS;
+static bool validate_is_key(const json_t *v) {
+        return json_string_length(v) == JSONSCHEMA_KEY_DIGITS &&
+               strspn(json_bytes(v), "0123456789abcdef") == JSONSCHEMA_KEY_DIGITS;
 }
 
-static int check_any(Run *r, const SchemaNode *node, const json_t *value, const Path *path) {
+static int validate_any(Validation *r, const SchemaNode *node, const json_t *value, const Path *path) {
         int e = 0;
 
-        if (node->types && !(node->types & type_of(value)))
-                return fail_type(r, node, path, type_of(value));
-        if (node->key && !is_key(value))
-                return fail(r, node, path, "format", "is not a region's key: %d lower-case hexadecimal digits", JSONSCHEMA_KEY_DIGITS);
+        if (node->types && !(node->types & validate_type(value)))
+                return validate_fail_type(r, node, path, validate_type(value));
+        if (node->key && !validate_is_key(value))
+                return validate_fail(r, node, path, "format", "is not a region's key: %d lower-case hexadecimal digits",
+                                     JSONSCHEMA_KEY_DIGITS);
         if (node->constant) {
                 e = schema_equal(value, node->constant, &r->steps);
                 if (e == JSONSCHEMA_E_INVALID)
-                        return fail(r, node, path, "const", "is not the one value that is allowed");
+                        return validate_fail(r, node, path, "const", "is not the one value that is allowed");
         }
         if (e == 0 && node->enumeration) {
                 e = JSONSCHEMA_E_INVALID;
                 for (size_t i = 0; e == JSONSCHEMA_E_INVALID && i < json_array_size(node->enumeration); i++)
                         e = schema_equal(value, json_array_get(node->enumeration, i), &r->steps);
                 if (e == JSONSCHEMA_E_INVALID)
-                        return fail(r, node, path, "enum", "is none of the %zu values that are allowed",
+                        return validate_fail(r, node, path, "enum", "is none of the %zu values that are allowed",
                                     json_array_size(node->enumeration));
         }
-        return e == JSONSCHEMA_E_STEPS ? no_steps(r) : e;
+        return e == JSONSCHEMA_E_STEPS ? validate_no_steps(r) : e;
 }
 
-static int check_number(Run *r, const SchemaNode *node, const json_t *value, const Path *path) {
+static int validate_number(Validation *r, const SchemaNode *node, const json_t *value, const Path *path) {
         char a[32], b[32];
 
         if (node->minimum && schema_number_cmp(value, node->minimum) < 0)
-                return fail(r, node, path, "minimum", "%s is less than %s", number_text(value, a), number_text(node->minimum, b));
+                return validate_fail(r, node, path, "minimum", "%s is less than %s", validate_number_text(value, a),
+                                     validate_number_text(node->minimum, b));
         if (node->maximum && schema_number_cmp(value, node->maximum) > 0)
-                return fail(r, node, path, "maximum", "%s is more than %s", number_text(value, a), number_text(node->maximum, b));
+                return validate_fail(r, node, path, "maximum", "%s is more than %s", validate_number_text(value, a),
+                                     validate_number_text(node->maximum, b));
         if (node->exclusive_minimum && schema_number_cmp(value, node->exclusive_minimum) <= 0)
-                return fail(r, node, path, "exclusiveMinimum", "%s is not more than %s", number_text(value, a),
-                            number_text(node->exclusive_minimum, b));
+                return validate_fail(r, node, path, "exclusiveMinimum", "%s is not more than %s",
+                                     validate_number_text(value, a), validate_number_text(node->exclusive_minimum, b));
         if (node->exclusive_maximum && schema_number_cmp(value, node->exclusive_maximum) >= 0)
-                return fail(r, node, path, "exclusiveMaximum", "%s is not less than %s", number_text(value, a),
-                            number_text(node->exclusive_maximum, b));
+                return validate_fail(r, node, path, "exclusiveMaximum", "%s is not less than %s",
+                                     validate_number_text(value, a), validate_number_text(node->exclusive_maximum, b));
         if (node->multiple_of) {
-                int e = take(r, 32);
+                int e = validate_take(r, 32);
 
                 if (e != 0)
                         return e;
                 if (!schema_number_is_multiple(value, node->multiple_of))
-                        return fail(r, node, path, "multipleOf", "%s is no multiple of %s", number_text(value, a),
-                                    number_text(node->multiple_of, b));
+                        return validate_fail(r, node, path, "multipleOf", "%s is no multiple of %s",
+                                             validate_number_text(value, a),
+                                             validate_number_text(node->multiple_of, b));
         }
         return 0;
 }
 
 /* `text` may be a property's name, which is a string, too. */
-static int check_string(Run *r, const SchemaNode *node, const char *text, size_t n, const Path *path) {
+static int validate_string(Validation *r, const SchemaNode *node, const char *text, size_t n, const Path *path) {
         uint64_t points = 0;
         int e;
 
         if (node->min_length > 0 || node->max_length != UINT64_MAX) {
-                e = take(r, n / 64);
+                e = validate_take(r, n / 64);
                 if (e != 0)
                         return e;
                 for (size_t i = 0; i < n; i++)
                         points += ((unsigned char)text[i] & 0xC0) != 0x80;
                 if (points < node->min_length)
-                        return fail(r, node, path, "minLength", "%" PRIu64 " characters, at least %" PRIu64 " are needed", points,
-                                    node->min_length);
+                        return validate_fail(r, node, path, "minLength",
+                                             "%" PRIu64 " characters, at least %" PRIu64 " are needed", points,
+                                             node->min_length);
                 if (points > node->max_length)
-                        return fail(r, node, path, "maxLength", "%" PRIu64 " characters, at most %" PRIu64 " are allowed", points,
-                                    node->max_length);
+                        return validate_fail(r, node, path, "maxLength",
+                                             "%" PRIu64 " characters, at most %" PRIu64 " are allowed", points,
+                                             node->max_length);
         }
         if (node->pattern) {
                 e = schema_pattern_match(node->pattern, text, n, &r->steps);
                 if (e == JSONSCHEMA_E_STEPS)
-                        return no_steps(r);
+                        return validate_no_steps(r);
                 if (e == JSONSCHEMA_E_INVALID) {
                         char quoted[200];
 
-                        return fail(r, node, path, "pattern", "does not match \"%s\"",
+                        return validate_fail(r, node, path, "pattern", "does not match \"%s\"",
                                     diag_quote(node->pattern_text, strlen(node->pattern_text), quoted, sizeof(quoted)));
                 }
                 return e;
@@ -204,16 +215,16 @@ static int check_string(Run *r, const SchemaNode *node, const char *text, size_t
 }
 
 /* Evaluates without a message. */
-static int try(Run *r, const SchemaNode *node, const json_t *value, const Path *path) {
+static int validate_quietly(Validation *r, const SchemaNode *node, const json_t *value, const Path *path) {
         int e;
 
         r->quiet++;
-        e = evaluate(r, node, value, path);
+        e = validate_node(r, node, value, path);
         r->quiet--;
         return e;
 }
 
-static int check_contains(Run *r, const SchemaNode *node, const json_t *value, const Path *path) {
+static int validate_contains(Validation *r, const SchemaNode *node, const json_t *value, const Path *path) {
         uint64_t found = 0;
         int e;
 
@@ -222,91 +233,97 @@ static int check_contains(Run *r, const SchemaNode *node, const json_t *value, c
 
                 if (found >= node->min_contains && node->max_contains == UINT64_MAX)
                         return 0;
-                e = try(r, node->contains, json_array_get(value, i), &item);
+                e = validate_quietly(r, node->contains, json_array_get(value, i), &item);
                 if (e != 0 && e != JSONSCHEMA_E_INVALID)
                         return e;
                 found += e == 0;
                 if (found > node->max_contains)
-                        return fail(r, node, path, "maxContains", "more than %" PRIu64 " items are of the kind that it may contain",
-                                    node->max_contains);
+                        return validate_fail(r, node, path, "maxContains",
+                                             "more than %" PRIu64 " items are of the kind that it may contain",
+                                             node->max_contains);
         }
         if (found < node->min_contains)
-                return fail(r, node, path, node->min_contains == 1 ? "contains" : "minContains",
-                            "%" PRIu64 " items are of the kind that it must contain, at least %" PRIu64 " are needed", found,
-                            node->min_contains);
+                return validate_fail(r, node, path, node->min_contains == 1 ? "contains" : "minContains",
+                                     "%" PRIu64 " items are of the kind that it must contain, at least %" PRIu64
+                                     " are needed",
+                                     found, node->min_contains);
         return 0;
 }
 
-static int check_array(Run *r, const SchemaNode *node, const json_t *value, const Path *path) {
+static int validate_array(Validation *r, const SchemaNode *node, const json_t *value, const Path *path) {
         size_t n = json_array_size(value);
         int e = 0;
 
         if (n < node->min_items)
-                return fail(r, node, path, "minItems", "%zu items, at least %" PRIu64 " are needed", n, node->min_items);
+                return validate_fail(r, node, path, "minItems", "%zu items, at least %" PRIu64 " are needed", n,
+                                     node->min_items);
         if (n > node->max_items)
-                return fail(r, node, path, "maxItems", "%zu items, at most %" PRIu64 " are allowed", n, node->max_items);
+                return validate_fail(r, node, path, "maxItems", "%zu items, at most %" PRIu64 " are allowed", n,
+                                     node->max_items);
         if (node->unique_items) {
                 size_t first, second;
 
                 e = schema_all_differ(value, &r->steps, &first, &second);
                 if (e == JSONSCHEMA_E_INVALID)
-                        return fail(r, node, path, "uniqueItems", "items %zu and %zu are equal", first, second);
+                        return validate_fail(r, node, path, "uniqueItems", "items %zu and %zu are equal", first,
+                                             second);
                 if (e == JSONSCHEMA_E_STEPS)
-                        return no_steps(r);
+                        return validate_no_steps(r);
         }
         for (size_t i = 0; e == 0 && i < n && (i < node->prefix_items.n || node->items); i++) {
                 Path item = {.up = path, .index = i};
 
-                e = evaluate(r, i < node->prefix_items.n ? node->prefix_items.entries[i].node : node->items,
+                e = validate_node(r, i < node->prefix_items.n ? node->prefix_items.entries[i].node : node->items,
                              json_array_get(value, i), &item);
         }
         if (e == 0 && node->contains)
-                e = check_contains(r, node, value, path);
+                e = validate_contains(r, node, value, path);
         return e;
 }
 
-static __attribute__((noinline)) int fail_missing(Run *r, const SchemaNode *node, const Path *path, const char *keyword,
-                                                  const char *name) {
+static __attribute__((noinline)) int validate_fail_missing(Validation *r, const SchemaNode *node, const Path *path,
+                                                           const char *keyword, const char *name) {
         char quoted[200];
 
-        return fail(r, node, path, keyword, "the property \"%s\" is missing", diag_quote(name, strlen(name), quoted, sizeof(quoted)));
+        return validate_fail(r, node, path, keyword, "the property \"%s\" is missing",
+                             diag_quote(name, strlen(name), quoted, sizeof(quoted)));
 }
 
-static int check_required(Run *r, const SchemaNode *node, const json_t *value, const Path *path, const char *keyword,
-                          const json_t *names) {
-        int e = take(r, json_array_size(names));
+static int validate_required(Validation *r, const SchemaNode *node, const json_t *value, const Path *path,
+                             const char *keyword, const json_t *names) {
+        int e = validate_take(r, json_array_size(names));
 
         for (size_t i = 0; e == 0 && i < json_array_size(names); i++) {
                 const json_t *name = json_array_get(names, i);
 
                 if (!json_object_get(value, json_text(name)))
-                        e = fail_missing(r, node, path, keyword, json_text(name));
+                        e = validate_fail_missing(r, node, path, keyword, json_text(name));
         }
         return e;
 }
 
-/* What a property's name says must be there, too. */
-static int check_dependent(Run *r, const SchemaNode *node, const json_t *value, const Path *path) {
+/* Properties and schemas required because a property is present. */
+static int validate_dependent(Validation *r, const SchemaNode *node, const json_t *value, const Path *path) {
         const char *key;
         json_t *names;
-        int e = take(r, json_object_size(node->dependent_required) + node->dependent_schemas.n);
+        int e = validate_take(r, json_object_size(node->dependent_required) + node->dependent_schemas.n);
 
         if (e != 0)
                 return e;
         json_object_foreach((json_t *)node->dependent_required, key, names) {
                 if (json_object_get(value, key))
-                        e = check_required(r, node, value, path, "dependentRequired", names);
+                        e = validate_required(r, node, value, path, "dependentRequired", names);
                 if (e != 0)
                         return e;
         }
         for (size_t i = 0; e == 0 && i < node->dependent_schemas.n; i++)
                 if (json_object_get(value, node->dependent_schemas.entries[i].key))
-                        e = evaluate(r, node->dependent_schemas.entries[i].node, value, path);
+                        e = validate_node(r, node->dependent_schemas.entries[i].node, value, path);
         return e;
 }
 
-/* One property of the value against patternProperties and, where neither they nor properties know it, additionalProperties. */
-static int check_property(Run *r, const SchemaNode *node, const char *key, json_t *item, const Path *path) {
+/* Checks a property of the value against patternProperties and, if unknown so far, additionalProperties. */
+static int validate_property(Validation *r, const SchemaNode *node, const char *key, json_t *item, const Path *path) {
         bool known = node->properties_map && json_object_get(node->properties_map, key);
         int e = 0;
 
@@ -315,154 +332,159 @@ static int check_property(Run *r, const SchemaNode *node, const char *key, json_
 
                 e = schema_pattern_match(entry->pattern, key, strlen(key), &r->steps);
                 if (e == JSONSCHEMA_E_STEPS)
-                        return no_steps(r);
+                        return validate_no_steps(r);
                 if (e == JSONSCHEMA_E_INVALID) {
                         e = 0;
                         continue;
                 }
                 known = true;
                 if (e == 0)
-                        e = evaluate(r, entry->node, item, path);
+                        e = validate_node(r, entry->node, item, path);
         }
         if (e == 0 && !known && node->additional_properties) {
                 if (node->additional_properties->boolean == 0)
-                        return fail(r, node, path, "additionalProperties", "a property that the schema does not know");
-                e = evaluate(r, node->additional_properties, item, path);
+                        return validate_fail(r, node, path, "additionalProperties",
+                                             "a property that the schema does not know");
+                e = validate_node(r, node->additional_properties, item, path);
         }
         return e;
 }
 
-static int check_name(Run *r, const SchemaNode *node, const char *key, const Path *path) {
+static int validate_name(Validation *r, const SchemaNode *node, const char *key, const Path *path) {
         _cleanup_json_ json_t *name = json_string(key);
 
-        return name ? evaluate(r, node, name, path) : -ENOMEM;
+        return name ? validate_node(r, node, name, path) : -ENOMEM;
 }
 
-static int check_object(Run *r, const SchemaNode *node, const json_t *value, const Path *path) {
+static int validate_object(Validation *r, const SchemaNode *node, const json_t *value, const Path *path) {
         size_t n = json_object_size(value);
         const char *key;
         json_t *item;
         int e = 0;
 
         if (n < node->min_properties)
-                return fail(r, node, path, "minProperties", "%zu properties, at least %" PRIu64 " are needed", n, node->min_properties);
+                return validate_fail(r, node, path, "minProperties", "%zu properties, at least %" PRIu64 " are needed",
+                                     n, node->min_properties);
         if (n > node->max_properties)
-                return fail(r, node, path, "maxProperties", "%zu properties, at most %" PRIu64 " are allowed", n, node->max_properties);
+                return validate_fail(r, node, path, "maxProperties", "%zu properties, at most %" PRIu64 " are allowed",
+                                     n, node->max_properties);
         if (node->required)
-                e = check_required(r, node, value, path, "required", node->required);
+                e = validate_required(r, node, value, path, "required", node->required);
         if (e == 0 && (node->dependent_required || node->dependent_schemas.n))
-                e = check_dependent(r, node, value, path);
+                e = validate_dependent(r, node, value, path);
         if (e == 0)
-                e = take(r, node->properties.n);
+                e = validate_take(r, node->properties.n);
         for (size_t i = 0; e == 0 && i < node->properties.n; i++) {
                 Path inner = {.up = path, .key = node->properties.entries[i].key};
 
                 item = json_object_get(value, inner.key);
                 if (item)
-                        e = evaluate(r, node->properties.entries[i].node, item, &inner);
+                        e = validate_node(r, node->properties.entries[i].node, item, &inner);
         }
         if (e != 0 || (!node->pattern_properties.n && !node->additional_properties && !node->property_names))
                 return e;
         json_object_foreach((json_t *)value, key, item) {
                 Path inner = {.up = path, .key = key};
 
-                e = take(r, 1);
+                e = validate_take(r, 1);
                 if (e == 0 && node->property_names)
-                        e = check_name(r, node->property_names, key, &inner);
+                        e = validate_name(r, node->property_names, key, &inner);
                 if (e == 0)
-                        e = check_property(r, node, key, item, &inner);
+                        e = validate_property(r, node, key, item, &inner);
                 if (e != 0)
                         return e;
         }
         return 0;
 }
 
-static int check_any_of(Run *r, const SchemaNode *node, const json_t *value, const Path *path) {
+static int validate_any_of(Validation *r, const SchemaNode *node, const json_t *value, const Path *path) {
         for (size_t i = 0; i < node->any_of.n; i++) {
-                int e = try(r, node->any_of.entries[i].node, value, path);
+                int e = validate_quietly(r, node->any_of.entries[i].node, value, path);
 
                 if (e != JSONSCHEMA_E_INVALID)
                         return e;
         }
-        return fail(r, node, path, "anyOf", "fits none of %zu schemas", node->any_of.n);
+        return validate_fail(r, node, path, "anyOf", "fits none of %zu schemas", node->any_of.n);
 }
 
-static int check_one_of(Run *r, const SchemaNode *node, const json_t *value, const Path *path) {
+static int validate_one_of(Validation *r, const SchemaNode *node, const json_t *value, const Path *path) {
         size_t first = SIZE_MAX;
 
         for (size_t i = 0; i < node->one_of.n; i++) {
-                int e = try(r, node->one_of.entries[i].node, value, path);
+                int e = validate_quietly(r, node->one_of.entries[i].node, value, path);
 
                 if (e == JSONSCHEMA_E_INVALID)
                         continue;
                 if (e != 0)
                         return e;
                 if (first != SIZE_MAX)
-                        return fail(r, node, path, "oneOf", "fits schemas %zu and %zu, must fit one only", first, i);
+                        return validate_fail(r, node, path, "oneOf", "fits schemas %zu and %zu, must fit one only",
+                                             first, i);
                 first = i;
         }
-        return first == SIZE_MAX ? fail(r, node, path, "oneOf", "fits none of %zu schemas", node->one_of.n) : 0;
+        return first == SIZE_MAX ? validate_fail(r, node, path, "oneOf", "fits none of %zu schemas", node->one_of.n)
+                                 : 0;
 }
 
 /* Subschemas for the same value. */
-static int check_in_place(Run *r, const SchemaNode *node, const json_t *value, const Path *path) {
-        int e = node->ref ? evaluate(r, node->ref, value, path) : 0;
+static int validate_in_place(Validation *r, const SchemaNode *node, const json_t *value, const Path *path) {
+        int e = node->ref ? validate_node(r, node->ref, value, path) : 0;
 
         for (size_t i = 0; e == 0 && i < node->all_of.n; i++)
-                e = evaluate(r, node->all_of.entries[i].node, value, path);
+                e = validate_node(r, node->all_of.entries[i].node, value, path);
         if (e == 0 && node->any_of.n)
-                e = check_any_of(r, node, value, path);
+                e = validate_any_of(r, node, value, path);
         if (e == 0 && node->one_of.n)
-                e = check_one_of(r, node, value, path);
+                e = validate_one_of(r, node, value, path);
         if (e == 0 && node->not_) {
-                e = try(r, node->not_, value, path);
+                e = validate_quietly(r, node->not_, value, path);
                 if (e == 0)
-                        return fail(r, node, path, "not", "fits a schema that it must not fit");
+                        return validate_fail(r, node, path, "not", "fits a schema that it must not fit");
                 if (e == JSONSCHEMA_E_INVALID)
                         e = 0;
         }
         if (e == 0 && node->if_ && (node->then_ || node->else_)) {
                 const SchemaNode *next;
 
-                e = try(r, node->if_, value, path);
+                e = validate_quietly(r, node->if_, value, path);
                 if (e != 0 && e != JSONSCHEMA_E_INVALID)
                         return e;
                 next = e == 0 ? node->then_ : node->else_;
-                e = next ? evaluate(r, next, value, path) : 0;
+                e = next ? validate_node(r, next, value, path) : 0;
         }
         return e;
 }
 
-static int evaluate(Run *r, const SchemaNode *node, const json_t *value, const Path *path) {
-        int e = take(r, 1);
+static int validate_node(Validation *r, const SchemaNode *node, const json_t *value, const Path *path) {
+        int e = validate_take(r, 1);
 
         if (e != 0 || node->boolean == 1)
                 return e;
         if (node->boolean == 0)
-                return fail(r, node, path, "false", "no value is allowed here");
+                return validate_fail(r, node, path, "false", "no value is allowed here");
         if (r->steps.depth >= JSONSCHEMA_EVAL_DEPTH_MAX)
-                return no_steps(r);
+                return validate_no_steps(r);
         r->steps.depth++;
-        e = check_any(r, node, value, path);
+        e = validate_any(r, node, value, path);
         if (e == 0) {
                 if (json_is_object(value))
-                        e = check_object(r, node, value, path);
+                        e = validate_object(r, node, value, path);
                 else if (json_is_array(value))
-                        e = check_array(r, node, value, path);
+                        e = validate_array(r, node, value, path);
                 else if (json_is_string(value))
-                        e = check_string(r, node, json_bytes(value), json_string_length(value), path);
+                        e = validate_string(r, node, json_bytes(value), json_string_length(value), path);
                 else if (json_is_number(value))
-                        e = check_number(r, node, value, path);
+                        e = validate_number(r, node, value, path);
         }
         if (e == 0)
-                e = check_in_place(r, node, value, path);
+                e = validate_in_place(r, node, value, path);
         r->steps.depth--;
         return e;
 }
 
 int jsonschema_validate(const JsonSchema *s, const json_t *value, Diag *reterr) {
-        Run r = {.steps.left = JSONSCHEMA_STEPS_MAX, .reterr = reterr};
-        int e = evaluate(&r, s->nodes[0], value, NULL);
+        Validation r = {.steps.left = JSONSCHEMA_STEPS_MAX, .reterr = reterr};
+        int e = validate_node(&r, s->nodes[0], value, NULL);
 
         schema_steps_deinit(&r.steps);
         return e;

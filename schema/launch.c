@@ -9,13 +9,13 @@
 #define FLAGS_AT 5
 #define ALIGN 8
 
-typedef struct Writer {
+typedef struct LaunchWriter {
         uint8_t *data;
         size_t n, room;
         int error;
-} Writer;
+} LaunchWriter;
 
-static void put(Writer *w, const void *p, size_t n) {
+static void launch_put(LaunchWriter *w, const void *p, size_t n) {
         if (w->error < 0 || n == 0)
                 return;
         if (n > LAUNCH_MAX || w->n + n > LAUNCH_MAX) {
@@ -40,72 +40,72 @@ static void put(Writer *w, const void *p, size_t n) {
         w->n += n;
 }
 
-static void put_number(Writer *w, uint64_t v, size_t n) {
+static void launch_put_number(LaunchWriter *w, uint64_t v, size_t n) {
         uint8_t b[8];
 
         for (size_t i = 0; i < n; i++)
                 b[i] = (uint8_t)(v >> (8 * i));
-        put(w, b, n);
+        launch_put(w, b, n);
 }
 
-static void put_text(Writer *w, const char *s) {
+static void launch_put_text(LaunchWriter *w, const char *s) {
         size_t n = strlen(s);
 
-        put_number(w, n, 4);
-        put(w, s, n + 1);
+        launch_put_number(w, n, 4);
+        launch_put(w, s, n + 1);
 }
 
-static void put_count(Writer *w, size_t n) {
+static void launch_put_count(LaunchWriter *w, size_t n) {
         if (n > LAUNCH_COUNT_MAX && w->error == 0)
                 w->error = -EFBIG;
-        put_number(w, n, 4);
+        launch_put_number(w, n, 4);
 }
 
-static void put_padding(Writer *w) {
+static void launch_put_padding(LaunchWriter *w) {
         static const uint8_t zero[ALIGN];
 
-        put(w, zero, (ALIGN - w->n % ALIGN) % ALIGN);
+        launch_put(w, zero, (ALIGN - w->n % ALIGN) % ALIGN);
 }
 
-static void put_texts(Writer *w, const char **v, size_t n) {
-        put_count(w, n);
+static void launch_put_texts(LaunchWriter *w, const char **v, size_t n) {
+        launch_put_count(w, n);
         for (size_t i = 0; i < n; i++)
-                put_text(w, v[i]);
+                launch_put_text(w, v[i]);
 }
 
 int launch_encode(const LaunchSpec *s, uint8_t **ret, size_t *ret_n) {
-        Writer w = {0};
+        LaunchWriter w = {0};
 
-        put_number(&w, MAGIC, 4);
-        put_number(&w, s->tier, 1);
-        put_number(&w, s->flags, 2);
-        put_number(&w, s->n_trees, 2);
-        put_number(&w, s->uid, 4);
-        put_number(&w, s->gid, 4);
-        put_number(&w, s->scratch_bytes, 8);
-        put_number(&w, s->scratch_inodes, 8);
-        put_text(&w, s->scratch);
-        put_text(&w, s->workdir);
-        put_text(&w, s->search);
-        put_count(&w, s->n_entries);
+        launch_put_number(&w, MAGIC, 4);
+        launch_put_number(&w, s->tier, 1);
+        launch_put_number(&w, s->flags, 2);
+        launch_put_number(&w, s->n_trees, 2);
+        launch_put_number(&w, s->uid, 4);
+        launch_put_number(&w, s->gid, 4);
+        launch_put_number(&w, s->scratch_bytes, 8);
+        launch_put_number(&w, s->scratch_inodes, 8);
+        launch_put_text(&w, s->scratch);
+        launch_put_text(&w, s->workdir);
+        launch_put_text(&w, s->search);
+        launch_put_count(&w, s->n_entries);
         for (size_t i = 0; i < s->n_entries; i++) {
-                put_number(&w, s->entries[i].kind, 1);
-                put_number(&w, s->entries[i].flags, 1);
-                put_number(&w, (uint16_t)s->entries[i].tree, 2);
-                put_text(&w, s->entries[i].target);
-                put_text(&w, s->entries[i].source);
+                launch_put_number(&w, s->entries[i].kind, 1);
+                launch_put_number(&w, s->entries[i].flags, 1);
+                launch_put_number(&w, (uint16_t)s->entries[i].tree, 2);
+                launch_put_text(&w, s->entries[i].target);
+                launch_put_text(&w, s->entries[i].source);
         }
-        put_count(&w, s->n_limits);
+        launch_put_count(&w, s->n_limits);
         for (size_t i = 0; i < s->n_limits; i++) {
-                put_number(&w, s->limits[i].resource, 4);
-                put_number(&w, s->limits[i].soft, 8);
-                put_number(&w, s->limits[i].hard, 8);
+                launch_put_number(&w, s->limits[i].resource, 4);
+                launch_put_number(&w, s->limits[i].soft, 8);
+                launch_put_number(&w, s->limits[i].hard, 8);
         }
-        put_texts(&w, s->argv, s->n_argv);
-        put_texts(&w, s->env, s->n_env);
-        put_count(&w, s->n_filter);
-        put_padding(&w);
-        put(&w, s->filter, s->n_filter * sizeof(s->filter[0]));
+        launch_put_texts(&w, s->argv, s->n_argv);
+        launch_put_texts(&w, s->env, s->n_env);
+        launch_put_count(&w, s->n_filter);
+        launch_put_padding(&w);
+        launch_put(&w, s->filter, s->n_filter * sizeof(s->filter[0]));
         if (w.error < 0) {
                 free(w.data);
                 return w.error;
@@ -116,12 +116,12 @@ int launch_encode(const LaunchSpec *s, uint8_t **ret, size_t *ret_n) {
 }
 
 int launch_words_encode(const LaunchSpec *s, uint8_t **ret, size_t *ret_n) {
-        Writer w = {0};
+        LaunchWriter w = {0};
 
-        put_number(&w, WORDS_MAGIC, 4);
-        put_text(&w, s->search);
-        put_texts(&w, s->argv, s->n_argv);
-        put_texts(&w, s->env, s->n_env);
+        launch_put_number(&w, WORDS_MAGIC, 4);
+        launch_put_text(&w, s->search);
+        launch_put_texts(&w, s->argv, s->n_argv);
+        launch_put_texts(&w, s->env, s->n_env);
         if (w.error == 0 && w.n > LAUNCH_WORDS_MAX)
                 w.error = -EFBIG;
         if (w.error < 0) {
@@ -135,14 +135,14 @@ int launch_words_encode(const LaunchSpec *s, uint8_t **ret, size_t *ret_n) {
         return 0;
 }
 
-typedef struct Reader {
+typedef struct LaunchReader {
         const uint8_t *data;
         size_t n, at;
         bool bad;
-} Reader;
+} LaunchReader;
 
 /* Returns the next n bytes, or NULL and marks the reader bad. */
-static const uint8_t *take(Reader *r, size_t n) {
+static const uint8_t *launch_take(LaunchReader *r, size_t n) {
         const uint8_t *p = r->data + r->at;
 
         if (r->bad || n > r->n - r->at) {
@@ -153,8 +153,8 @@ static const uint8_t *take(Reader *r, size_t n) {
         return p;
 }
 
-static uint64_t take_number(Reader *r, size_t n) {
-        const uint8_t *p = take(r, n);
+static uint64_t launch_take_number(LaunchReader *r, size_t n) {
+        const uint8_t *p = launch_take(r, n);
         uint64_t v = 0;
 
         for (size_t i = 0; p && i < n; i++)
@@ -162,9 +162,9 @@ static uint64_t take_number(Reader *r, size_t n) {
         return v;
 }
 
-static const char *take_text(Reader *r) {
-        size_t n = take_number(r, 4);
-        const uint8_t *p = n < LAUNCH_MAX ? take(r, n + 1) : NULL;
+static const char *launch_take_text(LaunchReader *r) {
+        size_t n = launch_take_number(r, 4);
+        const uint8_t *p = n < LAUNCH_MAX ? launch_take(r, n + 1) : NULL;
 
         if (!p || p[n] != 0 || memchr(p, 0, n)) {
                 r->bad = true;
@@ -173,30 +173,30 @@ static const char *take_text(Reader *r) {
         return (const char *)p;
 }
 
-/* A count whose elements, of at least `least` bytes each, can still be there: so an array is never larger than its input allows. */
-static size_t take_count(Reader *r, size_t least) {
-        size_t n = take_number(r, 4);
+/* Takes a count. The rest of the input must have room for as many elements of at least `least` bytes. */
+static size_t launch_take_count(LaunchReader *r, size_t least) {
+        size_t n = launch_take_number(r, 4);
 
         if (n > LAUNCH_COUNT_MAX || n > (r->n - r->at) / least)
                 r->bad = true;
         return r->bad ? 0 : n;
 }
 
-static int take_texts(Reader *r, const char ***ret, size_t *ret_n) {
-        size_t n = take_count(r, 5);
+static int launch_take_texts(LaunchReader *r, const char ***ret, size_t *ret_n) {
+        size_t n = launch_take_count(r, 5);
         const char **v = calloc(n + 1, sizeof(*v));
 
         if (!v)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++)
-                v[i] = take_text(r);
+                v[i] = launch_take_text(r);
         *ret = v;
         *ret_n = n;
         return 0;
 }
 
-static int take_entries(Reader *r, LaunchSpec *s) {
-        size_t n = take_count(r, 14);
+static int launch_take_entries(LaunchReader *r, LaunchSpec *s) {
+        size_t n = launch_take_count(r, 14);
 
         s->entries = calloc(n + 1, sizeof(*s->entries));
         if (!s->entries)
@@ -205,73 +205,76 @@ static int take_entries(Reader *r, LaunchSpec *s) {
         for (size_t i = 0; i < n; i++) {
                 LaunchEntry *e = &s->entries[i];
 
-                e->kind = (uint8_t)take_number(r, 1);
-                e->flags = (uint8_t)take_number(r, 1);
-                e->tree = (int16_t)take_number(r, 2);
-                e->target = take_text(r);
-                e->source = take_text(r);
-                if (e->kind == 0 || e->kind >= LAUNCH_KIND_END || (e->flags & ~LAUNCH_ENTRY_ALL) || e->target[0] != '/' ||
-                    e->tree < -1 || e->tree >= (int)s->n_trees || (e->tree >= 0 && e->kind != LAUNCH_BIND))
+                e->kind = (uint8_t)launch_take_number(r, 1);
+                e->flags = (uint8_t)launch_take_number(r, 1);
+                e->tree = (int16_t)launch_take_number(r, 2);
+                e->target = launch_take_text(r);
+                e->source = launch_take_text(r);
+                if (e->kind == 0 || e->kind >= LAUNCH_KIND_END || (e->flags & ~LAUNCH_ENTRY_ALL) ||
+                    e->target[0] != '/' || e->tree < -1 || e->tree >= (int)s->n_trees ||
+                    (e->tree >= 0 && e->kind != LAUNCH_BIND))
                         r->bad = true;
         }
         return 0;
 }
 
-static int take_limits(Reader *r, LaunchSpec *s) {
-        size_t n = take_count(r, 20);
+static int launch_take_limits(LaunchReader *r, LaunchSpec *s) {
+        size_t n = launch_take_count(r, 20);
 
         s->limits = calloc(n + 1, sizeof(*s->limits));
         if (!s->limits)
                 return -ENOMEM;
         s->n_limits = n;
         for (size_t i = 0; i < n; i++) {
-                s->limits[i].resource = (uint32_t)take_number(r, 4);
-                s->limits[i].soft = take_number(r, 8);
-                s->limits[i].hard = take_number(r, 8);
+                s->limits[i].resource = (uint32_t)launch_take_number(r, 4);
+                s->limits[i].soft = launch_take_number(r, 8);
+                s->limits[i].hard = launch_take_number(r, 8);
         }
         return 0;
 }
 
 int launch_decode(const uint8_t *bytes, size_t n, LaunchSpec *ret) {
-        Reader r = {bytes, n, 0, n > LAUNCH_MAX};
+        LaunchReader r = {bytes, n, 0, n > LAUNCH_MAX};
         LaunchSpec s = {0};
         const uint8_t *pad;
         size_t n_pad;
         int e;
 
-        if (take_number(&r, 4) != MAGIC)
+        if (launch_take_number(&r, 4) != MAGIC)
                 return -EBADMSG;
-        s.tier = (uint8_t)take_number(&r, 1);
-        s.flags = (uint16_t)take_number(&r, 2);
-        s.n_trees = (uint16_t)take_number(&r, 2);
-        s.uid = (uint32_t)take_number(&r, 4);
-        s.gid = (uint32_t)take_number(&r, 4);
-        s.scratch_bytes = take_number(&r, 8);
-        s.scratch_inodes = take_number(&r, 8);
-        s.scratch = take_text(&r);
-        s.workdir = take_text(&r);
-        s.search = take_text(&r);
+        s.tier = (uint8_t)launch_take_number(&r, 1);
+        s.flags = (uint16_t)launch_take_number(&r, 2);
+        s.n_trees = (uint16_t)launch_take_number(&r, 2);
+        s.uid = (uint32_t)launch_take_number(&r, 4);
+        s.gid = (uint32_t)launch_take_number(&r, 4);
+        s.scratch_bytes = launch_take_number(&r, 8);
+        s.scratch_inodes = launch_take_number(&r, 8);
+        s.scratch = launch_take_text(&r);
+        s.workdir = launch_take_text(&r);
+        s.search = launch_take_text(&r);
         if ((s.tier != 1 && s.tier != 2) || (s.flags & ~LAUNCH_ALL) || s.n_trees > 1024 || s.workdir[0] != '/')
                 r.bad = true;
-        e = take_entries(&r, &s);
+        e = launch_take_entries(&r, &s);
         if (e == 0)
-                e = take_limits(&r, &s);
+                e = launch_take_limits(&r, &s);
         if (e == 0)
-                e = take_texts(&r, &s.argv, &s.n_argv);
+                e = launch_take_texts(&r, &s.argv, &s.n_argv);
         if (e == 0)
-                e = take_texts(&r, &s.env, &s.n_env);
+                e = launch_take_texts(&r, &s.env, &s.n_env);
         if (e == 0) {
-                s.n_filter = take_number(&r, 4);
+                s.n_filter = launch_take_number(&r, 4);
                 n_pad = (ALIGN - r.at % ALIGN) % ALIGN;
-                pad = take(&r, n_pad);
+                pad = launch_take(&r, n_pad);
                 for (size_t i = 0; pad && i < n_pad; i++)
                         r.bad |= pad[i] != 0;
                 if (s.n_filter > BPF_MAXINSNS)
                         r.bad = true;
                 else
-                        s.filter = (const struct sock_filter *)(const void *)take(&r, s.n_filter * sizeof(struct sock_filter));
-                /* Words that come later are not in it now. */
-                if ((s.flags & (LAUNCH_LATER | LAUNCH_AHEAD)) == LAUNCH_LATER ? s.n_argv > 0 || s.n_env > 0 : s.n_argv == 0)
+                        s.filter = (const struct sock_filter *)(const void *)launch_take(
+                                &r, s.n_filter * sizeof(struct sock_filter));
+                /* Late words are not in the spec yet. */
+                if ((s.flags & (LAUNCH_LATER | LAUNCH_AHEAD)) == LAUNCH_LATER ? s.n_argv > 0 || s.n_env > 0
+                                                                              : s.n_argv == 0)
                         r.bad = true;
                 if ((s.flags & (LAUNCH_LATER | LAUNCH_AHEAD)) == LAUNCH_AHEAD)
                         r.bad = true;
@@ -291,19 +294,19 @@ size_t launch_spec_bytes(const uint8_t *bytes, size_t n) {
 }
 
 int launch_words_decode(const uint8_t *bytes, size_t n, LaunchSpec *s) {
-        Reader r = {bytes, n, 0, n > LAUNCH_WORDS_MAX};
+        LaunchReader r = {bytes, n, 0, n > LAUNCH_WORDS_MAX};
         int e;
 
         free(s->argv);
         free(s->env);
         s->argv = s->env = NULL;
         s->n_argv = s->n_env = 0;
-        if (take_number(&r, 4) != WORDS_MAGIC)
+        if (launch_take_number(&r, 4) != WORDS_MAGIC)
                 return -EBADMSG;
-        s->search = take_text(&r);
-        e = take_texts(&r, &s->argv, &s->n_argv);
+        s->search = launch_take_text(&r);
+        e = launch_take_texts(&r, &s->argv, &s->n_argv);
         if (e == 0)
-                e = take_texts(&r, &s->env, &s->n_env);
+                e = launch_take_texts(&r, &s->env, &s->n_env);
         return e < 0 ? e : r.bad || s->n_argv == 0 ? -EBADMSG : 0;
 }
 

@@ -11,19 +11,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FLAGS_MAY (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWNET)
+#define FLAGS_MAY \
+        (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWNET)
 
 bool zygote_take(int control) {
         if (control != ZYGOTE_FD_OWN && dup3(control, ZYGOTE_FD_OWN, O_CLOEXEC) < 0)
                 return false;
-        return syscall(SYS_close_range, 0, ZYGOTE_FD_OWN - 1, 0) == 0 && syscall(SYS_close_range, ZYGOTE_FD_FREE, ~0U, 0) == 0;
+        return syscall(SYS_close_range, 0, ZYGOTE_FD_OWN - 1, 0) == 0 &&
+               syscall(SYS_close_range, ZYGOTE_FD_FREE, ~0U, 0) == 0;
 }
 
-/* The lowest numbers are free, and the kernel gives those, in order: what comes stands in its place at once. */
-static int check(const ZygoteOrder *o, ssize_t n, struct msghdr *m) {
+/* The lowest numbers are free, and the kernel assigns them in order: each descriptor is at its place at once. */
+static int zygote_check_order(const ZygoteOrder *o, ssize_t n, struct msghdr *m) {
         unsigned n_fds = 0;
 
-        if (n != sizeof(*o) || m->msg_flags & (MSG_TRUNC | MSG_CTRUNC) || o->version != ZYGOTE_VERSION || o->flags & ~(uint64_t)FLAGS_MAY)
+        if (n != sizeof(*o) || m->msg_flags & (MSG_TRUNC | MSG_CTRUNC) || o->version != ZYGOTE_VERSION ||
+            o->flags & ~(uint64_t)FLAGS_MAY)
                 return EPROTO;
         for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
                 for (size_t i = 0; c->cmsg_type == SCM_RIGHTS && CMSG_LEN((i + 1) * sizeof(int)) <= c->cmsg_len; i++) {
@@ -36,8 +39,8 @@ static int check(const ZygoteOrder *o, ssize_t n, struct msghdr *m) {
         return n_fds > 0 && n_fds == o->n_fds ? 0 : EPROTO;
 }
 
-/* A plain fork with a few flags more. Returns as fork(), with the pidfd in the one that asked. */
-static long clone_child(uint64_t flags, uint32_t owner, int *ret_pidfd) {
+/* A plain fork with a few further flags. Returns as fork(), with the pidfd in the caller. */
+static long zygote_clone(uint64_t flags, uint32_t owner, int *ret_pidfd) {
         struct clone_args a = {.flags = flags | CLONE_PARENT | CLONE_PIDFD, .pidfd = (uintptr_t)ret_pidfd};
         Become become;
         long pid;
@@ -47,33 +50,29 @@ static long clone_child(uint64_t flags, uint32_t owner, int *ret_pidfd) {
         if (pid == 0)
                 return 0;
         become_end(&become);
-        if (become.bits >= 0) /* changing ids has cleared it */
+        if (become.bits >= 0) /* changing ids has cleared the parent-death signal */
                 prctl(PR_SET_PDEATHSIG, SIGKILL);
         return pid;
 }
 
-static void answer(int error, long pid, int pidfd) {
-        const ZygoteAnswer a = {.version = ZYGOTE_VERSION, .error = error, .pid = (int32_t)pid};
+int packet_send(int to, const void *packet, size_t n, int fd) {
         union {
                 struct cmsghdr head;
                 char space[CMSG_SPACE(sizeof(int))];
-        } control;
-        struct iovec v = {.iov_base = (void *)&a, .iov_len = sizeof(a)};
+        } control = {.head = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))}};
+        struct iovec v = {.iov_base = (void *)packet, .iov_len = n};
         struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+        ssize_t sent;
 
-        if (pidfd >= 0) {
-                struct cmsghdr *c = &control.head;
-
-                memset(&control, 0, sizeof(control));
+        if (fd >= 0) {
+                memcpy(CMSG_DATA(&control.head), &fd, sizeof(int));
                 m.msg_control = &control;
                 m.msg_controllen = sizeof(control);
-                c->cmsg_level = SOL_SOCKET;
-                c->cmsg_type = SCM_RIGHTS;
-                c->cmsg_len = CMSG_LEN(sizeof(int));
-                memcpy(CMSG_DATA(c), &pidfd, sizeof(int));
         }
-        while (sendmsg(ZYGOTE_FD_OWN, &m, MSG_NOSIGNAL) < 0 && errno == EINTR)
-                ;
+        do
+                sent = sendmsg(to, &m, MSG_NOSIGNAL);
+        while (sent < 0 && errno == EINTR);
+        return sent == (ssize_t)n ? 0 : -errno;
 }
 
 unsigned zygote_serve(int (*may)(void), uint64_t *ret_flags) {
@@ -85,7 +84,8 @@ unsigned zygote_serve(int (*may)(void), uint64_t *ret_flags) {
         for (;;) {
                 ZygoteOrder o = {0};
                 struct iovec v = {.iov_base = &o, .iov_len = sizeof(o)};
-                struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+                struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control,
+                                   .msg_controllen = sizeof(control)};
                 int error, pidfd = -1;
                 long pid = -1;
                 ssize_t n;
@@ -95,18 +95,19 @@ unsigned zygote_serve(int (*may)(void), uint64_t *ret_flags) {
                 while (n < 0 && errno == EINTR);
                 if (n <= 0)
                         return 0;
-                error = check(&o, n, &m);
+                error = zygote_check_order(&o, n, &m);
                 if (error == 0 && may)
                         error = may();
                 if (error == 0) {
-                        pid = clone_child(o.flags, o.owner, &pidfd);
+                        pid = zygote_clone(o.flags, o.owner, &pidfd);
                         if (pid == 0) {
                                 *ret_flags = o.flags;
                                 return o.n_fds;
                         }
                         error = pid < 0 ? errno : 0;
                 }
-                answer(error, pid, pidfd);
+                packet_send(ZYGOTE_FD_OWN, &(ZygoteAnswer){ZYGOTE_VERSION, error, (int32_t)pid}, sizeof(ZygoteAnswer),
+                            pidfd);
                 syscall(SYS_close_range, 0, ZYGOTE_FD_OWN - 1, 0);
         }
 }

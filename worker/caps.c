@@ -1,4 +1,4 @@
-/* Privileges: after these two steps there is none and no way back to any. */
+/* Drops all privileges: after these two steps the process has none and no way back. */
 #include "worker/worker.h"
 
 #include <linux/securebits.h>
@@ -6,8 +6,9 @@
 #include <sys/prctl.h>
 
 int step_capabilities(Worker *w) {
-        const int locked = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
-                           SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+        const int locked = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+                           SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+                           SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
         cap_flag_value_t may;
         cap_t none, now;
         int e = 0;
@@ -16,14 +17,15 @@ int step_capabilities(Worker *w) {
         if (!now || cap_get_flag(now, CAP_SETPCAP, CAP_EFFECTIVE, &may) < 0)
                 return -errno;
         cap_free(now);
-        /* An ordinary user in tier landlock has no capability to begin with, and so nothing in these sets that an exec could use:
-         * no_new_privs closes the bounding set for it. */
+        /* An ordinary user in tier landlock starts without capabilities, and so without any in these sets that an
+         * exec could use: no_new_privs closes the bounding set. */
         if (may == CAP_SET) {
                 cap_value_t c = 0;
 
                 while (cap_drop_bound(c) == 0)
                         c++;
-                if (errno != EINVAL || CAP_IS_SUPPORTED(c)) /* it is to be the first that this kernel does not know */
+                /* the loop must end at the first capability unknown to the kernel */
+                if (errno != EINVAL || CAP_IS_SUPPORTED(c))
                         return errno ? -errno : -EPERM;
                 if (prctl(PR_SET_SECUREBITS, locked) < 0)
                         return -errno;

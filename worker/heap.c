@@ -1,5 +1,5 @@
-/* The few small pieces of memory that a worker takes, in a row: of the C library's own heap it would touch a page for each size, and each region would
- * pay for each of them. One thread; what is given back is used again only when it was the last. */
+/* The few small blocks of a worker, in a row: the C library's own heap would touch a page for each size, at a cost
+ * for each region. One thread; a freed block is reused only when it was the last. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,51 +8,51 @@
 #include <sys/mman.h>
 
 #define ARENA (32 * 1024)
-#define LARGE (8 * 1024) /* from here on it is mapped */
+#define LARGE (8 * 1024) /* larger blocks are mapped */
 
-typedef union Head {
-        size_t size; /* of what follows: a multiple of this */
+typedef union HeapBlock {
+        size_t size; /* of the memory behind: a multiple of sizeof(HeapBlock) */
         max_align_t align;
-} Head;
+} HeapBlock;
 
-static Head arena[ARENA / sizeof(Head)];
+static HeapBlock arena[ARENA / sizeof(HeapBlock)];
 static size_t used; /* elements */
 
-/* Zeros. */
-static void *take(size_t size) {
+/* Returns zeroed memory. */
+static void *heap_take(size_t size) {
         size_t n;
-        Head *h;
+        HeapBlock *h;
 
-        if (size > PTRDIFF_MAX - 2 * sizeof(Head)) {
+        if (size > PTRDIFF_MAX - 2 * sizeof(HeapBlock)) {
                 errno = ENOMEM;
                 return NULL;
         }
-        n = (size + 2 * sizeof(Head) - 1) / sizeof(Head);
+        n = (size + 2 * sizeof(HeapBlock) - 1) / sizeof(HeapBlock);
         if (size >= LARGE || n > sizeof(arena) / sizeof(arena[0]) - used) {
-                h = mmap(NULL, n * sizeof(Head), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                h = mmap(NULL, n * sizeof(HeapBlock), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
                 if (h == MAP_FAILED)
                         return NULL;
         } else {
                 h = &arena[used];
                 used += n;
         }
-        h->size = (n - 1) * sizeof(Head);
+        h->size = (n - 1) * sizeof(HeapBlock);
         return h + 1;
 }
 
 void free(void *p) {
-        Head *h = p ? (Head *)p - 1 : NULL;
+        HeapBlock *h = p ? (HeapBlock *)p - 1 : NULL;
         int e = errno;
 
         if (!h)
                 return;
         if (h < arena || h >= arena + sizeof(arena) / sizeof(arena[0]))
-                munmap(h, h->size + sizeof(Head));
+                munmap(h, h->size + sizeof(HeapBlock));
         else {
-                size_t n = h->size / sizeof(Head) + 1;
+                size_t n = h->size / sizeof(HeapBlock) + 1;
 
                 if (h + n == &arena[used]) {
-                        memset(h, 0, n * sizeof(Head));
+                        memset(h, 0, n * sizeof(HeapBlock));
                         used -= n;
                 }
         }
@@ -60,7 +60,7 @@ void free(void *p) {
 }
 
 void *malloc(size_t size) {
-        return take(size);
+        return heap_take(size);
 }
 
 void *calloc(size_t n, size_t size) {
@@ -68,14 +68,14 @@ void *calloc(size_t n, size_t size) {
                 errno = ENOMEM;
                 return NULL;
         }
-        return take(size);
+        return heap_take(size);
 }
 
 void *realloc(void *p, size_t size) {
-        void *fresh = take(size);
+        void *fresh = heap_take(size);
 
         if (fresh && p) {
-                size_t old = ((Head *)p - 1)->size;
+                size_t old = ((HeapBlock *)p - 1)->size;
 
                 memcpy(fresh, p, old < size ? old : size);
                 free(p);

@@ -1,5 +1,5 @@
-/* The region's first process after lock-down: waits for the program, passes on how it ended, and ends, which ends all the rest. The
- * skill can reach it (same user, same PID namespace), so it can do next to nothing and nothing that it says is believed. */
+/* The region's first process after lock-down: waits for the program, reports how it ended, and ends, which ends the
+ * whole region. The skill can reach this process (same user, same PID namespace): never believed. */
 #include "worker/worker.h"
 
 #include <fcntl.h>
@@ -9,12 +9,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #if defined(__x86_64__)
 #define ARCH_HERE AUDIT_ARCH_X86_64
@@ -22,6 +23,10 @@
 #define ARCH_HERE AUDIT_ARCH_AARCH64
 #else
 #error "the audit number of this architecture is not known"
+#endif
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5) /* Linux 5.19 */
 #endif
 
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
@@ -33,13 +38,27 @@ static const struct sock_filter base[] = {
         ALLOW(SYS_ppoll), ALLOW(SYS_wait4), ALLOW(SYS_sendmsg), ALLOW(SYS_rt_sigreturn), ALLOW(SYS_restart_syscall),
         ALLOW(SYS_exit_group),
 };
-/* Without a PID namespace it has to find and kill what the program left behind. */
+/* Without a PID namespace the process has to find and kill the program's descendants. */
 static const struct sock_filter reaper[] = {
         ALLOW(SYS_openat), ALLOW(SYS_read), ALLOW(SYS_close), ALLOW(SYS_kill), ALLOW(SYS_getpid),
 };
 static const struct sock_filter last[] = {END};
 
-static void on_child(int signal) {
+int filter_install(const struct sock_filter *filter, size_t n, int notify) {
+        struct sock_fprog p = {.len = (unsigned short)n, .filter = (struct sock_filter *)filter};
+        unsigned long flags = notify ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
+        long r;
+
+        /* A signal must not repeat a notification (Go's scheduler sends many signals); kernels before 5.19 lack the
+         * flag. */
+        r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | (notify ? SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV : 0),
+                    &p);
+        if (r < 0 && errno == EINVAL && notify)
+                r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &p);
+        return r < 0 ? -errno : (int)r;
+}
+
+static void init_on_child(int signal) {
 }
 
 int init_confine(bool finds) {
@@ -56,12 +75,12 @@ int init_confine(bool finds) {
 }
 
 int step_init(Worker *w) {
-        struct sigaction act = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP};
+        struct sigaction act = {.sa_handler = init_on_child, .sa_flags = SA_NOCLDSTOP};
         sigset_t chld;
 
         sigemptyset(&chld);
         sigaddset(&chld, SIGCHLD);
-        /* Blocked but while waiting, so that no death falls between a look and the wait. */
+        /* Blocked except during the wait, so that no death falls between a check and the wait. */
         if (sigprocmask(SIG_BLOCK, &chld, NULL) < 0 || sigaction(SIGCHLD, &act, NULL) < 0)
                 return -errno;
         /* Not dumpable: no ptrace, no /proc/1/mem, and /proc/1/exe does not lead to the worker's file. */
@@ -79,12 +98,12 @@ int step_init(Worker *w) {
         return init_confine(w->spec.tier == 1);
 }
 
-static uint64_t usec(const struct timeval *t) {
+static uint64_t init_usec(const struct timeval *t) {
         return (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec;
 }
 
-/* Takes the dead. Returns 1 when the program is among them. */
-static int take_dead(Worker *w, int *ret_status, struct rusage *ret_usage) {
+/* Reaps dead children. Returns 1 when the program is among them. */
+static int init_reap(Worker *w, int *ret_status, struct rusage *ret_usage) {
         for (;;) {
                 struct rusage usage;
                 int status;
@@ -100,14 +119,44 @@ static int take_dead(Worker *w, int *ret_status, struct rusage *ret_usage) {
         }
 }
 
-static void __attribute__((noreturn)) finish(Worker *w) {
+/* Tier landlock: without a PID namespace, the first process, a child subreaper, ends the rest of the region. An
+ * orphan anywhere below becomes its child; without children left, the region is gone. */
+/* Kills each direct child. Their orphans become children of this process, for the next round. */
+static void init_kill_children(void) {
+        char path[64], text[4096];
+        long pid = 0;
+        ssize_t n;
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+        fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC); /* not open(): the filter allows only openat */
+        if (fd < 0)
+                return;
+        while ((n = read(fd, text, sizeof(text))) > 0)
+                for (ssize_t i = 0; i < n; i++)
+                        if (text[i] >= '0' && text[i] <= '9')
+                                pid = pid * 10 + (text[i] - '0');
+                        else if (pid > 1) {
+                                kill((pid_t)pid, SIGKILL);
+                                pid = 0;
+                        }
+        close(fd);
+}
+
+static void init_reap_all(void) {
+        do
+                init_kill_children();
+        while (waitpid(-1, NULL, 0) > 0 || errno == EINTR);
+}
+
+static void __attribute__((noreturn)) init_finish(Worker *w) {
         if (w->spec.tier == 1)
-                reap_all();
+                init_reap_all();
         _exit(0);
 }
 
-/* Of a warm region. A process that fails in a step says so itself, and ends 127. */
-static void look_whether_it_began(Worker *w, int status) {
+/* For a warm region. A process that fails in a step reports by itself, and ends with 127. */
+static void init_check_start(Worker *w, int status) {
         struct pollfd p = {.fd = w->started, .events = POLLIN};
         const struct timespec now = {0};
 
@@ -123,14 +172,14 @@ void init_run(Worker *w) {
         sigset_t none;
 
         sigemptyset(&none);
-        while (!take_dead(w, &status, &usage)) {
-                struct pollfd p = {.fd = LAUNCH_FD_LIFELINE}; /* no event asked for: only the writer's end is reported */
+        while (!init_reap(w, &status, &usage)) {
+                struct pollfd p = {.fd = LAUNCH_FD_LIFELINE}; /* only the writer's end is reported */
 
                 if (ppoll(&p, 1, NULL, &none) > 0 && (p.revents & (POLLHUP | POLLERR)))
-                        finish(w);
+                        init_finish(w);
         }
         if (w->started >= 0)
-                look_whether_it_began(w, status);
+                init_check_start(w, status);
         if (!w->progress->reported) {
                 StatusRecord r = {.kind = STATUS_ENDED, .a = status};
 
@@ -139,8 +188,8 @@ void init_run(Worker *w) {
                         r.a = w->progress->step;
                 }
                 r.max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
-                r.cpu_usec = usec(&usage.ru_utime) + usec(&usage.ru_stime);
+                r.cpu_usec = init_usec(&usage.ru_utime) + init_usec(&usage.ru_stime);
                 report(&r, -1);
         }
-        finish(w);
+        init_finish(w);
 }

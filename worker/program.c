@@ -1,4 +1,4 @@
-/* The process that becomes the program: what is its own and not the first process's. */
+/* Steps of the process that becomes the program, without the first process. */
 #include "worker/sys.h"
 #include "worker/worker.h"
 
@@ -11,22 +11,21 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 int step_fork(Worker *w) {
-        /* Tier landlock: orphans of the region become ours, so that reap_all() finds them. */
+        /* Tier landlock: orphans of the region become this process's children, for init_reap_all(). */
         if (w->spec.tier == 1 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                 return -errno;
-        /* As a zygote makes its children: the C library would do for threads what is not needed for one. */
+        /* As a zygote makes its children: the C library's fork() does work for threads, not needed here. */
         w->program = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
         return w->program < 0 ? -errno : 0;
 }
 
-/* A session of its own has no controlling terminal: nothing can be typed into one (TIOCSTI), no signal comes from one. */
+/* A new session has no controlling terminal: no input can be injected (TIOCSTI), no signal comes from a terminal. */
 int step_session(Worker *w) {
         if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                 return -errno;
-        /* Its parent is the first process; if that died before the call above, this process has another parent by now. */
+        /* The parent is the first process; after its early death this process has another parent. */
         if (w->spec.tier == 2 && getppid() != 1)
                 return -EPIPE;
         return 0;
@@ -34,34 +33,25 @@ int step_session(Worker *w) {
 
 int step_descriptors(Worker *w) {
         const int keep[] = {LAUNCH_FD_STATUS, LAUNCH_FD_LIFELINE};
+        int *const moved[] = {&w->scratch, &w->started, &w->hand};
         unsigned from = LAUNCH_FD_LIFELINE + 1;
 
         for (size_t i = 0; i < 2; i++)
                 if (fcntl(keep[i], F_SETFD, FD_CLOEXEC) < 0)
                         return -errno;
-        if (w->spec.flags & LAUNCH_AHEAD) { /* the bootstrap has these two, and closes them before anything of the skill runs */
+        /* the bootstrap needs these two, and closes them before any code of the skill runs */
+        if (w->spec.flags & LAUNCH_AHEAD) {
                 if (fcntl(LAUNCH_FD_LIFELINE, F_SETFD, 0) < 0 || fcntl(LAUNCH_FD_SPEC, F_SETFD, 0) < 0)
                         return -errno;
                 from = LAUNCH_FD_SPEC + 1;
         }
-        /* The scratch folder is needed once more (step_born), and goes with the exec. */
-        if (w->scratch >= 0) {
-                int fd = dup3(w->scratch, (int)from, O_CLOEXEC);
-
-                if (fd < 0 && w->scratch != (int)from)
-                        return -errno;
-                w->scratch = (int)from++;
-        }
-        if (w->started >= 0) { /* both stand far above */
-                if (dup3(w->started, (int)from, O_CLOEXEC) < 0)
-                        return -errno;
-                w->started = (int)from++;
-        }
-        if (w->hand >= 0) {
-                if (dup3(w->hand, (int)from, O_CLOEXEC) < 0)
-                        return -errno;
-                w->hand = (int)from++;
-        }
+        /* The scratch folder is needed until step_born(), and closes with the exec. */
+        for (size_t i = 0; i < sizeof(moved) / sizeof(moved[0]); i++)
+                if (*moved[i] >= 0) {
+                        if (*moved[i] != (int)from && dup3(*moved[i], (int)from, O_CLOEXEC) < 0)
+                                return -errno;
+                        *moved[i] = (int)from++;
+                }
         if (syscall(SYS_close_range, from, ~0U, 0) < 0)
                 return -errno;
         return 0;
@@ -73,10 +63,10 @@ int step_born(Worker *w) {
         return report(&r, w->scratch);
 }
 
-static int limit(const LaunchLimit *l) {
+static int program_limit(const LaunchLimit *l) {
         struct rlimit r = {.rlim_cur = l->soft, .rlim_max = l->hard}, have;
 
-        /* What is already lower than asked stays: only a privileged process could raise it. */
+        /* A lower existing limit stays: only a privileged process could raise it. */
         if (getrlimit((int)l->resource, &have) < 0)
                 return -errno;
         if (have.rlim_max < r.rlim_max)
@@ -86,8 +76,8 @@ static int limit(const LaunchLimit *l) {
         return setrlimit((int)l->resource, &r) < 0 ? -errno : 0;
 }
 
-/* A template's limits on memory are soft ones, and not the region's. */
-static int limits_of_template_off(void) {
+/* A template's limits on memory are soft limits, and not the region's. */
+static int program_lift_limits(void) {
         static const int soft[] = {RLIMIT_AS, RLIMIT_DATA};
 
         for (size_t i = 0; i < sizeof(soft) / sizeof(soft[0]); i++) {
@@ -102,15 +92,15 @@ static int limits_of_template_off(void) {
         return 0;
 }
 
-/* The kernel holds the descriptors that all processes of one user have on the way in sockets against RLIMIT_NOFILE of the one that sends.
- * Regions share a user: with the region's own small limit, another region that keeps some on the way could keep this one from being
- * handed over. So that limit comes last (step_open_files), and is as high as it may be until then. */
+/* The kernel counts the descriptors in transit of all processes of a user against RLIMIT_NOFILE of the sender. Regions
+ * share a user: with the region's own small limit, another region with many descriptors in transit could block this
+ * region's hand-over. So that limit comes last (step_open_files()). */
 int step_limits(Worker *w) {
-        /* Of a huge page that two processes have in common by fork, what one of them wrote since lies in pages of its own, and the kernel copies
-         * the rest when the guard writes there, too: the bytes stay behind, out of everybody's reach. EINVAL: this kernel has none. */
+        /* A huge page common by fork splits into own pages when a process writes, and the kernel copies the rest when
+         * the guard writes there, too: the old bytes stay behind. EINVAL: the kernel has no huge pages. */
         if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0 && errno != EINVAL)
                 return -errno;
-        if (w->spec.flags & LAUNCH_TEMPLATE && limits_of_template_off() < 0)
+        if (w->spec.flags & LAUNCH_TEMPLATE && program_lift_limits() < 0)
                 return -errno;
         for (size_t i = 0; i < w->spec.n_limits; i++) {
                 const LaunchLimit *l = &w->spec.limits[i];
@@ -120,7 +110,7 @@ int step_limits(Worker *w) {
                 if (l->resource >= LAUNCH_LIMIT_INOTIFY_INSTANCES)
                         continue; /* step_objects() */
                 if (l->resource != RLIMIT_NOFILE)
-                        e = limit(l);
+                        e = program_limit(l);
                 else if (getrlimit(RLIMIT_NOFILE, &have) < 0)
                         e = -errno;
                 else {
@@ -136,7 +126,7 @@ int step_limits(Worker *w) {
 int step_open_files(Worker *w) {
         for (size_t i = 0; i < w->spec.n_limits; i++)
                 if (w->spec.limits[i].resource == RLIMIT_NOFILE) {
-                        int e = limit(&w->spec.limits[i]);
+                        int e = program_limit(&w->spec.limits[i]);
 
                         if (e < 0)
                                 return e;
@@ -144,8 +134,8 @@ int step_open_files(Worker *w) {
         return 0;
 }
 
-/* Its filter leaves it no call with which it could wake us: it says so in memory, and mostly long before this. It does not say so when it failed, and
- * then takes us with it. */
+/* The first process's filter leaves no call to wake this process: the first process writes to memory instead, mostly
+ * long before. After a failure it does not write, and its end ends this process. */
 int step_await_first(Worker *w) {
         const struct timespec a_while = {.tv_nsec = 50000};
 
@@ -154,7 +144,7 @@ int step_await_first(Worker *w) {
         return 0;
 }
 
-/* The program of a warm region is no other image: what it had in common with the first process would stay. */
+/* The program of a warm region is no new image: memory common with the first process would stay. */
 int step_apart(Worker *w) {
         static Progress own;
         Progress *shared = w->progress;
@@ -176,8 +166,8 @@ int step_seccomp(Worker *w) {
         return 0;
 }
 
-/* The task lists of cgroups of version 1 come when the groups are made, which may be before this process is. A task that moves itself needs
- * no lock over all tasks of the machine; being moved by another process waits for one, for 10 to 20 ms. */
+/* The task lists of cgroups of version 1 may come before this process exists. A task that moves itself needs no lock
+ * over all tasks of the machine; a move by another process waits for the lock, for 10 to 20 ms. */
 int step_groups(Worker *w) {
         int fds[LAUNCH_GROUPS_MAX], e;
         size_t n;
@@ -207,18 +197,18 @@ int step_wait_go(Worker *w) {
 }
 
 int step_words(Worker *w) {
-        return w->words && !(w->spec.flags & LAUNCH_AHEAD) ? launch_words_decode(w->words, LAUNCH_WORDS_MAX, &w->spec) : 0;
+        return w->words && !(w->spec.flags & LAUNCH_AHEAD) ? launch_words_decode(w->words, LAUNCH_WORDS_MAX, &w->spec)
+                                                           : 0;
 }
 
-/* The error after a failed execve: of a file that is there it is its interpreter, which the first line of a script or the header of an ELF file names, that
- * the kernel did not find. */
-static int exec_error(const char *path) {
+/* The error after a failed execve. ENOENT for an existing file: its interpreter is missing (script or ELF header). */
+static int program_exec_error(const char *path) {
         int e = errno;
 
         return e == ENOENT && faccessat(AT_FDCWD, path, F_OK, 0) == 0 ? ELIBACC : e;
 }
 
-/* The kernel's answer for the best candidate: a file that is there but cannot be run says more than one that is not there. */
+/* Returns the kernel's error for the best candidate: an existing file counts more than a missing file. */
 int step_exec(Worker *w) {
         const char *name = w->spec.argv[0], *p = w->spec.search;
         char path[PATH_MAX];
@@ -226,16 +216,16 @@ int step_exec(Worker *w) {
 
         if (strchr(name, '/')) {
                 execve(name, (char **)w->spec.argv, (char **)w->spec.env);
-                return -exec_error(name);
+                return -program_exec_error(name);
         }
         while (*name && *p) {
                 size_t n = strcspn(p, ":");
 
                 if (n > 0 && snprintf(path, sizeof(path), "%.*s/%s", (int)n, p, name) < (int)sizeof(path)) {
-                        /* Asked first, because an exec that fails is a notification to the supervisor. */
+                        /* Checked first, because a failing exec is a notification to the supervisor. */
                         if (faccessat(AT_FDCWD, path, X_OK, 0) == 0) {
                                 execve(path, (char **)w->spec.argv, (char **)w->spec.env);
-                                errno = exec_error(path);
+                                errno = program_exec_error(path);
                         }
                         if (errno != ENOENT && errno != ENOTDIR)
                                 best = errno;

@@ -1,40 +1,16 @@
+#include "schema/zygote.h"
 #include "worker/worker.h"
 
-#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 int report(const StatusRecord *r, int fd) {
-        union {
-                struct cmsghdr head;
-                char space[CMSG_SPACE(sizeof(int))];
-        } control;
-        struct iovec v = {.iov_base = (void *)r, .iov_len = sizeof(*r)};
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
-        ssize_t sent;
-
-        if (fd >= 0) {
-                struct cmsghdr *c;
-
-                memset(&control, 0, sizeof(control));
-                m.msg_control = &control;
-                m.msg_controllen = CMSG_SPACE(sizeof(int));
-                c = CMSG_FIRSTHDR(&m);
-                c->cmsg_level = SOL_SOCKET;
-                c->cmsg_type = SCM_RIGHTS;
-                c->cmsg_len = CMSG_LEN(sizeof(int));
-                memcpy(CMSG_DATA(c), &fd, sizeof(int));
-        }
-        do
-                sent = sendmsg(LAUNCH_FD_STATUS, &m, MSG_NOSIGNAL);
-        while (sent < 0 && errno == EINTR);
-        return sent == (ssize_t)sizeof(*r) ? 0 : -errno;
+        return packet_send(LAUNCH_FD_STATUS, r, sizeof(*r), fd);
 }
 
 void step_fail(Worker *w, Step step, int error) {
-        StatusRecord r = {.kind = step == STEP_EXEC ? STATUS_EXEC_FAILED : STATUS_STEP_FAILED, .a = (int)step, .b = error,
-                          .detail = (uint32_t)w->progress->detail};
+        StatusRecord r = {.kind = step == STEP_EXEC ? STATUS_EXEC_FAILED : STATUS_STEP_FAILED, .a = (int)step,
+                          .b = error, .detail = (uint32_t)w->progress->detail};
 
         w->progress->reported = 1;
         report(&r, -1);

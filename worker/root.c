@@ -1,32 +1,30 @@
-/* The private root: a tmpfs that is built beside the host's tree and then takes its place. */
+/* The private root: a tmpfs, built beside the host's tree and then put in its place. */
 #include "worker/sys.h"
 #include "worker/worker.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-/* A new tmpfs that is attached nowhere yet. Returns its mount's descriptor or -errno. */
 int new_tmpfs(uint64_t bytes, uint64_t inodes, const char *mode) {
+        _autoclose_ int fs = sys_fsopen("tmpfs");
         char size[24], count[24];
-        int fs = sys_fsopen("tmpfs"), m, e;
+        int m;
 
         if (fs < 0)
                 return -errno;
         snprintf(size, sizeof(size), "%llu", (unsigned long long)bytes);
         snprintf(count, sizeof(count), "%llu", (unsigned long long)inodes);
-        if (sys_fsconfig(fs, FSCONFIG_SET_STRING, "size", size) < 0 || sys_fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", count) < 0 ||
-            sys_fsconfig(fs, FSCONFIG_SET_STRING, "mode", mode) < 0 || sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
-                m = -1;
-        else
-                m = sys_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-        e = errno;
-        close(fs);
-        return m < 0 ? -e : m;
+        if (sys_fsconfig(fs, FSCONFIG_SET_STRING, "size", size) < 0 ||
+            sys_fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", count) < 0 ||
+            sys_fsconfig(fs, FSCONFIG_SET_STRING, "mode", mode) < 0 ||
+            sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
+                return -errno;
+        m = sys_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+        return m < 0 ? -errno : m;
 }
 
-static int device_of(int fd, dev_t *ret) {
+static int root_device(int fd, dev_t *ret) {
         struct stat st;
 
         if (fstat(fd, &st) < 0)
@@ -40,19 +38,19 @@ int step_root(Worker *w) {
                 return 0;
         if (w->spec.flags & LAUNCH_TEMPLATE) {
                 w->root = openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-                return w->root < 0 ? -errno : device_of(w->root, &w->root_dev);
+                return w->root < 0 ? -errno : root_device(w->root, &w->root_dev);
         }
         w->root = new_tmpfs(1024 * 1024, 4096, "0755");
         if (w->root < 0)
                 return w->root;
-        /* Attached over the host's root, where every path of ours still leads below it: only the descriptor reaches it. */
+        /* Attached over the host's root, where paths still lead below: only the descriptor reaches the new root. */
         if (sys_move_mount(w->root, AT_FDCWD, "/") < 0 || fchdir(w->root) < 0)
                 return -errno;
-        return device_of(w->root, &w->root_dev);
+        return root_device(w->root, &w->root_dev);
 }
 
-/* One tmpfs gives both /work and /tmp, so that one size bounds them and a rename from one to the other works. Its own root stays hidden
- * beneath /work; the supervisor gets a descriptor of it, to measure and to clean. */
+/* A single tmpfs gives both /work and /tmp, so that a common size bounds them and a rename between them works. Its
+ * own root stays hidden beneath /work; the supervisor gets a descriptor of that root, to measure and to clean. */
 int step_scratch(Worker *w) {
         static const struct {
                 const char *name;
@@ -75,7 +73,8 @@ int step_scratch(Worker *w) {
         for (size_t i = 0; i < 2; i++) {
                 int tree;
 
-                if (mkdirat(fs, folders[i].name, folders[i].mode) < 0 || fchmodat(fs, folders[i].name, folders[i].mode, 0) < 0)
+                if (mkdirat(fs, folders[i].name, folders[i].mode) < 0 ||
+                    fchmodat(fs, folders[i].name, folders[i].mode, 0) < 0)
                         return -errno;
                 tree = sys_open_tree(fs, folders[i].name, OPEN_TREE_CLONE);
                 if (tree < 0 || sys_move_mount(tree, w->root, folders[i].name) < 0)
@@ -86,11 +85,11 @@ int step_scratch(Worker *w) {
         if (w->scratch < 0)
                 return -errno;
         close(fs);
-        return device_of(w->scratch, &w->scratch_dev);
+        return root_device(w->scratch, &w->scratch_dev);
 }
 
 int step_proc(Worker *w) {
-        int fs, m = -1, e;
+        _autoclose_ int fs = -1, m = -1;
 
         if (w->spec.flags & LAUNCH_ZYGOTE)
                 return template_keep_proc();
@@ -99,16 +98,13 @@ int step_proc(Worker *w) {
         fs = sys_fsopen("proc");
         if (fs < 0)
                 return -errno;
-        if (sys_fsconfig(fs, FSCONFIG_SET_STRING, "subset", "pid") == 0 && sys_fsconfig(fs, FSCONFIG_SET_STRING, "hidepid", "2") == 0 &&
+        if (sys_fsconfig(fs, FSCONFIG_SET_STRING, "subset", "pid") == 0 &&
+            sys_fsconfig(fs, FSCONFIG_SET_STRING, "hidepid", "2") == 0 &&
             sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) == 0)
                 m = sys_fsmount(fs, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-        e = errno;
-        close(fs);
-        if (m < 0)
-                return -e;
-        if ((mkdirat(w->root, "proc", 0755) < 0 && errno != EEXIST) || sys_move_mount(m, w->root, "proc") < 0)
+        if (m < 0 || (mkdirat(w->root, "proc", 0755) < 0 && errno != EEXIST) ||
+            sys_move_mount(m, w->root, "proc") < 0)
                 return -errno;
-        close(m);
         return 0;
 }
 
@@ -122,8 +118,9 @@ int step_pivot(Worker *w) {
                 w->root = -1;
                 return 0;
         }
-        /* With one folder as new and old root, the old one ends on top of the new one and can be taken off. */
-        if (fchdir(w->root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+        /* With the same folder as new and old root, the old root ends on top and can be unmounted. */
+        if (fchdir(w->root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 ||
+            chdir("/") < 0)
                 return -errno;
         if (sys_mount_setattr(w->root, 0, &readonly) < 0)
                 return -errno;

@@ -3,10 +3,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-/* The spec is mapped, not copied. Nobody but the supervisor can change it, who overwrites it in the end: so it is sealed against changes
- * of its size alone. */
+/* The spec is mapped, not copied. The supervisor may still overwrite the content: only the size is sealed. */
 static void *mapped;
 static size_t n_mapped;
 
@@ -37,7 +35,13 @@ int spec_read(Worker *w) {
         e = launch_decode(p, n, &w->spec);
         if (!(w->spec.flags & LAUNCH_AHEAD))
                 close(LAUNCH_FD_SPEC);
-        return e;
+        if (e < 0)
+                return e;
+        p = mmap(NULL, sizeof(*w->progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+                return -errno;
+        w->progress = p;
+        return 0;
 }
 
 void spec_forget(LaunchSpec *s) {

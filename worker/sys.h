@@ -1,4 +1,4 @@
-/* Runs: worker. System calls for which the C library has no wrapper. Each returns the kernel's answer, -1 with errno on failure. */
+/* Runs: worker. System calls without a wrapper in the C library. Each returns -1 with errno on failure. */
 #pragma once
 
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static inline int sys_openat2(int fd, const char *path, uint64_t flags, uint64_t
         return (int)syscall(SYS_openat2, fd, path, &how, sizeof(how));
 }
 
-/* Kind and file system of a file, as the kernel knows them: nobody who serves its file system is asked. */
+/* Kind and file system of a file, from the kernel's memory: a remote or FUSE server is not asked. */
 static inline int sys_kind(int fd, struct stat *ret) {
         struct statx x;
 

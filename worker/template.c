@@ -1,9 +1,10 @@
-/* A template's processes (schema/zygote.h). The worker that was executed makes a PID namespace with two processes and ends:
+/* A template's processes (schema/zygote.h). The executed worker makes a PID namespace with two processes and ends:
  *
- *   first process   waits. The kernel kills every process of the namespace when it ends: the template, what that forked, and all regions
+ *   first process   waits. With its end the kernel kills every process of the namespace: the template, its forks, and
+ *                   all regions
  *   template        goes on with its steps
  *
- * Both are the supervisor's children, so that it can end and reap them, and both end with it. */
+ * Both are the supervisor's children: the supervisor can end and reap them, and both end with it. */
 #include "schema/zygote.h"
 #include "worker/sys.h"
 #include "worker/worker.h"
@@ -21,8 +22,8 @@ static void __attribute__((noreturn)) template_first(Worker *w) {
 
         prctl(PR_SET_NAME, "lethe-first");
         w->progress = &own;
-        /* Orphans come here: the kernel reaps the children of a process that ignores their end. The template's pivot_root() changes this process's
-         * root and folder as well. */
+        /* Orphans come here: the kernel reaps the children of a process that ignores SIGCHLD. The template's
+         * pivot_root() changes this process's root and folder as well. */
         e = signal(SIGCHLD, SIG_IGN) == SIG_ERR || chdir("/") < 0 ? -errno : step_lifeline(w);
         if (e == 0)
                 e = step_capabilities(w);
@@ -34,16 +35,16 @@ static void __attribute__((noreturn)) template_first(Worker *w) {
         if (e < 0)
                 step_fail(w, STEP_PID_NAMESPACE, -e);
         close(LAUNCH_FD_STATUS);
-        __atomic_store_n(&shared->first, 1, __ATOMIC_RELEASE); /* the template has waited for it */
+        __atomic_store_n(&shared->first, 1, __ATOMIC_RELEASE); /* the template waits for the store */
         munmap(shared, sizeof(*shared));
-        if (init_confine(false) < 0) /* with its end the template ends */
+        if (init_confine(false) < 0) /* the template ends with this process */
                 _exit(127);
         while (!(p.revents & (POLLHUP | POLLERR)))
                 ppoll(&p, 1, NULL, NULL);
         _exit(0);
 }
 
-/* Returns as fork(); in the parent the child's pidfd has been handed over. */
+/* Returns as fork(). In the parent, the child's pidfd has been reported. */
 static long template_fork(int which) {
         const StatusRecord r = {.kind = STATUS_BORN, .a = which};
         int pidfd = -1, e;
@@ -72,18 +73,14 @@ int step_pid_namespace(Worker *w) {
         return (int)pid;
 }
 
-/* With all of it, because regions set limits of their user namespace there (objects.c). Before the host's tree is gone: where its /proc is not to be
- * seen as a whole, the kernel gives no other. */
+/* A complete /proc, because regions set the limits of their user namespace there (identity.c). Made before the host's
+ * tree is gone: without a complete /proc in sight, the kernel gives no new one. */
 int template_keep_proc(void) {
-        int fs = sys_fsopen("proc"), m = -1, e;
+        _autoclose_ int fs = sys_fsopen("proc"), m = -1;
 
         if (fs < 0)
                 return -errno;
         if (sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) == 0)
                 m = sys_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-        e = m < 0 || dup3(m, ZYGOTE_FD_KEPT, O_CLOEXEC) < 0 ? -errno : 0;
-        if (m >= 0)
-                close(m);
-        close(fs);
-        return e;
+        return m < 0 || dup3(m, ZYGOTE_FD_KEPT, O_CLOEXEC) < 0 ? -errno : 0;
 }

@@ -21,7 +21,7 @@
 
 static char size_then[64]; /* the first field of /proc/self/statm */
 
-/* A thread would be missing in the child, and what it held would be held for ever. The folder has one subfolder for each. */
+/* A second thread would be missing in the child, its locks held for ever. The folder has a subfolder per thread. */
 static int alone_in_threads(void) {
         struct stat st;
 
@@ -30,7 +30,7 @@ static int alone_in_threads(void) {
         return st.st_nlink == 3 ? 0 : EBUSY;
 }
 
-/* Reads all of it; NULL with errno. */
+/* Reads the whole file; NULL with errno. */
 static char *alone_read(const char *name, size_t most) {
         int fd = openat(ZYGOTE_FD_KEPT, name, O_RDONLY | O_CLOEXEC);
         char *text = fd < 0 ? NULL : malloc(most);
@@ -63,7 +63,7 @@ static int alone_size(char *ret, size_t n) {
         return 0;
 }
 
-/* Calls back with the number of each entry that is one. Returns 0, what f returned, or errno. */
+/* Calls back with each entry that is a number. Returns 0, the result of f, or errno. */
 static int alone_each(const char *folder, int (*f)(int dir, int number)) {
         int fd = openat(ZYGOTE_FD_KEPT, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), e = 0;
         DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -86,12 +86,12 @@ static int alone_each(const char *folder, int (*f)(int dir, int number)) {
         return e;
 }
 
-/* Its namespace has a first process and itself. */
+/* The namespace has a first process and this process. */
 static int alone_one_process(int dir, int pid) {
         return pid == 1 || pid == getpid() ? 0 : EBUSY;
 }
 
-/* Descriptors that the interpreter opened are closed before it serves; only what was open for reading alone can have had no effect on anybody. */
+/* The interpreter's descriptors are closed before it serves; only read-only files surely had no effect outside. */
 static int alone_one_descriptor(int dir, int fd) {
         int flags = fcntl(fd, F_GETFL);
         struct stat st;
@@ -102,10 +102,12 @@ static int alone_one_descriptor(int dir, int fd) {
                 return errno;
         if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3)) /* /dev/null */
                 return 0;
-        return (flags & O_ACCMODE) == O_RDONLY && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISCHR(st.st_mode)) ? 0 : EBADF;
+        return (flags & O_ACCMODE) == O_RDONLY && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISCHR(st.st_mode))
+                       ? 0
+                       : EBADF;
 }
 
-/* A shared mapping is a file of the system's, which is read-only, or it is refused. */
+/* A shared mapping must be a read-only file of the system, or is refused. */
 static bool alone_line(char *line) {
         static const char *const places[] = {"/usr/", "/lib", REGION_LETHE_DIR "/"};
         char *mode = strchr(line, ' '), *path = strchr(line, '/');
@@ -131,13 +133,15 @@ static int alone_in_mappings(void) {
         return e;
 }
 
-/* Nothing that was loaded raised them. The number of processes is no limit of those that are made from now on: regions have their own. */
+/* No loaded module raised the limits. The number of processes must not limit children: regions have their own. */
 static int alone_in_limits(void) {
         struct rlimit data, space, tasks;
 
-        if (getrlimit(RLIMIT_DATA, &data) < 0 || getrlimit(RLIMIT_AS, &space) < 0 || getrlimit(RLIMIT_NPROC, &tasks) < 0)
+        if (getrlimit(RLIMIT_DATA, &data) < 0 || getrlimit(RLIMIT_AS, &space) < 0 ||
+            getrlimit(RLIMIT_NPROC, &tasks) < 0)
                 return errno;
-        if (data.rlim_cur > TEMPLATE_DATA_BYTES || space.rlim_cur > TEMPLATE_SPACE_BYTES || tasks.rlim_cur > TEMPLATE_TASKS)
+        if (data.rlim_cur > TEMPLATE_DATA_BYTES || space.rlim_cur > TEMPLATE_SPACE_BYTES ||
+            tasks.rlim_cur > TEMPLATE_TASKS)
                 return EPERM;
         tasks.rlim_cur = tasks.rlim_max;
         return setrlimit(RLIMIT_NPROC, &tasks) < 0 ? errno : 0;
@@ -148,8 +152,7 @@ static int alone_in_timers(sigset_t *ret_before) {
         const struct itimerval never = {0};
         sigset_t all;
 
-        /* A handler would run something of the interpreter's while it serves. Timers of other kinds are not their makers' children's. */
-        sigfillset(&all);
+        sigfillset(&all); /* handlers must not run meanwhile; further kinds of timers are not inherited */
         if (sigprocmask(SIG_SETMASK, &all, ret_before) < 0)
                 return errno;
         for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)

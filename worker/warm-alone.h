@@ -1,11 +1,11 @@
-/* Runs: worker, in a warm interpreter. Whether its children could reach each other, or anything outside of their regions, through what it has: a second
- * thread, another process, an open description, a mapping that is shared, a timer. Each answer is 0 or an errno, and any but 0 means that it serves nobody:
- * then the program is executed in its region. */
+/* Runs: worker, in a warm interpreter. Checks whether the children could reach each other, or the world outside of
+ * their regions, through the interpreter: by a second thread, a second process, an open description, a shared mapping,
+ * a timer. Each check returns 0 or an errno. After an errno the interpreter serves no region. */
 #pragma once
 
 #include <signal.h>
 
-/* Once, when all is loaded and before it serves. The signals that it has are blocked from here on: *ret_before is what they were. */
+/* Called once, after loading and before serving. Blocks all signals: *ret_before is the mask before. */
 int warm_alone_begin(sigset_t *ret_before);
-/* Before each child: nothing changed since. */
+/* Called before each child: checks for changes since. */
 int warm_alone_still(void);

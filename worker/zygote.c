@@ -1,28 +1,27 @@
-/* A worker that starts no region itself, but makes the ones that do (schema/zygote.h). The first one has the host's root, and each child goes through
- * all steps. A template (LAUNCH_ZYGOTE) has built a root of system folders, and has no privilege and no way back to the host's tree: its children are
- * born in a copy of its mount namespace, and mount there what their region was granted. */
+/* A worker that makes the workers of regions (schema/zygote.h). The first zygote has the host's root, and each child
+ * goes through all steps. A template (LAUNCH_ZYGOTE) has built a root of system folders, without privilege and without
+ * a way back to the host's tree: its children mount the granted files in a copy of its mount namespace. */
 #include "schema/zygote.h"
 #include "worker/worker.h"
 
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
-#include <stdint.h>
 #include <sys/capability.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-/* In a new user namespace the child has every capability, but an exec by a user that is not root there drops them: the ambient set is what carries
- * the few that the steps need. */
-static bool hold_capabilities(void) {
+/* In a new user namespace the child has every capability, but an exec by a user other than root there drops them:
+ * the ambient set carries the few capabilities needed by the steps. */
+static bool zygote_hold_capabilities(void) {
         static const cap_value_t needed[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_ADMIN, CAP_SYS_RESOURCE};
         const int n = sizeof(needed) / sizeof(needed[0]);
         cap_t few = cap_init();
         bool held;
 
-        held = few && cap_set_flag(few, CAP_EFFECTIVE, n, needed, CAP_SET) == 0 && cap_set_flag(few, CAP_PERMITTED, n, needed, CAP_SET) == 0 &&
+        held = few && cap_set_flag(few, CAP_EFFECTIVE, n, needed, CAP_SET) == 0 &&
+               cap_set_flag(few, CAP_PERMITTED, n, needed, CAP_SET) == 0 &&
                cap_set_flag(few, CAP_INHERITABLE, n, needed, CAP_SET) == 0 && cap_set_proc(few) == 0;
         for (int i = 0; held && i < n; i++)
                 held = prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, needed[i], 0, 0) == 0;
@@ -36,18 +35,20 @@ void zygote_work(void) {
         uint64_t flags = 0;
         unsigned n_fds;
 
-        if (step_signals(&w) < 0 || step_priority(&w) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
-            dup3(ZYGOTE_PROGRAM, ZYGOTE_FD_KEPT, O_CLOEXEC) < 0 || !zygote_take(ZYGOTE_SOCKET))
+        if (step_signals(&w) < 0 || step_priority(&w) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
+            prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || dup3(ZYGOTE_PROGRAM, ZYGOTE_FD_KEPT, O_CLOEXEC) < 0 ||
+            !zygote_take(ZYGOTE_SOCKET))
                 _exit(127);
         n_fds = zygote_serve(NULL, &flags);
         if (n_fds == 0)
                 _exit(0);
-        if (syscall(SYS_close_range, n_fds, ZYGOTE_FD_KEPT - 1, 0) == 0 && (!(flags & CLONE_NEWUSER) || hold_capabilities()))
+        if (syscall(SYS_close_range, n_fds, ZYGOTE_FD_KEPT - 1, 0) == 0 &&
+            (!(flags & CLONE_NEWUSER) || zygote_hold_capabilities()))
                 syscall(SYS_execveat, ZYGOTE_FD_KEPT, "", argv, env, AT_EMPTY_PATH);
         _exit(127);
 }
 
-void zygote_of_view(int (*may)(void)) {
+void zygote_of_view(int (*may)(void), void (*work)(bool forked)) {
         uint64_t flags;
         unsigned n_fds;
 
@@ -56,17 +57,19 @@ void zygote_of_view(int (*may)(void)) {
         n_fds = zygote_serve(may, &flags);
         if (n_fds == 0)
                 _exit(0);
-        /* It cannot be looked into. Its child stands for a region: what overwrites that has to see it, as it sees one that was executed. */
-        if (syscall(SYS_close_range, n_fds, ZYGOTE_FD_KEPT - 1, 0) < 0 || syscall(SYS_close_range, ZYGOTE_FD_FREE, ~0U, 0) < 0 ||
-            prctl(PR_SET_DUMPABLE, 1) < 0)
+        /* A zygote is not dumpable. Its child stands for a region: the guard must see into it, as into a worker. */
+        if (syscall(SYS_close_range, n_fds, ZYGOTE_FD_KEPT - 1, 0) < 0 ||
+            syscall(SYS_close_range, ZYGOTE_FD_FREE, ~0U, 0) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
                 _exit(127);
         work(true);
+        _exit(127);
 }
 
-/* The interpreter has the two descriptors that a view's zygote needs, and goes on from there itself. */
-static int become_interpreter(Worker *w) {
-        if (syscall(SYS_close_range, LAUNCH_FD_LIFELINE, ZYGOTE_FD_KEPT - 1, 0) < 0 || syscall(SYS_close_range, ZYGOTE_FD_FREE, ~0U, 0) < 0 ||
-            fcntl(LAUNCH_FD_STATUS, F_SETFD, 0) < 0 || fcntl(ZYGOTE_FD_KEPT, F_SETFD, 0) < 0)
+/* The interpreter has the two descriptors needed by a view's zygote, and goes on from there itself. */
+static int zygote_become_interpreter(Worker *w) {
+        if (syscall(SYS_close_range, LAUNCH_FD_LIFELINE, ZYGOTE_FD_KEPT - 1, 0) < 0 ||
+            syscall(SYS_close_range, ZYGOTE_FD_FREE, ~0U, 0) < 0 || fcntl(LAUNCH_FD_STATUS, F_SETFD, 0) < 0 ||
+            fcntl(ZYGOTE_FD_KEPT, F_SETFD, 0) < 0)
                 return -errno;
         execve(w->spec.argv[0], (char **)w->spec.argv, (char **)w->spec.env);
         return -errno;
@@ -82,13 +85,13 @@ int step_zygote(Worker *w) {
         if (e < 0)
                 return e;
         if (w->spec.flags & LAUNCH_WARM)
-                return become_interpreter(w);
+                return zygote_become_interpreter(w);
         if (prctl(PR_SET_DUMPABLE, 0) < 0)
                 return -errno;
         e = report(&ready, -1);
         if (e < 0)
                 return e;
-        w->progress = &own; /* children are to have no memory in common */
+        w->progress = &own; /* children must have no common memory */
         munmap(shared, sizeof(*shared));
-        zygote_of_view(NULL);
+        zygote_of_view(NULL, w->work);
 }

@@ -20,7 +20,7 @@ BROKEN = {
     "a region is one invocations": [("supervisor/isolation/region/region-handle.c", "Vault *v = vault_find(region);", "Vault *v = vault_find(p->by->region);\n\n        (void)region;")],
     "keys cannot be forged": [("supervisor/isolation/region/region-handle.c", "if (v && !vault_key_is(v, p))", "if (v && !p->key)")],
     "teardown is done when the end is": [
-        ("worker/reaper.c", "void reap_all(void) {\n", "void reap_all(void) {\n        return;\n"),
+        ("worker/init.c", "static void init_reap_all(void) {\n", "static void init_reap_all(void) {\n        return;\n"),
         ("supervisor/isolation/spawn/kill.c", "                each_child(s->pid, kill_tree, NULL);", ""),
         ("supervisor/isolation/spawn/kill.c", "        kill_tree(pid, NULL);\n        reap(pid);", "")],
 }

@@ -130,7 +130,7 @@ void end_begin_clear(Run *run) {
 
 /* Waits for the store are left out of the teardown's time while no part of the teardown was under way: the guard's
  * evidence has the time when an order was carried out. With callbacks, every wait counts. */
-static void end_leave_out_waits(const Run *run, Evidence *e) {
+static void end_leave_out_waits(const Run *run, TeardownEvidence *e) {
         const Region *r = &run->region;
         const GuardEvidence *g = &e->guard;
         uint64_t now = r->ended_usec + e->usec, stands = r->freezing ? g->frozen_usec : g->empty_usec,

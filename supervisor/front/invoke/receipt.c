@@ -89,13 +89,13 @@ static json_t *skill_json(const char *name, const char *digest) {
 }
 
 static json_t *no_teardown(void) {
-        Evidence e = {.discipline = DISCIPLINE_NONE, .by = "nobody", .nothing_held = true, .vault.resident = true};
+        TeardownEvidence e = {.discipline = DISCIPLINE_NONE, .by = "nobody", .nothing_held = true, .vault.resident = true};
 
         evidence_judge(&e, false);
         return evidence_to_json(&e);
 }
 
-json_t *receipt_teardown(const Evidence *evidence, const json_t *callbacks) {
+json_t *receipt_teardown(const TeardownEvidence *evidence, const json_t *callbacks) {
         json_t *o = evidence_to_json(evidence);
 
         if (o && callbacks && json_object_set(o, "callbacks", (json_t *)callbacks) < 0) {
@@ -105,7 +105,7 @@ json_t *receipt_teardown(const Evidence *evidence, const json_t *callbacks) {
         return o;
 }
 
-json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_t *result, const json_t *notes,
+json_t *receipt_of_region(const Region *r, const TeardownEvidence *evidence, const json_t *result, const json_t *notes,
                           const json_t *memory) {
         _cleanup_json_ json_t *o = NULL;
         /* a region without a go byte was being spawned until its end */

@@ -10,7 +10,7 @@
 /* Of a region at its end. evidence NULL: nothing was torn down; result: of the skill's request `result`, or NULL;
  * notes, memory: outcomes of the region's notes, and of its saves and deletions of memory, or NULL. New reference,
  * NULL: out of memory. */
-json_t *receipt_of_region(const Region *r, const Evidence *evidence, const json_t *result, const json_t *notes,
+json_t *receipt_of_region(const Region *r, const TeardownEvidence *evidence, const json_t *result, const json_t *notes,
                           const json_t *memory);
 /* Of an invocation without a region: outcome is OUTCOME_DENIED (policy) or OUTCOME_SETUP_FAILED. name, digest: or
  * NULL. */
@@ -24,7 +24,7 @@ int receipt_write(const char *path, const json_t *receipt, Diag *reterr);
 /* Parts of a receipt and of the ledger's events. New references. */
 json_t *receipt_usage(const Region *r);
 /* The member "teardown". callbacks: their outcomes, or NULL. */
-json_t *receipt_teardown(const Evidence *evidence, const json_t *callbacks);
+json_t *receipt_teardown(const TeardownEvidence *evidence, const json_t *callbacks);
 json_t *receipt_ending(
         const Region *r); /* outcome, exit_code, signal, limiting_resource, the numbers of a breach, cause, reason */
 /* {uid, of}: the region's user on the host, and the owner of that user id (Spawned.host_user); null before there is a

@@ -272,7 +272,7 @@ int record_discard(Store *s, const Region *r, Diag *reterr) {
         return store_code(e);
 }
 
-int record_left(Store *s, const Region *r, const Evidence *evidence, const char *why, Diag *reterr) {
+int record_left(Store *s, const Region *r, const TeardownEvidence *evidence, const char *why, Diag *reterr) {
         _cleanup_json_ json_t *fields =
                 json_pack("{s:s, s:i, s:s, s:o?}", "outcome", outcome_name(r->outcome), "tasks", (int)r->left, "reason",
                           why, "teardown", receipt_teardown(evidence, r->callbacks));
@@ -296,7 +296,7 @@ static bool unkept(const Region *r) {
                (r->owner_failed || !outcome_is_kept(r->outcome, r->status, r->grant->commit));
 }
 
-int record_end(Store *s, Region *r, Dispatch *dispatch, const Evidence *evidence, Txn **ret_rest, Diag *reterr) {
+int record_end(Store *s, Region *r, Dispatch *dispatch, const TeardownEvidence *evidence, Txn **ret_rest, Diag *reterr) {
         _cleanup_json_ json_t *released = NULL, *ended = receipt_ending(r), *fields = NULL;
         _cleanup_txn_ Txn *t = NULL;
         RegionEnd end = {.region = r->id,

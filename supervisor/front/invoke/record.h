@@ -37,8 +37,8 @@ int record_fault(Store *s, const Region *r, Diag *reterr);
 int record_discard(Store *s, const Region *r, Diag *reterr);
 /* region.left: the kernel does not let the region die, and the supervisor stops waiting. The row stays. Returns as
  * record_fault(). */
-int record_left(Store *s, const Region *r, const Evidence *evidence, const char *why, Diag *reterr);
+int record_left(Store *s, const Region *r, const TeardownEvidence *evidence, const char *why, Diag *reterr);
 /* In one transaction: region.cancelled and region.denied where they apply, the dispatch's writes to memory or
  * memory.discarded (dispatch.h), slot.written or slot.discarded, region.released, invocation.ended. Sets the positions
  * in r. dispatch: the region's, or NULL. ret_rest: as in store_commit_ahead(), or NULL. */
-int record_end(Store *s, Region *r, Dispatch *dispatch, const Evidence *evidence, Txn **ret_rest, Diag *reterr);
+int record_end(Store *s, Region *r, Dispatch *dispatch, const TeardownEvidence *evidence, Txn **ret_rest, Diag *reterr);

@@ -115,7 +115,7 @@ typedef struct RunPipe {
 typedef struct RunWatch {
         /* discipline multipass: memory given back by the running region. NULL: another discipline, or not
          * begun */
-        Hook *hook;
+        ReleaseHook *hook;
         uint64_t hook_deadline;
         uint64_t stopped_deadline; /* of the next look at worker and guard */
         unsigned stopped_looks[2]; /* successive looks at a stopped worker, a stopped guard */
@@ -188,7 +188,7 @@ struct Run {
         Grant own_grant;        /* of a Run with a parent, or of a prepared Run */
         const RegionFeed *feed; /* borrowed during the start */
         Region region;
-        Evidence evidence;
+        TeardownEvidence evidence;
         RunStart start;
         RunStore store;
         RunPipe pipe;

@@ -141,7 +141,7 @@ static Discipline discipline_of(const RegionRow *row) {
 }
 
 /* The region's guard outlives its supervisor and overwrites what the region held; here it is waited for. */
-static int take_evidence(Store *s, const RegionRow *row, Evidence *ret, Diag *reterr) {
+static int take_evidence(Store *s, const RegionRow *row, TeardownEvidence *ret, Diag *reterr) {
         GuardEvidence guard;
         int e = guard_left(store_dir(s), row->region, GUARD_WAIT_USEC, &guard);
 
@@ -151,7 +151,7 @@ static int take_evidence(Store *s, const RegionRow *row, Evidence *ret, Diag *re
         return 0;
 }
 
-static int clear_one(Store *s, const RegionRow *row, Evidence *ret, unsigned *ret_tasks, Diag *reterr) {
+static int clear_one(Store *s, const RegionRow *row, TeardownEvidence *ret, unsigned *ret_tasks, Diag *reterr) {
         int e = kill_first(row, ret_tasks, reterr);
 
         if (e == 0)
@@ -166,7 +166,7 @@ static int clear_one(Store *s, const RegionRow *row, Evidence *ret, unsigned *re
         return e == 0 ? remove_scratch(s, row, reterr) : e;
 }
 
-static int record_one(Txn *t, const RegionRow *row, const json_t *callbacks, const Evidence *evidence, Diag *reterr) {
+static int record_one(Txn *t, const RegionRow *row, const json_t *callbacks, const TeardownEvidence *evidence, Diag *reterr) {
         _cleanup_json_ json_t *fields = NULL;
         int e;
 
@@ -182,7 +182,7 @@ static int record_left_one(Store *s, const RegionRow *seen, unsigned tasks, Diag
         _cleanup_(region_row_deinit) RegionRow row = {};
         _cleanup_json_ json_t *fields = NULL;
         _cleanup_txn_ Txn *t = NULL;
-        Evidence evidence;
+        TeardownEvidence evidence;
         int e;
 
         if (recover_was_left(seen))
@@ -233,7 +233,7 @@ static int recover_row(Store *s, const Policy *policy, Spawner *spawner, const R
         _cleanup_(region_row_deinit) RegionRow row = {};
         _cleanup_json_ json_t *callbacks = NULL;
         _cleanup_txn_ Txn *t = NULL;
-        Evidence evidence;
+        TeardownEvidence evidence;
         unsigned tasks = 0;
         int e;
 

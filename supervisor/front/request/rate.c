@@ -116,7 +116,7 @@ static bool rate_start(RateChild *c, size_t bytes) {
         return ok;
 }
 
-static bool rate_wipe(const Wipe *w, Scan *s, uint64_t *nsec) {
+static bool rate_wipe(const Wipe *w, PageScan *s, uint64_t *nsec) {
         const uint64_t begun = rate_now();
         WipeCount count = {};
 
@@ -138,7 +138,7 @@ static bool rate_reap(RateChild *c, struct rusage *ret) {
 }
 
 /* Its own memory and no other: this program has many more areas than most programs of a region. */
-static bool rate_look(const RateChild *c, Scan *s) {
+static bool rate_look(const RateChild *c, PageScan *s) {
         int none = 0;
 
         if (scan_begin_plain(s, c->pid, &none) == 0 && scan_private(s, c->start, c->end) == 0)
@@ -148,7 +148,7 @@ static bool rate_look(const RateChild *c, Scan *s) {
 }
 
 /* As the guard does it (scrub/tracer/end.c). often: RATE_PASSES times; or NULL. */
-static bool rate_end_one(RateChild *c, const Wipe *once, const Wipe *often, Scan *s, RateEnd *e) {
+static bool rate_end_one(RateChild *c, const Wipe *once, const Wipe *often, PageScan *s, RateEnd *e) {
         uint64_t begun = rate_now(), wiped = 0;
         struct rusage all;
         int status;
@@ -173,7 +173,7 @@ static bool rate_end_one(RateChild *c, const Wipe *once, const Wipe *often, Scan
 static bool rate_end(RateChild *c, size_t n, const Wipe *often, RateEnd *ret) {
         uint64_t begun = rate_now();
         RateEnd e = {};
-        Scan s = {};
+        PageScan s = {};
         bool ok = true;
         Wipe once;
 

@@ -1,17 +1,19 @@
 #include "scrub/scan.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The names that the kernel gives to what is the kernel's; a file's path begins with a slash. */
+/* The kernel's names for its own areas; a file's path begins with a slash. */
 static const char *const kernel_names[] = {"[vvar", "[vsys", "[vdso"};
-/* Shared anonymous memory: without a name, and with one that the program gave it (Linux 6.2). */
+/* Shared anonymous memory: without a name, or named by the program (Linux 6.2). */
 static const char zero[] = "/dev/zero (deleted)", named[] = "[anon_shmem:";
 static const char deleted[] = " (deleted)";
 
-static uint64_t hex(const char **p) {
+static uint64_t areas_hex(const char **p) {
         uint64_t n = 0;
 
         for (;; (*p)++) {
@@ -24,63 +26,57 @@ static uint64_t hex(const char **p) {
         }
 }
 
-static bool begins(const char *p, const char *end, const char *text) {
+static bool areas_begins_with(const char *p, const char *end, const char *text) {
         size_t n = strlen(text);
 
         return (size_t)(end - p) >= n && memcmp(p, text, n) == 0;
 }
 
-static uint32_t flags_of_name(const Scan *s, const char *p, const char *end) {
+static uint32_t areas_name_flags(const PageScan *s, const char *p, const char *end) {
         uint32_t flags = 0;
 
         for (size_t i = 0; i < sizeof(kernel_names) / sizeof(*kernel_names); i++)
-                flags |= begins(p, end, kernel_names[i]) ? AREA_KERNEL : 0;
-        if ((begins(p, end, zero) && end - p == sizeof(zero) - 1) || begins(p, end, named))
+                flags |= areas_begins_with(p, end, kernel_names[i]) ? AREA_KERNEL : 0;
+        if ((areas_begins_with(p, end, zero) && end - p == sizeof(zero) - 1) || areas_begins_with(p, end, named))
                 flags |= AREA_ZERO;
-        if (s->below && begins(p, end, s->below) && end - p > (ssize_t)strlen(s->below) && p[strlen(s->below)] == '/')
+        if (s->below && areas_begins_with(p, end, s->below) && end - p > (ssize_t)strlen(s->below) &&
+            p[strlen(s->below)] == '/')
                 flags |= AREA_BELOW;
         return flags;
 }
 
 /* "START-END rwxp OFFSET MAJOR:MINOR INODE   NAME"; a name cannot hold a newline, the kernel writes \012. */
-static void parse_area(const Scan *s, const char *p, const char *end, Area *ret) {
-        *ret = (Area){.start = hex(&p)};
+static void areas_parse_line(const PageScan *s, const char *p, const char *end, Area *ret) {
+        *ret = (Area){.start = areas_hex(&p)};
         p++;
-        ret->end = hex(&p);
+        ret->end = areas_hex(&p);
         ret->flags = (p[1] == 'r' ? AREA_READ : 0) | (p[2] == 'w' ? AREA_WRITE : 0) | (p[4] == 's' ? AREA_SHARED : 0);
         p += 6;
-        ret->offset = hex(&p);
+        ret->offset = areas_hex(&p);
         p++;
-        ret->major = (uint32_t)hex(&p);
+        ret->major = (uint32_t)areas_hex(&p);
         p++;
-        ret->minor = (uint32_t)hex(&p);
+        ret->minor = (uint32_t)areas_hex(&p);
         p++;
         for (; *p >= '0' && *p <= '9'; p++)
                 ret->inode = ret->inode * 10 + (uint64_t)(*p - '0');
         while (p < end && *p == ' ')
                 p++;
-        ret->flags |= flags_of_name(s, p, end);
+        ret->flags |= areas_name_flags(s, p, end);
 }
 
-static int add_area(Scan *s, const char *line, const char *end) {
-        if (s->n_areas == s->max_areas) {
-                size_t max = s->max_areas ? s->max_areas * 2 : 128;
-                Area *v = realloc(s->areas, max * sizeof(*v));
-
-                if (!v)
-                        return -ENOMEM;
-                s->areas = v;
-                s->max_areas = max;
-        }
-        parse_area(s, line, end, &s->areas[s->n_areas++]);
+static int areas_add(PageScan *s, const char *line, const char *end) {
+        if (s->n_areas == s->max_areas && array_grow(&s->areas, &s->max_areas, 128, sizeof(*s->areas)) < 0)
+                return -ENOMEM;
+        areas_parse_line(s, line, end, &s->areas[s->n_areas++]);
         return 0;
 }
 
-/* A line is as long as the path of its file, which a program can nest as deeply as it likes: of a long one the middle is dropped. */
-int areas_read(Scan *s, int fd) {
+/* A line is as long as the path of its file, and folders nest without limit: the middle of a long line is dropped. */
+static int areas_read(PageScan *s, int fd) {
         char text[16384];
         size_t have = 0;
-        bool goes_on = false; /* what is in `text` belongs to the last area */
+        bool goes_on = false; /* the bytes in `text` belong to the last area */
 
         s->n_areas = 0;
         for (;;) {
@@ -96,11 +92,12 @@ int areas_read(Scan *s, int fd) {
                 have += (size_t)n;
                 text[have] = 0;
                 while ((nl = memchr(line, '\n', (size_t)(text + have - line)))) {
-                        int e = goes_on ? 0 : add_area(s, line, nl);
+                        int e = goes_on ? 0 : areas_add(s, line, nl);
 
                         if (e < 0)
                                 return e;
-                        if (nl - line >= (ssize_t)sizeof(deleted) - 1 && memcmp(nl - (sizeof(deleted) - 1), deleted, sizeof(deleted) - 1) == 0)
+                        if (nl - line >= (ssize_t)sizeof(deleted) - 1 &&
+                            memcmp(nl - (sizeof(deleted) - 1), deleted, sizeof(deleted) - 1) == 0)
                                 s->areas[s->n_areas - 1].flags |= AREA_DELETED;
                         goes_on = false;
                         line = nl + 1;
@@ -108,7 +105,7 @@ int areas_read(Scan *s, int fd) {
                 have = (size_t)(text + have - line);
                 memmove(text, line, have);
                 if (have == sizeof(text) - 1) {
-                        int e = goes_on ? 0 : add_area(s, text, text + have);
+                        int e = goes_on ? 0 : areas_add(s, text, text + have);
 
                         if (e < 0)
                                 return e;
@@ -119,12 +116,44 @@ int areas_read(Scan *s, int fd) {
         }
 }
 
-/* A line of smaps: either an area's, or what there is of one kind in the area before. */
-static void take_line(Scan *s, const char *line, size_t *i) {
+int scan_open(pid_t pid, const char *name) {
+        char path[64];
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+        fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC); /* musl's open() makes two calls */
+        return fd < 0 ? -errno : fd;
+}
+
+int scan_open_object(pid_t pid, const Area *a) {
+        char path[96];
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)a->start,
+                 (unsigned long long)a->end);
+        fd = openat(AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        return fd < 0 ? -errno : fd;
+}
+
+int areas_of(PageScan *s, pid_t pid) {
+        int fd, e;
+
+        s->pid = pid;
+        s->n_areas = 0;
+        fd = scan_open(pid, "maps");
+        if (fd < 0)
+                return fd;
+        e = areas_read(s, fd);
+        close(fd);
+        return e;
+}
+
+/* A line of smaps: either an area's first line, or one counter of the area before. */
+static void areas_take_smaps_line(PageScan *s, const char *line, size_t *i) {
         const char *p = line;
 
         if ((*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f')) {
-                uint64_t start = hex(&p);
+                uint64_t start = areas_hex(&p);
 
                 while (*i < s->n_areas && s->areas[*i].start < start)
                         (*i)++;
@@ -132,11 +161,12 @@ static void take_line(Scan *s, const char *line, size_t *i) {
                         s->areas[*i].flags |= AREA_EMPTY;
                 return;
         }
-        if (*i < s->n_areas && (strncmp(line, "Anonymous:", 10) == 0 || strncmp(line, "Swap:", 5) == 0) && strtoull(strchr(line, ':') + 1, NULL, 10) > 0)
+        if (*i < s->n_areas && (strncmp(line, "Anonymous:", 10) == 0 || strncmp(line, "Swap:", 5) == 0) &&
+            strtoull(strchr(line, ':') + 1, NULL, 10) > 0)
                 s->areas[*i].flags &= ~(uint32_t)AREA_EMPTY;
 }
 
-void areas_mark_empty(Scan *s, int fd) {
+void areas_mark_empty(PageScan *s, int fd) {
         char bytes[16384], line[64];
         size_t at = 0, i = 0;
         ssize_t n;
@@ -149,11 +179,46 @@ void areas_mark_empty(Scan *s, int fd) {
                                 continue;
                         }
                         line[at] = 0;
-                        take_line(s, line, &i);
+                        areas_take_smaps_line(s, line, &i);
                         at = 0;
                 }
         /* The last area's lines may be missing. */
         if (n < 0)
                 for (i = 0; i < s->n_areas; i++)
                         s->areas[i].flags &= ~(uint32_t)AREA_EMPTY;
+}
+
+int array_grow(void *array, size_t *max, size_t first, size_t size) {
+        size_t more = *max ? *max * 2 : first;
+        void *v;
+
+        memcpy(&v, array, sizeof(v));
+        v = realloc(v, more * size);
+        if (!v)
+                return -ENOMEM;
+        memcpy(array, &v, sizeof(v));
+        *max = more;
+        return 0;
+}
+
+int runs_add(Runs *r, uint64_t start, uint64_t end) {
+        r->bytes += end - start;
+        if (r->n > 0 && r->v[r->n - 1].end == start) {
+                r->v[r->n - 1].end = end;
+                return 0;
+        }
+        if (r->n == r->max && array_grow(&r->v, &r->max, 256, sizeof(*r->v)) < 0)
+                return -ENOMEM;
+        r->v[r->n++] = (AddressRun){start, end};
+        return 0;
+}
+
+void runs_clear(Runs *r) {
+        r->n = 0;
+        r->bytes = 0;
+}
+
+void runs_deinit(Runs *r) {
+        free(r->v);
+        *r = (Runs){};
 }

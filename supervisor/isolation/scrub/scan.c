@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Headers of Linux 6.1 do not have it. */
+/* Missing in headers of Linux 6.1. */
 struct pm_scan_arg_ {
         uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
         uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
@@ -47,46 +47,20 @@ enum {
 
 #define REGIONS 512
 #define WINDOW 4096 /* entries read at once */
-#define NEAR 64     /* pages between two runs that one read still bridges */
-#define RESERVED (1ULL << 30) /* bytes of an area that is looked at before its entries are read */
-#define ODD_MAX (1U << 18) /* pages that are read one by one, to see whether they are there */
-#define LOOKS_MAX 3        /* at pages that are being moved */
-
-static int open_of(pid_t pid, const char *name, int flags) {
-        char path[64];
-        int fd;
-
-        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-        fd = openat(AT_FDCWD, path, flags | O_CLOEXEC); /* musl's open() makes two calls of it */
-        return fd < 0 ? -errno : fd;
-}
+#define NEAR 64     /* pages between two runs that a single read still covers */
+#define RESERVED (1ULL << 30) /* bytes of an area whose smaps are read before its entries */
+#define ODD_MAX (1U << 18) /* pages probed one by one for presence */
+#define LOOKS_MAX 3        /* scans while pages are being moved */
 
 bool scan_allowed(pid_t pid) {
-        int fd = open_of(pid, "pagemap", O_RDONLY);
+        int fd = scan_open(pid, "pagemap");
 
         if (fd >= 0)
                 close(fd);
         return fd != -EACCES && fd != -EPERM;
 }
 
-int areas_of(Scan *s, pid_t pid) {
-        int fd, e;
-
-        s->pid = pid;
-        s->n_areas = 0;
-        fd = open_of(pid, "maps", O_RDONLY);
-        if (fd < 0)
-                return fd;
-        e = areas_read(s, fd);
-        close(fd);
-        return e;
-}
-
-int scan_open(pid_t pid, const char *name) {
-        return open_of(pid, name, O_RDONLY);
-}
-
-static int take(int *ahead, pid_t pid, const char *name) {
+static int scan_take_fd(int *ahead, pid_t pid, const char *name) {
         int fd = *ahead > 0 ? *ahead : scan_open(pid, name);
 
         *ahead = 0;
@@ -95,7 +69,7 @@ static int take(int *ahead, pid_t pid, const char *name) {
 
 bool areas_plain(pid_t pid, int *maps) {
         struct procmap_query_ shared = {.size = sizeof(shared), .flags = AREA_IS_SHARED | AREA_OR_NEXT};
-        int fd = take(maps, pid, "maps");
+        int fd = scan_take_fd(maps, pid, "maps");
         bool plain;
 
         if (fd < 0)
@@ -106,8 +80,9 @@ bool areas_plain(pid_t pid, int *maps) {
 }
 
 bool scan_shares(pid_t pid, uint64_t start, uint64_t end) {
-        struct procmap_query_ shared = {.size = sizeof(shared), .flags = AREA_IS_SHARED | AREA_OR_NEXT, .address = start};
-        int none = 0, fd = take(&none, pid, "maps");
+        struct procmap_query_ shared = {.size = sizeof(shared), .flags = AREA_IS_SHARED | AREA_OR_NEXT,
+                                        .address = start};
+        int none = 0, fd = scan_take_fd(&none, pid, "maps");
         bool shares;
 
         if (fd < 0)
@@ -117,15 +92,15 @@ bool scan_shares(pid_t pid, uint64_t start, uint64_t end) {
         return shares;
 }
 
-int scan_begin_plain(Scan *s, pid_t pid, int *pagemap) {
+int scan_begin_plain(PageScan *s, pid_t pid, int *pagemap) {
         s->pid = pid;
         s->n_areas = 0;
         s->opened = s->plain = true;
-        s->pagemap = take(pagemap, pid, "pagemap");
+        s->pagemap = scan_take_fd(pagemap, pid, "pagemap");
         return s->pagemap < 0 ? s->pagemap : 0;
 }
 
-int scan_begin(Scan *s, pid_t pid) {
+int scan_begin(PageScan *s, pid_t pid) {
         int e;
 
         s->pagemap = -1;
@@ -134,11 +109,11 @@ int scan_begin(Scan *s, pid_t pid) {
         e = areas_of(s, pid);
         if (e < 0)
                 return e;
-        s->pagemap = open_of(pid, "pagemap", O_RDONLY);
+        s->pagemap = scan_open(pid, "pagemap");
         return s->pagemap < 0 ? s->pagemap : 0;
 }
 
-void scan_end(Scan *s) {
+void scan_end(PageScan *s) {
         if (!s->opened)
                 return;
         if (s->pagemap >= 0)
@@ -146,7 +121,7 @@ void scan_end(Scan *s) {
         s->opened = false;
 }
 
-void scan_deinit(Scan *s) {
+void scan_deinit(PageScan *s) {
         scan_end(s);
         free(s->areas);
         free(s->frames);
@@ -156,10 +131,10 @@ void scan_deinit(Scan *s) {
         runs_deinit(&s->common);
         runs_deinit(&s->found);
         runs_deinit(&s->odd);
-        *s = (Scan){};
+        *s = (PageScan){};
 }
 
-static int read_entries(Scan *s, uint64_t start, size_t n, uint64_t *ret) {
+static int scan_read_entries(PageScan *s, uint64_t start, size_t n, uint64_t *ret) {
         size_t done = 0;
 
         if (s->beats)
@@ -180,9 +155,9 @@ static int read_entries(Scan *s, uint64_t start, size_t n, uint64_t *ret) {
         return 0;
 }
 
-/* Where there is no swap, what looks swapped is a mark without content (a guard page), or a page that the kernel is just moving: which one is
- * told by reading it, which waits for the move. */
-static int add_swapped(Scan *s, uint64_t start, uint64_t end) {
+/* Without swap, an entry that looks swapped is a mark without content (a guard page), or a page in a move by the
+ * kernel. Reading the page tells the two apart, and waits for the move. */
+static int scan_add_swapped(PageScan *s, uint64_t start, uint64_t end) {
         struct sysinfo info;
 
         if (!s->asked_swap)
@@ -194,26 +169,25 @@ static int add_swapped(Scan *s, uint64_t start, uint64_t end) {
         return 0;
 }
 
-static bool readable(const Scan *s, uint64_t address) {
+static bool scan_is_readable(const PageScan *s, uint64_t address) {
         char byte;
         struct iovec to = {&byte, 1}, from = {(void *)(uintptr_t)address, 1};
 
         return process_vm_readv(s->pid, &to, 1, &from, 1, 0) == 1;
 }
 
-/* Returns the bytes of those odd pages that have content after all; they are in place now, and a further look finds them. Of more than can be
- * read one by one nothing is known. */
-static uint64_t moving_bytes(const Scan *s) {
+/* Returns the bytes of odd pages with content: in place now, for a further scan. Pages beyond ODD_MAX count, too. */
+static uint64_t scan_moving_bytes(const PageScan *s) {
         uint64_t bytes = 0, n = 0;
 
         for (size_t i = 0; i < s->odd.n; i++)
                 for (uint64_t a = s->odd.v[i].start; a < s->odd.v[i].end; a += SCAN_PAGE)
-                        if (n++ >= ODD_MAX || readable(s, a))
+                        if (n++ >= ODD_MAX || scan_is_readable(s, a))
                                 bytes += SCAN_PAGE;
         return bytes;
 }
 
-static int list_by_ioctl(Scan *s, uint64_t start, uint64_t end) {
+static int scan_list_by_ioctl(PageScan *s, uint64_t start, uint64_t end) {
         struct page_region_ regions[REGIONS];
         struct pm_scan_arg_ a = {
                 .size = sizeof(a), .start = start, .end = end, .vec = (uintptr_t)regions, .vec_len = REGIONS,
@@ -232,7 +206,7 @@ static int list_by_ioctl(Scan *s, uint64_t start, uint64_t end) {
                         if (!(regions[i].categories & IS_SWAPPED))
                                 e = runs_add(&s->found, regions[i].start, regions[i].end);
                         else
-                                e = add_swapped(s, regions[i].start, regions[i].end);
+                                e = scan_add_swapped(s, regions[i].start, regions[i].end);
                 if (e < 0)
                         return e;
                 if (n == 0 && a.walk_end <= a.start)
@@ -242,12 +216,12 @@ static int list_by_ioctl(Scan *s, uint64_t start, uint64_t end) {
         return 0;
 }
 
-static int list_area(Scan *s, uint64_t start, uint64_t end) {
+static int scan_list_area(PageScan *s, uint64_t start, uint64_t end) {
         uint64_t entries[WINDOW];
 
         while (start < end) {
                 uint64_t n = (end - start) / SCAN_PAGE < WINDOW ? (end - start) / SCAN_PAGE : WINDOW;
-                int e = read_entries(s, start, n, entries);
+                int e = scan_read_entries(s, start, n, entries);
 
                 for (uint64_t i = 0; e == 0 && i < n; i++)
                         if (entries[i] & ENTRY_FILE)
@@ -255,7 +229,7 @@ static int list_area(Scan *s, uint64_t start, uint64_t end) {
                         else if (entries[i] & ENTRY_PRESENT)
                                 e = runs_add(&s->found, start + i * SCAN_PAGE, start + (i + 1) * SCAN_PAGE);
                         else if (entries[i] & ENTRY_SWAPPED)
-                                e = add_swapped(s, start + i * SCAN_PAGE, start + (i + 1) * SCAN_PAGE);
+                                e = scan_add_swapped(s, start + i * SCAN_PAGE, start + (i + 1) * SCAN_PAGE);
                 if (e < 0)
                         return e;
                 start += n * SCAN_PAGE;
@@ -263,8 +237,8 @@ static int list_area(Scan *s, uint64_t start, uint64_t end) {
         return 0;
 }
 
-/* Programs reserve far more addresses than there is memory, and each page of them has an entry that would be read. */
-static void leave_out_reserved(Scan *s) {
+/* Programs reserve far more addresses than there is memory, and each reserved page has an entry to read. */
+static void scan_skip_reserved(PageScan *s) {
         size_t i = 0;
         int fd;
 
@@ -272,16 +246,16 @@ static void leave_out_reserved(Scan *s) {
                 i++;
         if (i == s->n_areas)
                 return;
-        fd = open_of(s->pid, "smaps", O_RDONLY);
+        fd = scan_open(s->pid, "smaps");
         if (fd < 0)
                 return;
         areas_mark_empty(s, fd);
         close(fd);
 }
 
-bool scan_none_swapped(Scan *s, const Area *a) {
+bool scan_none_swapped(PageScan *s, const Area *a) {
         Area *own = &s->areas[a - s->areas];
-        int fd = open_of(s->pid, "smaps", O_RDONLY);
+        int fd = scan_open(s->pid, "smaps");
 
         if (fd < 0)
                 return false;
@@ -291,12 +265,13 @@ bool scan_none_swapped(Scan *s, const Area *a) {
         return own->flags & AREA_EMPTY;
 }
 
-static int list_by_pagemap(Scan *s, uint64_t start, uint64_t end) {
-        leave_out_reserved(s);
+static int scan_list_by_pagemap(PageScan *s, uint64_t start, uint64_t end) {
+        scan_skip_reserved(s);
         for (size_t i = 0; i < s->n_areas; i++) {
                 const Area *a = &s->areas[i];
                 uint64_t from = a->start > start ? a->start : start, to = a->end < end ? a->end : end;
-                int e = a->flags & (AREA_SHARED | AREA_KERNEL | AREA_EMPTY) || from >= to ? 0 : list_area(s, from, to);
+                int e = a->flags & (AREA_SHARED | AREA_KERNEL | AREA_EMPTY) || from >= to ? 0
+                                                                                          : scan_list_area(s, from, to);
 
                 if (e < 0)
                         return e;
@@ -304,8 +279,8 @@ static int list_by_pagemap(Scan *s, uint64_t start, uint64_t end) {
         return 0;
 }
 
-/* The kernel's own areas are not in /proc/PID/pagemap as what they are. */
-static bool kernel_area(const Scan *s, uint64_t address) {
+/* In /proc/PID/pagemap the kernel's own areas look like ordinary pages. */
+static bool scan_is_kernel_area(const PageScan *s, uint64_t address) {
         size_t lo = 0, hi = s->n_areas;
 
         while (lo < hi) {
@@ -319,31 +294,26 @@ static bool kernel_area(const Scan *s, uint64_t address) {
         return lo < s->n_areas && s->areas[lo].start <= address && s->areas[lo].flags & AREA_KERNEL;
 }
 
-static int keep_frame(uint64_t **frames, size_t *n, size_t *have, uint64_t entry) {
-        if (*n == *have) {
-                size_t max = *have ? *have * 2 : 1024;
-                uint64_t *v = realloc(*frames, max * sizeof(*v));
-
-                if (!v)
-                        return -ENOMEM;
-                *frames = v;
-                *have = max;
-        }
+static int scan_keep_frame(uint64_t **frames, size_t *n, size_t *have, uint64_t entry) {
+        if (*n == *have && array_grow(frames, have, 1024, sizeof(**frames)) < 0)
+                return -ENOMEM;
         (*frames)[(*n)++] = entry;
         return 0;
 }
 
-/* Pages to be read together, from the i-th run's start on: whole runs that lie near each other, or a part of one. */
-static size_t window_from(const Runs *r, size_t i, uint64_t start) {
+/* Pages to read together, from the i-th run's start on: whole runs near each other, or a part of a run. */
+static size_t scan_window(const Runs *r, size_t i, uint64_t start) {
         uint64_t end = r->v[i].end;
 
-        while (i + 1 < r->n && r->v[i + 1].start - end <= NEAR * SCAN_PAGE && r->v[i + 1].end - start <= WINDOW * SCAN_PAGE)
+        while (i + 1 < r->n && r->v[i + 1].start - end <= NEAR * SCAN_PAGE &&
+               r->v[i + 1].end - start <= WINDOW * SCAN_PAGE)
                 end = r->v[++i].end;
         return (end - start) / SCAN_PAGE < WINDOW ? (size_t)((end - start) / SCAN_PAGE) : WINDOW;
 }
 
 /* Calls back with the pagemap entry of each page of the runs. */
-static int each_page(Scan *s, const Runs *r, int (*f)(Scan *s, uint64_t address, uint64_t entry, void *arg), void *arg) {
+static int scan_each_page(PageScan *s, const Runs *r,
+                          int (*f)(PageScan *s, uint64_t address, uint64_t entry, void *arg), void *arg) {
         uint64_t entries[WINDOW], base = 0;
         size_t n = 0;
 
@@ -353,8 +323,8 @@ static int each_page(Scan *s, const Runs *r, int (*f)(Scan *s, uint64_t address,
 
                         if (n == 0 || a >= base + n * SCAN_PAGE) {
                                 base = a;
-                                n = window_from(r, i, a);
-                                e = read_entries(s, base, n, entries);
+                                n = scan_window(r, i, a);
+                                e = scan_read_entries(s, base, n, entries);
                         }
                         if (e == 0)
                                 e = f(s, a, entries[(a - base) / SCAN_PAGE], arg);
@@ -364,32 +334,35 @@ static int each_page(Scan *s, const Runs *r, int (*f)(Scan *s, uint64_t address,
         return 0;
 }
 
-static int sort_page(Scan *s, uint64_t address, uint64_t entry, void *arg) {
+static int scan_sort_page(PageScan *s, uint64_t address, uint64_t entry, void *arg) {
         int e;
 
         if (!(entry & ENTRY_EXCLUSIVE)) {
-                if (kernel_area(s, address))
-                        return entry & ENTRY_FRAME ? keep_frame(&s->kernel_frames, &s->n_kernel_frames, &s->max_kernel_frames, entry) : 0;
+                if (scan_is_kernel_area(s, address))
+                        return entry & ENTRY_FRAME ? scan_keep_frame(&s->kernel_frames, &s->n_kernel_frames,
+                                                                     &s->max_kernel_frames, entry)
+                                                   : 0;
                 e = runs_add(&s->common, address, address + SCAN_PAGE);
                 if (e == 0 && entry & ENTRY_FRAME)
-                        e = keep_frame(&s->common_frames, &s->n_common_frames, &s->max_common_frames, entry);
+                        e = scan_keep_frame(&s->common_frames, &s->n_common_frames, &s->max_common_frames, entry);
                 return e;
         }
         e = runs_add(&s->own, address, address + SCAN_PAGE);
         if (e == 0 && entry & ENTRY_FRAME)
-                e = keep_frame(&s->frames, &s->n_frames, &s->max_frames, entry);
+                e = scan_keep_frame(&s->frames, &s->n_frames, &s->max_frames, entry);
         return e;
 }
 
-/* Programs get no addresses above 47 bits unless they ask for them, and the processor has them. */
-static uint64_t end_of_addresses(Scan *s) {
+/* Programs get addresses above 47 bits only on demand, and only on processors with more bits. */
+static uint64_t scan_end_of_addresses(PageScan *s) {
         static const unsigned bits[] = {56, 52, 48, 47};
 
         for (size_t i = 0; s->addresses == 0 && i < sizeof(bits) / sizeof(*bits); i++) {
                 uint64_t end = (1ULL << bits[i]) - SCAN_PAGE;
                 struct page_region_ one;
-                struct pm_scan_arg_ a = {.size = sizeof(a), .start = end - SCAN_PAGE, .end = end, .vec = (uintptr_t)&one, .vec_len = 1,
-                                         .category_anyof_mask = IS_PRESENT, .return_mask = IS_PRESENT};
+                struct pm_scan_arg_ a = {.size = sizeof(a), .start = end - SCAN_PAGE, .end = end,
+                                         .vec = (uintptr_t)&one, .vec_len = 1, .category_anyof_mask = IS_PRESENT,
+                                         .return_mask = IS_PRESENT};
 
                 if (ioctl(s->pagemap, PAGEMAP_SCAN_, &a) >= 0)
                         s->addresses = end;
@@ -397,7 +370,7 @@ static uint64_t end_of_addresses(Scan *s) {
         return s->addresses;
 }
 
-static int list(Scan *s, uint64_t start, uint64_t end) {
+static int scan_list_pages(PageScan *s, uint64_t start, uint64_t end) {
         int e = -ENOTTY;
 
         runs_clear(&s->found);
@@ -405,17 +378,17 @@ static int list(Scan *s, uint64_t start, uint64_t end) {
         s->swapped_bytes = 0;
         s->asked_swap = false;
         if (!s->no_ioctl)
-                e = list_by_ioctl(s, start, end);
+                e = scan_list_by_ioctl(s, start, end);
         if (e != -ENOTTY && e != -EINVAL)
                 return e;
         s->no_ioctl = true;
         runs_clear(&s->found);
         runs_clear(&s->odd);
         s->swapped_bytes = 0;
-        return list_by_pagemap(s, start, end);
+        return scan_list_by_pagemap(s, start, end);
 }
 
-int scan_private(Scan *s, uint64_t start, uint64_t end) {
+int scan_private(PageScan *s, uint64_t start, uint64_t end) {
         uint64_t moving = 1;
         int e = 0;
 
@@ -423,7 +396,7 @@ int scan_private(Scan *s, uint64_t start, uint64_t end) {
         runs_clear(&s->common);
         s->n_frames = s->n_common_frames = s->n_kernel_frames = 0;
         if (s->plain) {
-                end = end_of_addresses(s);
+                end = scan_end_of_addresses(s);
                 if (end == 0)
                         return -EOPNOTSUPP;
         }
@@ -433,12 +406,12 @@ int scan_private(Scan *s, uint64_t start, uint64_t end) {
                         break;
                 }
         for (int i = 0; e == 0 && moving > 0 && i < LOOKS_MAX; i++) {
-                e = list(s, start, end);
-                moving = moving_bytes(s);
+                e = scan_list_pages(s, start, end);
+                moving = scan_moving_bytes(s);
         }
         s->swapped_bytes += moving;
         if (e == 0)
-                e = each_page(s, &s->found, sort_page, NULL);
+                e = scan_each_page(s, &s->found, scan_sort_page, NULL);
         if (s->n_frames * SCAN_PAGE != s->own.bytes)
                 s->n_frames = 0;
         if (s->n_common_frames * SCAN_PAGE != s->common.bytes)
@@ -452,7 +425,7 @@ typedef struct Moved {
         uint64_t bytes;
 } Moved;
 
-static int compare_page(Scan *s, uint64_t address, uint64_t entry, void *arg) {
+static int scan_compare_page(PageScan *s, uint64_t address, uint64_t entry, void *arg) {
         Moved *m = arg;
 
         if (!(entry & ENTRY_PRESENT) || (entry & ENTRY_FRAME) != (m->frames[m->i] & ENTRY_FRAME))
@@ -461,19 +434,19 @@ static int compare_page(Scan *s, uint64_t address, uint64_t entry, void *arg) {
         return 0;
 }
 
-uint64_t scan_moved_since(Scan *s, const Runs *pages, const uint64_t *frames) {
+uint64_t scan_moved_since(PageScan *s, const Runs *pages, const uint64_t *frames) {
         Moved m = {.frames = frames};
 
-        if (each_page(s, pages, compare_page, &m) < 0)
+        if (scan_each_page(s, pages, scan_compare_page, &m) < 0)
                 m.bytes += pages->bytes - m.i * SCAN_PAGE;
         return m.bytes;
 }
 
-uint64_t scan_moved(Scan *s) {
+uint64_t scan_moved(PageScan *s) {
         return s->n_frames > 0 ? scan_moved_since(s, &s->own, s->frames) : 0;
 }
 
-int scan_shared(Scan *s, const Area *a, Runs *runs, Runs *absent) {
+int scan_shared(PageScan *s, const Area *a, Runs *runs, Runs *absent) {
         uint64_t entries[WINDOW];
         int e = 0;
 
@@ -481,7 +454,7 @@ int scan_shared(Scan *s, const Area *a, Runs *runs, Runs *absent) {
         for (uint64_t at = a->start; e == 0 && at < a->end;) {
                 uint64_t n = (a->end - at) / SCAN_PAGE < WINDOW ? (a->end - at) / SCAN_PAGE : WINDOW;
 
-                e = read_entries(s, at, n, entries);
+                e = scan_read_entries(s, at, n, entries);
                 for (uint64_t i = 0; e == 0 && i < n; i++, at += SCAN_PAGE) {
                         Runs *to = entries[i] & ENTRY_PRESENT ? runs : absent;
 

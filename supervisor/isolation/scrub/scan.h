@@ -1,8 +1,9 @@
-/* Runs: supervisor, guard. Which pages of another process hold what is its own: the memory areas from /proc/PID/maps, the present private
- * pages by PAGEMAP_SCAN (Linux 6.7) or else /proc/PID/pagemap, and of those the ones that no other process maps.
+/* Runs: supervisor, guard. Lists the pages that hold a process's own content: the memory areas from /proc/PID/maps, the
+ * present private pages by PAGEMAP_SCAN (Linux 6.7) or else /proc/PID/pagemap, and among them the exclusively mapped
+ * ones.
  *
- * The process must not change its memory meanwhile: it stands at its exit stop, or waits in a notified system call. What a look at a running
- * process finds is only what was there at some moment. */
+ * The process must not change its memory meanwhile: it stands at its exit stop, or waits in a notified system call. A
+ * scan of a running process finds only the state of some moment. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,12 +13,12 @@
 
 #define SCAN_PAGE 4096U
 
-typedef struct Run {
+typedef struct AddressRun {
         uint64_t start, end; /* addresses; whole pages */
-} Run;
+} AddressRun;
 
 typedef struct Runs {
-        Run *v; /* owned, ascending, apart from each other */
+        AddressRun *v; /* owned, ascending, apart from each other */
         size_t n, max;
         uint64_t bytes;
 } Runs;
@@ -26,11 +27,11 @@ enum {
         AREA_READ = 1 << 0,
         AREA_WRITE = 1 << 1,
         AREA_SHARED = 1 << 2,
-        AREA_KERNEL = 1 << 3,  /* [vvar] and the like: the kernel's, never written */
-        AREA_DELETED = 1 << 4, /* the file has no name any more, if its name may be believed: a program can end a name like this */
-        AREA_ZERO = 1 << 5,    /* shared anonymous memory, if the device is the kernel's own, too */
-        AREA_BELOW = 1 << 6,   /* its file's path begins with Scan.below */
-        AREA_EMPTY = 1 << 7,   /* nothing private in it; known only after areas_mark_empty() */
+        AREA_KERNEL = 1 << 3,  /* [vvar] and similar areas of the kernel, never written */
+        AREA_DELETED = 1 << 4, /* the file has no name any more, or a name with such an end */
+        AREA_ZERO = 1 << 5,    /* shared anonymous memory, if the device is also the kernel's own */
+        AREA_BELOW = 1 << 6,   /* its file's path begins with PageScan.below */
+        AREA_EMPTY = 1 << 7,   /* holds no private page; valid only after areas_mark_empty() */
 };
 
 typedef struct Area {
@@ -39,65 +40,67 @@ typedef struct Area {
         uint32_t flags;
 } Area;
 
-/* Zero it for a start; it is used for one process after the other and keeps its buffers. */
-typedef struct Scan {
+/* Starts as zeros. Serves one process after the other and keeps its buffers. */
+typedef struct PageScan {
         pid_t pid;
         int pagemap;
         Area *areas;      /* owned */
         size_t n_areas, max_areas;
         Runs own;         /* present private pages that only this process maps */
-        Runs common;      /* present private pages that another process maps, too */
+        Runs common;      /* present private pages with further mappers */
         uint64_t swapped_bytes;
-        uint64_t *frames; /* owned: the pagemap entry of each page of `own`, in order; n_frames is 0 where frames are not shown */
+        uint64_t *frames; /* owned: the pagemap entry of each page of `own`; n_frames is 0 where frames are hidden */
         size_t n_frames, max_frames;
         uint64_t *common_frames; /* owned: the same of `common` */
         size_t n_common_frames, max_common_frames;
-        uint64_t *kernel_frames; /* owned: of the kernel's own pages in it */
+        uint64_t *kernel_frames; /* owned: of the kernel's own pages in the process */
         size_t n_kernel_frames, max_kernel_frames;
-        Runs found;       /* what the kernel listed, before it is told apart */
-        Runs odd;         /* neither there nor in swap, because there is none: marks, and pages on the move */
-        uint64_t addresses; /* where those of a process end: 0 until it was found out */
+        Runs found;       /* pages as listed by the kernel, not sorted yet */
+        Runs odd;         /* swapped by their entry, on a machine without swap: marks, and pages on the move */
+        uint64_t addresses; /* end of the process's addresses; 0 until known */
         bool opened, plain, no_ioctl, asked_swap, no_swap;
         bool guarded; /* the last scan_shared() saw guard pages (MADV_GUARD_INSTALL) */
         const char *below; /* borrowed; NULL: none */
-        uint64_t *beats;   /* borrowed; grows while a scan goes on. NULL: nobody asks */
-} Scan;
+        uint64_t *beats;   /* borrowed; grows while a scan goes on; NULL: no counter */
+} PageScan;
 
-/* areas.c: what /proc/PID/maps says. Returns 0 or -errno. */
-int areas_read(Scan *s, int fd);
-/* What /proc/PID/smaps says of the same areas. When it cannot be read, nothing is marked. */
-void areas_mark_empty(Scan *s, int fd);
-/* May we look into it? */
+/* Marks areas as AREA_EMPTY from /proc/PID/smaps. When smaps cannot be read, no area is marked. */
+void areas_mark_empty(PageScan *s, int fd);
+/* Says whether the caller may read the process's memory map. */
 bool scan_allowed(pid_t pid);
-/* Nothing but the areas. Returns 0 or -errno; nothing is to be ended after it. */
-int areas_of(Scan *s, pid_t pid);
-/* Is nothing of it shared? Told without reading its areas (Linux 6.11); else, and where it cannot be told, false. maps: see below. */
+/* Reads only the areas. Returns 0 or -errno. Needs no scan_end(). */
+int areas_of(PageScan *s, pid_t pid);
+/* Says whether no area is shared, without reading areas; false where unknown (Linux < 6.11). maps: as `pagemap`. */
 bool areas_plain(pid_t pid, int *maps);
-/* Is something shared mapped between the two addresses? Where it cannot be told (before Linux 6.11), true. */
+/* Says whether a shared mapping lies between the addresses; true where unknown (before Linux 6.11). */
 bool scan_shares(pid_t pid, uint64_t start, uint64_t end);
-/* Opens /proc/PID/NAME ahead of a look. Returns a descriptor or -errno. */
+/* Opens /proc/PID/NAME. Returns a descriptor or -errno. */
 int scan_open(pid_t pid, const char *name);
-/* Goes without the areas: all is taken for the process's own, the kernel's pages, too. As scan_begin(). Not where there is no PAGEMAP_SCAN.
- * pagemap: a descriptor that was opened ahead, which it takes, or 0. */
-int scan_begin_plain(Scan *s, pid_t pid, int *pagemap);
-/* Opens pid's files and reads its areas. Returns 0 or -errno; to be followed by scan_end() also on failure. */
-int scan_begin(Scan *s, pid_t pid);
+/* Opens the object behind an area: permitted to root. Returns a descriptor or -errno. */
+int scan_open_object(pid_t pid, const Area *a);
+/* As scan_begin(), without the areas: all pages, also the kernel's, count as the process's own. Needs PAGEMAP_SCAN.
+ * pagemap: a descriptor that was opened before, or 0. The function takes the descriptor. */
+int scan_begin_plain(PageScan *s, pid_t pid, int *pagemap);
+/* Opens pid's files and reads its areas. Returns 0 or -errno. The caller calls scan_end(), also on failure. */
+int scan_begin(PageScan *s, pid_t pid);
 /* Fills own, common and swapped_bytes for the pages between the two addresses. Returns 0 or -errno. */
-int scan_private(Scan *s, uint64_t start, uint64_t end);
-/* Looks at the frames of `own` again. Returns the bytes of pages that have another frame now, or none: what was written is not where the old
- * content was. 0 where frames are not shown. */
-uint64_t scan_moved(Scan *s);
-/* The same with pages and frames of an earlier look: `frames` has the entry of each page of `pages`, in order. */
-uint64_t scan_moved_since(Scan *s, const Runs *pages, const uint64_t *frames);
-/* Present pages of one shared area are appended to *runs, the others to *absent (NULL: not asked). Returns 0 or -errno. */
-int scan_shared(Scan *s, const Area *a, Runs *runs, Runs *absent);
-/* Is no page of this area, one of s->areas, in swap? For memory that is shared: of all pages of the object that the area shows, whoever wrote them. false where
- * it cannot be told. */
-bool scan_none_swapped(Scan *s, const Area *a);
-/* Closes what is of the process. */
-void scan_end(Scan *s);
-void scan_deinit(Scan *s);
+int scan_private(PageScan *s, uint64_t start, uint64_t end);
+/* Compares the frames of `own` with the present ones. Returns the bytes of pages that lost their frame: the
+ * overwriting did not reach the old content. Returns 0 where the kernel hides frames. */
+uint64_t scan_moved(PageScan *s);
+/* The same for pages and frames of an earlier scan: `frames` has the entry of each page of `pages`, in order. */
+uint64_t scan_moved_since(PageScan *s, const Runs *pages, const uint64_t *frames);
+/* Appends present pages of a shared area to *runs, absent pages to *absent (NULL: not wanted). Returns 0 or -errno. */
+int scan_shared(PageScan *s, const Area *a, Runs *runs, Runs *absent);
+/* Says whether no page of this area of s->areas is in swap. A shared area counts all pages of its object, whoever
+ * wrote them. Returns false where the kernel cannot tell. */
+bool scan_none_swapped(PageScan *s, const Area *a);
+/* Closes the descriptors of the process. */
+void scan_end(PageScan *s);
+void scan_deinit(PageScan *s);
 
+/* Doubles the array at *(void **)array, of *max elements; from 0 to `first`. Returns 0 or -ENOMEM. */
+int array_grow(void *array, size_t *max, size_t first, size_t size);
 int runs_add(Runs *r, uint64_t start, uint64_t end);
 void runs_clear(Runs *r);
 void runs_deinit(Runs *r);

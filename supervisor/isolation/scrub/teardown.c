@@ -13,23 +13,24 @@
 #include <sys/wait.h>
 
 #define SUM_TRIES 3
-#define STOP_WAIT_USEC 10000000 /* then we say that the region cannot be killed; 1,000 processes take 34 ms */
+#define STOP_WAIT_USEC 10000000 /* then the region counts as not killable; 1,000 processes take 34 ms */
 
-/* In a PID namespace the end of the first process is the end of all; only cgroup.kill is quicker than that. */
-static void kill_groups(const Region *r) {
+/* The end of the first process ends the whole PID namespace; only cgroup.kill is quicker. */
+static void teardown_kill_groups(const Region *r) {
         if (r->cgroup.made && (r->cgroup.v2 || r->tier != TIER_NAMESPACES))
                 region_cgroup_kill_once(&r->cgroup);
 }
 
-static bool guard_is_needed(const Region *r) {
+static bool teardown_needs_guard(const Region *r) {
         return r->guard.sent && !r->guard.empty && !r->guard.scrub;
 }
 
-/* Where no memory is left its limit would be in the way of whoever overwrites it. It is lifted when nothing of the region runs any more: who sleeps at it
- * would go on beyond it until the kill has reached it, which in a PID namespace is after the first process has come to its end. So the guard kills each
- * by itself, and overwrites when all of them stand. Returns whether that is to be waited for. */
-static bool must_stand_first(Region *r) {
-        if (!guard_is_needed(r) || !region_budget_is_full(&r->budget))
+/* Without free memory the region's limit would block the overwriting. The limit must stay until no process of the
+ * region runs: a process asleep at the limit would go on beyond it before the kill arrives, in a PID namespace after
+ * the end of the first process. So the guard kills each process by itself, and overwrites when all of them stand.
+ * Returns whether the caller has to wait for the guard. */
+static bool teardown_must_stand_first(Region *r) {
+        if (!teardown_needs_guard(r) || !region_budget_is_full(&r->budget))
                 return false;
         if (guard_living(&r->guard) > 0)
                 return guard_freeze(&r->guard) == 0;
@@ -37,12 +38,12 @@ static bool must_stand_first(Region *r) {
         return false;
 }
 
-/* Before anything of it is killed: a call that is cut short gives up what only it had a hold of, before anybody can look. The sum counts only when there
- * was such a call: else whatever is gone by the time of the exit stops was freed by the program. */
-static void sum_scratch(Region *r) {
+/* Runs before the kill: an interrupted call drops its file references before any process can look. The sum counts
+ * only when such a call existed: otherwise the program itself freed the bytes missing at the exit stops. */
+static void teardown_sum_scratch(Region *r) {
         uint64_t known, again, step, step_again, used;
 
-        if (r->tier != TIER_NAMESPACES || r->grant->passes != 1 || !guard_is_needed(r))
+        if (r->tier != TIER_NAMESPACES || r->grant->passes != 1 || !teardown_needs_guard(r))
                 return;
         for (int i = 0; i < SUM_TRIES; i++) {
                 if (!guard_scratch_known(&r->guard, &known, &step))
@@ -59,14 +60,15 @@ static void sum_scratch(Region *r) {
 void teardown_kill(Region *r) {
         if (!r->has_worker || r->killed)
                 return;
-        sum_scratch(r);
+        teardown_sum_scratch(r);
         r->killed = true;
-        /* Before the kill: no exit stop is seen before the order. Without a PID namespace nobody but the guard finds every process at once. */
-        r->stands_first = must_stand_first(r);
-        if (r->tier == TIER_LANDLOCK && guard_is_needed(r) && !r->stands_first)
+        /* The order comes before the kill and its exit stops. Without a PID namespace only the guard finds all
+         * processes. */
+        r->stands_first = teardown_must_stand_first(r);
+        if (r->tier == TIER_LANDLOCK && teardown_needs_guard(r) && !r->stands_first)
                 guard_freeze(&r->guard);
         spawn_kill(&r->spawned);
-        kill_groups(r);
+        teardown_kill_groups(r);
 }
 
 void teardown_go_on(Region *r) {
@@ -76,10 +78,10 @@ void teardown_go_on(Region *r) {
         guard_scrub(&r->guard);
 }
 
-/* Waits for the worker's death and reaps it. In tier namespaces the kernel lets it be reaped only after every process of its PID
- * namespace was; in tier landlock it ends when no descendant is left, and is killed itself when that takes too long.
- * Returns 0, -ETIMEDOUT, -errno. */
-static int reap_worker(Region *r) {
+/* Waits for the worker's death and reaps it. In tier namespaces the kernel lets the caller reap it only after every
+ * process of its PID namespace. In tier landlock the worker ends with its last descendant, or is killed. Returns 0,
+ * -ETIMEDOUT, -errno. */
+static int teardown_reap_worker(Region *r) {
         uint64_t now = clock_mono_usec(), until = now + STOP_WAIT_USEC, again = now + TEARDOWN_AGAIN_USEC;
 
         for (;;) {
@@ -98,7 +100,7 @@ static int reap_worker(Region *r) {
                         return -ETIMEDOUT;
                 if (now > again) {
                         spawn_kill(&r->spawned);
-                        kill_groups(r);
+                        teardown_kill_groups(r);
                         again = now + TEARDOWN_AGAIN_USEC;
                 }
                 if (poll(&p, 1, (int)(TEARDOWN_AGAIN_USEC / 1000)) > 0 && p.revents & POLLNVAL)
@@ -106,21 +108,21 @@ static int reap_worker(Region *r) {
         }
 }
 
-static void kill_all(Region *r) {
+static void teardown_kill_all(Region *r) {
         teardown_kill(r);
-        if (!guard_is_needed(r) || r->stands_first)
+        if (!teardown_needs_guard(r) || r->stands_first)
                 return;
-        /* In a PID namespace, a guard that knows that all of many are on their way takes them together. */
+        /* In a PID namespace, the guard takes many processes together once all are known to be on their way. */
         if (r->tier == TIER_NAMESPACES && guard_living(&r->guard) > 1)
                 guard_freeze_at_once(&r->guard);
         else if (r->tier == TIER_LANDLOCK)
                 guard_scrub(&r->guard);
 }
 
-/* Held: nothing of it runs from here on, and nothing of it is overwritten before teardown_clear(). It keeps its limit until then: the guard's kill ends the
- * sleep of who sleeps at it, and what callbacks have beside it must fit into the budget (I-35). */
-static void freeze(Region *r) {
-        sum_scratch(r);
+/* Held: no process of the region runs from here on, and none is overwritten before teardown_clear(). The limit stays
+ * until then: the guard's kill wakes processes asleep there, and the callbacks must fit into the budget, too (I-35). */
+static void teardown_freeze(Region *r) {
+        teardown_sum_scratch(r);
         r->hold = guard_freeze(&r->guard) == 0;
         r->freezing = r->hold;
 }
@@ -129,9 +131,9 @@ void teardown_begin_stop(Region *r) {
         if (!r->has_worker || r->freezing)
                 return;
         if (r->hold)
-                freeze(r);
+                teardown_freeze(r);
         if (!r->hold)
-                kill_all(r);
+                teardown_kill_all(r);
 }
 
 void teardown_begin_clear(Region *r) {
@@ -140,13 +142,14 @@ void teardown_begin_clear(Region *r) {
         region_cgroup_unlimit(&r->cgroup);
         if (!r->guard.scrub)
                 guard_scrub(&r->guard);
-        kill_all(r);
+        teardown_kill_all(r);
 }
 
-static bool worker_is_dead(const Region *r) {
+static bool teardown_worker_is_dead(const Region *r) {
         siginfo_t info = {};
 
-        return waitid(P_PID, (id_t)r->spawned.pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ? errno == ECHILD : info.si_pid != 0;
+        return waitid(P_PID, (id_t)r->spawned.pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ? errno == ECHILD
+                                                                                           : info.si_pid != 0;
 }
 
 bool teardown_is_ready(Region *r) {
@@ -154,19 +157,19 @@ bool teardown_is_ready(Region *r) {
                 return true;
         if (r->freezing && !r->guard.scrub)
                 return r->guard.frozen || r->guard.control < 0;
-        return (!r->guard.sent || r->guard.empty || r->guard.control < 0) && worker_is_dead(r);
+        return (!r->guard.sent || r->guard.empty || r->guard.control < 0) && teardown_worker_is_dead(r);
 }
 
-/* A task in a request to a file system that somebody serves (FUSE) cannot be killed before it has its answer, and its PID namespace stays with it. The budget
- * has ended the region all the same: nothing of it runs. */
-static bool is_to_be_left(Region *r) {
+/* A task that waits for a FUSE server cannot be killed before the answer, and its PID namespace stays with it. The
+ * budget has ended the region all the same: no process of it runs. */
+static bool teardown_must_leave(Region *r) {
         ProcBlocked b;
 
         if (!(r->killed || r->freezing) || proc_blocked(r->spawned.pid, &b) < 0) {
                 r->wait = (ProcWait){};
                 return false;
         }
-        b.blocked += proc_is_blocked(r->spawned.pid); /* while it mounts what was granted */
+        b.blocked += proc_is_blocked(r->spawned.pid); /* during the mounts of granted files */
         if (b.blocked == 0 && proc_is_blocked(r->guard.pid))
                 b.blocked = 1;
         if (!proc_wait_look(&r->wait, &b, guard_progress(&r->guard), clock_mono_usec(), PROC_BLOCKED_USEC))
@@ -178,32 +181,35 @@ static bool is_to_be_left(Region *r) {
 bool teardown_again(Region *r, uint64_t since) {
         bool waits_for_guard = r->guard.sent && !r->guard.empty && r->guard.control >= 0;
 
-        if (is_to_be_left(r))
+        if (teardown_must_leave(r))
                 return false;
         if (waits_for_guard)
                 return !guard_stalled(&r->guard, STOP_WAIT_USEC);
         if (clock_mono_usec() - since > STOP_WAIT_USEC)
                 return false;
-        if (r->killed) { /* not before: a second kill ends the worker of tier landlock, and its orphans would be ours */
+        /* not before: a second kill ends the worker of tier landlock, and its orphans would become the supervisor's */
+        if (r->killed) {
                 spawn_kill(&r->spawned);
-                kill_groups(r);
+                teardown_kill_groups(r);
         }
         return true;
 }
 
-/* Kills, waits until all of it is overwritten, reaps and proves. Returns 0, TEARDOWN_E_ALIVE, -errno. */
-static int end_all(Region *r, Diag *reterr) {
+/* Kills, waits until all processes are overwritten, reaps and proves. Returns 0, TEARDOWN_E_ALIVE, -errno. */
+static int teardown_end_all(Region *r, Diag *reterr) {
         int e;
 
         if (r->left > 0)
-                return diag(reterr, TEARDOWN_E_ALIVE, "of its tasks %u wait%s in the kernel, for a file system that does not answer, and cannot be killed", r->left,
-                            r->left == 1 ? "s" : "");
-        kill_all(r);
+                return diag(
+                        reterr, TEARDOWN_E_ALIVE,
+                        "of its tasks %u wait%s in the kernel, for a file system that does not answer, and cannot be killed",
+                        r->left, r->left == 1 ? "s" : "");
+        teardown_kill_all(r);
         if (r->stands_first && !r->guard.scrub && guard_wait_frozen(&r->guard, STOP_WAIT_USEC) == 0)
                 teardown_go_on(r);
         if (r->guard.sent && !r->guard.empty)
                 guard_wait_empty(&r->guard, STOP_WAIT_USEC);
-        e = reap_worker(r);
+        e = teardown_reap_worker(r);
         if (e == -ETIMEDOUT)
                 return diag(reterr, TEARDOWN_E_ALIVE, "process %d does not die", (int)r->spawned.pid);
         if (e < 0)
@@ -217,7 +223,7 @@ static int end_all(Region *r, Diag *reterr) {
         return 0;
 }
 
-static BudgetEnd how_it_ended(const Region *r) {
+static BudgetEnd teardown_budget_end(const Region *r) {
         if (r->outcome == OUTCOME_SIGNALED && r->status == SIGSEGV && guard_facts(&r->guard) & GUARD_FACT_KERNEL_SEGV)
                 return BUDGET_END_CRASHED;
         return r->outcome == OUTCOME_EXITED && r->status == 0 ? BUDGET_END_WELL : BUDGET_END_FAILED;
@@ -232,26 +238,27 @@ int teardown_stop(Region *r, Diag *reterr) {
         if (r->freezing && r->left == 0)
                 r->hold = guard_wait_frozen(&r->guard, STOP_WAIT_USEC) == 0;
         if (r->has_worker && (!r->hold || r->left > 0))
-                e = end_all(r, reterr);
+                e = teardown_end_all(r, reterr);
         if (e != 0)
                 return e;
-        /* Only now is no writer left: what the pipes hold is all there will be. */
+        /* Now no writer is left: the pipes will get no further bytes. */
         if (region_io_drain(&r->io))
-                region_end_late(r, &(Breach){.outcome = OUTCOME_OUTPUT_EXCEEDED, .resource = "output", .limit = r->io.output_max, .used = r->io.output_used});
+                region_end_late(r, &(Breach){.outcome = OUTCOME_OUTPUT_EXCEEDED, .resource = "output",
+                                             .limit = r->io.output_max, .used = r->io.output_used});
         late = region_budget_final(&r->budget, r->program_cpu_usec, r->program_max_rss);
         if (late.outcome == OUTCOME_NONE)
-                late = region_budget_refused(&r->budget, how_it_ended(r));
+                late = region_budget_refused(&r->budget, teardown_budget_end(r));
         region_end_late(r, &late);
         region_explain_outside(r);
-        region_explain_denials(r); /* nothing of it is left that could measure how long that takes */
+        region_explain_denials(r); /* no process of the region is left to measure the duration */
         region_move(r, REGION_STOPPED);
         return 0;
 }
 
 int teardown_drop(Region *r, Diag *reterr) {
-        int e = end_all(r, reterr);
+        int e = teardown_end_all(r, reterr);
 
-        spawn_wipe_spec(&r->spawned); /* it may have been told its arguments */
+        spawn_wipe_spec(&r->spawned); /* the spec may hold arguments of the skill */
         region_cgroup_remove(&r->cgroup);
         if (r->spawned.scratch)
                 spawn_scratch_remove(r->spawned.scratch);
@@ -259,8 +266,9 @@ int teardown_drop(Region *r, Diag *reterr) {
         return e;
 }
 
-void teardown_leave(Region *r, Evidence *ret) {
-        ScratchWiped scratch = {.failed = true}; /* a file of it may be in use where the kernel waits: the guard overwrites it afterwards */
+void teardown_leave(Region *r, TeardownEvidence *ret) {
+        /* a file may be in use where the kernel waits: the guard overwrites it afterwards */
+        ScratchWiped scratch = {.failed = true};
         VaultWiped vault;
 
         region_sections_wipe(r, &vault);
@@ -271,8 +279,8 @@ void teardown_leave(Region *r, Evidence *ret) {
         spawned_leave(&r->spawned);
 }
 
-/* Deleted files that only the supervisor still holds, because it made locks on them. What the guard knows as lent is among them. */
-static void overwrite_locked(Region *r, ScratchSum *sum, ScratchWiped *ret) {
+/* Deleted files held only by the supervisor, because of its locks on them. The guard counted them as lent. */
+static void teardown_wipe_locked(Region *r, ScratchSum *sum, ScratchWiped *ret) {
         uint64_t bytes = 0;
         int fd;
 
@@ -284,8 +292,8 @@ static void overwrite_locked(Region *r, ScratchSum *sum, ScratchWiped *ret) {
         sum->lent -= MIN(bytes, sum->lent);
 }
 
-/* The scratch's files, and what the program was started with. */
-static void overwrite_rest(Region *r, ScratchWiped *ret) {
+/* Overwrites the scratch's files, and the launch spec. */
+static void teardown_wipe_rest(Region *r, ScratchWiped *ret) {
         ScratchWiped locked = {};
         GuardEvidence said;
         ScratchSum sum;
@@ -294,8 +302,9 @@ static void overwrite_rest(Region *r, ScratchWiped *ret) {
         if (r->grant->discipline == DISCIPLINE_NONE || r->go_usec == 0)
                 return;
         guard_evidence(&r->guard, &said);
-        sum = (ScratchSum){.most = MAX(said.calls_cut > 0 ? r->scratch_sum : 0, said.scratch_sum), .known = said.scratch_known, .lent = said.file_bytes_lent};
-        overwrite_locked(r, &sum, &locked);
+        sum = (ScratchSum){.most = MAX(said.calls_cut > 0 ? r->scratch_sum : 0, said.scratch_sum),
+                           .known = said.scratch_known, .lent = said.file_bytes_lent};
+        teardown_wipe_locked(r, &sum, &locked);
         if (r->budget.scratch < 0 || scratch_wipe(r->budget.scratch, r->grant->passes, &sum, ret) < 0)
                 ret->failed = true;
         ret->files += locked.files;
@@ -305,7 +314,7 @@ static void overwrite_rest(Region *r, ScratchWiped *ret) {
         spawn_wipe_spec(&r->spawned);
 }
 
-int teardown_clear(Region *r, Evidence *ret, Diag *reterr) {
+int teardown_clear(Region *r, TeardownEvidence *ret, Diag *reterr) {
         ScratchWiped scratch;
         VaultWiped vault;
         int e = 0, k;
@@ -313,11 +322,11 @@ int teardown_clear(Region *r, Evidence *ret, Diag *reterr) {
         assert(r->state == REGION_STOPPED);
         if (r->has_worker) {
                 teardown_begin_clear(r);
-                e = end_all(r, reterr);
+                e = teardown_end_all(r, reterr);
                 if (e != 0)
                         return e > 0 ? e : TEARDOWN_E_ALIVE;
         }
-        overwrite_rest(r, &scratch);
+        teardown_wipe_rest(r, &scratch);
         region_sections_wipe(r, &vault);
         evidence_collect(r, &scratch, &vault, ret);
 

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/statfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define SOURCE WIPE_SOURCE      /* small, so that it stays in the first cache */
+#define SOURCE WIPE_SOURCE      /* small enough to stay in the first cache */
 #define CHUNK (128U * 1024)     /* written, and read back while it is in the second cache */
 #define PAGES (CHUNK / SCAN_PAGE)
 #define THREAD_MIN (8ULL << 20) /* bytes from which a second thread pays */
@@ -50,8 +51,8 @@ const uint8_t *wipe_pattern(const Wipe *w, unsigned pass) {
         return pass % 3 == 0 ? zeros : pass % 3 == 1 ? ones : w->random;
 }
 
-/* The C library's memcmp may go byte by byte. */
-bool wipe_same_page(const uint8_t *a, const uint8_t *b) {
+/* Both aligned to 16. The C library's memcmp may compare byte by byte. */
+static bool wipe_same_page(const uint8_t *a, const uint8_t *b) {
         typedef uint64_t Words __attribute__((vector_size(16), may_alias));
         const Words *x = (const Words *)a, *y = (const Words *)b;
         Words differ = {}, other = {};
@@ -64,19 +65,19 @@ bool wipe_same_page(const uint8_t *a, const uint8_t *b) {
         return (differ[0] | differ[1]) == 0;
 }
 
-/* One part of the work: from `at` in run `i`, `left` bytes. */
-typedef struct Job {
+/* A part of the work: `left` bytes from `at` in run `i`. */
+typedef struct WipeJob {
         const Wipe *w;
-        const Scan *s;
+        const PageScan *s;
         const Runs *runs;
         size_t i;
         uint64_t at, left;
         WipeCount count;
         uint8_t *buffer; /* CHUNK bytes */
-        int mem;         /* /proc/PID/mem: -1 until needed, -2 when it cannot be had */
-} Job;
+        int mem;         /* /proc/PID/mem: -1 until needed, -2 when not available */
+} WipeJob;
 
-static int open_mem(Job *j) {
+static int wipe_open_mem(WipeJob *j) {
         char path[64];
 
         if (j->mem == -1) {
@@ -88,10 +89,10 @@ static int open_mem(Job *j) {
         return j->mem;
 }
 
-static ssize_t slow(Job *j, bool write, uint8_t *bytes, size_t n, uint64_t at) {
+static ssize_t wipe_copy_by_mem(WipeJob *j, bool write, uint8_t *bytes, size_t n, uint64_t at) {
         ssize_t k;
 
-        if (open_mem(j) < 0)
+        if (wipe_open_mem(j) < 0)
                 return -1;
         do
                 k = write ? pwrite(j->mem, bytes, n, (off_t)at) : pread(j->mem, bytes, n, (off_t)at);
@@ -99,20 +100,21 @@ static ssize_t slow(Job *j, bool write, uint8_t *bytes, size_t n, uint64_t at) {
         return k;
 }
 
-/* Some runs, or parts, whose bytes are together at most CHUNK. */
-typedef struct Batch {
+/* Some runs, or parts of runs, of at most CHUNK bytes together. */
+typedef struct WipeBatch {
         struct iovec v[PAGES];
         size_t n, bytes;
-} Batch;
+} WipeBatch;
 _Static_assert(PAGES == 32, "transfer() has a bit for each page");
 
-/* n bytes at `address`, which are `at` in the batch. Returns as transfer(). */
-static uint32_t transfer_slowly(Job *j, bool write, uint8_t *local, size_t period, size_t at, uint64_t address, size_t n) {
+/* Copies n bytes at `address`, position `at` of the batch. Returns as wipe_transfer(). */
+static uint32_t wipe_transfer_by_mem(WipeJob *j, bool write, uint8_t *local, size_t period, size_t at, uint64_t address,
+                                     size_t n) {
         uint32_t failed = 0;
 
         for (size_t end = at + n; at < end;) {
                 size_t part = end - at < SOURCE ? end - at : SOURCE;
-                ssize_t k = slow(j, write, local + (period == SOURCE ? 0 : at), part, address);
+                ssize_t k = wipe_copy_by_mem(j, write, local + (period == SOURCE ? 0 : at), part, address);
 
                 k = k < 0 ? 0 : k - k % (ssize_t)SCAN_PAGE;
                 if (k == 0) {
@@ -125,11 +127,11 @@ static uint32_t transfer_slowly(Job *j, bool write, uint8_t *local, size_t perio
         return failed;
 }
 
-/* Copies between `local`, which is used again every `period` bytes, and the pages of the batch; where the quick call stops, the
- * rest of that run goes the slow way. Returns the pages that could not be copied. */
-static uint32_t transfer(Job *j, const Batch *b, bool write, uint8_t *local, size_t period) {
+/* Copies between `local`, which repeats every `period` bytes, and the pages of the batch. Where the quick call
+ * stops, the rest of the run goes through /proc/PID/mem. Returns the pages that could not be copied. */
+static uint32_t wipe_transfer(WipeJob *j, const WipeBatch *b, bool write, uint8_t *local, size_t period) {
         struct iovec from[CHUNK / SOURCE], to[PAGES];
-        size_t at = 0, i = 0, off = 0; /* in the batch; in b->v[i] */
+        size_t at = 0, i = 0, off = 0; /* position in the batch; in b->v[i] */
         uint32_t failed = 0;
 
         while (at < b->bytes) {
@@ -145,7 +147,8 @@ static uint32_t transfer(Job *j, const Batch *b, bool write, uint8_t *local, siz
                         from[n_from] = (struct iovec){local + (period == SOURCE ? 0 : k), part};
                         k += part;
                 }
-                done = write ? process_vm_writev(j->s->pid, from, n_from, to, n, 0) : process_vm_readv(j->s->pid, from, n_from, to, n, 0);
+                done = write ? process_vm_writev(j->s->pid, from, n_from, to, n, 0)
+                             : process_vm_readv(j->s->pid, from, n_from, to, n, 0);
                 if (done < 0)
                         done = 0;
                 done -= done % SCAN_PAGE;
@@ -153,7 +156,9 @@ static uint32_t transfer(Job *j, const Batch *b, bool write, uint8_t *local, siz
                 if (at < b->bytes) {
                         for (off += (size_t)done; off >= b->v[i].iov_len; off -= b->v[i++].iov_len)
                                 ;
-                        failed |= transfer_slowly(j, write, local, period, at, (uint64_t)(uintptr_t)b->v[i].iov_base + off, b->v[i].iov_len - off);
+                        failed |= wipe_transfer_by_mem(j, write, local, period, at,
+                                                       (uint64_t)(uintptr_t)b->v[i].iov_base + off,
+                                                       b->v[i].iov_len - off);
                         at += b->v[i++].iov_len - off;
                         off = 0;
                 }
@@ -161,10 +166,10 @@ static uint32_t transfer(Job *j, const Batch *b, bool write, uint8_t *local, siz
         return failed;
 }
 
-static void take_batch(Job *j, Batch *b) {
+static void wipe_take_batch(WipeJob *j, WipeBatch *b) {
         b->n = b->bytes = 0;
         while (b->n < PAGES && b->bytes < CHUNK && j->left > 0) {
-                const Run *r = &j->runs->v[j->i];
+                const AddressRun *r = &j->runs->v[j->i];
                 uint64_t n = r->end - j->at;
 
                 n = n < j->left ? n : j->left;
@@ -179,10 +184,10 @@ static void take_batch(Job *j, Batch *b) {
 }
 
 static uint8_t buffers[THREADS_MAX][CHUNK] __attribute__((aligned(64)));
-static size_t used; /* of the first */
+static size_t used; /* bytes of the first buffer */
 
-static void verify_batch(Job *j, const Batch *b, const uint8_t *want, uint32_t unwritten) {
-        uint32_t unread = transfer(j, b, false, j->buffer, CHUNK);
+static void wipe_verify_batch(WipeJob *j, const WipeBatch *b, const uint8_t *want, uint32_t unwritten) {
+        uint32_t unread = wipe_transfer(j, b, false, j->buffer, CHUNK);
 
         if (j->buffer == buffers[0])
                 used = used < b->bytes ? b->bytes : used;
@@ -194,21 +199,22 @@ static void verify_batch(Job *j, const Batch *b, const uint8_t *want, uint32_t u
                 else if (unwritten & bit)
                         *(wipe_same_page(j->buffer + at, zeros) ? &j->count.empty : &j->count.denied) += SCAN_PAGE;
                 else
-                        *(wipe_same_page(j->buffer + at, want) ? &j->count.overwritten : &j->count.mismatched) += SCAN_PAGE;
+                        *(wipe_same_page(j->buffer + at, want) ? &j->count.overwritten : &j->count.mismatched) +=
+                                SCAN_PAGE;
         }
 }
 
-static void *work(void *arg) {
-        Job *j = arg;
-        Batch b;
+static void *wipe_work(void *arg) {
+        WipeJob *j = arg;
+        WipeBatch b;
 
         while (j->left > 0) {
                 uint32_t unwritten = 0;
 
-                take_batch(j, &b);
+                wipe_take_batch(j, &b);
                 for (unsigned pass = 0; pass < j->w->passes; pass++)
-                        unwritten |= transfer(j, &b, true, (uint8_t *)wipe_pattern(j->w, pass), SOURCE);
-                verify_batch(j, &b, wipe_pattern(j->w, j->w->passes - 1), unwritten);
+                        unwritten |= wipe_transfer(j, &b, true, (uint8_t *)wipe_pattern(j->w, pass), SOURCE);
+                wipe_verify_batch(j, &b, wipe_pattern(j->w, j->w->passes - 1), unwritten);
                 if (j->w->beats)
                         __atomic_fetch_add(j->w->beats, 1, __ATOMIC_RELAXED);
         }
@@ -222,7 +228,7 @@ void wipe_forget(void) {
         used = 0;
 }
 
-static size_t threads_for(uint64_t bytes) {
+static size_t wipe_threads(uint64_t bytes) {
         cpu_set_t set;
         size_t n = bytes / THREAD_MIN;
 
@@ -232,8 +238,8 @@ static size_t threads_for(uint64_t bytes) {
         return n < THREADS_MAX ? n : THREADS_MAX;
 }
 
-/* Shares the runs out: each job gets about the same number of bytes. */
-static void share(Job *jobs, size_t n, const Wipe *w, const Scan *s, const Runs *runs) {
+/* Shares the runs out, each job with about the same number of bytes. */
+static void wipe_share_out(WipeJob *jobs, size_t n, const Wipe *w, const PageScan *s, const Runs *runs) {
         uint64_t each = runs->bytes / SCAN_PAGE / n * SCAN_PAGE, left = runs->bytes;
         size_t i = 0;
         uint64_t at = runs->v[0].start;
@@ -241,7 +247,8 @@ static void share(Job *jobs, size_t n, const Wipe *w, const Scan *s, const Runs 
         for (size_t k = 0; k < n; k++) {
                 uint64_t skip = k == n - 1 ? left : each;
 
-                jobs[k] = (Job){.w = w, .s = s, .runs = runs, .i = i, .at = at, .left = skip, .buffer = buffers[k], .mem = -1};
+                jobs[k] = (WipeJob){.w = w, .s = s, .runs = runs, .i = i, .at = at, .left = skip, .buffer = buffers[k],
+                                    .mem = -1};
                 left -= skip;
                 while (left > 0 && skip >= runs->v[i].end - at) {
                         skip -= runs->v[i].end - at;
@@ -251,23 +258,23 @@ static void share(Job *jobs, size_t n, const Wipe *w, const Scan *s, const Runs 
         }
 }
 
-void wipe_runs(const Wipe *w, const Scan *s, const Runs *runs, WipeCount *count) {
-        Job jobs[THREADS_MAX];
+void wipe_runs(const Wipe *w, const PageScan *s, const Runs *runs, WipeCount *count) {
+        WipeJob jobs[THREADS_MAX];
         pthread_t threads[THREADS_MAX];
         size_t n, started = 1;
 
         if (runs->bytes == 0)
                 return;
-        n = threads_for(runs->bytes);
-        share(jobs, n, w, s, runs);
-        while (started < n && pthread_create(&threads[started], NULL, work, &jobs[started]) == 0)
+        n = wipe_threads(runs->bytes);
+        wipe_share_out(jobs, n, w, s, runs);
+        while (started < n && pthread_create(&threads[started], NULL, wipe_work, &jobs[started]) == 0)
                 started++;
-        work(&jobs[0]);
+        wipe_work(&jobs[0]);
         for (size_t k = 1; k < n; k++) {
                 if (k < started)
                         pthread_join(threads[k], NULL);
                 else
-                        work(&jobs[k]);
+                        wipe_work(&jobs[k]);
         }
         for (size_t k = 0; k < n; k++) {
                 count->overwritten += jobs[k].count.overwritten;
@@ -277,10 +284,10 @@ void wipe_runs(const Wipe *w, const Scan *s, const Runs *runs, WipeCount *count)
         }
 }
 
-uint64_t wipe_count_nonzero(const Scan *s, const Runs *runs) {
-        Job j = {.s = s, .runs = runs, .left = runs->bytes, .buffer = buffers[0], .mem = -1};
+uint64_t wipe_count_nonzero(const PageScan *s, const Runs *runs) {
+        WipeJob j = {.s = s, .runs = runs, .left = runs->bytes, .buffer = buffers[0], .mem = -1};
         uint64_t bytes = 0;
-        Batch b;
+        WipeBatch b;
 
         if (runs->bytes == 0)
                 return 0;
@@ -288,14 +295,90 @@ uint64_t wipe_count_nonzero(const Scan *s, const Runs *runs) {
         while (j.left > 0) {
                 uint32_t unread;
 
-                take_batch(&j, &b);
-                unread = transfer(&j, &b, false, j.buffer, CHUNK);
+                wipe_take_batch(&j, &b);
+                unread = wipe_transfer(&j, &b, false, j.buffer, CHUNK);
                 for (size_t at = 0; at < b.bytes; at += SCAN_PAGE)
                         if (unread & 1U << (at / SCAN_PAGE) || !wipe_same_page(j.buffer + at, zeros))
                                 bytes += SCAN_PAGE;
-                memset(j.buffer, 0, b.bytes); /* it was the process's content */
+                memset(j.buffer, 0, b.bytes); /* the process's content */
         }
         if (j.mem >= 0)
                 close(j.mem);
         return bytes;
+}
+
+#define TMPFS_TYPE 0x01021994
+
+static bool wipe_is_in_memory(int fd) {
+        struct statfs st;
+
+        return fstatfs(fd, &st) == 0 && st.f_type == TMPFS_TYPE;
+}
+
+static int wipe_write_extent(int fd, const uint8_t *from, off_t start, off_t end) {
+        while (start < end) {
+                ssize_t k =
+                        pwrite(fd, from, end - start < (off_t)WIPE_SOURCE ? (size_t)(end - start) : WIPE_SOURCE, start);
+
+                if (k < 0 && errno == EINTR)
+                        continue;
+                if (k <= 0)
+                        return k < 0 ? -errno : -EIO;
+                start += k - k % (ssize_t)SCAN_PAGE;
+                if (k < (ssize_t)SCAN_PAGE)
+                        return -ENOSPC;
+        }
+        return 0;
+}
+
+static void wipe_verify_extent(int fd, const uint8_t *want, off_t start, off_t end, WipeCount *count) {
+        uint8_t pages[WIPE_SOURCE] __attribute__((aligned(64)));
+
+        for (ssize_t n; start < end; start += n) {
+                ssize_t k;
+
+                n = end - start < (off_t)sizeof(pages) ? (ssize_t)(end - start) : (ssize_t)sizeof(pages);
+                do
+                        k = pread(fd, pages, (size_t)n, start);
+                while (k < 0 && errno == EINTR);
+                if (k != n)
+                        count->denied += (uint64_t)n;
+                for (ssize_t at = 0; k == n && at < n; at += (ssize_t)SCAN_PAGE)
+                        *(wipe_same_page(pages + at, want) ? &count->overwritten : &count->mismatched) += SCAN_PAGE;
+        }
+}
+
+/* In whole pages. Returns 1 with an extent, 0 at the end, -errno. */
+static int wipe_next_extent(int fd, off_t *at, off_t *ret_start, off_t *ret_end) {
+        off_t start = lseek(fd, *at, SEEK_DATA), end;
+
+        if (start < 0)
+                return errno == ENXIO ? 0 : -errno;
+        end = lseek(fd, start, SEEK_HOLE);
+        if (end < 0)
+                return -errno;
+        *ret_start = start - start % (off_t)SCAN_PAGE;
+        *ret_end = *at = (end + (off_t)SCAN_PAGE - 1) / (off_t)SCAN_PAGE * (off_t)SCAN_PAGE;
+        return *ret_end > *ret_start;
+}
+
+int wipe_file(const Wipe *w, int fd, WipeCount *count) {
+        bool sync = !wipe_is_in_memory(fd);
+        off_t at = 0, start = 0, end = 0;
+        int e;
+
+        while ((e = wipe_next_extent(fd, &at, &start, &end)) > 0) {
+                int k = 0;
+
+                for (unsigned pass = 0; k == 0 && pass < w->passes; pass++) {
+                        k = wipe_write_extent(fd, wipe_pattern(w, pass), start, end);
+                        if (k == 0 && sync && fdatasync(fd) < 0)
+                                k = -errno;
+                }
+                if (k == 0)
+                        wipe_verify_extent(fd, wipe_pattern(w, w->passes - 1), start, end, count);
+                else
+                        count->denied += (uint64_t)(end - start);
+        }
+        return e;
 }

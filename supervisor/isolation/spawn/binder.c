@@ -1,4 +1,4 @@
-/* A binder (worker/binder.c), of a supervisor that is no root: it copies mounts of the host's tree for regions below a template. What it has of that tree is
+/* A binder (worker/main.c), of a supervisor that is no root: it copies mounts of the host's tree for regions below a template. What it has of that tree is
  * what was mounted when it was made, so that another one takes its place when something was mounted since. */
 #include "schema/zygote.h"
 #include "spawn/binder.h"

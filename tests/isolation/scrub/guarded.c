@@ -243,7 +243,7 @@ void guarded_end(Guarded *g) {
 uint64_t guarded_secrets(pid_t pid) {
         uint64_t secret = PREY_SECRET, n = 0, buffer[512];
         char path[64];
-        Scan s = {};
+        PageScan s = {};
         int fd;
 
         cr_assert(scan_begin(&s, pid) == 0);
@@ -271,7 +271,7 @@ uint64_t guarded_missed(const Guarded *g) {
 }
 
 bool guarded_has_scan(void) {
-        Scan s = {};
+        PageScan s = {};
         bool has;
 
         cr_assert(scan_begin(&s, getpid()) == 0 && scan_private(&s, 0, UINT64_MAX) == 0);

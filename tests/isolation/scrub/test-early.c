@@ -32,7 +32,7 @@ static uint64_t secret(void) {
 typedef struct Freer {
         Grant grant;
         Region region;
-        Hook *early;
+        ReleaseHook *early;
         uint64_t deadline;
         char scratch[64]; /* in memory, as a region's is */
         char store[300];  /* the guard's folder */

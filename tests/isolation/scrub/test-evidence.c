@@ -5,14 +5,14 @@
 #include <string.h>
 
 /* A region of which everything that was held was overwritten and read back. */
-static Evidence all_done(void) {
-        return (Evidence){.discipline = DISCIPLINE_ZERO, .passes = 1, .by = "supervisor",
+static TeardownEvidence all_done(void) {
+        return (TeardownEvidence){.discipline = DISCIPLINE_ZERO, .passes = 1, .by = "supervisor",
                           .guard = {.state = GUARD_STATE_EMPTY, .processes = 2, .threads = 3, .bytes_held = 8192, .bytes_overwritten = 8192,
                                     .bytes_verified = 8192},
                           .scratch = {.files = 1, .bytes_held = 4096, .bytes_overwritten = 4096}};
 }
 
-static bool names(const Evidence *e, const char *class) {
+static bool names(const TeardownEvidence *e, const char *class) {
         for (size_t i = 0; e->not_covered[i]; i++)
                 if (strcmp(e->not_covered[i], class) == 0)
                         return true;
@@ -21,12 +21,12 @@ static bool names(const Evidence *e, const char *class) {
 
 typedef struct Case {
         const char *name;
-        void (*change)(Evidence *e);
+        void (*change)(TeardownEvidence *e);
         const char *grade;
 } Case;
 
 #define CHANGE(name, ...)                                                                                              \
-        static void name(Evidence *e) {                                                                                \
+        static void name(TeardownEvidence *e) {                                                                                \
                 __VA_ARGS__;                                                                                           \
         }
 CHANGE(nothing, (void)e)
@@ -87,7 +87,7 @@ static const Case cases[] = {
 
 Test(evidence, the_grade_follows_from_the_counters) { // I-16
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                Evidence e = all_done();
+                TeardownEvidence e = all_done();
 
                 cases[i].change(&e);
                 evidence_judge(&e, false);
@@ -98,7 +98,7 @@ Test(evidence, the_grade_follows_from_the_counters) { // I-16
 Test(evidence, names_what_is_not_covered) { // I-16
         static const char *const held[] = {"anonymous_memory", "shared_memory", "scratch_files", "registers"};
         static const char *const kernel[] = {"pipe_buffers", "socket_buffers", "file_names", "kernel_stacks", "kernel_objects"};
-        Evidence e = all_done();
+        TeardownEvidence e = all_done();
 
         evidence_judge(&e, false);
         for (size_t i = 0; i < ARRAY_SIZE(held); i++)
@@ -128,7 +128,7 @@ Test(evidence, names_what_is_not_covered) { // I-16
 }
 
 Test(evidence, json_has_the_sums_and_the_reasons) { // I-16
-        Evidence e = all_done();
+        TeardownEvidence e = all_done();
         json_t *o;
 
         e.guard.bytes_missed[GUARD_MISSED_SHARED] = 4096;
@@ -152,7 +152,7 @@ Test(evidence, json_has_the_sums_and_the_reasons) { // I-16
 Test(evidence, of_a_dead_supervisor_says_what_its_guard_left) { // I-60
         const GuardEvidence left = {.version = GUARD_VERSION, .state = GUARD_STATE_EMPTY, .passes = 1, .processes = 1, .bytes_held = 4096,
                                     .bytes_overwritten = 4096, .bytes_verified = 4096, .facts = GUARD_FACT_ORPHANED};
-        Evidence e;
+        TeardownEvidence e;
 
         evidence_left(&left, DISCIPLINE_ZERO, &e);
         cr_expect(strncmp(e.grade, "cleared", 7) == 0 && strcmp(e.by, "guard") == 0, "%s %s", e.grade, e.by);

@@ -93,7 +93,7 @@ static pid_t at_its_exit_stop(bool tiles) {
 
 Test(regs, general_and_floating_point_are_overwritten) {
         GuardEvidence evidence = {};
-        Guard g = {.evidence = &evidence};
+        Tracer g = {.evidence = &evidence};
         size_t most = 0;
 
         /* The state of those after the first one is made from an image of that one's; every second one has room for more. */

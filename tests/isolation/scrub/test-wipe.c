@@ -67,9 +67,9 @@ Test(wipe, memory_is_written_as_often_as_was_asked) {
         arena = mmap(NULL, PAGES_N * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
                 for (unsigned read_only = 0; read_only < 2; read_only++) { /* which the quick call refuses */
-                        Run run = {(uintptr_t)arena, (uintptr_t)arena + PAGES_N * 4096};
+                        AddressRun run = {(uintptr_t)arena, (uintptr_t)arena + PAGES_N * 4096};
                         Runs runs = {.v = &run, .n = 1, .bytes = PAGES_N * 4096};
-                        Scan s = {.pid = getpid()};
+                        PageScan s = {.pid = getpid()};
                         WipeCount count = {0};
                         Wipe w;
 

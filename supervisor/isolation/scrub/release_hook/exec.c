@@ -19,26 +19,26 @@
 #include <sys/uio.h>
 
 #define STRINGS_MAX 16384           /* arguments and variables together; a call with more is not overwritten */
-#define STRING_BYTES_MAX 131072     /* the kernel's own bound of one */
-#define BYTES_MAX (124U * 1024)     /* of all: what the kernel takes whatever the limit of the stack is */
+#define STRING_BYTES_MAX 131072     /* the kernel's own bound of a string */
+#define BYTES_MAX (124U * 1024)     /* of all strings: accepted by the kernel whatever the limit of the stack is */
 #define IMAGE_END 0x7ffffffff000U
 
-/* What the kernel has still to read, as byte ranges. */
+/* Byte ranges that the kernel still has to read. */
 typedef struct Keep {
-        Run v[STRINGS_MAX + 8];
+        AddressRun v[STRINGS_MAX + 8];
         size_t n;
         uint64_t bytes;
 } Keep;
 
-static bool keep_add(Keep *k, uint64_t start, uint64_t n) {
+static bool exec_keep_range(Keep *k, uint64_t start, uint64_t n) {
         if (k->n == ARRAY_SIZE(k->v))
                 return false;
-        k->v[k->n++] = (Run){start, start + n};
+        k->v[k->n++] = (AddressRun){start, start + n};
         k->bytes += n;
         return k->bytes <= BYTES_MAX;
 }
 
-static bool keep_string(Keep *k, pid_t pid, uint64_t at) {
+static bool exec_keep_string(Keep *k, pid_t pid, uint64_t at) {
         char text[4096];
 
         for (uint64_t n = 0; n < STRING_BYTES_MAX;) {
@@ -48,14 +48,14 @@ static bool keep_string(Keep *k, pid_t pid, uint64_t at) {
                 if (got <= 0)
                         return false;
                 if (nul)
-                        return keep_add(k, at, n + (uint64_t)(nul - text) + 1);
+                        return exec_keep_range(k, at, n + (uint64_t)(nul - text) + 1);
                 n += (uint64_t)got;
         }
         return false;
 }
 
-/* An array of pointers that ends with NULL, and what they point to. */
-static bool keep_array(Keep *k, pid_t pid, uint64_t at) {
+/* An array of pointers that ends with NULL, and its strings. */
+static bool exec_keep_array(Keep *k, pid_t pid, uint64_t at) {
         uint64_t pointers[64], start = at;
 
         while (at) {
@@ -66,25 +66,25 @@ static bool keep_array(Keep *k, pid_t pid, uint64_t at) {
                         return false;
                 for (size_t i = 0; i < (size_t)got / 8; i++, at += 8) {
                         if (!pointers[i])
-                                return keep_add(k, start, at + 8 - start);
-                        if (!keep_string(k, pid, pointers[i]))
+                                return exec_keep_range(k, start, at + 8 - start);
+                        if (!exec_keep_string(k, pid, pointers[i]))
                                 return false;
                 }
         }
         return true;
 }
 
-static int by_start(const void *a, const void *b) {
-        uint64_t x = ((const Run *)a)->start, y = ((const Run *)b)->start;
+static int exec_by_start(const void *a, const void *b) {
+        uint64_t x = ((const AddressRun *)a)->start, y = ((const AddressRun *)b)->start;
 
         return x < y ? -1 : x > y;
 }
 
-/* Whether the kernel will take the file: a program of this machine, or a script whose interpreter is one. A call that fails takes nothing, and
- * shells and execvp() try one place after the other. Where nobody can tell, the image is left as it is and counted as missed. */
+/* Whether the kernel will take the file: a program of this machine, or a script for such a program. A failing call
+ * takes nothing, and shells and execvp() try several places. With an unclear result the image stays and is missed. */
 typedef enum Start { START_NO, START_YES, START_MAYBE } Start;
 
-static bool is_granted_file(const Hook *e, const char *path) {
+static bool exec_is_granted(const ReleaseHook *e, const char *path) {
         const Grant *g = e->region->grant;
 
         for (size_t i = 0; i < g->n_files; i++)
@@ -93,25 +93,20 @@ static bool is_granted_file(const Hook *e, const char *path) {
         return false;
 }
 
-/* Tier landlock: what the rules keep from the region looks to us as if it could be executed. */
-static bool is_out_of_reach(const Hook *e, int fd) {
+/* Tier landlock: files kept from the region by the rules look executable to the supervisor. */
+static bool exec_is_beyond_rules(const ReleaseHook *e, int fd) {
         const RegionNotify *n = &e->region->notify;
-        char link[64], path[PATH_MAX];
-        ssize_t k;
+        char path[PATH_MAX];
 
         if (n->root >= 0)
                 return false;
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        k = readlink(link, path, sizeof(path) - 1);
-        if (k < 0)
-                return true;
-        path[k] = 0;
-        return region_path_reach(n->grant, n->tier, n->scratch, n->shims, path, false) != PATH_INSIDE;
+        return !hook_fd_path(fd, path) ||
+               region_path_reach(n->grant, n->tier, n->scratch, n->shims, path, false) != PATH_INSIDE;
 }
 
-static Start judge_head(const Hook *e, int fd, char *head, ssize_t n, unsigned depth);
+static Start exec_judge_head(const ReleaseHook *e, int fd, char *head, ssize_t n, unsigned depth);
 
-static Start will_start(const Hook *e, const char *path, unsigned depth) {
+static Start exec_will_start(const ReleaseHook *e, const char *path, unsigned depth) {
         _cleanup_close_ int there = hook_open(e, path, true), fd = -1;
         char link[64], head[256];
         struct statvfs mount;
@@ -122,50 +117,53 @@ static Start will_start(const Hook *e, const char *path, unsigned depth) {
                 return there == -ENOENT || there == -ENOTDIR ? START_NO : START_MAYBE;
         if (region_notify_any_served() && region_notify_is_served(e->region->notify.worker, there))
                 return START_MAYBE;
-        if (quiet_fstat(there, &st) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0 || fstatvfs(there, &mount) < 0 || mount.f_flag & ST_NOEXEC)
+        if (quiet_fstat(there, &st) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0 ||
+            fstatvfs(there, &mount) < 0 || mount.f_flag & ST_NOEXEC)
                 return START_NO;
-        if ((st.st_mode & 0111) != 0111 || (st.st_dev == e->scratch && e->region->notify.root >= 0) || is_granted_file(e, path) ||
-            is_out_of_reach(e, there))
+        if ((st.st_mode & 0111) != 0111 || (st.st_dev == e->scratch && e->region->notify.root >= 0) ||
+            exec_is_granted(e, path) || exec_is_beyond_rules(e, there))
                 return START_MAYBE;
         snprintf(link, sizeof(link), "/proc/self/fd/%d", there);
         fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         n = fd < 0 ? -1 : pread(fd, head, sizeof(head) - 1, 0);
-        return n < 0 ? START_MAYBE : judge_head(e, fd, head, n, depth);
+        return n < 0 ? START_MAYBE : exec_judge_head(e, fd, head, n, depth);
 }
 
-/* What the kernel looks at before it gives the old image up. */
-static Start judge_program(const Hook *e, int fd, const Elf64_Ehdr *h, unsigned depth) {
+/* Checks the parts of the file read by the kernel before the old image goes. */
+static Start exec_judge_program(const ReleaseHook *e, int fd, const Elf64_Ehdr *h, unsigned depth) {
         size_t n = (size_t)h->e_phnum * sizeof(Elf64_Phdr);
         _cleanup_free_ Elf64_Phdr *p = malloc(n ?: 1);
         char name[PATH_MAX];
 
-        if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_machine != EM_X86_64 || (h->e_type != ET_EXEC && h->e_type != ET_DYN) ||
-            h->e_phentsize != sizeof(*p) || n == 0 || n > 65536 || !p || pread(fd, p, n, (off_t)h->e_phoff) != (ssize_t)n)
+        if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_machine != EM_X86_64 ||
+            (h->e_type != ET_EXEC && h->e_type != ET_DYN) || h->e_phentsize != sizeof(*p) || n == 0 || n > 65536 ||
+            !p || pread(fd, p, n, (off_t)h->e_phoff) != (ssize_t)n)
                 return START_MAYBE;
         for (size_t i = 0; i < h->e_phnum; i++)
                 if (p[i].p_type == PT_INTERP) {
                         if (p[i].p_filesz < 2 || p[i].p_filesz > sizeof(name) || depth >= 4 ||
-                            pread(fd, name, p[i].p_filesz, (off_t)p[i].p_offset) != (ssize_t)p[i].p_filesz || name[p[i].p_filesz - 1] || *name != '/')
+                            pread(fd, name, p[i].p_filesz, (off_t)p[i].p_offset) != (ssize_t)p[i].p_filesz ||
+                            name[p[i].p_filesz - 1] || *name != '/')
                                 return START_MAYBE;
-                        return will_start(e, name, depth + 1);
+                        return exec_will_start(e, name, depth + 1);
                 }
         return START_YES;
 }
 
-static Start judge_head(const Hook *e, int fd, char *head, ssize_t n, unsigned depth) {
+static Start exec_judge_head(const ReleaseHook *e, int fd, char *head, ssize_t n, unsigned depth) {
         char *name = head + 2;
         Elf64_Ehdr h;
 
         head[n] = 0;
         if (n >= (ssize_t)sizeof(h) && memcmp(head, ELFMAG, SELFMAG) == 0) {
                 memcpy(&h, head, sizeof(h));
-                return judge_program(e, fd, &h, depth);
+                return exec_judge_program(e, fd, &h, depth);
         }
         if (n < 4 || memcmp(head, "#!", 2) != 0 || depth >= 4 || !strchr(head, '\n'))
                 return START_MAYBE;
         name += strspn(name, " \t");
         name[strcspn(name, " \t\n")] = 0;
-        return *name == '/' ? will_start(e, name, depth + 1) : START_MAYBE;
+        return *name == '/' ? exec_will_start(e, name, depth + 1) : START_MAYBE;
 }
 
 typedef struct Self {
@@ -173,7 +171,7 @@ typedef struct Self {
         unsigned threads;
 } Self;
 
-static bool read_self(pid_t pid, Self *ret) {
+static bool exec_read_status(pid_t pid, Self *ret) {
         char path[64], line[256];
         FILE *f;
 
@@ -181,15 +179,16 @@ static bool read_self(pid_t pid, Self *ret) {
         snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
         f = fopen(path, "re");
         while (f && fgets(line, sizeof(line), f))
-                if (sscanf(line, "Tgid: %d", &ret->tgid) || sscanf(line, "PPid: %d", &ret->parent) || sscanf(line, "Threads: %u", &ret->threads))
+                if (sscanf(line, "Tgid: %d", &ret->tgid) || sscanf(line, "PPid: %d", &ret->parent) ||
+                    sscanf(line, "Threads: %u", &ret->threads))
                         continue;
         if (f)
                 fclose(f);
         return ret->tgid > 0 && ret->threads > 0;
 }
 
-/* In tier landlock the worker hides itself, which nothing that a region starts can do. */
-static bool is_worker(const Hook *e, pid_t pid) {
+/* In tier landlock the worker hides itself; a program of a region cannot. */
+static bool exec_is_worker(const ReleaseHook *e, pid_t pid) {
         struct stat st;
         char path[64];
 
@@ -199,20 +198,8 @@ static bool is_worker(const Hook *e, pid_t pid) {
         return st.st_dev == e->worker.st_dev && st.st_ino == e->worker.st_ino;
 }
 
-bool hook_may_be_in(pid_t pid, const int *calls, size_t n_calls) {
-        char path[64], text[128];
-
-        snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
-        if (proc_read(path, text, sizeof(text)) == 0)
-                return false;
-        for (size_t i = 0; i < n_calls; i++)
-                if (atoi(text) == calls[i])
-                        return true;
-        return strncmp(text, "running", 7) == 0;
-}
-
-/* Overwrites, in the pages that hold something to keep, all that is around it. */
-static void wipe_around(Hook *e, const Keep *k, uint64_t page, size_t *first) {
+/* In a page with bytes to keep, overwrites all other bytes. */
+static void exec_wipe_around(ReleaseHook *e, const Keep *k, uint64_t page, size_t *first) {
         static const uint8_t zeros[SCAN_PAGE];
         uint64_t at = page, end = page + SCAN_PAGE, kept = 0, lost = 0;
         uint8_t back[SCAN_PAGE];
@@ -221,10 +208,12 @@ static void wipe_around(Hook *e, const Keep *k, uint64_t page, size_t *first) {
                 (*first)++;
         for (size_t i = *first; at < end; i++) {
                 uint64_t stop = i < k->n ? MAX(at, MIN(k->v[i].start, end)) : end;
-                struct iovec local = {(void *)zeros, stop - at}, remote = {(void *)(uintptr_t)at, stop - at}, in = {back, stop - at};
+                struct iovec local = {(void *)zeros, stop - at}, remote = {(void *)(uintptr_t)at, stop - at},
+                             in = {back, stop - at};
 
                 if (stop > at && (process_vm_writev(e->scan.pid, &local, 1, &remote, 1, 0) != (ssize_t)(stop - at) ||
-                                  process_vm_readv(e->scan.pid, &in, 1, &remote, 1, 0) != (ssize_t)(stop - at) || memcmp(back, zeros, stop - at) != 0))
+                                  process_vm_readv(e->scan.pid, &in, 1, &remote, 1, 0) != (ssize_t)(stop - at) ||
+                                  memcmp(back, zeros, stop - at) != 0))
                         lost += stop - at;
                 at = i < k->n ? MAX(stop, MIN(k->v[i].end, end)) : end;
                 kept += at - stop;
@@ -235,8 +224,8 @@ static void wipe_around(Hook *e, const Keep *k, uint64_t page, size_t *first) {
         e->region->notify.freed.overwritten += SCAN_PAGE - kept - lost;
 }
 
-/* Takes the pages that hold something to keep out of `own`, with their frames, and overwrites what is around it there. */
-static int split_own(Hook *e, const Keep *k) {
+/* Takes the pages with bytes to keep out of `own`, with their frames, and overwrites the rest of such pages. */
+static int exec_split_own(ReleaseHook *e, const Keep *k) {
         Runs whole = {};
         size_t first = 0, next = 0, frame = 0, frames = 0;
         int r = 0;
@@ -246,7 +235,7 @@ static int split_own(Hook *e, const Keep *k) {
                         while (next < k->n && k->v[next].end <= p)
                                 next++;
                         if (next < k->n && k->v[next].start < p + SCAN_PAGE) {
-                                wipe_around(e, k, p, &first);
+                                exec_wipe_around(e, k, p, &first);
                                 continue;
                         }
                         r = runs_add(&whole, p, p + SCAN_PAGE);
@@ -259,7 +248,7 @@ static int split_own(Hook *e, const Keep *k) {
         return r;
 }
 
-static NotifyStep image(Hook *e, const struct seccomp_notif *q, const Keep *k) {
+static NotifyStep exec_wipe_image(ReleaseHook *e, const struct seccomp_notif *q, const Keep *k) {
         int r = scan_begin(&e->scan, (pid_t)q->pid);
 
         if (!region_notify_waits(&e->region->notify, q->id)) {
@@ -275,10 +264,10 @@ static NotifyStep image(Hook *e, const struct seccomp_notif *q, const Keep *k) {
         if (r == 0)
                 hook_count_shared(e, q);
         if (r == 0 && k)
-                r = split_own(e, k);
+                r = exec_split_own(e, k);
         if (r == 0 && k)
                 hook_wipe_own(e, false);
-        else { /* of what cannot be looked at, something */
+        else { /* an unreadable image counts as a page */
                 e->region->notify.freed.bytes += r == 0 ? e->scan.own.bytes : SCAN_PAGE;
                 e->region->notify.freed.missed += r == 0 ? e->scan.own.bytes : SCAN_PAGE;
         }
@@ -286,39 +275,41 @@ static NotifyStep image(Hook *e, const struct seccomp_notif *q, const Keep *k) {
         return NOTIFY_GO_ON;
 }
 
-/* The memory is its parent's, who goes on with it: vfork. */
-static bool borrowed(const Self *s) {
+/* After vfork: the memory belongs to the parent, still in use there. */
+static bool exec_is_vfork_child(const Self *s) {
         return syscall(SYS_kcmp, s->tgid, s->parent, KCMP_VM, 0, 0) == 0;
 }
 
-NotifyStep hook_exec_missed(Hook *e, const struct seccomp_notif *q) {
+NotifyStep hook_exec_missed(ReleaseHook *e, const struct seccomp_notif *q) {
         Self self;
 
-        if (is_worker(e, (pid_t)q->pid) || !read_self((pid_t)q->pid, &self) || borrowed(&self))
+        if (exec_is_worker(e, (pid_t)q->pid) || !exec_read_status((pid_t)q->pid, &self) || exec_is_vfork_child(&self))
                 return NOTIFY_GO_ON;
         e->common = e->asking; /* with its parent, as a rule */
-        return e->asking ? NOTIFY_LATER : image(e, q, NULL);
+        return e->asking ? NOTIFY_LATER : exec_wipe_image(e, q, NULL);
 }
 
-NotifyStep hook_exec(Hook *e, const struct seccomp_notif *q, int dirfd, uint64_t path, uint64_t argv, uint64_t envp) {
+NotifyStep hook_exec(ReleaseHook *e, const struct seccomp_notif *q, int dirfd, uint64_t path, uint64_t argv,
+                     uint64_t envp) {
         _cleanup_free_ Keep *k = NULL;
         pid_t pid = (pid_t)q->pid;
         Start start = START_MAYBE;
         char full[PATH_MAX];
         Self self;
 
-        if (is_worker(e, pid) || !read_self(pid, &self) || borrowed(&self))
+        if (exec_is_worker(e, pid) || !exec_read_status(pid, &self) || exec_is_vfork_child(&self))
                 return NOTIFY_GO_ON;
         e->common = e->asking;
         if (e->asking)
                 return NOTIFY_LATER;
         if (hook_path(q, dirfd, path, full) == 0)
-                start = will_start(e, full, 0);
+                start = exec_will_start(e, full, 0);
         if (start == START_NO || !region_notify_waits(&e->region->notify, q->id))
                 return NOTIFY_GO_ON;
         k = calloc(1, sizeof(*k));
-        if (start == START_MAYBE || !k || self.threads > 1 || !keep_string(k, pid, path) || !keep_array(k, pid, argv) || !keep_array(k, pid, envp))
-                return image(e, q, NULL);
-        qsort(k->v, k->n, sizeof(*k->v), by_start);
-        return image(e, q, k);
+        if (start == START_MAYBE || !k || self.threads > 1 || !exec_keep_string(k, pid, path) ||
+            !exec_keep_array(k, pid, argv) || !exec_keep_array(k, pid, envp))
+                return exec_wipe_image(e, q, NULL);
+        qsort(k->v, k->n, sizeof(*k->v), exec_by_start);
+        return exec_wipe_image(e, q, k);
 }

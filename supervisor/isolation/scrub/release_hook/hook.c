@@ -20,24 +20,25 @@
 #define MADV_COLLAPSE_ 25
 #define MADV_DONTNEED_LOCKED_ 24
 #define MADV_GUARD_INSTALL_ 102
-#define MAP_DROPPABLE_ 8 /* the kernel frees it without a word */
+#define MAP_DROPPABLE_ 8 /* freed by the kernel without a call */
 #define FLAG_WAIT_KILLABLE_RECV (1UL << 5) /* Linux 5.19 */
 
-static bool pages(uint64_t start, uint64_t length, uint64_t *ret_end) {
+static bool hook_whole_pages(uint64_t start, uint64_t length, uint64_t *ret_end) {
         uint64_t whole = (length + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
 
         return start % SCAN_PAGE == 0 && whole >= length && whole > 0 && !__builtin_add_overflow(start, whole, ret_end);
 }
 
-static NotifyStep on_munmap(Hook *e, const struct seccomp_notif *q, int *ret_error) {
-        Run r = {.start = q->data.args[0]};
+static NotifyStep hook_on_munmap(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
+        AddressRun r = {.start = q->data.args[0]};
 
-        return pages(r.start, q->data.args[1], &r.end) ? hook_memory(e, q, &r, 1, HOOK_PRIVATE | HOOK_SHARED) : NOTIFY_GO_ON;
+        return hook_whole_pages(r.start, q->data.args[1], &r.end) ? hook_memory(e, q, &r, 1, HOOK_PRIVATE | HOOK_SHARED)
+                                                                  : NOTIFY_GO_ON;
 }
 
-/* Advice that makes the kernel copy pages is not taken: the caller is told what a kernel without it says. */
-static NotifyStep on_madvise(Hook *e, const struct seccomp_notif *q, int *ret_error) {
-        Run r = {.start = q->data.args[0]};
+/* Refuses advice that makes the kernel copy pages, with the error of a kernel without such advice. */
+static NotifyStep hook_on_madvise(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
+        AddressRun r = {.start = q->data.args[0]};
         unsigned flags = HOOK_PRIVATE;
 
         switch ((int)q->data.args[2]) {
@@ -59,9 +60,9 @@ static NotifyStep on_madvise(Hook *e, const struct seccomp_notif *q, int *ret_er
         default:
                 return NOTIFY_GO_ON;
         }
-        if (!pages(r.start, q->data.args[1], &r.end))
+        if (!hook_whole_pages(r.start, q->data.args[1], &r.end))
                 return NOTIFY_GO_ON;
-        /* A hole in a file, made through its mapping: as on a file system that has no holes. */
+        /* A hole in a file, made through its mapping: refused as on a file system without holes. */
         if (flags == HOOK_HOLE && !e->asking && hook_maps_file(e, q, &r)) {
                 *ret_error = EOPNOTSUPP;
                 return NOTIFY_ANSWER;
@@ -69,9 +70,9 @@ static NotifyStep on_madvise(Hook *e, const struct seccomp_notif *q, int *ret_er
         return hook_memory(e, q, &r, 1, flags);
 }
 
-/* The highest end of heap that a program asked for: its own is never above, as it began where nothing was. What was forked from it has the
- * same. Returns UINT64_MAX when there are more programs than can be kept in mind. */
-static uint64_t highest_break(Hook *e, uint64_t start_brk, uint64_t asked) {
+/* The highest heap end that a program asked for. The real end is never above, because the heap began empty. Forked
+ * processes have the same. Returns UINT64_MAX when the table of programs is full. */
+static uint64_t hook_highest_break(ReleaseHook *e, uint64_t start_brk, uint64_t asked) {
         uint64_t before;
         size_t i = 0;
 
@@ -80,32 +81,32 @@ static uint64_t highest_break(Hook *e, uint64_t start_brk, uint64_t asked) {
         if (i == HOOK_HEAPS_MAX)
                 return UINT64_MAX;
         if (i == e->n_heaps)
-                e->heaps[e->n_heaps++] = (Run){start_brk, start_brk};
+                e->heaps[e->n_heaps++] = (AddressRun){start_brk, start_brk};
         before = e->heaps[i].end;
         e->heaps[i].end = MAX(before, asked);
         return before;
 }
 
-/* What a program maps at the end of its heap, or names, is no longer called the heap, though a shorter one takes it, too. So whatever else lies
- * there is as good as missed. */
-static NotifyStep on_brk(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+/* Areas mapped or named by the program inside of the heap are not called [heap]. A shorter heap takes them unseen. */
+static NotifyStep hook_on_brk(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
         uint64_t stat[47 - 2], start_brk, highest, start, end, inode; /* stat: to field 47, start_brk */
         bool other = false;
-        Run r = {};
+        AddressRun r = {};
         char path[64], line[512];
         FILE *f;
 
         start_brk = proc_stat((pid_t)q->pid, stat, ARRAY_SIZE(stat)) ? stat[ARRAY_SIZE(stat) - 1] : 0;
         r.start = (q->data.args[0] + SCAN_PAGE - 1) & ~(uint64_t)(SCAN_PAGE - 1);
-        if (start_brk > 0 && q->data.args[0] < start_brk) /* it fails */
+        if (start_brk > 0 && q->data.args[0] < start_brk) /* the call fails */
                 return NOTIFY_GO_ON;
-        highest = start_brk > 0 ? highest_break(e, start_brk, r.start) : UINT64_MAX;
+        highest = start_brk > 0 ? hook_highest_break(e, start_brk, r.start) : UINT64_MAX;
         if (r.start >= highest)
                 return NOTIFY_GO_ON;
         snprintf(path, sizeof(path), "/proc/%u/maps", q->pid);
         f = fopen(path, "re");
         while (f && fgets(line, sizeof(line), f))
-                if (sscanf(line, "%lx-%lx %*s %*s %*s %lu", &start, &end, &inode) != 3 || end <= r.start || start >= highest)
+                if (sscanf(line, "%lx-%lx %*s %*s %*s %lu", &start, &end, &inode) != 3 || end <= r.start ||
+                    start >= highest)
                         continue;
                 else if (inode == 0 && strstr(line, "[heap]"))
                         r.end = MAX(r.end, end);
@@ -114,71 +115,77 @@ static NotifyStep on_brk(Hook *e, const struct seccomp_notif *q, int *ret_error)
         if (f)
                 fclose(f);
         if (e->asking && r.start >= r.end)
-                return NOTIFY_LATER; /* it may be there by then */
+                return NOTIFY_LATER; /* memory may be there by then */
         e->region->notify.freed.unheld += !e->asking && (other || !f);
         return r.start < r.end ? hook_memory(e, q, &r, 1, HOOK_PRIVATE) : NOTIFY_GO_ON;
 }
 
-static NotifyStep on_mmap(Hook *e, const struct seccomp_notif *q, int *ret_error) {
-        Run r = {.start = q->data.args[0]};
+static NotifyStep hook_on_mmap(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
+        AddressRun r = {.start = q->data.args[0]};
         char path[64];
 
         if ((q->data.args[3] & MAP_TYPE) == MAP_DROPPABLE_) {
                 *ret_error = EINVAL;
                 return NOTIFY_ANSWER;
         }
-        /* A call that fails takes nothing. */
-        if (!(q->data.args[3] & MAP_FIXED) || q->data.args[3] & MAP_FIXED_NOREPLACE || !(q->data.args[3] & MAP_TYPE) || q->data.args[5] % SCAN_PAGE != 0 ||
-            !pages(r.start, q->data.args[1], &r.end))
+        /* A failing call takes nothing. */
+        if (!(q->data.args[3] & MAP_FIXED) || q->data.args[3] & MAP_FIXED_NOREPLACE || !(q->data.args[3] & MAP_TYPE) ||
+            q->data.args[5] % SCAN_PAGE != 0 || !hook_whole_pages(r.start, q->data.args[1], &r.end))
                 return NOTIFY_GO_ON;
         snprintf(path, sizeof(path), "/proc/%u/fd/%d", q->pid, (int)q->data.args[4]);
-        if (!e->asking && !(q->data.args[3] & MAP_ANONYMOUS) && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        if (!e->asking && !(q->data.args[3] & MAP_ANONYMOUS) &&
+            faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
                 return NOTIFY_GO_ON;
         return hook_memory(e, q, &r, 1, HOOK_PRIVATE | HOOK_SHARED);
 }
 
-/* The end of what shrinks, and what lies at the place to which it is moved. */
-static NotifyStep on_mremap(Hook *e, const struct seccomp_notif *q, int *ret_error) {
-        Run old = {.start = q->data.args[0]}, over = {.start = q->data.args[4]}, r[2];
+/* The end of a shrinking area, and the content at the target of a move. */
+static NotifyStep hook_on_mremap(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
+        AddressRun old = {.start = q->data.args[0]}, over = {.start = q->data.args[4]}, r[2];
         uint64_t kept;
         size_t n = 0;
 
-        /* Of length 0 is a second mapping of what is shared, which may take the place of something, too. */
+        /* Old length 0 makes a second mapping of shared memory, which may replace an area, too. */
         old.end = old.start;
-        if (!pages(old.start, q->data.args[2], &kept) || (q->data.args[1] != 0 && !pages(old.start, q->data.args[1], &old.end)))
+        if (!hook_whole_pages(old.start, q->data.args[2], &kept) ||
+            (q->data.args[1] != 0 && !hook_whole_pages(old.start, q->data.args[1], &old.end)))
                 return NOTIFY_GO_ON;
         if (q->data.args[3] & MREMAP_FIXED) {
-                if (!pages(over.start, q->data.args[2], &over.end) || (over.start < old.end && old.start < over.end)) /* it fails */
+                /* the call fails */
+                if (!hook_whole_pages(over.start, q->data.args[2], &over.end) ||
+                    (over.start < old.end && old.start < over.end))
                         return NOTIFY_GO_ON;
                 r[n++] = over;
         }
         if (kept < old.end)
-                r[n++] = (Run){kept, old.end};
+                r[n++] = (AddressRun){kept, old.end};
         return n > 0 ? hook_memory(e, q, r, n, HOOK_PRIVATE | HOOK_SHARED) : NOTIFY_GO_ON;
 }
 
-static NotifyStep on_unlink(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+static NotifyStep hook_on_unlink(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
         return hook_unname(e, q, AT_FDCWD, q->data.args[0]);
 }
 
-static NotifyStep on_unlinkat(Hook *e, const struct seccomp_notif *q, int *ret_error) {
-        return (int)q->data.args[2] & AT_REMOVEDIR ? NOTIFY_GO_ON : hook_unname(e, q, (int)q->data.args[0], q->data.args[1]);
+static NotifyStep hook_on_unlinkat(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
+        return (int)q->data.args[2] & AT_REMOVEDIR ? NOTIFY_GO_ON
+                                                   : hook_unname(e, q, (int)q->data.args[0], q->data.args[1]);
 }
 
-static NotifyStep on_rename(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+static NotifyStep hook_on_rename(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
         return hook_unname(e, q, AT_FDCWD, q->data.args[1]);
 }
 
-static NotifyStep on_renameat(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+static NotifyStep hook_on_renameat(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
         return hook_unname(e, q, (int)q->data.args[2], q->data.args[3]);
 }
 
-static NotifyStep on_truncate(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+static NotifyStep hook_on_truncate(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
         return hook_truncate_path(e, q, AT_FDCWD, q->data.args[0], q->data.args[1], false);
 }
 
-static NotifyStep open_flags(Hook *e, const struct seccomp_notif *q, int dirfd, uint64_t path, uint64_t flags, int *ret_error) {
-        /* Its data would go with the last descriptor, of which nobody tells. Programs then make a file with a name and unlink it. */
+static NotifyStep hook_on_open_flags(ReleaseHook *e, const struct seccomp_notif *q, int dirfd, uint64_t path,
+                                     uint64_t flags, int *ret_error) {
+        /* The data would go with the last descriptor, without a notified call. Programs fall back to a named file. */
         if ((flags & O_TMPFILE) == O_TMPFILE) {
                 *ret_error = EOPNOTSUPP;
                 return NOTIFY_ANSWER;
@@ -188,56 +195,57 @@ static NotifyStep open_flags(Hook *e, const struct seccomp_notif *q, int dirfd, 
         return hook_truncate_path(e, q, dirfd, path, 0, true);
 }
 
-static NotifyStep on_open(Hook *e, const struct seccomp_notif *q, int *ret_error) {
-        return open_flags(e, q, AT_FDCWD, q->data.args[0], q->data.args[1], ret_error);
+static NotifyStep hook_on_open(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
+        return hook_on_open_flags(e, q, AT_FDCWD, q->data.args[0], q->data.args[1], ret_error);
 }
 
-static NotifyStep on_openat(Hook *e, const struct seccomp_notif *q, int *ret_error) {
-        return open_flags(e, q, (int)q->data.args[0], q->data.args[1], q->data.args[2], ret_error);
+static NotifyStep hook_on_openat(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
+        return hook_on_open_flags(e, q, (int)q->data.args[0], q->data.args[1], q->data.args[2], ret_error);
 }
 
-static NotifyStep on_creat(Hook *e, const struct seccomp_notif *q, int *ret_error) {
-        return open_flags(e, q, AT_FDCWD, q->data.args[0], O_CREAT | O_TRUNC | O_WRONLY, ret_error);
+static NotifyStep hook_on_creat(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
+        return hook_on_open_flags(e, q, AT_FDCWD, q->data.args[0], O_CREAT | O_TRUNC | O_WRONLY, ret_error);
 }
 
-static NotifyStep on_execve(Hook *e, const struct seccomp_notif *q, int *ret_error) {
+static NotifyStep hook_on_execve(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
         return hook_exec(e, q, AT_FDCWD, q->data.args[0], q->data.args[1], q->data.args[2]);
 }
 
-static NotifyStep on_execveat(Hook *e, const struct seccomp_notif *q, int *ret_error) {
-        /* By a descriptor alone: nothing says what is there, so nothing is risked. */
-        return (int)q->data.args[4] & AT_EMPTY_PATH ? hook_exec_missed(e, q)
-                                                    : hook_exec(e, q, (int)q->data.args[0], q->data.args[1], q->data.args[2], q->data.args[3]);
+static NotifyStep hook_on_execveat(ReleaseHook *e, const struct seccomp_notif *q, int *ret_error) {
+        /* By descriptor alone: the file is unknown, so the image stays. */
+        return (int)q->data.args[4] & AT_EMPTY_PATH
+                       ? hook_exec_missed(e, q)
+                       : hook_exec(e, q, (int)q->data.args[0], q->data.args[1], q->data.args[2], q->data.args[3]);
 }
 
-static NotifyStep before(void *userdata, const struct seccomp_notif *q, const char *call, int *ret_error) {
+static NotifyStep hook_before_call(void *userdata, const struct seccomp_notif *q, const char *call, int *ret_error) {
         static const struct {
                 const char *call;
                 HookCallFn f;
                 HookKind kind;
         } calls[] = {
-                {"munmap", on_munmap, HOOK_MEMORY},
-                {"madvise", on_madvise, HOOK_MEMORY},
-                {"brk", on_brk, HOOK_MEMORY},
-                {"mmap", on_mmap, HOOK_MEMORY},
-                {"mremap", on_mremap, HOOK_MEMORY},
-                {"unlink", on_unlink, HOOK_FILE},
-                {"unlinkat", on_unlinkat, HOOK_FILE},
-                {"rename", on_rename, HOOK_FILE},
-                {"renameat", on_renameat, HOOK_FILE},
-                {"renameat2", on_renameat, HOOK_FILE},
-                {"truncate", on_truncate, HOOK_FILE},
+                {"munmap", hook_on_munmap, HOOK_MEMORY},
+                {"madvise", hook_on_madvise, HOOK_MEMORY},
+                {"brk", hook_on_brk, HOOK_MEMORY},
+                {"mmap", hook_on_mmap, HOOK_MEMORY},
+                {"mremap", hook_on_mremap, HOOK_MEMORY},
+                {"unlink", hook_on_unlink, HOOK_FILE},
+                {"unlinkat", hook_on_unlinkat, HOOK_FILE},
+                {"rename", hook_on_rename, HOOK_FILE},
+                {"renameat", hook_on_renameat, HOOK_FILE},
+                {"renameat2", hook_on_renameat, HOOK_FILE},
+                {"truncate", hook_on_truncate, HOOK_FILE},
                 {"ftruncate", hook_truncate_fd, HOOK_FILE},
                 {"fallocate", hook_hole, HOOK_FILE},
-                {"open", on_open, HOOK_FILE},
-                {"openat", on_openat, HOOK_FILE},
-                {"creat", on_creat, HOOK_FILE},
-                {"execve", on_execve, HOOK_IMAGE},
-                {"execveat", on_execveat, HOOK_IMAGE},
+                {"open", hook_on_open, HOOK_FILE},
+                {"openat", hook_on_openat, HOOK_FILE},
+                {"creat", hook_on_creat, HOOK_FILE},
+                {"execve", hook_on_execve, HOOK_IMAGE},
+                {"execveat", hook_on_execveat, HOOK_IMAGE},
         };
         uint64_t start = clock_mono_usec();
         NotifyStep step = NOTIFY_GO_ON;
-        Hook *e = userdata;
+        ReleaseHook *e = userdata;
 
         hook_files_look(e, HOOK_FILES_NEW);
         for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
@@ -249,12 +257,12 @@ static NotifyStep before(void *userdata, const struct seccomp_notif *q, const ch
         return step;
 }
 
-static void hook_freep(Hook **e) {
+static void hook_freep(ReleaseHook **e) {
         hook_free(*e);
 }
 
-int hook_start(Region *r, uint64_t *deadline, Hook **ret) {
-        _cleanup_(hook_freep) Hook *e = NULL;
+int hook_start(Region *r, uint64_t *deadline, ReleaseHook **ret) {
+        _cleanup_(hook_freep) ReleaseHook *e = NULL;
         struct stat st;
         char path[64];
         int k;
@@ -274,7 +282,8 @@ int hook_start(Region *r, uint64_t *deadline, Hook **ret) {
                 return k;
         snprintf(path, sizeof(path), "/proc/%d/exe", (int)r->spawned.pid);
         if (stat(path, &e->worker) < 0) {
-                _cleanup_close_ int worker = errno == EACCES ? find_worker(NULL) : -errno; /* in tier landlock it hides itself from an ordinary user */
+                /* in tier landlock the worker hides itself from an ordinary user */
+                _cleanup_close_ int worker = errno == EACCES ? find_worker(NULL) : -errno;
 
                 if (worker < 0 || fstat(worker, &e->worker) < 0)
                         return worker < 0 ? worker : -errno;
@@ -282,19 +291,17 @@ int hook_start(Region *r, uint64_t *deadline, Hook **ret) {
         if (fstat(r->budget.scratch, &st) < 0)
                 return -errno;
         e->scratch = st.st_dev;
-        /* NULL is no filter: only the flag is judged. */
-        e->can_pause = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | FLAG_WAIT_KILLABLE_RECV, NULL) < 0 && errno == EFAULT;
-        r->notify.frees = before;
+        /* The filter NULL is invalid, so that the kernel judges only the flag. */
+        e->can_pause = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                               SECCOMP_FILTER_FLAG_NEW_LISTENER | FLAG_WAIT_KILLABLE_RECV, NULL) < 0 &&
+                       errno == EFAULT;
+        r->notify.frees = hook_before_call;
         r->notify.frees_userdata = e;
         *ret = TAKE_PTR(e);
         return 0;
 }
 
-void hook_wake(Hook *e, uint64_t after_usec) {
-        *e->deadline = MIN(*e->deadline, clock_mono_usec() + after_usec);
-}
-
-void hook_tick(Hook *e, uint64_t now) {
+void hook_tick(ReleaseHook *e, uint64_t now) {
         *e->deadline = HOOK_NEVER;
         hook_jobs_step(e, now);
         if (e->n_files == 0)
@@ -306,14 +313,14 @@ void hook_tick(Hook *e, uint64_t now) {
                 e->pause = FILES_PAUSE_LEAST;
 }
 
-void hook_finish(Hook *e) {
+void hook_finish(ReleaseHook *e) {
         uint64_t start = clock_mono_usec();
 
         hook_files_look(e, HOOK_FILES_END);
         e->region->notify.freed.usec += clock_mono_usec() - start;
 }
 
-void hook_free(Hook *e) {
+void hook_free(ReleaseHook *e) {
         if (!e)
                 return;
         e->region->notify.frees = NULL;
@@ -330,8 +337,9 @@ void hook_free(Hook *e) {
 }
 
 json_t *hook_to_json(const FreedCount *c) {
-        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "calls", json_u64(c->calls), "bytes", json_u64(c->bytes),
-                         "overwritten", json_u64(c->overwritten), "missed", json_u64(c->missed), "unheld", json_u64(c->unheld), "racing", json_u64(c->racing), "files",
-                         json_u64(c->files), "images", json_u64(c->images), "kept", json_u64(c->kept), "exec_failed", json_u64(c->exec_failed),
-                         "usec", json_u64(c->usec));
+        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "calls", json_u64(c->calls),
+                         "bytes", json_u64(c->bytes), "overwritten", json_u64(c->overwritten), "missed",
+                         json_u64(c->missed), "unheld", json_u64(c->unheld), "racing", json_u64(c->racing), "files",
+                         json_u64(c->files), "images", json_u64(c->images), "kept", json_u64(c->kept), "exec_failed",
+                         json_u64(c->exec_failed), "usec", json_u64(c->usec));
 }

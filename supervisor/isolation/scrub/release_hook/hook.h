@@ -1,19 +1,22 @@
-/* Runs: supervisor. Discipline multipass: what a region gives back while it runs is overwritten before the kernel has it (I-30).
+/* Runs: supervisor. Discipline multipass: memory and data given back by a running region are overwritten before the
+ * kernel gets them (I-30).
  *
- * The filter notifies every call that gives something back. The caller waits; its pages, or the bytes of its file, are overwritten and read
- * back; then the call goes on. Only what the call takes from its last user is written:
- *   memory   present private pages in the range that no other process maps. A page that another one still maps is that one's: whoever ends
- *            last gives it back. Shared anonymous memory when nothing else in the region maps it.
- *            Two that give it back at one moment would each leave it to the other: everybody stands meanwhile, and nobody leaves its exit stop.
- *   execve   the private pages of the old image, if no other process lives in it and nothing speaks against the call's success, but not the
- *            bytes that the kernel has still to read: path, arguments and environment, which are counted as missed. A process whose execve
- *            fails all the same has lost its memory: the guard kills it before it runs another instruction.
- *   files    of the scratch. A file that loses its last name is kept open here, and overwritten as soon as nobody else has it open (a write
- *            lease tells), at the latest at the end of the region. What a truncation or a hole takes is overwritten, and the call made, here.
- * Nobody else may write there again before the kernel has it. While a call is judged, and until the caller is through with it, the guard
- * stops the others of its address space; for a call on files, an execve and what processes have in common, all of the region. Where that cannot
- * be done (too many calls at once, somebody who does not come to a stop in time, a kernel before 5.19) the call goes on and is counted as
- * `unheld`: the grade falls.
+ * The filter notifies every call that gives memory or data back. The caller waits; its pages, or the bytes of its file,
+ * are overwritten and read back; then the call goes on. Only bytes without a further user are written:
+ *   memory   present private pages of the range without a further mapper. A shared page stays: the last mapper gives it
+ *            back. Shared anonymous memory without a further mapper in the region. Two processes giving the same page
+ *            back at the same moment would leave the page to each other: so all tasks stand meanwhile, and no task
+ *            leaves the exit stop.
+ *   execve   the private pages of the old image, if no other process lives in it and the call will likely succeed.
+ *            Path, arguments and environment stay for the kernel to read, and are counted as missed. A process with
+ *            lost memory and a failed execve is killed by the guard before the next instruction.
+ *   files    of the scratch. The hook keeps a file open after its last name, and overwrites the file when no process
+ *            has it open (a write lease tells), at the latest at the end of the region. For a truncation or a hole, the
+ *            hook overwrites the bytes and makes the call itself.
+ * No task may write there again before the kernel has the memory. From the judgement until the caller has left the
+ * call, the guard stops the other tasks of its address space; for a call on files, an execve and common pages, the
+ * whole region. Where the pause fails (too many calls at once, a slow task, a kernel before 5.19), the call goes on and
+ * counts as `unheld`: the grade falls.
  *
  * Memory is overwritten in slices, so that the loop is never away for long. */
 #pragma once
@@ -21,17 +24,17 @@
 #include "base/json.h"
 #include "region/region.h"
 
-typedef struct Hook Hook;
+typedef struct ReleaseHook ReleaseHook;
 
-/* The region is about to run: takes its notifications that give something back. Under another discipline *ret stays NULL. *deadline is borrowed:
- * when hook_tick() is to be called, UINT64_MAX for never. Returns 0 or -errno. */
-int hook_start(Region *r, uint64_t *deadline, Hook **ret);
-void hook_tick(Hook *e, uint64_t now);
-/* What the guard answers to a pause: GUARD_PAUSED (error as there) or GUARD_RESUMED. */
-void hook_paused(Hook *e, uint32_t serial, int error);
-void hook_resumed(Hook *e, uint32_t serial, int error);
-/* Everything of the region is dead: the deleted files that were kept are overwritten. Before the scratch goes. */
-void hook_finish(Hook *e);
-void hook_free(Hook *e);
+/* Called before the region runs: takes its notifications on memory and data given back. Under a different discipline
+ * *ret stays NULL. *deadline is borrowed: the time for hook_tick(), UINT64_MAX for never. Returns 0 or -errno. */
+int hook_start(Region *r, uint64_t *deadline, ReleaseHook **ret);
+void hook_tick(ReleaseHook *e, uint64_t now);
+/* The guard's answers to a pause: GUARD_PAUSED (with its error) or GUARD_RESUMED. */
+void hook_paused(ReleaseHook *e, uint32_t serial, int error);
+void hook_resumed(ReleaseHook *e, uint32_t serial, int error);
+/* The whole region is dead: overwrites the kept deleted files. Called before the scratch goes. */
+void hook_finish(ReleaseHook *e);
+void hook_free(ReleaseHook *e);
 /* Object for receipt and ledger; NULL when out of memory. New reference. */
 json_t *hook_to_json(const FreedCount *c);

@@ -1,35 +1,76 @@
-/* Deleted files of the scratch: nobody finds them by name any more, so the guard keeps those that a process has open at its end, and
- * overwrites them when nobody else has them open, at the latest when the last process is gone. */
+/* Deleted files of the scratch have no name to find them by, so the guard keeps the ones open in a process at its
+ * end. Each is overwritten when no further process has it open, at the latest when the last process is gone. */
 #include "scrub/tracer/state.h"
 
-#include <errno.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/statfs.h>
-#include <unistd.h>
+#include <sys/syscall.h>
 
-uint64_t files_bytes(const Guard *g) {
-        struct statfs st;
+/* The descriptors of a process, without the C library's readdir(), which allocates memory for each folder. */
+int fds_reopen(int fd, int flags) {
+        char link[64];
 
-        return g->tier == 2 && g->scratch >= 0 && fstatfs(g->scratch, &st) == 0 ? (uint64_t)(st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize : 0;
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        return open(link, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-void files_count(Guard *g, const Task *t) {
+bool fds_open(Fds *f, pid_t pid) {
+        char path[64];
+
+        f->n = f->at = 0;
+        f->failed = false;
+        snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+        f->folder = openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return f->folder >= 0;
+}
+
+const char *fds_next(Fds *f) {
+        for (;;) {
+                const struct dirent *d = (const void *)(f->bytes + f->at);
+
+                if (f->at >= f->n) {
+                        f->at = 0;
+                        f->n = syscall(SYS_getdents64, f->folder, f->bytes, sizeof(f->bytes));
+                        f->failed |= f->n < 0;
+                        if (f->n <= 0)
+                                return NULL;
+                        continue;
+                }
+                f->at += d->d_reclen;
+                if (d->d_name[0] != '.')
+                        return d->d_name;
+        }
+}
+
+void fds_close(Fds *f) {
+        close(f->folder);
+}
+
+uint64_t files_bytes(const Tracer *g) {
+        struct statfs st;
+
+        return g->tier == 2 && g->scratch >= 0 && fstatfs(g->scratch, &st) == 0
+                       ? (uint64_t)(st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize
+                       : 0;
+}
+
+void files_count(Tracer *g, const Task *t) {
         GuardEvidence *e = g->evidence;
         uint64_t bytes = g->wipe.passes == 1 ? files_bytes(g) : 0, sum = bytes + e->scratch_known + g->scratch_later;
 
-        if (bytes > 0 && sum > e->scratch_sum && (g->frozen || g->over || !trace_others_run(g, t)))
+        if (bytes > 0 && sum > e->scratch_sum && (g->frozen || g->over || !task_others_run(g, t)))
                 e->scratch_sum = sum;
 }
 
-void files_known(Guard *g, uint64_t bytes) {
+void files_known(Tracer *g, uint64_t bytes) {
         g->scratch_later += bytes;
 }
 
-bool files_settled(Guard *g) {
+bool files_settled(Tracer *g) {
         if (g->scratch_later > 0 && g->n_leaving > 0)
                 return false;
         g->evidence->scratch_known += g->scratch_later;
@@ -37,21 +78,21 @@ bool files_settled(Guard *g) {
         return true;
 }
 
-void files_account(Guard *g, uint64_t named) {
+void files_account(Tracer *g, uint64_t named) {
         const GuardEvidence *e = g->evidence;
 
         if (e->scratch_sum > e->scratch_known + named)
                 count_missed(g, GUARD_MISSED_FILE, e->scratch_sum - e->scratch_known - named);
 }
 
-static uint64_t files_used(const Guard *g) {
+static uint64_t files_used(const Tracer *g) {
         struct statfs st;
 
         return g->scratch >= 0 && fstatfs(g->scratch, &st) == 0 ? st.f_files - st.f_ffree : 0;
 }
 
-/* In tier landlock: where the folder is, as the names of open and mapped files will say. */
-static void find_folder(Guard *g) {
+/* In tier landlock: the path of the folder, as in the names of open and mapped files. */
+static void files_find_folder(Tracer *g) {
         static char folder[4096];
         char own[64];
         ssize_t n;
@@ -62,61 +103,43 @@ static void find_folder(Guard *g) {
         g->scan.below = g->other.below = folder;
 }
 
-void files_start(Guard *g) {
+void files_start(Tracer *g) {
         struct stat st;
 
         if (g->scratch >= 0 && fstat(g->scratch, &st) == 0)
                 g->scratch_dev = st.st_dev;
         g->scratch_files = files_used(g);
         if (g->tier != 2 && g->scratch >= 0)
-                find_folder(g);
+                files_find_folder(g);
 }
 
-bool files_kept(const Guard *g, dev_t dev, ino_t ino) {
+bool files_kept(const Tracer *g, dev_t dev, ino_t ino) {
         for (size_t i = 0; i < g->n_kept; i++)
                 if (g->kept[i].ino == ino && g->kept[i].dev == dev)
                         return true;
         return false;
 }
 
-int files_keep_fd(Guard *g, int fd) {
+int files_keep_fd(Tracer *g, int taken) {
+        _autoclose_ int fd = taken;
         struct stat st;
 
-        if (fstat(fd, &st) < 0) {
-                int e = -errno;
-
-                close(fd);
-                return e;
-        }
-        if (!S_ISREG(st.st_mode) || st.st_nlink > 0 || st.st_dev != g->scratch_dev) {
-                close(fd);
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode) || st.st_nlink > 0 || st.st_dev != g->scratch_dev ||
+            files_kept(g, st.st_dev, st.st_ino))
                 return 0;
-        }
-        if (files_kept(g, st.st_dev, st.st_ino)) {
-                close(fd);
-                return 0;
-        }
-        if (fd >= g->fd_max) {
-                close(fd);
+        if (fd >= g->fd_max)
                 return -EMFILE;
-        }
-        if (g->n_kept == g->max_kept) {
-                size_t max = g->max_kept ? g->max_kept * 2 : 16;
-                SpawnCache *v = realloc(g->kept, max * sizeof(*v));
-
-                if (!v) {
-                        close(fd);
-                        return -ENOMEM;
-                }
-                g->kept = v;
-                g->max_kept = max;
-        }
-        g->kept[g->n_kept++] = (SpawnCache){fd, st.st_dev, st.st_ino};
+        if (g->n_kept == g->max_kept && array_grow(&g->kept, &g->max_kept, 16, sizeof(*g->kept)) < 0)
+                return -ENOMEM;
+        g->kept[g->n_kept++] = (KeptFile){fd, st.st_dev, st.st_ino};
+        fd = -1;
         return 0;
 }
 
-/* A file of the region's, whatever mode the program gave it. One that is executed is open for writing only when its last process is gone. */
-static int open_own(const char *path) {
+/* Opens a file of the region in spite of its mode. An executed file is writable only after its last process. */
+static int files_open(const char *path) {
         int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
         if (fd < 0 && errno == EACCES && chmod(path, 0600) == 0)
@@ -126,21 +149,19 @@ static int open_own(const char *path) {
         return fd < 0 ? -errno : fd;
 }
 
-static void make_writable(SpawnCache *k) {
-        char link[64];
+static void files_make_writable(KeptFile *k) {
         int fd;
 
         if ((fcntl(k->fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
                 return;
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", k->fd);
-        fd = open(link, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        fd = fds_reopen(k->fd, O_RDWR);
         if (fd < 0)
                 return; /* each write will fail, and is counted */
         close(k->fd);
         k->fd = fd;
 }
 
-int files_below_scratch(const Guard *g, const char *link) {
+int files_below_scratch(const Tracer *g, const char *link) {
         const char *folder = g->scan.below;
         size_t n = folder ? strlen(folder) : 0;
         char target[4096];
@@ -154,19 +175,19 @@ int files_below_scratch(const Guard *g, const char *link) {
         return n > 0 && k > (ssize_t)n && memcmp(folder, target, n) == 0 && target[n] == '/';
 }
 
-void files_miss(Guard *g, const struct stat *st) {
+void files_miss(Tracer *g, const struct stat *st) {
         uint64_t bytes = st->st_blocks > 8 ? (uint64_t)st->st_blocks * 512 : SCAN_PAGE;
 
         count_missed(g, GUARD_MISSED_FILE, bytes);
         g->evidence->scratch_known += bytes;
 }
 
-void files_keep_link(Guard *g, const char *link) {
+void files_keep_link(Tracer *g, const char *link) {
         struct stat st = {};
         int fd, below;
 
         if (stat(link, &st) < 0) {
-                if (errno != ENOENT) /* closed since */
+                if (errno != ENOENT) /* ENOENT: closed since */
                         files_miss(g, &st);
                 return;
         }
@@ -176,19 +197,19 @@ void files_keep_link(Guard *g, const char *link) {
         below = files_below_scratch(g, link);
         if (below == 0)
                 return;
-        fd = below > 0 ? open_own(link) : -1;
+        fd = below > 0 ? files_open(link) : -1;
         if (fd < 0 || files_keep_fd(g, fd) < 0)
                 files_miss(g, &st);
 }
 
-bool files_any(const Guard *g) {
+bool files_any(const Tracer *g) {
         return g->scratch >= 0 && (g->tier != 2 || files_used(g) > g->scratch_files);
 }
 
-/* A file system in memory numbers its inodes from 1 on, and uses no number again. Only the user who owns it can make one in it. */
-bool files_ever(Guard *g) {
+/* A file system in memory numbers its inodes from 1 on, without reuse. Only its owner can make one there. */
+bool files_ever(Tracer *g) {
+        _autoclose_ int fd = -1;
         struct stat st = {};
-        int fd;
 
         if (g->scratch < 0 || g->tier != 2)
                 return g->scratch >= 0;
@@ -201,12 +222,10 @@ bool files_ever(Guard *g) {
         setfsgid(getegid());
         if (fd < 0 || fstat(fd, &st) < 0)
                 st.st_ino = UINT64_MAX;
-        if (fd >= 0)
-                close(fd);
         return st.st_ino > g->scratch_files + ++g->scratch_probes;
 }
 
-void files_keep(Guard *g, const Task *t) {
+void files_keep(Tracer *g, const Task *t) {
         char path[64];
         const char *name;
         Fds fds;
@@ -224,39 +243,35 @@ void files_keep(Guard *g, const Task *t) {
         if (fds.failed)
                 files_miss(g, &(struct stat){});
         fds_close(&fds);
-        /* What it executes, also when nothing of that is mapped any more. */
+        /* The executed file, also when no part of it is mapped any more. */
         snprintf(path, sizeof(path), "/proc/%d/exe", (int)t->pid);
         files_keep_link(g, path);
 }
 
-/* A lease for writing is given only to who is alone with a file. */
-static bool alone(int fd) {
+/* A write lease is given only to the sole holder of a file. */
+static bool files_is_alone(int fd) {
         if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0)
                 return false;
         fcntl(fd, F_SETLEASE, F_UNLCK);
         return true;
 }
 
-uint64_t files_overwrite(Guard *g, int fd) {
+uint64_t files_overwrite(Tracer *g, int fd) {
         WipeCount count = {};
         struct stat st;
 
         if (wipe_file(&g->wipe, fd, &count) < 0 && fstat(fd, &st) == 0)
                 count.denied += (uint64_t)st.st_blocks * 512;
-        g->evidence->bytes_held += count.overwritten + count.denied + count.mismatched;
-        g->evidence->bytes_overwritten += count.overwritten;
-        g->evidence->bytes_verified += count.overwritten;
-        g->evidence->bytes_missed[GUARD_MISSED_FILE] += count.denied;
-        g->evidence->bytes_missed[GUARD_MISSED_VERIFY] += count.mismatched;
+        count_wiped(g, &count, GUARD_MISSED_FILE);
         return count.overwritten;
 }
 
-static void files_step(Guard *g) {
+static void files_step(Tracer *g) {
         __atomic_fetch_add(&g->evidence->file_steps, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Nobody of the region is left when all are given up: what the scratch keeps of a file then is for somebody else, who sees it overwritten. */
-static void give_up(Guard *g, int fd, const struct stat *st, bool all) {
+/* When all are given up, the region is gone: blocks that stay in the scratch are lent to a holder outside. */
+static void files_give_up(Tracer *g, int fd, const struct stat *st, bool all) {
         uint64_t bytes = st->st_nlink > 0 ? 0 : (uint64_t)st->st_blocks * 512, before = all ? files_bytes(g) : 0, after;
 
         files_step(g);
@@ -268,21 +283,21 @@ static void give_up(Guard *g, int fd, const struct stat *st, bool all) {
                 g->evidence->file_bytes_lent += after + bytes - before;
 }
 
-void files_clear(Guard *g, bool all) {
+void files_clear(Tracer *g, bool all) {
         for (size_t i = 0; i < g->n_kept;) {
-                SpawnCache *k = &g->kept[i];
+                KeptFile *k = &g->kept[i];
                 struct stat st = {};
 
-                if (!all && !alone(k->fd)) {
+                if (!all && !files_is_alone(k->fd)) {
                         i++;
                         continue;
                 }
                 if (fstat(k->fd, &st) < 0)
                         st.st_blocks = 0;
-                make_writable(k);
+                files_make_writable(k);
                 g->evidence->file_bytes += files_overwrite(g, k->fd);
                 g->evidence->files++;
-                give_up(g, k->fd, &st, all);
+                files_give_up(g, k->fd, &st, all);
                 *k = g->kept[--g->n_kept];
         }
 }

@@ -11,21 +11,21 @@
 #undef realloc
 #undef free
 
-typedef union Head {
-        size_t size; /* of what follows */
+typedef union HeapBlock {
+        size_t size; /* of the memory behind */
         max_align_t align;
-} Head;
+} HeapBlock;
 
-/* The smallest ones, of which each region needs some, stay here: the library would give their pages back and ask for new ones. By one thread only:
- * the others that there are (wipe.c) take no memory. */
+/* The smallest blocks, needed by each region, stay here: the library would give their pages back and ask for new
+ * ones. Used by one thread only: the threads of wipe.c allocate no memory. */
 #define SMALL 256
 #define SPARE 16
-static Head *spare[SPARE]; /* zeros but for the size */
+static HeapBlock *spare[SPARE]; /* zeros but for the size */
 
-static Head *take_spare(size_t size) {
+static HeapBlock *heap_take_spare(size_t size) {
         for (size_t i = 0; size <= SMALL && i < SPARE; i++)
                 if (spare[i] && spare[i]->size == size) {
-                        Head *h = spare[i];
+                        HeapBlock *h = spare[i];
 
                         spare[i] = NULL;
                         return h;
@@ -33,7 +33,7 @@ static Head *take_spare(size_t size) {
         return NULL;
 }
 
-static bool keep_spare(Head *h) {
+static bool heap_keep_spare(HeapBlock *h) {
         for (size_t i = 0; h->size <= SMALL && i < SPARE; i++)
                 if (!spare[i]) {
                         spare[i] = h;
@@ -44,13 +44,13 @@ static bool keep_spare(Head *h) {
 
 void *heap_calloc(size_t n, size_t size) {
         size_t all;
-        Head *h;
+        HeapBlock *h;
 
-        if (__builtin_mul_overflow(n, size, &size) || __builtin_add_overflow(size, sizeof(Head), &all)) {
+        if (__builtin_mul_overflow(n, size, &size) || __builtin_add_overflow(size, sizeof(HeapBlock), &all)) {
                 errno = ENOMEM;
                 return NULL;
         }
-        h = take_spare(size) ?: calloc(1, all);
+        h = heap_take_spare(size) ?: calloc(1, all);
         if (!h)
                 return NULL;
         h->size = size;
@@ -58,12 +58,12 @@ void *heap_calloc(size_t n, size_t size) {
 }
 
 void heap_free(void *p) {
-        Head *h = p ? (Head *)p - 1 : NULL;
+        HeapBlock *h = p ? (HeapBlock *)p - 1 : NULL;
 
         if (!h)
                 return;
         explicit_bzero(p, h->size);
-        if (!keep_spare(h))
+        if (!heap_keep_spare(h))
                 free(h);
 }
 
@@ -71,7 +71,7 @@ void *heap_realloc(void *p, size_t size) {
         void *fresh = heap_calloc(1, size);
 
         if (fresh && p) {
-                size_t old = ((Head *)p - 1)->size;
+                size_t old = ((HeapBlock *)p - 1)->size;
 
                 memcpy(fresh, p, old < size ? old : size);
                 heap_free(p);

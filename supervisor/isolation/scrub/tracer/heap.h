@@ -1,5 +1,5 @@
-/* Runs: guard. Memory that is zeros before it goes back to the C library: a guard that serves another region keeps nothing of the one before. Each of
- * the guard's sources sees these in place of the library's (meson.build). */
+/* Runs: guard. Memory is zeroed before the C library gets it back, so that a guard keeps no data from region to region.
+ * Each of the guard's sources uses these functions in place of the library's (meson.build). */
 #pragma once
 
 #include <stdlib.h>

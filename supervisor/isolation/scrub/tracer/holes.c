@@ -1,19 +1,20 @@
-/* Runs: lethe-guard. Pages of shared anonymous memory that exist, and that no page table of the process shows. A process maps 500 MB of it and
- * touches one: the others were never there. Or another process wrote them and has ended: they are there.
+/* Runs: lethe-guard. Finds pages of shared anonymous memory that exist without an entry in the process's page table. A
+ * process may map 500 MB and touch a single page: then the rest never existed. Or a process wrote the rest and has
+ * ended: then it exists.
  *
- * A read fault maps the pages that exist in the window around its address (fault-around, mm/memory.c do_fault_around), and makes none but the page that
- * it reads. So one page of each window is read, and then the page tables show what exists. A page that the kernel has locked at that moment is left out;
- * a second look reads another page of each window, and may find nothing new: else the object cannot be judged. */
+ * A read fault maps the existing pages in the window around its address (fault-around, mm/memory.c do_fault_around),
+ * and makes only the page it reads. So a single page of each window is read, and then the page tables show the existing
+ * pages. A page locked by the kernel at that moment is left out. A second look reads a second page of each window and
+ * must find no new page: else the object cannot be judged. */
 #include "scrub/tracer/state.h"
 
-#include <errno.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 
-#define WINDOW_MAX (64UL << 10) /* the kernel's default; debugfs can set another one */
+#define WINDOW_MAX (64UL << 10) /* the kernel's default; changeable through debugfs */
 #define LOOKS 2
-#define CREATION_MAX (64ULL << 20) /* memory that the looks at one area may take */
+#define CREATION_MAX (64ULL << 20) /* memory that the looks at an area may take */
 
 static uint64_t holes_faults(void) {
         struct rusage u;
@@ -21,7 +22,7 @@ static uint64_t holes_faults(void) {
         return getrusage(RUSAGE_THREAD, &u) < 0 ? UINT64_MAX : (uint64_t)u.ru_minflt;
 }
 
-/* The bytes of a window, measured with memory of our own: pages exist, and no page table has them. At least one page. */
+/* The bytes of a window (at least a page), measured with own memory: existing pages without table entries. */
 static uint64_t holes_window(void) {
         static uint64_t known;
         uint64_t n = 1, faults;
@@ -54,21 +55,21 @@ static uint64_t holes_window(void) {
         return known;
 }
 
-/* Pages in swap are in no page table either, and no window maps them. Where the machine has any, the kernel tells how much of this area is there. */
-static bool holes_none_swapped(Scan *s, const Area *a) {
+/* Pages in swap have no page table entry either, and no window maps them. With swap in use, smaps tells. */
+static bool holes_none_swapped(PageScan *s, const Area *a) {
         struct sysinfo info;
 
         return (sysinfo(&info) == 0 && info.freeswap == info.totalswap) || scan_none_swapped(s, a);
 }
 
-/* Reads the first absent page of each window. Pages that read as zeros, whether they were made now or not, are appended to *empty. */
-static int holes_read(Guard *g, const Runs *absent, uint64_t window, Runs *empty, uint64_t *ret_read) {
+/* Reads the first absent page of each window. Pages that read as zeros, new or not, are appended to *empty. */
+static int holes_read(Tracer *g, const Runs *absent, uint64_t window, Runs *empty, uint64_t *ret_read) {
         uint64_t before = UINT64_MAX;
 
         *ret_read = 0;
         for (size_t i = 0; i < absent->n; i++)
                 for (uint64_t at = absent->v[i].start; at < absent->v[i].end; at = (at / window + 1) * window) {
-                        Run one = {at, at + SCAN_PAGE};
+                        AddressRun one = {at, at + SCAN_PAGE};
                         const Runs page = {.v = &one, .n = 1, .bytes = SCAN_PAGE};
 
                         if (at / window == before)
@@ -94,12 +95,13 @@ static int holes_without(const Runs *all, const Runs *empty, const Runs *empty_t
 
         for (size_t i = 0; i < all->n; i++)
                 for (uint64_t at = all->v[i].start; at < all->v[i].end; at += SCAN_PAGE)
-                        if (!holes_is_in(empty, at, &j) && !holes_is_in(empty_too, at, &k) && runs_add(ret, at, at + SCAN_PAGE) < 0)
+                        if (!holes_is_in(empty, at, &j) && !holes_is_in(empty_too, at, &k) &&
+                            runs_add(ret, at, at + SCAN_PAGE) < 0)
                                 return -ENOMEM;
         return 0;
 }
 
-int holes_look(Guard *g, const Area *a, const Runs *absent, Runs *ret_present) {
+int holes_look(Tracer *g, const Area *a, const Runs *absent, Runs *ret_present) {
         const uint64_t window = holes_window();
         Runs shown[LOOKS] = {}, hidden[LOOKS] = {}, empty[LOOKS] = {};
         uint64_t read[LOOKS] = {};
@@ -107,7 +109,8 @@ int holes_look(Guard *g, const Area *a, const Runs *absent, Runs *ret_present) {
 
         if (absent->bytes / window > CREATION_MAX / LOOKS / SCAN_PAGE || !holes_none_swapped(&g->scan, a))
                 return -EOPNOTSUPP;
-        if (g->scan.guarded) /* no fault maps the page of the object behind such a one, and nobody can write it through this process */
+        /* no fault maps the object's page behind a guard page, and no write through this process reaches it */
+        if (g->scan.guarded)
                 return -EFAULT;
         for (size_t i = 0; r == 0 && i < LOOKS; i++) {
                 r = holes_read(g, i == 0 ? absent : &hidden[i - 1], window, &empty[i], &read[i]);
@@ -116,7 +119,7 @@ int holes_look(Guard *g, const Area *a, const Runs *absent, Runs *ret_present) {
         }
         if (r == 0 && shown[1].bytes != shown[0].bytes + read[1])
                 r = -EAGAIN;
-        if (r == 0 && !holes_none_swapped(&g->scan, a)) /* one that went there in between was seen by nobody */
+        if (r == 0 && !holes_none_swapped(&g->scan, a)) /* a page swapped out in between was missed by both looks */
                 r = -EAGAIN;
         if (r == 0)
                 r = holes_without(&shown[1], &empty[0], &empty[1], ret_present);

@@ -1,11 +1,10 @@
-/* lethe-guard: schema/guard.h says what it does. It starts with few system calls, because the region's start waits for it, and does what
- * it does in one thread but for large amounts of memory. */
+/* lethe-guard: schema/guard.h describes its task. It starts with few system calls, because the region's start waits
+ * for it, and runs in a single thread except for large amounts of memory. */
 #include "schema/zygote.h"
 #include "scrub/tracer/state.h"
 
 #include "base/slice.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -17,23 +16,22 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #define REPORTS_AT_ONCE 64
-#define SKIP 16 /* of many at their end so many are overwritten before it is looked who has gone */
+#define SKIP 16 /* number of spaces overwritten between two full looks for reports */
 #define MANY 32 /* tasks that are ending at once */
-#define FDS_FREE 32 /* never filled with what is kept */
+#define FDS_FREE 32 /* never filled with kept files */
 #define FDS_MAX 65536
-#define LOOK_NSEC 500000 /* between two looks at tasks that are to stop, and report nothing */
+#define LOOK_NSEC 500000 /* between two looks at stopping tasks that report nothing */
 #define POSTPONED_MAX 32
-#define PARKED_NSEC 20000000 /* between two looks at threads that wait for others of their group */
+#define PARKED_NSEC 20000000 /* between two looks at parked threads */
 
-static void on_child(int signal) {
+static void main_on_child(int signal) {
 }
 
-/* Where the kernel makes a group of each session's tasks (sched(7), "The autogroup feature"), a priority counts within the session alone: on a loaded machine
- * the guard would have no more of the processor than any other session. Only root may. */
-static void raise_session(void) {
+/* Where the kernel groups tasks by session (sched(7), "The autogroup feature"), a priority counts only within the
+ * session: on a loaded machine the guard would get no more of the processor than any other session. Only root may. */
+static void main_raise_session(void) {
         int fd = openat(AT_FDCWD, "/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
 
         if (fd < 0)
@@ -42,23 +40,23 @@ static void raise_session(void) {
         close(fd);
 }
 
-/* Only the supervisor ends it, by the socket: no terminal, no signal of a session. A zygote's children have all this from it. */
-static int set_up_process(void) {
-        struct sigaction act = {.sa_handler = on_child};
+/* Only the supervisor ends the guard, by the socket: no terminal, no signal of a session. Zygotes pass this on. */
+static int main_set_up_process(void) {
+        struct sigaction act = {.sa_handler = main_on_child};
         struct rlimit files;
         sigset_t all;
 
         sigfillset(&all);
         if (sigprocmask(SIG_SETMASK, &all, NULL) < 0 || sigaction(SIGCHLD, &act, NULL) < 0)
                 return -errno;
-        if (setsid() >= 0) /* EPERM: it leads one */
-                raise_session();
-        /* A region of many processes that want the processor must not keep it from the one that ends them. Only root may. */
+        if (setsid() >= 0) /* EPERM: already a session's leader */
+                main_raise_session();
+        /* A region of many busy processes must not keep the processor from the guard that ends them. Only root may. */
         if (setpriority(PRIO_PROCESS, 0, -20) < 0)
                 slice_shorten();
         if (prctl(PR_SET_DUMPABLE, 0) < 0 || chdir("/") < 0)
                 return -errno;
-        /* A region of many processes has more files than one of them may have. */
+        /* A region of many processes has more files than a single process may have. */
         if (getrlimit(RLIMIT_NOFILE, &files) < 0)
                 return -errno;
         files.rlim_cur = files.rlim_max;
@@ -66,7 +64,7 @@ static int set_up_process(void) {
         return 0;
 }
 
-static int set_up(Guard *g, sigset_t *ret_waiting) {
+static int main_set_up(Tracer *g, sigset_t *ret_waiting) {
         struct rlimit files;
 
         sigfillset(ret_waiting);
@@ -82,25 +80,11 @@ static int set_up(Guard *g, sigset_t *ret_waiting) {
         return 0;
 }
 
-/* Whoever is let go to die would take the processor from the guard, and all the others would wait: the priority of set_up_process() counts
- * among the tasks of one session only, where the kernel makes a group of each. Only root may. */
-void hurry(Guard *g, bool on) {
-        const struct sched_param p = {.sched_priority = on};
-
-        if (g->hurries != on && syscall(SYS_sched_setscheduler, 0, on ? SCHED_FIFO : SCHED_OTHER, &p) == 0)
-                g->hurries = on;
-}
-
-void guard_begin(Guard *g) {
-        g->run = g->spec = g->scratch = -1;
-        g->ending_tail = &g->ending;
-}
-
 typedef enum Reports { REPORTS_MORE, REPORTS_NONE_NOW, REPORTS_NO_TASK } Reports;
 
-/* Takes what the traced tasks report, but no more than some of it: a region that makes processes without end always has something to say, and
- * must not keep an order from being heard. NO_TASK: the kernel knows of none any more. some: those of many that are easily found will do. */
-static Reports take_reports(Guard *g, bool some) {
+/* Takes reports of the traced tasks, up to a limit: a region that makes processes without end always has reports, and
+ * must not delay orders. NO_TASK: the kernel knows of no traced task any more. some: only reports found easily. */
+static Reports main_take_reports(Tracer *g, bool some) {
         for (int n = 0; n < REPORTS_AT_ONCE;) {
                 int status;
                 pid_t pid = g->frozen && g->n_tasks >= MANY ? task_report(g, &status) : 0;
@@ -119,11 +103,11 @@ static Reports take_reports(Guard *g, bool some) {
         return REPORTS_MORE;
 }
 
-static void finish(Guard *g) {
+static void main_finish_region(Tracer *g) {
         bool queues = queues_clear(g);
 
         hurry(g, false);
-        files_clear(g, true); /* after the queues, in which there may have been some more */
+        files_clear(g, true); /* after the queues, which may have held further files */
         files_settled(g);
         if (queues || g->evidence->passes > 1)
                 refill(g, g->evidence->passes > 1);
@@ -131,26 +115,26 @@ static void finish(Guard *g) {
         g->evidence->state = GUARD_STATE_EMPTY;
         g->empty = true;
         if (!g->orphaned)
-                order_tell(g, GUARD_EMPTY, 0, 0);
+                guard_tell(g, GUARD_EMPTY, 0, 0);
 }
 
-static void tell_frozen(Guard *g) {
+static void main_tell_frozen(Tracer *g) {
         g->frozen_told = true;
         g->evidence->frozen_usec = now_usec();
         if (!g->scrub && !g->empty) /* an order that crossed with EMPTY changes nothing */
                 g->evidence->state = GUARD_STATE_FROZEN;
         if (!g->orphaned)
-                order_tell(g, GUARD_FROZEN, 0, 0);
+                guard_tell(g, GUARD_FROZEN, 0, 0);
 }
 
 /* Returns ORDER_END, ORDER_AGAIN, -errno. */
-static int serve(Guard *g, const sigset_t *waiting) {
+static int main_serve_region(Tracer *g, const sigset_t *waiting) {
         unsigned postponed = 0, skipped = 0;
         bool some = false, idle = false, ahead, more_ahead = true; /* ahead: see round_ahead() */
 
         for (;;) {
                 struct pollfd p = {.fd = g->orphaned ? -1 : g->control, .events = POLLIN};
-                Reports reports = some && ++skipped % SKIP != 0 ? REPORTS_NONE_NOW : take_reports(g, some);
+                Reports reports = some && ++skipped % SKIP != 0 ? REPORTS_NONE_NOW : main_take_reports(g, some);
                 struct timespec now = {}, soon = {.tv_nsec = LOOK_NSEC}, later = {.tv_nsec = PARKED_NSEC};
                 const struct timespec *wait;
                 struct timespec watch;
@@ -163,19 +147,18 @@ static int serve(Guard *g, const sigset_t *waiting) {
                 again = reports != REPORTS_MORE && pause_step(g);
                 trace_unpark(g);
                 if (g->frozen && !g->frozen_told && g->n_moving == 0)
-                        tell_frozen(g);
-                /* Those that have reported already are known first: what several of them share is then looked for once. Of many, the first ones
-                 * leave while the last ones come. */
+                        main_tell_frozen(g);
+                /* Pending reports first: shared memory is then searched once. Of many tasks, the first leave early. */
                 if ((reports != REPORTS_MORE || many || ++postponed % POSTPONED_MAX == 0) && end_step(g)) {
                         some = many;
                         continue;
                 }
-                if (some) { /* once more, thoroughly, before it waits */
+                if (some) { /* a thorough turn before the guard waits */
                         some = false;
                         continue;
                 }
                 if (g->attached && !g->empty && reports == REPORTS_NO_TASK)
-                        finish(g);
+                        main_finish_region(g);
                 if (g->orphaned && g->empty) {
                         files_account(g, walk_scratch(g));
                         spec_clear(g);
@@ -185,7 +168,8 @@ static int serve(Guard *g, const sigset_t *waiting) {
                 again = again || g->look_soon || (ahead && idle);
                 wait = reports == REPORTS_MORE ? &now : again ? &soon : g->n_parked > 0 || ahead ? &later : NULL;
                 watch_usec = watch_step(g);
-                watch = (struct timespec){.tv_sec = (time_t)(watch_usec / 1000000), .tv_nsec = (long)(watch_usec % 1000000) * 1000};
+                watch = (struct timespec){.tv_sec = (time_t)(watch_usec / 1000000),
+                                          .tv_nsec = (long)(watch_usec % 1000000) * 1000};
                 if (watch_usec != WATCH_NOTHING && (!wait || (watch.tv_sec == 0 && watch.tv_nsec < wait->tv_nsec)))
                         wait = &watch;
                 n = ppoll(&p, 1, wait, waiting);
@@ -198,8 +182,8 @@ static int serve(Guard *g, const sigset_t *waiting) {
         }
 }
 
-/* Its children are guards. It dies with the supervisor; they do not (schema/guard.h). Returns in a child only. */
-static void zygote(void) {
+/* Its children are guards. Dies with the supervisor, unlike the guards (schema/guard.h). Returns in a child only. */
+static void main_be_zygote(void) {
         uint64_t flags;
         unsigned n_fds;
 
@@ -212,17 +196,17 @@ static void zygote(void) {
 }
 
 int main(int argc, char **argv) {
-        static Guard g = {.control = GUARD_FD_CONTROL};
+        static Tracer g = {.control = GUARD_FD_CONTROL, .take_sent = order_take_sent};
         sigset_t waiting;
         int e;
 
         guard_begin(&g);
-        if (set_up_process() < 0)
+        if (main_set_up_process() < 0)
                 return 1;
         if (argc == 2 && strcmp(argv[1], ZYGOTE_ARG) == 0)
-                zygote();
-        e = set_up(&g, &waiting);
-        while (e == 0 && (e = serve(&g, &waiting)) == ORDER_AGAIN)
+                main_be_zygote();
+        e = main_set_up(&g, &waiting);
+        while (e == 0 && (e = main_serve_region(&g, &waiting)) == ORDER_AGAIN)
                 e = again(&g);
         return e < 0;
 }

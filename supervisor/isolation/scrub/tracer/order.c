@@ -1,33 +1,13 @@
-/* What the supervisor orders, and what it is told. */
+/* Orders of the supervisor, and the answers. */
 #include "scrub/tracer/state.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-void order_tell(Guard *g, GuardKind kind, int error, int code) {
-        const GuardAnswer a = {.version = GUARD_VERSION, .kind = kind, .error = error, .code = code};
-
-        int n;
-
-        /* When nobody listens any more, the end of the socket says so. */
-        do
-                n = (int)send(g->control, &a, sizeof(a), MSG_NOSIGNAL);
-        while (n < 0 && errno == EINTR);
-        if (n < 0 && errno != EPIPE && errno != ECONNRESET)
-                order_lose(g);
-}
-
-void order_lose(Guard *g) {
-        shutdown(g->control, SHUT_RDWR);
-}
-
-static void take_fds(struct msghdr *m, int fds[static GUARD_ATTACH_FDS]) {
+static void order_take_fds(struct msghdr *m, int fds[static GUARD_ATTACH_FDS]) {
         struct cmsghdr *c = CMSG_FIRSTHDR(m);
 
         for (size_t i = 0; i < GUARD_ATTACH_FDS; i++)
@@ -36,11 +16,11 @@ static void take_fds(struct msghdr *m, int fds[static GUARD_ATTACH_FDS]) {
                 memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
 }
 
-static int attach(Guard *g, const GuardOrder *o, const int fds[static GUARD_ATTACH_FDS]) {
+static int order_attach(Tracer *g, const GuardOrder *o, const int fds[static GUARD_ATTACH_FDS]) {
         int e;
 
-        if (o->version != GUARD_VERSION || g->attached || memchr(o->region, 0, sizeof(o->region)) == NULL || strchr(o->region, '/') ||
-            !o->region[0]) {
+        if (o->version != GUARD_VERSION || g->attached || memchr(o->region, 0, sizeof(o->region)) == NULL ||
+            strchr(o->region, '/') || !o->region[0]) {
                 g->odd = true;
                 return -EPROTO;
         }
@@ -68,9 +48,9 @@ static int attach(Guard *g, const GuardOrder *o, const int fds[static GUARD_ATTA
         return 0;
 }
 
-static void freeze(Guard *g) {
+static void order_freeze(Tracer *g) {
         if (!g->frozen) {
-                g->stands = false; /* who stands is killed there, and takes no more memory before */
+                g->stands = false; /* a standing task is killed where it stands, and takes no more memory before */
                 pause_end(g, 0);
                 hurry(g, g->n_tasks >= HURRY_MIN);
                 g->frozen = true;
@@ -82,23 +62,23 @@ static void freeze(Guard *g) {
 }
 
 /* The supervisor killed the first process of the region's PID namespace, and so the kernel kills all others. */
-static void freeze_at_once(Guard *g) {
+static void order_freeze_at_once(Tracer *g) {
         g->killed = g->frozen_told = g->scrub = true;
-        freeze(g);
+        order_freeze(g);
 }
 
-/* To be asked when the socket ends, or after DONE: the guard is to end when nothing was ever attached, too. */
-static int end_of_socket(Guard *g, bool done) {
+/* Called at the socket's end, or after DONE: a guard that never attached ends, too. */
+static int order_socket_ended(Tracer *g, bool done) {
         if (done || !g->attached)
                 return ORDER_END;
         g->orphaned = true;
         g->evidence->facts |= GUARD_FACT_ORPHANED;
-        freeze(g);
+        order_freeze(g);
         g->scrub = true;
         return ORDER_TAKEN;
 }
 
-int order_take(Guard *g) {
+int order_take(Tracer *g) {
         union {
                 struct cmsghdr align;
                 char bytes[CMSG_SPACE(sizeof(int) * GUARD_ATTACH_FDS)];
@@ -112,22 +92,22 @@ int order_take(Guard *g) {
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
                 return ORDER_TAKEN;
         if (n <= 0)
-                return end_of_socket(g, false);
+                return order_socket_ended(g, false);
         if (n != sizeof(o)) {
                 g->odd = true;
                 return ORDER_TAKEN;
         }
         switch (o.kind) {
         case GUARD_ATTACH:
-                take_fds(&m, fds);
-                e = attach(g, &o, fds);
-                order_tell(g, GUARD_ATTACHED, -e, 0);
+                order_take_fds(&m, fds);
+                e = order_attach(g, &o, fds);
+                guard_tell(g, GUARD_ATTACHED, -e, 0);
                 break;
         case GUARD_FREEZE:
                 if (o.flags & GUARD_AT_ONCE)
-                        freeze_at_once(g);
+                        order_freeze_at_once(g);
                 else
-                        freeze(g);
+                        order_freeze(g);
                 break;
         case GUARD_SCRUB:
                 g->scrub = true;
@@ -156,21 +136,22 @@ int order_take(Guard *g) {
                 g->evidence->facts |= GUARD_FACT_LENT;
                 break;
         case GUARD_DONE:
-                return o.flags & GUARD_AGAIN && again_may(g) ? ORDER_AGAIN : end_of_socket(g, g->empty || !g->attached);
+                return o.flags & GUARD_AGAIN && again_may(g) ? ORDER_AGAIN
+                                                             : order_socket_ended(g, g->empty || !g->attached);
         default:
                 g->odd = true;
         }
         return ORDER_TAKEN;
 }
 
-void order_take_sent(Guard *g) {
+void order_take_sent(Tracer *g) {
         struct pollfd p = {.fd = g->control, .events = POLLIN};
 
         while (!g->orphaned && poll(&p, 1, 0) > 0)
                 order_take(g);
 }
 
-static int write_full(int fd, const void *p, size_t n) {
+static int order_write_full(int fd, const void *p, size_t n) {
         for (size_t at = 0; at < n;) {
                 ssize_t k = write(fd, (const char *)p + at, n - at);
 
@@ -181,10 +162,11 @@ static int write_full(int fd, const void *p, size_t n) {
         return 0;
 }
 
-int order_leave_evidence(Guard *g) {
+int order_leave_evidence(Tracer *g) {
         GuardFile f = {.evidence = *g->evidence};
         char name[GUARD_REGION_MAX + sizeof(GUARD_FILE)], draft[sizeof(name) + 1];
-        int fd, e;
+        _autoclose_ int fd = -1;
+        int e;
 
         memcpy(f.magic, GUARD_FILE_MAGIC, sizeof(f.magic));
         memcpy(f.region, g->region, sizeof(f.region));
@@ -193,9 +175,8 @@ int order_leave_evidence(Guard *g) {
         fd = openat(g->run, draft, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0)
                 return -errno;
-        e = write_full(fd, &f, sizeof(f));
+        e = order_write_full(fd, &f, sizeof(f));
         if (e == 0 && (fsync(fd) < 0 || renameat(g->run, draft, g->run, name) < 0))
                 e = -errno;
-        close(fd);
         return e;
 }

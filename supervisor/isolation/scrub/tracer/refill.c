@@ -1,10 +1,10 @@
-/* What the region gave back to the kernel while it ran: pages of pipes, buffers of sockets, names of files. Nobody can write there any more, but
- * the kernel takes what it hands out next from the same lists, last freed first, and what is handed out is filled. So as much of each kind is
- * asked for as a region ordinarily leaves, filled with zeros, and given back. This is no proof, and no grade rises by it: the residue harness
- * finds 0 to 6 in a hundred of the copies where there were 90, and none of the file names. */
+/* Memory that the region gave back to the kernel while it ran: pages of pipes, buffers of sockets, names of files.
+ * No process can write there any more, but the kernel allocates from the same lists, last freed first, and the new
+ * content replaces the old. So the guard asks for as much of each kind as a region ordinarily leaves, fills it with
+ * zeros, and gives it back. The refill is no proof, and raises no grade: the residue harness finds 0 to 6 in a
+ * hundred of the copies instead of 90, and none of the file names. */
 #include "scrub/tracer/state.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sched.h>
@@ -12,33 +12,33 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/statfs.h>
-#include <unistd.h>
 
 #define PAIRS 8
 #define PIPES 4
 #define PIPE_BYTES (1 << 20)
 #define NAMES 256
-#define CPUS_MAX 8 /* on which it is done: each has lists of its own */
+#define CPUS_MAX 8 /* processors to refill on: each has lists of its own */
 
 static const unsigned char zeros[65536];
 
-static void fill(int fd) {
+static void refill_write(int fd) {
         while (write(fd, zeros, sizeof(zeros)) > 0)
                 ;
 }
 
-static void fill_buffers(unsigned share, bool pipes) {
+static void refill_buffers(unsigned share, bool pipes) {
         int fds[PAIRS + PIPES][2];
         size_t n = 0;
 
         /* Their memory comes from the lists of the pipes', too, in less time. */
         for (unsigned i = 0; i < PAIRS / share; i++)
                 if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds[n]) == 0)
-                        fill(fds[n++][1]);
+                        refill_write(fds[n++][1]);
         for (unsigned i = 0; pipes && i < PIPES / share; i++)
                 if (pipe2(fds[n], O_NONBLOCK | O_CLOEXEC) == 0) {
-                        fcntl(fds[n][1], F_SETPIPE_SZ, PIPE_BYTES); /* refused beyond the user's share of pipe pages: then a small one */
-                        fill(fds[n++][1]);
+                        /* refused beyond the user's share of pipe pages: then the pipe stays small */
+                        fcntl(fds[n][1], F_SETPIPE_SZ, PIPE_BYTES);
+                        refill_write(fds[n++][1]);
                 }
         for (size_t i = 0; i < n; i++) {
                 close(fds[i][0]);
@@ -46,9 +46,9 @@ static void fill_buffers(unsigned share, bool pipes) {
         }
 }
 
-/* A name that is looked for and not there is kept until the look-up ends; on a file system in memory no longer. */
-static void fill_names(int folder, unsigned share) {
-        static const unsigned lengths[] = {31, 40, 70, 100, 170, 230}; /* one for each size that the kernel rounds up to */
+/* A failed look-up allocates its name until it ends; on a file system in memory no longer. */
+static void refill_names(int folder, unsigned share) {
+        static const unsigned lengths[] = {31, 40, 70, 100, 170, 230}; /* one per size class of the kernel */
         char name[256];
         struct stat st;
 
@@ -61,21 +61,21 @@ static void fill_names(int folder, unsigned share) {
         }
 }
 
-static bool in_memory(int fd) {
+static bool refill_is_in_memory(int fd) {
         struct statfs st;
 
         return fd >= 0 && fstatfs(fd, &st) == 0 && st.f_type == TMPFS_MAGIC;
 }
 
-void refill(const Guard *g, bool all_kinds) {
+void refill(const Tracer *g, bool all_kinds) {
         cpu_set_t all, one;
         unsigned done = 0;
         int here = sched_getcpu();
-        bool names = all_kinds && in_memory(g->scratch);
+        bool names = all_kinds && refill_is_in_memory(g->scratch);
 
-        fill_buffers(1, all_kinds);
+        refill_buffers(1, all_kinds);
         if (names)
-                fill_names(g->scratch, 1);
+                refill_names(g->scratch, 1);
         if (here < 0 || sched_getaffinity(0, sizeof(all), &all) < 0)
                 return;
         for (int i = 0; i < CPU_SETSIZE && done < CPUS_MAX; i++) {
@@ -86,9 +86,9 @@ void refill(const Guard *g, bool all_kinds) {
                 if (sched_setaffinity(0, sizeof(one), &one) < 0)
                         continue;
                 done++;
-                fill_buffers(PIPES, all_kinds);
+                refill_buffers(PIPES, all_kinds);
                 if (names)
-                        fill_names(g->scratch, PIPES);
+                        refill_names(g->scratch, PIPES);
         }
         if (done > 0)
                 sched_setaffinity(0, sizeof(all), &all);

@@ -1,6 +1,5 @@
 #include "scrub/tracer/state.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <signal.h>
@@ -9,38 +8,48 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define MISSES_MAX 8
+#define ASKED_MOST 8 /* with more running tasks, none is asked */
 #define EXITING 4 /* PF_EXITING of the kernel */
 
-static Task **bucket(Guard *g, pid_t pid) {
+static Task **task_bucket(Tracer *g, pid_t pid) {
         return &g->buckets[(unsigned)pid % BUCKETS];
 }
 
-Task *task_find(Guard *g, pid_t pid) {
-        Task *t = *bucket(g, pid);
+static Task *task_first_from(const Tracer *g, size_t i) {
+        while (i < BUCKETS && !g->buckets[i])
+                i++;
+        return i < BUCKETS ? g->buckets[i] : NULL;
+}
+
+Task *task_first(const Tracer *g) {
+        return task_first_from(g, 0);
+}
+
+Task *task_next(const Tracer *g, const Task *t) {
+        return t->next ?: task_first_from(g, (unsigned)t->pid % BUCKETS + 1);
+}
+
+Task *task_find(Tracer *g, pid_t pid) {
+        Task *t = *task_bucket(g, pid);
 
         while (t && t->pid != pid)
                 t = t->next;
         return t;
 }
 
-static bool moving(TaskState s) {
+static bool task_state_moves(TaskState s) {
         return s == TASK_AWAITED || s == TASK_EARLY || s == TASK_RUNNING;
 }
 
-bool task_is_moving(const Task *t) {
-        return moving(t->state);
-}
-
-/* Nobody runs of whom the supervisor cannot know: this is said before a task is let go for the first time. */
-static void count_moving(Guard *g, int by) {
+/* The count rises before a new task's first start, so that the supervisor knows of every running task. */
+static void task_count_moving(Tracer *g, int by) {
         g->n_moving += (unsigned)by;
         __atomic_store_n(&g->evidence->living, g->n_moving, __ATOMIC_RELEASE);
 }
 
-void space_count(Guard *g, Space *s, int by) {
+void space_count(Tracer *g, Space *s, int by) {
         unsigned before = s->users > 1 ? s->users - 1 : 0, after;
 
         s->users += (unsigned)by;
@@ -48,20 +57,19 @@ void space_count(Guard *g, Space *s, int by) {
         __atomic_store_n(&g->evidence->sharing, g->evidence->sharing + after - before, __ATOMIC_RELEASE);
 }
 
+ssize_t task_read(pid_t pid, const char *name, char *text, size_t size) {
+        _autoclose_ int fd = scan_open(pid, name);
+        ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+
+        text[n > 0 ? n : 0] = 0;
+        return n;
+}
+
 const char *task_state(pid_t pid, char text[static 512]) {
         const char *p;
-        char path[64];
-        ssize_t n;
-        int fd;
 
-        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-        fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-                return NULL;
-        n = read(fd, text, 511);
-        close(fd);
-        text[n > 0 ? n : 0] = 0;
-        p = strrchr(text, ')'); /* the name before it may hold anything */
+        task_read(pid, "stat", text, 512);
+        p = strrchr(text, ')'); /* the name before may hold any byte */
         return p && p[1] && p[2] ? p + 2 : NULL;
 }
 
@@ -88,47 +96,62 @@ bool task_executes(pid_t pid) {
         return p && *p == '0' && p[1] == ' ';
 }
 
-Task *task_add(Guard *g, pid_t pid, TaskState state) {
-        Task **b = bucket(g, pid), *t = calloc(1, sizeof(*t));
+Task *task_add(Tracer *g, pid_t pid, TaskState state) {
+        Task **b = task_bucket(g, pid), *t = calloc(1, sizeof(*t));
 
         if (!t)
                 return NULL;
         *t = (Task){.pid = pid, .state = state, .group = pid, .next = *b};
         *b = t;
         g->n_tasks++;
-        count_moving(g, moving(state));
+        task_count_moving(g, task_state_moves(state));
         g->n_early += state == TASK_EARLY;
         return t;
 }
 
-void task_move(Guard *g, Task *t, TaskState state) {
+void task_move(Tracer *g, Task *t, TaskState state) {
         g->n_early -= t->state == TASK_EARLY;
-        count_moving(g, moving(state) - moving(t->state));
+        task_count_moving(g, task_state_moves(state) - task_state_moves(t->state));
         t->state = state;
         g->n_early += state == TASK_EARLY;
 }
 
-static void leave_family(Guard *g, Space *s) {
+void space_close(Space *s) {
+        if (s->maps > 0)
+                close(s->maps);
+        if (s->pagemap > 0)
+                close(s->pagemap);
+        s->maps = s->pagemap = 0;
+}
+
+void family_end_round(ForkFamily *f) {
+        if (f->round)
+                free(f->round->v);
+        free(f->round);
+        f->round = NULL;
+}
+
+static void space_leave_family(Tracer *g, Space *s) {
         if (s->given_up)
                 return;
         s->given_up = true;
         s->family->leaving -= s->leaving;
         g->n_leaving -= s->leaving;
         if (--s->family->living == 0) {
-                round_end(s->family);
+                family_end_round(s->family);
                 free(s->family);
         }
 }
 
-static void drop_space(Guard *g, Space *s) {
-        leave_family(g, s);
-        round_close(s);
+static void space_drop(Tracer *g, Space *s) {
+        space_leave_family(g, s);
+        space_close(s);
         free(s->objects.v);
         free(s);
 }
 
-void task_remove(Guard *g, Task *t) {
-        Task **p = bucket(g, t->pid);
+void task_remove(Tracer *g, Task *t) {
+        Task **p = task_bucket(g, t->pid);
         Space *s = t->space;
 
         while (*p != t)
@@ -138,10 +161,10 @@ void task_remove(Guard *g, Task *t) {
         g->n_tasks--;
         free(t);
         if (s && --s->tasks == 0)
-                drop_space(g, s);
+                space_drop(g, s);
 }
 
-pid_t task_report(Guard *g, int *ret_status) {
+pid_t task_report(Tracer *g, int *ret_status) {
         unsigned misses = 0;
 
         for (size_t n = 0; n < BUCKETS && misses < MISSES_MAX; n++, g->asked = (g->asked + 1) % BUCKETS)
@@ -155,13 +178,13 @@ pid_t task_report(Guard *g, int *ret_status) {
         return 0;
 }
 
-void task_join(Guard *g, Task *t, Space *s) {
+void task_join(Tracer *g, Task *t, Space *s) {
         t->space = s;
         space_count(g, s, 1);
         s->tasks++;
 }
 
-int task_new_space(Guard *g, Task *t, Family *f) {
+int task_new_space(Tracer *g, Task *t, ForkFamily *f) {
         Space *s = calloc(1, sizeof(*s));
 
         if (s && !f)
@@ -178,7 +201,7 @@ int task_new_space(Guard *g, Task *t, Family *f) {
         return 0;
 }
 
-int task_exec(Guard *g, Task *t) {
+int task_exec(Tracer *g, Task *t) {
         Space *old = t->space;
         int e = task_new_space(g, t, NULL), given_up = 0;
 
@@ -188,10 +211,10 @@ int task_exec(Guard *g, Task *t) {
         space_count(g, old, -1);
         if (old->users == 0) {
                 given_up = !old->worker;
-                leave_family(g, old);
+                space_leave_family(g, old);
         }
         if (--old->tasks == 0)
-                drop_space(g, old);
+                space_drop(g, old);
         return given_up;
 }
 
@@ -207,7 +230,7 @@ bool task_is_ours(pid_t pid) {
         return waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0;
 }
 
-unsigned task_forget_ghosts(Guard *g, const Task *t) {
+unsigned task_forget_ghosts(Tracer *g, const Task *t) {
         unsigned n = 0;
 
         for (size_t i = 0; i < BUCKETS; i++)
@@ -215,7 +238,7 @@ unsigned task_forget_ghosts(Guard *g, const Task *t) {
                         next = k->next;
                         if (k == t || k->group != t->group || task_is_ours(k->pid))
                                 continue;
-                        if (moving(k->state) && k->space) {
+                        if (task_state_moves(k->state) && k->space) {
                                 space_count(g, k->space, -1);
                                 n += k->space == t->space;
                                 if (k->space != t->space && k->space->users == 0 && !k->space->given_up)
@@ -226,46 +249,45 @@ unsigned task_forget_ghosts(Guard *g, const Task *t) {
         return n;
 }
 
-Task *task_other(Guard *g, const Task *t, bool (*f)(const Task *other, const Task *t)) {
-        for (size_t i = 0; i < BUCKETS; i++)
-                for (Task *k = g->buckets[i]; k; k = k->next)
-                        if (k != t && k->space == t->space && moving(k->state) && f(k, t))
-                                return k;
+Task *task_other(Tracer *g, const Task *t, bool (*f)(const Task *other, const Task *t)) {
+        for (Task *k = task_first(g); k; k = task_next(g, k))
+                if (k != t && k->space == t->space && task_state_moves(k->state) && f(k, t))
+                        return k;
         return NULL;
 }
 
-static bool uses_memory(const Task *other, const Task *t) {
+static bool task_uses_memory(const Task *other, const Task *t) {
         return same_space(other->pid, t->pid) == 1;
 }
 
-/* A task at its end has no memory any more; a task that has some after the comparison had it before. */
-static bool has_other_memory(const Task *other, const Task *t) {
+/* A task at its end has no memory; a task with memory after the comparison had it before. */
+static bool task_has_other_memory(const Task *other, const Task *t) {
         return same_space(other->pid, t->pid) == 0 && !task_executes(other->pid);
 }
 
-void task_was_through(Guard *g, Task *t) {
+void task_was_through(Tracer *g, Task *t) {
         if (t->space->users < 2)
                 return;
         if (!scan_allowed(t->pid)) {
                 g->evidence->processes_missed++;
                 return;
         }
-        if (task_other(g, t, uses_memory) || !task_other(g, t, has_other_memory))
+        if (task_other(g, t, task_uses_memory) || !task_other(g, t, task_has_other_memory))
                 return;
         if (task_exec(g, t) < 0)
                 abort();
 }
 
-int task_each_child(pid_t pid, void (*f)(Guard *g, pid_t child, void *arg), Guard *g, void *arg) {
+int task_each_child(pid_t pid, void (*f)(Tracer *g, pid_t child, void *arg), Tracer *g, void *arg) {
         char path[64], text[4096];
+        _autoclose_ int fd = -1;
         long child = 0;
         ssize_t n;
-        int fd;
 
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
-        fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+        snprintf(path, sizeof(path), "task/%d/children", (int)pid);
+        fd = scan_open(pid, path);
         if (fd < 0)
-                return -errno;
+                return fd;
         while ((n = read(fd, text, sizeof(text))) > 0)
                 for (ssize_t i = 0; i < n; i++)
                         if (text[i] >= '0' && text[i] <= '9')
@@ -274,6 +296,20 @@ int task_each_child(pid_t pid, void (*f)(Guard *g, pid_t child, void *arg), Guar
                                 f(g, (pid_t)child, arg);
                                 child = 0;
                         }
-        close(fd);
         return n < 0 ? -errno : 0;
+}
+
+bool task_others_run(Tracer *g, const Task *t) {
+        unsigned others = g->n_moving - task_state_moves(t->state);
+        char text[512];
+
+        if (others > ASKED_MOST)
+                return true;
+        for (const Task *k = task_first(g); k && others > 0; k = task_next(g, k)) {
+                const char *state = k != t && task_state_moves(k->state) ? task_state(k->pid, text) : NULL;
+
+                if (state && *state != 't' && !task_is_doomed(k->pid))
+                        return true;
+        }
+        return false;
 }
