@@ -34,8 +34,8 @@ class Mutation:
 
 def allow(*calls):
     """These calls join the allow-list."""
-    body = "".join(f'        if (e == 0) e = allow(ctx, "{c}", NULL);\n' for c in calls)
-    return ("supervisor/isolation/policy/filter.c", "        return e;\n}\n\nstatic int export", body + "        return e;\n}\n\nstatic int export")
+    body = "".join(f'        if (e == 0) e = filter_allow(ctx, "{c}", NULL);\n' for c in calls)
+    return ("supervisor/isolation/policy/filter.c", "        return e;\n}\n\nstatic int filter_export", body + "        return e;\n}\n\nstatic int filter_export")
 
 
 def without_hook(*calls):
@@ -370,10 +370,10 @@ MUTATIONS = [
              "frozen_until_scrub,held_at_its_own_end", runner="isolation/scrub/test-guard-orders"),
     Mutation("guard: only pages that no other process maps", [("supervisor/isolation/scrub/scan.c", "        if (!(entry & ENTRY_EXCLUSIVE))", "        if (kernel_area(s, address))")],
              "what_another_process_keeps_is_missed", runner="isolation/scrub/test-guard-orders"),
-    Mutation("a skill's region has the copy", [("supervisor/isolation/policy/grant.c", "r = copy(&g.skill_dir, s->copy.path ?: s->dir);", "r = copy(&g.skill_dir, s->dir);"),
+    Mutation("a skill's region has the copy", [("supervisor/isolation/policy/grant.c", "r = r ?: grant_copy_text(&g.skill_dir, s->copy.path ?: s->dir);", "r = r ?: grant_copy_text(&g.skill_dir, s->dir);"),
                                                ("supervisor/isolation/spawn/spawn.c", "strcmp(g->skill_dir, g->skill_folder) == 0", "0")],
              "a folder that changes while it runs is no matter", cases="copies.py"),
-    Mutation("a program's region has the copy", [("supervisor/isolation/policy/grant.c", "copy(&g->program_copy, p->copy)", "copy(&g->program_copy, p->host)")],
+    Mutation("a program's region has the copy", [("supervisor/isolation/policy/grant.c", "grant_copy_text(&g->program_copy, p->copy)", "grant_copy_text(&g->program_copy, p->host)")],
              "a program that changes while it runs is no matter", cases="copies.py"),
     Mutation("a copy is told by the bytes that were copied", [("supervisor/isolation/manifest/copy.c", "        *b = copied;\n        copied = (Bundle){0};\n        return 0;", "        return 0;")],
              "is_told_by_what_was_copied", runner="isolation/manifest/test-manifest-copy"),
@@ -522,8 +522,8 @@ MUTATIONS = [
              "keys do not leave", cases="keys.py"),
     Mutation("a key does not leave with the output of a sub-skill", [("supervisor/front/invoke/end.c", "if (run->parent && run->pipe.dispatch)", "if (0)")],
              "a key does not go with the output", cases="tree.py"),
-    Mutation("a sub-skill has nothing that is not above it", [("supervisor/isolation/policy/within.c", "r = within_network(g, above, row);", "r = 0;"),
-             ("supervisor/isolation/policy/within.c", "r = within_files(g, above, row);", "r = 0;")], "a sub skill has no right that the one above has not", cases="tree.py"),
+    Mutation("a sub-skill has nothing that is not above it", [("supervisor/isolation/policy/within.c", "r = r ?: within_network(g, above, row);", ""),
+             ("supervisor/isolation/policy/within.c", "r = r ?: within_files(g, above, row);", "")], "a sub skill has no right that the one above has not", cases="tree.py"),
     Mutation("callbacks of a later start have nothing that the region had not", [("supervisor/front/invoke/callbacks-left.c", "e = grant_within(ret, &had, &had.budget, NULL, &d);",
              ";")], "callbacks that a later start runs have no more than the region", cases="tree.py"),
     Mutation("what is lent the lender cannot use", [(BUDGET, "lender->lent.memory_bytes += b->grant->budget.memory_bytes;", ""),
@@ -569,7 +569,7 @@ MUTATIONS = [
              "what stands still is left alone", cases="tree.py"),
     Mutation("nobody waits for who reads standard error", [("supervisor/base/log.c", "        own.holding = true;\n", ""),], "nobody reads what a callback says", cases="tree.py"),
     # --- what is prepared ahead
-    Mutation("pool: only for a grant that is the same", [("supervisor/isolation/policy/grant-copy.c", "same_text(a->workdir, b->workdir) && same_budget(&a->budget, &b->budget) &&", "")],
+    Mutation("pool: only for a grant that is the same", [("supervisor/isolation/policy/grant-copy.c", "same_text(a->workdir, b->workdir) &&\n               same_budget(&a->budget, &b->budget) &&", "")],
              "only a grant that is the same gets one", cases="../serve/pool.py"),
     Mutation("pool: what gates read is taken off the memory", [("supervisor/front/invoke/begin-prepared.c", "json_array_size(run->region.grant->gates) > 0 ? region_budget_limit", "0 ? region_budget_limit")],
              "what gates read is taken off its memory", cases="../serve/pool.py"),
@@ -577,7 +577,7 @@ MUTATIONS = [
              "what was killed or replaced is nobodys", cases="../serve/pool.py"),
     Mutation("ahead: the bootstrap's descriptors are closed before anything of the skill runs", [("shim/warm/ahead.js", "        fs.closeSync(LIFELINE);\n        fs.closeSync(SPEC);\n", "")],
              "node runs what it is told as one that is executed", cases="../serve/ahead.py"),
-    Mutation("ahead: only in the environment that it was started with", [("supervisor/isolation/policy/interpreter.c", "if (!usual)\n                        return false;", "")],
+    Mutation("ahead: only in the environment that it was started with", [("supervisor/isolation/policy/grant.c", "if (!usual)\n                        return false;", "")],
              "what node cannot be told later is executed", cases="../serve/ahead.py"),
     Mutation("pool: another policy ends what waits", [("supervisor/front/prefork/pool.c", "        p->turn = turn;\n        while (p->n_kinds > 0)\n                drop_kind(p, 0);\n", "")],
              "another policy and time end them", cases="../serve/pool.py"),
@@ -688,9 +688,9 @@ MUTATIONS = [
              "nor can one in a folder of roots that a region may write", cases="typed.py"),
     Mutation("guard: its session goes before others (I-72)", [("supervisor/isolation/scrub/tracer/main.c", "                main_raise_session();", "                ;")],
              "a guard goes before other sessions", cases="teardown.py"),
-    Mutation("policy: floors raise (I-73)", [("supervisor/isolation/policy/bounds.c", "if (!b.has_floor || v >= b.floor)", "if (1)")],
+    Mutation("policy: floors raise (I-73)", [("supervisor/isolation/policy/merge-bounds.c", "if (!b.has_floor || v >= b.floor)", "if (1)")],
              "discipline: a floor above the default,lineage: stats is raised,commit: success is wanted", cases="ranges.py"),
-    Mutation("policy: ceilings refuse (I-73)", [("supervisor/isolation/policy/bounds.c", "if (b.has_ceiling && v > b.ceiling) {", "if (0) {")],
+    Mutation("policy: ceilings refuse (I-73)", [("supervisor/isolation/policy/merge-bounds.c", "if (b.has_ceiling && v > b.ceiling) {", "if (0) {")],
              "discipline: a ceiling below what is asked,callbacks: callbacks are refused,cancel bound: a bound that is too long", cases="ranges.py"),
     Mutation("memory: who ends a record may save it (I-98)", [("supervisor/front/dispatch/memory.c", "if (json_text_is(role, REF_ROLE_SUPERSEDES) &&", "if (0 &&")],
              "a reference that ends a record needs its family", cases="breached.py"),

@@ -2,6 +2,7 @@
 #include "cli/actions.h"
 #include "request/registry.h"
 #include "policy/grant.h"
+#include "policy/merge.h"
 
 #include <errno.h>
 #include <inttypes.h>

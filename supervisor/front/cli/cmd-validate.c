@@ -5,6 +5,7 @@
 #include "request/rate.h"
 #include "manifest/lint.h"
 #include "policy/admit.h"
+#include "policy/merge.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "manifest/bundle-private.h"
+#include "manifest/bundle-walk.h"
 
 #include "base/owner.h"
 #include "base/waiting.h"
@@ -13,36 +13,69 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-typedef struct Walk {
+void bundle_digest_text(const uint8_t hash[static HASH_BYTES], char out[static DIGEST_TEXT_MAX]) {
+        memcpy(out, "sha256:", 7);
+        hex_encode(hash, HASH_BYTES, out + 7);
+}
+
+int bundle_open(int dirfd, const char *path, int flags, uint64_t resolve) {
+        struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC), .resolve = resolve | RESOLVE_NO_MAGICLINKS};
+
+        /* EAGAIN: a rename elsewhere made the walk uncertain, and the kernel asks for another try. */
+        for (unsigned tries = 0;; tries++) {
+                int fd = (int)syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+
+                if (fd >= 0 || errno != EAGAIN || tries >= 16)
+                        return fd >= 0 ? fd : -errno;
+        }
+}
+
+const char *bundle_quote(const char *s, char out[static 256]) {
+        return diag_quote(s, strlen(s), out, 256);
+}
+
+int bundle_access_or_errno(int e, const char *path, Diag *reterr) {
+        char shown[256];
+
+        if (e == EACCES || e == EPERM || e == EIO)
+                return diag(reterr, BUNDLE_E_ACCESS, "%s: cannot be read: %s", bundle_quote(path, shown), strerror(e));
+        if (e == ENOENT || e == ENOTDIR || e == ELOOP)
+                return diag(reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", bundle_quote(path, shown));
+        return -e;
+}
+
+typedef struct BundleWalk {
         int root;
         Bundle *bundle;
         size_t entries, room;
         Diag *reterr;
-} Walk;
+} BundleWalk;
 
-/* A folder of the copy. It is made with its first file: the digest knows no empty folders, and a copy has what the digest has. */
-typedef struct Out {
-        struct Out *above;
+/* A folder of the copy, made with its first file: the digest knows no empty folders, and neither does a copy. */
+typedef struct OutFolder {
+        struct OutFolder *above;
         const char *name;
         int fd; /* -1: not made yet */
         bool wanted;
-} Out;
+} OutFolder;
 
-static int copy_failed(Walk *w, const char *path, int e) {
+static int walk_copy_failed(BundleWalk *w, const char *path, int e) {
         char shown[256];
 
-        return diag(w->reterr, BUNDLE_E_COPY, "%s: cannot be copied into the store: %s", bundle_quote(path, shown), strerror(e));
+        return diag(w->reterr, BUNDLE_E_COPY, "%s: cannot be copied into the store: %s", bundle_quote(path, shown),
+                    strerror(e));
 }
 
 /* Returns the folder's descriptor, borrowed, or -errno. */
-static int out_open(Out *o) {
+static int walk_out_open(OutFolder *o) {
         int above;
 
         if (o->fd >= 0)
                 return o->fd;
-        above = out_open(o->above);
+        above = walk_out_open(o->above);
         if (above < 0)
                 return above;
         if (mkdirat(above, o->name, 0700) < 0)
@@ -51,22 +84,23 @@ static int out_open(Out *o) {
         return o->fd < 0 ? -errno : o->fd;
 }
 
-/* Mode and times are the same for every copy of one digest; "executable" is all that the digest says of a mode. */
+/* Mode and times are the same for every copy of one digest; of a mode the digest contains only "executable". */
 int bundle_settle(int fd, mode_t mode) {
         const struct timespec times[] = {{.tv_sec = BUNDLE_COPY_TIME}, {.tv_sec = BUNDLE_COPY_TIME}};
 
         return fchmod(fd, mode) < 0 || futimens(fd, times) < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-static bool same_file(const struct stat *a, const struct stat *b) {
-        return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size && a->st_mode == b->st_mode &&
-               a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-               a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+static bool walk_same_file(const struct stat *a, const struct stat *b) {
+        return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+               a->st_mode == b->st_mode && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+               a->st_mtim.tv_nsec == b->st_mtim.tv_nsec && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+               a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* The file of the copy, to be written. Returns a descriptor or -errno. */
-static int out_file(Out *o, const char *name) {
-        int above = out_open(o), fd;
+/* Creates the file in the copy. Returns a descriptor or -errno. */
+static int walk_out_file(OutFolder *o, const char *name) {
+        int above = walk_out_open(o), fd;
 
         if (above < 0)
                 return above;
@@ -74,8 +108,10 @@ static int out_file(Out *o, const char *name) {
         return fd < 0 ? -errno : fd;
 }
 
-static int hash_regular(Walk *w, int dirfd, const char *name, const struct stat *seen, Out *out, BundleFile *f) {
-        _cleanup_close_ int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), to = -1;
+static int walk_hash_regular(BundleWalk *w, int dirfd, const char *name, const struct stat *seen, OutFolder *out,
+                             BundleFile *f) {
+        _cleanup_close_ int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC),
+                            to = -1;
         uint8_t hash[HASH_BYTES];
         struct stat st;
         char shown[256];
@@ -86,30 +122,31 @@ static int hash_regular(Walk *w, int dirfd, const char *name, const struct stat 
                 return bundle_access_or_errno(errno, f->path, w->reterr);
         if (fstat(fd, &st) < 0)
                 return -errno;
-        if (!same_file(seen, &st))
+        if (!walk_same_file(seen, &st))
                 return diag(w->reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", bundle_quote(f->path, shown));
-        if (out->wanted && (to = out_file(out, name)) < 0)
-                return copy_failed(w, f->path, -to);
+        if (out->wanted && (to = walk_out_file(out, name)) < 0)
+                return walk_copy_failed(w, f->path, -to);
         r = (uint64_t)st.st_size > left ? -EFBIG : hash_copy(fd, to, left, hash, &f->bytes);
         if (r > 0)
-                return copy_failed(w, f->path, errno);
+                return walk_copy_failed(w, f->path, errno);
         if (r == -EFBIG)
-                return diag(w->reterr, BUNDLE_E_LIMIT, "%s: with it the folder has more than %lu bytes", bundle_quote(f->path, shown), SKILL_BYTES_MAX);
+                return diag(w->reterr, BUNDLE_E_LIMIT, "%s: with it the folder has more than %lu bytes",
+                            bundle_quote(f->path, shown), SKILL_BYTES_MAX);
         if (r < 0)
                 return bundle_access_or_errno(-r, f->path, w->reterr);
         if (fstat(fd, &st) < 0)
                 return -errno;
-        if (!same_file(seen, &st) || (uint64_t)st.st_size != f->bytes)
+        if (!walk_same_file(seen, &st) || (uint64_t)st.st_size != f->bytes)
                 return diag(w->reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", bundle_quote(f->path, shown));
         f->executable = st.st_mode & 0111;
         bundle_digest_text(hash, f->digest);
         if (to >= 0 && (r = bundle_settle(to, f->executable ? 0555 : 0444)) < 0)
-                return copy_failed(w, f->path, -r);
+                return walk_copy_failed(w, f->path, -r);
         return 0;
 }
 
-/* Steps out of the folder, read as text alone: what a dangling link would do if its missing part were made. */
-static bool leaves_as_text(const char *path, const char *target) {
+/* Whether the target leaves the folder when read as text: a dangling link would do so once its missing part exists. */
+static bool walk_leaves_as_text(const char *path, const char *target) {
         ssize_t depth = 0;
 
         for (const char *p = path; *p; p++)
@@ -129,7 +166,7 @@ static bool leaves_as_text(const char *path, const char *target) {
         return false;
 }
 
-static int hash_link(Walk *w, int dirfd, const char *name, Out *out, BundleFile *f) {
+static int walk_hash_link(BundleWalk *w, int dirfd, const char *name, OutFolder *out, BundleFile *f) {
         char target[PATH_MAX], whole[2 * PATH_MAX], shown[256], shown_target[256];
         ssize_t n = readlinkat(dirfd, name, target, sizeof(target) - 1);
         const char *slash = strrchr(f->path, '/');
@@ -137,27 +174,31 @@ static int hash_link(Walk *w, int dirfd, const char *name, Out *out, BundleFile 
         int fd;
 
         if (n < 0)
-                return errno == EINVAL ? diag(w->reterr, BUNDLE_E_CHANGED, "%s: changed while it was read", bundle_quote(f->path, shown))
+                return errno == EINVAL ? diag(w->reterr, BUNDLE_E_CHANGED, "%s: changed while it was read",
+                                              bundle_quote(f->path, shown))
                                        : bundle_access_or_errno(errno, f->path, w->reterr);
         target[n] = 0;
-        /* The text is not enough: "d/.." is another folder when d is itself a symlink. So the kernel walks it too. */
+        /* The text is not enough: "d/.." is another folder when d is a symlink. So the kernel walks the target. */
         snprintf(whole, sizeof(whole), "%.*s%s", slash ? (int)(slash + 1 - f->path) : 0, f->path, target);
-        fd = target[0] == '/' || leaves_as_text(f->path, target) ? -EXDEV : bundle_open(w->root, whole, O_PATH, RESOLVE_BENEATH);
+        fd = target[0] == '/' || walk_leaves_as_text(f->path, target)
+                     ? -EXDEV : bundle_open(w->root, whole, O_PATH, RESOLVE_BENEATH);
         if (fd >= 0)
                 close(fd);
         if (fd == -EXDEV)
-                return diag(w->reterr, BUNDLE_E_KIND, "%s: a symlink to \"%s\", which is outside the skill's folder", bundle_quote(f->path, shown),
-                            bundle_quote(target, shown_target));
+                return diag(w->reterr, BUNDLE_E_KIND, "%s: a symlink to \"%s\", which is outside the skill's folder",
+                            bundle_quote(f->path, shown), bundle_quote(target, shown_target));
         if (fd == -ELOOP)
-                return diag(w->reterr, BUNDLE_E_KIND, "%s: a symlink that leads back to itself", bundle_quote(f->path, shown));
+                return diag(w->reterr, BUNDLE_E_KIND, "%s: a symlink that leads back to itself",
+                            bundle_quote(f->path, shown));
         if (fd < 0 && fd != -ENOENT && fd != -ENOTDIR)
                 return bundle_access_or_errno(-fd, f->path, w->reterr);
         if (out->wanted) {
                 const struct timespec times[] = {{.tv_sec = BUNDLE_COPY_TIME}, {.tv_sec = BUNDLE_COPY_TIME}};
-                int above = out_open(out);
+                int above = walk_out_open(out);
 
-                if (above < 0 || symlinkat(target, above, name) < 0 || utimensat(above, name, times, AT_SYMLINK_NOFOLLOW) < 0)
-                        return copy_failed(w, f->path, above < 0 ? -above : errno);
+                if (above < 0 || symlinkat(target, above, name) < 0 ||
+                    utimensat(above, name, times, AT_SYMLINK_NOFOLLOW) < 0)
+                        return walk_copy_failed(w, f->path, above < 0 ? -above : errno);
         }
         hash_bytes(target, (size_t)n, hash);
         bundle_digest_text(hash, f->digest);
@@ -166,9 +207,9 @@ static int hash_link(Walk *w, int dirfd, const char *name, Out *out, BundleFile 
         return 0;
 }
 
-static int walk_folder(Walk *w, int dirfd, const char *prefix, Out *out, unsigned depth);
+static int walk_folder(BundleWalk *w, int dirfd, const char *prefix, OutFolder *out, unsigned depth);
 
-static int add_file(Walk *w, BundleFile *f) {
+static int walk_add_file(BundleWalk *w, BundleFile *f) {
         Bundle *b = w->bundle;
 
         if (b->n_files == w->room) {
@@ -185,25 +226,25 @@ static int add_file(Walk *w, BundleFile *f) {
         return 0;
 }
 
-static int walk_entry(Walk *w, int dirfd, const char *prefix, const char *name, Out *out, unsigned depth) {
+static int walk_entry(BundleWalk *w, int dirfd, const char *prefix, const char *name, OutFolder *out, unsigned depth) {
         _cleanup_free_ char *path = NULL;
         BundleFile f = {0};
         struct stat st;
         char shown[256];
         int r;
 
-        if (asprintf(&path, "%s%s", prefix, name) < 0) {
-                path = NULL;
+        if (!(path = text_printf("%s%s", prefix, name)))
                 return -ENOMEM;
-        }
         bundle_quote(path, shown);
         if (++w->entries > SKILL_FILES_MAX)
-                return diag(w->reterr, BUNDLE_E_LIMIT, "%s: with it the folder has more than %d files and folders", shown, SKILL_FILES_MAX);
+                return diag(w->reterr, BUNDLE_E_LIMIT, "%s: with it the folder has more than %d files and folders",
+                            shown, SKILL_FILES_MAX);
         if (strlen(path) >= PATH_MAX)
                 return diag(w->reterr, BUNDLE_E_LIMIT, "%s: the path is longer than %d bytes", shown, PATH_MAX - 1);
         for (const char *p = name; *p; p++)
                 if ((unsigned char)*p < 0x20 || *p == 0x7F)
-                        return diag(w->reterr, BUNDLE_E_KIND, "%s: a file name must not have control characters", shown);
+                        return diag(w->reterr, BUNDLE_E_KIND, "%s: a file name must not have control characters",
+                                    shown);
         if (!utf8_valid(name, strlen(name), NULL))
                 return diag(w->reterr, BUNDLE_E_KIND, "%s: a file name must be UTF-8", shown);
         waiting_goes_on();
@@ -219,44 +260,42 @@ static int walk_entry(Walk *w, int dirfd, const char *prefix, const char *name, 
         if (S_ISDIR(st.st_mode)) {
                 _cleanup_close_ int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 _cleanup_free_ char *below = NULL;
-                Out inner = {.above = out, .name = name, .fd = -1, .wanted = out->wanted};
+                OutFolder inner = {.above = out, .name = name, .fd = -1, .wanted = out->wanted};
 
                 if (fd < 0)
                         return bundle_access_or_errno(errno, path, w->reterr);
                 if (depth >= BUNDLE_DEPTH_MAX)
-                        return diag(w->reterr, BUNDLE_E_LIMIT, "%s: folders nested deeper than %d", shown, BUNDLE_DEPTH_MAX);
-                if (asprintf(&below, "%s/", path) < 0) {
-                        below = NULL;
+                        return diag(w->reterr, BUNDLE_E_LIMIT, "%s: folders nested deeper than %d", shown,
+                                    BUNDLE_DEPTH_MAX);
+                if (!(below = text_printf("%s/", path)))
                         return -ENOMEM;
-                }
                 r = walk_folder(w, fd, below, &inner, depth + 1);
                 if (r == 0 && inner.fd >= 0 && (r = bundle_settle(inner.fd, 0555)) < 0)
-                        r = copy_failed(w, path, -r);
+                        r = walk_copy_failed(w, path, -r);
                 closep(&inner.fd);
                 return r;
         }
         f.path = path;
         if (S_ISREG(st.st_mode))
-                r = hash_regular(w, dirfd, name, &st, out, &f);
+                r = walk_hash_regular(w, dirfd, name, &st, out, &f);
         else if (S_ISLNK(st.st_mode))
-                r = hash_link(w, dirfd, name, out, &f);
+                r = walk_hash_link(w, dirfd, name, out, &f);
         else
                 return diag(w->reterr, BUNDLE_E_KIND, "%s: a %s: a skill has only files, folders and symlinks", shown,
                             S_ISFIFO(st.st_mode) ? "FIFO" : S_ISSOCK(st.st_mode) ? "socket" : "device");
+        r = r ?: walk_add_file(w, &f);
         if (r == 0)
-                r = add_file(w, &f);
-        if (r == 0)
-                path = NULL; /* the bundle's now */
+                path = NULL; /* owned by the bundle now */
         return r;
 }
 
-static void closedirp(DIR **d) {
+static void walk_closedirp(DIR **d) {
         if (*d)
                 closedir(*d);
 }
 
-static int walk_folder(Walk *w, int dirfd, const char *prefix, Out *out, unsigned depth) {
-        _cleanup_(closedirp) DIR *d = NULL;
+static int walk_folder(BundleWalk *w, int dirfd, const char *prefix, OutFolder *out, unsigned depth) {
+        _cleanup_(walk_closedirp) DIR *d = NULL;
         _cleanup_close_ int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         struct dirent *e;
         int r;
@@ -278,8 +317,8 @@ static int walk_folder(Walk *w, int dirfd, const char *prefix, Out *out, unsigne
 }
 
 int bundle_walk(int dirfd, int into, Bundle *b, Diag *reterr) {
-        Walk w = {.root = dirfd, .bundle = b, .reterr = reterr};
-        Out out = {.fd = into, .wanted = into >= 0};
+        BundleWalk w = {.root = dirfd, .bundle = b, .reterr = reterr};
+        OutFolder out = {.fd = into, .wanted = into >= 0};
 
         return walk_folder(&w, dirfd, "", &out, 0);
 }

@@ -1,8 +1,6 @@
 #include "manifest/copies.h"
 
-#include "base/dirents.h"
 #include "manifest/copy.h"
-#include "manifest/bundle-private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,50 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define REMOVE_TRIES 8
-
 static const char *const copies_kinds[] = {COPY_SKILLS, COPY_PROGRAMS};
-
-/* Calls fn for each name in a folder. Returns 0, or the first code that is not 0. */
-static int copies_each(int folder, int (*fn)(void *userdata, int folder, const char *name), void *userdata) {
-        _cleanup_close_ int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        const char *name;
-        Dirents d;
-        int e = 0;
-
-        if (fd < 0)
-                return -errno;
-        dirents_begin(&d, fd);
-        while (e == 0 && (name = dirents_next(&d)))
-                e = fn(userdata, folder, name);
-        return e != 0 ? e : d.error;
-}
-
-static int copies_remove_one(void *userdata, int folder, const char *name) {
-        (void)userdata;
-        return copies_remove(folder, name);
-}
-
-int copies_remove(int folder, const char *name) {
-        _cleanup_close_ int fd = -1;
-        struct stat st;
-        int e;
-
-        if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return errno == ENOENT ? 0 : -errno;
-        if (!S_ISDIR(st.st_mode))
-                return unlinkat(folder, name, 0) < 0 ? -errno : 0;
-        fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0 || fchmod(fd, 0700) < 0)
-                return -errno;
-        /* Some file systems lose their place in a folder whose entries go: then a name is left, and the folder is read again. */
-        for (unsigned tries = 0; tries < REMOVE_TRIES; tries++) {
-                e = copies_each(fd, copies_remove_one, NULL);
-                if (e != 0 || unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno != ENOTEMPTY)
-                        return e != 0 ? e : faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? -EACCES : 0;
-        }
-        return -ENOTEMPTY;
-}
 
 static int copies_add_bytes(void *userdata, int folder, const char *name) {
         uint64_t *bytes = userdata;
@@ -65,7 +20,7 @@ static int copies_add_bytes(void *userdata, int folder, const char *name) {
         if (S_ISDIR(st.st_mode)) {
                 _cleanup_close_ int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-                return fd < 0 ? -errno : copies_each(fd, copies_add_bytes, bytes);
+                return fd < 0 ? -errno : copy_each(fd, copies_add_bytes, bytes);
         }
         *bytes += (uint64_t)st.st_size;
         return 0;
@@ -76,7 +31,7 @@ static int copies_count(int folder, const char *name, Copies *c) {
         return copies_add_bytes(&c->bytes, folder, name);
 }
 
-/* A copy's name, as the digest that it stands for. */
+/* The digest that the name of a copy stands for. */
 static bool copies_digest(const char *name, char ret[static DIGEST_TEXT_MAX]) {
         char again[COPY_NAME_MAX];
 
@@ -101,9 +56,9 @@ static int copies_sweep_one(void *userdata, int folder, const char *name) {
                 if (s->keep(s->userdata, digest))
                         return copies_count(folder, name, s->kept);
                 e = copies_count(folder, name, s->removed);
-                return e != 0 ? e : copies_remove(folder, name);
+                return e != 0 ? e : copy_remove(folder, name);
         }
-        return strncmp(name, COPIES_NEW, strlen(COPIES_NEW)) == 0 ? copies_remove(folder, name) : 0;
+        return strncmp(name, COPY_NEW, strlen(COPY_NEW)) == 0 ? copy_remove(folder, name) : 0;
 }
 
 static int copies_shelf(const char *store_dir, const char *kind) {
@@ -113,14 +68,15 @@ static int copies_shelf(const char *store_dir, const char *kind) {
         return fd < 0 ? -errno : fd;
 }
 
-int copies_sweep(const char *store_dir, bool (*keep)(void *userdata, const char *digest), void *userdata, Copies *ret_kept, Copies *ret_removed) {
+int copies_sweep(const char *store_dir, bool (*keep)(void *userdata, const char *digest), void *userdata,
+                 Copies *ret_kept, Copies *ret_removed) {
         Sweep s = {keep, userdata, ret_kept, ret_removed};
         int e = 0;
 
         for (size_t i = 0; e == 0 && i < ARRAY_SIZE(copies_kinds); i++) {
                 _cleanup_close_ int fd = copies_shelf(store_dir, copies_kinds[i]);
 
-                e = fd == -ENOENT ? 0 : fd < 0 ? fd : copies_each(fd, copies_sweep_one, &s);
+                e = fd == -ENOENT ? 0 : fd < 0 ? fd : copy_each(fd, copies_sweep_one, &s);
         }
         return e;
 }
@@ -132,13 +88,13 @@ typedef struct Verify {
         Diag *bad;
 } Verify;
 
-/* Another kind of file stands where a copy, or a folder of copies, is to be: that is damage, and no failure of ours. */
+/* A file of another kind in the place of a copy or of a folder of copies: damage of the store, not a failure. */
 static int copies_strange(const Verify *v, const char *name, int e) {
         if (e != -ENOTDIR && e != -ELOOP && e != -ENXIO && e != -ESPIPE)
                 return e;
         if (!*v->bad->text)
-                diag(v->bad, COPY_E_CHANGED, "%s/%s%s%s%s%s: neither a copy nor a folder of copies; fix: remove it", v->store_dir, v->kind, v->above ? "/" : "", v->above ?: "",
-                     name ? "/" : "", name ?: "");
+                diag(v->bad, COPY_E_CHANGED, "%s/%s%s%s%s%s: neither a copy nor a folder of copies; fix: remove it",
+                     v->store_dir, v->kind, v->above ? "/" : "", v->above ?: "", name ? "/" : "", name ?: "");
         return 0;
 }
 
@@ -158,12 +114,11 @@ static int copies_verify_one(void *userdata, int folder, const char *name) {
                 Verify below = *v;
 
                 below.above = name;
-                return copies_strange(v, name, copies_each(fd, copies_verify_one, &below));
+                return copies_strange(v, name, copy_each(fd, copies_verify_one, &below));
         }
         snprintf(path, sizeof(path), "%s/%s/%s%s%s", v->store_dir, v->kind, v->above ?: "", v->above ? "/" : "", name);
         e = copies_count(folder, name, v->copies);
-        if (e == 0)
-                e = copy_check(fd, path, digest, &found);
+        e = e ?: copy_check(fd, path, digest, &found);
         if (e > 0 && !*v->bad->text)
                 *v->bad = found;
         return copies_strange(v, name, MIN(e, 0));
@@ -177,7 +132,7 @@ int copies_verify(const char *store_dir, Copies *ret, Diag *ret_bad) {
                 _cleanup_close_ int fd = copies_shelf(store_dir, copies_kinds[i]);
 
                 v.kind = copies_kinds[i];
-                e = fd == -ENOENT ? 0 : fd < 0 ? copies_strange(&v, NULL, fd) : copies_each(fd, copies_verify_one, &v);
+                e = fd == -ENOENT ? 0 : fd < 0 ? copies_strange(&v, NULL, fd) : copy_each(fd, copies_verify_one, &v);
         }
         return e;
 }

@@ -1,9 +1,10 @@
 #include "manifest/copy.h"
 
 #include "base/cache.h"
+#include "base/dirents.h"
 #include "base/hash.h"
-#include "manifest/bundle-private.h"
-#include "manifest/copies.h"
+#include "manifest/bundle-walk.h"
+#include "manifest/vocabulary.h"
 #include "schema/limits.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <sys/stat.h>
 
 #define NEW_NAME_MAX 32
+#define REMOVE_TRIES 8
 #define PART_MAX (COPY_NAME_MAX + NAME_MAX + 2)
 
 static const LookRule copy_rule = {.entries_max = SKILL_FILES_MAX, .depth_max = BUNDLE_DEPTH_MAX, .links = true};
@@ -46,13 +48,53 @@ bool copy_name(const char *digest, char ret[static COPY_NAME_MAX]) {
         return true;
 }
 
+int copy_each(int folder, int (*fn)(void *userdata, int folder, const char *name), void *userdata) {
+        _cleanup_close_ int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        const char *name;
+        Dirents d;
+        int e = 0;
+
+        if (fd < 0)
+                return -errno;
+        dirents_begin(&d, fd);
+        while (e == 0 && (name = dirents_next(&d)))
+                e = fn(userdata, folder, name);
+        return e != 0 ? e : d.error;
+}
+
+static int copy_remove_one(void *userdata, int folder, const char *name) {
+        (void)userdata;
+        return copy_remove(folder, name);
+}
+
+int copy_remove(int folder, const char *name) {
+        _cleanup_close_ int fd = -1;
+        struct stat st;
+        int e;
+
+        if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return errno == ENOENT ? 0 : -errno;
+        if (!S_ISDIR(st.st_mode))
+                return unlinkat(folder, name, 0) < 0 ? -errno : 0;
+        fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 || fchmod(fd, 0700) < 0)
+                return -errno;
+        /* Some file systems skip entries of a folder during removal: the folder is read again while names are left. */
+        for (unsigned tries = 0; tries < REMOVE_TRIES; tries++) {
+                e = copy_each(fd, copy_remove_one, NULL);
+                if (e != 0 || unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno != ENOTEMPTY)
+                        return e != 0 ? e : faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? -EACCES : 0;
+        }
+        return -ENOTEMPTY;
+}
+
 static int copy_refusal(const char *path, const char *what, int e, Diag *reterr) {
         if (e == -ENOMEM)
                 return e;
         return diag(reterr, COPY_E_STORE, "%s: %s: %s", path, what, strerror(-e));
 }
 
-/* Returns 0, -ENOENT when it is not there and not to be made, COPY_E_*, -errno. */
+/* Returns 0, -ENOENT when the shelf is missing and `make` is false, COPY_E_*, -errno. */
 static int shelf_open(const char *store_dir, const char *kind, bool make, Shelf *ret, Diag *reterr) {
         _cleanup_(shelf_deinit) Shelf s = {.fd = -1, .cache = -1};
         _cleanup_free_ char *store = realpath(store_dir, NULL);
@@ -61,10 +103,8 @@ static int shelf_open(const char *store_dir, const char *kind, bool make, Shelf 
 
         if (dir < 0)
                 return errno == ENOENT && !make ? -ENOENT : copy_refusal(store_dir, "cannot be opened", -errno, reterr);
-        if (asprintf(&s.path, "%s/%s", store, kind) < 0) {
-                s.path = NULL;
+        if (!(s.path = text_printf("%s/%s", store, kind)))
                 return -ENOMEM;
-        }
         s.fd = openat(dir, kind, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (s.fd < 0 && errno == ENOENT && !make)
                 return -ENOENT;
@@ -73,9 +113,12 @@ static int shelf_open(const char *store_dir, const char *kind, bool make, Shelf 
         if (s.fd < 0 || fstat(s.fd, &st) < 0)
                 return copy_refusal(s.path, "the folder of copies cannot be opened or made", -errno, reterr);
         if (st.st_uid != geteuid() && st.st_uid != 0)
-                return diag(reterr, COPY_E_CHANGED, "%s: belongs to user %u: what runs must be in a folder of the user who runs Lethe, or of root", s.path, st.st_uid);
+                return diag(reterr, COPY_E_CHANGED,
+                            "%s: belongs to user %u: the folder must belong to the user of Lethe, or to root", s.path,
+                            st.st_uid);
         if (st.st_mode & (S_IWGRP | S_IWOTH))
-                return diag(reterr, COPY_E_CHANGED, "%s: others can write to it: close it to them (chmod 0700)", s.path);
+                return diag(reterr, COPY_E_CHANGED, "%s: other users can write to the folder; run chmod 0700",
+                            s.path);
         s.cache = cache_open(store_dir);
         *ret = s;
         s = (Shelf){.fd = -1, .cache = -1};
@@ -90,14 +133,15 @@ static void copy_key(const char *part, char ret[static NAME_MAX]) {
         snprintf(ret, NAME_MAX, "copy-%s", hex_encode(hash, sizeof(hash), hex));
 }
 
-/* part: the path below the store. */
+/* Whether the copy still has the look that was kept when the copy was made or read. part: the path below the store. */
 static bool copy_looks_as_made(const Shelf *s, const char *part, const Look *look) {
         _cleanup_free_ uint8_t *bytes = NULL;
         char key[NAME_MAX];
         size_t n;
 
         copy_key(part, key);
-        return s->cache >= 0 && cache_get(s->cache, key, LOOK_BYTES, &bytes, &n) == 0 && n == LOOK_BYTES && memcmp(bytes, look->digest, LOOK_BYTES) == 0;
+        return s->cache >= 0 && cache_get(s->cache, key, LOOK_BYTES, &bytes, &n) == 0 && n == LOOK_BYTES &&
+               memcmp(bytes, look->digest, LOOK_BYTES) == 0;
 }
 
 static void copy_keep_look(const Shelf *s, const char *part, const Look *look) {
@@ -111,7 +155,8 @@ static void copy_keep_look(const Shelf *s, const char *part, const Look *look) {
 static bool copy_look(int fd, Look *ret) {
         struct stat st;
 
-        return fstat(fd, &st) == 0 && (!S_ISDIR(st.st_mode) || lseek(fd, 0, SEEK_SET) == 0) && look_at(fd, "", &copy_rule, ret);
+        return fstat(fd, &st) == 0 && (!S_ISDIR(st.st_mode) || lseek(fd, 0, SEEK_SET) == 0) &&
+               look_at(fd, "", &copy_rule, ret);
 }
 
 bool copy_is_untouched(const Copy *c) {
@@ -121,7 +166,6 @@ bool copy_is_untouched(const Copy *c) {
         return fd >= 0 && copy_look(fd, &now) && look_same(&now, &c->look);
 }
 
-/* Reads the copy again. Returns 0, COPY_E_CHANGED, -errno. */
 int copy_check(int fd, const char *path, const char *digest, Diag *reterr) {
         _cleanup_bundle_ Bundle b = {0};
         char found[DIGEST_TEXT_MAX] = "";
@@ -139,33 +183,39 @@ int copy_check(int fd, const char *path, const char *digest, Diag *reterr) {
         if (e < 0)
                 return e;
         if (e > 0 || strcmp(found, digest) != 0)
-                return diag(reterr, COPY_E_CHANGED, "%s: this copy was changed: %s%s; remove it (chmod -R u+w, then rm -r), and the next start makes it again", path,
-                            e > 0 ? why.text : "its content has the digest ", e > 0 ? "" : found);
+                return diag(reterr, COPY_E_CHANGED,
+                            "%s: the copy was changed: %s%s; remove the copy (chmod -R u+w, then rm -r), and the next "
+                            "start makes a new copy",
+                            path, e > 0 ? why.text : "the content has the digest ", e > 0 ? "" : found);
         return 0;
 }
 
-/* The copy behind fd holds what its digest says. Returns 0, COPY_E_CHANGED, -errno. */
-static int copy_trust(const Shelf *s, const char *part, int fd, const char *path, const char *digest, Look *ret, Diag *reterr) {
+/* Checks that the content of the copy behind fd has the digest. Returns 0, COPY_E_CHANGED, -errno. */
+static int copy_trust(const Shelf *s, const char *part, int fd, const char *path, const char *digest, Look *ret,
+                      Diag *reterr) {
         Look before;
         int e;
 
         if (!copy_look(fd, &before))
-                return diag(reterr, COPY_E_CHANGED, "%s: this copy was changed: something in it belongs to another user or can be written by others; remove it (chmod -R u+w, then rm -r), "
-                                                    "and the next start makes it again", path);
+                return diag(reterr, COPY_E_CHANGED,
+                            "%s: the copy was changed: a file belongs to a foreign user, or other users can write to a "
+                            "file; remove the copy (chmod -R u+w, then rm -r), and the next start makes a new copy",
+                            path);
         if (!copy_looks_as_made(s, part, &before)) {
                 e = copy_check(fd, path, digest, reterr);
                 if (e != 0)
                         return e;
                 if (!copy_look(fd, ret) || !look_same(&before, ret))
-                        return diag(reterr, COPY_E_CHANGED, "%s: this copy is being changed", path);
+                        return diag(reterr, COPY_E_CHANGED, "%s: the copy is being changed", path);
                 copy_keep_look(s, part, ret);
         }
         *ret = before;
         return 0;
 }
 
-/* kind/…: name below the shelf. *ret_path and *ret_fd are owned. */
-static int copy_find(const Shelf *s, const char *kind, const char *name, const char *digest, int flags, Copy *ret, int *ret_fd, Diag *reterr) {
+/* kind, name: the path below the store and below the shelf. *ret is owned, *ret_fd too. */
+static int copy_find(const Shelf *s, const char *kind, const char *name, const char *digest, int flags, Copy *ret,
+                     int *ret_fd, Diag *reterr) {
         _cleanup_close_ int fd = openat(s->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags);
         _cleanup_copy_ Copy c = {0};
         char part[PART_MAX + sizeof(COPY_PROGRAMS)];
@@ -173,10 +223,8 @@ static int copy_find(const Shelf *s, const char *kind, const char *name, const c
 
         if (fd < 0 && errno == ENOENT)
                 return -ENOENT;
-        if (asprintf(&c.path, "%s/%s", s->path, name) < 0) {
-                c.path = NULL;
+        if (!(c.path = text_printf("%s/%s", s->path, name)))
                 return -ENOMEM;
-        }
         if (fd < 0)
                 return copy_refusal(c.path, "the copy cannot be opened", -errno, reterr);
         snprintf(part, sizeof(part), "%s/%s", kind, name);
@@ -200,22 +248,23 @@ int copy_find_skill(const char *store_dir, const char *digest, Copy *ret, int *r
         return e != 0 ? e : copy_find(&s, COPY_SKILLS, name, digest, O_DIRECTORY, ret, ret_fd, reterr);
 }
 
-/* A name that nobody else has: what is made there takes its place by rename(2). */
+/* A unique name for an unfinished copy; rename(2) gives the copy its final name. */
 static int copy_new_name(char ret[static NEW_NAME_MAX]) {
         uint64_t n;
 
         if (getrandom(&n, sizeof(n), 0) != (ssize_t)sizeof(n))
                 return -EIO;
-        snprintf(ret, NEW_NAME_MAX, COPIES_NEW "%016" PRIx64, n);
+        snprintf(ret, NEW_NAME_MAX, COPY_NEW "%016" PRIx64, n);
         return 0;
 }
 
-/* A faster process has made the same. */
+/* Whether the error says that a faster process has made the same copy. */
 static bool copy_is_there(int e) {
         return e == EEXIST || e == ENOTEMPTY;
 }
 
-/* Fills a new folder and puts it in its place. b is what was copied, and `name` the copy's. */
+/* Fills a new folder and renames the folder to its place. Sets *b to the list of copied files, and the copy's
+ * `name`. */
 static int copy_make_skill(const Shelf *s, int from, Bundle *b, char name[static COPY_NAME_MAX], Diag *reterr) {
         _cleanup_close_ int made = -1;
         char fresh[NEW_NAME_MAX], part[PART_MAX + sizeof(COPY_PROGRAMS)];
@@ -229,14 +278,13 @@ static int copy_make_skill(const Shelf *s, int from, Bundle *b, char name[static
                 return copy_refusal(s->path, "a copy cannot be made", -errno, reterr);
         made = openat(s->fd, fresh, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         e = made < 0 ? -errno : bundle_copy(from, made, b, reterr);
-        if (e == 0)
-                e = bundle_settle(made, 0555);
+        e = e ?: bundle_settle(made, 0555);
         if (e == 0 && copy_name(b->digest, name)) {
                 placed = renameat(s->fd, fresh, s->fd, name) == 0;
                 e = placed || copy_is_there(errno) ? 0 : -errno;
         }
         if (!placed)
-                copies_remove(s->fd, fresh);
+                copy_remove(s->fd, fresh);
         else if (fsync(s->fd) < 0)
                 e = -errno;
         else if (copy_look(made, &look)) {
@@ -260,8 +308,7 @@ int copy_skill(const char *store_dir, int from, Bundle *b, Copy *ret, int *ret_f
         if (e != -ENOENT)
                 return e;
         e = copy_make_skill(&s, from, &copied, name, reterr);
-        if (e == 0)
-                e = copy_find(&s, COPY_SKILLS, name, copied.digest, O_DIRECTORY, ret, ret_fd, reterr);
+        e = e ?: copy_find(&s, COPY_SKILLS, name, copied.digest, O_DIRECTORY, ret, ret_fd, reterr);
         if (e != 0)
                 return e;
         bundle_deinit(b);
@@ -285,8 +332,7 @@ static int copy_find_on(const Shelf *s, const char *digest, const char *name, ch
         char part[PART_MAX];
         int e = copy_program_part(digest, name, part);
 
-        if (e == 0)
-                e = copy_find(s, COPY_PROGRAMS, part, digest, 0, &c, &fd, reterr);
+        e = e ?: copy_find(s, COPY_PROGRAMS, part, digest, 0, &c, &fd, reterr);
         if (e == 0)
                 *ret_path = TAKE_PTR(c.path);
         return e;
@@ -308,15 +354,15 @@ int copy_bytes(int from, int to, char ret_digest[static DIGEST_TEXT_MAX]) {
         return e > 0 ? -errno : e;
 }
 
-/* Into a file of its own, under its digest then. */
-static int copy_make_program(const Shelf *s, int from, const char *name, const char *fresh, char digest[static DIGEST_TEXT_MAX], Diag *reterr) {
+/* Copies the program into the new file `fresh`, and renames the file to its digest. */
+static int copy_make_program(const Shelf *s, int from, const char *name, const char *fresh,
+                             char digest[static DIGEST_TEXT_MAX], Diag *reterr) {
         _cleanup_close_ int to = openat(s->fd, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         char folder[COPY_NAME_MAX], part[PART_MAX], below[sizeof(COPY_PROGRAMS) + PART_MAX];
         Look look;
         int e = to < 0 ? -errno : copy_bytes(from, to, digest);
 
-        if (e == 0)
-                e = bundle_settle(to, 0555);
+        e = e ?: bundle_settle(to, 0555);
         if (e < 0)
                 return e;
         e = copy_program_part(digest, name, part);
@@ -334,13 +380,13 @@ static int copy_make_program(const Shelf *s, int from, const char *name, const c
         return 0;
 }
 
-int copy_program(const char *store_dir, int from, const char *name, char digest[static DIGEST_TEXT_MAX], char **ret_path, Diag *reterr) {
+int copy_program(const char *store_dir, int from, const char *name, char digest[static DIGEST_TEXT_MAX],
+                 char **ret_path, Diag *reterr) {
         _cleanup_(shelf_deinit) Shelf s = {.fd = -1, .cache = -1};
         char fresh[NEW_NAME_MAX];
         int e = shelf_open(store_dir, COPY_PROGRAMS, true, &s, reterr);
 
-        if (e == 0)
-                e = copy_new_name(fresh);
+        e = e ?: copy_new_name(fresh);
         if (e != 0)
                 return e;
         e = copy_make_program(&s, from, name, fresh, digest, reterr);

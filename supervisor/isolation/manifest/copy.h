@@ -1,48 +1,54 @@
-/* Runs: supervisor, CLI. What a region runs is a copy in the store, never the folder or program that it was made of: what was hashed is what runs, however
- * that folder is changed meanwhile.
+/* Runs: supervisor, CLI. Copies of skills and programs in the store. A region runs a copy, never the original folder or
+ * program: the hashed bytes are the running bytes, however the original is changed meanwhile.
  *
- *   STORE/skills/sha256-HEX/        the files of a skill whose digest is sha256:HEX
- *   STORE/programs/sha256-HEX/NAME  a program of --exec whose content has that digest
+ *  STORE/skills/sha256-HEX/        the files of a skill whose digest is sha256:HEX
+ *  STORE/programs/sha256-HEX/NAME  a program of --exec whose content has that digest
  *
- * A copy is made once per digest, hashed from the bytes that are written, and appears whole or not at all. Nobody writes to it: its files have mode 0444
- * or 0555, the folders above it are open to their owner alone. Its look (look.h) is kept in the store's cache; a copy that looks otherwise is
- * read again, and refused when it does not have its digest. Copies are removed by `lethe compact` alone (copies.h), which has the store for itself. */
+ * A copy is made once per digest, hashed from the written bytes, and appears whole or not at all. Copies are never
+ * written to: the files have mode 0444 or 0555, and the folders above are open to the owner alone. The look of a copy
+ * (look.h) is kept in the store's cache. A copy with a different look is read again, and refused when its digest is
+ * wrong. Only `lethe compact` removes copies (copies.h), because only `lethe compact` has the store for itself. */
 #pragma once
 
-#include "base/diag.h"
-#include "base/util.h"
 #include "manifest/bundle.h"
 #include "manifest/look.h"
 
 #define COPY_SKILLS "skills"
 #define COPY_PROGRAMS "programs"
+#define COPY_NEW ".new-" /* prefix of the name of an unfinished copy */
 #define COPY_NAME_MAX 72 /* "sha256-", 64 hex, NUL */
 
 enum {
-        COPY_E_CHANGED = 20, /* a copy does not have its digest any more, or others can write to it; behind those of bundle.h */
-        COPY_E_STORE,        /* the copy cannot be made or read: disk full, read-only, another user's store; message has the path and the cause */
+        COPY_E_CHANGED = 20, /* wrong digest, or writable by other users; numbered behind bundle.h */
+        COPY_E_STORE, /* not made or not read: disk full, read-only, foreign store; message has path and cause */
 };
 
 typedef struct Copy {
-        char *path; /* absolute, without symlinks; owned; NULL: none */
+        char *path; /* absolute, without symlinks; owned; NULL: no copy */
         Look look;
 } Copy;
 void copy_deinit(Copy *c);
 #define _cleanup_copy_ _cleanup_(copy_deinit)
 
-/* "sha256:HEX" as the name of a folder. False when it is not such a digest. */
+/* "sha256:HEX" as the name of a folder. False when the text is not a digest of that form. */
 bool copy_name(const char *digest, char ret[static COPY_NAME_MAX]);
-/* The skill's copy of that digest, when there is one. *ret_fd: its folder, owned. Returns 0, -ENOENT, COPY_E_*, -errno. */
+/* Finds the skill's copy with the digest. *ret_fd: its folder, owned. Returns 0, -ENOENT (no copy), COPY_E_*,
+ * -errno. */
 int copy_find_skill(const char *store_dir, const char *digest, Copy *ret, int *ret_fd, Diag *reterr);
-/* The copy of the folder `from`, of which b is the list; it is made when there is none yet. *b is then what was copied: another list than before when the
- * folder changed in between. Returns 0, COPY_E_*, BUNDLE_E_*, -errno. */
+/* The copy of the folder `from`, whose list is *b; made when there is none yet. On return *b lists the copied files:
+ * the list differs from the first list when the folder changed in between. Returns 0, COPY_E_*, BUNDLE_E_*, -errno. */
 int copy_skill(const char *store_dir, int from, Bundle *b, Copy *ret, int *ret_fd, Diag *reterr);
-/* The same of one program, open behind `from`, called `name`. copy_program() sets digest. */
+/* The same for a program, open behind `from` and named `name`. copy_program() sets digest. */
 int copy_find_program(const char *store_dir, const char *digest, const char *name, char **ret_path, Diag *reterr);
-int copy_program(const char *store_dir, int from, const char *name, char digest[static DIGEST_TEXT_MAX], char **ret_path, Diag *reterr);
-/* Writes what is open behind `from` to `to`, and says its digest of the bytes that were written: of any size. Returns 0, -errno. */
+int copy_program(const char *store_dir, int from, const char *name, char digest[static DIGEST_TEXT_MAX],
+                 char **ret_path, Diag *reterr);
+/* Copies the file behind `from`, of any size, to `to`, and returns the digest of the written bytes, or -errno. */
 int copy_bytes(int from, int to, char ret_digest[static DIGEST_TEXT_MAX]);
-/* Nobody has touched it since it was found or made. */
+/* Whether the copy is unchanged since copy_find_skill() or copy_skill() returned. */
 bool copy_is_untouched(const Copy *c);
-/* Reads what is open behind fd, a skill's folder or a program, and holds it against its digest. Returns 0, COPY_E_CHANGED, -errno. */
+/* Reads a skill's folder or a program, open behind fd, and compares its digest. Returns 0, COPY_E_CHANGED, -errno. */
 int copy_check(int fd, const char *path, const char *digest, Diag *reterr);
+/* Calls fn for each name in a folder. Returns 0, or the first code that is not 0. */
+int copy_each(int folder, int (*fn)(void *userdata, int folder, const char *name), void *userdata);
+/* Removes a finished or unfinished copy and everything below it. Returns 0 or -errno. */
+int copy_remove(int folder, const char *name);

@@ -40,16 +40,20 @@ const char *pointer_item(char out[static POINTER_MAX], const char *base, size_t 
 void doc_fault(Doc *d, const char *pointer, const char *rule, const char *fmt, ...) {
         _cleanup_free_ char *s = NULL;
         va_list ap;
-        int n;
 
         d->n_faults++;
         va_start(ap, fmt);
-        n = vasprintf(&s, fmt, ap);
+        s = text_vprintf(fmt, ap);
         va_end(ap);
-        if (n < 0)
-                s = NULL;
         if (!s || finding_add(d->findings, FINDING_ERROR, d->file, 0, pointer, rule, "%s", s) < 0)
                 d->no_memory = true;
+}
+
+void *doc_rows(Doc *d, const json_t *v, size_t size) {
+        void *rows = calloc(json_array_size(v) + json_object_size(v) + 1, size);
+
+        d->no_memory |= !rows;
+        return rows;
 }
 
 bool doc_judge(Doc *d, int r, const char *pointer, const char *rule, const Diag *message) {
@@ -66,8 +70,10 @@ const char *doc_show(const json_t *v, char out[static 256]) {
         return diag_show(text ?: "", text ? strlen(text) : 0, out, 256);
 }
 
-static const char *kind(const json_t *v) {
-        static const char *const names[] = {"an object", "an array", "a string", "a whole number", "a number with a fraction", "true", "false", "null"};
+static const char *doc_kind(const json_t *v) {
+        static const char *const names[] = {
+                "an object", "an array", "a string", "a whole number", "a number with a fraction",
+                "true",      "false",    "null"};
 
         return names[json_typeof(v)];
 }
@@ -78,10 +84,11 @@ json_t *doc_parse(Doc *d, const char *text, size_t n) {
         Diag message = {0};
         char shown[256];
 
-        if (!doc_judge(d, json_parse(text, n, MANIFEST_FILE_MAX, MANIFEST_DEPTH_MAX, &j, &message), "", "json", &message))
+        if (!doc_judge(d, json_parse(text, n, MANIFEST_FILE_MAX, MANIFEST_DEPTH_MAX, &j, &message), "", "json",
+                       &message))
                 return NULL;
         if (!json_is_object(j)) {
-                doc_fault(d, "", "object", "%s: must be an object", kind(j));
+                doc_fault(d, "", "object", "%s: must be an object", doc_kind(j));
                 return NULL;
         }
         version = json_object_get(j, "version");
@@ -90,7 +97,8 @@ json_t *doc_parse(Doc *d, const char *text, size_t n) {
                 return NULL;
         }
         if (!json_is_integer(version) || json_integer_value(version) != 1) {
-                doc_fault(d, "/version", "version", "%s: must be 1; this Lethe knows no other", doc_show(version, shown));
+                doc_fault(d, "/version", "version", "%s: must be 1; this Lethe knows no other",
+                          doc_show(version, shown));
                 return NULL;
         }
         return TAKE_PTR(j);
@@ -100,7 +108,7 @@ bool doc_object(Doc *d, const json_t *v, const char *pointer, size_t most) {
         if (!v)
                 return false;
         if (!json_is_object(v))
-                doc_fault(d, pointer, "object", "%s: must be an object", kind(v));
+                doc_fault(d, pointer, "object", "%s: must be an object", doc_kind(v));
         else if (json_object_size(v) > most)
                 doc_fault(d, pointer, "too-many", "%zu members: at most %zu are allowed", json_object_size(v), most);
         else
@@ -130,7 +138,7 @@ bool doc_array(Doc *d, const json_t *v, const char *pointer, size_t most) {
         if (!v)
                 return false;
         if (!json_is_array(v))
-                doc_fault(d, pointer, "array", "%s: must be an array", kind(v));
+                doc_fault(d, pointer, "array", "%s: must be an array", doc_kind(v));
         else if (json_array_size(v) > most)
                 doc_fault(d, pointer, "too-many", "%zu items: at most %zu are allowed", json_array_size(v), most);
         else
@@ -144,11 +152,12 @@ bool doc_string(Doc *d, const json_t *v, const char *pointer, size_t least, size
         if (!v)
                 return false;
         if (!s)
-                doc_fault(d, pointer, "string", "%s: must be a string", kind(v));
+                doc_fault(d, pointer, "string", "%s: must be a string", doc_kind(v));
         else if (!json_text(v))
                 doc_fault(d, pointer, "string-nul", "must not have a NUL character");
         else if (strlen(s) < least || strlen(s) > most)
-                doc_fault(d, pointer, "string-length", "%zu bytes: from %zu to %zu are allowed", strlen(s), least, most);
+                doc_fault(d, pointer, "string-length", "%zu bytes: from %zu to %zu are allowed", strlen(s), least,
+                          most);
         else {
                 *ret = s;
                 return true;
@@ -160,7 +169,7 @@ bool doc_bool(Doc *d, const json_t *v, const char *pointer, bool *ret) {
         if (!v)
                 return false;
         if (!json_is_boolean(v)) {
-                doc_fault(d, pointer, "boolean", "%s: must be true or false", kind(v));
+                doc_fault(d, pointer, "boolean", "%s: must be true or false", doc_kind(v));
                 return false;
         }
         *ret = json_is_true(v);
@@ -172,8 +181,10 @@ bool doc_count(Doc *d, const json_t *v, const char *pointer, uint64_t least, uin
 
         if (!v)
                 return false;
-        if (!json_is_integer(v) || json_integer_value(v) < 0 || (uint64_t)json_integer_value(v) < least || (uint64_t)json_integer_value(v) > most) {
-                doc_fault(d, pointer, "count", "%s: must be a whole number from %" PRIu64 " to %" PRIu64, doc_show(v, shown), least, most);
+        if (!json_is_integer(v) || json_integer_value(v) < 0 || (uint64_t)json_integer_value(v) < least ||
+            (uint64_t)json_integer_value(v) > most) {
+                doc_fault(d, pointer, "count", "%s: must be a whole number from %" PRIu64 " to %" PRIu64,
+                          doc_show(v, shown), least, most);
                 return false;
         }
         *ret = (uint64_t)json_integer_value(v);
@@ -207,19 +218,26 @@ bool doc_tier(Doc *d, const json_t *v, const char *pointer, Tier *ret) {
         return true;
 }
 
-bool doc_cancel_bound(Doc *d, const json_t *v, const char *pointer, uint64_t *ret) {
+bool doc_duration(Doc *d, const json_t *v, const char *pointer, const DurationRule *rule, uint64_t *ret) {
         char shown[256];
         const char *s;
         uint64_t usec;
 
         if (!doc_string(d, v, pointer, 1, 32, &s))
                 return false;
-        if (duration_parse(s, &usec) < 0 || usec < CANCEL_BOUND_LEAST_USEC || usec > CANCEL_BOUND_MOST_USEC) {
-                doc_fault(d, pointer, "cancel-bound", "%s: must be a time from 10ms to 60s", doc_show(v, shown));
+        if (duration_parse(s, &usec) < 0 || usec < rule->least_usec || usec > rule->most_usec) {
+                doc_fault(d, pointer, rule->name, "%s: must be a time from %s", doc_show(v, shown), rule->range);
                 return false;
         }
         *ret = usec;
         return true;
+}
+
+bool doc_cancel_bound(Doc *d, const json_t *v, const char *pointer, uint64_t *ret) {
+        static const DurationRule rule = {CANCEL_BOUND_LEAST_USEC, CANCEL_BOUND_MOST_USEC, "cancel-bound",
+                                          "10ms to 60s"};
+
+        return doc_duration(d, v, pointer, &rule, ret);
 }
 
 void doc_budgets(Doc *d, const json_t *v, const char *pointer, Budget *ret) {
@@ -235,7 +253,9 @@ void doc_budgets(Doc *d, const json_t *v, const char *pointer, Budget *ret) {
                 Diag message = {0};
 
                 if (item)
-                        doc_judge(d, budget_parse_json(&budget_fields[i], item, budget_at(ret, &budget_fields[i]), &message),
+                        doc_judge(d,
+                                  budget_parse_json(&budget_fields[i], item, budget_at(ret, &budget_fields[i]),
+                                                    &message),
                                   pointer_key(at, pointer, known[i]), "budget", &message);
         }
 }
@@ -249,24 +269,37 @@ bool doc_path(Doc *d, const json_t *v, const char *pointer, char **ret) {
         return doc_judge(d, path_normalise(s, ret, &message), pointer, "path", &message);
 }
 
+bool doc_file(Doc *d, const json_t *v, const char *pointer, char **ret_path, bool *ret_write) {
+        static const char *const words[] = {"read", "write", NULL};
+        const json_t *path = json_object_get(v, "path"), *access = json_object_get(v, "access");
+        char at[POINTER_MAX];
+        size_t word = 0;
+
+        if (!path || !access)
+                doc_fault(d, pointer, "required", "\"path\" and \"access\" are required");
+        if (!path || !access || !doc_path(d, path, pointer_key(at, pointer, "path"), ret_path))
+                return false;
+        *ret_write = doc_word(d, access, pointer_key(at, pointer, "access"), words, &word) && word == 1;
+        return true;
+}
+
 void doc_connects(Doc *d, const json_t *v, const char *pointer, NetGrant **ret, size_t *ret_n) {
         NetGrant *list;
         size_t n = 0;
 
         if (!doc_array(d, v, pointer, CONNECTS_MAX))
                 return;
-        list = calloc(json_array_size(v) + 1, sizeof(*list));
-        if (!list) {
-                d->no_memory = true;
+        list = doc_rows(d, v, sizeof(*list));
+        if (!list)
                 return;
-        }
         for (size_t i = 0; i < json_array_size(v); i++) {
                 char at[POINTER_MAX];
                 Diag message = {0};
                 const char *s;
 
                 pointer_item(at, pointer, i);
-                if (!doc_string(d, json_array_get(v, i), at, 1, 128, &s) || !doc_judge(d, net_parse(s, &list[n], &message), at, "address", &message))
+                if (!doc_string(d, json_array_get(v, i), at, 1, 128, &s) ||
+                    !doc_judge(d, net_parse(s, &list[n], &message), at, "address", &message))
                         continue;
                 for (size_t k = 0; k < n; k++)
                         if (net_same(&list[k], &list[n]))
@@ -277,22 +310,59 @@ void doc_connects(Doc *d, const json_t *v, const char *pointer, NetGrant **ret, 
         *ret_n = n;
 }
 
-void doc_slot_names(Doc *d, const json_t *v, const char *pointer, char ***ret) {
-        if (!doc_array(d, v, pointer, SLOT_LIST_MAX))
+void doc_words(Doc *d, const json_t *v, const char *pointer, const char *const *words, size_t most, unsigned *ret) {
+        if (!doc_array(d, v, pointer, most))
+                return;
+        for (size_t i = 0; i < json_array_size(v); i++) {
+                char at[POINTER_MAX];
+                size_t word = 0;
+
+                pointer_item(at, pointer, i);
+                if (!doc_word(d, json_array_get(v, i), at, words, &word))
+                        continue;
+                if (*ret & 1U << word)
+                        doc_fault(d, at, "twice", "\"%s\" stands there twice", words[word]);
+                *ret |= 1U << word;
+        }
+}
+
+void doc_names(Doc *d, const json_t *v, const char *pointer, size_t most, const NameRule *rule, char ***ret) {
+        if (!doc_array(d, v, pointer, most))
                 return;
         for (size_t i = 0; i < json_array_size(v); i++) {
                 char at[POINTER_MAX], shown[256];
                 const char *s;
 
                 pointer_item(at, pointer, i);
-                if (!doc_string(d, json_array_get(v, i), at, 1, SLOT_NAME_MAX, &s))
+                if (!doc_string(d, json_array_get(v, i), at, 1, rule->most, &s))
                         continue;
-                if (!slot_name_valid(s))
-                        doc_fault(d, at, "slot-name", "\"%s\": a slot's name has lower-case letters, digits and \"._/-\", a letter first",
-                                  diag_quote(s, strlen(s), shown, sizeof(shown)));
+                if (!rule->valid(s))
+                        doc_fault(d, at, rule->name, "\"%s\": %s", diag_quote(s, strlen(s), shown, sizeof(shown)),
+                                  rule->text);
                 else if (strv_has(*ret, s))
                         doc_fault(d, at, "twice", "\"%s\" stands there twice", s);
                 else
                         d->no_memory |= strv_add(ret, s) < 0;
         }
+}
+
+void doc_slot_names(Doc *d, const json_t *v, const char *pointer, char ***ret) {
+        static const NameRule rule = {slot_name_valid, SLOT_NAME_MAX, "slot-name",
+                                      "a slot's name has lower-case letters, digits and \"._/-\", a letter first"};
+
+        doc_names(d, v, pointer, SLOT_LIST_MAX, &rule, ret);
+}
+
+void doc_scope(Doc *d, const json_t *v, const char *pointer, char **ret) {
+        char shown[256];
+        const char *scope;
+
+        if (!doc_string(d, v, pointer, 1, SCOPE_NAME_BYTES, &scope))
+                return;
+        if (!scope_name_valid(scope))
+                doc_fault(d, pointer, "scope-name",
+                          "%s: a scope's name has 1 to 64 of a-z 0-9 . _ -, a letter or digit first",
+                          doc_show(v, shown));
+        else if (!(*ret = strdup(scope)))
+                d->no_memory = true;
 }

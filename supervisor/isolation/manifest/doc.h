@@ -1,7 +1,6 @@
-/* Runs: supervisor, CLI. Reading a JSON document field by field, every fault with its JSON pointer. lethe.json and the policy file share it. */
+/* Runs: supervisor, CLI. Reads JSON (lethe.json, the policy file) field by field; every fault has a JSON pointer. */
 #pragma once
 
-#include "base/json.h"
 #include "manifest/finding.h"
 #include "manifest/vocabulary.h"
 
@@ -9,37 +8,58 @@ typedef struct Doc {
         const char *file;   /* for findings */
         Findings *findings;
         size_t n_faults;
-        bool no_memory;     /* sticky: the reading goes on, the caller looks at the end */
+        bool no_memory;     /* sticky: the reading goes on, and the caller checks at the end */
 } Doc;
 
-/* JSON pointers (RFC 6901) into the document; a hostile key is cut and escaped for show. Return out. */
+/* JSON pointers (RFC 6901) into the document; a hostile key is cut and escaped. Both return out. */
 #define POINTER_MAX 512
 const char *pointer_key(char out[static POINTER_MAX], const char *base, const char *key);
 const char *pointer_item(char out[static POINTER_MAX], const char *base, size_t i);
 
 /* Records a fault. `pointer` "" is the whole document. */
 void doc_fault(Doc *d, const char *pointer, const char *rule, const char *fmt, ...) _printf_(4, 5);
-/* Takes the answer of a function that makes a Diag: 0 is true; positive becomes a fault; negative is no memory. */
+/* Zeroed room for a row of each item of an array or object, and for one more; owned. NULL: no memory. */
+void *doc_rows(Doc *d, const json_t *v, size_t size);
+/* Takes the result of a function that fills a Diag. 0: returns true. Positive: becomes a fault. Negative: no memory. */
 bool doc_judge(Doc *d, int r, const char *pointer, const char *rule, const Diag *message);
-/* v for a message: cut and escaped. Return out. */
+/* v for a message: cut and escaped. Returns out. */
 const char *doc_show(const json_t *v, char out[static 256]);
 
 /* Parses text: an object with "version": 1. New reference or NULL with a fault. */
 json_t *doc_parse(Doc *d, const char *text, size_t n);
 /* v is an object (else a fault, false); every key that `known` (NULL-terminated) lacks is a fault. */
 bool doc_fields(Doc *d, const json_t *v, const char *pointer, const char *const *known);
-/* Each returns false with a fault; NULL v is false without one: the field is not there. */
+/* Each returns false with a fault, and false without a fault for NULL v (the field is missing). */
 bool doc_string(Doc *d, const json_t *v, const char *pointer, size_t least, size_t most, const char **ret); /* bytes; no NUL */
 bool doc_bool(Doc *d, const json_t *v, const char *pointer, bool *ret);
 bool doc_count(Doc *d, const json_t *v, const char *pointer, uint64_t least, uint64_t most, uint64_t *ret);
 bool doc_array(Doc *d, const json_t *v, const char *pointer, size_t most);
 bool doc_object(Doc *d, const json_t *v, const char *pointer, size_t most);
-/* One of `words` (NULL-terminated): *ret is its index. */
+/* A word of `words` (NULL-terminated): *ret is the index. */
 bool doc_word(Doc *d, const json_t *v, const char *pointer, const char *const *words, size_t *ret);
 bool doc_tier(Doc *d, const json_t *v, const char *pointer, Tier *ret);
+typedef struct DurationRule {
+        uint64_t least_usec, most_usec;
+        const char *name, *range; /* of the rule, and "1us to 87600h", in findings */
+} DurationRule;
+bool doc_duration(Doc *d, const json_t *v, const char *pointer, const DurationRule *rule, uint64_t *ret);
 bool doc_cancel_bound(Doc *d, const json_t *v, const char *pointer, uint64_t *ret);
 void doc_budgets(Doc *d, const json_t *v, const char *pointer, Budget *ret);
+/* "path" and "access" of the object v; *ret_path as of doc_path(). */
+bool doc_file(Doc *d, const json_t *v, const char *pointer, char **ret_path, bool *ret_write);
 bool doc_path(Doc *d, const json_t *v, const char *pointer, char **ret); /* absolute, normalised; owned */
+/* An array of distinct words of `words`: sets 1 << index in *ret for each word. */
+void doc_words(Doc *d, const json_t *v, const char *pointer, const char *const *words, size_t most, unsigned *ret);
+
+typedef struct NameRule {
+        bool (*valid)(const char *name);
+        size_t most;      /* bytes of a name */
+        const char *name; /* of the rule, in findings */
+        const char *text; /* "a slot's name has …" */
+} NameRule;
+/* An array of at most `most` distinct names. *ret: NULL-terminated; owned. */
+void doc_names(Doc *d, const json_t *v, const char *pointer, size_t most, const NameRule *rule, char ***ret);
 #define SLOT_LIST_MAX 256
-void doc_slot_names(Doc *d, const json_t *v, const char *pointer, char ***ret); /* NULL-terminated; owned */
+void doc_slot_names(Doc *d, const json_t *v, const char *pointer, char ***ret);
+void doc_scope(Doc *d, const json_t *v, const char *pointer, char **ret); /* name of a scope; owned */
 void doc_connects(Doc *d, const json_t *v, const char *pointer, NetGrant **ret, size_t *ret_n);

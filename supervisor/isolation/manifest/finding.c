@@ -1,5 +1,7 @@
 #include "manifest/finding.h"
 
+#include "manifest/vocabulary.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,10 +24,9 @@ int finding_add(Findings *f, FindingLevel level, const char *file, unsigned line
                 const char *fmt, ...) {
         Finding x = {.level = level, .line = line}, *p;
         va_list ap;
-        int n;
 
-        /* A hostile file can have a fault in every byte. The first 200 are enough; errors are never lost to notes, because one error is
-         * all that a verdict needs and the last place is kept for it. */
+        /* A hostile file can have a fault in every byte: the first 200 are enough. Errors are never lost to notes: a
+         * single error decides the verdict, and the last place is kept for an error. */
         if (f->n >= FINDINGS_MAX || (f->n == FINDINGS_MAX - 1 && level != FINDING_ERROR))
                 return 0;
         p = reallocarray(f->v, f->n + 1, sizeof(*p));
@@ -33,10 +34,8 @@ int finding_add(Findings *f, FindingLevel level, const char *file, unsigned line
                 return -ENOMEM;
         f->v = p;
         va_start(ap, fmt);
-        n = vasprintf(&x.message, fmt, ap);
+        x.message = text_vprintf(fmt, ap);
         va_end(ap);
-        if (n < 0)
-                x.message = NULL;
         x.file = strdup(file);
         x.rule = strdup(rule);
         x.pointer = pointer ? strdup(pointer) : NULL;
@@ -64,31 +63,22 @@ size_t findings_count(const Findings *f, FindingLevel level) {
 }
 
 char *finding_text(const Finding *f) {
-        char where[32] = "", *s = NULL;
+        char where[32] = "";
 
         if (f->line > 0)
                 snprintf(where, sizeof(where), ":%u", f->line);
-        if (asprintf(&s, "%s%s%s%s: %s [%s]", f->file, where, f->pointer ? "#" : "", f->pointer ? f->pointer : "", f->message, f->rule) < 0)
-                return NULL;
-        return s;
-}
-
-static const char *level_name(FindingLevel l) {
-        switch (l) {
-        case FINDING_NOTE: return "note";
-        case FINDING_STRICT: return "strict";
-        case FINDING_ERROR: break;
-        }
-        return "error";
+        return text_printf("%s%s%s%s: %s [%s]", f->file, where, f->pointer ? "#" : "", f->pointer ?: "", f->message,
+                           f->rule);
 }
 
 json_t *findings_to_json(const Findings *f) {
+        static const char *const levels[] = {"note", "strict", "error"};
         _cleanup_json_ json_t *a = json_array();
 
         for (size_t i = 0; a && i < f->n; i++) {
                 const Finding *x = &f->v[i];
-                json_t *o = json_pack("{s:s, s:s, s:s, s:s}", "level", level_name(x->level), "file", x->file, "rule", x->rule, "message",
-                                      x->message);
+                json_t *o = json_pack("{s:s, s:s, s:s, s:s}", "level", levels[x->level], "file", x->file,
+                                      "rule", x->rule, "message", x->message);
 
                 if (!o || json_array_append_new(a, o) < 0)
                         return NULL;

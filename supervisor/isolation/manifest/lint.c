@@ -9,15 +9,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static bool is_program(const char *path) {
+static bool lint_is_program(const char *path) {
         struct stat st;
 
         return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111);
 }
 
-/* A program of the host, as far as this host can tell: where the skill will run it may be there. */
+/* A program of the host, as far as this host can tell: another host may have the program. */
 static int lint_host_program(const Skill *s, const char *program, const char *pointer, Findings *f) {
-        bool there = program[0] == '/' && (is_program(program) || path_is_under(program, REGION_LETHE_DIR));
+        bool there = program[0] == '/' && (lint_is_program(program) || path_is_under(program, REGION_LETHE_DIR));
         char shown[256], path[PATH_MAX];
 
         for (size_t i = 0; program[0] == '/' && i < s->manifest.n_files; i++)
@@ -26,19 +26,20 @@ static int lint_host_program(const Skill *s, const char *program, const char *po
                 size_t n = strcspn(p, ":");
 
                 snprintf(path, sizeof(path), "%.*s/%s", (int)n, p, program);
-                there = there || is_program(path);
+                there = there || lint_is_program(path);
                 p += n;
         }
         if (there || strcmp(program, "lethe-slot") == 0)
                 return 0;
         diag_quote(program, strlen(program), shown, sizeof(shown));
-        return program[0] == '/'
-                       ? finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, pointer, "entry-host", "\"%s\": no program on this host", shown)
-                       : finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, pointer, "entry-host",
-                                     "\"%s\": not in the skill's folder, and on this host not in %s", shown, REGION_PATH);
+        return program[0] == '/' ? finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, pointer, "entry-host",
+                                               "\"%s\": no program on this host", shown)
+                                 : finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, pointer, "entry-host",
+                                               "\"%s\": not in the skill's folder, and on this host not in %s", shown,
+                                               REGION_PATH);
 }
 
-static int lint_program(const Skill *s, const Entry *e, const char *pointer, Findings *f) {
+static int lint_program(const Skill *s, const ManifestEntry *e, const char *pointer, Findings *f) {
         const char *program = e->argv[0], *inside = NULL;
         _cleanup_free_ char *rooted = NULL, *plain = NULL;
         const BundleFile *file;
@@ -50,20 +51,19 @@ static int lint_program(const Skill *s, const Entry *e, const char *pointer, Fin
                 inside = program;
         if (!inside)
                 return lint_host_program(s, program, pointer, f);
-        if (asprintf(&rooted, "/%s", inside) < 0) {
-                rooted = NULL;
+        if (!(rooted = text_printf("/%s", inside)))
                 return -ENOMEM;
-        }
         diag_quote(program, strlen(program), shown, sizeof(shown));
         if (path_normalise(rooted, &plain, NULL) != 0 || !(file = bundle_find(&s->bundle, plain + 1)))
-                return finding_add(f, FINDING_ERROR, MANIFEST_NAME, 0, pointer, "entry-missing", "\"%s\": no such file in the skill's folder", shown);
+                return finding_add(f, FINDING_ERROR, MANIFEST_NAME, 0, pointer, "entry-missing",
+                                   "\"%s\": no such file in the skill's folder", shown);
         if (!file->link && !file->executable)
                 return finding_add(f, FINDING_ERROR, MANIFEST_NAME, 0, pointer, "entry-executable",
                                    "\"%s\": not executable; chmod +x, or name its interpreter first", shown);
         return 0;
 }
 
-static int lint_entry(const Skill *s, const Entry *e, Findings *f) {
+static int lint_entry(const Skill *s, const ManifestEntry *e, Findings *f) {
         char pointer[128];
         int r;
 
@@ -71,11 +71,11 @@ static int lint_entry(const Skill *s, const Entry *e, Findings *f) {
         r = lint_program(s, e, pointer, f);
         for (size_t i = 1; r == 0 && e->argv[i]; i++) {
                 snprintf(pointer, sizeof(pointer), "/entry/%s/%zu", e->name, i);
-                /* The working folder is /work, so that a relative name of a file in the skill leads nowhere. */
+                /* The working folder is /work: a relative name of a file of the skill does not work. */
                 if (bundle_find(&s->bundle, e->argv[i]))
                         r = finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, pointer, "entry-argument",
-                                        "\"%s\" is a file of the skill, but the working folder is %s: write %s/%s", e->argv[i], REGION_WORK_DIR,
-                                        REGION_SKILL_DIR, e->argv[i]);
+                                        "\"%s\" is a file of the skill, but the working folder is %s: write %s/%s",
+                                        e->argv[i], REGION_WORK_DIR, REGION_SKILL_DIR, e->argv[i]);
         }
         return r;
 }
@@ -89,15 +89,18 @@ int skill_lint(const Skill *s, Findings *f) {
 
         if (!s->has_manifest)
                 return finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, NULL, "manifest-missing",
-                                   "not there: the skill gets default budgets, no slots, no files and no network, and --entry names its program");
+                                   "not there: the skill gets default budgets, no slots, no files and no network, and "
+                                   "--entry names its program");
         if (m->n_entries == 0 && findings_count(f, FINDING_ERROR) == 0)
-                r = finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, "/entry", "entry-none", "no entry: --entry must name the program in each run");
+                r = finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, "/entry", "entry-none",
+                                "no entry: --entry must name the program in each run");
         for (size_t i = 0; r == 0 && i < m->n_entries; i++)
                 r = lint_entry(s, &m->entries[i], f);
         json_object_foreach(m->slots, name, schema) {
                 if (r == 0 && !strv_has(m->reads, name) && !strv_has(m->writes, name)) {
                         snprintf(pointer, sizeof(pointer), "/slots/%.200s", name);
-                        r = finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, pointer, "slot-unused", "defined, but neither in \"reads\" nor in \"writes\"");
+                        r = finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, pointer, "slot-unused",
+                                        "defined, but neither in \"reads\" nor in \"writes\"");
                 }
         }
         if (r == 0 && m->key_scope == KEY_SCOPE_TREE && strv_length(m->sub_skills) == 0)
@@ -106,113 +109,121 @@ int skill_lint(const Skill *s, Findings *f) {
         for (size_t i = 0; r == 0 && i < m->n_files; i++)
                 if (!m->files[i].real) {
                         snprintf(pointer, sizeof(pointer), "/files/%zu/path", i);
-                        r = finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, pointer, "file-missing", "%s does not exist on this host", m->files[i].path);
+                        r = finding_add(f, FINDING_NOTE, MANIFEST_NAME, 0, pointer, "file-missing",
+                                        "%s does not exist on this host", m->files[i].path);
                 }
         return r;
 }
 
-typedef struct Sum {
+typedef struct Exposure {
         json_t *parts;
         unsigned score;
         bool failed;
-} Sum;
+} Exposure;
 
-static void add(Sum *s, unsigned points, const char *fmt, ...) _printf_(3, 4);
-static void add(Sum *s, unsigned points, const char *fmt, ...) {
+static void exposure_add(Exposure *s, unsigned points, const char *fmt, ...) _printf_(3, 4);
+static void exposure_add(Exposure *s, unsigned points, const char *fmt, ...) {
         _cleanup_free_ char *what = NULL;
         va_list ap;
-        int n;
 
         va_start(ap, fmt);
-        n = vasprintf(&what, fmt, ap);
+        what = text_vprintf(fmt, ap);
         va_end(ap);
-        if (n < 0)
-                what = NULL;
         s->score += points;
         if (!what || json_array_append_new(s->parts, json_pack("{s:i, s:s}", "points", (int)points, "what", what)) < 0)
                 s->failed = true;
 }
 
 /* A folder at the top of the host's tree gives far more than any file below it. */
-static bool is_top(const char *path) {
+static bool exposure_is_top(const char *path) {
         return strchr(path + 1, '/') == NULL;
 }
 
-static void add_files(Sum *s, const Manifest *m) {
+static void exposure_add_files(Exposure *s, const Manifest *m) {
         for (size_t i = 0; i < m->n_files; i++) {
                 const FileAsk *a = &m->files[i];
 
-                add(s, (a->write ? 15 : 5) + (is_top(a->path) ? 20 : 0), "%s %s%s", a->write ? "writes" : "reads", a->path,
-                    is_top(a->path) ? ", a folder at the top of the tree" : "");
+                exposure_add(s, (a->write ? 15 : 5) + (exposure_is_top(a->path) ? 20 : 0), "%s %s%s",
+                             a->write ? "writes" : "reads", a->path,
+                             exposure_is_top(a->path) ? ", a folder at the top of the tree" : "");
         }
 }
 
-static void add_budgets(Sum *s, const Manifest *m) {
+static void exposure_add_budgets(Exposure *s, const Manifest *m) {
         for (size_t i = 0; i < BUDGET_FIELDS; i++) {
                 const BudgetField *f = &budget_fields[i];
                 uint64_t v = budget_get(&m->budget, f);
                 char text[BUDGET_TEXT_MAX], standard[BUDGET_TEXT_MAX];
 
                 if (v > f->standard)
-                        add(s, v / f->standard >= 16 ? 5 : 2, "%s %s, the default is %s", f->name, budget_format(f, v, text),
-                            budget_format(f, f->standard, standard));
+                        exposure_add(s, v / f->standard >= 16 ? 5 : 2, "%s %s, the default is %s", f->name,
+                                     budget_format(f, v, text), budget_format(f, f->standard, standard));
         }
 }
 
-static void add_memory(Sum *s, const Manifest *m) {
+static void exposure_add_memory(Exposure *s, const Manifest *m) {
         static const unsigned points[] = {[MEMORY_READ] = 2, [MEMORY_WRITE] = 5, [MEMORY_DELETE] = 10};
-        static const char *const does[] = {[MEMORY_READ] = "reads", [MEMORY_WRITE] = "saves", [MEMORY_DELETE] = "deletes"};
+        static const char *const does[] = {
+                [MEMORY_READ] = "reads", [MEMORY_WRITE] = "saves", [MEMORY_DELETE] = "deletes"};
 
         for (size_t i = 0; i < m->n_memory; i++)
                 for (size_t a = 0; a < MEMORY_ACCESSES; a++)
                         if (m->memory[i].may[a])
-                                add(s, points[a], "%s typed memory of scope %s", does[a], m->memory[i].scope);
+                                exposure_add(s, points[a], "%s typed memory of scope %s", does[a], m->memory[i].scope);
 }
 
 json_t *skill_exposure(const Skill *skill) {
         const Manifest *m = &skill->manifest;
-        Sum s = {.parts = json_array()};
+        Exposure s = {.parts = json_array()};
         json_t *o = NULL;
         size_t n;
 
         if (!s.parts)
                 return NULL;
         if (m->network == NETWORK_HOST)
-                add(&s, 40, "the host's whole network");
+                exposure_add(&s, 40, "the host's whole network");
         if (m->n_connects > 0)
-                add(&s, 5 + 2 * (unsigned)m->n_connects, "connects to %zu address%s", m->n_connects, m->n_connects == 1 ? "" : "es");
-        add_files(&s, m);
+                exposure_add(&s, 5 + 2 * (unsigned)m->n_connects, "connects to %zu address%s", m->n_connects,
+                             m->n_connects == 1 ? "" : "es");
+        exposure_add_files(&s, m);
         if ((n = strv_length(m->writes)) > 0)
-                add(&s, 2 * (unsigned)MIN(n, 5), "writes %zu slot%s that others may read", n, n == 1 ? "" : "s");
+                exposure_add(&s, 2 * (unsigned)MIN(n, 5), "writes %zu slot%s of shared state", n,
+                             n == 1 ? "" : "s");
         if ((n = strv_length(m->reads)) > 0)
-                add(&s, (unsigned)MIN(n, 5), "reads %zu slot%s", n, n == 1 ? "" : "s");
-        add_budgets(&s, m);
+                exposure_add(&s, (unsigned)MIN(n, 5), "reads %zu slot%s", n, n == 1 ? "" : "s");
+        exposure_add_budgets(&s, m);
         if (m->proc)
-                add(&s, 5, "a /proc of its own processes");
+                exposure_add(&s, 5, "a /proc of the region's processes");
         if (m->min_tier == TIER_LANDLOCK)
-                add(&s, 10, "would run without namespaces");
+                exposure_add(&s, 10, "would run without namespaces");
         if (!m->report_paths)
-                add(&s, 5, "asks that denied paths are not reported");
+                exposure_add(&s, 5, "asks for no reports of denied paths");
         if (m->discipline == DISCIPLINE_NONE)
-                add(&s, 20, "asks that its memory is not overwritten");
+                exposure_add(&s, 20, "asks for memory without overwriting");
         if (m->lineage == LINEAGE_STATS)
-                add(&s, 5, "asks that only sums are recorded of its life");
+                exposure_add(&s, 5, "asks for records of sums only");
         if (m->key_scope == KEY_SCOPE_TREE)
-                add(&s, 5, "shows its key to the skills that it starts");
+                exposure_add(&s, 5, "shows the region's key to started skills");
         if ((n = strv_length(m->sub_skills)) > 0)
-                add(&s, 2 * (unsigned)MIN(n, 5), "starts %zu other skill%s", n, n == 1 ? "" : "s");
+                exposure_add(&s, 2 * (unsigned)MIN(n, 5), "starts %zu sub-skill%s", n, n == 1 ? "" : "s");
         if (m->notes)
-                add(&s, 2, "keeps notes that may be promoted to shared belief of scope %s", m->notes);
+                exposure_add(&s, 2, "keeps notes that may be promoted to shared belief of scope %s", m->notes);
         if (m->canon)
-                add(&s, 2, "reads shared belief of scope %s", m->canon);
-        add_memory(&s, m);
+                exposure_add(&s, 2, "reads shared belief of scope %s", m->canon);
+        exposure_add_memory(&s, m);
         if ((n = strv_length(m->resources)) > 0)
-                add(&s, 2 * (unsigned)MIN(n, 5), "holds %zu resource%s outside its region", n, n == 1 ? "" : "s");
+                exposure_add(&s, 2 * (unsigned)MIN(n, 5), "holds %zu resource%s outside the region", n,
+                             n == 1 ? "" : "s");
         if (skill->bundle.bytes > 16 * 1024 * 1024)
-                add(&s, 2, "its folder is large: %lu bytes in %zu files", (unsigned long)skill->bundle.bytes, skill->bundle.n_files);
+                exposure_add(&s, 2, "a large folder: %lu bytes in %zu files", (unsigned long)skill->bundle.bytes,
+                             skill->bundle.n_files);
         s.score = MIN(s.score, 100);
         if (!s.failed)
-                o = json_pack("{s:i, s:s, s:O}", "score", (int)s.score, "level", s.score < 10 ? "low" : s.score < 40 ? "medium" : "high", "parts", s.parts);
+                o = json_pack("{s:i, s:s, s:O}", "score", (int)s.score, "level",
+                              s.score < 10   ? "low"
+                              : s.score < 40 ? "medium"
+                                             : "high",
+                              "parts", s.parts);
         json_decref(s.parts);
         return o;
 }

@@ -2,22 +2,22 @@
 
 #include "base/dirents.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
 #include <string.h>
 #include <sys/stat.h>
 
-typedef struct Walk {
+typedef struct LookWalk {
         crypto_generichash_state hash;
         const LookRule *rule;
         unsigned entries;
         time_t changed;
-} Walk;
+} LookWalk;
 
-static void look_add(Walk *w, const char *name, const struct stat *st) {
-        const uint64_t v[] = {st->st_dev, st->st_ino, st->st_mode, st->st_nlink, st->st_uid, st->st_gid, (uint64_t)st->st_size,
-                              (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec, (uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec};
+static void look_add(LookWalk *w, const char *name, const struct stat *st) {
+        const uint64_t v[] = {st->st_dev, st->st_ino, st->st_mode, st->st_nlink, st->st_uid, st->st_gid,
+                              (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec,
+                              (uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec};
 
         crypto_generichash_update(&w->hash, (const uint8_t *)name, strlen(name) + 1);
         crypto_generichash_update(&w->hash, (const uint8_t *)v, sizeof(v));
@@ -25,11 +25,12 @@ static void look_add(Walk *w, const char *name, const struct stat *st) {
 }
 
 static bool look_is_ours(const struct stat *st) {
-        return (st->st_uid == 0 || st->st_uid == geteuid()) && (S_ISLNK(st->st_mode) || (st->st_mode & (S_IWGRP | S_IWOTH)) == 0);
+        return (st->st_uid == 0 || st->st_uid == geteuid()) &&
+               (S_ISLNK(st->st_mode) || (st->st_mode & (S_IWGRP | S_IWOTH)) == 0);
 }
 
-/* Returns false when it cannot be said. */
-static bool look_walk(Walk *w, int fd, const char *name, unsigned depth) {
+/* Returns false under the conditions of look_at(). */
+static bool look_walk(LookWalk *w, int fd, const char *name, unsigned depth) {
         const char *entry;
         struct stat st;
         bool ok = true;
@@ -42,9 +43,10 @@ static bool look_walk(Walk *w, int fd, const char *name, unsigned depth) {
         while (ok && (entry = dirents_next(&d))) {
                 _cleanup_close_ int below = -1;
 
-                if (++w->entries > w->rule->entries_max || fstatat(fd, entry, &st, AT_SYMLINK_NOFOLLOW) < 0 || (S_ISLNK(st.st_mode) && !w->rule->links))
+                if (++w->entries > w->rule->entries_max || fstatat(fd, entry, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+                    (S_ISLNK(st.st_mode) && !w->rule->links))
                         ok = false;
-                else if (S_ISDIR(st.st_mode)) { /* its own owner is looked at below */
+                else if (S_ISDIR(st.st_mode)) { /* the owner of a folder is checked by the recursive call */
                         below = openat(fd, entry, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                         ok = below >= 0 && look_walk(w, below, entry, depth + 1);
                 } else {
@@ -52,12 +54,12 @@ static bool look_walk(Walk *w, int fd, const char *name, unsigned depth) {
                         look_add(w, entry, &st);
                 }
         }
-        crypto_generichash_update(&w->hash, (const uint8_t *)"", 1); /* no name: its end */
+        crypto_generichash_update(&w->hash, (const uint8_t *)"", 1); /* an empty name marks the end of the folder */
         return ok && d.error == 0;
 }
 
 bool look_at(int fd, const char *name, const LookRule *rule, Look *ret) {
-        Walk w = {.rule = rule};
+        LookWalk w = {.rule = rule};
         struct stat st;
 
         crypto_generichash_init(&w.hash, NULL, 0, LOOK_BYTES);

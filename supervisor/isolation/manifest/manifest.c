@@ -1,8 +1,6 @@
 #include "manifest/manifest.h"
 
-#include "base/size.h"
-#include "manifest/bundle.h"
-#include "manifest/manifest-private.h"
+#include "manifest/manifest-region.h"
 #include "schema/jsonschema.h"
 #include "schema/limits.h"
 
@@ -49,36 +47,30 @@ Manifest manifest_none(void) {
         return (Manifest){.report_paths = true, .passes = 1, .embodiment = EMBODIMENT_PROCESS};
 }
 
-void manifest_add_text(Doc *d, char ***v, const char *s) {
+static void manifest_add_text(Doc *d, char ***v, const char *s) {
         if (strv_add(v, s) < 0)
                 d->no_memory = true;
 }
 
-bool manifest_name_valid(const char *s) {
-        return *s >= 'a' && *s <= 'z' && strlen(s) <= 64 && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-_") == strlen(s);
-}
-
-/* The program of an entry: a path inside the skill's folder, an absolute path of the region, or a name to be searched. */
-static bool program_valid(const char *s) {
+/* Whether s is a program: a path in the skill's folder, an absolute path of the region, or a name to search for. */
+static bool manifest_program_valid(const char *s) {
         for (const char *p = s; *p; p += strcspn(p, "/"), p += *p == '/')
                 if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == 0))
                         return false;
         return s[strlen(s) - 1] != '/' && strcmp(s, ".") != 0;
 }
 
-static void read_entries(Doc *d, const json_t *v, Manifest *m) {
+static void manifest_read_entries(Doc *d, const json_t *v, Manifest *m) {
         const char *key, *s;
         json_t *argv;
 
         if (!doc_object(d, v, "/entry", ENTRIES_MAX))
                 return;
-        m->entries = calloc(json_object_size(v) + 1, sizeof(*m->entries));
-        if (!m->entries) {
-                d->no_memory = true;
+        m->entries = doc_rows(d, v, sizeof(*m->entries));
+        if (!m->entries)
                 return;
-        }
         json_object_foreach((json_t *)v, key, argv) {
-                Entry *e = &m->entries[m->n_entries];
+                ManifestEntry *e = &m->entries[m->n_entries];
                 char at[POINTER_MAX], at_item[POINTER_MAX];
 
                 pointer_key(at, "/entry", key);
@@ -95,9 +87,10 @@ static void read_entries(Doc *d, const json_t *v, Manifest *m) {
                         d->no_memory = true;
                 m->n_entries++;
                 for (size_t i = 0; i < json_array_size(argv); i++) {
-                        if (!doc_string(d, json_array_get(argv, i), pointer_item(at_item, at, i), i == 0, MANIFEST_TEXT_MAX, &s))
+                        if (!doc_string(d, json_array_get(argv, i), pointer_item(at_item, at, i), i == 0,
+                                        MANIFEST_TEXT_MAX, &s))
                                 continue;
-                        if (i == 0 && !program_valid(s))
+                        if (i == 0 && !manifest_program_valid(s))
                                 doc_fault(d, at_item, "entry-program", "\"%s\": must name a file, without \"..\" parts",
                                           diag_quote(s, strlen(s), (char[256]){0}, 256));
                         manifest_add_text(d, &e->argv, s);
@@ -105,52 +98,19 @@ static void read_entries(Doc *d, const json_t *v, Manifest *m) {
         }
 }
 
-/* A schema that stands in a file of the skill. New reference or NULL with a fault. */
-static json_t *read_schema_file(Doc *d, const char *pointer, const char *path, const Folder *folder) {
-        _cleanup_free_ char *text = NULL;
-        json_t *j = NULL;
-        Diag message = {0};
-        size_t n;
-
-        if (!folder->bundle) {
-                doc_fault(d, pointer, "schema-file", "a schema in a file needs the skill's folder");
-                return NULL;
-        }
-        if (!doc_judge(d, bundle_read_file(folder->bundle, folder->fd, path, MANIFEST_FILE_MAX, &text, &n, &message), pointer, "schema-file", &message) ||
-            !doc_judge(d, json_parse(text, n, MANIFEST_FILE_MAX, MANIFEST_DEPTH_MAX, &j, &message), pointer, "schema-file", &message))
-                return NULL;
-        return j;
-}
-
-json_t *manifest_schema(Doc *d, const json_t *v, const char *pointer, const Folder *folder) {
-        _cleanup_jsonschema_ JsonSchema *compiled = NULL;
-        _cleanup_json_ json_t *schema = NULL;
-        Diag message = {0};
-        const char *path;
-
-        if (json_is_string(v)) {
-                if (!doc_string(d, v, pointer, 1, MANIFEST_TEXT_MAX, &path) || !(schema = read_schema_file(d, pointer, path, folder)))
-                        return NULL;
-        } else
-                schema = json_incref((json_t *)v);
-        if (!json_is_object(schema) && !json_is_boolean(schema)) {
-                doc_fault(d, pointer, "schema", "must be a JSON Schema (an object, true or false) or the name of a file that holds one");
-                return NULL;
-        }
-        return doc_judge(d, jsonschema_compile(schema, &compiled, &message), pointer, "schema", &message) ? TAKE_PTR(schema) : NULL;
-}
-
-/* I-11: a region's key is of no use in what outlives the region. */
-static void refuse_key(Doc *d, const json_t *schema, const char *pointer) {
+/* I-11: a region's key is useless in a slot, because a slot outlives the region. */
+static void manifest_refuse_key(Doc *d, const json_t *schema, const char *pointer) {
         _cleanup_jsonschema_ JsonSchema *compiled = NULL;
 
         if (jsonschema_compile(schema, &compiled, NULL) != 0)
                 d->no_memory = true;
         else if (jsonschema_has_key(compiled))
-                doc_fault(d, pointer, "slot-key", "\"format\": \"" JSONSCHEMA_KEY_FORMAT "\" is the type of a region's key: a section may have it, a slot may not");
+                doc_fault(d, pointer, "slot-key",
+                          "\"format\": \"" JSONSCHEMA_KEY_FORMAT
+                          "\" is the type of a region's key: a section may have it, a slot may not");
 }
 
-static void read_slots(Doc *d, const json_t *v, const Folder *folder, Manifest *m) {
+static void manifest_read_slots(Doc *d, const json_t *v, const SkillFolder *folder, Manifest *m) {
         const char *key;
         json_t *item;
 
@@ -163,44 +123,37 @@ static void read_slots(Doc *d, const json_t *v, const Folder *folder, Manifest *
 
                 pointer_key(at, "/slots", key);
                 if (!slot_name_valid(key))
-                        doc_fault(d, at, "slot-name", "a slot's name has 1 to %d lower-case letters, digits and \"._/-\", a letter first", SLOT_NAME_MAX);
+                        doc_fault(d, at, "slot-name",
+                                  "a slot's name has 1 to %d lower-case letters, digits and \"._/-\", a letter first",
+                                  SLOT_NAME_MAX);
                 else if ((schema = manifest_schema(d, item, at, folder))) {
-                        refuse_key(d, schema, at);
+                        manifest_refuse_key(d, schema, at);
                         if (json_object_set_new(m->slots, key, schema) < 0)
                                 d->no_memory = true;
                 }
         }
 }
 
-static void read_files(Doc *d, const json_t *v, Manifest *m) {
-        static const char *const known[] = {"path", "at", "access", NULL}, *const words[] = {"read", "write", NULL};
+static void manifest_read_files(Doc *d, const json_t *v, Manifest *m) {
+        static const char *const known[] = {"path", "at", "access", NULL};
 
         if (!doc_array(d, v, "/files", FILES_MAX))
                 return;
-        m->files = calloc(json_array_size(v) + 1, sizeof(*m->files));
-        if (!m->files) {
-                d->no_memory = true;
+        m->files = doc_rows(d, v, sizeof(*m->files));
+        if (!m->files)
                 return;
-        }
         for (size_t i = 0; i < json_array_size(v); i++) {
                 const json_t *item = json_array_get(v, i);
                 FileAsk *f = &m->files[m->n_files];
                 char at[POINTER_MAX], field[POINTER_MAX];
-                size_t word = 0;
                 Diag message = {0};
 
                 pointer_item(at, "/files", i);
                 if (!doc_fields(d, item, at, known))
                         continue;
-                if (!json_object_get(item, "path") || !json_object_get(item, "access")) {
-                        doc_fault(d, at, "required", "\"path\" and \"access\" are required");
-                        continue;
-                }
-                if (!doc_path(d, json_object_get(item, "path"), pointer_key(field, at, "path"), &f->path))
+                if (!doc_file(d, item, at, &f->path, &f->write))
                         continue;
                 m->n_files++;
-                if (doc_word(d, json_object_get(item, "access"), pointer_key(field, at, "access"), words, &word))
-                        f->write = word == 1;
                 if (json_object_get(item, "at")) {
                         if (!doc_path(d, json_object_get(item, "at"), pointer_key(field, at, "at"), &f->target))
                                 continue;
@@ -212,14 +165,15 @@ static void read_files(Doc *d, const json_t *v, Manifest *m) {
                                 continue;
                         }
                 }
-                doc_judge(d, path_target_check(f->target, strcmp(f->target, f->path) == 0 && !f->write, &message), field, "target", &message);
+                doc_judge(d, path_target_check(f->target, strcmp(f->target, f->path) == 0 && !f->write, &message),
+                          field, "target", &message);
                 for (size_t k = 0; k + 1 < m->n_files; k++)
                         if (m->files[k].target && strcmp(m->files[k].target, f->target) == 0)
                                 doc_fault(d, field, "twice", "two files at one place in the region");
         }
 }
 
-static void read_network(Doc *d, const json_t *v, Manifest *m) {
+static void manifest_read_network(Doc *d, const json_t *v, Manifest *m) {
         static const char *const known[] = {"connect", NULL}, *const words[] = {"none", "private", "host", NULL};
         static const NetworkMode modes[] = {NETWORK_NONE, NETWORK_PRIVATE, NETWORK_HOST};
         size_t word = 0;
@@ -233,7 +187,7 @@ static void read_network(Doc *d, const json_t *v, Manifest *m) {
                 m->network = modes[word];
 }
 
-static void read_environment(Doc *d, const json_t *v, Manifest *m) {
+static void manifest_read_environment(Doc *d, const json_t *v, Manifest *m) {
         const char *key, *s;
         json_t *item;
 
@@ -245,36 +199,36 @@ static void read_environment(Doc *d, const json_t *v, Manifest *m) {
 
                 pointer_key(at, "/environment", key);
                 if (!env_name_valid(key, strlen(key)) || strncmp(key, "LETHE_", 6) == 0)
-                        doc_fault(d, at, "environment-name", "a variable's name has 1 to 256 letters, digits and \"_\", no digit first; LETHE_* is Lethe's own");
+                        doc_fault(d, at, "environment-name",
+                                  "a variable's name has 1 to 256 letters, digits and \"_\", no digit first; LETHE_* "
+                                  "is Lethe's own");
                 else if (doc_string(d, item, at, 0, MANIFEST_TEXT_MAX, &s)) {
-                        if (asprintf(&line, "%s=%s", key, s) < 0) {
-                                line = NULL;
-                                d->no_memory = true;
-                        } else
-                                manifest_add_text(d, &m->env, line);
+                        line = text_printf("%s=%s", key, s);
+                        d->no_memory |= !line || strv_add(&m->env, line) < 0;
                 }
         }
 }
 
-static void read_all(Doc *d, const json_t *j, const Folder *folder, Manifest *m) {
-        static const char *const known[] = {"$schema", "version", "entry", "budgets", "reads", "writes", "slots", "files", "network",
-                                            "environment", "proc", "min_tier", "on_denial", "report", "cancel_bound", "teardown", "lineage",
-                                            "key_scope", "sections", "resources", "release", "sub_skills", "notes", "canon", "memory",
-                                            "gates", "warm", "embodiment", "commit", NULL};
+static void manifest_read_fields(Doc *d, const json_t *j, const SkillFolder *folder, Manifest *m) {
+        static const char *const known[] = {"$schema", "version", "entry", "budgets", "reads", "writes", "slots",
+                                            "files", "network", "environment", "proc", "min_tier", "on_denial",
+                                            "report", "cancel_bound", "teardown", "lineage", "key_scope", "sections",
+                                            "resources", "release", "sub_skills", "notes", "canon", "memory", "gates",
+                                            "warm", "embodiment", "commit", NULL};
         static const char *const denials[] = {"continue", "end", NULL}, *const reports[] = {"calls", "paths", NULL};
         const char *ignored;
         size_t word = 0;
 
         doc_fields(d, j, "", known);
         doc_string(d, json_object_get(j, "$schema"), "/$schema", 0, 1024, &ignored);
-        read_entries(d, json_object_get(j, "entry"), m);
+        manifest_read_entries(d, json_object_get(j, "entry"), m);
         doc_budgets(d, json_object_get(j, "budgets"), "/budgets", &m->budget);
         doc_slot_names(d, json_object_get(j, "reads"), "/reads", &m->reads);
         doc_slot_names(d, json_object_get(j, "writes"), "/writes", &m->writes);
-        read_slots(d, json_object_get(j, "slots"), folder, m);
-        read_files(d, json_object_get(j, "files"), m);
-        read_network(d, json_object_get(j, "network"), m);
-        read_environment(d, json_object_get(j, "environment"), m);
+        manifest_read_slots(d, json_object_get(j, "slots"), folder, m);
+        manifest_read_files(d, json_object_get(j, "files"), m);
+        manifest_read_network(d, json_object_get(j, "network"), m);
+        manifest_read_environment(d, json_object_get(j, "environment"), m);
         doc_bool(d, json_object_get(j, "proc"), "/proc", &m->proc);
         doc_tier(d, json_object_get(j, "min_tier"), "/min_tier", &m->min_tier);
         if (doc_word(d, json_object_get(j, "on_denial"), "/on_denial", denials, &word))
@@ -291,7 +245,7 @@ int manifest_parse(const char *text, size_t n, int dirfd, const Bundle *bundle, 
         _cleanup_json_ json_t *j = doc_parse(&d, text, n);
 
         if (j)
-                read_all(&d, j, &(Folder){dirfd, bundle}, &m);
+                manifest_read_fields(&d, j, &(SkillFolder){dirfd, bundle}, &m);
         if (d.no_memory)
                 return -ENOMEM;
         if (d.n_faults > 0)

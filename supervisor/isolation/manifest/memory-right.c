@@ -1,8 +1,5 @@
 #include "manifest/memory-right.h"
 
-#include "base/id.h"
-#include "schema/limits.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,13 +49,14 @@ const char *memory_families_text(unsigned families, char out[static MEMORY_FAMIL
 
         for (size_t i = 0; i < MEMORY_FAMILIES; i++)
                 if (families & 1U << i)
-                        n += (size_t)snprintf(out + n, MEMORY_FAMILIES_TEXT - n, "%s%s", n > 0 ? " " : "", memory_family_words[i]);
+                        n += (size_t)snprintf(out + n, MEMORY_FAMILIES_TEXT - n, "%s%s", n > 0 ? " " : "",
+                                              memory_family_words[i]);
         if (n == 0)
                 strcpy(out, "none");
         return out;
 }
 
-static json_t *families_json(unsigned families) {
+static json_t *memory_families_json(unsigned families) {
         json_t *a = json_array();
 
         for (size_t i = 0; i < MEMORY_FAMILIES; i++)
@@ -76,7 +74,8 @@ json_t *memory_rights_json(const MemoryRight *v, size_t n) {
                 _cleanup_json_ json_t *o = json_pack("{s:s}", "scope", v[i].scope);
 
                 for (size_t k = 0; k < MEMORY_ACCESSES; k++)
-                        if (v[i].may[k] && json_object_set_new(o, memory_access_words[k], families_json(v[i].may[k])) < 0)
+                        if (v[i].may[k] &&
+                            json_object_set_new(o, memory_access_words[k], memory_families_json(v[i].may[k])) < 0)
                                 return NULL;
                 if (json_array_append(a, o) < 0)
                         return NULL;
@@ -84,46 +83,26 @@ json_t *memory_rights_json(const MemoryRight *v, size_t n) {
         return TAKE_PTR(a);
 }
 
-static void read_families(Doc *d, const json_t *v, const char *pointer, unsigned *ret) {
-        if (!v || !doc_array(d, v, pointer, MEMORY_FAMILIES))
-                return;
-        for (size_t i = 0; i < json_array_size(v); i++) {
-                char at[POINTER_MAX];
-                size_t word = 0;
-
-                pointer_item(at, pointer, i);
-                if (!doc_word(d, json_array_get(v, i), at, memory_family_words, &word))
-                        continue;
-                if (*ret & 1U << word)
-                        doc_fault(d, at, "twice", "\"%s\" stands there twice", memory_family_words[word]);
-                *ret |= 1U << word;
-        }
-}
-
-/* One row; its scope is set when it is in order. */
-static void read_right(Doc *d, const json_t *v, const char *pointer, MemoryRight *ret) {
+/* A row; ret->scope is set only when the row has no fault. */
+static void memory_read_right(Doc *d, const json_t *v, const char *pointer, MemoryRight *ret) {
         static const char *const known[] = {"scope", "read", "write", "delete", NULL};
-        char at[POINTER_MAX], shown[256];
+        char at[POINTER_MAX];
         unsigned any = 0;
-        const char *scope;
 
         if (!doc_fields(d, v, pointer, known))
                 return;
         for (size_t k = 0; k < MEMORY_ACCESSES; k++) {
-                read_families(d, json_object_get(v, memory_access_words[k]), pointer_key(at, pointer, memory_access_words[k]), &ret->may[k]);
+                doc_words(d, json_object_get(v, memory_access_words[k]),
+                          pointer_key(at, pointer, memory_access_words[k]), memory_family_words, MEMORY_FAMILIES,
+                          &ret->may[k]);
                 any |= ret->may[k];
         }
         if (!json_object_get(v, "scope"))
                 doc_fault(d, pointer, "required", "\"scope\" is required");
         else if (!any)
                 doc_fault(d, pointer, "required", "one of \"read\", \"write\" and \"delete\" is to name a family");
-        if (!any || !doc_string(d, json_object_get(v, "scope"), pointer_key(at, pointer, "scope"), 1, SCOPE_NAME_BYTES, &scope))
-                return;
-        if (!scope_name_valid(scope))
-                doc_fault(d, at, "scope-name", "%s: a scope's name has 1 to 64 of a-z 0-9 . _ -, a letter or digit first",
-                          doc_show(json_object_get(v, "scope"), shown));
-        else if (!(ret->scope = strdup(scope)))
-                d->no_memory = true;
+        if (any)
+                doc_scope(d, json_object_get(v, "scope"), pointer_key(at, pointer, "scope"), &ret->scope);
 }
 
 void doc_memory_rights(Doc *d, const json_t *v, const char *pointer, MemoryRight **ret, size_t *ret_n) {
@@ -134,17 +113,17 @@ void doc_memory_rights(Doc *d, const json_t *v, const char *pointer, MemoryRight
         *ret_n = 0;
         if (!v || !doc_array(d, v, pointer, MEMORY_RIGHTS_MAX))
                 return;
-        rows = calloc(json_array_size(v) + 1, sizeof(*rows));
-        d->no_memory |= !rows;
+        rows = doc_rows(d, v, sizeof(*rows));
         for (size_t i = 0; rows && i < json_array_size(v); i++) {
                 char at[POINTER_MAX], field[POINTER_MAX];
                 MemoryRight one = {0};
 
-                read_right(d, json_array_get(v, i), pointer_item(at, pointer, i), &one);
+                memory_read_right(d, json_array_get(v, i), pointer_item(at, pointer, i), &one);
                 if (!one.scope)
                         continue;
                 if (memory_right_of(rows, n, one.scope)) {
-                        doc_fault(d, pointer_key(field, at, "scope"), "twice", "scope \"%s\" stands there twice", one.scope);
+                        doc_fault(d, pointer_key(field, at, "scope"), "twice", "scope \"%s\" stands there twice",
+                                  one.scope);
                         free(one.scope);
                 } else
                         rows[n++] = one;

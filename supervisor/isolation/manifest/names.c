@@ -4,34 +4,36 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
-static bool is_lower(char c) {
+static bool name_is_lower(char c) {
         return c >= 'a' && c <= 'z';
 }
 
-static bool is_digit(char c) {
+static bool name_is_digit(char c) {
         return c >= '0' && c <= '9';
 }
 
-/* Agent Skills: lower-case letters, digits and single hyphens inside, at most 64. */
+/* Agent Skills: at most 64 lower-case letters, digits and single hyphens inside. */
 bool skill_name_valid(const char *name) {
         size_t n = strlen(name);
 
         if (n == 0 || n > 64 || name[0] == '-' || name[n - 1] == '-' || strstr(name, "--"))
                 return false;
         for (size_t i = 0; i < n; i++)
-                if (!is_lower(name[i]) && !is_digit(name[i]) && name[i] != '-')
+                if (!name_is_lower(name[i]) && !name_is_digit(name[i]) && name[i] != '-')
                         return false;
         return true;
 }
 
 /* POSIX.1-2017 XBD 8.1: letters, digits and underscore, no digit first. */
 bool env_name_valid(const char *name, size_t n) {
-        if (n == 0 || n > 256 || is_digit(name[0]))
+        if (n == 0 || n > 256 || name_is_digit(name[0]))
                 return false;
         for (size_t i = 0; i < n; i++)
-                if (!is_lower(name[i]) && !is_digit(name[i]) && name[i] != '_' && !(name[i] >= 'A' && name[i] <= 'Z'))
+                if (!name_is_lower(name[i]) && !name_is_digit(name[i]) && name[i] != '_' &&
+                    !(name[i] >= 'A' && name[i] <= 'Z'))
                         return false;
         return true;
 }
@@ -63,7 +65,8 @@ int path_normalise(const char *path, char **ret, Diag *reterr) {
                         s[o++] = '/';
                         for (size_t i = 0; i < len; i++) {
                                 if ((unsigned char)p[i] < 0x20 || p[i] == 0x7F)
-                                        return diag(reterr, TERMS_E_BAD, "\"%s\": must not have a control character", shown);
+                                        return diag(reterr, TERMS_E_BAD, "\"%s\": must not have a control character",
+                                                    shown);
                                 s[o++] = p[i];
                         }
                 }
@@ -101,19 +104,44 @@ int path_target_check(const char *target, bool own, Diag *reterr) {
         diag_quote(target, strlen(target), shown, sizeof(shown));
         for (size_t i = 0; i < ARRAY_SIZE(whole); i++)
                 if (path_is_under(target, whole[i]))
-                        return diag(reterr, TERMS_E_BAD, "\"%s\": nothing can be mounted over %s, which is Lethe's own in a region", shown,
+                        return diag(reterr, TERMS_E_BAD,
+                                    "\"%s\": nothing can be mounted over %s, which is Lethe's own in a region", shown,
                                     whole[i]);
         for (size_t i = 0; i < ARRAY_SIZE(itself); i++)
                 if (strcmp(target, itself[i]) == 0)
-                        return diag(reterr, TERMS_E_BAD, "\"%s\": cannot be mounted over as a whole; name a place below it or beside it", shown);
+                        return diag(reterr, TERMS_E_BAD,
+                                    "\"%s\": cannot be mounted over as a whole; name a place below it or beside it",
+                                    shown);
         for (size_t i = 0; i < ARRAY_SIZE(system_folders); i++) {
                 if (strcmp(target, system_folders[i]) == 0)
-                        return diag(reterr, TERMS_E_BAD, "\"%s\": a system folder cannot be mounted over; name a place outside of the system folders", shown);
+                        return diag(reterr, TERMS_E_BAD,
+                                    "\"%s\": a system folder cannot be mounted over; name a place outside of the "
+                                    "system folders",
+                                    shown);
                 if (path_is_under(target, system_folders[i]) && !own)
-                        return diag(reterr, TERMS_E_BAD, "\"%s\": nothing is mounted below the system folder %s, but a path of the host's that only root can write, "
-                                    "read-only and at its own place; name a place outside of the system folders", shown, system_folders[i]);
+                        return diag(reterr, TERMS_E_BAD,
+                                    "\"%s\": nothing is mounted below the system folder %s, but a path of the host's "
+                                    "that only root can write, read-only and at its own place; name a place outside "
+                                    "of the system folders",
+                                    shown, system_folders[i]);
         }
         return 0;
+}
+
+char *text_vprintf(const char *fmt, va_list ap) {
+        char *s;
+
+        return vasprintf(&s, fmt, ap) < 0 ? NULL : s;
+}
+
+char *text_printf(const char *fmt, ...) {
+        va_list ap;
+        char *s;
+
+        va_start(ap, fmt);
+        s = text_vprintf(fmt, ap);
+        va_end(ap);
+        return s;
 }
 
 void strv_free(char **v) {

@@ -1,16 +1,20 @@
-/* Runs: supervisor. Skills that were loaded, for who loads the same ones again and again: as long as no file and no folder of one has changed, it is not
- * read, hashed and parsed anew. What tells is what the kernel keeps of each: device, inode, size, mode, links and the times of its last changes, of which
- * nobody but the host's administrator can set back the one of the inode. A skill is kept only when that time is long over, so that
- * nothing can have been written within the same tick; and never one whose manifest names files of the host, that has many files, or that somebody else
- * than we and root can write to: what is written through a mapping need not change a time. */
+/* Runs: supervisor. A cache of loaded skills: an unchanged skill is not read, hashed and parsed again.
+ *
+ * A change is seen in the look of the folder (look.h): device, inode, size, mode, links and times of each file. Only
+ * the host's administrator can set back the time of an inode's change. A skill is cached only when:
+ * - the last change is older than skills_quiet_sec, so that no write can follow within the same clock tick;
+ * - the manifest names no files of the host;
+ * - the folder has few files (64);
+ * - only root and the supervisor's user can write to the files: a write through a mapping need not change a time. */
 #pragma once
 
 #include "manifest/skill.h"
 
 typedef struct SkillsKept SkillsKept;
 
-SkillsKept *skills_kept_new(void); /* NULL: out of memory, which is as good as none */
+SkillsKept *skills_kept_new(void); /* NULL: out of memory; loading works without a cache too */
 void skills_kept_free(SkillsKept *k);
-/* As skill_load_from(). k: NULL, or for any number of threads. A skill that is kept has a copy that looks as it was made: that is looked at each time. */
-extern int skills_quiet_sec; /* how long ago the last change must be; tests change it */
+/* Loads like skill_load_from(). k: NULL, or shared by any number of threads. A cached skill is used only when the look
+ * of its copy is unchanged; the copy is checked at each call. */
+extern int skills_quiet_sec; /* least age of the last change; tests change the value */
 int skill_load_kept(SkillsKept *k, const SkillSource *from, Skill **ret, Diag *reterr);

@@ -22,7 +22,7 @@ void skill_md_deinit(SkillMd *m) {
 }
 
 /* Characters, not bytes: s is valid UTF-8. */
-static size_t characters(const char *s) {
+static size_t md_characters(const char *s) {
         size_t n = 0;
 
         for (; *s; s++)
@@ -30,39 +30,40 @@ static size_t characters(const char *s) {
         return n;
 }
 
-static bool has_control(const char *s, bool newline_too) {
+static bool md_has_control(const char *s, bool newline_too) {
         for (; *s; s++)
                 if (((unsigned char)*s < 0x20 && (newline_too || (*s != '\n' && *s != '\t'))) || *s == 0x7F)
                         return true;
         return false;
 }
 
-static bool is_blank(const char *s) {
+static bool md_is_blank(const char *s) {
         return s[strspn(s, " \t\r\n")] == 0;
 }
 
-typedef struct Reader {
+typedef struct MdReader {
         const char *folder;
         const YamlTree *tree;
         SkillMd *md;
         Findings *findings;
-} Reader;
+} MdReader;
 
-static unsigned line_of(const Reader *r, const char *key) {
+static unsigned md_line(const MdReader *r, const char *key) {
         return (unsigned)json_integer_value(json_object_get(r->tree->lines, key));
 }
 
 #define ADD(r, level, key, rule, ...)                                                                                  \
         do {                                                                                                           \
-                if (finding_add((r)->findings, level, FILE_NAME, line_of(r, key), NULL, rule, __VA_ARGS__) < 0)        \
+                if (finding_add((r)->findings, level, FILE_NAME, md_line(r, key), NULL, rule, __VA_ARGS__) < 0)        \
                         return -ENOMEM;                                                                                \
         } while (0)
 
 bool skill_md_name_runs(const char *name) {
-        return *name && *name != '.' && strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_. ") == strlen(name);
+        return *name && *name != '.' &&
+               strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_. ") == strlen(name);
 }
 
-static int read_name(Reader *r, const json_t *v) {
+static int md_read_name(MdReader *r, const json_t *v) {
         const char *s = json_text(v);
         char shown[160], folder[160];
 
@@ -70,39 +71,43 @@ static int read_name(Reader *r, const json_t *v) {
                 ADD(r, FINDING_STRICT, "name", "name-required", "\"name\" is missing: it is required");
                 return 0;
         }
-        if (!s || is_blank(s)) {
-                ADD(r, FINDING_STRICT, "name", "name-string", "\"name\" must be a text of 1 to %d characters", NAME_MAX_CHARS);
-                return 0;
-        }
-        diag_quote(s, strlen(s), shown, sizeof(shown));
-        if (has_control(s, true)) {
-                ADD(r, FINDING_ERROR, "name", "name-characters", "name \"%s\": control characters", shown);
-                return 0;
-        }
-        if (characters(s) > NAME_MAX_CHARS) {
-                ADD(r, FINDING_ERROR, "name", "name-length", "name \"%s\": %zu characters, at most %d are allowed", shown, characters(s),
+        if (!s || md_is_blank(s)) {
+                ADD(r, FINDING_STRICT, "name", "name-string", "\"name\" must be a text of 1 to %d characters",
                     NAME_MAX_CHARS);
                 return 0;
         }
+        diag_quote(s, strlen(s), shown, sizeof(shown));
+        if (md_has_control(s, true)) {
+                ADD(r, FINDING_ERROR, "name", "name-characters", "name \"%s\": control characters", shown);
+                return 0;
+        }
+        if (md_characters(s) > NAME_MAX_CHARS) {
+                ADD(r, FINDING_ERROR, "name", "name-length", "name \"%s\": %zu characters, at most %d are allowed",
+                    shown, md_characters(s), NAME_MAX_CHARS);
+                return 0;
+        }
         if (!skill_md_name_runs(s)) {
-                ADD(r, FINDING_ERROR, "name", "name-characters", "name \"%s\": " SKILL_MD_NAME_RULE "; give the skill and its folder such a name", shown);
+                ADD(r, FINDING_ERROR, "name", "name-characters",
+                    "name \"%s\": " SKILL_MD_NAME_RULE "; give the skill and its folder such a name", shown);
                 return 0;
         }
         if (s[0] == '-' || s[strlen(s) - 1] == '-')
-                ADD(r, FINDING_STRICT, "name", "name-hyphen", "name \"%s\": must not start or end with a hyphen", shown);
+                ADD(r, FINDING_STRICT, "name", "name-hyphen", "name \"%s\": must not start or end with a hyphen",
+                    shown);
         if (strstr(s, "--"))
                 ADD(r, FINDING_STRICT, "name", "name-hyphen", "name \"%s\": must not have two hyphens in a row", shown);
         if (strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(s))
-                ADD(r, FINDING_STRICT, "name", "name-characters", "name \"%s\": only lower-case letters a-z, digits and hyphens are allowed", shown);
+                ADD(r, FINDING_STRICT, "name", "name-characters",
+                    "name \"%s\": only lower-case letters a-z, digits and hyphens are allowed", shown);
         if (r->folder && strcmp(r->folder, s) != 0)
-                ADD(r, FINDING_STRICT, "name", "name-folder", "name \"%s\": must be the name of the folder, \"%s\"", shown,
-                    diag_quote(r->folder, strlen(r->folder), folder, sizeof(folder)));
+                ADD(r, FINDING_STRICT, "name", "name-folder", "name \"%s\": must be the name of the folder, \"%s\"",
+                    shown, diag_quote(r->folder, strlen(r->folder), folder, sizeof(folder)));
         r->md->name = strdup(s);
         return r->md->name ? 0 : -ENOMEM;
 }
 
-/* An optional or required text field with a bound in characters (0: none). */
-static int read_text(Reader *r, const json_t *v, const char *key, size_t most, bool required, char **ret) {
+/* A text field with a bound in characters (0: no bound). */
+static int md_read_text(MdReader *r, const json_t *v, const char *key, size_t most, bool required, char **ret) {
         const char *s = json_text(v);
 
         if (!v) {
@@ -114,19 +119,21 @@ static int read_text(Reader *r, const json_t *v, const char *key, size_t most, b
                 ADD(r, FINDING_STRICT, key, "text-string", "\"%s\" must be a text", key);
                 return 0;
         }
-        if (is_blank(s) && most > 0) {
-                ADD(r, FINDING_STRICT, key, "text-empty", "\"%s\" is empty: it must have 1 to %zu characters", key, most);
+        if (md_is_blank(s) && most > 0) {
+                ADD(r, FINDING_STRICT, key, "text-empty", "\"%s\" is empty: it must have 1 to %zu characters", key,
+                    most);
                 return 0;
         }
-        if (most > 0 && characters(s) > most)
-                ADD(r, FINDING_STRICT, key, "text-length", "\"%s\" has %zu characters: at most %zu are allowed", key, characters(s), most);
-        if (has_control(s, false))
+        if (most > 0 && md_characters(s) > most)
+                ADD(r, FINDING_STRICT, key, "text-length", "\"%s\" has %zu characters: at most %zu are allowed", key,
+                    md_characters(s), most);
+        if (md_has_control(s, false))
                 ADD(r, FINDING_STRICT, key, "text-characters", "\"%s\" has control characters", key);
         *ret = strdup(s);
         return *ret ? 0 : -ENOMEM;
 }
 
-static int read_metadata(Reader *r, json_t *v) {
+static int md_read_metadata(MdReader *r, json_t *v) {
         const char *key;
         json_t *item;
 
@@ -143,18 +150,20 @@ static int read_metadata(Reader *r, json_t *v) {
                 char shown[160];
 
                 if (!json_is_string(item))
-                        ADD(r, FINDING_STRICT, "metadata", "metadata-flat", "metadata \"%s\": must be a text, the map is flat",
+                        ADD(r, FINDING_STRICT, "metadata", "metadata-flat",
+                            "metadata \"%s\": must be a text, the map is flat",
                             diag_quote(key, strlen(key), shown, sizeof(shown)));
                 else if (json_object_set(r->md->metadata, key, item) < 0)
                         return -ENOMEM;
         }
         if (json_object_get(r->tree->plain, "metadata"))
-                ADD(r, FINDING_NOTE, "metadata", "metadata-quotes", "a value in \"metadata\" is a number, a boolean or null to some readers: quote it");
+                ADD(r, FINDING_NOTE, "metadata", "metadata-quotes",
+                    "a value in \"metadata\" is a number, a boolean or null to some readers: quote it");
         return 0;
 }
 
 /* The specification allows a text with spaces between the tools, or a list of texts. */
-static int read_allowed_tools(Reader *r, const json_t *v) {
+static int md_read_allowed_tools(MdReader *r, const json_t *v) {
         if (!v)
                 return 0;
         if (json_is_string(v)) {
@@ -172,19 +181,22 @@ static int read_allowed_tools(Reader *r, const json_t *v) {
                 const json_t *item = json_array_get(v, i);
 
                 if (!json_is_string(item)) {
-                        ADD(r, FINDING_STRICT, "allowed-tools", "allowed-tools", "\"allowed-tools\" item %zu must be a text", i + 1);
+                        ADD(r, FINDING_STRICT, "allowed-tools", "allowed-tools",
+                            "\"allowed-tools\" item %zu must be a text", i + 1);
                         return 0;
                 }
                 if (strv_add(&r->md->allowed_tools, json_text(item)) < 0)
                         return -ENOMEM;
         }
         if (!json_is_array(v))
-                ADD(r, FINDING_STRICT, "allowed-tools", "allowed-tools", "\"allowed-tools\" must be a text or a list of texts");
+                ADD(r, FINDING_STRICT, "allowed-tools", "allowed-tools",
+                    "\"allowed-tools\" must be a text or a list of texts");
         return 0;
 }
 
-static int read_fields(Reader *r) {
-        static const char *const known[] = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"};
+static int md_read_fields(MdReader *r) {
+        static const char *const known[] = {"name", "description", "license", "compatibility", "metadata",
+                                            "allowed-tools"};
         json_t *root = r->tree->root, *item;
         const char *key;
         int q;
@@ -197,44 +209,42 @@ static int read_fields(Reader *r) {
                         found = found || strcmp(key, known[i]) == 0;
                 if (!found)
                         ADD(r, FINDING_STRICT, key, "unknown-field",
-                            "the field \"%s\" is not in the specification (name, description, license, compatibility, metadata, allowed-tools); "
-                            "what Lethe needs stands in lethe.json",
+                            "the field \"%s\" is not in the specification (name, description, license, compatibility, "
+                            "metadata, allowed-tools); what Lethe needs stands in lethe.json",
                             diag_quote(key, strlen(key), shown, sizeof(shown)));
         }
-        q = read_name(r, json_object_get(root, "name"));
-        if (q == 0)
-                q = read_text(r, json_object_get(root, "description"), "description", DESCRIPTION_MAX_CHARS, true, &r->md->description);
-        if (q == 0)
-                q = read_text(r, json_object_get(root, "license"), "license", 0, false, &r->md->license);
-        if (q == 0)
-                q = read_text(r, json_object_get(root, "compatibility"), "compatibility", COMPATIBILITY_MAX_CHARS, false, &r->md->compatibility);
-        if (q == 0)
-                q = read_metadata(r, json_object_get(root, "metadata"));
-        if (q == 0)
-                q = read_allowed_tools(r, json_object_get(root, "allowed-tools"));
+        q = md_read_name(r, json_object_get(root, "name"));
+        q = q ?: md_read_text(r, json_object_get(root, "description"), "description", DESCRIPTION_MAX_CHARS, true,
+                              &r->md->description);
+        q = q ?: md_read_text(r, json_object_get(root, "license"), "license", 0, false, &r->md->license);
+        q = q ?: md_read_text(r, json_object_get(root, "compatibility"), "compatibility", COMPATIBILITY_MAX_CHARS,
+                              false, &r->md->compatibility);
+        q = q ?: md_read_metadata(r, json_object_get(root, "metadata"));
+        q = q ?: md_read_allowed_tools(r, json_object_get(root, "allowed-tools"));
         return q;
 }
 
-/* A line that is exactly "---": the fence. White space after it is no fence in some readers, so it is none here. */
-static bool is_fence(const char *line, size_t n) {
+/* Whether the line is a fence: exactly "---", because some readers refuse a fence with trailing white space. */
+static bool md_is_fence(const char *line, size_t n) {
         if (n > 0 && line[n - 1] == '\r')
                 n--;
         return n == 3 && memcmp(line, "---", 3) == 0;
 }
 
-/* Where the front matter stands: 0 with *ret_n, 1 with a finding, -ENOMEM. */
-static int find_matter(const char *text, size_t n, const char **ret, size_t *ret_n, Findings *findings) {
+/* Finds the front matter. Returns 0 with *ret_n, 1 with a finding, -ENOMEM. */
+static int md_find_matter(const char *text, size_t n, const char **ret, size_t *ret_n, Findings *findings) {
         const char *nl = memchr(text, '\n', n), *from, *p, *end = text + n;
 
-        if (!nl || !is_fence(text, (size_t)(nl - text)))
+        if (!nl || !md_is_fence(text, (size_t)(nl - text)))
                 return finding_add(findings, FINDING_ERROR, FILE_NAME, 1, NULL, "front-matter",
-                                   "must start with YAML front matter: the first line must be \"---\"") < 0 ? -ENOMEM : 1;
+                                   "must start with YAML front matter: the first line must be \"---\"") < 0
+                               ? -ENOMEM : 1;
         from = nl + 1;
         for (p = from; p < end; p = nl + 1) {
                 nl = memchr(p, '\n', (size_t)(end - p));
                 if (!nl)
                         nl = end;
-                if (is_fence(p, (size_t)(nl - p))) {
+                if (md_is_fence(p, (size_t)(nl - p))) {
                         *ret = from;
                         *ret_n = (size_t)(p - from);
                         return 0;
@@ -251,7 +261,7 @@ static int find_matter(const char *text, size_t n, const char **ret, size_t *ret
 int skill_md_parse(const char *text, size_t n, const char *folder, SkillMd *ret, Findings *findings) {
         _cleanup_(skill_md_deinit) SkillMd md = {0};
         _cleanup_yaml_tree_ YamlTree tree = {0};
-        Reader r = {.folder = folder, .tree = &tree, .md = &md, .findings = findings};
+        MdReader r = {.folder = folder, .tree = &tree, .md = &md, .findings = findings};
         const char *matter;
         size_t n_matter, bad;
         int q;
@@ -268,20 +278,22 @@ int skill_md_parse(const char *text, size_t n, const char *folder, SkillMd *ret,
                 return REFUSE(line, "file-utf8", "not UTF-8 at byte %zu", bad);
         }
         if (n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
-                if (finding_add(findings, FINDING_STRICT, FILE_NAME, 1, NULL, "file-bom", "starts with a byte order mark: other readers refuse it") < 0)
+                if (finding_add(findings, FINDING_STRICT, FILE_NAME, 1, NULL, "file-bom",
+                                "starts with a byte order mark: other readers refuse it") < 0)
                         return -ENOMEM;
                 text += 3;
                 n -= 3;
         }
-        q = find_matter(text, n, &matter, &n_matter, findings);
+        q = md_find_matter(text, n, &matter, &n_matter, findings);
         if (q)
                 return q < 0 ? q : 0;
         if (n_matter > SKILL_MD_MATTER_MAX)
-                return REFUSE(1, "front-matter-size", "%zu bytes of front matter: at most %d are read", n_matter, SKILL_MD_MATTER_MAX);
+                return REFUSE(1, "front-matter-size", "%zu bytes of front matter: at most %d are read", n_matter,
+                              SKILL_MD_MATTER_MAX);
         q = yaml_tree_read(matter, n_matter, FILE_NAME, 2, SKILL_MD_DEPTH_MAX, &tree, findings);
         if (q < 0 || !tree.root)
                 return q;
-        q = read_fields(&r);
+        q = md_read_fields(&r);
         if (q < 0)
                 return q;
         *ret = md;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define SKILL_MD_NAME "SKILL.md"
-#define SKILL_MD_OTHER "skill.md" /* what the reference reader takes too */
+#define SKILL_MD_OTHER "skill.md" /* the reference reader accepts this name too */
 
 Skill *skill_use(Skill *s) {
         atomic_fetch_add(&s->more_users, 1);
@@ -31,15 +31,16 @@ void skill_free(Skill *s) {
         free(s);
 }
 
-/* Reads one file of the folder; a refusal becomes a finding and *ret stays NULL. */
-static int read_text(const Skill *s, int fd, const char *path, size_t max, char **ret, size_t *ret_n, Findings *f) {
+/* Reads a file of the folder; a refusal becomes a finding, and *ret stays NULL. */
+static int skill_read_file(const Skill *s, int fd, const char *path, size_t max, char **ret, size_t *ret_n,
+                           Findings *f) {
         Diag message = {0};
         int r = bundle_read_file(&s->bundle, fd, path, max, ret, ret_n, &message);
 
         return r > 0 ? finding_add(f, FINDING_ERROR, path, 0, NULL, "file", "%s", message.text) : r;
 }
 
-static int read_skill_md(Skill *s, int fd, Findings *f) {
+static int skill_read_md(Skill *s, int fd, Findings *f) {
         const char *slash = strrchr(s->dir, '/'), *name = SKILL_MD_NAME;
         _cleanup_free_ char *text = NULL;
         size_t n;
@@ -47,19 +48,20 @@ static int read_skill_md(Skill *s, int fd, Findings *f) {
 
         if (!bundle_find(&s->bundle, name)) {
                 if (!bundle_find(&s->bundle, SKILL_MD_OTHER))
-                        return finding_add(f, FINDING_ERROR, name, 0, NULL, "skill-md", "missing: a skill's folder must have it");
+                        return finding_add(f, FINDING_ERROR, name, 0, NULL, "skill-md",
+                                           "missing: a skill's folder must have it");
                 name = SKILL_MD_OTHER;
                 r = finding_add(f, FINDING_STRICT, name, 0, NULL, "skill-md", "must be written SKILL.md");
                 if (r < 0)
                         return r;
         }
-        r = read_text(s, fd, name, SKILL_MD_MAX, &text, &n, f);
+        r = skill_read_file(s, fd, name, SKILL_MD_MAX, &text, &n, f);
         if (r < 0 || !text)
                 return r;
         return skill_md_parse(text, n, slash ? slash + 1 : s->dir, &s->md, f);
 }
 
-static int read_manifest(Skill *s, int fd, Findings *f, Diag *reterr) {
+static int skill_read_manifest(Skill *s, int fd, Findings *f, Diag *reterr) {
         _cleanup_free_ char *text = NULL;
         size_t n;
         int r;
@@ -68,28 +70,32 @@ static int read_manifest(Skill *s, int fd, Findings *f, Diag *reterr) {
         if (!bundle_find(&s->bundle, MANIFEST_NAME))
                 return 0;
         s->has_manifest = true;
-        r = read_text(s, fd, MANIFEST_NAME, MANIFEST_FILE_MAX, &text, &n, f);
+        r = skill_read_file(s, fd, MANIFEST_NAME, MANIFEST_FILE_MAX, &text, &n, f);
         if (r < 0 || !text)
                 return r;
         r = manifest_parse(text, n, fd, &s->bundle, &s->manifest, f);
-        /* Where a symlink on the host leads is settled here, once: what policy judges is what is mounted later. */
+        /* Symlinks of the host are resolved here, once: policy judges exactly the path that is mounted later. */
         for (size_t i = 0; r == 0 && i < s->manifest.n_files; i++) {
                 int e = quiet_real(s->manifest.files[i].path, &s->manifest.files[i].real);
 
                 if (e == -ENOMEM || e == -ETIMEDOUT)
-                        r = e == -ENOMEM ? e : diag(reterr, SKILL_E_BAD, "%s/" MANIFEST_NAME "#/files/%zu: \"%s\": %s", s->dir, i, s->manifest.files[i].path,
-                                                    quiet_strerror(e));
+                        r = e == -ENOMEM ? e
+                                         : diag(reterr, SKILL_E_BAD, "%s/" MANIFEST_NAME "#/files/%zu: \"%s\": %s",
+                                                s->dir, i, s->manifest.files[i].path, quiet_strerror(e));
         }
         return r;
 }
 
-/* Its copy would be made in itself, with the signing key in it. */
+/* Refuses a store inside the skill's folder: the copy would contain the store, with the signing key. */
 static int skill_check_store(const char *dir, const char *store_dir, Diag *reterr) {
         _cleanup_free_ char *store = store_dir ? realpath(store_dir, NULL) : NULL;
 
         if (!store || !path_is_under(store, dir))
                 return store_dir && !store && errno == ENOMEM ? -ENOMEM : 0;
-        return diag(reterr, SKILL_E_BUNDLE, "%s: the store %s is in the skill's folder, and no region is shown a store; move the skill into a folder of its own", dir, store);
+        return diag(reterr, SKILL_E_BUNDLE,
+                    "%s: the store %s is in the skill's folder, and no region is shown a store; move the skill into a "
+                    "folder of its own",
+                    dir, store);
 }
 
 static int skill_inspect_from(const SkillSource *from, Skill **ret, Findings *findings, Diag *reterr) {
@@ -105,24 +111,30 @@ static int skill_inspect_from(const SkillSource *from, Skill **ret, Findings *fi
                 return -ENOMEM;
         r = from->gone ? (s->dir = strdup(dir)) ? 0 : -ENOMEM : quiet_real(dir, &s->dir);
         if (r < 0)
-                return r == -ENOMEM ? r : diag(reterr, r == -ETIMEDOUT ? SKILL_E_BUNDLE : SKILL_E_MISSING, "%s: %s", shown, quiet_strerror(r));
+                return r == -ENOMEM ? r
+                                    : diag(reterr, r == -ETIMEDOUT ? SKILL_E_BUNDLE : SKILL_E_MISSING, "%s: %s", shown,
+                                           quiet_strerror(r));
         for (const char *p = s->dir; *p; p++)
                 if ((unsigned char)*p < 0x20 || *p == 0x7F || !utf8_valid(s->dir, strlen(s->dir), NULL))
-                        return diag(reterr, SKILL_E_BAD, "%s: the path to a skill must be UTF-8 without control characters", shown);
+                        return diag(reterr, SKILL_E_BAD,
+                                    "%s: the path to a skill must be UTF-8 without control characters", shown);
         if (from->gone) {
                 r = copy_find_skill(from->store_dir, from->digest, &s->copy, &copy, &message);
                 if (r == -ENOENT)
-                        return diag(reterr, SKILL_E_MISSING, "%s: the store has no copy with the digest %s", shown, from->digest);
-                if (r == 0)
-                        r = bundle_read(copy, &s->bundle, &message);
+                        return diag(reterr, SKILL_E_MISSING, "%s: the store has no copy with the digest %s", shown,
+                                    from->digest);
+                r = r ?: bundle_read(copy, &s->bundle, &message);
         } else {
                 r = quiet_may_read(s->dir);
                 if (r < 0)
                         return diag(reterr, SKILL_E_BUNDLE, "%s: %s", shown, quiet_strerror(r));
                 fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 if (fd < 0)
-                        return errno == ENOTDIR ? diag(reterr, SKILL_E_MISSING, "%s: a skill is a folder, this is none; fix: --exec runs a program", shown)
-                                                : diag(reterr, SKILL_E_MISSING, "%s: %s", shown, strerror(errno));
+                        return errno == ENOTDIR
+                                       ? diag(reterr, SKILL_E_MISSING,
+                                              "%s: a skill is a folder, this is none; fix: --exec runs a program",
+                                              shown)
+                                       : diag(reterr, SKILL_E_MISSING, "%s: %s", shown, strerror(errno));
                 r = skill_check_store(s->dir, from->store_dir, reterr);
                 if (r != 0)
                         return r;
@@ -131,11 +143,10 @@ static int skill_inspect_from(const SkillSource *from, Skill **ret, Findings *fi
                         r = copy_skill(from->store_dir, fd, &s->bundle, &s->copy, &copy, &message);
         }
         if (r > 0)
-                return diag(reterr, r == COPY_E_CHANGED || r == COPY_E_STORE ? SKILL_E_COPY : SKILL_E_BUNDLE, "%s: %s", shown, message.text);
-        if (r == 0)
-                r = read_skill_md(s, copy >= 0 ? copy : fd, findings);
-        if (r == 0)
-                r = read_manifest(s, copy >= 0 ? copy : fd, findings, reterr);
+                return diag(reterr, r == COPY_E_CHANGED || r == COPY_E_STORE ? SKILL_E_COPY : SKILL_E_BUNDLE, "%s: %s",
+                            shown, message.text);
+        r = r ?: skill_read_md(s, copy >= 0 ? copy : fd, findings);
+        r = r ?: skill_read_manifest(s, copy >= 0 ? copy : fd, findings, reterr);
         if (r != 0)
                 return r;
         *ret = TAKE_PTR(s);
@@ -149,7 +160,8 @@ int skill_check_owner(const Skill *s, Diag *reterr) {
         if (r < 0)
                 return r;
         if (r > 0 || s->bundle.others)
-                return diag(reterr, SKILL_E_OTHERS, "skill %s is not this user's alone: %s", s->dir, r > 0 ? other.text : s->bundle.others);
+                return diag(reterr, SKILL_E_OTHERS, "skill %s is not this user's alone: %s", s->dir,
+                            r > 0 ? other.text : s->bundle.others);
         return 0;
 }
 
@@ -172,13 +184,15 @@ int skill_load_from(const SkillSource *from, Skill **ret, Diag *reterr) {
                 if (!text)
                         return -ENOMEM;
                 if (f.v[i].level == FINDING_ERROR)
-                        return others > 1 ? diag(reterr, missing ? SKILL_E_MISSING : SKILL_E_BAD, "%s/%s (and %zu more: lethe validate lists them)",
-                                                 s->dir, text, others - 1)
-                                          : diag(reterr, missing ? SKILL_E_MISSING : SKILL_E_BAD, "%s/%s", s->dir, text);
+                        return others > 1
+                                       ? diag(reterr, missing ? SKILL_E_MISSING : SKILL_E_BAD,
+                                              "%s/%s (and %zu more: lethe validate lists them)", s->dir, text,
+                                              others - 1)
+                                       : diag(reterr, missing ? SKILL_E_MISSING : SKILL_E_BAD, "%s/%s", s->dir, text);
                 if (f.v[i].level == FINDING_STRICT && strv_add(&s->warnings, text) < 0)
                         return -ENOMEM;
         }
-        if (!s->md.name) { /* a run can live with that: the folder has a name */
+        if (!s->md.name) { /* a run is possible without a name in SKILL.md: the folder has a name */
                 s->md.name = strdup(strrchr(s->dir, '/') + 1);
                 if (!s->md.name)
                         return -ENOMEM;
@@ -186,8 +200,10 @@ int skill_load_from(const SkillSource *from, Skill **ret, Diag *reterr) {
         if (*s->md.name && !skill_md_name_runs(s->md.name)) {
                 char shown[400];
 
-                return diag(reterr, SKILL_E_BAD, "%s: SKILL.md has no name, and the folder's is \"%s\": " SKILL_MD_NAME_RULE "; put a name into SKILL.md, or rename the folder", s->dir,
-                            diag_quote(s->md.name, strlen(s->md.name), shown, sizeof(shown)));
+                return diag(reterr, SKILL_E_BAD,
+                            "%s: SKILL.md has no name, and the folder's is \"%s\": " SKILL_MD_NAME_RULE
+                            "; put a name into SKILL.md, or rename the folder",
+                            s->dir, diag_quote(s->md.name, strlen(s->md.name), shown, sizeof(shown)));
         }
         if (!*s->md.name || strlen(s->md.name) > NAME_MAX)
                 return diag(reterr, SKILL_E_BAD, "%s: neither SKILL.md nor the folder gives the skill a name", s->dir);

@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +14,7 @@
 #define SEC UINT64_C(1000000)
 #define DAY (86400 * SEC)
 
-/* The least values are those below which no program can start, or which the kernel reads as "no limit" (a tmpfs of 0 bytes). */
+/* Below the least value no program can start, or the kernel reads the value as "no limit" (a tmpfs of 0 bytes). */
 const BudgetField budget_fields[BUDGET_FIELDS] = {
         {"memory", "memory", UNIT_BYTES, offsetof(Budget, memory_bytes), 1 * MIB, 128 * MIB, 1024 * GIB},
         {"wall", "timeout", UNIT_USEC, offsetof(Budget, wall_usec), 1000, 30 * SEC, DAY, true},
@@ -43,22 +42,17 @@ int tier_parse(const char *text, Tier *ret) {
 }
 
 const char *network_name(NetworkMode m) {
-        switch (m) {
-        case NETWORK_PRIVATE: return "private";
-        case NETWORK_CONNECT: return "connect";
-        case NETWORK_HOST: return "host";
-        case NETWORK_NONE: break;
-        }
-        return "none";
+        static const char *const names[] = {[NETWORK_NONE] = "none", [NETWORK_PRIVATE] = "private",
+                                            [NETWORK_CONNECT] = "connect", [NETWORK_HOST] = "host"};
+
+        return names[m];
 }
 
 const char *discipline_name(Discipline d) {
-        switch (d) {
-        case DISCIPLINE_MULTIPASS: return "multipass";
-        case DISCIPLINE_NONE: return "none";
-        case DISCIPLINE_ZERO: break;
-        }
-        return "zero";
+        static const char *const names[] = {
+                [DISCIPLINE_ZERO] = "zero", [DISCIPLINE_MULTIPASS] = "multipass", [DISCIPLINE_NONE] = "none"};
+
+        return names[d];
 }
 
 int discipline_parse(const char *text, Discipline *ret, unsigned *ret_passes, Diag *reterr) {
@@ -81,15 +75,17 @@ int discipline_parse(const char *text, Discipline *ret, unsigned *ret_passes, Di
         } else
                 good = false;
         *ret_passes = (unsigned)n;
-        return good ? 0 : diag(reterr, TERMS_E_BAD, "\"%s\": must be zero, multipass, multipass:N with N from 1 to %d, or none",
-                               diag_quote(text, strlen(text), shown, sizeof(shown)), PASSES_MOST);
+        return good ? 0
+                    : diag(reterr, TERMS_E_BAD,
+                           "\"%s\": must be zero, multipass, multipass:N with N from 1 to %d, or none",
+                           diag_quote(text, strlen(text), shown, sizeof(shown)), PASSES_MOST);
 }
 
 const char *discipline_format(Discipline d, unsigned passes, char out[static DISCIPLINE_TEXT_MAX]) {
         if (d == DISCIPLINE_MULTIPASS)
                 snprintf(out, DISCIPLINE_TEXT_MAX, "%s:%u", discipline_name(d), passes);
         else
-                snprintf(out, DISCIPLINE_TEXT_MAX, "%s", discipline_name(d));
+                strcpy(out, discipline_name(d));
         return out;
 }
 
@@ -112,12 +108,10 @@ const char *embodiment_name(Embodiment e) {
 }
 
 const char *lineage_name(LineageDetail l) {
-        switch (l) {
-        case LINEAGE_STATS: return "stats";
-        case LINEAGE_HANDLES: return "handles";
-        case LINEAGE_EVENTS: break;
-        }
-        return "events";
+        static const char *const names[] = {
+                [LINEAGE_EVENTS] = "events", [LINEAGE_STATS] = "stats", [LINEAGE_HANDLES] = "handles"};
+
+        return names[l];
 }
 
 const char *key_scope_name(KeyScope k) {
@@ -132,37 +126,30 @@ Budget budget_most(void) {
         return b;
 }
 
-const char *budget_format(const BudgetField *f, uint64_t v, char out[static BUDGET_TEXT_MAX]) {
-        char text[SIZE_TEXT_MAX];
+const char *budget_key(const BudgetField *f, char out[static BUDGET_KEY_MAX]) {
+        static const char *const units[] = {[UNIT_BYTES] = "_bytes", [UNIT_USEC] = "_usec", [UNIT_COUNT] = ""};
 
-        if (f->may_be_none && v == BUDGET_NONE) {
-                snprintf(out, BUDGET_TEXT_MAX, "none");
-                return out;
-        }
-        switch (f->unit) {
-        case UNIT_BYTES:
-                snprintf(out, BUDGET_TEXT_MAX, "%s", size_format(v, text));
-                break;
-        case UNIT_USEC:
-                snprintf(out, BUDGET_TEXT_MAX, "%s", duration_format(v, text));
-                break;
-        case UNIT_COUNT:
-                snprintf(out, BUDGET_TEXT_MAX, "%" PRIu64, v);
-                break;
-        }
+        snprintf(out, BUDGET_KEY_MAX, "%s%s", f->name, units[f->unit]);
         return out;
 }
 
-static const char *unit_hint(const BudgetField *f) {
-        switch (f->unit) {
-        case UNIT_BYTES: return "a size such as 64k, 128m or 1g";
-        case UNIT_USEC: return "a time such as 250ms, 30s or 5m";
-        case UNIT_COUNT: break;
-        }
-        return "a whole number";
+const char *budget_format(const BudgetField *f, uint64_t v, char out[static BUDGET_TEXT_MAX]) {
+        char text[SIZE_TEXT_MAX];
+
+        if (f->may_be_none && v == BUDGET_NONE)
+                strcpy(out, "none");
+        else if (f->unit == UNIT_COUNT)
+                snprintf(out, BUDGET_TEXT_MAX, "%" PRIu64, v);
+        else
+                strcpy(out, f->unit == UNIT_BYTES ? size_format(v, text) : duration_format(v, text));
+        return out;
 }
 
-static int in_bounds(const BudgetField *f, uint64_t v, const char *shown, uint64_t *ret, Diag *reterr) {
+static const char *const budget_unit_hints[] = {[UNIT_BYTES] = "a size such as 64k, 128m or 1g",
+                                               [UNIT_USEC] = "a time such as 250ms, 30s or 5m",
+                                               [UNIT_COUNT] = "a whole number"};
+
+static int budget_in_bounds(const BudgetField *f, uint64_t v, const char *shown, uint64_t *ret, Diag *reterr) {
         char least[BUDGET_TEXT_MAX], most[BUDGET_TEXT_MAX];
 
         if (v < f->least || v > f->most)
@@ -175,7 +162,9 @@ static int in_bounds(const BudgetField *f, uint64_t v, const char *shown, uint64
 int budget_parse(const BudgetField *f, const char *text, uint64_t *ret, Diag *reterr) {
         char shown[128];
         uint64_t v = 0;
-        int r = f->unit == UNIT_BYTES ? size_parse(text, &v) : f->unit == UNIT_USEC ? duration_parse(text, &v) : count_parse(text, &v);
+        int r = f->unit == UNIT_BYTES  ? size_parse(text, &v)
+                : f->unit == UNIT_USEC ? duration_parse(text, &v)
+                                       : count_parse(text, &v);
 
         diag_quote(text, strlen(text), shown, sizeof(shown));
         if (f->may_be_none && strcmp(text, "none") == 0) {
@@ -183,10 +172,11 @@ int budget_parse(const BudgetField *f, const char *text, uint64_t *ret, Diag *re
                 return 0;
         }
         if (r == -ERANGE)
-                v = UINT64_MAX; /* too large to be counted: in_bounds() says the bound */
+                v = UINT64_MAX; /* too large to be counted: budget_in_bounds() names the bound */
         else if (r < 0)
-                return diag(reterr, TERMS_E_BAD, "%s \"%s\": must be %s%s", f->name, shown, unit_hint(f), f->may_be_none ? ", or none" : "");
-        return in_bounds(f, v, shown, ret, reterr);
+                return diag(reterr, TERMS_E_BAD, "%s \"%s\": must be %s%s", f->name, shown, budget_unit_hints[f->unit],
+                            f->may_be_none ? ", or none" : "");
+        return budget_in_bounds(f, v, shown, ret, reterr);
 }
 
 int budget_parse_json(const BudgetField *f, const json_t *value, uint64_t *ret, Diag *reterr) {
@@ -199,16 +189,17 @@ int budget_parse_json(const BudgetField *f, const json_t *value, uint64_t *ret, 
                 return budget_parse(f, json_text(value), ret, reterr);
         }
         if (!json_is_integer(value))
-                return diag(reterr, TERMS_E_BAD, "%s: must be %s%s", f->name, unit_hint(f),
-                            f->unit == UNIT_COUNT ? "" : f->unit == UNIT_BYTES ? " in quotes, or a whole number of bytes"
-                                                                             : " in quotes, or a whole number of seconds");
+                return diag(reterr, TERMS_E_BAD, "%s: must be %s%s", f->name, budget_unit_hints[f->unit],
+                            f->unit == UNIT_COUNT   ? ""
+                            : f->unit == UNIT_BYTES ? " in quotes, or a whole number of bytes"
+                                                    : " in quotes, or a whole number of seconds");
         v = json_integer_value(value);
         snprintf(shown, sizeof(shown), "%" JSON_INTEGER_FORMAT, v);
         if (v < 0)
                 v = 0;
         if (f->unit == UNIT_USEC)
                 v = v > INT64_MAX / 1000000 ? INT64_MAX : v * 1000000;
-        return in_bounds(f, (uint64_t)v, shown, ret, reterr);
+        return budget_in_bounds(f, (uint64_t)v, shown, ret, reterr);
 }
 
 void file_grants_free(FileGrant *g, size_t n) {
@@ -234,7 +225,8 @@ int net_parse(const char *text, NetGrant *ret, Diag *reterr) {
 
         diag_quote(text, strlen(text), shown, sizeof(shown));
         if (!colon)
-                return diag(reterr, TERMS_E_BAD, "\"%s\": must be ADDRESS:PORT, for example 127.0.0.1:8080 or [::1]:443", shown);
+                return diag(reterr, TERMS_E_BAD,
+                            "\"%s\": must be ADDRESS:PORT, for example 127.0.0.1:8080 or [::1]:443", shown);
         if (*text == '[') {
                 if (colon == text || colon[-1] != ']')
                         return diag(reterr, TERMS_E_BAD, "\"%s\": an IPv6 address is written [ADDRESS]:PORT", shown);
@@ -246,8 +238,10 @@ int net_parse(const char *text, NetGrant *ret, Diag *reterr) {
                 return diag(reterr, TERMS_E_BAD, "\"%s\": the address is too long", shown);
         memcpy(host, from, (size_t)(end - from));
         if (inet_pton(g.family, host, g.addr) != 1)
-                return diag(reterr, TERMS_E_BAD, "\"%s\": must be a numeric address; names are not looked up, because a name may mean "
-                                                 "another machine tomorrow", shown);
+                return diag(reterr, TERMS_E_BAD,
+                            "\"%s\": must be a numeric address; names are not looked up, because a name may mean "
+                            "another machine tomorrow",
+                            shown);
         if (count_parse(colon + 1, &port) < 0 || port < 1 || port > 65535 || (colon[1] == '0'))
                 return diag(reterr, TERMS_E_BAD, "\"%s\": the port must be from 1 to 65535", shown);
         g.port = (uint16_t)port;
@@ -259,5 +253,6 @@ int net_parse(const char *text, NetGrant *ret, Diag *reterr) {
 }
 
 bool net_same(const NetGrant *a, const NetGrant *b) {
-        return a->family == b->family && a->port == b->port && memcmp(a->addr, b->addr, a->family == AF_INET ? 4 : 16) == 0;
+        return a->family == b->family && a->port == b->port &&
+               memcmp(a->addr, b->addr, a->family == AF_INET ? 4 : 16) == 0;
 }

@@ -1,20 +1,20 @@
-/* Runs: supervisor, CLI. The words in which a manifest asks, an operator limits and a grant answers. Plain data. */
+/* Runs: supervisor, CLI. The terms of manifest, policy and grant: enumerations, budgets, grants, names. Plain data. */
 #pragma once
 
-#include "base/diag.h"
 #include "base/id.h"
 #include "base/json.h"
-#include "base/util.h"
+
+#include <stdarg.h>
 
 typedef enum Tier {
         TIER_LANDLOCK = 1,   /* Landlock + seccomp + rlimits, no namespaces */
-        TIER_NAMESPACES = 2, /* all of it */
+        TIER_NAMESPACES = 2, /* Landlock + seccomp + rlimits + namespaces */
 } Tier;
 const char *tier_name(Tier t); /* "landlock", "namespaces" */
 int tier_parse(const char *text, Tier *ret); /* 0 or -EINVAL */
 
 typedef struct Budget {
-        uint64_t memory_bytes;  /* whole tree, with scratch */
+        uint64_t memory_bytes;  /* whole tree, scratch included */
         uint64_t wall_usec;
         uint64_t cpu_usec;      /* whole tree, user + system */
         uint64_t processes;     /* tasks: processes and threads of the skill */
@@ -22,13 +22,13 @@ typedef struct Budget {
         uint64_t file_bytes;    /* largest single file */
         uint64_t scratch_bytes; /* /work and /tmp together */
         uint64_t output_bytes;  /* standard output and error together */
-        uint64_t idle_usec;     /* how long it may neither read, write nor compute */
+        uint64_t idle_usec;     /* longest time without reading, writing or computing */
 } Budget;
 
-/* A budget without an end: "none". The largest that a record can have, so that the lesser of two is what holds. */
+/* A budget without limit: "none". The largest value of a record, so that the lesser of two budgets always applies. */
 #define BUDGET_NONE ((UINT64_C(1) << 53) - 1)
 
-/* One row for each member of Budget: the only list of names, units, defaults and bounds. A member that is 0 was not said. */
+/* A row for each member of Budget: the only list of names, units, defaults and bounds. Value 0: not given. */
 typedef enum BudgetUnit { UNIT_BYTES, UNIT_USEC, UNIT_COUNT } BudgetUnit;
 typedef struct BudgetField {
         const char *name;   /* in lethe.json "budgets" and in policy "max" */
@@ -53,6 +53,8 @@ enum { TERMS_E_BAD = 1 }; /* the text is refused: message has the value and the 
 /* A budget value in a document or on a command line: sizes "128m" or bytes, times "30s" or seconds, counts. */
 int budget_parse(const BudgetField *f, const char *text, uint64_t *ret, Diag *reterr);
 int budget_parse_json(const BudgetField *f, const json_t *value, uint64_t *ret, Diag *reterr);
+#define BUDGET_KEY_MAX 32
+const char *budget_key(const BudgetField *f, char out[static BUDGET_KEY_MAX]); /* in a record: "memory_bytes" */
 #define BUDGET_TEXT_MAX 48
 const char *budget_format(const BudgetField *f, uint64_t v, char out[static BUDGET_TEXT_MAX]);
 
@@ -60,14 +62,14 @@ typedef struct FileGrant {
         char *source;  /* absolute path on the host, symlinks resolved */
         char *target;  /* absolute path in the region, normalised */
         bool write;
-        bool mask;     /* nothing of the source is shown: an empty folder stands at the target */
-        char *of;      /* it is a part of the grant with this source, and has its owner's rights alone; NULL: a grant of its own */
+        bool mask;     /* the source is hidden: an empty folder stands at the target */
+        char *of; /* source of the grant that this mount is a part of; NULL: a separate grant */
 } FileGrant;
 void file_grants_free(FileGrant *g, size_t n);
 
 typedef enum NetworkMode {
         NETWORK_NONE = 0, /* no socket but socketpair */
-        NETWORK_PRIVATE,  /* a network namespace of its own, in which AF_UNIX sockets may be made */
+        NETWORK_PRIVATE,  /* a separate network namespace, in which AF_UNIX sockets may be made */
         NETWORK_CONNECT,  /* TCP to the listed addresses only, each connect made by the supervisor */
         NETWORK_HOST,     /* the host's network, only when policy allows it */
 } NetworkMode;
@@ -80,30 +82,30 @@ typedef struct NetGrant {
         uint16_t port;
 } NetGrant;
 void net_grants_free(NetGrant *g, size_t n);
-/* "127.0.0.1:8080" or "[::1]:443": an address, never a name, because a name may mean another machine at the next look-up. */
+/* "127.0.0.1:8080" or "[::1]:443": an address, never a name, because a name may mean another machine later. */
 int net_parse(const char *text, NetGrant *ret, Diag *reterr);
 bool net_same(const NetGrant *a, const NetGrant *b); /* family, address and port */
 
 typedef enum DenialMode { DENIAL_CONTINUE = 0, DENIAL_END } DenialMode;
 
-/* What happens to the bytes of a region before the kernel gets them back (I-29..I-32). */
+/* How the bytes of a region are overwritten before the kernel gets them back (I-29..I-32). */
 typedef enum Discipline {
-        DISCIPLINE_ZERO = 0,  /* what is held at the end is overwritten once, with zeros, and read back */
-        DISCIPLINE_MULTIPASS, /* several passes, and also what the region gives back while it runs */
-        DISCIPLINE_NONE,      /* nothing is overwritten: only for a skill that the policy calls trusted */
+        DISCIPLINE_ZERO = 0,  /* bytes held at the end are overwritten once, with zeros, and read back */
+        DISCIPLINE_MULTIPASS, /* several passes, also over memory that the region gives back during the run */
+        DISCIPLINE_NONE,      /* no overwriting: only for a skill that the policy calls trusted */
 } Discipline;
 #define PASSES_STANDARD 3     /* of multipass: 0x00, 0xFF, random; more begin again with 0x00 */
 #define PASSES_MOST 16
 const char *discipline_name(Discipline d); /* "zero", "multipass", "none" */
 /* "zero", "none", "multipass" or "multipass:N" with N from 1 to PASSES_MOST. *ret_passes: 1, 0, PASSES_STANDARD, N. */
 int discipline_parse(const char *text, Discipline *ret, unsigned *ret_passes, Diag *reterr);
-/* As it is written in a manifest: "zero", "multipass:3". Returns out. */
+/* In the form of a manifest: "zero", "multipass:3". Returns out. */
 #define DISCIPLINE_TEXT_MAX 32
 const char *discipline_format(Discipline d, unsigned passes, char out[static DISCIPLINE_TEXT_MAX]);
-/* Below 0: the first leaves more behind than the second; above 0: less. */
+/* Below 0: the first discipline leaves more behind than the second; above 0: less. */
 int discipline_compare(Discipline a, unsigned passes_a, Discipline b, unsigned passes_b);
 
-/* How much of a region's life is recorded (I-36..I-38): it changes no act. */
+/* How much of a region's life is recorded (I-36..I-38); the region's acts do not change. */
 typedef enum LineageDetail { LINEAGE_EVENTS = 0, LINEAGE_STATS, LINEAGE_HANDLES } LineageDetail;
 const char *lineage_name(LineageDetail l); /* "events", "stats", "handles" */
 
@@ -111,34 +113,39 @@ const char *lineage_name(LineageDetail l); /* "events", "stats", "handles" */
 typedef enum KeyScope { KEY_SCOPE_INVOCATION = 0, KEY_SCOPE_TREE } KeyScope;
 const char *key_scope_name(KeyScope k); /* "invocation", "invocation-tree" */
 
-/* How long a cancel may take until everything is gone. */
+/* Bounds of the time between a cancel and the end of the whole region. */
 #define CANCEL_BOUND_LEAST_USEC 10000
 #define CANCEL_BOUND_MOST_USEC 60000000
 
-/* For which ends what an invocation proposed is kept (I-78). A broken budget, a denial and `lethe kill --discard` drop it always. */
+/* The ends that keep an invocation's proposals (I-78). A broken budget, a denial and `lethe kill --discard` never
+ * do. */
 typedef enum CommitWhen { COMMIT_ANY = 0, COMMIT_SUCCESS } CommitWhen;
 const char *commit_name(CommitWhen c); /* "any", "success": exit code 0 */
 
-/* The kind of place in which a skill runs, the weakest first. This version has processes alone. */
+/* The kind of place in which a skill runs, the weakest first. This version has only processes. */
 typedef enum Embodiment { EMBODIMENT_ARENA = 0, EMBODIMENT_PROCESS, EMBODIMENT_CONTAINER } Embodiment;
 const char *embodiment_name(Embodiment e); /* "arena", "process", "container" */
 
-/* The rules for names, as functions because manifest, policy and command line all need them (slot_name_valid is in base/id.h). */
+/* The rules for names, for manifest, policy and command line (slot_name_valid is in base/id.h). */
 bool skill_name_valid(const char *name);
 bool env_name_valid(const char *name, size_t n);
 
-/* Makes an absolute path plain: no empty or "." parts. Returns 0, TERMS_E_BAD for a relative path, a ".." part, a control
- * character, bad UTF-8 or more than PATH_MAX bytes, -ENOMEM. Owned. */
+/* Normalises an absolute path: no empty or "." parts. Returns 0 with an owned *ret; TERMS_E_BAD for a relative path, a
+ * ".." part, a control character, bad UTF-8 or more than PATH_MAX bytes; -ENOMEM. */
 int path_normalise(const char *path, char **ret, Diag *reterr);
-/* path is `root` or lies below it; both normalised. */
+/* Whether path is `root` or lies below `root`; both are normalised. */
 bool path_is_under(const char *path, const char *root);
-/* Where in a region nothing may be mounted: the root, /lethe, /proc, /dev, /sys, /skill and below, the scratch itself, the system folders, and what is below
- * these: an interpreter loads what it finds there (I-93). own: the place is that of the file on the host, and it is to be read alone: then it may be below a
- * system folder, if only root can write it there, which policy_places() sees to. Returns 0 or TERMS_E_BAD. `target` is normalised. */
+/* Checks a place for a mount. Refused are the root, /lethe, /proc, /dev, /sys, /skill and all paths below these five,
+ * /work and /tmp themselves, the system folders and all paths below: an interpreter loads files from there (I-93). own:
+ * target is the file's path on the host, and the mount is read-only: then a place below a system folder is allowed, if
+ * only root can write the file (checked by policy_places()). `target` is normalised. Returns 0 or TERMS_E_BAD. */
 int path_target_check(const char *target, bool own, Diag *reterr);
-/* A system folder, or below one. */
+/* Whether the path is a system folder, or below a system folder. */
 bool path_is_system(const char *path);
 
+/* As asprintf(3). Owned, NULL when out of memory. */
+char *text_printf(const char *fmt, ...) _printf_(1, 2);
+char *text_vprintf(const char *fmt, va_list ap) _printf_(1, 0);
 void strv_free(char **v); /* NULL-terminated, all owned */
 #define _cleanup_strv_ _cleanup_(strv_freep)
 static inline void strv_freep(char ***v) {
@@ -147,6 +154,6 @@ static inline void strv_freep(char ***v) {
 size_t strv_length(char *const *v);
 /* Appends a copy. Returns 0 or -ENOMEM. */
 int strv_add(char ***v, const char *s);
-/* Appends copies of all, of which there may be very many. more: NULL is none. Returns 0 or -ENOMEM. */
+/* Appends copies of all texts of `more` (NULL: no texts); fast for very many texts. Returns 0 or -ENOMEM. */
 int strv_add_all(char ***v, char *const *more);
 bool strv_has(char *const *v, const char *s);

@@ -6,14 +6,14 @@
 #include <unistd.h>
 
 #define ADMIT_PAGE 4096
-#define ADMIT_LARGE (UINT64_C(16) << 20) /* bytes of one process from which the guard has more than one thread */
-/* Scratch, control groups, pipes and namespaces of a region are put away: so much work as the ends of this many processes. */
+#define ADMIT_LARGE (UINT64_C(16) << 20) /* bytes of a process from which the guard has more than one thread */
+/* The work of removing scratch, control groups, pipes and namespaces of a region, in ends of processes. */
 #define ADMIT_FIXED_ENDS 24
-/* Under multipass pages of kernel buffers (6 MiB) and names (1,536) are asked for and filled, on one processor, and a quarter of that on each other one, up to
- * eight (scrub/tracer/refill.c). A name takes a third of a page's time. */
+/* Under multipass the guard requests and fills pages of kernel buffers (6 MiB) and names (1,536): all on the first
+ * processor, a quarter on each of up to eight others (scrub/tracer/refill.c). A name takes a third of a page's time. */
 #define ADMIT_REFILL_PAGES 2048
 #define ADMIT_REFILL_OTHERS 8
-/* Processes that end one by one leave nothing of an end to another processor, and each waiting process is looked at until the one before it is gone. */
+/* Processes that end in turn use a single processor, and each waiting process is inspected until the end before. */
 #define ADMIT_ONE_BY_ONE 3
 #define ADMIT_MARGIN 2
 
@@ -26,8 +26,10 @@ static uint64_t admit_refill(const WipeRate *rate) {
         return ADMIT_REFILL_PAGES * (4 + others) / 4 * (rate->page + rate->gone);
 }
 
-/* A region divides its memory among its processes as it likes. Either one has all of it: several threads overwrite it, and then it is given back. Or each has
- * so much that a second thread does not pay, and one has the rest: other processors give back what one process had while the next is overwritten. */
+/* A region divides its memory among its processes freely. Either a single process has all memory: several threads
+ * overwrite the memory, and then the memory is returned. Or each process has too little for a second thread, and a
+ * single process has the rest: other processors return the memory of a process while the next process is
+ * overwritten. */
 static uint64_t admit_pages(const WipeRate *rate, uint64_t bytes, uint64_t further, uint64_t processes) {
         const uint64_t large = rate->page_large + further * rate->pass_large + rate->gone;
         const uint64_t small = rate->page + further * rate->pass + rate->gone / rate->processors;
@@ -38,7 +40,8 @@ static uint64_t admit_pages(const WipeRate *rate, uint64_t bytes, uint64_t furth
 
 uint64_t admit_predict(const WipeRate *rate, uint64_t bytes, Discipline d, unsigned passes, uint64_t processes) {
         const uint64_t end = rate->process - rate->process_gone + rate->process_gone / rate->processors;
-        uint64_t nsec = ADMIT_FIXED_ENDS * end + processes * (rate->one_by_one && processes > 1 ? ADMIT_ONE_BY_ONE * rate->process : end);
+        uint64_t nsec = ADMIT_FIXED_ENDS * end +
+                        processes * (rate->one_by_one && processes > 1 ? ADMIT_ONE_BY_ONE * rate->process : end);
 
         if (d != DISCIPLINE_NONE)
                 nsec += admit_pages(rate, bytes, passes > 1 ? passes - 1 : 0, processes);
@@ -51,7 +54,9 @@ uint64_t admit_bytes(const Grant *g) {
         const uint64_t all = (uint64_t)MAX(sysconf(_SC_PHYS_PAGES), 1L) * (uint64_t)MAX(sysconf(_SC_PAGESIZE), 1L);
         const uint64_t held = MIN(g->budget.memory_bytes, all);
 
-        return g->tier == TIER_LANDLOCK || g->min_tier == TIER_LANDLOCK ? held + MIN(g->budget.scratch_bytes, all) : held; /* a folder there, not memory */
+        /* the scratch is a folder, not memory */
+        return g->tier == TIER_LANDLOCK || g->min_tier == TIER_LANDLOCK ? held + MIN(g->budget.scratch_bytes, all)
+                                                                        : held;
 }
 
 uint64_t admit_callbacks_usec(const Grant *g) {
@@ -62,14 +67,16 @@ uint64_t admit_callbacks_usec(const Grant *g) {
 
 int admit(Grant *g, const WipeRate *rate, uint64_t above, Diag *reterr) {
         const char *of;
-        char bound[SIZE_TEXT_MAX], size[SIZE_TEXT_MAX], takes[SIZE_TEXT_MAX], least[SIZE_TEXT_MAX], speed[SIZE_TEXT_MAX], discipline[DISCIPLINE_TEXT_MAX];
+        char bound[SIZE_TEXT_MAX], size[SIZE_TEXT_MAX], takes[SIZE_TEXT_MAX], least[SIZE_TEXT_MAX],
+                speed[SIZE_TEXT_MAX], discipline[DISCIPLINE_TEXT_MAX];
         const uint64_t bytes = admit_bytes(g);
         uint64_t need, ceiling = g->cancel_ceiling_usec ?: UINT64_MAX;
 
         g->teardown_usec = admit_predict(rate, bytes, g->discipline, g->passes, g->budget.processes);
         need = ADMIT_MARGIN * g->teardown_usec;
         if (g->n_releases > 0 && above == 0)
-                need += g->cancel_declared ? (need + 2) / 3 : need; /* a quarter of the whole is theirs, or half */
+                /* the callbacks get a quarter of the whole, or half */
+                need += g->cancel_declared ? (need + 2) / 3 : need;
         if (above > 0)
                 ceiling = MIN(ceiling, above);
         while (!g->cancel_declared && g->cancel_bound_usec < need && g->cancel_bound_usec < ceiling)
@@ -77,19 +84,24 @@ int admit(Grant *g, const WipeRate *rate, uint64_t above, Diag *reterr) {
         g->cancel_bound_usec = MIN(g->cancel_bound_usec, ceiling);
         if (need <= g->cancel_bound_usec)
                 return 0;
-        of = above > 0 && g->cancel_bound_usec == above ? " (of the region above)" : g->cancel_declared ? "" : " (the policy's ceiling)";
+        of = above > 0 && g->cancel_bound_usec == above ? " (of the region above)"
+             : g->cancel_declared                       ? ""
+                                                        : " (the policy's ceiling)";
         return diag(reterr, GRANT_E_BOUNDS,
-                    "cancel bound %s%s: to overwrite %s (%s) of up to %" PRIu64 " process%s is predicted to take %s on this machine (%s: %s a second), and %s are to fit%s; "
+                    "cancel bound %s%s: to overwrite %s (%s) of up to %" PRIu64
+                    " process%s is predicted to take %s on this machine (%s: %s a second), and %s are to fit%s; "
                     "declare a larger cancel_bound, or ask for less memory or fewer processes",
-                    duration_format(g->cancel_bound_usec, bound), of,
-                    size_format(bytes, size), discipline_format(g->discipline, g->passes, discipline), g->budget.processes, g->budget.processes == 1 ? "" : "es",
-                    duration_format(g->teardown_usec, takes), rate->measured ? "measured" : "nobody has measured it",
-                    size_format(ADMIT_PAGE * UINT64_C(1000000000) / MAX(rate->page + rate->gone, (uint64_t)1), speed), duration_format(need, least),
-                    g->n_releases > 0 ? ", with the time of release callbacks" : "");
+                    duration_format(g->cancel_bound_usec, bound), of, size_format(bytes, size),
+                    discipline_format(g->discipline, g->passes, discipline), g->budget.processes,
+                    g->budget.processes == 1 ? "" : "es", duration_format(g->teardown_usec, takes),
+                    rate->measured ? "measured" : "nobody has measured it",
+                    size_format(ADMIT_PAGE * UINT64_C(1000000000) / MAX(rate->page + rate->gone, (uint64_t)1), speed),
+                    duration_format(need, least), g->n_releases > 0 ? ", with the time of release callbacks" : "");
 }
 
 uint64_t admit_beyond(const WipeRate *rate, const Grant *g, const Grant *above) {
-        const uint64_t as_above = admit_predict(rate, admit_bytes(g), above->discipline, above->passes, g->budget.processes);
+        const uint64_t as_above =
+                admit_predict(rate, admit_bytes(g), above->discipline, above->passes, g->budget.processes);
 
         return g->teardown_usec > as_above ? g->teardown_usec - as_above : 0;
 }
@@ -101,7 +113,9 @@ int admit_together(const Grant *above, uint64_t beyond, Diag *reterr) {
         if (need <= above->cancel_bound_usec)
                 return 0;
         return diag(reterr, GRANT_E_BOUNDS,
-                    "cancel bound %s (of the region above): to overwrite that region and all below it, which are overwritten more often, is predicted to take %s, and %s are to fit; "
-                    "declare a larger cancel_bound there, or run fewer of them at once",
-                    duration_format(above->cancel_bound_usec, bound), duration_format(all, takes), duration_format(need, least));
+                    "cancel bound %s (of the region above): to overwrite that region and all below it, which are "
+                    "overwritten more often, is predicted to take %s, and %s are to fit; declare a larger "
+                    "cancel_bound there, or run fewer of them at once",
+                    duration_format(above->cancel_bound_usec, bound), duration_format(all, takes),
+                    duration_format(need, least));
 }

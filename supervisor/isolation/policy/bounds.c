@@ -1,38 +1,39 @@
-/* Runs: supervisor, CLI. The policy's ranges: for each kind the least and the most that a region may have, in general and for one skill (I-73). */
-#include "base/size.h"
-#include "policy/merge.h"
-#include "policy/policy-private.h"
+#include "policy/bounds.h"
 
-#include <errno.h>
+#include "base/size.h"
+
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-static const char *const lineage_words[] = {"stats", "events", "handles", NULL}, *const key_words[] = {"invocation", "invocation-tree", NULL},
-                  *const embodiment_words[] = {"arena", "process", "container", NULL}, *const commit_words[] = {"any", "success", NULL};
+static const char *const lineage_words[] = {"stats", "events", "handles", NULL},
+                         *const key_words[] = {"invocation", "invocation-tree", NULL},
+                         *const embodiment_words[] = {"arena", "process", "container", NULL},
+                         *const commit_words[] = {"any", "success", NULL};
 
-/* A row for each kind: the name in the policy, the field in lethe.json, the words in their order; NULL: no plain words. */
-static const struct {
-        const char *name, *field;
-        const char *const *words;
-} bound_rows[BOUND_KINDS] = {
-        [BOUND_DISCIPLINE] = {"discipline", "/teardown/discipline", NULL}, [BOUND_LINEAGE] = {"lineage", "/lineage", lineage_words},
-        [BOUND_KEY_SCOPE] = {"key_scope", "/key_scope", key_words},         [BOUND_CANCEL] = {"cancel_bound", "/cancel_bound", NULL},
-        [BOUND_CALLBACKS] = {"callbacks", "/release", NULL},                [BOUND_EMBODIMENT] = {"embodiment", "/embodiment", embodiment_words},
+/* A row for each kind: the name in the policy, the field in lethe.json, the words in their order; NULL: no plain
+ * words. */
+const BoundRow bound_rows[BOUND_KINDS] = {
+        [BOUND_DISCIPLINE] = {"discipline", "/teardown/discipline", NULL},
+        [BOUND_LINEAGE] = {"lineage", "/lineage", lineage_words},
+        [BOUND_KEY_SCOPE] = {"key_scope", "/key_scope", key_words},
+        [BOUND_CANCEL] = {"cancel_bound", "/cancel_bound", NULL},
+        [BOUND_CALLBACKS] = {"callbacks", "/release", NULL},
+        [BOUND_EMBODIMENT] = {"embodiment", "/embodiment", embodiment_words},
         [BOUND_COMMIT] = {"commit", "/commit", commit_words},
 };
 
-/* 0 is none, 1 is zero, N + 1 is multipass:N. */
-static uint64_t bound_of_discipline(Discipline d, unsigned passes) {
+uint64_t bound_of_discipline(Discipline d, unsigned passes) {
         return d == DISCIPLINE_NONE ? 0 : d == DISCIPLINE_ZERO ? 1 : passes + 1;
 }
 
-#define BOUND_TEXT_MAX 48
-static const char *bound_text(BoundKind k, uint64_t v, char out[static BOUND_TEXT_MAX]) {
+const char *bound_text(BoundKind k, uint64_t v, char out[static BOUND_TEXT_MAX]) {
         if (bound_rows[k].words)
                 return bound_rows[k].words[v];
         if (k == BOUND_DISCIPLINE)
-                return discipline_format(v == 0 ? DISCIPLINE_NONE : v == 1 ? DISCIPLINE_ZERO : DISCIPLINE_MULTIPASS, (unsigned)(v - 1), out);
+                return discipline_format(v == 0   ? DISCIPLINE_NONE
+                                         : v == 1 ? DISCIPLINE_ZERO
+                                                  : DISCIPLINE_MULTIPASS,
+                                         (unsigned)(v - 1), out);
         if (k == BOUND_CANCEL)
                 return duration_format(v, out);
         snprintf(out, BOUND_TEXT_MAX, "%" PRIu64 " callback%s", v, v == 1 ? "" : "s");
@@ -64,7 +65,7 @@ static bool bound_read(Doc *d, BoundKind k, const json_t *v, const char *pointer
         return true;
 }
 
-void policy_read_bounds(Doc *d, const json_t *v, const char *pointer, Bound ret[static BOUND_KINDS]) {
+void bounds_read(Doc *d, const json_t *v, const char *pointer, Bound ret[static BOUND_KINDS]) {
         static const char *const ends[] = {"floor", "ceiling", NULL};
         const char *known[BOUND_KINDS + 1] = {0};
 
@@ -80,162 +81,12 @@ void policy_read_bounds(Doc *d, const json_t *v, const char *pointer, Bound ret[
                 pointer_key(at, pointer, bound_rows[k].name);
                 if (!o || !doc_fields(d, o, at, ends))
                         continue;
-                to->has_floor = bound_read(d, k, json_object_get(o, "floor"), pointer_key(field, at, "floor"), &to->floor);
-                to->has_ceiling = bound_read(d, k, json_object_get(o, "ceiling"), pointer_key(field, at, "ceiling"), &to->ceiling);
+                to->has_floor =
+                        bound_read(d, k, json_object_get(o, "floor"), pointer_key(field, at, "floor"), &to->floor);
+                to->has_ceiling = bound_read(d, k, json_object_get(o, "ceiling"), pointer_key(field, at, "ceiling"),
+                                             &to->ceiling);
                 if (to->has_floor && to->has_ceiling && to->floor > to->ceiling)
-                        doc_fault(d, at, "floor-above-ceiling", "the floor, %s, is above the ceiling, %s", bound_text(k, to->floor, a), bound_text(k, to->ceiling, b));
+                        doc_fault(d, at, "floor-above-ceiling", "the floor, %s, is above the ceiling, %s",
+                                  bound_text(k, to->floor, a), bound_text(k, to->ceiling, b));
         }
-}
-
-/* The range that holds for the skill. *ret_floor, *ret_ceiling: whose words its ends are. */
-static Bound bound_for(const Merge *m, BoundKind k, const Limits **ret_floor, const Limits **ret_ceiling) {
-        const Limits *general = &m->policy->limits, *own = m->row ? &m->row->limits : NULL;
-        const bool replaces = m->row && m->row->digest;
-        Bound b = general->bounds[k];
-
-        *ret_floor = *ret_ceiling = general;
-        if (!own)
-                return b;
-        if (own->bounds[k].has_floor && (replaces || !b.has_floor || own->bounds[k].floor > b.floor)) {
-                b.has_floor = true;
-                b.floor = own->bounds[k].floor;
-                *ret_floor = own;
-        }
-        if (own->bounds[k].has_ceiling && (replaces || !b.has_ceiling || own->bounds[k].ceiling < b.ceiling)) {
-                b.has_ceiling = true;
-                b.ceiling = own->bounds[k].ceiling;
-                *ret_ceiling = own;
-        }
-        return b;
-}
-
-/* The value of the grant. *ret_said: somebody asked for it. */
-static uint64_t bound_value(const Merge *m, BoundKind k, bool *ret_said) {
-        const Manifest *a = m->manifest;
-        const Grant *g = m->grant;
-
-        switch (k) {
-        case BOUND_DISCIPLINE:
-                *ret_said = a->discipline_said || m->request->discipline_said;
-                return bound_of_discipline(g->discipline, g->passes);
-        case BOUND_LINEAGE:
-                *ret_said = a->lineage_said;
-                return g->lineage == LINEAGE_STATS ? 0 : g->lineage == LINEAGE_EVENTS ? 1 : 2;
-        case BOUND_KEY_SCOPE:
-                *ret_said = a->key_scope_said;
-                return g->key_scope == KEY_SCOPE_TREE;
-        case BOUND_CANCEL:
-                *ret_said = a->cancel_bound_usec > 0;
-                return g->cancel_bound_usec;
-        case BOUND_CALLBACKS:
-                *ret_said = true;
-                return g->n_releases;
-        case BOUND_EMBODIMENT:
-                *ret_said = a->embodiment_said;
-                return g->embodiment;
-        case BOUND_COMMIT:
-                *ret_said = a->commit_said;
-                return g->commit;
-        }
-        return 0;
-}
-
-static void bound_set(Grant *g, BoundKind k, uint64_t v) {
-        static const LineageDetail details[] = {LINEAGE_STATS, LINEAGE_EVENTS, LINEAGE_HANDLES};
-
-        switch (k) {
-        case BOUND_DISCIPLINE:
-                g->discipline = v == 0 ? DISCIPLINE_NONE : v == 1 ? DISCIPLINE_ZERO : DISCIPLINE_MULTIPASS;
-                g->passes = v <= 1 ? (unsigned)v : (unsigned)v - 1;
-                break;
-        case BOUND_LINEAGE:
-                g->lineage = details[v];
-                break;
-        case BOUND_KEY_SCOPE:
-                g->key_scope = v ? KEY_SCOPE_TREE : KEY_SCOPE_INVOCATION;
-                break;
-        case BOUND_CANCEL:
-                g->cancel_bound_usec = v;
-                break;
-        case BOUND_CALLBACKS: /* nobody can write a callback for a skill, or leave out one that it needs */
-                break;
-        case BOUND_EMBODIMENT:
-                g->embodiment = (Embodiment)v;
-                break;
-        case BOUND_COMMIT:
-                g->commit = (CommitWhen)v;
-                break;
-        }
-}
-
-static int merge_bound(Merge *m, BoundKind k) {
-        const Limits *from_floor, *from_ceiling;
-        const Bound b = bound_for(m, k, &from_floor, &from_ceiling);
-        char what[64], floor_at[512], ceiling_at[512], text[BOUND_TEXT_MAX], floor[BOUND_TEXT_MAX], ceiling[BOUND_TEXT_MAX];
-        const char *field = bound_rows[k].field, *of = m->skill ? "lethe.json#" : "--exec: "; /* a program has none */
-        bool said = false;
-        int r;
-        const uint64_t v = bound_value(m, k, &said);
-        const char *asked = bound_text(k, v, text);
-
-        snprintf(what, sizeof(what), "bounds/%s/floor", bound_rows[k].name);
-        merge_where(m, from_floor, what, floor_at);
-        snprintf(what, sizeof(what), "bounds/%s/ceiling", bound_rows[k].name);
-        merge_where(m, from_ceiling, what, ceiling_at);
-        if (k == BOUND_DISCIPLINE && m->request->discipline_said)
-                field = "--discipline", of = "";
-        if (b.has_floor && b.has_ceiling && b.floor > b.ceiling)
-                return diag(m->reterr, GRANT_E_BOUNDS, "%s: the floor %s (%s) is above the ceiling %s (%s): nothing lies between them", bound_rows[k].name,
-                            bound_text(k, b.floor, floor), floor_at, bound_text(k, b.ceiling, ceiling), ceiling_at);
-        if (k == BOUND_CANCEL && b.has_ceiling)
-                m->grant->cancel_ceiling_usec = b.ceiling;
-        if (b.has_ceiling && v > b.ceiling) {
-                if (said)
-                        return diag(m->reterr, GRANT_E_BOUNDS, "%s%s: %s is above the ceiling %s of %s", of, field, asked,
-                                    bound_text(k, b.ceiling, ceiling), ceiling_at);
-                bound_set(m->grant, k, b.ceiling);
-                r = merge_reduce(m, field, asked, bound_text(k, b.ceiling, ceiling), "%s", ceiling_at);
-                return r ? r : merge_is_default(m->grant->reductions);
-        }
-        if (!b.has_floor || v >= b.floor)
-                return 0;
-        if (k == BOUND_CALLBACKS)
-                return diag(m->reterr, GRANT_E_BOUNDS, "%s%s: %s is below the floor %s of %s", of, field, asked, bound_text(k, b.floor, floor), floor_at);
-        bound_set(m->grant, k, b.floor);
-        r = merge_raise(m, field, asked, bound_text(k, b.floor, floor), floor_at);
-        return r || said ? r : merge_is_default(m->grant->raised);
-}
-
-static int merge_no_such_embodiment(Merge *m) {
-        const Limits *from_floor, *from_ceiling;
-        const Bound b = bound_for(m, BOUND_EMBODIMENT, &from_floor, &from_ceiling);
-        const uint64_t got = m->grant->embodiment;
-        char at[512];
-
-        if (b.has_floor && b.floor == got)
-                merge_where(m, from_floor, "bounds/embodiment/floor", at);
-        else if (b.has_ceiling && b.ceiling == got && !m->manifest->embodiment_said)
-                merge_where(m, from_ceiling, "bounds/embodiment/ceiling", at);
-        else
-                snprintf(at, sizeof(at), "lethe.json#/embodiment");
-        return diag(m->reterr, GRANT_E_BOUNDS, "%s: embodiment %s: this version runs skills as processes alone", at, embodiment_name(m->grant->embodiment));
-}
-
-int policy_allows_ask(const Policy *p, const Skill *s, Diag *reterr) {
-        const Merge m = {.skill = s, .manifest = &s->manifest, .policy = p, .row = policy_skill(p, s->md.name)};
-        const Limits *from_floor, *from_ceiling;
-        const Bound b = bound_for(&m, BOUND_DISCIPLINE, &from_floor, &from_ceiling);
-        const bool raised = b.has_floor && b.floor > bound_of_discipline(s->manifest.discipline, s->manifest.passes);
-
-        return raised ? 0 : policy_allows_discipline(p, s, s->manifest.discipline, reterr);
-}
-
-int merge_bounds(Merge *m) {
-        int r = 0;
-
-        for (BoundKind k = 0; r == 0 && k < BOUND_KINDS; k++)
-                r = merge_bound(m, k);
-        if (r == 0 && m->grant->embodiment != EMBODIMENT_PROCESS)
-                r = merge_no_such_embodiment(m);
-        return r ? r : policy_allows_discipline(m->policy, m->skill, m->grant->discipline, m->reterr);
 }

@@ -1,21 +1,20 @@
 #include "policy/capacity.h"
 
 #include <errno.h>
-#include <string.h>
 
-static uint64_t times(uint64_t a, uint64_t b) {
+static uint64_t capacity_times(uint64_t a, uint64_t b) {
         uint64_t v;
 
         return __builtin_mul_overflow(a, b, &v) ? UINT64_MAX : v;
 }
 
-static uint64_t plus(uint64_t a, uint64_t b) {
+static uint64_t capacity_plus(uint64_t a, uint64_t b) {
         uint64_t v;
 
         return __builtin_add_overflow(a, b, &v) ? UINT64_MAX : v;
 }
 
-static int by_memory(const void *a, const void *b) {
+static int capacity_by_memory(const void *a, const void *b) {
         uint64_t x = (*(const CapacityRow *const *)a)->memory, y = (*(const CapacityRow *const *)b)->memory;
 
         return x < y ? 1 : x > y ? -1 : 0;
@@ -40,16 +39,16 @@ int capacity_of(const Policy *p, CapacityRow *rows, size_t n, Capacity *ret) {
                 w->count_unbounded = w->count == 0;
                 if (w->count_unbounded)
                         w->count = p->max_regions;
-                w->total = times(w->count, w->memory);
-                c.sum = plus(c.sum, w->total);
-                c.regions = plus(c.regions, w->count);
+                w->total = capacity_times(w->count, w->memory);
+                c.sum = capacity_plus(c.sum, w->total);
+                c.regions = capacity_plus(c.regions, w->count);
                 order[i] = w;
         }
-        qsort(order, n, sizeof(*order), by_memory);
+        qsort(order, n, sizeof(*order), capacity_by_memory);
         for (size_t i = 0; i < n; i++) {
                 uint64_t k = MIN(order[i]->count, left);
 
-                c.worst = plus(c.worst, times(k, order[i]->memory));
+                c.worst = capacity_plus(c.worst, capacity_times(k, order[i]->memory));
                 left -= k;
         }
         *ret = c;

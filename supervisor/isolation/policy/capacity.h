@@ -5,10 +5,10 @@
 
 typedef struct CapacityRow {
         char name[65];
-        uint64_t count;       /* how many at once; the caller sets it, 0: what the policy allows */
-        uint64_t memory;      /* each at most; set by capacity_of() */
-        bool memory_unbounded; /* no policy says a bound: memory is the built-in maximum */
-        bool count_unbounded; /* no policy says a bound: count is max_regions */
+        uint64_t count;       /* regions at once; set by the caller, 0: the policy's number */
+        uint64_t memory;      /* most of each region; set by capacity_of() */
+        bool memory_unbounded; /* without a bound in the policy: memory is the built-in maximum */
+        bool count_unbounded; /* without a bound in the policy: count is max_regions */
         uint64_t total;       /* count x memory */
 } CapacityRow;
 
@@ -16,7 +16,7 @@ typedef struct Capacity {
         uint64_t sum;         /* of all rows: budget x concurrency */
         uint64_t regions;     /* all counts */
         uint64_t max_regions;
-        uint64_t worst;       /* the same when no more than max_regions live at once: the largest ones */
+        uint64_t worst;       /* the largest sum when at most max_regions live at once */
 } Capacity;
 
 /* Fills the rows (borrowed, changed in place) and sums up. Sums stop at UINT64_MAX. Returns 0 or -ENOMEM. */

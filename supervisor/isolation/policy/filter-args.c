@@ -1,16 +1,14 @@
-/* Calls whose arguments decide. The kernel looks at the low 32 bits of an int argument only, so each comparison masks the rest away: a
- * value that differs in the upper half must not slip by. Whatever no row allows is notified. */
-#include "policy/filter-private.h"
+/* Calls whose arguments decide. The kernel reads only the low 32 bits of an int argument, so each comparison masks the
+ * upper half: a value that differs in the upper half must not slip by. Calls without a matching row are notified. */
+#include "policy/filter-args.h"
 
 #include "schema/limits.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -24,7 +22,7 @@
 #define BELOW(i, value)                                                                                                \
         {.arg = (i), .op = SCMP_CMP_LT, .datum_a = (value)}
 
-/* A mapping's type is private, and none of these flags is set. */
+/* A mapping's type is private, and no flag of `without` is set. */
 #define PRIVATE(without) MASK(3, (without) | MAP_SHARED_VALIDATE, MAP_PRIVATE)
 
 #define SUID_SGID 06000
@@ -58,20 +56,27 @@ const FilterRow filter_rows[] = {
         {"fchown", WHEN_NAMESPACES, 0, {}},
         {"fremovexattr", WHEN_NAMESPACES, 0, {}},
 
-        /* Memory. Huge pages are in no memory budget. A shared mapping may make an object that outlives it, so each is notified. */
+        /* Memory. Huge pages are in no budget. A shared mapping may make an object that outlives the mapping: it is
+         * notified. */
         {"mmap", WHEN_MEMORY_CGROUP | WHEN_NO_FREES, 1, {PRIVATE(MAP_HUGETLB)}},
         {"mmap", WHEN_MEMORY_CGROUP | WHEN_FREES, 1, {PRIVATE(MAP_HUGETLB | MAP_FIXED | FILTER_MAP_DROPPABLE)}},
         {"mmap", WHEN_MEMORY_NOTIFIED | WHEN_NO_FREES, 2, {PRIVATE(MAP_HUGETLB), BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
-        {"mmap", WHEN_MEMORY_NOTIFIED | WHEN_FREES, 2, {PRIVATE(MAP_HUGETLB | MAP_FIXED | FILTER_MAP_DROPPABLE), BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
+        {"mmap",
+         WHEN_MEMORY_NOTIFIED | WHEN_FREES,
+         2,
+         {PRIVATE(MAP_HUGETLB | MAP_FIXED | FILTER_MAP_DROPPABLE), BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
         {"mmap", WHEN_MEMORY_NOTIFIED | WHEN_NO_FREES, 2, {PRIVATE(MAP_HUGETLB), MASK(2, PROT_WRITE, 0)}},
-        {"mmap", WHEN_MEMORY_NOTIFIED | WHEN_FREES, 2, {PRIVATE(MAP_HUGETLB | MAP_FIXED | FILTER_MAP_DROPPABLE), MASK(2, PROT_WRITE, 0)}},
+        {"mmap",
+         WHEN_MEMORY_NOTIFIED | WHEN_FREES,
+         2,
+         {PRIVATE(MAP_HUGETLB | MAP_FIXED | FILTER_MAP_DROPPABLE), MASK(2, PROT_WRITE, 0)}},
         {"mremap", WHEN_MEMORY_CGROUP | WHEN_NO_FREES, 0, {}},
         {"mremap", WHEN_MEMORY_NOTIFIED | WHEN_NO_FREES, 1, {BELOW(2, FILTER_MEMORY_NOTIFY_BYTES)}},
         {"munmap", WHEN_NO_FREES, 0, {}},
         {"brk", WHEN_NO_FREES, 0, {}},
-        {"brk", WHEN_FREES, 1, {ZERO(0)}}, /* a question */
+        {"brk", WHEN_FREES, 1, {ZERO(0)}}, /* asks for the current end */
         {"ftruncate", WHEN_NO_FREES, 0, {}},
-        /* On a disk of the host one call takes any space at once, before anybody can look. */
+        /* On a disk of the host a single call takes any space at once, before the supervisor can look. */
         {"fallocate", WHEN_NAMESPACES | WHEN_NO_FREES, 0, {}},
         {"fallocate", WHEN_NAMESPACES | WHEN_FREES, 1, {MASK(1, INT & ~1U, 0)}}, /* at most FALLOC_FL_KEEP_SIZE */
         {"mprotect", WHEN_MEMORY_CGROUP, 0, {}},
@@ -80,8 +85,8 @@ const FilterRow filter_rows[] = {
         {"pkey_mprotect", WHEN_MEMORY_CGROUP, 0, {}},
         {"pkey_mprotect", WHEN_MEMORY_NOTIFIED, 1, {BELOW(1, FILTER_MEMORY_NOTIFY_BYTES)}},
         {"pkey_mprotect", WHEN_MEMORY_NOTIFIED, 1, {MASK(2, PROT_WRITE, 0)}},
-        /* All advice but to merge equal pages (12): a merged page is nobody's own, so writing it leaves the bytes where they were. And
-         * none of the numbers between 26 and 101. */
+        /* All advice except merging equal pages (12): a merged page belongs to several processes, so overwriting leaves
+         * the bytes in place. And none of the numbers between 26 and 101. */
         {"madvise", WHEN_NO_FREES, 1, {MASK(2, INT & ~7U, 0)}},
         {"madvise", WHEN_NO_FREES, 1, {MASK(2, INT & ~3U, 8)}},
         {"madvise", WHEN_NO_FREES, 1, {IS(2, MADV_UNMERGEABLE)}},
@@ -89,27 +94,34 @@ const FilterRow filter_rows[] = {
         {"madvise", WHEN_NO_FREES, 1, {MASK(2, INT & ~7U, 16)}},
         {"madvise", WHEN_NO_FREES, 1, {MASK(2, INT & ~1U, 24)}},
         {"madvise", WHEN_NO_FREES, 1, {MASK(2, INT & ~1U, 102)}}, /* guard regions */
-        /* What neither gives pages back nor lets the kernel copy them to other ones. */
-        {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~3U, 0)}}, /* normal, random, sequential, will need */
+        /* Advice that neither returns pages nor lets the kernel copy pages. */
+        {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~3U, 0)}},             /* normal, random, sequential, will need */
         {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~1U, MADV_DONTFORK)}}, /* and its opposite; so below */
         {"madvise", WHEN_FREES, 1, {IS(2, MADV_UNMERGEABLE)}},
         {"madvise", WHEN_FREES, 1, {IS(2, MADV_NOHUGEPAGE)}},
         {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~1U, MADV_DONTDUMP)}},
         {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~1U, MADV_WIPEONFORK)}},
-        {"madvise", WHEN_FREES, 1, {IS(2, 20)}},             /* MADV_COLD */
+        {"madvise", WHEN_FREES, 1, {IS(2, 20)}},              /* MADV_COLD */
         {"madvise", WHEN_FREES, 1, {MASK(2, INT & ~1U, 22)}}, /* MADV_POPULATE_READ, _WRITE */
 
-        /* Tasks: a process of its own, a vfork child, or a thread. Memory shared without either hides its user from the scrubber. */
+        /* Tasks: a process, a vfork child, or a thread. Memory shared in another way hides its user from the
+         * scrubber. */
         {"clone", WHEN_TASK_CGROUP, 1, {MASK(0, FILTER_CLONE_BAD | CLONE_VM, 0)}},
         {"clone", WHEN_TASK_CGROUP, 1, {MASK(0, FILTER_CLONE_BAD | CLONE_VM | CLONE_VFORK, CLONE_VM | CLONE_VFORK)}},
-        {"clone", WHEN_TASK_CGROUP, 1, {MASK(0, FILTER_CLONE_BAD | CLONE_VM | CLONE_THREAD | CLONE_FILES, CLONE_VM | CLONE_THREAD | CLONE_FILES)}},
-        {"clone", WHEN_TASK_CGROUP | WHEN_TABLES, 1, {MASK(0, FILTER_CLONE_BAD | CLONE_VM | CLONE_THREAD, CLONE_VM | CLONE_THREAD)}},
+        {"clone",
+         WHEN_TASK_CGROUP,
+         1,
+         {MASK(0, FILTER_CLONE_BAD | CLONE_VM | CLONE_THREAD | CLONE_FILES, CLONE_VM | CLONE_THREAD | CLONE_FILES)}},
+        {"clone",
+         WHEN_TASK_CGROUP | WHEN_TABLES,
+         1,
+         {MASK(0, FILTER_CLONE_BAD | CLONE_VM | CLONE_THREAD, CLONE_VM | CLONE_THREAD)}},
         {"close_range", 0, 1, {MASK(2, CLOSE_RANGE_UNSHARE_, 0)}},
         {"close_range", WHEN_TABLES, 0, {}},
         {"fork", WHEN_TASK_CGROUP, 0, {}},
         {"vfork", WHEN_TASK_CGROUP, 0, {}},
 
-        /* Sockets. A datagram socket of a pair could be sent elsewhere, so it is for regions that may have AF_UNIX at all. */
+        /* Sockets. A datagram socket of a pair could be sent elsewhere: only for regions with AF_UNIX. */
         {"socketpair", 0, 2, {IS(0, AF_UNIX), MASK(1, TYPE_BITS, TYPE(SOCK_STREAM))}},
         {"socketpair", 0, 2, {IS(0, AF_UNIX), MASK(1, TYPE_BITS, TYPE(SOCK_SEQPACKET))}},
         {"socketpair", WHEN_UNIX, 2, {IS(0, AF_UNIX), MASK(1, TYPE_BITS, TYPE(SOCK_DGRAM))}},
@@ -133,64 +145,72 @@ const FilterRow filter_rows[] = {
         {"sendto", WHEN_NO_ADDRESSES, 2, {MASK(3, MSG_FASTOPEN, 0), ZERO(4)}},
         {"sendmsg", WHEN_NO_ADDRESSES, 1, {MASK(2, MSG_FASTOPEN, 0)}},
         {"sendmmsg", WHEN_NO_ADDRESSES, 1, {MASK(3, MSG_FASTOPEN, 0)}},
-        /* Options: those of SOL_SOCKET up to 23 (no packet filters, no device binding), the plain ones of TCP and IP. What a socket sent and closed is in the
-         * queue of another one and charged to nobody that can be asked: without a control group a buffer for sending stays as it is (I-66). */
+        /* Options: those of SOL_SOCKET up to 23 (no packet filters, no device binding), the plain options of TCP and
+         * IP. Data sent by a closed socket is in the queue of another socket, and charged to no known process: without
+         * a control group the send buffer keeps its size (I-66). */
         {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~3U, 0)}},
         {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~1U, 4)}},
         {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), IS(2, SO_BROADCAST)}},
         {"setsockopt", WHEN_MEMORY_CGROUP, 2, {IS(1, SOL_SOCKET), IS(2, SO_SNDBUF)}},
-        /* And SO_LINGER does nothing: whoever of us holds a copy of the socket would close it last, and wait for the other side (I-62). */
+        /* SO_LINGER has no effect: a process of Lethe would close its copy of the socket last, and wait (I-62). */
         {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~3U, 8)}},
         {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), IS(2, SO_PRIORITY)}},
         {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~1U, 14)}},
         {"setsockopt", 0, 2, {IS(1, SOL_SOCKET), MASK(2, INT & ~7U, 16)}},
         {"setsockopt", WHEN_INET, 2, {IS(1, 6), MASK(2, INT & ~7U, 0)}},
         {"setsockopt", WHEN_INET, 2, {IS(1, 6), MASK(2, INT & ~3U, 8)}},
-        {"setsockopt", WHEN_INET, 2, {IS(1, 6), MASK(2, INT & ~1U, 12)}}, /* no keys of TCP_MD5SIG: 128 KiB for each socket, of nobody's budget */
+        /* no keys of TCP_MD5SIG: 128 KiB for each socket, outside every budget */
+        {"setsockopt", WHEN_INET, 2, {IS(1, 6), MASK(2, INT & ~1U, 12)}},
         {"setsockopt", WHEN_INET, 2, {IS(1, 6), MASK(2, INT & ~7U, 16)}},
         {"setsockopt", WHEN_INET, 2, {IS(1, 0), MASK(2, INT & ~15U, 0)}},
-        /* No memberships (20, 21, 27 and 28), which are objects of the host's interfaces. */
+        /* No memberships (20, 21, 27 and 28): objects of the host's interfaces. */
         {"setsockopt", WHEN_INET, 2, {IS(1, 41), MASK(2, INT & ~3U, 16)}},
         {"setsockopt", WHEN_INET, 2, {IS(1, 41), MASK(2, INT & ~1U, 22)}},
         {"setsockopt", WHEN_INET, 2, {IS(1, 41), MASK(2, INT & ~1U, 24)}},
         {"setsockopt", WHEN_INET, 2, {IS(1, 41), IS(2, 26)}}, /* IPV6_V6ONLY */
 
         /* Terminals and files: only requests that read a state or change the caller's own descriptor. */
-        {"ioctl", 0, 1, {IS(1, 0x5401)}},     /* TCGETS: isatty() */
-        {"ioctl", 0, 1, {IS(1, 0x540F)}},     /* TIOCGPGRP */
-        {"ioctl", 0, 1, {IS(1, 0x5411)}},     /* TIOCOUTQ */
-        {"ioctl", 0, 1, {IS(1, 0x5413)}},     /* TIOCGWINSZ */
-        {"ioctl", 0, 1, {IS(1, 0x541B)}},     /* FIONREAD */
-        {"ioctl", 0, 1, {IS(1, 0x5421)}},     /* FIONBIO */
+        {"ioctl", 0, 1, {IS(1, 0x5401)}},              /* TCGETS: isatty() */
+        {"ioctl", 0, 1, {IS(1, 0x540F)}},              /* TIOCGPGRP */
+        {"ioctl", 0, 1, {IS(1, 0x5411)}},              /* TIOCOUTQ */
+        {"ioctl", 0, 1, {IS(1, 0x5413)}},              /* TIOCGWINSZ */
+        {"ioctl", 0, 1, {IS(1, 0x541B)}},              /* FIONREAD */
+        {"ioctl", 0, 1, {IS(1, 0x5421)}},              /* FIONBIO */
         {"ioctl", 0, 1, {MASK(1, INT & ~1U, 0x5450)}}, /* FIONCLEX, FIOCLEX */
-        {"ioctl", 0, 1, {IS(1, 0x5452)}},     /* FIOASYNC */
-        {"ioctl", 0, 1, {IS(1, 0x802C542A)}}, /* TCGETS2 */
-        {"ioctl", 0, 1, {IS(1, 0x80086601)}}, /* FS_IOC_GETFLAGS */
-        {"ioctl", 0, 1, {IS(1, 0x40049409)}}, /* FICLONE: cp tries it */
+        {"ioctl", 0, 1, {IS(1, 0x5452)}},              /* FIOASYNC */
+        {"ioctl", 0, 1, {IS(1, 0x802C542A)}},          /* TCGETS2 */
+        {"ioctl", 0, 1, {IS(1, 0x80086601)}},          /* FS_IOC_GETFLAGS */
+        {"ioctl", 0, 1, {IS(1, 0x40049409)}},          /* FICLONE: cp tries it */
         /* No leases and no dnotify: a lease on a shared file would hold up the host. */
-        {"fcntl", 0, 1, {MASK(1, INT & ~3U, 0)}},    /* F_DUPFD, F_GETFD, F_SETFD, F_GETFL */
+        {"fcntl", 0, 1, {MASK(1, INT & ~3U, 0)}}, /* F_DUPFD, F_GETFD, F_SETFD, F_GETFL */
         {"fcntl", 0, 1, {IS(1, F_SETFL)}},
-        {"fcntl", 0, 1, {MASK(1, INT & ~7U, 8)}},    /* owners and signals of descriptors; locks (5 to 7, 36 to 38) are FILTER_LOCK */
+        {"fcntl",
+         0,
+         1,
+         {MASK(1, INT & ~7U, 8)}}, /* owners and signals of descriptors; locks (5 to 7, 36 to 38) are FILTER_LOCK */
         {"fcntl", 0, 1, {MASK(1, INT & ~15U, 16)}},
-        {"fcntl", 0, 1, {IS(1, 1024 + 3)}},          /* F_DUPFD_QUERY */
+        {"fcntl", 0, 1, {IS(1, 1024 + 3)}}, /* F_DUPFD_QUERY */
         {"fcntl", 0, 1, {IS(1, F_DUPFD_CLOEXEC)}},
-        /* No F_SETPIPE_SZ: a larger pipe takes from all of the user's, and a named one of a folder that is read-only here is the host's (I-68). */
+        /* No F_SETPIPE_SZ: a larger pipe takes from the user's limit, and a named pipe of a read-only folder is the
+         * host's (I-68). */
         {"fcntl", 0, 1, {IS(1, F_GETPIPE_SZ)}},
-        {"fcntl", 0, 1, {MASK(1, INT & ~1U, F_GET_SEALS)}},           /* and the hint for writes; no new seals: a sealed file cannot be overwritten */
-        /* A hint is the inode's, which other regions read (F_SET_RW_HINT and below): none is set. */
+        /* and the hint for writes; no new seals: a sealed file cannot be overwritten */
+        {"fcntl", 0, 1, {MASK(1, INT & ~1U, F_GET_SEALS)}},
+        /* No hint is set (F_SET_RW_HINT and below): a hint belongs to the inode, and other regions read the hint. */
 
-        /* The page cache is the host's: nobody throws pages out of it, or asks whether they are in it (I-68). */
+        /* The page cache is the host's: no region drops pages from the cache, or asks for cached pages (I-68). */
         {"fadvise64", 0, 1, {MASK(3, INT & ~3U, 0)}}, /* normal, random, sequential, will need */
         {"fadvise64", 0, 1, {IS(3, POSIX_FADV_NOREUSE)}},
         {"preadv2", 0, 1, {MASK(5, RWF_NOWAIT | FILTER_RWF_DONTCACHE, 0)}},
         {"pwritev2", 0, 1, {MASK(5, RWF_NOWAIT | FILTER_RWF_DONTCACHE, 0)}},
 
-        /* A page of a file that is put into a pipe or a socket keeps the large folio that it is of (512 pages and more), also when the file is gone. Only a
-         * control group sees that. */
+        /* A page of a file in a pipe or a socket keeps its whole large folio (512 pages and more), even after the file
+         * is gone. Only a control group counts the folio. */
         {"splice", WHEN_MEMORY_CGROUP, 0, {}},
         {"sendfile", WHEN_MEMORY_CGROUP, 0, {}},
 
-        /* Each open file keeps the credentials of who opened it, and these the Landlock that was theirs: 4 KiB for each layer, the program's path among it. */
+        /* Each open file keeps the opener's credentials and Landlock domain: 4 KiB for each layer, with the program's
+         * path. */
         {"landlock_restrict_self", WHEN_MEMORY_CGROUP, 0, {}},
 
         {"inotify_init", WHEN_WATCHES, 0, {}},
@@ -216,12 +236,13 @@ const FilterRow filter_rows[] = {
         {"prctl", 0, 1, {IS(0, 66)}}, /* PR_GET_MDWE */
         {"personality", 0, 1, {IS(0, 0)}},
         {"personality", 0, 1, {IS(0, -1)}},
-        {"seccomp", 0, 1, {IS(0, 0)}}, /* strict */
-        {"seccomp", 0, 2, {IS(0, 1), MASK(1, 8, 0)}}, /* a filter of its own, without a listener */
+        {"seccomp", 0, 1, {IS(0, 0)}},                /* strict */
+        {"seccomp", 0, 2, {IS(0, 1), MASK(1, 8, 0)}}, /* the region's own filter, without a listener */
         {"seccomp", 0, 1, {MASK(0, INT & ~1U, 2)}},   /* questions */
 
-        /* Limits and priorities. Without a PID namespace a process id could be a host process's of the same user. The limit of core
-         * files stays 1: with 0 a core pattern that is a pipe would run a program of the host on the region's memory. */
+        /* Limits and priorities. Without a PID namespace a process id could be a host process's of the same user. The
+         * limit of core files stays 1: with 0 a core pattern that is a pipe would run a host program on the region's
+         * memory. */
         {"setrlimit", 0, 1, {MASK(0, INT & ~3U, 0)}},
         {"setrlimit", 0, 1, {IS(0, 5)}},
         {"setrlimit", 0, 1, {MASK(0, INT & ~1U, 6)}},
@@ -250,8 +271,9 @@ const FilterNumber filter_numbers[] = {
 const size_t n_filter_numbers = ARRAY_SIZE(filter_numbers);
 
 bool filter_call_frees(const char *call) {
-        static const char *const calls[] = {"munmap", "brk", "madvise", "mmap", "mremap", "execve", "execveat", "unlink", "unlinkat", "rename",
-                                            "renameat", "renameat2", "truncate", "ftruncate", "fallocate", "open", "openat", "creat"};
+        static const char *const calls[] = {"munmap", "brk", "madvise", "mmap", "mremap", "execve", "execveat",
+                                            "unlink", "unlinkat", "rename", "renameat", "renameat2", "truncate",
+                                            "ftruncate", "fallocate", "open", "openat", "creat"};
 
         for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
                 if (strcmp(calls[i], call) == 0)
@@ -259,7 +281,7 @@ bool filter_call_frees(const char *call) {
         return false;
 }
 
-static bool row_matches(const FilterRow *r, const uint64_t *args) {
+static bool filter_row_matches(const FilterRow *r, const uint64_t *args) {
         for (size_t i = 0; i < r->n; i++) {
                 uint64_t v = args[r->cmp[i].arg];
                 bool yes;
@@ -278,7 +300,8 @@ static bool row_matches(const FilterRow *r, const uint64_t *args) {
 
 bool filter_rows_allow(const char *call, unsigned when, const uint64_t *args) {
         for (size_t i = 0; i < n_filter_rows; i++)
-                if ((filter_rows[i].when & ~when) == 0 && strcmp(filter_rows[i].call, call) == 0 && row_matches(&filter_rows[i], args))
+                if ((filter_rows[i].when & ~when) == 0 && strcmp(filter_rows[i].call, call) == 0 &&
+                    filter_row_matches(&filter_rows[i], args))
                         return true;
         return false;
 }

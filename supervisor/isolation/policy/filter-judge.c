@@ -1,6 +1,6 @@
-/* What a notification means. It is judged by the tables that made the filter: as if the call were not notified for reporting, would a row
- * have allowed it? Only then may the answer be "continue", and only by numbers that the kernel has already read (no pointer is followed). */
-#include "policy/filter-private.h"
+/* Judges a notification by the tables that made the filter: would a row have allowed the call without the reporting?
+ * Only then may the answer be "continue", and only by numbers that the kernel has read (no pointer is followed). */
+#include "policy/filter.h"
 
 #include "schema/limits.h"
 
@@ -19,14 +19,9 @@ typedef struct PathRow {
 } PathRow;
 
 static const PathRow path_rows[] = {
-#define ALLOW(call)
 #define PATH(call, path, at, writes) {#call, path, at, writes, false},
 #define META(call, path, at) {#call, path, at, true, true},
-#define DENY(call, rule, error)
 #include "policy/filter-calls.def"
-#undef PATH
-#undef META
-#undef DENY
 };
 
 typedef struct DenyRow {
@@ -36,7 +31,6 @@ typedef struct DenyRow {
 
 /* The second part is for calls that some arguments would have made allowed. */
 static const DenyRow deny_rows[] = {
-#define PATH(call, path, at, writes)
 #define META(call, path, at) {#call, "file-metadata", EPERM},
 #define DENY(call, rule, error) {#call, rule, error},
 #include "policy/filter-calls.def"
@@ -71,8 +65,10 @@ static const DenyRow deny_rows[] = {
         {"fcntl", "file-leases", EPERM},
         {"prctl", "process-attributes", EPERM},
         {"personality", "process-attributes", EPERM},
-        {"landlock_add_rule", "hidden-files", EOPNOTSUPP}, /* a rule keeps a deleted file's data; and 65,536 ports are memory that nobody counts */
-        {"landlock_restrict_self", "hidden-memory", EOPNOTSUPP}, /* as where Landlock is switched off */
+        /* a rule keeps a deleted file's data; and 65,536 ports are uncounted memory */
+        {"landlock_add_rule", "hidden-files", EOPNOTSUPP},
+        /* the answer of a kernel whose Landlock is switched off */
+        {"landlock_restrict_self", "hidden-memory", EOPNOTSUPP},
         {"fallocate", "scratch", EOPNOTSUPP}, /* posix_fallocate(3) writes then */
         {"splice", "hidden-memory", EINVAL}, /* programs read and write then */
         {"sendfile", "hidden-memory", EINVAL},
@@ -87,29 +83,29 @@ static const DenyRow deny_rows[] = {
         {"sched_setscheduler", "scheduling", EPERM},
 };
 
-static const PathRow *find_path(const char *call) {
+static const PathRow *judge_find_path(const char *call) {
         for (size_t i = 0; i < ARRAY_SIZE(path_rows); i++)
                 if (strcmp(path_rows[i].call, call) == 0)
                         return &path_rows[i];
         return NULL;
 }
 
-static const DenyRow *find_deny(const char *call) {
+static const DenyRow *judge_find_deny(const char *call) {
         for (size_t i = 0; i < ARRAY_SIZE(deny_rows); i++)
                 if (strcmp(deny_rows[i].call, call) == 0)
                         return &deny_rows[i];
         return NULL;
 }
 
-static bool has_rows(const char *call) {
+static bool judge_has_rows(const char *call) {
         for (size_t i = 0; i < n_filter_rows; i++)
                 if (strcmp(filter_rows[i].call, call) == 0)
                         return true;
         return false;
 }
 
-/* The tables' own string of the call's name, which lives for ever; "call" when no table has it. */
-static const char *call_name(int nr) {
+/* The name of the call as a static string of the tables; "call" when no table has the name. */
+static const char *judge_call_name(int nr) {
         _cleanup_free_ char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, nr);
 
         if (!name)
@@ -126,14 +122,14 @@ static const char *call_name(int nr) {
         return "call";
 }
 
-static bool is_one_of(const char *call, const char *const *list) {
+static bool judge_list_has(const char *call, const char *const *list) {
         for (; *list; list++)
                 if (strcmp(*list, call) == 0)
                         return true;
         return false;
 }
 
-static void say_socket(const uint64_t *args, char *out, size_t n) {
+static void judge_show_socket(const uint64_t *args, char *out, size_t n) {
         static const struct {
                 int family;
                 const char *name;
@@ -150,11 +146,12 @@ static void say_socket(const uint64_t *args, char *out, size_t n) {
         for (size_t i = 0; i < ARRAY_SIZE(families); i++)
                 if (families[i].family == family)
                         name = families[i].name;
-        snprintf(out, n, "%s %s protocol %d", name, type < (int)ARRAY_SIZE(types) ? types[type] : "other", (int)args[2]);
+        snprintf(out, n, "%s %s protocol %d", name, type < (int)ARRAY_SIZE(types) ? types[type] : "other",
+                 (int)args[2]);
 }
 
-static void deny(const FilterInput *in, const struct seccomp_data *d, FilterVerdict *v) {
-        const DenyRow *row = find_deny(v->operation);
+static void judge_deny(const FilterInput *in, const struct seccomp_data *d, FilterVerdict *v) {
+        const DenyRow *row = judge_find_deny(v->operation);
         const char *call = v->operation;
         uint64_t a0 = d->args[0], a1 = d->args[1];
 
@@ -164,16 +161,18 @@ static void deny(const FilterInput *in, const struct seccomp_data *d, FilterVerd
         if (!row) {
                 snprintf(v->object, sizeof(v->object), "number %d", d->nr);
         } else if (strcmp(call, "socket") == 0 || strcmp(call, "socketpair") == 0) {
-                bool internet = (int)a0 == AF_INET || (int)a0 == AF_INET6, granted = in->network == NETWORK_CONNECT || in->network == NETWORK_HOST;
+                bool internet = (int)a0 == AF_INET || (int)a0 == AF_INET6,
+                     granted = in->network == NETWORK_CONNECT || in->network == NETWORK_HOST;
 
-                say_socket((const uint64_t *)d->args, v->object, sizeof(v->object));
+                judge_show_socket((const uint64_t *)d->args, v->object, sizeof(v->object));
                 if (internet && ((int)a1 & 15) == SOCK_STREAM && !granted) {
                         v->rule = "network";
                         v->allow_with = "\"network\": {\"connect\": [\"HOST:PORT\"]}";
                 } else if (internet && in->network != NETWORK_HOST) {
                         v->rule = "network";
                         v->allow_with = "\"network\": \"host\"";
-                } else if ((int)a0 == AF_UNIX && in->tier == TIER_NAMESPACES && in->network == NETWORK_NONE && !in->host_files) {
+                } else if ((int)a0 == AF_UNIX && in->tier == TIER_NAMESPACES && in->network == NETWORK_NONE &&
+                           !in->host_files) {
                         v->allow_with = "\"network\": \"private\"";
                 }
         } else if (strcmp(call, "clone") == 0) {
@@ -201,7 +200,7 @@ static void deny(const FilterInput *in, const struct seccomp_data *d, FilterVerd
         } else if (strcmp(call, "prctl") == 0 || strcmp(call, "personality") == 0) {
                 snprintf(v->object, sizeof(v->object), "option %u", (unsigned)a0);
         } else if (strcmp(call, "setsockopt") == 0) {
-                /* The kernel itself gives a smaller buffer than was asked for, and does not say so. Nobody checks SO_LINGER. */
+                /* The kernel silently gives a smaller buffer than requested. Programs do not check SO_LINGER. */
                 if ((int)a1 == SOL_SOCKET && ((int)d->args[2] == SO_SNDBUF || (int)d->args[2] == SO_LINGER))
                         v->error = 0;
                 snprintf(v->object, sizeof(v->object), "level %d option %d", (int)a1, (int)d->args[2]);
@@ -218,13 +217,14 @@ static void deny(const FilterInput *in, const struct seccomp_data *d, FilterVerd
                         v->rule = "set-user-id";
                 snprintf(v->object, sizeof(v->object), "mode 0%o", mode);
         }
-        if (is_one_of(call, (const char *const[]){"bind", "listen", "accept", "accept4", "sendto", "sendmsg", "sendmmsg", NULL}))
+        if (judge_list_has(call, (const char *const[]){"bind", "listen", "accept", "accept4", "sendto", "sendmsg",
+                                                       "sendmmsg", NULL}))
                 v->allow_with = "\"network\": \"host\"";
         else if (strcmp(call, "connect") == 0)
                 v->allow_with = "\"network\": {\"connect\": [\"HOST:PORT\"]}";
 }
 
-static bool path_writes(const PathRow *p, const uint64_t *args) {
+static bool judge_path_writes(const PathRow *p, const uint64_t *args) {
         uint64_t flags;
 
         if (strcmp(p->call, "open") != 0 && strcmp(p->call, "openat") != 0)
@@ -233,8 +233,9 @@ static bool path_writes(const PathRow *p, const uint64_t *args) {
         return (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY)));
 }
 
-/* Locks and watches are made by the supervisor, on what the region has for itself. */
-static bool made_by_us(const FilterInput *in, const char *call, const uint64_t *args, FilterVerdict *v) {
+/* Locks and watches are made by the supervisor, on the private files of the region. */
+static bool judge_is_made_by_supervisor(const FilterInput *in, const char *call, const uint64_t *args,
+                                        FilterVerdict *v) {
         static const int commands[] = {F_GETLK, F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW};
         bool locks = strcmp(call, "flock") == 0;
 
@@ -251,12 +252,13 @@ static bool made_by_us(const FilterInput *in, const char *call, const uint64_t *
         return true;
 }
 
-/* Whether the filter would let the call through if it did not have to tell of paths, nor of what is given back. */
-static bool allowed_quietly(const FilterInput *in, const PathRow *p, const char *call, unsigned when, const uint64_t *args) {
+/* Whether the filter would allow the call if paths and returned memory were not notified. */
+static bool judge_allowed_unreported(const FilterInput *in, const PathRow *p, const char *call, unsigned when,
+                                     const uint64_t *args) {
         when = (when & ~(unsigned)WHEN_FREES) | WHEN_NO_FREES;
         if (p && p->meta && in->tier == TIER_LANDLOCK)
                 return false;
-        if (!has_rows(call))
+        if (!judge_has_rows(call))
                 return p != NULL;
         return filter_rows_allow(call, when | (p ? WHEN_NO_PATHS : 0), args);
 }
@@ -265,13 +267,13 @@ void filter_judge(const FilterInput *in, const struct seccomp_data *d, FilterVer
         static const char *const memory[] = {"mmap", "mremap", "mprotect", "pkey_mprotect", NULL};
         static const char *const tasks[] = {"clone", "fork", "vfork", NULL};
         const uint64_t *args = (const uint64_t *)d->args;
-        const char *call = call_name(d->nr);
-        const PathRow *p = find_path(call);
+        const char *call = judge_call_name(d->nr);
+        const PathRow *p = judge_find_path(call);
         unsigned when = filter_when(in);
-        uint64_t quiet[6]; /* the same call, if it were not notified for being shared */
+        uint64_t quiet[6]; /* the same call, made private, as shared mappings are notified */
 
         *ret = (FilterVerdict){.operation = call, .frees = in->notify_frees && filter_call_frees(call)};
-        if (made_by_us(in, call, args, ret))
+        if (judge_is_made_by_supervisor(in, call, args, ret))
                 return;
         memcpy(quiet, d->args, sizeof(quiet));
         if (strcmp(call, "mmap") == 0 && (args[3] & MAP_SHARED_VALIDATE) != MAP_PRIVATE) {
@@ -279,28 +281,31 @@ void filter_judge(const FilterInput *in, const struct seccomp_data *d, FilterVer
                 quiet[3] = (args[3] & ~(uint64_t)MAP_SHARED_VALIDATE) | MAP_PRIVATE;
                 args = quiet;
         }
-        if (p && in->notify_paths && allowed_quietly(in, p, call, when, args)) {
+        if (p && in->notify_paths && judge_allowed_unreported(in, p, call, when, args)) {
                 ret->kind = FILTER_PATH;
                 ret->rule = "paths";
                 ret->path_arg = p->path;
                 ret->at_call = p->at;
-                ret->writes = path_writes(p, args);
+                ret->writes = judge_path_writes(p, args);
                 return;
         }
-        if (ret->frees && allowed_quietly(in, p, call, when, args)) {
+        if (ret->frees && judge_allowed_unreported(in, p, call, when, args)) {
                 ret->kind = FILTER_FREE;
                 ret->rule = "multipass";
                 return;
         }
-        if ((in->notify_memory || args == quiet) && is_one_of(call, memory) &&
-            filter_rows_allow(call, (when & ~(unsigned)(WHEN_MEMORY_NOTIFIED | WHEN_FREES)) | WHEN_MEMORY_CGROUP | WHEN_NO_FREES, args)) {
+        if ((in->notify_memory || args == quiet) && judge_list_has(call, memory) &&
+            filter_rows_allow(call,
+                              (when & ~(unsigned)(WHEN_MEMORY_NOTIFIED | WHEN_FREES)) | WHEN_MEMORY_CGROUP |
+                                      WHEN_NO_FREES,
+                              args)) {
                 ret->kind = FILTER_MEMORY;
                 ret->rule = "memory";
                 snprintf(ret->object, sizeof(ret->object), "%llu bytes",
                          (unsigned long long)(strcmp(call, "mremap") == 0 ? args[2] : args[1]));
                 return;
         }
-        if (in->notify_tasks && is_one_of(call, tasks) && filter_rows_allow(call, when | WHEN_TASK_CGROUP, args)) {
+        if (in->notify_tasks && judge_list_has(call, tasks) && filter_rows_allow(call, when | WHEN_TASK_CGROUP, args)) {
                 ret->kind = FILTER_TASK;
                 ret->rule = "processes";
                 return;
@@ -311,5 +316,5 @@ void filter_judge(const FilterInput *in, const struct seccomp_data *d, FilterVer
                 ret->allow_with = "\"network\": {\"connect\": [\"HOST:PORT\"]}";
                 return;
         }
-        deny(in, d, ret);
+        judge_deny(in, d, ret);
 }

@@ -1,44 +1,46 @@
-/* Runs: supervisor. libseccomp's program, said in fewer instructions. Installing a filter costs the kernel about 0.4 us for each of them, in every
- * region anew. The program is run for each range of call numbers until it decides or looks at an argument; the ranges become one tree of
- * comparisons, and what looks at arguments is taken over as it is, each piece once. Nothing here knows what a call means. */
-#include "policy/filter-private.h"
+/* Shortens libseccomp's program. Installing a filter costs the kernel about 0.4 us for each instruction, in every
+ * region. The program is run for each range of call numbers until the program decides or reads an argument. The ranges
+ * become a tree of comparisons; instructions that read arguments are copied once. The calls' meaning is unknown
+ * here. */
+#include "policy/filter-tree.h"
 
 #include <errno.h>
 #include <stddef.h>
-#include <string.h>
 
 #define NR offsetof(struct seccomp_data, nr)
 #define ARCH offsetof(struct seccomp_data, arch)
-#define JUMP_MAX 255 /* how far a comparison reaches */
-#define CHAIN_MAX 6  /* comparisons one behind the other, where a tree needs more of them */
+#define JUMP_MAX 255 /* reach of a comparison */
+#define CHAIN_MAX 6  /* comparisons in a row, in places where a tree needs more */
 
-/* What the program does with the numbers from `from` to the next range's: it returns k, or goes on at pc where an argument is looked at. */
+/* The program's behaviour for the numbers from `from` on: return k, or go on at pc, which reads an argument. */
 typedef struct Range {
         uint32_t from;
         int pc; /* -1: returns k */
         uint32_t k;
 } Range;
 
-/* Creation from its end to its beginning, so that every jump goes to what is already there. A place is counted from the end. */
+/* Builds the program from the end to the beginning, so that every jump goes to an existing place, counted from the
+ * end. */
 typedef struct Maker {
         const struct sock_filter *in;
         size_t n_in;
         struct sock_filter out[BPF_MAXINSNS];
         int n;
-        int placed[BPF_MAXINSNS]; /* of an instruction of the original, or -1 */
+        int placed[BPF_MAXINSNS]; /* place of an instruction of the original, or -1 */
         struct {
                 uint32_t k;
                 int at;
         } returned[16];
         size_t n_returned;
-        bool failed; /* it gets longer than BPF_MAXINSNS, or holds what this file does not know: the original stays */
+        bool failed; /* longer than BPF_MAXINSNS, or with unknown instructions: the original stays */
 } Maker;
 
-static bool decides(uint16_t code) {
-        return code == (BPF_JMP | BPF_JEQ | BPF_K) || code == (BPF_JMP | BPF_JGT | BPF_K) || code == (BPF_JMP | BPF_JGE | BPF_K);
+static bool tree_is_comparison(uint16_t code) {
+        return code == (BPF_JMP | BPF_JEQ | BPF_K) || code == (BPF_JMP | BPF_JGT | BPF_K) ||
+               code == (BPF_JMP | BPF_JGE | BPF_K);
 }
 
-static bool holds(const struct sock_filter *i, uint32_t a) {
+static bool tree_compare_holds(const struct sock_filter *i, uint32_t a) {
         switch (BPF_OP(i->code)) {
         case BPF_JEQ:
                 return a == i->k;
@@ -49,8 +51,8 @@ static bool holds(const struct sock_filter *i, uint32_t a) {
         }
 }
 
-/* Returns 0, or -EOPNOTSUPP for what is not known here. */
-static int run(const struct sock_filter *f, size_t n, uint32_t arch, uint32_t nr, Range *ret) {
+/* Returns 0, or -EOPNOTSUPP for an unknown instruction. */
+static int tree_run(const struct sock_filter *f, size_t n, uint32_t arch, uint32_t nr, Range *ret) {
         uint32_t a = 0;
 
         for (size_t pc = 0; pc < n; pc++) {
@@ -67,8 +69,8 @@ static int run(const struct sock_filter *f, size_t n, uint32_t arch, uint32_t nr
                         return 0;
                 } else if (i->code == (BPF_JMP | BPF_JA)) {
                         pc += i->k;
-                } else if (decides(i->code)) {
-                        pc += holds(i, a) ? i->jt : i->jf;
+                } else if (tree_is_comparison(i->code)) {
+                        pc += tree_compare_holds(i, a) ? i->jt : i->jf;
                 } else {
                         return -EOPNOTSUPP;
                 }
@@ -76,14 +78,14 @@ static int run(const struct sock_filter *f, size_t n, uint32_t arch, uint32_t nr
         return -EOPNOTSUPP;
 }
 
-static int by_number(const void *a, const void *b) {
+static int tree_by_number(const void *a, const void *b) {
         uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
         return (x > y) - (x < y);
 }
 
-/* Between two neighbours of these numbers no comparison of the program has another answer. *ret is owned. */
-static int find_ranges(const struct sock_filter *f, size_t n, uint32_t arch, Range **ret, size_t *ret_n) {
+/* Between two neighbours of these numbers no comparison of the program changes its answer. *ret is owned. */
+static int tree_find_ranges(const struct sock_filter *f, size_t n, uint32_t arch, Range **ret, size_t *ret_n) {
         _cleanup_free_ uint32_t *edges = calloc(2 * n + 1, sizeof(*edges));
         _cleanup_free_ Range *ranges = calloc(2 * n + 1, sizeof(*ranges));
         size_t n_edges = 1, n_ranges = 0;
@@ -91,15 +93,15 @@ static int find_ranges(const struct sock_filter *f, size_t n, uint32_t arch, Ran
         if (!edges || !ranges)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++)
-                if (decides(f[i].code)) {
+                if (tree_is_comparison(f[i].code)) {
                         edges[n_edges++] = f[i].k;
                         if (f[i].k != UINT32_MAX)
                                 edges[n_edges++] = f[i].k + 1;
                 }
-        qsort(edges, n_edges, sizeof(*edges), by_number);
+        qsort(edges, n_edges, sizeof(*edges), tree_by_number);
         for (size_t i = 0; i < n_edges; i++) {
                 Range r;
-                int e = run(f, n, arch, edges[i], &r);
+                int e = tree_run(f, n, arch, edges[i], &r);
 
                 if (e < 0)
                         return e;
@@ -111,7 +113,7 @@ static int find_ranges(const struct sock_filter *f, size_t n, uint32_t arch, Ran
         return 0;
 }
 
-static int put(Maker *m, uint16_t code, int jt, int jf, uint32_t k) {
+static int tree_put(Maker *m, uint16_t code, int jt, int jf, uint32_t k) {
         if (m->n >= BPF_MAXINSNS) {
                 m->failed = true;
                 return 0;
@@ -120,46 +122,46 @@ static int put(Maker *m, uint16_t code, int jt, int jf, uint32_t k) {
         return m->n++;
 }
 
-static bool near(const Maker *m, int at) {
+static bool tree_in_reach(const Maker *m, int at) {
         return m->n - at - 1 <= JUMP_MAX;
 }
 
-/* What is put next begins where `at` does. */
-static int here(Maker *m, int at) {
-        return m->n - at - 1 == 0 ? at : put(m, BPF_JMP | BPF_JA, 0, 0, (uint32_t)(m->n - at - 1));
+/* The place at which the next instruction continues with `at`: a jump is added where needed. */
+static int tree_jump_to(Maker *m, int at) {
+        return m->n - at - 1 == 0 ? at : tree_put(m, BPF_JMP | BPF_JA, 0, 0, (uint32_t)(m->n - at - 1));
 }
 
-static int compare(Maker *m, uint16_t code, uint32_t k, int yes, int no) {
-        while (!m->failed && (!near(m, yes) || !near(m, no))) {
-                if (!near(m, yes))
-                        yes = here(m, yes);
-                if (!near(m, no))
-                        no = here(m, no);
+static int tree_compare(Maker *m, uint16_t code, uint32_t k, int yes, int no) {
+        while (!m->failed && (!tree_in_reach(m, yes) || !tree_in_reach(m, no))) {
+                if (!tree_in_reach(m, yes))
+                        yes = tree_jump_to(m, yes);
+                if (!tree_in_reach(m, no))
+                        no = tree_jump_to(m, no);
         }
-        return put(m, code, m->n - yes - 1, m->n - no - 1, k);
+        return tree_put(m, code, m->n - yes - 1, m->n - no - 1, k);
 }
 
 /* The nearest place that returns k. */
-static int returns(Maker *m, uint32_t k) {
+static int tree_return(Maker *m, uint32_t k) {
         size_t i = 0;
 
         while (i < m->n_returned && m->returned[i].k != k)
                 i++;
-        if (i < m->n_returned && near(m, m->returned[i].at))
+        if (i < m->n_returned && tree_in_reach(m, m->returned[i].at))
                 return m->returned[i].at;
         if (i == ARRAY_SIZE(m->returned)) {
                 m->failed = true;
                 return 0;
         }
         m->returned[i].k = k;
-        m->returned[i].at = put(m, BPF_RET | BPF_K, 0, 0, k);
+        m->returned[i].at = tree_put(m, BPF_RET | BPF_K, 0, 0, k);
         m->n_returned = MAX(m->n_returned, i + 1);
         return m->returned[i].at;
 }
 
-/* libseccomp compares the upper halves of arguments also where the rule has no bit of them: load, mask with 0, equal to 0. What follows must not
- * want that 0 in the accumulator. */
-static size_t pass(const Maker *m, size_t pc) {
+/* Skips useless comparisons from pc on. libseccomp compares the upper halves of arguments even when the rule has no bit
+ * there: load, mask with 0, equal to 0. The next instruction must not need that 0 in the accumulator. */
+static size_t tree_skip_useless(const Maker *m, size_t pc) {
         for (;;) {
                 const struct sock_filter *i = &m->in[pc];
                 size_t to;
@@ -168,41 +170,43 @@ static size_t pass(const Maker *m, size_t pc) {
                         pc += 1 + i->k;
                         continue;
                 }
-                if (pc + 2 >= m->n_in || i->code != (BPF_LD | BPF_W | BPF_ABS) || i[1].code != (BPF_ALU | BPF_AND | BPF_K) || i[1].k != 0 ||
+                if (pc + 2 >= m->n_in || i->code != (BPF_LD | BPF_W | BPF_ABS) ||
+                    i[1].code != (BPF_ALU | BPF_AND | BPF_K) || i[1].k != 0 ||
                     i[2].code != (BPF_JMP | BPF_JEQ | BPF_K) || i[2].k != 0)
                         return pc;
                 to = pc + 3 + i[2].jt;
                 while (to < m->n_in && m->in[to].code == (BPF_JMP | BPF_JA))
                         to += 1 + m->in[to].k;
-                if (to >= m->n_in || (m->in[to].code != (BPF_LD | BPF_W | BPF_ABS) && m->in[to].code != (BPF_RET | BPF_K)))
+                if (to >= m->n_in ||
+                    (m->in[to].code != (BPF_LD | BPF_W | BPF_ABS) && m->in[to].code != (BPF_RET | BPF_K)))
                         return pc;
                 pc = to;
         }
 }
 
-/* The piece of the original that begins at pc. Jumps only go forwards, so this ends; its depth is bound by the number of instructions. */
-static int piece(Maker *m, size_t pc) {
+/* Copies the original's piece from pc on. Jumps go only forwards: the number of instructions bounds the recursion. */
+static int tree_copy_piece(Maker *m, size_t pc) {
         const struct sock_filter *i;
         int at, yes, no;
 
-        pc = pass(m, pc);
+        pc = tree_skip_useless(m, pc);
         if (m->failed || pc >= m->n_in) {
                 m->failed = true;
                 return 0;
         }
         i = &m->in[pc];
         if (i->code == (BPF_RET | BPF_K))
-                return returns(m, i->k);
+                return tree_return(m, i->k);
         if (m->placed[pc] >= 0)
                 return m->placed[pc];
-        if (decides(i->code)) {
-                no = piece(m, pc + 1 + i->jf);
-                yes = piece(m, pc + 1 + i->jt);
-                at = compare(m, i->code, i->k, yes, no);
+        if (tree_is_comparison(i->code)) {
+                no = tree_copy_piece(m, pc + 1 + i->jf);
+                yes = tree_copy_piece(m, pc + 1 + i->jt);
+                at = tree_compare(m, i->code, i->k, yes, no);
         } else if (i->code == (BPF_LD | BPF_W | BPF_ABS) || i->code == (BPF_ALU | BPF_AND | BPF_K)) {
-                at = here(m, piece(m, pc + 1));
+                at = tree_jump_to(m, tree_copy_piece(m, pc + 1));
                 if (i->code != (BPF_ALU | BPF_AND | BPF_K) || i->k != UINT32_MAX)
-                        at = put(m, i->code, 0, 0, i->k);
+                        at = tree_put(m, i->code, 0, 0, i->k);
         } else {
                 m->failed = true;
                 return 0;
@@ -211,43 +215,43 @@ static int piece(Maker *m, size_t pc) {
         return at;
 }
 
-static int target(Maker *m, const Range *r) {
-        return r->pc < 0 ? returns(m, r->k) : piece(m, (size_t)r->pc);
+static int tree_target(Maker *m, const Range *r) {
+        return r->pc < 0 ? tree_return(m, r->k) : tree_copy_piece(m, (size_t)r->pc);
 }
 
-static bool same(const Range *a, const Range *b) {
+static bool tree_same_range(const Range *a, const Range *b) {
         return a->pc == b->pc && a->k == b->k;
 }
 
-/* Comparisons that a chain needs: most of the ranges are like r[like], each other one is asked for by itself. The last range has no end, the
- * first one needs no beginning. Returns the number, or CHAIN_MAX + 1 when that is too many. */
-static int chain_length(const Range *r, size_t n, size_t like) {
+/* Comparisons of a chain: most ranges are like r[like], each other range is compared separately. The last range has no
+ * end, the first needs no beginning. Returns the number, or CHAIN_MAX + 1 for too many. */
+static int tree_chain_length(const Range *r, size_t n, size_t like) {
         int length = 0;
 
         for (size_t i = 0; i < n && length <= CHAIN_MAX; i++)
-                if (!same(&r[i], &r[like]))
+                if (!tree_same_range(&r[i], &r[like]))
                         length += i == 0 || i + 1 == n || r[i + 1].from - r[i].from == 1 ? 1 : 2;
         return MIN(length, CHAIN_MAX + 1);
 }
 
-static int chain(Maker *m, const Range *r, size_t n, size_t like) {
-        int at = target(m, &r[like]);
+static int tree_chain(Maker *m, const Range *r, size_t n, size_t like) {
+        int at = tree_target(m, &r[like]);
 
         for (size_t i = 0; i < n; i++) {
                 int found, next = at;
 
-                if (same(&r[i], &r[like]))
+                if (tree_same_range(&r[i], &r[like]))
                         continue;
-                found = target(m, &r[i]);
+                found = tree_target(m, &r[i]);
                 if (i == 0)
-                        at = compare(m, BPF_JMP | BPF_JGE | BPF_K, r[1].from, next, found);
+                        at = tree_compare(m, BPF_JMP | BPF_JGE | BPF_K, r[1].from, next, found);
                 else if (i + 1 == n)
-                        at = compare(m, BPF_JMP | BPF_JGE | BPF_K, r[i].from, found, next);
+                        at = tree_compare(m, BPF_JMP | BPF_JGE | BPF_K, r[i].from, found, next);
                 else if (r[i + 1].from - r[i].from == 1)
-                        at = compare(m, BPF_JMP | BPF_JEQ | BPF_K, r[i].from, found, next);
+                        at = tree_compare(m, BPF_JMP | BPF_JEQ | BPF_K, r[i].from, found, next);
                 else {
-                        at = compare(m, BPF_JMP | BPF_JGE | BPF_K, r[i + 1].from, next, found);
-                        at = compare(m, BPF_JMP | BPF_JGE | BPF_K, r[i].from, at, next);
+                        at = tree_compare(m, BPF_JMP | BPF_JGE | BPF_K, r[i + 1].from, next, found);
+                        at = tree_compare(m, BPF_JMP | BPF_JGE | BPF_K, r[i].from, at, next);
                 }
         }
         return at;
@@ -262,11 +266,12 @@ typedef struct Choice {
 
 #define AT(choice, n, from, to) (&(choice)[(size_t)(from) * ((n) + 1) + (to)])
 
-static Choice choose(const Choice *made, const Range *r, size_t n, size_t from, size_t to) {
+static Choice tree_choose(const Choice *made, const Range *r, size_t n, size_t from, size_t to) {
         Choice best = {.cost = UINT16_MAX};
 
-        for (size_t i = from; i < to && i < from + 3; i++) { /* most are like one of the first, or it is a bad chain */
-                int length = chain_length(r + from, to - from, i - from);
+        /* most ranges are like one of the first three, or the chain is bad */
+        for (size_t i = from; i < to && i < from + 3; i++) {
+                int length = tree_chain_length(r + from, to - from, i - from);
 
                 if (length <= CHAIN_MAX && length < best.cost)
                         best = (Choice){.cost = (uint16_t)length, .like = (uint16_t)(i - from)};
@@ -280,18 +285,18 @@ static Choice choose(const Choice *made, const Range *r, size_t n, size_t from, 
         return best;
 }
 
-static int tree(Maker *m, const Choice *made, const Range *r, size_t n, size_t from, size_t to) {
+static int tree_build(Maker *m, const Choice *made, const Range *r, size_t n, size_t from, size_t to) {
         const Choice *c = AT(made, n, from, to);
         int low, high;
 
         if (c->cut == 0)
-                return chain(m, r + from, to - from, c->like);
-        high = tree(m, made, r, n, c->cut, to);
-        low = tree(m, made, r, n, from, c->cut);
-        return compare(m, BPF_JMP | BPF_JGE | BPF_K, r[c->cut].from, high, low);
+                return tree_chain(m, r + from, to - from, c->like);
+        high = tree_build(m, made, r, n, c->cut, to);
+        low = tree_build(m, made, r, n, from, c->cut);
+        return tree_compare(m, BPF_JMP | BPF_JGE | BPF_K, r[c->cut].from, high, low);
 }
 
-static int make(Maker *m, uint32_t arch, const Range *r, size_t n, uint32_t foreign) {
+static int tree_make(Maker *m, uint32_t arch, const Range *r, size_t n, uint32_t foreign) {
         _cleanup_free_ Choice *made = calloc((n + 1) * (n + 1), sizeof(*made));
         int at;
 
@@ -299,13 +304,13 @@ static int make(Maker *m, uint32_t arch, const Range *r, size_t n, uint32_t fore
                 return -ENOMEM;
         for (size_t length = 1; length <= n; length++)
                 for (size_t from = 0; from + length <= n; from++)
-                        *AT(made, n, from, from + length) = choose(made, r, n, from, from + length);
-        at = tree(m, made, r, n, 0, n);
-        at = here(m, at);
-        at = put(m, BPF_LD | BPF_W | BPF_ABS, 0, 0, NR);
-        at = compare(m, BPF_JMP | BPF_JEQ | BPF_K, arch, at, returns(m, foreign));
-        here(m, at);
-        put(m, BPF_LD | BPF_W | BPF_ABS, 0, 0, ARCH);
+                        *AT(made, n, from, from + length) = tree_choose(made, r, n, from, from + length);
+        at = tree_build(m, made, r, n, 0, n);
+        at = tree_jump_to(m, at);
+        at = tree_put(m, BPF_LD | BPF_W | BPF_ABS, 0, 0, NR);
+        at = tree_compare(m, BPF_JMP | BPF_JEQ | BPF_K, arch, at, tree_return(m, foreign));
+        tree_jump_to(m, at);
+        tree_put(m, BPF_LD | BPF_W | BPF_ABS, 0, 0, ARCH);
         return m->failed ? -EOPNOTSUPP : 0;
 }
 
@@ -325,17 +330,16 @@ int filter_shorten(uint32_t arch, struct sock_filter **filter, size_t *n_filter)
                 return -EINVAL;
         for (size_t i = 0; i < m->n_in; i++)
                 m->placed[i] = -1;
-        /* Whatever another architecture's number is, the answer has to be the same. */
-        e = find_ranges(m->in, m->n_in, ~arch, &ranges, &n);
+        /* For every number of another architecture the answer has to be the same. */
+        e = tree_find_ranges(m->in, m->n_in, ~arch, &ranges, &n);
         if (e < 0)
                 return e;
         foreign = ranges[0];
         if (n != 1 || foreign.pc >= 0)
                 return -EOPNOTSUPP;
         free(TAKE_PTR(ranges));
-        e = find_ranges(m->in, m->n_in, arch, &ranges, &n);
-        if (e == 0)
-                e = make(m, arch, ranges, n, foreign.k);
+        e = tree_find_ranges(m->in, m->n_in, arch, &ranges, &n);
+        e = e ?: tree_make(m, arch, ranges, n, foreign.k);
         if (e < 0)
                 return e;
         if ((size_t)m->n >= m->n_in)

@@ -1,8 +1,9 @@
-#include "policy/filter-private.h"
+#include "policy/filter.h"
 
 #include "base/cache.h"
 #include "base/hash.h"
 #include "base/io.h"
+#include "policy/filter-tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,10 +24,9 @@
 #else
 #error "the audit number of this architecture is not known"
 #endif
-#define MAKER_VERSION 2 /* of what filter_shorten() makes */
+#define MAKER_VERSION 2 /* version of the output of filter_shorten() */
 
-/* Linux 6.9: PIDFD_THREAD. Before that only the table of a process's first thread can be looked into, so that a deleted file could hang where it is
- * not found. */
+/* Linux 6.9: PIDFD_THREAD. Older kernels show only the first thread's table: other tables could hide a deleted file. */
 static bool filter_sees_tables(void) {
         static atomic_int known; /* 1: no, 2: yes */
         int k = atomic_load_explicit(&known, memory_order_relaxed);
@@ -63,20 +62,23 @@ void filter_input(const Grant *g, Tier tier, bool memory_in_cgroup, bool tasks_i
 unsigned filter_when(const FilterInput *in) {
         bool addresses = in->unix_sockets || in->network == NETWORK_HOST;
 
-        return (in->notify_paths ? 0 : WHEN_NO_PATHS) | (in->tier == TIER_NAMESPACES ? WHEN_NAMESPACES : WHEN_LANDLOCK) |
-               (in->notify_memory ? WHEN_MEMORY_NOTIFIED : WHEN_MEMORY_CGROUP) | (in->notify_tasks ? 0 : WHEN_TASK_CGROUP) |
-               (in->unix_sockets ? WHEN_UNIX : 0) | (in->network == NETWORK_CONNECT || in->network == NETWORK_HOST ? WHEN_INET : 0) |
+        return (in->notify_paths ? 0 : WHEN_NO_PATHS) |
+               (in->tier == TIER_NAMESPACES ? WHEN_NAMESPACES : WHEN_LANDLOCK) |
+               (in->notify_memory ? WHEN_MEMORY_NOTIFIED : WHEN_MEMORY_CGROUP) |
+               (in->notify_tasks ? 0 : WHEN_TASK_CGROUP) | (in->unix_sockets ? WHEN_UNIX : 0) |
+               (in->network == NETWORK_CONNECT || in->network == NETWORK_HOST ? WHEN_INET : 0) |
                (in->network == NETWORK_HOST ? WHEN_HOST : 0) | (addresses ? WHEN_ADDRESSES : WHEN_NO_ADDRESSES) |
-               (in->tables ? WHEN_TABLES : 0) | (in->notify_frees ? WHEN_FREES : WHEN_NO_FREES) | (in->watches ? WHEN_WATCHES : 0);
+               (in->tables ? WHEN_TABLES : 0) | (in->notify_frees ? WHEN_FREES : WHEN_NO_FREES) |
+               (in->watches ? WHEN_WATCHES : 0);
 }
 
-static void release(scmp_filter_ctx *ctx) {
+static void filter_release(scmp_filter_ctx *ctx) {
         if (*ctx)
                 seccomp_release(*ctx);
 }
 
-/* An unknown name is no trouble: a call that this architecture or this libseccomp does not have stays denied. */
-static int allow(scmp_filter_ctx ctx, const char *call, const FilterRow *row) {
+/* An unknown name is no error: a call that this architecture or this libseccomp lacks stays denied. */
+static int filter_allow(scmp_filter_ctx ctx, const char *call, const FilterRow *row) {
         int nr = seccomp_syscall_resolve_name(call);
 
         if (nr < 0)
@@ -84,60 +86,50 @@ static int allow(scmp_filter_ctx ctx, const char *call, const FilterRow *row) {
         return seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, nr, row ? row->n : 0, row ? row->cmp : NULL);
 }
 
-static int add_rules(scmp_filter_ctx ctx, const void *arg) {
+static int filter_add_rules(scmp_filter_ctx ctx, const void *arg) {
         const FilterInput *in = arg;
         static const char *const always[] = {
 #define ALLOW(call) #call,
-#define PATH(call, path, at, writes)
-#define META(call, path, at)
-#define DENY(call, rule, error)
 #include "policy/filter-calls.def"
-#undef ALLOW
-#undef PATH
-#undef META
         };
         static const struct {
                 const char *call;
                 bool meta;
         } paths[] = {
-#define ALLOW(call)
 #define PATH(call, path, at, writes) {#call, false},
 #define META(call, path, at) {#call, true},
 #include "policy/filter-calls.def"
-#undef ALLOW
-#undef PATH
-#undef META
-#undef DENY
         };
         unsigned when = filter_when(in);
         int e = 0;
 
         for (size_t i = 0; e == 0 && i < ARRAY_SIZE(always); i++)
-                e = allow(ctx, always[i], NULL);
+                e = filter_allow(ctx, always[i], NULL);
         for (size_t i = 0; e == 0 && i < n_filter_numbers; i++)
                 e = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, filter_numbers[i].nr, 0);
         for (size_t i = 0; e == 0 && i < n_filter_rows; i++)
                 if ((filter_rows[i].when & ~when) == 0)
-                        e = allow(ctx, filter_rows[i].call, &filter_rows[i]);
+                        e = filter_allow(ctx, filter_rows[i].call, &filter_rows[i]);
         for (size_t i = 0; e == 0 && i < ARRAY_SIZE(paths) && !in->notify_paths; i++) {
                 bool by_row = false;
 
                 for (size_t k = 0; k < n_filter_rows; k++)
                         by_row |= strcmp(filter_rows[k].call, paths[i].call) == 0;
-                if (!by_row && !(paths[i].meta && in->tier == TIER_LANDLOCK) && !(in->notify_frees && filter_call_frees(paths[i].call)))
-                        e = allow(ctx, paths[i].call, NULL);
+                if (!by_row && !(paths[i].meta && in->tier == TIER_LANDLOCK) &&
+                    !(in->notify_frees && filter_call_frees(paths[i].call)))
+                        e = filter_allow(ctx, paths[i].call, NULL);
         }
-        /* C libraries try it first and fall back without a word; its arguments are in memory where a filter cannot see them. */
-        if (e == 0)
-                e = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-        /* Names of areas are memory that the kernel charges to nobody. A kernel that knows no names answers the same, and programs do without. */
-        if (e == 0)
-                e = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, UINT32_MAX, PR_SET_VMA));
+        /* C libraries try clone3 first and fall back silently; the arguments are in memory, invisible to a filter. */
+        e = e ?: seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+        /* Names of areas are memory that the kernel does not charge. EINVAL is the answer of a kernel without names. */
+        e = e ?: seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(prctl), 1,
+                                  SCMP_A0(SCMP_CMP_MASKED_EQ, UINT32_MAX, PR_SET_VMA));
         return e;
 }
 
-static int export(uint32_t otherwise, int (*rules)(scmp_filter_ctx, const void *), const void *arg, struct sock_filter **ret, size_t *ret_n) {
-        _cleanup_(release) scmp_filter_ctx ctx = seccomp_init(otherwise);
+static int filter_export(uint32_t otherwise, int (*rules)(scmp_filter_ctx, const void *), const void *arg,
+                         struct sock_filter **ret, size_t *ret_n) {
+        _cleanup_(filter_release) scmp_filter_ctx ctx = seccomp_init(otherwise);
         _cleanup_close_ int fd = -1;
         _cleanup_free_ char *bytes = NULL;
         size_t n;
@@ -145,12 +137,12 @@ static int export(uint32_t otherwise, int (*rules)(scmp_filter_ctx, const void *
 
         if (!ctx)
                 return -ENOMEM;
-        /* ia32 and x32 calls have other numbers: nothing about them was judged. */
+        /* ia32 and x32 calls have other numbers: the filter has not judged them. */
         e = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
         if (e == 0)
-                e = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a tree: installing costs the kernel its depth for each number */
-        if (e == 0)
-                e = rules(ctx, arg);
+                /* a tree: installing costs the kernel the tree's depth for each number */
+                e = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+        e = e ?: rules(ctx, arg);
         if (e < 0)
                 return e;
         fd = memfd_create("filter", MFD_CLOEXEC);
@@ -170,12 +162,13 @@ static int export(uint32_t otherwise, int (*rules)(scmp_filter_ctx, const void *
 }
 
 int filter_build(const FilterInput *in, struct sock_filter **ret, size_t *ret_n) {
-        return export(SCMP_ACT_NOTIFY, add_rules, in, ret, ret_n);
+        return filter_export(SCMP_ACT_NOTIFY, filter_add_rules, in, ret, ret_n);
 }
 
-static int shorten(struct sock_filter **ret, size_t *ret_n) {
+static int filter_shorten_known(struct sock_filter **ret, size_t *ret_n) {
         int e = filter_shorten(FILTER_ARCH, ret, ret_n);
-        if (e < 0 && e != -EOPNOTSUPP) { /* another libseccomp may make what is not known here: its program does as well */
+        /* another libseccomp may use unknown instructions: its program stays unchanged */
+        if (e < 0 && e != -EOPNOTSUPP) {
                 free(TAKE_PTR(*ret));
                 return e;
         }
@@ -183,30 +176,59 @@ static int shorten(struct sock_filter **ret, size_t *ret_n) {
 }
 
 int filter_compile(const FilterInput *in, struct sock_filter **ret, size_t *ret_n) {
-        return filter_build(in, ret, ret_n) ?: shorten(ret, ret_n);
+        return filter_build(in, ret, ret_n) ?: filter_shorten_known(ret, ret_n);
 }
 
-int filter_compile_rules(uint32_t otherwise, int (*rules)(scmp_filter_ctx ctx, const void *arg), struct sock_filter **ret, size_t *ret_n) {
-        return export(otherwise, rules, NULL, ret, ret_n) ?: shorten(ret, ret_n);
+/* Calls of the steps only, not of regions: namespaces, mounts, the file with the launch words, rules of Landlock. */
+static const char *const of_the_steps[] = {"clone3", "fsopen", "fsconfig", "fsmount", "open_tree", "move_mount",
+                                           "mount_setattr", "openat2", "memfd_create", "landlock_add_rule"};
+
+static const char *const of_regions[] = {
+#define ALLOW(call) #call,
+#define PATH(call, path, at, writes) #call,
+#define META(call, path, at) #call,
+#include "policy/filter-calls.def"
+};
+
+static int filter_add_template_rules(scmp_filter_ctx ctx, const void *arg) {
+        int e = 0;
+
+        for (size_t i = 0; e == 0 && i < ARRAY_SIZE(of_the_steps); i++)
+                e = filter_allow(ctx, of_the_steps[i], NULL);
+        for (size_t i = 0; e == 0 && i < ARRAY_SIZE(of_regions); i++)
+                e = filter_allow(ctx, of_regions[i], NULL);
+        for (size_t i = 0; e == 0 && i < n_filter_rows; i++)
+                e = filter_allow(ctx, filter_rows[i].call, NULL);
+        for (size_t i = 0; e == 0 && i < n_filter_numbers; i++)
+                e = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, filter_numbers[i].nr, 0);
+        return e;
 }
 
-static void hash_add(crypto_generichash_state *h, const void *p, size_t n) {
+/* The filter of a template is installed in all regions of the template, below the region's own filter. A refused call
+ * is answered:
+ *
+ *  in the template   ENOSYS: SECCOMP_RET_TRACE without a tracer
+ *  in a region       by the region's own filter: a notification goes before SECCOMP_RET_TRACE, so that the denial is recorded
+ *
+ * So the filter must allow all calls that a region's filter allows with some grant, and the calls of a worker's steps
+ * below a template. */
+int filter_of_template(struct sock_filter **ret, size_t *ret_n) {
+        return filter_export(SCMP_ACT_TRACE(0), filter_add_template_rules, NULL, ret, ret_n)
+                       ?: filter_shorten_known(ret, ret_n);
+}
+
+static void filter_hash_add(crypto_generichash_state *h, const void *p, size_t n) {
         crypto_generichash_update(h, p, n);
 }
 
-/* The key covers all that decides what the program is: the input, the tables of this build, and the library's version, because another
- * one may compile the same rules to another program. */
-static void cache_name(const FilterInput *in, char name[static 80]) {
+/* The key covers the whole input of the program: the FilterInput, the tables of this build, and the library's version,
+ * because another version may compile the same rules to another program. */
+static void filter_cache_name(const FilterInput *in, char name[static 80]) {
         static const char calls[] =
 #define ALLOW(call) #call "\n"
 #define PATH(call, path, at, writes) #call ",p\n"
 #define META(call, path, at) #call ",m\n"
-#define DENY(call, rule, error)
 #include "policy/filter-calls.def"
-#undef ALLOW
-#undef PATH
-#undef META
-#undef DENY
                 ;
         const struct scmp_version *v = seccomp_version();
         const uint32_t library[] = {v->major, v->minor, v->micro, seccomp_arch_native(), MAKER_VERSION};
@@ -215,22 +237,23 @@ static void cache_name(const FilterInput *in, char name[static 80]) {
         char hex[HASH_HEX_MAX];
 
         crypto_generichash_init(&h, NULL, 0, sizeof(hash));
-        hash_add(&h, in, sizeof(*in));
-        hash_add(&h, library, sizeof(library));
-        hash_add(&h, calls, sizeof(calls));
+        filter_hash_add(&h, in, sizeof(*in));
+        filter_hash_add(&h, library, sizeof(library));
+        filter_hash_add(&h, calls, sizeof(calls));
         for (size_t i = 0; i < n_filter_numbers; i++) {
-                hash_add(&h, filter_numbers[i].call, strlen(filter_numbers[i].call) + 1);
-                hash_add(&h, &filter_numbers[i].nr, sizeof(filter_numbers[i].nr));
+                filter_hash_add(&h, filter_numbers[i].call, strlen(filter_numbers[i].call) + 1);
+                filter_hash_add(&h, &filter_numbers[i].nr, sizeof(filter_numbers[i].nr));
         }
         for (size_t i = 0; i < n_filter_rows; i++) {
                 const FilterRow *row = &filter_rows[i];
 
-                hash_add(&h, row->call, strlen(row->call) + 1);
-                hash_add(&h, &row->when, sizeof(row->when));
+                filter_hash_add(&h, row->call, strlen(row->call) + 1);
+                filter_hash_add(&h, &row->when, sizeof(row->when));
                 for (size_t k = 0; k < row->n; k++) {
-                        const uint64_t cmp[] = {row->cmp[k].arg, row->cmp[k].op, row->cmp[k].datum_a, row->cmp[k].datum_b};
+                        const uint64_t cmp[] = {row->cmp[k].arg, row->cmp[k].op, row->cmp[k].datum_a,
+                                                row->cmp[k].datum_b};
 
-                        hash_add(&h, cmp, sizeof(cmp));
+                        filter_hash_add(&h, cmp, sizeof(cmp));
                 }
         }
         crypto_generichash_final(&h, hash, sizeof(hash));
@@ -246,8 +269,9 @@ int filter_cached(const FilterInput *in, const char *store_dir, struct sock_filt
 
         if (dir < 0)
                 return filter_compile(in, ret, ret_n);
-        cache_name(in, name);
-        if (cache_get(dir, name, BPF_MAXINSNS * sizeof(struct sock_filter), &bytes, &n) == 0 && n > 0 && n % sizeof(struct sock_filter) == 0) {
+        filter_cache_name(in, name);
+        if (cache_get(dir, name, BPF_MAXINSNS * sizeof(struct sock_filter), &bytes, &n) == 0 && n > 0 &&
+            n % sizeof(struct sock_filter) == 0) {
                 *ret = (struct sock_filter *)(void *)TAKE_PTR(bytes);
                 *ret_n = n / sizeof(struct sock_filter);
                 return 0;

@@ -52,7 +52,69 @@ void grant_deinit(Grant *g) {
         *g = (Grant){0};
 }
 
-static int copy(char **field, const char *s) {
+/* Without PYTHONDONTWRITEBYTECODE, Python would try to write the byte code of each module to /skill and /lethe: a
+ * useless denial, and the region's end with "on_denial": "end". */
+const char *const grant_usual_env[] = {"PATH=" REGION_LETHE_DIR "/bin:" REGION_PATH,
+                                       "HOME=" REGION_WORK_DIR,
+                                       "TMPDIR=" REGION_TMP_DIR,
+                                       "LANG=C.UTF-8",
+                                       "PYTHONPATH=" REGION_LETHE_DIR "/python",
+                                       "PYTHONDONTWRITEBYTECODE=1",
+                                       "NODE_PATH=" REGION_LETHE_DIR "/node",
+                                       NULL};
+
+/* Interpreters that can be started ahead; `without`: also without "warm", which names the modules to import. */
+static const struct {
+        const char *name;
+        bool without;
+} interpreters[] = {{"node", true}, {"python3", false}, {"perl", false}, {"lethe-load", false}};
+
+/* Variables that an interpreter or the C library reads at the start, or only once. */
+static bool interpreter_reads_at_start(const char *line) {
+        static const char *const begins[] = {"PATH=", "HOME=", "LANG", "LC_", "TZ", "LD_", "PYTHON", "PERL", "NODE",
+                                             "UV_", "ICU", "OPENSSL", "SSL", "MALLOC_", "GLIBC_", "GCONV_"};
+
+        if (strncmp(line, "NODE_ENV=", 9) == 0) /* read only by programs */
+                return false;
+        for (size_t i = 0; i < ARRAY_SIZE(begins); i++)
+                if (strncmp(line, begins[i], strlen(begins[i])) == 0)
+                        return true;
+        return false;
+}
+
+static bool interpreter_env_is_usual(char *const *env) {
+        for (size_t i = 0; env && env[i]; i++) {
+                bool usual = !interpreter_reads_at_start(env[i]);
+
+                for (size_t k = 0; grant_usual_env[k] && !usual; k++)
+                        usual = strcmp(env[i], grant_usual_env[k]) == 0;
+                if (!usual)
+                        return false;
+        }
+        return true;
+}
+
+/* A program of the skill's own folder with an interpreter's name is below /skill. */
+static bool interpreter_is_of_system(const char *program) {
+        return !strchr(program, '/') || strncmp(program, "/usr/", 5) == 0 || strncmp(program, "/bin/", 5) == 0 ||
+               strcmp(program, REGION_LETHE_DIR "/bin/lethe-load") == 0;
+}
+
+static int grant_find_interpreter(Grant *g) {
+        const char *program = g->argv[0], *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+
+        /* With /proc the skill could read the interpreter's first arguments. */
+        if (!g->skill_dir || g->proc || !interpreter_is_of_system(program) || !g->argv[1] || g->argv[1][0] == '-' ||
+            !interpreter_env_is_usual(g->env))
+                return 0;
+        for (size_t i = 0; i < ARRAY_SIZE(interpreters) && !g->interpreter; i++)
+                if (strcmp(name, interpreters[i].name) == 0 && (interpreters[i].without || g->preload) &&
+                    !(g->interpreter = strdup(program)))
+                        return -ENOMEM;
+        return 0;
+}
+
+static int grant_copy_text(char **field, const char *s) {
         *field = strdup(s);
         return *field ? 0 : -ENOMEM;
 }
@@ -65,8 +127,8 @@ uint64_t grant_set_aside(const Grant *g) {
         return most;
 }
 
-/* NAME=VALUE takes the place of an earlier NAME. */
-static int env_set(char ***env, const char *line) {
+/* NAME=VALUE replaces an earlier NAME. */
+static int grant_env_add(char ***env, const char *line) {
         size_t n = (size_t)(strchr(line, '=') + 1 - line);
 
         for (size_t i = 0; *env && (*env)[i]; i++)
@@ -78,7 +140,7 @@ static int env_set(char ***env, const char *line) {
         return strv_add(env, line);
 }
 
-static int set_env(Grant *g, const Manifest *m, const RunRequest *q) {
+static int grant_set_env(Grant *g, const Manifest *m, const RunRequest *q) {
         char in[32], out[32], trace[12 + TRACE_TEXT_MAX];
         int r = 0;
 
@@ -86,130 +148,82 @@ static int set_env(Grant *g, const Manifest *m, const RunRequest *q) {
         snprintf(out, sizeof(out), "LETHE_OUT=%d", REGION_PIPE_OUT_FD);
         for (size_t i = 0; r == 0 && grant_usual_env[i]; i++)
                 r = strv_add(&g->env, grant_usual_env[i]);
-        if (r == 0)
-                r = strv_add(&g->env, in);
-        if (r == 0)
-                r = strv_add(&g->env, out);
+        r = r ?: strv_add(&g->env, in);
+        r = r ?: strv_add(&g->env, out);
         if (r == 0 && q->trace.set) {
                 memcpy(trace, "TRACEPARENT=", 12);
                 trace_text(&q->trace, trace + 12);
                 r = strv_add(&g->env, trace);
         }
         for (size_t i = 0; r == 0 && m->env && m->env[i]; i++)
-                r = env_set(&g->env, m->env[i]);
+                r = grant_env_add(&g->env, m->env[i]);
         for (size_t i = 0; r == 0 && q->env && q->env[i]; i++)
-                r = env_set(&g->env, q->env[i]);
+                r = grant_env_add(&g->env, q->env[i]);
         return r;
 }
 
-/* A program inside the skill's folder, `path` relative to it: it must be there, and be executable. */
-static int skill_program(char ***argv, const Skill *s, const char *path, Diag *reterr) {
-        _cleanup_free_ char *plain = NULL, *rooted = NULL, *inside = NULL;
-        const BundleFile *f;
-        char shown[256];
-        int r;
-
-        diag_quote(path, strlen(path), shown, sizeof(shown));
-        if (asprintf(&rooted, "/%s", path) < 0) {
-                rooted = NULL;
-                return -ENOMEM;
-        }
-        r = path_normalise(rooted, &plain, reterr);
-        if (r)
-                return r < 0 ? r : diag(reterr, GRANT_E_USAGE, "entry \"%s\": must name a file in the skill's folder, without \"..\"", shown);
-        f = bundle_find(&s->bundle, plain + 1);
-        if (!f)
-                return diag(reterr, GRANT_E_NOT_FOUND, "entry \"%s\": no such file in %s", shown, s->dir);
-        if (!f->link && !f->executable)
-                return diag(reterr, GRANT_E_NOT_EXECUTABLE, "entry \"%s\": not executable; make it so (chmod +x), or name its interpreter in "
-                                                            "lethe.json: \"entry\": {\"main\": [\"python3\", \"/skill%s\"]}", shown, plain);
-        if (asprintf(&inside, REGION_SKILL_DIR "%s", plain) < 0) {
-                inside = NULL;
-                return -ENOMEM;
-        }
-        return strv_add(argv, inside);
-}
-
-static int no_such_entry(const Manifest *m, const char *name, Diag *reterr) {
+static int grant_no_such_entry(const Manifest *m, const char *name, Diag *reterr) {
         char list[512] = "", shown[256];
         size_t o = 0;
 
         for (size_t i = 0; i < m->n_entries && o < sizeof(list); i++)
                 o += (size_t)snprintf(list + o, sizeof(list) - o, "%s%s", i > 0 ? ", " : "", m->entries[i].name);
-        return diag(reterr, GRANT_E_USAGE, "no entry \"%s\" in lethe.json; it has: %s", diag_quote(name, strlen(name), shown, sizeof(shown)), list);
+        return diag(reterr, GRANT_E_USAGE, "no entry \"%s\" in lethe.json; it has: %s",
+                    diag_quote(name, strlen(name), shown, sizeof(shown)), list);
 }
 
-int grant_entry(const Skill *s, const Entry *e, char ***ret_argv, Diag *reterr) {
-        const char *program = e->argv[0];
-        int r;
-
-        if (path_is_under(program, REGION_SKILL_DIR) && strlen(program) > strlen(REGION_SKILL_DIR))
-                r = skill_program(ret_argv, s, program + strlen(REGION_SKILL_DIR), reterr);
-        else if (program[0] != '/' && (strchr(program, '/') || bundle_find(&s->bundle, program)))
-                r = skill_program(ret_argv, s, program, reterr);
-        else
-                r = strv_add(ret_argv, program); /* of the region's system folders, or searched in PATH there */
-        return r ? r : strv_add_all(ret_argv, e->argv + 1);
-}
-
-/* What runs in the skill: an entry of lethe.json; where that names none, the file that --entry names. */
-static int set_entry(Grant *g, const Skill *s, const RunRequest *q, Diag *reterr) {
+/* Sets the command: an entry of lethe.json; without entries, the file of --entry. */
+static int grant_set_entry(Grant *g, const Skill *s, const RunRequest *q, Diag *reterr) {
         const Manifest *m = &s->manifest;
-        const Entry *e;
+        const ManifestEntry *e;
 
         if (m->n_entries == 0) {
                 if (!q->entry)
-                        return diag(reterr, GRANT_E_USAGE, "the skill has %s: say with --entry FILE which file of it to run",
+                        return diag(reterr, GRANT_E_USAGE,
+                                    "the skill has %s: say with --entry FILE which file of it to run",
                                     s->has_manifest ? "no \"entry\" in its lethe.json" : "no lethe.json");
-                return skill_program(&g->argv, s, q->entry, reterr);
+                return merge_skill_program(&g->argv, s, q->entry, reterr);
         }
         e = manifest_entry(m, q->entry ?: "main");
-        return e ? grant_entry(s, e, &g->argv, reterr) : no_such_entry(m, q->entry ?: "main", reterr);
+        return e ? merge_entry(s, e, &g->argv, reterr) : grant_no_such_entry(m, q->entry ?: "main", reterr);
 }
 
-static int set_exec(Grant *g, const RunRequest *q, Diag *reterr) {
+static int grant_set_exec(Grant *g, const RunRequest *q, Diag *reterr) {
         const Program *p = &q->program;
         int r;
 
         if (q->entry)
                 return diag(reterr, GRANT_E_USAGE, "--entry names a part of a skill: it cannot stand beside --exec");
-        r = copy(&g->skill_name, strrchr(p->path, '/') + 1);
-        if (r == 0)
-                r = copy(&g->skill_digest, p->digest);
+        r = grant_copy_text(&g->skill_name, strrchr(p->path, '/') + 1);
+        r = r ?: grant_copy_text(&g->skill_digest, p->digest);
         if (r == 0 && p->real)
-                r = copy(&g->program, p->real);
-        if (r == 0 && p->real && p->copy) /* without: shown only, there is no copy yet */
-                r = copy(&g->program_copy, p->copy);
+                r = grant_copy_text(&g->program, p->real);
+        if (r == 0 && p->real && p->copy) /* no copy in a dry run */
+                r = grant_copy_text(&g->program_copy, p->copy);
         if (r == 0 && p->link)
-                r = copy(&g->program_link, p->path);
+                r = grant_copy_text(&g->program_link, p->path);
         if (r == 0 && p->link)
-                r = copy(&g->program_end, p->link);
+                r = grant_copy_text(&g->program_end, p->link);
         g->program_granted = p->granted;
         return r ? r : strv_add(&g->argv, p->path);
 }
 
-/* What is the skill's own business: nothing of it reaches beyond the region. */
-static int set_own(Grant *g, const Manifest *m, const RunRequest *q) {
+/* The skill's private members: without effect outside the region. */
+static int grant_set_own(Grant *g, const Manifest *m, const RunRequest *q) {
         int r = strv_add_all(&g->reads, m->reads);
 
-        if (r == 0)
-                r = strv_add_all(&g->writes, m->writes);
-        if (r == 0)
-                r = strv_add_all(&g->resources, m->resources);
-        if (r == 0)
-                r = strv_add_all(&g->sub_skills, m->sub_skills);
-        if (r == 0)
-                r = strv_add_all(&g->preload, m->preload);
+        r = r ?: strv_add_all(&g->writes, m->writes);
+        r = r ?: strv_add_all(&g->resources, m->resources);
+        r = r ?: strv_add_all(&g->sub_skills, m->sub_skills);
+        r = r ?: strv_add_all(&g->preload, m->preload);
         if (r == 0 && m->notes)
-                r = copy(&g->notes, m->notes);
+                r = grant_copy_text(&g->notes, m->notes);
         if (r == 0 && m->canon)
-                r = copy(&g->canon, m->canon);
-        if (r == 0)
-                r = copy(&g->workdir, q->workdir ?: REGION_WORK_DIR);
+                r = grant_copy_text(&g->canon, m->canon);
+        r = r ?: grant_copy_text(&g->workdir, q->workdir ?: REGION_WORK_DIR);
         if (r == 0 && q->name)
-                r = copy(&g->name, q->name);
-        if (r == 0)
-                r = set_env(g, m, q);
+                r = grant_copy_text(&g->name, q->name);
+        r = r ?: grant_set_env(g, m, q);
         g->slots = json_incref(m->slots);
         g->proc = m->proc || q->proc;
         g->on_denial = m->on_denial;
@@ -238,40 +252,27 @@ int policy_grant(const Skill *s, const RunRequest *q, const Policy *p, Grant *re
         if (!g.reductions)
                 return -ENOMEM;
         if (row && row->digest && strcmp(row->digest, s->bundle.digest) != 0)
-                return diag(reterr, GRANT_E_REFUSED, "skill %s: its digest is %s, but %s#/skills/%s/digest is %s", s->md.name, s->bundle.digest,
-                            p->path, s->md.name, row->digest);
+                return diag(reterr, GRANT_E_REFUSED, "skill %s: its digest is %s, but %s#/skills/%s/digest is %s",
+                            s->md.name, s->bundle.digest, p->path, s->md.name, row->digest);
         if (s) {
-                r = copy(&g.skill_name, s->md.name);
-                if (r == 0)
-                        r = copy(&g.skill_digest, s->bundle.digest);
-                if (r == 0)
-                        r = copy(&g.skill_dir, s->copy.path ?: s->dir);
-                if (r == 0)
-                        r = copy(&g.skill_folder, s->dir);
-                if (r == 0)
-                        r = set_entry(&g, s, q, reterr);
+                r = grant_copy_text(&g.skill_name, s->md.name);
+                r = r ?: grant_copy_text(&g.skill_digest, s->bundle.digest);
+                r = r ?: grant_copy_text(&g.skill_dir, s->copy.path ?: s->dir);
+                r = r ?: grant_copy_text(&g.skill_folder, s->dir);
+                r = r ?: grant_set_entry(&g, s, q, reterr);
         } else
-                r = set_exec(&g, q, reterr);
-        if (r == 0)
-                r = strv_add_all(&g.argv, q->args);
-        if (r == 0)
-                r = set_own(&g, m, q);
-        if (r == 0)
-                r = merge_budget(&merge);
-        if (r == 0)
-                r = merge_tier(&merge);
-        if (r == 0)
-                r = merge_network(&merge);
-        if (r == 0)
-                r = merge_files(&merge);
-        if (r == 0)
-                r = merge_memory(&merge);
-        if (r == 0)
-                r = merge_discipline(&merge);
+                r = grant_set_exec(&g, q, reterr);
+        r = r ?: strv_add_all(&g.argv, q->args);
+        r = r ?: grant_set_own(&g, m, q);
+        r = r ?: merge_budget(&merge);
+        r = r ?: merge_tier(&merge);
+        r = r ?: merge_network(&merge);
+        r = r ?: merge_files(&merge);
+        r = r ?: merge_memory(&merge);
+        r = r ?: merge_discipline(&merge);
         if (r == 0 && s)
                 r = merge_releases(&merge, s);
-        if (r == 0)
-                r = merge_bounds(&merge);
+        r = r ?: merge_bounds(&merge);
         if (r)
                 return r;
         g.program_loose = !s && (q->program.loose || (q->program.link_loose && g.min_tier == TIER_LANDLOCK));

@@ -6,10 +6,11 @@
 #include <limits.h>
 #include <string.h>
 
-/* Covered by a folder that is hidden as well. */
+/* Whether another hidden folder covers the path. */
 static bool hide_within(const Hidden *all, size_t n, const Hidden *h) {
         for (size_t i = 0; i < n; i++)
-                if (&all[i] != h && all[i].folder && !all[i].absent && strcmp(all[i].path, h->path) != 0 && path_is_under(h->path, all[i].path))
+                if (&all[i] != h && all[i].folder && !all[i].absent && strcmp(all[i].path, h->path) != 0 &&
+                    path_is_under(h->path, all[i].path))
                         return true;
         return false;
 }
@@ -20,22 +21,29 @@ static int hide_one(Grant *g, size_t at, const Hidden *all, size_t n, const Hidd
         char place[PATH_MAX];
 
         if (path_is_under(f->source, h->path) && !h->absent)
-                return diag(reterr, GRANT_E_REFUSED, "%s at %s: %s is %s, and no region is shown that; name a folder that is not in it", f->source, f->target, h->path, h->what);
+                return diag(reterr, GRANT_E_REFUSED,
+                            "%s at %s: %s is %s, and no region is shown the path; name a folder outside of the path",
+                            f->source, f->target, h->path, h->what);
         if (!path_is_under(h->path, f->source) || hide_within(all, n, h))
                 return 0;
         if (!place_inside(f, h->path, place))
                 return -ENAMETOOLONG;
-        if (place_shows(g->files, g->n_files, place) != f) /* something else is mounted there, or it is hidden already */
+        if (place_shows(g->files, g->n_files, place) != f) /* another mount is there, or the path is hidden already */
                 return 0;
         if (h->absent && !f->write && !h->secret)
                 return 0;
         if (h->absent)
-                return diag(reterr, GRANT_E_REFUSED, "%s at %s: %s would be %s, which no region is shown, and is not there to be hidden; fix: %s %s, or name a folder that "
-                            "is not above it", f->source, f->target, h->path, h->what, h->secret ? "make the store there first: lethe run --exec true --store" : "mkdir -p",
+                return diag(reterr, GRANT_E_REFUSED,
+                            "%s at %s: %s would be %s: no region is shown the path, and a missing path cannot be "
+                            "hidden; fix: %s %s, or name a folder that is not above the path",
+                            f->source, f->target, h->path, h->what,
+                            h->secret ? "make the store there first: lethe run --exec true --store" : "mkdir -p",
                             h->path);
         if (!h->folder)
-                return diag(reterr, GRANT_E_REFUSED, "%s at %s: %s is %s, and no region is shown that; fix: put it into a folder of its own that is not granted, or name a "
-                            "folder that is not above it", f->source, f->target, h->path, h->what);
+                return diag(reterr, GRANT_E_REFUSED,
+                            "%s at %s: %s is %s, and no region is shown the file; fix: move the file into a folder of "
+                            "its own without a grant, or name a folder that is not above the file",
+                            f->source, f->target, h->path, h->what);
         mask.target = place;
         return place_add(g, &mask);
 }
@@ -47,7 +55,9 @@ int grant_hide(Grant *g, const Hidden *hidden, size_t n, Diag *reterr) {
                 const Hidden *h = &hidden[k];
 
                 if (g->skill_dir && !h->skill && !h->absent && path_is_under(h->path, g->skill_dir))
-                        return diag(reterr, GRANT_E_REFUSED, "the skill's folder %s shows %s, which is %s, and no region is shown that; move the skill into a folder of its own",
+                        return diag(reterr, GRANT_E_REFUSED,
+                                    "the skill's folder %s shows %s, %s: no region is shown the path; move the skill "
+                                    "into a folder of its own",
                                     g->skill_dir, h->path, h->what);
                 for (size_t i = 0; i < n_files; i++) {
                         int r = g->files[i].mask ? 0 : hide_one(g, i, hidden, n, h, reterr);

@@ -17,9 +17,9 @@
 typedef struct InsideWalk {
         const FileGrant *files;
         size_t n;
-        char done[PATH_MAX]; /* resolved, without a slash at its end */
-        char rest[PATH_MAX]; /* still to come */
-        char host[PATH_MAX]; /* of `done`, when it is a file or folder of the host */
+        char done[PATH_MAX]; /* resolved part, without a slash at the end */
+        char rest[PATH_MAX]; /* unresolved rest */
+        char host[PATH_MAX]; /* host path of `done`, if `done` is a file or folder of the host */
         unsigned links;
         bool folder; /* `done` is a folder that only holds places */
         bool settled;
@@ -42,12 +42,12 @@ bool inside_is_system(const char *path) {
         return false;
 }
 
-/* In a user namespace that does not know root, what root owns belongs to nobody that it knows; there the owner of the root folder is root, for the
- * system's own folders. */
+/* Without root in the user namespace, root's files show an unmapped owner: for system folders the owner of / counts. */
 static bool inside_only_root(const char *path, bool of_system, const struct stat *st) {
         struct stat top;
 
-        return (st->st_uid == 0 || (of_system && stat("/", &top) == 0 && st->st_uid == top.st_uid)) && (S_ISLNK(st->st_mode) || !(st->st_mode & (S_IWGRP | S_IWOTH))) && owner_server(path, st) == 0;
+        return (st->st_uid == 0 || (of_system && stat("/", &top) == 0 && st->st_uid == top.st_uid)) &&
+               (S_ISLNK(st->st_mode) || !(st->st_mode & (S_IWGRP | S_IWOTH))) && owner_server(path, st) == 0;
 }
 
 bool inside_only_root_writes(const char *real) {
@@ -60,7 +60,8 @@ bool inside_only_root_writes(const char *real) {
         for (;;) {
                 char *slash = strrchr(path, '/');
 
-                if (quiet_stat(*path ? path : "/", false, &st) < 0 || !inside_only_root(*path ? path : "/", inside_is_system(real), &st))
+                if (quiet_stat(*path ? path : "/", false, &st) < 0 ||
+                    !inside_only_root(*path ? path : "/", inside_is_system(real), &st))
                         return false;
                 if (!*path)
                         return true;
@@ -72,7 +73,8 @@ static InsidePlace inside_place(InsideWalk *w, const char *place, char ret_host[
         const FileGrant *f = place_shows(w->files, w->n, place);
 
         if (f) {
-                w->settled = w->settled && !f->write && inside_only_root_writes(f->source); /* a region may write as root */
+                /* a region may write as root */
+                w->settled = w->settled && !f->write && inside_only_root_writes(f->source);
                 return !f->mask && place_outside(f, place, ret_host) ? INSIDE_HOST : INSIDE_NOTHING;
         }
         if (strcmp(place, "/etc") == 0)
@@ -85,7 +87,7 @@ static InsidePlace inside_place(InsideWalk *w, const char *place, char ret_host[
         return INSIDE_NOTHING;
 }
 
-/* The text of a link is put before the rest. */
+/* Puts the text of a link before the rest. */
 static int inside_follow(InsideWalk *w, const char *host) {
         char target[PATH_MAX], rest[PATH_MAX];
         _cleanup_close_ int fd = -1;
@@ -112,7 +114,7 @@ static int inside_follow(InsideWalk *w, const char *host) {
         return 0;
 }
 
-/* Takes the next component off the rest: false when there is none. */
+/* Takes the next component off the rest: false at the end. */
 static bool inside_next(InsideWalk *w, char ret[static NAME_MAX + 1], int *reterr) {
         const char *from = w->rest + strspn(w->rest, "/");
         size_t n = strcspn(from, "/");
@@ -178,7 +180,10 @@ int inside_find(const FileGrant *files, size_t n, const char *path, Inside *ret)
                 return -EISDIR;
         if (r < 0 && r != -ENOENT)
                 return r;
-        i = (Inside){.end = strdup(w.done), .host = r == 0 ? strdup(w.host) : NULL, .link = w.links > 0, .settled = w.settled};
+        i = (Inside){.end = strdup(w.done),
+                     .host = r == 0 ? strdup(w.host) : NULL,
+                     .link = w.links > 0,
+                     .settled = w.settled};
         if (!i.end || (r == 0 && !i.host)) {
                 inside_deinit(&i);
                 return -ENOMEM;

@@ -1,23 +1,22 @@
-/* Runs: supervisor, CLI. Where a path of a region leads on the host: through granted files and system folders, and through links as the region resolves
- * them. The scratch counts as empty. */
+/* Runs: supervisor, CLI. Resolves a path of a region to a path of the host: through granted files, system folders and
+ * links, as the region resolves them. The scratch counts as empty. */
 #pragma once
 
-#include "base/util.h"
 #include "manifest/vocabulary.h"
 
 typedef struct Inside {
-        char *end;    /* path in the region, without links; where the search ended when nothing is there */
-        char *host;   /* the same file on the host */
-        bool link;    /* a link was followed on the way */
-        bool settled; /* only root can change the file, the links and the granted folders on the way */
+        char *end;    /* path in the region, without links; on -ENOENT, the place where the search ended */
+        char *host;   /* the file on the host */
+        bool link;    /* a link was followed */
+        bool settled; /* only root can change the file, the links and the granted folders on the path */
 } Inside;
 void inside_deinit(Inside *i);
 #define _cleanup_inside_ _cleanup_(inside_deinit)
 
-/* path: absolute; ".." means the folder above in the region. Returns 0, -ENOENT with ret->end set, -EISDIR (a folder that only holds places of grants),
- * -ELOOP, -ENAMETOOLONG, -ETIMEDOUT, -EREMOTE (base/quiet.h), -ENOMEM, -errno. */
+/* path: absolute; ".." means the folder above in the region. Returns 0, -ENOENT with ret->end set, -EISDIR (a folder
+ * that only holds places of grants), -ELOOP, -ENAMETOOLONG, -ETIMEDOUT, -EREMOTE (base/quiet.h), -ENOMEM, -errno. */
 int inside_find(const FileGrant *files, size_t n, const char *path, Inside *ret);
-/* A folder of the host that every region has at its own path, or below one. */
+/* Whether the path is a host folder that every region has at the same path, or lies below such a folder. */
 bool inside_is_system(const char *path);
-/* Only root can change the file or folder of the host, and every folder above it. real: absolute, without links. */
+/* Whether only root can change the host's file or folder, and every folder above. real: absolute, without links. */
 bool inside_only_root_writes(const char *real);

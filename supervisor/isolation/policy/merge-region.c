@@ -1,9 +1,51 @@
-/* The parts of a grant about the end of a region: its discipline and its release callbacks. */
+/* The parts of a grant about entries and the end of a region: command, discipline, release callbacks. */
 #include "policy/merge.h"
+#include "schema/limits.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+/* A program inside the skill's folder, `path` relative to the folder: the file must exist and be executable. */
+int merge_skill_program(char ***argv, const Skill *s, const char *path, Diag *reterr) {
+        _cleanup_free_ char *plain = NULL, *rooted = NULL, *inside = NULL;
+        const BundleFile *f;
+        char shown[256];
+        int r;
+
+        diag_quote(path, strlen(path), shown, sizeof(shown));
+        if (!(rooted = text_printf("/%s", path)))
+                return -ENOMEM;
+        r = path_normalise(rooted, &plain, reterr);
+        if (r)
+                return r < 0 ? r
+                             : diag(reterr, GRANT_E_USAGE,
+                                    "entry \"%s\": must name a file in the skill's folder, without \"..\"", shown);
+        f = bundle_find(&s->bundle, plain + 1);
+        if (!f)
+                return diag(reterr, GRANT_E_NOT_FOUND, "entry \"%s\": no such file in %s", shown, s->dir);
+        if (!f->link && !f->executable)
+                return diag(reterr, GRANT_E_NOT_EXECUTABLE,
+                            "entry \"%s\": not executable; make it so (chmod +x), or name its interpreter in "
+                            "lethe.json: \"entry\": {\"main\": [\"python3\", \"/skill%s\"]}",
+                            shown, plain);
+        if (!(inside = text_printf(REGION_SKILL_DIR "%s", plain)))
+                return -ENOMEM;
+        return strv_add(argv, inside);
+}
+
+int merge_entry(const Skill *s, const ManifestEntry *e, char ***ret_argv, Diag *reterr) {
+        const char *program = e->argv[0];
+        int r;
+
+        if (path_is_under(program, REGION_SKILL_DIR) && strlen(program) > strlen(REGION_SKILL_DIR))
+                r = merge_skill_program(ret_argv, s, program + strlen(REGION_SKILL_DIR), reterr);
+        else if (program[0] != '/' && (strchr(program, '/') || bundle_find(&s->bundle, program)))
+                r = merge_skill_program(ret_argv, s, program, reterr);
+        else
+                r = strv_add(ret_argv, program); /* of the region's system folders, or searched in PATH there */
+        return r ? r : strv_add_all(ret_argv, e->argv + 1);
+}
 
 int policy_allows_discipline(const Policy *p, const Skill *s, Discipline d, Diag *reterr) {
         const SkillPolicy *row = s ? policy_skill(p, s->md.name) : NULL;
@@ -12,12 +54,15 @@ int policy_allows_discipline(const Policy *p, const Skill *s, Discipline d, Diag
         if (d != DISCIPLINE_NONE || trusted)
                 return 0;
         if (!s)
-                return diag(reterr, GRANT_E_REFUSED, "discipline none: only for a skill that the policy calls trusted, not for a program");
-        return diag(reterr, GRANT_E_REFUSED, "discipline none: only for a trusted skill; %s#/skills/%s would need \"trusted\": true and \"digest\": \"%s\"",
+                return diag(reterr, GRANT_E_REFUSED,
+                            "discipline none: only for a skill that the policy calls trusted, not for a program");
+        return diag(reterr, GRANT_E_REFUSED,
+                    "discipline none: only for a trusted skill; %s#/skills/%s would need \"trusted\": true and "
+                    "\"digest\": \"%s\"",
                     p->path ?: "the policy file", s->md.name, s->bundle.digest);
 }
 
-/* A skill asks for what its data need. The command line can leave less behind, not more. */
+/* A skill asks for the discipline of its data. The command line can only ask for a stronger discipline. */
 int merge_discipline(Merge *m) {
         const Manifest *a = m->manifest;
         const RunRequest *q = m->request;
@@ -26,15 +71,18 @@ int merge_discipline(Merge *m) {
 
         g->discipline = q->discipline_said ? q->discipline : a->discipline;
         g->passes = q->discipline_said ? q->passes : a->passes;
-        if (q->discipline_said && a->discipline_said && discipline_compare(q->discipline, q->passes, a->discipline, a->passes) < 0)
-                return diag(m->reterr, GRANT_E_REFUSED, "--discipline %s: leaves more behind than lethe.json#/teardown/discipline asks (%s)",
-                            discipline_format(q->discipline, q->passes, said), discipline_format(a->discipline, a->passes, asked));
+        if (q->discipline_said && a->discipline_said &&
+            discipline_compare(q->discipline, q->passes, a->discipline, a->passes) < 0)
+                return diag(m->reterr, GRANT_E_REFUSED,
+                            "--discipline %s: leaves more behind than lethe.json#/teardown/discipline asks (%s)",
+                            discipline_format(q->discipline, q->passes, said),
+                            discipline_format(a->discipline, a->passes, asked));
         return 0;
 }
 
-/* What a callback asks, or else what the region itself has; never more than that. Its memory is the region's, set aside: what it asks, or a quarter or 16 MiB;
- * at most half. */
-static int release_budget(Merge *m, const ReleaseAsk *a, size_t i, Budget *ret) {
+/* The callback's request, or else the region's own budget; never more. The memory is set aside from the region's: the
+ * request, or a quarter or 16 MiB; at most half. */
+static int merge_release_budget(Merge *m, const ReleaseAsk *a, size_t i, Budget *ret) {
         Budget whole = m->grant->budget;
 
         *ret = whole;
@@ -52,8 +100,9 @@ static int release_budget(Merge *m, const ReleaseAsk *a, size_t i, Budget *ret) 
                         continue;
                 *budget_at(ret, f) = most;
                 snprintf(field, sizeof(field), "/release/%zu/budgets/%s", i, f->name);
-                r = merge_reduce(m, field, budget_format(f, v, asked), budget_format(f, most, granted), "a callback gets no more than its region had, and half of "
-                                                                                                        "its memory");
+                r = merge_reduce(m, field, budget_format(f, v, asked), budget_format(f, most, granted),
+                                 "a callback gets no more than its region had, and half of "
+                                 "its memory");
                 if (r < 0)
                         return r;
         }
@@ -70,15 +119,14 @@ int merge_releases(Merge *m, const Skill *s) {
                 return -ENOMEM;
         for (size_t i = 0; r == 0 && i < a->n_releases; i++) {
                 ReleaseGrant *to = &g->releases[g->n_releases++];
-                const Entry *e = manifest_entry(a, a->releases[i].entry);
+                const ManifestEntry *e = manifest_entry(a, a->releases[i].entry);
 
-                assert(e); /* the reader of the manifest saw to it */
+                assert(e); /* checked by the reader of the manifest */
                 to->entry = strdup(a->releases[i].entry);
                 if (!to->entry)
                         return -ENOMEM;
-                r = grant_entry(s, e, &to->argv, m->reterr);
-                if (r == 0)
-                        r = release_budget(m, &a->releases[i], i, &to->budget);
+                r = merge_entry(s, e, &to->argv, m->reterr);
+                r = r ?: merge_release_budget(m, &a->releases[i], i, &to->budget);
         }
         return r;
 }

@@ -6,48 +6,35 @@
 #include <stdio.h>
 #include <string.h>
 
+int merge_note(json_t *list, const char *field, const char *asked, const char *granted, const char *rule) {
+        json_t *o = json_pack("{s:s, s:s, s:s, s:s}", "field", field, "asked", asked, "granted", granted, "rule", rule);
+
+        return json_array_append_new(list, o) < 0 ? -ENOMEM : 0;
+}
+
 int merge_reduce(Merge *m, const char *field, const char *asked, const char *granted, const char *fmt, ...) {
         _cleanup_free_ char *rule = NULL;
         va_list ap;
-        int n;
 
         va_start(ap, fmt);
-        n = vasprintf(&rule, fmt, ap);
+        rule = text_vprintf(fmt, ap);
         va_end(ap);
-        if (n < 0) {
-                rule = NULL;
-                return -ENOMEM;
-        }
-        return json_array_append_new(m->grant->reductions, json_pack("{s:s, s:s, s:s, s:s}", "field", field, "asked", asked, "granted", granted,
-                                                                     "rule", rule)) < 0 ? -ENOMEM : 0;
+        return rule ? merge_note(m->grant->reductions, field, asked, granted, rule) : -ENOMEM;
 }
 
 int merge_is_default(json_t *list) {
-        return json_object_set_new(json_array_get(list, json_array_size(list) - 1), "default", json_true()) < 0 ? -ENOMEM : 0;
+        return json_object_set_new(json_array_get(list, json_array_size(list) - 1), "default", json_true()) < 0
+                       ? -ENOMEM : 0;
 }
 
 int merge_raise(Merge *m, const char *field, const char *asked, const char *granted, const char *rule) {
         if (!m->grant->raised && !(m->grant->raised = json_array()))
                 return -ENOMEM;
-        return json_array_append_new(m->grant->raised, json_pack("{s:s, s:s, s:s, s:s}", "field", field, "asked", asked, "granted", granted, "rule", rule)) < 0 ? -ENOMEM : 0;
+        return merge_note(m->grant->raised, field, asked, granted, rule);
 }
 
-/* The limits that speak of a kind of right: the skill's own where they say something, else the general ones. */
-static const Limits *limits_of(const Merge *m, bool (*said)(const Limits *)) {
-        return m->row && said(&m->row->limits) ? &m->row->limits : &m->policy->limits;
-}
-
-static bool says_network(const Limits *l) {
-        return l->network_said;
-}
-
-static bool says_files(const Limits *l) {
-        return l->files_said;
-}
-
-static bool says_memory(const Limits *l) {
-        return l->memory_said;
-}
+/* The limits for a kind of right: the skill's own limits when its row has the kind, else the general limits. */
+#define MERGE_LIMITS(m, said) (m->row && m->row->limits.said ? &m->row->limits : &m->policy->limits)
 
 const char *merge_where(const Merge *m, const Limits *l, const char *what, char out[static 512]) {
         snprintf(out, 512, "%s#%s%s/%s", m->policy->path ?: "policy", l == &m->policy->limits ? "" : "/skills/",
@@ -55,15 +42,16 @@ const char *merge_where(const Merge *m, const Limits *l, const char *what, char 
         return out;
 }
 
-/* The time of processors goes with the time of the clock that the command line asks and gets (the row before): a longer run would else end at the default of
- * the other. */
+/* The default CPU time follows --timeout (an earlier row of budget_fields): else a longer run would end at that
+ * default. */
 static uint64_t merge_standard(const Merge *m, const BudgetField *f) {
         const bool follows = f->offset == offsetof(Budget, cpu_usec) && m->request->budget.wall_usec > 0;
 
         return follows ? MAX(f->standard, m->grant->budget.wall_usec) : f->standard;
 }
 
-/* A budget without an end is the word of the operator: of a policy, or of a command line of his own to which no policy says anything. */
+/* Only the operator can grant a budget without end: by a policy, or by the own command line without a policy's
+ * limit. */
 static bool merge_may_be_none(const Merge *m, uint64_t said, uint64_t most) {
         return most == BUDGET_NONE || (most == 0 && said == BUDGET_NONE && m->request->client == 0);
 }
@@ -73,11 +61,13 @@ int merge_budget(Merge *m) {
 
         for (size_t i = 0; i < BUDGET_FIELDS; i++) {
                 const BudgetField *f = &budget_fields[i];
-                uint64_t skill = budget_get(&m->manifest->budget, f), said = budget_get(&m->request->budget, f), most = budget_get(&max, f);
+                uint64_t skill = budget_get(&m->manifest->budget, f), said = budget_get(&m->request->budget, f),
+                         most = budget_get(&max, f);
                 const uint64_t standard = merge_standard(m, f);
                 uint64_t v = skill && said ? MIN(skill, said) : skill ?: said ?: standard;
                 LimitBy by = skill && v == skill ? LIMIT_BY_MANIFEST : said ? LIMIT_BY_OPTION : LIMIT_BY_DEFAULT;
-                char skill_text[BUDGET_TEXT_MAX], said_text[BUDGET_TEXT_MAX], v_text[BUDGET_TEXT_MAX], field[64], option[64], rule[1024], place[512];
+                char skill_text[BUDGET_TEXT_MAX], said_text[BUDGET_TEXT_MAX], v_text[BUDGET_TEXT_MAX], field[64],
+                        option[64], rule[1024], place[512];
                 int r = 0;
 
                 snprintf(field, sizeof(field), "/budgets/%s", f->name);
@@ -89,17 +79,22 @@ int merge_budget(Merge *m) {
 
                         v = most;
                         by = LIMIT_BY_POLICY;
-                        snprintf(rule, sizeof(rule), "%s/%s", merge_where(m, own ? &m->row->limits : &m->policy->limits, "max", place), f->name);
-                } else if (v == BUDGET_NONE && f->standard != BUDGET_NONE && !merge_may_be_none(m, said ?: skill ? said : standard, most)) {
+                        snprintf(rule, sizeof(rule), "%s/%s",
+                                 merge_where(m, own ? &m->row->limits : &m->policy->limits, "max", place), f->name);
+                } else if (v == BUDGET_NONE && f->standard != BUDGET_NONE &&
+                           !merge_may_be_none(m, said ?: skill ? said : standard, most)) {
                         v = f->most;
                         by = m->request->client == 0 ? LIMIT_BY_OPTION : LIMIT_BY_POLICY;
-                        snprintf(rule, sizeof(rule), "a budget without an end is granted by \"max\" of a policy file, or --%s none", f->option);
+                        snprintf(rule, sizeof(rule),
+                                 "a budget without an end is granted by \"max\" of a policy file, or --%s none",
+                                 f->option);
                 } else if (skill && said && said < skill)
                         snprintf(rule, sizeof(rule), "command line %s", option);
                 else
                         snprintf(rule, sizeof(rule), "lethe.json#%s", field);
                 budget_format(f, v, v_text);
-                /* What the skill asks is only known to be more when it said so; a default that was cut is told too. */
+                /* A request of the skill is only a reduction when the manifest has the field; a cut default is recorded
+                 * too. */
                 if (v < skill || (!skill && !said && v < standard))
                         r = merge_reduce(m, field, skill_text, v_text, "%s", rule);
                 if (r == 0 && !skill && !said && v < standard)
@@ -114,7 +109,8 @@ int merge_budget(Merge *m) {
         return 0;
 }
 
-/* A skill can only ask for a stronger tier. That a weaker one is accepted is the operator's word: --tier, or min_tier of the policy. */
+/* A skill can only ask for a stronger tier. Only the operator accepts a weaker tier: --tier, or min_tier of the
+ * policy. */
 int merge_tier(Merge *m) {
         const Tier general = m->policy->limits.min_tier, own = m->row ? m->row->limits.min_tier : 0;
         const Tier policy = !own ? general : m->row->digest ? own : MAX(own, general);
@@ -122,9 +118,12 @@ int merge_tier(Merge *m) {
         char place[512];
 
         if (asked && asked < floor)
-                return diag(m->reterr, GRANT_E_REFUSED, "--tier %s: %s is the minimum by %s", tier_name(asked), tier_name(floor),
-                            policy >= skill ? merge_where(m, own && own == policy ? &m->row->limits : &m->policy->limits, "min_tier", place)
-                                            : "lethe.json#/min_tier");
+                return diag(m->reterr, GRANT_E_REFUSED, "--tier %s: %s is the minimum by %s", tier_name(asked),
+                            tier_name(floor),
+                            policy >= skill
+                                    ? merge_where(m, own && own == policy ? &m->row->limits : &m->policy->limits,
+                                                  "min_tier", place)
+                                    : "lethe.json#/min_tier");
         m->grant->tier = asked;
         m->grant->min_tier = asked ? asked : policy ? floor : TIER_NAMESPACES;
         if (skill && skill < m->grant->min_tier)
@@ -133,12 +132,18 @@ int merge_tier(Merge *m) {
         return 0;
 }
 
-static int add_connect(Grant *g, const NetGrant *c) {
+bool merge_has_connect(const NetGrant *list, size_t n, const NetGrant *c) {
+        for (size_t i = 0; i < n; i++)
+                if (net_same(&list[i], c))
+                        return true;
+        return false;
+}
+
+static int merge_add_connect(Grant *g, const NetGrant *c) {
         NetGrant *more;
 
-        for (size_t i = 0; i < g->n_connects; i++)
-                if (net_same(&g->connects[i], c))
-                        return 0;
+        if (merge_has_connect(g->connects, g->n_connects, c))
+                return 0;
         more = reallocarray(g->connects, g->n_connects + 1, sizeof(*more));
         if (!more)
                 return -ENOMEM;
@@ -151,27 +156,22 @@ static int add_connect(Grant *g, const NetGrant *c) {
         return 0;
 }
 
-bool merge_has_connect(const NetGrant *list, size_t n, const NetGrant *c) {
-        for (size_t i = 0; i < n; i++)
-                if (net_same(&list[i], c))
-                        return true;
-        return false;
-}
-
-/* The command line's own asks: granted, or the run is refused. */
-static int request_network(Merge *m, const Limits *l) {
+/* The command line's own requests: granted, or the run is refused. */
+static int merge_request_network(Merge *m, const Limits *l) {
         const RunRequest *q = m->request;
         char place[512];
 
         if (q->network == NETWORK_HOST && l->network_said && !l->network_host)
-                return diag(m->reterr, GRANT_E_REFUSED, "--network host: %s does not allow it (\"host\": true would)", merge_where(m, l, "network", place));
+                return diag(m->reterr, GRANT_E_REFUSED, "--network host: %s does not allow it (\"host\": true would)",
+                            merge_where(m, l, "network", place));
         for (size_t i = 0; i < q->n_connects; i++) {
                 int r;
 
-                if (l->network_said && !l->network_host && !merge_has_connect(l->connects, l->n_connects, &q->connects[i]))
-                        return diag(m->reterr, GRANT_E_REFUSED, "--connect %s: %s/connect does not list it", q->connects[i].text,
-                                    merge_where(m, l, "network", place));
-                r = add_connect(m->grant, &q->connects[i]);
+                if (l->network_said && !l->network_host &&
+                    !merge_has_connect(l->connects, l->n_connects, &q->connects[i]))
+                        return diag(m->reterr, GRANT_E_REFUSED, "--connect %s: %s/connect does not list it",
+                                    q->connects[i].text, merge_where(m, l, "network", place));
+                r = merge_add_connect(m->grant, &q->connects[i]);
                 if (r < 0)
                         return r;
         }
@@ -180,12 +180,12 @@ static int request_network(Merge *m, const Limits *l) {
 }
 
 int merge_network(Merge *m) {
-        const Limits *l = limits_of(m, says_network);
+        const Limits *l = MERGE_LIMITS(m, network_said);
         const Manifest *a = m->manifest;
         const bool none = m->request->network_said && m->request->network == NETWORK_NONE;
         Grant *g = m->grant;
         char place[512], field[64], rule[640];
-        int r = request_network(m, l);
+        int r = merge_request_network(m, l);
 
         g->network_closed = none;
 
@@ -197,7 +197,8 @@ int merge_network(Merge *m) {
         else if (l->network_said)
                 snprintf(rule, sizeof(rule), "%s does not allow it", place);
         else
-                snprintf(rule, sizeof(rule), "the network of a manifest is granted by a policy file, --connect or --network host");
+                snprintf(rule, sizeof(rule),
+                         "the network of a manifest is granted by a policy file, --connect or --network host");
         if (a->network == NETWORK_HOST && g->network != NETWORK_HOST) {
                 if (!none && l->network_said && l->network_host)
                         g->network = NETWORK_HOST;
@@ -210,7 +211,7 @@ int merge_network(Merge *m) {
                 if (merge_has_connect(g->connects, g->n_connects, c))
                         continue;
                 if (!none && l->network_said && (l->network_host || merge_has_connect(l->connects, l->n_connects, c)))
-                        r = add_connect(g, c);
+                        r = merge_add_connect(g, c);
                 else {
                         snprintf(field, sizeof(field), "/network/connect/%zu", i);
                         r = merge_reduce(m, field, c->text, "none", "%s", rule);
@@ -220,7 +221,7 @@ int merge_network(Merge *m) {
         }
         if (g->n_connects > 0 && g->network != NETWORK_HOST)
                 g->network = NETWORK_CONNECT;
-        /* Reaches nothing outside the region: the skill may have it, unless the command line says none. */
+        /* A private network reaches nothing outside the region: granted, except with --network none. */
         if (a->network == NETWORK_PRIVATE && g->network == NETWORK_NONE) {
                 if (none)
                         return merge_reduce(m, "/network", "private", "none", "%s", rule);
@@ -229,7 +230,7 @@ int merge_network(Merge *m) {
         return 0;
 }
 
-static int add_file(Grant *g, const char *source, const char *target, bool write) {
+static int merge_add_file(Grant *g, const char *source, const char *target, bool write) {
         return place_add(g, &(FileGrant){.source = (char *)source, .target = (char *)target, .write = write});
 }
 
@@ -242,7 +243,7 @@ int merge_covers(const Limits *l, const char *path) {
         return best;
 }
 
-static int request_files(Merge *m, const Limits *l) {
+static int merge_request_files(Merge *m, const Limits *l) {
         char place[512];
 
         for (size_t i = 0; i < m->request->n_mounts; i++) {
@@ -250,71 +251,70 @@ static int request_files(Merge *m, const Limits *l) {
                 int r;
 
                 if (l->files_said && merge_covers(l, v->source) < (v->write ? 2 : 1))
-                        return diag(m->reterr, GRANT_E_REFUSED, "-v %s:%s: no root of %s allows to %s it", v->source, v->target,
-                                    merge_where(m, l, "files", place), v->write ? "write" : "read");
-                r = add_file(m->grant, v->source, v->target, v->write);
+                        return diag(m->reterr, GRANT_E_REFUSED, "-v %s:%s: no root of %s allows to %s it", v->source,
+                                    v->target, merge_where(m, l, "files", place), v->write ? "write" : "read");
+                r = merge_add_file(m->grant, v->source, v->target, v->write);
                 if (r < 0)
                         return r;
         }
         return 0;
 }
 
-/* The command line's mount that already puts something at this place, or NULL. */
-static const FileGrant *mounted_at(const RunRequest *q, const char *target) {
+/* The command line's mount that already covers this place, or NULL. */
+static const FileGrant *merge_mounted_at(const RunRequest *q, const char *target) {
         const FileGrant *best = NULL;
 
         for (size_t i = 0; i < q->n_mounts; i++)
-                if (path_is_under(target, q->mounts[i].target) && (!best || strlen(q->mounts[i].target) > strlen(best->target)))
+                if (path_is_under(target, q->mounts[i].target) &&
+                    (!best || strlen(q->mounts[i].target) > strlen(best->target)))
                         best = &q->mounts[i];
         return best;
 }
 
-static int manifest_file(Merge *m, const Limits *l, size_t i) {
+static int merge_manifest_file(Merge *m, const Limits *l, size_t i) {
         const FileAsk *a = &m->manifest->files[i];
-        const FileGrant *v = mounted_at(m->request, a->target);
+        const FileGrant *v = merge_mounted_at(m->request, a->target);
         _cleanup_free_ char *asked = NULL;
         char field[64], place[512];
         int right, r;
 
         snprintf(field, sizeof(field), "/files/%zu", i);
-        if (asprintf(&asked, "%s %s", a->write ? "write" : "read", a->path) < 0) {
-                asked = NULL;
+        if (!(asked = text_printf("%s %s", a->write ? "write" : "read", a->path)))
                 return -ENOMEM;
-        }
         if (v)
-                return a->write && !v->write ? merge_reduce(m, field, asked, "read", "command line -v %s:%s is read-only", v->source, v->target) : 0;
+                return a->write && !v->write ? merge_reduce(m, field, asked, "read",
+                                                            "command line -v %s:%s is read-only", v->source, v->target)
+                                             : 0;
         if (!l->files_said)
-                return merge_reduce(m, field, asked, "none", "the files of a manifest are granted by a policy file or -v SOURCE:%s", a->target);
+                return merge_reduce(m, field, asked, "none",
+                                    "the files of a manifest are granted by a policy file or -v SOURCE:%s", a->target);
         right = merge_covers(l, a->real ?: a->path);
         if (right == 0)
-                return merge_reduce(m, field, asked, "none", "no root of %s covers %s", merge_where(m, l, "files", place), a->real ?: a->path);
+                return merge_reduce(m, field, asked, "none", "no root of %s covers %s",
+                                    merge_where(m, l, "files", place), a->real ?: a->path);
         if (!a->real)
                 return diag(m->reterr, GRANT_E_SOURCE, "lethe.json#%s/path: %s does not exist", field, a->path);
-        r = add_file(m->grant, a->real, a->target, a->write && right == 2);
+        r = merge_add_file(m->grant, a->real, a->target, a->write && right == 2);
         if (r == 0 && a->write && right < 2)
-                r = merge_reduce(m, field, asked, "read", "%s allows to read it only", merge_where(m, l, "files", place));
+                r = merge_reduce(m, field, asked, "read", "%s allows to read it only",
+                                 merge_where(m, l, "files", place));
         return r;
-}
-
-static int by_target(const void *a, const void *b) {
-        return strcmp(((const FileGrant *)a)->target, ((const FileGrant *)b)->target);
 }
 
 int merge_files(Merge *m) {
-        const Limits *l = limits_of(m, says_files);
-        int r = request_files(m, l);
+        const Limits *l = MERGE_LIMITS(m, files_said);
+        int r = merge_request_files(m, l);
 
         for (size_t i = 0; r == 0 && i < m->manifest->n_files; i++)
-                r = manifest_file(m, l, i);
-        /* A folder comes before what lies in it, so that mounting in order hides nothing. */
-        if (m->grant->n_files > 1)
-                qsort(m->grant->files, m->grant->n_files, sizeof(*m->grant->files), by_target);
+                r = merge_manifest_file(m, l, i);
+        place_sort(m->grant);
         return r;
 }
 
-/* What nothing brings back needs the operator's word: a deletion. All else is as asked where the policy is silent. */
-static int memory_access(Merge *m, const Limits *l, size_t i, MemoryAccess a, unsigned *ret) {
-        const MemoryRight *asked = &m->manifest->memory[i], *row = memory_right_of(l->memory, l->n_memory, asked->scope);
+/* A deletion cannot be undone and needs the policy. Other access is granted as requested without a policy. */
+static int merge_memory_access(Merge *m, const Limits *l, size_t i, MemoryAccess a, unsigned *ret) {
+        const MemoryRight *asked = &m->manifest->memory[i],
+                          *row = memory_right_of(l->memory, l->n_memory, asked->scope);
         const unsigned allowed = l->memory_said ? (row ? row->may[a] : 0) : a == MEMORY_DELETE ? 0 : MEMORY_ALL;
         char field[64], place[512], want[MEMORY_FAMILIES_TEXT], have[MEMORY_FAMILIES_TEXT];
 
@@ -325,12 +325,14 @@ static int memory_access(Merge *m, const Limits *l, size_t i, MemoryAccess a, un
         memory_families_text(asked->may[a], want);
         memory_families_text(*ret, have);
         if (!l->memory_said)
-                return merge_reduce(m, field, want, have, "deleting records of memory is granted by a policy file alone");
-        return merge_reduce(m, field, want, have, "%s does not allow it in scope %s", merge_where(m, l, "memory", place), asked->scope);
+                return merge_reduce(m, field, want, have,
+                                    "deleting records of memory is granted by a policy file alone");
+        return merge_reduce(m, field, want, have, "%s does not allow it in scope %s",
+                            merge_where(m, l, "memory", place), asked->scope);
 }
 
 int merge_memory(Merge *m) {
-        const Limits *l = limits_of(m, says_memory);
+        const Limits *l = MERGE_LIMITS(m, memory_said);
         Grant *g = m->grant;
 
         if (m->manifest->n_memory == 0)
@@ -340,12 +342,12 @@ int merge_memory(Merge *m) {
                 MemoryRight got = {0};
 
                 for (MemoryAccess a = 0; a < MEMORY_ACCESSES; a++) {
-                        int r = memory_access(m, l, i, a, &got.may[a]);
+                        int r = merge_memory_access(m, l, i, a, &got.may[a]);
 
                         if (r < 0)
                                 return r;
                 }
-                /* Also when nothing of it is left: the first is what requests mean that name none, and no other takes its place. */
+                /* The row stays even without rights: the first row is the default scope of requests, in any case. */
                 got.scope = strdup(m->manifest->memory[i].scope);
                 if (!got.scope)
                         return -ENOMEM;

@@ -1,15 +1,17 @@
-/* Runs: supervisor, CLI. The parts of policy_grant(): each cuts one kind of right down to what manifest, command line and policy all
- * allow. Pure. */
+/* Runs: supervisor, CLI. The parts of policy_grant(): each intersects manifest, command line and policy. Pure. */
 #pragma once
 
-#include "policy/grant.h"
+#include "manifest/skill.h"
+#include "policy/grant-types.h"
+#include "policy/policy.h"
+#include "policy/request.h"
 
 typedef struct Merge {
         const Skill *skill; /* NULL with --exec */
         const Manifest *manifest;
         const RunRequest *request;
         const Policy *policy;
-        const SkillPolicy *row; /* the policy's own words about this skill, or NULL */
+        const SkillPolicy *row; /* the policy's row for this skill, or NULL */
         Grant *grant;           /* written */
         Diag *reterr;
 } Merge;
@@ -21,21 +23,33 @@ int merge_network(Merge *m);
 int merge_files(Merge *m);
 int merge_memory(Merge *m);
 int merge_discipline(Merge *m);
-/* The last: what is asked outside of the policy's ranges is raised, or refused (I-73). */
+/* The last step: requests outside of the policy's ranges are raised, or refused (I-73). */
 int merge_bounds(Merge *m);
-/* After merge_budget(). `s` is the skill, whose entries the callbacks are. */
+/* After merge_budget(). `s`: the skill with the callbacks' entries. */
 int merge_releases(Merge *m, const Skill *s);
 
 bool merge_has_connect(const NetGrant *list, size_t n, const NetGrant *c);
 /* 0: no root covers the path, 1: for reading, 2: for writing. */
 int merge_covers(const Limits *l, const char *path);
-/* Records that something was asked and less was given. Takes the rule as a format. */
-int merge_reduce(Merge *m, const char *field, const char *asked, const char *granted, const char *fmt, ...) _printf_(5, 6);
-/* The one that was recorded last was asked by nobody: it is a default (`default`, true). list: reductions, or what was raised. Returns 0 or -ENOMEM. */
+/* Appends {field, asked, granted, rule} to reductions or raised. Returns 0 or -ENOMEM. */
+int merge_note(json_t *list, const char *field, const char *asked, const char *granted, const char *rule);
+/* Records that a request was cut. The rule is a format. */
+int merge_reduce(Merge *m, const char *field, const char *asked, const char *granted, const char *fmt, ...)
+        _printf_(5, 6);
+/* Marks the last change in list (reductions, raised) as the change of a default (`default`, true). Returns 0 or
+ * -ENOMEM. */
 int merge_is_default(json_t *list);
-/* The same for what was raised. */
+/* Records that a value was raised. */
 int merge_raise(Merge *m, const char *field, const char *asked, const char *granted, const char *rule);
-/* "FILE#/WHAT" or "FILE#/skills/NAME/WHAT". Return out. */
+/* "FILE#/WHAT" or "FILE#/skills/NAME/WHAT". Returns out. */
 const char *merge_where(const Merge *m, const Limits *l, const char *what, char out[static 512]);
-/* The program and arguments of an entry, as a region starts them. Returns 0, GRANT_E_*, -ENOMEM. */
-int grant_entry(const Skill *s, const Entry *e, char ***ret_argv, Diag *reterr);
+/* The program and arguments of an entry, in the form of Grant.argv. Returns 0, GRANT_E_*, -ENOMEM. */
+int merge_entry(const Skill *s, const ManifestEntry *e, char ***ret_argv, Diag *reterr);
+/* The same for the file `path` of the skill, relative to the skill's folder. */
+int merge_skill_program(char ***argv, const Skill *s, const char *path, Diag *reterr);
+
+/* Discipline "none" is for a skill whose row in the policy has its digest and says "trusted" (I-31). Skill NULL: a
+ * program of --exec. Returns 0, or GRANT_E_REFUSED with a message. */
+int policy_allows_discipline(const Policy *p, const Skill *skill_or_null, Discipline d, Diag *reterr);
+/* The same check for the discipline in the skill's manifest, or for the policy's floor above that discipline. */
+int policy_allows_ask(const Policy *p, const Skill *s, Diag *reterr);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The part of `path` behind `root`, with its slash; "" when they are the same. */
+/* The part of `path` behind `root`, with the slash; "" when both are equal. */
 static const char *place_rest(const char *path, const char *root) {
         size_t n = strlen(root);
 
@@ -31,11 +31,13 @@ const FileGrant *place_shows(const FileGrant *files, size_t n, const char *place
         return best;
 }
 
-const FileGrant *place_below(const FileGrant *files, size_t n, const FileGrant *but) {
+/* The most specific grant that the mount `but` covers. NULL: no grant. */
+static const FileGrant *place_below(const FileGrant *files, size_t n, const FileGrant *but) {
         const FileGrant *best = NULL;
 
         for (size_t i = 0; i < n; i++)
-                if (&files[i] != but && strcmp(files[i].target, but->target) != 0 && path_is_under(but->target, files[i].target) &&
+                if (&files[i] != but && strcmp(files[i].target, but->target) != 0 &&
+                    path_is_under(but->target, files[i].target) &&
                     (!best || strlen(files[i].target) > strlen(best->target)))
                         best = &files[i];
         return best;
@@ -59,7 +61,8 @@ int place_right(const FileGrant *files, size_t n, const char *path) {
                 const int has = f->write ? 2 : 1;
                 char place[PATH_MAX];
 
-                if (f->mask || length < longest || !path_is_under(path, f->source) || !place_inside(f, path, place) || place_shows(files, n, place) != f)
+                if (f->mask || length < longest || !path_is_under(path, f->source) || !place_inside(f, path, place) ||
+                    place_shows(files, n, place) != f)
                         continue;
                 right = length > longest ? has : MIN(right, has);
                 longest = length;
@@ -94,12 +97,16 @@ int place_add(Grant *g, const FileGrant *f) {
                 return -ENOMEM;
         g->files = more;
         to = &more[g->n_files];
-        *to = (FileGrant){.source = strdup(f->source), .target = strdup(f->target), .write = f->write, .mask = f->mask, .of = f->of ? strdup(f->of) : NULL};
+        *to = (FileGrant){.source = strdup(f->source),
+                          .target = strdup(f->target),
+                          .write = f->write,
+                          .mask = f->mask,
+                          .of = f->of ? strdup(f->of) : NULL};
         g->n_files++;
         return to->source && to->target && (!f->of || to->of) ? 0 : -ENOMEM;
 }
 
-/* The folders between `above`, which may be written, and the place of `f` below it. */
+/* Adds a pin for each folder between the writable grant `above` and the place `target`. */
 static int place_pin_above(Grant *g, const FileGrant *above, const char *target) {
         const char *of = above->of ?: above->source;
         char place[PATH_MAX], source[PATH_MAX];
@@ -124,10 +131,15 @@ static int place_by_target(const void *a, const void *b) {
         return strcmp(((const FileGrant *)a)->target, ((const FileGrant *)b)->target);
 }
 
+void place_sort(Grant *g) {
+        if (g->n_files > 1)
+                qsort(g->files, g->n_files, sizeof(*g->files), place_by_target);
+}
+
 int place_pin(Grant *g) {
         int r = 0;
 
-        /* A pin is a writable grant itself, and what it stands above has no more folders in between: each pair is seen to once. */
+        /* A pin is a writable grant too, and has no further folders in between: each pair is handled once. */
         for (size_t i = 0; r == 0 && i < g->n_files; i++) {
                 const FileGrant *above = place_below(g->files, g->n_files, &g->files[i]);
 
@@ -137,12 +149,12 @@ int place_pin(Grant *g) {
                         r = place_pin_above(g, &copy, g->files[i].target);
                 }
         }
-        if (r == 0 && g->n_files > 1)
-                qsort(g->files, g->n_files, sizeof(*g->files), place_by_target);
+        if (r == 0)
+                place_sort(g);
         return r;
 }
 
-/* A place below a system folder is that of the host, where only root can put anything. */
+/* Checks a place below a system folder: the same path of the host, read-only, and writable by root only. */
 static int place_check_system(const FileGrant *f, Diag *reterr) {
         _cleanup_free_ char *real = NULL;
         const char *end = strchr(f->target + 1, '/');
@@ -153,18 +165,25 @@ static int place_check_system(const FileGrant *f, Diag *reterr) {
 
         snprintf(top, sizeof(top), "%.*s", (int)(end ? end - f->target : (ptrdiff_t)strlen(f->target)), f->target);
         if (lstat(top, &st) == 0 && S_ISLNK(st.st_mode))
-                return diag(reterr, GRANT_E_REFUSED, "place %s: %s is a symbolic link; name the place that it leads to", f->target, top);
+                return diag(reterr, GRANT_E_REFUSED, "place %s: %s is a symbolic link; name the place that it leads to",
+                            f->target, top);
         real = realpath(f->target, NULL);
         if (!real && errno == ENOMEM)
                 return -ENOMEM;
         r = owner_check(f->target, OWNER_ROOT_ALONE, &d);
         if (r < 0)
                 return r;
-        snprintf(why, sizeof(why), "%s", r > 0 ? d.text : f->write ? "it is to be written" : !real || strcmp(real, f->source) != 0 ? "it is not the place of that path on the host" : "");
+        snprintf(why, sizeof(why), "%s",
+                 r > 0                                   ? d.text
+                 : f->write                              ? "it is to be written"
+                 : !real || strcmp(real, f->source) != 0 ? "it is not the place of that path on the host"
+                                                         : "");
         if (*why == 0)
                 return 0;
-        return diag(reterr, GRANT_E_REFUSED, "place %s for %s: below a system folder there are only paths of the host's that root alone can write, read-only and at their own "
-                    "place; %s", f->target, f->source, why);
+        return diag(reterr, GRANT_E_REFUSED,
+                    "place %s for %s: below a system folder there are only paths of the host's that root alone can "
+                    "write, read-only and at their own place; %s",
+                    f->target, f->source, why);
 }
 
 int places_check(const Grant *g, Diag *reterr) {
@@ -173,8 +192,10 @@ int places_check(const Grant *g, Diag *reterr) {
                 int r = !f->mask && path_is_system(f->target) ? place_check_system(f, reterr) : 0;
 
                 if (r == 0 && !g->program_granted &&
-                    ((g->program && path_is_under(f->target, g->program)) || (g->program_link && path_is_under(f->target, g->program_link))))
-                        r = diag(reterr, GRANT_E_USAGE, "place %s for %s: the program of --exec is there", f->target, f->source);
+                    ((g->program && path_is_under(f->target, g->program)) ||
+                     (g->program_link && path_is_under(f->target, g->program_link))))
+                        r = diag(reterr, GRANT_E_USAGE, "place %s for %s: the program of --exec is there", f->target,
+                                 f->source);
                 if (r != 0)
                         return r;
         }

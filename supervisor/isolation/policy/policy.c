@@ -2,17 +2,14 @@
 
 #include "base/io.h"
 #include "base/owner.h"
-#include "base/id.h"
 #include "base/quiet.h"
 #include "base/waiting.h"
-#include "policy/policy-private.h"
+#include "policy/bounds.h"
 #include "schema/limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,9 +18,12 @@
 #define CLIENTS_MAX 1024
 #define UID_MOST 4294967294ULL
 #define REGIONS_MOST 100000
+#define POLICY_MAX_REGIONS_STANDARD 1000
+#define POLICY_POOL_MEMORY_STANDARD (256ULL << 20)
+#define POLICY_POOL_IDLE_STANDARD 300000000ULL
 #define SYSTEM_POLICY "/etc/lethe/policy.json"
 
-static void limits_deinit(Limits *l) {
+static void policy_limits_deinit(Limits *l) {
         net_grants_free(l->connects, l->n_connects);
         for (size_t i = 0; i < l->n_files; i++)
                 free(l->files[i].path);
@@ -36,11 +36,11 @@ void policy_free(Policy *p) {
         if (!p)
                 return;
         free(p->path);
-        limits_deinit(&p->limits);
+        policy_limits_deinit(&p->limits);
         for (size_t i = 0; i < p->n_skills; i++) {
                 free(p->skills[i].name);
                 free(p->skills[i].digest);
-                limits_deinit(&p->skills[i].limits);
+                policy_limits_deinit(&p->skills[i].limits);
                 policy_sub_skill_deinit(&p->skills[i].as_sub_skill);
         }
         free(p->skills);
@@ -53,7 +53,7 @@ void policy_free(Policy *p) {
         free(p);
 }
 
-static SkillPolicy *find(const Policy *p, const char *name) {
+static SkillPolicy *policy_find_row(const Policy *p, const char *name) {
         for (size_t i = 0; i < p->n_skills; i++)
                 if (strcmp(p->skills[i].name, name) == 0)
                         return &p->skills[i];
@@ -61,11 +61,11 @@ static SkillPolicy *find(const Policy *p, const char *name) {
 }
 
 const SkillPolicy *policy_skill(const Policy *p, const char *name) {
-        return find(p, name);
+        return policy_find_row(p, name);
 }
 
 uint64_t policy_concurrency(const Policy *p, const char *name) {
-        const SkillPolicy *s = find(p, name);
+        const SkillPolicy *s = policy_find_row(p, name);
 
         return s && s->concurrency ? s->concurrency : p->concurrency;
 }
@@ -89,9 +89,9 @@ Budget policy_max(const Policy *p, const SkillPolicy *s) {
         return b;
 }
 
-/* The row of a skill, made when it is not there yet: "concurrency" and "skills" may both name it. */
-static SkillPolicy *row(Doc *d, Policy *p, const char *name) {
-        SkillPolicy *s = find(p, name), *more;
+/* The row of a skill, made on the first use: "concurrency" and "skills" may both name the skill. */
+static SkillPolicy *policy_add_row(Doc *d, Policy *p, const char *name) {
+        SkillPolicy *s = policy_find_row(p, name), *more;
 
         if (s)
                 return s;
@@ -111,48 +111,41 @@ static SkillPolicy *row(Doc *d, Policy *p, const char *name) {
         return s;
 }
 
-static void read_network(Doc *d, const json_t *v, const char *pointer, Limits *l) {
+static void policy_read_network(Doc *d, const json_t *v, const char *pointer, Limits *l) {
         static const char *const known[] = {"connect", "host", NULL};
         char at[POINTER_MAX];
 
         if (!v || !doc_fields(d, v, pointer, known))
                 return;
         l->network_said = true;
-        doc_connects(d, json_object_get(v, "connect"), pointer_key(at, pointer, "connect"), &l->connects, &l->n_connects);
+        doc_connects(d, json_object_get(v, "connect"), pointer_key(at, pointer, "connect"), &l->connects,
+                     &l->n_connects);
         doc_bool(d, json_object_get(v, "host"), pointer_key(at, pointer, "host"), &l->network_host);
 }
 
-static void read_files(Doc *d, const json_t *v, const char *pointer, Limits *l) {
-        static const char *const known[] = {"path", "access", NULL}, *const words[] = {"read", "write", NULL};
+static void policy_read_files(Doc *d, const json_t *v, const char *pointer, Limits *l) {
+        static const char *const known[] = {"path", "access", NULL};
 
         if (!doc_array(d, v, pointer, ROOTS_MAX))
                 return;
         l->files_said = true;
-        l->files = calloc(json_array_size(v) + 1, sizeof(*l->files));
-        if (!l->files) {
-                d->no_memory = true;
+        l->files = doc_rows(d, v, sizeof(*l->files));
+        if (!l->files)
                 return;
-        }
         for (size_t i = 0; i < json_array_size(v); i++) {
                 const json_t *item = json_array_get(v, i);
                 PolicyFile *f = &l->files[l->n_files];
                 char at[POINTER_MAX], field[POINTER_MAX], *real;
-                size_t word = 0;
                 int e;
 
                 pointer_item(at, pointer, i);
                 if (!doc_fields(d, item, at, known))
                         continue;
-                if (!json_object_get(item, "path") || !json_object_get(item, "access")) {
-                        doc_fault(d, at, "required", "\"path\" and \"access\" are required");
-                        continue;
-                }
-                if (!doc_path(d, json_object_get(item, "path"), pointer_key(field, at, "path"), &f->path))
+                if (!doc_file(d, item, at, &f->path, &f->write))
                         continue;
                 l->n_files++;
-                if (doc_word(d, json_object_get(item, "access"), pointer_key(field, at, "access"), words, &word))
-                        f->write = word == 1;
-                /* Sources are compared with all symlinks resolved, so roots are too. A root that is not there yet stays as written. */
+                /* Sources are compared with symlinks resolved, so roots are resolved too. A root that does not exist
+                 * stays as written. */
                 e = quiet_real(f->path, &real);
                 if (e == 0) {
                         free(f->path);
@@ -164,28 +157,30 @@ static void read_files(Doc *d, const json_t *v, const char *pointer, Limits *l) 
         }
 }
 
-static void read_limits(Doc *d, const json_t *v, const char *pointer, Limits *l) {
+static void policy_read_limits(Doc *d, const json_t *v, const char *pointer, Limits *l) {
         char at[POINTER_MAX];
         const json_t *max = json_object_get(v, "max");
 
         if (max)
                 doc_budgets(d, max, pointer_key(at, pointer, "max"), &l->max);
         doc_tier(d, json_object_get(v, "min_tier"), pointer_key(at, pointer, "min_tier"), &l->min_tier);
-        read_network(d, json_object_get(v, "network"), pointer_key(at, pointer, "network"), l);
-        read_files(d, json_object_get(v, "files"), pointer_key(at, pointer, "files"), l);
-        policy_read_bounds(d, json_object_get(v, "bounds"), pointer_key(at, pointer, "bounds"), l->bounds);
+        policy_read_network(d, json_object_get(v, "network"), pointer_key(at, pointer, "network"), l);
+        policy_read_files(d, json_object_get(v, "files"), pointer_key(at, pointer, "files"), l);
+        bounds_read(d, json_object_get(v, "bounds"), pointer_key(at, pointer, "bounds"), l->bounds);
         l->memory_said = json_object_get(v, "memory");
-        doc_memory_rights(d, json_object_get(v, "memory"), pointer_key(at, pointer, "memory"), &l->memory, &l->n_memory);
+        doc_memory_rights(d, json_object_get(v, "memory"), pointer_key(at, pointer, "memory"), &l->memory,
+                          &l->n_memory);
 }
 
-static bool skill_name(Doc *d, const char *pointer, const char *name) {
+static bool policy_check_skill_name(Doc *d, const char *pointer, const char *name) {
         if (skill_name_valid(name))
                 return true;
-        doc_fault(d, pointer, "skill-name", "a skill's name has 1 to 64 lower-case letters, digits and single hyphens inside");
+        doc_fault(d, pointer, "skill-name",
+                  "a skill's name has 1 to 64 lower-case letters, digits and single hyphens inside");
         return false;
 }
 
-static void read_concurrency(Doc *d, const json_t *v, Policy *p) {
+static void policy_read_concurrency(Doc *d, const json_t *v, Policy *p) {
         const char *key;
         json_t *item;
 
@@ -201,12 +196,12 @@ static void read_concurrency(Doc *d, const json_t *v, Policy *p) {
                         continue;
                 if (strcmp(key, "*") == 0)
                         p->concurrency = n;
-                else if (skill_name(d, at, key) && (s = row(d, p, key)))
+                else if (policy_check_skill_name(d, at, key) && (s = policy_add_row(d, p, key)))
                         s->concurrency = n;
         }
 }
 
-static void read_pool_skills(Doc *d, const json_t *v, Policy *p) {
+static void policy_read_pool_skills(Doc *d, const json_t *v, Policy *p) {
         const char *key;
         json_t *item;
 
@@ -222,15 +217,15 @@ static void read_pool_skills(Doc *d, const json_t *v, Policy *p) {
                         continue;
                 if (strcmp(key, "*") == 0)
                         p->pool = n;
-                else if (skill_name(d, at, key) && (s = row(d, p, key))) {
+                else if (policy_check_skill_name(d, at, key) && (s = policy_add_row(d, p, key))) {
                         s->pool_said = true;
                         s->pool = n;
                 }
         }
 }
 
-/* A size or a time, written as that member of a budget is, and never "none". */
-static void read_as(Doc *d, const json_t *v, const char *pointer, const char *member, uint64_t *ret) {
+/* A size or a time, in the form of the given member of a budget, and never "none". */
+static void policy_read_budget_member(Doc *d, const json_t *v, const char *pointer, const char *member, uint64_t *ret) {
         Diag message = {0};
 
         for (size_t i = 0; v && i < BUDGET_FIELDS; i++) {
@@ -242,43 +237,43 @@ static void read_as(Doc *d, const json_t *v, const char *pointer, const char *me
         }
 }
 
-static void read_pool(Doc *d, const json_t *v, Policy *p) {
+static void policy_read_pool(Doc *d, const json_t *v, Policy *p) {
         static const char *const known[] = {"skills", "memory", "idle", NULL};
 
         if (!v || !doc_fields(d, v, "/pool", known))
                 return;
         if (!json_object_get(v, "skills"))
-                doc_fault(d, "/pool", "required", "\"skills\" is required: for which ones regions are prepared, and how many");
-        read_pool_skills(d, json_object_get(v, "skills"), p);
-        read_as(d, json_object_get(v, "memory"), "/pool/memory", "memory", &p->pools.memory_bytes);
-        read_as(d, json_object_get(v, "idle"), "/pool/idle", "wall", &p->pools.idle_usec);
+                doc_fault(d, "/pool", "required",
+                          "\"skills\" is required: for which ones regions are prepared, and how many");
+        policy_read_pool_skills(d, json_object_get(v, "skills"), p);
+        policy_read_budget_member(d, json_object_get(v, "memory"), "/pool/memory", "memory", &p->pools.memory_bytes);
+        policy_read_budget_member(d, json_object_get(v, "idle"), "/pool/idle", "wall", &p->pools.idle_usec);
 }
 
-static void read_client_skills(Doc *d, const json_t *v, const char *pointer, ClientPolicy *c) {
+static void policy_read_client_skills(Doc *d, const json_t *v, const char *pointer, ClientPolicy *c) {
         if (!v || !doc_array(d, v, pointer, SKILLS_MAX))
                 return;
-        c->skills = calloc(1, sizeof(*c->skills)); /* an empty list is none */
+        c->skills = calloc(1, sizeof(*c->skills)); /* an empty list allows no skill */
         d->no_memory |= !c->skills;
         for (size_t i = 0; i < json_array_size(v); i++) {
                 char at[POINTER_MAX];
                 const char *name;
 
                 pointer_item(at, pointer, i);
-                if (doc_string(d, json_array_get(v, i), at, 1, 64, &name) && skill_name(d, at, name) && strv_add(&c->skills, name) < 0)
+                if (doc_string(d, json_array_get(v, i), at, 1, 64, &name) && policy_check_skill_name(d, at, name) &&
+                    strv_add(&c->skills, name) < 0)
                         d->no_memory = true;
         }
 }
 
-static void read_clients(Doc *d, const json_t *v, Policy *p) {
+static void policy_read_clients(Doc *d, const json_t *v, Policy *p) {
         static const char *const known[] = {"uid", "skills", NULL};
 
         if (!v || !doc_array(d, v, "/clients", CLIENTS_MAX))
                 return;
-        p->clients = calloc(json_array_size(v) + 1, sizeof(*p->clients));
-        if (!p->clients) {
-                d->no_memory = true;
+        p->clients = doc_rows(d, v, sizeof(*p->clients));
+        if (!p->clients)
                 return;
-        }
         for (size_t i = 0; i < json_array_size(v); i++) {
                 const json_t *o = json_array_get(v, i), *uid = json_object_get(o, "uid");
                 ClientPolicy *c = &p->clients[p->n_clients];
@@ -297,16 +292,17 @@ static void read_clients(Doc *d, const json_t *v, Policy *p) {
                         doc_fault(d, field, "unique", "user %llu has a row already", (unsigned long long)n);
                 c->uid = (uid_t)n;
                 p->n_clients++;
-                read_client_skills(d, json_object_get(o, "skills"), pointer_key(field, at, "skills"), c);
+                policy_read_client_skills(d, json_object_get(o, "skills"), pointer_key(field, at, "skills"), c);
         }
 }
 
-static bool digest_valid(const char *s) {
+static bool policy_digest_valid(const char *s) {
         return strncmp(s, "sha256:", 7) == 0 && strlen(s) == 71 && strspn(s + 7, "0123456789abcdef") == 64;
 }
 
-static void read_skills(Doc *d, const json_t *v, Policy *p) {
-        static const char *const known[] = {"digest", "trusted", "max", "min_tier", "network", "files", "memory", "as_sub_skill", "bounds", NULL};
+static void policy_read_skills(Doc *d, const json_t *v, Policy *p) {
+        static const char *const known[] = {"digest", "trusted", "max", "min_tier", "network", "files", "memory",
+                                            "as_sub_skill", "bounds", NULL};
         const char *key, *digest;
         json_t *item;
 
@@ -317,26 +313,30 @@ static void read_skills(Doc *d, const json_t *v, Policy *p) {
                 char at[POINTER_MAX], field[POINTER_MAX];
 
                 pointer_key(at, "/skills", key);
-                if (!skill_name(d, at, key) || !doc_fields(d, item, at, known) || !(s = row(d, p, key)))
+                if (!policy_check_skill_name(d, at, key) || !doc_fields(d, item, at, known) ||
+                    !(s = policy_add_row(d, p, key)))
                         continue;
-                read_limits(d, item, at, &s->limits);
-                policy_read_sub_skill(d, json_object_get(item, "as_sub_skill"), pointer_key(field, at, "as_sub_skill"), &s->as_sub_skill);
-                /* The name in SKILL.md is only a claim by whoever wrote it; what is given to one skill needs its digest. */
+                policy_read_limits(d, item, at, &s->limits);
+                policy_read_sub_skill(d, json_object_get(item, "as_sub_skill"), pointer_key(field, at, "as_sub_skill"),
+                                      &s->as_sub_skill);
+                /* Any author can write any name into SKILL.md; a right for a single skill needs the skill's digest. */
                 doc_bool(d, json_object_get(item, "trusted"), pointer_key(field, at, "trusted"), &s->trusted);
-                if (!json_object_get(item, "digest") && (s->limits.network_said || s->limits.files_said || s->limits.memory_said || s->as_sub_skill.said || s->trusted))
-                        doc_fault(d, at, "digest-required", "\"network\", \"files\", \"memory\", \"as_sub_skill\" and \"trusted\" of one skill need its \"digest\", because any "
-                                  "folder can claim a name");
+                if (!json_object_get(item, "digest") && (s->limits.network_said || s->limits.files_said ||
+                                                         s->limits.memory_said || s->as_sub_skill.said || s->trusted))
+                        doc_fault(d, at, "digest-required",
+                                  "\"network\", \"files\", \"memory\", \"as_sub_skill\" and \"trusted\" of one skill "
+                                  "need its \"digest\", because any folder can claim a name");
                 if (!doc_string(d, json_object_get(item, "digest"), pointer_key(field, at, "digest"), 1, 128, &digest))
                         continue;
-                if (!digest_valid(digest))
+                if (!policy_digest_valid(digest))
                         doc_fault(d, field, "digest", "must be \"sha256:\" and 64 lower-case hexadecimal digits");
                 else if (!(s->digest = strdup(digest)))
                         d->no_memory = true;
         }
 }
 
-/* Not 0, which is root, and no id above what chown() takes for "leave it". */
-static void read_uids(Doc *d, const json_t *v, Policy *p) {
+/* 0 is root and refused; the id that chown() takes for "leave unchanged" is refused too. */
+static void policy_read_uids(Doc *d, const json_t *v, Policy *p) {
         static const char *const known[] = {"first", "count", NULL};
         uint64_t first = 0, count = 0;
 
@@ -349,32 +349,35 @@ static void read_uids(Doc *d, const json_t *v, Policy *p) {
                 return;
         }
         if (first + count - 1 > UID_MOST)
-                doc_fault(d, "/region_uids", "count", "the last id, %" PRIu64 ", must be at most %llu", first + count - 1, UID_MOST);
+                doc_fault(d, "/region_uids", "count", "the last id, %" PRIu64 ", must be at most %llu",
+                          first + count - 1, UID_MOST);
         p->region_uids = (UidRange){(uint32_t)first, (uint32_t)count};
 }
 
-static void read_all(Doc *d, const json_t *j, Policy *p) {
-        static const char *const known[] = {"$schema", "version", "max", "min_tier", "network", "files", "memory", "max_regions", "region_uids", "concurrency", "pool", "clients",
-                                            "digest", "skills", "bounds", NULL};
+static void policy_read_fields(Doc *d, const json_t *j, Policy *p) {
+        static const char *const known[] = {"$schema", "version", "max", "min_tier", "network", "files", "memory",
+                                            "max_regions", "region_uids", "concurrency", "pool", "clients", "digest",
+                                            "skills", "bounds", NULL};
         const char *ignored;
 
         doc_fields(d, j, "", known);
         doc_string(d, json_object_get(j, "$schema"), "/$schema", 0, 1024, &ignored);
-        read_limits(d, j, "", &p->limits);
+        policy_read_limits(d, j, "", &p->limits);
         doc_count(d, json_object_get(j, "max_regions"), "/max_regions", 1, REGIONS_MOST, &p->max_regions);
-        read_uids(d, json_object_get(j, "region_uids"), p);
-        read_concurrency(d, json_object_get(j, "concurrency"), p);
-        read_pool(d, json_object_get(j, "pool"), p);
-        read_clients(d, json_object_get(j, "clients"), p);
+        policy_read_uids(d, json_object_get(j, "region_uids"), p);
+        policy_read_concurrency(d, json_object_get(j, "concurrency"), p);
+        policy_read_pool(d, json_object_get(j, "pool"), p);
+        policy_read_clients(d, json_object_get(j, "clients"), p);
         policy_read_digest(d, json_object_get(j, "digest"), p);
-        read_skills(d, json_object_get(j, "skills"), p);
+        policy_read_skills(d, json_object_get(j, "skills"), p);
 }
 
 static Policy *policy_new(void) {
         Policy *p = calloc(1, sizeof(*p));
 
         if (p)
-                *p = (Policy){.max_regions = POLICY_MAX_REGIONS_STANDARD, .pools = {POLICY_POOL_MEMORY_STANDARD, POLICY_POOL_IDLE_STANDARD}};
+                *p = (Policy){.max_regions = POLICY_MAX_REGIONS_STANDARD,
+                              .pools = {POLICY_POOL_MEMORY_STANDARD, POLICY_POOL_IDLE_STANDARD}};
         return p;
 }
 
@@ -391,14 +394,15 @@ int policy_parse(const char *text, size_t n, const char *path, Policy **ret, Dia
         d.file = diag_quote(path, strlen(path), shown, sizeof(shown));
         j = doc_parse(&d, text, n);
         if (j)
-                read_all(&d, j, p);
+                policy_read_fields(&d, j, p);
         if (d.no_memory)
                 return -ENOMEM;
         if (d.n_faults > 0) {
                 first = finding_text(findings_worst(&f));
                 if (!first)
                         return -ENOMEM;
-                return f.n > 1 ? diag(reterr, POLICY_E_BAD, "%s (and %zu more)", first, f.n - 1) : diag(reterr, POLICY_E_BAD, "%s", first);
+                return f.n > 1 ? diag(reterr, POLICY_E_BAD, "%s (and %zu more)", first, f.n - 1)
+                               : diag(reterr, POLICY_E_BAD, "%s", first);
         }
         *ret = TAKE_PTR(p);
         return 0;
@@ -407,22 +411,21 @@ int policy_parse(const char *text, size_t n, const char *path, Policy **ret, Dia
 int policy_place(char **ret) {
         const char *env = getenv("LETHE_POLICY"), *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
         _cleanup_free_ char *s = NULL;
-        int n = 0;
 
         if (env && *env) {
                 *ret = strdup(env);
                 return *ret ? 0 : -ENOMEM;
         }
         if (xdg && *xdg == '/')
-                n = asprintf(&s, "%s/lethe/policy.json", xdg);
+                s = text_printf("%s/lethe/policy.json", xdg);
         else if (home && *home == '/')
-                n = asprintf(&s, "%s/.config/lethe/policy.json", home);
-        if (n < 0) {
-                s = NULL;
+                s = text_printf("%s/.config/lethe/policy.json", home);
+        else
+                s = strdup(SYSTEM_POLICY);
+        if (!s)
                 return -ENOMEM;
-        }
-        /* A file that is there but cannot be read is an error later, not an absence: else taking a right away would take the policy away. */
-        if (s && access(s, F_OK) == 0) {
+        /* An existing but unreadable file is a later error: else taking a right away would take the policy away. */
+        if (access(s, F_OK) == 0) {
                 *ret = TAKE_PTR(s);
                 return 0;
         }
@@ -456,8 +459,7 @@ int policy_load(const char *given, Policy **ret, Diag *reterr) {
         r = owner_check(path, geteuid(), &other);
         if (r > 0)
                 return diag(reterr, POLICY_E_BAD, "policy file %s is not its operator's alone: %s", shown, other.text);
-        if (r == 0)
-                r = io_read_file(AT_FDCWD, path, MANIFEST_FILE_MAX, &text, &n);
+        r = r ?: io_read_file(AT_FDCWD, path, MANIFEST_FILE_MAX, &text, &n);
         if (r == -EFBIG)
                 return diag(reterr, POLICY_E_BAD, "%s: larger than %d bytes", shown, MANIFEST_FILE_MAX);
         if (r == -ENOMEM)

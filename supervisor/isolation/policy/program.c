@@ -7,7 +7,6 @@
 #include "manifest/copy.h"
 #include "policy/inside.h"
 #include "policy/place.h"
-#include "policy/request.h"
 #include "schema/limits.h"
 
 #include <errno.h>
@@ -19,12 +18,12 @@
 #include <time.h>
 
 #define PROGRAM_NOT_INSIDE 100
-#define WORTH_BYTES 8192 /* a smaller file is hashed sooner than its digest is looked up */
+#define WORTH_BYTES 8192 /* hashing a smaller file is faster than the look-up of its digest */
 
 int program_settled_sec = 2;
 
-/* The first file of that name in REGION_PATH, as a shell would find it: owned, or NULL in *ret. */
-static int search(const char *name, char **ret) {
+/* The first file of that name in REGION_PATH, as a shell would find the file: owned, or NULL in *ret. */
+static int program_search_path(const char *name, char **ret) {
         const char *p = REGION_PATH;
 
         *ret = NULL;
@@ -33,7 +32,7 @@ static int search(const char *name, char **ret) {
                 char *path;
                 struct stat st;
 
-                if (asprintf(&path, "%.*s/%s", (int)n, p, name) < 0)
+                if (!(path = text_printf("%.*s/%s", (int)n, p, name)))
                         return -ENOMEM;
                 if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111)) {
                         *ret = path;
@@ -46,7 +45,7 @@ static int search(const char *name, char **ret) {
         return 0;
 }
 
-/* What a digest was taken of. */
+/* The state of the hashed file. */
 typedef struct Seen {
         uint64_t bytes;
         int64_t mtime_sec, mtime_nsec, ctime_sec, ctime_nsec;
@@ -57,32 +56,33 @@ typedef struct KnownDigest {
         char digest[DIGEST_TEXT_MAX];
 } KnownDigest;
 
-static Seen seen_of(const struct stat *st) {
-        return (Seen){(uint64_t)st->st_size, st->st_mtim.tv_sec, st->st_mtim.tv_nsec, st->st_ctim.tv_sec, st->st_ctim.tv_nsec};
+static Seen program_seen(const struct stat *st) {
+        return (Seen){(uint64_t)st->st_size, st->st_mtim.tv_sec, st->st_mtim.tv_nsec, st->st_ctim.tv_sec,
+                      st->st_ctim.tv_nsec};
 }
 
-/* A program of a system package is large (node has 95 MB) and changes when the package does. Its digest may be remembered when only root can write
- * it: whoever else can write may hold a mapping of it, and what is written there leaves the times as they were. A file that changed within the
- * last seconds may change once more without another time. */
-static bool may_be_known(const struct stat *st) {
+/* A program of a system package is large (node has 95 MB) and changes only with the package. The digest may be
+ * remembered when only root can write the file: another writer may hold a mapping, and writing through a mapping does
+ * not change the times. A file that changed within the last seconds may change again at the same time stamp. */
+static bool program_may_be_remembered(const struct stat *st) {
         struct timespec now;
 
         clock_gettime(CLOCK_REALTIME, &now);
         return st->st_uid == 0 && !(st->st_mode & 022) && st->st_ctim.tv_sec + program_settled_sec < now.tv_sec;
 }
 
-static void known_name(const struct stat *st, char ret[static NAME_MAX]) {
+static void program_cache_name(const struct stat *st, char ret[static NAME_MAX]) {
         snprintf(ret, NAME_MAX, "program-%llx-%llx", (unsigned long long)st->st_dev, (unsigned long long)st->st_ino);
 }
 
-static bool known_digest(int cache, const struct stat *st, char ret[static DIGEST_TEXT_MAX]) {
+static bool program_remembered_digest(int cache, const struct stat *st, char ret[static DIGEST_TEXT_MAX]) {
         _cleanup_free_ uint8_t *bytes = NULL;
-        const Seen seen = seen_of(st);
+        const Seen seen = program_seen(st);
         char name[NAME_MAX];
         KnownDigest k;
         size_t n;
 
-        known_name(st, name);
+        program_cache_name(st, name);
         if (cache_get(cache, name, sizeof(k), &bytes, &n) < 0 || n != sizeof(k))
                 return false;
         memcpy(&k, bytes, sizeof(k));
@@ -92,32 +92,34 @@ static bool known_digest(int cache, const struct stat *st, char ret[static DIGES
         return true;
 }
 
-/* As it was before and after it was read, or it is not remembered. */
-static void remember(int cache, int fd, const struct stat *before, const char *digest) {
-        KnownDigest k = {.seen = seen_of(before)};
+/* Remembers the digest only if the file did not change during the reading. */
+static void program_remember(int cache, int fd, const struct stat *before, const char *digest) {
+        KnownDigest k = {.seen = program_seen(before)};
         char name[NAME_MAX];
         struct stat after;
         Seen now;
 
         if (fstat(fd, &after) < 0)
                 return;
-        now = seen_of(&after);
+        now = program_seen(&after);
         if (memcmp(&now, &k.seen, sizeof(now)) != 0)
                 return;
-        known_name(before, name);
+        program_cache_name(before, name);
         strcpy(k.digest, digest);
         cache_put(cache, name, &k, sizeof(k));
 }
 
-static int digest(int fd, const char *path, const struct stat *st, const char *store_dir, char ret[static DIGEST_TEXT_MAX], Diag *reterr) {
-        _cleanup_close_ int cache = store_dir && st->st_size >= WORTH_BYTES && may_be_known(st) ? cache_open(store_dir) : -1;
+static int program_digest(int fd, const char *path, const struct stat *st, const char *store_dir,
+                          char ret[static DIGEST_TEXT_MAX], Diag *reterr) {
+        _cleanup_close_ int cache =
+                store_dir && st->st_size >= WORTH_BYTES && program_may_be_remembered(st) ? cache_open(store_dir) : -1;
         int r;
 
-        if (cache >= 0 && known_digest(cache, st, ret))
+        if (cache >= 0 && program_remembered_digest(cache, st, ret))
                 return 0;
         r = bundle_program_digest(fd, path, ret, reterr);
         if (r == 0 && cache >= 0)
-                remember(cache, fd, st, ret);
+                program_remember(cache, fd, st, ret);
         return r;
 }
 
@@ -131,14 +133,16 @@ void program_deinit(Program *p) {
         *p = (Program){0};
 }
 
-/* Opens and judges the file itself: the descriptor is what is hashed and copied, so that all of it is about the same file. */
+/* Opens and checks the file: the same descriptor is hashed and copied, so that all results are about the same file. */
 static int program_open(const char *path, int *ret_fd, struct stat *ret_st, Diag *reterr) {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         char shown[256];
 
         diag_quote(path, strlen(path), shown, sizeof(shown));
         if (fd < 0)
-                return diag(reterr, REQUEST_E_NOT_EXECUTABLE, "--exec \"%s\": cannot be read, so that its digest cannot be recorded: %s", shown, strerror(errno));
+                return diag(reterr, REQUEST_E_NOT_EXECUTABLE,
+                            "--exec \"%s\": cannot be read, so that its digest cannot be recorded: %s", shown,
+                            strerror(errno));
         if (fstat(fd, ret_st) < 0)
                 return -errno;
         if (!S_ISREG(ret_st->st_mode))
@@ -153,7 +157,7 @@ static int program_copy_failed(int r) {
         return r > 0 ? REQUEST_E_BAD : r;
 }
 
-/* The name by which it is called, which some programs look at: in tier landlock the copy itself is executed. */
+/* The name by which the program is called, which some programs read: in tier landlock the copy itself is executed. */
 static const char *program_name(const Program *p) {
         return strrchr(p->path, '/') + 1;
 }
@@ -164,7 +168,8 @@ int program_copy(Program *p, const char *store_dir, Diag *reterr) {
         struct stat st;
         int r = program_open(p->host, &fd, &st, reterr);
 
-        return r != 0 ? r : program_copy_failed(copy_program(store_dir, fd, program_name(p), p->digest, &p->copy, reterr));
+        return r != 0 ? r
+                      : program_copy_failed(copy_program(store_dir, fd, program_name(p), p->digest, &p->copy, reterr));
 }
 
 static int program_shown(const char *program, int code, int e, Diag *reterr) {
@@ -172,9 +177,9 @@ static int program_shown(const char *program, int code, int e, Diag *reterr) {
 
         if (e == -ENOMEM || e == -EMFILE || e == -ENFILE)
                 return e;
-        if (e == -EACCES || e == -EPERM) /* it may be there */
+        if (e == -EACCES || e == -EPERM) /* the file may exist */
                 code = REQUEST_E_NOT_EXECUTABLE;
-        else if (e != -ENOENT && e != -ENOTDIR && e != -ELOOP && e != -ENAMETOOLONG) /* nobody could look */
+        else if (e != -ENOENT && e != -ENOTDIR && e != -ELOOP && e != -ENAMETOOLONG) /* the path could not be checked */
                 code = REQUEST_E_SOURCE;
         return diag(reterr, code, "--exec \"%s\": %s", diag_quote(program, strlen(program), shown, sizeof(shown)),
                     quiet_strerror(e));
@@ -191,44 +196,43 @@ static bool program_has_dots(const char *path) {
         return false;
 }
 
-/* `folder`/`program`, or an absolute `program`, made plain. */
-static int program_absolute(const char *folder, const char *program, char **ret, Diag *reterr) {
-        _cleanup_free_ char *path = NULL;
-
-        if ((*program == '/' ? asprintf(&path, "%s", program) : asprintf(&path, "%s/%s", folder, program)) < 0) {
-                path = NULL;
-                return -ENOMEM;
-        }
-        return path_normalise(path, ret, reterr);
+static char *program_join(const char *folder, const char *program) {
+        return *program == '/' ? strdup(program) : text_printf("%s/%s", folder, program);
 }
 
-/* The same of a path with "..", whose folders are resolved: on the host (view NULL), or in the region. ret_end: as of program_inside(). */
-static int program_dotted(const char *folder, const char *program, const ProgramView *view, char **ret, char **ret_end, Diag *reterr) {
-        _cleanup_free_ char *path = NULL, *real = NULL, *whole = NULL;
+/* `folder`/`program`, or an absolute `program`, normalised. */
+static int program_absolute(const char *folder, const char *program, char **ret, Diag *reterr) {
+        _cleanup_free_ char *path = program_join(folder, program);
+
+        return path ? path_normalise(path, ret, reterr) : -ENOMEM;
+}
+
+/* Like program_absolute(), with ".." resolved on the host (view NULL) or in the region. ret_end: see
+ * program_inside(). */
+static int program_dotted(const char *folder, const char *program, const ProgramView *view, char **ret, char **ret_end,
+                          Diag *reterr) {
+        _cleanup_free_ char *path = program_join(folder, program), *real = NULL, *whole = NULL;
         _cleanup_inside_ Inside in = {0};
         char *slash;
         int r;
 
-        if ((*program == '/' ? asprintf(&path, "%s", program) : asprintf(&path, "%s/%s", folder, program)) < 0) {
-                path = NULL;
+        if (!path)
                 return -ENOMEM;
-        }
         slash = strrchr(path, '/');
         *slash = 0;
-        r = view ? inside_find(view->files, view->n_files, *path ? path : "/", &in) : quiet_real(*path ? path : "/", &real);
+        r = view ? inside_find(view->files, view->n_files, *path ? path : "/", &in)
+                 : quiet_real(*path ? path : "/", &real);
         if (r == -ENOENT && view)
                 *ret_end = TAKE_PTR(in.end);
         if (r < 0)
                 return r;
-        if (asprintf(&whole, "%s/%s", real ?: in.end, slash + 1) < 0) {
-                whole = NULL;
+        if (!(whole = text_printf("%s/%s", real ?: in.end, slash + 1)))
                 return -ENOMEM;
-        }
         return path_normalise(whole, ret, reterr);
 }
 
-/* Nobody but root changes a file of a system folder that root alone can write. A folder that a grant shows may be one that another region writes as its
- * owner, and so may any other folder of root's. */
+/* Whether the program can be run in place: a file of a system folder that only root can write. A granted folder, and
+ * any other folder of root, may be writable by another region as its owner. */
 static bool program_stays(const char *host) {
         return inside_is_system(host) && inside_only_root_writes(host);
 }
@@ -245,29 +249,29 @@ static int program_take(Program *p, const char *path, Inside *in, const ProgramV
         return 0;
 }
 
-/* In the region. Returns 0, PROGRAM_NOT_INSIDE, REQUEST_E_*, -errno; *ret_end: how far the path led. *ret_out: when a link led there, out of the granted
- * folder: the program's path on the host, owned. */
-static int program_inside(const char *program, const ProgramView *view, Program *p, char **ret_end, char **ret_out, Diag *reterr) {
+/* Finds the program in the region. Returns 0, PROGRAM_NOT_INSIDE, REQUEST_E_*, -errno. *ret_end: the resolved part of
+ * the path. *ret_out: the program's path on the host, owned, if a link led out of the granted folder. */
+static int program_inside(const char *program, const ProgramView *view, Program *p, char **ret_end, char **ret_out,
+                          Diag *reterr) {
         const char *folder = view->workdir ?: REGION_WORK_DIR;
         _cleanup_free_ char *plain = NULL;
         _cleanup_inside_ Inside in = {0};
         const bool dots = program_has_dots(program);
-        int r = dots ? program_dotted(folder, program, view, &plain, ret_end, reterr) : program_absolute(folder, program, &plain, reterr);
+        int r = dots ? program_dotted(folder, program, view, &plain, ret_end, reterr)
+                     : program_absolute(folder, program, &plain, reterr);
 
         if (r > 0)
                 return REQUEST_E_BAD;
-        if (r == -ENOENT || r == -EISDIR || r == -EACCES) /* a folder of its path is not there */
+        if (r == -ENOENT || r == -EISDIR || r == -EACCES) /* a folder of the path does not exist */
                 return PROGRAM_NOT_INSIDE;
-        if (r == 0)
-                r = inside_find(view->files, view->n_files, plain, &in);
+        r = r ?: inside_find(view->files, view->n_files, plain, &in);
         if (r == -ENOENT || r == -EISDIR || r == -EACCES) {
                 const FileGrant *g = place_shows(view->files, view->n_files, plain);
 
                 *ret_end = TAKE_PTR(in.end);
-                if (g && *ret_end && !path_is_under(*ret_end, g->target) && asprintf(ret_out, "%s%s", g->source, plain + strlen(g->target)) < 0) {
-                        *ret_out = NULL;
+                if (g && *ret_end && !path_is_under(*ret_end, g->target) &&
+                    !(*ret_out = text_printf("%s%s", g->source, plain + strlen(g->target))))
                         return -ENOMEM;
-                }
                 return PROGRAM_NOT_INSIDE;
         }
         if (r < 0)
@@ -275,7 +279,7 @@ static int program_inside(const char *program, const ProgramView *view, Program 
         return program_take(p, *program != '/' && !dots ? program : plain, &in, view);
 }
 
-/* A link at a path of the host that a region does not have is made there, or is one of a system folder. */
+/* Makes a link at a path of the host that the region lacks, or uses the link of a system folder. */
 static int program_by_link(Program *p, const char *named, const ProgramView *view) {
         const FileGrant end = {.source = p->host, .target = p->host};
         _cleanup_inside_ Inside in = {0};
@@ -286,14 +290,15 @@ static int program_by_link(Program *p, const char *named, const ProgramView *vie
                 p->loose = p->link_loose;
                 return (p->path = strdup(named)) ? 0 : -ENOMEM;
         }
-        if (path_target_check(named, false, &d) != 0 || place_shows(view->files, view->n_files, named)) /* no place for a link */
+        /* no place for a link */
+        if (path_target_check(named, false, &d) != 0 || place_shows(view->files, view->n_files, named))
                 return (p->path = strdup(p->host)) ? 0 : -ENOMEM;
         p->path = strdup(named);
         p->link = strdup(p->host);
         return p->path && p->link ? 0 : -ENOMEM;
 }
 
-/* The virtual environment that a program of the host is an interpreter of; NULL in *ret: none. */
+/* Finds the virtual environment whose interpreter is the host's program; NULL in *ret: no environment. */
 static int program_environment(const char *program, char **ret) {
         static const char *const places[] = {"/../pyvenv.cfg", "/pyvenv.cfg"};
         const char *slash = strrchr(program, '/');
@@ -302,10 +307,8 @@ static int program_environment(const char *program, char **ret) {
         for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
                 _cleanup_free_ char *path = NULL, *real = NULL;
 
-                if (asprintf(&path, "%.*s%s", (int)(slash - program), program, places[i]) < 0) {
-                        path = NULL;
+                if (!(path = text_printf("%.*s%s", (int)(slash - program), program, places[i])))
                         return -ENOMEM;
-                }
                 if (quiet_real(path, &real) < 0)
                         continue;
                 *strrchr(real, '/') = 0;
@@ -315,23 +318,24 @@ static int program_environment(const char *program, char **ret) {
         return 0;
 }
 
-/* An interpreter of a virtual environment that the region does not see takes another one's packages, and says nothing. */
+/* Sets the note for an interpreter whose virtual environment the region lacks: it silently uses other packages. */
 static int program_note(Program *p) {
         _cleanup_free_ char *real = NULL;
         int r = program_environment(p->path, &real);
 
         if (r == 0 && real &&
-            asprintf(&p->note, "%s is of the Python virtual environment %s, which the region does not see: it runs without its packages; fix: -v %s:%s", p->path, real, real,
-                     real) < 0) {
-                p->note = NULL;
+            !(p->note =
+                      text_printf("%s is of the Python virtual environment %s, which the region does not see: it runs "
+                                  "without its packages; fix: -v %s:%s",
+                                  p->path, real, real, real)))
                 return -ENOMEM;
-        }
         return r;
 }
 
-/* A link of a volume leads to a program that the region does not see, such as the interpreter of a virtual environment that uv or pyenv made: called by
- * another path it would run without its packages. out: the link on the host. Returns 0 when it leads nowhere or, but for an environment, may be had by the
- * caller's own path; REQUEST_E_NOT_FOUND, -errno. */
+/* A link of a volume whose target the region lacks, such as the interpreter of a virtual environment made by uv or
+ * pyenv: called by another path, the interpreter would run without its packages. out: the link on the host. Returns 0
+ * when the link has no target, or when (outside an environment) the caller's own path may be used; REQUEST_E_NOT_FOUND,
+ * -errno. */
 static int program_led_out(const char *program, const char *out, Diag *reterr) {
         _cleanup_free_ char *real = NULL, *environment = NULL;
         char shown[256];
@@ -343,14 +347,16 @@ static int program_led_out(const char *program, const char *out, Diag *reterr) {
         if (r < 0 || (!environment && *program != '/'))
                 return r;
         n = (int)strlen(real);
-        for (int up = environment ? 2 : 1; up > 0 && n > 1; up--) /* PREFIX/bin/python3: its library is there, too */
+        for (int up = environment ? 2 : 1; up > 0 && n > 1; up--) /* PREFIX/bin/python3: the library is in PREFIX too */
                 while (n > 1 && real[--n] != '/')
                         ;
-        return diag(reterr, REQUEST_E_NOT_FOUND, "--exec \"%s\": %s%s leads to %s, which the region does not see; fix: -v %.*s:%.*s as well",
-                    diag_quote(program, strlen(program), shown, sizeof(shown)), environment ? "its virtual environment " : "a link", environment ?: "", real, n, real, n, real);
+        return diag(reterr, REQUEST_E_NOT_FOUND,
+                    "--exec \"%s\": %s%s leads to %s, which the region does not see; fix: -v %.*s:%.*s as well",
+                    diag_quote(program, strlen(program), shown, sizeof(shown)),
+                    environment ? "its virtual environment " : "a link", environment ?: "", real, n, real, n, real);
 }
 
-/* Of the host, where the region has no such path. */
+/* Finds the program on the host, if the region lacks the path. */
 static int program_outside(const char *program, const ProgramView *view, const char *end, Program *p, Diag *reterr) {
         _cleanup_free_ char *named = NULL;
         _cleanup_inside_ Inside in = {0};
@@ -360,35 +366,40 @@ static int program_outside(const char *program, const ProgramView *view, const c
 
         if (*program != '/' && !getcwd(cwd, sizeof(cwd)))
                 return program_shown(program, REQUEST_E_NOT_FOUND, -errno, reterr);
-        r = program_has_dots(program) ? program_dotted(cwd, program, NULL, &named, NULL, reterr) : program_absolute(cwd, program, &named, reterr);
-        if (r == 0)
-                r = quiet_real(named, &p->host);
+        r = program_has_dots(program) ? program_dotted(cwd, program, NULL, &named, NULL, reterr)
+                                      : program_absolute(cwd, program, &named, reterr);
+        r = r ?: quiet_real(named, &p->host);
         diag_quote(program, strlen(program), shown, sizeof(shown));
         if (r == -ENOENT && end && view->n_files > 0)
-                return diag(reterr, REQUEST_E_NOT_FOUND, "--exec \"%s\": there is no \"%s\" in the region, and no such program on the host", shown,
+                return diag(reterr, REQUEST_E_NOT_FOUND,
+                            "--exec \"%s\": there is no \"%s\" in the region, and no such program on the host", shown,
                             diag_quote(end, strlen(end), to, sizeof(to)));
         if (r != 0)
                 return r < 0 ? program_shown(program, REQUEST_E_NOT_FOUND, r, reterr) : REQUEST_E_BAD;
-        if (*program != '/' && inside_find(view->files, view->n_files, named, &in) == 0 && strcmp(in.host, p->host) == 0) { /* shown at its own place */
+        /* visible at the same path */
+        if (*program != '/' && inside_find(view->files, view->n_files, named, &in) == 0 &&
+            strcmp(in.host, p->host) == 0) {
                 free(TAKE_PTR(p->host));
                 return program_take(p, named, &in, view);
         }
         over = place_shows(view->files, view->n_files, named) ?: place_shows(view->files, view->n_files, p->host);
         if (over)
-                return diag(reterr, REQUEST_E_NOT_FOUND, "--exec \"%s\": \"%s\" is not in the region: %s, which is granted, stands at %s, and has no such program", shown,
-                            end ? diag_quote(end, strlen(end), to, sizeof(to)) : named, over->source, over->target);
+                return diag(reterr, REQUEST_E_NOT_FOUND,
+                            "--exec \"%s\": \"%s\" is not in the region: %s, which is granted, stands at %s, and has "
+                            "no such program",
+                            shown, end ? diag_quote(end, strlen(end), to, sizeof(to)) : named, over->source,
+                            over->target);
         if (strcmp(named, p->host) == 0)
                 r = (p->path = strdup(named)) ? 0 : -ENOMEM;
         else
                 r = program_by_link(p, named, view);
-        if (r == 0)
-                r = program_note(p);
+        r = r ?: program_note(p);
         if (r == 0 && !program_stays(p->host))
                 r = program_copy_failed(path_normalise(p->host, &p->real, reterr));
         return r;
 }
 
-/* For a name without a slash that is in no folder of the PATH. */
+/* A hint for a name without a slash that no folder of PATH has. */
 static const char *program_hint(const char *program, const ProgramView *view) {
         _cleanup_free_ char *path = NULL;
         _cleanup_inside_ Inside in = {0};
@@ -396,11 +407,10 @@ static const char *program_hint(const char *program, const ProgramView *view) {
 
         if (quiet_stat(program, true, &st) == 0)
                 return "; ./ before it names the one in this folder";
-        if (asprintf(&path, "%s/%s", view->workdir ?: REGION_WORK_DIR, program) < 0) {
-                path = NULL;
-                return "";
-        }
-        return inside_find(view->files, view->n_files, path, &in) == 0 ? "; ./ before it names the one in the working folder" : "";
+        path = text_printf("%s/%s", view->workdir ?: REGION_WORK_DIR, program);
+        if (path && inside_find(view->files, view->n_files, path, &in) == 0)
+                return "; ./ before it names the one in the working folder";
+        return "";
 }
 
 int program_find(const char *program, const ProgramView *view, const char *store_dir, Program *ret, Diag *reterr) {
@@ -415,7 +425,7 @@ int program_find(const char *program, const ProgramView *view, const char *store
         if (!*program)
                 return diag(reterr, REQUEST_E_BAD, "--exec is empty: it names a program");
         if (!strchr(program, '/'))
-                r = search(program, &found);
+                r = program_search_path(program, &found);
         if (r < 0)
                 return r;
         if (!strchr(program, '/') && !found)
@@ -435,7 +445,7 @@ int program_find(const char *program, const ProgramView *view, const char *store
         r = program_open(p.host, &fd, &st, reterr);
         if (r != 0)
                 return r;
-        r = digest(fd, p.host, &st, store_dir, p.digest, reterr);
+        r = program_digest(fd, p.host, &st, store_dir, p.digest, reterr);
         if (r != 0)
                 return program_copy_failed(r);
         if (p.real && store_dir) {

@@ -1,5 +1,4 @@
-/* A grant's rights as they stand in a record, for who goes on with a region whose supervisor died. Pure. */
-#include "manifest/doc.h"
+/* Reads the rights of a recorded grant, to continue a region whose supervisor died. Pure. */
 #include "policy/grant.h"
 
 #include <errno.h>
@@ -7,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *text(const json_t *o, const char *key) {
+static const char *recorded_text(const json_t *o, const char *key) {
         return json_text(json_object_get(o, key)) ?: "";
 }
 
-static int read_files(const json_t *list, Grant *g) {
+static int recorded_files(const json_t *list, Grant *g) {
         g->files = calloc(json_array_size(list) + 1, sizeof(*g->files));
         if (!g->files)
                 return -ENOMEM;
@@ -19,22 +18,25 @@ static int read_files(const json_t *list, Grant *g) {
                 const json_t *o = json_array_get(list, i);
                 FileGrant *f = &g->files[g->n_files];
 
-                if (*text(o, "source") != '/')
+                if (*recorded_text(o, "source") != '/')
                         continue;
                 g->n_files++;
-                *f = (FileGrant){.source = strdup(text(o, "source")), .target = strdup(text(o, "target")), .write = strcmp(text(o, "access"), "write") == 0,
-                                 .mask = strcmp(text(o, "access"), "none") == 0, .of = *text(o, "of") ? strdup(text(o, "of")) : NULL};
-                if (!f->source || !f->target || (*text(o, "of") && !f->of))
+                *f = (FileGrant){.source = strdup(recorded_text(o, "source")),
+                                 .target = strdup(recorded_text(o, "target")),
+                                 .write = strcmp(recorded_text(o, "access"), "write") == 0,
+                                 .mask = strcmp(recorded_text(o, "access"), "none") == 0,
+                                 .of = *recorded_text(o, "of") ? strdup(recorded_text(o, "of")) : NULL};
+                if (!f->source || !f->target || (*recorded_text(o, "of") && !f->of))
                         return -ENOMEM;
         }
         return 0;
 }
 
-static int read_network(const json_t *o, Grant *g) {
+static int recorded_network(const json_t *o, Grant *g) {
         const json_t *list = json_object_get(o, "connect");
 
         for (NetworkMode m = NETWORK_NONE; m <= NETWORK_HOST; m++)
-                if (strcmp(network_name(m), text(o, "mode")) == 0)
+                if (strcmp(network_name(m), recorded_text(o, "mode")) == 0)
                         g->network = m;
         g->connects = calloc(json_array_size(list) + 1, sizeof(*g->connects));
         if (!g->connects)
@@ -49,14 +51,13 @@ static int read_network(const json_t *o, Grant *g) {
         return 0;
 }
 
-static void read_budget(const json_t *o, Budget *ret) {
+static void recorded_budget(const json_t *o, Budget *ret) {
         for (size_t i = 0; i < BUDGET_FIELDS; i++) {
                 const BudgetField *f = &budget_fields[i];
                 const json_t *v;
-                char key[64];
+                char key[BUDGET_KEY_MAX];
 
-                snprintf(key, sizeof(key), "%s%s", f->name, f->unit == UNIT_BYTES ? "_bytes" : f->unit == UNIT_USEC ? "_usec" : "");
-                v = json_object_get(o, key);
+                v = json_object_get(o, budget_key(f, key));
                 if (f->may_be_none && (json_is_null(v) || (!v && f->standard == BUDGET_NONE)))
                         *budget_at(ret, f) = BUDGET_NONE;
                 else
@@ -64,7 +65,7 @@ static void read_budget(const json_t *o, Budget *ret) {
         }
 }
 
-static int read_names(const json_t *list, char ***ret) {
+static int recorded_names(const json_t *list, char ***ret) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < json_array_size(list); i++)
@@ -73,22 +74,19 @@ static int read_names(const json_t *list, char ***ret) {
         return r;
 }
 
-static int read_scope(const char *scope, char **ret) {
+static int recorded_scope(const char *scope, char **ret) {
         *ret = *scope ? strdup(scope) : NULL;
         return *scope && !*ret ? -ENOMEM : 0;
 }
 
-static int read_state(const json_t *o, Grant *g) {
+static int recorded_state(const json_t *o, Grant *g) {
         _cleanup_findings_ Findings ignored = {0};
         Doc d = {.file = "", .findings = &ignored};
-        int r = read_names(json_object_get(o, "reads"), &g->reads);
+        int r = recorded_names(json_object_get(o, "reads"), &g->reads);
 
-        if (r == 0)
-                r = read_names(json_object_get(o, "writes"), &g->writes);
-        if (r == 0)
-                r = read_scope(text(o, "notes"), &g->notes);
-        if (r == 0)
-                r = read_scope(text(o, "canon"), &g->canon);
+        r = r ?: recorded_names(json_object_get(o, "writes"), &g->writes);
+        r = r ?: recorded_scope(recorded_text(o, "notes"), &g->notes);
+        r = r ?: recorded_scope(recorded_text(o, "canon"), &g->canon);
         if (r == 0)
                 doc_memory_rights(&d, json_object_get(o, "memory"), "/memory", &g->memory, &g->n_memory);
         return d.no_memory ? -ENOMEM : r;
@@ -96,19 +94,16 @@ static int read_state(const json_t *o, Grant *g) {
 
 int grant_recorded(const json_t *o, Grant *ret) {
         _cleanup_grant_ Grant g = {.discipline = DISCIPLINE_MULTIPASS, .passes = PASSES_STANDARD};
-        int r = read_files(json_object_get(o, "files"), &g);
+        int r = recorded_files(json_object_get(o, "files"), &g);
 
-        if (r == 0)
-                r = read_network(json_object_get(o, "network"), &g);
+        r = r ?: recorded_network(json_object_get(o, "network"), &g);
+        r = r ?: recorded_state(o, &g);
         if (r < 0)
                 return r;
-        r = read_state(o, &g);
-        if (r < 0)
-                return r;
-        read_budget(json_object_get(o, "budgets"), &g.budget);
+        recorded_budget(json_object_get(o, "budgets"), &g.budget);
         (void)json_get_u64(json_object_get(o, "cancel_bound_usec"), &g.cancel_bound_usec);
         for (Discipline d = DISCIPLINE_ZERO; d <= DISCIPLINE_NONE; d++)
-                if (strcmp(discipline_name(d), text(o, "discipline")) == 0) {
+                if (strcmp(discipline_name(d), recorded_text(o, "discipline")) == 0) {
                         g.discipline = d;
                         g.passes = (unsigned)json_integer_value(json_object_get(o, "passes"));
                 }

@@ -1,15 +1,10 @@
 #include "policy/request.h"
 
 #include "base/quiet.h"
-#include "manifest/bundle.h"
 #include "schema/limits.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define LIST_MAX 64 /* mounts, connects */
 #define ENV_MAX 256
@@ -26,19 +21,19 @@ void request_deinit(RunRequest *r) {
         *r = (RunRequest){0};
 }
 
-static const char *quote(const char *s, char out[static 256]) {
+static const char *request_quote(const char *s, char out[static 256]) {
         return diag_quote(s, strlen(s), out, 256);
 }
 
-/* A message of terms.c becomes one of the command line. */
-static int with_option(int r, const char *option, Diag *reterr) {
+/* Prefixes a message of vocabulary.h with the option. */
+static int request_prefix(int r, const char *option, Diag *reterr) {
         if (r <= 0)
                 return r;
         diag_prefix(reterr, "--%s", option);
         return REQUEST_E_BAD;
 }
 
-static int set_text(char **field, const char *value) {
+static int request_set_text(char **field, const char *value) {
         char *copy = strdup(value);
 
         if (!copy)
@@ -49,7 +44,7 @@ static int set_text(char **field, const char *value) {
 }
 
 /* SRC:DST[:ro|rw] */
-static int add_mount(RunRequest *r, const char *value, Diag *reterr) {
+static int request_add_mount(RunRequest *r, const char *value, Diag *reterr) {
         _cleanup_free_ char *copy = strdup(value), *source = NULL, *target = NULL;
         char shown[256], *colon, *plain;
         FileGrant *more;
@@ -59,33 +54,37 @@ static int add_mount(RunRequest *r, const char *value, Diag *reterr) {
 
         if (!copy)
                 return -ENOMEM;
-        quote(value, shown);
+        request_quote(value, shown);
         if (n > 3 && (strcmp(copy + n - 3, ":ro") == 0 || strcmp(copy + n - 3, ":rw") == 0)) {
                 write = copy[n - 1] == 'w';
                 copy[n - 3] = 0;
         }
         colon = strrchr(copy, ':');
         if (!colon || colon == copy || !colon[1])
-                return diag(reterr, REQUEST_E_BAD, "-v \"%s\": must be SOURCE:TARGET, SOURCE:TARGET:ro or SOURCE:TARGET:rw", shown);
+                return diag(reterr, REQUEST_E_BAD,
+                            "-v \"%s\": must be SOURCE:TARGET, SOURCE:TARGET:ro or SOURCE:TARGET:rw", shown);
         if (colon[1] != '/')
-                return diag(reterr, REQUEST_E_BAD, "-v \"%s\": \"%s\" is neither ro nor rw nor an absolute path of the region", shown,
-                            quote(colon + 1, (char[256]){0}));
+                return diag(reterr, REQUEST_E_BAD,
+                            "-v \"%s\": \"%s\" is neither ro nor rw nor an absolute path of the region", shown,
+                            request_quote(colon + 1, (char[256]){0}));
         *colon = 0;
         if (r->n_mounts >= LIST_MAX)
                 return diag(reterr, REQUEST_E_BAD, "-v \"%s\": more than %d mounts", shown, LIST_MAX);
         q = path_normalise(colon + 1, &target, reterr);
         if (q)
-                return with_option(q, "volume target", reterr);
+                return request_prefix(q, "volume target", reterr);
         q = quiet_real(copy, &plain);
         if (q < 0)
-                return q == -ENOMEM ? q : diag(reterr, REQUEST_E_SOURCE, "-v \"%s\": %s: %s", shown, quote(copy, (char[256]){0}), quiet_strerror(q));
-        q = path_normalise(plain, &source, reterr); /* refuses what no record could show */
+                return q == -ENOMEM ? q
+                                    : diag(reterr, REQUEST_E_SOURCE, "-v \"%s\": %s: %s", shown,
+                                           request_quote(copy, (char[256]){0}), quiet_strerror(q));
+        q = path_normalise(plain, &source, reterr); /* refuses paths that no record could show */
         free(plain);
         if (q)
-                return with_option(q, "volume source", reterr);
+                return request_prefix(q, "volume source", reterr);
         q = path_target_check(target, !write && (strcmp(source, target) == 0 || strcmp(copy, target) == 0), reterr);
         if (q)
-                return with_option(q, "volume target", reterr);
+                return request_prefix(q, "volume target", reterr);
         for (size_t i = 0; i < r->n_mounts; i++)
                 if (strcmp(r->mounts[i].target, target) == 0)
                         return diag(reterr, REQUEST_E_BAD, "-v \"%s\": %s is mounted twice", shown, target);
@@ -97,16 +96,17 @@ static int add_mount(RunRequest *r, const char *value, Diag *reterr) {
         return 0;
 }
 
-/* NAME=VALUE, or NAME: the value that it has here. */
-static int add_env(RunRequest *r, const char *value, Diag *reterr) {
+/* NAME=VALUE, or NAME with the value of the caller's environment. */
+static int request_add_env(RunRequest *r, const char *value, Diag *reterr) {
         const char *eq = strchr(value, '='), *here;
         size_t n = eq ? (size_t)(eq - value) : strlen(value);
         _cleanup_free_ char *line = NULL;
         char shown[256];
 
-        diag_quote(value, n, shown, sizeof(shown)); /* never the value: it may be a secret */
+        diag_quote(value, n, shown, sizeof(shown)); /* never the value: the value may be a secret */
         if (!env_name_valid(value, n))
-                return diag(reterr, REQUEST_E_BAD, "-e \"%s\": a variable's name has letters, digits and \"_\", no digit first", shown);
+                return diag(reterr, REQUEST_E_BAD,
+                            "-e \"%s\": a variable's name has letters, digits and \"_\", no digit first", shown);
         if (strncmp(value, "LETHE_", 6) == 0)
                 return diag(reterr, REQUEST_E_BAD, "-e \"%s\": LETHE_* is Lethe's own in a region", shown);
         if (strv_length(r->env) >= ENV_MAX)
@@ -116,14 +116,12 @@ static int add_env(RunRequest *r, const char *value, Diag *reterr) {
         here = getenv(value);
         if (!here)
                 return diag(reterr, REQUEST_E_BAD, "-e \"%s\": is not set here; write %s=VALUE", shown, shown);
-        if (asprintf(&line, "%s=%s", value, here) < 0) {
-                line = NULL;
+        if (!(line = text_printf("%s=%s", value, here)))
                 return -ENOMEM;
-        }
         return strv_add(&r->env, line);
 }
 
-static int set_network(RunRequest *r, const char *value, Diag *reterr) {
+static int request_set_network(RunRequest *r, const char *value, Diag *reterr) {
         char shown[256];
 
         if (r->network_said && r->network == NETWORK_CONNECT)
@@ -135,13 +133,15 @@ static int set_network(RunRequest *r, const char *value, Diag *reterr) {
         else if (strcmp(value, "host") == 0)
                 r->network = NETWORK_HOST;
         else
-                return diag(reterr, REQUEST_E_BAD, "--network \"%s\": must be none, private or host; --connect ADDRESS:PORT allows one address",
-                            quote(value, shown));
+                return diag(reterr, REQUEST_E_BAD,
+                            "--network \"%s\": must be none, private or host; --connect ADDRESS:PORT allows one "
+                            "address",
+                            request_quote(value, shown));
         r->network_said = true;
         return 0;
 }
 
-static int add_connect(RunRequest *r, const char *value, Diag *reterr) {
+static int request_add_connect(RunRequest *r, const char *value, Diag *reterr) {
         NetGrant *more, g;
         int q;
 
@@ -151,7 +151,7 @@ static int add_connect(RunRequest *r, const char *value, Diag *reterr) {
                 return diag(reterr, REQUEST_E_BAD, "--connect: more than %d addresses", LIST_MAX);
         q = net_parse(value, &g, reterr);
         if (q)
-                return with_option(q, "connect", reterr);
+                return request_prefix(q, "connect", reterr);
         more = reallocarray(r->connects, r->n_connects + 1, sizeof(*more));
         if (!more) {
                 free(g.text);
@@ -164,12 +164,12 @@ static int add_connect(RunRequest *r, const char *value, Diag *reterr) {
         return 0;
 }
 
-static int set_workdir(RunRequest *r, const char *value, Diag *reterr) {
+static int request_set_workdir(RunRequest *r, const char *value, Diag *reterr) {
         char *path;
         int q = path_normalise(value, &path, reterr);
 
         if (q)
-                return with_option(q, "workdir", reterr);
+                return request_prefix(q, "workdir", reterr);
         free(r->workdir);
         r->workdir = path;
         return 0;
@@ -180,37 +180,46 @@ int request_option(RunRequest *r, const char *option, const char *value, Diag *r
 
         for (size_t i = 0; i < BUDGET_FIELDS; i++)
                 if (strcmp(option, budget_fields[i].option) == 0)
-                        return with_option(budget_parse(&budget_fields[i], value, budget_at(&r->budget, &budget_fields[i]), reterr), option, reterr);
+                        return request_prefix(budget_parse(&budget_fields[i], value,
+                                                           budget_at(&r->budget, &budget_fields[i]), reterr),
+                                              option, reterr);
         if (strcmp(option, "volume") == 0)
-                return add_mount(r, value, reterr);
+                return request_add_mount(r, value, reterr);
         if (strcmp(option, "env") == 0)
-                return add_env(r, value, reterr);
+                return request_add_env(r, value, reterr);
         if (strcmp(option, "workdir") == 0)
-                return set_workdir(r, value, reterr);
+                return request_set_workdir(r, value, reterr);
         if (strcmp(option, "network") == 0)
-                return set_network(r, value, reterr);
+                return request_set_network(r, value, reterr);
         if (strcmp(option, "connect") == 0)
-                return add_connect(r, value, reterr);
+                return request_add_connect(r, value, reterr);
         if (strcmp(option, "entry") == 0)
-                return *value ? set_text(&r->entry, value) : diag(reterr, REQUEST_E_BAD, "--entry is empty: it names an entry or a file of the skill");
+                return *value ? request_set_text(&r->entry, value)
+                              : diag(reterr, REQUEST_E_BAD,
+                                     "--entry is empty: it names an entry or a file of the skill");
         if (strcmp(option, "name") == 0)
                 return scope_name_valid(value) && !region_id_valid(value)
-                               ? set_text(&r->name, value)
-                               : diag(reterr, REQUEST_E_BAD, "--name \"%s\": a name has 1 to %d characters of a-z, 0-9, \".\", \"_\" and \"-\", a letter or digit first, and is no "
-                                      "region's id", quote(value, shown), SCOPE_NAME_BYTES);
+                               ? request_set_text(&r->name, value)
+                               : diag(reterr, REQUEST_E_BAD,
+                                      "--name \"%s\": a name has 1 to %d characters of a-z, 0-9, \".\", \"_\" and "
+                                      "\"-\", a letter or digit first, and is no region's id",
+                                      request_quote(value, shown), SCOPE_NAME_BYTES);
         if (strcmp(option, "tier") == 0)
-                return tier_parse(value, &r->tier) == 0 ? 0 : diag(reterr, REQUEST_E_BAD, "--tier \"%s\": must be namespaces or landlock", quote(value, shown));
+                return tier_parse(value, &r->tier) == 0
+                               ? 0
+                               : diag(reterr, REQUEST_E_BAD, "--tier \"%s\": must be namespaces or landlock",
+                                      request_quote(value, shown));
         if (strcmp(option, "discipline") == 0) {
                 int q = discipline_parse(value, &r->discipline, &r->passes, reterr);
 
                 r->discipline_said = q == 0;
-                return with_option(q, "discipline", reterr);
+                return request_prefix(q, "discipline", reterr);
         }
         if (strcmp(option, "proc") == 0) {
                 r->proc = true;
                 return 0;
         }
-        return diag(reterr, REQUEST_E_BAD, "--%s: no such option", quote(option, shown));
+        return diag(reterr, REQUEST_E_BAD, "--%s: no such option", request_quote(option, shown));
 }
 
 bool request_option_is_plain(const char *option) {
@@ -225,8 +234,7 @@ int request_exec(RunRequest *r, const char *program, Diag *reterr) {
         _cleanup_program_ Program p = {0};
         int q = program_find(program, &view, r->store_dir, &p, reterr);
 
-        if (q == 0)
-                q = set_text(&r->exec, program);
+        q = q ?: request_set_text(&r->exec, program);
         if (q)
                 return q;
         program_deinit(&r->program);

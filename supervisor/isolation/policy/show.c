@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static int set(json_t *o, const char *key, json_t *v) {
+static int show_set(json_t *o, const char *key, json_t *v) {
         return json_object_set_new(o, key, v) < 0 ? -ENOMEM : 0;
 }
 
-static json_t *list(char *const *v) {
+static json_t *show_list(char *const *v) {
         _cleanup_json_ json_t *a = json_array();
 
         for (size_t i = 0; a && v && v[i]; i++) {
@@ -26,33 +26,37 @@ static json_t *list(char *const *v) {
         return TAKE_PTR(a);
 }
 
-static json_t *budgets(const Budget *b) {
+static json_t *show_budgets(const Budget *b) {
         _cleanup_json_ json_t *o = json_object();
 
         for (size_t i = 0; o && i < BUDGET_FIELDS; i++) {
                 const BudgetField *f = &budget_fields[i];
-                char key[64];
+                char key[BUDGET_KEY_MAX];
 
-                snprintf(key, sizeof(key), "%s%s", f->name, f->unit == UNIT_BYTES ? "_bytes" : f->unit == UNIT_USEC ? "_usec" : "");
-                if (budget_get(b, f) == BUDGET_NONE && f->standard == BUDGET_NONE) /* not said, as in records of before */
+                if (budget_get(b, f) == BUDGET_NONE && f->standard == BUDGET_NONE) /* left out, as in older records */
                         continue;
-                if (set(o, key, budget_get(b, f) == BUDGET_NONE ? json_null() : json_u64(budget_get(b, f))) < 0)
+                if (show_set(o, budget_key(f, key),
+                             budget_get(b, f) == BUDGET_NONE ? json_null() : json_u64(budget_get(b, f))) < 0)
                         return NULL;
         }
         return TAKE_PTR(o);
 }
 
-static json_t *files(const Grant *g) {
+static json_t *show_files(const Grant *g) {
         _cleanup_json_ json_t *a = json_array();
 
         for (size_t i = 0; a && i < g->n_files; i++)
-                if (json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:s*}", "source", g->files[i].source, "target", g->files[i].target, "access",
-                                                       g->files[i].mask ? "none" : g->files[i].write ? "write" : "read", "of", g->files[i].of)) < 0)
+                if (json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:s*}", "source", g->files[i].source, "target",
+                                                       g->files[i].target, "access",
+                                                       g->files[i].mask    ? "none"
+                                                       : g->files[i].write ? "write"
+                                                                           : "read",
+                                                       "of", g->files[i].of)) < 0)
                         return NULL;
         return TAKE_PTR(a);
 }
 
-static json_t *network(const Grant *g) {
+static json_t *show_network(const Grant *g) {
         _cleanup_json_ json_t *o = json_pack("{s:s, s:[]}", "mode", network_name(g->network), "connect");
 
         for (size_t i = 0; o && i < g->n_connects; i++)
@@ -61,7 +65,7 @@ static json_t *network(const Grant *g) {
         return TAKE_PTR(o);
 }
 
-static json_t *slot_names(const Grant *g) {
+static json_t *show_slot_names(const Grant *g) {
         _cleanup_json_ json_t *a = json_array();
         const char *key;
         json_t *item;
@@ -70,30 +74,32 @@ static json_t *slot_names(const Grant *g) {
         return TAKE_PTR(a);
 }
 
-/* Names and sizes: the schemas are the skill's, whose digest is recorded. */
-static json_t *sections(const Grant *g) {
+/* Names and sizes: the schemas belong to the skill, whose digest is recorded. */
+static json_t *show_sections(const Grant *g) {
         _cleanup_json_ json_t *a = json_array();
         const char *key;
         json_t *item;
 
         json_object_foreach(g->sections, key, item) {
-                if (json_array_append_new(a, json_pack("{s:s, s:O}", "name", key, "bytes", json_object_get(item, "bytes"))) < 0)
+                if (json_array_append_new(a, json_pack("{s:s, s:O}", "name", key, "bytes",
+                                                       json_object_get(item, "bytes"))) < 0)
                         return NULL;
         }
         return TAKE_PTR(a);
 }
 
-static json_t *releases(const Grant *g) {
+static json_t *show_releases(const Grant *g) {
         _cleanup_json_ json_t *a = json_array();
 
         for (size_t i = 0; a && i < g->n_releases; i++)
-                if (json_array_append_new(a, json_pack("{s:s, s:s, s:o}", "entry", g->releases[i].entry, "program", g->releases[i].argv[0], "budgets",
-                                                       budgets(&g->releases[i].budget))) < 0)
+                if (json_array_append_new(a, json_pack("{s:s, s:s, s:o}", "entry", g->releases[i].entry, "program",
+                                                       g->releases[i].argv[0], "budgets",
+                                                       show_budgets(&g->releases[i].budget))) < 0)
                         return NULL;
         return TAKE_PTR(a);
 }
 
-static json_t *gates(const Grant *g) {
+static json_t *show_gates(const Grant *g) {
         _cleanup_json_ json_t *a = json_array();
 
         for (size_t i = 0; a && i < json_array_size(g->gates); i++)
@@ -102,120 +108,137 @@ static json_t *gates(const Grant *g) {
         return TAKE_PTR(a);
 }
 
-static json_t *trace(const Trace *t) {
+static json_t *show_trace(const Trace *t) {
         char id[2 * TRACE_ID_BYTES + 1], parent[2 * TRACE_SPAN_BYTES + 1], span[2 * TRACE_SPAN_BYTES + 1];
 
-        return json_pack("{s:s, s:s, s:s}", "id", hex_encode(t->id, sizeof(t->id), id), "parent", hex_encode(t->parent, sizeof(t->parent), parent),
-                         "span", hex_encode(t->span, sizeof(t->span), span));
+        return json_pack("{s:s, s:s, s:s}", "id", hex_encode(t->id, sizeof(t->id), id), "parent",
+                         hex_encode(t->parent, sizeof(t->parent), parent), "span",
+                         hex_encode(t->span, sizeof(t->span), span));
 }
 
-/* Everything but what may be the user's words. Of an invocation that is yet to come (grant_copy_untold()) there is no program and no number of
- * arguments. */
-static json_t *common(const Grant *g) {
-        _cleanup_json_ json_t *o = json_pack("{s:{s:s, s:s, s:s?}, s:s*, s:o*, s:s, s:s, s:s?, s:b, s:s, s:s}", "skill", "name", g->skill_name, "digest",
-                                             g->skill_digest, "folder", g->skill_folder, "program", g->argv ? g->argv[0] : NULL, "arguments",
-                                             g->argv ? json_integer((json_int_t)strv_length(g->argv) - 1) : NULL, "workdir", g->workdir, "min_tier", tier_name(g->min_tier), "tier",
-                                             g->tier ? tier_name(g->tier) : NULL, "proc", g->proc, "on_denial",
-                                             g->on_denial == DENIAL_END ? "end" : "continue", "report", g->report_paths ? "paths" : "calls");
+/* All members without the user's words. A grant of grant_copy_untold() has no program and no number of arguments. */
+static json_t *show_common(const Grant *g) {
+        _cleanup_json_ json_t *o =
+                json_pack("{s:{s:s, s:s, s:s?}, s:s*, s:o*, s:s, s:s, s:s?, s:b, s:s, s:s}", "skill", "name",
+                          g->skill_name, "digest", g->skill_digest, "folder", g->skill_folder, "program",
+                          g->argv ? g->argv[0] : NULL, "arguments",
+                          g->argv ? json_integer((json_int_t)strv_length(g->argv) - 1) : NULL, "workdir", g->workdir,
+                          "min_tier", tier_name(g->min_tier), "tier", g->tier ? tier_name(g->tier) : NULL, "proc",
+                          g->proc, "on_denial", g->on_denial == DENIAL_END ? "end" : "continue", "report",
+                          g->report_paths ? "paths" : "calls");
 
-        if (!o || set(o, "budgets", budgets(&g->budget)) < 0 || set(o, "files", files(g)) < 0 || set(o, "network", network(g)) < 0 ||
-            set(o, "reads", list(g->reads)) < 0 || set(o, "writes", list(g->writes)) < 0 || set(o, "slots", slot_names(g)) < 0 ||
-            set(o, "discipline", json_string(discipline_name(g->discipline))) < 0 || set(o, "passes", json_integer(g->passes)) < 0 ||
-            set(o, "lineage", json_string(lineage_name(g->lineage))) < 0 || set(o, "key_scope", json_string(key_scope_name(g->key_scope))) < 0 ||
-            set(o, "embodiment", json_string(embodiment_name(g->embodiment))) < 0 || set(o, "commit", json_string(commit_name(g->commit))) < 0 ||
+        if (!o || show_set(o, "budgets", show_budgets(&g->budget)) < 0 || show_set(o, "files", show_files(g)) < 0 ||
+            show_set(o, "network", show_network(g)) < 0 || show_set(o, "reads", show_list(g->reads)) < 0 ||
+            show_set(o, "writes", show_list(g->writes)) < 0 || show_set(o, "slots", show_slot_names(g)) < 0 ||
+            show_set(o, "discipline", json_string(discipline_name(g->discipline))) < 0 ||
+            show_set(o, "passes", json_integer(g->passes)) < 0 ||
+            show_set(o, "lineage", json_string(lineage_name(g->lineage))) < 0 ||
+            show_set(o, "key_scope", json_string(key_scope_name(g->key_scope))) < 0 ||
+            show_set(o, "embodiment", json_string(embodiment_name(g->embodiment))) < 0 ||
+            show_set(o, "commit", json_string(commit_name(g->commit))) < 0 ||
             (g->raised && json_object_set(o, "raised", g->raised) < 0) ||
-            set(o, "sections", sections(g)) < 0 || set(o, "resources", list(g->resources)) < 0 || set(o, "release", releases(g)) < 0 ||
-            set(o, "sub_skills", list(g->sub_skills)) < 0 || (g->preload && set(o, "preload", list(g->preload)) < 0) ||
-            (g->notes && set(o, "notes", json_string(g->notes)) < 0) || (g->canon && set(o, "canon", json_string(g->canon)) < 0) ||
-            (g->n_memory > 0 && set(o, "memory", memory_rights_json(g->memory, g->n_memory)) < 0) ||
-            set(o, "gates", gates(g)) < 0 ||
-            set(o, "cancel_bound", json_string(g->cancel_declared ? "declared" : "computed")) < 0 ||
-            (g->teardown_usec > 0 && set(o, "teardown_predicted_usec", json_u64(g->teardown_usec)) < 0) ||
-            set(o, "cancel_bound_usec", json_u64(g->cancel_bound_usec)) < 0 || set(o, "max_regions", json_u64(g->max_regions)) < 0 ||
-            set(o, "max_of_skill", json_u64(g->max_of_skill)) < 0 || set(o, "reductions", g->reductions ? json_incref(g->reductions) : json_array()) < 0 ||
-            (g->beyond && json_object_set(o, "beyond_parent", g->beyond) < 0) || (g->name && set(o, "name", json_string(g->name)) < 0) ||
-            (g->program_loose && set(o, "program_may_differ", json_true()) < 0))
+            show_set(o, "sections", show_sections(g)) < 0 || show_set(o, "resources", show_list(g->resources)) < 0 ||
+            show_set(o, "release", show_releases(g)) < 0 || show_set(o, "sub_skills", show_list(g->sub_skills)) < 0 ||
+            (g->preload && show_set(o, "preload", show_list(g->preload)) < 0) ||
+            (g->notes && show_set(o, "notes", json_string(g->notes)) < 0) ||
+            (g->canon && show_set(o, "canon", json_string(g->canon)) < 0) ||
+            (g->n_memory > 0 && show_set(o, "memory", memory_rights_json(g->memory, g->n_memory)) < 0) ||
+            show_set(o, "gates", show_gates(g)) < 0 ||
+            show_set(o, "cancel_bound", json_string(g->cancel_declared ? "declared" : "computed")) < 0 ||
+            (g->teardown_usec > 0 && show_set(o, "teardown_predicted_usec", json_u64(g->teardown_usec)) < 0) ||
+            show_set(o, "cancel_bound_usec", json_u64(g->cancel_bound_usec)) < 0 ||
+            show_set(o, "max_regions", json_u64(g->max_regions)) < 0 ||
+            show_set(o, "max_of_skill", json_u64(g->max_of_skill)) < 0 ||
+            show_set(o, "reductions", g->reductions ? json_incref(g->reductions) : json_array()) < 0 ||
+            (g->beyond && json_object_set(o, "beyond_parent", g->beyond) < 0) ||
+            (g->name && show_set(o, "name", json_string(g->name)) < 0) ||
+            (g->program_loose && show_set(o, "program_may_differ", json_true()) < 0))
                 return NULL;
         return TAKE_PTR(o);
 }
 
 json_t *grant_to_json(const Grant *g) {
         static const char *const lists[] = {"reductions", "raised", "files", "slots", "reads", "writes", "network",
-                                            "release", "sections", "sub_skills", "gates", "resources", "preload", "memory", "beyond_parent"};
-        _cleanup_json_ json_t *o = common(g);
+                                            "release", "sections", "sub_skills", "gates", "resources", "preload",
+                                            "memory", "beyond_parent"};
+        _cleanup_json_ json_t *o = show_common(g);
 
-        if (o && g->trace.set && set(o, "trace", trace(&g->trace)) < 0)
+        if (o && g->trace.set && show_set(o, "trace", show_trace(&g->trace)) < 0)
                 return NULL;
-        /* A ledger entry has a bound; where lists would pass it, their numbers are kept, the longest-winded list first. */
-        for (size_t i = 0; o && i < ARRAY_SIZE(lists) && json_dumpb(o, NULL, 0, JSON_COMPACT | JSON_SORT_KEYS) > GRANT_RECORD_MAX; i++) {
+        /* A ledger entry has a bound: lists beyond the bound are replaced by their length, the longest kinds first. */
+        for (size_t i = 0;
+             o && i < ARRAY_SIZE(lists) && json_dumpb(o, NULL, 0, JSON_COMPACT | JSON_SORT_KEYS) > GRANT_RECORD_MAX;
+             i++) {
                 json_t *v = json_object_get(o, lists[i]);
 
-                if (set(o, lists[i], json_pack("{s:I}", "cut", (json_int_t)(json_is_array(v) ? json_array_size(v) : g->n_connects))) < 0)
+                if (show_set(o, lists[i],
+                             json_pack("{s:I}", "cut",
+                                       (json_int_t)(json_is_array(v) ? json_array_size(v) : g->n_connects))) < 0)
                         return NULL;
         }
         return TAKE_PTR(o);
 }
 
 json_t *grant_show_json(const Grant *g) {
-        _cleanup_json_ json_t *o = common(g);
+        _cleanup_json_ json_t *o = show_common(g);
 
-        if (!o || set(o, "version", json_integer(1)) < 0 || set(o, "argv", list(g->argv)) < 0 || set(o, "environment", list(g->env)) < 0)
+        if (!o || show_set(o, "version", json_integer(1)) < 0 || show_set(o, "argv", show_list(g->argv)) < 0 ||
+            show_set(o, "environment", show_list(g->env)) < 0)
                 return NULL;
         return TAKE_PTR(o);
 }
 
-/* Text of others on a terminal: escaped, whole. */
-static int add_quoted(Buf *b, const char *s) {
+/* Foreign text on a terminal: escaped, not cut. */
+static int show_add_quoted(Buf *b, const char *s) {
         int r = 0;
 
         for (; r == 0 && *s; s++)
-                r = (unsigned char)*s < 0x20 || *s == 0x7F ? buf_printf(b, "\\x%02x", (unsigned char)*s) : buf_add(b, s, 1);
+                r = (unsigned char)*s < 0x20 || *s == 0x7F ? buf_printf(b, "\\x%02x", (unsigned char)*s)
+                                                           : buf_add(b, s, 1);
         return r;
 }
 
-static int add_list(Buf *b, const char *title, char *const *v) {
+static int show_add_list(Buf *b, const char *title, char *const *v) {
         int r = buf_printf(b, "%-14s", title);
 
         if (r == 0 && strv_length(v) == 0)
                 r = buf_add_str(b, "none");
         for (size_t i = 0; r == 0 && v && v[i]; i++) {
                 r = i > 0 ? buf_add_str(b, " ") : 0;
-                if (r == 0)
-                        r = add_quoted(b, v[i]);
+                r = r ?: show_add_quoted(b, v[i]);
         }
         return r ? r : buf_add_str(b, "\n");
 }
 
-static int add_changes(Buf *b, const json_t *list) {
+static int show_add_changes(Buf *b, const json_t *list) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < json_array_size(list); i++) {
                 const json_t *x = json_array_get(list, i);
                 const bool standard = json_is_true(json_object_get(x, "default"));
-                const char *const keys[] = {"field", "asked", "granted", "rule"}, *const words[] = {"  ", standard ? ": default " : ": asked ", ", granted ", "; rule: "};
+                const char *const keys[] = {"field", "asked", "granted", "rule"},
+                                  *const words[] = {"  ", standard ? ": default " : ": asked ", ", granted ",
+                                                    "; rule: "};
 
                 for (size_t k = 0; r == 0 && k < ARRAY_SIZE(keys); k++) {
                         r = buf_add_str(b, words[k]);
-                        if (r == 0)
-                                r = add_quoted(b, json_text(json_object_get(x, keys[k])));
+                        r = r ?: show_add_quoted(b, json_text(json_object_get(x, keys[k])));
                 }
-                if (r == 0)
-                        r = buf_add_str(b, "\n");
+                r = r ?: buf_add_str(b, "\n");
         }
         return r;
 }
 
-static int add_reductions(Buf *b, const Grant *g) {
+static int show_add_reductions(Buf *b, const Grant *g) {
         int r = json_array_size(g->raised) == 0 ? 0 : buf_printf(b, "%-14s\n", "raised");
 
-        if (r == 0)
-                r = add_changes(b, g->raised);
-        if (r == 0)
-                r = buf_printf(b, "%-14s%s\n", "not granted", json_array_size(g->reductions) == 0 ? "nothing: all that was asked" : "");
-        return r ? r : add_changes(b, g->reductions);
+        r = r ?: show_add_changes(b, g->raised);
+        r = r ?: buf_printf(b, "%-14s%s\n", "not granted",
+                            json_array_size(g->reductions) == 0 ? "nothing: all that was asked" : "");
+        return r ? r : show_add_changes(b, g->reductions);
 }
 
-static int show_memory(Buf *b, const MemoryRight *m) {
+static int show_add_memory(Buf *b, const MemoryRight *m) {
         char families[MEMORY_FAMILIES_TEXT];
         int r = buf_printf(b, "%-14sof scope %s:", "memory", m->scope);
         bool first = true;
@@ -223,7 +246,8 @@ static int show_memory(Buf *b, const MemoryRight *m) {
         for (size_t k = 0; r == 0 && k < MEMORY_ACCESSES; k++) {
                 if (!m->may[k])
                         continue;
-                r = buf_printf(b, "%s %s %s", first ? "" : ",", memory_access_words[k], memory_families_text(m->may[k], families));
+                r = buf_printf(b, "%s %s %s", first ? "" : ",", memory_access_words[k],
+                               memory_families_text(m->may[k], families));
                 first = false;
         }
         if (r == 0 && first)
@@ -232,78 +256,75 @@ static int show_memory(Buf *b, const MemoryRight *m) {
 }
 
 /* The life and end of the region. */
-static int show_region(Buf *b, const Grant *g) {
+static int show_add_region(Buf *b, const Grant *g) {
         char text[DISCIPLINE_TEXT_MAX], size[SIZE_TEXT_MAX];
         const char *key;
         json_t *item;
-        int r = buf_printf(b, "%-14s%s, within %s (%s)\n%-14s%s\n%-14s%s\n%-14s%s\n%-14s%s\n%-14s%s", "teardown", discipline_format(g->discipline, g->passes, text),
-                           duration_format(g->cancel_bound_usec, size), g->cancel_declared ? "declared" : "computed", "commit", g->commit == COMMIT_SUCCESS ? "success: exit code 0 alone" : "any exit code",
-                           "embodiment", embodiment_name(g->embodiment), "lineage", lineage_name(g->lineage), "key scope", key_scope_name(g->key_scope),
-                           "sections", json_object_size(g->sections) == 0 ? "none" : "");
+        int r = buf_printf(b, "%-14s%s, within %s (%s)\n%-14s%s\n%-14s%s\n%-14s%s\n%-14s%s\n%-14s%s", "teardown",
+                           discipline_format(g->discipline, g->passes, text),
+                           duration_format(g->cancel_bound_usec, size), g->cancel_declared ? "declared" : "computed",
+                           "commit", g->commit == COMMIT_SUCCESS ? "success: exit code 0 alone" : "any exit code",
+                           "embodiment", embodiment_name(g->embodiment), "lineage", lineage_name(g->lineage),
+                           "key scope", key_scope_name(g->key_scope), "sections",
+                           json_object_size(g->sections) == 0 ? "none" : "");
 
         json_object_foreach(g->sections, key, item) {
-                if (r == 0)
-                        r = buf_printf(b, "%s (%s) ", key, size_format((uint64_t)json_integer_value(json_object_get(item, "bytes")), size));
+                r = r ?: buf_printf(b, "%s (%s) ", key,
+                                    size_format((uint64_t)json_integer_value(json_object_get(item, "bytes")), size));
         }
-        if (r == 0)
-                r = buf_add_str(b, "\n");
-        if (r == 0)
-                r = add_list(b, "resources", g->resources);
+        r = r ?: buf_add_str(b, "\n");
+        r = r ?: show_add_list(b, "resources", g->resources);
         for (size_t i = 0; r == 0 && i < g->n_releases; i++)
                 r = buf_printf(b, "%-14s%s\n", i == 0 ? "release" : "", g->releases[i].entry);
-        if (r == 0)
-                r = add_list(b, "sub-skills", g->sub_skills);
+        r = r ?: show_add_list(b, "sub-skills", g->sub_skills);
         if (r == 0 && g->notes)
                 r = buf_printf(b, "%-14sof scope %s\n", "notes", g->notes);
         if (r == 0 && g->canon)
                 r = buf_printf(b, "%-14sof scope %s\n", "belief read", g->canon);
         for (size_t i = 0; r == 0 && i < g->n_memory; i++)
-                r = show_memory(b, &g->memory[i]);
-        return r ? r : add_list(b, "preload", g->preload);
+                r = show_add_memory(b, &g->memory[i]);
+        return r ? r : show_add_list(b, "preload", g->preload);
 }
 
-static int show(Buf *b, const Grant *g) {
+static int show_add_grant(Buf *b, const Grant *g) {
         char text[BUDGET_TEXT_MAX];
         int r = buf_printf(b, "%-14s", "skill");
 
-        if (r == 0)
-                r = add_quoted(b, g->skill_name);
-        if (r == 0)
-                r = buf_printf(b, "\n%-14s%s\n", "digest", g->skill_digest);
-        if (r == 0)
-                r = add_list(b, "command", g->argv);
+        r = r ?: show_add_quoted(b, g->skill_name);
+        r = r ?: buf_printf(b, "\n%-14s%s\n", "digest", g->skill_digest);
+        r = r ?: show_add_list(b, "command", g->argv);
         if (r == 0 && g->program_loose)
-                r = buf_printf(b, "%-14sothers than root can change a link or folder on the way to it: it may differ from its digest by then\n", "");
-        if (r == 0)
-                r = add_list(b, "environment", g->env);
-        if (r == 0)
-                r = buf_printf(b, "%-14s%s\n%-14s%s%s\n", "workdir", g->workdir, "tier", g->tier ? "" : "at least ",
-                               tier_name(g->tier ? g->tier : g->min_tier));
+                r = buf_printf(b,
+                               "%-14sothers than root can change a link or folder on the way to it: it may differ "
+                               "from its digest by then\n",
+                               "");
+        r = r ?: show_add_list(b, "environment", g->env);
+        r = r ?: buf_printf(b, "%-14s%s\n%-14s%s%s\n", "workdir", g->workdir, "tier", g->tier ? "" : "at least ",
+                            tier_name(g->tier ? g->tier : g->min_tier));
         for (size_t i = 0; r == 0 && i < BUDGET_FIELDS; i++)
-                r = buf_printf(b, "%-14s%s\n", budget_fields[i].name, budget_format(&budget_fields[i], budget_get(&g->budget, &budget_fields[i]), text));
-        if (r == 0)
-                r = buf_printf(b, "%-14s%s", "network", network_name(g->network));
+                r = buf_printf(b, "%-14s%s\n", budget_fields[i].name,
+                               budget_format(&budget_fields[i], budget_get(&g->budget, &budget_fields[i]), text));
+        r = r ?: buf_printf(b, "%-14s%s", "network", network_name(g->network));
         for (size_t i = 0; r == 0 && i < g->n_connects; i++)
                 r = buf_printf(b, " %s", g->connects[i].text);
-        if (r == 0)
-                r = buf_printf(b, "\n%-14s%s", "files", g->n_files == 0 ? "none\n" : "\n");
+        r = r ?: buf_printf(b, "\n%-14s%s", "files", g->n_files == 0 ? "none\n" : "\n");
         for (size_t i = 0; r == 0 && i < g->n_files; i++)
-                r = buf_printf(b, "  %s %s at %s%s\n", g->files[i].mask ? "hide " : g->files[i].write ? "write" : "read ", g->files[i].source, g->files[i].target,
-                               g->files[i].mask ? ": an empty folder" : "");
-        if (r == 0)
-                r = add_list(b, "slots read", g->reads);
-        if (r == 0)
-                r = add_list(b, "slots written", g->writes);
-        if (r == 0)
-                r = show_region(b, g);
-        if (r == 0)
-                r = buf_printf(b, "%-14s%s\n%-14s%s, reported: %s\n", "/proc", g->proc ? "own processes only" : "none", "denials",
-                               g->on_denial == DENIAL_END ? "end the region" : "go on", g->report_paths ? "calls and paths" : "calls");
-        return r ? r : add_reductions(b, g);
+                r = buf_printf(b, "  %s %s at %s%s\n",
+                               g->files[i].mask    ? "hide "
+                               : g->files[i].write ? "write"
+                                                   : "read ",
+                               g->files[i].source, g->files[i].target, g->files[i].mask ? ": an empty folder" : "");
+        r = r ?: show_add_list(b, "slots read", g->reads);
+        r = r ?: show_add_list(b, "slots written", g->writes);
+        r = r ?: show_add_region(b, g);
+        r = r ?: buf_printf(b, "%-14s%s\n%-14s%s, reported: %s\n", "/proc", g->proc ? "own processes only" : "none",
+                            "denials", g->on_denial == DENIAL_END ? "end the region" : "go on",
+                            g->report_paths ? "calls and paths" : "calls");
+        return r ? r : show_add_reductions(b, g);
 }
 
 char *grant_show_text(const Grant *g) {
         _cleanup_buf_ Buf b = {0};
 
-        return show(&b, g) < 0 ? NULL : TAKE_PTR(b.data);
+        return show_add_grant(&b, g) < 0 ? NULL : TAKE_PTR(b.data);
 }

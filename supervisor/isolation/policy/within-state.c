@@ -1,13 +1,31 @@
-/* What of state a region may have that another one starts: slots, typed memory, notes and shared belief. Pure. */
-#include "policy/within.h"
+#include "policy/within-state.h"
+
+#include "policy/merge.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Keeps the names that may be had. given: those of the policy's row for this very skill, or NULL. */
-static int keep_names(Grant *g, const char *field, const char *word, char **names, char *const *had, char *const *given) {
+int within_reduce(Grant *g, const char *field, const char *asked, const char *granted, const char *rule) {
+        return merge_note(g->reductions, field, asked, granted, rule);
+}
+
+int within_beyond(Grant *g, const char *fmt, ...) {
+        json_t *text;
+        va_list ap;
+
+        va_start(ap, fmt);
+        text = json_vsprintf(fmt, ap);
+        va_end(ap);
+        if (!g->beyond)
+                g->beyond = json_array();
+        return json_array_append_new(g->beyond, text) < 0 ? -ENOMEM : 0;
+}
+
+/* Keeps the names that the region may have. given: names of the policy's row for this very skill, or NULL. */
+static int within_names(Grant *g, const char *field, const char *word, char **names, char *const *had,
+                        char *const *given) {
         size_t n = 0;
         int r = 0;
 
@@ -28,8 +46,8 @@ static int keep_names(Grant *g, const char *field, const char *word, char **name
         return r;
 }
 
-/* What it defines are slots that it reads or writes. */
-static int keep_definitions(Grant *g) {
+/* Keeps only definitions of slots that the region reads or writes. */
+static int within_definitions(Grant *g) {
         const char *name;
         json_t *schema;
         void *next;
@@ -44,8 +62,8 @@ static int keep_definitions(Grant *g) {
         return r;
 }
 
-/* A gate's evidence is what stands in its slot: it is not had without the slot, and the region not without its gate. */
-static int check_gates(const Grant *g, Diag *reterr) {
+/* A gate's evidence is the value of its slot: without the right to read the slot the region is refused. */
+static int within_check_gates(const Grant *g, Diag *reterr) {
         size_t i;
         json_t *gate;
 
@@ -53,45 +71,47 @@ static int check_gates(const Grant *g, Diag *reterr) {
                 const char *slot = json_text(json_object_get(gate, "slot"));
 
                 if (slot && !strv_has(g->reads, slot))
-                        return diag(reterr, GRANT_E_GATE, "its gate consults slot %s, which it may not read: " WITHIN_RULE, slot);
+                        return diag(reterr, GRANT_E_GATE,
+                                    "a gate consults slot %s, and the region may not read the slot: " WITHIN_RULE,
+                                    slot);
         }
         return 0;
 }
 
 static int within_slots(Grant *g, const Grant *above, const SubSkillPolicy *own, Diag *reterr) {
         const bool defines = json_object_size(g->slots) > 0;
-        json_t *slots = defines ? json_copy(g->slots) : NULL; /* may be the manifest's */
+        json_t *slots = defines ? json_copy(g->slots) : NULL; /* may be shared with the manifest */
         int r = defines && !slots ? -ENOMEM : 0;
 
         if (slots) {
                 json_decref(g->slots);
                 g->slots = slots;
         }
-        if (r == 0)
-                r = keep_names(g, "/reads", "slot read", g->reads, above->reads, own ? own->reads : NULL);
-        if (r == 0)
-                r = keep_names(g, "/writes", "slot write", g->writes, above->writes, own ? own->writes : NULL);
-        if (r == 0)
-                r = keep_definitions(g);
-        return r == 0 ? check_gates(g, reterr) : r;
+        r = r ?: within_names(g, "/reads", "slot read", g->reads, above->reads, own ? own->reads : NULL);
+        r = r ?: within_names(g, "/writes", "slot write", g->writes, above->writes, own ? own->writes : NULL);
+        r = r ?: within_definitions(g);
+        return r == 0 ? within_check_gates(g, reterr) : r;
 }
 
-/* One access to one scope. */
+/* An access to a scope. */
 static int within_access(Grant *g, MemoryRight *m, MemoryAccess a, const MemoryRight *had, const MemoryRight *given) {
-        const unsigned above = had ? had->may[a] : 0, asked = m->may[a], kept = asked & (above | (given ? given->may[a] : 0));
+        const unsigned above = had ? had->may[a] : 0, asked = m->may[a],
+                       kept = asked & (above | (given ? given->may[a] : 0));
         char field[64], want[MEMORY_FAMILIES_TEXT], have[MEMORY_FAMILIES_TEXT];
         int r = 0;
 
         m->may[a] = kept;
         if (kept & ~above)
-                r = within_beyond(g, "memory %s %s of %s", memory_access_words[a], memory_families_text(kept & ~above, have), m->scope);
+                r = within_beyond(g, "memory %s %s of %s", memory_access_words[a],
+                                  memory_families_text(kept & ~above, have), m->scope);
         if (r < 0 || kept == asked)
                 return r;
         snprintf(field, sizeof(field), "/memory/%zu/%s", (size_t)(m - g->memory), memory_access_words[a]);
-        return within_reduce(g, field, memory_families_text(asked, want), memory_families_text(kept, have), WITHIN_RULE);
+        return within_reduce(g, field, memory_families_text(asked, want), memory_families_text(kept, have),
+                             WITHIN_RULE);
 }
 
-/* A row of which nothing is left stays, as in merge_memory(). */
+/* A row without rights stays, as in merge_memory(). */
 static int within_memory(Grant *g, const Grant *above, const Limits *own) {
         int r = 0;
 
@@ -105,7 +125,7 @@ static int within_memory(Grant *g, const Grant *above, const Limits *own) {
         return r;
 }
 
-/* Notes go into one scope, and belief is read of one. */
+/* Notes go into a single scope, and belief is read from a single scope. */
 static int within_scope(Grant *g, const char *field, char **scope, const char *had, const char *given) {
         int r = 0;
 
@@ -122,11 +142,8 @@ int within_state(Grant *g, const Grant *above, const SkillPolicy *row, Diag *ret
         const SubSkillPolicy *own = row ? &row->as_sub_skill : NULL;
         int r = within_slots(g, above, own, reterr);
 
-        if (r == 0)
-                r = within_memory(g, above, row && row->limits.memory_said ? &row->limits : NULL);
-        if (r == 0)
-                r = within_scope(g, "/notes", &g->notes, above->notes, own ? own->notes : NULL);
-        if (r == 0)
-                r = within_scope(g, "/canon", &g->canon, above->canon, own ? own->canon : NULL);
+        r = r ?: within_memory(g, above, row && row->limits.memory_said ? &row->limits : NULL);
+        r = r ?: within_scope(g, "/notes", &g->notes, above->notes, own ? own->notes : NULL);
+        r = r ?: within_scope(g, "/canon", &g->canon, above->canon, own ? own->canon : NULL);
         return r;
 }

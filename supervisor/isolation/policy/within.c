@@ -1,30 +1,12 @@
-/* What a region may have that another one starts. Pure. */
+/* The rights of a region that another region starts. Pure. */
 #include "base/size.h"
+#include "policy/grant.h"
 #include "policy/merge.h"
 #include "policy/place.h"
-#include "policy/within.h"
+#include "policy/within-state.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int within_reduce(Grant *g, const char *field, const char *asked, const char *granted, const char *rule) {
-        return json_array_append_new(g->reductions, json_pack("{s:s, s:s, s:s, s:s}", "field", field, "asked", asked, "granted", granted, "rule",
-                                                              rule)) < 0 ? -ENOMEM : 0;
-}
-
-int within_beyond(Grant *g, const char *fmt, ...) {
-        json_t *text;
-        va_list ap;
-
-        va_start(ap, fmt);
-        text = json_vsprintf(fmt, ap);
-        va_end(ap);
-        if (!g->beyond)
-                g->beyond = json_array();
-        return json_array_append_new(g->beyond, text) < 0 ? -ENOMEM : 0;
-}
 
 static int within_budget(Grant *g, const Budget *most, Diag *reterr) {
         for (size_t i = 0; i < BUDGET_FIELDS; i++) {
@@ -36,28 +18,31 @@ static int within_budget(Grant *g, const Budget *most, Diag *reterr) {
                         continue;
                 budget_format(f, left, granted);
                 if (left < f->least)
-                        return diag(reterr, GRANT_E_REFUSED, "%s: %s can be had of this region's budget, and a region needs %s at least", f->name,
-                                    granted, budget_format(f, f->least, asked));
+                        return diag(reterr, GRANT_E_REFUSED,
+                                    "%s: %s is left of the budget of the region above, and a region needs %s at least",
+                                    f->name, granted, budget_format(f, f->least, asked));
                 budget_format(f, *have, asked);
                 snprintf(field, sizeof(field), "/budgets/%s", f->name);
-                if (within_reduce(g, field, asked, granted, "what was left of the region that started it") < 0)
+                if (within_reduce(g, field, asked, granted, "the rest of the budget of the region above") < 0)
                         return -ENOMEM;
                 *have = left;
                 g->limit_by[i] = LIMIT_BY_ABOVE;
         }
         for (size_t i = 0; i < g->n_releases; i++)
-                g->releases[i].budget.memory_bytes = MIN(g->releases[i].budget.memory_bytes, g->budget.memory_bytes / 2);
+                g->releases[i].budget.memory_bytes =
+                        MIN(g->releases[i].budget.memory_bytes, g->budget.memory_bytes / 2);
         return 0;
 }
 
-/* Keeps the addresses that may be had. */
+/* Keeps the addresses that the region may have. */
 static int within_connects(Grant *g, const Grant *above, const Limits *own) {
         size_t n = 0;
         int r = 0;
 
         for (size_t i = 0; i < g->n_connects; i++) {
                 NetGrant *c = &g->connects[i];
-                const bool had = above->network == NETWORK_HOST || merge_has_connect(above->connects, above->n_connects, c);
+                const bool had =
+                        above->network == NETWORK_HOST || merge_has_connect(above->connects, above->n_connects, c);
                 const bool given = own && (own->network_host || merge_has_connect(own->connects, own->n_connects, c));
 
                 if (r == 0 && !g->network_closed && (had || given)) {
@@ -65,8 +50,8 @@ static int within_connects(Grant *g, const Grant *above, const Limits *own) {
                         g->connects[n++] = *c;
                         continue;
                 }
-                if (r == 0)
-                        r = within_reduce(g, "/network/connect", c->text, "none", g->network_closed ? "command line --network none" : WITHIN_RULE);
+                r = r ?: within_reduce(g, "/network/connect", c->text, "none",
+                                       g->network_closed ? "command line --network none" : WITHIN_RULE);
                 free(c->text);
         }
         g->n_connects = n;
@@ -84,14 +69,16 @@ static int within_network(Grant *g, const Grant *above, const SkillPolicy *row) 
         r = within_connects(g, above, own);
         if (r < 0)
                 return r;
-        if (asked == NETWORK_HOST && !g->network_closed && (above->network == NETWORK_HOST || (own && own->network_host)))
+        if (asked == NETWORK_HOST && !g->network_closed &&
+            (above->network == NETWORK_HOST || (own && own->network_host)))
                 return above->network == NETWORK_HOST ? 0 : within_beyond(g, "network host");
         if (asked == NETWORK_PRIVATE && !g->network_closed && above->network != NETWORK_NONE)
                 return 0;
         if (asked == NETWORK_PRIVATE && !g->network_closed && own) /* less than any network that a row can grant */
                 return within_beyond(g, "network private");
         g->network = g->n_connects > 0 ? NETWORK_CONNECT : NETWORK_NONE;
-        return g->network == asked || asked == NETWORK_CONNECT ? 0 : within_reduce(g, "/network", network_name(asked), network_name(g->network), rule);
+        return g->network == asked || asked == NETWORK_CONNECT
+                       ? 0 : within_reduce(g, "/network", network_name(asked), network_name(g->network), rule);
 }
 
 static const char *const within_words[] = {"none", "read", "write"};
@@ -102,7 +89,7 @@ static int within_right(const Grant *above, const Limits *own, const char *path,
         return MAX(*ret_had, own ? merge_covers(own, path) : 0);
 }
 
-/* The right to one path. */
+/* The right to a path. */
 static int within_path(Grant *g, const Grant *above, const Limits *own, const char *path, int asked, int *ret) {
         int had, right = MIN(asked, within_right(above, own, path, &had));
 
@@ -110,7 +97,7 @@ static int within_path(Grant *g, const Grant *above, const Limits *own, const ch
         return right > had ? within_beyond(g, "%s %s", within_words[right], path) : 0;
 }
 
-/* Paths below f at which the region above has less: the child has no more there (I-97). */
+/* Cuts the paths below f at which the region above has less access (I-97). */
 static int within_parts(Grant *g, const FileGrant *f, const Grant *above, const Limits *own) {
         const int most = f->write ? 2 : 1;
         _cleanup_strv_ char **edges = NULL;
@@ -126,18 +113,21 @@ static int within_parts(Grant *g, const FileGrant *f, const Grant *above, const 
                         continue;
                 if (!place_inside(f, edges[i], place))
                         return -ENAMETOOLONG;
-                if (place_shows(g->files, g->n_files, place) != f) /* another grant of its own is mounted there, and was judged itself */
+                /* another grant of the region is mounted there, and is checked separately */
+                if (place_shows(g->files, g->n_files, place) != f)
                         continue;
-                if (asprintf(&text, "%s %s", within_words[most], edges[i]) < 0) {
-                        text = NULL;
+                if (!(text = text_printf("%s %s", within_words[most], edges[i])))
                         return -ENOMEM;
-                }
                 r = within_reduce(g, "/files", text, within_words[right], WITHIN_RULE);
                 if (r == 0) {
                         const char *of = f->of ?: f->source;
                         const size_t at = (size_t)(f - g->files);
 
-                        r = place_add(g, &(FileGrant){.source = edges[i], .target = place, .write = right == 2, .mask = right == 0, .of = (char *)of});
+                        r = place_add(g, &(FileGrant){.source = edges[i],
+                                                      .target = place,
+                                                      .write = right == 2,
+                                                      .mask = right == 0,
+                                                      .of = (char *)of});
                         f = &g->files[at];
                 }
         }
@@ -149,10 +139,8 @@ static int within_file(Grant *g, FileGrant *f, const Grant *above, const Limits 
         _cleanup_free_ char *text = NULL;
         int right, r;
 
-        if (asprintf(&text, "%s %s", within_words[asked], f->source) < 0) {
-                text = NULL;
+        if (!(text = text_printf("%s %s", within_words[asked], f->source)))
                 return -ENOMEM;
-        }
         r = within_path(g, above, own, f->source, asked, &right);
         *ret_keep = right > 0;
         f->write = right == 2;
@@ -168,8 +156,7 @@ static int within_files(Grant *g, const Grant *above, const SkillPolicy *row) {
                 FileGrant f = g->files[i];
                 bool keep = false;
 
-                if (r == 0)
-                        r = within_file(g, &f, above, own, &keep);
+                r = r ?: within_file(g, &f, above, own, &keep);
                 if (keep && r == 0) {
                         g->files[n++] = f;
                         continue;
@@ -184,7 +171,7 @@ static int within_files(Grant *g, const Grant *above, const SkillPolicy *row) {
         return r;
 }
 
-/* What it works on came from above. */
+/* The discipline is not weaker than above: the data came from the region above. */
 static int within_discipline(Grant *g, const Grant *above) {
         char asked[DISCIPLINE_TEXT_MAX], granted[DISCIPLINE_TEXT_MAX];
 
@@ -194,10 +181,10 @@ static int within_discipline(Grant *g, const Grant *above) {
         g->discipline = above->discipline;
         g->passes = above->passes;
         return within_reduce(g, "/teardown/discipline", asked, discipline_format(g->discipline, g->passes, granted),
-                      "no weaker than that of the region that started it");
+                      "no weaker than in the region above");
 }
 
-/* Its end is a part of the end of what is above. The default is no ask: admit() makes it as long as it takes. */
+/* The region's end is a part of the end of the region above. The default is no request: admit() computes the bound. */
 static int within_cancel_bound(Grant *g, const Grant *above) {
         char asked[SIZE_TEXT_MAX], granted[SIZE_TEXT_MAX];
         const uint64_t bound = g->cancel_bound_usec;
@@ -205,21 +192,18 @@ static int within_cancel_bound(Grant *g, const Grant *above) {
         g->cancel_bound_usec = MIN(bound, above->cancel_bound_usec);
         if (g->cancel_bound_usec == bound || (!g->cancel_declared && bound == CANCEL_BOUND_STANDARD_USEC))
                 return 0;
-        return within_reduce(g, "/cancel_bound", duration_format(bound, asked), duration_format(g->cancel_bound_usec, granted),
-                             "no longer than that of the region that started it");
+        return within_reduce(g, "/cancel_bound", duration_format(bound, asked),
+                             duration_format(g->cancel_bound_usec, granted),
+                             "no longer than in the region above");
 }
 
 int grant_within(Grant *g, const Grant *above, const Budget *most, const Policy *policy, Diag *reterr) {
         const SkillPolicy *row = policy ? policy_skill(policy, g->skill_name) : NULL;
         int r = within_budget(g, most, reterr);
 
-        if (r == 0)
-                r = within_cancel_bound(g, above);
-        if (r == 0)
-                r = within_network(g, above, row);
-        if (r == 0)
-                r = within_files(g, above, row);
-        if (r == 0)
-                r = within_discipline(g, above);
+        r = r ?: within_cancel_bound(g, above);
+        r = r ?: within_network(g, above, row);
+        r = r ?: within_files(g, above, row);
+        r = r ?: within_discipline(g, above);
         return r == 0 ? within_state(g, above, row, reterr) : r;
 }

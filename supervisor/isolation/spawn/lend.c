@@ -1,6 +1,6 @@
 #include "spawn/lend.h"
 
-#include "manifest/copies.h"
+#include "manifest/copy.h"
 #include "manifest/copy.h"
 #include "spawn/spawn.h"
 
@@ -90,5 +90,5 @@ int lend_end(const char *scratch) {
                 folder = NULL;
                 return -ENOMEM;
         }
-        return copies_remove(AT_FDCWD, folder);
+        return copy_remove(AT_FDCWD, folder);
 }

@@ -252,15 +252,15 @@ Test(copy, is_swept_when_nobody_needs_it) { // I-65
         s = loaded(&f);
         put(&f, "s/lib/deep/a", "bbbbbb", 0600);
         other = loaded(&f);
-        cr_assert_eq(mkdirat(f.t.fd, "store/skills/" COPIES_NEW "dead", 0700), 0);
-        put(&f, "store/skills/" COPIES_NEW "dead/x", "half", 0400);
+        cr_assert_eq(mkdirat(f.t.fd, "store/skills/" COPY_NEW "dead", 0700), 0);
+        put(&f, "store/skills/" COPY_NEW "dead/x", "half", 0400);
         cr_assert_eq(copies_sweep(f.store, keep_none, other->bundle.digest, &kept, &removed), 0);
         cr_expect_eq(kept.n, 1);
         cr_expect_eq(removed.n, 1);
         cr_expect_eq(removed.bytes, s->bundle.bytes);
         cr_expect(access(s->copy.path, F_OK) < 0);
         cr_expect(copy_is_untouched(&other->copy));
-        cr_expect(faccessat(f.t.fd, "store/skills/" COPIES_NEW "dead", F_OK, 0) < 0);
+        cr_expect(faccessat(f.t.fd, "store/skills/" COPY_NEW "dead", F_OK, 0) < 0);
         put(&f, "s/lib/deep/a", "aaaa", 0600);
         again = loaded(&f);
         cr_expect_str_eq(again->bundle.digest, s->bundle.digest);
@@ -323,7 +323,7 @@ Test(copy, is_in_no_folder_of_others) { // I-65
         s = loaded(&f);
         cr_assert_eq(fchmodat(f.t.fd, "store/skills", 0777, 0), 0);
         cr_expect_eq(load(&f, &none, &d), SKILL_E_COPY);
-        cr_expect(strstr(d.text, "others can write"), "%s", d.text);
+        cr_expect(strstr(d.text, "other users can write"), "%s", d.text);
         cr_assert_eq(fchmodat(f.t.fd, "store/skills", 0700, 0), 0);
         deinit(&f);
 }

@@ -260,7 +260,7 @@ Theory((size_t field, unsigned manifest, unsigned request, unsigned policy), gra
         const BudgetField *f = &budget_fields[field];
         Skill s = {.dir = "/s", .md = {.name = "s"}, .has_manifest = true, .manifest = manifest_none()};
         char *argv[] = {"true", NULL};
-        Entry e = {.name = "main", .argv = argv};
+        ManifestEntry e = {.name = "main", .argv = argv};
         RunRequest q = {0};
         Policy p = {.path = "p", .max_regions = 1};
         _cleanup_grant_ Grant g = {0}, again = {0};
@@ -302,7 +302,7 @@ Theory((unsigned asked, unsigned allowed), grant, rights_law) {
         static char *const paths[] = {"/a", "/b", "/b/c"};
         Skill s = {.dir = "/s", .md = {.name = "s"}, .has_manifest = true, .manifest = manifest_none()};
         char *argv[] = {"true", NULL};
-        Entry e = {.name = "main", .argv = argv};
+        ManifestEntry e = {.name = "main", .argv = argv};
         NetGrant ask_net[3], allow_net[3];
         FileAsk ask_file[3];
         PolicyFile allow_file[3];

@@ -1,4 +1,5 @@
-#include "policy/filter-private.h"
+#include "policy/filter-tree.h"
+#include "policy/filter.h"
 #include "tests/support/temp.h"
 
 #include <criterion/criterion.h>

@@ -1,0 +1,19 @@
+/* Runs: supervisor, CLI. The policy's ranges: the least and the most of each kind, for all skills or a single skill
+ * (I-73). */
+#pragma once
+
+#include "manifest/manifest-types.h"
+#include "policy/policy-types.h"
+
+typedef struct BoundRow {
+        const char *name, *field; /* in the policy, and in lethe.json */
+        const char *const *words; /* of the values, in their order; NULL: no plain words */
+} BoundRow;
+extern const BoundRow bound_rows[BOUND_KINDS];
+
+/* 0: none, 1: zero, N + 1: multipass:N. */
+uint64_t bound_of_discipline(Discipline d, unsigned passes);
+#define BOUND_TEXT_MAX 48
+const char *bound_text(BoundKind k, uint64_t v, char out[static BOUND_TEXT_MAX]);
+/* Faults go to d. v may be NULL. */
+void bounds_read(Doc *d, const json_t *v, const char *pointer, Bound ret[static BOUND_KINDS]);

@@ -1,0 +1,110 @@
+/* Runs: supervisor, CLI. The content of a policy file, as policy.h reads it. */
+#pragma once
+
+#include "manifest/memory-right.h"
+
+#include <sys/types.h>
+
+#define POLICY_POOL_MOST 256
+
+/* User ids of the host, and equal group ids, for regions whose supervisor is root. */
+typedef struct UidRange {
+        uint32_t first, count; /* count 0: not given */
+} UidRange;
+
+/* The standard range. The ids of users, of systemd's dynamic users and of containers are below. The ids that systemd
+ * keeps for foreign files (2147352576), and ids that some programs take for negative, are above. */
+#define UIDS_STANDARD_FIRST 1879048192U
+#define UIDS_STANDARD_COUNT 65536U
+
+typedef struct PolicyFile {
+        char *path; /* absolute, normalised and resolved: a root; every path below may be granted */
+        bool write;
+} PolicyFile;
+
+/* The kinds of the policy's ranges; a range has a least ("floor") and a most ("ceiling") (I-73). */
+typedef enum BoundKind {
+        BOUND_DISCIPLINE,   /* none, zero, multipass:1 … */
+        BOUND_LINEAGE,      /* stats, events, handles */
+        BOUND_KEY_SCOPE,    /* invocation, invocation-tree */
+        BOUND_CANCEL,       /* usec */
+        BOUND_CALLBACKS,    /* number of callbacks */
+        BOUND_EMBODIMENT,   /* arena, process, container */
+        BOUND_COMMIT,       /* any, success */
+} BoundKind;
+#define BOUND_KINDS 7
+/* Values as numbers, in the order above. */
+typedef struct Bound {
+        bool has_floor, has_ceiling;
+        uint64_t floor, ceiling;
+} Bound;
+
+/* Limits of grants, for every skill or for a single skill. */
+typedef struct Limits {
+        Budget max;              /* 0: not given */
+        Tier min_tier;           /* 0: not given */
+        bool network_said; /* the lists below are complete: other addresses are refused, also on the command line */
+        bool network_host;
+        NetGrant *connects;
+        size_t n_connects;
+        bool files_said;         /* the same for files */
+        PolicyFile *files;
+        size_t n_files;
+        bool memory_said;        /* the same for typed memory; without it a skill gets its requests, except deletions */
+        MemoryRight *memory;
+        size_t n_memory;
+        Bound bounds[BOUND_KINDS];
+} Limits;
+
+/* Regions that are prepared ahead of their invocations (`lethe serve`). */
+typedef struct PoolPolicy {
+        uint64_t memory_bytes;   /* most memory of all waiting regions */
+        uint64_t idle_usec;      /* waiting time before a region is given up */
+} PoolPolicy;
+
+/* A user, besides the supervisor's own, that `lethe serve` serves. */
+typedef struct ClientPolicy {
+        uid_t uid;
+        char **skills; /* names of skills that the user may run, NULL-terminated; NULL: every registered skill */
+} ClientPolicy;
+
+/* Actions of a pass of the digest in a scope without a person's approval. */
+typedef struct DigestPolicy {
+        char *scope;
+        unsigned archive, remove; /* reasons: 1 << index of policy_reason_words | … */
+} DigestPolicy;
+
+/* Rights of a skill started by another skill, independent of the starter's rights. */
+typedef struct SubSkillPolicy {
+        bool said;
+        char **reads, **writes; /* slots, NULL-terminated; may be NULL */
+        char *notes, *canon;    /* scopes, or NULL */
+} SubSkillPolicy;
+
+typedef struct SkillPolicy {
+        char *name;
+        bool pool_said;
+        uint64_t pool;           /* waiting regions for each grant of the skill */
+        char *digest;            /* "sha256:…" that the skill must have, or NULL */
+        uint64_t concurrency;    /* 0: not given */
+        bool trusted; /* the skill's data need no overwriting: discipline "none" is allowed; only with a digest */
+        SubSkillPolicy as_sub_skill; /* only with a digest; rights to network, files and memory are in `limits` */
+        /* with a digest each given field replaces the general field; without a digest a field can only narrow */
+        Limits limits;
+} SkillPolicy;
+
+typedef struct Policy {
+        char *path;              /* of the file; NULL: no file */
+        Limits limits;
+        uint64_t max_regions;    /* regions alive at once in one store */
+        uint64_t concurrency;    /* "*": of each skill without a row; 0: not given */
+        uint64_t pool;           /* prepared regions for each grant of a skill without a row; 0: none */
+        UidRange region_uids;
+        PoolPolicy pools;
+        ClientPolicy *clients;
+        size_t n_clients;
+        DigestPolicy *digest;    /* n_digest 0: a pass does nothing by itself */
+        size_t n_digest;
+        SkillPolicy *skills;
+        size_t n_skills;
+} Policy;
