@@ -60,20 +60,20 @@ def runs():
 def print_rows(rows):
     line = "       "
     for row in rows:
-        if len(line) + len(row) + 2 > 155:
+        if len(line) + len(row) + 2 > 120:
             print(line)
             line = "       "
         line += " " + row + ","
     print(line)
 
 
-print("/* Runs: supervisor, CLI. Inside of index/tokenizer.c; made by scripts/lib/letters.py from Unicode %s. */" % unicodedata.unidata_version)
+print("/* Runs: supervisor, CLI. For index/words.c; made by scripts/lib/letters.py from Unicode %s. */" % unicodedata.unidata_version)
 print("#pragma once\n\n#include <stdint.h>\n")
-print("/* First and last of what is between words, beyond ASCII. */")
+print("/* First and last of each range of separators beyond ASCII. */")
 print("static const uint32_t separators[][2] = {")
 print_rows(["{0x%x, 0x%x}" % r for r in separators()])
 print("};\n")
-print("/* Letters that are read as others: the first, how many, how far apart, what the first is read as, and whether that goes along. */")
+print("/* Folded letters: the first, the count, the distance, the fold of the first, and whether the fold moves along. */")
 print("static const struct {\n        uint16_t first;\n        uint8_t count, step;\n        uint16_t as;\n        uint8_t along;\n} folds[] = {")
 print_rows(["{0x%x, %d, %d, 0x%x, %d}" % r for r in runs()])
 print("};")

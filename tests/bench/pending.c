@@ -29,7 +29,7 @@ static void say(char *ret, size_t n, size_t sort, unsigned round) {
 
 typedef struct Side {
         Store *store;
-        Run run;
+        NoteRun run;
         uint64_t *wall[SORTS], *cpu[SORTS];
 } Side;
 

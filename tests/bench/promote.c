@@ -229,7 +229,7 @@ int main(int argc, char **argv) {
         uint64_t fold;
         FoldResult f;
         Diag d = {};
-        Run run;
+        NoteRun run;
         Txn *t;
 
         if (argc < 3)

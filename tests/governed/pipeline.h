@@ -17,7 +17,7 @@
 
 typedef struct Pipe {
         StoreFixture f;
-        Run run;
+        NoteRun run;
         const char *answer; /* of the interpreter; NULL: the built-in one */
         json_t *last;       /* the newest outcome; owned */
         char *told;         /* the newest line that the interpreter got; owned */
@@ -31,9 +31,9 @@ static inline void pipe_deinit(Pipe *p) {
 }
 #define _cleanup_pipe_ _cleanup_(pipe_deinit)
 
-static inline Run pipe_begin(Pipe *p, const char *agent) {
+static inline NoteRun pipe_begin(Pipe *p, const char *agent) {
         Txn *t = store_fixture_begin(&p->f, true);
-        Run run;
+        NoteRun run;
 
         cr_assert_eq(engine_run_begin(t, PIPE_WHO, NULL, NULL, agent, NULL, &run, &p->f.d), 0, "%s", p->f.d.text);
         store_fixture_commit(&p->f, t);

@@ -35,7 +35,7 @@ static void fill(Pipe *p, unsigned n) {
         char text[200];
 
         for (unsigned done = 0; done < n;) {
-                Run run = pipe_begin(p, "crowd");
+                NoteRun run = pipe_begin(p, "crowd");
                 Txn *t = store_fixture_begin(&p->f, true);
 
                 for (unsigned i = 0; i < 500 && done < n; i++, done++) {
@@ -78,7 +78,7 @@ typedef struct Cost {
 /* Of n commits; the notes are there already. */
 static Cost commits(Pipe *p, const char *before, const char *after, unsigned n) {
         uint64_t from = pipe_rows(p, TABLE_EVENT), all = 0;
-        Run run = pipe_begin(p, "crowd");
+        NoteRun run = pipe_begin(p, "crowd");
         Cost cost = {0};
         char text[200];
 

@@ -116,7 +116,7 @@ Test(damage, of_an_item_stops_no_other) {
         _cleanup_pipe_ Pipe p;
         uint8_t key[8];
         Retried re;
-        Run run;
+        NoteRun run;
         Txn *t;
 
         pipe_init(&p);

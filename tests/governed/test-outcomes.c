@@ -55,7 +55,7 @@ Test(outcomes, worked_example_with_two_plausible) {
         _cleanup_txn_ Txn *t = NULL;
         _cleanup_pipe_ Pipe p;
         Diag d;
-        Run run;
+        NoteRun run;
 
         pipe_init(&p);
         pipe_say(&p, "We are blocked.", ISSUE("pandas_import_blocker", "Import of pandas fails on intel", ""));
@@ -422,7 +422,7 @@ Test(outcomes, rows_of_other_scopes) {
                                      "\"confidence\":1}";
         _cleanup_pipe_ Pipe p;
         uint64_t scope;
-        Run there;
+        NoteRun there;
         Txn *t;
 
         pipe_init(&p);

@@ -67,7 +67,7 @@ Test(pending, decided_by_a_later_row) {
         _cleanup_pipe_ Pipe p;
         Txn *t;
         Diag d;
-        Run other;
+        NoteRun other;
         Wait w;
 
         pipe_init(&p);

@@ -8,7 +8,7 @@ enum { THREADS = 8, ROUNDS = 10 };
 
 typedef struct Worker {
         Store *store;
-        Run run;
+        NoteRun run;
         unsigned index;
         int r;
         Promoted sum;
@@ -114,7 +114,7 @@ Test(race, of_threads_is_some_serial_order) {
         uint64_t pending = 0, committed = 0;
         Worker workers[THREADS] = {0};
         pthread_t threads[THREADS];
-        Run runs[THREADS];
+        NoteRun runs[THREADS];
         json_t *one;
         size_t i;
 

@@ -261,7 +261,7 @@ Test(verify, runs_and_their_notes) {
                 _cleanup_pipe_ Pipe p;
                 uint64_t dropped;
                 Txn *t;
-                Run ended;
+                NoteRun ended;
 
                 start(&p);
                 ended = pipe_begin(&p, "bob");

@@ -26,7 +26,7 @@ static const char help[] =
 
 typedef struct NoteCall {
         ActionArgs *a;
-        Run run;
+        NoteRun run;
         NoteRole role;
         char *text;
         size_t n;
@@ -132,7 +132,7 @@ static int note_list(ActionArgs *a) {
 
 static int note_runs_txn(Txn *t, void *user, Diag *reterr) {
         NoteCall *c = user;
-        _cleanup_free_ Run *runs = NULL;
+        _cleanup_free_ NoteRun *runs = NULL;
         size_t n;
         int r = engine_run_list(t, &runs, &n);
 

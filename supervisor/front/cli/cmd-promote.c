@@ -187,7 +187,7 @@ static int promote_run(PromoteCall *c, Store *s) {
 static int promote_find_scope(Store *s, const char *run, char scope[static SCOPE_NAME_MAX]) {
         _cleanup_txn_ Txn *t = NULL;
         Diag d = {0};
-        Run row;
+        NoteRun row;
         int r = store_begin(s, false, &t, &d);
 
         if (r == 0)

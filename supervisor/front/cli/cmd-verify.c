@@ -3,7 +3,7 @@
 #include "audit/state.h"
 #include "cli/with-store.h"
 #include "engine/fold.h"
-#include "engine/mutate.h"
+#include "engine/dead-letter.h"
 #include "manifest/copies.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 #include "request/paths.h"
 #include "engine/fold.h"
-#include "engine/mutate.h"
+#include "engine/dead-letter.h"
 #include "ledger/anchor.h"
 
 #include <errno.h>

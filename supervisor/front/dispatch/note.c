@@ -19,7 +19,7 @@ static const char *agent_of(const Grant *g) {
 static int add(Dispatch *d, NoteRole role, const char *text, size_t n, uint64_t *ret_number, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         _cleanup_keys_ const KeySet *keys = NULL;
-        Run run;
+        NoteRun run;
         Diag failed;
         int r = store_begin(d->store, true, &t, reterr);
 

@@ -8,7 +8,7 @@
 #include "invoke/receipt.h"
 #include "invoke/callbacks.h"
 #include "engine/engine.h"
-#include "engine/mutate.h"
+#include "engine/dead-letter.h"
 #include "region/region-cgroup.h"
 #include "region/region-proc.h"
 #include "scrub/evidence.h"

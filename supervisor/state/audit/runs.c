@@ -60,7 +60,7 @@ static int read_ledger(Txn *t, json_t *runs) {
 }
 
 /* The note's outcome is what its event says, and the other way round. events: of the run. 1: it does not hold. */
-static int check_note(const Run *run, const Note *n, const json_t *events, Diag *ret_what) {
+static int check_note(const NoteRun *run, const Note *n, const json_t *events, Diag *ret_what) {
         bool waits = n->outcome == NOTE_PENDING;
         char number[NUMBER_MAX];
         const json_t *event;
@@ -79,7 +79,7 @@ static int check_note(const Run *run, const Note *n, const json_t *events, Diag 
 }
 
 /* The notes are numbered from 1 on without a gap, and the row says how many there are and how many were looked at. */
-static int check_notes(Txn *t, const Run *run, const json_t *events, Diag *ret_what) {
+static int check_notes(Txn *t, const NoteRun *run, const json_t *events, Diag *ret_what) {
         _cleanup_note_ Note n = NOTE_NULL;
         uint64_t notes = 0, processed = 0, about = 0;
         int r;
@@ -105,7 +105,7 @@ static int check_notes(Txn *t, const Run *run, const json_t *events, Diag *ret_w
         return 0;
 }
 
-static int check_run(Txn *t, const Run *run, const json_t *said, Diag *ret_what) {
+static int check_run(Txn *t, const NoteRun *run, const json_t *said, Diag *ret_what) {
         const char *agent = json_text(json_object_get(said, "agent"));
         uint64_t scope;
 
@@ -138,7 +138,7 @@ static int check_orphans(Txn *t, const json_t *runs, Diag *ret_what) {
 
 int audit_runs(Txn *t, bool *ret_bad, Diag *ret_what) {
         _cleanup_json_ json_t *runs = json_object();
-        _cleanup_free_ Run *rows = NULL;
+        _cleanup_free_ NoteRun *rows = NULL;
         size_t n = 0;
         int r = runs ? read_ledger(t, runs) : -ENOMEM;
 

@@ -3,7 +3,7 @@
 #include "audit/runs.h"
 #include "record/event.h"
 #include "engine/fold.h"
-#include "engine/mutate.h"
+#include "engine/dead-letter.h"
 #include "engine/project.h"
 #include "engine/wait.h"
 #include "ledger/ledger.h"

@@ -74,7 +74,7 @@ int belief_context(Txn *t, uint64_t scope, json_t **ret) {
 
 /* Reads the next notes and has them interpreted; *ret_n of them, 0 at the end; *ret_more: there are further ones. With an advisor one at a time, each with
  * the context as it is then (G-5). */
-static int take(Store *s, const Promoting *p, uint64_t from, size_t most, Ready *ready, size_t *ret_n, bool *ret_more, Run *run, bool *ret_store,
+static int take(Store *s, const Promoting *p, uint64_t from, size_t most, Ready *ready, size_t *ret_n, bool *ret_more, NoteRun *run, bool *ret_store,
                 Diag *reterr) {
         _cleanup_json_ json_t *context = NULL;
         _cleanup_note_ Note note = NOTE_NULL;
@@ -130,7 +130,7 @@ static void drop(Ready *r, bool told) {
                 json_decref(TAKE_PTR(r->outcome));
 }
 
-static int one(Txn *t, const Promoting *p, const Run *run, const char *scope_name, Ready *ready) {
+static int one(Txn *t, const Promoting *p, const NoteRun *run, const char *scope_name, Ready *ready) {
         _cleanup_json_ json_t *interpreted = interpreted_outcome(&ready->made);
         _cleanup_bucket_ Bucket b = bucket_of(t, run->scope, ready->made.request.kind);
         _cleanup_applied_ Applied done = {0};
@@ -166,7 +166,7 @@ static int one(Txn *t, const Promoting *p, const Run *run, const char *scope_nam
 }
 
 /* last: nobody is told of more after this, and the checkpoint is copied outside the store. */
-static int persist(Store *s, const Promoting *p, const Run *run, Ready *ready, size_t n, bool last, bool *ret_store, Diag *reterr) {
+static int persist(Store *s, const Promoting *p, const NoteRun *run, Ready *ready, size_t n, bool last, bool *ret_store, Diag *reterr) {
         char scope_name[SCOPE_NAME_MAX];
         _cleanup_txn_ Txn *t = NULL;
         int r = store_begin(s, true, &t, reterr);
@@ -214,7 +214,7 @@ int belief_promote(Store *s, const Promoting *p, Promoted *ret, bool *ret_store,
                 Ready ready[PROMOTE_BATCH_MAX]; /* large, and not cleared: take() sets those that it counts */
                 size_t n = 0, most = p->most ? MIN(batch, p->most - sum.notes) : batch;
                 bool more = false;
-                Run run;
+                NoteRun run;
 
                 if (most == 0)
                         break;

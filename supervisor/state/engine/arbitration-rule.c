@@ -7,30 +7,32 @@
 #define RULE_DEPTH_MAX 3
 
 static const char *const kinds[ARBITRATION_KINDS_] = {
-        [ARBITRATION_FIRST] = "first", [ARBITRATION_CAS] = "cas", [ARBITRATION_PRIORITY] = "priority", [ARBITRATION_QUORUM] = "quorum", [ARBITRATION_CONFIDENCE] = "confidence",
+        [ARBITRATION_FIRST] = "first",           [ARBITRATION_CAS] = "cas",
+        [ARBITRATION_PRIORITY] = "priority",     [ARBITRATION_QUORUM] = "quorum",
+        [ARBITRATION_CONFIDENCE] = "confidence",
 };
-/* The member that a kind has besides rule and of. */
-static const char *const members[ARBITRATION_KINDS_] = {[ARBITRATION_PRIORITY] = "skills", [ARBITRATION_QUORUM] = "least", [ARBITRATION_CONFIDENCE] = "floor"};
+/* The third member of each kind, after rule and of. */
+static const char *const members[ARBITRATION_KINDS_] = {
+        [ARBITRATION_PRIORITY] = "skills", [ARBITRATION_QUORUM] = "least", [ARBITRATION_CONFIDENCE] = "floor"};
 
-static int no(Diag *reterr, const char *what) {
-        return diag(reterr, ARBITRATION_E_RULE, "rule of arbitration: %s", what);
-}
+#define RULE_REFUSE(reterr, ...) diag(reterr, ARBITRATION_E_RULE, "rule of arbitration: " __VA_ARGS__)
 
-static int parse_skills(const json_t *list, ArbitrationRule *r, Diag *reterr) {
+static int rule_parse_skills(const json_t *list, ArbitrationRule *r, Diag *reterr) {
         if (!json_is_array(list) || json_array_size(list) == 0 || json_array_size(list) > ARBITRATION_SKILLS_MAX)
-                return diag(reterr, ARBITRATION_E_RULE, "rule of arbitration: skills is to be a list of 1 to %d names", ARBITRATION_SKILLS_MAX);
+                return RULE_REFUSE(reterr, "skills is to be a list of 1 to %d names", ARBITRATION_SKILLS_MAX);
         for (size_t i = 0; i < json_array_size(list); i++) {
                 const json_t *v = json_array_get(list, i);
                 const char *name = json_text(v);
 
                 if (!name || !*name || strlen(name) >= ARBITRATION_SKILL_MAX)
-                        return diag(reterr, ARBITRATION_E_RULE, "rule of arbitration: skill %zu is to be a name of at most %d bytes", i, ARBITRATION_SKILL_MAX - 1);
+                        return RULE_REFUSE(reterr, "skill %zu is to be a name of at most %d bytes", i,
+                                           ARBITRATION_SKILL_MAX - 1);
                 for (const char *p = name; *p; p++)
                         if (*p <= ' ' || *p >= 0x7f || *p == ',' || *p == '"' || *p == '\\')
-                                return diag(reterr, ARBITRATION_E_RULE, "rule of arbitration: skill %zu is not a skill's name", i);
+                                return RULE_REFUSE(reterr, "skill %zu is not a skill's name", i);
                 for (size_t k = 0; k < i; k++)
                         if (strcmp(r->skills[k], name) == 0)
-                                return diag(reterr, ARBITRATION_E_RULE, "rule of arbitration: skill %s stands in the list twice", name);
+                                return RULE_REFUSE(reterr, "skill %s stands in the list twice", name);
                 strcpy(r->skills[i], name);
         }
         r->n_skills = json_array_size(list);
@@ -45,68 +47,70 @@ int arbitration_rule_parse(const json_t *json, ArbitrationRule *ret, Diag *reter
         int e = 0;
 
         if (!json_is_object(json) || !word)
-                return no(reterr, "an object with the members rule and of");
+                return RULE_REFUSE(reterr, "an object with the members rule and of");
         for (ArbitrationKind k = 0; k < ARBITRATION_KINDS_; k++)
                 if (strcmp(kinds[k], word) == 0)
                         r.kind = k;
         if (r.kind == ARBITRATION_KINDS_)
-                return no(reterr, "rule is to be first, cas, priority, quorum or confidence");
+                return RULE_REFUSE(reterr, "rule is to be first, cas, priority, quorum or confidence");
         json_object_foreach((json_t *)json, key, v)
-                if (strcmp(key, "rule") != 0 && strcmp(key, "of") != 0 && (!members[r.kind] || strcmp(key, members[r.kind]) != 0))
-                        return diag(reterr, ARBITRATION_E_RULE, "rule of arbitration: %s has rule, of%s%s, and nothing else", word, members[r.kind] ? ", " : "",
-                                    members[r.kind] ? members[r.kind] : "");
+                if (strcmp(key, "rule") != 0 && strcmp(key, "of") != 0 &&
+                    (!members[r.kind] || strcmp(key, members[r.kind]) != 0))
+                        return RULE_REFUSE(reterr, "%s has rule, of%s%s, and nothing else", word,
+                                           members[r.kind] ? ", " : "", members[r.kind] ? members[r.kind] : "");
         if (!json_is_integer(of) || json_integer_value(of) < 1 || json_integer_value(of) > ARBITRATION_PROPOSALS_MAX)
-                return diag(reterr, ARBITRATION_E_RULE, "rule of arbitration: of, the proposals that are gathered, is to be a whole number from 1 to %d",
-                            ARBITRATION_PROPOSALS_MAX);
+                return RULE_REFUSE(reterr, "of, the proposals to gather, is to be a whole number from 1 to %d",
+                                   ARBITRATION_PROPOSALS_MAX);
         r.of = (unsigned)json_integer_value(of);
         own = members[r.kind] ? json_object_get(json, members[r.kind]) : NULL;
         if (r.kind == ARBITRATION_PRIORITY)
-                e = parse_skills(own, &r, reterr);
+                e = rule_parse_skills(own, &r, reterr);
         else if (r.kind == ARBITRATION_QUORUM) {
                 if (!json_is_integer(own) || json_integer_value(own) < 1 || json_integer_value(own) > r.of)
-                        return no(reterr, "least is to be a whole number from 1 to of");
+                        return RULE_REFUSE(reterr, "least is to be a whole number from 1 to of");
                 r.least = (unsigned)json_integer_value(own);
         } else if (r.kind == ARBITRATION_CONFIDENCE) {
                 if (!json_is_number(own) || !(json_number_value(own) >= 0 && json_number_value(own) <= 1))
-                        return no(reterr, "floor is to be a number from 0 to 1");
-                r.floor = json_number_value(own) + 0.0; /* -0 is 0 */
+                        return RULE_REFUSE(reterr, "floor is to be a number from 0 to 1");
+                r.floor = json_number_value(own) + 0.0; /* -0 becomes 0 */
         }
         if (e == 0)
                 *ret = r;
         return e;
 }
 
-/* KIND[:OWN]/OF as the JSON that it is short for. Returns 0, ARBITRATION_E_RULE, -ENOMEM. */
-static int expand(const char *text, json_t **ret, Diag *reterr) {
-        const char *slash = strrchr(text, '/'), *colon = memchr(text, ':', slash ? (size_t)(slash - text) : 0), *end = colon ? colon : slash;
+/* Expands KIND[:OWN]/OF to JSON. Returns 0, ARBITRATION_E_RULE, -ENOMEM. */
+static int rule_expand(const char *text, json_t **ret, Diag *reterr) {
+        const char *slash = strrchr(text, '/'), *colon = memchr(text, ':', slash ? (size_t)(slash - text) : 0),
+                   *end = colon ? colon : slash;
         _cleanup_json_ json_t *o = json_object(), *own = NULL, *of = NULL;
         ArbitrationKind k = ARBITRATION_KINDS_;
         int r = 0;
 
         if (!slash)
-                return no(reterr, "KIND/N or KIND:…/N, N being the number of proposals that are gathered, or JSON");
+                return RULE_REFUSE(reterr, "KIND/N or KIND:…/N, N being the number of proposals to gather, or JSON");
         for (ArbitrationKind i = 0; i < ARBITRATION_KINDS_; i++)
                 if (strlen(kinds[i]) == (size_t)(end - text) && strncmp(kinds[i], text, (size_t)(end - text)) == 0)
                         k = i;
         if (k == ARBITRATION_KINDS_)
-                return no(reterr, "rule is to be first, cas, priority, quorum or confidence");
+                return RULE_REFUSE(reterr, "rule is to be first, cas, priority, quorum or confidence");
         if (!members[k] != !colon)
-                return diag(reterr, ARBITRATION_E_RULE, "rule of arbitration: %s%s/N", kinds[k], members[k] ? ":…" : "");
+                return RULE_REFUSE(reterr, "%s%s/N", kinds[k], members[k] ? ":…" : "");
         if (json_parse(slash + 1, strlen(slash + 1), RULE_TEXT_MAX, 1, &of, NULL) != 0)
-                return no(reterr, "what stands behind / is to be a number");
+                return RULE_REFUSE(reterr, "the part after / is to be a number");
         if (colon && k == ARBITRATION_PRIORITY) {
                 own = json_array();
                 for (const char *p = colon + 1, *comma; own && p; p = comma ? comma + 1 : NULL) {
                         comma = memchr(p, ',', (size_t)(slash - p));
                         if (json_array_append_new(own, json_stringn(p, (size_t)((comma ? comma : slash) - p))) < 0)
-                                return no(reterr, "a skill's name is not UTF-8");
+                                return RULE_REFUSE(reterr, "a skill's name is not UTF-8");
                 }
         } else if (colon)
                 r = json_parse(colon + 1, (size_t)(slash - colon - 1), RULE_TEXT_MAX, 1, &own, NULL);
         if (r > 0)
-                return diag(reterr, ARBITRATION_E_RULE, "rule of arbitration: %s is to be a number", members[k]);
-        if (r < 0 || !o || json_object_set_new(o, "rule", json_string(kinds[k])) < 0 || json_object_set(o, "of", of) < 0 ||
-            (own && json_object_set(o, members[k], own) < 0))
+                return RULE_REFUSE(reterr, "%s is to be a number", members[k]);
+        if (r < 0 || !o || json_object_set_new(o, "rule", json_string(kinds[k])) < 0 ||
+            json_object_set(o, "of", of) < 0 || (own && json_object_set(o, members[k], own) < 0))
                 return -ENOMEM;
         *ret = TAKE_PTR(o);
         return 0;
@@ -118,13 +122,13 @@ int arbitration_rule_parse_text(const char *text, ArbitrationRule *ret, Diag *re
         int r;
 
         if (strlen(text) > RULE_TEXT_MAX)
-                return no(reterr, "too long");
+                return RULE_REFUSE(reterr, "too long");
         if (text[strspn(text, " \t\r\n")] == '{') {
                 r = json_parse(text, strlen(text), RULE_TEXT_MAX, RULE_DEPTH_MAX, &json, &why);
                 if (r > 0)
-                        return diag(reterr, ARBITRATION_E_RULE, "rule of arbitration: %s", why.text);
+                        return RULE_REFUSE(reterr, "%s", why.text);
         } else
-                r = expand(text, &json, reterr);
+                r = rule_expand(text, &json, reterr);
         return r != 0 ? r : arbitration_rule_parse(json, ret, reterr);
 }
 

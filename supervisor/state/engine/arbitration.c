@@ -26,17 +26,17 @@ const char *arbitration_word(ArbitrationWord w) {
         return words[w];
 }
 
-/* What the rules look at, in the form in which they compare it: the lower rank is the better one. */
+/* The rank of a proposal under the rule: a lower rank is better. */
 typedef struct Standing {
-        ArbitrationWord out;  /* why it cannot be taken; ARBITRATION_WON: it can */
-        double rank;      /* place in the list, minus the regions for its value, minus its confidence; 0 */
+        ArbitrationWord out;  /* why the proposal is out; ARBITRATION_WON: still in */
+        double rank;      /* place in the list, or minus the value's regions, or minus the confidence, or 0 */
 } Standing;
 
-static bool is_confidence(double c) {
-        return c >= 0 && c <= 1; /* false of what is no number, too */
+static bool arbitration_is_confidence(double c) {
+        return c >= 0 && c <= 1; /* false also for NaN */
 }
 
-static size_t place_of(const ArbitrationRule *rule, const char *skill) {
+static size_t arbitration_place(const ArbitrationRule *rule, const char *skill) {
         size_t i = 0;
 
         while (i < rule->n_skills && strcmp(rule->skills[i], skill) != 0)
@@ -44,19 +44,22 @@ static size_t place_of(const ArbitrationRule *rule, const char *skill) {
         return i;
 }
 
-/* A region has one voice: its newest proposal. */
-static bool is_superseded(const ArbitrationProposal *p, size_t n, size_t at) {
+/* Only the newest proposal of a region counts. */
+static bool arbitration_is_superseded(const ArbitrationProposal *p, size_t n, size_t at) {
         for (size_t i = 0; i < n; i++)
                 if (p[i].seq > p[at].seq && strcmp(p[i].region, p[at].region) == 0)
                         return true;
         return false;
 }
 
-static void stand(const ArbitrationRule *rule, uint64_t version, const ArbitrationProposal *p, size_t n, Standing *s) {
+static void arbitration_rank(const ArbitrationRule *rule, uint64_t version, const ArbitrationProposal *p, size_t n,
+                             Standing *s) {
         for (size_t i = 0; i < n; i++) {
                 bool stale = p[i].expect >= 0 ? (uint64_t)p[i].expect != version : rule->kind == ARBITRATION_CAS;
 
-                s[i] = (Standing){.out = is_superseded(p, n, i) ? ARBITRATION_SUPERSEDED : stale ? ARBITRATION_STALE : ARBITRATION_WON};
+                s[i] = (Standing){.out = arbitration_is_superseded(p, n, i) ? ARBITRATION_SUPERSEDED
+                                         : stale                            ? ARBITRATION_STALE
+                                                                            : ARBITRATION_WON};
         }
         for (size_t i = 0; i < n; i++) {
                 unsigned votes = 0;
@@ -69,44 +72,47 @@ static void stand(const ArbitrationRule *rule, uint64_t version, const Arbitrati
                 case ARBITRATION_KINDS_:
                         break;
                 case ARBITRATION_PRIORITY:
-                        s[i].rank = (double)place_of(rule, p[i].skill);
-                        if (place_of(rule, p[i].skill) == rule->n_skills)
+                        s[i].rank = (double)arbitration_place(rule, p[i].skill);
+                        if (arbitration_place(rule, p[i].skill) == rule->n_skills)
                                 s[i].out = ARBITRATION_NOT_LISTED;
                         break;
                 case ARBITRATION_QUORUM:
                         for (size_t k = 0; k < n; k++)
-                                votes += s[k].out != ARBITRATION_SUPERSEDED && s[k].out != ARBITRATION_STALE && memcmp(p[k].hash, p[i].hash, HASH_BYTES) == 0;
+                                votes += s[k].out != ARBITRATION_SUPERSEDED && s[k].out != ARBITRATION_STALE &&
+                                         memcmp(p[k].hash, p[i].hash, HASH_BYTES) == 0;
                         s[i].rank = -(double)votes;
                         if (votes < rule->least)
                                 s[i].out = ARBITRATION_OUTVOTED;
                         break;
                 case ARBITRATION_CONFIDENCE:
                         s[i].rank = -p[i].confidence;
-                        if (!is_confidence(p[i].confidence) || p[i].confidence < rule->floor)
+                        if (!arbitration_is_confidence(p[i].confidence) || p[i].confidence < rule->floor)
                                 s[i].out = ARBITRATION_BELOW_FLOOR;
                         break;
                 }
         }
 }
 
-static bool by_value(ArbitrationKind k) {
+static bool arbitration_by_value(ArbitrationKind k) {
         return k == ARBITRATION_QUORUM || k == ARBITRATION_CONFIDENCE;
 }
 
-/* A total order: no two proposals have one sequence number. Negative: a is the better one. */
-static int compare(const ArbitrationRule *rule, const ArbitrationProposal *a, const Standing *sa, const ArbitrationProposal *b, const Standing *sb) {
-        int hashes = by_value(rule->kind) ? memcmp(a->hash, b->hash, HASH_BYTES) : 0;
+/* A total order, as sequence numbers are unique. Negative: a is better. */
+static int arbitration_compare(const ArbitrationRule *rule, const ArbitrationProposal *a, const Standing *sa,
+                               const ArbitrationProposal *b, const Standing *sb) {
+        int hashes = arbitration_by_value(rule->kind) ? memcmp(a->hash, b->hash, HASH_BYTES) : 0;
 
         if (sa->rank < sb->rank || sa->rank > sb->rank)
                 return sa->rank < sb->rank ? -1 : 1;
         return hashes ? hashes : (a->seq > b->seq) - (a->seq < b->seq);
 }
 
-/* Of one that could have been taken as well. */
-static ArbitrationWord why_not(const ArbitrationRule *rule, const ArbitrationProposal *p, const Standing *s, const ArbitrationProposal *won, const Standing *s_won) {
+/* The word for a valid proposal that did not win. */
+static ArbitrationWord arbitration_why_not(const ArbitrationRule *rule, const ArbitrationProposal *p, const Standing *s,
+                                           const ArbitrationProposal *won, const Standing *s_won) {
         bool worse = s->rank > s_won->rank;
 
-        if (by_value(rule->kind) && memcmp(p->hash, won->hash, HASH_BYTES) == 0)
+        if (arbitration_by_value(rule->kind) && memcmp(p->hash, won->hash, HASH_BYTES) == 0)
                 return ARBITRATION_AGREED;
         switch (rule->kind) {
         case ARBITRATION_FIRST:
@@ -123,27 +129,33 @@ static ArbitrationWord why_not(const ArbitrationRule *rule, const ArbitrationPro
         return ARBITRATION_LATER;
 }
 
-static ArbitrationWord why_nobody(const ArbitrationRule *rule, const Standing *s, size_t n) {
+static ArbitrationWord arbitration_why_nobody(const ArbitrationRule *rule, const Standing *s, size_t n) {
         bool any = false;
 
         for (size_t i = 0; i < n; i++)
                 any |= s[i].out != ARBITRATION_STALE && s[i].out != ARBITRATION_SUPERSEDED;
         if (!any)
                 return ARBITRATION_ALL_STALE;
-        return rule->kind == ARBITRATION_PRIORITY ? ARBITRATION_NONE_LISTED : rule->kind == ARBITRATION_QUORUM ? ARBITRATION_NO_QUORUM : ARBITRATION_ALL_BELOW_FLOOR;
+        return rule->kind == ARBITRATION_PRIORITY ? ARBITRATION_NONE_LISTED
+               : rule->kind == ARBITRATION_QUORUM ? ARBITRATION_NO_QUORUM
+                                                  : ARBITRATION_ALL_BELOW_FLOOR;
 }
 
-void arbitration_decide(const ArbitrationRule *rule, uint64_t version, const ArbitrationProposal *p, size_t n, ArbitrationVerdict *ret) {
+void arbitration_decide(const ArbitrationRule *rule, uint64_t version, const ArbitrationProposal *p, size_t n,
+                        ArbitrationVerdict *ret) {
         Standing s[ARBITRATION_PROPOSALS_MAX];
         size_t best = ARBITRATION_NOBODY;
 
         assert(n > 0 && n <= ARBITRATION_PROPOSALS_MAX);
-        stand(rule, version, p, n, s);
+        arbitration_rank(rule, version, p, n, s);
         for (size_t i = 0; i < n; i++)
-                if (s[i].out == ARBITRATION_WON && (best == ARBITRATION_NOBODY || compare(rule, &p[i], &s[i], &p[best], &s[best]) < 0))
+                if (s[i].out == ARBITRATION_WON &&
+                    (best == ARBITRATION_NOBODY || arbitration_compare(rule, &p[i], &s[i], &p[best], &s[best]) < 0))
                         best = i;
         ret->winner = best;
-        ret->reason = best == ARBITRATION_NOBODY ? why_nobody(rule, s, n) : ARBITRATION_WON;
+        ret->reason = best == ARBITRATION_NOBODY ? arbitration_why_nobody(rule, s, n) : ARBITRATION_WON;
         for (size_t i = 0; i < n; i++)
-                ret->each[i] = s[i].out != ARBITRATION_WON || i == best ? s[i].out : why_not(rule, &p[i], &s[i], &p[best], &s[best]);
+                ret->each[i] = s[i].out != ARBITRATION_WON || i == best
+                                       ? s[i].out
+                                       : arbitration_why_not(rule, &p[i], &s[i], &p[best], &s[best]);
 }

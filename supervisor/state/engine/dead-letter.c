@@ -1,7 +1,7 @@
 #include "engine/dead-letter.h"
 
 #include "record/event.h"
-#include "engine/mutate.h"
+#include "record/rows.h"
 #include "engine/project.h"
 #include "store/hooks.h"
 
@@ -10,12 +10,12 @@
 
 #define ROW_MAX 4096
 
-static bool same(const json_t *a, const json_t *b, const char *member) {
+static bool dead_letter_same(const json_t *a, const json_t *b, const char *member) {
         return json_equal(json_object_get(a, member), json_object_get(b, member));
 }
 
 int dead_letter_of(Txn *t, const RecordKey *key, uint64_t *ret_seq) {
-        _cleanup_json_ json_t *of = NULL; /* made for the first row: mostly there is none */
+        _cleanup_json_ json_t *of = NULL; /* created for the first row: mostly the table is empty */
         _cleanup_cursor_ Cursor *c = NULL;
         Bytes k, v;
         int r = cursor_open(t, TABLE_UNAPPLIED, BYTES(NULL, 0), &c);
@@ -23,13 +23,16 @@ int dead_letter_of(Txn *t, const RecordKey *key, uint64_t *ret_seq) {
         while (r == 0 && (r = cursor_next(c, &k, &v)) == 0) {
                 _cleanup_json_ json_t *row = NULL;
 
-                of = of ?: json_pack("{s:o, s:s, s:s}", "scope", json_u64(key->scope), "kind", kind_name(key->kind), "id", key->id);
+                if (!of)
+                        of = json_pack("{s:o, s:s, s:s}", "scope", json_u64(key->scope), "kind", kind_name(key->kind),
+                                       "id", key->id);
                 if (!of)
                         return -ENOMEM;
-                r = json_parse_own(v.p, v.n, ROW_MAX, JSON_DEPTH_DEFAULT, &row);
-                if (r != 0)
-                        return r > 0 ? -EUCLEAN : r;
-                if (same(row, of, "scope") && same(row, of, "kind") && same(row, of, "id")) {
+                r = json_row_parse(v, ROW_MAX, &row);
+                if (r < 0)
+                        return r;
+                if (dead_letter_same(row, of, "scope") && dead_letter_same(row, of, "kind") &&
+                    dead_letter_same(row, of, "id")) {
                         *ret_seq = be64_get(k.p);
                         return 0;
                 }
@@ -37,16 +40,14 @@ int dead_letter_of(Txn *t, const RecordKey *key, uint64_t *ret_seq) {
         return r;
 }
 
-static int put(Txn *t, uint64_t seq, const json_t *entry, const char *reason) {
-        _cleanup_json_ json_t *row = json_pack("{s:O, s:O*, s:O*, s:O*, s:s}", "type", json_object_get(entry, "type"), "scope", json_object_get(entry, "scope"),
-                                               "kind", json_object_get(entry, "kind"), "id", json_object_get(entry, "id"), "reason", reason);
-        _cleanup_free_ char *text = NULL;
+static int dead_letter_put(Txn *t, uint64_t seq, const json_t *entry, const char *reason) {
+        _cleanup_json_ json_t *row =
+                json_pack("{s:O, s:O*, s:O*, s:O*, s:s}", "type", json_object_get(entry, "type"), "scope",
+                          json_object_get(entry, "scope"), "kind", json_object_get(entry, "kind"), "id",
+                          json_object_get(entry, "id"), "reason", reason);
         uint8_t key[8];
-        size_t n;
-        int r = row ? json_canonical(row, &text, &n) : -ENOMEM;
 
-        be64_put(key, seq);
-        return r < 0 ? r : table_put(t, TABLE_UNAPPLIED, BYTES(key, 8), BYTES(text, n));
+        return row ? json_row_put(t, TABLE_UNAPPLIED, seq_key(seq, key), row) : -ENOMEM;
 }
 
 int dead_letter_project(Txn *t, uint64_t seq, const json_t *entry, const json_t *body, Record *read) {
@@ -63,11 +64,11 @@ int dead_letter_project(Txn *t, uint64_t seq, const json_t *entry, const json_t 
         reason = r == -EUCLEAN ? "a row does not fit the event" : store_strerror(r);
         r = table_restore(t, &save);
         if (r == 0)
-                r = put(t, seq, entry, reason);
+                r = dead_letter_put(t, seq, entry, reason);
         return r < 0 ? r : 1;
 }
 
-static int retry(Txn *t, uint64_t seq) {
+static int dead_letter_retry(Txn *t, uint64_t seq) {
         _cleanup_json_ json_t *entry = NULL, *body = NULL;
         uint8_t key[8];
         int r = event_get(t, seq, &entry);
@@ -76,10 +77,9 @@ static int retry(Txn *t, uint64_t seq) {
                 r = record_body(t, seq, &body);
         if (r == -ENOENT)
                 r = 0;
-        be64_put(key, seq);
         if (r == 0)
-                r = table_del(t, TABLE_UNAPPLIED, BYTES(key, 8));
-        return r < 0 ? r : dead_letter_project(t, seq, entry, body, NULL); /* which puts it back */
+                r = table_del(t, TABLE_UNAPPLIED, seq_key(seq, key));
+        return r < 0 ? r : dead_letter_project(t, seq, entry, body, NULL); /* puts a failing event back */
 }
 
 int engine_retry_dead_letters(Txn *t, uint64_t *ret_applied, uint64_t *ret_left) {
@@ -91,8 +91,7 @@ int engine_retry_dead_letters(Txn *t, uint64_t *ret_applied, uint64_t *ret_left)
                 Bytes k, v;
                 int r;
 
-                be64_put(from, next);
-                r = cursor_open(t, TABLE_UNAPPLIED, BYTES(from, 8), &c);
+                r = cursor_open(t, TABLE_UNAPPLIED, seq_key(next, from), &c);
                 if (r == 0)
                         r = cursor_next(c, &k, &v);
                 if (r == -ENOENT)
@@ -100,7 +99,7 @@ int engine_retry_dead_letters(Txn *t, uint64_t *ret_applied, uint64_t *ret_left)
                 if (r < 0)
                         return r;
                 next = be64_get(k.p);
-                r = retry(t, next++);
+                r = dead_letter_retry(t, next++);
                 if (r < 0)
                         return r;
                 applied += r == 0;
@@ -111,8 +110,8 @@ int engine_retry_dead_letters(Txn *t, uint64_t *ret_applied, uint64_t *ret_left)
         return 0;
 }
 
-/* Those that wait in a store whose index is of the older form wait until it is made anew. */
-static int any(Store *s, uint64_t *ret, Diag *reterr) {
+/* The number of dead letters. A store with an index of the older form counts as 0 until the index is rebuilt. */
+static int dead_letter_count(Store *s, uint64_t *ret, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         bool newest = false;
         int r = store_begin(s, false, &t, reterr);
@@ -126,7 +125,7 @@ static int any(Store *s, uint64_t *ret, Diag *reterr) {
 int engine_retry_dead_letters_at_start(Store *s, Diag *reterr) {
         _cleanup_txn_ Txn *t = NULL;
         uint64_t applied = 0, left;
-        int r = any(s, &left, reterr);
+        int r = dead_letter_count(s, &left, reterr);
 
         if (r != 0 || left == 0)
                 return r;
@@ -147,11 +146,10 @@ int engine_dead_letter_list(Txn *t, json_t **ret) {
         while (r == 0 && (r = cursor_next(c, &k, &v)) == 0) {
                 _cleanup_json_ json_t *row = NULL;
 
-                r = json_parse_own(v.p, v.n, ROW_MAX, JSON_DEPTH_DEFAULT, &row);
-                if (r == 0 && (json_object_set_new(row, "seq", json_u64(be64_get(k.p))) < 0 || json_array_append(list, row) < 0))
+                r = json_row_parse(v, ROW_MAX, &row);
+                if (r == 0 &&
+                    (json_object_set_new(row, "seq", json_u64(be64_get(k.p))) < 0 || json_array_append(list, row) < 0))
                         r = -ENOMEM;
-                if (r > 0)
-                        r = -EUCLEAN;
         }
         if (r != -ENOENT)
                 return r;

@@ -11,8 +11,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* The region's first proposal from `seq` on. -ENOENT: none. */
-static int next_held(Txn *t, const char *region, uint64_t seq, const char *name_or_null, HeldRow *ret) {
+/* The region's first proposal from `seq` on. -ENOENT: no proposal. */
+static int end_next_held(Txn *t, const char *region, uint64_t seq, const char *name_or_null, HeldRow *ret) {
         _cleanup_cursor_ Cursor *c = NULL;
         uint8_t from[HELD_KEY_BYTES];
         HeldRow h;
@@ -33,8 +33,8 @@ static int next_held(Txn *t, const char *region, uint64_t seq, const char *name_
         return r;
 }
 
-/* What becomes of one held proposal. *ret_full: it is time for the slot's verdict. */
-static int settle(Txn *t, const HeldRow *h, bool keep, const char *reason, bool *ret_full) {
+/* Writes, gathers or discards a held proposal. *ret_full: the slot has enough proposals for a verdict. */
+static int end_settle(Txn *t, const HeldRow *h, bool keep, const char *reason, bool *ret_full) {
         _cleanup_json_ json_t *fields = NULL, *proposed = NULL;
         SlotRow row;
         int r;
@@ -48,7 +48,7 @@ static int settle(Txn *t, const HeldRow *h, bool keep, const char *reason, bool 
         if (row.arbitrated && keep) {
                 HeldRow newer;
 
-                r = next_held(t, h->region, h->seq + 1, h->name, &newer);
+                r = end_next_held(t, h->region, h->seq + 1, h->name, &newer);
                 return r < 0 && r != -ENOENT ? r : quorum_take(t, h, &row, r == 0, ret_full);
         }
         fields = json_pack("{s:s, s:o, s:o}", "slot", h->name, "version", json_u64(h->version), "proposed",
@@ -58,24 +58,23 @@ static int settle(Txn *t, const HeldRow *h, bool keep, const char *reason, bool 
         if (!keep && reason && json_object_set_new(fields, "reason", json_string(reason)) < 0)
                 return -ENOMEM;
         r = fold_slot_append(t,
-                             &(Event){.type = keep ? "slot.written" : "slot.discarded",
-                                      .region = h->region,
-                                      .fields = fields,
-                                      .commitment = keep ? json_object_get(proposed, "body") : NULL},
+                             &(Event){.type = keep ? "slot.written" : "slot.discarded", .region = h->region,
+                                      .fields = fields, .commitment = keep ? json_object_get(proposed, "body") : NULL},
                              NULL);
-        /* The value that is not kept leaves the store with the event that says so; the entry of the proposal has its hash (I-71). */
+        /* A discarded value leaves the store together with the event of the discard; the proposal's entry keeps the
+         * hash (I-71). */
         return r < 0 || keep ? r : body_del(t, h->seq);
 }
 
-/* All of a region's proposals, in their order. full: names of slots for which enough is gathered now. */
-static int settle_all(Txn *t, const char *region, bool keep, const char *reason, json_t *full) {
+/* Settles all of a region's proposals, in order. full: gets the names of slots with enough proposals. */
+static int end_settle_all(Txn *t, const char *region, bool keep, const char *reason, json_t *full) {
         for (;;) {
                 bool is_full;
                 HeldRow h;
-                int r = next_held(t, region, 0, NULL, &h);
+                int r = end_next_held(t, region, 0, NULL, &h);
 
                 if (r == 0)
-                        r = settle(t, &h, keep, reason, &is_full);
+                        r = end_settle(t, &h, keep, reason, &is_full);
                 if (r < 0)
                         return r == -ENOENT ? 0 : r;
                 if (is_full && json_array_append_new(full, json_string(h.name)) < 0)
@@ -83,8 +82,8 @@ static int settle_all(Txn *t, const char *region, bool keep, const char *reason,
         }
 }
 
-/* The verdicts that this end brings about, when the invocation is over: they are not of its region. */
-static int decide_all(Txn *t, const json_t *full) {
+/* The verdicts caused by this end: after the invocation, and no events of the region. */
+static int end_decide_all(Txn *t, const json_t *full) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < json_array_size(full); i++)
@@ -92,32 +91,35 @@ static int decide_all(Txn *t, const json_t *full) {
         return r > 0 ? -EUCLEAN : r;
 }
 
-/* SessionState memory of a region that broke a budget goes as its proposals do (I-24). */
-static int drop_notes(Txn *t, const char *region) {
+/* Working state of a region that broke a budget is dropped like the proposals (I-24). */
+static int end_drop_notes(Txn *t, const char *region) {
         uint64_t dropped;
         int r = engine_run_end(t, NULL, region, region, true, &dropped, NULL);
 
         return r == ENGINE_E_NO_RECORD ? 0 : r;
 }
 
-static int end(Txn *t, const json_t *row, const RegionEnd *e, const json_t *recovered, uint64_t *ret_released, uint64_t *ret_ended) {
+static int end_region(Txn *t, const json_t *row, const RegionEnd *e, const json_t *recovered, uint64_t *ret_released,
+                         uint64_t *ret_ended) {
         const char *outcome = json_text(json_object_get(e->ended, "outcome"));
-        _cleanup_json_ json_t *released = lineage_released(row, e->released), *full = json_array(), *ended = json_copy((json_t *)e->ended);
+        _cleanup_json_ json_t *released = lineage_released(row, e->released), *full = json_array(),
+                              *ended = json_copy((json_t *)e->ended);
         const char *why = e->keep ? NULL : e->why;
         char broke[REGION_BROKE_MAX];
         bool keep = e->keep;
         int r = released && full && ended ? region_broke_above(t, row, broke) : -ENOMEM;
 
-        if (r == 0 && keep && *broke) { /* somebody asked for it, or a callback of a region that broke its budget, or a sub-skill that it took with it (I-98) */
+        /* an operator asked for the discard, or a region above broke its budget (I-98) */
+        if (r == 0 && keep && *broke) {
                 keep = false;
                 why = broke;
         }
         if (r == 0 && why && json_object_set_new(ended, "discarded", json_string(why)) < 0)
                 r = -ENOMEM;
         if (r == 0)
-                r = settle_all(t, e->region, keep, why ?: outcome, full);
+                r = end_settle_all(t, e->region, keep, why ?: outcome, full);
         if (r == 0 && !keep)
-                r = drop_notes(t, e->region);
+                r = end_drop_notes(t, e->region);
         if (r == 0)
                 r = event_append(t, &(Event){.type = "region.released", .region = e->region, .fields = released},
                                  ret_released, NULL);
@@ -130,7 +132,7 @@ static int end(Txn *t, const json_t *row, const RegionEnd *e, const json_t *reco
         if (r == 0)
                 r = region_json_del(t, e->region);
         if (r == 0)
-                r = decide_all(t, full);
+                r = end_decide_all(t, full);
         if (r == 0)
                 r = ledger_want_anchor(t);
         return r;
@@ -142,7 +144,7 @@ int engine_region_end(Txn *t, const RegionEnd *e, uint64_t *ret_released, uint64
 
         if (r == ENGINE_E_NO_REGION)
                 return diag(reterr, r, "region %s is not alive", e->region);
-        return r < 0 ? r : end(t, row, e, NULL, ret_released, ret_ended);
+        return r < 0 ? r : end_region(t, row, e, NULL, ret_released, ret_ended);
 }
 
 int engine_region_discards(Txn *t, const char *region, char ret[static ENGINE_DISCARDS_MAX]) {
@@ -172,7 +174,7 @@ int engine_region_recover(Txn *t, const char *region, const json_t *evidence, Di
         bool success;
         int r = region_json_get(t, region, &row);
 
-        /* Another process was faster: what was to be done is done. */
+        /* Another process was faster and has finished the region. */
         if (r == ENGINE_E_NO_REGION)
                 return diag(reterr, r, "region %s is not alive", region);
         if (r < 0)
@@ -180,17 +182,15 @@ int engine_region_recover(Txn *t, const char *region, const json_t *evidence, Di
         left = json_text(json_object_get(row, "left"));
         broke = json_text(json_object_get(row, "faulted"));
         success = json_text_is(json_object_get(row, "commit"), "success");
-        ended = json_pack("{s:s, s:s}", "outcome", left && broke ? broke : "cancelled", "reason", left ? "left_behind" : "supervisor_died");
+        ended = json_pack("{s:s, s:s}", "outcome", left && broke ? broke : "cancelled", "reason",
+                          left ? "left_behind" : "supervisor_died");
         recovered = json_pack("{s:O, s:O, s:O?}", "supervisor", json_object_get(row, "supervisor"), "allocated",
                               json_object_get(row, "allocated"), "pid", json_object_get(row, "pid"));
         if (!ended || !recovered)
                 return -ENOMEM;
-        /* The proposals were acknowledged: they hold, unless a breach was recorded already, or they hold for exit code 0 alone, which nobody saw. */
-        return end(t, row,
-                   &(RegionEnd){.region = region,
-                                .keep = !broke && !success,
-                                .why = broke ? NULL : "not_success",
-                                .released = evidence,
-                                .ended = ended},
-                   recovered, NULL, NULL);
+        /* The proposals were acknowledged, and so are kept. Exceptions: a recorded breach, or "commit" success: no
+         * process saw the exit code. */
+        return end_region(t, row,
+                   &(RegionEnd){.region = region, .keep = !broke && !success, .why = broke ? NULL : "not_success",
+                                .released = evidence, .ended = ended}, recovered, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "engine/lineage.h"
+#include "engine/slot.h"
 #include "record/rows.h"
 #include "schema/jsonschema.h"
 #include "schema/limits.h"
@@ -16,33 +17,19 @@ void gates_deinit(Gates *g) {
         *g = (Gates){0};
 }
 
-/* The slot as it is now. *ret_value stays NULL when there is none. */
-static int read_now(Txn *t, const char *name, SlotRow *ret, json_t **ret_value) {
-        Bytes body;
-        int r = slot_row_get(t, name, ret);
-
-        if (r == -ENOENT || (r == 0 && ret->version == 0)) {
-                *ret = (SlotRow){0};
-                return 0;
-        }
-        if (r == 0)
-                r = body_get(t, ret->body, NULL, &body);
-        if (r < 0)
-                return r == -ENOENT ? -EUCLEAN : r;
-        r = json_parse(body.p, body.n, SLOT_VALUE_MAX, JSON_DEPTH_DEFAULT, ret_value, NULL);
-        return r > 0 ? -EUCLEAN : r;
-}
-
-/* The message says nothing of the value: it is recorded, and the value is not the ledger's (I-2). */
-static int fail(Gates *g, json_t *row, const char *name, const char *reason, const char *words) {
+/* The message does not show the value: the message is recorded, and the ledger holds no values (I-2). */
+static int gate_fail(Gates *g, json_t *row, const char *name, const char *reason, const char *words) {
         if (!g->failed)
                 diag(&g->why, 0, "gate %s: %s", name, words);
         g->failed = true;
-        return json_object_set_new(row, "verdict", json_string("fail")) < 0 || json_object_set_new(row, "reason", json_string(reason)) < 0 ? -ENOMEM : 0;
+        return json_object_set_new(row, "verdict", json_string("fail")) < 0 ||
+                               json_object_set_new(row, "reason", json_string(reason)) < 0
+                       ? -ENOMEM
+                       : 0;
 }
 
-/* How long ago the version was written; -ERANGE: the clock says that it was not yet. */
-static int age_of(Txn *t, const SlotRow *slot, uint64_t now, uint64_t *ret) {
+/* The age of the version; -ERANGE: the write lies in the future of the clock. */
+static int gate_value_age(Txn *t, const SlotRow *slot, uint64_t now, uint64_t *ret) {
         _cleanup_json_ json_t *entry = NULL;
         const char *time;
         uint64_t written;
@@ -59,23 +46,29 @@ static int age_of(Txn *t, const SlotRow *slot, uint64_t now, uint64_t *ret) {
         return 0;
 }
 
-/* A value of which the age cannot be told is not accepted. held: until when it holds; from this look on, however long the transaction takes. */
-static int check_age(Txn *t, const char *name, const SlotRow *slot, uint64_t most, uint64_t now, json_t *row, json_t *held, Gates *g) {
+/* A value of unknown age fails. held: gets the time limit of the value, counted from this check, for a transaction of
+ * any length. */
+static int gate_check_age(Txn *t, const char *name, const SlotRow *slot, uint64_t most, uint64_t now, json_t *row,
+                          json_t *held, Gates *g) {
         uint64_t age;
-        int r = age_of(t, slot, now, &age);
+        int r = gate_value_age(t, slot, now, &age);
 
         if (r == -ERANGE)
-                return fail(g, row, name, "clock", "the slot's value was written later than it is now by this machine's clock, so that its age cannot be told");
+                return gate_fail(
+                        g, row, name, "clock",
+                        "by this machine's clock the slot's value was written in the future: the age is unknown");
         if (r < 0)
                 return r;
-        if (json_object_set_new(row, "age_usec", json_u64(age)) < 0 || json_object_set_new(row, "max_age_usec", json_u64(most)) < 0)
+        if (json_object_set_new(row, "age_usec", json_u64(age)) < 0 ||
+            json_object_set_new(row, "max_age_usec", json_u64(most)) < 0)
                 return -ENOMEM;
         if (age > most)
-                return fail(g, row, name, "too_old", "the slot's value is older than the gate's max_age");
+                return gate_fail(g, row, name, "too_old", "the slot's value is older than the gate's max_age");
         return json_object_set_new(held, "until_usec", json_u64(clock_mono_usec() + most - age)) < 0 ? -ENOMEM : 0;
 }
 
-static int evaluate(Txn *t, const char *name, const json_t *schema, uint64_t max_age, uint64_t now, Gates *g, Diag *reterr) {
+static int gate_evaluate(Txn *t, const char *name, const json_t *schema, uint64_t max_age, uint64_t now, Gates *g,
+                         Diag *reterr) {
         _cleanup_jsonschema_ JsonSchema *compiled = NULL;
         _cleanup_json_ json_t *value = NULL, *row = NULL, *held = NULL;
         SlotRow slot;
@@ -87,22 +80,23 @@ static int evaluate(Txn *t, const char *name, const json_t *schema, uint64_t max
                 return ENGINE_E_BAD_SCHEMA;
         }
         if (r == 0)
-                r = read_now(t, name, &slot, &value);
+                r = slot_value_get(t, name, &slot, &value);
         if (r < 0)
                 return r;
         row = json_pack("{s:s, s:o, s:s}", "slot", name, "version", json_u64(slot.version), "verdict", "pass");
         if (!row || (value && json_object_set_new(row, "written", json_u64(slot.written)) < 0))
                 return -ENOMEM;
         if (!value)
-                r = fail(g, row, name, "no_value", "the slot has no value");
+                r = gate_fail(g, row, name, "no_value", "the slot has no value");
         else {
                 r = jsonschema_validate(compiled, value, NULL);
                 if (r > 0)
-                        r = fail(g, row, name, "schema", "the slot's value does not satisfy the gate's schema");
-                else if (r == 0 && (!(held = json_pack("{s:O}", "value", value)) || json_object_set(g->evidence, name, held) < 0))
+                        r = gate_fail(g, row, name, "schema", "the slot's value does not satisfy the gate's schema");
+                else if (r == 0 &&
+                         (!(held = json_pack("{s:O}", "value", value)) || json_object_set(g->evidence, name, held) < 0))
                         r = -ENOMEM;
                 else if (r == 0 && max_age > 0)
-                        r = check_age(t, name, &slot, max_age, now, row, held, g);
+                        r = gate_check_age(t, name, &slot, max_age, now, row, held, g);
         }
         return r == 0 && json_array_append(g->rows, row) < 0 ? -ENOMEM : r;
 }
@@ -127,7 +121,7 @@ int gates_evaluate(Txn *t, const json_t *gates, uint64_t now, Gates *ret, Diag *
                 else if (!schema)
                         r = diag(reterr, ENGINE_E_BAD_SCHEMA, "gate %s has no schema", name);
                 else
-                        r = evaluate(t, name, schema, max_age, now, &g, reterr);
+                        r = gate_evaluate(t, name, schema, max_age, now, &g, reterr);
         }
         if (r != 0)
                 return r;
@@ -142,7 +136,8 @@ int gates_record(Txn *t, json_t *row, const char *region, const Gates *g) {
 
         json_array_foreach(g->rows, i, fields) {
                 bool counted;
-                int r = lineage_event(t, row, &(Event){.type = "gate.evaluated", .region = region, .fields = fields}, NULL, &counted);
+                int r = lineage_event(t, row, &(Event){.type = "gate.evaluated", .region = region, .fields = fields},
+                                      NULL, &counted);
 
                 if (r < 0)
                         return r;

@@ -7,22 +7,26 @@
 
 typedef enum Level { LEVEL_STATS, LEVEL_EVENTS, LEVEL_HANDLES } Level;
 
-static Level level_of_row(const json_t *row) {
+static Level lineage_row_level(const json_t *row) {
         const char *s = json_text(json_object_get(row, "lineage"));
 
-        return s && strcmp(s, "stats") == 0 ? LEVEL_STATS : s && strcmp(s, "handles") == 0 ? LEVEL_HANDLES : LEVEL_EVENTS;
+        return s && strcmp(s, "stats") == 0     ? LEVEL_STATS
+               : s && strcmp(s, "handles") == 0 ? LEVEL_HANDLES
+                                                : LEVEL_EVENTS;
 }
 
-/* The lowest level at which an event of this type is an entry of its own. */
-static Level level_of_type(const char *type) {
+/* The lowest level with entries for the type. Events of the region's life and of canonical state are entries at every
+ * level; traces of handles only at the highest. */
+static Level lineage_type_level(const char *type) {
         static const char *const always[] = {
                 "region.allocated", "region.released", "region.recovered", "region.refused", "invocation.ended",
-                "region.faulted",      /* I-24: nothing of the region is kept from here on */
-                "memory.discarded",    /* I-24 */
+                "region.faulted",      /* from here on all of the region is discarded (I-24) */
+                "memory.discarded",
                 "region.discard_asked", /* I-78 */
                 "region.bound_passed", /* I-33 */
                 "region.left",         /* I-63 */
-                "slot.defined", "slot.proposed", "slot.written", "slot.discarded", "slot.gathered", /* what canonical state is folded from */
+                /* the events of canonical state */
+                "slot.defined", "slot.proposed", "slot.written", "slot.discarded", "slot.gathered",
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(always); i++)
@@ -33,8 +37,8 @@ static Level level_of_type(const char *type) {
         return LEVEL_EVENTS;
 }
 
-/* Events that speak of several say so in `count`; a refusal is counted by its code. */
-static int count(json_t *row, const Event *e) {
+/* Adds the event's `count`, or 1; a refusal counts by code. */
+static int lineage_count(json_t *row, const Event *e) {
         const char *code = json_text(json_object_get(e->fields, "code"));
         json_t *counts = json_object_get(row, "counts");
         uint64_t n, before = 0;
@@ -50,14 +54,14 @@ static int count(json_t *row, const Event *e) {
 }
 
 int lineage_event(Txn *t, json_t *row, const Event *e, uint64_t *ret_seq, bool *ret_counted) {
-        *ret_counted = row && level_of_row(row) < level_of_type(e->type);
-        return *ret_counted ? count(row, e) : event_append(t, e, ret_seq, NULL);
+        *ret_counted = row && lineage_row_level(row) < lineage_type_level(e->type);
+        return *ret_counted ? lineage_count(row, e) : event_append(t, e, ret_seq, NULL);
 }
 
 int lineage_event_of(Txn *t, const Event *e, uint64_t *ret_seq) {
         _cleanup_json_ json_t *row = NULL;
         bool counted = false;
-        int r = level_of_type(e->type) == LEVEL_STATS || !e->region ? 0 : region_json_get(t, e->region, &row);
+        int r = lineage_type_level(e->type) == LEVEL_STATS || !e->region ? 0 : region_json_get(t, e->region, &row);
 
         if (r == 0 || r == ENGINE_E_NO_REGION)
                 r = lineage_event(t, row, e, ret_seq, &counted);
@@ -68,7 +72,9 @@ json_t *lineage_released(const json_t *row, const json_t *fields) {
         json_t *o = fields ? json_copy((json_t *)fields) : json_object(), *counts = json_object_get(row, "counts");
         const char *detail = json_text(json_object_get(row, "lineage"));
 
-        if (!o || json_object_set_new(o, "lineage", json_pack("{s:s, s:O*}", "detail", detail ? detail : "events", "counts", counts)) < 0) {
+        if (!o ||
+            json_object_set_new(o, "lineage",
+                                json_pack("{s:s, s:O*}", "detail", detail ? detail : "events", "counts", counts)) < 0) {
                 json_decref(o);
                 return NULL;
         }

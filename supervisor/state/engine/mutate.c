@@ -1,4 +1,4 @@
-#include "engine/mutate-internal.h"
+#include "engine/mutate.h"
 
 #include "record/event.h"
 #include "refs/graph.h"
@@ -15,21 +15,23 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is refused leaves its code and nothing else: what the message quotes was not accepted, and the ledger cannot forget (I-2). */
-static int refuse(Txn *t, const Mutation *m, int code) {
+/* Records a refusal: only the code, no text. The message may quote refused text, and the ledger cannot forget (I-2). */
+static int mutation_refuse(Txn *t, const Mutation *m, int code) {
         const char *scope = m->scope ? m->scope : SCOPE_DEFAULT, *kind = kind_name(m->kind), *op = op_name(m->op);
-        _cleanup_json_ json_t *fields = json_pack("{s:s, s:s*, s:s*, s:s*, s:s*}", "code", engine_code_name(code), "scope",
-                                                  code != ENGINE_E_KEY_ESCAPE && scope_name_valid(scope) ? scope : NULL, "kind", kind, "op", op, "id",
-                                                  code != ENGINE_E_KEY_ESCAPE && m->id && kind && record_id_valid(m->kind, m->id) ? m->id : NULL);
+        _cleanup_json_ json_t *fields = json_pack(
+                "{s:s, s:s*, s:s*, s:s*, s:s*}", "code", engine_code_name(code), "scope",
+                code != ENGINE_E_KEY_ESCAPE && scope_name_valid(scope) ? scope : NULL, "kind", kind, "op", op, "id",
+                code != ENGINE_E_KEY_ESCAPE && m->id && kind && record_id_valid(m->kind, m->id) ? m->id : NULL);
         int r;
 
         if (!fields)
                 return -ENOMEM;
-        r = lineage_event_of(t, &(Event){.type = "mutation.refused", .region = m->region, .who = m->who, .fields = fields}, NULL);
+        r = lineage_event_of(
+                t, &(Event){.type = "mutation.refused", .region = m->region, .who = m->who, .fields = fields}, NULL);
         return r < 0 ? r : code;
 }
 
-static int scan(const Mutation *m, Diag *reterr) {
+static int mutation_scan(const Mutation *m, Diag *reterr) {
         const json_t *const parts[] = {m->payload, m->refs, m->more};
         const char *const texts[] = {m->id, m->scope};
         int r = 0;
@@ -38,30 +40,32 @@ static int scan(const Mutation *m, Diag *reterr) {
                 r = parts[i] ? keyscan_json(m->keys, parts[i]) : 0;
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(texts); i++)
                 r = texts[i] ? keyscan_text(m->keys, texts[i], strlen(texts[i])) : 0;
-        return r > 0 ? diag(reterr, ENGINE_E_KEY_ESCAPE, "it holds the key of a region that lives") : r;
+        return r > 0 ? diag(reterr, ENGINE_E_KEY_ESCAPE, "a text of the mutation holds the key of a living region") : r;
 }
 
-/* The record as it is, or as it is not: state RECORD_NONE. */
-static int find(Txn *t, const Mutation *m, RecordKey *key, Record *ret, Diag *reterr) {
+/* The present record; state RECORD_NONE: no record. */
+static int mutation_find(Txn *t, const Mutation *m, RecordKey *key, Record *ret, Diag *reterr) {
         char quoted[400];
         uint64_t seq;
         int r;
 
         if (!kind_has_op(m->kind, m->op))
-                return diag(reterr, ENGINE_E_BAD_OPERATION, "%s: \"%s\" is no operation of it", kind_name(m->kind) ? kind_name(m->kind) : "no kind of record",
+                return diag(reterr, ENGINE_E_BAD_OPERATION, "%s: \"%s\" is no operation of this kind",
+                            kind_name(m->kind) ? kind_name(m->kind) : "no kind of record",
                             op_name(m->op) ? op_name(m->op) : "?");
         if (!m->id) {
                 uint64_t last;
 
                 r = ledger_state(t, &seq, &last);
-                if (r == 0) /* nobody has had this number */
+                if (r == 0) /* the number is new */
                         snprintf(key->id, sizeof(key->id), "%.32s_%" PRIu64, kind_name(m->kind), seq);
                 if (r == 0 && kind_class(m->kind) != CLASS_CANON)
                         *strrchr(key->id, '_') = '-';
         } else {
                 if (!record_id_valid(m->kind, m->id))
-                        return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not an id of %s: %s", diag_quote(m->id, strlen(m->id), quoted, sizeof(quoted)),
-                                    kind_name(m->kind), record_id_rule(m->kind));
+                        return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not an id of %s: %s",
+                                    diag_quote(m->id, strlen(m->id), quoted, sizeof(quoted)), kind_name(m->kind),
+                                    record_id_rule(m->kind));
                 strcpy(key->id, m->id);
                 r = 0;
         }
@@ -69,7 +73,9 @@ static int find(Txn *t, const Mutation *m, RecordKey *key, Record *ret, Diag *re
                 return r;
         r = dead_letter_of(t, key, &seq);
         if (r == 0)
-                return diag(reterr, ENGINE_E_BLOCKED, "%s %s: its event seq %" PRIu64 " could not be projected, and comes first: see `lethe verify`",
+                return diag(reterr, ENGINE_E_BLOCKED,
+                            "%s %s: the projection of event seq %" PRIu64
+                            " failed, and comes first: see `lethe verify`",
                             kind_name(m->kind), key->id, seq);
         r = r == -ENOENT ? record_get(t, key, ret) : r;
         if (r != -ENOENT)
@@ -78,30 +84,34 @@ static int find(Txn *t, const Mutation *m, RecordKey *key, Record *ret, Diag *re
         return 0;
 }
 
-static int check_state(const Mutation *m, const char *scope, const Record *rec, RecordState *ret, Diag *reterr) {
+static int mutation_check_state(const Mutation *m, const char *scope, const Record *rec, RecordState *ret,
+                                Diag *reterr) {
         RecordState to = kind_next_state(m->kind, m->op, rec->state);
 
         if (to == RECORD_NONE && rec->state == RECORD_NONE)
-                return diag(reterr, ENGINE_E_NO_RECORD, "there is no record %s of %s in scope %s", rec->key.id, kind_name(m->kind), scope);
+                return diag(reterr, ENGINE_E_NO_RECORD, "there is no record %s of %s in scope %s", rec->key.id,
+                            kind_name(m->kind), scope);
         if (to == RECORD_NONE)
-                return diag(reterr, m->op == OP_APPEND ? ENGINE_E_EXISTS : ENGINE_E_BAD_STATE, "%s %s is %s, which \"%s\" does not accept", kind_name(m->kind),
-                            rec->key.id, record_state_name(rec->state), op_name(m->op));
+                return diag(reterr, m->op == OP_APPEND ? ENGINE_E_EXISTS : ENGINE_E_BAD_STATE,
+                            "%s %s is %s: \"%s\" does not accept this state", kind_name(m->kind), rec->key.id,
+                            record_state_name(rec->state), op_name(m->op));
         if (m->expect != MUTATION_ANY && m->expect != rec->version)
-                return diag(reterr, ENGINE_E_CONFLICT, "%s %s is at version %" PRIu64 ", not at the expected %" PRIu64, kind_name(m->kind), rec->key.id,
-                            rec->version, m->expect);
+                return diag(reterr, ENGINE_E_CONFLICT, "%s %s is at version %" PRIu64 ", not at the expected %" PRIu64,
+                            kind_name(m->kind), rec->key.id, rec->version, m->expect);
         *ret = to;
         return 0;
 }
 
-/* A record's type is for ever. */
-static int check_payload(const Mutation *m, const Record *rec, Diag *reterr) {
+/* A record's type never changes. */
+static int mutation_check_payload(const Mutation *m, const Record *rec, Diag *reterr) {
         if (rec->state && m->type && strcmp(m->type, record_type(rec)) != 0)
-                return diag(reterr, ENGINE_E_BAD_PAYLOAD, "%s %s is %s, and its type does not change", kind_name(m->kind), rec->key.id, record_type(rec));
+                return diag(reterr, ENGINE_E_BAD_PAYLOAD, "%s %s is %s: the type of a record never changes",
+                            kind_name(m->kind), rec->key.id, record_type(rec));
         return record_payload_check(m->kind, m->op, rec->state ? record_type(rec) : m->type, m->payload, reterr);
 }
 
-/* Each target must be there, and not be removed (M-11, M-57). */
-static int check_refs(Txn *t, const Mutation *m, const char *scope, const RecordKey *key, Diag *reterr) {
+/* Each target must exist and not be removed (M-11, M-57). */
+static int mutation_check_refs(Txn *t, const Mutation *m, const char *scope, const RecordKey *key, Diag *reterr) {
         _cleanup_free_ Ref *refs = NULL;
         size_t n = 0;
         int r = m->refs ? refs_parse(key, scope, m->refs, &refs, &n, reterr) : 0;
@@ -111,18 +121,19 @@ static int check_refs(Txn *t, const Mutation *m, const char *scope, const Record
 
                 r = record_get(t, &refs[i].target, &target);
                 if (r == -ENOENT || (r == 0 && target.state == RECORD_REMOVED))
-                        return diag(reterr, ENGINE_E_BAD_REF, "refs: %s %s is not there in scope %s", kind_name(refs[i].target.kind), refs[i].target.id, scope);
+                        return diag(reterr, ENGINE_E_BAD_REF, "refs: %s %s is not there in scope %s",
+                                    kind_name(refs[i].target.kind), refs[i].target.id, scope);
         }
         return r;
 }
 
-static json_t *object_of(const Mutation *m, const json_t *given) {
+static json_t *mutation_object(const Mutation *m, const json_t *given) {
         return !given ? json_object() : m->takes ? json_incref((json_t *)given) : json_copy((json_t *)given);
 }
 
 /* The event's body: canonical bytes of payload, refs and the rest. */
-static int make_body(const Mutation *m, json_t **ret, char **ret_text, size_t *ret_n, Diag *reterr) {
-        _cleanup_json_ json_t *body = object_of(m, m->more);
+static int mutation_body(const Mutation *m, json_t **ret, char **ret_text, size_t *ret_n, Diag *reterr) {
+        _cleanup_json_ json_t *body = mutation_object(m, m->more);
         int r;
 
         if (!body || (m->payload && json_object_set(body, "payload", (json_t *)m->payload) < 0) ||
@@ -132,15 +143,18 @@ static int make_body(const Mutation *m, json_t **ret, char **ret_text, size_t *r
                 return 0;
         r = json_canonical(body, ret_text, ret_n);
         if (r == -ERANGE)
-                return diag(reterr, ENGINE_E_BAD_PAYLOAD, "an integer is beyond 2^53-1, which not every reader keeps: write it as a string");
+                return diag(reterr, ENGINE_E_BAD_PAYLOAD,
+                            "an integer is beyond 2^53-1, the limit of many readers: write a string");
         if (r == 0 && *ret_n > MUTATION_BODY_MAX)
-                return diag(reterr, ENGINE_E_TOO_LARGE, "payload and what comes with it have %zu bytes: at most %d are allowed", *ret_n, MUTATION_BODY_MAX);
+                return diag(reterr, ENGINE_E_TOO_LARGE,
+                            "payload, refs and further members have %zu bytes: at most %d are allowed", *ret_n,
+                            MUTATION_BODY_MAX);
         if (r == 0)
                 *ret = TAKE_PTR(body);
         return r;
 }
 
-/* The digest asks for it when it acts on such a reference (graph_supersedes()). */
+/* The digest reads the member "supersedes" before acting on such a reference (graph_supersedes()). */
 static bool mutation_supersedes(const Mutation *m) {
         for (size_t i = 0; m->region && m->may_supersede && i < json_array_size(m->refs); i++)
                 if (json_text_is(json_object_get(json_array_get(m->refs, i), "role"), REF_ROLE_SUPERSEDES))
@@ -148,9 +162,12 @@ static bool mutation_supersedes(const Mutation *m) {
         return false;
 }
 
-static int append(Txn *t, const Mutation *m, const Record *rec, RecordState to, const char *text, size_t n, uint64_t *ret_seq, json_t **ret_entry) {
-        const char *prefix = kind_class(m->kind) == CLASS_CANON ? "canon" : kind_class(m->kind) == CLASS_KERNEL ? "kernel" : "memory";
-        _cleanup_json_ json_t *fields = object_of(m, m->fields);
+static int mutation_append(Txn *t, const Mutation *m, const Record *rec, RecordState to, const char *text, size_t n,
+                           uint64_t *ret_seq, json_t **ret_entry) {
+        const char *prefix = kind_class(m->kind) == CLASS_CANON    ? "canon"
+                             : kind_class(m->kind) == CLASS_KERNEL ? "kernel"
+                                                                   : "memory";
+        _cleanup_json_ json_t *fields = mutation_object(m, m->fields);
         char type[32];
 
         snprintf(type, sizeof(type), "%s.%s", prefix, op_name(m->op));
@@ -163,21 +180,23 @@ static int append(Txn *t, const Mutation *m, const Record *rec, RecordState to, 
                         (mutation_supersedes(m) ? json_put(fields, "supersedes", json_true()) : 0)) != 0)
                 return -ENOMEM;
         return event_record(t,
-                            &(Event){.type = type, .region = m->region, .who = m->who, .fields = fields, .takes_fields = true, .payload = text, .n_payload = n},
-                            ret_seq, ret_entry);
+                            &(Event){.type = type, .region = m->region, .who = m->who, .fields = fields,
+                                     .takes_fields = true, .payload = text, .n_payload = n}, ret_seq, ret_entry);
 }
 
-/* What only a judge of its own may do: a pass of the digest, the deletion with its look at who depends on it (M-34, M-36, M-54). */
-static int check_judged(const Mutation *m, bool judged, Diag *reterr) {
+/* Archiving, removing and deleting need a judge: a pass of the digest, or a deletion with a check of the dependents
+ * (M-34, M-36, M-54). */
+static int mutation_check_judged(const Mutation *m, bool judged, Diag *reterr) {
         if (!judged && m->op == OP_PATCH && m->expect == MUTATION_ANY) /* M-28 */
-                return diag(reterr, ENGINE_E_CONFLICT, "%s is patched over a version that the patch was made for, and by force never", kind_name(m->kind));
+                return diag(reterr, ENGINE_E_CONFLICT, "%s: a patch needs the expected version", kind_name(m->kind));
         if (judged || (m->op != OP_ARCHIVE && m->op != OP_REMOVE && m->op != OP_DELETE))
                 return 0;
-        return diag(reterr, ENGINE_E_BAD_OPERATION, "%s: \"%s\" is done by %s alone", kind_name(m->kind), op_name(m->op),
-                    m->op == OP_DELETE ? "a deletion that looked at what depends on it" : "a pass of the digest");
+        return diag(reterr, ENGINE_E_BAD_OPERATION, "%s: \"%s\" is done by %s alone", kind_name(m->kind),
+                    op_name(m->op),
+                    m->op == OP_DELETE ? "a deletion with a check of the dependents" : "a pass of the digest");
 }
 
-static int mutate(Txn *t, const Mutation *m, bool judged, Mutated *ret, Diag *reterr) {
+static int mutation_run(Txn *t, const Mutation *m, bool judged, Mutated *ret, Diag *reterr) {
         const char *scope = m->scope ? m->scope : SCOPE_DEFAULT;
         _cleanup_json_ json_t *body = NULL, *entry = NULL;
         _cleanup_record_ Record rec = RECORD_NULL;
@@ -194,25 +213,25 @@ static int mutate(Txn *t, const Mutation *m, bool judged, Mutated *ret, Diag *re
         reterr = reterr ? reterr : &own;
         if (!m->who)
                 snprintf(of_region, sizeof(of_region), "region:%s", m->region ? m->region : "");
-        r = scan(m, reterr);
+        r = mutation_scan(m, reterr);
         if (r == 0)
                 r = engine_scope_need(t, m->who ? m->who : of_region, scope, &key.scope, reterr);
         if (r == 0)
-                r = find(t, m, &key, &rec, reterr);
+                r = mutation_find(t, m, &key, &rec, reterr);
         if (r == 0)
-                r = check_state(m, scope, &rec, &to, reterr);
+                r = mutation_check_state(m, scope, &rec, &to, reterr);
         if (r == 0)
-                r = check_judged(m, judged, reterr);
+                r = mutation_check_judged(m, judged, reterr);
         if (r == 0)
-                r = check_payload(m, &rec, reterr);
+                r = mutation_check_payload(m, &rec, reterr);
         if (r == 0)
-                r = check_refs(t, m, scope, &key, reterr);
+                r = mutation_check_refs(t, m, scope, &key, reterr);
         if (r == 0)
-                r = make_body(m, &body, &text, &n, reterr);
+                r = mutation_body(m, &body, &text, &n, reterr);
         if (r > 0)
-                return refuse(t, m, r);
+                return mutation_refuse(t, m, r);
         if (r == 0)
-                r = append(t, m, &rec, to, text, n, &seq, &entry);
+                r = mutation_append(t, m, &rec, to, text, n, &seq, &entry);
         if (r < 0)
                 return r;
         done = (Mutated){.seq = seq, .version = rec.version + 1, .state = to, .created = rec.state == RECORD_NONE};
@@ -226,17 +245,17 @@ static int mutate(Txn *t, const Mutation *m, bool judged, Mutated *ret, Diag *re
 }
 
 int engine_mutate(Txn *t, const Mutation *m, Mutated *ret, Diag *reterr) {
-        return mutate(t, m, false, ret, reterr);
+        return mutation_run(t, m, false, ret, reterr);
 }
 
 int engine_mutation_refused(Txn *t, const Mutation *m, EngineCode code) {
-        int r = refuse(t, m, (int)code);
+        int r = mutation_refuse(t, m, (int)code);
 
         return r < 0 ? r : 0;
 }
 
 int mutate_judged(Txn *t, const Mutation *m, Mutated *ret, Diag *reterr) {
-        return mutate(t, m, true, ret, reterr);
+        return mutation_run(t, m, true, ret, reterr);
 }
 
 int engine_erase(Txn *t, const RecordKey *k, uint64_t *ret_n) {
@@ -248,7 +267,7 @@ int engine_erase(Txn *t, const RecordKey *k, uint64_t *ret_n) {
         while (r == 0 && (r = change_walk_next(&w, &seq, &op)) == 0) {
                 uint8_t key[8];
 
-                if (op == OP_DELETE) /* has no payload: what it says is why the record was deleted */
+                if (op == OP_DELETE) /* the event of a deletion keeps its body, the reason */
                         continue;
                 be64_put(key, seq);
                 r = table_del(t, TABLE_BODY, BYTES(key, 8));

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "record/event.h"
+#include "record/rows.h"
 #include "engine/scope.h"
 
 #include <errno.h>
@@ -16,7 +17,9 @@ static const char *const roles[] = {[NOTE_AGENT] = "agent", [NOTE_TOOL_RESULT] =
 static const char *const outcomes[] = {"unprocessed", "committed", "pending", "rejected", "invalid"};
 
 NoteRole note_role_from_name(const char *name) {
-        return strcmp(name, roles[NOTE_AGENT]) == 0 ? NOTE_AGENT : strcmp(name, roles[NOTE_TOOL_RESULT]) == 0 ? NOTE_TOOL_RESULT : 0;
+        return strcmp(name, roles[NOTE_AGENT]) == 0         ? NOTE_AGENT
+               : strcmp(name, roles[NOTE_TOOL_RESULT]) == 0 ? NOTE_TOOL_RESULT
+                                                            : 0;
 }
 
 const char *note_outcome_name(NoteOutcome o) {
@@ -36,8 +39,8 @@ size_t note_length(const Note *n) {
         return json_string_length(json_object_get(n->row, "text"));
 }
 
-/* over: what is in place of the row's own members, and besides; or NULL. */
-static int put(Txn *t, Table table, Bytes key, const json_t *row, const json_t *over) {
+/* over: members that replace or extend the row's members; or NULL. */
+static int note_row_put(Txn *t, Table table, Bytes key, const json_t *row, const json_t *over) {
         _cleanup_free_ char *text = NULL;
         size_t n;
         int r = json_canonical_over(row, over, &text, &n);
@@ -45,27 +48,28 @@ static int put(Txn *t, Table table, Bytes key, const json_t *row, const json_t *
         return r < 0 ? r : table_put(t, table, key, BYTES(text, n));
 }
 
-static int run_put(Txn *t, const Run *run) {
-        _cleanup_json_ json_t *row = json_pack("{s:s, s:o, s:o, s:o, s:o}", "agent", run->agent, "scope", json_u64(run->scope), "notes", json_u64(run->notes),
-                                               "processed", json_u64(run->processed), "settled", json_u64(run->settled));
+static int run_put(Txn *t, const NoteRun *run) {
+        _cleanup_json_ json_t *row = json_pack("{s:s, s:o, s:o, s:o, s:o}", "agent", run->agent, "scope",
+                                               json_u64(run->scope), "notes", json_u64(run->notes), "processed",
+                                               json_u64(run->processed), "settled", json_u64(run->settled));
 
-        return row ? put(t, TABLE_RUN, BYTES_STR(run->id), row, NULL) : -ENOMEM;
+        return row ? note_row_put(t, TABLE_RUN, BYTES_STR(run->id), row, NULL) : -ENOMEM;
 }
 
-static int run_decode(Bytes k, Bytes v, Run *ret) {
+static int run_decode(Bytes k, Bytes v, NoteRun *ret) {
         _cleanup_json_ json_t *row = NULL;
-        const json_t *settled;
         const char *agent;
-        Run run = {0};
-        int r = k.n == RUN_ID_MAX - 1 ? json_parse_own(v.p, v.n, RUN_ROW_MAX, JSON_DEPTH_DEFAULT, &row) : -EUCLEAN;
+        NoteRun run = {0};
+        int r = k.n == RUN_ID_MAX - 1 ? json_row_parse(v, RUN_ROW_MAX, &row) : -EUCLEAN;
 
-        if (r != 0)
-                return r > 0 ? -EUCLEAN : r;
+        if (r < 0)
+                return r;
         agent = json_text(json_object_get(row, "agent"));
-        settled = json_object_get(row, "settled"); /* rows of older stores have none */
-        if (!agent || strlen(agent) >= sizeof(run.agent) || json_get_u64(json_object_get(row, "scope"), &run.scope) < 0 ||
-            json_get_u64(json_object_get(row, "notes"), &run.notes) < 0 || json_get_u64(json_object_get(row, "processed"), &run.processed) < 0 ||
-            (settled && json_get_u64(settled, &run.settled) < 0))
+        if (!agent || strlen(agent) >= sizeof(run.agent) ||
+            json_get_u64(json_object_get(row, "scope"), &run.scope) < 0 ||
+            json_get_u64(json_object_get(row, "notes"), &run.notes) < 0 ||
+            json_get_u64(json_object_get(row, "processed"), &run.processed) < 0 ||
+            json_row_number(row, "settled", &run.settled) < 0 /* missing in older stores */)
                 return -EUCLEAN;
         memcpy(run.id, k.p, k.n);
         strcpy(run.agent, agent);
@@ -73,25 +77,26 @@ static int run_decode(Bytes k, Bytes v, Run *ret) {
         return 0;
 }
 
-int engine_run_get(Txn *t, const char *id, Run *ret, Diag *reterr) {
+int engine_run_get(Txn *t, const char *id, NoteRun *ret, Diag *reterr) {
         char quoted[400];
         Bytes v;
         int r = region_id_valid(id) ? table_get(t, TABLE_RUN, BYTES_STR(id), &v) : -ENOENT;
 
         if (r == -ENOENT)
-                return diag(reterr, ENGINE_E_NO_RECORD, "there is no run \"%s\" that goes on", diag_quote(id, strlen(id), quoted, sizeof(quoted)));
+                return diag(reterr, ENGINE_E_NO_RECORD, "there is no open run \"%s\"",
+                            diag_quote(id, strlen(id), quoted, sizeof(quoted)));
         return r < 0 ? r : run_decode(BYTES_STR(id), v, ret);
 }
 
-int engine_run_list(Txn *t, Run **ret, size_t *ret_n) {
+int engine_run_list(Txn *t, NoteRun **ret, size_t *ret_n) {
         _cleanup_cursor_ Cursor *c = NULL;
-        _cleanup_free_ Run *runs = NULL;
+        _cleanup_free_ NoteRun *runs = NULL;
         size_t n = 0;
         Bytes k, v;
         int r = cursor_open(t, TABLE_RUN, BYTES(NULL, 0), &c);
 
         while (r == 0 && (r = cursor_next(c, &k, &v)) == 0) {
-                Run *more = reallocarray(runs, n + 1, sizeof(*runs));
+                NoteRun *more = reallocarray(runs, n + 1, sizeof(*runs));
 
                 if (!more)
                         return -ENOMEM;
@@ -105,25 +110,29 @@ int engine_run_list(Txn *t, Run **ret, size_t *ret_n) {
         return 0;
 }
 
-static int run_event(Txn *t, const char *type, const char *who, const char *region, const Run *run, json_t *more) {
-        _cleanup_json_ json_t *fields = json_pack("{s:s, s:s, s:o}", "run", run->id, "agent", run->agent, "scope", json_u64(run->scope));
+static int run_event(Txn *t, const char *type, const char *who, const char *region, const NoteRun *run, json_t *more) {
+        _cleanup_json_ json_t *fields =
+                json_pack("{s:s, s:s, s:o}", "run", run->id, "agent", run->agent, "scope", json_u64(run->scope));
 
         if (!fields || (more && json_object_update_new(fields, more) < 0))
                 return -ENOMEM;
         return event_append(t, &(Event){.type = type, .who = who, .region = region, .fields = fields}, NULL, NULL);
 }
 
-int engine_run_begin(Txn *t, const char *who, const char *region, const char *id, const char *agent, const char *scope, Run *ret, Diag *reterr) {
+int engine_run_begin(Txn *t, const char *who, const char *region, const char *id, const char *agent, const char *scope,
+                     NoteRun *ret, Diag *reterr) {
         char quoted[400], of_region[REGION_ID_MAX + 8];
-        Run run = {0};
+        NoteRun run = {0};
         Bytes v;
         int r;
 
-        if (!scope_name_valid(agent)) /* the same rule */
-                return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not an agent's name: a-z or 0-9, then at most 63 of a-z 0-9 . _ -",
+        if (!scope_name_valid(agent)) /* agents follow the rule of scopes */
+                return diag(reterr, ENGINE_E_BAD_NAME,
+                            "\"%s\" is not an agent's name: a-z or 0-9, then at most 63 of a-z 0-9 . _ -",
                             diag_quote(agent, strlen(agent), quoted, sizeof(quoted)));
         if (id && !region_id_valid(id))
-                return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not a run's id: 26 letters and digits", diag_quote(id, strlen(id), quoted, sizeof(quoted)));
+                return diag(reterr, ENGINE_E_BAD_NAME, "\"%s\" is not a run's id: 26 letters and digits",
+                            diag_quote(id, strlen(id), quoted, sizeof(quoted)));
         snprintf(of_region, sizeof(of_region), "region:%s", region ? region : "");
         r = engine_scope_need(t, who ? who : of_region, scope ? scope : SCOPE_DEFAULT, &run.scope, reterr);
         if (r != 0)
@@ -136,7 +145,7 @@ int engine_run_begin(Txn *t, const char *who, const char *region, const char *id
         if (r == 0)
                 r = table_get(t, TABLE_RUN, BYTES_STR(run.id), &v);
         if (r == 0)
-                return diag(reterr, ENGINE_E_EXISTS, "run %s goes on already", run.id);
+                return diag(reterr, ENGINE_E_EXISTS, "run %s is open already", run.id);
         if (r == -ENOENT)
                 r = run_event(t, "run.started", who, region, &run, NULL);
         if (r == 0)
@@ -155,19 +164,22 @@ static Bytes note_key(const char *run, uint64_t number, uint8_t key[static NOTE_
         return BYTES(key, NOTE_KEY);
 }
 
-int engine_run_end(Txn *t, const char *who, const char *region, const char *id, bool drop, uint64_t *ret_dropped, Diag *reterr) {
+int engine_run_end(Txn *t, const char *who, const char *region, const char *id, bool drop, uint64_t *ret_dropped,
+                   Diag *reterr) {
         uint8_t key[NOTE_KEY];
         uint64_t left;
-        Run run;
+        NoteRun run;
         int r = engine_run_get(t, id, &run, reterr);
 
         if (r != 0)
                 return r;
         left = run.notes - run.processed;
         if (left > 0 && !drop)
-                return diag(reterr, ENGINE_E_CONFLICT, "run %s has %" PRIu64 " note%s that nobody looked at: promote them, or end it with --drop", id, left,
-                            left == 1 ? "" : "s");
-        r = run_event(t, "run.ended", who, region, &run, json_pack("{s:o, s:o}", "notes", json_u64(run.notes), "dropped", json_u64(left)));
+                return diag(reterr, ENGINE_E_CONFLICT,
+                            "run %s has %" PRIu64 " unprocessed note%s: promote the notes, or end the run with --drop",
+                            id, left, left == 1 ? "" : "s");
+        r = run_event(t, "run.ended", who, region, &run,
+                      json_pack("{s:o, s:o}", "notes", json_u64(run.notes), "dropped", json_u64(left)));
         if (r == 0)
                 r = table_del_prefix(t, TABLE_NOTE, BYTES(note_key(id, 0, key).p, RUN_ID_MAX));
         if (r == 0)
@@ -178,14 +190,16 @@ int engine_run_end(Txn *t, const char *who, const char *region, const char *id, 
 }
 
 int engine_runs_end(Txn *t, const char *who, uint64_t scope, Diag *reterr) {
-        _cleanup_free_ Run *runs = NULL;
+        _cleanup_free_ NoteRun *runs = NULL;
         uint64_t dropped;
         size_t n;
         int r = engine_run_list(t, &runs, &n);
 
         for (size_t i = 0; r == 0 && i < n; i++)
                 if (runs[i].scope == scope && runs[i].notes > runs[i].processed)
-                        return diag(reterr, ENGINE_E_CONFLICT, "run %s of the scope has %" PRIu64 " of its notes before it: promote them, or end it (note end --drop)",
+                        return diag(reterr, ENGINE_E_CONFLICT,
+                                    "run %s of the scope has %" PRIu64
+                                    " unprocessed notes: promote the notes, or end the run (note end --drop)",
                                     runs[i].id, runs[i].notes - runs[i].processed);
         for (size_t i = 0; r == 0 && i < n; i++)
                 if (runs[i].scope == scope)
@@ -193,35 +207,39 @@ int engine_runs_end(Txn *t, const char *who, uint64_t scope, Diag *reterr) {
         return r;
 }
 
-int engine_note_add(Txn *t, const char *id, NoteRole role, const char *text, size_t n, const KeySet *keys, uint64_t *ret_number, Diag *reterr) {
+int engine_note_add(Txn *t, const char *id, NoteRole role, const char *text, size_t n, const KeySet *keys,
+                    uint64_t *ret_number, Diag *reterr) {
         _cleanup_json_ json_t *row = NULL;
         uint8_t key[NOTE_KEY];
         size_t bad;
-        Run run;
+        NoteRun run;
         int r;
 
         if (n == 0)
-                return diag(reterr, ENGINE_E_EMPTY, "the note is empty: it has 1 to %d bytes", NOTE_TEXT_MAX);
+                return diag(reterr, ENGINE_E_EMPTY, "the note is empty: 1 to %d bytes are allowed", NOTE_TEXT_MAX);
         if (n > NOTE_TEXT_MAX)
-                return diag(reterr, ENGINE_E_TOO_LARGE, "the note has %zu bytes: 1 to %d are allowed", n, NOTE_TEXT_MAX);
+                return diag(reterr, ENGINE_E_TOO_LARGE, "the note has %zu bytes: 1 to %d are allowed", n,
+                            NOTE_TEXT_MAX);
         if (!utf8_valid(text, n, &bad))
-                return diag(reterr, ENGINE_E_BAD_UTF8, "the note is not UTF-8 at byte %zu, which is 0x%02x", bad, (unsigned char)text[bad]);
+                return diag(reterr, ENGINE_E_BAD_UTF8, "the note is not UTF-8 at byte %zu, which is 0x%02x", bad,
+                            (unsigned char)text[bad]);
         if (strnlen(text, n) < n)
-                return diag(reterr, ENGINE_E_CONTROL, "the note has the control character 0x00 at byte %zu", strnlen(text, n));
+                return diag(reterr, ENGINE_E_CONTROL, "the note has the control character 0x00 at byte %zu",
+                            strnlen(text, n));
         r = keyscan_text(keys, text, n);
         if (r > 0)
-                return diag(reterr, ENGINE_E_KEY_ESCAPE, "the note holds the key of a region that lives");
+                return diag(reterr, ENGINE_E_KEY_ESCAPE, "the note holds the key of a living region");
         if (r == 0)
                 r = engine_run_get(t, id, &run, reterr);
         if (r != 0)
                 return r;
         if (run.notes >= NOTES_MAX)
-                return diag(reterr, ENGINE_E_TOO_MANY, "run %s has %d notes, which is the most that one can have", id, NOTES_MAX);
+                return diag(reterr, ENGINE_E_TOO_MANY, "run %s has %d notes: a run has no more", id, NOTES_MAX);
         row = json_pack("{s:s%, s:s, s:o}", "text", text, n, "role", roles[role], "usec", json_u64(clock_real_usec()));
         if (!row)
                 return -ENOMEM;
         run.notes++;
-        r = put(t, TABLE_NOTE, note_key(id, run.notes, key), row, NULL);
+        r = note_row_put(t, TABLE_NOTE, note_key(id, run.notes, key), row, NULL);
         if (r == 0)
                 r = run_put(t, &run);
         if (r == 0)
@@ -233,10 +251,10 @@ static int note_decode(Bytes k, Bytes v, Note *ret) {
         _cleanup_json_ json_t *row = NULL;
         const char *role, *outcome;
         Note n = {0};
-        int r = json_parse_own(v.p, v.n, NOTE_ROW_MAX, JSON_DEPTH_DEFAULT, &row);
+        int r = json_row_parse(v, NOTE_ROW_MAX, &row);
 
-        if (r != 0)
-                return r > 0 ? -EUCLEAN : r;
+        if (r < 0)
+                return r;
         role = json_text(json_object_get(row, "role"));
         outcome = json_text(json_object_get(row, "outcome"));
         if (!role || !(n.role = note_role_from_name(role)) || !json_is_string(json_object_get(row, "text")) ||
@@ -272,7 +290,8 @@ int engine_note_next(Txn *t, const char *run, uint64_t from, bool unprocessed, N
         return r;
 }
 
-int engine_note_settle(Txn *t, const char *id, uint64_t number, const Note *read, NoteOutcome outcome, const json_t *more) {
+int engine_note_settle(Txn *t, const char *id, uint64_t number, const Note *read, NoteOutcome outcome,
+                       const json_t *more) {
         _cleanup_note_ Note n = NOTE_NULL;
         uint8_t key[NOTE_KEY];
         const char *said;
@@ -296,11 +315,11 @@ int engine_note_settle(Txn *t, const char *id, uint64_t number, const Note *read
         assert(!said || strcmp(said, outcomes[outcome]) == 0);
         if (!said && json_put(n.row, "outcome", json_string_nocheck(outcomes[outcome])) < 0)
                 return -ENOMEM;
-        return put(t, TABLE_NOTE, note_key(id, number, key), n.row, more);
+        return note_row_put(t, TABLE_NOTE, note_key(id, number, key), n.row, more);
 }
 
 int engine_run_settled(Txn *t, const char *id, uint64_t notes, uint64_t upto) {
-        Run run;
+        NoteRun run;
         int r = engine_run_get(t, id, &run, NULL);
 
         if (r > 0)

@@ -53,7 +53,7 @@ const PayloadField payload_fields[] = {
         {KIND_SKILL, OP_SAVE, NULL, "description", PAYLOAD_TEXT, false, LONG_TEXT, NULL},
         {KIND_SKILL, OP_SAVE, NULL, "steps", PAYLOAD_STEPS, true, LONG_TEXT, NULL},
         {KIND_SKILL, OP_SAVE, NULL, "trigger", PAYLOAD_LINE, false, STATEMENT, NULL},
-        /* kernels (M-29): what they are after the patch, whole */
+        /* kernels (M-29): the whole kernel after the patch */
         {KIND_AGENT_KERNEL, OP_PATCH, NULL, "rules", PAYLOAD_RULES, true, TEXT, lifecycles},
         {KIND_WORLD_KERNEL, OP_PATCH, NULL, "rules", PAYLOAD_RULES, true, TEXT, lifecycles},
 };

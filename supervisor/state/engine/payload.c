@@ -10,13 +10,14 @@
 
 #define ORDER_MAX 9999
 
-static bool is_of(const PayloadField *f, Kind kind, Op op, const char *type) {
+static bool payload_field_is_of(const PayloadField *f, Kind kind, Op op, const char *type) {
         return f->kind == kind && f->op == op && (!f->type || (type && strcmp(f->type, type) == 0));
 }
 
-static const PayloadField *find(Kind kind, Op op, const char *type, const char *name) {
+static const PayloadField *payload_field_find(Kind kind, Op op, const char *type, const char *name) {
         for (size_t i = 0; i < n_payload_fields; i++)
-                if (is_of(&payload_fields[i], kind, op, type) && strcmp(payload_fields[i].name, name) == 0)
+                if (payload_field_is_of(&payload_fields[i], kind, op, type) &&
+                    strcmp(payload_fields[i].name, name) == 0)
                         return &payload_fields[i];
         return NULL;
 }
@@ -28,7 +29,7 @@ const char *payload_main(Kind kind, Op op) {
         return NULL;
 }
 
-static int check_text(const char *at, const json_t *v, size_t max, bool one_line, Diag *reterr) {
+static int payload_check_text(const char *at, const json_t *v, size_t max, bool one_line, Diag *reterr) {
         const char *s = json_bytes(v);
         size_t n = json_string_length(v);
 
@@ -41,17 +42,18 @@ static int check_text(const char *at, const json_t *v, size_t max, bool one_line
         return clean_blank(s, n) ? diag(reterr, PAYLOAD_E_EMPTY, "%s is empty", at) : 0;
 }
 
-static int check_id(const char *at, Kind kind, const json_t *v, Diag *reterr) {
-        int r = check_text(at, v, RECORD_ID_MAX - 1, true, reterr);
+static int payload_check_id(const char *at, Kind kind, const json_t *v, Diag *reterr) {
+        int r = payload_check_text(at, v, RECORD_ID_MAX - 1, true, reterr);
         char quoted[400];
 
         if (r == 0 && !record_id_valid(kind, json_text(v)))
-                r = diag(reterr, PAYLOAD_E_ID, "%s is \"%s\": an id is %s", at, diag_quote(json_bytes(v), json_string_length(v), quoted, sizeof(quoted)),
+                r = diag(reterr, PAYLOAD_E_ID, "%s is \"%s\": an id is %s", at,
+                         diag_quote(json_bytes(v), json_string_length(v), quoted, sizeof(quoted)),
                          record_id_rule(kind));
         return r;
 }
 
-static int check_choice(const char *const *choices, const char *at, const json_t *v, Diag *reterr) {
+static int payload_check_choice(const char *const *choices, const char *at, const json_t *v, Diag *reterr) {
         const char *s = json_bytes(v);
         char quoted[400], words[200] = "";
 
@@ -62,31 +64,33 @@ static int check_choice(const char *const *choices, const char *at, const json_t
                         return 0;
                 snprintf(words + strlen(words), sizeof(words) - strlen(words), "%s%s", *words ? ", " : "", *c);
         }
-        return diag(reterr, PAYLOAD_E_VALUE, "%s is \"%s\": it is one of %s", at, diag_quote(s, json_string_length(v), quoted, sizeof(quoted)), words);
+        return diag(reterr, PAYLOAD_E_VALUE, "%s is \"%s\": allowed are %s", at,
+                    diag_quote(s, json_string_length(v), quoted, sizeof(quoted)), words);
 }
 
-static int check_list(const char *at, const json_t *v, size_t most, const char *of, Diag *reterr) {
+static int payload_check_list(const char *at, const json_t *v, size_t most, const char *of, Diag *reterr) {
         if (!json_is_array(v))
                 return diag(reterr, PAYLOAD_E_TYPE, "%s is not an array of %s", at, of);
         if (json_array_size(v) > most)
-                return diag(reterr, PAYLOAD_E_TOO_LARGE, "%s has %zu entries: at most %zu are allowed", at, json_array_size(v), most);
+                return diag(reterr, PAYLOAD_E_TOO_LARGE, "%s has %zu entries: at most %zu are allowed", at,
+                            json_array_size(v), most);
         return 0;
 }
 
-static int check_lines(const PayloadField *f, const char *at, const json_t *v, Diag *reterr) {
-        int r = check_list(at, v, PAYLOAD_LIST_MAX, "strings", reterr);
+static int payload_check_lines(const PayloadField *f, const char *at, const json_t *v, Diag *reterr) {
+        int r = payload_check_list(at, v, PAYLOAD_LIST_MAX, "strings", reterr);
 
         for (size_t i = 0; r == 0 && i < json_array_size(v); i++) {
                 char one[112];
 
                 snprintf(one, sizeof(one), "%s[%zu]", at, i);
-                r = check_text(one, json_array_get(v, i), f->max, true, reterr);
+                r = payload_check_text(one, json_array_get(v, i), f->max, true, reterr);
         }
         return r;
 }
 
-/* One entry of a list of objects: it has these members, all of them, and no other. */
-static int check_members(const char *at, const json_t *o, const char *const *names, Diag *reterr) {
+/* An entry of a list of objects has exactly these members. */
+static int payload_check_members(const char *at, const json_t *o, const char *const *names, Diag *reterr) {
         const char *key;
         json_t *v;
 
@@ -99,9 +103,11 @@ static int check_members(const char *at, const json_t *o, const char *const *nam
                 for (const char *const *n = names; *n; n++)
                         known |= strcmp(*n, key) == 0;
                 if (!known)
-                        return reserved_name_is(key) ? diag(reterr, PAYLOAD_E_OWNED, "%s.%s is filled in by the service: no payload may hold it", at, key)
-                                                      : diag(reterr, PAYLOAD_E_UNKNOWN, "%s.%s is no field of it", at,
-                                                             diag_quote(key, strlen(key), quoted, sizeof(quoted)));
+                        return reserved_name_is(key)
+                                       ? diag(reterr, PAYLOAD_E_OWNED,
+                                              "%s.%s is filled in by the service: no payload may hold it", at, key)
+                                       : diag(reterr, PAYLOAD_E_UNKNOWN, "%s.%s is an unknown field", at,
+                                              diag_quote(key, strlen(key), quoted, sizeof(quoted)));
         }
         for (const char *const *n = names; *n; n++)
                 if (!json_object_get(o, *n))
@@ -109,10 +115,10 @@ static int check_members(const char *at, const json_t *o, const char *const *nam
         return 0;
 }
 
-static int check_steps(const PayloadField *f, const char *at, const json_t *v, Diag *reterr) {
+static int payload_check_steps(const PayloadField *f, const char *at, const json_t *v, Diag *reterr) {
         static const char *const members[] = {"order", "instruction", NULL};
         bool taken[ORDER_MAX + 1] = {false};
-        int r = check_list(at, v, PAYLOAD_STEPS_MAX, "steps", reterr);
+        int r = payload_check_list(at, v, PAYLOAD_STEPS_MAX, "steps", reterr);
 
         if (r == 0 && json_array_size(v) == 0)
                 return diag(reterr, PAYLOAD_E_EMPTY, "%s is empty", at);
@@ -123,84 +129,86 @@ static int check_steps(const PayloadField *f, const char *at, const json_t *v, D
 
                 snprintf(one, sizeof(one), "%s[%zu]", at, i);
                 snprintf(what, sizeof(what), "%s.instruction", one);
-                r = check_members(one, step, members, reterr);
+                r = payload_check_members(one, step, members, reterr);
                 if (r == 0 && !json_is_integer(order))
                         r = diag(reterr, PAYLOAD_E_TYPE, "%s.order is not an integer", one);
                 if (r == 0 && (n < 0 || n > ORDER_MAX))
-                        r = diag(reterr, PAYLOAD_E_VALUE, "%s.order is %lld: it is 0 to %d", one, (long long)n, ORDER_MAX);
+                        r = diag(reterr, PAYLOAD_E_VALUE, "%s.order is %lld: 0 to %d is allowed", one, (long long)n,
+                                 ORDER_MAX);
                 if (r == 0 && taken[n])
-                        r = diag(reterr, PAYLOAD_E_VALUE, "%s.order is %lld, which another step has: each has its own", one, (long long)n);
+                        r = diag(reterr, PAYLOAD_E_VALUE, "%s.order is %lld, as in another step: orders are unique",
+                                 one, (long long)n);
                 if (r == 0)
-                        r = check_text(what, json_object_get(step, "instruction"), f->max, false, reterr);
+                        r = payload_check_text(what, json_object_get(step, "instruction"), f->max, false, reterr);
                 if (r == 0)
                         taken[n] = true;
         }
         return r;
 }
 
-static int check_rules(const PayloadField *f, const char *at, const json_t *v, Diag *reterr) {
+static int payload_check_rules(const PayloadField *f, const char *at, const json_t *v, Diag *reterr) {
         static const char *const members[] = {"id", "statement", "lifecycle", NULL};
         _cleanup_json_ json_t *ids = json_object();
-        int r = ids ? check_list(at, v, PAYLOAD_RULES_MAX, "rules", reterr) : -ENOMEM;
+        int r = ids ? payload_check_list(at, v, PAYLOAD_RULES_MAX, "rules", reterr) : -ENOMEM;
 
         for (size_t i = 0; r == 0 && i < json_array_size(v); i++) {
                 const json_t *rule = json_array_get(v, i);
                 char one[112], what[140];
 
                 snprintf(one, sizeof(one), "%s[%zu]", at, i);
-                r = check_members(one, rule, members, reterr);
+                r = payload_check_members(one, rule, members, reterr);
                 snprintf(what, sizeof(what), "%s.id", one);
                 if (r == 0)
-                        r = check_id(what, f->kind, json_object_get(rule, "id"), reterr);
+                        r = payload_check_id(what, f->kind, json_object_get(rule, "id"), reterr);
                 if (r == 0 && json_object_get(ids, json_text(json_object_get(rule, "id"))))
-                        r = diag(reterr, PAYLOAD_E_VALUE, "%s is \"%s\", which another rule has: each has its own", what,
+                        r = diag(reterr, PAYLOAD_E_VALUE, "%s is \"%s\", as in another rule: ids are unique", what,
                                  json_text(json_object_get(rule, "id")));
                 if (r == 0 && json_object_set_new(ids, json_text(json_object_get(rule, "id")), json_true()) < 0)
                         r = -ENOMEM;
                 snprintf(what, sizeof(what), "%s.statement", one);
                 if (r == 0)
-                        r = check_text(what, json_object_get(rule, "statement"), f->max, false, reterr);
+                        r = payload_check_text(what, json_object_get(rule, "statement"), f->max, false, reterr);
                 snprintf(what, sizeof(what), "%s.lifecycle", one);
                 if (r == 0)
-                        r = check_choice(f->choices, what, json_object_get(rule, "lifecycle"), reterr);
+                        r = payload_check_choice(f->choices, what, json_object_get(rule, "lifecycle"), reterr);
         }
         return r;
 }
 
-static int check_share(const char *at, const json_t *v, Diag *reterr) {
+static int payload_check_share(const char *at, const json_t *v, Diag *reterr) {
         if (!json_is_number(v))
                 return diag(reterr, PAYLOAD_E_TYPE, "%s is not a number", at);
         if (!(json_number_value(v) >= 0 && json_number_value(v) <= 1))
-                return diag(reterr, PAYLOAD_E_VALUE, "%s is %g: it is 0 to 1", at, json_number_value(v));
+                return diag(reterr, PAYLOAD_E_VALUE, "%s is %g: 0 to 1 is allowed", at, json_number_value(v));
         return 0;
 }
 
-static int check_field(const PayloadField *f, const json_t *v, Diag *reterr) {
+static int payload_check_field(const PayloadField *f, const json_t *v, Diag *reterr) {
         char at[64];
 
         snprintf(at, sizeof(at), "payload.%s", f->name);
         switch (f->form) {
         case PAYLOAD_LINE:
         case PAYLOAD_TEXT:
-                return check_text(at, v, f->max, f->form == PAYLOAD_LINE, reterr);
+                return payload_check_text(at, v, f->max, f->form == PAYLOAD_LINE, reterr);
         case PAYLOAD_ID:
-                return check_id(at, f->kind, v, reterr);
+                return payload_check_id(at, f->kind, v, reterr);
         case PAYLOAD_CHOICE:
-                return check_choice(f->choices, at, v, reterr);
+                return payload_check_choice(f->choices, at, v, reterr);
         case PAYLOAD_LINES:
-                return check_lines(f, at, v, reterr);
+                return payload_check_lines(f, at, v, reterr);
         case PAYLOAD_SHARE:
-                return check_share(at, v, reterr);
+                return payload_check_share(at, v, reterr);
         case PAYLOAD_STEPS:
-                return check_steps(f, at, v, reterr);
+                return payload_check_steps(f, at, v, reterr);
         case PAYLOAD_RULES:
-                return check_rules(f, at, v, reterr);
+                return payload_check_rules(f, at, v, reterr);
         }
         return 0;
 }
 
-/* Records of memory have one of a few types, those of other kinds none. */
-static int check_type(Kind kind, Op op, const char *type, Diag *reterr) {
+/* Only records of memory have a type, from a short list. */
+static int payload_check_type(Kind kind, Op op, const char *type, Diag *reterr) {
         char quoted[400];
         bool has = type && *type;
 
@@ -213,36 +221,38 @@ static int check_type(Kind kind, Op op, const char *type, Diag *reterr) {
         for (const char *const *t = payload_types; *t; t++)
                 if (strcmp(*t, type) == 0)
                         return 0;
-        return diag(reterr, PAYLOAD_E_VALUE, "the type is \"%s\": it is episodic, semantic or observational", diag_quote(type, strlen(type), quoted,
-                                                                                                                         sizeof(quoted)));
+        return diag(reterr, PAYLOAD_E_VALUE, "the type is \"%s\": episodic, semantic or observational is allowed",
+                    diag_quote(type, strlen(type), quoted, sizeof(quoted)));
 }
 
 int payload_check(Kind kind, Op op, const char *type, const json_t *payload, Diag *reterr) {
         const char *key;
         json_t *v;
-        int r = check_type(kind, op, type, reterr);
+        int r = payload_check_type(kind, op, type, reterr);
 
         if (r != 0)
                 return r;
         if (payload && !json_is_object(payload))
                 return diag(reterr, PAYLOAD_E_TYPE, "payload is not an object");
         json_object_foreach((json_t *)payload, key, v) {
-                const PayloadField *f = find(kind, op, type, key);
+                const PayloadField *f = payload_field_find(kind, op, type, key);
                 char quoted[400];
 
                 if (!f && reserved_name_is(key))
-                        return diag(reterr, PAYLOAD_E_OWNED, "payload.%s is filled in by the service: no payload may hold it", key);
+                        return diag(reterr, PAYLOAD_E_OWNED,
+                                    "payload.%s is filled in by the service: no payload may hold it", key);
                 if (!f)
-                        return diag(reterr, PAYLOAD_E_UNKNOWN, "payload.%s is no field of %s%s%s %s", diag_quote(key, strlen(key), quoted, sizeof(quoted)),
-                                    type ? type : "", type && *type ? " " : "", kind_name(kind), op_name(op));
-                r = check_field(f, v, reterr);
+                        return diag(reterr, PAYLOAD_E_UNKNOWN, "payload.%s is no field of %s%s%s %s",
+                                    diag_quote(key, strlen(key), quoted, sizeof(quoted)), type ? type : "",
+                                    type && *type ? " " : "", kind_name(kind), op_name(op));
+                r = payload_check_field(f, v, reterr);
                 if (r != 0)
                         return r;
         }
         for (size_t i = 0; i < n_payload_fields; i++) {
                 const PayloadField *f = &payload_fields[i];
 
-                if (is_of(f, kind, op, type) && f->required && !json_object_get(payload, f->name))
+                if (payload_field_is_of(f, kind, op, type) && f->required && !json_object_get(payload, f->name))
                         return diag(reterr, PAYLOAD_E_MISSING, "payload.%s is missing", f->name);
         }
         return 0;
@@ -253,14 +263,16 @@ int record_payload_check(Kind kind, Op op, const char *type, const json_t *paylo
 
         if (e <= 0)
                 return e;
-        return e == PAYLOAD_E_OWNED ? ENGINE_E_SERVICE_FIELD : e == PAYLOAD_E_TOO_LARGE ? ENGINE_E_TOO_LARGE : ENGINE_E_BAD_PAYLOAD;
+        return e == PAYLOAD_E_OWNED       ? ENGINE_E_SERVICE_FIELD
+               : e == PAYLOAD_E_TOO_LARGE ? ENGINE_E_TOO_LARGE
+                                          : ENGINE_E_BAD_PAYLOAD;
 }
 
-static int by_name(const void *a, const void *b) {
+static int payload_name_compare(const void *a, const void *b) {
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int text_of(const json_t *v, Buf *out) {
+static int payload_add_text(const json_t *v, Buf *out) {
         int r = 0;
 
         if (json_is_string(v)) {
@@ -268,7 +280,7 @@ static int text_of(const json_t *v, Buf *out) {
                 return r < 0 ? r : buf_add(out, "\n", 1);
         }
         for (size_t i = 0; r == 0 && i < json_array_size(v); i++)
-                r = text_of(json_array_get(v, i), out);
+                r = payload_add_text(json_array_get(v, i), out);
         if (json_is_object(v)) {
                 _cleanup_free_ const char **names = calloc(json_object_size(v) + 1, sizeof(*names));
                 size_t n = 0;
@@ -279,16 +291,16 @@ static int text_of(const json_t *v, Buf *out) {
                         return -ENOMEM;
                 json_object_foreach((json_t *)v, key, member)
                         names[n++] = key;
-                qsort(names, n, sizeof(*names), by_name);
+                qsort(names, n, sizeof(*names), payload_name_compare);
                 for (size_t i = 0; r == 0 && i < n; i++)
-                        r = text_of(json_object_get(v, names[i]), out);
+                        r = payload_add_text(json_object_get(v, names[i]), out);
         }
         return r;
 }
 
 int payload_text(const json_t *payload, char **ret, size_t *ret_n) {
         _cleanup_buf_ Buf out = {0};
-        int r = text_of(payload, &out);
+        int r = payload_add_text(payload, &out);
 
         if (r == 0)
                 r = buf_add(&out, "", 0);

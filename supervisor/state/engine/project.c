@@ -1,6 +1,6 @@
 #include "engine/project.h"
 
-#include "engine/pass.h"
+#include "engine/pass-history.h"
 #include "record/record.h"
 #include "refs/ref.h"
 #include "engine/refmem.h"
@@ -9,29 +9,33 @@
 #include <errno.h>
 #include <string.h>
 
-const Table projected_tables[] = {TABLE_SLOT, TABLE_HIST, TABLE_HELD, TABLE_SKILL, TABLE_GATHER, TABLE_VERDICT, TABLE_SCOPE, TABLE_REC, TABLE_CHANGE, TABLE_REF,
-                                  TABLE_RREF, TABLE_TERM, TABLE_DOC, TABLE_WAIT, TABLE_UNAPPLIED, TABLE_COUNT_};
+const Table projected_tables[] = {
+        TABLE_SLOT, TABLE_HIST, TABLE_HELD, TABLE_SKILL, TABLE_GATHER, TABLE_VERDICT, TABLE_SCOPE, TABLE_REC,
+        TABLE_CHANGE, TABLE_REF, TABLE_RREF, TABLE_TERM, TABLE_DOC, TABLE_WAIT, TABLE_UNAPPLIED, TABLE_COUNT_,
+};
 
-/* "canon.resolve": what was done to one record. OP_NONE when it is no such event. */
-static Op op_of(const char *type) {
+/* "canon.resolve": the operation on a record. OP_NONE for events of other types. */
+static Op project_op(const char *type) {
         const char *dot = strchr(type, '.');
         size_t n = dot ? (size_t)(dot - type) : 0;
 
-        if ((n == 5 && memcmp(type, "canon", n) == 0) || (n == 6 && (memcmp(type, "memory", n) == 0 || memcmp(type, "kernel", n) == 0)))
+        if ((n == 5 && memcmp(type, "canon", n) == 0) ||
+            (n == 6 && (memcmp(type, "memory", n) == 0 || memcmp(type, "kernel", n) == 0)))
                 return op_from_name(dot + 1);
         return OP_NONE;
 }
 
-static bool of_waits(const char *type) {
-        return strcmp(type, "note.pending") == 0 || strcmp(type, "pending.retried") == 0 || strcmp(type, "pending.dropped") == 0;
+static bool project_is_wait(const char *type) {
+        return strcmp(type, "note.pending") == 0 || strcmp(type, "pending.retried") == 0 ||
+               strcmp(type, "pending.dropped") == 0;
 }
 
 bool project_concerns(const char *type) {
-        return op_of(type) != OP_NONE || of_waits(type) || strcmp(type, "scope.created") == 0 || strcmp(type, "scope.deleted") == 0 ||
-               strcmp(type, "digest.pass") == 0;
+        return project_op(type) != OP_NONE || project_is_wait(type) || strcmp(type, "scope.created") == 0 ||
+               strcmp(type, "scope.deleted") == 0 || strcmp(type, "digest.pass") == 0;
 }
 
-static int scope_created(Txn *t, uint64_t seq, const json_t *entry) {
+static int project_scope_created(Txn *t, uint64_t seq, const json_t *entry) {
         static const Kind kernels[] = {KIND_AGENT_KERNEL, KIND_WORLD_KERNEL};
         const char *name = json_text(json_object_get(entry, "name"));
         _cleanup_json_ json_t *row = json_pack("{s:o}", "created", json_u64(seq));
@@ -47,15 +51,19 @@ static int scope_created(Txn *t, uint64_t seq, const json_t *entry) {
         if (r == 0)
                 r = table_add(t, TABLE_SCOPE, BYTES_STR(name), BYTES(text, n));
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(kernels); i++) {
-                _cleanup_record_ Record rec = {.key = record_key_of(seq, kernels[i], "kernel"), .state = RECORD_ACTIVE, .version = 1, .created = seq,
-                                               .last = seq, .row = json_object()};
+                _cleanup_record_ Record rec = {.key = record_key_of(seq, kernels[i], "kernel"),
+                                               .state = RECORD_ACTIVE,
+                                               .version = 1,
+                                               .created = seq,
+                                               .last = seq,
+                                               .row = json_object()};
 
                 r = rec.row ? record_put(t, &rec) : -ENOMEM;
         }
         return r == -EEXIST ? -EUCLEAN : r;
 }
 
-static int scope_deleted(Txn *t, const json_t *entry) {
+static int project_scope_deleted(Txn *t, const json_t *entry) {
         static const Table owned[] = {TABLE_REC, TABLE_CHANGE, TABLE_REF, TABLE_RREF, TABLE_TERM, TABLE_DOC};
         const char *name = json_text(json_object_get(entry, "name"));
         uint64_t scope;
@@ -73,14 +81,14 @@ static int scope_deleted(Txn *t, const json_t *entry) {
         return r == -ENOENT ? -EUCLEAN : r;
 }
 
-typedef struct Step {
+typedef struct ProjectStep {
         uint64_t seq;
         Op op;
         RecordState to;
         const json_t *entry, *body;
-} Step;
+} ProjectStep;
 
-static int project_refs(Txn *t, const Step *s, const Record *rec) {
+static int project_refs(Txn *t, const ProjectStep *s, const Record *rec) {
         _cleanup_free_ Ref *refs = NULL;
         size_t n = 0;
         int r = 0;
@@ -92,8 +100,8 @@ static int project_refs(Txn *t, const Step *s, const Record *rec) {
         return r > 0 ? -EUCLEAN : r < 0 ? r : refs_replace(t, &rec->key, refs, n, s->seq);
 }
 
-/* Members that an event of this sort sets or takes away. */
-static int change_row(const Step *s, Record *rec) {
+/* Updates the members of the row. */
+static int project_change_row(const ProjectStep *s, Record *rec) {
         json_t *of = json_object_get(s->entry, "of"), *agent = json_object_get(s->entry, "agent");
         int r = 0;
 
@@ -125,9 +133,9 @@ static int change_row(const Step *s, Record *rec) {
         return r ? -ENOMEM : kind_class(rec->key.kind) == CLASS_CANON ? refmem_grow(rec, s->body) : 0;
 }
 
-static int record_changed(Txn *t, const Step *s, Record *rec) {
+static int project_record_changed(Txn *t, const ProjectStep *s, Record *rec) {
         uint64_t wait;
-        int r = change_row(s, rec);
+        int r = project_change_row(s, rec);
 
         rec->state = s->to;
         rec->version++;
@@ -145,11 +153,12 @@ static int record_changed(Txn *t, const Step *s, Record *rec) {
         return r;
 }
 
-/* The row that the event is about, as it is: state RECORD_NONE where there is none. */
-static int take_record(Txn *t, const RecordKey *key, Record *read, Record *ret) {
+/* The event's record before the event; state RECORD_NONE: no row. */
+static int project_take_record(Txn *t, const RecordKey *key, Record *read, Record *ret) {
         int r;
 
-        if (read && read->key.scope == key->scope && read->key.kind == key->kind && strcmp(read->key.id, key->id) == 0) {
+        if (read && read->key.scope == key->scope && read->key.kind == key->kind &&
+            strcmp(read->key.id, key->id) == 0) {
                 *ret = *read;
                 *read = RECORD_NULL;
                 return 0;
@@ -161,21 +170,22 @@ static int take_record(Txn *t, const RecordKey *key, Record *read, Record *ret) 
         return 0;
 }
 
-static int record_event(Txn *t, uint64_t seq, Op op, const json_t *entry, const json_t *body, Record *read) {
+static int project_record_event(Txn *t, uint64_t seq, Op op, const json_t *entry, const json_t *body, Record *read) {
         const char *kind = json_text(json_object_get(entry, "kind")), *id = json_text(json_object_get(entry, "id")),
                    *state = json_text(json_object_get(entry, "state"));
         _cleanup_record_ Record rec = RECORD_NULL;
-        Step s = {.seq = seq, .op = op, .entry = entry, .body = body};
+        ProjectStep s = {.seq = seq, .op = op, .entry = entry, .body = body};
         uint64_t scope, version;
         RecordKey key;
         Kind k;
         int r;
 
-        if (!kind || !id || !state || !(k = kind_from_name(kind)) || !record_id_valid(k, id) || json_get_u64(json_object_get(entry, "scope"), &scope) < 0 ||
+        if (!kind || !id || !state || !(k = kind_from_name(kind)) || !record_id_valid(k, id) ||
+            json_get_u64(json_object_get(entry, "scope"), &scope) < 0 ||
             json_get_u64(json_object_get(entry, "version"), &version) < 0)
                 return -EUCLEAN;
         key = record_key_of(scope, k, id);
-        r = take_record(t, &key, read, &rec);
+        r = project_take_record(t, &key, read, &rec);
         if (r == 0 && rec.state == RECORD_NONE) {
                 rec.created = seq;
                 rec.row = json_object();
@@ -186,7 +196,7 @@ static int record_event(Txn *t, uint64_t seq, Op op, const json_t *entry, const 
         s.to = kind_next_state(k, op, rec.state);
         if (s.to == RECORD_NONE || strcmp(record_state_name(s.to), state) != 0 || version != rec.version + 1)
                 return -EUCLEAN;
-        return record_changed(t, &s, &rec);
+        return project_record_changed(t, &s, &rec);
 }
 
 int project_event(Txn *t, uint64_t seq, const json_t *entry, const json_t *body, Record *read) {
@@ -195,15 +205,15 @@ int project_event(Txn *t, uint64_t seq, const json_t *entry, const json_t *body,
 
         if (!type)
                 return -EUCLEAN;
-        op = op_of(type);
+        op = project_op(type);
         if (op != OP_NONE)
-                return record_event(t, seq, op, entry, body, read);
-        if (of_waits(type))
+                return project_record_event(t, seq, op, entry, body, read);
+        if (project_is_wait(type))
                 return wait_project(t, seq, type, entry, body);
         if (strcmp(type, "scope.created") == 0)
-                return scope_created(t, seq, entry);
+                return project_scope_created(t, seq, entry);
         if (strcmp(type, "scope.deleted") == 0)
-                return scope_deleted(t, entry);
+                return project_scope_deleted(t, entry);
         if (strcmp(type, "digest.pass") == 0)
                 return pass_project(t, seq, entry);
         return -EUCLEAN;

@@ -1,5 +1,6 @@
-/* Runs: supervisor, CLI. What an event does to the tables of records: a function of the event, its body and the rows as they are, without a clock, chance or
- * a model (G-31). The live path, `lethe rebuild`, `lethe verify` and the retry of what failed all go through here, and nothing else writes those tables. */
+/* Runs: supervisor, CLI. The effect of an event on the tables of records: a function of the event, the body and the
+ * present rows, without clock, chance or model (G-31). The live path, `lethe rebuild`, `lethe verify` and retries all
+ * use this module; no other code writes the tables. */
 #pragma once
 
 #include "base/json.h"
@@ -7,11 +8,11 @@
 #include "record/record.h"
 #include "store/table.h"
 
-/* Does this event change the tables of records? */
+/* Does an event of this type change the tables of records? */
 bool project_concerns(const char *type);
-/* entry: the event's members; body: of its payload, NULL when it has none or was erased. read: the record that it is about, as the table has it (state
- * RECORD_NONE: it has none), which is used up; or NULL: who calls has not read it. Returns 0, -EUCLEAN when the event does not fit the rows as they are,
- * -errno. On failure what it wrote is to be taken back (table_save). */
+/* entry: the event's members; body: the payload, NULL if missing or erased. read: the event's record as in the table
+ * (state RECORD_NONE: no row), used up by the call; or NULL: the call reads the record. Returns 0, -EUCLEAN for an
+ * event that contradicts the rows, -errno. After a failure the caller restores the rows (table_save()). */
 int project_event(Txn *t, uint64_t seq, const json_t *entry, const json_t *body, Record *read);
-/* Tables that are a fold of the ledger: TABLE_COUNT_ ends it. */
+/* The tables folded from the ledger; TABLE_COUNT_ ends the list. */
 extern const Table projected_tables[];

@@ -26,21 +26,26 @@ int quorum_may(Txn *t, const char *name, const SlotRow *row, int64_t expect, con
         if (r < 0)
                 return r;
         if (confidence && rule.kind != ARBITRATION_CONFIDENCE)
-                return diag(reterr, ENGINE_E_RULE, "slot %s is not decided by confidence: a write of it has none", name);
+                return diag(reterr, ENGINE_E_RULE, "slot %s is not decided by confidence: write without a confidence",
+                            name);
         if (!confidence && rule.kind == ARBITRATION_CONFIDENCE)
-                return diag(reterr, ENGINE_E_RULE, "slot %s is decided by confidence: a write of it is to have one, from 0 to 1", name);
+                return diag(reterr, ENGINE_E_RULE,
+                            "slot %s is decided by confidence: a write needs a confidence from 0 to 1", name);
         if (confidence && !(*confidence >= 0 && *confidence <= 1))
                 return diag(reterr, ENGINE_E_RULE, "slot %s: a confidence is a number from 0 to 1", name);
         if (rule.kind == ARBITRATION_CAS && expect < 0)
-                return diag(reterr, ENGINE_E_RULE, "slot %s is decided by compare-and-swap: a write of it is to expect a version", name);
+                return diag(reterr, ENGINE_E_RULE,
+                            "slot %s is decided by compare-and-swap: a write has to expect a version", name);
         return 0;
 }
 
-static int drop(Txn *t, const HeldRow *h, const char *reason) {
-        _cleanup_json_ json_t *fields = json_pack("{s:s, s:o, s:o, s:s}", "slot", h->name, "version", json_u64(h->version), "proposed", json_u64(h->seq),
-                                                  "reason", reason);
+static int quorum_discard(Txn *t, const HeldRow *h, const char *reason) {
+        _cleanup_json_ json_t *fields = json_pack("{s:s, s:o, s:o, s:s}", "slot", h->name, "version",
+                                                  json_u64(h->version), "proposed", json_u64(h->seq), "reason", reason);
 
-        int r = fields ? fold_slot_append(t, &(Event){.type = "slot.discarded", .region = h->region, .fields = fields}, NULL) : -ENOMEM;
+        int r = fields ? fold_slot_append(t, &(Event){.type = "slot.discarded", .region = h->region, .fields = fields},
+                                          NULL)
+                       : -ENOMEM;
 
         return r < 0 ? r : body_del(t, h->seq); /* I-71 */
 }
@@ -54,7 +59,7 @@ int quorum_take(Txn *t, const HeldRow *h, const SlotRow *row, bool newer, bool *
 
         *ret_full = false;
         if (newer)
-                return drop(t, h, "superseded");
+                return quorum_discard(t, h, "superseded");
         r = quorum_rule(t, row, &rule);
         if (r == 0)
                 r = region_json_get(t, h->region, &region);
@@ -66,10 +71,10 @@ int quorum_take(Txn *t, const HeldRow *h, const SlotRow *row, bool newer, bool *
                 return n;
         for (int i = 0; i < n; i++)
                 if (strcmp(rows[i].tree, tree) == 0)
-                        return drop(t, h, "not_disjoint");
+                        return quorum_discard(t, h, "not_disjoint");
         skill = json_text(json_object_get(json_object_get(region, "skill"), "name"));
         if (!skill || strlen(skill) >= ARBITRATION_SKILL_MAX)
-                skill = "(long name)"; /* of a program; a rule names skills, and a verdict has room for this many */
+                skill = "(long name)"; /* of a program; a rule names skills, and a verdict has limited room */
         fields = json_pack("{s:s, s:o, s:s}", "slot", h->name, "proposed", json_u64(h->seq), "skill", skill);
         if (!fields || (strcmp(tree, h->region) != 0 && json_object_set_new(fields, "tree", json_string(tree)) < 0))
                 return -ENOMEM;
@@ -77,7 +82,7 @@ int quorum_take(Txn *t, const HeldRow *h, const SlotRow *row, bool newer, bool *
         return fold_slot_append(t, &(Event){.type = "slot.gathered", .region = h->region, .fields = fields}, NULL);
 }
 
-/* What the arbiter looks at, and what the record says of it. */
+/* The input of the arbitration, and the entries for the record. */
 typedef struct Gathered {
         size_t n;
         QuorumRow rows[ARBITRATION_PROPOSALS_MAX];
@@ -86,7 +91,7 @@ typedef struct Gathered {
         json_t *entries[ARBITRATION_PROPOSALS_MAX]; /* owned: slot.proposed */
 } Gathered;
 
-static void gathered_free(Gathered **g) {
+static void gathered_freep(Gathered **g) {
         for (size_t i = 0; *g && i < (*g)->n; i++) {
                 json_decref((*g)->skills[i]);
                 json_decref((*g)->entries[i]);
@@ -94,7 +99,7 @@ static void gathered_free(Gathered **g) {
         free(*g);
 }
 
-static int read_one(Txn *t, Gathered *g, size_t i) {
+static int gathered_read(Txn *t, Gathered *g, size_t i) {
         ArbitrationProposal *p = &g->proposals[i];
         const json_t *v;
         uint64_t expect;
@@ -121,10 +126,10 @@ static int read_one(Txn *t, Gathered *g, size_t i) {
         return 0;
 }
 
-static json_t *said_of(const Gathered *g, size_t i, ArbitrationWord word) {
+static json_t *gathered_json(const Gathered *g, size_t i, ArbitrationWord word) {
         static const char *const keys[] = {"expect", "confidence"};
-        json_t *o = json_pack("{s:o, s:s, s:s, s:s}", "seq", json_u64(g->rows[i].seq), "region", g->rows[i].region, "skill", g->proposals[i].skill, "verdict",
-                              arbitration_word(word));
+        json_t *o = json_pack("{s:o, s:s, s:s, s:s}", "seq", json_u64(g->rows[i].seq), "region", g->rows[i].region,
+                              "skill", g->proposals[i].skill, "verdict", arbitration_word(word));
 
         for (size_t k = 0; o && k < ARRAY_SIZE(keys); k++) {
                 json_t *v = json_object_get(g->entries[i], keys[k]);
@@ -137,8 +142,9 @@ static json_t *said_of(const Gathered *g, size_t i, ArbitrationWord word) {
         return o;
 }
 
-/* The hashes that the rule compared, in the order of the verdict's proposals: the audit decides anew by them when the values are gone. They are the verdict's
- * payload and not in its entry, since a value of few bits can be guessed from a hash without a nonce, and entries are shown to others. */
+/* The compared hashes, in the order of the verdict's proposals: an audit repeats the decision after the erasure of the
+ * values. The hashes are the payload of the verdict, not part of the entry: a hash without nonce reveals a value of few
+ * bits, and entries are shown to others. */
 static int gather_hashes(const Gathered *g, char **ret, size_t *ret_n) {
         _cleanup_json_ json_t *o = NULL, *list = json_array();
         char hex[HASH_HEX_MAX];
@@ -150,7 +156,7 @@ static int gather_hashes(const Gathered *g, char **ret, size_t *ret_n) {
         return o ? json_canonical(o, ret, ret_n) : -ENOMEM;
 }
 
-/* The values that were not taken leave the store with the verdict on them; the entries of their proposals have their hashes (I-71). */
+/* Losing values leave the store together with the verdict; the proposals' entries keep the hashes (I-71). */
 static int gather_erase(Txn *t, const Gathered *g, size_t winner) {
         int r = 0;
 
@@ -160,8 +166,8 @@ static int gather_erase(Txn *t, const Gathered *g, size_t winner) {
         return r;
 }
 
-static int record(Txn *t, const char *name, const char *who, const SlotRow *row, const ArbitrationRule *rule, const Gathered *g, uint64_t *ret_seq,
-                  json_t **ret) {
+static int quorum_record(Txn *t, const char *name, const char *who, const SlotRow *row, const ArbitrationRule *rule,
+                         const Gathered *g, uint64_t *ret_seq, json_t **ret) {
         _cleanup_json_ json_t *fields = NULL, *list = json_array(), *written = NULL;
         _cleanup_free_ char *hashes = NULL;
         ArbitrationVerdict v;
@@ -171,20 +177,27 @@ static int record(Txn *t, const char *name, const char *who, const SlotRow *row,
 
         arbitration_decide(rule, row->version, g->proposals, g->n, &v);
         for (size_t i = 0; i < g->n; i++)
-                if (json_array_append_new(list, said_of(g, i, v.each[i])) < 0)
+                if (json_array_append_new(list, gathered_json(g, i, v.each[i])) < 0)
                         return -ENOMEM;
-        fields = json_pack("{s:s, s:o, s:o, s:O, s:o, s:s}", "slot", name, "version", json_u64(row->version), "rule", arbitration_rule_json(rule), "proposals",
-                           list, "winner", v.winner == ARBITRATION_NOBODY ? json_null() : json_u64(g->rows[v.winner].seq), "reason", arbitration_word(v.reason));
+        fields = json_pack("{s:s, s:o, s:o, s:O, s:o, s:s}", "slot", name, "version", json_u64(row->version), "rule",
+                           arbitration_rule_json(rule), "proposals", list, "winner",
+                           v.winner == ARBITRATION_NOBODY ? json_null() : json_u64(g->rows[v.winner].seq), "reason",
+                           arbitration_word(v.reason));
         if (!fields)
                 return -ENOMEM;
         r = gather_hashes(g, &hashes, &n_hashes);
         if (r == 0)
-                r = fold_slot_append(t, &(Event){.type = "slot.arbitrated", .who = who, .fields = fields, .payload = hashes, .n_payload = n_hashes}, ret_seq);
+                r = fold_slot_append(t,
+                                     &(Event){.type = "slot.arbitrated", .who = who, .fields = fields,
+                                              .payload = hashes, .n_payload = n_hashes}, ret_seq);
         if (r == 0 && v.winner != ARBITRATION_NOBODY) {
-                written = json_pack("{s:s, s:o, s:o, s:o, s:s}", "slot", name, "version", json_u64(row->version + 1), "proposed",
-                                    json_u64(g->rows[v.winner].seq), "arbitrated", json_u64(*ret_seq), "from", g->rows[v.winner].region);
+                written = json_pack("{s:s, s:o, s:o, s:o, s:s}", "slot", name, "version", json_u64(row->version + 1),
+                                    "proposed", json_u64(g->rows[v.winner].seq), "arbitrated", json_u64(*ret_seq),
+                                    "from", g->rows[v.winner].region);
                 value = json_object_get(g->entries[v.winner], "body");
-                r = written ? fold_slot_append(t, &(Event){.type = "slot.written", .fields = written, .commitment = value}, NULL) : -ENOMEM;
+                r = written ? fold_slot_append(
+                                      t, &(Event){.type = "slot.written", .fields = written, .commitment = value}, NULL)
+                            : -ENOMEM;
         }
         if (r == 0)
                 r = gather_erase(t, g, v.winner);
@@ -194,7 +207,7 @@ static int record(Txn *t, const char *name, const char *who, const SlotRow *row,
 }
 
 int quorum_decide(Txn *t, const char *name, const char *who, uint64_t *ret_seq, json_t **ret, Diag *reterr) {
-        _cleanup_(gathered_free) Gathered *g = calloc(1, sizeof(*g));
+        _cleanup_(gathered_freep) Gathered *g = calloc(1, sizeof(*g));
         ArbitrationRule rule;
         uint64_t seq;
         SlotRow row;
@@ -206,9 +219,11 @@ int quorum_decide(Txn *t, const char *name, const char *who, uint64_t *ret_seq, 
                 return r == -ENOENT ? -EUCLEAN : r;
         n = gather_rows(t, name, g->rows, ARBITRATION_PROPOSALS_MAX);
         if (n <= 0)
-                return n < 0 ? n : diag(reterr, ENGINE_E_NO_VALUE, "slot %s: nothing is gathered, so that there is nothing to decide", name);
+                return n < 0 ? n
+                             : diag(reterr, ENGINE_E_NO_VALUE,
+                                    "slot %s: no proposal is gathered, so there is no decision", name);
         g->n = (size_t)n;
         for (size_t i = 0; r == 0 && i < g->n; i++)
-                r = read_one(t, g, i);
-        return r == 0 ? record(t, name, who, &row, &rule, g, ret_seq ? ret_seq : &seq, ret) : r;
+                r = gathered_read(t, g, i);
+        return r == 0 ? quorum_record(t, name, who, &row, &rule, g, ret_seq ? ret_seq : &seq, ret) : r;
 }

@@ -1,13 +1,15 @@
 #include "engine/reason.h"
 
 #include "engine/engine.h"
-#include "engine/pass.h"
+#include "engine/pass-history.h"
 
 #include <errno.h>
 #include <string.h>
 
 static const char *const names[REASON_COUNT_] = {
-        [REASON_BROKEN_REF] = "broken_ref", [REASON_SUPERSEDED_BY] = "superseded_by", [REASON_RETIRED_DEPENDENCY] = "retired_dependency",
+        [REASON_BROKEN_REF] = "broken_ref",
+        [REASON_SUPERSEDED_BY] = "superseded_by",
+        [REASON_RETIRED_DEPENDENCY] = "retired_dependency",
         [REASON_UNSUPPORTED_SINCE] = "unsupported_since",
 };
 
@@ -22,33 +24,31 @@ ReasonCode reason_from_name(const char *name) {
         return REASON_NONE;
 }
 
-static int compare(const void *a, const void *b) {
+static int reason_compare(const void *a, const void *b) {
         const Reason *x = a, *y = b;
 
         if (x->code != y->code)
                 return (x->code > y->code) - (x->code < y->code);
-        if (x->ref.kind != y->ref.kind)
-                return (x->ref.kind > y->ref.kind) - (x->ref.kind < y->ref.kind);
-        return strcmp(x->ref.id, y->ref.id);
+        return record_key_compare(&x->ref, &y->ref);
 }
 
-typedef struct List {
+typedef struct ReasonList {
         Reason *v;
         size_t n;
         unsigned wanted;
-} List;
+} ReasonList;
 
-static void add(List *l, const Reason *one) {
+static void reason_add(ReasonList *l, const Reason *one) {
         if (!(l->wanted & 1U << one->code) || l->n == REASONS_MAX)
                 return;
         for (size_t i = 0; i < l->n; i++)
-                if (compare(&l->v[i], one) == 0) /* by another role */
+                if (reason_compare(&l->v[i], one) == 0) /* known by another role */
                         return;
         l->v[l->n++] = *one;
 }
 
-/* What the record refers to. */
-static int look_out(Txn *t, const RecordKey *k, List *l) {
+/* Checks the targets of the record. */
+static int reason_check_targets(Txn *t, const RecordKey *k, ReasonList *l) {
         _cleanup_ref_walk_ RefWalk w = {0};
         Ref ref;
         int r = ref_walk(t, k, false, &w);
@@ -57,25 +57,25 @@ static int look_out(Txn *t, const RecordKey *k, List *l) {
                 _cleanup_record_ Record target = RECORD_NULL;
                 uint64_t closed = 0;
 
-                if (strcmp(ref.role, REF_ROLE_SUPERSEDES) == 0) /* that what it replaces is gone is as it should be */
+                if (strcmp(ref.role, REF_ROLE_SUPERSEDES) == 0) /* a replaced target is expected to be gone */
                         continue;
                 r = record_get(t, &ref.target, &target);
                 if (r < 0 && r != -ENOENT)
                         return r;
                 if (r == -ENOENT || target.state == RECORD_REMOVED)
-                        add(l, &(Reason){.code = REASON_BROKEN_REF, .ref = ref.target});
+                        reason_add(l, &(Reason){.code = REASON_BROKEN_REF, .ref = ref.target});
                 else if (target.state == RECORD_ARCHIVED && ref.strong) {
                         if (json_get_u64(json_object_get(target.row, "closed"), &closed) < 0)
                                 return -EUCLEAN;
-                        add(l, &(Reason){.code = REASON_RETIRED_DEPENDENCY, .ref = ref.target, .event = closed});
+                        reason_add(l, &(Reason){.code = REASON_RETIRED_DEPENDENCY, .ref = ref.target, .event = closed});
                 }
                 r = 0;
         }
         return r == -ENOENT ? 0 : r;
 }
 
-/* What refers to the record. */
-static int look_in(Txn *t, const RecordKey *k, List *l) {
+/* Checks the sources of edges to the record. */
+static int reason_check_sources(Txn *t, const RecordKey *k, ReasonList *l) {
         _cleanup_ref_walk_ RefWalk w = {0};
         Ref ref;
         int r = ref_walk(t, k, true, &w);
@@ -87,13 +87,13 @@ static int look_in(Txn *t, const RecordKey *k, List *l) {
                 if (r == 0 && state == RECORD_ACTIVE)
                         r = graph_supersedes(t, &ref);
                 if (r > 0)
-                        add(l, &(Reason){.code = REASON_SUPERSEDED_BY, .ref = ref.source});
+                        reason_add(l, &(Reason){.code = REASON_SUPERSEDED_BY, .ref = ref.source});
                 r = MIN(r, 0);
         }
         return r == -ENOENT ? 0 : r;
 }
 
-static int look_back(Txn *t, const RecordKey *k, List *l) {
+static int reason_check_support(Txn *t, const RecordKey *k, ReasonList *l) {
         Support s;
         uint64_t since;
         int r = graph_support(t, k, &s);
@@ -102,23 +102,23 @@ static int look_back(Txn *t, const RecordKey *k, List *l) {
                 return r;
         r = pass_unsupported_since(t, k, &since);
         if (r == 0)
-                add(l, &(Reason){.code = REASON_UNSUPPORTED_SINCE, .pass = since});
+                reason_add(l, &(Reason){.code = REASON_UNSUPPORTED_SINCE, .pass = since});
         return r == -ENOENT ? 0 : r;
 }
 
 int reasons_of(Txn *t, const RecordKey *k, unsigned wanted, Reason ret[static REASONS_MAX], size_t *ret_n) {
-        List l = {.v = ret, .wanted = wanted};
+        ReasonList l = {.v = ret, .wanted = wanted};
         int r = 0;
 
         if (wanted & (1U << REASON_BROKEN_REF | 1U << REASON_RETIRED_DEPENDENCY))
-                r = look_out(t, k, &l);
+                r = reason_check_targets(t, k, &l);
         if (r == 0 && wanted & 1U << REASON_SUPERSEDED_BY)
-                r = look_in(t, k, &l);
+                r = reason_check_sources(t, k, &l);
         if (r == 0 && wanted & 1U << REASON_UNSUPPORTED_SINCE)
-                r = look_back(t, k, &l);
+                r = reason_check_support(t, k, &l);
         if (r < 0)
                 return r;
-        qsort(ret, l.n, sizeof(*ret), compare);
+        qsort(ret, l.n, sizeof(*ret), reason_compare);
         *ret_n = l.n;
         return 0;
 }
@@ -129,7 +129,7 @@ int reason_holds(Txn *t, const RecordKey *k, const Reason *reason) {
         int r = reasons_of(t, k, 1U << reason->code, v, &n);
 
         for (size_t i = 0; r == 0 && i < n; i++)
-                if (compare(&v[i], reason) == 0 && v[i].event == reason->event && v[i].pass == reason->pass)
+                if (reason_compare(&v[i], reason) == 0 && v[i].event == reason->event && v[i].pass == reason->pass)
                         return 1;
         return r;
 }
@@ -137,8 +137,9 @@ int reason_holds(Txn *t, const RecordKey *k, const Reason *reason) {
 json_t *reason_json(const Reason *r) {
         bool ref = r->ref.kind != KIND_NONE;
 
-        return json_pack("{s:s, s:s*, s:s*, s:o*, s:o*}", "reason", reason_name(r->code), "kind", ref ? kind_name(r->ref.kind) : NULL, "id",
-                         ref ? r->ref.id : NULL, "event", r->event ? json_u64(r->event) : NULL, "pass", r->pass ? json_u64(r->pass) : NULL);
+        return json_pack("{s:s, s:s*, s:s*, s:o*, s:o*}", "reason", reason_name(r->code), "kind",
+                         ref ? kind_name(r->ref.kind) : NULL, "id", ref ? r->ref.id : NULL, "event",
+                         r->event ? json_u64(r->event) : NULL, "pass", r->pass ? json_u64(r->pass) : NULL);
 }
 
 int reason_parse(const json_t *o, uint64_t scope, Reason *ret, Diag *reterr) {
@@ -151,14 +152,14 @@ int reason_parse(const json_t *o, uint64_t scope, Reason *ret, Diag *reterr) {
         bool fits;
 
         if (!r.code)
-                return diag(reterr, ENGINE_E_BAD_PAYLOAD, "no reason of an admitted type");
+                return diag(reterr, ENGINE_E_BAD_PAYLOAD, "the reason's type is unknown");
         if (r.code == REASON_UNSUPPORTED_SINCE)
                 fits = !kind && !id && pass;
         else
                 fits = k && id && record_id_valid(k, id) && !pass;
         fits = fits && json_object_size(o) == members && (r.code == REASON_RETIRED_DEPENDENCY) == (event != NULL);
         if (!fits || (event && json_get_u64(event, &r.event) < 0) || (pass && json_get_u64(pass, &r.pass) < 0))
-                return diag(reterr, ENGINE_E_BAD_PAYLOAD, "a reason %s does not have these members", name);
+                return diag(reterr, ENGINE_E_BAD_PAYLOAD, "a reason %s has other members", name);
         if (k)
                 r.ref = record_key_of(scope, k, id);
         *ret = r;

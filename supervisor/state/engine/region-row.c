@@ -1,6 +1,7 @@
 #include "engine/region-row.h"
 
 #include "base/id.h"
+#include "record/rows.h"
 #include "store/table.h"
 
 #include <errno.h>
@@ -9,12 +10,6 @@
 #include <string.h>
 
 #define ROW_MAX (512 * 1024)
-
-static int parse(Bytes v, json_t **ret) {
-        int r = json_parse_own(v.p, v.n, ROW_MAX, JSON_DEPTH_DEFAULT, ret);
-
-        return r > 0 ? -EUCLEAN : r;
-}
 
 int region_json_get(Txn *t, const char *region, json_t **ret) {
         Bytes v;
@@ -25,7 +20,7 @@ int region_json_get(Txn *t, const char *region, json_t **ret) {
         r = table_get(t, TABLE_REGION, BYTES_STR(region), &v);
         if (r == -ENOENT)
                 return ENGINE_E_NO_REGION;
-        return r < 0 ? r : parse(v, ret);
+        return r < 0 ? r : json_row_parse(v, ROW_MAX, ret);
 }
 
 int region_json_put(Txn *t, const char *region, const json_t *row, bool fresh) {
@@ -43,7 +38,8 @@ int region_json_del(Txn *t, const char *region) {
 }
 
 int region_broke_above(Txn *t, const json_t *row, char ret[static REGION_BROKE_MAX]) {
-        const char *above = json_text(json_object_get(row, "parent")), *noted = json_text(json_object_get(row, "broke_above"));
+        const char *above = json_text(json_object_get(row, "parent")),
+                   *noted = json_text(json_object_get(row, "broke_above"));
         _cleanup_json_ json_t *owned = NULL;
 
         *ret = 0;
@@ -51,7 +47,7 @@ int region_broke_above(Txn *t, const json_t *row, char ret[static REGION_BROKE_M
                 snprintf(ret, REGION_BROKE_MAX, "discard_asked");
                 return 0;
         }
-        if (noted) { /* when the region was left behind: those above may be over */
+        if (noted) { /* noted for a region left behind: the regions above may have ended */
                 snprintf(ret, REGION_BROKE_MAX, "%s", noted);
                 return 0;
         }
@@ -62,7 +58,8 @@ int region_broke_above(Txn *t, const json_t *row, char ret[static REGION_BROKE_M
 
                 if (r != 0)
                         return r == ENGINE_E_NO_REGION ? 0 : r;
-                outcome = json_text(json_object_get(next, "faulted")) ?: (json_object_get(next, "discard_asked") ? "discard_asked" : NULL);
+                outcome = json_text(json_object_get(next, "faulted"))
+                                  ?: (json_object_get(next, "discard_asked") ? "discard_asked" : NULL);
                 if (outcome) {
                         snprintf(ret, REGION_BROKE_MAX, "%s of %s", outcome, above);
                         return 0;
@@ -81,37 +78,27 @@ void region_row_deinit(RegionRow *r) {
         *r = (RegionRow){0};
 }
 
-static int number(const json_t *row, const char *key, uint64_t *ret) {
-        const json_t *v = json_object_get(row, key);
-
-        if (!v) {
-                *ret = 0;
-                return 0;
-        }
-        return json_get_u64(v, ret) < 0 ? -EUCLEAN : 0;
-}
-
-static int text(const json_t *row, const char *key, char **ret) {
+static int region_row_text(const json_t *row, const char *key, char **ret) {
         const char *s = json_text(json_object_get(row, key));
 
         *ret = s ? strdup(s) : NULL;
         return s && !*ret ? -ENOMEM : 0;
 }
 
-static int decode(const char *id, json_t *row, RegionRow *ret) {
+static int region_row_decode(const char *id, json_t *row, RegionRow *ret) {
         RegionRow out = {.detail = json_incref(row)};
-        int r = number(row, "supervisor", &out.supervisor_pid);
+        int r = json_row_number(row, "supervisor", &out.supervisor_pid);
 
         if (r == 0)
-                r = number(row, "lock", &out.supervisor_lock);
+                r = json_row_number(row, "lock", &out.supervisor_lock);
         if (r == 0)
-                r = number(row, "pid", &out.pid);
+                r = json_row_number(row, "pid", &out.pid);
         if (r == 0)
-                r = number(row, "start_ticks", &out.start_ticks);
+                r = json_row_number(row, "start_ticks", &out.start_ticks);
         if (r == 0)
-                r = text(row, "cgroup", &out.cgroup);
+                r = region_row_text(row, "cgroup", &out.cgroup);
         if (r == 0)
-                r = text(row, "scratch", &out.scratch);
+                r = region_row_text(row, "scratch", &out.scratch);
         if (r < 0) {
                 region_row_deinit(&out);
                 return r;
@@ -125,7 +112,7 @@ int engine_region_get(Txn *t, const char *region, RegionRow *ret) {
         _cleanup_json_ json_t *row = NULL;
         int r = region_json_get(t, region, &row);
 
-        return r != 0 ? r : decode(region, row, ret);
+        return r != 0 ? r : region_row_decode(region, row, ret);
 }
 
 int engine_region_count(Txn *t, uint64_t *ret) {
@@ -162,9 +149,9 @@ int engine_region_list(Txn *t, RegionRow **ret, size_t *ret_n) {
                         }
                         rows = p;
                 }
-                r = parse(v, &row);
+                r = json_row_parse(v, ROW_MAX, &row);
                 if (r == 0)
-                        r = decode(id, row, &rows[n]);
+                        r = region_row_decode(id, row, &rows[n]);
                 if (r == 0)
                         n++;
         }

@@ -1,5 +1,5 @@
-/* Runs: supervisor, CLI. The row of a living region: canonical JSON under its id. It holds what a later process needs to finish the region
- * when its supervisor died; it goes with the region's end. */
+/* Runs: supervisor, CLI. The row of a living region: canonical JSON under the region's id. A later process finishes the
+ * region by this row after the death of the supervisor. The end of the region deletes the row. */
 #pragma once
 
 #include "engine/engine.h"
@@ -7,10 +7,10 @@
 
 /* *ret is owned. 0, ENGINE_E_NO_REGION, -errno. */
 int region_json_get(Txn *t, const char *region, json_t **ret);
-/* `fresh`: the id must be new. */
+/* fresh: the id must be new. */
 int region_json_put(Txn *t, const char *region, const json_t *row, bool fresh);
 int region_json_del(Txn *t, const char *region);
-/* Why nothing of this region is kept, whatever its end: "discard_asked" (I-78); or the nearest region above it that broke its budget, or of which that was asked
- * (I-98): "timed_out of REGION". Empty when there is no such reason. Returns 0 or -errno. */
+/* The reason to discard all of this region at any end: "discard_asked" (I-78), or "timed_out of REGION": the nearest
+ * region above with a broken budget or a requested discard (I-98). Empty: no reason. Returns 0 or -errno. */
 #define REGION_BROKE_MAX 96
 int region_broke_above(Txn *t, const json_t *row, char ret[static REGION_BROKE_MAX]);

@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static json_t *strings(const char *const *list) {
+static json_t *region_strings(const char *const *list) {
         json_t *a = json_array();
 
         for (; a && list && *list; list++)
@@ -25,8 +25,8 @@ static json_t *strings(const char *const *list) {
         return a;
 }
 
-/* The slots that the manifest defines. */
-static int define_all(Txn *t, const RegionStart *s, Diag *reterr) {
+/* Defines the slots of the manifest. */
+static int region_define_slots(Txn *t, const RegionStart *s, Diag *reterr) {
         const char *name;
         json_t *schema;
 
@@ -39,12 +39,12 @@ static int define_all(Txn *t, const RegionStart *s, Diag *reterr) {
         return 0;
 }
 
-/* One slot of `reads`: recorded as read with its version, copied out (I-20). */
-static int copy_in(Txn *t, const RegionStart *s, json_t *region_row, const char *name, json_t *copies, Diag *reterr) {
+/* Copies out a slot of `reads`, and records the read version (I-20). */
+static int region_copy_slot(Txn *t, const RegionStart *s, json_t *region_row, const char *name, json_t *copies,
+                            Diag *reterr) {
         _cleanup_json_ json_t *fields = NULL, *value = NULL;
         bool counted;
         SlotRow row;
-        Bytes body;
         int r;
 
         if (!slot_name_valid(name)) {
@@ -53,21 +53,17 @@ static int copy_in(Txn *t, const RegionStart *s, json_t *region_row, const char 
                 return diag(reterr, ENGINE_E_BAD_NAME, "reads: \"%s\" is not a slot's name",
                             diag_quote(name, strlen(name), quoted, sizeof(quoted)));
         }
-        r = slot_row_get(t, name, &row);
-        if (r == -ENOENT || (r == 0 && row.version == 0))
-                return json_object_set_new(copies, name, json_null()) < 0 ? -ENOMEM : 0;
-        if (r == 0)
-                r = body_get(t, row.body, NULL, &body);
+        r = slot_value_get(t, name, &row, &value);
         if (r < 0)
-                return r == -ENOENT ? -EUCLEAN : r;
-        r = json_parse(body.p, body.n, SLOT_VALUE_MAX, JSON_DEPTH_DEFAULT, &value, NULL);
-        if (r != 0)
-                return r > 0 ? -EUCLEAN : r;
+                return r;
+        if (!value)
+                return json_object_set_new(copies, name, json_null()) < 0 ? -ENOMEM : 0;
         fields = json_pack("{s:s, s:o, s:o}", "slot", name, "version", json_u64(row.version), "written",
                            json_u64(row.written));
         if (!fields)
                 return -ENOMEM;
-        r = lineage_event(t, region_row, &(Event){.type = "slot.read", .region = s->region, .fields = fields}, NULL, &counted);
+        r = lineage_event(t, region_row, &(Event){.type = "slot.read", .region = s->region, .fields = fields}, NULL,
+                          &counted);
         if (r == 0 &&
             json_object_set_new(copies, name,
                                 json_pack("{s:o, s:O}", "version", json_u64(row.version), "value", value)) < 0)
@@ -75,26 +71,33 @@ static int copy_in(Txn *t, const RegionStart *s, json_t *region_row, const char 
         return r;
 }
 
-/* What is recorded of a region that a gate kept from beginning. */
-static int refuse_start(Txn *t, const RegionStart *s, const Gates *g, Diag *reterr) {
-        _cleanup_json_ json_t *fields = json_pack("{s:{s:s, s:s}, s:s, s:s, s:O*}", "skill", "name", s->skill_name, "digest", s->skill_digest, "code",
-                                                  engine_code_name(ENGINE_E_GATE), "message", g->why.text, "name", json_object_get(s->grant, "name"));
+/* Records the refusal of a region by a gate. */
+static int region_refuse_start(Txn *t, const RegionStart *s, const Gates *g, Diag *reterr) {
+        _cleanup_json_ json_t *fields = json_pack("{s:{s:s, s:s}, s:s, s:s, s:O*}", "skill", "name", s->skill_name,
+                                                  "digest", s->skill_digest, "code", engine_code_name(ENGINE_E_GATE),
+                                                  "message", g->why.text, "name", json_object_get(s->grant, "name"));
         int r = fields ? gates_record(t, NULL, s->region, g) : -ENOMEM;
 
         if (r == 0)
-                r = event_append(t, &(Event){.type = "region.refused", .region = s->region, .fields = fields}, NULL, NULL);
+                r = event_append(t, &(Event){.type = "region.refused", .region = s->region, .fields = fields}, NULL,
+                                 NULL);
         return r < 0 ? r : diag(reterr, ENGINE_E_GATE, "%s", g->why.text);
 }
 
-int engine_region_refuse(Txn *t, const char *region, const char *skill, const char *digest, const char *name, const char *code, const char *message) {
-        _cleanup_json_ json_t *fields = json_pack("{s:{s:s, s:s?}, s:s, s:s, s:s*}", "skill", "name", skill, "digest", digest, "code", code, "message", message, "name", name);
+int engine_region_refuse(Txn *t, const char *region, const char *skill, const char *digest, const char *name,
+                         const char *code, const char *message) {
+        _cleanup_json_ json_t *fields = json_pack("{s:{s:s, s:s?}, s:s, s:s, s:s*}", "skill", "name", skill, "digest",
+                                                  digest, "code", code, "message", message, "name", name);
 
-        return fields ? event_append(t, &(Event){.type = "region.refused", .region = region, .fields = fields}, NULL, NULL) : -ENOMEM;
+        return fields ? event_append(t, &(Event){.type = "region.refused", .region = region, .fields = fields}, NULL,
+                                     NULL)
+                      : -ENOMEM;
 }
 
-/* The uppermost of the regions above whose key the new one may use, or whose release callback it is. Regions with one such region above them share its
- * sections, or are of one invocation: they are not disjoint, and what they propose counts as one (I-55). Empty when there is none. */
-static void find_tree(const RegionStart *s, const json_t *above, char ret[static REGION_ID_MAX]) {
+/* The uppermost region above that lends its key to the new region, or has the new region as release callback. Regions
+ * with the same tree share sections or an invocation, so are not disjoint, and count once in proposals (I-55). Empty:
+ * no such region. */
+static void region_find_tree(const RegionStart *s, const json_t *above, char ret[static REGION_ID_MAX]) {
         const char *tree = json_text(json_object_get(above, "tree"));
 
         if (tree)
@@ -103,18 +106,19 @@ static void find_tree(const RegionStart *s, const json_t *above, char ret[static
                 snprintf(ret, REGION_ID_MAX, "%s", s->parent);
 }
 
-/* The region that starts another is alive; a release callback that begins is noted in its row. */
-static int check_parent(Txn *t, const RegionStart *s, char ret_tree[static REGION_ID_MAX], char ret_broke[static REGION_BROKE_MAX], Diag *reterr) {
+/* Checks that the parent lives, and notes the start of a release callback in the parent's row. */
+static int region_check_parent(Txn *t, const RegionStart *s, char ret_tree[static REGION_ID_MAX],
+                               char ret_broke[static REGION_BROKE_MAX], Diag *reterr) {
         _cleanup_json_ json_t *row = NULL;
         json_t *list;
         int r = region_json_get(t, s->parent, &row);
 
         if (r == ENGINE_E_NO_REGION)
-                return diag(reterr, r, "region %s, which starts another, is not alive", s->parent);
+                return diag(reterr, r, "the starting region %s is not alive", s->parent);
         if (r == 0) {
                 _cleanup_json_ json_t *below = json_pack("{s:s}", "parent", s->parent);
 
-                find_tree(s, row, ret_tree);
+                region_find_tree(s, row, ret_tree);
                 r = below ? region_broke_above(t, below, ret_broke) : -ENOMEM;
         }
         if (r < 0 || !s->callback)
@@ -125,29 +129,23 @@ static int check_parent(Txn *t, const RegionStart *s, char ret_tree[static REGIO
         for (size_t i = 0; i < json_array_size(list); i++) {
                 const json_t *o = json_array_get(list, i);
 
-                if (json_text_is(json_object_get(o, "entry"), s->callback) && (!s->callback_again || json_object_get(o, "again")))
-                        return diag(reterr, ENGINE_E_EXISTS, "release callback %s of region %s began already", s->callback, s->parent);
+                if (json_text_is(json_object_get(o, "entry"), s->callback) &&
+                    (!s->callback_again || json_object_get(o, "again")))
+                        return diag(reterr, ENGINE_E_EXISTS, "release callback %s of region %s began already",
+                                    s->callback, s->parent);
         }
-        if (json_array_append_new(list, json_pack("{s:s, s:s, s:o*}", "entry", s->callback, "region", s->region, "again", s->callback_again ? json_true() : NULL)) < 0)
+        if (json_array_append_new(list, json_pack("{s:s, s:s, s:o*}", "entry", s->callback, "region", s->region,
+                                                  "again", s->callback_again ? json_true() : NULL)) < 0)
                 return -ENOMEM;
         return region_json_put(t, s->parent, row, false);
-}
-
-/* What tells of the region above, in event and row. */
-static int set_parent(json_t *o, const RegionStart *s) {
-        if (s->parent && json_object_set_new(o, "parent", json_string(s->parent)) < 0)
-                return -ENOMEM;
-        if (s->callback && json_object_set_new(o, "callback", json_string(s->callback)) < 0)
-                return -ENOMEM;
-        return 0;
 }
 
 int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t **ret_copies, Diag *reterr) {
         _cleanup_gates_ Gates gates = {0};
         _cleanup_json_ json_t *fields = NULL, *row = NULL, *copies = json_object();
         char tree[REGION_ID_MAX] = "", broke[REGION_BROKE_MAX] = "";
-        const char *scope;
         uint64_t seq, alive;
+        bool lends, success;
         int r;
 
         if (!copies)
@@ -159,52 +157,44 @@ int engine_region_start(Txn *t, const RegionStart *s, uint64_t *ret_seq, json_t 
         if (s->max_regions > 0 && alive >= s->max_regions)
                 return diag(reterr, ENGINE_E_TOO_MANY,
                             "%" PRIu64 " regions are alive in this store: policy allows %" PRIu64
-                            " at once (max_regions)",
-                            alive, s->max_regions);
+                            " at once (max_regions)", alive, s->max_regions);
         r = gates_evaluate(t, s->gates, s->now_usec ? s->now_usec : clock_real_usec(), &gates, reterr);
         if (r != 0)
                 return r;
         if (gates.failed)
-                return refuse_start(t, s, &gates, reterr);
-        fields = json_pack("{s:{s:s, s:s}, s:s, s:O?, s:o, s:o, s:o}", "skill", "name", s->skill_name, "digest",
-                           s->skill_digest, "tier", s->tier, "grant", s->grant, "reads", strings(s->reads), "writes",
-                           strings(s->writes), "supervisor", json_u64(s->supervisor_pid));
-        if (fields && s->start && json_object_set_new(fields, "start", json_string(s->start)) < 0)
-                return -ENOMEM;
-        if (fields && s->started_ahead && json_object_set_new(fields, "started_ahead", json_string(s->started_ahead)) < 0)
-                return -ENOMEM;
-        if (!fields || set_parent(fields, s) < 0 || (s->by && json_object_set(fields, "by", s->by) < 0))
-                return -ENOMEM;
-        r = s->parent ? check_parent(t, s, tree, broke, reterr) : 0;
-        if (r == 0 && *broke && json_object_set_new(fields, "discards", json_string(broke)) < 0)
-                r = -ENOMEM;
+                return region_refuse_start(t, s, &gates, reterr);
+        r = s->parent ? region_check_parent(t, s, tree, broke, reterr) : 0;
         if (r != 0)
                 return r;
+        fields = json_pack("{s:{s:s, s:s}, s:s, s:O?, s:o, s:o, s:o, s:s*, s:s*, s:s*, s:s*, s:O*, s:s*}", "skill",
+                           "name", s->skill_name, "digest", s->skill_digest, "tier", s->tier, "grant", s->grant,
+                           "reads", region_strings(s->reads), "writes", region_strings(s->writes), "supervisor",
+                           json_u64(s->supervisor_pid), "start", s->start, "started_ahead", s->started_ahead, "parent",
+                           s->parent, "callback", s->callback, "by", s->by, "discards", *broke ? broke : NULL);
+        if (!fields)
+                return -ENOMEM;
         r = event_append(t, &(Event){.type = "region.allocated", .region = s->region, .fields = fields}, &seq, NULL);
         if (r == 0)
-                r = define_all(t, s, reterr);
+                r = region_define_slots(t, s, reterr);
         if (r != 0)
                 return r;
-        row = json_pack("{s:o, s:o, s:o, s:O, s:s, s:o, s:o, s:s, s:O?}", "lock", json_u64(store_own_lock(txn_store(t))),
-                        "supervisor", json_u64(s->supervisor_pid), "allocated", json_u64(seq), "skill",
-                        json_object_get(fields, "skill"), "tier", s->tier, "writes", strings(s->writes), "proposals",
-                        json_integer(0), "lineage", s->lineage ? s->lineage : "events", "discipline",
-                        json_object_get(s->grant, "discipline"));
-        scope = json_text(json_object_get(s->grant, "key_scope"));
-        if (row && scope && strcmp(scope, "invocation-tree") == 0 && json_object_set_new(row, "lends_key", json_true()) < 0)
-                return -ENOMEM;
-        if (row && json_text_is(json_object_get(s->grant, "commit"), "success") && json_object_set_new(row, "commit", json_string("success")) < 0)
-                return -ENOMEM;
-        if (row && *tree && json_object_set_new(row, "tree", json_string(tree)) < 0)
-                return -ENOMEM;
-        if (!row || set_parent(row, s) < 0 || (s->folder && json_object_set_new(row, "folder", json_string(s->folder)) < 0) ||
-            (s->folder && json_object_set(row, "grant", (json_t *)s->grant) < 0) || (s->release && json_object_set(row, "release", (json_t *)s->release) < 0))
+        lends = json_text_is(json_object_get(s->grant, "key_scope"), "invocation-tree");
+        success = json_text_is(json_object_get(s->grant, "commit"), "success");
+        row = json_pack(
+                "{s:o, s:o, s:o, s:O, s:s, s:o, s:o, s:s, s:O?, s:o*, s:s*, s:s*, s:s*, s:s*, s:s*, s:O*, s:O*}",
+                "lock", json_u64(store_own_lock(txn_store(t))), "supervisor", json_u64(s->supervisor_pid), "allocated",
+                json_u64(seq), "skill", json_object_get(fields, "skill"), "tier", s->tier, "writes",
+                region_strings(s->writes), "proposals", json_integer(0), "lineage", s->lineage ? s->lineage : "events",
+                "discipline", json_object_get(s->grant, "discipline"), "lends_key", lends ? json_true() : NULL,
+                "commit", success ? "success" : NULL, "tree", *tree ? tree : NULL, "parent", s->parent, "callback",
+                s->callback, "folder", s->folder, "grant", s->folder ? s->grant : NULL, "release", s->release);
+        if (!row)
                 return -ENOMEM;
         r = gates_record(t, row, s->region, &gates);
         if (r != 0)
                 return r;
         for (const char *const *name = s->reads; name && *name; name++) {
-                r = copy_in(t, s, row, *name, copies, reterr);
+                r = region_copy_slot(t, s, row, *name, copies, reterr);
                 if (r != 0)
                         return r;
         }
@@ -238,8 +228,8 @@ int engine_region_pid(Txn *t, const char *region, uint64_t pid, uint64_t start_t
         return r ? -ENOMEM : region_json_put(t, region, row, false);
 }
 
-/* The rows above one that is left behind go before its own. */
-static int note_broke_above(Txn *t, json_t *row) {
+/* For a region left behind: the rows of the regions above go before the region's own. */
+static int region_note_broke_above(Txn *t, json_t *row) {
         char broke[REGION_BROKE_MAX];
         int r = region_broke_above(t, row, broke);
 
@@ -255,20 +245,20 @@ int engine_event(Txn *t, const char *region, const char *type, const json_t *fie
                 const char *outcome = json_text(json_object_get(fields, "outcome")), *key = type + strlen("region.");
                 _cleanup_json_ json_t *row = NULL;
 
-                /* Should the supervisor die now, recovery must know that nothing of this region is kept (I-24). Regions below it look here, too (I-98). Of one
-                 * that is left behind recovery tells how it ended (I-63). */
+                /* For recovery after a death of the supervisor: all of this region is discarded (I-24), and regions
+                 * below read the row, too (I-98). For a region left behind recovery reports the end (I-63). */
                 r = region_json_get(t, region, &row);
                 if (r == 0 && json_object_set_new(row, key, json_string(outcome ? outcome : key)) < 0)
                         r = -ENOMEM;
                 if (r == 0 && strcmp(key, "left") == 0)
-                        r = note_broke_above(t, row);
+                        r = region_note_broke_above(t, row);
                 if (r == 0)
                         r = region_json_put(t, region, row, false);
         }
         return r;
 }
 
-static bool may_write(const json_t *row, const char *name) {
+static bool region_may_write(const json_t *row, const char *name) {
         const json_t *writes = json_object_get(row, "writes");
 
         for (size_t i = 0; i < json_array_size(writes); i++)
@@ -277,25 +267,29 @@ static bool may_write(const json_t *row, const char *name) {
         return false;
 }
 
-/* I-11: looked for in the name, too, because a refusal is recorded with it. */
-static int check_escape(const KeySet *keys, const char **name, const json_t *value, Diag *reterr) {
-        int in_name = keyscan_text(keys, *name, strlen(*name)), in_value = in_name < 0 ? in_name : keyscan_json(keys, value);
+/* I-11: also searches the name, because a refusal records the name. */
+static int propose_check_escape(const KeySet *keys, const char **name, const json_t *value, Diag *reterr) {
+        int in_name = keyscan_text(keys, *name, strlen(*name)),
+            in_value = in_name < 0 ? in_name : keyscan_json(keys, value);
 
         if (in_value < 0)
                 return in_value;
         if (in_name)
                 *name = "(withheld)";
-        return in_name || in_value ? diag(reterr, ENGINE_E_KEY_ESCAPE, "a region's key must not leave its region: nothing of this was taken") : 0;
+        return in_name || in_value ? diag(reterr, ENGINE_E_KEY_ESCAPE,
+                                          "a region's key must not leave the region: the write was not taken")
+                                   : 0;
 }
 
-int engine_propose(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect, const KeySet *keys, uint64_t *ret_seq,
-                   uint64_t *ret_version, Diag *reterr) {
+int engine_propose(Txn *t, const char *region, const char *name, const json_t *value, int64_t expect,
+                   const KeySet *keys, uint64_t *ret_seq, uint64_t *ret_version, Diag *reterr) {
         const SlotProposal p = {.region = region, .name = name, .value = value, .expect = expect, .keys = keys};
 
         return engine_slot_propose(t, &p, ret_seq, ret_version, NULL, reterr);
 }
 
-int engine_slot_propose(Txn *t, const SlotProposal *p, uint64_t *ret_seq, uint64_t *ret_version, bool *ret_arbitrated, Diag *reterr) {
+int engine_slot_propose(Txn *t, const SlotProposal *p, uint64_t *ret_seq, uint64_t *ret_version, bool *ret_arbitrated,
+                        Diag *reterr) {
         _cleanup_(slot_checked_deinit) SlotChecked c = {0};
         _cleanup_json_ json_t *row = NULL, *fields = NULL;
         const char *name = p->name;
@@ -311,17 +305,15 @@ int engine_slot_propose(Txn *t, const SlotProposal *p, uint64_t *ret_seq, uint64
                 return r;
         if (json_get_u64(json_object_get(row, "proposals"), &proposals) < 0)
                 return -EUCLEAN;
-        r = check_escape(p->keys, &name, p->value, reterr);
+        r = propose_check_escape(p->keys, &name, p->value, reterr);
         if (r < 0)
                 return r;
         if (r > 0)
                 return engine_refuse(t, row, p->region, NULL, name, r, reterr);
         if (proposals >= SLOT_PROPOSALS_MAX)
-                r = diag(reterr, ENGINE_E_TOO_MANY, "%d slot writes of one invocation are the most",
-                         SLOT_PROPOSALS_MAX);
-        else if (slot_name_valid(name) && !may_write(row, name))
-                r = diag(reterr, ENGINE_E_NOT_GRANTED, "slot %s is not among the slots that this region may write",
-                         name);
+                r = diag(reterr, ENGINE_E_TOO_MANY, "an invocation has at most %d slot writes", SLOT_PROPOSALS_MAX);
+        else if (slot_name_valid(name) && !region_may_write(row, name))
+                r = diag(reterr, ENGINE_E_NOT_GRANTED, "slot %s is not writable for this region", name);
         else
                 r = slot_check(t, p->region, name, p->value, p->expect, &c, reterr);
         if (r == 0)
@@ -331,13 +323,15 @@ int engine_slot_propose(Txn *t, const SlotProposal *p, uint64_t *ret_seq, uint64
         if (r < 0)
                 return r;
 
-        /* What a verdict will look at is in the entry. */
+        /* The entry holds the input of a verdict. */
         fields = json_pack("{s:s, s:o, s:o*, s:o*}", "slot", name, "version", json_u64(c.version), "expect",
                            c.row.arbitrated && p->expect >= 0 ? json_u64((uint64_t)p->expect) : NULL, "confidence",
                            p->confidence ? json_real(*p->confidence) : NULL);
         if (!fields)
                 return -ENOMEM;
-        r = fold_slot_append(t, &(Event){.type = "slot.proposed", .region = p->region, .fields = fields, .payload = c.text, .n_payload = c.n}, ret_seq);
+        r = fold_slot_append(t,
+                             &(Event){.type = "slot.proposed", .region = p->region, .fields = fields, .payload = c.text,
+                                      .n_payload = c.n}, ret_seq);
         if (r == 0 && json_object_set_new(row, "proposals", json_u64(proposals + 1)) < 0)
                 r = -ENOMEM;
         if (r == 0)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define NAMED_SCORE 0.95
-/* Thresholds are written with two digits and sums of such weights are not exact: what is equal on paper is equal. */
+/* Thresholds have two digits, and sums of such weights are inexact: allow for the error. */
 #define EXACTNESS 1e-9
 
 static const char *const reasons[RESOLVE_REASON_COUNT_] = {
@@ -26,41 +26,43 @@ bool resolve_binds(double best, double second, double tau, double delta) {
         return best + EXACTNESS >= tau && best - second + EXACTNESS >= delta;
 }
 
-static int rank(const ResolveCandidate *c) {
+static int candidate_rank(const ResolveCandidate *c) {
         return c->exact ? 2 : c->named ? 1 : 0;
 }
 
-static int compare(const void *a, const void *b) {
+static int candidate_compare(const void *a, const void *b) {
         const ResolveCandidate *x = a, *y = b;
 
-        if (rank(x) != rank(y))
-                return rank(y) - rank(x);
+        if (candidate_rank(x) != candidate_rank(y))
+                return candidate_rank(y) - candidate_rank(x);
         if (x->score != y->score)
                 return x->score > y->score ? -1 : 1;
         return strcmp(x->id, y->id);
 }
 
-static bool creates(Op op) {
+static bool resolve_creates(Op op) {
         return op == OP_UPSERT || op == OP_APPEND;
 }
 
-/* What would create and has a row's id in its words is judged as what ends something: only what is merely alike has the thresholds of its own. */
-static void thresholds(Op op, const ResolveCandidate *c, size_t n, const ResolvePolicy *p, double *ret_tau, double *ret_delta) {
-        bool alike = creates(op) && (n == 0 || !c[0].called || c[0].exact);
+/* A creating request with a row's id in the text has the thresholds of an ending request. Only mere likeness has
+ * thresholds of its own. */
+static void resolve_thresholds(Op op, const ResolveCandidate *c, size_t n, const ResolvePolicy *p, double *ret_tau,
+                               double *ret_delta) {
+        bool alike = resolve_creates(op) && (n == 0 || !c[0].called || c[0].exact);
 
         *ret_tau = alike ? p->create_tau : p->tau;
         *ret_delta = alike ? p->create_delta : p->delta;
 }
 
-static ResolveOutcome waits(ResolveOutcome o, ResolveReason reason) {
+static ResolveOutcome resolve_wait(ResolveOutcome o, ResolveReason reason) {
         o.verdict = RESOLVE_WAIT;
         o.reason = reason;
         return o;
 }
 
-/* Of rows that are only alike: the best is not mentioned, and another one is. */
-static bool another_mentioned(const ResolveCandidate *c, size_t n) {
-        if (rank(&c[0]) > 0 || c[0].mentioned)
+/* Among rows that are only alike: is another row mentioned, and the best is not? */
+static bool resolve_mentions_another(const ResolveCandidate *c, size_t n) {
+        if (candidate_rank(&c[0]) > 0 || c[0].mentioned)
                 return false;
         for (size_t i = 1; i < n; i++)
                 if (c[i].mentioned)
@@ -74,69 +76,72 @@ ResolveOutcome resolve_decide(Op op, const char *target, ResolveCandidate *c, si
 
         for (size_t i = 0; i < n; i++) {
                 if (op == OP_APPEND)
-                        c[i].named = c[i].called = false; /* what is added may speak of a row, but never writes it */
+                        c[i].named = c[i].called = false; /* an append may mention a row, but never writes the row */
                 c[i].score = resolve_score(&c[i]);
         }
         if (n > 1)
-                qsort(c, n, sizeof(*c), compare);
-        thresholds(op, c, n, p, &tau, &delta);
+                qsort(c, n, sizeof(*c), candidate_compare);
+        resolve_thresholds(op, c, n, p, &tau, &delta);
         if (target && (n == 0 || !c[0].exact)) {
-                /* It is said which row is meant, and there is none: something alike is not what was said. */
-                if (!creates(op))
-                        return waits(o, RESOLVE_NO_CANDIDATE);
+                /* The named row does not exist: a similar row was not meant. */
+                if (!resolve_creates(op))
+                        return resolve_wait(o, RESOLVE_NO_CANDIDATE);
                 return (ResolveOutcome){.verdict = RESOLVE_NEW, .reason = RESOLVE_NEW_ID};
         }
-        while (o.n < n && rank(&c[o.n]) == rank(&c[0]))
+        while (o.n < n && candidate_rank(&c[o.n]) == candidate_rank(&c[0]))
                 o.n++;
         o.best = o.n > 0 ? c[0].score : 0;
         o.second = o.n > 1 ? c[1].score : 0;
-        if (o.n > 0 && op != OP_APPEND && resolve_binds(o.best, o.second, tau, delta) && !another_mentioned(c, o.n)) {
+        if (o.n > 0 && op != OP_APPEND && resolve_binds(o.best, o.second, tau, delta) &&
+            !resolve_mentions_another(c, o.n)) {
                 o.verdict = RESOLVE_BIND;
                 o.reason = c[0].exact ? RESOLVE_EXPLICIT : c[0].named ? RESOLVE_NAMED : RESOLVE_SCORE;
                 return o;
         }
-        if (creates(op)) {
+        if (resolve_creates(op)) {
                 if (o.best + EXACTNESS >= p->fresh)
-                        return waits(o, RESOLVE_ALIKE);
+                        return resolve_wait(o, RESOLVE_ALIKE);
                 o.verdict = RESOLVE_NEW;
                 o.reason = RESOLVE_NOTHING_LIKE;
                 return o;
         }
         if (o.n == 0 || o.best <= 0)
-                return waits(o, RESOLVE_NO_CANDIDATE);
-        return waits(o, o.best + EXACTNESS < tau ? RESOLVE_WEAK : RESOLVE_AMBIGUOUS);
+                return resolve_wait(o, RESOLVE_NO_CANDIDATE);
+        return resolve_wait(o, o.best + EXACTNESS < tau ? RESOLVE_WEAK : RESOLVE_AMBIGUOUS);
 }
 
-static double three_digits(double v) {
+static double resolve_three_digits(double v) {
         return (double)(int64_t)(v * 1000 + 0.5) / 1000;
 }
 
-static json_t *shown(const ResolveCandidate *c) {
-        json_t *o = json_pack("{s:s, s:f}", "id", c->id, "score", three_digits(c->score));
+static json_t *candidate_json(const ResolveCandidate *c) {
+        json_t *o = json_pack("{s:s, s:f}", "id", c->id, "score", resolve_three_digits(c->score));
 
         if (o && !c->exact && !c->named &&
-            (json_object_set_new(o, "overlap", json_real(three_digits(c->overlap))) < 0 ||
-             json_object_set_new(o, "alias", json_real(three_digits(c->alias))) < 0 ||
-             json_object_set_new(o, "reference", json_real(three_digits(c->reference))) < 0)) {
+            (json_object_set_new(o, "overlap", json_real(resolve_three_digits(c->overlap))) < 0 ||
+             json_object_set_new(o, "alias", json_real(resolve_three_digits(c->alias))) < 0 ||
+             json_object_set_new(o, "reference", json_real(resolve_three_digits(c->reference))) < 0)) {
                 json_decref(o);
                 return NULL;
         }
         return o;
 }
 
-json_t *resolve_source_ref(Op op, const ResolveOutcome *o, const ResolveCandidate *c, size_t n, const ResolvePolicy *p) {
+json_t *resolve_source_ref(Op op, const ResolveOutcome *o, const ResolveCandidate *c, size_t n,
+                           const ResolvePolicy *p) {
         _cleanup_json_ json_t *made = NULL, *matches = json_array();
         double tau, delta;
 
         if (!matches)
                 return NULL;
-        thresholds(op, c, o->n, p, &tau, &delta);
+        resolve_thresholds(op, c, o->n, p, &tau, &delta);
         for (size_t i = 0; i < MIN(MIN(n, o->n), (size_t)RESOLVE_SHOWN) && c[i].score > 0; i++)
-                if (json_array_append_new(matches, shown(&c[i])) < 0)
+                if (json_array_append_new(matches, candidate_json(&c[i])) < 0)
                         return NULL;
         made = json_object();
         if (!made || (o->verdict == RESOLVE_BIND && json_put(made, "matched_target_id", json_string(c[0].id)) < 0) ||
-            json_put(made, "candidate_matches", TAKE_PTR(matches)) < 0 || json_put(made, "resolution_reason", json_string_nocheck(reasons[o->reason])) < 0 ||
+            json_put(made, "candidate_matches", TAKE_PTR(matches)) < 0 ||
+            json_put(made, "resolution_reason", json_string_nocheck(reasons[o->reason])) < 0 ||
             json_put(made, "tau", json_real(tau)) < 0 || json_put(made, "delta", json_real(delta)) < 0)
                 return NULL;
         return TAKE_PTR(made);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define TYPE "skill.registered"
-#define BODY_MAX (16 * 1024 * 1024) /* a list of SKILL_FILES_MAX files with long paths */
+#define BODY_MAX (16 * 1024 * 1024) /* SKILL_FILES_MAX files with long paths */
 
 void skill_row_deinit(SkillRow *r) {
         free(r->name);
@@ -19,7 +19,7 @@ void skill_row_deinit(SkillRow *r) {
         *r = (SkillRow){0};
 }
 
-static int text(const json_t *o, const char *key, char **ret) {
+static int skill_text(const json_t *o, const char *key, char **ret) {
         const char *s = json_text(json_object_get(o, key));
 
         if (!s)
@@ -28,7 +28,7 @@ static int text(const json_t *o, const char *key, char **ret) {
         return *ret ? 0 : -ENOMEM;
 }
 
-static int row_read(Txn *t, Bytes v, SkillRow *ret) {
+static int skill_row_read(Txn *t, Bytes v, SkillRow *ret) {
         _cleanup_skill_row_ SkillRow row = {0};
         _cleanup_json_ json_t *entry = NULL;
         Bytes body;
@@ -39,15 +39,15 @@ static int row_read(Txn *t, Bytes v, SkillRow *ret) {
         row.seq = be64_get(v.p);
         r = event_get(t, row.seq, &entry);
         if (r == 0)
-                r = text(json_object_get(entry, "skill"), "name", &row.name);
+                r = skill_text(json_object_get(entry, "skill"), "name", &row.name);
         if (r == 0)
-                r = text(json_object_get(entry, "skill"), "digest", &row.digest);
+                r = skill_text(json_object_get(entry, "skill"), "digest", &row.digest);
         if (r == 0)
-                r = text(entry, "folder", &row.folder);
+                r = skill_text(entry, "folder", &row.folder);
         if (r == 0)
-                r = text(entry, "time", &row.time);
+                r = skill_text(entry, "time", &row.time);
         if (r == 0 && !json_is_null(json_object_get(entry, "manifest")))
-                r = text(entry, "manifest", &row.manifest);
+                r = skill_text(entry, "manifest", &row.manifest);
         if (r == 0)
                 r = body_get(t, row.seq, NULL, &body);
         if (r == 0)
@@ -66,7 +66,7 @@ int engine_skill_get(Txn *t, const char *name, SkillRow *ret) {
         if (!*name || strlen(name) > SKILL_NAME_MAX)
                 return -ENOENT;
         r = table_get(t, TABLE_SKILL, BYTES_STR(name), &v);
-        return r < 0 ? r : row_read(t, v, ret);
+        return r < 0 ? r : skill_row_read(t, v, ret);
 }
 
 int engine_skill_list(Txn *t, SkillRow **ret, size_t *ret_n) {
@@ -82,7 +82,7 @@ int engine_skill_list(Txn *t, SkillRow **ret, size_t *ret_n) {
                         r = -ENOMEM;
                 else {
                         rows = more;
-                        r = row_read(t, v, &rows[n]);
+                        r = skill_row_read(t, v, &rows[n]);
                         n += r == 0;
                 }
         }
@@ -111,17 +111,20 @@ int engine_skill_register(Txn *t, const char *who, const SkillRecord *s, uint64_
                 *ret_new = false;
                 return 0;
         }
-        fields = json_pack("{s:{s:s, s:s}, s:s, s:s?, s:I}", "skill", "name", s->name, "digest", s->digest, "folder", s->folder, "manifest",
-                           s->manifest, "files", (json_int_t)json_array_size(s->files));
+        fields = json_pack("{s:{s:s, s:s}, s:s, s:s?, s:I}", "skill", "name", s->name, "digest", s->digest, "folder",
+                           s->folder, "manifest", s->manifest, "files", (json_int_t)json_array_size(s->files));
         if (!fields)
                 return -ENOMEM;
-        if (r == 0 && json_object_set_new(fields, "replaces",
-                                          json_pack("{s:o, s:s, s:b}", "seq", json_u64(old.seq), "digest", old.digest, "manifest_changed",
-                                                    strcmp(old.manifest ?: "", s->manifest ?: "") != 0)) < 0)
+        if (r == 0 &&
+            json_object_set_new(fields, "replaces",
+                                json_pack("{s:o, s:s, s:b}", "seq", json_u64(old.seq), "digest", old.digest,
+                                          "manifest_changed", strcmp(old.manifest ?: "", s->manifest ?: "") != 0)) < 0)
                 return -ENOMEM;
         r = json_canonical(s->files, &files, &n);
         if (r == 0)
-                r = fold_slot_append(t, &(Event){.type = TYPE, .who = who, .fields = fields, .payload = files, .n_payload = n}, ret_seq);
+                r = fold_slot_append(
+                        t, &(Event){.type = TYPE, .who = who, .fields = fields, .payload = files, .n_payload = n},
+                        ret_seq);
         if (r < 0)
                 return r;
         *ret_new = true;

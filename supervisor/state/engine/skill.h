@@ -1,5 +1,5 @@
-/* Runs: supervisor, CLI. The registry of skills: what was registered under a name, as events skill.registered. A changed skill or
- * manifest gets another event, never another content under the same one (I-28). */
+/* Runs: supervisor, CLI. The registry of skills: the registrations under a name, as events skill.registered. A changed
+ * skill or manifest gets a new event; the content of an event never changes (I-28). */
 #pragma once
 
 #include "base/json.h"
@@ -13,12 +13,12 @@ typedef struct SkillRecord {
         const char *name;     /* skill_name_valid() */
         const char *folder;   /* absolute path on the host */
         const char *digest;   /* "sha256:…" over the list of files */
-        const char *manifest; /* digest of lethe.json, NULL when there is none */
+        const char *manifest; /* digest of lethe.json, NULL for no manifest */
         const json_t *files;  /* array; goes to the event's body */
 } SkillRecord;
 
-/* Registers, in the caller's write transaction. The same folder and digest again appends nothing: *ret_new false, *ret_seq of what is
- * there. Returns 0 or -errno. */
+/* Registers in the caller's write transaction. An unchanged folder and digest appends no event: *ret_new is false,
+ * *ret_seq the existing event. Returns 0 or -errno. */
 int engine_skill_register(Txn *t, const char *who, const SkillRecord *r, uint64_t *ret_seq, bool *ret_new);
 
 typedef struct SkillRow {
@@ -31,7 +31,7 @@ typedef struct SkillRow {
 void skill_row_deinit(SkillRow *r);
 #define _cleanup_skill_row_ _cleanup_(skill_row_deinit)
 
-/* Returns 0, -ENOENT when no skill of that name is registered, -EUCLEAN, -errno. */
+/* Returns 0, -ENOENT for an unknown name, -EUCLEAN, -errno. */
 int engine_skill_get(Txn *t, const char *name, SkillRow *ret);
 /* All, by name. */
 int engine_skill_list(Txn *t, SkillRow **ret, size_t *ret_n);

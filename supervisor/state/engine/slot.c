@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the ledger keeps of a message. What a schema says against a value shows a key or a number of it, and the ledger cannot forget what
- * was not committed (I-2): the rule stays, which is the schema's. */
-static void without_value(const Diag *why, Diag *ret) {
+/* The message for the ledger: without the part of the value. A schema's message shows a key or number of the value, and
+ * the ledger cannot forget an uncommitted value (I-2). The schema's rule stays. */
+static void slot_message_without_value(const Diag *why, Diag *ret) {
         const char *value = strstr(why->text, ": value at \""), *rule = "";
 
         if (!value) {
@@ -26,7 +26,8 @@ static void without_value(const Diag *why, Diag *ret) {
         diag(ret, 0, "%.*s: the value does not fit%s", (int)(value - why->text), why->text, rule);
 }
 
-int engine_refuse(Txn *t, json_t *row, const char *region, const char *who, const char *name, EngineCode code, Diag *why) {
+int engine_refuse(Txn *t, json_t *row, const char *region, const char *who, const char *name, EngineCode code,
+                  Diag *why) {
         _cleanup_json_ json_t *fields = NULL;
         char quoted[400];
         bool counted;
@@ -34,17 +35,18 @@ int engine_refuse(Txn *t, json_t *row, const char *region, const char *who, cons
         int r;
 
         diag_quote(name, strlen(name), quoted, sizeof(quoted));
-        without_value(why, &message);
+        slot_message_without_value(why, &message);
         fields = json_pack("{s:s, s:s, s:s}", "slot", quoted, "code", engine_code_name(code), "message", message.text);
         if (!fields)
                 return -ENOMEM;
-        r = lineage_event(t, row, &(Event){.type = "slot.refused", .region = region, .who = who, .fields = fields}, NULL, &counted);
+        r = lineage_event(t, row, &(Event){.type = "slot.refused", .region = region, .who = who, .fields = fields},
+                          NULL, &counted);
         if (r == 0 && counted)
                 r = region_json_put(t, region, row, false);
         return r < 0 ? r : (int)code;
 }
 
-static int bad_name(const char *name, Diag *reterr) {
+static int slot_bad_name(const char *name, Diag *reterr) {
         char quoted[400];
 
         return diag(reterr, ENGINE_E_BAD_NAME,
@@ -52,8 +54,24 @@ static int bad_name(const char *name, Diag *reterr) {
                     diag_quote(name, strlen(name), quoted, sizeof(quoted)), SLOT_NAME_MAX - 1);
 }
 
-/* The value against the slot's schema, which was compiled once already when the slot was defined. */
-static int fits(Txn *t, const char *name, const SlotRow *row, const json_t *value, Diag *reterr) {
+int slot_value_get(Txn *t, const char *name, SlotRow *ret, json_t **ret_value) {
+        Bytes body;
+        int r = slot_row_get(t, name, ret);
+
+        if (r == -ENOENT || (r == 0 && ret->version == 0)) {
+                *ret = (SlotRow){0};
+                return 0;
+        }
+        if (r == 0)
+                r = body_get(t, ret->body, NULL, &body);
+        if (r < 0)
+                return r == -ENOENT ? -EUCLEAN : r;
+        r = json_parse(body.p, body.n, SLOT_VALUE_MAX, JSON_DEPTH_DEFAULT, ret_value, NULL);
+        return r > 0 ? -EUCLEAN : r;
+}
+
+/* Checks the value against the slot's schema, which compiled at the definition. */
+static int slot_check_schema(Txn *t, const char *name, const SlotRow *row, const json_t *value, Diag *reterr) {
         _cleanup_jsonschema_ JsonSchema *schema = NULL;
         _cleanup_json_ json_t *text = NULL;
         Bytes body;
@@ -81,15 +99,15 @@ int slot_check(Txn *t, const char *region, const char *name, const json_t *value
         int r;
 
         if (!slot_name_valid(name))
-                return bad_name(name, reterr);
+                return slot_bad_name(name, reterr);
         r = slot_row_get(t, name, &row);
         if (r == -ENOENT)
                 return diag(reterr, ENGINE_E_UNDEFINED, "slot %s is not defined", name);
         if (r < 0)
                 return r;
-        /* Of a slot with a rule nobody holds anything: the version that counts is the one that others see. */
+        /* No region holds a slot with a rule: the visible version counts. */
         if (row.held_version && (!region || strcmp(row.held_by, region) != 0))
-                return diag(reterr, ENGINE_E_CONFLICT, "slot %s is held by region %s, which wrote it and has not ended",
+                return diag(reterr, ENGINE_E_CONFLICT, "slot %s is held by region %s, a writer that has not ended",
                             name, row.held_by);
         current = row.held_version ? row.held_version : row.version;
         if (expect >= 0 && (uint64_t)expect != current)
@@ -98,14 +116,13 @@ int slot_check(Txn *t, const char *region, const char *name, const json_t *value
         r = json_canonical(value, &ret->text, &ret->n);
         if (r == -ERANGE)
                 return diag(reterr, ENGINE_E_SCHEMA,
-                            "slot %s: an integer is beyond 2^53-1, which not every reader keeps: write it as a string",
-                            name);
+                            "slot %s: an integer is beyond 2^53-1, the limit of many readers: write a string", name);
         if (r < 0)
                 return r;
         if (ret->n > SLOT_VALUE_MAX)
                 return diag(reterr, ENGINE_E_TOO_LARGE, "slot %s: a value of %zu bytes: at most %d are allowed", name,
                             ret->n, SLOT_VALUE_MAX);
-        r = fits(t, name, &row, value, reterr);
+        r = slot_check_schema(t, name, &row, value, reterr);
         if (r != 0)
                 return r;
         ret->row = row;
@@ -118,8 +135,8 @@ void slot_checked_deinit(SlotChecked *c) {
         c->text = NULL;
 }
 
-/* Of a slot that is there: whether it has this very rule; NULL: none. */
-static int check_rule(Txn *t, const char *name, const SlotRow *row, const json_t *rule, Diag *reterr) {
+/* Does the existing slot have this very rule? NULL: none. */
+static int slot_check_rule(Txn *t, const char *name, const SlotRow *row, const json_t *rule, Diag *reterr) {
         _cleanup_json_ json_t *has = NULL;
         ArbitrationRule r;
         int e;
@@ -127,7 +144,9 @@ static int check_rule(Txn *t, const char *name, const SlotRow *row, const json_t
         if (!row->arbitrated && !rule)
                 return 0;
         if (!row->arbitrated)
-                return diag(reterr, ENGINE_E_EXISTS, "slot %s is defined already, without a rule of arbitration (seq %" PRIu64 ")", name, row->defined);
+                return diag(reterr, ENGINE_E_EXISTS,
+                            "slot %s is defined already, without a rule of arbitration (seq %" PRIu64 ")", name,
+                            row->defined);
         e = quorum_rule(t, row, &r);
         if (e < 0)
                 return e;
@@ -136,12 +155,14 @@ static int check_rule(Txn *t, const char *name, const SlotRow *row, const json_t
                 return -ENOMEM;
         if (rule && json_equal(has, rule))
                 return 0;
-        return diag(reterr, ENGINE_E_EXISTS, "slot %s is defined already, with another rule of arbitration (seq %" PRIu64 ")", name, row->defined);
+        return diag(reterr, ENGINE_E_EXISTS,
+                    "slot %s is defined already, with another rule of arbitration (seq %" PRIu64 ")", name,
+                    row->defined);
 }
 
-/* by_rule: the operator's word on the rule counts, also when there is none. */
-static int define(Txn *t, const char *who, const char *region, const char *name, const json_t *schema, bool by_rule, const json_t *rule, uint64_t *ret_seq,
-                  Diag *reterr) {
+/* by_rule: the rule counts, also a missing rule (operator). */
+static int slot_define(Txn *t, const char *who, const char *region, const char *name, const json_t *schema,
+                       bool by_rule, const json_t *rule, uint64_t *ret_seq, Diag *reterr) {
         _cleanup_jsonschema_ JsonSchema *compiled = NULL;
         _cleanup_free_ char *text = NULL;
         _cleanup_json_ json_t *fields = NULL;
@@ -150,7 +171,7 @@ static int define(Txn *t, const char *who, const char *region, const char *name,
         int r;
 
         if (!slot_name_valid(name))
-                return bad_name(name, reterr);
+                return slot_bad_name(name, reterr);
         r = json_canonical(schema, &text, &n);
         if (r == -ERANGE)
                 return diag(reterr, ENGINE_E_BAD_SCHEMA, "schema of slot %s: an integer is beyond 2^53-1", name);
@@ -164,8 +185,10 @@ static int define(Txn *t, const char *who, const char *region, const char *name,
                 return ENGINE_E_BAD_SCHEMA;
         }
         if (jsonschema_has_key(compiled))
-                return diag(reterr, ENGINE_E_BAD_SCHEMA, "schema of slot %s: \"format\": \"" JSONSCHEMA_KEY_FORMAT "\" is the type of a region's key, "
-                                                         "and a slot outlives every region", name);
+                return diag(reterr, ENGINE_E_BAD_SCHEMA,
+                            "schema of slot %s: \"format\": \"" JSONSCHEMA_KEY_FORMAT
+                            "\" is the type of a region's key, "
+                            "and a slot outlives every region", name);
         if (n > SLOT_VALUE_MAX)
                 return diag(reterr, ENGINE_E_TOO_LARGE, "schema of slot %s: %zu bytes: at most %d are allowed", name, n,
                             SLOT_VALUE_MAX);
@@ -180,7 +203,7 @@ static int define(Txn *t, const char *who, const char *region, const char *name,
                         return diag(reterr, ENGINE_E_EXISTS,
                                     "slot %s is defined already, with another schema (seq %" PRIu64 ")", name,
                                     row.defined);
-                r = by_rule ? check_rule(t, name, &row, rule, reterr) : 0;
+                r = by_rule ? slot_check_rule(t, name, &row, rule, reterr) : 0;
                 if (r == 0 && ret_seq)
                         *ret_seq = row.defined;
                 return r;
@@ -190,16 +213,18 @@ static int define(Txn *t, const char *who, const char *region, const char *name,
         fields = json_pack("{s:s, s:O*}", "slot", name, "arbitrate", rule);
         if (!fields)
                 return -ENOMEM;
-        return fold_slot_append(
-                t, &(Event){.type = "slot.defined", .region = region, .who = who, .fields = fields, .payload = text, .n_payload = n}, ret_seq);
+        return fold_slot_append(t,
+                                &(Event){.type = "slot.defined", .region = region, .who = who, .fields = fields,
+                                         .payload = text, .n_payload = n}, ret_seq);
 }
 
 int engine_slot_define(Txn *t, const char *who, const char *region, const char *name, const json_t *schema,
                        uint64_t *ret_seq, Diag *reterr) {
-        return define(t, who, region, name, schema, false, NULL, ret_seq, reterr);
+        return slot_define(t, who, region, name, schema, false, NULL, ret_seq, reterr);
 }
 
-int engine_slot_define_ruled(Txn *t, const char *who, const char *name, const json_t *schema, const json_t *rule, uint64_t *ret_seq, Diag *reterr) {
+int engine_slot_define_ruled(Txn *t, const char *who, const char *name, const json_t *schema, const json_t *rule,
+                             uint64_t *ret_seq, Diag *reterr) {
         _cleanup_json_ json_t *same = NULL;
         ArbitrationRule parsed;
 
@@ -212,7 +237,7 @@ int engine_slot_define_ruled(Txn *t, const char *who, const char *name, const js
                 if (!same)
                         return -ENOMEM;
         }
-        return define(t, who, NULL, name, schema, true, same, ret_seq, reterr);
+        return slot_define(t, who, NULL, name, schema, true, same, ret_seq, reterr);
 }
 
 int engine_slot_decide(Txn *t, const char *who, const char *name, uint64_t *ret_seq, json_t **ret, Diag *reterr) {
@@ -222,13 +247,14 @@ int engine_slot_decide(Txn *t, const char *who, const char *name, uint64_t *ret_
 
         reterr = reterr ? reterr : &own;
         if (!slot_name_valid(name))
-                r = bad_name(name, reterr);
+                r = slot_bad_name(name, reterr);
         else {
                 r = slot_row_get(t, name, &row);
                 if (r == -ENOENT)
                         r = diag(reterr, ENGINE_E_UNDEFINED, "slot %s is not defined", name);
                 else if (r == 0 && !row.arbitrated)
-                        r = diag(reterr, ENGINE_E_RULE, "slot %s has no rule of arbitration: nothing is gathered for it", name);
+                        r = diag(reterr, ENGINE_E_RULE,
+                                 "slot %s has no rule of arbitration: no proposal is gathered", name);
         }
         if (r == 0)
                 r = quorum_decide(t, name, who, ret_seq, ret, reterr);
@@ -255,7 +281,8 @@ int engine_slot_put(Txn *t, const char *who, const char *name, const json_t *val
         if (!fields)
                 return -ENOMEM;
         r = fold_slot_append(
-                t, &(Event){.type = "slot.written", .who = who, .fields = fields, .payload = c.text, .n_payload = c.n}, &seq);
+                t, &(Event){.type = "slot.written", .who = who, .fields = fields, .payload = c.text, .n_payload = c.n},
+                &seq);
         if (r == 0)
                 r = ledger_want_anchor(t);
         if (r < 0)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void make(const char *text, Kind kind, char out[static SLUG_BYTES + 1]) {
+static void slug_make(const char *text, Kind kind, char out[static SLUG_BYTES + 1]) {
         size_t n = 0, words = 0;
         bool in_word = false;
 
@@ -33,7 +33,7 @@ static void make(const char *text, Kind kind, char out[static SLUG_BYTES + 1]) {
 int slug_new(Txn *t, uint64_t scope, Kind kind, const char *text, char ret[static RECORD_ID_MAX]) {
         char base[SLUG_BYTES + 1];
 
-        make(text, kind, base);
+        slug_make(text, kind, base);
         for (unsigned i = 1; i; i++) {
                 _cleanup_change_walk_ ChangeWalk w = {0};
                 RecordKey key;

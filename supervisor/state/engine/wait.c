@@ -1,8 +1,8 @@
-#include "record/rows.h"
 #include "engine/wait.h"
 
-#include "record/event.h"
 #include "index/rank.h"
+#include "record/event.h"
+#include "record/rows.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,32 +11,34 @@
 
 #define ROW_MAX 4096
 #define BODY_MAX (4 * 1024 * 1024)
-#define INDEX_CANDIDATE (INDEX_PHRASE + 1) /* field: ids of its candidates */
+#define INDEX_CANDIDATE (INDEX_PHRASE + 1) /* field: ids of the candidates */
 
-/* What waits is in the index under a kind of its own for each bucket, while it is open. */
-static uint8_t index_kind(Kind k) {
+/* Open items are in the index, under an extra kind for each bucket. */
+static uint8_t wait_index_kind(Kind k) {
         return (uint8_t)(0xa0 | (k & 0x0f));
 }
 
-static const char *const names[] = {[WAIT_OPEN] = "open", [WAIT_RESOLVED] = "resolved", [WAIT_STUCK] = "stuck", [WAIT_DROPPED] = "dropped"};
+static const char *const names[] = {
+        [WAIT_OPEN] = "open", [WAIT_RESOLVED] = "resolved", [WAIT_STUCK] = "stuck", [WAIT_DROPPED] = "dropped"};
 
 const char *wait_state_name(WaitState s) {
         return names[s];
 }
 
-static int decode(uint64_t id, Bytes v, Wait *ret) {
+static int wait_decode(uint64_t id, Bytes v, Wait *ret) {
         _cleanup_json_ json_t *row = NULL;
         const char *kind, *op, *state;
         Wait w = {.id = id};
-        int r = json_parse_own(v.p, v.n, ROW_MAX, JSON_DEPTH_DEFAULT, &row);
+        int r = json_row_parse(v, ROW_MAX, &row);
 
-        if (r != 0)
-                return r > 0 ? -EUCLEAN : r;
+        if (r < 0)
+                return r;
         kind = json_text(json_object_get(row, "kind"));
         op = json_text(json_object_get(row, "op"));
         state = json_text(json_object_get(row, "state"));
         if (!kind || !op || !state || !(w.kind = kind_from_name(kind)) || !(w.op = op_from_name(op)) ||
-            json_get_u64(json_object_get(row, "scope"), &w.scope) < 0 || json_get_u64(json_object_get(row, "attempts"), &w.attempts) < 0 ||
+            json_get_u64(json_object_get(row, "scope"), &w.scope) < 0 ||
+            json_get_u64(json_object_get(row, "attempts"), &w.attempts) < 0 ||
             json_get_u64(json_object_get(row, "last"), &w.last) < 0)
                 return -EUCLEAN;
         for (WaitState s = WAIT_OPEN; s <= WAIT_DROPPED; s++)
@@ -48,26 +50,21 @@ static int decode(uint64_t id, Bytes v, Wait *ret) {
         return 0;
 }
 
-static int put(Txn *t, const Wait *w) {
-        _cleanup_json_ json_t *row = json_pack("{s:o, s:s, s:s, s:s, s:o, s:o}", "scope", json_u64(w->scope), "kind", kind_name(w->kind), "op", op_name(w->op),
-                                               "state", names[w->state], "attempts", json_u64(w->attempts), "last", json_u64(w->last));
-        _cleanup_free_ char *text = NULL;
+static int wait_put(Txn *t, const Wait *w) {
+        _cleanup_json_ json_t *row = json_pack("{s:o, s:s, s:s, s:s, s:o, s:o}", "scope", json_u64(w->scope), "kind",
+                                               kind_name(w->kind), "op", op_name(w->op), "state", names[w->state],
+                                               "attempts", json_u64(w->attempts), "last", json_u64(w->last));
         uint8_t key[8];
-        size_t n;
-        int r = row ? json_canonical(row, &text, &n) : -ENOMEM;
 
-        be64_put(key, w->id);
-        return r < 0 ? r : table_put(t, TABLE_WAIT, BYTES(key, 8), BYTES(text, n));
+        return row ? json_row_put(t, TABLE_WAIT, seq_key(w->id, key), row) : -ENOMEM;
 }
 
 int wait_get(Txn *t, uint64_t id, Wait *ret) {
         uint8_t key[8];
         Bytes v;
-        int r;
+        int r = table_get(t, TABLE_WAIT, seq_key(id, key), &v);
 
-        be64_put(key, id);
-        r = table_get(t, TABLE_WAIT, BYTES(key, 8), &v);
-        return r < 0 ? r : decode(id, v, ret);
+        return r < 0 ? r : wait_decode(id, v, ret);
 }
 
 int wait_next(Txn *t, uint64_t from, uint64_t scope, WaitState state, Wait *ret) {
@@ -75,14 +72,12 @@ int wait_next(Txn *t, uint64_t from, uint64_t scope, WaitState state, Wait *ret)
         uint8_t key[8];
         Bytes k, v;
         Wait w;
-        int r;
+        int r = cursor_open(t, TABLE_WAIT, seq_key(from, key), &c);
 
-        be64_put(key, from);
-        r = cursor_open(t, TABLE_WAIT, BYTES(key, 8), &c);
         while (r == 0 && (r = cursor_next(c, &k, &v)) == 0) {
                 if (k.n != 8)
                         return -EUCLEAN;
-                r = decode(be64_get(k.p), v, &w);
+                r = wait_decode(be64_get(k.p), v, &w);
                 if (r == -EUCLEAN)
                         ret->id = be64_get(k.p);
                 if (r == 0 && (!scope || w.scope == scope) && (!state || w.state == state)) {
@@ -94,7 +89,8 @@ int wait_next(Txn *t, uint64_t from, uint64_t scope, WaitState state, Wait *ret)
 }
 
 int wait_show(Txn *t, const Wait *w, json_t **ret) {
-        static const char *const of_entry[] = {"reason", "agent", "run"}, *const of_body[] = {"note", "request", "candidates"};
+        static const char *const of_entry[] = {"reason", "agent", "run"}, *const of_body[] = {"note", "request",
+                                                                                              "candidates"};
         _cleanup_json_ json_t *entry = NULL, *body = NULL, *o = NULL;
         int r = event_get(t, w->id, &entry);
 
@@ -102,23 +98,26 @@ int wait_show(Txn *t, const Wait *w, json_t **ret) {
                 r = record_body(t, w->id, &body);
         if (r < 0 && r != -ENOENT)
                 return r;
-        o = json_pack("{s:o, s:o, s:s, s:s, s:s, s:o, s:O*, s:o}", "pending", json_u64(w->id), "scope", json_u64(w->scope), "kind", kind_name(w->kind),
-                      "operation", op_name(w->op), "state", names[w->state], "attempts", json_u64(w->attempts), "created", json_object_get(entry, "time"),
+        o = json_pack("{s:o, s:o, s:s, s:s, s:s, s:o, s:O*, s:o}", "pending", json_u64(w->id), "scope",
+                      json_u64(w->scope), "kind", kind_name(w->kind), "operation", op_name(w->op), "state",
+                      names[w->state], "attempts", json_u64(w->attempts), "created", json_object_get(entry, "time"),
                       "last", json_u64(w->last));
         r = o ? 0 : -ENOMEM;
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(of_entry); i++)
-                if (json_object_get(entry, of_entry[i]) && json_object_set(o, of_entry[i], json_object_get(entry, of_entry[i])) < 0)
+                if (json_object_get(entry, of_entry[i]) &&
+                    json_object_set(o, of_entry[i], json_object_get(entry, of_entry[i])) < 0)
                         r = -ENOMEM;
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(of_body); i++)
-                if (json_object_get(body, of_body[i]) && json_object_set(o, of_body[i], json_object_get(body, of_body[i])) < 0)
+                if (json_object_get(body, of_body[i]) &&
+                    json_object_set(o, of_body[i], json_object_get(body, of_body[i])) < 0)
                         r = -ENOMEM;
         if (r == 0)
                 *ret = TAKE_PTR(o);
         return r;
 }
 
-/* Appends an event about waits and projects it: nothing of it can be blocked, as it speaks of no record. */
-static int append(Txn *t, const Event *e, uint64_t *ret_seq) {
+/* Appends an event about items and projects the event. The event is about no record, and so never blocked. */
+static int wait_append(Txn *t, const Event *e, uint64_t *ret_seq) {
         _cleanup_json_ json_t *entry = NULL, *body = NULL;
         uint64_t seq;
         int r = event_record(t, e, &seq, &entry);
@@ -132,16 +131,21 @@ static int append(Txn *t, const Event *e, uint64_t *ret_seq) {
         return r;
 }
 
-int engine_wait(Txn *t, const char *who, const char *region, uint64_t scope, Kind kind, Op op, const json_t *fields, const json_t *body, uint64_t *ret_id) {
+int engine_wait(Txn *t, const char *who, const char *region, uint64_t scope, Kind kind, Op op, const json_t *fields,
+                const json_t *body, uint64_t *ret_id) {
         _cleanup_json_ json_t *all = fields ? json_copy((json_t *)fields) : json_object();
         _cleanup_free_ char *text = NULL;
         size_t n;
         int r;
 
-        if (!all || json_object_update_new(all, json_pack("{s:o, s:s, s:s}", "scope", json_u64(scope), "kind", kind_name(kind), "op", op_name(op))) < 0)
+        if (!all || json_object_update_new(all, json_pack("{s:o, s:s, s:s}", "scope", json_u64(scope), "kind",
+                                                          kind_name(kind), "op", op_name(op))) < 0)
                 return -ENOMEM;
         r = json_canonical(body, &text, &n);
-        return r < 0 ? r : append(t, &(Event){.type = "note.pending", .who = who, .region = region, .fields = all, .payload = text, .n_payload = n}, ret_id);
+        return r < 0 ? r
+                     : wait_append(t,
+                                   &(Event){.type = "note.pending", .who = who, .region = region, .fields = all,
+                                            .payload = text, .n_payload = n}, ret_id);
 }
 
 int engine_wait_failed(Txn *t, const char *who, const char *region, const uint64_t *ids, size_t n, uint64_t root) {
@@ -153,7 +157,8 @@ int engine_wait_failed(Txn *t, const char *who, const char *region, const uint64
         fields = json_pack("{s:O, s:o*}", "failed", list, "root", root ? json_u64(root) : NULL);
         if (!fields)
                 return -ENOMEM;
-        return append(t, &(Event){.type = "pending.retried", .who = who, .region = region, .fields = fields}, NULL);
+        return wait_append(t, &(Event){.type = "pending.retried", .who = who, .region = region, .fields = fields},
+                           NULL);
 }
 
 int engine_wait_drop(Txn *t, const char *who, uint64_t id, const char *reason, uint64_t *ret_seq, Diag *reterr) {
@@ -174,7 +179,10 @@ int engine_wait_drop(Txn *t, const char *who, uint64_t id, const char *reason, u
         if (!fields || !body)
                 return -ENOMEM;
         r = json_canonical(body, &text, &n);
-        return r < 0 ? r : append(t, &(Event){.type = "pending.dropped", .who = who, .fields = fields, .payload = text, .n_payload = n}, ret_seq);
+        return r < 0 ? r
+                     : wait_append(t,
+                                   &(Event){.type = "pending.dropped", .who = who, .fields = fields, .payload = text,
+                                            .n_payload = n}, ret_seq);
 }
 
 int wait_erase(Txn *t, uint64_t scope) {
@@ -192,51 +200,56 @@ int wait_erase(Txn *t, uint64_t scope) {
         return r == -ENOENT ? 0 : r;
 }
 
-static int index_in(Txn *t, const Wait *w, const json_t *body) {
+static int wait_index_text(Tokenizer *bag, unsigned field, const json_t *text) {
+        return json_is_string(text) ? tokenizer_add(bag, field, json_bytes(text), json_string_length(text)) : 0;
+}
+
+static int wait_index_put(Txn *t, const Wait *w, const json_t *body) {
         const json_t *note = json_object_get(body, "note"), *request = json_object_get(body, "request"),
                      *aliases = json_object_get(request, "candidate_aliases"),
-                     *reference = json_object_get(request, "reference_text"), *candidates = json_object_get(body, "candidates"),
-                     *target = json_object_get(request, "target_id");
+                     *reference = json_object_get(request, "reference_text"),
+                     *candidates = json_object_get(body, "candidates"), *target = json_object_get(request, "target_id");
         char name[24];
-        Tokenizer *terms;
+        Tokenizer *bag;
         int r;
 
         if (!body)
-                return 0; /* erased since: its scope was deleted, by a later event */
-        r = index_bag(t, &terms);
-        if (json_is_string(target)) { /* nothing but that row decides it, so that no other one's commit uses up its attempts */
+                return 0; /* erased by a later deletion of the scope */
+        r = index_bag(t, &bag);
+        if (json_is_string(target)) { /* only the target row decides: commits of other rows must not use up attempts */
                 note = reference = aliases = candidates = NULL;
                 if (r == 0)
-                        r = tokenizer_add(terms, INDEX_CANDIDATE, json_bytes(target), json_string_length(target));
+                        r = wait_index_text(bag, INDEX_CANDIDATE, target);
         }
-        if (r == 0 && json_is_string(note))
-                r = tokenizer_add(terms, INDEX_TEXT, json_bytes(note), json_string_length(note));
-        if (r == 0 && json_is_string(reference))
-                r = tokenizer_add(terms, INDEX_TEXT, json_bytes(reference), json_string_length(reference));
+        if (r == 0)
+                r = wait_index_text(bag, INDEX_TEXT, note);
+        if (r == 0)
+                r = wait_index_text(bag, INDEX_TEXT, reference);
         for (size_t i = 0; r == 0 && i < json_array_size(aliases); i++)
-                r = tokenizer_add(terms, INDEX_TEXT, json_bytes(json_array_get(aliases, i)), json_string_length(json_array_get(aliases, i)));
+                r = wait_index_text(bag, INDEX_TEXT, json_array_get(aliases, i));
         for (size_t i = 0; r == 0 && i < json_array_size(candidates); i++) {
                 const json_t *id = json_object_get(json_array_get(candidates, i), "id");
 
-                r = json_is_string(id) ? tokenizer_add(terms, INDEX_CANDIDATE, json_bytes(id), json_string_length(id)) : -EUCLEAN;
+                r = json_is_string(id) ? wait_index_text(bag, INDEX_CANDIDATE, id) : -EUCLEAN;
         }
         snprintf(name, sizeof(name), "%" PRIu64, w->id);
-        return r < 0 ? r : index_put(t, w->scope, index_kind(w->kind), w->id, name, terms);
+        return r < 0 ? r : index_put(t, w->scope, wait_index_kind(w->kind), w->id, name, bag);
 }
 
-static int index_out(Txn *t, const Wait *w) {
-        int r = index_del(t, w->scope, index_kind(w->kind), w->id);
+static int wait_index_del(Txn *t, const Wait *w) {
+        int r = index_del(t, w->scope, wait_index_kind(w->kind), w->id);
 
-        return r == -ENOENT ? 0 : r; /* it was stuck, or erased */
+        return r == -ENOENT ? 0 : r; /* stuck, or erased */
 }
 
-/* However many wait, and however alike they are: rows of the index for each term, of which the oldest come first, and each has up to 256. */
+/* The limit of index rows read for each term, oldest first, for any number of similar items; a row has at most 256
+ * items. */
 #define TOUCH_ROWS 8
 
-/* The name as a whole is the longest of its terms. */
-static RankTerm whole_of(Tokenizer *terms) {
+/* The whole name is the longest term. */
+static RankTerm wait_whole_term(Tokenizer *bag) {
         size_t n, at = 0;
-        const Term *all = tokenizer_sorted(terms, &n);
+        const Term *all = tokenizer_sorted(bag, &n);
 
         for (size_t i = 1; all && i < n; i++)
                 if (all[i].n > all[at].n)
@@ -246,7 +259,7 @@ static RankTerm whole_of(Tokenizer *terms) {
 
 int wait_any(Txn *t, uint64_t scope, Kind kind) {
         IndexStats stats;
-        int r = index_stats(t, scope, index_kind(kind), &stats);
+        int r = index_stats(t, scope, wait_index_kind(kind), &stats);
 
         return r < 0 ? r : stats.docs > 0;
 }
@@ -256,43 +269,48 @@ typedef struct Having {
         size_t n;
 } Having;
 
-static int take_oldest(void *user, const RankOverlap *o) {
+static int wait_take_oldest(void *user, const RankOverlap *o) {
         Having *h = user;
 
         h->ids[h->n++] = o->number;
         return h->n == WAIT_HAVING_MOST;
 }
 
-int wait_having(Txn *t, uint64_t scope, Kind kind, const char *id, uint64_t ret[static WAIT_HAVING_MOST], size_t *ret_n) {
-        _cleanup_tokenizer_ Tokenizer *terms = NULL;
+int wait_having(Txn *t, uint64_t scope, Kind kind, const char *id, uint64_t ret[static WAIT_HAVING_MOST],
+                size_t *ret_n) {
+        _cleanup_tokenizer_ Tokenizer *bag = NULL;
         Having h = {.ids = ret};
         double weight = 1;
         RankTerm name;
-        int r = tokenizer_new(&terms);
+        int r = tokenizer_new(&bag);
 
         if (r == 0)
-                r = tokenizer_add(terms, INDEX_CANDIDATE, id, strlen(id));
+                r = tokenizer_add(bag, INDEX_CANDIDATE, id, strlen(id));
         if (r < 0)
                 return r;
-        name = whole_of(terms);
+        name = wait_whole_term(bag);
         if (name.n == 0)
                 return -ENOMEM;
-        r = rank_overlap(t, scope, index_kind(kind), 1U << INDEX_CANDIDATE, &name, &weight, 1, TOUCH_ROWS, false, take_oldest, &h);
+        r = rank_overlap(t, scope, wait_index_kind(kind), 1U << INDEX_CANDIDATE, &name, &weight, 1, TOUCH_ROWS, false,
+                         wait_take_oldest, &h);
         *ret_n = h.n;
         return MIN(r, 0);
 }
 
-int wait_words(Txn *t, uint64_t scope, Kind kind, const char *begin, size_t n, RankTerm *ret, size_t most, size_t *ret_n) {
-        return prefix_scan(t, scope, index_kind(kind), INDEX_TEXT, begin, n, ret, most, ret_n);
+int wait_words(Txn *t, uint64_t scope, Kind kind, const char *begin, size_t n, RankTerm *ret, size_t most,
+               size_t *ret_n) {
+        return prefix_scan(t, scope, wait_index_kind(kind), INDEX_TEXT, begin, n, ret, most, ret_n);
 }
 
-int wait_sharing(Txn *t, uint64_t scope, Kind kind, const RankTerm *terms, size_t n, int (*each)(void *user, const RankOverlap *o), void *user) {
+int wait_sharing(Txn *t, uint64_t scope, Kind kind, const RankTerm *terms, size_t n,
+                 int (*each)(void *user, const RankOverlap *o), void *user) {
         static const double weight[RANK_TERMS_MAX];
 
-        return rank_overlap(t, scope, index_kind(kind), 1U << INDEX_TEXT, terms, weight, n, TOUCH_ROWS, false, each, user);
+        return rank_overlap(t, scope, wait_index_kind(kind), 1U << INDEX_TEXT, terms, weight, n, TOUCH_ROWS, false,
+                            each, user);
 }
 
-static int failed(Txn *t, uint64_t seq, const json_t *entry) {
+static int wait_project_failed(Txn *t, uint64_t seq, const json_t *entry) {
         const json_t *ids = json_object_get(entry, "failed");
         uint64_t id;
         Wait w;
@@ -305,17 +323,17 @@ static int failed(Txn *t, uint64_t seq, const json_t *entry) {
                 w.last = seq;
                 if (++w.attempts >= WAIT_ATTEMPTS_MAX && w.state == WAIT_OPEN) {
                         w.state = WAIT_STUCK;
-                        r = index_out(t, &w);
+                        r = wait_index_del(t, &w);
                 }
                 if (r == 0)
-                        r = put(t, &w);
+                        r = wait_put(t, &w);
                 if (r < 0)
                         return r;
         }
         return 0;
 }
 
-static int close_one(Txn *t, uint64_t id, uint64_t seq, WaitState state) {
+static int wait_close(Txn *t, uint64_t id, uint64_t seq, WaitState state) {
         Wait w;
         int r = wait_get(t, id, &w);
 
@@ -325,34 +343,36 @@ static int close_one(Txn *t, uint64_t id, uint64_t seq, WaitState state) {
                 return -EUCLEAN;
         w.state = state;
         w.last = seq;
-        r = index_out(t, &w);
-        return r < 0 ? r : put(t, &w);
+        r = wait_index_del(t, &w);
+        return r < 0 ? r : wait_put(t, &w);
 }
 
 int wait_project(Txn *t, uint64_t seq, const char *type, const json_t *entry, const json_t *body) {
         if (strcmp(type, "note.pending") == 0) {
-                const char *kind = json_text(json_object_get(entry, "kind")), *op = json_text(json_object_get(entry, "op"));
+                const char *kind = json_text(json_object_get(entry, "kind")),
+                           *op = json_text(json_object_get(entry, "op"));
                 Wait w = {.id = seq, .state = WAIT_OPEN, .last = seq};
                 int r;
 
                 if (!kind || !op || !(w.kind = kind_from_name(kind)) || !(w.op = op_from_name(op)) ||
                     json_get_u64(json_object_get(entry, "scope"), &w.scope) < 0)
                         return -EUCLEAN;
-                r = put(t, &w);
-                return r < 0 ? r : index_in(t, &w, body);
+                r = wait_put(t, &w);
+                return r < 0 ? r : wait_index_put(t, &w, body);
         }
         if (strcmp(type, "pending.retried") == 0)
-                return failed(t, seq, entry);
+                return wait_project_failed(t, seq, entry);
         if (strcmp(type, "pending.dropped") == 0) {
                 uint64_t id;
 
-                return json_get_u64(json_object_get(entry, "pending"), &id) < 0 ? -EUCLEAN : close_one(t, id, seq, WAIT_DROPPED);
+                return json_get_u64(json_object_get(entry, "pending"), &id) < 0 ? -EUCLEAN
+                                                                                : wait_close(t, id, seq, WAIT_DROPPED);
         }
         return -EUCLEAN;
 }
 
 int wait_project_resolved(Txn *t, uint64_t id, uint64_t seq) {
-        return close_one(t, id, seq, WAIT_RESOLVED);
+        return wait_close(t, id, seq, WAIT_RESOLVED);
 }
 
 int wait_project_forget(Txn *t, uint64_t scope) {
@@ -363,8 +383,7 @@ int wait_project_forget(Txn *t, uint64_t scope) {
         for (; (r = wait_next(t, from, scope, 0, &w)) == 0; from = w.id + 1) {
                 uint8_t key[8];
 
-                be64_put(key, w.id);
-                r = table_del(t, TABLE_WAIT, BYTES(key, 8));
+                r = table_del(t, TABLE_WAIT, seq_key(w.id, key));
                 if (r < 0)
                         return r;
         }

@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
-typedef struct Doc {
+typedef struct IndexDoc {
         uint64_t scope, number;
         uint8_t kind;
-} Doc;
+} IndexDoc;
 
 int index_stats(Txn *t, uint64_t scope, uint8_t kind, IndexStats *ret) {
         uint8_t k[DOC_KEY_BYTES];
@@ -24,7 +24,7 @@ int index_stats(Txn *t, uint64_t scope, uint8_t kind, IndexStats *ret) {
         return r < 0 ? r : stats_decode(v, ret);
 }
 
-static int stats_put(Txn *t, const Doc *d, const IndexStats *s) {
+static int index_stats_put(Txn *t, const IndexDoc *d, const IndexStats *s) {
         uint8_t k[DOC_KEY_BYTES], v[STATS_BYTES_MAX];
 
         doc_key(d->scope, d->kind, 0, k);
@@ -40,15 +40,15 @@ int index_doc(Txn *t, uint64_t scope, uint8_t kind, uint64_t number, Bytes *ret)
         return table_get(t, TABLE_DOC, BYTES(k, sizeof(k)), ret);
 }
 
-/* What becomes of one row. */
-typedef struct Entry {
+/* The change of a document's posting in a row of a term. */
+typedef struct PostingChange {
         Posting posting;
-        bool put; /* else it is taken out */
+        bool put; /* false: delete */
         uint8_t row[CHUNK_BYTES_MAX];
-} Entry;
+} PostingChange;
 
-static int change_row(void *user, Bytes was, Bytes *ret) {
-        Entry *e = user;
+static int posting_change(void *user, Bytes was, Bytes *ret) {
+        PostingChange *e = user;
         int r;
 
         if (was.p ? !chunk_sane(was) : !e->put)
@@ -58,38 +58,38 @@ static int change_row(void *user, Bytes was, Bytes *ret) {
         return r > 0 ? 1 : r;
 }
 
-/* length: NULL: the entry is taken out. */
-static int write_entry(Cursor *c, const Doc *d, const Term *term, const uint16_t *length) {
+/* length NULL: deletes the posting. */
+static int index_write_posting(Cursor *c, const IndexDoc *d, const Term *term, const uint16_t *length) {
         uint8_t k[TERM_KEY_MAX];
         size_t n = term_key(d->scope, d->kind, term->field, term->p, term->n, k);
-        Entry e;
+        PostingChange e;
 
         e.posting = (Posting){.low = (uint8_t)d->number, .times = term->times, .length = length ? *length : 0};
         e.put = length;
         be64_put(k + n, d->number >> 8);
-        return cursor_update(c, BYTES(k, n + 8), change_row, &e);
+        return cursor_update(c, BYTES(k, n + 8), posting_change, &e);
 }
 
-typedef struct IdEntry {
+typedef struct IdChange {
         const char *id;
-        size_t n; /* 0: it is taken out */
+        size_t n; /* 0: delete */
         uint8_t low;
         uint8_t row[IDS_BYTES_MAX];
-} IdEntry;
+} IdChange;
 
-static int change_ids(void *user, Bytes was, Bytes *ret) {
-        IdEntry *e = user;
+static int ids_change_row(void *user, Bytes was, Bytes *ret) {
+        IdChange *e = user;
         int r = was.p && was.n == 0 ? -EUCLEAN : ids_change(was, e->low, e->id, e->n, e->row);
 
         *ret = BYTES(e->row, (size_t)MAX(r, 0));
         return r > 0 ? 1 : r;
 }
 
-/* was: the document's row, or empty. id NULL: the document goes. */
-static int write_id(Cursor *c, const Doc *d, Bytes was, const char *id) {
+/* was: the document's old row, or empty. id NULL: deletes the id. */
+static int index_write_id(Cursor *c, const IndexDoc *d, Bytes was, const char *id) {
         uint8_t k[IDS_KEY_BYTES];
         DocReader old;
-        IdEntry e; /* its row is large, and not cleared */
+        IdChange e; /* the row is large, and not cleared */
         int r = was.n > 0 ? doc_open(was, &old) : 0;
 
         if (r < 0)
@@ -103,20 +103,11 @@ static int write_id(Cursor *c, const Doc *d, Bytes was, const char *id) {
                         return 0;
         }
         ids_key(d->scope, d->kind, d->number, k);
-        return cursor_update(c, BYTES(k, sizeof(k)), change_ids, &e);
+        return cursor_update(c, BYTES(k, sizeof(k)), ids_change_row, &e);
 }
 
-static int compare(const Term *a, const Term *b) {
-        int r;
-
-        if (a->field != b->field)
-                return a->field < b->field ? -1 : 1;
-        r = memcmp(a->p, b->p, MIN(a->n, b->n));
-        return r ? r : (int)a->n - (int)b->n;
-}
-
-/* What is in the sums for a field of a row is taken out of them. */
-static int forget_field(IndexStats *s, const DocReader *old) {
+/* Subtracts the old document's field from the sums. */
+static int index_forget_field(IndexStats *s, const DocReader *old) {
         if (s->field[old->field].docs == 0 || s->field[old->field].length < old->length)
                 return -EUCLEAN;
         s->field[old->field].docs--;
@@ -124,8 +115,9 @@ static int forget_field(IndexStats *s, const DocReader *old) {
         return 0;
 }
 
-/* Walks the sorted terms that were there and those that are to be there, side by side. */
-static int write_difference(Cursor *c, const Doc *d, Bytes was, const Term *terms, size_t n, const uint16_t *lengths, IndexStats *s) {
+/* Walks the sorted old and new terms side by side. */
+static int index_write_difference(Cursor *c, const IndexDoc *d, Bytes was, const Term *terms, size_t n,
+                                  const uint16_t *lengths, IndexStats *s) {
         DocReader old = {0};
         int left = 0, seen = -1, r = 0;
         size_t i = 0;
@@ -136,19 +128,19 @@ static int write_difference(Cursor *c, const Doc *d, Bytes was, const Term *term
                 left = r < 0 ? r : doc_next(&old, &o);
         }
         while (r >= 0 && left >= 0 && (left > 0 || i < n)) {
-                int order = left == 0 ? 1 : i == n ? -1 : compare(&o, &terms[i]);
+                int order = left == 0 ? 1 : i == n ? -1 : term_compare(&o, &terms[i]);
 
                 r = 0;
                 if (left > 0 && old.field != seen) {
                         if ((int)old.field < seen)
                                 return -EUCLEAN;
                         seen = old.field;
-                        r = forget_field(s, &old);
+                        r = index_forget_field(s, &old);
                 }
                 if (r == 0 && order < 0)
-                        r = write_entry(c, d, &o, NULL);
+                        r = index_write_posting(c, d, &o, NULL);
                 else if (r == 0 && (order > 0 || o.times != terms[i].times || old.length != lengths[o.field]))
-                        r = write_entry(c, d, &terms[i], &lengths[terms[i].field]);
+                        r = index_write_posting(c, d, &terms[i], &lengths[terms[i].field]);
                 if (order <= 0)
                         left = doc_next(&old, &o);
                 if (order >= 0)
@@ -157,10 +149,10 @@ static int write_difference(Cursor *c, const Doc *d, Bytes was, const Term *term
         return r < 0 ? r : left;
 }
 
-/* terms: NULL: none, the document goes. */
-static int replace(Txn *t, const Doc *d, const char *id, Tokenizer *terms) {
+/* bag NULL: deletes the document. */
+static int index_replace(Txn *t, const IndexDoc *d, const char *id, Tokenizer *bag) {
         _cleanup_free_ uint8_t *before = NULL, *row = NULL;
-        _cleanup_cursor_ Cursor *c = NULL; /* one for all: their keys are in order */
+        _cleanup_cursor_ Cursor *c = NULL; /* one cursor for all terms: the keys ascend */
         uint16_t lengths[TERMS_FIELDS] = {0};
         uint8_t k[DOC_KEY_BYTES];
         const Term *sorted = NULL;
@@ -172,20 +164,20 @@ static int replace(Txn *t, const Doc *d, const char *id, Tokenizer *terms) {
         assert(d->number > 0);
         doc_key(d->scope, d->kind, d->number, k);
         r = table_get(t, TABLE_DOC, BYTES(k, sizeof(k)), &was);
-        if (r < 0 && !(r == -ENOENT && terms))
+        if (r < 0 && !(r == -ENOENT && bag))
                 return r;
         if (r == 0 && was.n == 0)
                 return -EUCLEAN;
-        if (terms) {
-                sorted = tokenizer_sorted(terms, &n);
-                r = sorted ? doc_encode(id, sorted, n, terms, &row, &n_row) : -ENOMEM;
+        if (bag) {
+                sorted = tokenizer_sorted(bag, &n);
+                r = sorted ? doc_encode(id, sorted, n, bag, &row, &n_row) : -ENOMEM;
                 if (r < 0)
                         return r;
                 if (was.n == n_row && memcmp(was.p, row, n_row) == 0)
                         return 0;
         }
         if (was.n > 0) {
-                /* The next write ends what was borrowed. */
+                /* The next write invalidates the borrowed row. */
                 before = malloc(was.n);
                 if (!before)
                         return -ENOMEM;
@@ -196,13 +188,13 @@ static int replace(Txn *t, const Doc *d, const char *id, Tokenizer *terms) {
         if (r < 0)
                 return r;
         s = sums;
-        for (unsigned f = 0; terms && f < TERMS_FIELDS; f++)
-                lengths[f] = (uint16_t)tokenizer_length(terms, f);
+        for (unsigned f = 0; bag && f < TERMS_FIELDS; f++)
+                lengths[f] = (uint16_t)tokenizer_length(bag, f);
         r = cursor_open(t, TABLE_TERM, BYTES(NULL, 0), &c);
         if (r == 0)
-                r = write_difference(c, d, was, sorted, n, lengths, &s);
+                r = index_write_difference(c, d, was, sorted, n, lengths, &s);
         if (r == 0)
-                r = write_id(c, d, was, id);
+                r = index_write_id(c, d, was, id);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < n; i++)
@@ -212,17 +204,18 @@ static int replace(Txn *t, const Doc *d, const char *id, Tokenizer *terms) {
                 }
         if (was.n > 0 && s.docs == 0)
                 return -EUCLEAN;
-        s.docs += (terms != NULL) - (was.n > 0);
-        r = terms ? table_put(t, TABLE_DOC, BYTES(k, sizeof(k)), BYTES(row, n_row)) : table_del(t, TABLE_DOC, BYTES(k, sizeof(k)));
-        return r < 0 || memcmp(&s, &sums, sizeof(s)) == 0 ? r : stats_put(t, d, &s);
+        s.docs += (bag != NULL) - (was.n > 0);
+        r = bag ? table_put(t, TABLE_DOC, BYTES(k, sizeof(k)), BYTES(row, n_row))
+                : table_del(t, TABLE_DOC, BYTES(k, sizeof(k)));
+        return r < 0 || memcmp(&s, &sums, sizeof(s)) == 0 ? r : index_stats_put(t, d, &s);
 }
 
-int index_put(Txn *t, uint64_t scope, uint8_t kind, uint64_t number, const char *id, Tokenizer *terms) {
-        return replace(t, &(Doc){.scope = scope, .kind = kind, .number = number}, id, terms);
+int index_put(Txn *t, uint64_t scope, uint8_t kind, uint64_t number, const char *id, Tokenizer *bag) {
+        return index_replace(t, &(IndexDoc){.scope = scope, .kind = kind, .number = number}, id, bag);
 }
 
 int index_del(Txn *t, uint64_t scope, uint8_t kind, uint64_t number) {
-        return replace(t, &(Doc){.scope = scope, .kind = kind, .number = number}, NULL, NULL);
+        return index_replace(t, &(IndexDoc){.scope = scope, .kind = kind, .number = number}, NULL, NULL);
 }
 
 int index_df(Txn *t, uint64_t scope, uint8_t kind, uint8_t field, const char *term, size_t n, uint64_t *ret) {
@@ -243,7 +236,7 @@ int index_df(Txn *t, uint64_t scope, uint8_t kind, uint8_t field, const char *te
         return 0;
 }
 
-static void release_bag(void *bag) {
+static void index_release_bag(void *bag) {
         tokenizer_free(bag);
 }
 
@@ -257,7 +250,7 @@ int index_bag(Txn *t, Tokenizer **ret) {
         } else {
                 r = tokenizer_new(&bag);
                 if (r == 0)
-                        txn_keep(t, bag, release_bag);
+                        txn_keep(t, bag, index_release_bag);
         }
         *ret = bag;
         return r;

@@ -1,32 +1,32 @@
 #include "index/likeness.h"
-#include "index/lexicon.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-/* Measured (README, "Measured identity"), where none of them is at a peak: what an area weighs against its terms, what a lead weighs against a word that
- * no other row has, and what a row that changed something counts against one that made it. */
+/* Measured (README, "Measured identity"); no value is at a peak of the curve. The weight of an area relative to its
+ * terms; of a lead relative to a word of no other row; and of a row about a change relative to a row about the
+ * making. */
 #define AREA_SHARE 1.5
 #define LEAD_SHARE 0.7
 #define CHANGES_SHARE 0.5
 
-static bool is_area_byte(char c) {
+static bool naming_area_byte(char c) {
         return (c | 0x20) - 'a' < 26U || (c >= '0' && c <= '9') || (c && strchr("_/.,+*-", c));
 }
 
-/* Bytes of the area; 0: it has none. */
-static size_t area_end(const char *s, size_t n) {
+/* The length of the area in bytes; 0: no area. */
+static size_t naming_area_end(const char *s, size_t n) {
         size_t i = 0;
 
-        while (i < n && i < AREA_MAX && is_area_byte(s[i]))
+        while (i < n && i < AREA_MAX && naming_area_byte(s[i]))
                 i++;
         return i > 0 && i + 1 < n && s[i] == ':' && s[i + 1] == ' ' ? i : 0;
 }
 
 int naming_read(Lexicon *l, const char *text, size_t n, Naming *ret) {
         _cleanup_naming_ Naming x = NAMING_NULL;
-        size_t area = area_end(text, n), at = 0;
+        size_t area = naming_area_end(text, n), at = 0;
         Word w;
         int r = lexicon_read(l, text, area, LEXICON_ALL, &x.area, &x.n_area);
 
@@ -59,7 +59,7 @@ void naming_deinit(Naming *x) {
         *x = NAMING_NULL;
 }
 
-static int mark(Lexicon *l, Saying *s, const char *text, size_t n) {
+static int saying_mark(Lexicon *l, Saying *s, const char *text, size_t n) {
         _cleanup_free_ uint32_t *words = NULL;
         size_t n_words;
         int r = lexicon_read(l, text, n, LEXICON_ALL, &words, &n_words);
@@ -82,14 +82,14 @@ static int mark(Lexicon *l, Saying *s, const char *text, size_t n) {
 }
 
 int saying_text(Lexicon *l, Saying *s, const char *text, size_t n) {
-        return mark(l, s, text, n);
+        return saying_mark(l, s, text, n);
 }
 
 int saying_reference(Lexicon *l, Saying *s, const char *text, size_t n) {
         naming_deinit(&s->reference);
         int r = naming_read(l, text, n, &s->reference);
 
-        return r < 0 ? r : mark(l, s, text, n);
+        return r < 0 ? r : saying_mark(l, s, text, n);
 }
 
 int saying_alias(Lexicon *l, Saying *s, const char *text, size_t n) {
@@ -103,7 +103,7 @@ int saying_alias(Lexicon *l, Saying *s, const char *text, size_t n) {
         if (r < 0)
                 return r;
         s->n_aliases++;
-        return mark(l, s, text, n);
+        return saying_mark(l, s, text, n);
 }
 
 int saying_seek(Lexicon *l, Saying *s, const char *text, size_t n) {
@@ -133,16 +133,16 @@ void saying_deinit(Saying *s) {
         *s = SAYING_NULL;
 }
 
-/* What two namings have, and what they have in common. */
+/* The weights of two namings and of the common part. */
 typedef struct Shares {
         double row, asked, common;
 } Shares;
 
-static bool same(const uint32_t *a, size_t n_a, const uint32_t *b, size_t n_b) {
+static bool naming_same_terms(const uint32_t *a, size_t n_a, const uint32_t *b, size_t n_b) {
         return n_a == n_b && (n_a == 0 || memcmp(a, b, n_a * sizeof(*a)) == 0);
 }
 
-static double sum(const double *weights, const uint32_t *x, size_t n) {
+static double weights_sum(const double *weights, const uint32_t *x, size_t n) {
         double all = 0;
 
         for (size_t i = 0; i < n; i++)
@@ -150,7 +150,7 @@ static double sum(const double *weights, const uint32_t *x, size_t n) {
         return all;
 }
 
-static double sum_common(const double *weights, const uint32_t *a, size_t n_a, const uint32_t *b, size_t n_b) {
+static double weights_sum_common(const double *weights, const uint32_t *a, size_t n_a, const uint32_t *b, size_t n_b) {
         double all = 0;
 
         for (size_t i = 0, k = 0; i < n_a && k < n_b;)
@@ -165,49 +165,51 @@ static double sum_common(const double *weights, const uint32_t *a, size_t n_a, c
         return all;
 }
 
-static bool in_text(const Saying *s, uint32_t term) {
+static bool saying_has(const Saying *s, uint32_t term) {
         return term < s->n_in_text && s->in_text[term];
 }
 
-static double sum_in_text(const Saying *s, const double *weights, const uint32_t *x, size_t n) {
+static double weights_sum_said(const Saying *s, const double *weights, const uint32_t *x, size_t n) {
         double all = 0;
 
         for (size_t i = 0; i < n; i++)
-                if (in_text(s, x[i]))
+                if (saying_has(s, x[i]))
                         all += weights[x[i]];
         return all;
 }
 
-/* The lead's part of a row's naming, and how much of it a note that settles something finds. */
-static double lead_weight(const Lexicon *l, const Naming *row) {
+/* The weight of the lead in a row's naming, and the share of this weight for a note that settles. */
+static double naming_lead_weight(const Lexicon *l, const Naming *row) {
         return row->lead == LEAD_NONE ? 0 : LEAD_SHARE * lexicon_most(l);
 }
 
-static double lead_found(const Naming *row) {
+static double naming_lead_found(const Naming *row) {
         return row->lead == LEAD_MAKES ? 1 : row->lead == LEAD_CHANGES ? CHANGES_SHARE : 0;
 }
 
-static Shares compare(const Lexicon *l, const double *weights, bool settles, const Naming *row, const Naming *asked) {
-        double row_area = AREA_SHARE * sum(weights, row->area, row->n_area), asked_area = AREA_SHARE * sum(weights, asked->area, asked->n_area);
+static Shares naming_compare(const Lexicon *l, const double *weights, bool settles, const Naming *row,
+                             const Naming *asked) {
+        double row_area = AREA_SHARE * weights_sum(weights, row->area, row->n_area),
+               asked_area = AREA_SHARE * weights_sum(weights, asked->area, asked->n_area);
         Shares x = {
-                .row = row_area + sum(weights, row->words, row->n_words),
-                .asked = asked_area + sum(weights, asked->words, asked->n_words),
-                .common = sum_common(weights, row->words, row->n_words, asked->words, asked->n_words),
+                .row = row_area + weights_sum(weights, row->words, row->n_words),
+                .asked = asked_area + weights_sum(weights, asked->words, asked->n_words),
+                .common = weights_sum_common(weights, row->words, row->n_words, asked->words, asked->n_words),
         };
 
         if (row->n_area > 0 && asked->n_area > 0) {
-                if (same(row->area, row->n_area, asked->area, asked->n_area))
+                if (naming_same_terms(row->area, row->n_area, asked->area, asked->n_area))
                         x.common += row_area;
         } else if (row->n_area > 0)
-                x.common += sum_common(weights, row->area, row->n_area, asked->words, asked->n_words);
+                x.common += weights_sum_common(weights, row->area, row->n_area, asked->words, asked->n_words);
         else
-                x.common += sum_common(weights, row->words, row->n_words, asked->area, asked->n_area);
+                x.common += weights_sum_common(weights, row->words, row->n_words, asked->area, asked->n_area);
         if (settles) {
-                double lead = lead_weight(l, row);
+                double lead = naming_lead_weight(l, row);
 
                 x.row += lead;
                 x.asked += lead;
-                x.common += lead * lead_found(row);
+                x.common += lead * naming_lead_found(row);
         } else {
                 if (row->lead != LEAD_NONE)
                         x.row += weights[row->lead_word];
@@ -219,51 +221,55 @@ static Shares compare(const Lexicon *l, const double *weights, bool settles, con
         return x;
 }
 
-static double share(double part, double whole) {
+static double likeness_share(double part, double whole) {
         return whole <= 0 ? 0 : MIN(part / whole, 1.0);
 }
 
-static double overlap(const Lexicon *l, const double *weights, const Saying *s, const Naming *row) {
-        double area = AREA_SHARE * sum(weights, row->area, row->n_area), whole = area + sum(weights, row->words, row->n_words);
-        double part = sum_in_text(s, weights, row->words, row->n_words);
+static double likeness_overlap(const Lexicon *l, const double *weights, const Saying *s, const Naming *row) {
+        double area = AREA_SHARE * weights_sum(weights, row->area, row->n_area),
+               whole = area + weights_sum(weights, row->words, row->n_words);
+        double part = weights_sum_said(s, weights, row->words, row->n_words);
 
         if (s->reference.n_area == 0)
-                part += AREA_SHARE * sum_in_text(s, weights, row->area, row->n_area);
-        else if (same(row->area, row->n_area, s->reference.area, s->reference.n_area))
+                part += AREA_SHARE * weights_sum_said(s, weights, row->area, row->n_area);
+        else if (naming_same_terms(row->area, row->n_area, s->reference.area, s->reference.n_area))
                 part += area;
         if (s->settles) {
-                whole += lead_weight(l, row);
-                part += lead_weight(l, row) * lead_found(row);
+                whole += naming_lead_weight(l, row);
+                part += naming_lead_weight(l, row) * naming_lead_found(row);
         } else if (row->lead != LEAD_NONE) {
                 whole += weights[row->lead_word];
-                part += in_text(s, row->lead_word) ? weights[row->lead_word] : 0;
+                part += saying_has(s, row->lead_word) ? weights[row->lead_word] : 0;
         }
-        return share(part, whole);
+        return likeness_share(part, whole);
 }
 
-/* A name without a word of its own names nothing: areas and leads are others', too. */
-static bool names(const Naming *x) {
+/* A naming without words names nothing: other rows have the same areas and leads. */
+static bool naming_names(const Naming *x) {
         return x->n_words > 0;
 }
 
-/* One naming of the row. */
-static void compare_all(const Lexicon *l, const double *weights, const Saying *s, const Naming *row, Likeness *ret) {
-        if (!names(row))
+/* Compares one naming of the row with the reference and the aliases. */
+static void likeness_compare(const Lexicon *l, const double *weights, const Saying *s, const Naming *row,
+                             Likeness *ret) {
+        if (!naming_names(row))
                 return;
         for (size_t i = 0; i <= s->n_aliases; i++) {
                 const Naming *asked = i == 0 ? &s->reference : &s->aliases[i - 1];
                 Shares x;
 
-                if (!names(asked))
+                if (!naming_names(asked))
                         continue;
-                x = compare(l, weights, s->settles, row, asked);
-                ret->alias = MAX(ret->alias, share(x.common, s->settles ? x.asked : MAX(x.asked, x.row)));
+                x = naming_compare(l, weights, s->settles, row, asked);
+                ret->alias = MAX(ret->alias, likeness_share(x.common, s->settles ? x.asked : MAX(x.asked, x.row)));
                 if (i == 0)
-                        ret->reference = MAX(ret->reference, s->settles ? share(2 * x.common, x.row + x.asked) : share(x.common, MAX(x.asked, x.row)));
+                        ret->reference =
+                                MAX(ret->reference, s->settles ? likeness_share(2 * x.common, x.row + x.asked)
+                                                               : likeness_share(x.common, MAX(x.asked, x.row)));
         }
 }
 
-static int weigh(Lexicon *l, const Naming *x) {
+static int naming_weigh(Lexicon *l, const Naming *x) {
         int r = lexicon_weigh(l, x->area, x->n_area);
 
         if (r == 0)
@@ -273,27 +279,27 @@ static int weigh(Lexicon *l, const Naming *x) {
 
 int likeness(Lexicon *l, const Saying *s, const Naming *title, const Naming *memory, size_t n_memory, Likeness *ret) {
         const double *weights;
-        int r = weigh(l, title);
+        int r = naming_weigh(l, title);
 
         for (size_t i = 0; i < n_memory && r == 0; i++)
-                r = weigh(l, &memory[i]);
+                r = naming_weigh(l, &memory[i]);
         if (r == 0)
-                r = weigh(l, &s->reference);
+                r = naming_weigh(l, &s->reference);
         for (size_t i = 0; i < s->n_aliases && r == 0; i++)
-                r = weigh(l, &s->aliases[i]);
+                r = naming_weigh(l, &s->aliases[i]);
         if (r < 0)
                 return r;
         weights = lexicon_weights(l);
         *ret = (Likeness){0};
-        compare_all(l, weights, s, title, ret);
-        if (names(title))
-                ret->overlap = s->settles ? overlap(l, weights, s, title) : ret->reference;
+        likeness_compare(l, weights, s, title, ret);
+        if (naming_names(title))
+                ret->overlap = s->settles ? likeness_overlap(l, weights, s, title) : ret->reference;
         for (size_t i = 0; i < n_memory; i++)
-                compare_all(l, weights, s, &memory[i], ret);
+                likeness_compare(l, weights, s, &memory[i], ret);
         return 0;
 }
 
-static double sum_there(const double *weights, const uint8_t *there, const uint32_t *x, size_t n) {
+static double weights_sum_there(const double *weights, const uint8_t *there, const uint32_t *x, size_t n) {
         double all = 0;
 
         for (size_t i = 0; i < n; i++)
@@ -301,29 +307,34 @@ static double sum_there(const double *weights, const uint8_t *there, const uint3
         return all;
 }
 
-/* One naming of the row, whatever the saying's area, lead and further words are. A word can be common twice: as a word and in an area; what was asked has
- * at least half of that. */
-static void compare_most(const Lexicon *l, const uint8_t *there, const Naming *row, bool is_title, Likeness *ret) {
+/* The bound for one naming of the row, for any area, lead and further words. A word can be common twice: as a word and
+ * in an area. The saying then has at least half of this weight. */
+static void likeness_bound(const Lexicon *l, const uint8_t *there, const Naming *row, bool is_title, Likeness *ret) {
         const double *weights = lexicon_weights(l);
-        double area = AREA_SHARE * sum_there(weights, there, row->area, row->n_area), words = sum_there(weights, there, row->words, row->n_words),
-               whole = AREA_SHARE * sum(weights, row->area, row->n_area) + sum(weights, row->words, row->n_words),
-               common = area + (row->n_area > 0 ? words : 2 * words), lead = lead_weight(l, row), found = lead * lead_found(row),
-               lead_word = row->lead == LEAD_NONE ? 0 : weights[row->lead_word], creates;
+        double area = AREA_SHARE * weights_sum_there(weights, there, row->area, row->n_area),
+               words = weights_sum_there(weights, there, row->words, row->n_words),
+               whole = AREA_SHARE * weights_sum(weights, row->area, row->n_area) +
+                       weights_sum(weights, row->words, row->n_words),
+               common = area + (row->n_area > 0 ? words : 2 * words), lead = naming_lead_weight(l, row),
+               found = lead * naming_lead_found(row), lead_word = row->lead == LEAD_NONE ? 0 : weights[row->lead_word],
+               creates;
 
-        if (!names(row))
+        if (!naming_names(row))
                 return;
-        creates = share(common + lead_word, whole + lead_word);
-        ret->alias = MAX(ret->alias, MAX(creates, common > 0 ? 1 : share(found, lead)));
-        ret->reference = MAX(ret->reference, MAX(creates, share(2 * (common + found), whole + 2 * lead + common / 2)));
+        creates = likeness_share(common + lead_word, whole + lead_word);
+        ret->alias = MAX(ret->alias, MAX(creates, common > 0 ? 1 : likeness_share(found, lead)));
+        ret->reference =
+                MAX(ret->reference, MAX(creates, likeness_share(2 * (common + found), whole + 2 * lead + common / 2)));
         if (is_title)
-                ret->overlap = MAX(creates, share(area + words + found, whole + lead));
+                ret->overlap = MAX(creates, likeness_share(area + words + found, whole + lead));
 }
 
-Likeness likeness_most(const Lexicon *l, const uint8_t *there, const Naming *title, const Naming *memory, size_t n_memory) {
+Likeness likeness_most(const Lexicon *l, const uint8_t *there, const Naming *title, const Naming *memory,
+                       size_t n_memory) {
         Likeness most = {0};
 
-        compare_most(l, there, title, true, &most);
+        likeness_bound(l, there, title, true, &most);
         for (size_t i = 0; i < n_memory; i++)
-                compare_most(l, there, &memory[i], false, &most);
+                likeness_bound(l, there, &memory[i], false, &most);
         return most;
 }

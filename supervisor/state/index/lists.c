@@ -12,8 +12,8 @@ void lists_deinit(Lists *l) {
         *l = (Lists){0};
 }
 
-/* Makes *p hold `need` elements; at first it is `lent`, where that has room. */
-static int more(void *p, size_t *room, size_t need, size_t size, void *lent, size_t n_lent) {
+/* Gives *p room for `need` elements; uses `lent` while this has room. */
+static int lists_grow(void *p, size_t *room, size_t need, size_t size, void *lent, size_t n_lent) {
         void *was = *(void **)p, *now = lent;
         size_t n = n_lent;
 
@@ -30,17 +30,17 @@ static int more(void *p, size_t *room, size_t need, size_t size, void *lent, siz
         return 0;
 }
 
-static int add_chunk(Lists *l, uint64_t number, Bytes v) {
+static int lists_add_chunk(Lists *l, uint64_t number, Bytes v) {
         if (!chunk_sane(v))
                 return -EUCLEAN;
-        if (l->n_all == l->room_all &&
-            more(&l->all, &l->room_all, l->n_all + 1, sizeof(*l->all), l->lent ? l->lent->all : NULL, ARRAY_SIZE(l->lent->all)) < 0)
+        if (l->n_all == l->room_all && lists_grow(&l->all, &l->room_all, l->n_all + 1, sizeof(*l->all),
+                                                  l->lent ? l->lent->all : NULL, ARRAY_SIZE(l->lent->all)) < 0)
                 return -ENOMEM;
         l->all[l->n_all++] = (Chunk){.number = number, .p = v.p, .n = (uint32_t)(v.n / POSTING_BYTES)};
         return 0;
 }
 
-static int read_list(Lists *l, Txn *t, Bytes prefix, unsigned term, unsigned field, size_t rows_most) {
+static int lists_read_one(Lists *l, Txn *t, Bytes prefix, unsigned term, unsigned field, size_t rows_most) {
         size_t first = l->n_all;
         uint64_t df = 0;
         Bytes key, v;
@@ -50,10 +50,11 @@ static int read_list(Lists *l, Txn *t, Bytes prefix, unsigned term, unsigned fie
                 cursor_seek(l->cursor, prefix);
         else
                 r = cursor_open(t, TABLE_TERM, prefix, &l->cursor);
-        while (r == 0 && l->n_all - first < rows_most && (r = cursor_next(l->cursor, &key, &v)) == 0 && bytes_begin(key, prefix)) {
+        while (r == 0 && l->n_all - first < rows_most && (r = cursor_next(l->cursor, &key, &v)) == 0 &&
+               bytes_begin(key, prefix)) {
                 if (key.n != prefix.n + 8)
                         return -EUCLEAN;
-                r = add_chunk(l, be64_get((const uint8_t *)key.p + prefix.n), v);
+                r = lists_add_chunk(l, be64_get((const uint8_t *)key.p + prefix.n), v);
                 df += v.n / POSTING_BYTES;
         }
         if ((r < 0 && r != -ENOENT) || l->n_all == first)
@@ -63,23 +64,27 @@ static int read_list(Lists *l, Txn *t, Bytes prefix, unsigned term, unsigned fie
         return 0;
 }
 
-static int make_room(Lists *l, size_t n) {
+static int lists_make_room(Lists *l, size_t n) {
         if (l->n + n <= l->room)
                 return 0;
-        return more(&l->list, &l->room, l->n + n, sizeof(*l->list), l->lent ? l->lent->list : NULL, ARRAY_SIZE(l->lent->list));
+        return lists_grow(&l->list, &l->room, l->n + n, sizeof(*l->list), l->lent ? l->lent->list : NULL,
+                          ARRAY_SIZE(l->lent->list));
 }
 
-int lists_read(Lists *l, Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *terms, size_t n, size_t rows_most) {
+int lists_read(Lists *l, Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *terms, size_t n,
+               size_t rows_most) {
         uint8_t k[TERM_KEY_MAX];
-        int r = make_room(l, n * INDEX_FIELDS);
+        int r = lists_make_room(l, n * INDEX_FIELDS);
 
         for (unsigned f = 0; f < INDEX_FIELDS && r == 0; f++)
                 for (size_t i = 0; i < n && fields >> f & 1 && r == 0; i++)
-                        r = read_list(l, t, BYTES(k, term_key(scope, kind, (uint8_t)f, terms[i].p, terms[i].n, k)), (unsigned)i, f, rows_most ?: SIZE_MAX);
+                        r = lists_read_one(l, t, BYTES(k, term_key(scope, kind, (uint8_t)f, terms[i].p, terms[i].n, k)),
+                                           (unsigned)i, f, rows_most ?: SIZE_MAX);
         return r;
 }
 
-int lists_count(Lists *l, Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *term, unsigned as, uint64_t *ret) {
+int lists_count(Lists *l, Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *term, unsigned as,
+                uint64_t *ret) {
         size_t first = l->n;
         int r = lists_read(l, t, scope, kind, fields, term, 1, 0);
 
@@ -99,7 +104,7 @@ bool lists_have(const Lists *l, unsigned term) {
 }
 
 int lists_take(Lists *l, const Lists *from, unsigned as, unsigned term) {
-        int found = 0, r = make_room(l, INDEX_FIELDS);
+        int found = 0, r = lists_make_room(l, INDEX_FIELDS);
 
         for (size_t i = 0; r == 0 && i < from->n; i++)
                 if (from->list[i].term == as) {

@@ -1,8 +1,14 @@
-/* Runs: supervisor, CLI. Inside of engine/rank: the rows of terms, side by side, chunk by chunk. Who counts how many documents have a term, and asks for
- * their overlap right after, keeps what was read for that. */
+/* Runs: supervisor, CLI. For rank.c, overlap.c and bucket.c: the rows of terms side by side, chunk by chunk. A caller
+ * that counts the documents of a term, and asks for the overlap next, keeps the rows for the second step. */
 #pragma once
 
-#include "index/rank.h"
+#include "index/index.h"
+
+typedef struct RankTerm {
+        const char *p;
+        uint8_t n;
+        bool must;     /* only documents with the term are hits */
+} RankTerm;
 
 typedef struct Chunk {
         uint64_t number;  /* of the chunk */
@@ -10,42 +16,46 @@ typedef struct Chunk {
         uint32_t n;       /* entries */
 } Chunk;
 
-/* One term in one field of one kind. */
+/* A term in a field of a kind. */
 typedef struct List {
-        Chunk *chunks; /* in `all` of its set, once that is complete */
+        Chunk *chunks; /* in `all` of the set; valid after lists_complete() */
         size_t first, n, at;
         uint64_t df;
         unsigned term, field;
         double weight;
-        bool cut; /* there may be further chunks, behind those that were found */
+        bool cut; /* further chunks may follow */
 } List;
 
-/* Room for what most notes ask for, on the stack of who asks: a piece of more than a kilobyte makes the C library's heap put all in order that was freed. */
+/* Room for most notes, on the caller's stack: for a piece above one kilobyte the C library's heap consolidates all
+ * freed memory. */
 typedef struct ListsRoom {
         List list[40];
         Chunk all[64];
 } ListsRoom;
 
 typedef struct Lists {
-        ListsRoom *lent; /* that is used first, or NULL */
+        ListsRoom *lent; /* used first, or NULL */
         List *list;      /* of `lent`, or owned */
         size_t n, room;
-        Chunk *all; /* of all lists, one behind the other: of `lent`, or owned */
+        Chunk *all; /* the chunks of all lists in a row: of `lent`, or owned */
         size_t n_all, room_all;
-        Cursor *cursor; /* owned: one for all that is read; or NULL */
+        Cursor *cursor; /* owned: one cursor for all rows; or NULL */
 } Lists;
 void lists_deinit(Lists *l);
 #define _cleanup_lists_ _cleanup_(lists_deinit)
 
-/* Adds a list for each term and field that has any, and finds their chunks, the first rows_most of each (0: all). 0, -EUCLEAN, -errno. */
-int lists_read(Lists *l, Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *terms, size_t n, size_t rows_most);
-/* The lists of one term, which are said to be of the term `as`; *ret: in how many documents it is, in the field where it is in most. */
-int lists_count(Lists *l, Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *term, unsigned as, uint64_t *ret);
+/* Adds a list for each term and field with rows, and finds the first rows_most chunks of each (0: all). 0, -EUCLEAN,
+ * -errno. */
+int lists_read(Lists *l, Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *terms, size_t n,
+               size_t rows_most);
+/* Adds the lists of one term under the number `as`. *ret: the number of documents, in the field with the most. */
+int lists_count(Lists *l, Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *term, unsigned as,
+                uint64_t *ret);
 bool lists_have(const Lists *l, unsigned term);
-/* Those of the term `as` that were counted, as lists of `term`, which are read to their ends there. Returns how many, -ENOMEM. Nothing is read, and `from` is
- * not added to while l is used. */
+/* Takes over the counted, complete lists of term `as` as lists of `term`. Reads no row. `from` must not grow while l is
+ * used. Returns the number of lists, -ENOMEM. */
 int lists_take(Lists *l, const Lists *from, unsigned as, unsigned term);
-/* Sets `chunks`: after the last lists_read(). */
+/* Sets `chunks`. To be called after the last lists_read(). */
 void lists_complete(Lists *l);
-/* The first chunk >= number, or NULL. Goes on from where it was. */
+/* The first chunk >= number, or NULL. Continues from the last position. */
 const Chunk *list_seek(List *l, uint64_t number);

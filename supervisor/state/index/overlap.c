@@ -1,15 +1,15 @@
-#include "index/lists.h"
+#include "index/rank.h"
 
 #include <errno.h>
 #include <string.h>
 
 typedef struct Overlaps {
         RankOverlap doc[256];
-        uint64_t there[4]; /* bit: a document that has any */
-        uint64_t asked[4]; /* bit: a document that is to be told */
+        uint64_t there[4]; /* bits: documents with a term */
+        uint64_t asked[4]; /* bits: documents to report */
 } Overlaps;
 
-static int ask_chunk(const Chunk *c, Overlaps *o) {
+static int overlap_ask_chunk(const Chunk *c, Overlaps *o) {
         int before = -1;
 
         memset(o->asked, 0, sizeof(o->asked));
@@ -24,7 +24,7 @@ static int ask_chunk(const Chunk *c, Overlaps *o) {
         return 0;
 }
 
-static int add_chunk(const List *l, const Chunk *c, double weight, uint64_t unread, Overlaps *o) {
+static int overlap_add_chunk(const List *l, const Chunk *c, double weight, uint64_t unread, Overlaps *o) {
         int before = -1;
 
         for (uint32_t i = 0; i < c->n; i++) {
@@ -48,7 +48,7 @@ static int add_chunk(const List *l, const Chunk *c, double weight, uint64_t unre
         return 0;
 }
 
-static int tell(const Overlaps *o, int (*each)(void *user, const RankOverlap *o), void *user) {
+static int overlap_tell(const Overlaps *o, int (*each)(void *user, const RankOverlap *o), void *user) {
         int r = 0;
 
         for (unsigned word = 0; word < 4 && r == 0; word++)
@@ -57,8 +57,8 @@ static int tell(const Overlaps *o, int (*each)(void *user, const RankOverlap *o)
         return r;
 }
 
-/* The next chunk in which a document can be, UINT64_MAX: none. *ret_unread: terms that have chunks behind those that were found. */
-static uint64_t next_chunk(const Lists *l, uint64_t *ret_unread) {
+/* The next chunk with a document, UINT64_MAX: none. *ret_unread: terms with chunks beyond the found ones. */
+static uint64_t overlap_next_chunk(const Lists *l, uint64_t *ret_unread) {
         uint64_t least = UINT64_MAX;
 
         *ret_unread = 0;
@@ -70,19 +70,20 @@ static uint64_t next_chunk(const Lists *l, uint64_t *ret_unread) {
         return least;
 }
 
-static int overlap(Lists *l, Lists *live, const double *weight, Overlaps *o, int (*each)(void *user, const RankOverlap *o), void *user) {
+static int overlap_run(Lists *l, Lists *live, const double *weight, Overlaps *o,
+                       int (*each)(void *user, const RankOverlap *o), void *user) {
         uint64_t at, unread;
         int r = 0;
 
         memset(o->asked, 0xff, sizeof(o->asked));
-        while (r == 0 && (at = next_chunk(l, &unread)) != UINT64_MAX) {
+        while (r == 0 && (at = overlap_next_chunk(l, &unread)) != UINT64_MAX) {
                 if (live) {
                         const Chunk *c = live->n > 0 ? list_seek(&live->list[0], at) : NULL;
 
                         if (!c)
                                 return 0;
                         at = c->number;
-                        r = ask_chunk(c, o);
+                        r = overlap_ask_chunk(c, o);
                 }
                 memset(o->there, 0, sizeof(o->there));
                 for (size_t i = 0; i < l->n && r == 0; i++) {
@@ -90,31 +91,31 @@ static int overlap(Lists *l, Lists *live, const double *weight, Overlaps *o, int
 
                         if (!c || c->number != at)
                                 continue;
-                        r = add_chunk(&l->list[i], c, weight[l->list[i].term], unread, o);
+                        r = overlap_add_chunk(&l->list[i], c, weight[l->list[i].term], unread, o);
                         l->list[i].at++;
                 }
                 if (r == 0)
-                        r = tell(o, each, user);
+                        r = overlap_tell(o, each, user);
         }
         return r;
 }
 
-static int overlap_live(Txn *t, uint64_t scope, uint8_t kind, Lists *l, const double *weight, bool live, int (*each)(void *user, const RankOverlap *o),
-                        void *user) {
+static int overlap_run_live(Txn *t, uint64_t scope, uint8_t kind, Lists *l, const double *weight, bool live,
+                            int (*each)(void *user, const RankOverlap *o), void *user) {
         const RankTerm on = {.p = INDEX_LIVE_TERM, .n = sizeof(INDEX_LIVE_TERM) - 1};
         ListsRoom room;
         _cleanup_lists_ Lists of_live = {.lent = &room};
-        Overlaps o; /* 40 KB, and not cleared: the heap puts all in order for a piece as large as that */
+        Overlaps o; /* 40 KB, and not cleared: the heap consolidates all freed memory for a piece of this size */
         int r = live ? lists_read(&of_live, t, scope, kind, 1U << INDEX_LIVE, &on, 1, 0) : 0;
 
         lists_complete(&of_live);
         if (r < 0 || (live && of_live.n == 0))
                 return r;
-        return overlap(l, live ? &of_live : NULL, weight, &o, each, user);
+        return overlap_run(l, live ? &of_live : NULL, weight, &o, each, user);
 }
 
-int rank_overlap(Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *terms, const double *weight, size_t n,
-                 size_t rows_most, bool live, int (*each)(void *user, const RankOverlap *o), void *user) {
+int rank_overlap(Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const RankTerm *terms, const double *weight,
+                 size_t n, size_t rows_most, bool live, int (*each)(void *user, const RankOverlap *o), void *user) {
         ListsRoom room;
         _cleanup_lists_ Lists l = {.lent = &room};
         int r;
@@ -122,11 +123,12 @@ int rank_overlap(Txn *t, uint64_t scope, uint8_t kind, unsigned fields, const Ra
         assert(n <= RANK_TERMS_MAX);
         r = lists_read(&l, t, scope, kind, fields, terms, n, rows_most);
         lists_complete(&l);
-        return r < 0 ? r : overlap_live(t, scope, kind, &l, weight, live, each, user);
+        return r < 0 ? r : overlap_run_live(t, scope, kind, &l, weight, live, each, user);
 }
 
-int rank_overlap_counted(Txn *t, uint64_t scope, uint8_t kind, const Lists *counted, const unsigned *as, const double *weight, size_t n, bool live,
-                         int (*each)(void *user, const RankOverlap *o), void *user) {
+int rank_overlap_counted(Txn *t, uint64_t scope, uint8_t kind, const Lists *counted, const unsigned *as,
+                         const double *weight, size_t n, bool live, int (*each)(void *user, const RankOverlap *o),
+                         void *user) {
         ListsRoom room;
         _cleanup_lists_ Lists l = {.lent = &room};
         int r = 0;
@@ -134,5 +136,5 @@ int rank_overlap_counted(Txn *t, uint64_t scope, uint8_t kind, const Lists *coun
         assert(n <= RANK_TERMS_MAX);
         for (unsigned i = 0; r >= 0 && i < n; i++)
                 r = lists_take(&l, counted, as[i], i);
-        return r < 0 ? r : overlap_live(t, scope, kind, &l, weight, live, each, user);
+        return r < 0 ? r : overlap_run_live(t, scope, kind, &l, weight, live, each, user);
 }

@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-size_t term_key(uint64_t scope, uint8_t kind, uint8_t field, const char *term, size_t n, uint8_t ret[static TERM_KEY_MAX]) {
+size_t term_key(uint64_t scope, uint8_t kind, uint8_t field, const char *term, size_t n,
+                uint8_t ret[static TERM_KEY_MAX]) {
         assert(n > 0 && n <= TERM_BYTES_MAX);
         be64_put(ret, scope);
         ret[8] = kind;
@@ -23,7 +24,8 @@ bool chunk_sane(Bytes chunk) {
         return chunk.n > 0 && chunk.n <= CHUNK_BYTES_MAX && chunk.n % POSTING_BYTES == 0;
 }
 
-size_t chunk_find(const uint8_t *chunk, size_t n, uint8_t low, bool *ret_there) {
+/* Index of the entry for `low`, or of the first entry above; *ret_there: found. */
+static size_t chunk_find(const uint8_t *chunk, size_t n, uint8_t low, bool *ret_there) {
         size_t a = 0, b = n;
 
         while (a < b) {
@@ -38,7 +40,7 @@ size_t chunk_find(const uint8_t *chunk, size_t n, uint8_t low, bool *ret_there) 
         return a;
 }
 
-static size_t copy(uint8_t *to, const uint8_t *from, size_t n) {
+static size_t chunk_copy(uint8_t *to, const uint8_t *from, size_t n) {
         if (n > 0)
                 memcpy(to, from, n);
         return n;
@@ -52,14 +54,14 @@ int chunk_put(Bytes chunk, Posting p, uint8_t *ret) {
         if (chunk.n > 0 && !chunk_sane(chunk))
                 return -EUCLEAN;
         at = POSTING_BYTES * chunk_find(from, chunk.n / POSTING_BYTES, p.low, &there);
-        n = copy(ret, from, at);
+        n = chunk_copy(ret, from, at);
         memcpy(ret + n, (uint8_t[]){p.low, p.times, (uint8_t)(p.length >> 8), (uint8_t)p.length}, POSTING_BYTES);
         n += POSTING_BYTES;
         if (there)
                 at += POSTING_BYTES;
         if (n + chunk.n - at > CHUNK_BYTES_MAX)
-                return -EUCLEAN; /* 256 entries, and not in order */
-        return (int)(n + copy(ret + n, from + at, chunk.n - at));
+                return -EUCLEAN; /* 256 entries, and not sorted */
+        return (int)(n + chunk_copy(ret + n, from + at, chunk.n - at));
 }
 
 int chunk_drop(Bytes chunk, uint8_t low, uint8_t *ret) {
@@ -72,9 +74,9 @@ int chunk_drop(Bytes chunk, uint8_t low, uint8_t *ret) {
         at = POSTING_BYTES * chunk_find(from, chunk.n / POSTING_BYTES, low, &there);
         if (!there)
                 return -EUCLEAN;
-        n = copy(ret, from, at);
+        n = chunk_copy(ret, from, at);
         at += POSTING_BYTES;
-        return (int)(n + copy(ret + n, from + at, chunk.n - at));
+        return (int)(n + chunk_copy(ret + n, from + at, chunk.n - at));
 }
 
 void ids_key(uint64_t scope, uint8_t kind, uint64_t number, uint8_t ret[static IDS_KEY_BYTES]) {
@@ -84,7 +86,7 @@ void ids_key(uint64_t scope, uint8_t kind, uint64_t number, uint8_t ret[static I
         be64_put(ret + 10, number >> 6);
 }
 
-/* Bytes of the entry at p, 0 when it is none. */
+/* The length of the entry at p, 0 for no valid entry. */
 static size_t ids_entry(const uint8_t *p, const uint8_t *end) {
         return end - p >= 3 && p[0] <= IDS_LOW && p[1] > 0 && p[1] <= end - p - 2 ? (size_t)2 + p[1] : 0;
 }
@@ -108,7 +110,7 @@ int ids_change(Bytes row, uint8_t low, const char *id, size_t n, uint8_t ret[sta
                         if (n > 0) {
                                 ret[o++] = low;
                                 ret[o++] = (uint8_t)n;
-                                o += copy(ret + o, (const uint8_t *)id, n);
+                                o += chunk_copy(ret + o, (const uint8_t *)id, n);
                         }
                         if (there)
                                 p += size;
@@ -117,7 +119,7 @@ int ids_change(Bytes row, uint8_t low, const char *id, size_t n, uint8_t ret[sta
                         continue;
                 }
                 last = p[0];
-                o += copy(ret + o, p, size);
+                o += chunk_copy(ret + o, p, size);
                 p += size;
         }
         return (int)o;
@@ -182,8 +184,9 @@ int doc_encode(const char *id, const Term *terms, size_t n, const Tokenizer *bag
                 for (end = i; end < n && terms[end].field == terms[i].field;)
                         end++;
                 count = (uint32_t)(end - i);
-                memcpy(o, (uint8_t[]){terms[i].field, (uint8_t)(length >> 8), (uint8_t)length, (uint8_t)(count >> 24), (uint8_t)(count >> 16),
-                                      (uint8_t)(count >> 8), (uint8_t)count}, 7);
+                memcpy(o,
+                       (uint8_t[]){terms[i].field, (uint8_t)(length >> 8), (uint8_t)length, (uint8_t)(count >> 24),
+                                   (uint8_t)(count >> 16), (uint8_t)(count >> 8), (uint8_t)count}, 7);
                 o += 7;
                 for (size_t k = i; k < end; k++) {
                         *o++ = terms[k].n;

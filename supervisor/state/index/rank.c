@@ -1,7 +1,5 @@
 #include "index/rank.h"
 
-#include "index/lists.h"
-
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -12,25 +10,25 @@ typedef struct Rank {
         Txn *txn;
         const RankQuery *query;
         IndexStats sums;               /* of all kinds */
-        double grow[INDEX_FIELDS];     /* of the denominator, for each word of length */
+        double grow[INDEX_FIELDS];     /* of the denominator, for each word */
         uint64_t must;                 /* bits of terms */
-        size_t most;                   /* candidates that are wanted now */
+        size_t most;                   /* candidates wanted in this round */
         RankHit *hits;                 /* most + 1 */
         RankHit **heap;                /* the worst on top */
         size_t n;
         RankHit *spare;
-        const uint8_t *ids, *ids_end;  /* the row of ids that was read last, and where in it: numbers come in order */
-        uint64_t ids_row;              /* 1 + its number, 0: none */
+        const uint8_t *ids, *ids_end;  /* the last row of ids and the position: numbers ascend */
+        uint64_t ids_row;              /* 1 + the row's number, 0: none */
 } Rank;
 
-/* What the documents of one chunk have so far. */
+/* The sums of one chunk's documents so far. */
 typedef struct Sums {
         double score[256];
         uint64_t terms[256];
-        uint64_t there[4]; /* bit: a document that has any */
+        uint64_t there[4]; /* bits: documents with a term */
 } Sums;
 
-static bool there_first(Sums *s, uint8_t low) {
+static bool sums_is_first(Sums *s, uint8_t low) {
         uint64_t bit = UINT64_C(1) << (low & 63), *word = &s->there[low >> 6];
         bool first = !(*word & bit);
 
@@ -38,7 +36,7 @@ static bool there_first(Sums *s, uint8_t low) {
         return first;
 }
 
-static int add_chunk(const Rank *k, const List *l, const Chunk *c, Sums *s) {
+static int sums_add_chunk(const Rank *k, const List *l, const Chunk *c, Sums *s) {
         double flat = RANK_K1 * (1 - RANK_B), grow = k->grow[l->field], w = l->weight;
         int before = -1;
 
@@ -49,7 +47,7 @@ static int add_chunk(const Rank *k, const List *l, const Chunk *c, Sums *s) {
                 if (p.low <= before)
                         return -EUCLEAN;
                 before = p.low;
-                if (there_first(s, p.low)) {
+                if (sums_is_first(s, p.low)) {
                         s->score[p.low] = add;
                         s->terms[p.low] = UINT64_C(1) << l->term;
                 } else {
@@ -61,30 +59,30 @@ static int add_chunk(const Rank *k, const List *l, const Chunk *c, Sums *s) {
 }
 
 /* Is a worse than b? */
-static bool is_worse(const RankHit *a, const RankHit *b) {
+static bool hit_is_worse(const RankHit *a, const RankHit *b) {
         int r;
 
         if (a->score != b->score)
                 return a->score < b->score;
-        r = strcmp(a->id, b->id); /* by number: none has one yet */
+        r = strcmp(a->id, b->id); /* empty before hit_read(): then by number */
         return r ? r > 0 : a->kind != b->kind ? a->kind > b->kind : a->number > b->number;
 }
 
-static void sift_down(RankHit **heap, size_t n, size_t i) {
+static void heap_sift_down(RankHit **heap, size_t n, size_t i) {
         for (size_t child; (child = 2 * i + 1) < n; i = child) {
                 RankHit *mine = heap[i];
 
-                if (child + 1 < n && is_worse(heap[child + 1], heap[child]))
+                if (child + 1 < n && hit_is_worse(heap[child + 1], heap[child]))
                         child++;
-                if (!is_worse(heap[child], mine))
+                if (!hit_is_worse(heap[child], mine))
                         return;
                 heap[i] = heap[child];
                 heap[child] = mine;
         }
 }
 
-static void sift_up(RankHit **heap, size_t i) {
-        for (size_t up; i > 0 && is_worse(heap[i], heap[up = (i - 1) / 2]); i = up) {
+static void heap_sift_up(RankHit **heap, size_t i) {
+        for (size_t up; i > 0 && hit_is_worse(heap[i], heap[up = (i - 1) / 2]); i = up) {
                 RankHit *mine = heap[i];
 
                 heap[i] = heap[up];
@@ -116,7 +114,7 @@ static int hit_read(Rank *k, RankHit *hit) {
         return 0;
 }
 
-static int offer(Rank *k, uint8_t kind, uint64_t number, double score) {
+static int rank_offer(Rank *k, uint8_t kind, uint64_t number, double score) {
         RankHit *hit = k->spare;
         int r;
 
@@ -129,25 +127,27 @@ static int offer(Rank *k, uint8_t kind, uint64_t number, double score) {
         r = hit_read(k, hit);
         if (r < 0)
                 return r;
-        if (k->n == k->most && is_worse(hit, k->heap[0]))
+        if (k->n == k->most && hit_is_worse(hit, k->heap[0]))
                 return 0;
         if (k->n < k->most) {
                 k->heap[k->n] = hit;
-                sift_up(k->heap, k->n++);
+                heap_sift_up(k->heap, k->n++);
                 k->spare = hit + 1;
         } else {
                 k->spare = k->heap[0];
                 k->heap[0] = hit;
-                sift_down(k->heap, k->n, 0);
+                heap_sift_down(k->heap, k->n, 0);
         }
         return 0;
 }
 
-static int offer_chunk(Rank *k, uint8_t kind, uint64_t chunk, const Sums *s) {
+static int rank_offer_chunk(Rank *k, uint8_t kind, uint64_t chunk, const Sums *s) {
         for (unsigned word = 0; word < 4; word++)
                 for (uint64_t left = s->there[word]; left; left &= left - 1) {
                         unsigned low = word * 64 + (unsigned)__builtin_ctzll(left);
-                        int r = (s->terms[low] & k->must) == k->must ? offer(k, kind, chunk << 8 | low, s->score[low]) : 0;
+                        int r = (s->terms[low] & k->must) == k->must
+                                        ? rank_offer(k, kind, chunk << 8 | low, s->score[low])
+                                        : 0;
 
                         if (r < 0)
                                 return r;
@@ -155,8 +155,8 @@ static int offer_chunk(Rank *k, uint8_t kind, uint64_t chunk, const Sums *s) {
         return 0;
 }
 
-/* The rarest last: what the lists before one can give together is what a document gets at most without it and those behind it. */
-static int by_weight(const void *a, const void *b) {
+/* The rarest list last: the lists before a list give the most that a document without this and later lists can get. */
+static int list_by_weight(const void *a, const void *b) {
         const List *x = a, *y = b;
 
         if (x->weight != y->weight)
@@ -164,21 +164,21 @@ static int by_weight(const void *a, const void *b) {
         return x->term != y->term ? (int)x->term - (int)y->term : (int)x->field - (int)y->field;
 }
 
-/* How many of the sorted lists cannot get a document in by themselves. */
-static size_t too_common(const Rank *k, const List *list, size_t n) {
+/* The number of sorted lists that cannot bring in a document alone. */
+static size_t rank_too_common(const Rank *k, const List *list, size_t n) {
         double sum = 0;
         size_t i = 0;
 
         if (k->n < k->most)
                 return 0;
-        /* Sums in another order may differ in their last digits: with room for that. */
+        /* Sums in another order may differ in the last digits: leave room. */
         while (i < n && (sum += list[i].weight) * (1 + 1e-9) < k->heap[0]->score)
                 i++;
         return i;
 }
 
-/* The next chunk in which a document can be that gets in, and what is in it: `in` has a chunk or NULL for each list. false: none. */
-static bool next_chunk(const Rank *k, Lists *l, size_t skip, uint64_t *at, const Chunk **in) {
+/* The next chunk with a possible hit; `in` gets the chunk or NULL for each list. false: none. */
+static bool rank_next_chunk(const Rank *k, Lists *l, size_t skip, uint64_t *at, const Chunk **in) {
         for (uint64_t least = 0; skip < l->n; *at = least + 1) {
                 uint64_t has = 0;
                 double sum = 0;
@@ -219,17 +219,17 @@ static int rank_kind(Rank *k, uint8_t kind, Lists *l) {
         k->ids_row = 0;
         for (size_t i = 0; i < l->n; i++)
                 l->list[i].at = 0;
-        for (; r == 0 && next_chunk(k, l, too_common(k, l->list, l->n), &at, in); at++) {
+        for (; r == 0 && rank_next_chunk(k, l, rank_too_common(k, l->list, l->n), &at, in); at++) {
                 memset(s.there, 0, sizeof(s.there));
                 for (size_t i = 0; i < l->n && r == 0; i++)
-                        r = in[i] ? add_chunk(k, &l->list[i], in[i], &s) : 0;
+                        r = in[i] ? sums_add_chunk(k, &l->list[i], in[i], &s) : 0;
                 if (r == 0)
-                        r = offer_chunk(k, kind, at, &s);
+                        r = rank_offer_chunk(k, kind, at, &s);
         }
         return r;
 }
 
-static int read_sums(Rank *k) {
+static int rank_read_sums(Rank *k) {
         k->sums = (IndexStats){0};
         for (size_t i = 0; i < k->query->n_kinds; i++) {
                 IndexStats s;
@@ -249,8 +249,8 @@ static int read_sums(Rank *k) {
         return 0;
 }
 
-/* A term's weight in a field is the same in all kinds. */
-static void weigh(const Rank *k, Lists *lists) {
+/* The weight of a term in a field is the same in all kinds. */
+static void rank_weigh(const Rank *k, Lists *lists) {
         for (unsigned f = 0; f < INDEX_FIELDS; f++) {
                 uint64_t df[RANK_TERMS_MAX] = {0};
 
@@ -269,13 +269,13 @@ static void weigh(const Rank *k, Lists *lists) {
         }
 }
 
-static int best_first(const void *a, const void *b) {
+static int hit_best_first(const void *a, const void *b) {
         const RankHit *x = *(RankHit *const *)a, *y = *(RankHit *const *)b;
 
-        return is_worse(x, y) ? 1 : is_worse(y, x) ? -1 : 0;
+        return hit_is_worse(x, y) ? 1 : hit_is_worse(y, x) ? -1 : 0;
 }
 
-/* The best k->most of all, sorted. */
+/* Finds the best k->most hits of all kinds, sorted. */
 static int rank_all(Rank *k, Lists *lists) {
         const RankQuery *q = k->query;
         int r = 0;
@@ -285,17 +285,18 @@ static int rank_all(Rank *k, Lists *lists) {
         for (size_t i = 0; i < q->n_kinds && r == 0; i++)
                 r = rank_kind(k, q->kinds[i], &lists[i]);
         if (k->n > 1)
-                qsort(k->heap, k->n, sizeof(*k->heap), best_first);
+                qsort(k->heap, k->n, sizeof(*k->heap), hit_best_first);
         return r;
 }
 
-/* Each round has eight times as many candidates as the one before, and begins with the same ones: those were judged. */
+/* Each round has eight times as many candidates as the round before, and begins with the same, judged ones. */
 static int rank_accepted(Rank *k, Lists *lists, RankHit *ret, size_t *ret_n) {
         size_t wanted = k->query->most, taken = 0, judged = 0;
         bool enough = false;
 
         for (k->most = wanted;; k->most = MIN(8 * k->most, (size_t)k->sums.docs)) {
-                _cleanup_free_ RankHit *hits = calloc(k->most + 1, sizeof(*hits)), **heap = calloc(k->most, sizeof(*heap));
+                _cleanup_free_ RankHit *hits = calloc(k->most + 1, sizeof(*hits)),
+                                       **heap = calloc(k->most, sizeof(*heap));
                 int r;
 
                 if (!hits || !heap)
@@ -304,7 +305,9 @@ static int rank_accepted(Rank *k, Lists *lists, RankHit *ret, size_t *ret_n) {
                 k->heap = heap;
                 r = rank_all(k, lists);
                 for (; judged < k->n && taken < wanted && r >= 0 && !enough; judged++) {
-                        r = k->query->accept ? k->query->accept(k->query->user, heap[judged]->kind, heap[judged]->number, heap[judged]->id) : 1;
+                        r = k->query->accept ? k->query->accept(k->query->user, heap[judged]->kind,
+                                                                heap[judged]->number, heap[judged]->id)
+                                             : 1;
                         enough = r == RANK_ENOUGH;
                         if (r == 1)
                                 ret[taken++] = *heap[judged];
@@ -320,7 +323,7 @@ static int rank_accepted(Rank *k, Lists *lists, RankHit *ret, size_t *ret_n) {
 
 static int rank_lists(Rank *k, Lists *lists, RankHit *ret, size_t *ret_n) {
         const RankQuery *q = k->query;
-        int r = read_sums(k);
+        int r = rank_read_sums(k);
 
         for (size_t i = 0; i < q->n_kinds && r == 0; i++) {
                 r = lists_read(&lists[i], k->txn, q->scope, q->kinds[i], q->fields, q->terms, q->n_terms, 0);
@@ -328,13 +331,13 @@ static int rank_lists(Rank *k, Lists *lists, RankHit *ret, size_t *ret_n) {
         }
         if (r < 0)
                 return r;
-        weigh(k, lists);
+        rank_weigh(k, lists);
         for (size_t i = 0; i < q->n_kinds; i++)
                 if (lists[i].n > 1)
-                        qsort(lists[i].list, lists[i].n, sizeof(*lists[i].list), by_weight);
+                        qsort(lists[i].list, lists[i].n, sizeof(*lists[i].list), list_by_weight);
         r = rank_accepted(k, lists, ret, ret_n);
-        /* Once more, for a reader without LMDB's lock: what was borrowed may have been written over since. */
-        return r == 0 ? read_sums(k) : r;
+        /* Read the sums once more, for a reader without LMDB's lock: a writer may have overwritten borrowed rows. */
+        return r == 0 ? rank_read_sums(k) : r;
 }
 
 int rank_bm25(Txn *t, const RankQuery *q, RankHit *ret, size_t *ret_n) {
@@ -349,4 +352,25 @@ int rank_bm25(Txn *t, const RankQuery *q, RankHit *ret, size_t *ret_n) {
         for (size_t i = 0; i < q->n_kinds; i++)
                 lists_deinit(&lists[i]);
         return r;
+}
+
+int prefix_scan(Txn *t, uint64_t scope, uint8_t kind, uint8_t field, const char *begin, size_t n, RankTerm *ret,
+                size_t most, size_t *ret_n) {
+        uint8_t k[TERM_KEY_MAX];
+        size_t head = term_key(scope, kind, field, begin, n, k) - n - 1, found = 0;
+        Bytes prefix = BYTES(k, head + n), key, v;
+        _cleanup_cursor_ Cursor *c = NULL;
+        int r = cursor_open(t, TABLE_TERM, prefix, &c);
+
+        while (r == 0 && found < most && (r = cursor_next(c, &key, &v)) == 0 && bytes_begin(key, prefix)) {
+                const char *term = (const char *)key.p + head;
+                size_t bytes = key.n < head + 1 + 8 ? 0 : key.n - head - 1 - 8;
+
+                if (bytes < n || bytes > TERM_BYTES_MAX)
+                        return -EUCLEAN;
+                if (found == 0 || ret[found - 1].n != bytes || memcmp(ret[found - 1].p, term, bytes) != 0)
+                        ret[found++] = (RankTerm){.p = term, .n = (uint8_t)bytes};
+        }
+        *ret_n = found;
+        return r == -ENOENT ? 0 : r;
 }

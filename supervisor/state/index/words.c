@@ -1,10 +1,11 @@
+#include "index/words.h"
+
 #include "index/letters-table.h"
-#include "index/tokenizer.h"
 
 #include <string.h>
 
-/* One character: its bytes in the text, or 0 when they are none. */
-static size_t decode(const unsigned char *s, size_t n, uint32_t *ret) {
+/* Decodes one character. Returns its length, or 0 for invalid bytes. */
+static size_t utf8_decode(const unsigned char *s, size_t n, uint32_t *ret) {
         static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
         size_t len = s[0] >= 0xF0 && s[0] <= 0xF4 ? 4 : s[0] >= 0xE0 ? 3 : s[0] >= 0xC2 ? 2 : 0;
         uint32_t c;
@@ -27,7 +28,7 @@ static size_t decode(const unsigned char *s, size_t n, uint32_t *ret) {
         return len;
 }
 
-static size_t encode(uint32_t c, char out[static 4]) {
+static size_t utf8_encode(uint32_t c, char out[static 4]) {
         size_t len = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 
         if (len == 1) {
@@ -40,7 +41,7 @@ static size_t encode(uint32_t c, char out[static 4]) {
         return len;
 }
 
-static bool separates(uint32_t c) {
+static bool char_separates(uint32_t c) {
         size_t low = 0, high = ARRAY_SIZE(separators);
 
         while (low < high) {
@@ -54,7 +55,7 @@ static bool separates(uint32_t c) {
         return low < ARRAY_SIZE(separators) && c >= separators[low][0];
 }
 
-static uint32_t fold(uint32_t c) {
+static uint32_t char_fold(uint32_t c) {
         size_t low = 0, high = ARRAY_SIZE(folds);
 
         while (low < high) {
@@ -74,22 +75,23 @@ static uint32_t fold(uint32_t c) {
         return c;
 }
 
-/* A language that writes them has no spaces between words. */
-static bool stands_alone(uint32_t c) {
-        return (c >= 0x3040 && c <= 0x30FF) || (c >= 0x31F0 && c <= 0x31FF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x4E00 && c <= 0x9FFF) ||
-               (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFF66 && c <= 0xFF9F) || (c >= 0x20000 && c <= 0x3FFFF);
+/* Languages with these characters have no spaces between words. */
+static bool char_stands_alone(uint32_t c) {
+        return (c >= 0x3040 && c <= 0x30FF) || (c >= 0x31F0 && c <= 0x31FF) || (c >= 0x3400 && c <= 0x4DBF) ||
+               (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFF66 && c <= 0xFF9F) ||
+               (c >= 0x20000 && c <= 0x3FFFF);
 }
 
-/* Within a word they are as if they were not there: combining marks, the soft hyphen, what joins letters or forbids it, the byte order mark. */
-static bool ignored(uint32_t c) {
+/* Skipped within a word: combining marks, the soft hyphen, joiners and non-joiners, the byte order mark. */
+static bool char_is_ignored(uint32_t c) {
         return (c >= 0x300 && c <= 0x36F) || c == 0xAD || c == 0x200C || c == 0x200D || c == 0xFEFF;
 }
 
-static bool apostrophe(uint32_t c) {
+static bool char_is_apostrophe(uint32_t c) {
         return c == '\'' || c == 0x2019;
 }
 
-static int ascii_kind(uint32_t c) {
+static int char_ascii_kind(uint32_t c) {
         return c >= 'a' && c <= 'z'   ? WORD_LOWER
                : c >= 'A' && c <= 'Z' ? WORD_UPPER
                : c >= '0' && c <= '9' ? WORD_DIGIT
@@ -98,48 +100,52 @@ static int ascii_kind(uint32_t c) {
                                       : -1;
 }
 
-/* Kind of a character that may stand in a word, -1 of others; *c becomes what it is read as. */
-static int read_as(uint32_t *c) {
+/* WORD_* of a character of words, -1 of all others; *c becomes the folded character. */
+static int char_read(uint32_t *c) {
         int k;
 
         if (*c < 0x80) {
-                k = ascii_kind(*c);
+                k = char_ascii_kind(*c);
                 if (k == WORD_UPPER)
                         *c += 'a' - 'A';
                 return k;
         }
-        if (apostrophe(*c)) {
+        if (char_is_apostrophe(*c)) {
                 *c = '\'';
                 return WORD_APOSTROPHE;
         }
-        if (separates(*c))
+        if (char_separates(*c))
                 return -1;
-        *c = fold(*c);
-        return *c < 0x80 ? ascii_kind(*c) : WORD_OTHER;
+        *c = char_fold(*c);
+        return *c < 0x80 ? char_ascii_kind(*c) : WORD_OTHER;
 }
 
-static bool is_letter(int kind) {
+static bool word_kind_is_letter(int kind) {
         return kind == WORD_UPPER || kind == WORD_LOWER || kind == WORD_OTHER;
 }
 
-static bool letter_follows(const unsigned char *s, size_t n) {
+static bool word_letter_follows(const unsigned char *s, size_t n) {
         uint32_t c;
 
-        return n > 0 && decode(s, n, &c) > 0 && !stands_alone(c) && !ignored(c) && is_letter(read_as(&c));
+        return n > 0 && utf8_decode(s, n, &c) > 0 && !char_stands_alone(c) && !char_is_ignored(c) &&
+               word_kind_is_letter(char_read(&c));
 }
 
-/* What most texts are of is read as what it is: WORD_* of what stands in words, and what stands between them. The rest is looked at closely. */
+/* The common bytes: WORD_* of a byte of words, or SEPARATES. LOOK: needs a closer look. */
 enum { SEPARATES = WORD_APOSTROPHE + 1, LOOK };
 static const uint8_t plain[256] = {
-        [0 ... '&'] = SEPARATES,    ['\''] = LOOK,            ['(' ... '/'] = SEPARATES, ['0' ... '9'] = WORD_DIGIT, [':' ... '@'] = SEPARATES,
-        ['A' ... 'Z'] = WORD_UPPER, ['[' ... '^'] = SEPARATES, ['_'] = WORD_UNDERSCORE,   ['`'] = SEPARATES,          ['a' ... 'z'] = WORD_LOWER,
+        [0 ... '&'] = SEPARATES,    ['\''] = LOOK,
+        ['(' ... '/'] = SEPARATES,  ['0' ... '9'] = WORD_DIGIT,
+        [':' ... '@'] = SEPARATES,  ['A' ... 'Z'] = WORD_UPPER,
+        ['[' ... '^'] = SEPARATES,  ['_'] = WORD_UNDERSCORE,
+        ['`'] = SEPARATES,          ['a' ... 'z'] = WORD_LOWER,
         ['{' ... 0x7F] = SEPARATES, [0x80 ... 0xFF] = LOOK,
 };
 
 bool word_next(const char *text, size_t n, size_t *at, Word *w) {
         const unsigned char *s = (const unsigned char *)text;
         size_t before = *at, i = before, step;
-        bool any = false; /* letter or digit */
+        bool any = false; /* a letter or digit */
 
         w->n = 0;
         for (; i < n; i += step) {
@@ -164,20 +170,21 @@ bool word_next(const char *text, size_t n, size_t *at, Word *w) {
                         any |= sort != WORD_UNDERSCORE;
                         continue;
                 }
-                step = decode(s + i, n - i, &c);
-                if (step > 0 && ignored(c) && w->n > 0)
+                step = utf8_decode(s + i, n - i, &c);
+                if (step > 0 && char_is_ignored(c) && w->n > 0)
                         continue;
                 as = c;
-                k = step > 0 && !ignored(c) ? read_as(&as) : -1;
-                /* Between letters of one word: there is room for the second one. */
-                if (k == WORD_APOSTROPHE && !(w->n > 0 && w->n < TERM_BYTES_MAX - 4 && is_letter(w->kinds[w->n - 1]) &&
-                                              letter_follows(s + i + step, n - i - step)))
+                k = step > 0 && !char_is_ignored(c) ? char_read(&as) : -1;
+                /* Only between letters of a word, with room for the second letter. */
+                if (k == WORD_APOSTROPHE &&
+                    !(w->n > 0 && w->n < TERM_BYTES_MAX - 4 && word_kind_is_letter(w->kinds[w->n - 1]) &&
+                      word_letter_follows(s + i + step, n - i - step)))
                         k = -1;
-                len = k < 0 ? 0 : encode(as, bytes);
-                if (any && (k < 0 || stands_alone(c) || w->n + len > TERM_BYTES_MAX))
+                len = k < 0 ? 0 : utf8_encode(as, bytes);
+                if (any && (k < 0 || char_stands_alone(c) || w->n + len > TERM_BYTES_MAX))
                         break;
                 step = MAX(step, (size_t)1);
-                if (k < 0 || stands_alone(c) || w->n + len > TERM_BYTES_MAX)
+                if (k < 0 || char_stands_alone(c) || w->n + len > TERM_BYTES_MAX)
                         w->n = 0;
                 if (k < 0)
                         continue;
@@ -187,7 +194,7 @@ bool word_next(const char *text, size_t n, size_t *at, Word *w) {
                 memset(w->kinds + w->n, k, len);
                 w->n += (uint8_t)len;
                 any |= k != WORD_UNDERSCORE && k != WORD_APOSTROPHE;
-                if (stands_alone(c)) {
+                if (char_stands_alone(c)) {
                         i += step;
                         break;
                 }
@@ -206,12 +213,13 @@ size_t tokenizer_phrase_words(const char *phrase, size_t n) {
         return words;
 }
 
-static bool same_word(const Word *a, const Word *b) {
+static bool word_equals(const Word *a, const Word *b) {
         return a->n == b->n && memcmp(a->p, b->p, a->n) == 0;
 }
 
 bool tokenizer_have_phrase(const char *text, size_t n_text, const char *phrase, size_t n_phrase) {
-        uint8_t back[TERMS_PHRASE_MAX] = {0}; /* how many words fit still when the one behind them does not (Knuth, Morris, Pratt) */
+        /* the words that still fit if the next word does not (Knuth, Morris, Pratt) */
+        uint8_t back[TERMS_PHRASE_MAX] = {0};
         Word wanted[TERMS_PHRASE_MAX], w;
         size_t n = 0, fit = 0, at = 0;
 
@@ -223,13 +231,13 @@ bool tokenizer_have_phrase(const char *text, size_t n_text, const char *phrase, 
         if (n == 0)
                 return false;
         for (size_t i = 1, k = 0; i < n; i++) {
-                while (k > 0 && !same_word(&wanted[i], &wanted[k]))
+                while (k > 0 && !word_equals(&wanted[i], &wanted[k]))
                         k = back[k - 1];
-                k += same_word(&wanted[i], &wanted[k]);
+                k += word_equals(&wanted[i], &wanted[k]);
                 back[i] = (uint8_t)k;
         }
-        for (at = 0; fit < n && word_next(text, n_text, &at, &w); fit += same_word(&w, &wanted[fit]))
-                while (fit > 0 && !same_word(&w, &wanted[fit]))
+        for (at = 0; fit < n && word_next(text, n_text, &at, &w); fit += word_equals(&w, &wanted[fit]))
+                while (fit > 0 && !word_equals(&w, &wanted[fit]))
                         fit = back[fit - 1];
         return fit == n;
 }

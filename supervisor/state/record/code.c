@@ -1,67 +1,40 @@
 #include "record/code.h"
 
+#include "base/util.h"
+
+static const char *const code_names[] = {
+        [ENGINE_OK] = "ok",
+        [ENGINE_E_BAD_NAME] = "bad_name",
+        [ENGINE_E_NOT_GRANTED] = "not_granted",
+        [ENGINE_E_UNDEFINED] = "undefined_slot",
+        [ENGINE_E_SCHEMA] = "schema",
+        [ENGINE_E_BAD_SCHEMA] = "bad_schema",
+        [ENGINE_E_CONFLICT] = "conflict",
+        [ENGINE_E_TOO_LARGE] = "too_large",
+        [ENGINE_E_EXISTS] = "exists",
+        [ENGINE_E_NO_VALUE] = "no_value",
+        [ENGINE_E_TOO_MANY] = "too_many",
+        [ENGINE_E_NO_REGION] = "no_region",
+        [ENGINE_E_KEY_ESCAPE] = "key_escape",
+        [ENGINE_E_GATE] = "gate",
+        [ENGINE_E_NO_SCOPE] = "no_scope",
+        [ENGINE_E_NO_RECORD] = "no_record",
+        [ENGINE_E_BAD_OPERATION] = "bad_operation",
+        [ENGINE_E_BAD_STATE] = "bad_state",
+        [ENGINE_E_BAD_REF] = "bad_ref",
+        [ENGINE_E_OLD_INDEX] = "old_index",
+        [ENGINE_E_CROSS_SCOPE] = "cross_scope",
+        [ENGINE_E_BAD_PAYLOAD] = "bad_payload",
+        [ENGINE_E_SERVICE_FIELD] = "service_metadata",
+        [ENGINE_E_BLOCKED] = "blocked",
+        [ENGINE_E_DEPENDENTS] = "dependents",
+        [ENGINE_E_BAD_QUERY] = "bad_query",
+        [ENGINE_E_EMPTY] = "empty",
+        [ENGINE_E_BAD_UTF8] = "bad_utf8",
+        [ENGINE_E_CONTROL] = "control_character",
+        [ENGINE_E_RULE] = "rule",
+};
+
 const char *engine_code_name(EngineCode c) {
-        switch (c) {
-        case ENGINE_OK:
-                return "ok";
-        case ENGINE_E_BAD_NAME:
-                return "bad_name";
-        case ENGINE_E_NOT_GRANTED:
-                return "not_granted";
-        case ENGINE_E_UNDEFINED:
-                return "undefined_slot";
-        case ENGINE_E_SCHEMA:
-                return "schema";
-        case ENGINE_E_BAD_SCHEMA:
-                return "bad_schema";
-        case ENGINE_E_CONFLICT:
-                return "conflict";
-        case ENGINE_E_TOO_LARGE:
-                return "too_large";
-        case ENGINE_E_EXISTS:
-                return "exists";
-        case ENGINE_E_NO_VALUE:
-                return "no_value";
-        case ENGINE_E_TOO_MANY:
-                return "too_many";
-        case ENGINE_E_NO_REGION:
-                return "no_region";
-        case ENGINE_E_KEY_ESCAPE:
-                return "key_escape";
-        case ENGINE_E_GATE:
-                return "gate";
-        case ENGINE_E_NO_SCOPE:
-                return "no_scope";
-        case ENGINE_E_NO_RECORD:
-                return "no_record";
-        case ENGINE_E_BAD_OPERATION:
-                return "bad_operation";
-        case ENGINE_E_BAD_STATE:
-                return "bad_state";
-        case ENGINE_E_BAD_REF:
-                return "bad_ref";
-        case ENGINE_E_OLD_INDEX:
-                return "old_index";
-        case ENGINE_E_CROSS_SCOPE:
-                return "cross_scope";
-        case ENGINE_E_BAD_PAYLOAD:
-                return "bad_payload";
-        case ENGINE_E_SERVICE_FIELD:
-                return "service_metadata";
-        case ENGINE_E_BLOCKED:
-                return "blocked";
-        case ENGINE_E_DEPENDENTS:
-                return "dependents";
-        case ENGINE_E_BAD_QUERY:
-                return "bad_query";
-        case ENGINE_E_EMPTY:
-                return "empty";
-        case ENGINE_E_BAD_UTF8:
-                return "bad_utf8";
-        case ENGINE_E_CONTROL:
-                return "control_character";
-        case ENGINE_E_RULE:
-                return "rule";
-        }
-        return "unknown";
+        return (size_t)c < ARRAY_SIZE(code_names) ? code_names[c] : "unknown";
 }

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of kinds in the index: another one than the record's own, in which no search looks. */
-static uint8_t removed_kind(Kind k) {
+/* The kind of a tombstone's document; no search reads this kind. */
+static uint8_t creation_removed_kind(Kind k) {
         return (uint8_t)(k | 0x80);
 }
 
@@ -16,16 +16,18 @@ int creation_put_removed(Txn *t, const Record *rec) {
         _cleanup_tokenizer_ Tokenizer *none = NULL;
         int r = tokenizer_new(&none);
 
-        return r < 0 ? r : index_put(t, rec->key.scope, removed_kind(rec->key.kind), rec->created, rec->key.id, none);
+        return r < 0 ? r
+                     : index_put(t, rec->key.scope, creation_removed_kind(rec->key.kind), rec->created, rec->key.id,
+                                 none);
 }
 
 int creation_del_removed(Txn *t, const Record *rec) {
-        int r = index_del(t, rec->key.scope, removed_kind(rec->key.kind), rec->created);
+        int r = index_del(t, rec->key.scope, creation_removed_kind(rec->key.kind), rec->created);
 
         return r == -ENOENT ? 0 : r;
 }
 
-static int step(CreationStream *s) {
+static int stream_step(CreationStream *s) {
         DocReader doc;
         Bytes k, v;
         int r = cursor_next(s->cursor, &k, &v);
@@ -45,8 +47,8 @@ static int step(CreationStream *s) {
         return 0;
 }
 
-/* Number 0 of a kind is no document, and no record has a number above any that there can be. */
-static int open_stream(CreationWalk *w, uint64_t scope, Kind kind, uint8_t in_index, uint64_t after) {
+/* Number 0 of a kind holds the sums and is no document. No record has number UINT64_MAX. */
+static int stream_open(CreationWalk *w, uint64_t scope, Kind kind, uint8_t in_index, uint64_t after) {
         CreationStream *s = &w->streams[w->n];
         uint8_t from[DOC_KEY_BYTES];
         int r;
@@ -60,16 +62,16 @@ static int open_stream(CreationWalk *w, uint64_t scope, Kind kind, uint8_t in_in
         if (r < 0)
                 return r;
         w->n++;
-        return step(s);
+        return stream_step(s);
 }
 
-static int compare(const void *a, const void *b) {
+static int creation_compare(const void *a, const void *b) {
         const CreationRemoved *x = a, *y = b;
 
         return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static int keep_removed(CreationWalk *w, const Record *rec) {
+static int creation_keep_removed(CreationWalk *w, const Record *rec) {
         CreationRemoved *more = w->removed;
 
         if ((w->n_removed & (w->n_removed - 1)) == 0) /* a power of two: full */
@@ -82,8 +84,8 @@ static int keep_removed(CreationWalk *w, const Record *rec) {
         return 0;
 }
 
-/* Each record is looked at. */
-static int find_removed(CreationWalk *w, const Kind *of, size_t n, uint64_t after) {
+/* For a store of an older version: reads every record. */
+static int creation_find_removed(CreationWalk *w, const Kind *of, size_t n, uint64_t after) {
         _cleanup_record_ Record rec = RECORD_NULL;
         int r = 0;
 
@@ -93,11 +95,11 @@ static int find_removed(CreationWalk *w, const Kind *of, size_t n, uint64_t afte
                 r = record_walk(w->txn, w->scope, of[i], &all);
                 while (r == 0 && (r = record_walk_next(&all, &rec)) == 0)
                         if (rec.state == RECORD_REMOVED && rec.created > after)
-                                r = keep_removed(w, &rec);
+                                r = creation_keep_removed(w, &rec);
                 r = r == -ENOENT ? 0 : r;
         }
         if (r == 0 && w->n_removed > 1)
-                qsort(w->removed, w->n_removed, sizeof(*w->removed), compare);
+                qsort(w->removed, w->n_removed, sizeof(*w->removed), creation_compare);
         return r;
 }
 
@@ -109,11 +111,11 @@ int creation_walk(Txn *t, uint64_t scope, const Kind *of, size_t n, bool removed
         *ret = (CreationWalk){.txn = t, .scope = scope};
         r = removed ? store_is_newest(t, &newest) : 0;
         for (size_t i = 0; r == 0 && i < n; i++) {
-                r = open_stream(ret, scope, of[i], (uint8_t)of[i], after);
+                r = stream_open(ret, scope, of[i], (uint8_t)of[i], after);
                 if (r == 0 && removed && newest)
-                        r = open_stream(ret, scope, of[i], removed_kind(of[i]), after);
+                        r = stream_open(ret, scope, of[i], creation_removed_kind(of[i]), after);
         }
-        return r == 0 && !newest ? find_removed(ret, of, n, after) : r;
+        return r == 0 && !newest ? creation_find_removed(ret, of, n, after) : r;
 }
 
 int creation_walk_next(CreationWalk *w, Record *ret) {
@@ -136,7 +138,7 @@ int creation_walk_next(CreationWalk *w, Record *ret) {
         r = record_get(w->txn, &key, ret);
         if (r == -ENOENT || (r == 0 && ret->created != first->number))
                 return -EUCLEAN;
-        return r < 0 ? r : step(first);
+        return r < 0 ? r : stream_step(first);
 }
 
 void creation_walk_deinit(CreationWalk *w) {

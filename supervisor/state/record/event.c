@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Puts the payload under seq and returns its commitment: the hash is over a nonce too, so that it gives nothing away
- * about a payload that was erased. */
-static int body_put(Txn *t, uint64_t seq, const void *p, size_t n, json_t **ret) {
+/* Stores the payload under seq and returns its commitment. The hash covers a nonce, too, and so reveals nothing about
+ * an erased payload. */
+static int event_body_put(Txn *t, uint64_t seq, const void *p, size_t n, json_t **ret) {
         _cleanup_free_ uint8_t *v = malloc(BODY_NONCE_BYTES + n);
         uint8_t key[8], hash[HASH_BYTES];
         _cleanup_json_ json_t *c = NULL;
@@ -24,41 +24,41 @@ static int body_put(Txn *t, uint64_t seq, const void *p, size_t n, json_t **ret)
                 return -EIO;
         memcpy(v + BODY_NONCE_BYTES, p, n);
         hash_bytes(v, BODY_NONCE_BYTES + n, hash);
-        be64_put(key, seq);
-        r = table_add(t, TABLE_BODY, BYTES(key, 8), BYTES(v, BODY_NONCE_BYTES + n));
+        r = table_add(t, TABLE_BODY, seq_key(seq, key), BYTES(v, BODY_NONCE_BYTES + n));
         if (r < 0)
                 return r == -EEXIST ? -EUCLEAN : r;
         c = json_object();
-        if (!c || (json_put(c, "sha256", json_string_nocheck(hex_encode(hash, sizeof(hash), hex))) | json_put(c, "bytes", json_u64(n))) != 0)
+        if (!c || (json_put(c, "sha256", json_string_nocheck(hex_encode(hash, sizeof(hash), hex))) |
+                   json_put(c, "bytes", json_u64(n))) != 0)
                 return -ENOMEM;
         *ret = TAKE_PTR(c);
         return 0;
 }
 
-/* Members that every entry has. */
-static int stamp(json_t *o, const Event *e, uint64_t now, uint64_t last) {
+/* The members of every entry. */
+static int event_stamp(json_t *o, const Event *e, uint64_t now, uint64_t last) {
         char time[CLOCK_TEXT_MAX];
-        int r = json_put(o, "type", json_string(e->type)) | json_put(o, "time", json_string_nocheck(clock_format(MAX(now, last), time)));
+        int r = json_put(o, "type", json_string(e->type)) |
+                json_put(o, "time", json_string_nocheck(clock_format(MAX(now, last), time)));
 
         if (e->region)
                 r |= json_put(o, "region", json_string(e->region));
         if (e->who)
                 r |= json_put(o, "who", json_string(e->who));
-        /* The clock was set back: the order of entries is the truth, and the entry says by how much the clock
-         * disagrees. */
+        /* The clock was set back. The order of the entries is the truth; the entry records the clock's difference. */
         if (now < last)
                 r |= json_object_set_new(o, "clock_behind_usec", json_u64(last - now));
         return r ? -ENOMEM : 0;
 }
 
-static json_t *fields_of(const Event *e) {
+static json_t *event_own_fields(const Event *e) {
         if (!e->fields)
                 return json_object();
         return e->takes_fields && e->payload ? json_incref((json_t *)e->fields) : json_copy((json_t *)e->fields);
 }
 
-static int append(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_commitment, json_t **ret_entry) {
-        _cleanup_json_ json_t *o = fields_of(e), *commitment = NULL;
+static int event_write(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_commitment, json_t **ret_entry) {
+        _cleanup_json_ json_t *o = event_own_fields(e), *commitment = NULL;
         _cleanup_free_ char *entry = NULL;
         uint64_t seq, last, now = clock_real_usec();
         size_t n;
@@ -68,11 +68,11 @@ static int append(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_commit
                 return -ENOMEM;
         r = ledger_state(t, &seq, &last);
         if (r == 0)
-                r = stamp(o, e, now, last);
+                r = event_stamp(o, e, now, last);
         if (r < 0)
                 return r;
         if (e->payload)
-                r = body_put(t, seq, e->payload, e->n_payload, &commitment);
+                r = event_body_put(t, seq, e->payload, e->n_payload, &commitment);
         else if (e->commitment)
                 commitment = json_incref(e->commitment);
         if (r == 0 && commitment && json_object_set(o, "body", commitment) < 0)
@@ -84,11 +84,11 @@ static int append(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_commit
                 _cleanup_free_ char *fields = NULL;
                 size_t n_fields;
 
-                r = small ? stamp(small, e, now, last) : -ENOMEM;
+                r = small ? event_stamp(small, e, now, last) : -ENOMEM;
                 if (r == 0)
                         r = json_canonical(e->fields, &fields, &n_fields);
                 if (r == 0)
-                        r = body_put(t, seq, fields, n_fields, &commitment);
+                        r = event_body_put(t, seq, fields, n_fields, &commitment);
                 if (r == 0 && (json_object_set(small, "body", commitment) < 0 ||
                                json_object_set_new(small, "fields", json_string("body")) < 0))
                         r = -ENOMEM;
@@ -112,19 +112,16 @@ static int append(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_commit
 }
 
 int event_append(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_commitment) {
-        return append(t, e, ret_seq, ret_commitment, NULL);
+        return event_write(t, e, ret_seq, ret_commitment, NULL);
 }
 
 int event_record(Txn *t, const Event *e, uint64_t *ret_seq, json_t **ret_entry) {
-        return append(t, e, ret_seq, NULL, ret_entry);
+        return event_write(t, e, ret_seq, NULL, ret_entry);
 }
 
 int event_get(Txn *t, uint64_t seq, json_t **ret) {
         Bytes v;
         int r = ledger_get(t, seq, &v);
 
-        if (r < 0)
-                return r;
-        r = json_parse_own(v.p, v.n, LEDGER_ENTRY_MAX, JSON_DEPTH_DEFAULT, ret);
-        return r > 0 ? -EUCLEAN : r;
+        return r < 0 ? r : json_row_parse(v, LEDGER_ENTRY_MAX, ret);
 }

@@ -31,21 +31,23 @@ const Kind kinds[] = {
 
 static const char *const op_names[] = {
         [OP_UPSERT] = "upsert", [OP_APPEND] = "append", [OP_INVALIDATE] = "invalidate", [OP_RESOLVE] = "resolve",
-        [OP_SAVE] = "save", [OP_ARCHIVE] = "archive", [OP_RESTORE] = "restore", [OP_REMOVE] = "remove", [OP_DELETE] = "delete",
-        [OP_PATCH] = "patch",
+        [OP_SAVE] = "save", [OP_ARCHIVE] = "archive", [OP_RESTORE] = "restore", [OP_REMOVE] = "remove",
+        [OP_DELETE] = "delete", [OP_PATCH] = "patch",
 };
 
 static const char *const state_names[RECORD_STATE_COUNT_] = {
-        [RECORD_OPEN] = "open", [RECORD_RESOLVED] = "resolved", [RECORD_ACTIVE] = "active", [RECORD_INVALIDATED] = "invalidated",
-        [RECORD_SUPERSEDED] = "superseded", [RECORD_ARCHIVED] = "archived", [RECORD_REMOVED] = "removed",
+        [RECORD_OPEN] = "open", [RECORD_RESOLVED] = "resolved", [RECORD_ACTIVE] = "active",
+        [RECORD_INVALIDATED] = "invalidated", [RECORD_SUPERSEDED] = "superseded", [RECORD_ARCHIVED] = "archived",
+        [RECORD_REMOVED] = "removed",
 };
 
 static const char *const class_names[] = {
-        [CLASS_KERNEL] = "kernel", [CLASS_CANON] = "canon", [CLASS_CCS] = "ccs", [CLASS_MEMORY] = "memory",
-        [CLASS_KNOWLEDGE] = "knowledge", [CLASS_SKILL] = "skill", [CLASS_WORKING] = "working", [CLASS_OBJECT] = "object",
+        [CLASS_KERNEL] = "kernel",   [CLASS_CANON] = "canon",         [CLASS_CCS] = "ccs",
+        [CLASS_MEMORY] = "memory",   [CLASS_KNOWLEDGE] = "knowledge", [CLASS_SKILL] = "skill",
+        [CLASS_WORKING] = "working", [CLASS_OBJECT] = "object",
 };
 
-/* What each operation makes of each state; what is not here is refused. */
+/* The state after each operation, by state. All other combinations are refused. */
 static const struct {
         Kind kind; /* KIND_NONE: all kinds that have the operation */
         Op op;
@@ -134,12 +136,14 @@ bool kind_has_op(Kind k, Op op) {
 RecordState kind_next_state(Kind k, Op op, RecordState from) {
         if (kind_has_op(k, op))
                 for (size_t i = 0; i < ARRAY_SIZE(moves); i++)
-                        if ((moves[i].kind == k || moves[i].kind == KIND_NONE) && moves[i].op == op && moves[i].from == from)
+                        if ((moves[i].kind == k || moves[i].kind == KIND_NONE) && moves[i].op == op &&
+                            moves[i].from == from)
                                 return moves[i].to;
         return RECORD_NONE;
 }
 
-/* Nothing may refer to a kernel (M-30); governed memory is apart from the memory service (M-60); working state neither refers nor is referred to. */
+/* No record may refer to a kernel (M-30). Governed memory and the memory service stay apart (M-60). Working state has
+ * no references at all. */
 bool kind_may_refer(Kind from, Kind to) {
         Class c = kind_class(from), d = kind_class(to);
 
@@ -147,7 +151,7 @@ bool kind_may_refer(Kind from, Kind to) {
                (d == CLASS_MEMORY || d == CLASS_KNOWLEDGE || d == CLASS_SKILL);
 }
 
-static bool made_of(const char *s, bool first_digit, const char *more, size_t least) {
+static bool kind_id_made_of(const char *s, bool first_digit, const char *more, size_t least) {
         size_t n = strlen(s);
 
         if (n < least || n > RECORD_ID_MAX - 1)
@@ -162,9 +166,10 @@ static bool made_of(const char *s, bool first_digit, const char *more, size_t le
 }
 
 bool record_id_valid(Kind k, const char *id) {
-        return kind_class(k) == CLASS_CANON ? made_of(id, false, "_", 2) : made_of(id, true, "._-", 1);
+        return kind_class(k) == CLASS_CANON ? kind_id_made_of(id, false, "_", 2) : kind_id_made_of(id, true, "._-", 1);
 }
 
 const char *record_id_rule(Kind k) {
-        return kind_class(k) == CLASS_CANON ? "a letter a-z, then 1 to 63 of a-z 0-9 _" : "a-z or 0-9, then at most 63 of a-z 0-9 . _ -";
+        return kind_class(k) == CLASS_CANON ? "a letter a-z, then 1 to 63 of a-z 0-9 _"
+                                            : "a-z or 0-9, then at most 63 of a-z 0-9 . _ -";
 }

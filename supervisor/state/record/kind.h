@@ -1,11 +1,11 @@
-/* Runs: supervisor, CLI. What there is besides slots: classes, the kinds of records in each, what can be done to a record of a kind, and which state that
- * leads to. Pure; the tables stand in kind.c and are the only ones. */
+/* Runs: supervisor, CLI. The classes and kinds of records, the operations of each kind, and the state after each
+ * operation. Pure. The tables in kind.c are the only ones. */
 #pragma once
 
 #include "base/id.h" /* scope_name_valid() */
 #include "base/util.h"
 
-/* One byte of the tables' keys: its upper half is the class. Values stay as they are for ever. */
+/* One byte of the tables' keys; the upper half is the class. The values never change. */
 typedef enum Kind {
         KIND_NONE = 0,
         KIND_AGENT_KERNEL = 0x11,
@@ -45,8 +45,8 @@ typedef enum Op {
         OP_SAVE = 16,
         OP_ARCHIVE,
         OP_RESTORE,
-        OP_REMOVE, /* by a digest: leaves a tombstone */
-        OP_DELETE, /* by request: leaves nothing */
+        OP_REMOVE, /* by a digest; leaves a tombstone */
+        OP_DELETE, /* by request; leaves nothing */
         /* kernels */
         OP_PATCH = 32,
 } Op;
@@ -66,14 +66,15 @@ typedef enum RecordState {
 #define RECORD_ID_MAX 65 /* with the NUL */
 #define SCOPE_NAME_MAX 65
 
-/* Names as they stand in events, on the command line and on the pipe: "issues", "memory_substrate", "upsert", "open". NULL for what is none. */
+/* Names in events, on the command line and on the pipe: "issues", "memory_substrate", "upsert", "open". NULL for an
+ * unknown value. */
 const char *kind_name(Kind k);
 const char *class_name(Class c);
 const char *op_name(Op op);
 const char *record_state_name(RecordState s);
-/* Neither closed nor put away: open or active. */
+/* Open or active. */
 bool record_state_live(RecordState s);
-/* KIND_NONE, OP_NONE, RECORD_NONE for a name that is none; CLASS 0. */
+/* An unknown name gives KIND_NONE, OP_NONE, RECORD_NONE. */
 Kind kind_from_name(const char *name);
 Op op_from_name(const char *name);
 RecordState record_state_from_name(const char *name);
@@ -83,15 +84,15 @@ static inline Class kind_class(Kind k) {
 /* All kinds in the order of their numbers; KIND_NONE ends it. */
 extern const Kind kinds[];
 
-/* Is this something that can be done to a record of this kind at all (G-39: 7 buckets x 4 operations)? */
+/* Does the kind have the operation (G-39: 7 buckets x 4 operations)? */
 bool kind_has_op(Kind k, Op op);
-/* The state that op leads to from this one; RECORD_NONE: it is refused (M-39, G-33..G-38). From RECORD_NONE: a new record. OP_DELETE leads to
- * RECORD_REMOVED, and the row goes, too. */
+/* The state after `op`; RECORD_NONE: refused (M-39, G-33..G-38). From RECORD_NONE: a new record. OP_DELETE leads to
+ * RECORD_REMOVED; the row is deleted, too. */
 RecordState kind_next_state(Kind k, Op op, RecordState from);
-/* May a record of this kind refer to one of that kind (M-23, M-30, M-57)? */
+/* May a record of kind `from` refer to a record of kind `to` (M-23, M-30, M-57)? */
 bool kind_may_refer(Kind from, Kind to);
 
-/* "[a-z][a-z0-9_]{1,63}" of canon (G-22); of the others "[a-z0-9][a-z0-9._-]{0,63}". */
+/* "[a-z][a-z0-9_]{1,63}" for canon (G-22); for the other classes "[a-z0-9][a-z0-9._-]{0,63}". */
 bool record_id_valid(Kind k, const char *id);
 /* The rule in words, for messages. */
 const char *record_id_rule(Kind k);

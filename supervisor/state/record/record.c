@@ -19,7 +19,7 @@ size_t record_key(const RecordKey *k, uint8_t ret[static RECORD_KEY_MAX]) {
         return RECORD_KEY_HEAD + n;
 }
 
-int record_key_decode(Bytes b, RecordKey *ret) {
+static int record_key_decode(Bytes b, RecordKey *ret) {
         const uint8_t *p = b.p;
 
         if (b.n <= RECORD_KEY_HEAD || b.n > RECORD_KEY_MAX || !kind_name((Kind)p[8]))
@@ -27,6 +27,10 @@ int record_key_decode(Bytes b, RecordKey *ret) {
         *ret = (RecordKey){.scope = be64_get(p), .kind = (Kind)p[8]};
         memcpy(ret->id, p + RECORD_KEY_HEAD, b.n - RECORD_KEY_HEAD);
         return record_id_valid(ret->kind, ret->id) ? 0 : -EUCLEAN;
+}
+
+int record_key_compare(const RecordKey *a, const RecordKey *b) {
+        return a->kind != b->kind ? (a->kind > b->kind) - (a->kind < b->kind) : strcmp(a->id, b->id);
 }
 
 RecordKey record_key_of(uint64_t scope, Kind kind, const char *id) {
@@ -42,17 +46,19 @@ void record_deinit(Record *r) {
         *r = RECORD_NULL;
 }
 
-static int decode(const RecordKey *k, Bytes v, Record *ret) {
+static int record_decode(const RecordKey *k, Bytes v, Record *ret) {
         _cleanup_json_ json_t *row = NULL;
         const char *state;
         Record rec = {.key = *k};
-        int r = json_parse_own(v.p, v.n, ROW_MAX, JSON_DEPTH_DEFAULT, &row);
+        int r = json_row_parse(v, ROW_MAX, &row);
 
-        if (r != 0)
-                return r > 0 ? -EUCLEAN : r;
+        if (r < 0)
+                return r;
         state = json_text(json_object_get(row, "state"));
-        if (!state || !(rec.state = record_state_from_name(state)) || json_get_u64(json_object_get(row, "version"), &rec.version) < 0 ||
-            json_get_u64(json_object_get(row, "created"), &rec.created) < 0 || json_get_u64(json_object_get(row, "last"), &rec.last) < 0 ||
+        if (!state || !(rec.state = record_state_from_name(state)) ||
+            json_get_u64(json_object_get(row, "version"), &rec.version) < 0 ||
+            json_get_u64(json_object_get(row, "created"), &rec.created) < 0 ||
+            json_get_u64(json_object_get(row, "last"), &rec.last) < 0 ||
             json_get_u64(json_object_get(row, "content"), &rec.content) < 0)
                 return -EUCLEAN;
         rec.row = TAKE_PTR(row);
@@ -65,19 +71,17 @@ int record_get(Txn *t, const RecordKey *k, Record *ret) {
         Bytes v;
         int r = table_get(t, TABLE_REC, BYTES(key, record_key(k, key)), &v);
 
-        return r < 0 ? r : decode(k, v, ret);
+        return r < 0 ? r : record_decode(k, v, ret);
 }
 
 int record_put(Txn *t, const Record *rec) {
         uint8_t key[RECORD_KEY_MAX];
-        _cleanup_free_ char *text = NULL;
-        size_t n;
-        int r = json_put(rec->row, "state", json_string_nocheck(record_state_name(rec->state))) | json_put(rec->row, "version", json_u64(rec->version)) |
-                json_put(rec->row, "created", json_u64(rec->created)) | json_put(rec->row, "last", json_u64(rec->last)) |
-                json_put(rec->row, "content", json_u64(rec->content));
+        int r = json_put(rec->row, "state", json_string_nocheck(record_state_name(rec->state))) |
+                json_put(rec->row, "version", json_u64(rec->version)) |
+                json_put(rec->row, "created", json_u64(rec->created)) |
+                json_put(rec->row, "last", json_u64(rec->last)) | json_put(rec->row, "content", json_u64(rec->content));
 
-        r = r ? -ENOMEM : json_canonical(rec->row, &text, &n);
-        return r < 0 ? r : table_put(t, TABLE_REC, BYTES(key, record_key(&rec->key, key)), BYTES(text, n));
+        return r ? -ENOMEM : json_row_put(t, TABLE_REC, BYTES(key, record_key(&rec->key, key)), rec->row);
 }
 
 int record_del(Txn *t, const RecordKey *k) {
@@ -98,13 +102,13 @@ int record_body(Txn *t, uint64_t seq, json_t **ret) {
 
         if (r < 0)
                 return r;
-        r = json_parse_own(v.p, v.n, BODY_MAX, JSON_DEPTH_DEFAULT, ret);
+        r = json_row_parse(v, BODY_MAX, ret);
         if (r == 0 && !json_is_object(*ret)) {
                 json_decref(*ret);
                 *ret = NULL;
                 r = -EUCLEAN;
         }
-        return r > 0 ? -EUCLEAN : r;
+        return r;
 }
 
 int record_payload(Txn *t, const Record *rec, json_t **ret) {
@@ -113,14 +117,14 @@ int record_payload(Txn *t, const Record *rec, json_t **ret) {
         Bytes v;
         int r;
 
-        if (rec->content == 0) { /* a kernel that nobody has written to yet */
+        if (rec->content == 0) { /* a kernel before the first patch */
                 *ret = json_object();
                 return *ret ? 0 : -ENOMEM;
         }
         r = body_get(t, rec->content, NULL, &v);
         if (r < 0)
                 return r;
-        /* The rest, the note and what it was held against, is longer. */
+        /* Only the payload is parsed: the rest of the body (the note and its candidates) is longer. */
         if (json_member_own(v.p, v.n, "payload", &part, &n) != 0)
                 return -EUCLEAN;
         r = json_parse_own(part, n, BODY_MAX, JSON_DEPTH_DEFAULT - 1, ret);
@@ -145,7 +149,7 @@ int record_walk_after(Txn *t, const RecordKey *k, RecordWalk *ret) {
         size_t n = record_key(k, from);
         int r;
 
-        from[n] = 0; /* an id has no NUL: nothing is between the two */
+        from[n] = 0; /* an id has no NUL: no key lies between the two */
         memcpy(w.prefix, from, RECORD_KEY_HEAD);
         r = cursor_open(t, TABLE_REC, BYTES(from, n + 1), &w.cursor);
         if (r == 0)
@@ -165,7 +169,7 @@ int record_walk_next(RecordWalk *w, Record *ret) {
         if (r == 0)
                 r = record_key_decode(k, &key);
         if (r == 0)
-                r = decode(&key, v, ret);
+                r = record_decode(&key, v, ret);
         if (r == -EUCLEAN)
                 ret->key = key;
         return r;

@@ -5,10 +5,31 @@
 
 #define SLOT_ROW_BYTES (6 * 8 + REGION_ID_LEN)
 
+int json_row_put(Txn *t, Table table, Bytes key, const json_t *row) {
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+        int r = json_canonical(row, &text, &n);
+
+        return r < 0 ? r : table_put(t, table, key, BYTES(text, n));
+}
+
+int json_row_parse(Bytes v, size_t most, json_t **ret) {
+        int r = json_parse_own(v.p, v.n, most, JSON_DEPTH_DEFAULT, ret);
+
+        return r > 0 ? -EUCLEAN : r;
+}
+
+int json_row_number(const json_t *row, const char *member, uint64_t *ret) {
+        const json_t *v = json_object_get(row, member);
+
+        *ret = 0;
+        return v && json_get_u64(v, ret) < 0 ? -EUCLEAN : 0;
+}
+
 int slot_row_decode(Bytes v, SlotRow *ret) {
         const uint8_t *p = v.p;
 
-        /* One byte more says that there is a rule: rows without one are those of stores that know no rules. */
+        /* A rule adds one byte to the row. Stores from before the rules have only rows without this byte. */
         if (v.n != SLOT_ROW_BYTES && !(v.n == SLOT_ROW_BYTES + 1 && p[SLOT_ROW_BYTES] == 1))
                 return -EUCLEAN;
         *ret = (SlotRow){
@@ -165,10 +186,8 @@ int verdict_row_next(Txn *t, const char *name, uint64_t seq, uint64_t *ret_seq, 
 int body_get(Txn *t, uint64_t seq, Bytes *ret_nonce, Bytes *ret_payload) {
         uint8_t key[8];
         Bytes v;
-        int r;
+        int r = table_get(t, TABLE_BODY, seq_key(seq, key), &v);
 
-        be64_put(key, seq);
-        r = table_get(t, TABLE_BODY, BYTES(key, 8), &v);
         if (r < 0)
                 return r;
         if (v.n < BODY_NONCE_BYTES)
@@ -181,9 +200,7 @@ int body_get(Txn *t, uint64_t seq, Bytes *ret_nonce, Bytes *ret_payload) {
 
 int body_del(Txn *t, uint64_t seq) {
         uint8_t key[8];
-        int r;
+        int r = table_del(t, TABLE_BODY, seq_key(seq, key));
 
-        be64_put(key, seq);
-        r = table_del(t, TABLE_BODY, BYTES(key, 8));
         return r == -ENOENT ? 0 : r;
 }

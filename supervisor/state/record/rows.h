@@ -1,20 +1,31 @@
-/* Runs: supervisor, CLI. How the canonical tables' rows are written: fixed fields, big-endian, so that folding the same ledger gives the
- * same bytes. Writing them is engine's alone; canon/ and audit/ read. All return 0, -ENOENT, -EUCLEAN, -errno. */
+/* Runs: supervisor, CLI. The rows of the canonical tables: fixed fields, big-endian. Folding the same ledger gives the
+ * same bytes. Only engine/ writes rows; belief/ and audit/ read. All functions return 0, -ENOENT, -EUCLEAN, -errno. */
 #pragma once
 
 #include "base/id.h"
+#include "base/json.h"
 #include "schema/limits.h"
 #include "store/table.h"
 
+/* Rows of canonical JSON. `most`: the greatest length in bytes. */
+int json_row_put(Txn *t, Table table, Bytes key, const json_t *row);
+int json_row_parse(Bytes v, size_t most, json_t **ret);
+int json_row_number(const json_t *row, const char *member, uint64_t *ret); /* 0 for a missing member */
+/* The key of a table by sequence number. */
+static inline Bytes seq_key(uint64_t seq, uint8_t key[static 8]) {
+        be64_put(key, seq);
+        return BYTES(key, 8);
+}
+
 typedef struct SlotRow {
-        uint64_t defined;      /* seq of slot.defined; its body is the schema */
+        uint64_t defined;      /* seq of slot.defined, whose body is the schema */
         uint64_t version;      /* 0: never written */
-        uint64_t written;      /* seq of the slot.written of that version */
-        uint64_t body;         /* seq whose body is the value */
+        uint64_t written;      /* seq of the version's slot.written */
+        uint64_t body;         /* seq of the event with the value as body */
         uint64_t held_version; /* 0: no region holds it */
         uint64_t held_seq;     /* of the newest slot.proposed */
         char held_by[REGION_ID_MAX];
-        bool arbitrated;       /* it has a rule of arbitration (in its slot.defined): no region ever holds it */
+        bool arbitrated;       /* slot.defined has a rule of arbitration; no region ever holds the slot */
 } SlotRow;
 int slot_row_get(Txn *t, const char *name, SlotRow *ret);
 int slot_row_put(Txn *t, const char *name, const SlotRow *row);
@@ -44,17 +55,17 @@ typedef struct QuorumRow {
         uint64_t seq;                 /* of slot.proposed */
         uint64_t gathered;            /* of slot.gathered */
         char region[REGION_ID_MAX];
-        char tree[REGION_ID_MAX];     /* the uppermost region whose key this one could use, or whose callback it is; else the region itself */
+        char tree[REGION_ID_MAX]; /* uppermost region that lends a key or has the callback; or `region` */
 } QuorumRow;
 int gather_row_put(Txn *t, const char *name, const QuorumRow *row);
-/* Up to `room` of a slot's rows, by seq. Returns their number or -errno; -EUCLEAN when there are more. */
+/* Reads a slot's rows, by seq. Returns the number of rows or -errno; -EUCLEAN for more than `room`. */
 int gather_rows(Txn *t, const char *name, QuorumRow *ret, size_t room);
 int verdict_row_put(Txn *t, const char *name, uint64_t seq, uint64_t winner);
-/* The slot's first verdict that is not older than `seq`. 0, -ENOENT, -errno. */
+/* The slot's first verdict from `seq` on. 0, -ENOENT, -errno. */
 int verdict_row_next(Txn *t, const char *name, uint64_t seq, uint64_t *ret_seq, uint64_t *ret_winner);
 
 #define BODY_NONCE_BYTES 16
 /* The payload of an entry without its nonce: borrowed. */
 int body_get(Txn *t, uint64_t seq, Bytes *ret_nonce, Bytes *ret_payload);
-/* Erases a payload: its entry keeps the commitment. One that is gone already is no error. */
+/* Erases a payload; the entry keeps the commitment. An erased payload is no error. */
 int body_del(Txn *t, uint64_t seq);

@@ -17,7 +17,7 @@ int graph_state(Txn *t, const RecordKey *k, RecordState *ret) {
         return 0;
 }
 
-static bool replaces(const Ref *ref) {
+static bool ref_supersedes(const Ref *ref) {
         return strcmp(ref->role, REF_ROLE_SUPERSEDES) == 0;
 }
 
@@ -25,8 +25,8 @@ int graph_supersedes(Txn *t, const Ref *ref) {
         _cleanup_json_ json_t *entry = NULL;
         int r;
 
-        if (!replaces(ref) || ref->source.kind == ref->target.kind)
-                return replaces(ref);
+        if (!ref_supersedes(ref) || ref->source.kind == ref->target.kind)
+                return ref_supersedes(ref);
         r = event_get(t, ref->seq, &entry);
         return r < 0 ? r : !json_object_get(entry, "region") || json_is_true(json_object_get(entry, "supersedes"));
 }
@@ -41,7 +41,7 @@ int graph_support(Txn *t, const RecordKey *k, Support *ret) {
                 RecordState state;
 
                 r = graph_state(t, &ref.source, &state);
-                if (r < 0 || state == RECORD_NONE || state == RECORD_REMOVED || replaces(&ref))
+                if (r < 0 || state == RECORD_NONE || state == RECORD_REMOVED || ref_supersedes(&ref))
                         continue;
                 s.strong += ref.strong;
                 s.weak += !ref.strong;
@@ -53,31 +53,27 @@ int graph_support(Txn *t, const RecordKey *k, Support *ret) {
         return 0;
 }
 
-typedef struct Found {
+typedef struct DependentList {
         Dependent *v;
         size_t n, room, most;
-        uint32_t *buckets; /* index of one and 1, 0: free; a power of two of them, at most half used */
+        uint32_t *buckets; /* index in v plus 1, 0: free; a power of two, at most half used */
         size_t n_buckets;
-} Found;
+} DependentList;
 
-static int key_compare(const RecordKey *a, const RecordKey *b) {
-        return a->kind != b->kind ? (a->kind > b->kind) - (a->kind < b->kind) : strcmp(a->id, b->id);
-}
-
-/* Where it stands, or would. */
-static size_t place(const Found *f, const RecordKey *source) {
+/* The bucket of the source, or the free bucket for the source. */
+static size_t dependents_bucket(const DependentList *f, const RecordKey *source) {
         size_t k = siphash(source->kind, source->id, strlen(source->id)) & (f->n_buckets - 1);
 
-        while (f->buckets[k] && key_compare(&f->v[f->buckets[k] - 1].ref.source, source) != 0)
+        while (f->buckets[k] && record_key_compare(&f->v[f->buckets[k] - 1].ref.source, source) != 0)
                 k = (k + 1) & (f->n_buckets - 1);
         return k;
 }
 
-static bool is_there(const Found *f, const RecordKey *source) {
-        return f->n > 0 && f->buckets[place(f, source)];
+static bool dependents_have(const DependentList *f, const RecordKey *source) {
+        return f->n > 0 && f->buckets[dependents_bucket(f, source)];
 }
 
-static int grow(Found *f) {
+static int dependents_grow(DependentList *f) {
         size_t room = f->room ? f->room * 2 : 16;
         Dependent *v = reallocarray(f->v, room, sizeof(*v));
 
@@ -91,67 +87,69 @@ static int grow(Found *f) {
         f->n_buckets = 2 * room;
         f->room = room;
         for (size_t i = 0; i < f->n; i++)
-                f->buckets[place(f, &f->v[i].ref.source)] = (uint32_t)i + 1;
+                f->buckets[dependents_bucket(f, &f->v[i].ref.source)] = (uint32_t)i + 1;
         return 0;
 }
 
-static int add(Found *f, const Dependent *d) {
+static int dependents_add(DependentList *f, const Dependent *d) {
         int r;
 
         if (f->n == f->most)
                 return ENGINE_E_TOO_MANY;
-        if (f->n == f->room && (r = grow(f)) < 0)
+        if (f->n == f->room && (r = dependents_grow(f)) < 0)
                 return r;
-        f->buckets[place(f, &d->ref.source)] = (uint32_t)f->n + 1;
+        f->buckets[dependents_bucket(f, &d->ref.source)] = (uint32_t)f->n + 1;
         f->v[f->n++] = *d;
         return 0;
 }
 
-/* Those that lean on `on` itself and are not there yet: by edges that hold, or by any. */
-static int lean_on(Txn *t, const RecordKey *root, const RecordKey *on, unsigned depth, bool hold, Found *f) {
+/* Adds the new direct dependents of `on`: along holding edges only, or along all edges. */
+static int dependents_add_direct(Txn *t, const RecordKey *root, const RecordKey *on, unsigned depth, bool hold,
+                                 DependentList *f) {
         _cleanup_ref_walk_ RefWalk w = {0};
         Ref ref;
         int r = ref_walk(t, on, true, &w);
 
         while (r == 0 && (r = ref_walk_next(&w, &ref)) == 0) {
-                bool holds = (ref.strong || kind_class(ref.source.kind) == CLASS_KERNEL) && !replaces(&ref);
+                bool holds = (ref.strong || kind_class(ref.source.kind) == CLASS_KERNEL) && !ref_supersedes(&ref);
                 Dependent d = {.ref = ref, .depth = depth, .holds = hold};
 
-                if ((hold && !holds) || key_compare(&ref.source, root) == 0 || is_there(f, &ref.source))
+                if ((hold && !holds) || record_key_compare(&ref.source, root) == 0 || dependents_have(f, &ref.source))
                         continue;
                 r = graph_state(t, &ref.source, &d.state);
                 if (r == 0 && d.state != RECORD_NONE && d.state != RECORD_REMOVED)
-                        r = add(f, &d);
+                        r = dependents_add(f, &d);
         }
         return r == -ENOENT ? 0 : r;
 }
 
-/* First all that hold, then who leans on one of these, or on the record, in whatever way. direct: on the record alone. */
-static int spread(Txn *t, const RecordKey *k, bool direct, Found *f) {
+/* Adds all holding dependents first, then all other dependents of the record and of sources found so far. direct: only
+ * dependents of the record. */
+static int dependents_collect(Txn *t, const RecordKey *k, bool direct, DependentList *f) {
         int r = 0;
 
         for (int hold = 1; r == 0 && hold >= 0; hold--) {
-                r = lean_on(t, k, k, 1, hold, f);
+                r = dependents_add_direct(t, k, k, 1, hold, f);
                 for (size_t at = 0; r == 0 && !direct && at < f->n; at++) {
-                        RecordKey source = f->v[at].ref.source; /* the list moves when it grows */
+                        RecordKey source = f->v[at].ref.source; /* a growing list moves */
 
-                        r = lean_on(t, k, &source, f->v[at].depth + 1, hold, f);
+                        r = dependents_add_direct(t, k, &source, f->v[at].depth + 1, hold, f);
                 }
         }
         return r;
 }
 
-static int by_depth(const void *a, const void *b) {
+static int dependents_by_depth(const void *a, const void *b) {
         const Dependent *x = a, *y = b;
 
         if (x->depth != y->depth)
                 return (x->depth > y->depth) - (x->depth < y->depth);
-        return key_compare(&x->ref.source, &y->ref.source);
+        return record_key_compare(&x->ref.source, &y->ref.source);
 }
 
-static int dependents(Txn *t, const RecordKey *k, bool direct, size_t most, Dependent **ret, size_t *ret_n) {
-        Found f = {.most = most};
-        int r = spread(t, k, direct, &f);
+static int graph_dependents_list(Txn *t, const RecordKey *k, bool direct, size_t most, Dependent **ret, size_t *ret_n) {
+        DependentList f = {.most = most};
+        int r = dependents_collect(t, k, direct, &f);
 
         free(f.buckets);
         if (r != 0) {
@@ -159,22 +157,22 @@ static int dependents(Txn *t, const RecordKey *k, bool direct, size_t most, Depe
                 return r;
         }
         if (f.n > 0)
-                qsort(f.v, f.n, sizeof(*f.v), by_depth);
+                qsort(f.v, f.n, sizeof(*f.v), dependents_by_depth);
         *ret = f.v;
         *ret_n = f.n;
         return 0;
 }
 
 int graph_dependents_most(Txn *t, const RecordKey *k, size_t most, Dependent **ret, size_t *ret_n) {
-        return dependents(t, k, false, most, ret, ret_n);
+        return graph_dependents_list(t, k, false, most, ret, ret_n);
 }
 
 int graph_dependents(Txn *t, const RecordKey *k, Dependent **ret, size_t *ret_n) {
-        return dependents(t, k, false, SIZE_MAX, ret, ret_n);
+        return graph_dependents_list(t, k, false, SIZE_MAX, ret, ret_n);
 }
 
 int graph_direct(Txn *t, const RecordKey *k, Dependent **ret, size_t *ret_n) {
-        return dependents(t, k, true, SIZE_MAX, ret, ret_n);
+        return graph_dependents_list(t, k, true, SIZE_MAX, ret, ret_n);
 }
 
 int graph_blockers(Txn *t, const RecordKey *k, Ref **ret, size_t *ret_n) {
@@ -189,7 +187,8 @@ int graph_blockers(Txn *t, const RecordKey *k, Ref **ret, size_t *ret_n) {
                 bool strong = ref.strong || kind_class(ref.source.kind) == CLASS_KERNEL;
 
                 r = graph_state(t, &ref.source, &state);
-                if (r < 0 || state == RECORD_NONE || state == RECORD_REMOVED || replaces(&ref) || !(strong || state == RECORD_ACTIVE))
+                if (r < 0 || state == RECORD_NONE || state == RECORD_REMOVED || ref_supersedes(&ref) ||
+                    !(strong || state == RECORD_ACTIVE))
                         continue;
                 if (n == room) {
                         Ref *more = reallocarray(v, room = room ? room * 2 : 8, sizeof(*v));

@@ -5,16 +5,17 @@
 #include <errno.h>
 #include <string.h>
 
-/* Key: one end (scope, kind, id), NUL, the other (kind, id), NUL, role. Value: 1 strong, 0 weak; seq. */
+/* Key: near end (scope, kind, id), NUL, far end (kind, id), NUL, role. Value: 1 strong, 0 weak; seq. */
 #define REF_KEY_MAX (RECORD_KEY_MAX + 1 + 1 + RECORD_ID_MAX + REF_ROLE_MAX)
 
-bool ref_role_valid(const char *role) {
+static bool ref_role_valid(const char *role) {
         size_t n = strlen(role);
 
         if (n == 0 || n >= REF_ROLE_MAX || role[0] < 'a' || role[0] > 'z')
                 return false;
         for (size_t i = 1; i < n; i++)
-                if (!(role[i] >= 'a' && role[i] <= 'z') && !(role[i] >= '0' && role[i] <= '9') && role[i] != '_' && role[i] != '-')
+                if (!(role[i] >= 'a' && role[i] <= 'z') && !(role[i] >= '0' && role[i] <= '9') && role[i] != '_' &&
+                    role[i] != '-')
                         return false;
         return true;
 }
@@ -31,28 +32,33 @@ static size_t ref_key(const RecordKey *near, const RecordKey *far, const char *r
         return n + n_role;
 }
 
-static int compare(const void *a, const void *b) {
+static int ref_compare(const void *a, const void *b) {
         const Ref *x = a, *y = b;
-        int c = (x->target.kind > y->target.kind) - (x->target.kind < y->target.kind);
+        int c = record_key_compare(&x->target, &y->target);
 
-        if (c == 0)
-                c = strcmp(x->target.id, y->target.id);
         return c ? c : strcmp(x->role, y->role);
 }
 
-static int parse_one(const RecordKey *source, const char *scope_name, const json_t *o, size_t i, Ref *ret, Diag *reterr) {
+static int ref_parse(const RecordKey *source, const char *scope_name, const json_t *o, size_t i, Ref *ret,
+                     Diag *reterr) {
         const char *kind = NULL, *id = NULL, *strength = "strong", *role = "ref", *scope = scope_name, *key;
         char quoted[400];
         json_t *v;
 
         if (!json_is_object(o))
-                return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu] is not an object {\"kind\",\"id\",\"strength\",\"role\"}", i);
+                return diag(reterr, ENGINE_E_BAD_REF,
+                            "refs[%zu] is not an object {\"kind\",\"id\",\"strength\",\"role\"}", i);
         json_object_foreach((json_t *)o, key, v) {
-                const char **to = strcmp(key, "kind") == 0 ? &kind : strcmp(key, "id") == 0 ? &id : strcmp(key, "strength") == 0 ? &strength
-                                  : strcmp(key, "role") == 0 ? &role : strcmp(key, "scope") == 0 ? &scope : NULL;
+                const char **to = strcmp(key, "kind") == 0       ? &kind
+                                  : strcmp(key, "id") == 0       ? &id
+                                  : strcmp(key, "strength") == 0 ? &strength
+                                  : strcmp(key, "role") == 0     ? &role
+                                  : strcmp(key, "scope") == 0    ? &scope
+                                                                 : NULL;
 
                 if (!to)
-                        return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu]: unknown field \"%s\"", i, diag_quote(key, strlen(key), quoted, sizeof(quoted)));
+                        return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu]: unknown field \"%s\"", i,
+                                    diag_quote(key, strlen(key), quoted, sizeof(quoted)));
                 *to = json_text(v);
                 if (!*to)
                         return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu].%s is not a string", i, key);
@@ -60,33 +66,38 @@ static int parse_one(const RecordKey *source, const char *scope_name, const json
         if (!kind || !id)
                 return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu]: \"kind\" and \"id\" are needed", i);
         if (scope_name && strcmp(scope, scope_name) != 0)
-                return diag(reterr, ENGINE_E_CROSS_SCOPE, "refs[%zu].scope is \"%s\": a record of scope %s can refer to records of its own scope only", i,
-                            diag_quote(scope, strlen(scope), quoted, sizeof(quoted)), scope_name);
+                return diag(
+                        reterr, ENGINE_E_CROSS_SCOPE,
+                        "refs[%zu].scope is \"%s\": a record of scope %s can refer to records of its own scope only", i,
+                        diag_quote(scope, strlen(scope), quoted, sizeof(quoted)), scope_name);
         if (strcmp(strength, "strong") != 0 && strcmp(strength, "weak") != 0)
-                return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu].strength is \"%s\": it is strong or weak", i,
+                return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu].strength is \"%s\": strong or weak is allowed", i,
                             diag_quote(strength, strlen(strength), quoted, sizeof(quoted)));
         if (!ref_role_valid(role))
-                return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu].role is \"%s\": a letter a-z, then at most %d of a-z 0-9 _ -", i,
+                return diag(reterr, ENGINE_E_BAD_REF,
+                            "refs[%zu].role is \"%s\": a letter a-z, then at most %d of a-z 0-9 _ -", i,
                             diag_quote(role, strlen(role), quoted, sizeof(quoted)), REF_ROLE_MAX - 2);
         *ret = (Ref){.source = *source, .strong = strength[0] == 's'};
         strcpy(ret->role, role);
         ret->target.scope = source->scope;
         ret->target.kind = kind_from_name(kind);
         if (!ret->target.kind)
-                return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu].kind is \"%s\", which is no kind of record", i,
+                return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu].kind is \"%s\": no such kind of record", i,
                             diag_quote(kind, strlen(kind), quoted, sizeof(quoted)));
         if (!kind_may_refer(source->kind, ret->target.kind))
-                return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu]: a record of %s cannot refer to one of %s", i, kind_name(source->kind), kind);
+                return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu]: a record of %s cannot refer to a record of %s", i,
+                            kind_name(source->kind), kind);
         if (!record_id_valid(ret->target.kind, id))
-                return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu].id is \"%s\": an id is %s", i, diag_quote(id, strlen(id), quoted, sizeof(quoted)),
-                            record_id_rule(ret->target.kind));
+                return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu].id is \"%s\": an id is %s", i,
+                            diag_quote(id, strlen(id), quoted, sizeof(quoted)), record_id_rule(ret->target.kind));
         strcpy(ret->target.id, id);
         if (ret->target.kind == source->kind && strcmp(id, source->id) == 0)
                 return diag(reterr, ENGINE_E_BAD_REF, "refs[%zu] leads to the record itself", i);
         return 0;
 }
 
-int refs_parse(const RecordKey *source, const char *scope_name, const json_t *refs, Ref **ret, size_t *ret_n, Diag *reterr) {
+int refs_parse(const RecordKey *source, const char *scope_name, const json_t *refs, Ref **ret, size_t *ret_n,
+               Diag *reterr) {
         _cleanup_free_ Ref *v = NULL;
         size_t n = json_array_size(refs), kept = 0;
 
@@ -98,14 +109,14 @@ int refs_parse(const RecordKey *source, const char *scope_name, const json_t *re
         if (!v)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
-                int r = parse_one(source, scope_name, json_array_get(refs, i), i, &v[i], reterr);
+                int r = ref_parse(source, scope_name, json_array_get(refs, i), i, &v[i], reterr);
 
                 if (r != 0)
                         return r;
         }
-        qsort(v, n, sizeof(*v), compare);
+        qsort(v, n, sizeof(*v), ref_compare);
         for (size_t i = 0; i < n; i++)
-                if (kept > 0 && compare(&v[kept - 1], &v[i]) == 0)
+                if (kept > 0 && ref_compare(&v[kept - 1], &v[i]) == 0)
                         v[kept - 1].strong |= v[i].strong;
                 else
                         v[kept++] = v[i];
@@ -114,7 +125,7 @@ int refs_parse(const RecordKey *source, const char *scope_name, const json_t *re
         return 0;
 }
 
-static int decode(const RefWalk *w, Bytes k, Bytes v, Ref *ret) {
+static int ref_decode(const RefWalk *w, Bytes k, Bytes v, Ref *ret) {
         const uint8_t *p = (const uint8_t *)k.p + w->n_prefix, *end = (const uint8_t *)k.p + k.n, *nul;
         RecordKey near = {.scope = w->scope, .kind = (Kind)w->prefix[8]}, far = {.scope = w->scope};
         size_t n_near = w->n_prefix - 1 - RECORD_KEY_HEAD;
@@ -127,7 +138,9 @@ static int decode(const RefWalk *w, Bytes k, Bytes v, Ref *ret) {
         if (!nul || nul == p || nul - p >= RECORD_ID_MAX || end - nul - 1 <= 0 || end - nul - 1 >= REF_ROLE_MAX)
                 return -EUCLEAN;
         memcpy(far.id, p, (size_t)(nul - p));
-        *ret = (Ref){.source = w->incoming ? far : near, .target = w->incoming ? near : far, .strong = *(const uint8_t *)v.p};
+        *ret = (Ref){.source = w->incoming ? far : near,
+                     .target = w->incoming ? near : far,
+                     .strong = *(const uint8_t *)v.p};
         memcpy(ret->role, nul + 1, (size_t)(end - nul - 1));
         ret->seq = be64_get((const uint8_t *)v.p + 1);
         return record_id_valid(far.kind, far.id) && ref_role_valid(ret->role) ? 0 : -EUCLEAN;
@@ -151,7 +164,7 @@ int ref_walk_next(RefWalk *w, Ref *ret) {
 
         if (r == 0 && !bytes_begin(k, BYTES(w->prefix, w->n_prefix)))
                 r = -ENOENT;
-        return r < 0 ? r : decode(w, k, v, ret);
+        return r < 0 ? r : ref_decode(w, k, v, ret);
 }
 
 void ref_walk_deinit(RefWalk *w) {
@@ -159,7 +172,7 @@ void ref_walk_deinit(RefWalk *w) {
         w->cursor = NULL;
 }
 
-static int drop_all(Txn *t, const RecordKey *source) {
+static int refs_delete(Txn *t, const RecordKey *source) {
         for (;;) {
                 _cleanup_ref_walk_ RefWalk w = {0};
                 uint8_t key[REF_KEY_MAX];
@@ -179,16 +192,18 @@ static int drop_all(Txn *t, const RecordKey *source) {
 }
 
 int refs_replace(Txn *t, const RecordKey *source, const Ref *refs, size_t n, uint64_t seq) {
-        int r = drop_all(t, source);
+        int r = refs_delete(t, source);
 
         for (size_t i = 0; r == 0 && i < n; i++) {
                 uint8_t key[REF_KEY_MAX], v[9];
 
                 v[0] = refs[i].strong;
                 be64_put(v + 1, seq);
-                r = table_put(t, TABLE_REF, BYTES(key, ref_key(source, &refs[i].target, refs[i].role, key)), BYTES(v, sizeof(v)));
+                r = table_put(t, TABLE_REF, BYTES(key, ref_key(source, &refs[i].target, refs[i].role, key)),
+                              BYTES(v, sizeof(v)));
                 if (r == 0)
-                        r = table_put(t, TABLE_RREF, BYTES(key, ref_key(&refs[i].target, source, refs[i].role, key)), BYTES(v, sizeof(v)));
+                        r = table_put(t, TABLE_RREF, BYTES(key, ref_key(&refs[i].target, source, refs[i].role, key)),
+                                      BYTES(v, sizeof(v)));
         }
         return r;
 }

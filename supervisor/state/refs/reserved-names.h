@@ -1,5 +1,6 @@
-/* Runs: supervisor, CLI. Names of what the service fills in: of events, of rows, of what is derived from them, of who it was (G-9, M-18). No caller's payload
- * and no interpreter's request may have a member of such a name, unless its own schema has it. */
+/* Runs: supervisor, CLI. The names of all fields that only the service fills in: of events, rows, derived views and
+ * identities (G-9, M-18). A caller's payload or an interpreter's request may have a member of such a name only if the
+ * schema has the member. */
 #pragma once
 
 #include "base/util.h"

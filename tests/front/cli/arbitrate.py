@@ -287,7 +287,7 @@ def the_verdict_is_told():
     got = json.loads(lethe("slot", "get", "told", "--json").out)
     same((got["region"], got["arbitrated"], got["value"]), (regions[0], verdicts("told")[0]["seq"], "v0.9"))
     # The operator's verbs, when they cannot be done.
-    for argv, says in ((("decide", "told"), b"nothing is gathered"), (("decide", "nowhere"), b"not defined"), (("show", "nowhere"), b"not defined"),
+    for argv, says in ((("decide", "told"), b"no proposal is gathered"), (("decide", "nowhere"), b"not defined"), (("show", "nowhere"), b"not defined"),
                        (("define", "told", "--schema", SCHEMA), b"another rule"), (("define", "told", "--schema", SCHEMA, "--arbitrate", "first/2"), b"another rule")):
         r = lethe("slot", *argv)
         check(r.code == 1 and says in r.err, argv, r)

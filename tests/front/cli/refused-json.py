@@ -130,7 +130,7 @@ def bytes_and_numbers_that_cannot_be():  # G-23
     with open(schema, "wb") as f:
         f.write(b'{"type": \n "obj')
     deep = "[" * 200 + "]" * 200
-    for code, words, *argv in (("empty", "the note is empty: it has 1 to 32768 bytes", "note", "add", run, ""),
+    for code, words, *argv in (("empty", "the note is empty: 1 to 32768 bytes are allowed", "note", "add", run, ""),
                                ("too_large", "add: the text has more than 32768 bytes", "note", "add", run, "x" * 32769), ("bad_utf8", "the note is not UTF-8 at byte 1, which is 0xff", "note", "add", run, "a\udcff"),
                                ("bad_utf8", "the value is not UTF-8 at byte 1, which is 0xff", "slot", "put", "x", '"\udcff"'),
                                ("bad_utf8", "the payload is not UTF-8 at byte 1, which is 0xff", "memory", "save", "memory", '"\udcff"'),

@@ -27,7 +27,7 @@ static json_t *say(DispatchFixture *d, const char *line) {
         return answer;
 }
 
-static size_t count(DispatchFixture *d, const char *run, Run *ret) {
+static size_t count(DispatchFixture *d, const char *run, NoteRun *ret) {
         Txn *t = store_fixture_begin(&d->f, false);
         int r = engine_run_get(t, run, ret, &d->f.d);
 
@@ -40,7 +40,7 @@ static size_t count(DispatchFixture *d, const char *run, Run *ret) {
 Test(notes, belong_to_their_region_and_scope) {
         _cleanup_dispatch_fixture_ DispatchFixture d;
         uint64_t other;
-        Run run;
+        NoteRun run;
 
         dispatch_fixture_init(&d);
         other = scope(&d, "other");
@@ -64,7 +64,7 @@ Test(notes, agents) {
                 const char *dir, *name, *agent;
         } rows[] = {{NULL, "python3", "exec"}, {"/srv/x", "Two Words", "skill"}, {"/srv/x", "a-skill", "a-skill"}};
         _cleanup_dispatch_fixture_ DispatchFixture d;
-        Run run;
+        NoteRun run;
 
         dispatch_fixture_init(&d);
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -84,7 +84,7 @@ Test(notes, go_with_a_breach_and_survive_a_crash) {
         static const enum { WELL, BREACH, CRASH, CRASH_AFTER_BREACH } ends[] = {WELL, BREACH, CRASH, CRASH_AFTER_BREACH};
         _cleanup_dispatch_fixture_ DispatchFixture d;
         char first[REGION_ID_MAX] = "";
-        Run run;
+        NoteRun run;
 
         dispatch_fixture_init(&d);
         for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {

@@ -47,7 +47,7 @@ Test(pipeline, a_real_history_is_rebuilt_to_the_byte) {
         Promoted sum = {0};
         size_t n, notes = 0;
         FoldResult fold;
-        Run run;
+        NoteRun run;
         Txn *t;
 
         cr_assert_not_null(data, "LETHE_DATA is not set");

@@ -3,7 +3,7 @@
 
 #include "engine/delete.h"
 #include "refs/graph.h"
-#include "engine/mutate-internal.h"
+#include "engine/mutate.h"
 #include "engine/pass.h"
 #include "engine/scope.h"
 #include "tests/support/store-fixture.h"

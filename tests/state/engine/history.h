@@ -1,7 +1,7 @@
 /* A random history of records: what a test does to a store, step by step, the same for the same seed. */
 #pragma once
 
-#include "engine/mutate-internal.h"
+#include "engine/mutate.h"
 #include "engine/note.h"
 #include "engine/scope.h"
 #include "engine/wait.h"

@@ -1,4 +1,5 @@
 #include "record/event.h"
+#include "engine/dead-letter.h"
 #include "engine/mutate.h"
 #include "engine/note.h"
 #include "engine/pass.h"
@@ -210,7 +211,7 @@ Test(note, lives_and_dies_with_its_run) {
         _cleanup_store_fixture_ StoreFixture f;
         _cleanup_note_ Note n = NOTE_NULL;
         uint64_t number, dropped, rows;
-        Run a, b, now;
+        NoteRun a, b, now;
         Diag d;
         Txn *t;
 
@@ -249,7 +250,7 @@ Test(note, lives_and_dies_with_its_run) {
         cr_expect_eq(n.number, 2);
         cr_expect_eq(engine_note_next(t, b.id, 1, false, &n), -ENOENT); /* another run has none of them */
         cr_expect_eq(engine_run_end(t, ME, NULL, a.id, false, &dropped, &d), ENGINE_E_CONFLICT);
-        cr_expect(strstr(d.text, "1 note ") != NULL, "%s", d.text);
+        cr_expect(strstr(d.text, "1 unprocessed note:") != NULL, "%s", d.text);
         cr_expect_eq(engine_run_end(t, ME, NULL, a.id, true, &dropped, &d), 0);
         cr_expect_eq(dropped, 1);
         cr_expect_eq(engine_run_end(t, ME, NULL, b.id, false, &dropped, &d), 0);

@@ -117,7 +117,7 @@ Test(terms, fields_and_bounds) {
                 cr_expect(t[i].n > 0 && t[i].n <= TERM_BYTES_MAX);
 }
 
-/* index/stem.h goes past libstemmer.h: for many words the results are those of its door. */
+/* index/tokenizer.c goes past libstemmer.h: for many words the results are those of its door. */
 Test(terms, stems_are_those_of_libstemmer) {
         static const char *const stems[] = {"generous", "relat", "hopp", "agre", "happi", "sky", "lying", "commun", "import", "nation", "fix", "ethernet", "y"};
         static const char *const ends[] = {"", "s", "es", "ed", "ing", "ation", "ational", "ness", "fulness", "ly", "ies", "eed", "ization", "er", "able", "'s", "e", "y"};

@@ -66,7 +66,7 @@ def saving_says_which_it_was_and_counts():  # M-10, M-16, M-32
     check(all(c["time"] and c["who"] == "uid:%d" % os.geteuid() and c["seq"] > 0 for c in call("memory", "history", "memory", "counted")["changes"]))
     check("expected 0" in fact("counted", code=1, more=("--expect", "0")))
     same(fact("counted", more=("--expect", "2"))["record_version"], 3)
-    check(save("memory", {"summary": "s"}, "counted", kind="episodic", code=1).count("type does not change"))
+    check(save("memory", {"summary": "s"}, "counted", kind="episodic", code=1).count("type of a record never changes"))
 
 
 @case
